@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Replaces entries of softgpu's DDI table. The linker option --wrap redirects softgpu's call of
+ * DxgkInitialize to this file.
+ */
 #include "bare.h"
 
 #include <d3dkmddi.h>
@@ -72,7 +76,7 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE adapter,
 	return STATUS_SUCCESS;
 }
 
-/* What softgpu registers, on its way (the program is linked with --wrap). */
+/* The function that --wrap makes softgpu call, and the one that it replaces. */
 NTSTATUS __real_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 			       PDRIVER_INITIALIZATION_DATA data);
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
@@ -83,7 +87,8 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 {
 	DRIVER_INITIALIZATION_DATA table = {0};
 
-	memcpy(&table, data, offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi)); /* of 1.3 */
+	/* the members of WDDM 1.3 */
+	memcpy(&table, data, offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi));
 	if (entries)
 		entries(&table);
 	if (bare == BENCH_NO_OBJECTS) {

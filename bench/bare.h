@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu with DDIs that do next to nothing, so that what is measured is the library's work and not the miniport's. Of
- * the adapters that start between two calls of bench_bare.
+ * bare: softgpu with some DDIs replaced by minimal ones, so that a case measures the library and
+ * not the miniport. It applies to adapters that are started while it is set.
  */
 #ifndef VMM_BENCH_BARE_H
 #define VMM_BENCH_BARE_H
@@ -10,11 +10,19 @@
 
 enum bench_bare {
 	BENCH_WHOLE,
-	BENCH_NO_OBJECTS, /* allocations are not the miniport's: their four DDIs hand out numbers. No GPU work with them */
-	BENCH_NO_PAGING /* paging buffers are empty: nothing is copied */
+	/*
+	 * The four DDIs of allocations create no objects and return a constant handle. The GPU must
+	 * not use such allocations.
+	 */
+	BENCH_NO_OBJECTS,
+	BENCH_NO_PAGING /* paging buffers are empty: no content is copied */
 };
+/* Selects the replacement for adapters started from now on. */
 void bench_bare(enum bench_bare what);
-/* The same for entries of a case's own: `edit` changes softgpu's table on its way. NULL: no more. */
+/*
+ * Calls EDIT for the table that softgpu registers, so that a case can replace entries itself. NULL
+ * ends this.
+ */
 typedef void bench_bare_edit(DRIVER_INITIALIZATION_DATA *table);
 void bench_bare_entries(bench_bare_edit *edit);
 

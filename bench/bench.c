@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The harness: calibrates each case to a round of fixed length, runs the rounds interleaved, sorts. One thread;
- * cases that need a second one start it in their own setup.
+ * The harness: calibrates each case to a round of fixed length, runs the rounds interleaved, and
+ * sorts the results. It has one thread; a case that needs a second one starts it in its setup.
  */
 #include "bench_internal.h"
 
@@ -16,7 +16,10 @@ static struct bench_case *first_case;
 
 void bench_register(struct bench_case *bench)
 {
-	/* Constructors run in link order; the list is kept by name so that the report does not depend on it. */
+	/*
+	 * Constructors run in link order. The list is sorted by name, so that the report does not
+	 * depend on it.
+	 */
 	struct bench_case **link = &first_case;
 	while (*link && strcmp((*link)->name, bench->name) < 0)
 		link = &(*link)->next;
@@ -64,7 +67,10 @@ static uint64_t time_run(struct bench_case *bench, uint64_t steps)
 	return bench_now_ns() - start;
 }
 
-/* Doubles the steps until a run is long enough to time, then scales them to the length of a round. */
+/*
+ * Doubles the steps until a run is long enough to be measured, then scales them to the length of a
+ * round.
+ */
 static void calibrate(struct bench_case *bench, uint64_t round_ns)
 {
 	uint64_t steps = 1;
@@ -83,7 +89,7 @@ static void select_cases(const char *only)
 		return;
 	for (struct bench_case *bench = first_case; bench; bench = bench->next) {
 		if (!strstr(bench->name, only))
-			bench->skipped = "not asked for";
+			bench->skipped = "not selected";
 	}
 	for (struct bench_case *bench = first_case; bench; bench = bench->next) {
 		struct bench_case *peer = bench->peer ? find(bench->peer) : NULL;
@@ -149,7 +155,10 @@ double bench_ratio(const struct bench_result *result, const struct bench_case *b
 int bench_verdict(const struct bench_result *result, const struct bench_case *bench)
 {
 	double ratio = bench_ratio(result, bench);
-	/* Above this the "two CPUs" are one core, or are shared with others, and a hand-off says nothing. */
+	/*
+	 * Above 1.3 the two CPUs share a core, or other programs use them: a hand-off between
+	 * threads cannot be judged.
+	 */
 	bool judged = bench->threads < 2 || result->two_core_scaling < 1.3;
 	if (bench->ratio_max <= 0 || ratio <= 0 || !judged)
 		return -1;
@@ -201,7 +210,8 @@ int main(int argc, char **argv)
 	struct bench_options options = {.rounds = 9, .round_ns = 4000000};
 	if (!parse(argc, argv, &options)) {
 		fprintf(stderr,
-			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] [--round-us N] [--only TEXT]\n",
+			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] "
+			"[--round-us N] [--only TEXT]\n",
 			BENCH_ROUNDS_MAX);
 		return 2;
 	}

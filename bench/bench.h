@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench: measures an operation against the floors of the machine it runs on, in one process and one run. Rounds
- * are interleaved over all cases, so that a slow second hits subject and peer alike; what is reported is the
- * median of the rounds and, where a case names a peer, the ratio of the two. Absolute times are for reading,
- * ratios are for gates.
+ * bench: measures operations relative to lower bounds of the machine (floors) in one process and
+ * one run. Rounds are interleaved over all cases, so that a disturbance affects case and peer
+ * alike. The report has the median of the rounds and, for a case with a peer, the ratio of the two
+ * medians. Ratios have goals (--gate); absolute times are for information.
  *
- * A bench file is bench/bench_<topic>.c with one BENCH(...) per case; it needs no registration elsewhere.
+ * A file bench/bench_<topic>.c has one BENCH(...) for each case. It needs no other registration.
  */
 #ifndef VMM_BENCH_BENCH_H
 #define VMM_BENCH_BENCH_H
@@ -18,26 +18,27 @@ enum { BENCH_ROUNDS_MAX = 99 };
 
 struct bench_case {
 	/* constant, written by BENCH(...) */
-	const char *name; /* "topic.what", unique */
-	const char *peer; /* the case this one is divided by; NULL: none */
-	double ratio_max; /* the goal: median / peer's median at most this; 0: none */
-	uint64_t
-		bytes; /* bytes per operation: reported as GB/s instead of ns, the goal is on time all the same */
-	uint64_t per_run; /* operations that one step of `run` does, for a batch; 0: 1 */
-	unsigned
-		threads; /* 2: skipped on one CPU, and its goal waits for two CPUs that do not share a core */
-	uint64_t parameter; /* for cases that share code */
-	void *(*setup)(
-		const struct bench_case *self); /* NULL: none. Returning NULL skips the case */
+	const char *name; /* unique, "topic.case" */
+	const char *peer; /* the case that the ratio refers to; NULL: none */
+	double ratio_max; /* the goal: the maximum of median / peer's median; 0: none */
+	/* bytes per operation: reported as GB/s instead of ns; the goal is still on time */
+	uint64_t bytes;
+	uint64_t per_run; /* operations in one step of `run`; 0: 1 */
+	/* 2: skipped on one CPU; its goal is judged only on two CPUs that do not share a core */
+	unsigned threads;
+	uint64_t parameter; /* value for cases that share code */
+	/* NULL: none. If it returns NULL, the case is skipped. */
+	void *(*setup)(const struct bench_case *self);
 	void (*run)(void *state, uint64_t steps);
 	void (*teardown)(void *state);
 
-	/* the harness's own */
+	/* written by the harness */
 	struct bench_case *next;
 	void *state;
 	uint64_t steps;
-	const char *skipped;         /* why, or NULL */
-	double ns[BENCH_ROUNDS_MAX]; /* per operation, one for each round; sorted after the last */
+	const char *skipped; /* the reason, or NULL */
+	/* ns per operation in each round; sorted after the last round */
+	double ns[BENCH_ROUNDS_MAX];
 };
 
 void bench_register(struct bench_case *bench);
@@ -51,15 +52,18 @@ void bench_register(struct bench_case *bench);
 	{                                                                                    \
 		bench_register(&BENCH_JOIN(bench_case_, __LINE__));                          \
 	}                                                                                    \
-	struct bench_case /* takes the semicolon */
+	struct bench_case /* so that a semicolon may follow */
 
-/* Keeps a value, or all of memory, out of the optimizer's reach. */
+/* Compiler barriers: force a value to be computed, or all of memory to be written and read. */
 #define bench_use(value) __asm__ volatile("" : : "r"(value) : "memory")
 #define bench_barrier()  __asm__ volatile("" : : : "memory")
 
 uint64_t bench_now_ns(void);
 
-/* The calling thread onto the n-th CPU this process may use. Returns false if there is no such CPU. */
+/*
+ * Moves the calling thread to the N-th CPU that this process may use. Returns false if there is no
+ * such CPU.
+ */
 bool bench_pin(unsigned n);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory charges for a paging copy: 64 MiB pieces that rotate through pools several times the last-level
- * cache, with ordinary and with non-temporal stores. Pools are touched once in setup, so no page fault is timed.
+ * The cost of a paging copy in memory bandwidth: 64 MiB pieces that rotate through pools several
+ * times as large as the last-level cache, with ordinary and with non-temporal stores. Setup touches
+ * the pools once, so page faults are not measured.
  */
 #include "bench.h"
 
@@ -15,7 +16,7 @@ enum { PIECES = 3 };
 #define PIECE_BYTES (UINT64_C(64) << 20)
 #define POOL_BYTES  (PIECES * PIECE_BYTES)
 
-/* One pair of pools for all cases: a rotation continues where the case before left it. */
+/* One pair of pools for all cases. A case continues the rotation where the previous one stopped. */
 static struct pools {
 	unsigned char *from;
 	unsigned char *to;

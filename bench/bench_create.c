@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An allocation through the doors: one operation destroys a random one of those alive and creates another. With it go
- * the calls of DxgkDdiCreateAllocation, OpenAllocation, CloseAllocation and DestroyAllocation, which do nothing here (in
- * create.softgpu_pair they do what softgpu does), and the events. No
- * memory is touched: a new allocation is not resident, whatever its size. The peer is malloc(64) and free, as many alive,
- * in the same random order: what the cache charges for any bookkeeping of that many things.
+ * Creation and destruction of allocations through the UMD door: one operation destroys a random
+ * live allocation and creates another. It includes the events and the calls of the four allocation
+ * DDIs, which do nothing here (in create.softgpu_pair they are softgpu's). No memory is touched,
+ * because a new allocation is not resident. The peer is malloc(64) and free with as many live
+ * blocks in the same random order: the cost that caches impose on any bookkeeping of that many
+ * objects.
  */
 #include "bare.h"
 #include "bench.h"
@@ -17,7 +18,7 @@
 enum { DRAWS = 1 << 16 };
 
 struct workload {
-	uint64_t size_bytes; /* 0: malloc */
+	uint64_t size_bytes; /* 0: malloc(64) */
 	uint32_t live;
 	bool softgpu;
 };
@@ -86,7 +87,7 @@ static bool open_device(struct churn *churn)
 	return true;
 }
 
-/* The device takes what is alive with it. */
+/* Destroying the device destroys its live allocations. */
 static void close_device(struct churn *churn)
 {
 	vidmm_device_destroy(churn->device);
@@ -173,7 +174,7 @@ static void run_malloc(void *state, uint64_t steps)
 	      .run = run_allocations, .teardown = churn_destroy, .peer = (against),     \
 	      .ratio_max = (most))
 PAIR(0, "64k", "create.malloc_1", 9);
-/* Neither the size nor the number of the others is a factor, but for what the caches no longer hold. */
+/* Neither size nor the number of live allocations may matter, except for cache misses. */
 PAIR(1, "1m", "create.pair_64k", 1.5);
 PAIR(2, "16m", "create.pair_64k", 1.5);
 PAIR(3, "64k_1000_live", "create.malloc_1000", 9);

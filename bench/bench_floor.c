@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine charges for the smallest things a memory manager is made of. One thread. */
+/* Floors: the cost of elementary operations on this machine, on one thread. */
 #include "bench.h"
 
 #include <linux/futex.h>

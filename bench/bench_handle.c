@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handle look-up as a submission does it, against the floor of bench_submit_floor.c with the same
- * objects: handle to object, state check, fence stamp. And what a handle costs to make and to drop.
+ * Handle lookup as in a submission (handle to object, state check, fence stamp), relative to the
+ * floor of bench_submit_floor.c with the same objects; and creating and destroying a handle.
  */
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the harness and its report share; bench files use bench.h. */
+/* Internals of the harness and its report. Bench files include bench.h. */
 #ifndef VMM_BENCH_BENCH_INTERNAL_H
 #define VMM_BENCH_BENCH_INTERNAL_H
 
@@ -7,23 +7,30 @@
 
 struct bench_options {
 	unsigned rounds;
-	uint64_t round_ns; /* how long one case runs in one round, about */
-	const char *only;  /* names that contain this, and their peers; NULL: all */
+	uint64_t round_ns; /* approximate time of one case in one round */
+	const char *only;  /* selects names that contain this, and their peers; NULL: all */
 	bool json;
-	bool gate; /* a missed goal is a failure */
+	bool gate; /* exit with 1 if a goal is missed */
 	bool list;
 };
 
 struct bench_result {
 	const struct bench_case *first;
 	unsigned rounds;
-	double two_core_scaling; /* time of an arithmetic loop beside its twin / alone; 0: one CPU only */
+	/*
+	 * time of an arithmetic loop while the other CPU runs the same loop, divided by its time
+	 * alone; 0: one CPU only
+	 */
+	double two_core_scaling;
 };
 
 double bench_median(const struct bench_case *bench, unsigned rounds);
-/* Median over the peer's median, or 0 where there is no peer or it was skipped. */
+/* Returns the median divided by the peer's median; 0 without a peer, or if either was skipped. */
 double bench_ratio(const struct bench_result *result, const struct bench_case *bench);
-/* 1 the goal holds, 0 it is missed, -1 there is none or it cannot be judged in this run. */
+/*
+ * Returns 1 if the goal is met, 0 if it is missed, -1 if there is none or it cannot be judged in
+ * this run.
+ */
 int bench_verdict(const struct bench_result *result, const struct bench_case *bench);
 
 void bench_print_table(const struct bench_result *result);

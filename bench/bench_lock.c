@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnLockCb and pfnUnlockCb of an allocation that is resident in CPU-visible video memory, with nothing to wait for. The
- * peer is two uncontended locked operations, the least that letting a CPU in and out can cost. `busy` asks with DonotWait
- * for what the GPU is writing, and is turned away. `two_threads` counts the pairs of both threads.
+ * pfnLockCb and pfnUnlockCb of an idle allocation that is resident in CPU-visible video memory. The
+ * peer is two uncontended locked instructions, the lower bound of starting and ending a CPU access.
+ * `busy` locks with DonotWait while the GPU writes, and is refused. `two_threads` counts the pairs
+ * of both threads.
  */
 #include "bench.h"
 
@@ -19,7 +20,7 @@
 #include <vidmm/vidmm.h>
 
 enum { DONOT_WAIT = 0x4, IGNORE_SYNC = 0x8, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
-/* So many that waking the partner, or waiting for its turn on a busy machine, does not count. */
+/* Large enough that waking the partner thread is negligible, even on a busy machine. */
 enum { PAIRS_A_STEP = 65536 };
 enum kind { IDLE, DISCARDING, BUSY, TWO_THREADS, THUNKS };
 
@@ -30,19 +31,20 @@ struct access {
 	struct vidmm_device *device;
 	const D3DDDI_DEVICECALLBACKS *callbacks;
 	HANDLE handle;
-	D3DKMT_HANDLE thunk; /* a device of its own, for the D3DKMT functions */
+	D3DKMT_HANDLE thunk; /* a second device, for the D3DKMT functions */
 	D3DDDICB_CREATECONTEXT context;
 	D3DKMT_HANDLE gate;
 	uint32_t flags;
 	_Atomic uint32_t failures;
-	/* What a lock writes back, one for each thread. */
+	/* The output of locks, one for each thread. */
 	struct {
 		_Alignas(128) D3DKMT_HANDLE handle;
 	} allocation[2];
-	/* the partner on the second CPU */
+	/* the partner thread, on the second CPU */
 	pthread_t partner;
 	bool has_partner;
-	_Alignas(128) _Atomic uint32_t begun, done; /* pairs asked of it so far, pairs done */
+	/* total number of pairs requested of the partner, and done by it */
+	_Alignas(128) _Atomic uint32_t begun, done;
 	_Atomic bool stop;
 };
 
@@ -86,7 +88,7 @@ static void pairs(struct access *access, D3DKMT_HANDLE *allocation, uint64_t ste
 	}
 }
 
-/* The same through D3DKMTLock and D3DKMTUnlock, on a device of theirs. */
+/* Lock and unlock by D3DKMTLock and D3DKMTUnlock, on the second device. */
 static void thunk_pairs(struct access *access, uint64_t steps)
 {
 	for (uint64_t i = 0; i < steps; i++) {
@@ -144,7 +146,10 @@ static bool open_device(struct access *access)
 	return access->callbacks->pfnCreateContextCb(access->handle, &access->context) == S_OK;
 }
 
-/* One buffer that writes the allocation; with a gate it does not finish before the word there is 1. */
+/*
+ * Submits one buffer that writes the allocation. With GATE, the GPU completes it only after the
+ * first word of that allocation is 1.
+ */
 static void submit(struct access *access, D3DKMT_HANDLE allocation, D3DKMT_HANDLE gate)
 {
 	struct softgpu_reference reference = {
@@ -178,7 +183,7 @@ static void ask_partner(struct access *access, uint32_t pairs)
 	syscall(SYS_futex, &access->begun, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Works off what is asked of it; between runs it sleeps, so that it does not disturb the other cases. */
+/* Executes the requested pairs. Between runs it sleeps, so that it does not disturb other cases. */
 static void *partner_main(void *context)
 {
 	struct access *access = context;
@@ -199,7 +204,7 @@ static void *partner_main(void *context)
 	return NULL;
 }
 
-/* Two instances, of which the GPU has used the newer one last: the other is retired and idle. */
+/* Creates two instances. The GPU has used the newer one last, so the other is retired and idle. */
 static void prepare_renaming(struct access *access)
 {
 	access->flags = DISCARD;

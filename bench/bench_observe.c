@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event costs: nobody listens, somebody does, with the hash of the simulator and with
- * threads. */
+/* The cost of an event: without a subscriber, with one, with sim's event hash, with threads. */
 #include "bench.h"
 
 #include "observe/observe.h"
@@ -52,7 +51,7 @@ static void run_emit(void *state, uint64_t steps)
 	BENCH(.name = "observe.emit_" text, .parameter = (flags), .setup = stream_create, \
 	      .run = run_emit, .teardown = stream_destroy, .peer = "floor.xadd",          \
 	      .ratio_max = (most))
-/* Real threads, nobody listens: this is on the path of each lock and unlock. */
+/* Real threads, no subscriber: this path is part of each lock and unlock. */
 EMIT("threads", WITH_THREADS, 1.5);
 EMIT("threads_heard", WITH_THREADS | WITH_SUBSCRIBER, 0);
 EMIT("sim", WITH_HASH, 3.0);

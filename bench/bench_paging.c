@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paging through the public doors: a working set four times as large as video memory, all of it written, each
- * submission naming what went out longest ago. What a step moves, in and out together, is what the peer copies. The
- * host is sim: the engine copies on the same core, and what the library does around it is in the figure.
+ * Paging through the UMD door: a working set four times as large as video memory, all of it
+ * written. Each submission references the part that was evicted longest ago. The peer copies as
+ * many bytes as a step moves in and out together. The host is sim: the engine copies on the same
+ * CPU, and the time includes the work of the library.
  */
 #include "bare.h"
 #include "bench.h"
@@ -14,8 +15,8 @@
 
 #define VRAM_BYTES    (UINT64_C(32) << 20)
 #define WORKING_BYTES (4 * VRAM_BYTES)
-#define MOVED_BYTES   (UINT64_C(64) << 20) /* by one step */
-#define NAMED_BYTES   (UINT64_C(8) << 20)  /* by one submission */
+#define MOVED_BYTES   (UINT64_C(64) << 20) /* bytes that one step moves */
+#define NAMED_BYTES   (UINT64_C(8) << 20)  /* bytes that one submission references */
 
 struct paging {
 	struct vidmm_host *host;
@@ -102,7 +103,7 @@ static bool allocate(struct paging *p)
 	return true;
 }
 
-/* Names and writes the next NAMED_BYTES of the working set. */
+/* Submits a buffer that writes the next NAMED_BYTES of the working set. */
 static void submit(struct paging *p)
 {
 	uint32_t named = (uint32_t)(NAMED_BYTES / p->allocation_bytes);
@@ -141,11 +142,15 @@ static void run_paging(void *state, uint64_t steps)
 	for (uint64_t done = 0; done < steps * MOVED_BYTES / 2; done += NAMED_BYTES)
 		submit(p);
 	vidmm_adapter_wait_idle(p->adapter);
-	if (bytes_moved(p) - moved != steps * MOVED_BYTES) /* it would measure something else */
+	/* another number of bytes was moved: the measurement would be wrong */
+	if (bytes_moved(p) - moved != steps * MOVED_BYTES)
 		abort();
 }
 
-/* parameter: bytes of an allocation. Twice around: the second time every page has been where it goes. */
+/*
+ * PARAMETER is the size of an allocation. The working set is paged twice: afterwards every page has
+ * been touched.
+ */
 static void *paging_create(const struct bench_case *self)
 {
 	struct paging *p = calloc(1, sizeof(*p));
@@ -163,19 +168,19 @@ static void *paging_create(const struct bench_case *self)
 	return p;
 }
 
-/* 0.95 of the copy that passes the caches by, which at these sizes is the fastest there is. */
+/* The goal is 95 % of the throughput of non-temporal copies, the fastest at these sizes. */
 BENCH(.name = "paging.quarter_1m", .bytes = MOVED_BYTES, .peer = "floor.stream_copy_64m",
       .ratio_max = 1 / 0.95, .parameter = UINT64_C(1) << 20, .setup = paging_create,
       .run = run_paging, .teardown = paging_destroy);
 BENCH(.name = "paging.quarter_8m", .bytes = MOVED_BYTES, .peer = "floor.stream_copy_64m",
       .ratio_max = 1 / 0.95, .parameter = UINT64_C(8) << 20, .setup = paging_create,
       .run = run_paging, .teardown = paging_destroy);
-/* Out of DRAM, too, as many small copies. */
+/* The copies are small, and also from DRAM. */
 BENCH(.name = "paging.quarter_64k", .bytes = MOVED_BYTES, .peer = "floor.memcpy_64m",
       .ratio_max = 1 / 0.95, .parameter = UINT64_C(64) << 10, .setup = paging_create,
       .run = run_paging, .teardown = paging_destroy);
 
-/* ---- without the copies: what an eviction, and coming in again, costs in the library ---- */
+/* ---- without copies: the library's cost of an eviction and a page-in ---- */
 
 static void *bookkeeping_create(const struct bench_case *self)
 {
@@ -185,7 +190,10 @@ static void *bookkeeping_create(const struct bench_case *self)
 	return state;
 }
 
-/* Each named allocation sends one out and comes in; the peer places one. With the reference itself, and two DDIs. */
+/*
+ * Each referenced allocation evicts one and is paged in; the peer allocates one range. The time
+ * includes the reference and two DDI calls.
+ */
 BENCH(.name = "paging.evicted_64k", .per_run = MOVED_BYTES / 2 / (UINT64_C(64) << 10),
       .peer = "range.pair_10k", .parameter = UINT64_C(64) << 10, .setup = bookkeeping_create,
       .run = run_paging, .teardown = paging_destroy);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place in a segment: one operation frees a random range and allocates another one, sizes spread
- * evenly over the powers of two. The peer does the same with malloc(64) and the same random order,
- * which is what the cache charges for any bookkeeping of that many things. The goals are the ratios
- * that OffsetAllocator, the fastest known peer, has in this same loop.
+ * Free-space search in a segment: one operation frees a random range and allocates another one,
+ * with sizes spread evenly over the powers of two. The peer does the same with malloc(64) in the
+ * same random order: the cost that caches impose on any bookkeeping of that many objects. The goals
+ * are the ratios of OffsetAllocator, the fastest known allocator of this kind, in the same loop.
  */
 #include "bench.h"
 
@@ -20,7 +20,7 @@ struct workload {
 	enum kind kind;
 	uint32_t live;
 	uint64_t heap_bytes;
-	uint32_t octaves; /* of size, from one page on */
+	uint32_t octaves; /* number of powers of two of the sizes, from one page */
 };
 
 #define GIB ((uint64_t)1 << 30)
@@ -54,7 +54,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Each power of two up to the largest is as likely as any other. */
+/* Draws a size. All powers of two up to the largest are equally likely. */
 static uint64_t draw_size(uint64_t *seed, uint32_t octaves)
 {
 	uint64_t pages = (uint64_t)1 << next_random(seed) % octaves;
@@ -140,7 +140,7 @@ static void run_ranges(void *state, uint64_t steps)
 	for (uint64_t i = 0; i < steps; i++) {
 		uint32_t at = churn->at++ % DRAWS, victim = churn->victims[at];
 
-		/* NONE: the heap was too full for it last time. */
+		/* NONE: the previous allocation found no free space */
 		if (churn->nodes[victim] != VMM_RANGE_NONE)
 			vmm_range_free(churn->heap, churn->nodes[victim]);
 		churn->nodes[victim] = place(churn, churn->sizes[at]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A submission of a program that is not the host, over its socket: a command buffer in the client's memory that references one
- * allocation, against a packet there and one back (bench_serve.c has both, and locks), and against the same within the process.
+ * A submission of an out-of-process client by its socket: a command buffer in the client's memory
+ * that references one allocation. Peers are a bare packet there and one back (in bench_serve.c),
+ * and the same submission in-process.
  */
 #include "bench.h"
 
@@ -19,7 +20,7 @@ struct remote {
 	struct vidmm_server *server;
 	struct vidmm_connection *connection;
 	struct vidmm_remote_device *device;
-	/* Within this process: the same calls with nothing between. */
+	/* for the in-process case: the same calls without a connection */
 	struct vidmm_process *process;
 	struct vidmm_device *device_here;
 	HANDLE handle;
@@ -28,7 +29,8 @@ struct remote {
 	D3DKMT_HANDLE allocation;
 };
 
-enum { HERE = 9 }; /* of parameters, which else are the CPU of the host */
+/* the in-process case; other values of the parameter are the CPU of the host */
+enum { IN_PROCESS = 9 };
 
 static int more(void *context)
 {
@@ -107,21 +109,21 @@ static void *remote_create(const struct bench_case *self)
 		.bar_count = 1,
 	};
 
-	/* The threads of the host, and of its GPU, stay where they are made. */
-	if (!bench_pin(self->parameter == HERE ? 0 : (unsigned)self->parameter))
+	/* Threads of the host and of its GPU stay on the CPU on which they are created. */
+	if (!bench_pin(self->parameter == IN_PROCESS ? 0 : (unsigned)self->parameter))
 		abort();
 	if (!r || vidmm_host_create(&host, &r->host)) {
 		free(r);
 		return NULL;
 	}
 	if (!vidmm_adapter_start(r->host, &options, &r->adapter) &&
-	    (self->parameter == HERE ? open_here(r) : connect_client(r)) && create_objects(r))
+	    (self->parameter == IN_PROCESS ? open_here(r) : connect_client(r)) && create_objects(r))
 		return r;
 	remote_destroy(r);
 	return NULL;
 }
 
-/* A command buffer that references the allocation once. */
+/* Submits a command buffer that references the allocation once. */
 static void render_run(void *state, uint64_t steps)
 {
 	struct remote *r = state;
@@ -144,7 +146,7 @@ static void render_run(void *state, uint64_t steps)
 }
 
 BENCH(.name = "remote.render_here", .setup = remote_create, .run = render_run,
-      .teardown = remote_destroy, .parameter = HERE);
+      .teardown = remote_destroy, .parameter = IN_PROCESS);
 BENCH(.name = "remote.render", .peer = "remote.bare", .setup = remote_create, .run = render_run,
       .teardown = remote_destroy);
 BENCH(.name = "remote.render_2", .peer = "remote.bare_2", .setup = remote_create, .run = render_run,

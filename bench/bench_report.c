@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two forms of a result: a table to read, JSON to keep. */
+/* The report: a table, or JSON. */
 #include "bench_internal.h"
 
 #include <jansson.h>
@@ -8,10 +8,10 @@
 
 static bool hidden(const struct bench_case *bench)
 {
-	return bench->skipped && strcmp(bench->skipped, "not asked for") == 0;
+	return bench->skipped && strcmp(bench->skipped, "not selected") == 0;
 }
 
-/* Bytes per nanosecond are gigabytes per second. */
+/* Converts ns per operation to the unit of the case. Bytes per ns are GB/s. */
 static double shown(const struct bench_case *bench, double ns)
 {
 	return bench->bytes ? (double)bench->bytes / ns : ns;
@@ -19,7 +19,7 @@ static double shown(const struct bench_case *bench, double ns)
 
 void bench_print_table(const struct bench_result *result)
 {
-	static const char *const verdicts[] = {"missed", "holds"};
+	static const char *const verdicts[] = {"missed", "met"};
 	printf("%-28s %10s %10s %10s %-5s %8s  %s\n", "case", "median", "fastest", "slowest",
 	       "unit", "ratio", "goal and peer");
 	for (const struct bench_case *bench = result->first; bench; bench = bench->next) {
@@ -42,7 +42,7 @@ void bench_print_table(const struct bench_result *result)
 		printf("\n");
 	}
 	if (result->two_core_scaling > 0)
-		printf("two CPUs: an arithmetic loop beside its twin takes %.2f of its time alone%s\n",
+		printf("two CPUs: a loop takes %.2f times as long beside a second one as alone%s\n",
 		       result->two_core_scaling,
 		       result->two_core_scaling < 1.3
 			       ? ""

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of a program that is not the host: a lock with its unlock by a word that it shares with the host, against the same within the
- * process; over its socket an empty D3DKMT call, and a lock that the host is asked for, against what no such call can do
- * without: a packet there and one back between two threads, on the same kind of socket. Client and host are
- * threads of this process, which is all the same to what lies between them: the client's on the first CPU, the host's, as the
- * bare one's other thread, on the same (wakes are cheap there) or on the second.
+ * Calls of an out-of-process client. A lock and unlock by the client's word, against the same
+ * in-process. An empty D3DKMT call, and a lock by a message, against their lower bound: a packet
+ * there and one back between two threads on the same kind of socket. Client and host are threads of
+ * this process, which makes no difference for the socket between them. The client is on the first
+ * CPU. The host, like the other thread of the bare round trip, is on the same CPU, where wake-ups
+ * are cheap, or on the second.
  */
 #include "bench.h"
 
@@ -18,7 +19,7 @@
 #include <vidmm/client.h>
 #include <vidmm/serve.h>
 
-/* ---- the bare round trip ---- */
+/* ---- a bare round trip ---- */
 
 enum { PACKET_BYTES = 64 };
 
@@ -158,7 +159,7 @@ static void pair_teardown(void *state)
 	free(p);
 }
 
-/* The host looks the device up, and has nothing to do. */
+/* An empty call: the host looks up the device and does nothing else. */
 static void state_run(void *state, uint64_t steps)
 {
 	const struct pair *p = state;
@@ -193,8 +194,11 @@ static void lock_run(void *state, uint64_t steps)
 BENCH(.name = "remote.bare", .setup = echo_setup, .run = echo_run, .teardown = echo_teardown);
 BENCH(.name = "remote.empty_call", .setup = pair_setup, .run = state_run, .teardown = pair_teardown,
       .peer = "remote.bare");
-/* A lock that asks for more than a word of the client's can say: one message there and one back; its unlock needs none. */
-static void told_run(void *state, uint64_t steps)
+/*
+ * A lock that the client's word cannot express: one message there and one back. Its unlock needs no
+ * message.
+ */
+static void message_lock_run(void *state, uint64_t steps)
 {
 	const struct pair *p = state;
 	const UINT page = 0;
@@ -216,11 +220,12 @@ static void told_run(void *state, uint64_t steps)
 
 BENCH(.name = "remote.lock_unlock", .setup = pair_setup, .run = lock_run, .teardown = pair_teardown,
       .peer = "lock.pair_d3dkmt", .ratio_max = 2);
-BENCH(.name = "remote.lock_told", .setup = pair_setup, .run = told_run, .teardown = pair_teardown,
-      .peer = "remote.bare", .ratio_max = 2);
+BENCH(.name = "remote.lock_message", .setup = pair_setup, .run = message_lock_run,
+      .teardown = pair_teardown, .peer = "remote.bare", .ratio_max = 2);
 BENCH(.name = "remote.bare_2", .setup = echo_setup, .run = echo_run, .teardown = echo_teardown,
       .threads = 2, .parameter = 1);
 BENCH(.name = "remote.empty_call_2", .setup = pair_setup, .run = state_run,
       .teardown = pair_teardown, .peer = "remote.bare_2", .threads = 2, .parameter = 1);
-BENCH(.name = "remote.lock_told_2", .setup = pair_setup, .run = told_run, .teardown = pair_teardown,
-      .peer = "remote.bare_2", .ratio_max = 2, .threads = 2, .parameter = 1);
+BENCH(.name = "remote.lock_message_2", .setup = pair_setup, .run = message_lock_run,
+      .teardown = pair_teardown, .peer = "remote.bare_2", .ratio_max = 2, .threads = 2,
+      .parameter = 1);

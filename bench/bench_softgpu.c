@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu on the submission path and at paging. What a relocation and a reference cost in Render and in Patch, with
- * everything in cache, and how near its bulk copies and tile conversions come to a plain non-temporal copy of DRAM.
+ * softgpu in submissions and in paging: the cost of a relocation and a reference in Render and in
+ * Patch, with all data in cache; and how close bulk copies and tile conversions come to a plain
+ * non-temporal copy of DRAM.
  */
 #include "bench.h"
 
@@ -18,7 +19,7 @@
 enum { ALLOCATIONS = 300, RELOCATIONS = 4096, REFERENCES = 1024 };
 #define DMA_BYTES 65536u
 
-/* The inputs of one Render and one Patch, and the objects that they name. */
+/* The inputs of one Render and one Patch, and the objects that they reference. */
 struct submission {
 	struct softgpu_adapter adapter;
 	struct softgpu_context context;
@@ -67,7 +68,7 @@ static void put_references(struct submission *s)
 	s->patch.PatchLocationListSubmissionLength = REFERENCES;
 }
 
-/* parameter: entries of one run, which says which commands. */
+/* PARAMETER is the number of entries of one run, which selects the commands. */
 static void *submission_create(const struct bench_case *self)
 {
 	struct submission *s = aligned_alloc(64, (sizeof(*s) + 63) / 64 * 64);
@@ -137,7 +138,7 @@ BENCH(.name = "softgpu.patch_relocation", .per_run = RELOCATIONS, .parameter = R
 BENCH(.name = "softgpu.render_reference", .per_run = REFERENCES, .parameter = REFERENCES,
       .setup = submission_create, .run = run_render, .teardown = free);
 
-/* ---- handing packets to an engine ---- */
+/* ---- hand-over of packets to an engine ---- */
 
 enum { RING = 64 };
 
@@ -147,7 +148,7 @@ struct hand_over {
 	struct softgpu_packet ring[2 * RING];
 	_Alignas(64) uint32_t head;
 	_Alignas(64) uint32_t tail;
-	struct vmm_os *os; /* spin locks want a world */
+	struct vmm_os *os; /* spin locks need a world */
 	struct vmm_nt *nt;
 };
 
@@ -187,7 +188,7 @@ static void *hand_over_create(const struct bench_case *self)
 	return h;
 }
 
-/* What one producer and one consumer need: the packet, and an index that says so. */
+/* The lower bound for one producer and one consumer: a ring with an index. */
 static void run_ring(void *state, uint64_t steps)
 {
 	struct hand_over *h = state;
@@ -205,7 +206,7 @@ static void run_ring(void *state, uint64_t steps)
 	}
 }
 
-/* The engine's thread is at work, so nobody is woken; what it takes is put back here. */
+/* The engine's thread is running, so no thread is woken. The consumed packet is put back here. */
 static void run_engine_submit(void *state, uint64_t steps)
 {
 	struct hand_over *h = state;
@@ -311,8 +312,8 @@ BENCH(.name = "softgpu.y_to_linear_64m", .bytes = PIECE_BYTES, .peer = "floor.st
       .ratio_max = 1.08, .setup = pools_get, .run = run_unpack, .teardown = pools_put);
 
 /*
- * ---- in place, as a swizzling range does when it is acquired and when it is released ----
- * Two conversions, each of which should take no longer than memcpy from one place to another.
+ * ---- conversions in place, as when a swizzling range is acquired and released ---- Two
+ * conversions; the goal for each is the time of a memcpy between two buffers.
  */
 
 struct windows {
@@ -360,7 +361,10 @@ static void run_window(void *state, uint64_t steps)
 BENCH(.name = "softgpu.range_64m", .bytes = 2 * PIECE_BYTES, .peer = "floor.memcpy_64m",
       .ratio_max = 2.0, .setup = windows_get, .run = run_window, .teardown = windows_put);
 
-/* ---- the same in the second-level cache, where the peer is memcpy: a surface of 1024 x 64 pixels again and again ---- */
+/*
+ * ---- conversions in the second-level cache: a surface of 1024 x 64 pixels; the peer is memcpy
+ * ----
+ */
 
 #define WARM_BYTES  (UINT64_C(256) << 10)
 #define WARM_STRIDE 4096u

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnRenderCb to SubmitCommand with everything resident, beside the least that can be done for each reference. The miniport
- * is softgpu but for what belongs to drivers: Render emits what the case wants, Patch does nothing, and a packet is complete
- * when it is submitted. So what is measured is the library's: the door, the list, residency, queues, interrupt and DPC.
+ * From pfnRenderCb to SubmitCommand with everything resident, relative to the lower bound for each
+ * reference. The miniport is softgpu with minimal entries: Render emits as many patch locations as
+ * the case needs, Patch does nothing, and a packet is complete when it is submitted. The result is
+ * therefore the library's cost: door, allocation list, residency, queues, interrupt and DPC.
  */
 #include "bare.h"
 #include "bench.h"
@@ -21,23 +22,23 @@
 #include <dispmprt.h>
 
 #include "memory/memory.h"
-#include "object/live.h"
+#include "object/hazard.h"
 #include "object/object.h"
 
 #define LIST_MAX   16384u
 #define PAGE_BYTES 4096u
 #define VRAM_BYTES (UINT64_C(512) << 20)
 
-/* ---- a driver without a cost of its own ---- */
+/* ---- a miniport with minimal cost ---- */
 
 static struct {
-	_Atomic uint32_t patches; /* that Render emits */
+	_Atomic uint32_t patches; /* number that Render emits */
 	DXGKDDI_START_DEVICE *start;
 	DXGKDDI_SUBMITCOMMAND *submit;
 	DXGKDDI_PATCH *patch;
 } null_driver;
 
-/* All cases have theirs at the same time. */
+/* All cases have an adapter at the same time. */
 enum { ADAPTERS_MAX = 64 };
 static struct null_adapter {
 	PVOID adapter;
@@ -61,7 +62,7 @@ static NTSTATUS null_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
 
 	(void)context;
 	D3DDDI_PATCHLOCATIONLIST *out = args->pPatchLocationListOut;
-	/* No division for each: what is measured is not this. */
+	/* A counter instead of a division, whose cost would be measured as well. */
 	for (uint32_t p = 0, index = 0; p < patches; p++) {
 		out[p] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = index};
 		index = index + 1 < args->AllocationListSize ? index + 1 : 0;
@@ -118,7 +119,7 @@ static void null_entries(DRIVER_INITIALIZATION_DATA *table)
 	table->DxgkDdiSubmitCommand = null_submit;
 }
 
-/* ---- a world with so many allocations ---- */
+/* ---- a world with a given number of allocations ---- */
 
 struct context {
 	HANDLE handle;
@@ -135,7 +136,7 @@ struct submit {
 	struct context context[2];
 	D3DKMT_HANDLE *allocations;
 	uint32_t references, patches;
-	/* the partner of two threads, not in one line of cache with what both read */
+	/* the second thread of two; not in a cache line that both threads read */
 	struct partner *partner;
 };
 
@@ -143,7 +144,8 @@ struct partner {
 	struct submit *submit;
 	pthread_t thread;
 	sem_t begin;
-	_Alignas(64) _Atomic uint64_t go; /* so many submissions in all; UINT64_MAX: its end */
+	/* total number of submissions requested; UINT64_MAX: end of the thread */
+	_Alignas(64) _Atomic uint64_t go;
 	_Alignas(64) _Atomic uint64_t done;
 };
 
@@ -230,7 +232,9 @@ static bool allocate(struct submit *s, uint32_t count)
 	return s->allocations != NULL;
 }
 
-/* The first of the allocations in an order that does not help a prefetcher. */
+/*
+ * Fills the list with the first allocations in an order that a hardware prefetcher cannot predict.
+ */
 static void fill_list(struct submit *s, struct context *c, uint32_t first)
 {
 	for (uint32_t i = 0; i < s->references; i++)
@@ -247,7 +251,7 @@ static void submit_once(struct submit *s, struct context *c)
 		abort();
 }
 
-/* All of them are in memory before anything is measured. */
+/* Makes all allocations resident before the measurement. */
 static void warm_up(struct submit *s, uint32_t count)
 {
 	uint32_t references = s->references;
@@ -295,7 +299,7 @@ static void run_submit(void *state, uint64_t steps)
 		submit_once(s, &s->context[0]);
 }
 
-/* One reference, one patch location: what a submission costs whatever it refers to. */
+/* One reference and one patch location: the fixed cost of a submission. */
 BENCH(.name = "submit.fixed", .peer = "floor.getpid", .parameter = PARAMETER(1, 1, 1),
       .setup = submit_create, .run = run_submit, .teardown = submit_destroy);
 #define REFERENCES(text, n)                                                                      \
@@ -312,12 +316,15 @@ REFERENCES("1k", 1000);
 PATCHED("1k", 1000);
 REFERENCES("10k", 10000);
 PATCHED("10k", 10000);
-/* However many allocations there are: the same thousand among a hundred thousand. */
+/* The number of live allocations must not matter: the same thousand among 100,000. */
 BENCH(.name = "submit.patched_1k_of_100k", .peer = "submit.patched_1k", .ratio_max = 1.1,
       .per_run = 1000, .parameter = PARAMETER(1000, 1000, 100000), .setup = submit_create,
       .run = run_submit, .teardown = submit_destroy);
 
-/* ---- the memory manager's part: handle, checks, location; then, of what the patch list names, residency and stamps ---- */
+/*
+ * ---- the memory manager's part: handle, checks and address; for the patch list, residency and
+ * stamps ----
+ */
 
 struct memory_part {
 	struct vmm_device *device;
@@ -325,7 +332,10 @@ struct memory_part {
 	D3DDDI_PATCHLOCATIONLIST patches[LIST_MAX];
 };
 
-/* As a list is captured. Returns something of all that was found. */
+/*
+ * Captures a list as a render does. Returns a value that depends on all entries, so that the
+ * compiler keeps the work.
+ */
 static uint64_t capture(const struct submit *s, struct memory_part *m)
 {
 	const D3DDDI_ALLOCATIONLIST *list = s->context[0].list;
@@ -333,11 +343,11 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 	uint32_t count = s->references, in_place = 1;
 	uint64_t sum = 0;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
 	for (uint32_t i = 0; i < count; i++) {
 		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
-			vmm_ref_expect(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
+			vmm_ref_prefetch(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, list[i].hAllocation, VMM_HANDLE_ALLOCATION);
 
@@ -348,7 +358,7 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 		m->instances[i] = ref->instance;
 		sum += ref->instance->address;
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (!in_place)
 		abort();
 	return sum;
@@ -357,15 +367,16 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 static void run_memory(void *state, uint64_t steps)
 {
 	struct submit *s = state;
-	struct vmm_visit visit;
+	struct vmm_hazard_guard visit;
 	static struct memory_part m;
-	static uint64_t preparation = UINT64_C(1) << 40; /* no other's */
+	/* a number that no other preparation uses */
+	static uint64_t preparation = UINT64_C(1) << 40;
 
-	m.device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, vidmm_device_handle(s->device));
+	m.device = vmm_hazard_enter(&visit, VMM_HAZARD_DEVICE, vidmm_device_handle(s->device));
 	for (uint32_t i = 0; i < s->references; i++)
 		m.patches[i].AllocationIndex = i;
 	while (steps--) {
-		/* A number that is complete: nobody waits for it. */
+		/* a number of a completed packet, which no thread waits for */
 		const struct vmm_use_in_place use = {.instances = m.instances,
 						     .instance_count = s->references,
 						     .patches = m.patches,
@@ -378,7 +389,7 @@ static void run_memory(void *state, uint64_t steps)
 		bench_use(sum + vmm_memory_use_in_place(m.device->adapter, &use));
 		vmm_paging_unlock(m.device->adapter);
 	}
-	vmm_live_leave(&visit);
+	vmm_hazard_leave(&visit);
 }
 
 #define RESIDENCY(text, n)                                                                       \
@@ -405,7 +416,10 @@ static void *partner_main(void *argument)
 	return NULL;
 }
 
-/* One step is so many submissions of each: what it costs to set the other thread going is not much of that. */
+/*
+ * One step is this many submissions of each thread, so that starting the other thread is
+ * negligible.
+ */
 enum { PAIR_BATCH = 64 };
 
 static void run_pair(void *state, uint64_t steps)
@@ -437,7 +451,8 @@ static void *pair_create(const struct bench_case *self)
 		sem_init(&p->begin, 0, 0);
 		if (pthread_create(&p->thread, NULL, partner_main, p) == 0) {
 			s->partner = p;
-			run_pair(s, 1); /* a thread that begins is no measure of a round's length */
+			/* run once: starting the thread must not be part of the calibration */
+			run_pair(s, 1);
 			return s;
 		}
 	}
@@ -447,8 +462,9 @@ static void *pair_create(const struct bench_case *self)
 }
 
 /*
- * Of both together: 1 / 1.6 of one alone. Each has allocations of its own; where they have the same ones each of those goes from one
- * processor's cache to the other's with every submission.
+ * The time for a submission of both threads together; the goal is 1 / 1.6 of one thread. Each
+ * thread has allocations of its own. If they share allocations, the cache lines of each allocation
+ * move between the CPUs with every submission.
  */
 BENCH(.name = "submit.two_threads_100", .peer = "submit.patched_100", .ratio_max = 1 / 1.6,
       .threads = 2, .per_run = 200 * PAIR_BATCH, .parameter = PARAMETER(100, 100, 200),
@@ -490,12 +506,12 @@ static void run_empty(void *state, uint64_t steps)
 	}
 }
 
-/* There and back are two hand-offs. */
+/* A completion is two hand-offs between threads. */
 BENCH(.name = "submit.empty_to_completion", .peer = "floor.futex_hand_off", .ratio_max = 1.5,
       .threads = 2, .per_run = 2, .setup = empty_create, .run = run_empty,
       .teardown = submit_destroy);
 
-/* ---- a context that waits for another one ---- */
+/* ---- a context that waits for another context ---- */
 
 struct relay {
 	struct submit *submit;
@@ -543,7 +559,10 @@ static void render_nop(struct submit *s, const struct context *context)
 		abort();
 }
 
-/* The second context waits for the first, each with an empty buffer; then an event says that the second is done. */
+/*
+ * The second context waits for a signal of the first, each with an empty buffer. An event then
+ * reports that the second is complete.
+ */
 static void run_relay(void *state, uint64_t steps)
 {
 	struct relay *r = state;
@@ -574,7 +593,7 @@ static void run_relay(void *state, uint64_t steps)
 	}
 }
 
-/* Two round trips, one after the other, of which the second begins without the client. */
+/* Two consecutive round trips; the second one begins without the client. */
 BENCH(.name = "submit.signal_to_wait", .peer = "submit.empty_to_completion", .ratio_max = 2,
       .threads = 2, .per_run = 2, .setup = relay_create, .run = run_relay,
       .teardown = relay_destroy);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least a submission can do for each reference: handle to table entry, generation check, state check, fence
- * stamp. No atomic, no list move, objects in no particular order. One operation is one reference.
+ * The lower bound of a submission for each reference: handle to table entry, generation check,
+ * state check, fence stamp. It has no atomic instruction and no list operation; the objects are in
+ * random order. One operation is one reference.
  */
 #include "bench.h"
 
@@ -30,7 +31,10 @@ struct submission {
 	uint32_t *handles;
 };
 
-/* Zeroed, on huge pages where it fills one: the floor must not be a measure of the TLB. */
+/*
+ * Allocates zeroed memory, on huge pages if it is large enough, so that TLB misses are not
+ * measured.
+ */
 static void *big_calloc(uint64_t count, size_t size)
 {
 	const size_t huge = (size_t)2 << 20;
@@ -52,7 +56,7 @@ static void submission_destroy(void *state)
 	free(s);
 }
 
-/* A fixed sequence: the same order in every run. */
+/* A fixed pseudo-random sequence: the same order in every run. */
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

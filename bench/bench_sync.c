@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Monitored fences in the core: a signal that nobody waits for and a wait that need not wait, against the ordered store and
- * the locked instruction that they cannot do without; signals that free one or a hundred of so many waits; the book-keeping
- * of a wait for any of 64 fences.
+ * Monitored fences in the core: a signal without waiters and a satisfied wait, relative to the
+ * ordered store and the locked instruction that they need at least; signals that satisfy one or a
+ * hundred of many waits; the bookkeeping of a wait for any of 64 fences.
  */
 #include "bench.h"
 
@@ -44,14 +44,14 @@ static void stand_in(struct core *c, uint64_t index, uint64_t value)
 	struct vmm_sync_wait *wait = &c->waits[index];
 
 	*wait = (struct vmm_sync_wait){
-		.world = &c->world, .nodes = &c->nodes[index], .count = 1, .tell = forget};
+		.world = &c->world, .nodes = &c->nodes[index], .count = 1, .on_end = forget};
 	vmm_list_init(&wait->link);
 	c->nodes[index] =
 		(struct vmm_sync_node){.object = &c->object, .wait = wait, .value = value};
-	vmm_os_mutex_lock(&c->world.sync_lock);
+	vmm_sync_lock(&c->world);
 	if (vmm_sync_wait_begin_locked(wait))
 		abort();
-	vmm_os_mutex_unlock(&c->world.sync_lock);
+	vmm_sync_unlock(&c->world);
 }
 
 static void make_object(struct core *c, struct vmm_sync_object *object, _Atomic uint64_t *word)
@@ -89,7 +89,7 @@ static void *core_begin(const struct bench_case *self)
 static void run_signal(void *state, uint64_t steps)
 {
 	struct core *c = state;
-	uint64_t value = c->value; /* counted in a register, as by the floor */
+	uint64_t value = c->value; /* counted in a register, as the floor does */
 
 	for (uint64_t i = 0; i < steps; i++)
 		if (vmm_sync_raise(&c->object, ++value, false))
@@ -109,7 +109,10 @@ static void run_satisfied(void *state, uint64_t steps)
 BENCH(.name = "sync.wait_satisfied", .setup = core_begin, .run = run_satisfied,
       .teardown = core_end, .peer = "floor.xadd", .ratio_max = 0.4);
 
-/* One signal frees the waits for the least values, which then wait behind all others: what is left asleep costs its logarithm. */
+/*
+ * One signal satisfies the waits for the smallest values, which are then queued again behind all
+ * others. The waits that remain cost the logarithm of their number.
+ */
 static void wake(struct core *c, uint64_t woken)
 {
 	uint64_t first = c->value;
@@ -147,7 +150,10 @@ BENCH(.name = "sync.wake_1_of_10k", .parameter = 10000, .setup = core_begin, .ru
 BENCH(.name = "sync.wake_100_of_10k", .parameter = 10000, .per_run = 100, .setup = core_begin,
       .run = run_wake_100, .teardown = core_end, .peer = "sync.wake_1_of_10k", .ratio_max = 4);
 
-/* A wait for any of 64 fences: into all their heaps, woken by one, out of the others. */
+/*
+ * A wait for any of 64 fences: insertion into all heaps, a wake-up by one fence, removal from the
+ * others.
+ */
 static void run_wait_any(void *state, uint64_t steps)
 {
 	struct core *c = state;
@@ -162,16 +168,16 @@ static void run_wait_any(void *state, uint64_t steps)
 					     .nodes = nodes,
 					     .count = FENCES,
 					     .any = true,
-					     .tell = forget};
+					     .on_end = forget};
 
 		vmm_list_init(&wait.link);
 		for (uint32_t f = 0; f < FENCES; f++)
 			nodes[f] = (struct vmm_sync_node){
 				.object = &objects[f], .wait = &wait, .value = i};
-		vmm_os_mutex_lock(&c->world.sync_lock);
+		vmm_sync_lock(&c->world);
 		if (vmm_sync_wait_begin_locked(&wait))
 			abort();
-		vmm_os_mutex_unlock(&c->world.sync_lock);
+		vmm_sync_unlock(&c->world);
 		if (!vmm_sync_raise(&objects[i % FENCES], i, false) || wait.done)
 			abort();
 		vmm_sync_deliver(&objects[i % FENCES]);

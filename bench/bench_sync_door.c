@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Monitored fences through the D3DKMT door: a signal that nobody waits for and a wait that need not wait, against the ordered
- * store and the locked instruction that they cannot do without; and two threads that signal each other awake, who wait
- * for one fence or for any of 64, against the same hand-off by a bare futex. The threads stay on the CPUs that those
- * of the bare one are on. The adapter's miniport is the scripted one of the tests, which is never called here.
+ * Monitored fences through the D3DKMT door: a signal without waiters and a satisfied wait, relative
+ * to the ordered store and the locked instruction that they need at least; and two threads that
+ * wake each other by signals, each waiting for one fence or for any of 64, relative to the same
+ * hand-off by a bare futex on the same CPUs. The miniport is the scripted one of the tests; these
+ * cases do not call it.
  */
 #include "bench.h"
 
@@ -27,11 +28,12 @@ struct client {
 	struct scripted_miniport *miniport;
 	D3DKMT_HANDLE device;
 	D3DKMT_HANDLE fence[SIDES][FENCES];
-	uint32_t fences; /* that a wait of a hand-off is for: all or, of several, any of them */
+	uint32_t fences; /* fences of a wait: one, or any of several */
 	uint64_t value;
 	pthread_t partner;
 	bool has_partner;
-	_Atomic uint32_t goal; /* rounds asked of it so far; between runs it sleeps here */
+	/* total rounds requested of the partner, which sleeps on this word between runs */
+	_Atomic uint32_t goal;
 };
 
 static bool start(struct client *c)
@@ -159,7 +161,7 @@ BENCH(.name = "sync.door_wait_satisfied", .setup = client_begin, .run = run_door
 
 /* ---- hand-offs ---- */
 
-/* Until the last of the side's fences has the value; the others never get theirs. */
+/* Waits until the last fence of SIDE has VALUE. The other fences never reach it. */
 static void wait_for(const struct client *c, unsigned side, uint64_t value)
 {
 	UINT64 values[FENCES];

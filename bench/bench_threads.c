@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to hand a word to another thread: on a shared cache line while both spin, and through a futex
- * while the other sleeps. The partner runs on the second CPU for the life of the case; one operation is half a
- * round trip.
+ * The cost of handing a word to another thread: by a shared cache line while both threads spin, and
+ * by a futex while the other sleeps. The partner thread runs on the second CPU. One operation is
+ * half a round trip.
  */
 #include "bench_internal.h"
 
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* So many that waking the partner at the begin of a run does not count. */
+/* Large enough that waking the partner at the beginning of a run is negligible. */
 enum { LOOKS_A_STEP = 16384, SLEEPS_A_STEP = 16 };
 enum turn { TURN_IDLE, TURN_PING, TURN_PONG, TURN_STOP };
 
@@ -33,7 +33,7 @@ static void relax(void)
 #endif
 }
 
-/* Returns what the word became instead of `old`. */
+/* Waits until the word differs from OLD and returns the new value. */
 static unsigned await_change(struct pair *pair, unsigned old)
 {
 	unsigned now;
@@ -53,7 +53,7 @@ static void hand_over(struct pair *pair, unsigned turn)
 		syscall(SYS_futex, &pair->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Between runs the partner sleeps in the futex so that it does not disturb the other cases. */
+/* Between runs the partner sleeps, so that it does not disturb other cases. */
 static void *partner_main(void *context)
 {
 	struct pair *pair = context;
@@ -133,7 +133,7 @@ static void *arithmetic_on_second(void *go)
 	atomic_fetch_add((atomic_uint *)go, 1);
 	while (atomic_load((atomic_uint *)go) < 2)
 		relax();
-	/* Long enough to cover the timed loop on the other CPU. */
+	/* Longer than the timed loop on the other CPU. */
 	arithmetic(NULL);
 	return arithmetic(NULL);
 }
@@ -145,7 +145,10 @@ static uint64_t time_alone(void)
 	return bench_now_ns() - start;
 }
 
-/* 0 if the second thread cannot be had. */
+/*
+ * Returns the time of a loop beside the same loop on the other CPU; 0 if the second thread cannot
+ * be created.
+ */
 static uint64_t time_beside(void)
 {
 	atomic_uint go = 0;
@@ -161,8 +164,9 @@ static uint64_t time_beside(void)
 }
 
 /*
- * 0: one CPU only. Near 1: two cores of their own. Near 2: two halves of one. The fastest of a few tries on each
- * side, because one try measures the neighbours.
+ * Returns the time beside a second loop divided by the time alone. Near 1: two cores. Near 2: two
+ * hardware threads of one core. 0: one CPU only. It takes the fastest of several tries, because
+ * other load disturbs single ones.
  */
 double bench_two_core_scaling(void)
 {

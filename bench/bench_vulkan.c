@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For comparison, where it is installed: Mesa's software Vulkan (lavapipe), through the pointers of the device. vkMapMemory and
- * vkUnmapMemory return a pointer that is there anyway and count nothing that other threads see, so this is what two calls cost
- * and not a goal. Timeline semaphores: a signal that nobody waits for, a wait that need not wait, and two threads that
- * signal each other awake. The loader is opened at run time; of its interface only what is needed is declared.
+ * For comparison, if it is installed: Mesa's software Vulkan (lavapipe), through the function
+ * pointers of the device. vkMapMemory and vkUnmapMemory only return an existing pointer and update
+ * nothing that other threads see: this is the cost of two calls and not a goal. Timeline
+ * semaphores: a signal without waiters, a satisfied wait, and two threads that wake each other. The
+ * loader is opened at run time, and only the needed part of its interface is declared.
  */
 #include "bench.h"
 
@@ -80,7 +81,7 @@ struct device_info {
 	const void *features;
 };
 
-/* The head of VkPhysicalDeviceProperties, and more than enough room for the rest. */
+/* The beginning of VkPhysicalDeviceProperties, and more space than the rest needs. */
 struct device_properties {
 	uint32_t api_version, driver_version, vendor, device;
 	int type;
@@ -149,10 +150,11 @@ struct vulkan {
 	uint64_t semaphore[SIDES], value;
 	pthread_t partner;
 	bool has_partner;
-	_Atomic uint32_t goal; /* rounds asked of it so far; between runs it sleeps here */
+	/* total rounds requested of the partner, which sleeps on this word between runs */
+	_Atomic uint32_t goal;
 };
 
-/* dlsym and the loader give data pointers. */
+/* dlsym and the loader return data pointers, which ISO C cannot cast to function pointers. */
 #define AS_FUNCTION(target, pointer)                        \
 	do {                                                \
 		void *found_ = (pointer);                   \

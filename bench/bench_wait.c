@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock that waits for the GPU, and the completion that it waits for. Asleep, two threads complete each other's packets, so
- * one operation is a completion and the return of who waited for it. Looking, one thread completes, as one does, when the
- * other has said so in a word: one operation is half of that, and so is the goal, of 2 and 1. The peers are the same
- * hand-offs with nothing around them, on the same CPUs: by a futex, and by two words, which is slower than that by one.
+ * A wait for the GPU, and the completion that ends it. ASLEEP: two threads complete each other's
+ * packets, so one operation is a completion and the return of the waiting thread. LOOKING: one
+ * thread spins and the other completes a packet when a word requests it; one operation is half of
+ * that round trip, and the goal is halved too. The peers are the same hand-offs without the library
+ * on the same CPUs: by a futex, and by two words, which is slower than by one.
  */
 #include "bench.h"
 
@@ -13,7 +14,7 @@
 #include "object/object.h"
 
 enum { MINE, PARTNERS, TIMELINES = 2 };
-/* So many that waking the partner at the begin of a run does not count. */
+/* Large enough that waking the partner at the beginning of a run is negligible. */
 enum { LOOKS_A_STEP = 16384, SLEEPS_A_STEP = 16 };
 enum { THE_END = UINT32_MAX };
 enum { LONG_ENOUGH_NS = 1000000000 };
@@ -27,15 +28,15 @@ struct hand_off {
 	pthread_t partner;
 	bool has_partner;
 	uint32_t packets_a_step;
-	/* Written by the one thread, apart from what the other reads. */
-	char apart_before[128];
+	/* Written by one thread, in cache lines that the other does not read. */
+	char pad_before[128];
 	uint32_t next;
 	char apart_next[128];
-	_Atomic uint32_t
-		goal; /* packets to be answered so far; between runs the partner sleeps on it */
+	/* total packets requested of the partner, which sleeps on this word between runs */
+	_Atomic uint32_t goal;
 	char apart[128];
-	_Atomic uint32_t asked; /* looking: the packet that the partner is to complete */
-	char apart_after[128];
+	_Atomic uint32_t asked; /* LOOKING: the packet that the partner has to complete */
+	char pad_after[128];
 };
 
 static uint64_t now(void *context)

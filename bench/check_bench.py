@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The harness keeps its promises: valid JSON, ordered figures, one line per case asked for. Prints TAP.
+"""Tests the harness: valid JSON, ordered statistics, one line for each selected case. Prints TAP.
 
     check_bench.py VIDMM-BENCH
 """
@@ -23,7 +23,8 @@ def main(program):
     results = [
         ('the list is sorted, without repetition, and has the floors',
          listed == sorted(set(listed)) and set(floors) <= set(listed)),
-        ('JSON holds the case that was asked for, and no other', [case['name'] for case in cases] == ['floor.getpid']),
+        ('JSON has the selected case and no other',
+         [case['name'] for case in cases] == ['floor.getpid']),
         ('fastest <= median <= slowest, and time passes',
          all(0 < case['fastest'] <= case['median'] <= case['slowest'] for case in cases)),
         ('the table names the case', 'floor.xadd' in table and 'floor.getpid' not in table),

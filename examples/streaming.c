@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a user-mode driver streams vertices: the code sample of the pfnLockCb page, whole. Each draw locks the vertex buffer
- * with Discard, so that the program can write while the GPU still reads what the last draw wrote. The video memory manager
- * may answer with another handle, an instance of the same allocation elsewhere; the driver uses that one from then on. It
- * may also refuse, here because the miniport allows three instances and all of them stand in a command buffer that was not
- * submitted yet; the driver submits it and locks again with NoExistingReference. The "draw" is a copy of the vertices to
- * a place of its own in a render target, so that at the end every draw can be checked.
+ * How a user-mode driver streams vertices: the code sample of the pfnLockCb page as a program.
+ *
+ * Each draw locks the vertex buffer with Discard, so that the program can write while the GPU still
+ * reads the vertices of the last draw. The video memory manager may return another handle, which
+ * names another instance of the allocation; the driver uses that handle from then on. It may also
+ * refuse: the miniport allows three instances here, and all of them may be referenced by a command
+ * buffer that is not submitted yet. The driver then submits it and locks again with
+ * NoExistingReference. A "draw" copies the vertices to its own part of a render target, so that
+ * every draw can be verified at the end.
  */
 #include <d3dumddi.h>
 #include <vidmm/softgpu.h>
@@ -23,14 +26,14 @@
 
 struct umd {
 	const D3DDDI_DEVICECALLBACKS *runtime;
-	HANDLE device; /* the runtime's */
+	HANDLE device; /* the runtime's handle */
 	D3DDDICB_CREATECONTEXT context;
 	D3DKMT_HANDLE vertices, target;
 	/* the command buffer that is being filled */
 	uint32_t command_bytes, list_length;
-	/* what the program prints */
+	/* for the output of the program */
 	uint32_t flushes;
-	D3DKMT_HANDLE seen[HANDLES];
+	D3DKMT_HANDLE handles[HANDLES];
 };
 
 static void check(HRESULT result, const char *what)
@@ -43,19 +46,19 @@ static void check(HRESULT result, const char *what)
 
 static D3DKMT_HANDLE allocate(const struct umd *umd, uint64_t bytes, uint32_t renaming_limit)
 {
-	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
-					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
-					  .size_bytes = bytes,
-					  .renaming_limit = renaming_limit};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
-				      .PrivateDriverDataSize = sizeof(wish)};
+	struct softgpu_allocation request = {.version = SOFTGPU_ALLOCATION_VERSION,
+					     .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					     .size_bytes = bytes,
+					     .renaming_limit = renaming_limit};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &request,
+				      .PrivateDriverDataSize = sizeof(request)};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 
 	check(umd->runtime->pfnAllocateCb(umd->device, &args), "pfnAllocateCb");
 	return info.hAllocation;
 }
 
-/* FlushAccumulatedCommandBufferToKernel of the page. */
+/* This is FlushAccumulatedCommandBufferToKernel of the page. */
 static void flush(struct umd *umd)
 {
 	D3DDDICB_RENDER render = {.hContext = umd->context.hContext,
@@ -70,7 +73,10 @@ static void flush(struct umd *umd)
 	umd->command_bytes = umd->list_length = 0;
 }
 
-/* ProgramSurfaceBaseAddressInCurrentCommandBuffer: the miniport puts the address there, the driver names the allocation. */
+/*
+ * This is ProgramSurfaceBaseAddressInCurrentCommandBuffer: the driver names the allocation, and the
+ * miniport writes the address.
+ */
 static uint32_t reference(struct umd *umd, D3DKMT_HANDLE allocation, UINT write)
 {
 	umd->context.pAllocationList[umd->list_length] =
@@ -96,13 +102,13 @@ static uint32_t instance_number(struct umd *umd, D3DKMT_HANDLE handle)
 {
 	uint32_t i = 0;
 
-	while (i < HANDLES - 1 && umd->seen[i] && umd->seen[i] != handle)
+	while (i < HANDLES - 1 && umd->handles[i] && umd->handles[i] != handle)
 		i++;
-	umd->seen[i] = handle;
+	umd->handles[i] = handle;
 	return i;
 }
 
-/* The code sample. Returns where the program may write. */
+/* The code sample. Returns the address for the program's writes. */
 static void *lock_for_new_content(struct umd *umd, uint32_t number)
 {
 	D3DDDICB_LOCK lock = {.hAllocation = umd->vertices, .Flags.Discard = 1};
@@ -151,7 +157,7 @@ static uint32_t stream(struct umd *umd)
 	return wrong;
 }
 
-static uint32_t use(struct vidmm_adapter *adapter, struct vidmm_process *process)
+static uint32_t run(struct vidmm_adapter *adapter, struct vidmm_process *process)
 {
 	struct vidmm_device *device;
 	struct umd umd = {0};
@@ -164,10 +170,10 @@ static uint32_t use(struct vidmm_adapter *adapter, struct vidmm_process *process
 	umd.vertices = allocate(&umd, VERTEX_BYTES, INSTANCES);
 	umd.target = allocate(&umd, (uint64_t)DRAWS * VERTEX_BYTES, 0);
 	wrong = stream(&umd);
-	while (umd.seen[instances])
+	while (umd.handles[instances])
 		instances++;
-	printf("%u draws, %" PRIu32 " instances, %" PRIu32 " flushes for want of one, %" PRIu32
-	       " bytes wrong\n",
+	printf("%u draws, %" PRIu32 " instances, %" PRIu32
+	       " flushes because no instance was free, %" PRIu32 " bytes wrong\n",
 	       DRAWS, instances, umd.flushes, wrong);
 	vidmm_device_destroy(device);
 	return wrong || instances > INSTANCES || !umd.flushes;
@@ -190,7 +196,7 @@ int main(void)
 	check(vidmm_host_create(&host_options, &host), "vidmm_host_create");
 	check(vidmm_adapter_start(host, &options, &adapter), "vidmm_adapter_start");
 	check(vidmm_process_open(host, "streaming", &process), "vidmm_process_open");
-	bad = use(adapter, process);
+	bad = run(adapter, process);
 	vidmm_process_close(process);
 	vidmm_adapter_stop(adapter);
 	vidmm_host_destroy(host);

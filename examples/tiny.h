@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tinyumd.c and tinykmd.c say to each other through the DDI's opaque parameters. */
+/* What tinyumd.c and tinykmd.c pass to each other through opaque parameters of the DDI. */
 #ifndef TINY_H
 #define TINY_H
 
@@ -10,7 +10,10 @@ struct tiny_allocation {
 	uint64_t bytes;
 };
 
-/* The one command: so many bytes of the allocation list's entry are set to a 32-bit value. */
+/*
+ * The only command: sets `bytes` bytes of an entry of the allocation list, from `offset` on, to a
+ * 32-bit value.
+ */
 struct tiny_fill {
 	uint32_t allocation, value;
 	uint64_t offset, bytes;

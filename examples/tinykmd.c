@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest miniport that vidmm runs, to read and to start from: WDDM 1.2, one segment of video memory that the CPU
- * sees, one engine with a single command (fill), no aperture, no thread, no interrupt line. The "GPU" works inside
- * DxgkDdiSubmitCommand. Built as a shared object: `vidmm caps --driver tinykmd.so` shows it; with a table that lacks an
- * entry or a segment that breaks a rule, it says which. tinyumd.c is the program that uses it.
+ * The smallest miniport that vidmm runs, as an introduction and a starting point: WDDM 1.2, one
+ * segment of CPU-visible video memory, one engine with a single command (fill), no aperture, no
+ * thread, no interrupt line. The "GPU" executes inside DxgkDdiSubmitCommand. It is also built as a
+ * shared object: `vidmm caps --driver tinykmd.so` describes it. If its table lacks an entry or its
+ * segment breaks a rule, vidmm reports which. tinyumd.c is the program that uses it.
  */
-#define DXGKDDI_INTERFACE_VERSION 0x300E /* 1.2: structures have the form of that version */
+#define DXGKDDI_INTERFACE_VERSION 0x300E /* 1.2: structures have the members of this version */
 #include <ntddk.h>
 #include <d3dkmddi.h>
 #include <dispmprt.h>
@@ -15,7 +16,7 @@
 
 #include "tiny.h"
 
-/* The one name that a loader looks for. */
+/* The only name that a loader looks for. */
 __attribute__((visibility("default"))) NTSTATUS DriverEntry(PDRIVER_OBJECT driver,
 							    PUNICODE_STRING registry_path);
 
@@ -24,26 +25,29 @@ enum { VRAM = 1, VRAM_BIT = 1u << (VRAM - 1) };
 
 struct adapter {
 	DXGKRNL_INTERFACE dxgk;
-	PHYSICAL_ADDRESS address; /* of BAR 0 */
+	PHYSICAL_ADDRESS address; /* address of BAR 0 */
 	char *vram;
 	uint64_t bytes;
-	UINT fence; /* the last one that completed */
+	UINT fence; /* fence id of the last packet that completed */
 };
 
-/* The private data of a DMA buffer travels with it from Render by way of Patch to Submit; only the miniport reads it. */
+/*
+ * The private data of a DMA buffer. Render writes it, Patch and SubmitCommand get it; only the
+ * miniport reads it.
+ */
 struct dma_private {
 	char *commands;
 };
 
-/* What the engine executes. `offset` is made an address by Patch. */
+/* What the engine executes. Patch replaces `offset` by a GPU address. */
 struct packet {
 	uint64_t offset, bytes;
 	uint32_t kind, value;
-	uint64_t source; /* kind COPY_IN, COPY_OUT: pages of system memory */
+	uint64_t source; /* COPY_IN and COPY_OUT: kernel address of system memory pages */
 };
 enum { FILL = 1, COPY_IN, COPY_OUT };
 
-/* ---- the device's life ---- */
+/* ---- start and stop ---- */
 
 static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *context)
 {
@@ -73,7 +77,7 @@ static NTSTATUS start_device(IN_CONST_PVOID context, PDXGK_START_INFO info, PDXG
 	a->address = bar->u.Memory.Start;
 	a->bytes = bar->u.Memory.Length;
 	a->vram = MmMapIoSpace(a->address, (SIZE_T)a->bytes, MmWriteCombined);
-	*sources = *children = 0; /* a render adapter */
+	*sources = *children = 0; /* an adapter without displays */
 	return a->vram ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
@@ -102,24 +106,24 @@ static NTSTATUS set_power_state(IN_CONST_PVOID context, ULONG uid, DEVICE_POWER_
 	return STATUS_SUCCESS;
 }
 
-/* ---- what it is ---- */
+/* ---- description of the adapter ---- */
 
 static void fill_segments(const struct adapter *a, DXGK_QUERYSEGMENTOUT3 *out)
 {
 	DXGK_SEGMENTDESCRIPTOR3 *s = out->pSegmentDescriptor;
 
 	out->NbSegment = 1;
-	if (!s) /* the first of two calls asks how many there are (SEG-02) */
+	if (!s) /* the first of two calls asks for the number of segments (SEG-02) */
 		return;
 	memset(s, 0, sizeof(*s));
 	s->Flags.CpuVisible = 1;
 	s->CpuTranslatedAddress = a->address;
 	s->Size = s->CommitLimit = (SIZE_T)a->bytes;
-	out->PagingBufferSegmentId =
-		0; /* system memory: there is no aperture to put it in (SEG-21) */
+	/* system memory, because there is no aperture segment to hold it (SEG-21) */
+	out->PagingBufferSegmentId = 0;
 	out->PagingBufferSize = 4096;
-	out->PagingBufferPrivateDataSize =
-		64 * sizeof(struct dma_private); /* an element each operation */
+	/* one element for each operation */
+	out->PagingBufferPrivateDataSize = 64 * sizeof(struct dma_private);
 }
 
 static NTSTATUS APIENTRY query_adapter_info(IN_CONST_HANDLE handle,
@@ -142,7 +146,9 @@ static NTSTATUS APIENTRY query_adapter_info(IN_CONST_HANDLE handle,
 
 /* ---- devices and allocations ---- */
 
-/* Handles of ours may be anything that is not NULL; what needs no state gets the adapter's address. */
+/*
+ * A miniport's handles may be any value but NULL. Objects without state get the adapter's address.
+ */
 static NTSTATUS APIENTRY create_device(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATEDEVICE args)
 {
 	static DXGK_DEVICEINFO info = {.DmaBufferSize = 4096,
@@ -151,8 +157,8 @@ static NTSTATUS APIENTRY create_device(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CR
 				       .PatchLocationListSize = 16};
 
 	args->hDevice = (HANDLE)(ULONG_PTR)handle;
-	args->pInfo =
-		&info; /* without MultiEngineAware these are the sizes of every context's buffers */
+	/* sizes of the buffers of every context, because MultiEngineAware is not set */
+	args->pInfo = &info;
 	return STATUS_SUCCESS;
 }
 
@@ -167,11 +173,11 @@ static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE handle,
 {
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		DXGK_ALLOCATIONINFO *info = &args->pAllocationInfo[i];
-		const struct tiny_allocation *wish = info->pPrivateDriverData;
+		const struct tiny_allocation *request = info->pPrivateDriverData;
 
-		if (info->PrivateDriverDataSize != sizeof(*wish) || !wish->bytes)
+		if (info->PrivateDriverDataSize != sizeof(*request) || !request->bytes)
 			return STATUS_INVALID_PARAMETER;
-		info->Size = (SIZE_T)wish->bytes;
+		info->Size = (SIZE_T)request->bytes;
 		info->Alignment = 4096;
 		info->SupportedReadSegmentSet = info->SupportedWriteSegmentSet = VRAM_BIT;
 		info->PreferredSegment.SegmentId0 = VRAM;
@@ -211,7 +217,7 @@ static NTSTATUS APIENTRY describe_allocation(IN_CONST_HANDLE handle,
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* ---- commands: Render translates and checks, Patch fills in addresses ---- */
+/* ---- commands: Render checks and translates, Patch writes addresses ---- */
 
 static NTSTATUS APIENTRY render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
 {
@@ -227,7 +233,7 @@ static NTSTATUS APIENTRY render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER a
 	if (count * sizeof(*out) > args->DmaSize || count > args->PatchLocationListOutSize)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	for (UINT i = 0; i < count; i++, out++) {
-		struct tiny_fill fill = in[i]; /* once: it is the client's memory */
+		struct tiny_fill fill = in[i]; /* read once: client memory may change at any time */
 
 		if (fill.allocation >= args->AllocationListSize ||
 		    !args->pAllocationList[fill.allocation].WriteOperation)
@@ -242,7 +248,7 @@ static NTSTATUS APIENTRY render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER a
 			.PatchOffset = (UINT)((char *)&out->offset - (char *)args->pDmaBuffer),
 		};
 	}
-	args->pDmaBuffer = out; /* how far it got */
+	args->pDmaBuffer = out; /* end of the output */
 	args->pDmaBufferPrivateData = private_data + 1;
 	return STATUS_SUCCESS;
 }
@@ -264,7 +270,7 @@ static NTSTATUS APIENTRY patch(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_PATCH a
 	return STATUS_SUCCESS;
 }
 
-/* ---- paging: the same engine moves allocations in and out ---- */
+/* ---- paging: the engine moves allocations in and out ---- */
 
 static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 					     IN_PDXGKARG_BUILDPAGINGBUFFER args)
@@ -281,21 +287,22 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 	} else if (args->Operation == DXGK_OPERATION_TRANSFER) {
 		bool in = args->Transfer.Source.SegmentId == 0;
 		PMDL mdl = in ? args->Transfer.Source.pMdl : args->Transfer.Destination.pMdl;
-		const LARGE_INTEGER *place = in ? &args->Transfer.Destination.SegmentAddress
-						: &args->Transfer.Source.SegmentAddress;
+		const LARGE_INTEGER *address = in ? &args->Transfer.Destination.SegmentAddress
+						  : &args->Transfer.Source.SegmentAddress;
 
 		packet.kind = in ? COPY_IN : COPY_OUT;
-		packet.offset = (uint64_t)place->QuadPart + args->Transfer.TransferOffset;
+		packet.offset = (uint64_t)address->QuadPart + args->Transfer.TransferOffset;
 		packet.bytes = args->Transfer.TransferSize;
 		packet.source =
 			(uint64_t)(ULONG_PTR)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority) +
 			(uint64_t)args->Transfer.MdlOffset * 4096;
 	} else {
-		return STATUS_SUCCESS; /* DiscardContent and the rest ask for nothing here */
+		return STATUS_SUCCESS; /* nothing to do for DiscardContent and the others */
 	}
+	/* called again with the next buffer (PAG-07) */
 	if (args->DmaSize < sizeof(packet) ||
 	    args->DmaBufferPrivateDataSize < sizeof(*private_data))
-		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER; /* asked again with the next buffer (PAG-07) */
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	private_data->commands = (char *)args->pDmaBuffer;
 	memcpy(args->pDmaBuffer, &packet, sizeof(packet));
 	args->pDmaBuffer = (char *)args->pDmaBuffer + sizeof(packet);
@@ -307,17 +314,17 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 
 static int execute(struct adapter *a, const struct packet *p)
 {
-	char *here = a->vram + p->offset;
-	char *there = (char *)(ULONG_PTR)p->source;
+	char *vram = a->vram + p->offset;
+	char *pages = (char *)(ULONG_PTR)p->source;
 
 	if (p->offset > a->bytes || p->bytes > a->bytes - p->offset)
 		return 0;
 	for (uint64_t i = 0; p->kind == FILL && i + 4 <= p->bytes; i += 4)
-		memcpy(here + i, &p->value, 4);
+		memcpy(vram + i, &p->value, 4);
 	if (p->kind == COPY_IN)
-		memcpy(here, there, (size_t)p->bytes);
+		memcpy(vram, pages, (size_t)p->bytes);
 	if (p->kind == COPY_OUT)
-		memcpy(there, here, (size_t)p->bytes);
+		memcpy(pages, vram, (size_t)p->bytes);
 	return 1;
 }
 
@@ -326,7 +333,7 @@ struct report {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
 };
 
-/* Where a real device's interrupt routine would be: at its IRQL, nothing else of it running. */
+/* Runs in the place of the interrupt routine: at its IRQL and never concurrently with it. */
 static BOOLEAN interrupt(PVOID context)
 {
 	struct report *r = context;
@@ -346,7 +353,10 @@ static NTSTATUS APIENTRY submit_command(IN_CONST_HANDLE handle,
 	UINT start = args->DmaBufferSubmissionStartOffset, end = args->DmaBufferSubmissionEndOffset;
 	int good = 1;
 
-	/* Paging buffers are packed: their private data points at the first command of the portion, Render's at the buffer. */
+	/*
+	 * The private data of a paging buffer points to the first command of the portion, that of
+	 * Render to the beginning of the buffer.
+	 */
 	for (UINT at = start; at < end && good; at += sizeof(struct packet)) {
 		struct packet packet;
 
@@ -384,7 +394,7 @@ static NTSTATUS APIENTRY query_current_fence(IN_CONST_HANDLE handle,
 	return STATUS_SUCCESS;
 }
 
-/* ---- entries that every render adapter must have and this one has no use for ---- */
+/* ---- entries that every render adapter must have, but this one does not use ---- */
 
 static NTSTATUS APIENTRY preempt_command(IN_CONST_HANDLE handle,
 					 IN_CONST_PDXGKARG_PREEMPTCOMMAND args)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest program on vidmm: it starts tinykmd.c on an adapter with 1 MiB of video memory and, as a D3DKMT client,
- * fills four allocations of 512 KiB by the GPU. Two of them fit at a time; vidmm moves the others out and in again. Then it
- * looks whether every byte is there, and says what was moved.
+ * The smallest program that uses vidmm. It starts tinykmd.c on an adapter with 1 MiB of video
+ * memory. As a D3DKMT client it has the GPU fill four allocations of 512 KiB. Two of them fit at a
+ * time; vidmm moves the others out and in again. Then the program verifies every byte and prints
+ * how much was moved.
  */
 #include <d3dkmthk.h>
 #include <vidmm/vidmm.h>
@@ -27,8 +28,8 @@ static void check(int32_t status, const char *what)
 	exit(1);
 }
 
-/* Every broken rule and every refusal says why. */
-static void complain(void *context, const struct vidmm_event *event, const char *text)
+/* Each broken rule and each failed call is reported with the cause. */
+static void print_problem(void *context, const struct vidmm_event *event, const char *text)
 {
 	(void)context, (void)event;
 	fprintf(stderr, "vidmm: %s\n", text);
@@ -48,9 +49,9 @@ static D3DKMT_HANDLE create_device(void)
 
 static D3DKMT_HANDLE allocate(D3DKMT_HANDLE device)
 {
-	struct tiny_allocation wish = {.bytes = BYTES};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
-				      .PrivateDriverDataSize = sizeof(wish)};
+	struct tiny_allocation request = {.bytes = BYTES};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &request,
+				      .PrivateDriverDataSize = sizeof(request)};
 	D3DKMT_CREATEALLOCATION args = {
 		.hDevice = device, .NumAllocations = 1, .pAllocationInfo = &info};
 
@@ -58,7 +59,10 @@ static D3DKMT_HANDLE allocate(D3DKMT_HANDLE device)
 	return info.hAllocation;
 }
 
-/* One command in the context's command buffer, the allocation in its list, and off it goes. */
+/*
+ * Writes one command into the context's command buffer and its allocation into the list, and
+ * submits both.
+ */
 static void fill(D3DKMT_CREATECONTEXT *context, D3DKMT_HANDLE allocation, uint32_t value)
 {
 	struct tiny_fill *command = context->pCommandBuffer;
@@ -74,7 +78,7 @@ static void fill(D3DKMT_CREATECONTEXT *context, D3DKMT_HANDLE allocation, uint32
 	context->pAllocationList = render.pNewAllocationList;
 }
 
-/* Waits for the GPU, wherever the allocation is. */
+/* The lock waits for the GPU and works wherever the allocation is. */
 static unsigned wrong_words(D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, uint32_t value)
 {
 	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = allocation, .Flags.ReadOnly = 1};
@@ -89,7 +93,7 @@ static unsigned wrong_words(D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, uint
 	return wrong;
 }
 
-static unsigned use(void)
+static unsigned run(void)
 {
 	D3DKMT_HANDLE device = create_device(), allocation[COUNT];
 	D3DKMT_CREATECONTEXT context = {.hDevice = device};
@@ -103,7 +107,8 @@ static unsigned use(void)
 		fill(&context, allocation[i % COUNT], 0x1000 + i);
 	for (unsigned i = 0; i < COUNT; i++)
 		wrong += wrong_words(device, allocation[i], 0x1000 + COUNT * (ROUNDS - 1) + i);
-	check(D3DKMTDestroyDevice(&end), "D3DKMTDestroyDevice"); /* with all that it has */
+	/* the context and the allocations end with it */
+	check(D3DKMTDestroyDevice(&end), "D3DKMTDestroyDevice");
 	return wrong;
 }
 
@@ -123,12 +128,12 @@ int main(void)
 	unsigned wrong;
 
 	check(vidmm_host_create(&host_options, &host), "vidmm_host_create");
-	vidmm_subscribe(host, 1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_REASON, complain,
-			NULL);
+	vidmm_subscribe(host, 1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_REASON,
+			print_problem, NULL);
 	check(vidmm_adapter_start(host, &options, &adapter), "vidmm_adapter_start");
 	check(vidmm_process_open(host, "tinyumd", &process), "vidmm_process_open");
 	vidmm_d3dkmt_attach(process);
-	wrong = use();
+	wrong = run();
 	vidmm_adapter_statistics(adapter, &s);
 	printf("%u words wrong; %" PRIu64 " KiB paged in, %" PRIu64 " KiB paged out, %" PRIu64
 	       " evictions\n",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# The named builds and how each runs the suite. Sourced by ./x.
+# The builds by name: compiler, options, and how each runs the tests. Sourced by ./x.
 
-# Address-space randomization of newer kernels exceeds what the sanitizers of Debian 12 can map around.
+# steady COMMAND...: runs a command without address space randomization. The range that newer
+# kernels randomize is larger than the sanitizers of Debian 12 support.
 steady() {
 	if command -v setarch >/dev/null && setarch "$(uname -m)" -R true 2>/dev/null; then
 		setarch "$(uname -m)" -R "$@"
@@ -28,7 +29,8 @@ build_options() {
 	esac
 }
 
-# build NAME [TARGET...]: configure and compile build/NAME, or only these targets of it; false if that fails.
+# build NAME [TARGET...]: configures and compiles build/NAME, or only the given targets. Returns 1
+# on failure.
 build() {
 	local name=$1 compiler options log
 	shift
@@ -48,7 +50,8 @@ build() {
 	fi
 }
 
-# A reconfiguration finds test folders that are new; a build folder of an older layout starts over.
+# Configures build/NAME. Reconfiguration finds new test folders. If it fails, the build folder is
+# deleted and configured anew.
 configure() {
 	local name=$1 compiler=$2
 	shift 2
@@ -59,15 +62,16 @@ configure() {
 	CC=$compiler meson setup "build/$name" "$@"
 }
 
-# run_suite NAME: the tests of build/NAME. What measures time, takes long or reads sources runs in the gcc build
-# alone; the sanitizers also leave out what only compiles headers.
+# run_suite NAME: runs the tests of build/NAME. Tests that measure time, take long or read sources
+# run in the gcc build only. Sanitizer builds also skip the tests that only compile headers.
 run_suite() {
 	local name=$1 skip=() wrap=() multiplier=1
 	case "$name" in
 	gcc) ;;
 	clang) skip=(--no-suite tidy --no-suite timing --no-suite slow) ;;
 	*)
-		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers --no-suite abi)
+		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers
+			--no-suite abi)
 		multiplier=4
 		wrap=(steady)
 		;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Of the files on standard input, those that a build compiles (it has compile_commands.json), one a line.
+"""Prints the files of standard input that a build compiles, according to its compile_commands.json.
 
     compiled.py BUILD
 """
@@ -11,7 +11,8 @@ import sys
 
 build = sys.argv[1]
 with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as commands:
-    compiled = {os.path.realpath(os.path.join(build, entry['file'])) for entry in json.load(commands)}
+    compiled = {os.path.realpath(os.path.join(build, entry['file']))
+                for entry in json.load(commands)}
 for line in sys.stdin:
     if os.path.realpath(line.strip()) in compiled:
         print(line.strip())

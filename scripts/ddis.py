@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which DDIs are built, read off the tables in the source, so that the README cannot promise more.
+"""Lists the implemented DDIs, as the tables in the source have them, for docs/ddis.md.
 
     ddis.py           print the list
-    ddis.py write     put it between the markers of README.md
-    ddis.py check     fail if README.md says something else
+    ddis.py write     write the list between the markers of docs/ddis.md
+    ddis.py check     fail if docs/ddis.md differs from the source
 """
 
 import glob
@@ -12,7 +12,8 @@ import os
 import re
 import sys
 
-ROOT = os.environ.get('VIDMM_SOURCE_ROOT') or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = (os.environ.get('VIDMM_SOURCE_ROOT')
+        or os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECTION = re.compile(r'(<!-- ddis -->\n).*?(<!-- /ddis -->)', re.S)
 
 
@@ -29,40 +30,46 @@ def found(pattern, text):
 
 
 def lists():
-    """(what, names built, names that answer "not supported")."""
+    """(title, implemented names, names that return "not supported")."""
     door, port = source('src/doors/umd/*.c'), source('src/port/*.c')
     built = found(r'\btable(?:->|\.)(pfn\w+Cb) =\s+(?!unbuilt_|\s)', door)
     unbuilt = found(r'(?m)^NOT_BUILT\((pfn\w+Cb)', door)
-    yield 'Callbacks for user-mode drivers', built, [name for name in unbuilt if name not in built]
+    yield ('Callbacks for user-mode drivers', built,
+           [name for name in unbuilt if name not in built])
     yield 'Miniport functions that are called', found(r'\bddi\.(DxgkDdi\w+)\(', port), []
     refused = found(r'(?m)^\t+(?:return )?not_built\([^,]*, "(DxgkCb\w+)"', port)
     answered = found(r'(?m)^\t\.(DxgkCb\w+) = ', port)
     yield 'Callbacks for miniports', [name for name in answered if name not in refused], refused
 
 
+def bullets(names):
+    return ''.join(f'- `{name}`\n' for name in names)
+
+
 def section():
-    lines = []
+    parts = []
     for what, built, refused in lists():
-        names = ', '.join(f'`{name}`' for name in built)
-        more = f' Another {len(refused)} are present and answer "not supported".' if refused else ''
-        lines.append(f'- **{what}: {len(built)}.** {names}.{more}')
-    return '\n'.join(lines) + '\n'
+        part = f'## {what}: {len(built)}\n\n{bullets(built)}'
+        if refused:
+            part += f'\nAnother {len(refused)} are present and answer "not supported":\n\n{bullets(refused)}'
+        parts.append(part)
+    return '\n'.join(parts)
 
 
 def main(arguments):
     verb = arguments[0] if arguments else 'print'
-    readme = os.path.join(ROOT, 'README.md')
+    page = os.path.join(ROOT, 'docs/ddis.md')
     if verb == 'print':
         print(section(), end='')
         return 0
-    with open(readme, encoding='utf-8') as text:
+    with open(page, encoding='utf-8') as text:
         old = text.read()
     new = SECTION.sub(lambda match: match[1] + section() + match[2], old)
     if verb == 'write':
-        with open(readme, 'w', encoding='utf-8') as text:
+        with open(page, 'w', encoding='utf-8') as text:
             text.write(new)
     elif new != old or not SECTION.search(old):
-        print('README.md: its list of DDIs is not that of the source; run scripts/ddis.py write')
+        print('docs/ddis.md: the list of DDIs differs from the source; run scripts/ddis.py write')
         return 1
     return 0
 

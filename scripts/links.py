@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails on a link between our Markdown documents whose file or heading does not exist.
+"""Finds links between Markdown documents of this tree whose file or heading does not exist.
 
     links.py [ROOT]
 """
@@ -16,7 +16,7 @@ HEADING = re.compile(r'^#+\s+(.*)$', re.M)
 
 def documents(root):
     for where, dirs, names in os.walk(root):
-        dirs[:] = sorted(name for name in dirs if not name.startswith('.') and not name.startswith('build'))
+        dirs[:] = sorted(name for name in dirs if not name.startswith(('.', 'build')))
         for name in sorted(names):
             if name.endswith('.md'):
                 yield os.path.join(where, name)
@@ -28,8 +28,9 @@ def read(path):
 
 
 def anchors(text):
-    """Headings as GitHub names them."""
-    return {re.sub(r'[^\w\- ]', '', heading.strip().lower()).replace(' ', '-') for heading in HEADING.findall(text)}
+    """The anchors that GitHub derives from the headings."""
+    return {re.sub(r'[^\w\- ]', '', heading.strip().lower()).replace(' ', '-')
+            for heading in HEADING.findall(text)}
 
 
 def broken(root):
@@ -46,7 +47,8 @@ def broken(root):
 
 
 def main(arguments):
-    root = os.path.abspath(arguments[0]) if arguments else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = os.path.abspath(arguments[0]) if arguments else here
     problems = list(broken(root))
     for problem in problems:
         print(problem)

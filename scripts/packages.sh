@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# What a build needs, in Debian 12's names, and how it gets there. Sourced by ./x.
+# The packages that a build needs, with their names in Debian 12, and their installation.
+# Sourced by ./x.
 
 # shellcheck disable=SC2034 # used by ./x
 BUILD_PACKAGES=(
 	gcc libc6-dev meson ninja-build pkgconf python3
-	libzstd-dev zlib1g-dev libjansson-dev libpopt-dev libsystemd-dev libcmocka-dev directx-headers-dev
+	libzstd-dev zlib1g-dev libjansson-dev libpopt-dev libsystemd-dev libcmocka-dev
+	directx-headers-dev
 )
 # shellcheck disable=SC2034 # used by ./x
 MODEL_PACKAGES=(spin)
@@ -20,28 +22,31 @@ die() {
 missing_packages() {
 	local package
 	for package in "$@"; do
-		dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+		dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
+			echo "$package"
 	done
 }
 
-# Installs what is missing, as root or through sudo; elsewhere says what to install and by what names.
+# need_packages PACKAGE...: installs the missing packages, as root or by sudo. Without apt, root or
+# sudo it ends with a message that lists them.
 need_packages() {
 	if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 		command -v meson >/dev/null && return
-		die "this system has no apt; install what these Debian packages hold, then try again: $*"
+		die "this system has no apt; install the contents of these Debian packages and retry: $*"
 	fi
 	local missing as_root=()
 	mapfile -t missing < <(missing_packages "$@")
 	[ "${#missing[@]}" -gt 0 ] || return 0
 	if [ "$(id -u)" -ne 0 ]; then
 		if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
-			die "packages are missing and neither root nor sudo is at hand. As root:
+			die "packages are missing, and this is neither root nor a user with sudo. As root, run:
   apt-get install --no-install-recommends ${missing[*]}"
 		fi
 		as_root=(sudo -n)
 	fi
 	echo "x: installing ${missing[*]}" >&2
-	local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
+	local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+		apt-get install -y -qq --no-install-recommends)
 	"${install[@]}" "${missing[@]}" >&2 && return
 	"${as_root[@]}" apt-get update -qq >&2
 	"${install[@]}" "${missing[@]}" >&2 || die "could not install: ${missing[*]}"

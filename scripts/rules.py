@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The rule tables: coverage, consistency, and their C and Markdown forms.
+"""Reads the rule tables: coverage, consistency, and their C and Markdown forms.
 
-    rules.py coverage [FAMILY...]   who implements, reports and tests each rule (this is ./x rules)
-    rules.py check                  fail on a malformed row, a repeated id, or an id nobody defined
+    rules.py coverage [FAMILY...]   list what implements, reports and tests each rule (./x rules)
+    rules.py check                  fail on a malformed row, a repeated id, or an undefined id
     rules.py c OUTDIR TSV...        write rules_table.c and rules_table.h
     rules.py md FILE                write the tables as one Markdown document
 
-VIDMM_SOURCE_ROOT names another tree than the one this script stands in.
+VIDMM_SOURCE_ROOT: the source tree, if it is not the one that contains this script.
 
-A rule counts as implemented where its id stands in a .c file of src, drivers or tools; as reported where the id stands in
-a string literal there (the message a user sees); as tested where a test function is named after it
-(lock_07_readonly_with_writeonly_is_invalid) or a test names it in a string literal.
+A rule is implemented if its id is in a .c file of src, drivers or tools. It is reported if the id
+is in a string literal there (a message to the user). It is tested if a test function has its name
+(lock_07_readonly_with_writeonly_is_invalid) or a string literal of a test contains the id.
 """
 
 import glob
@@ -21,7 +21,8 @@ import sys
 
 COLUMNS = ['id', 'text', 'error', 'versions', 'provenance', 'source']
 PROVENANCE = {
-    'documented', 'documented, part inferred', 'observed', 'observed, part inferred', 'inferred', 'our choice',
+    'documented', 'documented, part inferred', 'observed', 'observed, part inferred', 'inferred',
+    'our choice',
 }
 CODE_FOLDERS = ['src', 'drivers', 'tools', 'include']
 CHOICE_FAMILIES = {'C', 'Q'}
@@ -33,7 +34,7 @@ TEST_NAME_PART = re.compile(r'([a-z]{2,4})_(\d{2}[a-z]?)_')
 
 
 class Rule:
-    """One row of a table, and what the tree says about it."""
+    """One row of a table, and where the tree contains its id."""
 
     def __init__(self, row, table):
         self.id, self.text, self.error, self.versions, self.provenance, self.source = row
@@ -52,7 +53,7 @@ class Rule:
 
 
 def read_tables(paths, problems):
-    """All rules by id, in table order; what is wrong with a row goes to `problems`."""
+    """All rules by id, in table order. Errors of rows are appended to `problems`."""
     rules = {}
     for path in paths:
         with open(path, encoding='utf-8') as lines:
@@ -64,11 +65,12 @@ def read_tables(paths, problems):
         for row in rows[1:]:
             cells = row.split('\t')
             if len(cells) != len(COLUMNS) or not all(cell.strip() for cell in cells):
-                problems.append(f'{name}: {cells[0] or "?"}: wants {len(COLUMNS)} filled cells')
+                problems.append(
+                    f'{name}: {cells[0] or "?"}: expected {len(COLUMNS)} cells, none empty')
             elif not ID.fullmatch(cells[0]):
                 problems.append(f'{name}: {cells[0]}: not a rule id')
             elif cells[4] not in PROVENANCE:
-                problems.append(f'{name}: {cells[0]}: provenance {cells[4]!r} is not one of the known ones')
+                problems.append(f'{name}: {cells[0]}: unknown provenance {cells[4]!r}')
             elif cells[0] in rules:
                 problems.append(f'{name}: {cells[0]}: defined twice')
             else:
@@ -92,19 +94,19 @@ def sources_below(root, folders):
 
 
 def scan(root, rules, problems):
-    """Fill code, messages and tests of every rule."""
+    """Fills in code, messages and tests of every rule."""
     families = {rule.family for rule in rules.values()} - CHOICE_FAMILIES
 
     def known(match, path):
         rule = rules.get(match[0])
         if rule is None and match[1] in families:
-            problems.append(f'{path}: {match[0]} is in no table')
+            problems.append(f'{path}: {match[0]} is not in a rule table')
         return rule
 
     for path, text in sources_below(root, CODE_FOLDERS):
         for match in ID.finditer(text):
             rule = known(match, path)
-            # A header says what is promised; the promise is kept in a source file.
+            # A header only declares; the implementation is in a source file.
             if rule and path.endswith('.c'):
                 rule.code.add(path)
         for literal in STRING.finditer(text):
@@ -133,7 +135,7 @@ def print_coverage(rules, families):
                if rule.table != CHOICES and (not families or rule.family in families)]
     print(f'{"rule":9} {"provenance":26} {"message":8} {"state":22} test')
     for rule in counted:
-        # A function named after the rule says more than a string that mentions it.
+        # A function with the rule's name is preferred to a string that contains it.
         tests = min(rule.tests, key=lambda test: '"' in test, default='-')
         more = f' (+{len(rule.tests) - 1})' if len(rule.tests) > 1 else ''
         message = 'yes' if rule.messages else '-'
@@ -155,7 +157,7 @@ def print_coverage(rules, families):
 
 
 def c_string(text):
-    """A C literal; the tables are UTF-8 and so is the terminal they are printed on."""
+    """A C string literal. The tables are UTF-8, as are the terminals that they are printed on."""
     return '"' + text.replace('\\', '\\\\').replace('"', '\\"').replace('?', '\\?') + '"'
 
 
@@ -198,7 +200,8 @@ def main(arguments):
         sys.stderr.write(__doc__)
         return 2
     verb, rest = arguments[0], arguments[1:]
-    root = os.environ.get('VIDMM_SOURCE_ROOT') or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = (os.environ.get('VIDMM_SOURCE_ROOT')
+            or os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     problems = []
     rules = read_tables(rest[1:] if verb == 'c' else tables_of(root), problems)
     if not rules:

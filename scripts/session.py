@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/session.py [--seconds=N] [--sizes=100,50,25] [--rounds=N] VIDMM RECORDING...: recordings as programs of their own against one host.
+"""Compares recordings played in one process with separate processes against one host.
 
-For each amount of video memory, in percent of what the programs have alive at most: the recordings in one process, then each in a process
-of its own against a `vidmm serve` with as much. Contents are checked (--verify stamps) in both; a run may take that many seconds (default
-600). Prints a table; fails if a content was wrong, a run did not end well, or nothing was checked.
+    session.py [--seconds=N] [--sizes=100,50,25] [--rounds=N] VIDMM RECORDING...
+
+Sizes of video memory are percentages of the peak of the programs' live buffers. For each size, the
+recordings are played in one process, then each in a separate process against a `vidmm serve` of the
+same size. Contents are verified in both (--verify stamps). A run may take --seconds (default 600).
+Prints a table. Fails if a content was wrong, a run failed, or nothing was verified.
 """
 import argparse
 import json
@@ -18,22 +21,26 @@ APERTURE = 4 << 30
 
 
 def replay(vidmm, seconds, args):
-    """The report, or why there is none."""
+    """The JSON report and '', or None and the reason."""
     try:
-        done = subprocess.run([vidmm, 'replay', *HOW, *args], capture_output=True, text=True, check=False, timeout=seconds)
+        done = subprocess.run([vidmm, 'replay', *HOW, *args], capture_output=True, text=True,
+                              check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return None, 'has not ended after %d s' % seconds
+        return None, 'did not end within %d s' % seconds
     if done.returncode:
-        return None, 'ended with %d: %s' % (done.returncode, done.stderr.strip() or 'contents were wrong')
+        why = done.stderr.strip() or 'contents were wrong'
+        return None, 'ended with exit code %d: %s' % (done.returncode, why)
     return json.loads(done.stdout), ''
 
 
 def through_host(vidmm, seconds, vram_bytes, recordings):
     with tempfile.TemporaryDirectory() as folder:
         config, socket = os.path.join(folder, 'config.json'), os.path.join(folder, 'socket')
+        adapter = {'driver': 'softgpu', 'bars': [vram_bytes], 'settings': {'ApertureSize': APERTURE}}
         with open(config, 'w', encoding='utf-8') as file:
-            json.dump({'adapters': [{'driver': 'softgpu', 'bars': [vram_bytes], 'settings': {'ApertureSize': APERTURE}}]}, file)
-        with subprocess.Popen([vidmm, 'serve', '--quiet', '--config', config, '--socket', socket], stderr=subprocess.PIPE, text=True) as host:
+            json.dump({'adapters': [adapter]}, file)
+        with subprocess.Popen([vidmm, 'serve', '--quiet', '--config', config, '--socket', socket],
+                              stderr=subprocess.PIPE, text=True) as host:
             line = host.stderr.readline()
             if 'serves' not in line:
                 return None, line.strip()
@@ -43,24 +50,27 @@ def through_host(vidmm, seconds, vram_bytes, recordings):
                 host.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
                 host.kill()
-                return None, 'the host did not end when told to'
-        return report if host.returncode == 0 else (None, 'the host ended with %d' % host.returncode)
+                return None, 'the host did not end after SIGTERM'
+        return report if host.returncode == 0 else (None, 'the host ended with exit code %d' % host.returncode)
 
 
 def compare(vidmm, seconds, percent, recordings):
-    """One row, and whether it is as it should be."""
-    here, why = replay(vidmm, seconds, ['--vram', '%d%%' % percent, '--aperture', str(APERTURE), *recordings])
-    if not here:
+    """A row of the table, and whether both runs were verified without errors."""
+    local, why = replay(vidmm, seconds, ['--vram', '%d%%' % percent, '--aperture', str(APERTURE),
+                                         *recordings])
+    if not local:
         return '%4d %%  in one process: %s' % (percent, why), False
-    there, why = through_host(vidmm, seconds, here['vram_bytes'], recordings)
-    start = '%4d %%  %9.1f MiB  %12.1f' % (percent, here['vram_bytes'] / 2**20, here['wall_ns'] / 1e9)
-    if not there:
+    remote, why = through_host(vidmm, seconds, local['vram_bytes'], recordings)
+    start = '%4d %%  %9.1f MiB  %12.1f' % (percent, local['vram_bytes'] / 2**20, local['wall_ns'] / 1e9)
+    if not remote:
         return '%s  through the host: %s' % (start, why), False
-    errors = here['verify_errors'] + there['verify_errors']
-    row = '%s  %12.1f  %5.2f  %8d/%8d  %6d' % (start, there['wall_ns'] / 1e9, here['wall_ns'] / max(there['wall_ns'], 1), there['blocks_checked'],
-                                              here['blocks_checked'], errors)
-    # Not all the same: what was offered and taken, or is seen through no swizzling range, is not checked, and which that is depends on when.
-    return row, not errors and there['blocks_checked'] > 0 and here['blocks_checked'] > 0
+    errors = local['verify_errors'] + remote['verify_errors']
+    row = '%s  %12.1f  %5.2f  %8d/%8d  %6d' % (
+        start, remote['wall_ns'] / 1e9, local['wall_ns'] / max(remote['wall_ns'], 1),
+        remote['blocks_checked'], local['blocks_checked'], errors)
+    # The counts may differ: content of a discarded offer or of a tiled buffer without a swizzling
+    # range is not checked, and timing decides which buffers that concerns.
+    return row, not errors and remote['blocks_checked'] > 0 and local['blocks_checked'] > 0
 
 
 def main():
@@ -72,7 +82,8 @@ def main():
     parser.add_argument('recordings', nargs='+')
     options = parser.parse_args()
     right = True
-    print('  size          memory  in process/s    via host/s  ratio    blocks checked  errors', flush=True)
+    print('  size          memory  in process/s    via host/s  ratio    blocks checked  errors',
+          flush=True)
     for percent in [int(size) for size in options.sizes.split(',')] * options.rounds:
         row, good = compare(options.vidmm, options.seconds, percent, options.recordings)
         print(row + ('' if good else '  <--'), flush=True)

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# scripts/storm.sh [BUILD [ROUNDS [HOSTS [SEED]]]]: programs are killed under load, at moments that nobody chooses, and hosts with all their clients
-# (tests/apart/test_storm.c); a thousand and a hundred times unless said otherwise. Where there are recordings of a session (../shared/traces, or
-# VIDMM_TRACES) its programs are among them, in less memory than they want together; else those of the tests. The suite does the same for a few rounds.
+# scripts/storm.sh [BUILD [ROUNDS [HOSTS [SEED]]]]: kills clients under load at random moments
+# (ROUNDS times, default 1000), and hosts with all their clients (HOSTS times, default 100); see
+# tests/apart/test_storm.c. Recordings of a session (../shared/traces, or VIDMM_TRACES) are played
+# at the same time, with less memory than they need together; without any, the recordings of the
+# tests. The test suite does the same for a few rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/${1:-gcc}
@@ -16,5 +18,6 @@ if [ "${#recordings[@]}" -eq 0 ]; then
 	memory=(4 16)
 fi
 echo "seed $seed, ${memory[*]} MiB, ${#recordings[@]} recordings"
-exec "$build/tests/apart/test_apart_storm" "$build/tests/apart/apart_host" "$build/tests/apart/apart_client" "${2:-1000}" "${3:-100}" "$seed" \
+exec "$build/tests/apart/test_apart_storm" "$build/tests/apart/apart_host" \
+	"$build/tests/apart/apart_client" "${2:-1000}" "${3:-100}" "$seed" \
 	"${memory[@]}" "$build/tools/vidmm/vidmm" "${recordings[@]}"

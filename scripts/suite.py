@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Adds up the tests of several builds from Meson's logs; the last line is "N passed, N failed".
+"""Adds up test results of several builds from Meson's logs; the last line is "N passed, N failed".
 
     suite.py [--broken=BUILD]... BUILD/meson-logs/testlog.json...
 
-A program that speaks TAP counts each of its tests, any other counts as one. A program that dies, times out or
-announces more tests than it runs has failed for each test that is missing, and at least once. A build that did
-not compile has failed once.
+Each test of a program with TAP output counts; any other program counts as one test. If a program
+dies, times out or runs fewer tests than it announced, each missing test has failed, and at least
+one test has failed. A build that did not compile is one failure.
 """
 
 import json
@@ -17,7 +17,7 @@ PLAN = re.compile(r'^1\.\.(\d+)', re.M)
 LINE = re.compile(r'^(not )?ok\b(.*)$', re.M)
 DIAGNOSTICS = 20
 STDERR_FIRST, STDERR_LAST = 40, 8
-# What a replay test says about the recordings it had, and had no time for.
+# What a replay test prints about the recordings that it played or left out for lack of time.
 REMARK = re.compile(r'^# (\d+ recordings? in .*|left out .*)$', re.M)
 GOOD = ('OK', 'EXPECTEDFAIL')
 
@@ -46,19 +46,19 @@ def count(entry):
     return passed, failed, skipped
 
 
-def middle_out(lines):
-    """A sanitizer says what is wrong first, an assertion last."""
+def first_and_last(lines):
+    """The first and last lines: a sanitizer reports the error first, an assertion last."""
     if len(lines) <= STDERR_FIRST + STDERR_LAST:
         return lines
     return lines[:STDERR_FIRST] + ['...'] + lines[-STDERR_LAST:]
 
 
 def account(entry):
-    """What to print of a program that failed: the failed tests with their diagnostics, then its last words."""
+    """What to print of a failed program: failed tests with their diagnostics, then stderr."""
     lines, pending, after_failure = [], [], False
     for line in (entry.get('stdout') or '').splitlines():
         if line.startswith('#'):
-            # cmocka explains after the line, our scripts before it.
+            # cmocka prints diagnostics after the result, our scripts before it.
             (lines if after_failure else pending).append(line)
         elif re.match(r'(not )?ok\b', line):
             after_failure = line.startswith('not') and not re.search(r'#\s*skip\b', line, re.I)
@@ -66,11 +66,11 @@ def account(entry):
                 lines += pending[-DIAGNOSTICS:] + [line]
             pending = []
     return [f'{entry["name"].split(" / ")[-1]}: {entry["result"]}'] + lines + \
-        middle_out((entry.get('stderr') or '').strip().splitlines())
+        first_and_last((entry.get('stderr') or '').strip().splitlines())
 
 
 def read_log(path):
-    """(passed, failed, skipped, programs, remarks and accounts of failures); a missing log is one failure."""
+    """(passed, failed, skipped, programs, notes); a missing log is one failure."""
     totals, programs, notes = [0, 0, 0], 0, []
     try:
         with open(path, encoding='utf-8') as lines:
@@ -86,13 +86,13 @@ def read_log(path):
             notes += account(entry)
     if not entries:
         totals[1] += 1
-        notes.append('no test log')
+        notes.append('no test log: the tests did not run')
     return (*totals, programs, notes)
 
 
 def main(arguments):
-    broken = [argument.split('=', 1)[1] for argument in arguments if argument.startswith('--broken=')]
-    logs = [argument for argument in arguments if argument and not argument.startswith('--broken=')]
+    broken = [text.split('=', 1)[1] for text in arguments if text.startswith('--broken=')]
+    logs = [text for text in arguments if text and not text.startswith('--broken=')]
     passed = failed = 0
     for log in logs:
         good, bad, skipped, programs, lines = read_log(log)

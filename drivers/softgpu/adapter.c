@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter from StartDevice to StopDevice: resources, memory, engines. All at PASSIVE with nothing else in the
- * miniport, except for the removal notice, which may come any time.
+ * The adapter from StartDevice to StopDevice: resources, memory, engines. All functions run at
+ * PASSIVE while no other thread is in the miniport, except softgpu_notify_surprise_removal, which
+ * may be called at any time.
  */
 #include "softgpu_private.h"
 
 #include "atomic.h"
 
-/* A BAR of 4 GiB and more has its length in units that the descriptor's flags name. */
+/* A BAR of 4 GiB or more has its length in units that the descriptor's flags tell. */
 #ifndef CM_RESOURCE_MEMORY_LARGE_40
 #define CM_RESOURCE_MEMORY_LARGE_40 0x0200
 #define CM_RESOURCE_MEMORY_LARGE_48 0x0400
@@ -27,7 +28,7 @@ static uint64_t memory_length(const CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor)
 	return descriptor->Flags & CM_RESOURCE_MEMORY_LARGE_64 ? length << 32 : 0;
 }
 
-/* The first memory resource is BAR 0; the second, if there is one, is what the monitors show. */
+/* The first memory resource is BAR 0; the second, if any, is the memory of the monitors (BAR 1). */
 static NTSTATUS find_memory(const CM_RESOURCE_LIST *resources, struct softgpu_adapter *adapter,
 			    PHYSICAL_ADDRESS *monitor, uint64_t *monitor_bytes)
 {
@@ -73,7 +74,7 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 	memory->aperture = ExAllocatePool2(
 		POOL_FLAG_NON_PAGED,
 		(SIZE_T)(memory->aperture_pages + 1) * sizeof(*memory->aperture), SOFTGPU_POOL_TAG);
-	/* One spare element each, so that none at all is still an array. */
+	/* One spare element each, so that an array with no elements can be allocated too. */
 	adapter->ranges =
 		ExAllocatePool2(POOL_FLAG_NON_PAGED,
 				((SIZE_T)ranges + 1) * sizeof(*adapter->ranges), SOFTGPU_POOL_TAG);
@@ -84,7 +85,7 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 								      : STATUS_NO_MEMORY;
 }
 
-/* Equal parts of whole pages; the last takes what is left over. */
+/* Banks are equal parts of whole pages; the last one gets the remainder. */
 static void divide_into_banks(struct softgpu_adapter *adapter)
 {
 	uint32_t banks = adapter->settings.vram_banks, i;
@@ -181,22 +182,22 @@ NTSTATUS softgpu_stop_device(IN_CONST_PVOID MiniportDeviceContext)
 }
 
 /*
- * PNP-05: everything has been evicted before the power goes, the aperture unmapped. What the page table still holds
- * when it comes back would be another life's, so an off device forgets it.
+ * Everything has been evicted and the aperture unmapped before the power is removed (PNP-05). The
+ * page table is cleared because its content would be stale when the power comes back.
  */
 NTSTATUS softgpu_set_power_state(IN_CONST_PVOID MiniportDeviceContext, ULONG DeviceUid,
 				 DEVICE_POWER_STATE DevicePowerState, POWER_ACTION ActionType)
 {
 	struct softgpu_adapter *adapter = MiniportDeviceContext;
 
-	(void)DeviceUid; /* there are no children: it is the adapter's */
+	(void)DeviceUid; /* there are no child devices: the request is for the adapter */
 	(void)ActionType;
 	if (DevicePowerState == PowerDeviceD3)
 		softgpu_aperture_clear(&adapter->memory);
 	return STATUS_SUCCESS;
 }
 
-/* PNP-08: may overlap any other call. What was submitted is lost with the device. */
+/* May overlap any other call (PNP-08). What was submitted is lost with the device. */
 NTSTATUS softgpu_notify_surprise_removal(PVOID MiniportDeviceContext,
 					 DXGK_SURPRISE_REMOVAL_TYPE RemovalType)
 {
@@ -209,7 +210,7 @@ NTSTATUS softgpu_notify_surprise_removal(PVOID MiniportDeviceContext,
 		KIRQL irql;
 
 		KeAcquireSpinLock(&engine->lock, &irql);
-		softgpu_put(&engine->is_removed, 1);
+		softgpu_store32(&engine->is_removed, 1);
 		KeReleaseSpinLock(&engine->lock, irql);
 	}
 	return STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations: what a user asks for in its private data (vidmm/softgpu.h) becomes what the memory manager is told.
- * Reentrant; owns nothing but the objects it hands out.
+ * Allocations: translates what a user asks for in private data (vidmm/softgpu.h) into a description
+ * for the memory manager. Reentrant; its only state is the objects that it hands out.
  */
 #include "softgpu_private.h"
 
@@ -21,14 +21,14 @@
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
 struct softgpu_resource {
-	uint32_t allocation_count; /* for a debugger: nothing is kept in a resource */
+	uint32_t allocation_count; /* for a debugger: a resource has no state */
 };
 
-static enum softgpu_tile_mode tile_mode(const struct softgpu_allocation *wish)
+static enum softgpu_tile_mode tile_mode(const struct softgpu_allocation *request)
 {
-	if (wish->flags & SOFTGPU_ALLOCATION_TILED_X)
+	if (request->flags & SOFTGPU_ALLOCATION_TILED_X)
 		return SOFTGPU_TILE_X;
-	return wish->flags & SOFTGPU_ALLOCATION_TILED_Y ? SOFTGPU_TILE_Y : SOFTGPU_LINEAR;
+	return request->flags & SOFTGPU_ALLOCATION_TILED_Y ? SOFTGPU_TILE_Y : SOFTGPU_LINEAR;
 }
 
 static uint32_t all_segments(const struct softgpu_adapter *adapter)
@@ -36,41 +36,45 @@ static uint32_t all_segments(const struct softgpu_adapter *adapter)
 	return adapter->settings.aperture_bytes ? 0x3 : VRAM_BIT;
 }
 
-/* Rows of pixels, one behind the other. */
-static int picture_is_valid(const struct softgpu_allocation *wish)
+/* Rows of pixels, one after the other. */
+static int picture_is_valid(const struct softgpu_allocation *request)
 {
-	uint64_t row = (uint64_t)wish->width * SOFTGPU_PIXEL_BYTES;
+	uint64_t row = (uint64_t)request->width * SOFTGPU_PIXEL_BYTES;
 
-	if (!wish->width || !wish->height)
-		return wish->width == wish->height;
-	return !(wish->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y)) &&
-	       row <= UINT32_MAX && wish->height <= wish->size_bytes / row;
+	if (!request->width || !request->height)
+		return request->width == request->height;
+	return !(request->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y)) &&
+	       row <= UINT32_MAX && request->height <= request->size_bytes / row;
 }
 
-static int layout_is_valid(const struct softgpu_allocation *wish)
+static int layout_is_valid(const struct softgpu_allocation *request)
 {
-	uint32_t tiled = wish->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y);
+	uint32_t tiled = request->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y);
 
 	if (!tiled)
-		return wish->stride_bytes == 0;
-	/* SWZ-20: a tiled surface gets its form in video memory, so it must be able to go there. */
-	return (tiled & (tiled - 1)) == 0 && wish->stride_bytes &&
-	       wish->stride_bytes % softgpu_tile_width(tile_mode(wish)) == 0 &&
-	       (wish->segment_set & VRAM_BIT);
+		return request->stride_bytes == 0;
+	/*
+	 * A tiled surface is unswizzled in video memory, so it must be allowed to be placed there
+	 * (SWZ-20).
+	 */
+	return (tiled & (tiled - 1)) == 0 && request->stride_bytes &&
+	       request->stride_bytes % softgpu_tile_width(tile_mode(request)) == 0 &&
+	       (request->segment_set & VRAM_BIT);
 }
 
-/* segment_set of the wish is never 0 here. */
+/* segment_set of the request is never 0 here. */
 static int wish_is_valid(const struct softgpu_adapter *adapter,
-			 const struct softgpu_allocation *wish)
+			 const struct softgpu_allocation *request)
 {
-	uint32_t set = wish->segment_set, preferred = wish->preferred_segment;
+	uint32_t set = request->segment_set, preferred = request->preferred_segment;
 
-	return wish->version == SOFTGPU_ALLOCATION_VERSION && !(wish->flags & ~KNOWN_FLAGS) &&
-	       wish->size_bytes && wish->size_bytes <= SIZE_LIMIT &&
+	return request->version == SOFTGPU_ALLOCATION_VERSION && !(request->flags & ~KNOWN_FLAGS) &&
+	       request->size_bytes && request->size_bytes <= SIZE_LIMIT &&
 	       !(set & ~all_segments(adapter)) &&
 	       (!preferred || (preferred <= 2 && (set >> (preferred - 1) & 1))) &&
-	       !(wish->alignment & (wish->alignment - 1)) && wish->alignment <= ALIGNMENT_LIMIT &&
-	       layout_is_valid(wish) && picture_is_valid(wish);
+	       !(request->alignment & (request->alignment - 1)) &&
+	       request->alignment <= ALIGNMENT_LIMIT && layout_is_valid(request) &&
+	       picture_is_valid(request);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -78,73 +82,75 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
-/* Whole pages; of a tiled surface whole rows of tiles, which are whole pages. */
-static uint64_t size_of(const struct softgpu_allocation *wish)
+/* Whole pages. A tiled surface has whole rows of tiles, which are whole pages too. */
+static uint64_t size_of(const struct softgpu_allocation *request)
 {
-	enum softgpu_tile_mode mode = tile_mode(wish);
+	enum softgpu_tile_mode mode = tile_mode(request);
 
-	return round_up(wish->size_bytes,
-			mode ? softgpu_tile_row_bytes(mode, wish->stride_bytes) : SOFTGPU_PAGE);
+	return round_up(request->size_bytes,
+			mode ? softgpu_tile_row_bytes(mode, request->stride_bytes) : SOFTGPU_PAGE);
 }
 
-static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO *info)
+static void describe(const struct softgpu_allocation *request, DXGK_ALLOCATIONINFO *info)
 {
-	uint32_t set = wish->segment_set, preferred = wish->preferred_segment;
+	uint32_t set = request->segment_set, preferred = request->preferred_segment;
 
 	if (!preferred)
 		preferred = set & VRAM_BIT ? SOFTGPU_SEGMENT_VRAM : SOFTGPU_SEGMENT_APERTURE;
-	info->Alignment = wish->alignment > SOFTGPU_PAGE ? wish->alignment : (UINT)SOFTGPU_PAGE;
-	info->Size = (SIZE_T)size_of(wish);
+	info->Alignment =
+		request->alignment > SOFTGPU_PAGE ? request->alignment : (UINT)SOFTGPU_PAGE;
+	info->Size = (SIZE_T)size_of(request);
 	info->PitchAlignedSize = 0;
-	info->HintedBank.Value = wish->hinted_banks;
+	info->HintedBank.Value = request->hinted_banks;
 	info->PreferredSegment.Value = 0;
 	info->PreferredSegment.SegmentId0 = preferred;
 	info->SupportedReadSegmentSet = set;
 	info->SupportedWriteSegmentSet = set;
-	info->EvictionSegmentSet = wish->eviction_set; /* SEG-20, 0: straight to system pages */
-	info->MaximumRenamingListLength = wish->renaming_limit;
+	/* set 0: evicted straight to system pages (SEG-20) */
+	info->EvictionSegmentSet = request->eviction_set;
+	info->MaximumRenamingListLength = request->renaming_limit;
 	info->Flags.Value = 0;
-	info->Flags.CpuVisible = !!(wish->flags & SOFTGPU_ALLOCATION_CPU_VISIBLE);
-	info->Flags.Cached = !!(wish->flags & SOFTGPU_ALLOCATION_CACHED);
-	info->Flags.PermanentSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
-	info->Flags.Protected = !!(wish->flags & SOFTGPU_ALLOCATION_PROTECTED);
-	info->Flags.ExistingSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_EXISTING_SYSTEM);
-	info->Flags.ExistingKernelSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_EXISTING_KERNEL);
-	info->Flags.FromEndOfSegment = !!(wish->flags & SOFTGPU_ALLOCATION_FROM_END);
-	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
-	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);
-	info->Flags.SynchronousPaging = !!(wish->flags & SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING);
-	info->Flags.LinkMirrored = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_MIRRORED);
-	info->Flags.LinkInstanced = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_INSTANCED);
-	info->Flags.Swizzled = tile_mode(wish) != SOFTGPU_LINEAR;
+	info->Flags.CpuVisible = !!(request->flags & SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	info->Flags.Cached = !!(request->flags & SOFTGPU_ALLOCATION_CACHED);
+	info->Flags.PermanentSysMem = !!(request->flags & SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
+	info->Flags.Protected = !!(request->flags & SOFTGPU_ALLOCATION_PROTECTED);
+	info->Flags.ExistingSysMem = !!(request->flags & SOFTGPU_ALLOCATION_EXISTING_SYSTEM);
+	info->Flags.ExistingKernelSysMem = !!(request->flags & SOFTGPU_ALLOCATION_EXISTING_KERNEL);
+	info->Flags.FromEndOfSegment = !!(request->flags & SOFTGPU_ALLOCATION_FROM_END);
+	info->Flags.Overlay = !!(request->flags & SOFTGPU_ALLOCATION_OVERLAY);
+	info->Flags.Capture = !!(request->flags & SOFTGPU_ALLOCATION_CAPTURE);
+	info->Flags.SynchronousPaging = !!(request->flags & SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING);
+	info->Flags.LinkMirrored = !!(request->flags & SOFTGPU_ALLOCATION_LINK_MIRRORED);
+	info->Flags.LinkInstanced = !!(request->flags & SOFTGPU_ALLOCATION_LINK_INSTANCED);
+	info->Flags.Swizzled = tile_mode(request) != SOFTGPU_LINEAR;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority =
-		wish->priority ? wish->priority : D3DDDI_ALLOCATIONPRIORITY_NORMAL;
+		request->priority ? request->priority : D3DDDI_ALLOCATIONPRIORITY_NORMAL;
 }
 
 static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIONINFO *info)
 {
 	struct softgpu_driver_allocation *allocation;
-	struct softgpu_allocation wish;
+	struct softgpu_allocation request;
 
-	if (!info->pPrivateDriverData || info->PrivateDriverDataSize != sizeof(wish))
+	if (!info->pPrivateDriverData || info->PrivateDriverDataSize != sizeof(request))
 		return STATUS_INVALID_PARAMETER;
-	memcpy(&wish, info->pPrivateDriverData, sizeof(wish));
-	if (!wish.segment_set)
-		wish.segment_set = all_segments(adapter);
-	if (!wish_is_valid(adapter, &wish))
+	memcpy(&request, info->pPrivateDriverData, sizeof(request));
+	if (!request.segment_set)
+		request.segment_set = all_segments(adapter);
+	if (!wish_is_valid(adapter, &request))
 		return STATUS_INVALID_PARAMETER;
 	allocation = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*allocation), SOFTGPU_POOL_TAG);
 	if (!allocation)
 		return STATUS_NO_MEMORY;
-	allocation->size_bytes = size_of(&wish);
-	allocation->tile_mode = tile_mode(&wish);
-	allocation->stride_bytes = wish.stride_bytes;
-	allocation->picture =
-		(struct softgpu_picture){wish.width, wish.height, wish.width * SOFTGPU_PIXEL_BYTES};
-	allocation->is_on_each = (wish.flags & (SOFTGPU_ALLOCATION_LINK_MIRRORED |
-						SOFTGPU_ALLOCATION_LINK_INSTANCED)) != 0;
-	describe(&wish, info);
+	allocation->size_bytes = size_of(&request);
+	allocation->tile_mode = tile_mode(&request);
+	allocation->stride_bytes = request.stride_bytes;
+	allocation->picture = (struct softgpu_picture){request.width, request.height,
+						       request.width * SOFTGPU_PIXEL_BYTES};
+	allocation->is_on_each = (request.flags & (SOFTGPU_ALLOCATION_LINK_MIRRORED |
+						   SOFTGPU_ALLOCATION_LINK_INSTANCED)) != 0;
+	describe(&request, info);
 	info->hAllocation = allocation;
 	return STATUS_SUCCESS;
 }
@@ -198,7 +204,7 @@ NTSTATUS APIENTRY softgpu_destroy_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* What is no picture is bytes: a linear allocation is one row. */
+/* An allocation that is not a picture is bytes. A linear one is described as one row. */
 NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_DESCRIBEALLOCATION pDescribe)
 {
@@ -229,17 +235,20 @@ NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* Primaries, shadows and staging surfaces belong to displays; memory that exists is reached through the aperture. */
+/*
+ * Primaries, shadows and staging surfaces belong to displays. Existing memory is reached through
+ * the aperture.
+ */
 NTSTATUS APIENTRY softgpu_get_standard_allocation_driver_data(
 	IN_CONST_HANDLE hAdapter,
 	INOUT_PDXGKARG_GETSTANDARDALLOCATIONDRIVERDATA pGetStandardAllocationDriverData)
 {
 	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args = pGetStandardAllocationDriverData;
 	const D3DKMDT_GDISURFACEDATA *surface = args->pCreateGdiSurfaceData;
-	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
-					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
-						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
-					  .segment_set = APERTURE_BIT};
+	struct softgpu_allocation request = {.version = SOFTGPU_ALLOCATION_VERSION,
+					     .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+						      SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
+					     .segment_set = APERTURE_BIT};
 
 	(void)hAdapter;
 	if (args->StandardAllocationType != D3DKMDT_STANDARDALLOCATION_GDISURFACE ||
@@ -247,12 +256,12 @@ NTSTATUS APIENTRY softgpu_get_standard_allocation_driver_data(
 		return STATUS_NOT_SUPPORTED;
 	args->ResourcePrivateDriverDataSize = 0;
 	if (args->pAllocationPrivateDriverData) {
-		if (args->AllocationPrivateDriverDataSize < sizeof(wish))
+		if (args->AllocationPrivateDriverDataSize < sizeof(request))
 			return STATUS_BUFFER_TOO_SMALL;
-		wish.size_bytes = (uint64_t)surface->Pitch * surface->Height;
-		memcpy(args->pAllocationPrivateDriverData, &wish, sizeof(wish));
+		request.size_bytes = (uint64_t)surface->Pitch * surface->Height;
+		memcpy(args->pAllocationPrivateDriverData, &request, sizeof(request));
 	}
-	args->AllocationPrivateDriverDataSize = sizeof(wish);
+	args->AllocationPrivateDriverDataSize = sizeof(request);
 	return STATUS_SUCCESS;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Presents on an engine: pixels of four bytes, the nearest one where the rectangles differ in size. */
+/*
+ * Presents on an engine: pixels of four bytes, nearest neighbor if the rectangles differ in size.
+ */
 #include "softgpu_private.h"
 
 #define PIXEL_BYTES 4u

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory bus: see bus.h. */
+/* The memory bus; see bus.h. */
 #include "bus.h"
 
 void softgpu_bus_init(struct softgpu_bus *bus)
 {
-	bus->inside = bus->held = bus->turned_away = 0;
-	bus->wanted = 0;
-	KeInitializeEvent(&bus->left, SynchronizationEvent, FALSE);
-	KeInitializeEvent(&bus->open, NotificationEvent, TRUE);
-	KeInitializeEvent(&bus->let_in, SynchronizationEvent, FALSE);
+	bus->inside = bus->held = bus->waiting = 0;
+	bus->hold_wanted = 0;
+	KeInitializeEvent(&bus->drained, SynchronizationEvent, FALSE);
+	KeInitializeEvent(&bus->released, NotificationEvent, TRUE);
+	KeInitializeEvent(&bus->none_waiting, SynchronizationEvent, FALSE);
 }
 
 static int is_held(struct softgpu_bus *bus)
@@ -16,7 +16,10 @@ static int is_held(struct softgpu_bus *bus)
 	return InterlockedOr(&bus->held, 0) != 0;
 }
 
-/* Who comes counts himself, then looks whether it is held; a holder says so, then counts who is inside. One sees the other. */
+/*
+ * A Dekker pattern: a thread that enters counts itself in `inside` and then reads `held`. A holder
+ * sets `held` and then reads `inside`. At least one sees the other.
+ */
 static int try_enter(struct softgpu_bus *bus)
 {
 	InterlockedIncrement(&bus->inside);
@@ -30,34 +33,34 @@ void softgpu_bus_enter(struct softgpu_bus *bus)
 {
 	if (try_enter(bus))
 		return;
-	InterlockedIncrement(&bus->turned_away);
+	InterlockedIncrement(&bus->waiting);
 	do
-		(void)KeWaitForSingleObject(&bus->open, Executive, KernelMode, FALSE, NULL);
+		(void)KeWaitForSingleObject(&bus->released, Executive, KernelMode, FALSE, NULL);
 	while (!try_enter(bus));
-	if (!InterlockedDecrement(&bus->turned_away))
-		KeSetEvent(&bus->let_in, IO_NO_INCREMENT, FALSE);
+	if (!InterlockedDecrement(&bus->waiting))
+		KeSetEvent(&bus->none_waiting, IO_NO_INCREMENT, FALSE);
 }
 
 void softgpu_bus_leave(struct softgpu_bus *bus)
 {
 	if (!InterlockedDecrement(&bus->inside) && is_held(bus))
-		KeSetEvent(&bus->left, IO_NO_INCREMENT, FALSE);
+		KeSetEvent(&bus->drained, IO_NO_INCREMENT, FALSE);
 }
 
 void softgpu_bus_hold(struct softgpu_bus *bus)
 {
-	while (InterlockedOr(&bus->turned_away, 0))
-		(void)KeWaitForSingleObject(&bus->let_in, Executive, KernelMode, FALSE, NULL);
-	KeClearEvent(&bus->open);
-	softgpu_store(&bus->wanted, 1);
+	while (InterlockedOr(&bus->waiting, 0))
+		(void)KeWaitForSingleObject(&bus->none_waiting, Executive, KernelMode, FALSE, NULL);
+	KeClearEvent(&bus->released);
+	softgpu_store(&bus->hold_wanted, 1);
 	InterlockedExchange(&bus->held, 1);
 	while (InterlockedOr(&bus->inside, 0))
-		(void)KeWaitForSingleObject(&bus->left, Executive, KernelMode, FALSE, NULL);
+		(void)KeWaitForSingleObject(&bus->drained, Executive, KernelMode, FALSE, NULL);
 }
 
 void softgpu_bus_release(struct softgpu_bus *bus)
 {
-	softgpu_store(&bus->wanted, 0);
+	softgpu_store(&bus->hold_wanted, 0);
 	InterlockedExchange(&bus->held, 0);
-	KeSetEvent(&bus->open, IO_NO_INCREMENT, FALSE);
+	KeSetEvent(&bus->released, IO_NO_INCREMENT, FALSE);
 }

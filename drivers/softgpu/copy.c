@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bulk copies and fills. Owns no state, takes no lock, runs on engine threads.
+ * Bulk copies and fills. No state, no locks; runs on engine threads.
  *
- * Paging moves more than the caches hold, and what it writes is not read soon: stores that bypass the caches save
- * the read of every destination line. Below the threshold the C library is as fast as memory gets.
+ * Paging moves more than the caches hold, and what it writes is not read soon. Stores that bypass
+ * the caches save the read of each destination line. Below the threshold the C library is as fast
+ * as the memory.
  */
 #include "copy.h"
 
@@ -34,7 +35,10 @@ static void fill_bytes(char *destination, uint32_t pattern, size_t length, size_
 #if SOFTGPU_STREAM
 
 #define LINE           64u
-/* Far enough to hide DRAM, near enough to stay in L1: below 1 KiB it arrives late, above 4 KiB it is evicted. */
+/*
+ * Far enough ahead to hide DRAM latency, near enough to stay in L1. Below 1 KiB the data arrives
+ * late; above 4 KiB it is evicted before use.
+ */
 #define PREFETCH_AHEAD 1024u
 
 static size_t to_line(const void *address)

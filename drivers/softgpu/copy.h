@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bulk memory work of the engines: plain memcpy while the data fits a cache, non-temporal stores above.
- * Pure functions on host memory; know nothing of GPU addresses.
+ * Bulk memory operations of the engines: memcpy while the data fits a cache, non-temporal stores
+ * above that. Pure functions on host memory; they know no GPU addresses.
  */
 #ifndef SOFTGPU_COPY_H
 #define SOFTGPU_COPY_H
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From here on a store that leaves the caches alone is faster (measured: 1.3 to 1.45 times). */
+/* From this size on non-temporal stores are faster (measured: 1.3 to 1.45 times). */
 #define SOFTGPU_STREAM_BYTES ((size_t)1 << 20)
 
 void softgpu_copy(void *destination, const void *source, size_t length);
-/* Byte i gets byte (phase + i) mod 4 of the little-endian pattern. */
+/* Sets byte i to byte (phase + i) mod 4 of the little-endian pattern. */
 void softgpu_fill(void *destination, uint32_t pattern, size_t length, size_t phase);
 
 #endif

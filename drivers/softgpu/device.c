@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices and contexts. The device has no per-process state; both objects exist to be recognized again.
+ * Devices and contexts. The hardware has no per-process state; both objects only identify
+ * themselves in later calls.
  */
 #include "softgpu_private.h"
 
@@ -31,7 +32,10 @@ NTSTATUS APIENTRY softgpu_destroy_device(IN_CONST_HANDLE hDevice)
 	return STATUS_SUCCESS;
 }
 
-/* SCH-08: a node has one engine on each adapter of a link, so the affinity is at most one of their bits. */
+/*
+ * A node has one engine on each adapter of a link, so at most one bit of the affinity is set
+ * (SCH-08).
+ */
 NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 					 INOUT_PDXGKARG_CREATECONTEXT pCreateContext)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The displays: registers of the sources, set at device IRQL, and the thread that scans out. */
 #include "softgpu_private.h"
 
 #include "atomic.h"
@@ -13,7 +14,7 @@ struct change {
 	uint32_t source;
 	uint64_t address;
 	struct softgpu_picture picture;
-	int at_once; /* without waiting for a frame to begin */
+	int at_once; /* without waiting for the next frame */
 };
 
 static void set_locked(struct softgpu_source *source, const struct change *change)
@@ -58,8 +59,8 @@ void softgpu_display_flip(struct softgpu_display *display, uint32_t source, uint
 }
 
 /*
- * A flip comes at device IRQL, with the interrupt lock held; the thread is woken by the DPC then, since nothing can be woken
- * up there. A change of mode comes at PASSIVE.
+ * A flip comes at device IRQL with the interrupt lock held. No thread can be woken there, so the
+ * DPC wakes it. A mode change comes at PASSIVE.
  */
 NTSTATUS APIENTRY softgpu_set_vidpn_source_address(
 	IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_SETVIDPNSOURCEADDRESS pSetVidPnSourceAddress)
@@ -114,7 +115,9 @@ static struct softgpu_monitor *monitor_of(const struct softgpu_display *display,
 		       : NULL;
 }
 
-/* Dark at once: what is there belongs to somebody else soon. */
+/*
+ * Clears the monitor at once, because the picture's memory may soon belong to another allocation.
+ */
 NTSTATUS APIENTRY softgpu_set_vidpn_source_visibility(
 	IN_CONST_HANDLE hAdapter,
 	IN_CONST_PDXGKARG_SETVIDPNSOURCEVISIBILITY pSetVidPnSourceVisibility)
@@ -142,7 +145,7 @@ NTSTATUS APIENTRY softgpu_set_vidpn_source_visibility(
 
 /* ---- the thread ---- */
 
-/* What the monitor gets to see; as much of the picture as it has room for. */
+/* Copies the picture to the monitor's memory, if it fits. */
 static void scan_out(const struct softgpu_display *display, uint32_t index,
 		     const struct softgpu_source *seen)
 {
@@ -157,7 +160,7 @@ static void scan_out(const struct softgpu_display *display, uint32_t index,
 		if (!softgpu_read(&display->adapter->memory,
 				  seen->address + y * seen->picture.pitch_bytes, pixels + y * row,
 				  row))
-			break; /* no memory there any more */
+			break; /* the address has no memory any more */
 	softgpu_bus_leave(softgpu_bus_of(display->adapter));
 	if (y < seen->picture.height)
 		return;
@@ -171,7 +174,7 @@ struct frame {
 	struct softgpu_display *display;
 	uint32_t source;
 	struct softgpu_source seen;
-	int tell; /* the picture has been read: say what is shown */
+	int tell; /* the picture has been read: report what is shown */
 };
 
 static BOOLEAN begin_frame_at_device_irql(PVOID context)
@@ -189,7 +192,7 @@ static BOOLEAN begin_frame_at_device_irql(PVOID context)
 	return TRUE;
 }
 
-/* SUB-08: the DPC is queued before the "interrupt" is left. */
+/* The DPC is queued before the simulated interrupt returns (SUB-08). */
 static BOOLEAN raise_at_device_irql(PVOID context)
 {
 	const struct frame *frame = context;
@@ -238,7 +241,7 @@ static int must_stop(struct softgpu_display *display)
 	return stop;
 }
 
-/* 0: to be stopped. */
+/* Returns 0 if the thread is to stop. */
 static int wait_for_frame(struct softgpu_display *display)
 {
 	uint64_t length = frame_ns(display), now = softgpu_now_ns() - display->began_ns,
@@ -299,8 +302,8 @@ void softgpu_display_dpc(struct softgpu_display *display)
 {
 	if (!softgpu_load(&display->is_flipped))
 		return;
-	softgpu_store(&display->is_flipped,
-		      0); /* before the kick: what is set after this has a DPC of its own */
+	/* before the kick: a flip after this store queues a DPC itself */
+	softgpu_store(&display->is_flipped, 0);
 	softgpu_display_kick(display);
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * DriverEntry, and the adapter object between AddDevice and RemoveDevice.
- */
+/* DriverEntry, and the adapter object from AddDevice to RemoveDevice. */
 #include "softgpu_private.h"
 
 NTSTATUS softgpu_add_device(const PDEVICE_OBJECT PhysicalDeviceObject, PVOID *MiniportDeviceContext)
@@ -23,7 +21,7 @@ NTSTATUS softgpu_remove_device(IN_CONST_PVOID MiniportDeviceContext)
 	return STATUS_SUCCESS;
 }
 
-/* The driver keeps nothing outside its adapters but the list of them (link.c). */
+/* The list of adapters (link.c) is the only state outside them; there is nothing to free. */
 VOID softgpu_unload(VOID)
 {
 }

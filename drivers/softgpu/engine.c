@@ -2,16 +2,16 @@
 /*
  * An engine: a ring of packets and the thread that executes them in order.
  *
- * Time: a packet keeps its engine busy from its start for as long as its commands charge (STALL, bytes of paging
- * copies); the thread waits out what execution itself did not take. Nothing to wait for, no wait. Waits are in
- * units of 100 ns; what is left of one goes over to the next packet.
+ * Time: from its start a packet keeps its engine busy for the time that its commands charge (STALL,
+ * bytes of paging copies). The thread waits for the part of this time that the execution itself did
+ * not take. Waits are in units of 100 ns; the remainder is carried over to the next packet.
  */
 #include "softgpu_private.h"
 
 #include "atomic.h"
 
 #define WAIT_UNIT_NS    100u
-/* WAIT: the engines tell each other when they signal, the CPU does not. */
+/* WAIT polls memory: engines notify each other when they signal, but the CPU does not. */
 #define POLL_FIRST_NS   10000u
 #define POLL_LONGEST_NS 1000000u
 
@@ -35,7 +35,10 @@ static int must_drop(struct softgpu_engine *engine)
 	return drop;
 }
 
-/* Waits for a kick, at most `nanoseconds` (0: for ever). 0: drop the packet. */
+/*
+ * Waits for a kick, at most `nanoseconds` (0: without limit). Returns 0 if the packet is to be
+ * dropped.
+ */
 static int wait_for_kick(struct softgpu_engine *engine, uint64_t nanoseconds)
 {
 	LARGE_INTEGER timeout;
@@ -119,36 +122,39 @@ void softgpu_engine_signalled(struct softgpu_engine *engine)
 					   FALSE);
 }
 
-enum next { NEXT_PACKET, NEXT_NOTHING, NEXT_QUIET, NEXT_STOP };
+enum next { NEXT_PACKET, NEXT_NONE, NEXT_RESET_DONE, NEXT_STOP };
 
-/* The first that is not executed yet, nor dropped. */
+/* Returns the number of the first packet that is neither executed nor dropped. */
 static uint32_t first_queued(const struct softgpu_engine *engine)
 {
-	uint32_t head = softgpu_look(&engine->head), dropped = softgpu_look(&engine->dropped);
+	uint32_t head = softgpu_load32(&engine->head), dropped = softgpu_load32(&engine->dropped);
 
 	return (int32_t)(dropped - head) > 0 ? dropped : head;
 }
 
 uint32_t softgpu_engine_queued(const struct softgpu_engine *engine)
 {
-	return softgpu_look(&engine->tail) - first_queued(engine);
+	return softgpu_load32(&engine->tail) - first_queued(engine);
 }
 
-/* Lock held. Who finds nothing has said that it sleeps: whoever submits after that look kicks. */
+/*
+ * Takes the first packet. Caller holds the engine's lock. If there is none, is_asleep is set before
+ * `tail` is read again, so a thread that submits later sees it and kicks (Dekker pattern).
+ */
 static int take_packet(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
 	uint32_t head = first_queued(engine);
 
-	if (softgpu_look(&engine->is_removed))
+	if (softgpu_load32(&engine->is_removed))
 		return 0;
-	if (head == softgpu_look(&engine->tail)) {
-		(void)softgpu_exchange(&engine->is_asleep, 1);
-		if (head == softgpu_look(&engine->tail))
+	if (head == softgpu_load32(&engine->tail)) {
+		(void)softgpu_exchange32(&engine->is_asleep, 1);
+		if (head == softgpu_load32(&engine->tail))
 			return 0;
-		softgpu_put(&engine->is_asleep, 0);
+		softgpu_store32(&engine->is_asleep, 0);
 	}
 	*packet = engine->queue[head & engine->mask];
-	softgpu_put(&engine->head, head + 1);
+	softgpu_store32(&engine->head, head + 1);
 	return 1;
 }
 
@@ -158,24 +164,27 @@ static enum next take_next(struct softgpu_engine *engine, struct softgpu_packet 
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	softgpu_put(&engine->is_asleep, 0);
+	softgpu_store32(&engine->is_asleep, 0);
 	if (engine->is_stopping) {
 		next = NEXT_STOP;
 	} else if (engine->is_resetting) {
 		engine->is_resetting = 0;
-		next = NEXT_QUIET;
+		next = NEXT_RESET_DONE;
 	} else if (take_packet(engine, packet)) {
 		engine->is_running = !packet->is_preemption;
 		engine->running_fence = packet->fence;
 		next = NEXT_PACKET;
 	} else {
-		next = NEXT_NOTHING;
+		next = NEXT_NONE;
 	}
 	KeReleaseSpinLock(&engine->lock, irql);
 	return next;
 }
 
-/* Publishes the end of the running packet. 0: a reset came first, the packet counts as aborted and stays silent. */
+/*
+ * Publishes the end of the running packet. Returns 0 if a reset came first: the packet counts as
+ * aborted and raises no interrupt.
+ */
 static int publish(struct softgpu_engine *engine, uint32_t fence)
 {
 	KIRQL irql;
@@ -185,8 +194,8 @@ static int publish(struct softgpu_engine *engine, uint32_t fence)
 	is_complete = !engine->is_resetting && !engine->is_stopping;
 	if (is_complete) {
 		engine->completed_fence = fence;
-		engine->lost_fence =
-			engine->interrupts ? 0 : fence; /* a later one tells of it, too */
+		/* the interrupt of a later packet reports this one too */
+		engine->lost_fence = engine->interrupts ? 0 : fence;
 	} else {
 		engine->did_abort = 1;
 		engine->aborted_fence = fence;
@@ -235,12 +244,12 @@ static VOID engine_thread(PVOID context)
 		case NEXT_PACKET:
 			run(engine, &packet);
 			break;
-		case NEXT_NOTHING:
+		case NEXT_NONE:
 			(void)KeWaitForSingleObject(&engine->kick, Executive, KernelMode, FALSE,
 						    NULL);
 			break;
-		case NEXT_QUIET:
-			KeSetEvent(&engine->quiet, IO_NO_INCREMENT, FALSE);
+		case NEXT_RESET_DONE:
+			KeSetEvent(&engine->reset_done, IO_NO_INCREMENT, FALSE);
 			break;
 		case NEXT_STOP:
 			PsTerminateSystemThread(STATUS_SUCCESS);
@@ -249,46 +258,53 @@ static VOID engine_thread(PVOID context)
 	}
 }
 
-/* Lock held. */
+/* Caller holds the engine's lock. */
 static void drop_queued(struct softgpu_engine *engine)
 {
-	softgpu_put(&engine->dropped, softgpu_look(&engine->tail));
+	softgpu_store32(&engine->dropped, softgpu_load32(&engine->tail));
 }
 
-/* What a submission does seldom, under the lock. */
+/* The part of a submission that is rare and needs the lock. */
 static void prepare_submission(struct softgpu_engine *engine, const struct softgpu_packet *packet)
 {
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
+	/* all packets but the running one are submitted again (PRE-04) */
 	if (packet->is_preemption && engine->adapter->settings.preemption_aware)
-		drop_queued(engine); /* PRE-04: all but the running one come again */
-	/* Ids may begin anywhere (SUB-01): "nothing yet" is the one before the first, not 0 (TDR-15). */
-	if (!softgpu_look(&engine->submitted_fence) && !softgpu_look(&engine->is_halted))
+		drop_queued(engine);
+	/*
+	 * Fence ids may begin at any value (SUB-01). "Nothing completed" is the id before the
+	 * first, not 0 (TDR-15).
+	 */
+	if (!softgpu_load32(&engine->submitted_fence) && !softgpu_load32(&engine->is_halted))
 		engine->completed_fence = packet->fence - 1;
 	KeReleaseSpinLock(&engine->lock, irql);
 }
 
 NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet)
 {
-	uint32_t tail = softgpu_look(&engine->tail);
+	uint32_t tail = softgpu_load32(&engine->tail);
 
-	if (packet->is_preemption || !softgpu_look(&engine->submitted_fence))
+	if (packet->is_preemption || !softgpu_load32(&engine->submitted_fence))
 		prepare_submission(engine, packet);
-	if (softgpu_look(&engine->is_halted))
+	if (softgpu_load32(&engine->is_halted))
 		return STATUS_INVALID_DEVICE_STATE; /* between a reset and its restart (TDR-05) */
-	if (softgpu_look(&engine->is_removed))
-		return STATUS_SUCCESS; /* PNP-08: taken, and lost with the device */
-	/* More than RequiredDmaQueueEntry (SUB-15); or what has been dropped is still in the way. */
+	if (softgpu_load32(&engine->is_removed))
+		return STATUS_SUCCESS; /* accepted, and lost with the device (PNP-08) */
+	/*
+	 * Refuses more packets than RequiredDmaQueueEntry (SUB-15), and a submission for which
+	 * dropped packets have left no place yet.
+	 */
 	if (tail - first_queued(engine) >= engine->capacity ||
-	    tail - softgpu_look(&engine->head) > engine->mask)
+	    tail - softgpu_load32(&engine->head) > engine->mask)
 		return STATUS_INSUFFICIENT_RESOURCES;
 	engine->queue[tail & engine->mask] = *packet;
 	if (!packet->is_preemption)
-		softgpu_put(&engine->submitted_fence, packet->fence);
-	(void)softgpu_exchange(&engine->tail, tail + 1);
-	/* Either it sees the packet before it sleeps, or here is seen that it does. */
-	if (softgpu_look(&engine->is_asleep) && softgpu_exchange(&engine->is_asleep, 0))
+		softgpu_store32(&engine->submitted_fence, packet->fence);
+	(void)softgpu_exchange32(&engine->tail, tail + 1);
+	/* Either the thread sees the packet before it sleeps, or this load sees that it sleeps. */
+	if (softgpu_load32(&engine->is_asleep) && softgpu_exchange32(&engine->is_asleep, 0))
 		KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
 	return STATUS_SUCCESS;
 }
@@ -304,7 +320,7 @@ void softgpu_engine_reset(struct softgpu_engine *engine)
 	engine->is_resetting = 1;
 	KeReleaseSpinLock(&engine->lock, irql);
 	KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
-	(void)KeWaitForSingleObject(&engine->quiet, Executive, KernelMode, FALSE, NULL);
+	(void)KeWaitForSingleObject(&engine->reset_done, Executive, KernelMode, FALSE, NULL);
 }
 
 NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
@@ -316,9 +332,9 @@ NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adap
 	memset(engine, 0, sizeof(*engine));
 	engine->adapter = adapter;
 	engine->node = node;
-	/* One more than the port may have outstanding: for the preemption request that follows them. */
+	/* One more than the port may have outstanding: for a preemption request after them. */
 	engine->capacity = adapter->start_info.RequiredDmaQueueEntry + 1;
-	/* Room for as many again as a preemption drops, which the thread may still be looking at. */
+	/* Twice that: a preemption drops packets that the thread may still be reading. */
 	while (engine->mask + 1 < 2 * engine->capacity)
 		engine->mask = 2 * engine->mask + 1;
 	engine->queue = ExAllocatePool2(
@@ -327,7 +343,7 @@ NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adap
 		return STATUS_NO_MEMORY;
 	KeInitializeSpinLock(&engine->lock);
 	KeInitializeEvent(&engine->kick, SynchronizationEvent, FALSE);
-	KeInitializeEvent(&engine->quiet, SynchronizationEvent, FALSE);
+	KeInitializeEvent(&engine->reset_done, SynchronizationEvent, FALSE);
 	status = PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, engine_thread,
 				      engine);
 	if (NT_SUCCESS(status)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command decoder of an engine. Runs on the engine's thread; what it may touch is what addresses decode to.
- * A fault ends the packet where it happens, with everything before it done.
+ * The command decoder of an engine. Runs on the engine's thread. It accesses only memory that
+ * addresses decode to. A fault ends the packet at once; what was executed before stays done.
  */
 #include "softgpu_private.h"
 
@@ -39,7 +39,10 @@ static NTSTATUS copy(const struct softgpu_memory *memory, const struct softgpu_c
 	return done(softgpu_memory_copy(memory, destination, source, command->length));
 }
 
-/* With CHECK, every address that was patched in must be one; otherwise the table is data for nobody. */
+/*
+ * With CHECK, every slot must hold an address that decodes to memory. Without it, the table is not
+ * read.
+ */
 static NTSTATUS relocations(const struct softgpu_memory *memory,
 			    const struct softgpu_relocations *command)
 {
@@ -57,7 +60,7 @@ static NTSTATUS relocations(const struct softgpu_memory *memory,
 	return STATUS_SUCCESS;
 }
 
-/* Render made sure that the word is aligned, so it lies in one page. */
+/* DxgkDdiRender checked that the word is aligned, so it is in one page. */
 static volatile uint64_t *sync_word(const struct softgpu_memory *memory,
 				    const struct softgpu_sync *command, enum softgpu_access access)
 {
@@ -67,7 +70,10 @@ static volatile uint64_t *sync_word(const struct softgpu_memory *memory,
 							   access);
 }
 
-/* Where the word is may change meanwhile, with the window that it is in. */
+/*
+ * The host address of the word is decoded again each time, because a window may be opened or closed
+ * meanwhile.
+ */
 static NTSTATUS wait_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
 {
 	uint64_t interval_ns = 0;
@@ -114,7 +120,7 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 
 	switch (command->opcode) {
 	case SOFTGPU_NOP:
-	case SOFTGPU_REPORT: /* the STAMP commands that use it have the address */
+	case SOFTGPU_REPORT: /* the STAMP commands that use it contain the address */
 		return STATUS_SUCCESS;
 	case SOFTGPU_REFERENCE:
 		return reference(memory, (const struct softgpu_reference *)(const void *)command);
@@ -171,7 +177,10 @@ NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_pac
 			(const struct softgpu_command *)(const void *)at;
 		NTSTATUS status;
 
-		/* Render and BuildPagingBuffer wrote these; a portion cut elsewhere than at a command is not one. */
+		/*
+		 * Only DxgkDdiRender and BuildPagingBuffer write these commands. A portion that was
+		 * cut inside a command is illegal.
+		 */
 		if (left < sizeof(*command) || command->size_bytes < sizeof(*command) ||
 		    command->size_bytes > left)
 			return STATUS_ILLEGAL_INSTRUCTION;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged commands, which BuildPagingBuffer writes. Only here does the aperture's page table change, when the
- * engine gets to the command and not before. Runs on the paging node's thread.
+ * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table is
+ * changed only here, when the engine executes the command. Runs on the paging node's thread.
  */
 #include "softgpu_private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupts. The device has no line of its own to raise: an engine's thread takes the interrupt's place by running
- * the notification at device IRQL, synchronized with the interrupt routine, as a real one would have run there.
+ * Interrupts. The software device has no interrupt line. Instead, an engine's thread runs the
+ * notification at device IRQL, synchronized with the interrupt routine.
  */
 #include "softgpu_private.h"
 
@@ -10,7 +10,7 @@ struct notification {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
 };
 
-/* At device IRQL. SUB-08: the DPC is queued before the "interrupt" is left. */
+/* Runs at device IRQL. The DPC is queued before the simulated interrupt returns (SUB-08). */
 static BOOLEAN notify_at_device_irql(PVOID context)
 {
 	struct notification *notification = context;
@@ -26,7 +26,7 @@ static void raise(struct notification *notification)
 	DXGKRNL_INTERFACE *dxgk = &notification->adapter->dxgk;
 	BOOLEAN result;
 
-	/* Fails only when no interrupt is connected any more; then nobody waits for a fence either. */
+	/* Fails only if no interrupt is connected any more; then no thread waits for a fence. */
 	(void)dxgk->DxgkCbSynchronizeExecution(dxgk->DeviceHandle, notify_at_device_irql,
 					       notification, 0, &result);
 }
@@ -67,7 +67,7 @@ void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_
 	raise(&notification);
 }
 
-/* Nothing asserts the interrupt line, so an interrupt that arrives is another device's. */
+/* The device asserts no interrupt line, so an interrupt that arrives is another device's. */
 BOOLEAN softgpu_interrupt_routine(IN_CONST_PVOID MiniportDeviceContext, IN_ULONG MessageNumber)
 {
 	(void)MiniportDeviceContext;

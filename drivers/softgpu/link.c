@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Links of two adapters. Which devices belong together is what the bus says: they have one driver object, and the first
- * that was added leads. LinkedAdapters says that they are a link; without it there is no DxgkDdiLinkDevice.
+ * Links of two adapters. Devices of one driver object belong together; the first one added is the
+ * lead. LinkedAdapters says whether they are a link; otherwise there is no DxgkDdiLinkDevice.
  *
- * The list of all adapters is the only thing that the driver keeps outside them. AddDevice, LinkDevice and RemoveDevice
- * change it, of any number of drivers at once.
+ * The list of all adapters is the only state of the driver outside its adapters. AddDevice,
+ * LinkDevice and RemoveDevice change it, for several driver objects at once.
  */
 #include "softgpu_private.h"
 
 #include "atomic.h"
 
 static struct softgpu_adapter *known;
-static uint32_t known_guard;
+static uint32_t known_lock;
 
 void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device)
 {
@@ -19,32 +19,32 @@ void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device)
 	adapter->link[0] = adapter;
 	adapter->link_count = 1;
 	softgpu_bus_init(&adapter->bus);
-	softgpu_guard(&known_guard);
+	softgpu_spin_lock(&known_lock);
 	adapter->next_known = known;
 	known = adapter;
-	softgpu_unguard(&known_guard);
+	softgpu_spin_unlock(&known_lock);
 }
 
 void softgpu_link_remove(struct softgpu_adapter *adapter)
 {
 	struct softgpu_adapter **at = &known;
 
-	softgpu_guard(&known_guard);
+	softgpu_spin_lock(&known_lock);
 	while (*at != adapter)
 		at = &(*at)->next_known;
 	*at = adapter->next_known;
-	softgpu_unguard(&known_guard);
+	softgpu_spin_unlock(&known_lock);
 }
 
 static struct softgpu_adapter *first_of_driver(const struct softgpu_adapter *adapter)
 {
 	struct softgpu_adapter *other;
 
-	softgpu_guard(&known_guard);
+	softgpu_spin_lock(&known_lock);
 	for (other = known; other; other = other->next_known)
 		if (other != adapter && other->driver == adapter->driver)
 			break;
-	softgpu_unguard(&known_guard);
+	softgpu_spin_unlock(&known_lock);
 	return other;
 }
 

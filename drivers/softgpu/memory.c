@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Address translation and access through it. See memory.h.
- */
+/* Address translation, and memory access through it. See memory.h. */
 #include "memory.h"
 
 #include <string.h>
@@ -23,7 +21,10 @@ static char *decode_aperture(const struct softgpu_memory *memory, uint64_t offse
 	entry = memory->aperture[page];
 	if (!entry || (access == SOFTGPU_WRITE && (entry & SOFTGPU_PAGE_READ_ONLY)))
 		return NULL;
-	/* Neighbours that lie side by side in host memory, too, are one run. The flag is part of the comparison. */
+	/*
+	 * Pages that are contiguous in host memory too are one run. The read-only flag is part of
+	 * the comparison.
+	 */
 	next = entry;
 	while (run < *bytes && ++page < memory->aperture_pages) {
 		next += SOFTGPU_PAGE;
@@ -50,7 +51,7 @@ static char *decode_own(const struct softgpu_memory *memory, uint64_t address, u
 	return decode_aperture(memory, address - SOFTGPU_APERTURE_BASE, bytes, access);
 }
 
-/* Whose memory the address is one of, and which one there. */
+/* Finds the memory that an address belongs to, and the address in it. */
 static const struct softgpu_memory *find_own(const struct softgpu_memory *memory, uint64_t *address)
 {
 	if (!memory->lead || *address < SOFTGPU_LEAD_BASE)
@@ -67,7 +68,10 @@ char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint
 	return decode_own(own, address, bytes, access);
 }
 
-/* Whole rows of tiles of one window that begin at this address, in linear form; 0: none. */
+/*
+ * Returns how many bytes from this address on are whole rows of tiles of one window, in linear
+ * form; 0: none.
+ */
 static uint64_t linear_rows(const struct softgpu_memory *memory, uint64_t address, uint64_t bytes,
 			    char **linear, const struct softgpu_surface **surface)
 {
@@ -132,7 +136,10 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 		uint64_t run = length - done, rows;
 		char *out = NULL;
 
-		/* What stays together in both forms is a multiple of the pattern, so whole rows look the same in both. */
+		/*
+		 * A run that both forms keep together is a multiple of the pattern's size, so whole
+		 * rows are filled in the same way in both.
+		 */
 		rows = linear_rows(memory, address + done, run, &out, &surface);
 		if (rows)
 			run = rows;
@@ -146,7 +153,9 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 	return 1;
 }
 
-/* As softgpu_decode for one side of a copy; a page list's pages are contiguous in kernel addresses. */
+/*
+ * As softgpu_decode for one side of a copy. The pages of an MDL are contiguous in kernel addresses.
+ */
 static char *side_run(const struct softgpu_memory *memory, struct softgpu_side side,
 		      uint64_t offset, uint64_t *bytes, enum softgpu_access access)
 {
@@ -156,8 +165,8 @@ static char *side_run(const struct softgpu_memory *memory, struct softgpu_side s
 }
 
 /*
- * From `done` on: whole rows of tiles between a window and memory that is none. Returns the bytes copied; 0: there is
- * nothing of that shape.
+ * Copies whole rows of tiles between a window and memory that has none, from `done` on. Returns the
+ * bytes copied; 0: the next bytes are not such rows.
  */
 static uint64_t copy_rows(const struct softgpu_memory *memory, struct softgpu_side destination,
 			  struct softgpu_side source, uint64_t done, uint64_t length)
@@ -215,7 +224,10 @@ int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side
 	return 1;
 }
 
-/* Whole rows of tiles between contiguous memory: the layout conversion proper. 0: not of that shape. */
+/*
+ * Converts whole rows of tiles between contiguous memory. Returns 0 if the copy is not of that
+ * form.
+ */
 static int copy_tile_rows(const struct softgpu_memory *memory,
 			  const struct softgpu_paging_copy *copy, struct softgpu_side tiled,
 			  struct softgpu_side linear)
@@ -241,7 +253,10 @@ static int copy_tile_rows(const struct softgpu_memory *memory,
 	return 1;
 }
 
-/* The surface has a window, so its memory is linear already. 0: it has none. */
+/*
+ * If the surface has a window, its memory is linear already: sets *tiled to that. Returns 0 if it
+ * has none.
+ */
 static int tiled_is_linear(const struct softgpu_memory *memory,
 			   const struct softgpu_paging_copy *copy, struct softgpu_side *tiled)
 {
@@ -273,7 +288,7 @@ int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 					   copy->destination_tiled ? linear : tiled, copy->length);
 	if (copy_tile_rows(memory, copy, tiled, linear))
 		return 1;
-	/* Some other part of a surface: run by run, each at its own place of the tiled form. */
+	/* Any other part of a surface: run by run, each at its place in the tiled form. */
 	while (done < copy->length) {
 		uint64_t surface = copy->surface_offset + done;
 		struct softgpu_side t = tiled, l = linear;
@@ -310,7 +325,10 @@ int softgpu_aperture_unmap(struct softgpu_memory *memory, uint64_t first_page, u
 
 	if (first_page > memory->aperture_pages || page_count > memory->aperture_pages - first_page)
 		return 0;
-	/* PAG-10: the range stays readable. A write is caught as a bus fault: nobody may own what lies there. */
+	/*
+	 * The range stays readable (PAG-10). A write is a bus fault, because unmapped pages belong
+	 * to no allocation.
+	 */
 	for (i = 0; i < page_count; i++)
 		memory->aperture[first_page + i] = dummy | SOFTGPU_PAGE_READ_ONLY;
 	return 1;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU's view of memory: its own translation from GPU addresses to host memory, and access through it.
+ * How the GPU accesses memory: translation of GPU addresses to host memory, and access through it.
  *
- * Owns the aperture's page table. It is written by executing MAP and UNMAP paging commands and by resets only, never
- * when those commands are built: an address is valid from the moment the engine gets there. Everything returns 0 for
- * a bus fault, which leaves what was done before it in place, as hardware does.
+ * Owns the aperture's page table. Only the execution of MAP and UNMAP paging commands and resets
+ * write it, not the building of these commands. So an address is valid from the time when the
+ * engine executes the MAP. Functions return 0 for a bus fault; what was done before the fault stays
+ * done, as with hardware.
  *
- * No lock: the order of paging and use on different nodes is the scheduler's (SUB-03), a reset stops the engines, and
- * windows change while the bus is held.
+ * No lock: the scheduler orders paging and use on different nodes (SUB-03), a reset stops the
+ * engines, and windows change only while the bus is held.
  */
 #ifndef SOFTGPU_MEMORY_H
 #define SOFTGPU_MEMORY_H
@@ -21,19 +22,22 @@ struct softgpu_memory {
 	char *vram;
 	uint64_t vram_bytes;
 	uint64_t aperture_pages;
-	/* Host address of each page, 0 where nothing is mapped. Bit 0: may only be read (the dummy page). */
+	/* Host address of each page; 0: not mapped. Bit 0: read-only (the dummy page). */
 	uintptr_t *aperture;
-	const struct softgpu_memory *lead; /* of a link; NULL: there is none */
+	const struct softgpu_memory *lead; /* memory of the link's lead; NULL: no link */
 	struct softgpu_window *windows;    /* see window.h */
 
-	/* changes while the bus is held */
+	/* changes only while the bus is held */
 	uint32_t window_count;
 };
 #define SOFTGPU_PAGE_READ_ONLY ((uintptr_t)1)
 
 enum softgpu_access { SOFTGPU_READ, SOFTGPU_WRITE };
 
-/* Host address of `address`; *bytes (in: wanted, at least 1) becomes how many follow contiguously. NULL: bus fault. */
+/*
+ * Returns the host address of `address`, or NULL: bus fault. *bytes: in, the bytes wanted, at least
+ * 1; out, how many of them are contiguous.
+ */
 char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
 		     enum softgpu_access access);
 
@@ -45,7 +49,7 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 			uint32_t pattern);
 int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side destination,
 			struct softgpu_side source, uint64_t length);
-/* One side is tiled, the other linear; see struct softgpu_paging_copy. */
+/* One side is tiled, the other is linear; see struct softgpu_paging_copy. */
 int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 			      const struct softgpu_paging_copy *copy);
 

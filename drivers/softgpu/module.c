@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * softgpu as a file of its own, as a driver comes: the name that a loader looks for.
- */
+/* softgpu as a shared object: the entry point that a loader looks for. */
 #include "softgpu_private.h"
 
 DRIVER_INITIALIZE DriverEntry __attribute__((visibility("default")));

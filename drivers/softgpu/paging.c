@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiBuildPagingBuffer: one privileged command for each operation of the memory manager. Every operation is a
- * single command, whatever its size, so there is nothing to continue: what does not fit goes whole into the next
- * buffer and MultipassOffset stays 0 (PAG-07). Never called twice at once; touches no GPU state.
+ * DxgkDdiBuildPagingBuffer: writes one privileged command for each operation of the memory manager.
+ * An operation is a single command of fixed size, so it is never continued. If it does not fit, it
+ * goes into the next buffer as a whole and MultipassOffset stays 0 (PAG-07). Calls are serialized;
+ * no GPU state is accessed.
  */
 #include "softgpu_private.h"
 
 #include "tile.h"
 
-/* Appends a command and remembers where the buffer is: SubmitCommand will not be told. */
+/* Appends a command and stores the buffer's address for SubmitCommand, which does not get it. */
 static NTSTATUS append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command, uint32_t size)
 {
 	struct softgpu_dma_private *private_data = build->pDmaBufferPrivateData;
@@ -21,7 +22,7 @@ static NTSTATUS append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command, ui
 	memcpy(build->pDmaBuffer, command, size);
 	build->pDmaBuffer = (char *)build->pDmaBuffer + size;
 	if (private_data->next != at)
-		private_data->kernel_address = at; /* the first operation of a buffer */
+		private_data->kernel_address = at; /* the first operation in this buffer */
 	private_data->next = at + size;
 	return STATUS_SUCCESS;
 }
@@ -44,9 +45,12 @@ static int segment_range_is_valid(const struct softgpu_adapter *adapter, UINT se
 	       address >= base && address - base <= size && length <= size - (address - base);
 }
 
-/* SWZ-13: what still has a range has not left, so nothing else arrives there. */
-static int is_taken(const struct softgpu_adapter *adapter, HANDLE allocation, UINT segment,
-		    uint64_t address, uint64_t length)
+/*
+ * Returns whether a surface of another allocation still has a range there: its content has not
+ * left, so no other content may be moved in (SWZ-13).
+ */
+static int has_foreign_window(const struct softgpu_adapter *adapter, HANDLE allocation,
+			      UINT segment, uint64_t address, uint64_t length)
 {
 	const struct softgpu_window *window;
 
@@ -56,7 +60,10 @@ static int is_taken(const struct softgpu_adapter *adapter, HANDLE allocation, UI
 	return window && window->surface.first < address + length && window->owner != allocation;
 }
 
-/* PAG-04: SegmentId 0 is the page list from page MdlOffset on; TransferOffset counts on the segment side only. */
+/*
+ * SegmentId 0 is the MDL from page MdlOffset on. TransferOffset applies to the segment side only
+ * (PAG-04).
+ */
 static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 			     const DXGKARG_BUILDPAGINGBUFFER *build, const DXGK_TRANSFER_END *end,
 			     struct softgpu_side *side)
@@ -84,8 +91,9 @@ static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 }
 
 /*
- * What is named is a piece of the linear form, which on the tiled side is spread over all rows of tiles that it touches.
- * That side is a surface in a segment, and its address is where the surface begins.
+ * The transfer names a part of the linear form, which is spread over all rows of tiles that it
+ * touches in the tiled form. The tiled side is a surface in a segment; its address is the beginning
+ * of the surface.
  */
 static NTSTATUS resolve_surface(const struct softgpu_adapter *adapter, const DXGK_TRANSFER_END *end,
 				const struct softgpu_paging_copy *copy, struct softgpu_side *side)
@@ -113,7 +121,7 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 	};
 	NTSTATUS status;
 
-	/* TDR-05: after a reset a size of 0 reports a content that is lost. There is nothing to move. */
+	/* After a reset a size of 0 reports that the content is lost; nothing is moved (TDR-05). */
 	if (!build->Transfer.TransferSize)
 		return STATUS_SUCCESS;
 	if (flags.Swizzle && flags.Unswizzle)
@@ -124,10 +132,11 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 				      &copy.destination);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (is_taken(adapter, build->Transfer.hAllocation, build->Transfer.Destination.SegmentId,
-		     copy.destination.address, copy.length))
+	if (has_foreign_window(adapter, build->Transfer.hAllocation,
+			       build->Transfer.Destination.SegmentId, copy.destination.address,
+			       copy.length))
 		return STATUS_INVALID_PARAMETER;
-	/* Without these flags a surface moves in the form it has (SWZ-22). */
+	/* Without these flags a surface is moved in the form that it has (SWZ-22). */
 	if ((flags.Swizzle || flags.Unswizzle) && allocation &&
 	    allocation->tile_mode != SOFTGPU_LINEAR) {
 		copy.tile_mode = (uint16_t)allocation->tile_mode;
@@ -145,8 +154,9 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 }
 
 /*
- * SWZ-25: between a surface and the pages that stand behind its alternate address while it is evicted. Ranges here show
- * surfaces as they are, so this is a transfer; its structure goes on with the range where that of a transfer has MdlOffset.
+ * SWZ-25: a transfer between a surface and the pages behind its alternate address while it is
+ * evicted. A range shows a surface as it is, so this is a plain transfer. Its structure has the
+ * range where that of a transfer has MdlOffset.
  */
 static NTSTATUS special_lock_transfer(const struct softgpu_adapter *adapter,
 				      DXGKARG_BUILDPAGINGBUFFER *build)
@@ -173,8 +183,8 @@ static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGB
 
 	if (!segment_range_is_valid(adapter, build->Fill.Destination.SegmentId, command.address,
 				    command.length) ||
-	    is_taken(adapter, build->Fill.hAllocation, build->Fill.Destination.SegmentId,
-		     command.address, command.length))
+	    has_foreign_window(adapter, build->Fill.hAllocation, build->Fill.Destination.SegmentId,
+			       command.address, command.length))
 		return STATUS_INVALID_PARAMETER;
 	return append(build, &command, sizeof(command));
 }
@@ -211,7 +221,10 @@ static NTSTATUS map(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBU
 	return append(build, &command, sizeof(command));
 }
 
-/* The port has one dummy page for the adapter's life; its mapping is kept, because unmapped ranges show it. */
+/*
+ * The port uses one dummy page for the life of the adapter. Its mapping is kept, because unmapped
+ * ranges refer to it.
+ */
 static NTSTATUS map_dummy_page(struct softgpu_adapter *adapter, PHYSICAL_ADDRESS address)
 {
 	if (adapter->dummy && adapter->dummy_address.QuadPart == address.QuadPart)
@@ -243,7 +256,10 @@ static NTSTATUS unmap(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER
 	return append(build, &command, sizeof(command));
 }
 
-/* PAG-11: an access for coherency's sake. The engines are coherent with the CPU; the place in the queue remains. */
+/*
+ * An access for coherency (PAG-11). The engines are coherent with the CPU, so a NOP keeps only its
+ * place in the queue.
+ */
 static NTSTATUS access_physical(const struct softgpu_adapter *adapter,
 				DXGKARG_BUILDPAGINGBUFFER *build)
 {

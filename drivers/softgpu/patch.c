@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiPatch: writes final addresses into a DMA buffer. Owns no state, takes no lock; the port calls it from one
- * thread at a time, possibly several times for one buffer.
+ * DxgkDdiPatch: writes final addresses into a DMA buffer. No state, no locks. The port calls it
+ * from one thread at a time, possibly several times for one buffer.
  */
 #include "softgpu_private.h"
 
-/* Of a buffer that is broadcast another engine may be reading what it has been patched with: that stays. */
-static void put(uint64_t *where, uint64_t value)
+/*
+ * A broadcast buffer may be read by another engine with the same patch: an unchanged address is not
+ * stored again.
+ */
+static void store_if_changed(uint64_t *where, uint64_t value)
 {
 	if (*where != value)
 		*where = value;
 }
 
 /*
- * The patch locations are the ones Render emitted and the port has bounds-checked (PAT-02, PAT-05); the allocation
- * list holds the address of everything this portion needs (PAT-11). What is not resident after all gets an
- * address that faults rather than one that belongs to somebody else.
+ * The patch locations are those that Render wrote and the port has bounds-checked (PAT-02, PAT-05).
+ * The allocation list holds the address of everything that this portion needs (PAT-11). An
+ * allocation that is not resident gets an address that faults, not one that may belong to another
+ * allocation.
  */
 static void patch_addresses(char *dma, const D3DDDI_PATCHLOCATIONLIST *patch, uint32_t count,
 			    const DXGK_ALLOCATIONLIST *allocations)
@@ -30,9 +34,9 @@ static void patch_addresses(char *dma, const D3DDDI_PATCHLOCATIONLIST *patch, ui
 		const struct softgpu_open_allocation *open = entry->hDeviceSpecificAllocation;
 
 		if (!open)
-			continue; /* it unbinds its slot (PAT-09) */
-		put((uint64_t *)(void *)(dma + patch->PatchOffset),
-		    entry->SegmentId ? open->base + address : SOFTGPU_NOWHERE);
+			continue; /* unbinds its slot (PAT-09) */
+		store_if_changed((uint64_t *)(void *)(dma + patch->PatchOffset),
+				 entry->SegmentId ? open->base + address : SOFTGPU_NOWHERE);
 	}
 }
 
@@ -42,8 +46,8 @@ NTSTATUS APIENTRY softgpu_patch(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_PATC
 
 	(void)hAdapter;
 	if (private_data && pPatch->DmaBufferPrivateDataSize >= sizeof(*private_data))
-		put(&private_data->kernel_address, (uintptr_t)pPatch->pDmaBuffer);
-	/* PAT-17: a paging buffer has addresses already and comes without lists. */
+		store_if_changed(&private_data->kernel_address, (uintptr_t)pPatch->pDmaBuffer);
+	/* A paging buffer has its addresses already and no lists (PAT-17). */
 	if (!pPatch->Flags.Paging)
 		patch_addresses(pPatch->pDmaBuffer,
 				pPatch->pPatchLocationList +

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiPresent: one command for each sub rectangle, or one that flips. Flips past the DMA buffer have nothing to translate.
- * Allocations that are no pictures cannot be presented; colours are not converted.
+ * DxgkDdiPresent: one command for each sub rectangle, or one flip command. A flip outside the DMA
+ * buffer needs no translation. Allocations that are not pictures cannot be presented; colors are
+ * not converted.
  */
 #include "softgpu_private.h"
 
@@ -32,8 +33,12 @@ static uint32_t out_bytes(const struct presenting *p)
 	return (uint32_t)((char *)p->args->pDmaBuffer - p->start);
 }
 
-/* As render.c: where the address of an operand goes, and, as far as it is known, the address. */
-static void emit(struct presenting *p, uint32_t index, uint32_t opcode, uint64_t *field)
+/*
+ * As in render.c: adds the patch location of an operand's address, and writes the address if it is
+ * known.
+ */
+static void add_patch_location(struct presenting *p, uint32_t index, uint32_t opcode,
+			       uint64_t *field)
 {
 	const DXGK_ALLOCATIONLIST *entry = &p->args->pAllocationList[index];
 	D3DDDI_PATCHLOCATIONLIST *patch = p->args->pPatchLocationListOut++;
@@ -76,9 +81,9 @@ static void put_blit(struct presenting *p, const RECT *clip)
 	if (p->source) {
 		blit->from = rect_of(&args->SrcRect);
 		blit->source_pitch = p->source->picture.pitch_bytes;
-		emit(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_BLIT, &blit->source);
+		add_patch_location(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_BLIT, &blit->source);
 	}
-	emit(p, DXGK_PRESENT_DESTINATION_INDEX, SOFTGPU_HW_BLIT, &blit->destination);
+	add_patch_location(p, DXGK_PRESENT_DESTINATION_INDEX, SOFTGPU_HW_BLIT, &blit->destination);
 	p->args->pDmaBuffer = blit + 1;
 }
 
@@ -88,7 +93,7 @@ static NTSTATUS put_blits(struct presenting *p)
 	uint32_t patches = 0;
 
 	if (!p->destination || (args->Flags.Blt && !p->source))
-		return STATUS_INVALID_HANDLE; /* no pictures */
+		return STATUS_INVALID_HANDLE; /* not pictures */
 	if (args->Flags.SrcColorKey || args->Flags.DstColorKey || args->Flags.LinearToSrgb ||
 	    args->Flags.Rotate)
 		return STATUS_GRAPHICS_CANNOTCOLORCONVERT;
@@ -100,7 +105,7 @@ static NTSTATUS put_blits(struct presenting *p)
 
 		if (!has_room(p, patches, sizeof(struct softgpu_hw_blit)))
 			return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-		/* Scaled down, a sub rectangle may be nothing. */
+		/* When scaled down, a sub rectangle may become empty. */
 		if (clip->right > clip->left && clip->bottom > clip->top) {
 			if (!is_inside(clip, p->destination))
 				return STATUS_ILLEGAL_INSTRUCTION;
@@ -117,7 +122,7 @@ static NTSTATUS put_flip(struct presenting *p)
 
 	if (!p->source)
 		return STATUS_INVALID_HANDLE;
-	if (!flip) /* it comes to softgpu_set_vidpn_source_address */
+	if (!flip) /* softgpu_set_vidpn_source_address does it */
 		return STATUS_SUCCESS;
 	if (!has_room(p, 0, sizeof(*flip)))
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
@@ -127,7 +132,7 @@ static NTSTATUS put_flip(struct presenting *p)
 	flip->width = p->source->picture.width;
 	flip->height = p->source->picture.height;
 	flip->pitch_bytes = p->source->picture.pitch_bytes;
-	emit(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_FLIP, &flip->address);
+	add_patch_location(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_FLIP, &flip->address);
 	p->args->pDmaBuffer = flip + 1;
 	return STATUS_SUCCESS;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiQueryAdapterInfo and DxgkDdiGetNodeMetadata: what the adapter is. Reentrant, reads settings only.
+ * DxgkDdiQueryAdapterInfo and DxgkDdiGetNodeMetadata: describe the adapter. Reentrant; they read
+ * only the settings.
  */
 #include "softgpu_private.h"
 
-/* Through this offset DXGK_DRIVERCAPS is the same in every version. */
+/* Up to this offset DXGK_DRIVERCAPS is the same in every version. */
 #define DRIVERCAPS_SIZE_1_0 336u
 #define SEGMENT_COUNT_MAX   2u
 
-/* ApertureSize 0: there is video memory and nothing else. */
+/* ApertureSize 0: video memory is the only segment. */
 static UINT segment_count(const struct softgpu_adapter *adapter)
 {
 	return adapter->settings.aperture_bytes ? 2 : 1;
@@ -67,7 +68,7 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 					   : D3DKMDT_COMPUTE_PREEMPTION_NONE;
 	caps.SupportSurpriseRemovalInHibernation = 1;
 	caps.SupportPerEngineTDR = settings->per_engine_tdr != 0;
-	/* The caller of an older version has room for the members that version has. */
+	/* A caller of an older version provides memory for the members of that version only. */
 	memcpy(query->pOutputData, &caps,
 	       query->OutputDataSize < sizeof(caps) ? query->OutputDataSize : sizeof(caps));
 	return STATUS_SUCCESS;
@@ -98,7 +99,10 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 	aperture->Flags.CacheCoherent = adapter->settings.aperture_coherent != 0;
 }
 
-/* SEG-02: asked for the count first, then with room for that many descriptors. */
+/*
+ * The first call asks for the number of segments, the second provides memory for that many
+ * descriptors (SEG-02).
+ */
 static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 			       const DXGKARG_QUERYADAPTERINFO *query)
 {
@@ -118,7 +122,7 @@ static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 	return STATUS_SUCCESS;
 }
 
-/* The 1.0 form of the same. */
+/* The 1.0 form of the same query. */
 static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 			      const DXGKARG_QUERYADAPTERINFO *query)
 {

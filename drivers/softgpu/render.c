@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiRender: from a user's command buffer to a DMA buffer and its patch-location list.
+ * DxgkDdiRender: translates a user's command buffer into a DMA buffer and its patch location list.
  *
- * The command buffer and the input patch list are user memory that another thread may change at any time: every word
- * is read exactly once, into the DMA buffer or a local variable, and what was read is what gets checked. Owns no
- * state, takes no lock, allocates nothing; runs on the caller's thread at PASSIVE, several at once.
+ * The command buffer and the input patch location list are user memory that another thread may
+ * change at any time. So every word is read exactly once, into the DMA buffer or a local variable,
+ * and that copy is checked. No state, no locks, no allocation. Runs on the caller's thread at
+ * PASSIVE; several calls may run at once.
  */
 #include "softgpu_private.h"
 
 #include "atomic.h"
 
-#define UNTIL_DMA_BUFFER_IS_FULL STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+#define DMA_BUFFER_FULL STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
 
 struct translation {
 	/* user memory */
@@ -18,9 +19,9 @@ struct translation {
 	uint32_t length;
 	const D3DDDI_PATCHLOCATIONLIST *relocations;
 	uint32_t relocation_count;
-	/* how far we are in it */
+	/* progress in it */
 	uint32_t at, next_relocation;
-	/* where the result goes */
+	/* output */
 	char *dma;
 	uint32_t dma_size, out;
 	D3DDDI_PATCHLOCATIONLIST *patch;
@@ -29,14 +30,14 @@ struct translation {
 	const DXGK_ALLOCATIONLIST *allocations;
 	uint32_t allocation_count;
 	int prepatch;
-	int unbinds;         /* the list's last element is NULL, to unbind slots with */
-	uint32_t bound_from; /* the patch locations of the last command begin here */
+	int unbind_slots;     /* the last element of the list is NULL, for unbinding slots */
+	uint32_t first_bound; /* index of the first patch location of the last command */
 	/* The last REPORT before `at`. */
 	int has_report;
 	struct softgpu_operand report;
 };
 
-/* The only reads of user commands. */
+/* The only functions that read user commands. */
 static inline void fetch(void *destination, const char *source, size_t bytes)
 {
 	uint64_t *to = destination;
@@ -57,16 +58,19 @@ static inline struct softgpu_command fetch_header(const char *source)
 	return header.command;
 }
 
-/* Copies a command of fixed size to `record`; its header is what was read and checked, not what stands there now. */
-static inline void put(const struct translation *t, struct softgpu_command header, void *record,
-		       size_t bytes)
+/*
+ * Copies a command of fixed size to `record`. Its header is the copy that was checked, because user
+ * memory may have changed since.
+ */
+static inline void copy_command(const struct translation *t, struct softgpu_command header,
+				void *record, size_t bytes)
 {
 	memcpy(record, &header, sizeof(header));
 	fetch((char *)record + sizeof(header), t->commands + t->at + sizeof(header),
 	      bytes - sizeof(header));
 }
 
-static inline int has_room(const struct translation *t, uint32_t bytes, uint32_t patches)
+static inline int fits(const struct translation *t, uint32_t bytes, uint32_t patches)
 {
 	return bytes <= t->dma_size - t->out && patches <= t->patch_size - t->patch_count;
 }
@@ -89,9 +93,12 @@ static inline int operand_is_valid(const struct translation *t,
 	       length <= open->size_bytes - operand->offset;
 }
 
-/* The patch location of the address at `field` of the command that is put at t->out; sets it when it can. */
-static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
-			const struct softgpu_operand *operand, size_t field)
+/*
+ * Adds the patch location of the address at `field` of the command at t->out. Writes the address if
+ * it is known.
+ */
+static inline void add_patch_location(struct translation *t, uint32_t slot, uint32_t opcode,
+				      const struct softgpu_operand *operand, size_t field)
 {
 	const DXGK_ALLOCATIONLIST *entry = &t->allocations[operand->allocation];
 	const struct softgpu_open_allocation *open = entry->hDeviceSpecificAllocation;
@@ -103,7 +110,7 @@ static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
 	patch->AllocationOffset = (uint32_t)operand->offset;
 	patch->PatchOffset = t->out + (uint32_t)field;
 	patch->SplitOffset = t->out;
-	/* DMA-17, DMA-21: with SegmentId 0 the address is not known yet. */
+	/* The address is unknown if SegmentId is 0 (DMA-17, DMA-21). */
 	*(uint64_t *)(void *)(t->dma + t->out + field) =
 		t->prepatch && entry->SegmentId
 			? open->base + (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
@@ -116,13 +123,13 @@ static inline NTSTATUS put_reference(struct translation *t, struct softgpu_comma
 
 	if (header.size_bytes != sizeof(*record) || (header.flags & ~SOFTGPU_FLAG_WRITE))
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), 1))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, sizeof(*record), 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	if (!operand_is_valid(t, &record->operand, 4, header.flags & SOFTGPU_FLAG_WRITE))
 		return STATUS_INVALID_PARAMETER;
-	emit(t, 0, header.opcode, &record->operand,
-	     offsetof(struct softgpu_reference, operand.address));
+	add_patch_location(t, 0, header.opcode, &record->operand,
+			   offsetof(struct softgpu_reference, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -133,12 +140,13 @@ static NTSTATUS put_fill(struct translation *t, struct softgpu_command header)
 
 	if (header.size_bytes != sizeof(*record) || header.flags)
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), 1))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, sizeof(*record), 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	if (record->reserved || !operand_is_valid(t, &record->operand, record->length, 1))
 		return STATUS_INVALID_PARAMETER;
-	emit(t, 0, header.opcode, &record->operand, offsetof(struct softgpu_fill, operand.address));
+	add_patch_location(t, 0, header.opcode, &record->operand,
+			   offsetof(struct softgpu_fill, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -161,16 +169,17 @@ static NTSTATUS put_copy(struct translation *t, struct softgpu_command header)
 
 	if (header.size_bytes != sizeof(*record) || header.flags)
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), 2))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, sizeof(*record), 2))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	if (!operand_is_valid(t, &record->source, record->length, 0) ||
 	    !operand_is_valid(t, &record->destination, record->length, 1) ||
 	    ranges_overlap(t, record))
 		return STATUS_INVALID_PARAMETER;
-	emit(t, 0, header.opcode, &record->source, offsetof(struct softgpu_copy, source.address));
-	emit(t, 1, header.opcode, &record->destination,
-	     offsetof(struct softgpu_copy, destination.address));
+	add_patch_location(t, 0, header.opcode, &record->source,
+			   offsetof(struct softgpu_copy, source.address));
+	add_patch_location(t, 1, header.opcode, &record->destination,
+			   offsetof(struct softgpu_copy, destination.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -182,13 +191,14 @@ static NTSTATUS put_sync(struct translation *t, struct softgpu_command header)
 
 	if (header.size_bytes != sizeof(*record) || header.flags)
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), 1))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, sizeof(*record), 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	if (record->operand.offset % 8 ||
 	    !operand_is_valid(t, &record->operand, 8, header.opcode == SOFTGPU_SIGNAL))
 		return STATUS_INVALID_PARAMETER;
-	emit(t, 0, header.opcode, &record->operand, offsetof(struct softgpu_sync, operand.address));
+	add_patch_location(t, 0, header.opcode, &record->operand,
+			   offsetof(struct softgpu_sync, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -207,15 +217,15 @@ static NTSTATUS put_report(struct translation *t, struct softgpu_command header)
 
 	if (header.size_bytes != sizeof(*record) || header.flags)
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), 1))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, sizeof(*record), 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	if (!report_is_valid(t, &record->operand))
 		return STATUS_INVALID_PARAMETER;
 	t->has_report = 1;
 	t->report = record->operand;
-	emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation, header.opcode, &t->report,
-	     offsetof(struct softgpu_report_command, operand.address));
+	add_patch_location(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation, header.opcode,
+			   &t->report, offsetof(struct softgpu_report_command, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -241,23 +251,27 @@ static NTSTATUS put_stamps(struct translation *t, struct softgpu_command header)
 	if (header.size_bytes != sizeof(record->user) || !header.flags ||
 	    (header.flags & ~(SOFTGPU_FLAG_WRITE | SOFTGPU_FLAG_VERIFY)))
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, sizeof(*record), reports ? 2 : 1))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(record->user));
+	if (!fits(t, sizeof(*record), reports ? 2 : 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(record->user));
 	if (!stamps_are_valid(t, &record->user))
 		return STATUS_INVALID_PARAMETER;
 	record->user.command.size_bytes = sizeof(*record);
 	record->report_address = SOFTGPU_NOWHERE;
 	record->report_bytes = 0;
-	emit(t, 0, header.opcode, &record->user.operand,
-	     offsetof(struct softgpu_hw_stamps, user.operand.address));
+	add_patch_location(t, 0, header.opcode, &record->user.operand,
+			   offsetof(struct softgpu_hw_stamps, user.operand.address));
 	if (reports) {
 		const struct softgpu_open_allocation *open =
 			t->allocations[t->report.allocation].hDeviceSpecificAllocation;
 
-		/* SPL-04: the buffer may be split before this command, so it brings its own state. */
-		emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation, header.opcode,
-		     &t->report, offsetof(struct softgpu_hw_stamps, report_address));
+		/*
+		 * The buffer may be split before this command, so the command carries its own state
+		 * (SPL-04).
+		 */
+		add_patch_location(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation,
+				   header.opcode, &t->report,
+				   offsetof(struct softgpu_hw_stamps, report_address));
 		record->report_bytes = open->size_bytes - t->report.offset;
 	}
 	t->out += sizeof(*record);
@@ -265,8 +279,9 @@ static NTSTATUS put_stamps(struct translation *t, struct softgpu_command header)
 }
 
 /*
- * The user's patch locations for the slots [first, +bytes) of his buffer, which went to t->out + 16 and are zero.
- * The hottest loop of the driver: three loads from the user's entry, one entry out.
+ * Translates the user's patch locations for the slots [first, first + bytes) of the command buffer.
+ * The slots are at t->out + 16 and are zero. This is the hottest loop of the driver: three loads
+ * from the user's entry, one entry written.
  */
 static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 {
@@ -291,7 +306,7 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 		if (offset >= bytes)
 			break;
 		if (out == out_end)
-			return UNTIL_DMA_BUFFER_IS_FULL;
+			return DMA_BUFFER_FULL;
 		if ((offset & 7) || index >= limit || !allocations[index].hDeviceSpecificAllocation)
 			return STATUS_INVALID_PARAMETER;
 		const struct softgpu_open_allocation *open =
@@ -323,13 +338,13 @@ static NTSTATUS put_relocations(struct translation *t, struct softgpu_command he
 
 	if (header.size_bytes < sizeof(*record) || (header.flags & ~SOFTGPU_FLAG_CHECK))
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, header.size_bytes, 0))
-		return UNTIL_DMA_BUFFER_IS_FULL;
-	put(t, header, record, sizeof(*record));
+	if (!fits(t, header.size_bytes, 0))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
 	bytes = header.size_bytes - (uint32_t)sizeof(*record);
 	if (record->count != bytes / 8 || record->reserved)
 		return STATUS_INVALID_PARAMETER;
-	/* What the user left in the slots is not taken over: a slot without a patch location stays 0. */
+	/* The user's values of the slots are not used: a slot without a patch location stays 0. */
 	memset(record + 1, 0, bytes);
 	status = put_slots(t, t->at + (uint32_t)sizeof(*record), bytes);
 	if (!NT_SUCCESS(status)) {
@@ -340,7 +355,7 @@ static NTSTATUS put_relocations(struct translation *t, struct softgpu_command he
 	return STATUS_SUCCESS;
 }
 
-/* NOP, STALL, HANG and those about interrupts: no operands. A NOP's payload is dropped. */
+/* NOP, STALL, HANG and the interrupt commands: no operands. The payload of a NOP is dropped. */
 static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_stall *record = (struct softgpu_stall *)(void *)(t->dma + t->out);
@@ -349,8 +364,8 @@ static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 	if (header.flags || (stall && header.size_bytes != sizeof(*record)) ||
 	    (!stall && header.opcode != SOFTGPU_NOP && header.size_bytes != sizeof(header)))
 		return STATUS_INVALID_PARAMETER;
-	if (!has_room(t, stall ? sizeof(*record) : sizeof(header), 0))
-		return UNTIL_DMA_BUFFER_IS_FULL;
+	if (!fits(t, stall ? sizeof(*record) : sizeof(header), 0))
+		return DMA_BUFFER_FULL;
 	if (stall)
 		fetch(&record->nanoseconds, t->commands + t->at + sizeof(header),
 		      sizeof(record->nanoseconds));
@@ -361,7 +376,10 @@ static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 	return STATUS_SUCCESS;
 }
 
-/* Success is no answer: the rest would not be looked at. */
+/*
+ * ANSWER: Render returns the status that the command names. Success is invalid, because the
+ * commands after it would not be read.
+ */
 static NTSTATUS answer(const struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_answer wanted;
@@ -369,7 +387,7 @@ static NTSTATUS answer(const struct translation *t, struct softgpu_command heade
 	if (header.size_bytes != sizeof(wanted) || header.flags)
 		return STATUS_INVALID_PARAMETER;
 	fetch(&wanted, t->commands + t->at, sizeof(wanted));
-	return wanted.status < 0 && !wanted.reserved && wanted.status != UNTIL_DMA_BUFFER_IS_FULL
+	return wanted.status < 0 && !wanted.reserved && wanted.status != DMA_BUFFER_FULL
 		       ? wanted.status
 		       : STATUS_INVALID_PARAMETER;
 }
@@ -413,15 +431,16 @@ static int header_is_valid(const struct translation *t, struct softgpu_command h
 }
 
 /*
- * PAT-09: no state outlives a command, so whatever the last one used need not stay where the buffer is split behind it.
- * Only on request (a NULL element comes last): it is one more patch location for each slot.
+ * Unbinds the slots of the last command: no state outlives a command, so its allocations need not
+ * stay resident if the buffer is split after it (PAT-09). Done only on request (the last element of
+ * the allocation list is NULL), because it takes one more patch location for each slot.
  */
-static NTSTATUS unbind(struct translation *t)
+static NTSTATUS unbind_last_command(struct translation *t)
 {
 	uint64_t seen[SOFTGPU_SLOTS / 64 + 1] = {0};
 	uint32_t end = t->patch_count;
 
-	for (uint32_t p = t->bound_from; p < end; p++) {
+	for (uint32_t p = t->first_bound; p < end; p++) {
 		uint32_t slot = t->patch[p].SlotId;
 		uint64_t bit = (uint64_t)1 << slot % 64;
 
@@ -429,7 +448,7 @@ static NTSTATUS unbind(struct translation *t)
 			continue;
 		if (t->patch_count == t->patch_size) {
 			t->patch_count = end;
-			return UNTIL_DMA_BUFFER_IS_FULL;
+			return DMA_BUFFER_FULL;
 		}
 		seen[slot / 64] |= bit;
 		t->patch[t->patch_count++] = (D3DDDI_PATCHLOCATIONLIST){
@@ -447,23 +466,23 @@ static NTSTATUS put_next(struct translation *t, struct softgpu_command header)
 	uint32_t patch_count = t->patch_count;
 	NTSTATUS status;
 
-	if (!t->unbinds)
+	if (!t->unbind_slots)
 		return put_command(t, header);
-	status = unbind(t);
+	status = unbind_last_command(t);
 	if (!NT_SUCCESS(status))
 		return status;
-	t->bound_from = t->patch_count;
+	t->first_bound = t->patch_count;
 	status = put_command(t, header);
+	/* the buffer ends before this command, so nothing stays bound */
 	if (!NT_SUCCESS(status))
-		t->patch_count =
-			patch_count; /* the buffer ends before it, and so does all that is bound */
+		t->patch_count = patch_count;
 	return status;
 }
 
 static NTSTATUS translate(struct translation *t)
 {
-	t->unbinds = t->allocation_count &&
-		     !t->allocations[t->allocation_count - 1].hDeviceSpecificAllocation;
+	t->unbind_slots = t->allocation_count &&
+			  !t->allocations[t->allocation_count - 1].hDeviceSpecificAllocation;
 
 	while (t->at < t->length) {
 		struct softgpu_command header = fetch_header(t->commands + t->at);
@@ -476,16 +495,17 @@ static NTSTATUS translate(struct translation *t)
 			return status;
 		t->at += header.size_bytes;
 	}
-	/* A patch location that no table took points at nothing. */
+	/* A patch location that no table used refers to nothing. */
 	return t->next_relocation == t->relocation_count ? STATUS_SUCCESS
 							 : STATUS_INVALID_PARAMETER;
 }
 
 /*
- * A later pass of a buffer that did not fit (DMA-29): what came before `stop` is in an earlier DMA buffer, but its
- * REPORT still counts. The user may have changed his buffer since; then he gets no report, or another one of his.
+ * Continues a buffer that did not fit (DMA-29). The commands before `stop` are in an earlier DMA
+ * buffer, but their REPORT still applies. If the user has changed the commands since, no REPORT
+ * applies, or another one of the same user.
  */
-static void resume(struct translation *t, uint32_t stop)
+static void skip_to(struct translation *t, uint32_t stop)
 {
 	while (t->at < stop) {
 		struct softgpu_command header = fetch_header(t->commands + t->at);
@@ -540,11 +560,12 @@ NTSTATUS APIENTRY softgpu_render(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_RENDER
 
 	if (!arguments_are_valid(pRender))
 		return STATUS_INVALID_PARAMETER;
-	resume(&t, pRender->MultipassOffset);
+	skip_to(&t, pRender->MultipassOffset);
 	status = translate(&t);
-	if (status == UNTIL_DMA_BUFFER_IS_FULL && t.at == pRender->MultipassOffset)
-		return STATUS_INVALID_PARAMETER; /* not even this one command fits an empty buffer */
-	if (!NT_SUCCESS(status) && status != UNTIL_DMA_BUFFER_IS_FULL)
+	/* not even one command fits into an empty buffer */
+	if (status == DMA_BUFFER_FULL && t.at == pRender->MultipassOffset)
+		return STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status) && status != DMA_BUFFER_FULL)
 		return status;
 	private_data->kernel_address = (uintptr_t)t.dma;
 	pRender->pDmaBuffer = t.dma + t.out;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeout recovery. Runs at PASSIVE while nothing else is in the miniport, so the engines are all there is to stop.
+ * Timeout recovery. Runs at PASSIVE while no other thread is in the miniport, so only the engines
+ * have to be stopped.
  */
 #include "softgpu_private.h"
 
 #include "atomic.h"
 
-/* What DxgkDdiCollectDbgInfo leaves for a bug report. */
+/* What DxgkDdiCollectDbgInfo stores for a bug report. */
 struct debug_engine {
 	uint32_t submitted_fence, completed_fence, running_fence;
 	uint32_t queued, is_running, is_hung;
@@ -22,15 +23,15 @@ static void set_halted(struct softgpu_engine *engine, int is_halted)
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	softgpu_put(&engine->is_halted, (uint32_t)is_halted);
+	softgpu_store32(&engine->is_halted, (uint32_t)is_halted);
 	if (is_halted)
-		engine->completed_fence = softgpu_look(&engine->submitted_fence); /* TDR-09 */
+		engine->completed_fence = softgpu_load32(&engine->submitted_fence); /* TDR-09 */
 	KeReleaseSpinLock(&engine->lock, irql);
 }
 
 /*
- * TDR-06: on return no engine touches memory. The aperture is switched off with the engines: the cleanup calls that
- * follow build UNMAP commands which nobody will execute (TDR-05).
+ * On return no engine accesses memory (TDR-06). The aperture is switched off too: no engine will
+ * execute the UNMAP commands of the cleanup that follows (TDR-05).
  */
 NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
 {
@@ -58,7 +59,10 @@ NTSTATUS APIENTRY softgpu_restart_from_timeout(IN_CONST_HANDLE hAdapter)
 	return STATUS_SUCCESS;
 }
 
-/* TDR-15: the aborted packet, or the last one that completed when none was running. What was queued is gone. */
+/*
+ * Reports the aborted packet, or the last completed one if none was running (TDR-15). Queued
+ * packets are dropped.
+ */
 NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
 				       INOUT_PDXGKARG_RESETENGINE pResetEngine)
 {
@@ -72,13 +76,13 @@ NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
 	KeAcquireSpinLock(&engine->lock, &irql);
 	if (engine->did_abort)
 		engine->completed_fence = engine->aborted_fence;
-	softgpu_put(&engine->submitted_fence, engine->completed_fence);
+	softgpu_store32(&engine->submitted_fence, engine->completed_fence);
 	pResetEngine->LastAbortedFenceId = engine->completed_fence;
 	KeReleaseSpinLock(&engine->lock, irql);
 	return STATUS_SUCCESS;
 }
 
-/* An engine that waits or stalls still makes its way through commands; only HANG never ends. */
+/* An engine that waits or stalls still makes progress; only HANG never ends. */
 NTSTATUS APIENTRY softgpu_query_engine_status(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYENGINESTATUS pQueryEngineStatus)
 {
@@ -95,7 +99,7 @@ NTSTATUS APIENTRY softgpu_query_engine_status(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* Engines share nothing that a reset of one would take from the other (TDR-18: the mask names the node itself). */
+/* Resetting one engine takes nothing from another one (TDR-18: the mask names the node itself). */
 NTSTATUS APIENTRY softgpu_query_dependent_engine_group(
 	IN_CONST_HANDLE hAdapter, INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP pQuery)
 {
@@ -117,14 +121,17 @@ NTSTATUS APIENTRY softgpu_collect_dbg_info(IN_CONST_HANDLE hAdapter,
 
 	if (!pCollectDbgInfo->pBuffer)
 		return STATUS_INVALID_PARAMETER;
-	/* In a crash it may be called at any IRQL; then the locks are out of reach and only the reason is left. */
+	/*
+	 * In a crash this may be called at any IRQL. Locks cannot be taken then, so only the reason
+	 * is stored.
+	 */
 	for (node = 0; node < SOFTGPU_NODES && KeGetCurrentIrql() <= DISPATCH_LEVEL; node++) {
 		struct softgpu_engine *engine = &adapter->engines[node];
 		KIRQL irql;
 
 		KeAcquireSpinLock(&engine->lock, &irql);
 		info.engines[node] = (struct debug_engine){
-			.submitted_fence = softgpu_look(&engine->submitted_fence),
+			.submitted_fence = softgpu_load32(&engine->submitted_fence),
 			.completed_fence = engine->completed_fence,
 			.running_fence = engine->running_fence,
 			.queued = softgpu_engine_queued(engine),

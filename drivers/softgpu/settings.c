@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry values of vidmm/softgpu.h: names, defaults, and reading them. Runs once per adapter at PASSIVE.
+ * The registry values of vidmm/softgpu.h: names, defaults, and reading them. Runs once per adapter
+ * at PASSIVE.
  */
 #include "softgpu_private.h"
 
 struct setting {
 	PCWSTR name;
-	size_t offset; /* in struct softgpu_settings */
-	size_t size;   /* 4 or 8 */
+	size_t offset; /* offset in struct softgpu_settings */
+	size_t size;   /* size of the member: 4 or 8 bytes */
 	uint64_t fallback;
 };
 
@@ -46,7 +47,7 @@ struct number_value {
 	UCHAR data[8];
 };
 
-/* 0: the key has no number of this name. */
+/* Returns 0 if the key has no numeric value with this name. */
 static int query_number(HANDLE key, PCWSTR name, uint64_t *value)
 {
 	struct number_value answer;
@@ -95,7 +96,7 @@ void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_setting
 		ZwClose(key);
 }
 
-/* What this driver could not work with. Whether segment sets make sense is the port's to say. */
+/* Refuses values that this driver cannot work with. The port checks the segment sets. */
 NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
 {
 	if (settings->aperture_bytes % SOFTGPU_PAGE ||

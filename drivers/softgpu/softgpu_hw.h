@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device's own language, between this miniport and its engines. Users never see it.
+ * The command language between this miniport and its engines. Users never see it.
  *
- * A DMA buffer holds what DxgkDdiRender made of a user's commands: the same records with patched addresses, except
- * that STAMP has grown by the place of the report, so that every portion of a split buffer carries all its state.
- * A paging buffer holds the privileged commands below; they are refused in a user's buffer.
+ * A DMA buffer holds what DxgkDdiRender made of a user's commands: the same records with patched
+ * addresses. Only STAMP is longer, by the address of the report, so that every portion of a split
+ * buffer has all its state. A paging buffer holds the privileged commands below, which are refused
+ * in a user's buffer.
  */
 #ifndef SOFTGPU_HW_H
 #define SOFTGPU_HW_H
@@ -21,28 +22,39 @@
 #define SOFTGPU_PAGE_SHIFT 12u
 #define SOFTGPU_PAGE       ((uint64_t)1 << SOFTGPU_PAGE_SHIFT)
 
-/* GPU physical address space. Video memory begins at 0; nothing else is below the aperture. */
+/*
+ * GPU physical address space. Video memory begins at 0; there is nothing else below the aperture.
+ */
 #define SOFTGPU_SEGMENT_VRAM     1u
 #define SOFTGPU_SEGMENT_APERTURE 2u
 #define SOFTGPU_APERTURE_BASE    ((uint64_t)1 << 40)
-/* On each adapter of a link: from here on lies what the lead has at the addresses from 0. */
+/* On each adapter of a link, the addresses from here on are those of the lead from 0 on. */
 #define SOFTGPU_LEAD_BASE        ((uint64_t)1 << 46)
-/* Decodes to nothing. Written where an allocation turns out not to be resident, so that its use faults. */
+/*
+ * Decodes to no memory. Patched in for an allocation that is not resident, so that an access
+ * faults.
+ */
 #define SOFTGPU_NOWHERE          UINT64_MAX
 
-/* Rows of the resource table: operand 0 and 1 of a command, then one for each allocation-list entry (PAT-06). */
+/*
+ * Slots of the resource table: operands 0 and 1 of a command, then one for each entry of the
+ * allocation list (PAT-06).
+ */
 #define SOFTGPU_SLOT_OF_ALLOCATION 2u
 #define SOFTGPU_SLOTS              (SOFTGPU_SLOT_OF_ALLOCATION + 4096u)
 
-/* REPORT and RELOCATIONS keep their allocations in place for the rest of the buffer; other operands for one command. */
+/*
+ * REPORT and RELOCATIONS keep their allocations bound for the rest of the buffer, other operands
+ * for one command.
+ */
 
 struct softgpu_hw_stamps {
 	struct softgpu_stamps user;
 	uint64_t report_address;
-	uint64_t report_bytes; /* 0: no REPORT came before in this buffer */
+	uint64_t report_bytes; /* 0: no REPORT before it in this buffer */
 };
 
-/* ---- what DxgkDdiPresent writes; a user's buffer cannot hold it ---- */
+/* ---- commands that only DxgkDdiPresent writes ---- */
 enum softgpu_present_opcode { SOFTGPU_HW_BLIT = 0x4000, SOFTGPU_HW_FLIP = 0x4001 };
 #define SOFTGPU_HW_BLIT_FILL 0x1u
 
@@ -50,7 +62,10 @@ struct softgpu_rect {
 	uint32_t x, y, width, height;
 };
 
-/* Of pixels in `to` those in `clip` get the pixel at the same place of `from`, or with FILL `color`. */
+/*
+ * Each pixel in both `to` and `clip` gets the pixel of `from` at the same relative position, or
+ * with FILL `color`.
+ */
 struct softgpu_hw_blit {
 	struct softgpu_command command;
 	uint64_t source, destination;
@@ -75,10 +90,10 @@ enum softgpu_paging_opcode {
 };
 #define SOFTGPU_OPCODE_PRIVILEGED 0x8000u
 
-/* One side of a paging copy: an address of the GPU, or a mapped page list. */
+/* One side of a paging copy: a GPU address, or a mapped MDL. */
 struct softgpu_side {
 	uint64_t address;
-	uint32_t is_host; /* address is the kernel address of an MDL's pages */
+	uint32_t is_host; /* 1: address is the kernel address of an MDL's pages */
 	uint32_t reserved;
 };
 
@@ -89,8 +104,9 @@ struct softgpu_paging_copy {
 	struct softgpu_side source, destination;
 	uint64_t length;
 	/*
-	 * Tiled form on one side, whose address is that of the whole surface: from where on bytes of the linear form are moved.
-	 * The linear side's address is that of the first of them.
+	 * One side may be tiled. Its address is that of the whole surface; surface_offset is the
+	 * offset in the linear form from which `length` bytes are moved. The linear side's address
+	 * is that of the first of these bytes.
 	 */
 	uint64_t surface_offset;
 	uint32_t stride_bytes;
@@ -104,19 +120,26 @@ struct softgpu_paging_fill {
 	uint32_t pattern, reserved;
 };
 
-/* host: kernel address of the first page; of UNMAP, of the dummy page that every page shows from then on. */
+/*
+ * host: kernel address of the first page. For UNMAP: kernel address of the dummy page, to which
+ * every page refers from then on.
+ */
 struct softgpu_paging_map {
 	struct softgpu_command command;
 	uint64_t first_page, page_count;
 	uint64_t host;
 };
 
-/* ---- what a DMA buffer's private data holds ----
- * SubmitCommand gets no kernel address of the buffer, so Render, BuildPagingBuffer and Patch leave it here.
+/*
+ * ---- private data of a DMA buffer ----
+ *
+ * SubmitCommand gets no kernel address of the buffer, so Render, BuildPagingBuffer and Patch store
+ * it here.
  */
 struct softgpu_dma_private {
 	uint64_t kernel_address;
-	uint64_t next; /* paging: where the next operation of the same buffer would be put */
+	/* paging: address of the next operation if it is appended to the same buffer */
+	uint64_t next;
 };
 
 #endif

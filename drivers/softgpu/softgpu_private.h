@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu's own objects. An adapter has two engines, each with a queue and a thread; devices and contexts only carry
- * what the port wants back; an allocation is a size and a layout.
+ * The objects of softgpu. An adapter has two engines, each with a queue and a thread. Devices and
+ * contexts only carry what the port passes back. An allocation is a size and a layout.
  *
- * Locks: each engine's spin lock guards its state; a packet is handed to it through a ring without one. Nothing else is shared between threads while the
- * adapter runs, apart from memory itself, whose meaning changes only while the bus is held (bus.h).
+ * Locks: each engine has a spin lock for its state; packets are passed to it through a ring without
+ * a lock. While the adapter runs, threads share nothing else but memory, whose meaning changes only
+ * while the bus is held (bus.h).
  */
 #ifndef SOFTGPU_PRIVATE_H
 #define SOFTGPU_PRIVATE_H
 
-/* Compiled for 1.3; a smaller version may be registered, whose structures are prefixes of these. */
+/* Compiled for 1.3. A smaller version may be registered; its structures are prefixes of these. */
 #define SOFTGPU_INTERFACE_VERSION 0x4002
 #ifndef DXGKDDI_INTERFACE_VERSION
 #define DXGKDDI_INTERFACE_VERSION SOFTGPU_INTERFACE_VERSION
@@ -31,8 +32,8 @@
 #include "window.h"
 
 #define SOFTGPU_POOL_TAG  0x75677073u /* 'spgu' */
-#define SOFTGPU_BANKS_MAX 127u        /* as many as a hint can name */
-#define SOFTGPU_LINKS     2u          /* adapters of a link */
+#define SOFTGPU_BANKS_MAX 127u        /* as many as HintedBank can name */
+#define SOFTGPU_LINKS     2u          /* number of adapters in a link */
 
 struct softgpu_settings {
 	uint64_t aperture_bytes;
@@ -52,9 +53,9 @@ struct softgpu_packet {
 	const char *commands;
 	uint32_t length; /* bytes */
 	uint32_t fence;
-	uint32_t is_paging;     /* privileged commands are legal */
-	uint32_t source;        /* of a flip */
-	uint32_t is_preemption; /* no commands: answer the preemption request `fence` */
+	uint32_t is_paging;     /* 1: privileged commands are legal */
+	uint32_t source;        /* source of a flip */
+	uint32_t is_preemption; /* 1: no commands; answers the preemption request `fence` */
 };
 
 struct softgpu_adapter;
@@ -63,55 +64,57 @@ struct softgpu_engine {
 	/* constant after start */
 	struct softgpu_adapter *adapter;
 	uint32_t node;
-	struct softgpu_packet *
-		queue; /* ring of `mask` + 1 places, at least twice as many as packets may be queued */
+	/* ring of mask + 1 elements, at least twice the number of packets that may be queued */
+	struct softgpu_packet *queue;
 	uint32_t mask, capacity;
 	PVOID thread;
-	/* Wakes the engine's thread, whatever it waits for; it then looks for itself. Auto-reset. */
+	/* Wakes the engine's thread from any wait; the thread then checks its state. Auto-reset. */
 	KEVENT kick;
 	/* Set when the thread has dropped everything for a reset. Auto-reset. */
-	KEVENT quiet;
+	KEVENT reset_done;
 
 	/*
-	 * Of the ring; numbers of packets, which wrap. Only who submits writes `tail`: there is one at once, as SubmitCommand and
-	 * PreemptCommand are of the scheduler class. Only the engine's thread writes `head`. What is before `dropped` is not executed: that
-	 * is written under the lock. Single words, read by all.
+	 * State of the ring: numbers of packets, modulo 2^32. Single words that any thread may
+	 * read. Only the submitting thread writes `tail`; SubmitCommand and PreemptCommand are of
+	 * the scheduler class, so there is one at a time. Only the engine's thread writes `head`.
+	 * Packets before `dropped` are not executed; `dropped` is written under the lock.
 	 */
-	char apart_tail[64];
+	char padding_before_tail[64];
 	uint32_t tail, submitted_fence;
-	char apart_head[64];
+	char padding_before_head[64];
 	uint32_t head, dropped;
-	uint32_t is_asleep;  /* thread waits for work: a submission must kick */
-	uint32_t is_halted;  /* between a reset and its restart: nothing may be submitted */
-	uint32_t is_removed; /* the device is gone: packets vanish */
+	uint32_t is_asleep;  /* the thread waits for work: a submission must kick */
+	uint32_t is_halted;  /* between a reset and its restart: submissions are refused */
+	uint32_t is_removed; /* the device is gone: packets are accepted and lost */
 
-	/* guarded by lock */
+	/* Guarded by lock. */
 	KSPIN_LOCK lock;
 	uint32_t completed_fence;
-	uint32_t lost_fence;    /* complete, and nobody was told; 0: none */
-	uint32_t running_fence; /* of the packet being executed, when is_running */
-	uint32_t aborted_fence; /* of the packet that a reset dropped, when did_abort */
+	uint32_t lost_fence;    /* complete, but its interrupt was lost (LOSE_INTERRUPT); 0: none */
+	uint32_t running_fence; /* of the packet being executed, if is_running */
+	uint32_t aborted_fence; /* of the packet that a reset dropped, if did_abort */
 	int is_running, did_abort;
-	int is_hung; /* executes HANG */
+	int is_hung; /* executing HANG */
 	int is_stopping, is_resetting;
 
-	/* the engine thread's own */
+	/* used by the engine's thread only */
 	uint64_t busy_until_ns;
-	uint32_t interrupts; /* that the running packet's end raises */
+	uint32_t interrupts; /* number of interrupts that the end of the running packet raises */
 };
 
 struct softgpu_range {
 	HANDLE allocation; /* NULL: free */
 	uint32_t private_data;
 	int is_tiled;
-	uint64_t first; /* of a tiled surface in video memory: it has a window */
+	uint64_t first; /* of a tiled surface in video memory, which has a window */
 };
 
 struct softgpu_adapter {
-	/* link.c: constant from the time when all adapters of the link have been added */
+	/* link.c: constant once all adapters of the link have been added */
 	struct _DRIVER_OBJECT *driver;
 	struct softgpu_adapter *next_known;
-	struct softgpu_adapter *link[SOFTGPU_LINKS]; /* the lead first; itself without a link */
+	/* the lead first; without a link the adapter itself */
+	struct softgpu_adapter *link[SOFTGPU_LINKS];
 	uint32_t link_count, link_index;
 
 	/* constant after StartDevice */
@@ -123,19 +126,23 @@ struct softgpu_adapter {
 	struct softgpu_memory memory;
 	struct softgpu_engine engines[SOFTGPU_NODES];
 
-	/* The dummy page of UNMAP as the port last named it. BuildPagingBuffer only, which is never concurrent. */
+	/*
+	 * The dummy page of UNMAP that the port named last. Used by BuildPagingBuffer only; its
+	 * calls are serialized.
+	 */
 	PHYSICAL_ADDRESS dummy_address;
 	PVOID dummy;
 
-	/* Acquire and Release are never concurrent (SWZ-28). */
+	/* Calls of Acquire and Release are serialized (SWZ-28). */
 	struct softgpu_range *ranges;
-	char *scratch; /* for the widest surface that has had a window; NULL: there was none */
+	/* large enough for the widest surface that has had a window; NULL: no surface has */
+	char *scratch;
 	uint64_t scratch_bytes;
-	struct softgpu_bus bus; /* the lead's is that of the link */
+	struct softgpu_bus bus; /* the lead's bus is used by the whole link */
 
 	struct softgpu_display display;
 
-	KSPIN_LOCK report_lock; /* appending to a REPORT, from any engine */
+	KSPIN_LOCK report_lock; /* held to append to a REPORT, by any engine */
 };
 
 struct softgpu_device {
@@ -153,13 +160,13 @@ struct softgpu_driver_allocation {
 	enum softgpu_tile_mode tile_mode;
 	uint32_t stride_bytes;
 	struct softgpu_picture picture;
-	int is_on_each; /* adapter of the link, at the same address */
+	int is_on_each; /* 1: on each adapter of the link, at the same address */
 };
 
-/* One allocation as one device knows it: the first member is what Render needs of it. */
+/* One allocation as opened by one device. Render uses the first member most. */
 struct softgpu_open_allocation {
 	uint64_t size_bytes;
-	uint64_t base; /* of its addresses: 0, or that of the lead's memory */
+	uint64_t base; /* added to its addresses: 0, or the base of the lead's memory */
 	const struct softgpu_driver_allocation *allocation;
 };
 
@@ -175,7 +182,7 @@ static inline struct softgpu_bus *softgpu_bus_of(struct softgpu_adapter *adapter
 {
 	return &adapter->link[0]->bus;
 }
-/* By NodeOrdinal and EngineOrdinal; NULL: there is none. */
+/* Returns the engine of a NodeOrdinal and EngineOrdinal; NULL: none. */
 struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32_t node,
 					 uint32_t engine);
 
@@ -183,19 +190,25 @@ struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32
 NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
 			      uint32_t node);
 void softgpu_engine_stop(struct softgpu_engine *engine);
-uint32_t softgpu_engine_queued(
-	const struct softgpu_engine *engine); /* neither executed nor dropped */
+/* number of packets neither executed nor dropped */
+uint32_t softgpu_engine_queued(const struct softgpu_engine *engine);
 NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet);
-/* Drops the queue and what runs; returns when the thread touches no memory any more. At PASSIVE. */
+/*
+ * Drops the queue and the running packet. Returns when the thread accesses no memory any more. At
+ * PASSIVE.
+ */
 void softgpu_engine_reset(struct softgpu_engine *engine);
 uint64_t softgpu_now_ns(void);
-/* For executing commands, which are on the bus and leave it for the wait. 0: a reset or stop came, drop the packet. */
+/*
+ * STALL: waits, outside the bus. Caller is inside the bus. Returns 0 if a reset or stop came: drop
+ * the packet.
+ */
 int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds);
-/* HANG; comes back for a reset only. */
+/* HANG: returns 0, and only when a reset or stop comes. */
 int softgpu_engine_hang(struct softgpu_engine *engine);
 /*
- * WAIT: until there may be something new to be seen; *interval_ns is 0 the first time. And the wake-up of those that wait on
- * the other engines.
+ * WAIT: waits until the value may have changed; *interval_ns is 0 in the first call. Returns 0 as
+ * above. The second function wakes the engines that wait; called after a SIGNAL.
  */
 int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns);
 void softgpu_engine_signalled(struct softgpu_engine *engine);
@@ -207,7 +220,7 @@ void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTAT
 void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_fence,
 			     uint32_t last_completed);
 
-/* execute.c, execute_paging.c, stamp.c: on the engine's thread */
+/* execute.c, execute_paging.c, stamp.c: called on the engine's thread */
 #define SOFTGPU_ABORTED STATUS_CANCELLED
 NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet);
 NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,

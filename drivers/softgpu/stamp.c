@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * STAMP: the device checks that what it is given is what was there before, block by block, and says what it found.
- * Runs on engine threads; appending to a report takes the adapter's report lock, because two engines may share one.
+ * STAMP: checks, block by block, that memory contains what was written there before, and reports
+ * differences. Runs on engine threads. Appending to a report takes the report lock of the link's
+ * lead, because two engines may share a report.
  */
 #include "softgpu_private.h"
 
@@ -11,7 +12,7 @@ struct stamp_run {
 	uint32_t fence;
 };
 
-/* A block that was never written is all zero (version 0). */
+/* The stamp of a block that was never written is all zero (version 0). */
 static struct softgpu_stamp make_stamp(uint32_t buffer, uint32_t version, uint32_t block)
 {
 	struct softgpu_stamp stamp = {0};
@@ -29,20 +30,20 @@ static int append_locked(const struct softgpu_memory *memory, uint64_t address, 
 			 const struct softgpu_report_record *record)
 {
 	struct softgpu_report head;
-	uint64_t index, room = (bytes - sizeof(head)) / sizeof(*record);
+	uint64_t index, capacity = (bytes - sizeof(head)) / sizeof(*record);
 
 	if (!softgpu_read(memory, address, &head, sizeof(head)))
 		return 0;
 	index = head.count++;
-	/* `capacity` is the user's word; the allocation's end is the driver's. */
-	if (index < head.capacity && index < room &&
+	/* head.capacity is user data and not trusted; `capacity` ends with the allocation. */
+	if (index < head.capacity && index < capacity &&
 	    !softgpu_write(memory, address + sizeof(head) + index * sizeof(*record), record,
 			   sizeof(*record)))
 		return 0;
 	return softgpu_write(memory, address, &head.count, sizeof(head.count));
 }
 
-/* One wrong block. Without a REPORT there is nobody to tell, so the packet faults. */
+/* Reports a wrong block. Without a REPORT the packet faults. */
 static NTSTATUS report(const struct stamp_run *run, uint32_t block,
 		       const struct softgpu_stamp *found)
 {
@@ -69,7 +70,7 @@ static NTSTATUS report(const struct stamp_run *run, uint32_t block,
 	return ok ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
 }
 
-static NTSTATUS one_block(const struct stamp_run *run, uint32_t index)
+static NTSTATUS check_block(const struct stamp_run *run, uint32_t index)
 {
 	const struct softgpu_stamps *stamps = &run->command->user;
 	const struct softgpu_memory *memory = &run->engine->adapter->memory;
@@ -100,7 +101,7 @@ NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 	uint32_t index;
 
 	for (index = 0; index < command->user.block_count; index++) {
-		NTSTATUS status = one_block(&run, index);
+		NTSTATUS status = check_block(&run, index);
 
 		if (!NT_SUCCESS(status))
 			return status;

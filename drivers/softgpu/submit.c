@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiSubmitCommand, DxgkDdiPreemptCommand, DxgkDdiQueryCurrentFence: the doorbell of the engines. Runs at
- * DISPATCH: allocates nothing, blocks nowhere, and takes an engine's spin lock seldom.
+ * DxgkDdiSubmitCommand, DxgkDdiPreemptCommand, DxgkDdiQueryCurrentFence: the doorbells of the
+ * engines. Run at DISPATCH_LEVEL: they allocate nothing, do not block, and rarely take an engine's
+ * spin lock.
  */
 #include "softgpu_private.h"
 
-/* SUB-18: a paging submission may come without a context; from 1.2 on the node is then an argument. */
+/* A paging submission may have no context; from 1.2 on the node is an argument then (SUB-18). */
 static uint32_t node_of(const struct softgpu_adapter *adapter, const DXGKARG_SUBMITCOMMAND *submit)
 {
 	const struct softgpu_context *context = submit->hContext;
@@ -17,7 +18,7 @@ static uint32_t node_of(const struct softgpu_adapter *adapter, const DXGKARG_SUB
 	return adapter->settings.paging_node;
 }
 
-/* The kernel address of the portion, from the private data that Render and Patch left. */
+/* Finds the kernel address of the portion in the private data that Render and Patch stored. */
 static int locate(const DXGKARG_SUBMITCOMMAND *submit, struct softgpu_packet *packet)
 {
 	const struct softgpu_dma_private *private_data = submit->pDmaBufferPrivateData;
@@ -26,7 +27,7 @@ static int locate(const DXGKARG_SUBMITCOMMAND *submit, struct softgpu_packet *pa
 
 	if (start > end || end > submit->DmaBufferSize)
 		return 0;
-	/* SUB-20, SUB-22: an empty packet and null rendering only signal the fence. */
+	/* An empty packet and null rendering only signal the fence (SUB-20, SUB-22). */
 	if (start == end || submit->Flags.NullRendering)
 		return 1;
 	if (!private_data || submit->DmaBufferPrivateDataSize < sizeof(*private_data) ||
@@ -55,8 +56,8 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 }
 
 /*
- * What runs cannot be preempted: the answer waits its turn behind it, and behind what was submitted before unless
- * PreemptionAware is set (PRE-06).
+ * The running packet cannot be preempted. The answer comes after it, and also after all packets
+ * submitted before unless PreemptionAware is set (PRE-06).
  */
 NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 					  IN_CONST_PDXGKARG_PREEMPTCOMMAND pPreemptCommand)
@@ -70,8 +71,8 @@ NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 }
 
 /*
- * The fence is published before its interrupt, so a fence seen here never lacks one that is not under way; but for the one that
- * got lost, which comes now (SUB-14).
+ * A fence is published before its interrupt, so the interrupt of the fence returned here has been
+ * raised or is about to be. If it was lost (LOSE_INTERRUPT), it is raised now (SUB-14).
  */
 NTSTATUS APIENTRY softgpu_query_current_fence(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYCURRENTFENCE pCurrentFence)

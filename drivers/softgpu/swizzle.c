@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Swizzling ranges: a tiled surface that a range shows has a window (window.h), one for all its ranges. A surface is one
- * picture, so PrivateDriverData, which may tell parts of an allocation apart, makes no difference here; a linear one looks the
- * same through any range. What is in the aperture is refused: there the CPU sees system memory, which no window is over.
+ * Swizzling ranges. A tiled surface with a range has a window (window.h), one for all its ranges.
+ * PrivateDriverData, which may name a part of an allocation, has no effect here, because a surface
+ * is one picture. A linear surface looks the same through any range. A surface in the aperture is
+ * refused: the CPU accesses system memory there, and windows exist only in video memory.
  */
 #include "softgpu_private.h"
 
-/* SWZ-02: where the surface is, and that it is all of it. 0: neither. */
+/*
+ * Stores where the surface is. Returns 0 if the range does not cover exactly the whole surface in
+ * video memory (SWZ-02).
+ */
 static int surface_of(const struct softgpu_adapter *adapter,
 		      const DXGKARG_ACQUIRESWIZZLINGRANGE *args, struct softgpu_surface *surface)
 {
@@ -25,7 +29,7 @@ static int surface_of(const struct softgpu_adapter *adapter,
 	       surface->bytes <= adapter->memory.vram_bytes - surface->first;
 }
 
-static int find_scratch(struct softgpu_adapter *adapter, uint64_t bytes)
+static int reserve_scratch(struct softgpu_adapter *adapter, uint64_t bytes)
 {
 	char *scratch;
 
@@ -46,15 +50,20 @@ static NTSTATUS open_window(struct softgpu_adapter *adapter, HANDLE allocation,
 {
 	struct softgpu_window *window = softgpu_window_at(&adapter->memory, surface->first);
 
-	/* Instances of a renamed allocation have its handle in common, and a place each (REN-01). */
+	/*
+	 * The instances of a renamed allocation share its handle, but each has its own address
+	 * (REN-01).
+	 */
 	if (window && window->owner == allocation && window->surface.first == surface->first) {
 		window->uses++;
 		return STATUS_SUCCESS;
 	}
-	/* SWZ-13: what lies there now would have been released before something else came to lie there. */
+	/*
+	 * The surface there should have been released before other content was moved in (SWZ-13).
+	 */
 	if (window && window->surface.first < surface->first + surface->bytes)
 		return STATUS_INVALID_PARAMETER;
-	if (!find_scratch(adapter, softgpu_window_scratch_bytes(surface)))
+	if (!reserve_scratch(adapter, softgpu_window_scratch_bytes(surface)))
 		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 	softgpu_bus_hold(softgpu_bus_of(adapter));
 	window = softgpu_window_open(&adapter->memory, surface, adapter->scratch);
@@ -104,14 +113,17 @@ NTSTATUS APIENTRY softgpu_acquire_swizzling_range(
 		.is_tiled = is_tiled,
 		.first = surface.first,
 	};
-	/* SWZ-24: where the CPU sees no video memory, a range is the window into it; so far the address is an offset. */
+	/*
+	 * If video memory is not CPU-visible, the range is the way to access it; until here the
+	 * address is an offset (SWZ-24).
+	 */
 	if (!adapter->settings.vram_cpu_visible)
 		pAcquireSwizzlingRange->CPUTranslatedAddress.QuadPart +=
 			adapter->vram_address.QuadPart;
 	return STATUS_SUCCESS;
 }
 
-/* SWZ-13: exactly the range that was acquired, by its allocation. */
+/* The request must name the range that was acquired, by its allocation (SWZ-13). */
 NTSTATUS APIENTRY softgpu_release_swizzling_range(
 	IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_RELEASESWIZZLINGRANGE pReleaseSwizzlingRange)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conversion between linear and tiled surfaces. Owns no state; runs on engine threads.
+ * Conversion between linear and tiled surfaces. No state; runs on engine threads.
  *
- * The Y form is converted in blocks of 4 rows x 64 bytes: on the linear side each cache line is then touched once
- * (walking a column at a time would reload lines, because a power-of-two stride maps all rows to the same cache
- * set), and on the tiled side each of the 4 columns gets one full line, which non-temporal stores need.
+ * The Y form is converted in blocks of 4 rows x 64 bytes. On the linear side each cache line is
+ * then accessed once; one column at a time would reload lines, because a power-of-two stride maps
+ * all rows to the same cache set. On the tiled side each of the 4 columns gets one full line, which
+ * non-temporal stores need.
  */
 #include "tile.h"
 
@@ -20,7 +21,7 @@
 #endif
 
 #define TILE_BYTES     4096u
-#define Y_COLUMN       16u /* bytes wide */
+#define Y_COLUMN       16u /* width in bytes */
 #define Y_COLUMN_BYTES 512u
 #define Y_WIDTH        128u
 #define Y_ROWS         32u
@@ -80,11 +81,11 @@ static inline void move16(char *destination, const char *source, int stream)
 }
 
 /*
- * Four pieces of 64 bytes, each `in` bytes after the one before, turned about: 16 bytes of each make up one of those that are `out`
- * bytes apart. All is loaded before anything is stored: with surfaces a power of two apart a load would else wait for a store
- * that only looks as if it were to the same place.
+ * Transposes a 4 x 4 block of 16-byte elements: reads four lines of 64 bytes, `in` bytes apart, and
+ * writes four lines, `out` bytes apart. All loads come before the first store. Otherwise, with
+ * addresses a power of two apart, a load would wait for a store that only seems to alias it.
  */
-static inline void turn(char *destination, size_t out, const char *source, size_t in)
+static inline void transpose(char *destination, size_t out, const char *source, size_t in)
 {
 	__m128i data[BLOCK_ROWS][BLOCK_COLUMNS];
 	size_t i, j;
@@ -104,7 +105,7 @@ static inline void prefetch(const char *address)
 	_mm_prefetch(address, _MM_HINT_T0);
 }
 
-static inline void finish(int stream)
+static inline void store_fence(int stream)
 {
 	if (stream)
 		_mm_sfence();
@@ -118,7 +119,7 @@ static inline void move16(char *destination, const char *source, int stream)
 	memcpy(destination, source, 16);
 }
 
-static inline void turn(char *destination, size_t out, const char *source, size_t in)
+static inline void transpose(char *destination, size_t out, const char *source, size_t in)
 {
 	size_t i, j;
 
@@ -133,14 +134,14 @@ static inline void prefetch(const char *address)
 	(void)address;
 }
 
-static inline void finish(int stream)
+static inline void store_fence(int stream)
 {
 	(void)stream;
 }
 
 #endif
 
-/* One Y tile, past the caches. */
+/* Converts one Y tile with non-temporal stores. */
 static inline void y_pack(char *tile, const char *linear, size_t stride)
 {
 	size_t half, y, column, row;
@@ -171,36 +172,39 @@ static inline void y_unpack(char *linear, const char *tile, size_t stride)
 
 			for (column = 0; column < BLOCK_COLUMNS; column++)
 				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES, 1);
-			/* The next tile arrives two lines a row, each between two that leave. */
+			/*
+			 * Prefetches the next tile, two lines for each row, between the stores of
+			 * two lines.
+			 */
 			prefetch(tile + TILE_BYTES + y * Y_WIDTH + half);
 		}
 	}
 }
 
-/* The same of what the caches hold. */
+/* Converts one Y tile that fits the caches. */
 static void y_pack_cached(char *tile, const char *linear, size_t stride)
 {
 	size_t half, y;
 
 	for (half = 0; half < Y_WIDTH; half += 64)
 		for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
-			turn(tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN, Y_COLUMN_BYTES,
-			     linear + y * stride + half, stride);
+			transpose(tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN,
+				  Y_COLUMN_BYTES, linear + y * stride + half, stride);
 }
 
-/* Of so many tiles side by side: lines that follow each other are written one after the other. */
+/* Converts `count` adjacent tiles, so that consecutive lines are written one after the other. */
 static void y_unpack_cached(char *linear, const char *tiles, size_t stride, size_t count)
 {
 	size_t line, y;
 
 	for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
 		for (line = 0; line < count * Y_WIDTH; line += 64)
-			turn(linear + y * stride + line, stride,
-			     tiles + line / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN,
-			     Y_COLUMN_BYTES);
+			transpose(linear + y * stride + line, stride,
+				  tiles + line / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN,
+				  Y_COLUMN_BYTES);
 }
 
-/* `stream` is a constant at every call, so that each caller gets its own loop. */
+/* `stream` is constant in every call, so that each caller gets its own loop. */
 static inline void x_run(char *destination, const char *source, int stream)
 {
 	size_t i;
@@ -231,8 +235,8 @@ static inline void x_unpack(char *linear, const char *tile, size_t stride, int s
 	}
 }
 
-/* Streaming stores want aligned lines; a surface at an odd address is converted through the caches. */
-static int streams(const void *destination, uint32_t stride_bytes, uint64_t length)
+/* Non-temporal stores need aligned lines; an unaligned surface is converted through the caches. */
+static int can_stream(const void *destination, uint32_t stride_bytes, uint64_t length)
 {
 	return SOFTGPU_STREAM && length >= SOFTGPU_STREAM_BYTES &&
 	       ((uintptr_t)destination | stride_bytes) % 16 == 0;
@@ -243,7 +247,7 @@ void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char 
 {
 	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
 	uint32_t width = softgpu_tile_width(mode);
-	int stream = streams(tiled, stride_bytes, length);
+	int stream = can_stream(tiled, stride_bytes, length);
 	uint64_t row, x;
 
 	for (row = 0; row < length; row += row_bytes) {
@@ -260,7 +264,7 @@ void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char 
 				y_pack_cached(tiled, in, stride_bytes);
 		}
 	}
-	finish(stream);
+	store_fence(stream);
 }
 
 static void y_unpack_all(char *linear, const char *tiled, size_t stride, uint64_t length)
@@ -280,7 +284,7 @@ void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, cha
 {
 	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
 	uint32_t width = softgpu_tile_width(mode);
-	int stream = streams(linear, stride_bytes, length);
+	int stream = can_stream(linear, stride_bytes, length);
 	uint64_t row, x;
 
 	if (mode == SOFTGPU_TILE_Y && !stream) {
@@ -299,5 +303,5 @@ void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, cha
 				y_unpack(out, tiled, stride_bytes);
 		}
 	}
-	finish(stream);
+	store_fence(stream);
 }

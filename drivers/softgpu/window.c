@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Windows: see window.h. The table is sorted by address; there are at most as many as swizzling ranges.
+ * Windows; see window.h. The table is sorted by address. There are at most as many windows as
+ * swizzling ranges.
  */
 #include "window.h"
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Being a client of a host that is another program (`vidmm serve`). The D3DKMT functions (d3dkmthk.h) go to the connection that the
- * program attached: at load time, when VIDMM_SOCKET names a socket, or by vidmm_connection_attach. What else a client needs
- * of include/vidmm/vidmm.h has its counterpart here.
+ * The API of an out-of-process client: a program that uses a host in another program
+ * (`vidmm serve`, serve.h). docs/serve.md describes the whole.
  *
- * When the host is gone, every call answers as on a removed device: STATUS_DEVICE_REMOVED, D3DDDIERR_DEVICEREMOVED; none
- * hangs; what is locked stays mapped. Any thread may call. A child of fork() has no connection: it makes its own.
+ * The D3DKMT functions (d3dkmthk.h) go to the connection that the program attached with
+ * vidmm_connection_attach. If it attached nothing and VIDMM_SOCKET names a socket, the first such
+ * call connects to that socket. The functions below are the counterparts of those in vidmm.h.
  *
- * Memory that an allocation is to lie over (pSystemMem) stays where it is and keeps its content, and is from then on a shared mapping, until the program
- * unmaps it: a child of fork() has the same, not a copy. Stores of other threads meanwhile are not lost. What is mapped shared
- * before, by the program itself, is STATUS_NOT_SUPPORTED, as is any where the kernel allows no userfaultfd and other threads run.
+ * Threading: any thread may call. A child of fork() has no connection and makes its own.
+ *
+ * Errors: as in vidmm.h. When the host is gone, every call returns STATUS_DEVICE_REMOVED or
+ * D3DDDIERR_DEVICEREMOVED, as for a removed device; no call hangs. Locked allocations stay mapped.
+ *
+ * An allocation over memory of the program (pSystemMem): the memory keeps its address and content
+ * and becomes a shared mapping until the program unmaps it. A child of fork() therefore shares it
+ * and gets no copy. Concurrent stores of other threads are not lost. STATUS_NOT_SUPPORTED: the
+ * program had mapped the memory as shared before, or other threads run and the kernel does not
+ * allow userfaultfd. (ALF-13)
  */
 #ifndef VIDMM_CLIENT_H
 #define VIDMM_CLIENT_H
@@ -23,26 +30,49 @@ extern "C" {
 struct vidmm_connection;
 struct vidmm_remote_device;
 
-/* NULL: what VIDMM_SOCKET says, or $XDG_RUNTIME_DIR/vidmm/socket. STATUS_CONNECTION_REFUSED, STATUS_OBJECT_NAME_NOT_FOUND: nobody serves there. */
+/*
+ * Connects to the host that listens on a socket. path NULL: the value of VIDMM_SOCKET, or, if it is
+ * not set, $XDG_RUNTIME_DIR/vidmm/socket. name (may be NULL) is the name of the client's process at
+ * the host. vidmm_disconnect must follow a success.
+ *
+ * STATUS_CONNECTION_REFUSED: no host listens on the socket. STATUS_OBJECT_NAME_NOT_FOUND: the path
+ * does not exist, or the environment names none. STATUS_ACCESS_DENIED: no permission for the path.
+ * STATUS_OBJECT_NAME_INVALID: the path is too long or not a SOCK_SEQPACKET socket.
+ * STATUS_INSUFFICIENT_RESOURCES: no descriptors are left, or another error of the system.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect(const char *path, const char *name,
 						      struct vidmm_connection **connection);
-/* On a connected SOCK_SEQPACKET socket, whose other end is vidmm_server_connect's; it becomes the connection's. Further channels go over the same
- * server by `more`, which gives a connected socket or -1. */
+/*
+ * Connects over a connected SOCK_SEQPACKET socket whose other end was given to
+ * vidmm_server_connect. The connection closes fd, also when connecting fails, except after
+ * STATUS_INVALID_PARAMETER. `more` is called when a call needs another channel, with `context`, on
+ * the thread of that call; it returns another socket that is connected to the same server, or -1
+ * if there is none. NULL: there is none.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect_fd(int fd, const char *name,
 							 int (*more)(void *context), void *context,
 							 struct vidmm_connection **connection);
 /*
- * The process ends as far as the host is concerned. Calls of its devices that are under way come back first, and those that come later find a
- * dead handle. Threads that use it by vidmm_connection_attach or vidmm_connection_enter must have left.
+ * Ends the client's process at the host and frees the connection. Waits for calls in progress on
+ * the connection's devices; later calls on those devices return STATUS_INVALID_PARAMETER or
+ * E_INVALIDARG. No thread may use the connection through vidmm_connection_attach or
+ * vidmm_connection_enter any more. NULL: does nothing.
  */
 VIDMM_API void vidmm_disconnect(struct vidmm_connection *connection);
+/* Returns the number of the client's process at the host, as in events. Does not block. */
 VIDMM_API uint32_t vidmm_connection_process_id(const struct vidmm_connection *connection);
 
-/* As vidmm_d3dkmt_attach and vidmm_d3dkmt_enter, for a connection; they replace each other. */
+/*
+ * vidmm_d3dkmt_attach and vidmm_d3dkmt_enter for a connection. An attached connection replaces an
+ * attached process and the reverse; the same holds for enter. NULL: attaches nothing, or leaves.
+ */
 VIDMM_API void vidmm_connection_attach(struct vidmm_connection *connection);
 VIDMM_API struct vidmm_connection *vidmm_connection_enter(struct vidmm_connection *connection);
 
-/* As their namesakes of vidmm.h. `adapter`: its place among those of the host, from 0. */
+/*
+ * The functions of vidmm.h without "remote_". adapter is the index of the adapter at the host,
+ * from 0. STATUS_INSUFFICIENT_RESOURCES: also when the client's limit is reached (serve.h).
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_device_create(
 	struct vidmm_connection *connection, uint32_t adapter, struct vidmm_remote_device **device);
 VIDMM_API void vidmm_remote_device_destroy(struct vidmm_remote_device *device);
@@ -50,7 +80,7 @@ struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_remote_device_callbacks(
 	struct vidmm_remote_device *device);
 VIDMM_API void *vidmm_remote_device_handle(struct vidmm_remote_device *device);
-/* The driver's function is called on a thread of the library's, with no lock held. */
+/* The driver's function is called on a thread of the library, with no lock held. (RES-09) */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_remote_device_set_trim(struct vidmm_remote_device *device, void *umd_device,
 			     vidmm_trim_residency_set_fn *trim_residency_set);
@@ -62,8 +92,9 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_resource_open(
 	struct vidmm_remote_device *device, uint32_t global_handle, uint32_t *km_resource,
 	uint32_t *allocations, uint32_t *allocation_count);
 /*
- * As vidmm_adapter_statistics, of all clients of the host together, since its adapter started; two of them give what happened in between. But peaks are
- * since this connection last asked, at first since the adapter started.
+ * vidmm_adapter_statistics of the host's adapter: counters of all its clients since it started;
+ * subtract two samples to measure an interval. Peaks are since the last call on this connection, or
+ * since the adapter started.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_remote_adapter_statistics(struct vidmm_connection *connection, uint32_t adapter,

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event stream's schema. Stable: types and arguments are only ever added. Handles are D3DKMT handles
- * (0: none); sizes are bytes, times ns of the world's clock (virtual on the simulator).
+ * The schema of the event stream (vidmm_subscribe). It is stable: types, reasons and arguments are
+ * only ever added.
+ *
+ * Each type lists its members of struct vidmm_event: process, object, reason, and arg[0] to arg[3],
+ * which are called a, b, c and d here. A member that is not listed is 0, except process, which is
+ * the process concerned. Handles are D3DKMT handles, 0: none. Sizes are bytes; times are ns of the
+ * host's clock, which is virtual on a sim host. Statuses are NTSTATUS values as unsigned numbers.
  */
 #ifndef VIDMM_EVENTS_H
 #define VIDMM_EVENTS_H
@@ -14,73 +19,125 @@ extern "C" {
 
 enum vidmm_event_type {
 	VIDMM_EVENT_NONE = 0,
-	/* A door call ended. object: allocation/context/device; reason: enum vidmm_door; a: NTSTATUS (as u32),
-	 * b: elements handled, c: ns spent (virtual on sim; on threads
-	 * measured only where somebody subscribed to this event, else 0), d: flags of the call. */
+	/*
+	 * A client's call ended. object: allocation, context or device; reason: enum vidmm_door;
+	 * a: status, b: elements handled, c: ns spent, d: flags of the call. On a linux host c is 0
+	 * while there is no subscription to this type.
+	 */
 	VIDMM_EVENT_DOOR = 1,
-	/* A DxgkDdi call returned. object: adapter-wide 0 or allocation; reason: enum vidmm_ddi; a: NTSTATUS, b, c, d: of
-	 * the call (sizes, fence). */
+	/*
+	 * A DxgkDdi call returned. object: allocation, or 0; reason: enum vidmm_ddi; a: status,
+	 * b, c, d: values of the call (sizes, fence id).
+	 */
 	VIDMM_EVENT_DDI = 2,
-	/* A DxgkCb callback was made by the miniport. reason: enum vidmm_ddi_callback; a: status. */
+	/* The miniport made a DxgkCb callback. reason: enum vidmm_ddi_callback; a: status. */
 	VIDMM_EVENT_CALLBACK = 3,
-	/* Objects. a: size in bytes (allocation), b: segments supported (write set), c: flags value. */
+	/*
+	 * An allocation was created. object: allocation; a: bytes, b: supported segments (write
+	 * set), c: flags.
+	 */
 	VIDMM_EVENT_CREATE = 4,
-	VIDMM_EVENT_DESTROY =
-		5, /* destroyed by the client; DxgkDdiDestroyAllocation may come later */
-	/* A paging operation was built. object: allocation; reason: enum vidmm_paging_op; a: bytes, b: source segment,
-	 * c: destination segment, d: GPU address. */
+	/*
+	 * The client destroyed an allocation; DxgkDdiDestroyAllocation may follow later. object:
+	 * allocation; a: bytes.
+	 */
+	VIDMM_EVENT_DESTROY = 5,
+	/*
+	 * A paging operation was built. object: allocation; reason: enum vidmm_paging_op; a: bytes,
+	 * b: source segment, c: destination segment, d: GPU address.
+	 */
 	VIDMM_EVENT_PAGING = 6,
-	/* An allocation changed its place. reason: enum vidmm_residency_reason; a: bytes, b: old segment, c: new segment
-	 * (0: system memory), d: segment offset. */
+	/*
+	 * The placement of an allocation changed. object: allocation; reason: enum
+	 * vidmm_residency_reason; a: bytes, b: old segment, c: new segment (0: system memory),
+	 * d: offset in the segment.
+	 */
 	VIDMM_EVENT_RESIDENCY = 7,
-	/* A call had to wait for the GPU, or would have had to. process: the caller's, 0: one of vidmm's own threads; reason:
-	 * enum vidmm_wait_reason; a: ns waited, b: node (that of paging comes behind the miniport's), c: number of the submission
-	 * on it (VIDMM_EVENT_SUBMIT's), 0: whatever came first. */
+	/*
+	 * A call waited for the GPU, or was refused because it would have. process: the caller's,
+	 * 0: a thread of vidmm; reason: enum vidmm_wait_reason; a: ns waited, b: node, c: number
+	 * of the submission on that node (d of VIDMM_EVENT_SUBMIT), 0: the first that completed.
+	 * Paging has the node number after the miniport's last one.
+	 */
 	VIDMM_EVENT_WAIT = 8,
-	/* A render submission was accepted. object: context; reason: node; a: references, b: patch locations, c: bytes of
-	 * commands, d: its number on the node's timeline. */
+	/*
+	 * A render submission was accepted. object: context; reason: node; a: references, b: patch
+	 * locations, c: bytes of commands, d: its number on the node's timeline.
+	 */
 	VIDMM_EVENT_SUBMIT = 9,
-	/* A DMA buffer portion was handed to the miniport. object: context (0: paging); reason: 0 render, 1 paging; a: fence
-	 * id, b: node, c: start offset, d: end offset. */
+	/*
+	 * A portion of a DMA buffer was submitted to the miniport. object: context (0: paging);
+	 * reason: 0 render, 1 paging; a: fence id, b: node, c: start offset, d: end offset.
+	 */
 	VIDMM_EVENT_QUEUE = 10,
-	/* A fence was reported complete and retired in the DPC. a: fence id, b: node, c: packets retired. */
+	/*
+	 * A fence was reported complete and its packets were retired in the DPC. a: fence id,
+	 * b: node, c: packets retired.
+	 */
 	VIDMM_EVENT_FENCE = 11,
-	VIDMM_EVENT_LOCK =
-		12, /* object: handle returned; a: flags, b: ns waited, c: bytes locked, d: old handle */
-	VIDMM_EVENT_UNLOCK = 13, /* object: handle */
-	/* object: new handle; a: old handle, b: instances alive, c: bytes, d: 1 when the GPU had not finished with what was current,
-	 * so that a lock without Discard would have waited; reason: 0 new, 1 reused. */
+	/*
+	 * A lock succeeded. object: handle returned; a: flags, b: ns waited, c: bytes locked, d:
+	 * old handle.
+	 */
+	VIDMM_EVENT_LOCK = 12,
+	VIDMM_EVENT_UNLOCK = 13, /* An unlock succeeded. object: handle. */
+	/*
+	 * A lock with Discard renamed an allocation. object: new handle; reason: 0 new instance,
+	 * 1 reused instance; a: old handle, b: live instances, c: bytes, d: 1 if the GPU still used
+	 * the old instance, so that a lock without Discard would have waited.
+	 */
 	VIDMM_EVENT_RENAME = 14,
-	VIDMM_EVENT_OFFER = 15,   /* object; a: bytes, b: priority */
-	VIDMM_EVENT_RECLAIM = 16, /* object; a: bytes, b: 1 when discarded */
-	VIDMM_EVENT_DISCARD = 17, /* offered content dropped under pressure; object; a: bytes */
-	VIDMM_EVENT_SPLIT =
-		18, /* a DMA buffer was split; object: context; a: split offset, b: patch index */
-	VIDMM_EVENT_FINDING = 19, /* a contract was broken; text: "RULE-nn: ..." */
-	VIDMM_EVENT_REASON =
-		20, /* something failed without anyone's fault; a: NTSTATUS; text says why */
-	VIDMM_EVENT_FATAL = 21, /* what would be a bug check; a: code, b..d: parameters */
-	/* The CPU's caches were flushed for a Cached allocation. object: allocation; reason: enum vidmm_flush_reason; a: bytes,
-	 * b: segment of the allocation (0: system memory). */
+	VIDMM_EVENT_OFFER = 15, /* object: allocation; a: bytes, b: priority */
+	/* object: allocation; a: bytes, b: 0 content kept, 1 content discarded, 2 not committed */
+	VIDMM_EVENT_RECLAIM = 16,
+	/* Offered content was discarded under memory pressure. object: allocation; a: bytes. */
+	VIDMM_EVENT_DISCARD = 17,
+	/* A DMA buffer was split. object: context; a: split offset, b: patch index. */
+	VIDMM_EVENT_SPLIT = 18,
+	/* A contract of the DDI was broken. text: "RULE-nn: ...". */
+	VIDMM_EVENT_FINDING = 19,
+	/* A call failed although no contract was broken. a: status; text: the reason. */
+	VIDMM_EVENT_REASON = 20,
+	/* Windows would have made a bug check. a: code, b, c, d: its parameters. */
+	VIDMM_EVENT_FATAL = 21,
+	/*
+	 * CPU caches were flushed for a Cached allocation. object: allocation; reason: enum
+	 * vidmm_flush_reason; a: bytes, b: segment of the allocation (0: system memory).
+	 */
 	VIDMM_EVENT_FLUSH = 22,
-	/* A GPU did not answer in time, and what was done about it. reason: enum vidmm_recovery; a: code (0x117 adapter), b: node,
-	 * c: fence, d: ns that the packet had the node for (OVERDUE, MISSED, TIMEOUT). process, object: whose packet (0: paging). */
+	/*
+	 * A packet did not complete in time, or a step of the recovery. process, object: process
+	 * and context of the packet (0: paging); reason: enum vidmm_recovery; a: code (0x117:
+	 * adapter), b: node, c: fence id, d: ns that the packet has had the node (OVERDUE, MISSED,
+	 * TIMEOUT).
+	 */
 	VIDMM_EVENT_RECOVERY = 23,
-	/* A swizzling range changed hands, or could not be had. object: allocation; reason: enum vidmm_range_reason; a: RangeId,
-	 * b: VIDMM_RANGE_RECLAIMED: the allocation that gets it, VIDMM_RANGE_REFUSED: status. */
+	/*
+	 * A swizzling range was assigned, released or refused. object: allocation; reason: enum
+	 * vidmm_range_reason; a: RangeId, b: with VIDMM_RANGE_RECLAIMED the allocation that gets
+	 * the range, with VIDMM_RANGE_REFUSED the status.
+	 */
 	VIDMM_EVENT_RANGE = 24,
-	/* A source shows another primary. object: its handle; reason: enum vidmm_display_reason; a: VidPnSourceId, b: segment,
-	 * c: GPU address, d: how many have been shown there before. */
+	/*
+	 * A video present source shows another primary. object: the primary; reason: enum
+	 * vidmm_display_reason; a: VidPnSourceId, b: segment, c: GPU address, d: number of
+	 * primaries that the source has shown before.
+	 */
 	VIDMM_EVENT_DISPLAY = 25,
-	/* A context's queue is held by a wait that is not satisfied at once, or a signal stands behind what holds it; and how that
-	 * ended (not of hardware queues). process, object: whose context; reason: enum vidmm_sync_reason; a: number of the
-	 * synchronization object, the same in all processes, b: value waited for or to be signalled (0: it has units, not values),
-	 * c: its value now, or units that are free, d: handle by which the call named it. With real threads these are not even
-	 * counted while nobody subscribes to them; who does later hears of what comes then. */
+	/*
+	 * A wait that is not satisfied at once holds the queue of a context, or a signal is queued
+	 * behind it; or such a wait or signal ended. Hardware queues have no such events. process,
+	 * object: of the context; reason: enum vidmm_sync_reason; a: number of the synchronization
+	 * object, the same in all processes, b: value that is waited for or signaled (0: the object
+	 * has units, not values), c: its present value or free units, d: its handle in the call.
+	 * On a linux host these events are not counted while there is no subscription to them. A
+	 * later subscription gets the events from then on.
+	 */
 	VIDMM_EVENT_SYNC = 26,
 	VIDMM_EVENT_TYPE_COUNT = 27
 };
 
+/* The calls of clients. OTHER: a call without a value of its kind. */
 enum vidmm_door {
 	VIDMM_DOOR_ALLOCATE = 1,
 	VIDMM_DOOR_DEALLOCATE,
@@ -97,7 +154,7 @@ enum vidmm_door {
 	VIDMM_DOOR_CREATE_DEVICE,
 	VIDMM_DOOR_DESTROY_DEVICE,
 	VIDMM_DOOR_OTHER,
-	/* from WDDM 2.0 on */
+	/* WDDM 2.0 and later */
 	VIDMM_DOOR_CREATE_PAGING_QUEUE,
 	VIDMM_DOOR_DESTROY_PAGING_QUEUE,
 	VIDMM_DOOR_MAKE_RESIDENT,
@@ -114,14 +171,15 @@ enum vidmm_door {
 	VIDMM_DOOR_PRESENT,
 	VIDMM_DOOR_KEYED_MUTEX,
 	VIDMM_DOOR_ESCAPE,
-	VIDMM_DOOR_HW_QUEUE, /* hardware contexts and queues: made, ended, submitted to */
-	/* in the queue of a context */
+	VIDMM_DOOR_HW_QUEUE, /* creation and destruction of, submission to hardware queues */
+	/* queued in a context */
 	VIDMM_DOOR_WAIT_FROM_GPU,
 	VIDMM_DOOR_SIGNAL_FROM_GPU,
-	/* GPU virtual addresses: mapped, reserved, freed, updated */
+	/* map, reserve, free and update GPU virtual addresses */
 	VIDMM_DOOR_GPU_VIRTUAL_ADDRESS
 };
 
+/* The DDI functions of a miniport: VIDMM_DDI_ADD_DEVICE is DxgkDdiAddDevice, and so on. */
 enum vidmm_ddi {
 	VIDMM_DDI_ADD_DEVICE = 1,
 	VIDMM_DDI_START_DEVICE,
@@ -191,6 +249,7 @@ enum vidmm_ddi {
 };
 #define VIDMM_DDI_LAST VIDMM_DDI_VALIDATE_SUBMIT_COMMAND
 
+/* The callbacks of a miniport: VIDMM_CB_QUEUE_DPC is DxgkCbQueueDpc, and so on. */
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
 	VIDMM_CB_QUEUE_DPC,
@@ -210,93 +269,98 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_UNMAP_APERTURE = 6,
 	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7,
 	VIDMM_PAGING_INIT_CONTEXT_RESOURCE = 10,
-	VIDMM_PAGING_UPDATE_PAGE_TABLE = 11, /* 2.x; offset: the first GPU virtual address */
+	VIDMM_PAGING_UPDATE_PAGE_TABLE = 11, /* 2.x; d: the first GPU virtual address */
 	VIDMM_PAGING_FLUSH_TLB = 12,
 	VIDMM_PAGING_NOTIFY_RESIDENCY = 15, /* 2.x */
 	VIDMM_PAGING_NOTIFY_ALLOC = 22      /* 3.2 */
 };
 
 enum vidmm_residency_reason {
-	VIDMM_RESIDENCY_REFERENCED = 1, /* a DMA buffer needs it */
-	VIDMM_RESIDENCY_PRESSURE,       /* evicted to make room */
-	VIDMM_RESIDENCY_LOCK,           /* evicted because the CPU wants it */
-	VIDMM_RESIDENCY_RENDER_LOCKED,  /* LKR-01: referenced while locked */
+	VIDMM_RESIDENCY_REFERENCED = 1, /* a DMA buffer references it */
+	VIDMM_RESIDENCY_PRESSURE,       /* evicted to free space in the segment */
+	VIDMM_RESIDENCY_LOCK,           /* evicted for a lock */
+	VIDMM_RESIDENCY_RENDER_LOCKED,  /* referenced while locked (LKR-01) */
 	VIDMM_RESIDENCY_DESTROYED,
-	VIDMM_RESIDENCY_DISCARDED, /* offered, memory taken */
-	VIDMM_RESIDENCY_STOP,      /* adapter stops */
+	VIDMM_RESIDENCY_DISCARDED, /* offered; its memory was needed */
+	VIDMM_RESIDENCY_STOP,      /* the adapter stops */
 	VIDMM_RESIDENCY_TRIM,
-	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed when created */
+	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed at creation */
 	VIDMM_RESIDENCY_RESET,  /* the adapter was reset (PAG-27) */
-	VIDMM_RESIDENCY_POWER,  /* its segment is about to lose power */
-	VIDMM_RESIDENCY_MOVED /* inside its segment, so that something else finds room in one piece */
+	VIDMM_RESIDENCY_POWER,  /* its segment loses its content in a low-power state */
+	VIDMM_RESIDENCY_MOVED   /* compaction moved it inside its segment */
 };
 
 enum vidmm_wait_reason {
 	VIDMM_WAIT_LOCK = 1,      /* a lock waits for the GPU */
-	VIDMM_WAIT_SPACE,         /* nothing idle to evict */
-	VIDMM_WAIT_PAGING_BUFFER, /* all paging buffers in flight */
-	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
+	VIDMM_WAIT_SPACE,         /* no idle victim for an eviction */
+	VIDMM_WAIT_PAGING_BUFFER, /* all paging buffers are in flight */
+	VIDMM_WAIT_DMA_BUFFER,    /* all DMA buffers of the context are in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP,
-	VIDMM_WAIT_POWER,    /* for the adapter to leave or to enter a state of low power */
-	VIDMM_WAIT_DECLINED, /* nobody waited: a lock with DonotWait was turned away */
-	VIDMM_WAIT_FENCE,    /* a thread for the values of fences; object: the first of them */
-	VIDMM_WAIT_PRESENT   /* too many presents are queued, or flips pending (SUB-17) */
+	VIDMM_WAIT_POWER,    /* for a power transition of the adapter */
+	VIDMM_WAIT_DECLINED, /* a lock with DonotWait was refused; no wait */
+	VIDMM_WAIT_FENCE,    /* a thread waits for fence values; object: the first fence */
+	VIDMM_WAIT_PRESENT   /* too many presents are queued or flips pending (SUB-17) */
 };
 
 enum vidmm_recovery {
-	VIDMM_RECOVERY_OVERDUE =
-		1, /* a packet runs for long: the miniport is asked for its fence (SUB-14) */
-	VIDMM_RECOVERY_MISSED,      /* that showed a completion whose interrupt was lost */
+	/* a packet runs long; the miniport is asked for the current fence (SUB-14) */
+	VIDMM_RECOVERY_OVERDUE = 1,
+	VIDMM_RECOVERY_MISSED,      /* the answer showed that a completion interrupt was lost */
 	VIDMM_RECOVERY_TIMEOUT,     /* the node has timed out (TDR-02) */
 	VIDMM_RECOVERY_RESET,       /* DxgkDdiResetFromTimeout has returned */
-	VIDMM_RECOVERY_RESTARTED,   /* the adapter goes on (TDR-05) */
+	VIDMM_RECOVERY_RESTARTED,   /* the adapter runs again (TDR-05) */
 	VIDMM_RECOVERY_DEVICE_LOST, /* object: the device; a: its execution state */
 	VIDMM_RECOVERY_IGNORED,     /* TdrDebugMode 1 */
-	VIDMM_RECOVERY_PREEMPT,     /* DxgkDdiPreemptCommand is called, c: with that id (PRE-01) */
-	VIDMM_RECOVERY_PREEMPTED,   /* it was answered; d: packets that are taken back (PRE-04) */
-	VIDMM_RECOVERY_ENGINE_RESET, /* a: 0x141, c: LastAbortedFenceId; d: packets behind it, taken back (TDR-15) */
-	VIDMM_RECOVERY_DENIED /* a: 0x142, process: it gets no device any more (TDR-20) */
+	VIDMM_RECOVERY_PREEMPT,     /* DxgkDdiPreemptCommand is called; c: its id (PRE-01) */
+	VIDMM_RECOVERY_PREEMPTED,   /* it completed; d: packets returned to the queue (PRE-04) */
+	/* a: 0x141, c: LastAbortedFenceId, d: later packets, returned to the queue (TDR-15) */
+	VIDMM_RECOVERY_ENGINE_RESET,
+	/* the process may create no more devices; a: 0x142 (TDR-20) */
+	VIDMM_RECOVERY_DENIED
 };
 
 enum vidmm_range_reason {
 	VIDMM_RANGE_ACQUIRED = 1,
 	VIDMM_RANGE_RELEASED,
-	VIDMM_RANGE_RECLAIMED, /* another allocation wants one and there was none left */
-	VIDMM_RANGE_REFUSED,
-	VIDMM_RANGE_FALLBACK /* a lock does without: what it asked for goes to system memory, unswizzled; a: 0 */
+	VIDMM_RANGE_RECLAIMED, /* taken for another allocation because no range was free */
+	VIDMM_RANGE_REFUSED,   /* the miniport refused the acquisition */
+	/* a lock got no range; the locked content is in system memory, unswizzled; a: 0 */
+	VIDMM_RANGE_FALLBACK
 };
 
 enum vidmm_display_reason {
-	VIDMM_DISPLAY_VSYNC = 1, /* CRTC_VSYNC reported it */
-	VIDMM_DISPLAY_IMMEDIATE, /* D3DDDI_FLIPINTERVAL_IMMEDIATE: without waiting for one */
-	VIDMM_DISPLAY_FIRST,     /* the source was dark */
-	VIDMM_DISPLAY_DARK       /* it is now; object and address are those of what it showed */
+	VIDMM_DISPLAY_VSYNC = 1, /* reported by CRTC_VSYNC */
+	VIDMM_DISPLAY_IMMEDIATE, /* D3DDDI_FLIPINTERVAL_IMMEDIATE, without a vsync */
+	VIDMM_DISPLAY_FIRST,     /* the source showed nothing before */
+	VIDMM_DISPLAY_DARK       /* the source shows nothing; object, c: the primary before */
 };
 
 enum vidmm_sync_reason {
-	VIDMM_SYNC_HELD = 1, /* by a wait: one event for each object that is not there */
-	VIDMM_SYNC_RELEASED, /* the wait is satisfied: one event, of its first object */
-	VIDMM_SYNC_GIVEN_UP, /* the context, its device or adapter ends or is lost: likewise */
-	VIDMM_SYNC_QUEUED, /* a signal behind a wait, or behind buffers behind one: one event for each object */
-	VIDMM_SYNC_SIGNALED, /* the context has reached it (of several contexts: all must); likewise */
-	VIDMM_SYNC_DROPPED /* it never will: as GIVEN_UP */
+	VIDMM_SYNC_HELD = 1, /* by a wait: one event per object that is not signaled */
+	VIDMM_SYNC_RELEASED, /* the wait is satisfied: one event, for its first object */
+	VIDMM_SYNC_GIVEN_UP, /* context, device or adapter ended or is lost: likewise */
+	/* a signal is queued behind a wait, directly or not: one event per object */
+	VIDMM_SYNC_QUEUED,
+	/* the context (or all contexts of the signal) reached it: one event per object */
+	VIDMM_SYNC_SIGNALED,
+	VIDMM_SYNC_DROPPED /* the signal will never happen, as in GIVEN_UP */
 };
 
 enum vidmm_flush_reason {
-	VIDMM_FLUSH_TO_GPU = 1, /* what the CPU wrote, before the GPU reads it */
-	VIDMM_FLUSH_TO_CPU      /* what the CPU has of the time before the GPU wrote */
+	VIDMM_FLUSH_TO_GPU = 1, /* writes back CPU stores before the GPU reads them */
+	VIDMM_FLUSH_TO_CPU      /* invalidates CPU copies that are older than GPU writes */
 };
 
 struct vidmm_event {
 	uint64_t time_ns;
-	uint64_t sequence; /* 1, 2, 3 ... */
+	uint64_t sequence; /* of the host: 1, 2, 3 ... */
 	uint16_t type;     /* enum vidmm_event_type */
-	uint16_t reason;   /* per type */
-	uint32_t process;  /* 1, 2, 3 ... in order of opening; 0: the system */
-	uint32_t object;   /* a handle, 0: none */
+	uint16_t reason;   /* see the type */
+	uint32_t process;  /* vidmm_process_id; 0: the system */
+	uint32_t object;   /* a handle; 0: none */
 	uint32_t reserved; /* 0 */
-	uint64_t arg[4];   /* per type */
+	uint64_t arg[4];   /* a, b, c, d of the type */
 };
 
 #ifdef __cplusplus

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serving a host to other programs: what `vidmm serve` does. A server accepts clients (include/vidmm/client.h) on sockets, gives
- * each a process of its own, and executes their calls. A client may crash, lie, stall or be killed at any moment (SECURITY.md).
- * Linux hosts only. Any thread may call, but one at a time for one server.
+ * Serves a host to out-of-process clients, as `vidmm serve` does (docs/serve.md). A server accepts
+ * clients (client.h) on sockets, opens one process for each, and executes their calls. A client may
+ * crash, send wrong data, stall or be killed at any moment (SECURITY.md). Linux hosts only.
+ *
+ * Threading: any thread may call, but only one at a time for one server. Errors: as in vidmm.h.
  */
 #ifndef VIDMM_SERVE_H
 #define VIDMM_SERVE_H
@@ -15,45 +17,64 @@ extern "C" {
 
 struct vidmm_server;
 
-/* What one client may have; 0: the default. Beyond it calls are refused with STATUS_INSUFFICIENT_RESOURCES, connections are closed. */
+/*
+ * Limits of one client; 0: the default. A call beyond a limit returns
+ * STATUS_INSUFFICIENT_RESOURCES; a connection beyond a limit is closed.
+ */
 struct vidmm_client_limits {
-	uint32_t channels; /* threads inside calls at once; 64 */
-	uint32_t handles;  /* 1,000,000 */
-	uint64_t
-		memory_bytes; /* system memory of its allocations, buffers and queued waits, in bytes; no limit */
-	uint64_t
-		unread_bytes; /* of what was sent to it and not read: beyond, it is cut off; 1 MiB */
+	uint32_t channels; /* threads inside calls at a time; default 64 */
+	uint32_t handles;  /* D3DKMT handles; default 1,000,000 */
+	/* bytes of system memory of its allocations, buffers and queued waits; default: no limit */
+	uint64_t memory_bytes;
+	/* bytes sent to the client that it has not read; beyond it is cut off; default 1 MiB */
+	uint64_t unread_bytes;
 };
 
 struct vidmm_server_options {
 	uint32_t struct_size; /* sizeof(struct vidmm_server_options) */
 	struct vidmm_client_limits limits;
-	uint32_t clients_max; /* 0: 1024 */
-	uint32_t uid_only;    /* 1: programs of other users are refused (SO_PEERCRED) */
-	/* One line of text about a client that came, went, or was cut off and why; NULL: none. From any thread of the server's. */
+	uint32_t clients_max; /* most clients at a time; 0: 1024 */
+	uint32_t uid_only;    /* 1: refuses programs of other users (SO_PEERCRED) */
+	/*
+	 * Receives one line of text when a client connects, disconnects, is refused or is cut off,
+	 * with the reason. Called on any thread of the server. NULL: no log.
+	 */
 	void (*log)(void *context, const char *line);
 	void *log_context;
 };
 
+/* Creates a server with its threads. STATUS_NOT_SUPPORTED: the host is not a linux host. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_server_create(struct vidmm_host *host, const struct vidmm_server_options *options,
 		    struct vidmm_server **server);
 /*
- * Takes clients from a listening SOCK_SEQPACKET socket, which becomes the server's; any number of them. Comes back at once: the server's own threads do it.
+ * Accepts clients from a listening SOCK_SEQPACKET socket from now on, on the server's threads. On
+ * success the server owns fd. A server may have any number of such sockets. Does not block.
+ * STATUS_INVALID_PARAMETER: fd is no such socket.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd);
-/* One client on a connected socket (of a socketpair), which becomes the server's. */
+/*
+ * Accepts one client on a connected SOCK_SEQPACKET socket, for example of a socketpair. The server
+ * owns fd from then on, except after STATUS_INVALID_PARAMETER.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd);
-/* The adapters that clients may open are those of the host. Cuts off all clients, waits for their calls, ends the threads. */
+/*
+ * Cuts off all clients, waits for their calls, ends the server's threads and closes its sockets.
+ * NULL: does nothing. The host and its adapters, which all clients may open, remain.
+ */
 VIDMM_API void vidmm_server_destroy(struct vidmm_server *server);
 
 struct vidmm_client_info {
-	uint32_t process_id, pid, uid;
+	uint32_t process_id, pid, uid; /* process_id: number of its process, as in events */
 	uint32_t channels, requests_in_flight, devices;
+	/* requests: number of calls so far */
 	uint64_t memory_bytes, handles, requests;
-	char name[64];
+	char name[64]; /* as given to vidmm_connect */
 };
-/* The clients of the moment: fills at most `room`, returns how many there are. */
+/*
+ * Describes the present clients. `room` is the capacity of `clients` in entries. Returns how many
+ * clients there are, which may be more. server NULL: returns 0.
+ */
 VIDMM_API uint32_t vidmm_server_clients(struct vidmm_server *server,
 					struct vidmm_client_info *clients, uint32_t room);
 

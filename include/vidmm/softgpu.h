@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu's private formats: what its user-mode driver and its miniport say to each other through the DDI's opaque
- * parameters. Nothing of vidmm interprets any of this. Little-endian, 8-byte aligned.
+ * The private formats of softgpu, the software GPU: what its user-mode driver and its miniport
+ * exchange in the opaque parameters of the DDI. vidmm interprets none of it. Everything is
+ * little-endian and aligned to 8 bytes. Sizes and offsets are bytes.
  */
 #ifndef VIDMM_SOFTGPU_H
 #define VIDMM_SOFTGPU_H
@@ -14,32 +15,43 @@ extern "C" {
 
 struct _DRIVER_OBJECT;
 struct _UNICODE_STRING;
+/* The DriverEntry of the miniport, for vidmm_adapter_options.driver_entry. Returns an NTSTATUS. */
 int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *registry_path);
 
 /*
- * Registry values (device software key), all optional. BAR 0 is video memory: its size is the size of segment 1.
- *   ApertureSize         bytes of aperture segment 2 (default 256 MiB; 0: there is no such segment)
- *   ApertureCoherent     1: aperture has CacheCoherent (default 1)
- *   VramCpuVisible       1: segment 1 has CpuVisible (default 1)
- *   VramBanks            banks of equal size that segment 1 is divided into (default 0: none; at most 127)
- *   SwizzlingRanges      number of tile-swizzling ranges (default 64)
- *   DmaBufferSize        bytes of a DMA buffer (default 262144); AllocationListSize (default 1024); PatchLocationListSize (8192)
- *   DmaBufferSegmentSet  segments for DMA buffers (default 2 = aperture; 0 = contiguous system memory)
- *   PagingBufferSize     bytes (default 65536); PagingBufferSegment (default 2; 0: system memory)
- *   PagingNode           0: the 3D node, 1: the copy node (default)
- *   EngineBytesPerUs     execution time charged per byte of paging copies/fills on virtual time (default 20000; 0: none)
- *   PrePatch             1: DxgkDdiRender writes the addresses that the allocation list has (default 1)
- *   PerEngineTdr         1: reports SupportPerEngineTDR (default 1)
- *   PreemptionAware      1: reports PreemptionAware; a request drops what waits behind the running packet (default 0)
- *   VideoPresentSources  displays (default 0, at most 4); what they show is in BAR 1, if there is one (struct softgpu_monitor)
- *   RefreshRate          frames a second (default 60)
- *   FlipMmio             1: flips go past DMA buffers (default 1)
- *   LinkedAdapters       2: the two physical adapters that there are are a link (default 1). A context runs on the one that its
- *                        EngineAffinity names; there, too, allocations without a link flag are those of the adapter that leads
- *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
+ * Registry values (device software key), all optional. BAR 0 is video memory, segment 1.
+ *   ApertureSize           bytes of aperture segment 2 (default 256 MiB; 0: no such segment)
+ *   ApertureCoherent       1: segment 2 has CacheCoherent (default 1)
+ *   VramCpuVisible         1: segment 1 has CpuVisible (default 1)
+ *   VramBanks              number of equal banks of segment 1 (default 0: none; at most 127)
+ *   SwizzlingRanges        number of tile-swizzling ranges (default 64)
+ *   DmaBufferSize          bytes of a DMA buffer (default 262144)
+ *   AllocationListSize     entries (default 1024)
+ *   PatchLocationListSize  entries (default 8192)
+ *   DmaBufferSegmentSet    segments for DMA buffers (default 2: the aperture; 0: contiguous
+ *                          system memory)
+ *   PagingBufferSize       bytes of a paging buffer (default 65536)
+ *   PagingBufferSegment    its segment (default 2; 0: system memory)
+ *   PagingNode             0: the 3D node, 1: the copy node (default 1)
+ *   EngineBytesPerUs       bytes of paging copies and fills that take 1 us of engine time
+ *                          (default 20000; 0: they take no time)
+ *   PrePatch               1: DxgkDdiRender writes the addresses in the allocation list
+ *                          (default 1)
+ *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
+ *   PreemptionAware        1: reports PreemptionAware; a preemption drops the packets that wait
+ *                          behind the running one (default 0)
+ *   VideoPresentSources    number of displays (default 0, at most 4); BAR 1, if it exists, holds
+ *                          what they show (struct softgpu_monitor)
+ *   RefreshRate            frames per second (default 60)
+ *   FlipMmio               1: flips do not use DMA buffers (default 1)
+ *   LinkedAdapters         2: the two physical adapters form a link (default 1). A context runs on
+ *                          the adapter that its EngineAffinity names. Allocations without a link
+ *                          flag are on the lead adapter
+ *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register (default 0x4002, WDDM 1.3, which
+ *                          is also the highest)
  */
 
-/* ---- what DXGKQAITYPE_UMDRIVERPRIVATE answers ---- */
+/* ---- output of DXGKQAITYPE_UMDRIVERPRIVATE ---- */
 #define SOFTGPU_ADAPTER_INFO_VERSION 1u
 struct softgpu_adapter_info {
 	uint32_t version; /* SOFTGPU_ADAPTER_INFO_VERSION */
@@ -53,108 +65,120 @@ struct softgpu_adapter_info {
 enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_CPU_VISIBLE = 0x1,
 	SOFTGPU_ALLOCATION_CACHED = 0x2,
-	SOFTGPU_ALLOCATION_TILED_X = 0x4, /* creates a Swizzled allocation */
+	SOFTGPU_ALLOCATION_TILED_X = 0x4, /* X or Y: a Swizzled allocation */
 	SOFTGPU_ALLOCATION_TILED_Y = 0x8,
 	SOFTGPU_ALLOCATION_PERMANENT_SYSTEM = 0x10,
 	SOFTGPU_ALLOCATION_FROM_END = 0x20,
 	SOFTGPU_ALLOCATION_PROTECTED = 0x40,
-	SOFTGPU_ALLOCATION_EXISTING_SYSTEM =
-		0x80, /* pSystemMem: the program's own until it deallocates */
-	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* the same, pool of a miniport's */
+	/* over the program's memory (pSystemMem), which remains the program's */
+	SOFTGPU_ALLOCATION_EXISTING_SYSTEM = 0x80,
+	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* over pool of a miniport */
 	SOFTGPU_ALLOCATION_OVERLAY = 0x200,
 	SOFTGPU_ALLOCATION_CAPTURE = 0x400,
 	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800,
-	SOFTGPU_ALLOCATION_LINK_MIRRORED =
-		0x1000, /* on every adapter of a link, with one backing store */
-	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000 /* the same, with one each */
+	/* on every adapter of a link, with one backing store for all */
+	SOFTGPU_ALLOCATION_LINK_MIRRORED = 0x1000,
+	/* on every adapter of a link, with one backing store for each */
+	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000
 };
 /*
- * A tiled surface has rows of stride_bytes and is stored in tiles of 4096 bytes, row of tiles after row of tiles. An X tile has 8
- * rows of 512 bytes, one after the other; a Y tile 32 rows of 128 bytes, in 8 columns of 16 bytes, a column's rows one after the
- * other. Its size is rounded up to whole rows of tiles. Commands and plain locks see the tiles; a lock with AcquireAperture sees rows
- * one behind the other, whatever its PrivateDriverData: all of a surface is one picture.
+ * A tiled surface has rows of stride_bytes and is stored as tiles of 4096 bytes, one row of tiles
+ * after the other. An X tile has 8 rows of 512 bytes in sequence. A Y tile has 32 rows of 128
+ * bytes, stored as 8 columns of 16 bytes, the rows of a column in sequence. The size is rounded up
+ * to whole rows of tiles. Commands and plain locks access the tiled form. A lock with
+ * AcquireAperture accesses the linear form of the whole surface, whatever its PrivateDriverData.
  */
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */
 	uint32_t flags;
 	uint64_t size_bytes;
-	uint32_t stride_bytes;      /* of tiled surfaces: whole tiles, X 512, Y 128; 0 otherwise */
-	uint32_t segment_set;       /* bit n-1: segment n; 0: all there are */
-	uint32_t preferred_segment; /* 0: segment 1 when in the set */
+	uint32_t stride_bytes;      /* tiled: a multiple of 512 (X) or 128 (Y); else 0 */
+	uint32_t segment_set;       /* bit n-1: segment n; 0: all segments */
+	uint32_t preferred_segment; /* 0: segment 1 if it is in the set */
 	uint32_t alignment;         /* 0: 4096 */
 	uint32_t renaming_limit;    /* MaximumRenamingListLength, 0: none */
 	uint32_t priority;          /* AllocationPriority, 0: normal */
 	uint32_t hinted_banks;      /* HintedBank: banks of the preferred segment, 0: none */
-	uint32_t eviction_set;      /* EvictionSegmentSet, 0: straight to system memory */
-	/* A picture of X8R8G8B8 pixels, rows without a gap, to be presented; 0 and 0: bytes. */
+	uint32_t eviction_set;      /* EvictionSegmentSet, 0: directly to system memory */
+	/* An image of X8R8G8B8 pixels without gaps between rows, for presents; 0: none. */
 	uint32_t width, height;
 };
 
 #define SOFTGPU_PIXEL_BYTES 4u
 
 /*
- * BAR 1 is divided among the displays in equal parts of whole pages. Each begins with this, of the last picture that was read
- * completely; all zero while the display is dark. The pixels follow at SOFTGPU_MONITOR_PIXELS. Whoever reads must see to it that
- * no frame begins meanwhile: on the simulator by not waiting.
+ * BAR 1 is divided among the displays in equal parts of whole pages. Each part begins with this
+ * structure, which describes the last frame that was scanned out completely; all zero: the display
+ * is dark. The pixels follow at offset SOFTGPU_MONITOR_PIXELS. A reader must make sure that no
+ * frame begins meanwhile. On a sim host it does so by not waiting.
  */
 #define SOFTGPU_MONITOR_PIXELS 4096u
 struct softgpu_monitor {
 	uint32_t width, height, pitch_bytes;
-	uint32_t frame; /* how many frames have been shown */
+	uint32_t frame; /* number of frames shown */
 };
 
-/* pPrivateDriverData of a context: none. Node 0 is the 3D node, node 1 the copy node; both take every command. */
+/*
+ * A context has no pPrivateDriverData. Node 0 is the 3D node, node 1 the copy node; both execute
+ * every command.
+ */
 
 /* ---- commands ----
- * A command buffer is a sequence of commands. Operands name an entry of the allocation list and a byte offset in
- * it; the miniport checks them in DxgkDdiRender (outside the allocation: refused with STATUS_INVALID_PARAMETER; a
- * write to an entry without WriteOperation: STATUS_INVALID_PARAMETER; unknown opcode: STATUS_ILLEGAL_INSTRUCTION; a
- * privileged (paging) opcode: STATUS_PRIVILEGED_INSTRUCTION), emits a patch location for each operand's `address`, and
- * sets it when patched. In a user's command buffer `address` must be 0.
+ * A command buffer is a sequence of commands. An operand names an entry of the allocation list and
+ * an offset in that allocation. DxgkDdiRender checks the commands, emits one patch location for the
+ * `address` of each operand, and DxgkDdiPatch writes the address. In a user's command buffer
+ * `address` must be 0.
  *
- * An allocation ends where its size, rounded up to whole pages (tiled: rows of tiles), ends; offsets are below 4 GiB.
- * Offsets of WAIT, SIGNAL and REPORT are multiples of 8. RELOCATIONS and REPORT reach the first 4096 entries of the
- * list and keep them in place for the rest of the buffer, the other operands for their command only. Ranges of a COPY
- * must not overlap. Unknown flags, sizes other than the structure's and non-zero reserved members are
- * STATUS_INVALID_PARAMETER. Addresses begin to matter when the command is executed: one that decodes to nothing is a
+ * DxgkDdiRender returns
+ *   STATUS_INVALID_PARAMETER       an operand outside its allocation, a write to an entry without
+ *                                  WriteOperation, an unknown flag, a size other than the
+ *                                  structure's, or a reserved member that is not 0
+ *   STATUS_ILLEGAL_INSTRUCTION     an unknown opcode
+ *   STATUS_PRIVILEGED_INSTRUCTION  an opcode of paging buffers
+ *
+ * The size of an allocation is rounded up to whole pages, of a tiled one to whole rows of tiles.
+ * Offsets are below 4 GiB; those of WAIT, SIGNAL and REPORT are multiples of 8. The ranges of a
+ * COPY must not overlap. RELOCATIONS and REPORT can name the first 4096 entries of the list and
+ * keep them resident for the rest of the buffer; other operands do so for their command only.
+ *
+ * Addresses are used when the command executes. An address that decodes to no memory causes a
  * DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
  */
 enum softgpu_opcode {
 	SOFTGPU_NOP = 0,
-	SOFTGPU_REFERENCE =
-		1, /* reads (flag WRITE: and rewrites) the 32-bit word at the operand: the cheapest use */
+	/* reads, and with flag WRITE rewrites, the 32-bit word at the operand: the cheapest use */
+	SOFTGPU_REFERENCE = 1,
 	SOFTGPU_FILL = 2,
 	SOFTGPU_COPY = 3,
 	SOFTGPU_STAMP = 4,
 	SOFTGPU_RELOCATIONS = 5,
-	SOFTGPU_REPORT = 6, /* where this buffer's stamp errors are written */
-	SOFTGPU_WAIT = 7,   /* until the 64-bit word at the operand is >= value */
+	SOFTGPU_REPORT = 6, /* names the allocation that receives stamp errors */
+	SOFTGPU_WAIT = 7,   /* waits until the 64-bit word at the operand is >= value */
 	SOFTGPU_SIGNAL = 8, /* writes value to the 64-bit word at the operand */
-	SOFTGPU_STALL = 9,  /* the engine is busy for `nanoseconds` */
-	SOFTGPU_HANG = 10,  /* the engine never finishes this buffer */
-	/* Faults of the device and of its driver, on command. */
-	SOFTGPU_LOSE_INTERRUPT =
-		11, /* of this buffer's end: it is told when somebody asks for the fence */
-	SOFTGPU_REPEAT_INTERRUPT = 12, /* of this buffer's end: it comes twice */
-	SOFTGPU_ANSWER = 13            /* DxgkDdiRender returns `status`, whatever comes behind */
+	SOFTGPU_STALL = 9,  /* keeps the engine busy for `nanoseconds` */
+	SOFTGPU_HANG = 10,  /* the engine never completes this buffer */
+	/* Faults of the device and of its driver, for tests. */
+	/* no completion interrupt of this buffer; DxgkDdiQueryCurrentFence reports it complete */
+	SOFTGPU_LOSE_INTERRUPT = 11,
+	SOFTGPU_REPEAT_INTERRUPT = 12, /* the completion interrupt of this buffer comes twice */
+	SOFTGPU_ANSWER = 13            /* DxgkDdiRender returns `status` and ignores the rest */
 };
 
 struct softgpu_command {
 	uint16_t opcode;
 	uint16_t flags;
-	uint32_t size_bytes; /* of the whole command, multiple of 8 */
+	uint32_t size_bytes; /* of the whole command, a multiple of 8 */
 };
 
 struct softgpu_operand {
 	uint32_t allocation; /* index in the allocation list */
 	uint32_t reserved;   /* 0 */
 	uint64_t offset;     /* byte offset in the allocation */
-	uint64_t address;    /* 0; patched by the miniport */
+	uint64_t address;    /* 0; the miniport patches it */
 };
 
-#define SOFTGPU_FLAG_WRITE \
-	0x1u /* REFERENCE, STAMP: the operand is written (needs WriteOperation) */
-#define SOFTGPU_FLAG_VERIFY 0x2u /* STAMP: check what is there first */
+#define SOFTGPU_FLAG_WRITE  0x1u /* REFERENCE, STAMP: writes the operand (needs WriteOperation) */
+#define SOFTGPU_FLAG_VERIFY 0x2u /* STAMP: compares the present stamps first */
 #define SOFTGPU_FLAG_CHECK  0x4u /* RELOCATIONS: every patched address must decode to memory */
 
 struct softgpu_reference {
@@ -189,15 +213,16 @@ struct softgpu_answer {
 };
 
 /*
- * Stamps: the first 16 bytes of each block of a buffer say which buffer, block and version it is.
- * Verify: blocks [first_block, +block_count) at operand.offset + i * block_size must carry (buffer, expected_version).
- * Write: then they get new_version. A block never written is all zero and has version 0.
+ * Stamps: the first 16 bytes of each block of a buffer name its buffer, block and version. A STAMP
+ * command works on block_count blocks from first_block on; block first_block + i is at
+ * operand.offset + i * block_size. VERIFY: each must have (buffer, expected_version). WRITE: then
+ * each gets new_version. A block that was never written is all zero and has version 0.
  */
 struct softgpu_stamp {
-	uint32_t buffer;  /* the client's number of the buffer */
+	uint32_t buffer;  /* number that the client gave the buffer */
 	uint32_t version; /* 1, 2, 3 ... */
-	uint32_t block;   /* index in the buffer, from its start */
-	uint32_t check;   /* softgpu_stamp_check of the other three */
+	uint32_t block;   /* index in the buffer */
+	uint32_t check;   /* softgpu_stamp_check of the other members */
 };
 static inline uint32_t softgpu_stamp_check(uint32_t buffer, uint32_t version, uint32_t block)
 {
@@ -209,7 +234,7 @@ static inline uint32_t softgpu_stamp_check(uint32_t buffer, uint32_t version, ui
 }
 struct softgpu_stamps {
 	struct softgpu_command command;
-	struct softgpu_operand operand; /* offset of first_block's start */
+	struct softgpu_operand operand; /* offset: the start of first_block */
 	uint32_t first_block, block_count;
 	uint32_t block_size; /* bytes */
 	uint32_t buffer;
@@ -217,10 +242,11 @@ struct softgpu_stamps {
 };
 
 /*
- * count slots follow; the client's patch locations point into them (PatchOffset = the slot's offset from the first
- * command), in the order of the tables; the other members of a patch location it fills in are AllocationIndex and
- * AllocationOffset. The slot then holds that allocation's address plus that offset. What the client puts into the slots
- * is not taken over; a slot without a patch location is 0.
+ * `count` slots of 8 bytes follow. The client's patch locations name them: PatchOffset is the
+ * offset of a slot from the first command. The locations are in the order of the RELOCATIONS
+ * commands. The client also fills in AllocationIndex and AllocationOffset; the slot receives the
+ * address of that allocation plus that offset. Content that the client wrote in the slots is
+ * ignored; a slot without a patch location is 0.
  */
 struct softgpu_relocations {
 	struct softgpu_command command;
@@ -228,12 +254,14 @@ struct softgpu_relocations {
 };
 
 /*
- * Nothing outlives a command. Where the last element of the allocation list is NULL, DxgkDdiRender therefore unbinds the
- * slots of each command behind it, and a DMA buffer that does not fit may be split between any two commands; without
- * that, what a RELOCATIONS command named stays bound.
+ * Splitting: no command depends on state of an earlier one. If the last element of the allocation
+ * list is NULL, DxgkDdiRender therefore unbinds the slots of each command after it, and a DMA
+ * buffer that does not fit may be split between any two commands. Otherwise the allocations that a
+ * RELOCATIONS command named stay bound.
  *
- * REPORT concerns the STAMP commands behind it. The allocation a REPORT command names holds this, then `capacity` records;
- * `count` goes on beyond capacity. A mismatch without a REPORT is a DMA_FAULTED interrupt (STATUS_DATA_ERROR).
+ * A REPORT command applies to the STAMP commands after it. The allocation that it names holds this
+ * structure and then `capacity` records; `count` also counts errors beyond capacity. A mismatch
+ * without a REPORT causes a DMA_FAULTED interrupt (STATUS_DATA_ERROR).
  */
 struct softgpu_report_record {
 	uint32_t buffer, block, expected_version, found_version, found_buffer, found_block, fence,

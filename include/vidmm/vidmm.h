@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vidmm's embedding API: what stands around the DDI. It plays the parts of Windows that a driver or a client does
- * not call by a DDI name: loading a miniport on a device, the runtime that hands a user-mode driver its callbacks,
- * opening and sharing, and looking on.
+ * The embedding API of vidmm. A driver and a client reach vidmm through the DDI (include/wddm).
+ * This header covers what Windows does for them without a DDI function: it loads a miniport on a
+ * device, hands a user-mode driver its callbacks, shares and opens resources, and reports events.
  *
- * A host is one world: a clock, its threads, any number of adapters and processes. Two kinds: `linux` runs
- * on real threads and real time; `sim` runs everything (clients, GPU engines, DPCs, timers) as coroutines of
- * the calling thread on virtual time, interleaved from a seed: the same seed gives the same run, byte for byte.
+ * A host is one simulated system: a clock, threads, any number of adapters and processes. Hosts
+ * share only the counters that number their devices and contexts. There are two kinds:
+ *   linux  uses real threads and real time.
+ *   sim    runs clients, GPU engines, DPCs and timers as coroutines of the calling thread, on
+ *          virtual time. A seed decides their order. The same seed gives the same run, byte for
+ *          byte.
  *
- * Threads: on a linux host any thread may call; on a sim host only the thread that created it and threads made
- * by vidmm_thread_create. Errors: NTSTATUS values; on failure outputs are untouched. Hosts share
- * nothing but the numbers of their devices and contexts.
+ * Threading: on a linux host any thread may call. On a sim host only the thread that created the
+ * host, and threads that vidmm_thread_create made, may call. A call may block, unless its comment
+ * says otherwise. No call may be made from an event function (vidmm_event_fn).
+ *
+ * Errors: functions return NTSTATUS values (vidmm_status). On failure outputs are unchanged. Every
+ * function that returns a status returns STATUS_INVALID_PARAMETER for a NULL argument that it needs
+ * and for a wrong struct_size, and STATUS_NO_MEMORY if memory runs out; comments list the others.
+ * "A finding" or "a reason" is an event with a text (events.h).
+ *
+ * Units: sizes are bytes and times are nanoseconds, unless a name or comment says otherwise.
  */
 #ifndef VIDMM_VIDMM_H
 #define VIDMM_VIDMM_H
@@ -20,6 +30,7 @@
 #include <stdint.h>
 #include <vidmm/caps.h>
 #include <vidmm/events.h>
+#include <vidmm/statistics.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +47,7 @@ extern "C" {
 #define VIDMM_VERSION_MAJOR 0
 #define VIDMM_VERSION_MINOR 1
 #define VIDMM_VERSION_PATCH 0
+/* Returns the version of the library as "major.minor.patch". The string is static. */
 VIDMM_API const char *vidmm_version(void);
 
 typedef int32_t vidmm_status; /* an NTSTATUS; >= 0 is success */
@@ -52,37 +64,52 @@ enum vidmm_host_kind { VIDMM_HOST_LINUX = 0, VIDMM_HOST_SIM = 1 };
 struct vidmm_host_options {
 	uint32_t struct_size; /* sizeof(struct vidmm_host_options) */
 	uint32_t kind;        /* enum vidmm_host_kind */
-	uint64_t seed;        /* sim */
-	uint32_t
-		switch_per_1024; /* sim: chance of switching threads at each point where that is possible */
-	bool hash_events; /* keep vidmm_event_hash (sim) */
-	/* sim: nothing can run any more; the report names each blocked thread and what it waits for. NULL: stderr, abort. */
+	uint64_t seed;        /* sim: random seed of the interleaving, any value */
+	/* sim: probability, in 1/1024, of a thread switch at each point that allows one */
+	uint32_t switch_per_1024;
+	bool hash_events; /* sim: compute vidmm_event_hash */
+	/*
+	 * sim: called when no thread of the host can ever run again. The report names each blocked
+	 * thread and what it waits for. NULL: prints the report to stderr and aborts.
+	 */
 	void (*deadlock)(void *context, const char *report);
 	void *deadlock_context;
 	/*
-	 * SHR-10: what the access of an NT handle does not allow, an object opened from it refuses with STATUS_ACCESS_DENIED. Off
-	 * by default, because clients share with accesses that allow nothing.
+	 * An object that was opened from an NT handle refuses, with STATUS_ACCESS_DENIED, what the
+	 * access of that handle does not allow. Off by default, because existing clients share with
+	 * accesses that allow nothing. (SHR-10)
 	 */
 	bool enforce_sharing_rights;
 };
+/* Creates a host. STATUS_INVALID_PARAMETER: also an unknown kind. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_host_create(const struct vidmm_host_options *options,
 							  struct vidmm_host **host);
-/* Adapters must be stopped and processes closed. */
+/*
+ * Destroys a host. All its adapters must be stopped, else the program aborts. All its processes
+ * must be closed. NULL: does nothing.
+ */
 VIDMM_API void vidmm_host_destroy(struct vidmm_host *host);
 
-/* ---- time and threads of the host: what a client uses so that it runs on both kinds ---- */
+/* ---- time and threads of a host, for clients that run on both kinds ---- */
+/* Returns the time of the host's clock in ns: virtual time on a sim host. Does not block. */
 VIDMM_API uint64_t vidmm_now_ns(struct vidmm_host *host);
+/* Sleeps until the host's clock shows when_ns or later. */
 VIDMM_API void vidmm_sleep_until_ns(struct vidmm_host *host, uint64_t when_ns);
+/*
+ * Starts a thread of the host that runs fn(arg). vidmm_thread_join must follow. No pointer but name
+ * and arg may be NULL.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *host,
 							    const char *name, void (*fn)(void *),
 							    void *arg,
 							    struct vidmm_thread **thread);
+/* Waits until the thread's function has returned, then frees the thread. NULL: does nothing. */
 VIDMM_API void vidmm_thread_join(struct vidmm_thread *thread);
 /*
- * Everything that can run now runs: comes back when every thread of the host waits, sleeps or has
- * ended. Linux: threads that the program made itself are not counted, and threads that run and run
- * are waited for until they took a second of processor time, those that wait by other means than the
- * host's for ten seconds.
+ * Lets all other threads of the host run until each one waits, sleeps or has ended. On a linux host
+ * threads that the program made itself are not counted. It gives up on threads that keep running
+ * after they have used 1 s of processor time, and on threads that wait by other means than the
+ * host's after 10 s.
  */
 VIDMM_API void vidmm_settle(struct vidmm_host *host);
 
@@ -90,24 +117,35 @@ VIDMM_API void vidmm_settle(struct vidmm_host *host);
 struct _DRIVER_OBJECT;
 struct _UNICODE_STRING;
 struct _DRIVER_INITIALIZATION_DATA;
+/* A miniport's DriverEntry. Returns an NTSTATUS. */
 typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver,
 				      struct _UNICODE_STRING *registry_path);
 
 struct vidmm_registry_value {
-	const char *name; /* ASCII; under the device's software key and the driver's service key */
-	uint64_t value;   /* read as REG_QWORD, or REG_DWORD when it fits */
+	/* ASCII; the value is under the device's software key and under the driver's service key */
+	const char *name;
+	uint64_t value; /* read as REG_QWORD, or as REG_DWORD when it fits */
 };
 
-/* TDR-01: what the TdrXxx values of the registry are on Windows. Take VIDMM_TDR_DEFAULTS and change some. */
+/*
+ * Timeout detection and recovery: the TdrXxx registry values of Windows (page "TDR registry keys").
+ * Start from VIDMM_TDR_DEFAULTS. STATUS_INVALID_PARAMETER: a value out of range; a finding says
+ * which. (TDR-01)
+ */
 struct vidmm_tdr_options {
-	uint32_t
-		level; /* 0: no detection, 1: a timeout is fatal (0x116), 3: the adapter is reset */
-	uint32_t delay_ms; /* TdrDelay: how long a node may owe its answer */
-	uint32_t
-		ddi_delay_ms; /* TdrDdiDelay: until when every thread has left the miniport before a reset */
-	uint32_t limit_time_ms,
-		limit_count; /* so many resets in that time are survived; at most VIDMM_TDR_LIMIT_MAX */
-	uint32_t debug_mode; /* 1: timeouts are reported and ignored, 2: handled */
+	/* 0: no detection, 1: a timeout is fatal (0x116), 3: the adapter is reset */
+	uint32_t level;
+	/* TdrDelay in ms, at least 1: how long a node may take to complete a packet */
+	uint32_t delay_ms;
+	/* TdrDdiDelay in ms, at least 1: how long a reset waits for threads in the miniport */
+	uint32_t ddi_delay_ms;
+	/*
+	 * limit_count resets (at most VIDMM_TDR_LIMIT_MAX) within limit_time_ms (at least 1) are
+	 * survived
+	 */
+	uint32_t limit_time_ms, limit_count;
+	/* 1: timeouts are reported and ignored, 2: handled; 0 and 3: STATUS_NOT_SUPPORTED */
+	uint32_t debug_mode;
 };
 #define VIDMM_TDR_LIMIT_MAX 64u
 #define VIDMM_TDR_DEFAULTS                 \
@@ -116,13 +154,18 @@ struct vidmm_tdr_options {
 	}
 
 /*
- * SCH-06: how contexts of equal priority share a node, and how long those of lower priority wait. Both are of the node's time,
- * in microseconds: what its packets take from the end of the one before, or from their submission, to their own end.
+ * How contexts of equal priority share a node, and how long contexts of lower priority wait. Both
+ * members are microseconds of node time. A packet uses node time from the end of the packet before
+ * it, or from its own submission if that is later, to its own end. (SCH-06)
  */
 struct vidmm_scheduling_options {
-	uint32_t slice_us; /* a context goes on until it has had so much more than another; not 0 */
-	uint32_t
-		patience_us; /* after so much for others a waiting context gets one packet; at least a slice */
+	/* A context keeps the node until it is this far ahead of another context; at least 1. */
+	uint32_t slice_us;
+	/*
+	 * A context that waited while the node worked this long for others gets one packet; at
+	 * least slice_us.
+	 */
+	uint32_t patience_us;
 };
 #define VIDMM_SCHEDULING_DEFAULTS \
 	{                         \
@@ -130,70 +173,92 @@ struct vidmm_scheduling_options {
 	}
 
 struct vidmm_adapter_options {
-	uint32_t struct_size;
+	uint32_t struct_size; /* sizeof(struct vidmm_adapter_options) */
 	/*
-	 * The miniport: its DriverEntry, which calls DxgkInitialize (dispmprt.h), or, where both would be a detour,
-	 * its initialization table itself; of the table only the members that its Version has are read.
+	 * The miniport: exactly one of the two is set. driver_entry is its DriverEntry, which
+	 * calls DxgkInitialize (dispmprt.h). initialization_data is the table itself; only the
+	 * members that its Version defines are read.
 	 */
 	vidmm_driver_entry_fn *driver_entry;
 	const struct _DRIVER_INITIALIZATION_DATA *initialization_data;
-	/* The device: its memory BARs in bytes (page multiples), reported as translated resources, and its registry values. */
+	/*
+	 * The sizes of the device's memory BARs in bytes, which the miniport gets as translated
+	 * resources. Up to VIDMM_REPORT_BARS_MAX; each a multiple of 4096, not 0, below 2^40.
+	 */
 	const uint64_t *bar_sizes;
 	uint32_t bar_count;
 	uint32_t registry_count;
-	const struct vidmm_registry_value *registry;
-	uint64_t
-		system_memory_bytes; /* what backing stores and DMA buffers may take together; 0: 64 GiB */
-	uint32_t
-		first_fence_id; /* 0: 0xFFFFFF00, so that the 32-bit wrap is always passed (tests choose) */
+	const struct vidmm_registry_value *registry; /* the device's registry values */
+	/* limit of backing stores and DMA buffers together, in bytes; 0: 64 GiB */
+	uint64_t system_memory_bytes;
+	/* first fence id; 0: 0xFFFFFF00, so that every run passes the 32-bit wrap */
+	uint32_t first_fence_id;
 	/*
-	 * Filled during the start with what the miniport reports (caps.h), also when the start is refused. Its
-	 * struct_size is set by the caller. NULL: nobody wants it.
+	 * Receives what the miniport reports (caps.h) during the start, also if the start is
+	 * refused. The caller sets its struct_size. NULL: no report.
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
-	/* 1: findings also for what takes time to find, in proportion to the lists of each submission (PAT-10). */
+	/*
+	 * 1: also makes checks that take time in proportion to the lists of each submission. Their
+	 * results are findings. (PAT-10)
+	 */
 	uint32_t verify;
 	/*
-	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
-	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259
-	 * characters; NULL: /usr/lib/wsl/drivers.
+	 * What D3DKMT clients read. description: the driver's, up to 128 printable ASCII
+	 * characters without %, because some clients print it as a format; NULL: "vidmm adapter".
+	 * driver_store: the folder of its user-mode driver, an absolute path of up to 259
+	 * printable ASCII characters; NULL: /usr/lib/wsl/drivers. (QAI-06, REG-04)
 	 */
 	const char *description, *driver_store;
 	/*
-	 * How many physical adapters the device has, each with these BARs: more than one (up to 4) are a link, one adapter to
-	 * clients, which the miniport must agree to in DxgkDdiLinkDevice (rules LNK; before 2.0 only). 0: one.
+	 * Number of physical adapters, 1 to 4; 0: 1. Each has these BARs. More than one make a
+	 * link: clients see one adapter. The miniport must agree in DxgkDdiLinkDevice, and its
+	 * interface version must be below 2.0 (rules LNK).
 	 */
 	uint32_t physical_adapters;
 	/*
-	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
-	 * n is DXGK_FEATURE_ID n. Two are built, VIDMM_FEATURE_SHARE_BACKING_STORE and VIDMM_FEATURE_HWSCH; others are
-	 * STATUS_NOT_SUPPORTED. 0: none.
+	 * The features that DxgkCbIsFeatureEnabled and DxgkCbQueryFeatureSupport report as
+	 * enabled: bit n is DXGK_FEATURE_ID n. Only VIDMM_FEATURE_SHARE_BACKING_STORE and
+	 * VIDMM_FEATURE_HWSCH are built. Another bit: STATUS_NOT_SUPPORTED. 0: none.
 	 */
 	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
 };
-#define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and hardware queues: rule SCH-10 */
-#define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
-/* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
+#define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and queues (SCH-10) */
+#define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* shared backing stores (ALF-30) */
+/*
+ * Loads the miniport and starts the adapter: DriverEntry, AddDevice, StartDevice, QueryAdapterInfo.
+ * If it is refused, the status is the miniport's or names the rule that is broken; a finding or a
+ * reason says why. vidmm_adapter_stop must follow a success.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
 		    struct vidmm_adapter **adapter);
 /*
- * Waits for the GPU, evicts everything, ends the devices that are left (their handles are dead then; their processes remain
- * to be closed), StopDevice, RemoveDevice, Unload. One that is not in D0 returns there first.
+ * Stops the adapter: returns it to D0 if it is in a lower state, waits for the GPU, evicts every
+ * segment, ends the remaining devices, then calls StopDevice, RemoveDevice and Unload. From then on
+ * calls on those devices return device removed, until their client destroys them or its process is
+ * closed, which it must still be. NULL: does nothing. (PNP-02, PNP-03)
  */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
 /*
- * What the power manager does on Windows. From D0 to a lower state: calls that are under way end; what the GPU has is
- * finished, what is still queued waits; memory leaves every segment that is not marked as preserved; then
- * DxgkDdiSetPowerState. As long as the adapter is not in D0, every call on a device of it, its creation and its end wait.
- * Back to D0: DxgkDdiSetPowerState, then everything goes on; no device is lost and no content. From one lower state to
- * another there is no way but through D0. A miniport's failure is a finding and changes nothing (PNP-07).
+ * Changes the power state, as the power manager of Windows does (page DxgkDdiSetPowerState).
  *
- * STATUS_INVALID_DEVICE_STATE: it is there already, or another thread is changing it. Any other failure: what is locked cannot
- * be moved without losing stores, or system memory does not suffice (a reason says which); the adapter stays in D0.
- * Not from inside a miniport's DDI.
+ * From D0 to D1, D2 or D3: calls in progress end and the GPU completes what it was given. Queued
+ * work waits. Every segment that does not preserve its content is evicted. Then
+ * DxgkDdiSetPowerState is called. Outside D0, every call on a device of the adapter waits, and so
+ * do the creation and destruction of devices. Back to D0: DxgkDdiSetPowerState is called, then the
+ * waiting calls continue. No device and no content is lost. A lower state can only be left for D0.
+ * An error of the miniport is a finding and does not stop the change. (PNP-05, PNP-07)
+ *
+ * state is an enum vidmm_power; sleep is an enum vidmm_sleep, ignored on the way to D0. Any thread,
+ * not from inside a DDI of the miniport.
+ *
+ * STATUS_INVALID_PARAMETER: an unknown state or sleep. STATUS_DEVICE_REMOVED: the adapter has been
+ * removed. STATUS_INVALID_DEVICE_STATE: it is in that state already, neither state is D0, or
+ * another thread is changing it. Any other failure: memory could not be evicted; a reason says
+ * why. Then the adapter stays in D0.
  */
 enum vidmm_power { /* the values of DEVICE_POWER_STATE */
 		   VIDMM_POWER_D0 = 1,
@@ -201,73 +266,103 @@ enum vidmm_power { /* the values of DEVICE_POWER_STATE */
 		   VIDMM_POWER_D2 = 3,
 		   VIDMM_POWER_D3 = 4
 };
-enum vidmm_sleep { /* the values of POWER_ACTION; ignored on the way to D0 */
+enum vidmm_sleep { /* the values of POWER_ACTION */
 		   VIDMM_SLEEP_STANDBY = 2,
 		   VIDMM_SLEEP_HIBERNATE = 3 /* and hybrid sleep */
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter,
 								uint32_t state, uint32_t sleep);
 /*
- * The device is pulled out, or found missing when the machine wakes up (PNP-08). DxgkDdiNotifySurpriseRemoval, whoever is
- * inside the miniport; from then on every call on the adapter's devices answers device removed, nothing of what was queued runs,
- * and who waits for it comes back. The miniport only hears of the end of its objects, and of vidmm_adapter_stop, which is
- * still to be called. Any thread, PASSIVE_LEVEL, not from inside a miniport's DDI, and not once vidmm_adapter_stop has been called.
+ * Surprise removal: the device is unplugged, or is missing when the system wakes up (page
+ * DxgkDdiNotifySurpriseRemoval). That DDI is called even while threads are inside the miniport.
+ * From then on every call on the adapter's devices returns device removed, queued work never runs,
+ * and threads that wait for it return. The miniport is only called to end its objects and for
+ * vidmm_adapter_stop, which must still follow. (PNP-08)
  *
- * STATUS_NOT_SUPPORTED: the miniport has not said that it can be told, so it is not called any more; STATUS_DEVICE_REMOVED: it
- * failed, which is a fatal violation; removed it is in both cases. STATUS_INVALID_DEVICE_STATE, and nothing has changed: HIBERNATION of
- * an adapter in D0, PNP of one that sleeps, or it was removed before.
+ * removal is an enum vidmm_removal. Any thread, at PASSIVE_LEVEL, not from inside a DDI of the
+ * miniport, and not after vidmm_adapter_stop.
+ *
+ * STATUS_INVALID_PARAMETER: an unknown value of removal. STATUS_NOT_SUPPORTED: the miniport does
+ * not support the notification and gets no further calls. STATUS_DEVICE_REMOVED: the notification
+ * failed, which is a fatal violation, or the miniport had been stopped by one before. In both
+ * cases the adapter is removed. STATUS_INVALID_DEVICE_STATE: nothing has changed, because removal
+ * does not fit the power state or the adapter has been removed before.
  */
 enum vidmm_removal {                                /* the values of DXGK_SURPRISE_REMOVAL_TYPE */
-		     VIDMM_REMOVAL_HIBERNATION = 0, /* it sleeps: vidmm_adapter_set_power */
-		     VIDMM_REMOVAL_PNP = 1          /* it runs */
+		     VIDMM_REMOVAL_HIBERNATION = 0, /* valid outside D0 */
+		     VIDMM_REMOVAL_PNP = 1          /* valid in D0 */
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter,
 							     uint32_t removal);
-/* Blocks until everything submitted so far has completed. */
+/* Waits until everything that has been submitted to the adapter is complete. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 
 /* ---- processes and devices ---- */
+/*
+ * Opens a process: the owner of devices and of D3DKMT handles. name (may be NULL) appears in
+ * reports and is copied.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_open(struct vidmm_host *host,
 							   const char *name,
 							   struct vidmm_process **process);
-VIDMM_API void vidmm_process_close(struct vidmm_process *process); /* destroys its devices */
+/* Destroys the devices of the process, then the process. NULL: does nothing. */
+VIDMM_API void vidmm_process_close(struct vidmm_process *process);
 /*
- * What the process may keep resident on an adapter whose miniport is of WDDM 2.x, in the segments of a budget group: 0
- * local, 1 non-local. Until it is set, all that the group has. May be less than is resident already.
+ * Sets how many bytes the process may keep resident in the segments of one group of an adapter; the
+ * limit may be below what is resident. group: 0 local, 1 non-local (DXGK_MEMORY_SEGMENT_GROUP).
+ * Before the first call the limit is the size of the group.
+ *
+ * STATUS_INVALID_PARAMETER: also an unknown group. STATUS_NOT_SUPPORTED: the miniport is of WDDM
+ * 1.x. STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_set_budget(struct vidmm_process *process,
 								 struct vidmm_adapter *adapter,
 								 uint32_t group, uint64_t bytes);
 /*
- * Does the process hold the increase-priority privilege (SE_INC_BASE_PRIORITY_NAME on Windows), which real-time levels of
- * D3DKMTSetContextSchedulingPriority need (SCH-02)? Not before it is said here; taking it away changes no level that is set.
+ * Says whether the process holds the privilege to increase priorities (SE_INC_BASE_PRIORITY_NAME on
+ * Windows), which the real-time levels of D3DKMTSetContextSchedulingPriority need. A new process
+ * does not. Taking the privilege away does not change levels that are set. Does not block. (SCH-02)
  */
 VIDMM_API void vidmm_process_set_may_raise_priority(struct vidmm_process *process, bool may);
-VIDMM_API uint32_t
-vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 ... */
+/* Returns the number of the process in events: 1, 2, 3 ... in order of opening. Does not block. */
+VIDMM_API uint32_t vidmm_process_id(const struct vidmm_process *process);
 
+/*
+ * Creates a device of the process on an adapter. Waits while the adapter is not in D0.
+ * STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed. Other failures: the
+ * miniport's, from DxgkDdiCreateDevice.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_device_create(struct vidmm_process *process,
 							    struct vidmm_adapter *adapter,
 							    struct vidmm_device **device);
 /*
- * Waits for the calls that other threads are making on the device; whoever comes later, here too, finds a dead handle
- * (E_INVALIDARG). The pointer is a number, not an address.
+ * Waits for the calls that other threads are making on the device, then destroys it. Later calls on
+ * it return E_INVALIDARG or STATUS_INVALID_PARAMETER; a second vidmm_device_destroy does nothing.
+ * This is safe because `device` is a number that is never reused, not an address.
  */
 VIDMM_API void vidmm_device_destroy(struct vidmm_device *device);
 
 /*
- * What the runtime gives a user-mode driver in CreateDevice: the callback table (d3dumddi.h) and the handle that is
- * every callback's first argument. Entries that are not built are present and return E_NOTIMPL.
+ * What the runtime gives a user-mode driver in CreateDevice (d3dumddi.h). vidmm_device_callbacks
+ * returns the callback table, which is static. vidmm_device_handle returns the handle that is the
+ * first argument of every callback. Callbacks that are not built are not NULL and return E_NOTIMPL.
+ * Neither function blocks.
  */
 struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
 /*
- * The driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in its function table, and the driver's
- * handle of the device, with which it is called: on a thread of the adapter's, with no lock held, one call at a time. From
- * inside it every call on any device may be made, but not vidmm_adapter_stop. NULL: no more; when that returns, or
- * vidmm_device_destroy does, no call is under way, unless it was made from inside one. Set it from one thread at a time.
- * STATUS_NOT_SUPPORTED: the miniport is of WDDM 1.x. Rule RES-09.
+ * Sets the driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in the
+ * driver's function table. umd_device is the driver's handle of the device and the function's first
+ * argument. NULL removes the function. (RES-09)
+ *
+ * The function is called on a thread of the adapter, with no lock held, one call at a time. It may
+ * make every call on every device, but not call vidmm_adapter_stop. When the removal or
+ * vidmm_device_destroy returns, no call of the function is in progress, unless the caller is inside
+ * one. Only one thread at a time may set it.
+ *
+ * STATUS_INVALID_PARAMETER: the device does not exist. STATUS_NOT_SUPPORTED: the miniport is of
+ * WDDM 1.x. STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
  */
 struct D3DDDIARG_TRIMRESIDENCYSET;
 typedef int32_t vidmm_trim_residency_set_fn(void *umd_device,
@@ -277,93 +372,108 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
 		      vidmm_trim_residency_set_fn *trim_residency_set);
 
 /* ---- D3DKMT clients (d3dkmthk.h) ----
- * The D3DKMT functions are plain symbols and do not say for whom they are called: on Windows that is the calling process.
- * Here it is the process that the program attached last (NULL: none, every function then answers STATUS_UNSUCCESSFUL), or,
- * on a thread that entered another process of the same host, that one (NULL: the attached one again). A process is
- * detached when it is closed; a thread must not stay in one that is closed. Functions that are not built do not exist.
+ * The D3DKMT functions are plain symbols without a process argument. On Windows they act for the
+ * calling process. Here they act for the process that the thread entered; if it entered none, for
+ * the process that the program attached last; if it attached none, they return
+ * STATUS_UNSUCCESSFUL. Functions that are not built are not defined.
+ *
+ * Closing a process detaches it. A thread must leave a process before the process is closed.
  */
+/* Attaches a process to the program. NULL: attaches none. */
 VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);
-/* Returns the process that the thread had entered before, or NULL. */
+/*
+ * Enters a process on the calling thread; NULL leaves it, so that the attached process applies
+ * again. Returns the process that the thread had entered before, or NULL.
+ */
 VIDMM_API struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process);
 
 /*
- * SHR-25: the name by which an NT handle (a descriptor of the calling program) was shared, as it was given: *units of
- * UTF-16, which is the room in `name` before and the length after, 0 for one without a name. STATUS_INVALID_HANDLE: no NT
- * handle of an object of this host; STATUS_BUFFER_TOO_SMALL: *units says how much is needed. Any thread.
+ * Copies the name under which an NT handle was shared, as it was given, without a terminator.
+ * handle is a file descriptor of the calling program. *units counts UTF-16 code units: in, the
+ * capacity of `name`; out, the length of the name, 0 if it has none. Any thread. (SHR-25)
+ *
+ * STATUS_INVALID_HANDLE: not an NT handle of this host. STATUS_BUFFER_TOO_SMALL: *units is set to
+ * the length that is needed and nothing is copied.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_nt_handle_name(struct vidmm_host *host, int handle,
 							     uint16_t *name, uint32_t *units);
 
-/* ---- sharing: the runtime's side ----
- * On Windows the runtime knows that a resource is to be shared and tells the kernel so while the driver only calls
- * pfnAllocateCb with the runtime's hResource. Say it here, before that call.
+/* ---- sharing: the runtime's part ----
+ * On Windows the runtime knows which resources are to be shared and tells the kernel. The driver
+ * only calls pfnAllocateCb with the runtime's hResource.
+ *
+ * All functions: STATUS_INVALID_PARAMETER: also a device or handle that does not exist.
+ * STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
+ */
+/*
+ * Marks a resource as shared. Call it before pfnAllocateCb creates the resource; for an existing
+ * one it returns STATUS_INVALID_PARAMETER, with a finding. (ALF-35)
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_set_shared(struct vidmm_device *device,
 								  void *runtime_resource);
-/* The global handle of a shared resource (hKMResource as returned by pfnAllocateCb). */
+/*
+ * Stores the global handle of a shared resource. km_resource is the hKMResource that pfnAllocateCb
+ * returned.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_share(struct vidmm_device *device,
 							     uint32_t km_resource,
 							     uint32_t *global_handle);
-/* Opens it in another (or the same) process's device; gives the local resource and its allocations' local handles. */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status
-vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle, uint32_t *km_resource,
-		    uint32_t *allocations, uint32_t *allocation_count /* in: room, out: count */);
+/*
+ * Opens a shared resource on a device of the same or of another process. Stores the local handle of
+ * the resource and those of its allocations. *allocation_count: in, the capacity of `allocations`;
+ * out, their number. STATUS_BUFFER_TOO_SMALL: the capacity is below that number. (ROP-05)
+ */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_open(struct vidmm_device *device,
+							    uint32_t global_handle,
+							    uint32_t *km_resource,
+							    uint32_t *allocations,
+							    uint32_t *allocation_count);
 
-/* ---- looking on ---- */
+/* ---- events and statistics ---- */
+/* Receives an event. text is valid during the call only, and NULL for events that have none. */
 typedef void vidmm_event_fn(void *context, const struct vidmm_event *event, const char *text);
-/* `mask` bit n: events of type n. Called on the emitting thread; must not call vidmm. 0 when out of memory. */
+/*
+ * Subscribes to events: bit n of mask selects enum vidmm_event_type n. The function is called on
+ * the thread that emits the event, which may hold locks: it must not call vidmm. Returns the
+ * number of the subscription, or 0 if the host has 64 of them already.
+ */
 VIDMM_API uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn,
 				   void *context);
+/* Ends a subscription. On return no call of its function is in progress. 0: does nothing. */
 VIDMM_API void vidmm_unsubscribe(struct vidmm_host *host, uint32_t subscription);
+/* Returns a hash of all events so far. Sim hosts with hash_events only. */
 VIDMM_API uint64_t vidmm_event_hash(struct vidmm_host *host);
 struct vidmm_counter {
 	uint64_t count, sum[4]; /* events of one type, and the sums of their arguments */
 };
+/* Reads the counter of one enum vidmm_event_type, since the host was created. Does not block. */
 VIDMM_API void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type,
 				   struct vidmm_counter *counter);
-/* One stable line of text for an event; returns its length as snprintf does. */
+/*
+ * Formats an event as one line of text, which stays the same between versions. size is the capacity
+ * of buffer in bytes. Returns the length of the whole line, as snprintf does.
+ */
 VIDMM_API int vidmm_event_format(const struct vidmm_event *event, const char *text, char *buffer,
 				 size_t size);
 
-#define VIDMM_SEGMENTS_MAX 32
-struct vidmm_segment_statistics {
-	uint64_t size_bytes, resident_bytes, peak_resident_bytes;
-	uint32_t aperture; /* 1: aperture segment */
-	uint32_t allocations;
-};
-struct vidmm_adapter_statistics {
-	uint32_t struct_size;
-	uint32_t segment_count;
-	struct vidmm_segment_statistics segment[VIDMM_SEGMENTS_MAX]; /* [0]: segment id 1 */
-	uint64_t peak_resident_bytes;                                /* of all segments together */
-	uint64_t system_bytes, peak_system_bytes;                    /* backing stores */
-	uint64_t allocations, instances;
-	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded;
-	uint64_t evictions, renames, lock_waits, splits;
-	/*
-	 * What the adapter has: memory segments, without and with PopulatedFromSystemMemory, and the system memory that its
-	 * apertures may map at once. mapped_bytes: what they map now, DMA and paging buffers included.
-	 */
-	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
-	uint64_t bytes_moved; /* inside memory segments, for room in one piece */
-	uint64_t patches;     /* patch locations of accepted submissions */
-	uint64_t
-		waits_avoided; /* renames while the GPU had not finished with what the allocation was */
-	uint64_t lock_wait_ns; /* of locks that waited and succeeded */
-	/* Swizzling ranges: given out, taken from another allocation for it, and locks for which there was none. */
-	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
-};
 /*
- * A BAR of the (leading) device, as a probe on its bus sees it: its bytes, which change as the device and its driver write them,
- * until the adapter stops. NULL: there is no such BAR.
+ * Returns the memory of a BAR of the (lead) device and stores its size in bytes, or returns NULL
+ * if there is no such BAR. The memory is read-only for the caller, changes as the device and its
+ * driver write it, and is valid until the adapter stops. Does not block.
  */
 VIDMM_API const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index,
 					uint64_t *size_bytes);
+/*
+ * Fills the statistics (statistics.h). The caller sets struct_size to the size that it was
+ * compiled with and gets that many bytes. A smaller structure gets the members that it has; a
+ * larger one gets zeros after the members that this library knows. Any thread.
+ */
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);
 /*
- * Walks every invariant of the memory manager (places, lists, sums, arenas) and ends the program with a message at the first
- * that does not hold: that is a bug of vidmm. For tests; takes time in proportion to the number of allocations and holes.
+ * For tests: checks every invariant of the memory manager (placements, lists, sums, arenas).
+ * Aborts the program with a message at the first that does not hold, which is a bug of vidmm.
+ * Takes time in proportion to the number of allocations and free ranges.
  */
 VIDMM_API void vidmm_adapter_check(struct vidmm_adapter *adapter);
 

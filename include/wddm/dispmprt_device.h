@@ -43,7 +43,7 @@ typedef struct _DXGK_CHILD_CAPABILITIES {
 	DXGK_CHILD_DEVICE_HPD_AWARENESS HpdAwareness;
 } DXGK_CHILD_CAPABILITIES, *PDXGK_CHILD_CAPABILITIES;
 
-/* 28 bytes. ChildUid is the miniport's own number of the child. */
+/* 28 bytes. ChildUid is a number that the miniport gave the child. */
 typedef struct _DXGK_CHILD_DESCRIPTOR {
 	DXGK_CHILD_DEVICE_TYPE ChildDeviceType;
 	DXGK_CHILD_CAPABILITIES ChildCapabilities;
@@ -127,7 +127,7 @@ typedef struct _DXGK_START_INFO {
 #endif
 } DXGK_START_INFO, *PDXGK_START_INFO;
 
-/* Answer of DxgkCbGetDeviceInformation. TranslatedResourceList stays valid until the device
+/* Output of DxgkCbGetDeviceInformation. TranslatedResourceList stays valid until the device
  * stops; sizes in bytes. */
 typedef struct _DXGK_DEVICE_INFO {
 	PVOID MiniportDeviceContext;

@@ -3,7 +3,7 @@
  * DRIVER_INITIALIZATION_DATA: what a miniport registers. Part of dispmprt.h. Entries typed
  * PDXGKDDI_RESERVED are for displays, doorbells and logs, which vidmm does not drive; it never
  * calls them, and their argument types are not declared. Source: the DRIVER_INITIALIZATION_DATA
- * page; sizes in the submission specification, 1.11.
+ * page; sizes are checked by tests/abi.
  */
 #ifndef WDDM_DISPMPRT_INIT_H
 #define WDDM_DISPMPRT_INIT_H
@@ -15,11 +15,11 @@ extern "C" {
 #endif
 
 /*
- * The miniport's table of entry points. Each interface version appends; Version says which one
- * the miniport was written for and must be an interface version of wddm_versions.h.
+ * The miniport's table of entry points. Each interface version appends members. Version is
+ * the one that the miniport was written for: an interface version of wddm_versions.h.
  * Sizes on x64: 496 (1.0), 568 (1.1), 664 (1.2), 712 (1.3), 832 (2.0), 880 (2.1), 1032 (2.2),
  * 1056 (2.3), 1152 (2.4), 1192 (2.5), 1224 (2.6), 1232 (2.7, 2.8), 1264 (2.9), 1296 (3.0), 1376
- * (3.1). What 3.2 appends to that is for displays and virtual functions and is not declared.
+ * (3.1). What 3.2 appends is for displays and virtual functions and is not declared.
  */
 typedef struct _DRIVER_INITIALIZATION_DATA {
 	ULONG Version;

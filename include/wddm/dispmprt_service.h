@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct _DXGKRNL_INTERFACE *PDXGKRNL_INTERFACE;
 
-/* Runs at PASSIVE_LEVEL while nobody else touches the adapter. */
+/* Runs at PASSIVE_LEVEL while no other thread accesses the adapter. */
 typedef VOID (*DXGKDDI_PROTECTED_CALLBACK)(const PVOID MiniportDeviceContext,
 					   PVOID ProtectedCallbackContext,
 					   NTSTATUS ProtectionStatus);

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* How the contents of an allocation is used; a hint for detiling and debugging. */
+/* How the content of an allocation is used: a hint for detiling and debugging. */
 typedef struct _DXGK_ALLOCATIONUSAGEINFO1 {
 	union {
 		struct {
@@ -48,7 +48,7 @@ typedef struct _DXGK_ALLOCATIONUSAGEHINT {
 	DXGK_ALLOCATIONUSAGEINFO1 v1;
 } DXGK_ALLOCATIONUSAGEHINT;
 
-/* What may be done with an allocation, as 1.x miniports say it. Bits 15 to 18 are reserved below
+/* Properties of an allocation, as 1.x miniports report them. Bits 15 to 18 are reserved below
  * 2.0. Source: DXGK_ALLOCATIONINFOFLAGS page; rules ALF-*. */
 typedef struct _DXGK_ALLOCATIONINFOFLAGS {
 	union {
@@ -94,7 +94,7 @@ typedef struct _DXGK_ALLOCATIONINFOFLAGS {
 	};
 } DXGK_ALLOCATIONINFOFLAGS;
 
-/* The same word as 2.x miniports say it: what renaming and swizzling ranges used is given up. */
+/* The same for 2.x miniports; the bits of renaming and swizzling ranges have other meanings. */
 typedef struct _DXGK_ALLOCATIONINFOFLAGS_WDDM2_0 {
 	union {
 		struct {
@@ -162,8 +162,9 @@ typedef struct _DXGK_ALLOCATIONINFOFLAGS2 {
  * One allocation of a DxgkDdiCreateAllocation call. In: the private data and, from 2.0,
  * PhysicalAdapterIndex. Out: the rest. Size and Alignment are in bytes (Alignment 0 = a page);
  * segment sets are masks, bit n - 1 = segment n; PitchAlignedSize replaces Size in segments
- * flagged PitchAlignment; MaximumRenamingListLength counts instances, the current one included; 0
- * sets no limit (REN-07, REN-08). hAllocation is the miniport's own handle and comes back in every later call.
+ * flagged PitchAlignment; MaximumRenamingListLength counts instances including the current one,
+ * and 0 sets no limit (REN-07, REN-08). hAllocation is the miniport's handle, which every later
+ * call passes.
  */
 typedef struct _DXGK_ALLOCATIONINFO {
 	VOID *pPrivateDriverData;
@@ -202,8 +203,8 @@ typedef struct _DXGK_CREATEALLOCATIONFLAGS {
 	};
 } DXGK_CREATEALLOCATIONFLAGS;
 
-/* hResource: in the miniport's resource when it already exists, out its handle if
- * Flags.Resource. */
+/* hResource, in: the miniport's handle of a resource that exists; out: its handle of a new one,
+ * if Flags.Resource. */
 typedef struct _DXGKARG_CREATEALLOCATION {
 	const VOID *pPrivateDriverData;
 	UINT PrivateDriverDataSize;
@@ -254,8 +255,8 @@ typedef struct _DXGKARG_DESCRIBEALLOCATION {
 #endif
 } DXGKARG_DESCRIBEALLOCATION;
 
-/* hAllocation is the port's handle, good for DxgkCbGetHandleData; the miniport returns what it
- * wants to see for this device in hDeviceSpecificAllocation. */
+/* hAllocation is the port's handle, valid for DxgkCbGetHandleData. The miniport returns its handle
+ * of the allocation for this device in hDeviceSpecificAllocation. */
 typedef struct _DXGK_OPENALLOCATIONINFO {
 	D3DKMT_HANDLE hAllocation;
 	const VOID *pPrivateDriverData;
@@ -292,7 +293,7 @@ typedef struct _DXGKARG_CLOSEALLOCATION {
 	const HANDLE *pOpenHandleList;
 } DXGKARG_CLOSEALLOCATION;
 
-/* Asked twice: with NULL buffers for the two sizes, then with the buffers. */
+/* Called twice: with NULL buffers for the two sizes, then with the buffers. */
 typedef struct _DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA {
 	D3DKMDT_STANDARDALLOCATION_TYPE StandardAllocationType;
 	union {
@@ -341,7 +342,7 @@ typedef struct _DXGKARG_UNMAPCPUHOSTAPERTURE {
 	WORD PhysicalAdapterIndex;
 } DXGKARG_UNMAPCPUHOSTAPERTURE;
 
-/* D3DDDI_UPDATEALLOCPROPERTY asked of the miniport first. Since 2.1. */
+/* Asks the miniport whether it agrees with a D3DDDI_UPDATEALLOCPROPERTY. Since 2.1. */
 typedef struct _DXGKARG_VALIDATEUPDATEALLOCPROPERTY {
 	HANDLE hAllocation;
 	UINT SupportedSegmentSet;
@@ -359,7 +360,7 @@ typedef struct _DXGKARG_VALIDATEUPDATEALLOCPROPERTY {
 	};
 } DXGKARG_VALIDATEUPDATEALLOCPROPERTY;
 
-/* The system address of the content of an allocation with ShareBackingStoreWithKmd, good until
+/* The system address of the content of an allocation with ShareBackingStoreWithKmd, valid until
  * DxgkDdiDestroyAllocation. Since 3.0. */
 typedef struct _DXGKARG_SETALLOCATIONBACKINGSTORE {
 	HANDLE hDriverAllocation;

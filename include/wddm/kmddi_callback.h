@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport tells or asks the port: interrupts, handle data, context allocations.
+ * The arguments of a miniport's callbacks: interrupts, handle data, context allocations.
  * Part of d3dkmddi.h. Source: the pages DXGKARGCB_NOTIFY_INTERRUPT_DATA, DXGKARGCB_GETHANDLEDATA,
- * DXGKARGCB_CREATECONTEXTALLOCATION and their neighbours.
+ * DXGKARGCB_CREATECONTEXTALLOCATION and the related pages.
  */
 #ifndef WDDM_KMDDI_CALLBACK_H
 #define WDDM_KMDDI_CALLBACK_H
@@ -50,7 +50,7 @@ typedef struct _DXGKCB_NOTIFY_INTERRUPT_DATA_FLAGS {
 struct _DXGK_MULTIPLANE_OVERLAY_VSYNC_INFO;
 
 /*
- * DxgkCbNotifyInterrupt's argument: 80 bytes, the payload at 8, Flags at 72. Legal only at device
+ * DxgkCbNotifyInterrupt's argument: 80 bytes, the payload at 8, Flags at 72. Valid only at device
  * IRQL. Source: the page of the structure; rules SUB-*, PRE-*, TDR-*.
  */
 typedef struct _DXGKARGCB_NOTIFY_INTERRUPT_DATA {
@@ -172,7 +172,7 @@ typedef struct _DXGKCB_GETHANDLEDATAFLAGS {
 	};
 } DXGKCB_GETHANDLEDATAFLAGS;
 
-/* From the port's handle to what the miniport stored: its own handle, or with DeviceSpecific the
+/* Translates the port's handle to the miniport's handle, or with DeviceSpecific to the
  * one it returned from DxgkDdiOpenAllocation. */
 typedef struct _DXGKARGCB_GETHANDLEDATA {
 	D3DKMT_HANDLE hObject;
@@ -251,8 +251,7 @@ typedef struct _DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE {
 	};
 } DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE;
 
-/* From acquire to release the object cannot be closed. Since 2.0. */
-/* What the system lets a miniport enable. Source: the page of the enumeration. */
+/* Features that the system may let a miniport enable. Source: the page of the enumeration. */
 typedef enum _DXGK_FEATURE_ID {
 	DXGK_FEATURE_HWSCH = 0,
 	DXGK_FEATURE_HWFLIPQUEUE = 1,
@@ -278,8 +277,9 @@ typedef struct _DXGKARGCB_QUERYFEATURESUPPORT {
 } DXGKARGCB_QUERYFEATURESUPPORT;
 
 /*
- * With CpuEventObject hDxgkProcess is 0 and hEvent what DxgkDdiCreateCpuEvent was given (since 3.0); otherwise the event is
- * one of a virtual machine's process. Any IRQL up to DISPATCH_LEVEL. Since 2.5; members in the order of the page.
+ * With CpuEventObject (since 3.0), hDxgkProcess is 0 and hEvent is the handle that
+ * DxgkDdiCreateCpuEvent got. Otherwise the event belongs to a process of a virtual machine. Any
+ * IRQL up to DISPATCH_LEVEL. Since 2.5; members in the order of the page.
  */
 typedef struct _DXGKARGCB_SIGNALEVENT {
 	HANDLE hDxgkProcess;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport tells about itself: DxgkDdiQueryAdapterInfo, its capability words,
+ * What a miniport reports: DxgkDdiQueryAdapterInfo, its capabilities,
  * DXGK_DRIVERCAPS. Part of d3dkmddi.h. Members marked "since" exist from that version on;
  * capability bits are named in every version, because they never change the size of their word.
  * Source: the pages DXGKARG_QUERYADAPTERINFO, DXGK_DRIVERCAPS, DXGK_VIDSCHCAPS, DXGK_VIDMMCAPS.
@@ -101,7 +101,7 @@ typedef struct _DXGK_FLIPCAPS {
 	};
 } DXGK_FLIPCAPS;
 
-/* How the scheduler may drive this miniport. The two words that decide most: MultiEngineAware
+/* How the scheduler may use this miniport. The two most important bits: MultiEngineAware
  * (contexts exist) and PreemptionAware (a preemption request precedes every timeout). */
 typedef struct _DXGK_VIDSCHCAPS {
 	union {
@@ -154,7 +154,7 @@ typedef struct _DXGK_GPUENGINETOPOLOGY {
 	UINT Reserved[DXGK_MAX_ASYMETRICAL_PROCESSING_NODES];
 } DXGK_GPUENGINETOPOLOGY;
 
-/* The driver model a miniport says it implements. 0 is accepted as "not said". */
+/* The driver model that a miniport implements. 0: it does not report one. */
 typedef enum _DXGK_WDDMVERSION {
 	DXGKDDI_WDDMv1 = 0x1000,
 	DXGKDDI_WDDMv1_2 = 0x1200,
@@ -276,7 +276,7 @@ typedef struct _DXGK_DRIVERCAPS {
 #endif
 } DXGK_DRIVERCAPS;
 
-/* What DxgkDdiQueryAdapterInfo is asked. Source: the page of the enumeration. */
+/* The queries of DxgkDdiQueryAdapterInfo. Source: the page of the enumeration. */
 typedef enum _DXGK_QUERYADAPTERINFOTYPE {
 	DXGKQAITYPE_UMDRIVERPRIVATE = 0,
 	DXGKQAITYPE_DRIVERCAPS = 1,

@@ -35,7 +35,7 @@ typedef struct _DXGK_DEVICEINFOFLAGS {
 	};
 } DXGK_DEVICEINFOFLAGS;
 
-/* What DMA buffers a device without contexts needs. Sizes in bytes, list sizes in entries, the
+/* The DMA buffers that a device without contexts needs. Sizes in bytes, list sizes in entries, the
  * segment set a mask with bit n - 1 = segment n (0 = contiguous system memory). */
 typedef struct _DXGK_DEVICEINFO {
 	UINT DmaBufferSize;
@@ -46,8 +46,8 @@ typedef struct _DXGK_DEVICEINFO {
 	DXGK_DEVICEINFOFLAGS Flags;
 } DXGK_DEVICEINFO;
 
-/* hDevice: in the port's handle, out the miniport's. The miniport reads Flags first; then the
- * same bytes take the pointer to its DXGK_DEVICEINFO, which it owns. */
+/* hDevice, in: the port's handle; out: the miniport's. The miniport reads Flags first. Then it
+ * stores the pointer to its DXGK_DEVICEINFO, which it owns, in the same bytes. */
 typedef struct _DXGKARG_CREATEDEVICE {
 	HANDLE hDevice;
 	union {
@@ -86,7 +86,7 @@ typedef struct _DXGK_CONTEXTINFO_CAPS {
 	};
 } DXGK_CONTEXTINFO_CAPS;
 
-/* As DXGK_DEVICEINFO, for one context. These sizes are the floor of what the context gets. */
+/* DXGK_DEVICEINFO for one context. The context gets buffers of these sizes or more. */
 typedef struct _DXGK_CONTEXTINFO {
 	UINT DmaBufferSize;
 	UINT DmaBufferSegmentSet;
@@ -151,8 +151,8 @@ typedef struct _DXGK_CREATECPUEVENTFLAGS {
 } DXGK_CREATECPUEVENTFLAGS;
 
 /*
- * A CPU notification that the miniport signals (DxgkCbSignalEvent, with hDxgCpuEvent). hKmdCpuEvent: out. Since 3.0;
- * members in the order of the page.
+ * A CPU notification that the miniport signals with DxgkCbSignalEvent, naming hDxgCpuEvent.
+ * hKmdCpuEvent: out. Since 3.0; members in the order of the page.
  */
 typedef struct _DXGKARG_CREATECPUEVENT {
 	HANDLE hKmdDevice;

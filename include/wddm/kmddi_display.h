@@ -2,7 +2,7 @@
 /*
  * Present and the display entry points whose arguments a render adapter's table names. Part of
  * d3dkmddi.h. Pixel units unless said otherwise. Source: the pages DXGKARG_PRESENT,
- * DXGK_PRESENTFLAGS, DXGKARG_SETPOINTERPOSITION and neighbours.
+ * DXGK_PRESENTFLAGS, DXGKARG_SETPOINTERPOSITION and related pages.
  */
 #ifndef WDDM_KMDDI_DISPLAY_H
 #define WDDM_KMDDI_DISPLAY_H
@@ -54,7 +54,7 @@ typedef struct _DXGK_PRESENTALLOCATIONINFO {
 
 struct _DXGK_PRESENTMULTIPLANEOVERLAYINFO;
 
-/* As DXGKARG_RENDER, for the blit or flip that the runtime asks for. */
+/* As DXGKARG_RENDER, for the blit or flip that the runtime requests. */
 typedef struct _DXGKARG_PRESENT {
 	VOID *pDmaBuffer;
 	UINT DmaSize;
@@ -90,8 +90,8 @@ typedef struct _DXGKARG_PRESENT {
 } DXGKARG_PRESENT;
 
 /*
- * Time: so long before each vertical sync of the target, in units of 100 ns, interrupt 14 is raised with NotificationID.
- * hNotification: out. Since 2.2; members in the order of the page.
+ * Interrupt 14 is raised with NotificationID, Time units of 100 ns before each vertical sync of the
+ * target. hNotification: out. Since 2.2; members in the order of the page.
  */
 typedef struct _DXGKARG_CREATEPERIODICFRAMENOTIFICATION {
 	HANDLE hAdapter;

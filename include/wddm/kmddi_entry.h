@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The miniport's entry points: argument pointer spellings and function types. Part of
- * d3dkmddi.h. hAdapter, hDevice, hContext are the miniport's own handles. All run at
+ * The miniport's entry points: names of argument pointers, and function types. Part of
+ * d3dkmddi.h. hAdapter, hDevice, hContext are the miniport's handles. All run at
  * PASSIVE_LEVEL except SubmitCommand, SubmitCommandVirtual, PreemptCommand, Patch, CancelCommand
  * (up to DISPATCH_LEVEL) and the engine-reset group as their pages say. Source: the DxgkDdi*
  * pages of d3dkmddi.h.
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* The parameter spellings of DDI source: direction and constness in one word. */
+/* The parameter types of DDI source: direction and constness in one name. */
 typedef const HANDLE IN_CONST_HANDLE;
 typedef BOOLEAN IN_BOOLEAN;
 typedef UINT IN_UINT;
@@ -243,7 +243,7 @@ typedef NTSTATUS APIENTRY DXGKDDI_SUBMITCOMMANDTOHWQUEUE(
 typedef DXGKDDI_SUBMITCOMMANDTOHWQUEUE *PDXGKDDI_SUBMITCOMMANDTOHWQUEUE;
 typedef NTSTATUS APIENTRY DXGKDDI_VALIDATESUBMITCOMMAND(
 	IN_CONST_HANDLE hContext,
-	INOUT_PDXGKARG_VALIDATESUBMITCOMMAND pArgs); /* hContext: the adapter's, of AddDevice */
+	INOUT_PDXGKARG_VALIDATESUBMITCOMMAND pArgs); /* hContext: the context of AddDevice */
 typedef DXGKDDI_VALIDATESUBMITCOMMAND *PDXGKDDI_VALIDATESUBMITCOMMAND;
 typedef NTSTATUS APIENTRY DXGKDDI_SWITCHTOHWCONTEXTLIST(
 	IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_SWITCHTOHWCONTEXTLIST pArgs);
@@ -252,7 +252,7 @@ typedef DXGKDDI_CREATECONTEXT DXGKDDI_CREATEHWCONTEXT;
 typedef DXGKDDI_CREATEHWCONTEXT *PDXGKDDI_CREATEHWCONTEXT;
 typedef DXGKDDI_DESTROYCONTEXT DXGKDDI_DESTROYHWCONTEXT;
 typedef DXGKDDI_DESTROYHWCONTEXT *PDXGKDDI_DESTROYHWCONTEXT;
-/* Both inferred. */
+/* Inferred: no page has these two types. */
 typedef NTSTATUS APIENTRY DXGKDDI_CREATEHWQUEUE(IN_CONST_HANDLE hHwContext,
 						INOUT_PDXGKARG_CREATEHWQUEUE pArgs);
 typedef DXGKDDI_CREATEHWQUEUE *PDXGKDDI_CREATEHWQUEUE;
@@ -343,7 +343,7 @@ typedef NTSTATUS APIENTRY DXGKDDI_CONTROLINTERRUPT2(
 	IN_CONST_HANDLE hAdapter, IN_CONST_DXGKARG_CONTROLINTERRUPT2 InterruptControl);
 typedef DXGKDDI_CONTROLINTERRUPT2 *PDXGKDDI_CONTROLINTERRUPT2;
 
-/* Entries that a table reserves, or whose adapters vidmm does not run: never called. */
+/* Entries that are reserved, or for adapters that vidmm does not support: never called. */
 typedef NTSTATUS APIENTRY DXGKDDI_RESERVED(IN_CONST_HANDLE hAdapter, PVOID pArgs);
 typedef DXGKDDI_RESERVED *PDXGKDDI_RESERVED;
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware scheduling: hardware queues, priority bands, suspended contexts. Part of d3dkmddi.h; what is submitted to a queue
- * is in kmddi_submit.h. Times are in units of 100 ns. Source: the pages DXGKARG_SETUPPRIORITYBANDS,
- * DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES, DXGKARG_SUSPENDCONTEXT, DXGKARG_RESUMECONTEXT, DXGKARG_RESUMEHWENGINE,
- * DXGKARGCB_INVALIDATEHWCONTEXT. The table's page gives DxgkDdiCreateHwContext and DxgkDdiDestroyHwContext the contract of
- * DxgkDdiCreateContext and DxgkDdiDestroyContext.
+ * Hardware scheduling: hardware queues, priority bands, suspended contexts. Part of d3dkmddi.h;
+ * submissions to a hardware queue are in kmddi_submit.h. Times are in units of 100 ns.
  *
- * Inferred, because no page says it: DXGKARG_CREATEHWQUEUE (made like the client's structure), the types of the bands' members,
- * and how the four bands are numbered. A miniport that was built with other headers may lay them out differently.
+ * Source: the pages DXGKARG_SETUPPRIORITYBANDS, DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES,
+ * DXGKARG_SUSPENDCONTEXT, DXGKARG_RESUMECONTEXT, DXGKARG_RESUMEHWENGINE,
+ * DXGKARGCB_INVALIDATEHWCONTEXT. The page of DRIVER_INITIALIZATION_DATA gives
+ * DxgkDdiCreateHwContext and DxgkDdiDestroyHwContext the contract of DxgkDdiCreateContext and
+ * DxgkDdiDestroyContext.
+ *
+ * Inferred, because no page describes it: DXGKARG_CREATEHWQUEUE (like the client's structure), the
+ * types of the bands' members, and the numbers of the four bands. A miniport that was built with
+ * other headers may have another layout.
  */
 #ifndef WDDM_KMDDI_HWSCHED_H
 #define WDDM_KMDDI_HWSCHED_H
@@ -19,7 +23,7 @@
 extern "C" {
 #endif
 
-/* hHwQueue: in the port's, out the miniport's, which all later calls name. Since 2.2; inferred. */
+/* hHwQueue, in: the port's handle; out: the miniport's, for later calls. Since 2.2; inferred. */
 typedef struct _DXGKARG_CREATEHWQUEUE {
 	HANDLE hHwQueue;
 	D3DDDI_CREATEHWQUEUEFLAGS Flags;
@@ -27,10 +31,11 @@ typedef struct _DXGKARG_CREATEHWQUEUE {
 	VOID *pPrivateDriverData;
 } DXGKARG_CREATEHWQUEUE;
 
-/* The bands, from the least: idle, normal, focus, real time. */
+/* The bands, lowest priority first: idle, normal, focus, real time. */
 #define DXGK_PRIORITY_BANDS 4u
 
-/* targetNormalBandPercentage: 0 to 50, of the GPU where the focus band starves the normal one. Since 2.4. */
+/* targetNormalBandPercentage: the share of the GPU, 0 to 50 %, that the normal band keeps while the
+ * focus band is busy. Since 2.4. */
 typedef struct _DXGKARG_SETUPPRIORITYBANDS {
 	UINT64 gracePeriodForBand[DXGK_PRIORITY_BANDS];
 	UINT64 processQuantumForBand[DXGK_PRIORITY_BANDS];
@@ -38,7 +43,8 @@ typedef struct _DXGKARG_SETUPPRIORITYBANDS {
 	UINT targetNormalBandPercentage;
 } DXGKARG_SETUPPRIORITYBANDS;
 
-/* realtimeBandPriorityLevel: 0 to 31, read for the real time band alone; inProcessPriority: -7 to 7. Since 2.4. */
+/* realtimeBandPriorityLevel: 0 to 31, for the real time band only. inProcessPriority: -7 to 7.
+ * Since 2.4. */
 typedef struct _DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES {
 	HANDLE hContext;
 	UINT priorityBand;
@@ -49,7 +55,7 @@ typedef struct _DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES {
 	UINT64 gracePeriodLowerPriority;
 } DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES;
 
-/* contextSuspendFence rises with every call for a context. Since 2.4. */
+/* contextSuspendFence is larger in every call for a context than before. Since 2.4. */
 typedef struct _DXGKARG_SUSPENDCONTEXT {
 	HANDLE hContext;
 	UINT64 contextSuspendFence;
@@ -64,7 +70,7 @@ typedef struct _DXGKARG_RESUMEHWENGINE {
 	UINT EngineOrdinal;
 } DXGKARG_RESUMEHWENGINE;
 
-/* CollateralDamage 0: the context is the one that hung the engine. */
+/* CollateralDamage 0: this context hung the engine. */
 typedef struct _DXGK_INVALIDATEHWCONTEXTFLAGS {
 	union {
 		struct {
@@ -75,7 +81,7 @@ typedef struct _DXGK_INVALIDATEHWCONTEXTFLAGS {
 	};
 } DXGK_INVALIDATEHWCONTEXTFLAGS;
 
-/* hHwContext: the port's handle, as DxgkDdiCreateHwContext was given it. Since 2.2. */
+/* hHwContext: the port's handle, as passed to DxgkDdiCreateHwContext. Since 2.2. */
 typedef struct _DXGKARGCB_INVALIDATEHWCONTEXT {
 	HANDLE hAdapter;
 	HANDLE hHwContext;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paging: what the memory manager asks a miniport to move, fill, map and unmap, and the GPU's
- * page tables. Part of d3dkmddi.h. Source: the pages DXGKARG_BUILDPAGINGBUFFER and its members,
- * DXGK_GPUMMUCAPS, DXGK_PAGE_TABLE_LEVEL_DESC; rules PAG-*, VA-*.
+ * Paging: operations that move, fill, map and unmap memory, and the GPU's page tables. Part of
+ * d3dkmddi.h. Source: the pages DXGKARG_BUILDPAGINGBUFFER and its members, DXGK_GPUMMUCAPS,
+ * DXGK_PAGE_TABLE_LEVEL_DESC; rules PAG-*, VA-*.
  */
 #ifndef WDDM_KMDDI_PAGING_H
 #define WDDM_KMDDI_PAGING_H
@@ -128,7 +128,7 @@ typedef enum _DXGK_PAGETABLEUPDATEMODE {
 	DXGK_PAGETABLEUPDATE_GPU_PHYSICAL = 2,
 } DXGK_PAGETABLEUPDATEMODE;
 
-/* Which member counts is said by the update mode of DXGK_GPUMMUCAPS. */
+/* The update mode of DXGK_GPUMMUCAPS selects the member. */
 typedef union _DXGK_PAGETABLEUPDATEADDRESS {
 	PVOID CpuVirtual;
 	D3DGPU_PHYSICAL_ADDRESS GpuPhysical;
@@ -189,7 +189,7 @@ typedef struct _DXGK_BUILDPAGINGBUFFER_UPDATECONTEXTALLOCATION {
 	UINT DriverPrivateDataSize;
 } DXGK_BUILDPAGINGBUFFER_UPDATECONTEXTALLOCATION;
 
-/* Resident 1: committed at PhysicalAddress; 0: about to leave. */
+/* Resident 1: committed at PhysicalAddress; 0: about to be evicted. */
 typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYRESIDENCY {
 	HANDLE hAllocation;
 	D3DGPU_PHYSICAL_ADDRESS PhysicalAddress;
@@ -202,7 +202,7 @@ typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYRESIDENCY {
 	};
 } DXGK_BUILDPAGINGBUFFER_NOTIFYRESIDENCY;
 
-/* Why DXGK_OPERATION_NOTIFY_ALLOC: one of the two. Since 3.2. */
+/* The reason of a DXGK_OPERATION_NOTIFY_ALLOC: one of the two. Since 3.2. */
 typedef struct _DXGK_NOTIFYALLOCFLAGS {
 	union {
 		struct {
@@ -214,9 +214,9 @@ typedef struct _DXGK_NOTIFYALLOCFLAGS {
 	};
 } DXGK_NOTIFYALLOCFLAGS;
 
-/* SizeInBytes from OffsetInBytes on of the allocation; hKmdProcessHandle is NULL with Eviction.
- * Where the GPU has no virtual addresses, GpuVirtualAddressAtOffset is 0 and the bytes are reached
- * in the aperture segment that they are mapped in (PAG-29). Since 3.2. */
+/* SizeInBytes bytes of the allocation from OffsetInBytes on. hKmdProcessHandle is NULL with
+ * Eviction. If the GPU has no virtual addresses, GpuVirtualAddressAtOffset is 0 and the bytes are
+ * accessed in the aperture segment that they are mapped in (PAG-29). Since 3.2. */
 typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC {
 	HANDLE hAllocation;
 	HANDLE hKmdProcessHandle;
@@ -226,13 +226,13 @@ typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC {
 	UINT64 GpuVirtualAddressAtOffset;
 } DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC;
 
-/* Since 2.2. The fence value becomes visible at the address when the buffer gets there. */
+/* Since 2.2. The GPU writes the fence value at the address when it reaches this command. */
 typedef struct _DXGK_BUILDPAGINGBUFFER_SIGNALMONITOREDFENCE {
 	D3DGPU_VIRTUAL_ADDRESS MonitoredFenceGpuVa;
 	UINT64 MonitoredFenceValue;
 } DXGK_BUILDPAGINGBUFFER_SIGNALMONITOREDFENCE;
 
-/* Pages as a list of device-visible frame numbers, or one run of them. Since 2.9. */
+/* Pages as a list of device-visible frame numbers, or one contiguous range. Since 2.9. */
 typedef struct _DXGK_ADL_FLAGS {
 	union {
 		struct {
@@ -255,11 +255,11 @@ typedef struct _DXGK_ADL {
 } DXGK_ADL;
 
 /*
- * DxgkDdiBuildPagingBuffer writes GPU commands for one operation into pDmaBuffer and moves the
- * pointer past them. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER asks for another buffer; the
- * miniport continues from MultipassOffset, which is its own. Offsets and sizes are bytes unless a
- * name says pages; TransferOffset and MdlOffset as on the page of the structure.
- * Sizes on x64: 304 (1.x), 320 (2.0).
+ * DxgkDdiBuildPagingBuffer writes GPU commands for one operation into pDmaBuffer and advances the
+ * pointer past them. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER requests another buffer; the miniport
+ * continues from MultipassOffset, which only the miniport interprets. Offsets and sizes are bytes
+ * unless a name says pages; TransferOffset and MdlOffset as on the page of the structure. Sizes on
+ * x64: 304 (1.x), 320 (2.0).
  */
 typedef struct _DXGKARG_BUILDPAGINGBUFFER {
 	VOID *pDmaBuffer;
@@ -421,11 +421,16 @@ typedef struct _DXGK_QUERYPAGETABLELEVELDESCIN {
 	WORD PhysicalAdapterIndex;
 } DXGK_QUERYPAGETABLELEVELDESCIN;
 
+/*
+ * One level of the page tables. Segment ids count from 1; 0 is system memory, where a table has at
+ * most 4096 bytes. Alignment: 0 or a power of two. Rule VA-11, choice Q-76.
+ */
 typedef struct _DXGK_PAGE_TABLE_LEVEL_DESC {
 	UINT PageTableIndexBitCount;
 	UINT PageTableSegmentId;
 	UINT PagingProcessPageTableSegmentId;
 	UINT PageTableSizeInBytes;
+	UINT PageTableAlignmentInBytes;
 } DXGK_PAGE_TABLE_LEVEL_DESC;
 
 typedef struct _DXGKARG_SETROOTPAGETABLE {

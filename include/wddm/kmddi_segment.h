@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments: what the GPU's memory looks like to the memory manager, and the wishes of an
- * allocation. Part of d3dkmddi.h. Segment ids run from 1 to 31; 0 is "nowhere", or system
- * memory. Source: the pages DXGK_SEGMENTDESCRIPTOR(3, 4), DXGK_SEGMENTFLAGS,
- * DXGK_QUERYSEGMENTOUT(4), DXGK_SEGMENTBANKPREFERENCE, D3DDDI_SEGMENTPREFERENCE.
+ * Segments of GPU memory, and the preferences of an allocation. Part of d3dkmddi.h. Segment ids
+ * are 1 to 31; 0 is none, or system memory. Source: the pages DXGK_SEGMENTDESCRIPTOR(3, 4),
+ * DXGK_SEGMENTFLAGS, DXGK_QUERYSEGMENTOUT(4), DXGK_SEGMENTBANKPREFERENCE,
+ * D3DDDI_SEGMENTPREFERENCE.
  */
 #ifndef WDDM_KMDDI_SEGMENT_H
 #define WDDM_KMDDI_SEGMENT_H
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Where an allocation likes to be: up to five segments, best first. Id 0 ends the list; Direction
- * 1 fills the segment from its end. Same word as D3DDDI_SEGMENTPREFERENCE. */
+/* Preferred segments of an allocation: up to five, best first. Id 0 ends the list; Direction
+ * 1 fills the segment from its end. Same layout as D3DDDI_SEGMENTPREFERENCE. */
 typedef D3DDDI_SEGMENTPREFERENCE DXGK_SEGMENTPREFERENCE;
 
 /* Which banks of a banked segment to prefer, best first: bank number, direction 1 = from the
@@ -68,8 +68,9 @@ typedef struct _DXGK_SEGMENTFLAGS {
 } DXGK_SEGMENTFLAGS;
 
 /* Segment i + 1 of the adapter, 1.0 form. Addresses and sizes in bytes. BaseAddress is the GPU's
- * address of the first byte; CpuTranslatedAddress the CPU's, for CpuVisible segments. CommitLimit
- * bounds what may be resident at once. pBankRangeTable holds NbOfBanks - 1 end offsets. */
+ * address of the first byte; CpuTranslatedAddress the CPU's, for CpuVisible segments.
+ * CommitLimit limits the bytes that may be resident at once. pBankRangeTable holds NbOfBanks - 1
+ * end offsets. */
 typedef struct _DXGK_SEGMENTDESCRIPTOR {
 	PHYSICAL_ADDRESS BaseAddress;
 	PHYSICAL_ADDRESS CpuTranslatedAddress;
@@ -98,8 +99,8 @@ typedef struct _DXGK_CPUHOSTAPERTURE {
 	UINT SizeInPages;
 } DXGK_CPUHOSTAPERTURE;
 
-/* Since 2.0. Drivers may extend it; the distance of two descriptors is the stride that
- * DXGK_QUERYSEGMENTOUT4 carries. */
+/* Since 2.0. Drivers may extend it: DXGK_QUERYSEGMENTOUT4 has the distance of two descriptors in
+ * bytes. */
 typedef struct _DXGK_SEGMENTDESCRIPTOR4 {
 	DXGK_SEGMENTFLAGS Flags;
 	PHYSICAL_ADDRESS BaseAddress;
@@ -129,8 +130,8 @@ typedef struct _DXGK_QUERYSEGMENTIN4 {
 	UINT PhysicalAdapterIndex;
 } DXGK_QUERYSEGMENTIN4;
 
-/* Asked twice: with a NULL pSegmentDescriptor for NbSegment, then with the array. The paging
- * buffer lives in PagingBufferSegmentId (0 = system memory) and has PagingBufferSize bytes. */
+/* Called twice: with a NULL pSegmentDescriptor for NbSegment, then with the array. The paging
+ * buffer is in PagingBufferSegmentId (0 = system memory) and has PagingBufferSize bytes. */
 typedef struct _DXGK_QUERYSEGMENTOUT {
 	UINT NbSegment;
 	DXGK_SEGMENTDESCRIPTOR *pSegmentDescriptor;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port's services whose types d3dkmddi.h declares; DXGKRNL_INTERFACE of dispmprt.h carries
+ * The port's services whose types d3dkmddi.h declares; DXGKRNL_INTERFACE of dispmprt.h contains
  * them. IRQL limits are in the table there. hAdapter is the port's DeviceHandle, not the
- * miniport's own. Source: the DxgkCb* pages of d3dkmddi.h.
+ * miniport's handle. Source: the DxgkCb* pages of d3dkmddi.h.
  */
 #ifndef WDDM_KMDDI_SERVICE_H
 #define WDDM_KMDDI_SERVICE_H

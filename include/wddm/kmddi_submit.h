@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Submission: render, patch, submit, preempt, cancel, engine reset. Part of d3dkmddi.h. A fence
- * id is 32 bits and counts up through its wrap; 0 means none. NodeOrdinal and EngineOrdinal
+ * id has 32 bits, increases and wraps; 0 means none. NodeOrdinal and EngineOrdinal
  * count from 0. Source: the pages DXGKARG_RENDER, DXGKARG_PATCH, DXGKARG_SUBMITCOMMAND(VIRTUAL),
  * DXGKARG_PREEMPTCOMMAND, DXGKARG_CANCELCOMMAND, DXGKARG_RESETENGINE, DXGK_ALLOCATIONLIST.
  */
@@ -33,8 +33,8 @@ typedef struct _DXGK_ALLOCATIONLIST {
 #endif
 } DXGK_ALLOCATIONLIST;
 
-/* Sizes in bytes, list sizes in entries. The miniport moves pDmaBuffer, pDmaBufferPrivateData and
- * pPatchLocationListOut past what it used. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER asks for
+/* Sizes in bytes, list sizes in entries. The miniport advances pDmaBuffer, pDmaBufferPrivateData
+ * and pPatchLocationListOut past what it used. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER requests
  * another pass from MultipassOffset. */
 typedef struct _DXGKARG_RENDER {
 	const VOID *pCommand;
@@ -80,7 +80,7 @@ typedef struct _DXGK_PATCHFLAGS {
 	};
 } DXGK_PATCHFLAGS;
 
-/* Start and end offsets are bytes from the buffer's start: the part this submission runs. */
+/* The submission runs the bytes between the start and end offsets in the buffer. */
 typedef struct _DXGKARG_PATCH {
 	union {
 		HANDLE hDevice;
@@ -280,9 +280,10 @@ typedef struct _DXGKARG_SUBMITCOMMANDTOHWQUEUE {
 } DXGKARG_SUBMITCOMMANDTOHWQUEUE;
 
 /*
- * Since 2.5, before a command with private data is queued (SUB-25). Context: the miniport's handles, of hardware queues with
- * HardwareQueueSubmission. Of PrivateDriverDataSize bytes the first UmdPrivateDataSize are the client's; what the miniport writes
- * into them all is what the submission then has.
+ * Called before a command with private data is queued (SUB-25). Context: the miniport's handles of
+ * contexts, or of hardware queues with HardwareQueueSubmission. The first UmdPrivateDataSize of the
+ * PrivateDriverDataSize bytes come from the client. The miniport may change all of them, and the
+ * submission uses the result. Since 2.5.
  */
 typedef struct _DXGK_VALIDATESUBMITCOMMANDFLAGS {
 	union {

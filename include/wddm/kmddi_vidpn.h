@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arguments of the mode-setting, overlay and interrupt-control entry points, and history buffers.
- * Part of d3dkmddi.h. vidmm calls none of the display ones; a miniport's table names them.
- * Source: the pages DXGKARG_ISSUPPORTEDVIDPN and neighbours, DXGKARG_CONTROLINTERRUPT2,
+ * Part of d3dkmddi.h. vidmm does not call the display entry points; the miniport's table has them.
+ * Source: the pages DXGKARG_ISSUPPORTEDVIDPN and related pages, DXGKARG_CONTROLINTERRUPT2,
  * DXGKARG_FORMATHISTORYBUFFER.
  */
 #ifndef WDDM_KMDDI_VIDPN_H

@@ -121,7 +121,7 @@ typedef enum _DXGK_RENDER_PIPELINE_STAGE {
 	DXGK_RENDER_PIPELINE_STAGE_OUTPUT_MERGER = 7,
 } DXGK_RENDER_PIPELINE_STAGE;
 
-/* What is known about a GPU page fault and what it needs. */
+/* What is known about a GPU page fault, and the recovery that it needs. */
 typedef enum _DXGK_PAGE_FAULT_FLAGS {
 	DXGK_PAGE_FAULT_WRITE = 1,
 	DXGK_PAGE_FAULT_FENCE_INVALID = 2,
@@ -138,7 +138,7 @@ typedef enum _DXGK_GENERAL_ERROR_CODE {
 	DXGK_GENERAL_ERROR_INVALID_INSTRUCTION = 1,
 } DXGK_GENERAL_ERROR_CODE;
 
-/* Bit 0 says whose code it is: 0 DXGK_GENERAL_ERROR_CODE, 1 the device's own. */
+/* Bit 0: 0 a DXGK_GENERAL_ERROR_CODE, 1 a code of the device. */
 #pragma pack(push, 1)
 typedef struct _DXGK_FAULT_ERROR_CODE {
 	union {
@@ -154,7 +154,7 @@ typedef struct _DXGK_FAULT_ERROR_CODE {
 } DXGK_FAULT_ERROR_CODE;
 #pragma pack(pop)
 
-/* What a node does. DXGK_ENGINE_TYPE_OTHER is described by its name only. */
+/* The kind of a node. Only its name describes a DXGK_ENGINE_TYPE_OTHER. */
 typedef enum _DXGK_ENGINE_TYPE {
 	DXGK_ENGINE_TYPE_OTHER = 0,
 	DXGK_ENGINE_TYPE_3D = 1,
@@ -183,7 +183,7 @@ typedef struct _DXGK_NODEMETADATA_FLAGS {
 } DXGK_NODEMETADATA_FLAGS;
 #pragma pack(pop)
 
-/* What a node of the adapter is. FriendlyName for DXGK_ENGINE_TYPE_OTHER only. Packed to 1. */
+/* Describes a node of the adapter. FriendlyName for DXGK_ENGINE_TYPE_OTHER only. Packed to 1. */
 #pragma pack(push, 1)
 typedef struct _DXGK_NODEMETADATA {
 	DXGK_ENGINE_TYPE EngineType;

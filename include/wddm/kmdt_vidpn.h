@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Video present networks: sources, targets, modes, paths, monitors. Part of d3dkmdt.h.
- * vidmm does not display anything; these are here because miniport source and the adapter queries
- * name them. Source: the D3DKMDT_* pages of d3dkmdt.h; values in tests/abi/data.
+ * vidmm does not manage display modes. These types are here because miniport source and the
+ * adapter queries name them. Source: the D3DKMDT_* pages of d3dkmdt.h; values in tests/abi/data.
  */
 #ifndef WDDM_KMDT_VIDPN_H
 #define WDDM_KMDT_VIDPN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters: open, enumerate, and everything D3DKMTQueryAdapterInfo can be asked. Part of
+ * Adapters: open, enumerate, and the queries of D3DKMTQueryAdapterInfo. Part of
  * d3dkmthk.h. Text members hold WCHAR, which is wchar_t: with 32 bits the structures are larger
  * than on Windows. Source: the D3DKMT_* and KMTQUERYADAPTERINFOTYPE pages of d3dkmthk.h; values
  * in tests/abi/data.
@@ -58,7 +58,7 @@ typedef struct _D3DKMT_ENUMADAPTERS {
 	D3DKMT_ADAPTERINFO Adapters[16];
 } D3DKMT_ENUMADAPTERS;
 
-/* pAdapters NULL: out only the number. STATUS_BUFFER_TOO_SMALL when NumAdapters is too few. */
+/* pAdapters NULL: out is only the number. STATUS_BUFFER_TOO_SMALL: NumAdapters is too small. */
 typedef struct _D3DKMT_ENUMADAPTERS2 {
 	ULONG NumAdapters;
 	D3DKMT_PTR(D3DKMT_ADAPTERINFO *, pAdapters);
@@ -667,7 +667,7 @@ typedef struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT {
 	UINT OutputDuplicationCount;
 } D3DKMT_OUTPUTDUPLCONTEXTSCOUNT;
 
-/* First character of a driver name that is a component, not a path. */
+/* First character of a driver name that names a component and not a path. */
 #define D3DKMT_COMPONENTIZED_INDICATOR L'#'
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations and resources of D3DKMT clients: create, open, share, lock, offer, priority. Part
- * of d3dkmthk.h. In every argument structure hDevice is the caller's device; members that the
- * call fills are said so on the page of the call. A failed call writes nothing. Source: the
- * D3DKMT_* pages of d3dkmthk.h; values in tests/abi/data.
+ * of d3dkmthk.h. In every argument structure hDevice is the caller's device; the page of
+ * each call names the members that it fills. A failed call writes nothing. Source:
+ * the D3DKMT_* pages of d3dkmthk.h; values in tests/abi/data.
  */
 #ifndef WDDM_KMTHK_ALLOC_H
 #define WDDM_KMTHK_ALLOC_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Where an allocation is: GPU memory, memory shared with the CPU, nowhere. */
+/* Where an allocation is: in GPU memory, in memory shared with the CPU, in neither. */
 typedef enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
 	D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINGPUMEMORY = 1,
 	D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY = 2,
@@ -23,7 +23,7 @@ typedef enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
 } D3DKMT_ALLOCATIONRESIDENCYSTATUS;
 
 /* CreateShared needs CreateResource; NtSecuritySharing needs CreateShared; StandardAllocation
- * and ExistingSysMem go together for a heap. Zeroed is written by the call. Page:
+ * and ExistingSysMem together make a heap. The call writes Zeroed. Page:
  * D3DKMT_CREATEALLOCATIONFLAGS; rules ALC-*. */
 typedef struct _D3DKMT_CREATEALLOCATIONFLAGS {
 	UINT CreateResource : 1;        /* 0x00000001 */
@@ -102,7 +102,7 @@ typedef struct _D3DKMT_CREATEALLOCATION {
 	D3DKMT_PTR(HANDLE, hPrivateRuntimeResourceHandle);
 } D3DKMT_CREATEALLOCATION;
 
-/* Either hResource with everything in it, or a list of AllocationCount handles. */
+/* Either hResource with all its allocations, or a list of AllocationCount handles. */
 typedef struct _D3DKMT_DESTROYALLOCATION {
 	D3DKMT_HANDLE hDevice;
 	D3DKMT_HANDLE hResource;
@@ -166,7 +166,7 @@ typedef struct _D3DKMT_OPENNTHANDLEFROMNAME {
 	D3DKMT_PTR(HANDLE, hNtHandle);
 } D3DKMT_OPENNTHANDLEFROMNAME;
 
-/* How large the buffers of an open must be. Bytes and a count. */
+/* The sizes of the buffers that an open needs, in bytes, and the number of allocations. */
 typedef struct _D3DKMT_QUERYRESOURCEINFO {
 	D3DKMT_HANDLE hDevice;
 	D3DKMT_HANDLE hGlobalShare;
@@ -224,7 +224,7 @@ typedef struct _D3DKMT_SHAREOBJECTWITHHOST {
 
 /*
  * D3DKMTLock. hAllocation is in and out: Discard may give a new instance a new handle. pPages
- * lists NumPages page indices. Out: pData. The rules are those of pfnLockCb. Status:
+ * lists NumPages page indices. Out: pData. The rules are those of pfnLockCb. Statuses:
  * STATUS_GRAPHICS_ALLOCATION_BUSY with DonotWait,
  * STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
  * STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION, STATUS_INVALID_PARAMETER, STATUS_NO_MEMORY,
@@ -308,8 +308,8 @@ typedef struct _D3DKMT_OFFER_FLAGS {
 	};
 } D3DKMT_OFFER_FLAGS;
 
-/* The listed contents may be dropped until reclaimed. Exactly one of pResources and HandleList.
- * Rules OFR-*. */
+/* The listed content may be discarded until it is reclaimed. Exactly one of pResources and
+ * HandleList. Rules OFR-*. */
 typedef struct _D3DKMT_OFFERALLOCATIONS {
 	D3DKMT_HANDLE hDevice;
 	D3DKMT_PTR(D3DKMT_HANDLE *, pResources);
@@ -319,7 +319,7 @@ typedef struct _D3DKMT_OFFERALLOCATIONS {
 	D3DKMT_OFFER_FLAGS Flags;
 } D3DKMT_OFFERALLOCATIONS;
 
-/* Out: one BOOL per entry, TRUE when the contents is lost. pDiscarded may be NULL. */
+/* Out: one BOOL per entry, TRUE if the content is lost. pDiscarded may be NULL. */
 typedef struct _D3DKMT_RECLAIMALLOCATIONS {
 	D3DKMT_HANDLE hDevice;
 	D3DKMT_PTR(D3DKMT_HANDLE *, pResources);

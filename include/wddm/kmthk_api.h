@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The D3DKMT functions. Part of d3dkmthk.h. Plain C symbols; one pointer argument each, copied
- * in once; NTSTATUS >= 0 is success. Which call does what, and with which statuses, is in
- * section 5 to 7 of the front-door specification. Const arguments are never written.
+ * The D3DKMT functions. Part of d3dkmthk.h. Plain C symbols with one pointer argument each, which
+ * is copied once. They return an NTSTATUS; >= 0 is success. A const argument is never written. The
+ * D3DKMT* pages describe each call; rules HND, ADP, QAI, ALC, ROP and those of the other families
+ * in docs/rules have the statuses. Functions that vidmm does not build are declared but not
+ * defined: the library exports those that it builds.
  */
 #ifndef WDDM_KMTHK_API_H
 #define WDDM_KMTHK_API_H
@@ -42,7 +44,7 @@ NTSTATUS APIENTRY D3DKMTWaitForIdle(const D3DKMT_WAITFORIDLE *pData);
 NTSTATUS APIENTRY D3DKMTQueryClockCalibration(D3DKMT_QUERYCLOCKCALIBRATION *pData);
 NTSTATUS APIENTRY D3DKMTQueryStatistics(const D3DKMT_QUERYSTATISTICS *pData);
 NTSTATUS APIENTRY D3DKMTEscape(const D3DKMT_ESCAPE *pData);
-/* Drops the process's connection when the library is unloaded. */
+/* Ends the process's connection when the library is unloaded. */
 VOID APIENTRY D3DKMTCloseDxCoreDevice(VOID);
 
 /* Contexts and submission. */
@@ -94,7 +96,7 @@ NTSTATUS APIENTRY D3DKMTPinResources(D3DKMT_PINRESOURCES *pData);
 NTSTATUS APIENTRY D3DKMTUnpinResources(const D3DKMT_UNPINRESOURCES *pData);
 NTSTATUS APIENTRY D3DKMTGetRuntimeData(const D3DKMT_GETRUNTIMEDATA *pData);
 
-/* Sharing. The 5-argument call takes no structure. */
+/* Sharing. D3DKMTShareObjects takes five arguments instead of a structure. */
 NTSTATUS APIENTRY D3DKMTOpenResource(D3DKMT_OPENRESOURCE *pData);
 NTSTATUS APIENTRY D3DKMTOpenResource2(D3DKMT_OPENRESOURCE *pData);
 NTSTATUS APIENTRY D3DKMTOpenResourceFromNtHandle(D3DKMT_OPENRESOURCEFROMNTHANDLE *pData);
@@ -169,7 +171,7 @@ NTSTATUS APIENTRY D3DKMTAcquireKeyedMutex2(D3DKMT_ACQUIREKEYEDMUTEX2 *pData);
 NTSTATUS APIENTRY D3DKMTReleaseKeyedMutex(D3DKMT_RELEASEKEYEDMUTEX *pData);
 NTSTATUS APIENTRY D3DKMTReleaseKeyedMutex2(D3DKMT_RELEASEKEYEDMUTEX2 *pData);
 
-/* Present, protected sessions and tracked workloads: refused. */
+/* Presents; protected sessions and tracked workloads, which are not built. */
 NTSTATUS APIENTRY D3DKMTPresent(D3DKMT_PRESENT *pData);
 NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHANDLE *pData);
 NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQUEUE *pData);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Display modes, overlays, gamma, output duplication and the rest of D3DKMT. Part of d3dkmthk.h.
- * vidmm has no display: these calls are refused, but clients name the types. Source: the D3DKMT_*
- * pages of d3dkmthk.h; values in tests/abi/data.
+ * The library exports those of these calls that it builds. Clients name the types of the others,
+ * too. Source: the D3DKMT_* pages of d3dkmthk.h; values in tests/abi/data.
  */
 #ifndef WDDM_KMTHK_DISPLAY_H
 #define WDDM_KMTHK_DISPLAY_H

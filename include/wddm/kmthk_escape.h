@@ -174,7 +174,7 @@ typedef struct _D3DKMT_DMM_ESCAPE {
 	UCHAR Data[1];
 } D3DKMT_DMM_ESCAPE;
 
-/* Type DRIVERPRIVATE goes to the miniport, the others to the memory manager and the scheduler.
+/* The miniport handles type DRIVERPRIVATE; the memory manager and the scheduler handle the others.
  * pPrivateDriverData is in and out. */
 typedef struct _D3DKMT_ESCAPE {
 	D3DKMT_HANDLE hAdapter;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Present, flip and present history of D3DKMT clients. Part of d3dkmthk.h.
- * vidmm has no compositor: these calls are refused, but clients name the types.
+ * D3DKMTPresent blits, fills and flips sources (docs/rules/present.md). vidmm has no compositor and
+ * does not build the calls for one, but clients name the types.
  * Source: the D3DKMT_PRESENT* pages of d3dkmthk.h; values in tests/abi/data.
  */
 #ifndef WDDM_KMTHK_PRESENT_H

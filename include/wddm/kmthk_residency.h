@@ -19,8 +19,8 @@ typedef enum _D3DKMT_MEMORY_SEGMENT_GROUP {
 	D3DKMT_MEMORY_SEGMENT_GROUP_NON_LOCAL = 1,
 } D3DKMT_MEMORY_SEGMENT_GROUP;
 
-/* Takes one residency reference per entry back. Out: NumBytesToTrim, how far the process is
- * above its budget. */
+/* Removes one residency reference per entry. Out: NumBytesToTrim, the bytes by which the process
+ * is above its budget. */
 typedef struct _D3DKMT_EVICT {
 	D3DKMT_HANDLE hDevice;
 	UINT NumAllocations;
@@ -66,8 +66,8 @@ typedef struct _D3DKMT_UPDATEGPUVIRTUALADDRESS {
 	} Flags;
 } D3DKMT_UPDATEGPUVIRTUALADDRESS;
 
-/* hProcess 0 is the caller. Out: four sizes in bytes. CurrentUsage above Budget means: give
- * memory back. */
+/* hProcess 0 is the caller. Out: four sizes in bytes. CurrentUsage above Budget: the
+ * process should evict. */
 typedef struct _D3DKMT_QUERYVIDEOMEMORYINFO {
 	D3DKMT_PTR(HANDLE, hProcess);
 	D3DKMT_HANDLE hAdapter;
@@ -79,8 +79,8 @@ typedef struct _D3DKMT_QUERYVIDEOMEMORYINFO {
 	UINT PhysicalAdapterIndex;
 } D3DKMT_QUERYVIDEOMEMORYINFO;
 
-/* Bytes that the process wants guaranteed, at most what D3DKMT_QUERYVIDEOMEMORYINFO calls
- * available. */
+/* Bytes that the process reserves, at most the AvailableForReservation of
+ * D3DKMT_QUERYVIDEOMEMORYINFO. */
 typedef struct _D3DKMT_CHANGEVIDEOMMEMORYRESERVATION {
 	D3DKMT_PTR(HANDLE, hProcess);
 	D3DKMT_HANDLE hAdapter;
@@ -126,7 +126,7 @@ typedef struct _D3DKMT_TRIMNOTIFICATION {
 	UINT64 NumBytesToTrim;
 } D3DKMT_TRIMNOTIFICATION;
 
-/* Called on a thread of the library when the process should give memory back. */
+/* Called on a thread of the library when the process should evict. */
 typedef VOID(APIENTRY *PFND3DKMT_TRIMNOTIFICATIONCALLBACK)(D3DKMT_TRIMNOTIFICATION *pData);
 
 typedef struct _D3DKMT_BUDGETCHANGENOTIFICATION {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracked workloads and protected sessions of D3DKMT clients. Part of d3dkmthk.h. vidmm refuses
- * these calls; clients name the types. Source: the D3DKMT_* pages of d3dkmthk.h; values in
+ * Tracked workloads and protected sessions of D3DKMT clients. Part of d3dkmthk.h. vidmm does not
+ * build these calls; clients name the types. Source: the D3DKMT_* pages of d3dkmthk.h; values in
  * tests/abi/data.
  */
 #ifndef WDDM_KMTHK_SESSION_H

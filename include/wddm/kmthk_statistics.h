@@ -2,8 +2,8 @@
 /*
  * D3DKMTQueryStatistics: counters of adapters, segments, nodes and processes. Part of
  * d3dkmthk.h. Counts since the adapter started; sizes in bytes; times in the units of the
- * performance counter. Some names are spelled STATSTICS and PREPRATION in the interface; they
- * stay so. Source: the D3DKMT_QUERYSTATISTICS pages of d3dkmthk.h; values in tests/abi/data.
+ * performance counter. The spellings STATSTICS and PREPRATION of some names are those of the
+ * interface. Source: the D3DKMT_QUERYSTATISTICS pages of d3dkmthk.h; values in tests/abi/data.
  */
 #ifndef WDDM_KMTHK_STATISTICS_H
 #define WDDM_KMTHK_STATISTICS_H
@@ -378,7 +378,7 @@ typedef enum _D3DKMT_QUERYSTATISTICS_TYPE {
 	D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER = 10,
 } D3DKMT_QUERYSTATISTICS_TYPE;
 
-/* Type and the query member select; the call fills QueryResult. 808 bytes. */
+/* Type and the query members select the counters; the call fills QueryResult. 808 bytes. */
 typedef struct _D3DKMT_QUERYSTATISTICS {
 	D3DKMT_QUERYSTATISTICS_TYPE Type;
 	LUID AdapterLuid;

@@ -216,7 +216,7 @@ typedef struct _D3DKMT_SUBMITCOMMANDFLAGS {
 } D3DKMT_SUBMITCOMMANDFLAGS;
 
 /* Runs CommandLength bytes at a GPU address on every context listed; BroadcastContextCount is at
- * least 1 and counts all. Residency is the caller's duty. 384 bytes. Rules SUB-*, VA-*. */
+ * least 1 and counts all. The caller makes the memory resident. 384 bytes. Rules SUB-*, VA-*. */
 typedef struct _D3DKMT_SUBMITCOMMAND {
 	D3DGPU_VIRTUAL_ADDRESS Commands;
 	UINT CommandLength;
@@ -232,8 +232,8 @@ typedef struct _D3DKMT_SUBMITCOMMAND {
 	D3DKMT_PTR(D3DKMT_HANDLE *, HistoryBufferArray);
 } D3DKMT_SUBMITCOMMAND;
 
-/* As D3DKMT_SUBMITCOMMAND for a hardware queue: HwQueueProgressFenceId must be above the last
- * one (2.2). */
+/* As D3DKMT_SUBMITCOMMAND for a hardware queue. HwQueueProgressFenceId must be above the one of the
+ * last submission. Since 2.2. */
 typedef struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE {
 	D3DKMT_HANDLE hHwQueue;
 	UINT64 HwQueueProgressFenceId;
@@ -282,7 +282,7 @@ typedef struct _D3DKMT_WAITFORIDLE {
 	D3DKMT_HANDLE hDevice;
 } D3DKMT_WAITFORIDLE;
 
-/* Puts the device in error as if the GPU had faulted. */
+/* Puts the device into the error state, as after a GPU fault. */
 typedef struct _D3DKMT_MARKDEVICEASERROR {
 	D3DKMT_HANDLE hDevice;
 	D3DKMT_DEVICE_ERROR_REASON Reason;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Synchronization objects and keyed mutexes of D3DKMT clients. Part of d3dkmthk.h. Source: the
- * D3DKMT_* pages of d3dkmthk.h; layouts in section 1 of the synchronization specification.
+ * D3DKMT_* pages of d3dkmthk.h; rules SYN, MFN, MTX, SEM, FEN, CPN, PMF, KMX in docs/rules.
  */
 #ifndef WDDM_KMTHK_SYNC_H
 #define WDDM_KMTHK_SYNC_H
@@ -24,7 +24,7 @@ typedef struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hSyncObject;
 } D3DKMT_CREATESYNCHRONIZATIONOBJECT;
 
-/* Any kind. Info is in and out; out besides: hSyncObject. Status: STATUS_INVALID_PARAMETER,
+/* Any type. Info is in and out. Out: hSyncObject. Statuses: STATUS_INVALID_PARAMETER,
  * STATUS_NO_MEMORY, STATUS_DEVICE_REMOVED. */
 typedef struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
 	D3DKMT_HANDLE hDevice;
@@ -42,7 +42,7 @@ typedef struct _D3DKMT_OPENSYNCHRONIZATIONOBJECT {
 	UINT64 Reserved[8];
 } D3DKMT_OPENSYNCHRONIZATIONOBJECT;
 
-/* Signals when the context gets there. 1 to 32 objects. */
+/* Signals when the context reaches the signal. 1 to 32 objects. */
 typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hContext;
 	UINT ObjectCount;
@@ -50,7 +50,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT {
 	D3DDDICB_SIGNALFLAGS Flags;
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECT;
 
-/* Signals when hContext and every context of BroadcastContext got there. */
+/* Signals when hContext and every context of BroadcastContext have reached the signal. */
 typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
 	D3DKMT_HANDLE hContext;
 	UINT ObjectCount;
@@ -67,7 +67,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
 	};
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2;
 
-/* Monitored fences: sets the values now. */
+/* Monitored fences: sets the values at once. */
 typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU {
 	D3DKMT_HANDLE hDevice;
 	UINT ObjectCount;
@@ -100,7 +100,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 {
 	};
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2;
 
-/* The context stops until all objects are signalled; the caller does not. 1 to 32 objects. */
+/* The context waits until all objects are signaled; the caller does not. 1 to 32 objects. */
 typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hContext;
 	UINT ObjectCount;
@@ -121,7 +121,7 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 {
 } D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2;
 
 /* Monitored fences: waits until each reaches its value. hAsyncEvent 0: the call itself waits;
- * else it returns and the event is signalled. */
+ * else it returns and the event is signaled later. */
 typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU {
 	D3DKMT_HANDLE hDevice;
 	UINT ObjectCount;
@@ -192,8 +192,8 @@ typedef struct _D3DKMT_CREATESYNCFILE {
 	UINT64 hSyncFile;
 } D3DKMT_CREATESYNCFILE;
 
-/* Waits until Key is released. pTimeout NULL waits for ever; in units of 100 ns, negative =
- * relative. Out: FenceValue. Status: STATUS_TIMEOUT, STATUS_ABANDONED. */
+/* Waits until Key is released. *pTimeout is in units of 100 ns, negative = relative; NULL
+ * waits without limit. Out: FenceValue. Status: STATUS_TIMEOUT, STATUS_ABANDONED. */
 typedef struct _D3DKMT_ACQUIREKEYEDMUTEX {
 	D3DKMT_HANDLE hKeyedMutex;
 	UINT64 Key;
@@ -264,7 +264,7 @@ typedef union _D3DKMT_OUTPUTDUPL_KEYEDMUTEX {
 	HANDLE hSharedSurfaceNt;
 } D3DKMT_OUTPUTDUPL_KEYEDMUTEX;
 
-/* Releases with a key; STATUS_INVALID_PARAMETER when not the owner. */
+/* Releases with a key. STATUS_INVALID_PARAMETER: the caller is not the owner. */
 typedef struct _D3DKMT_RELEASEKEYEDMUTEX {
 	D3DKMT_HANDLE hKeyedMutex;
 	UINT64 Key;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interlocked operations: sequentially consistent, callable at any IRQL. Exchange, CompareExchange,
- * ExchangeAdd, Or, And and Xor return the value before, Increment, Decrement and Add the one after.
- * Part of ntddk.h.
+ * Interlocked operations: sequentially consistent, callable at any IRQL. Exchange,
+ * CompareExchange, ExchangeAdd, Or, And and Xor return the old value; Increment, Decrement and Add
+ * return the new one. Part of ntddk.h.
  */
 #ifndef WDDM_NTDDK_INTERLOCKED_H
 #define WDDM_NTDDK_INTERLOCKED_H

@@ -97,15 +97,14 @@ static inline VOID MmInitializeMdl(PMDL MemoryDescriptorList, PVOID BaseVa, SIZE
 }
 
 /*
- * [D] Irp must be NULL. The MDL describes the buffer; its page frame numbers are for the caller to
- * fill in.
+ * [D] Irp must be NULL. The MDL describes the buffer; the caller fills in its page frame numbers.
  */
 PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota,
 		   PIRP Irp);
 VOID IoFreeMdl(PMDL Mdl);
 
 /*
- * [D] Pages are mapped where the platform has them: NULL when they are not neighbours there.
+ * [D] Pages keep the addresses that the platform gave them. NULL: they are not adjacent there.
  * AccessMode must be KernelMode.
  */
 PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode,
@@ -135,13 +134,13 @@ static inline PVOID MmGetSystemAddressForMdlSafe(PMDL Mdl, ULONG Priority)
 #define PAGE_WRITECOMBINE 0x400
 #endif
 
-/* [D] NULL when the range is not wholly inside one of the platform's. */
+/* [D] NULL: the range is not inside one physical range of the platform. */
 PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes,
 		   MEMORY_CACHING_TYPE CacheType);
 PVOID MmMapIoSpaceEx(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, ULONG Protect);
 VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes);
-PVOID MmGetVirtualForPhysical(PHYSICAL_ADDRESS PhysicalAddress); /* [any] NULL: not ours */
-PHYSICAL_ADDRESS MmGetPhysicalAddress(PVOID BaseAddress);        /* [any] 0: not ours */
+PVOID MmGetVirtualForPhysical(PHYSICAL_ADDRESS PhysicalAddress); /* [any] NULL: unknown */
+PHYSICAL_ADDRESS MmGetPhysicalAddress(PVOID BaseAddress);        /* [any] 0: unknown */
 
 #ifdef __cplusplus
 }

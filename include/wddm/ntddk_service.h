@@ -37,7 +37,7 @@ VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString
 BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2,
 			      BOOLEAN CaseInSensitive);
 
-/* ---- registry [P]: answers from the table that the port set up ---- */
+/* ---- registry [P]: reads the values that the port set up ---- */
 
 #ifndef REG_NONE
 #define REG_NONE      0
@@ -64,7 +64,7 @@ typedef struct _KEY_VALUE_PARTIAL_INFORMATION {
 
 NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess,
 		   POBJECT_ATTRIBUTES ObjectAttributes);
-/* KeyValuePartialInformation; the other classes are STATUS_NOT_SUPPORTED. */
+/* KeyValuePartialInformation only; other classes: STATUS_NOT_SUPPORTED. */
 NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,
 			 KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
 			 PVOID KeyValueInformation, ULONG Length, PULONG ResultLength);
@@ -111,7 +111,7 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
 ULONG DbgPrint(const char *Format, ...);
 ULONG DbgPrintEx(ULONG ComponentId, ULONG Level, const char *Format, ...);
 
-/* Kernel macros arrive here. They report and go on: a miniport's mistake never ends the process. */
+/* Kernel macros call these. They report and return: a miniport's error never ends the process. */
 VOID WddmAssertFailed(const char *Expression, const char *File, LONG Line);
 VOID WddmPagedCode(const char *Function);
 
@@ -130,7 +130,7 @@ VOID WddmPagedCode(const char *Function);
 #define KdPrint(arguments) ((void)DbgPrint arguments)
 #endif
 
-/* Simulated: reported to whoever runs the world, which then stops the adapter. It returns. */
+/* Simulated: reports the bug check to the host, which stops the adapter, and returns. */
 VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
 		  ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4);
 

@@ -3,7 +3,7 @@
  * IRQL, spin locks, DPCs, waitable objects, timers, threads and time. Part of ntddk.h.
  *
  * Intervals and times are in units of 100 ns: negative = relative to now, positive = absolute since
- * 1601. Alertable waits are never alerted, because nobody sends alerts.
+ * 1601. Alertable waits are never alerted, because no service sends alerts.
  */
 #ifndef WDDM_NTDDK_SYNC_H
 #define WDDM_NTDDK_SYNC_H
@@ -38,8 +38,8 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock);     /* [D] */
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql); /* at DISPATCH_LEVEL */
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);      /* at DISPATCH_LEVEL */
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);    /* at DISPATCH_LEVEL */
-BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);                /* TRUE: free just now */
-/* For a loop that waits for another processor: lets others run. */
+BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);                /* TRUE: it is free at this moment */
+/* For a loop that waits for another processor: lets other threads run. */
 VOID YieldProcessor(VOID);
 
 static inline VOID KeAcquireSpinLock(PKSPIN_LOCK SpinLock, PKIRQL OldIrql)
@@ -68,9 +68,9 @@ typedef struct _KDPC {
 VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine,
 		     PVOID DeferredContext); /* [any] */
 /*
- * FALSE when it is queued already [any]. The routine runs at DISPATCH_LEVEL on the first thread
- * that goes below that level: this one, if it is not raised now. A routine that is running is not
- * entered a second time.
+ * FALSE: it is queued already [any]. The routine runs at DISPATCH_LEVEL on the first thread whose
+ * IRQL drops below that level, or on the calling thread if its IRQL is lower. It is never entered
+ * a second time while it runs.
  */
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2);
 BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc); /* [any] */
@@ -154,10 +154,10 @@ typedef struct _KTIMER {
 
 VOID KeInitializeTimer(PKTIMER Timer);                    /* [D]; a notification timer */
 VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type); /* [D] */
-/* TRUE when the timer was running before [D]. Period in ms, 0 = once. */
+/* TRUE: the timer was already set [D]. Period in ms, 0 = once. */
 BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc);
 BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc);
-BOOLEAN KeCancelTimer(PKTIMER Timer);    /* [D]; TRUE when it was running */
+BOOLEAN KeCancelTimer(PKTIMER Timer);    /* [D]; TRUE: it was set */
 BOOLEAN KeReadStateTimer(PKTIMER Timer); /* [D] */
 
 /* ---- threads and handles ---- */
@@ -169,7 +169,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
 			      POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ProcessHandle,
 			      PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine,
 			      PVOID StartContext); /* [P] */
-/* Does not return, unless the caller is not such a thread [P]. */
+/* Returns only if the caller is not a thread of PsCreateSystemThread [P]. */
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus);
 
 extern POBJECT_TYPE *PsThreadType;

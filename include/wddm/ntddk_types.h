@@ -33,7 +33,7 @@ extern "C" {
 #define HIGH_LEVEL 15
 #endif
 
-/* ---- words of kernel source ---- */
+/* ---- macros of kernel source ---- */
 
 typedef CHAR CCHAR;
 typedef CCHAR KPROCESSOR_MODE;
@@ -152,7 +152,7 @@ static inline VOID InsertTailList(PLIST_ENTRY ListHead, PLIST_ENTRY Entry)
 	ListHead->Blink = Entry;
 }
 
-/* TRUE when the list is empty afterwards. */
+/* TRUE: the list is empty afterwards. */
 static inline BOOLEAN RemoveEntryList(PLIST_ENTRY Entry)
 {
 	PLIST_ENTRY next = Entry->Flink, previous = Entry->Blink;
@@ -178,7 +178,7 @@ static inline PLIST_ENTRY RemoveTailList(PLIST_ENTRY ListHead)
 	return entry;
 }
 
-/* ---- what DriverEntry and AddDevice are given; the port fills in what is named here ---- */
+/* ---- arguments of DriverEntry and AddDevice; the port fills in the members declared here ---- */
 
 typedef NTSTATUS DRIVER_INITIALIZE(struct _DRIVER_OBJECT *DriverObject,
 				   PUNICODE_STRING RegistryPath);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations as both sides of the user/kernel boundary see them: creation, lock flags,
- * priorities, offer and reclaim, and the lists that travel with a command buffer. Part of
+ * priorities, offer and reclaim, and the lists of a command buffer. Part of
  * d3dukmdt.h. Source: the pages D3DDDICB_LOCKFLAGS, D3DDDI_ALLOCATIONINFO,
  * D3DDDI_ALLOCATIONINFO2, D3DDDI_ALLOCATIONLIST, D3DDDI_PATCHLOCATIONLIST,
  * D3DDDI_OFFER_PRIORITY.
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* What a lock may do. DonotWait fails with busy instead of waiting; Discard wants a new
- * instance; IgnoreSync counts with DonotWait only; AcquireAperture insists on a swizzling range;
+/* What a lock may do. DonotWait fails with busy instead of waiting; Discard requests a
+ * new instance; IgnoreSync has an effect with DonotWait only; AcquireAperture requests a range;
  * ReadOnly with WriteOnly is invalid. Reserved bits must be zero. Rules LOCK-01 to LOCK-20.
  * Page: D3DDDICB_LOCKFLAGS. */
 typedef struct _D3DDDICB_LOCKFLAGS {
@@ -40,7 +40,7 @@ typedef struct _D3DDDICB_LOCKFLAGS {
 	};
 } D3DDDICB_LOCKFLAGS;
 
-/* No flag exists; all bits must be zero. */
+/* No flags are defined; all bits must be zero. */
 typedef struct _D3DDDICB_LOCK2FLAGS {
 	union {
 		UINT Reserved : 32; /* 0xFFFFFFFF */
@@ -50,7 +50,7 @@ typedef struct _D3DDDICB_LOCK2FLAGS {
 
 /* One allocation to create. Out: hAllocation. pSystemMem, if not NULL, is page-aligned memory of
  * the caller that backs the allocation. pPrivateDriverData is the driver's own description,
- * PrivateDriverDataSize bytes. VidPnSourceId counts for a primary only. Page:
+ * PrivateDriverDataSize bytes. VidPnSourceId is used for a primary only. Page:
  * D3DDDI_ALLOCATIONINFO. */
 typedef struct _D3DDDI_ALLOCATIONINFO {
 	D3DKMT_HANDLE hAllocation;
@@ -72,7 +72,7 @@ typedef struct _D3DDDI_ALLOCATIONINFO {
 	} Flags;
 } D3DDDI_ALLOCATIONINFO;
 
-/* As D3DDDI_ALLOCATIONINFO, since 1.1. Out besides: GpuVirtualAddress. Priority counts when
+/* As D3DDDI_ALLOCATIONINFO, since 1.1. Also out: GpuVirtualAddress. Priority is used if
  * OverridePriority is set (2.2). Reserved must be zero. Page: D3DDDI_ALLOCATIONINFO2. */
 typedef struct _D3DDDI_ALLOCATIONINFO2 {
 	D3DKMT_HANDLE hAllocation;
@@ -129,8 +129,8 @@ typedef struct _D3DDDI_OPENALLOCATIONINFO2 {
 	ULONG_PTR Reserved[6];
 } D3DDDI_OPENALLOCATIONINFO2;
 
-/* AssumeNotInUse: the caller vouches that the GPU is done. SynchronousDestroy: gone when the
- * call returns. SystemUseOnly is refused from user mode. Page:
+/* AssumeNotInUse: the caller promises that the GPU has finished. SynchronousDestroy: destroyed
+ * when the call returns. SystemUseOnly is refused from user mode. Page:
  * D3DDDICB_DESTROYALLOCATION2FLAGS. */
 typedef struct _D3DDDICB_DESTROYALLOCATION2FLAGS {
 	union {
@@ -165,8 +165,8 @@ typedef struct _D3DDDI_SEGMENTPREFERENCE {
 	};
 } D3DDDI_SEGMENTPREFERENCE;
 
-/* In which order offered memory is taken: LOW first. AUTO lets the memory manager choose; NONE
- * is not an offer. Page: D3DDDI_OFFER_PRIORITY. */
+/* The order in which offered memory is discarded: LOW first. AUTO: the memory manager chooses;
+ * NONE is not an offer. Page: D3DDDI_OFFER_PRIORITY. */
 typedef enum _D3DDDI_OFFER_PRIORITY {
 	D3DDDI_OFFER_PRIORITY_NONE = 0,
 	D3DDDI_OFFER_PRIORITY_LOW = 1,
@@ -175,7 +175,7 @@ typedef enum _D3DDDI_OFFER_PRIORITY {
 	D3DDDI_OFFER_PRIORITY_AUTO = 4,
 } D3DDDI_OFFER_PRIORITY;
 
-/* AllowDecommit: the backing store may be given up too. Since 2.1. */
+/* AllowDecommit: the backing store may be freed, too. Since 2.1. */
 typedef union D3DDDI_OFFER_FLAGS {
 	struct {
 		UINT AllowDecommit : 1; /* 0x00000001 */
@@ -184,8 +184,8 @@ typedef union D3DDDI_OFFER_FLAGS {
 	UINT Value;
 } D3DDDI_OFFER_FLAGS;
 
-/* OK: the contents is intact. DISCARDED: it is lost. NOT_COMMITTED: lost, and no memory could be
- * found. Since 2.1. */
+/* OK: the content is intact. DISCARDED: it is lost. NOT_COMMITTED: it is lost, and no memory is
+ * free for the allocation. Since 2.1. */
 typedef enum _D3DDDI_RECLAIM_RESULT {
 	D3DDDI_RECLAIM_RESULT_OK = 0,
 	D3DDDI_RECLAIM_RESULT_DISCARDED = 1,
@@ -212,10 +212,10 @@ typedef struct _D3DDDI_ALLOCATIONLIST {
 	};
 } D3DDDI_ALLOCATIONLIST;
 
-/* One place in a command or DMA buffer that holds an address; 24 bytes. AllocationIndex names
+/* One location in a command or DMA buffer that holds an address; 24 bytes. AllocationIndex names
  * the entry of the allocation list; SlotId is below 2^24; AllocationOffset, PatchOffset and
  * SplitOffset are bytes from the start of the allocation and of the buffer. The buffer may be
- * cut at SplitOffset. Page: D3DDDI_PATCHLOCATIONLIST; rules PAT-*, SPL-*. */
+ * split at SplitOffset. Page: D3DDDI_PATCHLOCATIONLIST; rules PAT-*, SPL-*. */
 typedef struct _D3DDDI_PATCHLOCATIONLIST {
 	UINT AllocationIndex;
 	union {
@@ -248,7 +248,7 @@ typedef struct _D3DDDI_CREATECONTEXTFLAGS {
 	};
 } D3DDDI_CREATECONTEXTFLAGS;
 
-/* No flag exists. */
+/* No flags are defined. */
 typedef struct _D3DDDI_CREATEHWCONTEXTFLAGS {
 	union {
 		UINT Reserved : 32; /* 0xFFFFFFFF */

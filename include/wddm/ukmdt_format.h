@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Surface formats, pools, colour spaces, gamma ramps and the other words for pixels that kernel
+ * Surface formats, pools, color spaces, gamma ramps and other pixel types that kernel
  * and user mode share. Part of d3dukmdt.h; vidmm stores these values and never interprets
  * pixels.
  *
- * A FOURCC format is its four characters, first character in the lowest byte. The compiler-width
- * end marks (..._FORCE_UINT) keep the enumerations at 32 bits. Source: D3DDDIFORMAT and its
- * neighbours on the d3dukmdt.h pages; values in tests/abi/data.
+ * A FOURCC format is its four characters, first character in the lowest byte. The enumerators
+ * ..._FORCE_UINT keep the enumerations at 32 bits. Source: D3DDDIFORMAT and related pages of
+ * d3dukmdt.h; values in tests/abi/data.
  */
 #ifndef WDDM_UKMDT_FORMAT_H
 #define WDDM_UKMDT_FORMAT_H

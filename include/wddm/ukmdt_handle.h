@@ -62,10 +62,10 @@ typedef UINT D3DDDI_VIDEO_PRESENT_TARGET_ID;
 #define D3DKMT_CROSS_ADAPTER_RESOURCE_PITCH_ALIGNMENT  128
 #define D3DKMT_CROSS_ADAPTER_RESOURCE_HEIGHT_ALIGNMENT 4
 #define D3DGPU_NULL                                    0
-/* Protection value of a GPU mapping that the driver gives a meaning of its own. */
+/* Protection value of a GPU mapping, whose meaning the driver defines. */
 #define D3DGPU_UNIQUE_DRIVER_PROTECTION                0x8000000000000000ULL
 
-/* A place in a segment: id (0 = system memory) and offset in bytes. 16 bytes. */
+/* A location in a segment: id (0 = system memory) and offset in bytes. 16 bytes. */
 typedef struct _D3DGPU_PHYSICAL_ADDRESS {
 	UINT SegmentId;
 	UINT Padding;

@@ -39,8 +39,8 @@ typedef enum _D3DDDI_QUERYREGISTRY_STATUS {
 } D3DDDI_QUERYREGISTRY_STATUS;
 
 /* Input and output of KMTQAITYPE_QUERYREGISTRY in one buffer. ValueName is at most MAX_PATH
- * characters. Out: Status, OutputValueSize in bytes, and the value behind the structure's fixed
- * part. */
+ * characters. Out: Status, OutputValueSize in bytes, and the value after the fixed part of the
+ * structure. */
 typedef struct _D3DDDI_QUERYREGISTRY_INFO {
 	D3DDDI_QUERYREGISTRY_TYPE QueryType;
 	D3DDDI_QUERYREGISTRY_FLAGS QueryFlags;

@@ -26,8 +26,8 @@ typedef struct D3DDDI_DESTROYPAGINGQUEUE {
 	D3DKMT_HANDLE hPagingQueue;
 } D3DDDI_DESTROYPAGINGQUEUE;
 
-/* CantTrimFurther lets the request pass the budget, up to the maximum. MustSucceed needs it,
- * and puts the device in error when even that fails. */
+/* CantTrimFurther lets the request exceed the budget, up to the maximum. MustSucceed needs it,
+ * and puts the device into the error state if the request still fails. */
 typedef struct D3DDDI_MAKERESIDENT_FLAGS {
 	union {
 		struct {
@@ -40,7 +40,7 @@ typedef struct D3DDDI_MAKERESIDENT_FLAGS {
 } D3DDDI_MAKERESIDENT_FLAGS;
 
 /* Adds one residency reference per entry. In and out: NumAllocations (out: how many are done).
- * Out: PagingFenceValue, 0 when nothing is pending, and NumBytesToTrim when the budget is
+ * Out: PagingFenceValue, 0 if nothing is pending, and NumBytesToTrim if the budget is
  * exceeded. PriorityList is ignored and may be NULL. Status: success, pending, no memory. Page:
  * D3DDDI_MAKERESIDENT; rules RES-*. */
 typedef struct D3DDDI_MAKERESIDENT {
@@ -53,8 +53,8 @@ typedef struct D3DDDI_MAKERESIDENT {
 	UINT64 NumBytesToTrim;
 } D3DDDI_MAKERESIDENT;
 
-/* EvictOnlyIfNecessary: leave it while there is room. NotWrittenTo: the copy in the backing
- * store is current. */
+/* EvictOnlyIfNecessary: evict only when the segment needs the space. NotWrittenTo: the copy in
+ * the backing store is current. */
 typedef struct D3DDDI_EVICT_FLAGS {
 	union {
 		struct {
@@ -111,7 +111,7 @@ typedef struct D3DDDI_UPDATEALLOCPROPERTY {
 	};
 } D3DDDI_UPDATEALLOCPROPERTY;
 
-/* What the GPU finds in a reserved range that nothing is mapped to. */
+/* What the GPU accesses in a reserved range without a mapping. */
 typedef enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE {
 	D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_ACCESS = 0,
 	D3DDDIGPUVIRTUALADDRESS_RESERVE_ZERO = 1,
@@ -134,9 +134,9 @@ typedef struct _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE {
 	};
 } D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE;
 
-/* Maps pages of an allocation, or with Zero or NoAccess none. BaseAddress is the address wanted,
- * or 0 for any within [MinimumAddress, MaximumAddress). Offsets and sizes in 4 KB pages. Out:
- * VirtualAddress, PagingFenceValue. Page: D3DDDI_MAPGPUVIRTUALADDRESS; rules VA-*. */
+/* Maps pages of an allocation, or with Zero or NoAccess none. BaseAddress is the requested
+ * address, or 0 for any within [MinimumAddress, MaximumAddress). Offsets and sizes in 4 KB
+ * pages. Out: VirtualAddress, PagingFenceValue. Page: D3DDDI_MAPGPUVIRTUALADDRESS; rules VA-*. */
 typedef struct D3DDDI_MAPGPUVIRTUALADDRESS {
 	D3DKMT_HANDLE hPagingQueue;
 	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
@@ -227,7 +227,7 @@ typedef enum _DXGK_PTE_PAGE_SIZE {
 	DXGK_PTE_PAGE_TABLE_PAGE_64KB = 1,
 } DXGK_PTE_PAGE_SIZE;
 
-/* One page table entry as the miniport is told it. Segment 0 is system memory. PageAddress is
+/* One page table entry as the miniport gets it. Segment 0 is system memory. PageAddress is
  * the physical address shifted right by 12, in 4 KB units whatever the page size. Page:
  * DXGK_PTE; rules VA-*. */
 typedef struct _DXGK_PTE {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization objects: their kinds, creation flags and initial state. Part of d3dukmdt.h.
+ * Synchronization objects: their types, creation flags and initial state. Part of d3dukmdt.h.
  * The flag bits grow with the interface version and bit 31 stays reserved throughout.
  * Source: the pages D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS, D3DDDI_SYNCHRONIZATIONOBJECTINFO(2),
  * D3DDDICB_SIGNALFLAGS.
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Kinds of synchronization objects. Rules SYN-*. */
+/* Types of synchronization objects. Rules SYN-*. */
 typedef enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE {
 	D3DDDI_SYNCHRONIZATION_MUTEX = 1,
 	D3DDDI_SEMAPHORE = 2,
@@ -42,9 +42,12 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO {
 	};
 } D3DDDI_SYNCHRONIZATIONOBJECTINFO;
 
-/* NtSecuritySharing needs Shared. Which flag is legal on which kind: rules SFL-*. All reserved
- * bits must be zero; their width follows the interface version. Page:
- * D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS. */
+/*
+ * Flags of a synchronization object. Rules SFL-* say which are valid for which type. Unused and all
+ * reserved bits must be zero. Which bits have a name depends on the interface version, as on the
+ * page D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS. Reserved0 is a second name of the highest bit, which
+ * some published headers have.
+ */
 typedef struct _D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS {
 	union {
 		struct {
@@ -59,7 +62,16 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS {
 			UINT NoGPUAccess : 1;           /* 0x00000080 */
 #if WDDM_SHARED_3_0
 			UINT SignalByKmd : 1; /* 0x00000100 */
-			UINT Reserved : 22;   /* 0x7FFFFE00 */
+#if WDDM_SHARED_3_2
+			UINT Unused : 1;                        /* 0x00000200 */
+			UINT UnwaitCpuWaitersOnlyOnDestroy : 1; /* 0x00000400 */
+			UINT Reserved : 20;                     /* 0x7FFFF800 */
+#elif WDDM_SHARED_3_1
+			UINT Unused : 1;    /* 0x00000200 */
+			UINT Reserved : 21; /* 0x7FFFFC00 */
+#else
+			UINT Reserved : 22; /* 0x7FFFFE00 */
+#endif
 #else
 			UINT Reserved : 23; /* 0x7FFFFF00 */
 #endif
@@ -69,13 +81,17 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS {
 #else
 			UINT Reserved : 29; /* 0x7FFFFFFC */
 #endif
+			UINT D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_RESERVED0 : 1; /* 0x80000000 */
+		};
+		struct {
+			UINT : 31;
 			UINT Reserved0 : 1; /* 0x80000000 */
 		};
 		UINT Value;
 	};
 } D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS;
 
-/* What to create, second form (1.1): any kind. Out: SharedHandle, and for the monitored fences
+/* What to create, second form (1.1): any type. Out: SharedHandle, and for the monitored fences
  * the two addresses at which the value can be read. EngineAffinity is a mask of physical
  * adapters. 80 bytes. Page: D3DDDI_SYNCHRONIZATIONOBJECTINFO2. */
 typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
@@ -119,9 +135,8 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
 	D3DKMT_HANDLE SharedHandle;
 } D3DDDI_SYNCHRONIZATIONOBJECTINFO2;
 
-/* SignalAtSubmission: at once, without going through the GPU's queue. EnqueueCpuEvent:
- * CpuEventHandle is signalled and no object is listed. AllowFenceRewind: the value may go
- * down. */
+/* SignalAtSubmission: at once, not in the order of the GPU's queue. EnqueueCpuEvent:
+ * CpuEventHandle is signaled and no object is listed. AllowFenceRewind: the value may decrease. */
 typedef struct _D3DDDICB_SIGNALFLAGS {
 	union {
 		struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The callback types of a user-mode display driver and their table. Part of d3dumddi.h.
- * Callbacks return HRESULT; the D3DKMT functions behind them return NTSTATUS (section 3.2 of the
- * allocation specification translates).
+ * Callbacks return HRESULT; the corresponding D3DKMT functions return NTSTATUS; wddm_status.h says
+ * how one becomes the other.
  */
 #ifndef WDDM_UMDDI_CALLBACKS_H
 #define WDDM_UMDDI_CALLBACKS_H
@@ -146,7 +146,8 @@ typedef HRESULT(APIENTRY CALLBACK *PFND3DDDI_SUBMITPRESENTBLTTOHWQUEUECB)(
 typedef HRESULT(APIENTRY CALLBACK *PFND3DDDI_SUBMITPRESENTTOHWQUEUECB)(
 	HANDLE hDevice, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *pData);
 
-/* A function of the driver's: it is to evict what the flags say. NumBytesToTrim: with TrimToBudget. Since 2.0. */
+/* The argument of the driver's function that evicts what the flags name. NumBytesToTrim: valid with
+ * TrimToBudget. Since 2.0. */
 typedef struct D3DDDIARG_TRIMRESIDENCYSET {
 	D3DDDI_TRIMRESIDENCYSET_FLAGS TrimFlags;
 	UINT64 NumBytesToTrim;

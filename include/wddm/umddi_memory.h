@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* The runtime creates allocations, and with hResource a resource, through the miniport. hResource
- * is the runtime's own name of the resource, opaque here. */
+ * is the runtime's handle of the resource, opaque here. */
 typedef struct _D3DDDICB_ALLOCATE {
 	const VOID *pPrivateDriverData;
 	UINT PrivateDriverDataSize;
@@ -141,7 +141,7 @@ typedef struct _D3DDDICB_RECLAIMALLOCATIONS3 {
 	UINT64 PagingFenceValue;
 } D3DDDICB_RECLAIMALLOCATIONS3;
 
-/* 2.0. NumBytesToTrim: how far the process is above its budget afterwards. */
+/* 2.0. NumBytesToTrim: bytes by which the process is above its budget afterwards. */
 typedef struct D3DDDICB_EVICT {
 	UINT NumAllocations;
 	const D3DKMT_HANDLE *AllocationList;

@@ -33,7 +33,7 @@ typedef struct _D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE ObjectHandleArray[D3DDDI_MAX_OBJECT_WAITED_ON];
 } D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT;
 
-/* Source with the fence value spelled both ways that driver source uses. */
+/* The fence value has both names that driver source uses. */
 typedef struct _D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 {
 	HANDLE hContext;
 	UINT ObjectCount;
@@ -54,8 +54,8 @@ typedef struct _D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT {
 	D3DDDICB_SIGNALFLAGS Flags;
 } D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT;
 
-/* The page declares BroadcastContext as D3DKMT_HANDLE, yet contexts of this interface are HANDLE
- * everywhere else and could not be passed so; HANDLE it is (inferred). */
+/* The page declares BroadcastContext as D3DKMT_HANDLE, but contexts of this interface are HANDLE
+ * everywhere else. Here it holds HANDLEs (inferred). */
 typedef struct _D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 {
 	HANDLE hContext;
 	UINT ObjectCount;

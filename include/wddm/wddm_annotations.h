@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words of the DDI's declarations that carry no code here: calling conventions, direction
+ * Macros of the DDI's declarations that expand to nothing here: calling conventions, direction
  * markers, source annotations. Each one is guarded, because a driver's build, ntddk.h or
  * wsl/winadapter.h may have defined it before.
+ *
+ * The annotations of the first generation (__in, __out, __in_ecount(n) ...) are defined only with
+ * WDDM_SAL1_ANNOTATIONS. The C++ library uses __in and __out as names of parameters, so a source
+ * that defines it includes C and C++ library headers before ours.
  */
 #ifndef WDDM_ANNOTATIONS_H
 #define WDDM_ANNOTATIONS_H
@@ -102,24 +106,6 @@
 #ifndef _IRQL_requires_same_
 #define _IRQL_requires_same_
 #endif
-#ifndef __in
-#define __in
-#endif
-#ifndef __out
-#define __out
-#endif
-#ifndef __inout
-#define __inout
-#endif
-#ifndef __in_opt
-#define __in_opt
-#endif
-#ifndef __out_opt
-#define __out_opt
-#endif
-#ifndef __inout_opt
-#define __inout_opt
-#endif
 #ifndef _In_reads_
 #define _In_reads_(a)
 #endif
@@ -204,6 +190,62 @@
 #ifndef _Return_type_success_
 #define _Return_type_success_(a)
 #endif
+#ifndef _When_
+#define _When_(a, b)
+#endif
+#ifndef _At_
+#define _At_(a, b)
+#endif
+#ifndef _In_range_
+#define _In_range_(a, b)
+#endif
+#ifndef _Out_range_
+#define _Out_range_(a, b)
+#endif
+#ifndef _Field_range_
+#define _Field_range_(a, b)
+#endif
+#ifndef _Out_writes_to_
+#define _Out_writes_to_(a, b)
+#endif
+#ifndef _Out_writes_to_opt_
+#define _Out_writes_to_opt_(a, b)
+#endif
+#ifndef _Out_writes_bytes_to_
+#define _Out_writes_bytes_to_(a, b)
+#endif
+#ifndef _Inout_updates_to_
+#define _Inout_updates_to_(a, b)
+#endif
+#ifndef _Field_size_part_
+#define _Field_size_part_(a, b)
+#endif
+#ifndef _Field_size_bytes_part_
+#define _Field_size_bytes_part_(a, b)
+#endif
+#ifndef _Field_size_bytes_part_opt_
+#define _Field_size_bytes_part_opt_(a, b)
+#endif
+
+#ifdef WDDM_SAL1_ANNOTATIONS
+#ifndef __in
+#define __in
+#endif
+#ifndef __out
+#define __out
+#endif
+#ifndef __inout
+#define __inout
+#endif
+#ifndef __in_opt
+#define __in_opt
+#endif
+#ifndef __out_opt
+#define __out_opt
+#endif
+#ifndef __inout_opt
+#define __inout_opt
+#endif
 #ifndef __in_ecount
 #define __in_ecount(a)
 #endif
@@ -264,41 +306,6 @@
 #ifndef __drv_minIRQL
 #define __drv_minIRQL(a)
 #endif
-#ifndef _When_
-#define _When_(a, b)
-#endif
-#ifndef _At_
-#define _At_(a, b)
-#endif
-#ifndef _In_range_
-#define _In_range_(a, b)
-#endif
-#ifndef _Out_range_
-#define _Out_range_(a, b)
-#endif
-#ifndef _Field_range_
-#define _Field_range_(a, b)
-#endif
-#ifndef _Out_writes_to_
-#define _Out_writes_to_(a, b)
-#endif
-#ifndef _Out_writes_to_opt_
-#define _Out_writes_to_opt_(a, b)
-#endif
-#ifndef _Out_writes_bytes_to_
-#define _Out_writes_bytes_to_(a, b)
-#endif
-#ifndef _Inout_updates_to_
-#define _Inout_updates_to_(a, b)
-#endif
-#ifndef _Field_size_part_
-#define _Field_size_part_(a, b)
-#endif
-#ifndef _Field_size_bytes_part_
-#define _Field_size_bytes_part_(a, b)
-#endif
-#ifndef _Field_size_bytes_part_opt_
-#define _Field_size_bytes_part_opt_(a, b)
 #endif
 
 #endif

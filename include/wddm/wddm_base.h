@@ -2,15 +2,15 @@
 /*
  * The base types under the DDI headers: integers, handles, LUID, GUID, annotations.
  *
- * Owns: the spelling and the width of every type that the DDI takes from the platform.
- * Never: DDI structures (the headers above this one), kernel services (ntddk.h).
+ * Defines every type that the DDI takes from the platform. DDI structures are in the other headers,
+ * kernel services in ntddk.h.
  *
  * Widths are Windows widths on every target: LONG, ULONG, DWORD, INT, UINT, BOOL, NTSTATUS and
  * HRESULT have 32 bits and are never `long`, which has 64 bits on Linux. Pointers, HANDLE,
  * SIZE_T and ULONG_PTR have pointer size. WCHAR is wchar_t: 32 bits for a native client, 16 bits
  * for driver source, which is compiled with -fshort-wchar.
  *
- * A Linux client written for WSL brings its own base types (wsl/winadapter.h of directx-headers).
+ * A Linux client written for WSL has its own base types (wsl/winadapter.h of directx-headers).
  * Both sets define the same tags, so only one can be in a translation unit. When that header
  * can be reached it supplies the base types, and what it lacks is added here; including it
  * again before or after ours then changes nothing. WDDM_OWN_BASE_TYPES keeps ours instead.
@@ -200,7 +200,7 @@ typedef LUID *PLUID;
 typedef GUID *LPGUID;
 typedef const GUID *LPCGUID;
 
-/* A bus or segment address. Bytes. Signed by spelling, an unsigned quantity by meaning. */
+/* A bus or segment address. Bytes. The type is signed, the value is unsigned. */
 typedef LARGE_INTEGER PHYSICAL_ADDRESS;
 typedef PHYSICAL_ADDRESS *PPHYSICAL_ADDRESS;
 

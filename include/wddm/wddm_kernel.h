@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's own types that dispmprt.h speaks of: devices, resources, power, interfaces.
+ * The kernel types that dispmprt.h uses: devices, resources, power, interfaces.
  * ntddk.h includes this header and adds the services; nothing here is defined twice.
  * Source: the wdm.h pages of CM_PARTIAL_RESOURCE_DESCRIPTOR, INTERFACE, QUERY_INTERFACE,
  * MEMORY_CACHING_TYPE, DEVICE_POWER_STATE, POWER_ACTION.

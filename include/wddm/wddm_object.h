@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Counted text. Both lengths are in bytes, without and with the room behind the text. */
+/* Counted text. Length and MaximumLength are bytes: of the text, and of the buffer. */
 typedef struct _UNICODE_STRING {
 	USHORT Length;
 	USHORT MaximumLength;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The status codes of the DDI. NTSTATUS for miniports and D3DKMT clients (negative = error),
- * HRESULT for the pfn...Cb callbacks. Values: sections 3.1 of allocations-and-locks and 0.1 of
- * submission-and-scheduling in the specification, and the public NTSTATUS and HRESULT pages.
+ * HRESULT for the pfn...Cb callbacks. Values: the public NTSTATUS and HRESULT
+ * pages; tests/abi checks them.
  *
  * The HRESULT of a graphics NTSTATUS 0xC01Exxxx is 0xC0262xxx with the same low 12 bits, unless
  * a D3DERR or D3DDDIERR name exists for it.

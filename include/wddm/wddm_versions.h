@@ -10,7 +10,7 @@
  *
  * Source: the Version member on the DRIVER_INITIALIZATION_DATA page, and tests/abi/data; 3.1 from
  * the reference of the published windows-sys bindings. No public page has the number of 3.2 (C-40):
- * any from 0x11000 to 0x11FFF is it, and here stands the first.
+ * every number from 0x11000 to 0x11FFF means 3.2, and the constants below are the first of them.
  */
 #ifndef WDDM_VERSIONS_H
 #define WDDM_VERSIONS_H
@@ -208,6 +208,15 @@
 #ifndef D3D_UMD_INTERFACE_VERSION_WDDM3_0
 #define D3D_UMD_INTERFACE_VERSION_WDDM3_0 0xF000
 #endif
+#ifndef D3D_UMD_INTERFACE_VERSION_WDDM3_1_1
+#define D3D_UMD_INTERFACE_VERSION_WDDM3_1_1 0x10000
+#endif
+#ifndef D3D_UMD_INTERFACE_VERSION_WDDM3_1
+#define D3D_UMD_INTERFACE_VERSION_WDDM3_1 0x10000
+#endif
+#ifndef D3D_UMD_INTERFACE_VERSION_WDDM3_2
+#define D3D_UMD_INTERFACE_VERSION_WDDM3_2 0x11000
+#endif
 
 #ifndef DXGKDDI_INTERFACE_VERSION
 #ifdef D3D_UMD_INTERFACE_VERSION
@@ -231,6 +240,8 @@
 #define WDDM_SHARED_2_0 (D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0)
 #define WDDM_SHARED_2_2 (D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2)
 #define WDDM_SHARED_3_0 (D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_0)
+#define WDDM_SHARED_3_1 (D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_1)
+#define WDDM_SHARED_3_2 (D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_2)
 #else
 #define WDDM_SHARED_1_1                                                 \
 	(DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WIN7 || \
@@ -250,6 +261,12 @@
 #define WDDM_SHARED_3_0                                                    \
 	(DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_0 || \
 	 D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_0)
+#define WDDM_SHARED_3_1                                                    \
+	(DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_1 || \
+	 D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_1)
+#define WDDM_SHARED_3_2                                                    \
+	(DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_2 || \
+	 D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM3_2)
 #endif
 
 #endif

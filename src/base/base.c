@@ -8,8 +8,8 @@
 #define SMALL_BYTES 1024u
 
 /*
- * The allocation that is to fail, counted down per system thread so that a test arms its own thread
- * only and the other threads of a running world are left alone.
+ * Countdown to the allocation that must fail. It is per system thread, so that a test arms its own
+ * thread and not the others of a running world.
  */
 static _Thread_local uint32_t calloc_countdown;
 
@@ -35,7 +35,10 @@ void *vmm_calloc(size_t count, size_t size)
 	/* No object can be larger; sanitizers end the process instead of failing such a request. */
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
 		return NULL;
-	/* calloc of the C library passes its caches of freed blocks by; large blocks may be zero pages already. */
+	/*
+	 * The C library's calloc does not use its caches of freed blocks. Large blocks may be zero
+	 * pages already.
+	 */
 	if (total > SMALL_BYTES)
 		return calloc(1, total);
 	pointer = malloc(total ? total : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base: what every module stands on. Status values, asserts, checked arithmetic, intrusive lists
- * and one C type per address space. Owns no state, takes no lock, calls nothing but libc.
+ * base: used by every module. Status values, asserts, checked arithmetic, intrusive lists and one C
+ * type per address space. Owns no state, takes no lock, calls nothing but libc.
  */
 #ifndef VMM_BASE_BASE_H
 #define VMM_BASE_BASE_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 /*
- * One status type end to end: the NTSTATUS values that the DDI contract is written in. Modules
- * below the DDI (os, range, handle) use the same numbers so that nothing is translated on the way
- * up. include/wddm defines the STATUS_* spellings for DDI code; these constants have the same
- * values and tests/abi compares them.
+ * One status type in all layers: the NTSTATUS values of the DDI contract. Modules below the DDI
+ * (os, range, handle) use the same numbers, so no layer translates them. include/wddm defines the
+ * STATUS_* spellings for DDI code; these constants have the same values and tests/abi compares
+ * them.
  */
 typedef int32_t vmm_status;
 
@@ -58,16 +58,38 @@ static inline bool vmm_ok(vmm_status status)
 #define vmm_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /*
- * Always on: a false condition is a bug in vidmm, never a client's or a miniport's mistake (those
- * get findings).
+ * Thread-safety annotations, checked by clang (-Wthread-safety), and empty for other compilers. A
+ * lock class stands for all locks of one kind. The compiler checks that a lock of the class is
+ * held; vmm_assert_held (os/os.h) checks at run time that it is the lock of the right object
+ * (docs/locking.md).
+ */
+#if defined(__clang__)
+#define VMM_THREAD_SAFETY(attribute) __attribute__((attribute))
+#else
+#define VMM_THREAD_SAFETY(attribute)
+#endif
+#define VMM_CAPABILITY(name)          VMM_THREAD_SAFETY(capability(name))
+#define VMM_GUARDED_BY(lock)          VMM_THREAD_SAFETY(guarded_by(lock))
+#define VMM_REQUIRES(...)             VMM_THREAD_SAFETY(requires_capability(__VA_ARGS__))
+#define VMM_EXCLUDES(...)             VMM_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
+#define VMM_ACQUIRES(...)             VMM_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
+#define VMM_RELEASES(...)             VMM_THREAD_SAFETY(release_capability(__VA_ARGS__))
+#define VMM_TRY_ACQUIRES(value, ...)  VMM_THREAD_SAFETY(try_acquire_capability(value, __VA_ARGS__))
+#define VMM_ASSERTS_HELD(...)         VMM_THREAD_SAFETY(assert_capability(__VA_ARGS__))
+/* On a function whose locking the analysis cannot follow; its comment says why. */
+#define VMM_NO_THREAD_SAFETY_ANALYSIS VMM_THREAD_SAFETY(no_thread_safety_analysis)
+
+/*
+ * Always enabled. A false condition is a bug in vidmm, never a mistake of a client or a miniport:
+ * those get findings.
  */
 VMM_NORETURN VMM_COLD void vmm_assert_failed(const char *expression, const char *file, int line);
 #define vmm_assert(cond) ((cond) ? (void)0 : vmm_assert_failed(#cond, __FILE__, __LINE__))
 
-/* Of segments that have Use64KBPages (SEG-11). */
+/* Page size of segments with Use64KBPages (SEG-11). */
 #define VMM_LARGE_PAGE_SIZE ((uint64_t)64 << 10)
 
-/* Host page: the granularity of MDLs, apertures and CPU views. */
+/* Host page: the granularity of MDLs, apertures and CPU mappings. */
 #define VMM_PAGE_SHIFT 12u
 #define VMM_PAGE_SIZE  ((uint64_t)1 << VMM_PAGE_SHIFT)
 
@@ -105,8 +127,7 @@ static inline bool vmm_mul_overflows(uint64_t a, uint64_t b, uint64_t *product)
 }
 
 /*
- * One type per address space, so that the compiler finds a system address used as a GPU address (a
- * mistake that cost the authors of an open driver weeks).
+ * One type per address space, so that the compiler rejects a system address used as a GPU address.
  */
 typedef struct {
 	uint64_t value;
@@ -154,17 +175,18 @@ static inline void vmm_list_remove(struct vmm_list *link)
 	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
 	     (pos) = (tmp), (tmp) = (pos)->next)
 
-/* Zeroed allocation with overflow check; NULL when out of memory. `vmm_free(NULL)` is fine. */
+/* Allocates zeroed memory, with an overflow check. NULL: no memory. vmm_free(NULL) does nothing. */
 void *vmm_calloc(size_t count, size_t size) VMM_MUST_CHECK;
 void vmm_free(void *ptr);
 /*
- * A copy of a caller's array, read once; *copy is NULL for an empty one, else the caller's to free.
- * VMM_INVALID_PARAMETER: no array, or more than limit elements.
+ * Copies an array of a caller, which is read once. *copy: NULL for an empty array, else the caller
+ * frees it. VMM_INVALID_PARAMETER: array is NULL, or count is above limit.
  */
 vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 		       void **copy) VMM_MUST_CHECK;
 /*
- * Built with a sanitizer that looks at each object of the heap: what keeps objects of its own leaves them there.
+ * Defined if a sanitizer checks each heap object. Caches of freed objects then return them to the
+ * heap.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #define VMM_SANITIZED 1
@@ -174,11 +196,14 @@ vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t
 #endif
 #endif
 /*
- * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). Out-of-memory
- * paths are rules too (LOCK-32) and cannot be reached otherwise.
+ * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). The rules cover
+ * out-of-memory paths (LOCK-32), which tests cannot reach otherwise.
  */
 void vmm_calloc_fail_after(uint32_t n);
-/* For who gets memory elsewhere: counts as a vmm_calloc; true: it is the one that fails. */
+/*
+ * For allocators other than vmm_calloc: counts as one vmm_calloc. Returns true if this is the one
+ * that must fail.
+ */
 bool vmm_calloc_fails(void);
 
 #endif

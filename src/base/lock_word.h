@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock words: memory that a host shares with one client, so that the client locks and unlocks without a message
- * (docs/adr/0002-locks-without-a-message.md). A word is the gate of one allocation (src/memory/gate.h). The host writes a place
- * while its word is shut; while it is open the client changes the number of locks in it, and nothing else. What the host finds there
- * is the client's word for it, and believed of the client's own allocation alone.
+ * lock words: memory shared by the host and one client, in which the client locks and unlocks
+ * allocations without a message (docs/adr/0002-locks-without-a-message.md). Each word is the fast
+ * lock of one allocation (src/memory/fast_lock.h). The host writes the members of an entry while
+ * its word is disabled. While it is enabled the client changes only the number of locks in it. The
+ * host does not trust the content: it affects only the client's own allocations.
  */
 #ifndef VMM_BASE_LOCK_WORD_H
 #define VMM_BASE_LOCK_WORD_H
@@ -12,36 +13,44 @@
 
 #include "base/base.h"
 
-/* handle << 32 | version << 18 | busy << 17 | open << 16 | locks; the version tells two openings of one gate apart */
+/*
+ * handle << 32 | version << 18 | busy << 17 | enabled << 16 | locks. The version differs each time
+ * that the fast lock is enabled.
+ */
 #define VMM_LOCK_WORD_LOCKS_MAX    0xFFFFu
-#define VMM_LOCK_WORD_OPEN         0x10000u
+#define VMM_LOCK_WORD_ENABLED      0x10000u
 #define VMM_LOCK_WORD_BUSY         0x20000u
 #define VMM_LOCK_WORD_VERSION      0x40000u
 #define VMM_LOCK_WORD_HANDLE_SHIFT 32
 
 struct vmm_lock_word {
 	_Alignas(64) _Atomic uint64_t word;
-	/* Of this opening: written before it. */
-	_Atomic uint64_t
-		epoch; /* the host's then (struct vmm_world); later it says nothing any more */
-	_Atomic uint64_t address; /* the client's */
-	_Atomic uint64_t views;   /* the instruction after which something is there */
-	_Atomic uint32_t device;  /* handle */
-	_Atomic uint32_t wddm2;   /* 1: by the rules of 2.x (LOCK-51) */
+	/*
+	 * The members below belong to one version of the word, and are written before it is
+	 * enabled. epoch: the host's epoch at that time (struct vmm_world); once that has advanced
+	 * the word is void.
+	 */
+	_Atomic uint64_t epoch;
+	_Atomic uint64_t address; /* address of the content in the client */
+	/* number of the view instruction after which the address is mapped */
+	_Atomic uint64_t views;
+	_Atomic uint32_t device; /* handle of the device */
+	_Atomic uint32_t wddm2;  /* 1: the rules of WDDM 2.x apply (LOCK-51) */
 };
 
-/* The host's page, which all clients read. */
+/* The host's page, mapped read-only by all clients. */
 struct vmm_lock_epoch {
 	_Atomic uint64_t epoch;
-	_Atomic uint32_t keeper; /* VMM_LOCK_HOST_GONE: there is no host any more */
+	_Atomic uint32_t watchdog; /* VMM_LOCK_HOST_GONE: the host has ended */
 };
 #define VMM_LOCK_HOST_GONE 0x40000000u
 
-/* How many a client has; a handle's is that of its index. Pages that nobody uses are not there. */
+/* Words per client, indexed by the index of the handle. Unused pages are never allocated. */
 #define VMM_LOCK_WORDS 16384u
 
 struct vmm_lock_words {
-	_Alignas(64) _Atomic uint64_t executed; /* the client's: view instructions up to this one */
+	/* the last view instruction that the client has executed */
+	_Alignas(64) _Atomic uint64_t executed;
 	struct vmm_lock_word at[VMM_LOCK_WORDS];
 };
 
@@ -51,15 +60,16 @@ static inline uint32_t vmm_lock_word_index(uint32_t handle)
 	return handle >> VMM_LOCK_WORD_INDEX_SHIFT & (VMM_LOCK_WORDS - 1);
 }
 
-static inline bool vmm_lock_word_is_open_for(uint64_t word, uint32_t handle)
+static inline bool vmm_lock_word_is_enabled_for(uint64_t word, uint32_t handle)
 {
-	return word >> VMM_LOCK_WORD_HANDLE_SHIFT == handle && (word & VMM_LOCK_WORD_OPEN);
+	return word >> VMM_LOCK_WORD_HANDLE_SHIFT == handle && (word & VMM_LOCK_WORD_ENABLED);
 }
 
 /*
- * May a lock with these flags go through an open gate? It asks for nothing that an idle allocation in view would have to be changed
- * for: of the flags of WDDM 1.x ReadOnly or WriteOnly, DonotWait, LockEntire and DonotEvict; from 2.0 on AcquireAperture,
- * UseAlternateVA and reserved bits are refused, and the rest say nothing (LOCK-51). `pages`: it has a list of them.
+ * Returns whether a lock with these flags can use the fast path: it asks for nothing that would
+ * have to change an idle allocation that is mapped. WDDM 1.x flags: ReadOnly or WriteOnly,
+ * DonotWait, LockEntire and DonotEvict. From 2.0 on AcquireAperture, UseAlternateVA and reserved
+ * bits are refused, and the rest have no effect (LOCK-51). pages: the lock has a list of pages.
  */
 static inline bool vmm_lock_flags_are_plain(bool wddm2, uint32_t flags, bool pages)
 {

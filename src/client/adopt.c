@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the program's own that the host is to use (ALF-13): its pages become a memfd under the hands of its threads. The size of
- * that is sealed, so that the host can map it. While the content is copied the range is write-protected through userfaultfd: a store sleeps in
- * the kernel until the memfd is there, and lands in it; none is lost. The program keeps the range when the allocation is gone.
+ * Turns memory that the program already has into a memfd that the host can map (ALF-13). The memfd
+ * is mapped over the same range, while other threads of the program run. Its size is sealed, so the
+ * host can map it safely.
+ *
+ * While the content is copied, the range is write-protected by userfaultfd. A store sleeps in the
+ * kernel until the memfd is mapped and then goes to the memfd, so no store is lost. The program
+ * keeps the range when the allocation is destroyed.
  */
 #include "client/client_private.h"
 
@@ -24,28 +28,37 @@
 #endif
 
 /*
- * A memfd that lies somewhere in the program's memory: there it stays, whatever becomes of allocations and connections, until the
- * program unmaps it. So the list is the program's.
+ * A memfd that is mapped in the program's memory. It stays there until the program unmaps it,
+ * whatever happens to allocations and connections. The list of them therefore belongs to the
+ * process and not to a connection.
  */
 struct adopted {
 	struct vmm_list link;
 	int fd;
 	dev_t device;
 	ino_t inode;
-	bool seen; /* something of it is mapped still */
+	bool seen; /* some part of it is still mapped */
 };
 
 pthread_mutex_t vmm_client_adopt_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vmm_list all = {&all, &all};
 
-/* What the list of mappings says of a range. */
+/* What /proc/self/maps says about a range. */
 struct extent {
-	uint64_t next, end; /* known up to next */
-	bool refused;       /* not all of it is memory to read and write */
-	bool fresh, shared; /* some of it is private memory; is shared already, but not by us */
-	bool torn;          /* more than one piece of ours */
-	const struct adopted *piece; /* ours; NULL: none */
-	uint64_t base;               /* where in that the range would begin */
+	/* [next, end) has not been looked at yet */
+	uint64_t next, end;
+	/* some part of the range is not mapped for reading and writing */
+	bool refused;
+	/*
+	 * private_memory: some part is private memory. shared: some part is a shared mapping that
+	 * this file did not make.
+	 */
+	bool private_memory, shared;
+	/* the range touches more than one of our memfds, or one at two offsets */
+	bool mixed;
+	const struct adopted *adopted; /* NULL: no part of the range is one of our memfds */
+	/* offset in *adopted minus address, modulo 2^64 */
+	uint64_t base;
 };
 
 struct mapping {
@@ -81,7 +94,7 @@ static struct adopted *find(const struct mapping *m)
 	return NULL;
 }
 
-static void add(struct extent *e, const struct mapping *m, const struct adopted *piece)
+static void add(struct extent *e, const struct mapping *m, const struct adopted *adopted)
 {
 	if (m->to <= e->next || e->next >= e->end)
 		return;
@@ -90,23 +103,29 @@ static void add(struct extent *e, const struct mapping *m, const struct adopted 
 		e->next = e->end;
 		return;
 	}
-	if (piece) {
-		/* Modulo 2^64: the piece may begin before the range. */
+	if (adopted) {
+		/*
+		 * Modulo 2^64: the mapping may start at a higher address than its offset in the
+		 * memfd.
+		 */
 		uint64_t base = m->offset - m->from;
 
-		e->torn |= e->piece && (e->piece != piece || e->base != base);
-		e->piece = piece;
+		e->mixed |= e->adopted && (e->adopted != adopted || e->base != base);
+		e->adopted = adopted;
 		e->base = base;
 	} else if (m->access[3] == 's') {
 		e->shared = true;
 	} else {
-		e->fresh = true;
+		e->private_memory = true;
 	}
 	e->next = m->to;
 }
 
-/* False: it is not to be found out. Notes which of ours are there at all. */
-static bool look(struct extent *e)
+/*
+ * Fills in *e from /proc/self/maps and marks the memfds that are still mapped. Returns false if the
+ * file cannot be opened.
+ */
+static bool read_maps(struct extent *e)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[256];
@@ -118,21 +137,22 @@ static bool look(struct extent *e)
 		struct mapping m;
 
 		if (begins && parse(line, &m)) {
-			struct adopted *piece = find(&m);
+			struct adopted *adopted = find(&m);
 
-			if (piece)
-				piece->seen = true;
-			add(e, &m, piece);
+			if (adopted)
+				adopted->seen = true;
+			add(e, &m, adopted);
 		}
-		begins = strchr(line, '\n') != NULL; /* a long path's rest is no line */
+		/* the rest of a line longer than the buffer is skipped */
+		begins = strchr(line, '\n') != NULL;
 	}
 	fclose(maps);
 	e->refused |= e->next < e->end;
 	return true;
 }
 
-/* What the program has unmapped by now. */
-static void sweep(void)
+/* Forgets memfds that the program has unmapped. */
+static void forget_unmapped(void)
 {
 	struct vmm_list *pos = all.next;
 
@@ -150,7 +170,7 @@ static void sweep(void)
 	}
 }
 
-/* ---- freezing ---- */
+/* ---- write protection ---- */
 
 static bool freeze(int userfault, uint64_t address, uint64_t length)
 {
@@ -162,7 +182,7 @@ static bool freeze(int userfault, uint64_t address, uint64_t length)
 
 	if (userfault < 0 || ioctl(userfault, UFFDIO_REGISTER, &request))
 		return false;
-	while (error == EAGAIN) /* mappings are being moved just now */
+	while (error == EAGAIN) /* other threads are changing mappings: try again */
 		error = ioctl(userfault, UFFDIO_WRITEPROTECT, &protect) ? errno : 0;
 	if (!error)
 		return true;
@@ -189,8 +209,11 @@ static void thaw(int userfault, uint64_t address, uint64_t length)
 	wake(userfault, address, length);
 }
 
-/* Nobody stores when nobody else is there: `threads` of this program are inside the library just now. */
-static bool is_alone(uint32_t threads)
+/*
+ * Returns whether the program has no threads but the `threads` that are inside the library now.
+ * Then no thread can store to the range during the copy.
+ */
+static bool is_single_threaded(uint32_t threads)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	uint32_t count = 0;
@@ -203,7 +226,7 @@ static bool is_alone(uint32_t threads)
 	return count <= threads;
 }
 
-/* ---- the exchange ---- */
+/* ---- replacing the memory ---- */
 
 static struct adopted *create(uint64_t length)
 {
@@ -227,8 +250,8 @@ static struct adopted *create(uint64_t length)
 }
 
 /*
- * By the kernel, which says so where a touch would be a fault. The bare system call: ThreadSanitizer does not know that the
- * others' stores are held up.
+ * Copies with pwrite(2), which returns EFAULT where a load would raise SIGSEGV. The system call is
+ * made directly because ThreadSanitizer does not know that stores of other threads are blocked.
  */
 static int copy(int fd, const char *from, uint64_t length)
 {
@@ -247,19 +270,22 @@ static int copy(int fd, const char *from, uint64_t length)
 	return 0;
 }
 
-static vmm_status exchange(const struct adopted *a, int userfault, uint32_t threads,
-			   uint64_t address, uint64_t length)
+static vmm_status replace_memory(const struct adopted *a, int userfault, uint32_t threads,
+				 uint64_t address, uint64_t length)
 {
 	char *memory = (char *)(uintptr_t)address;
 
-	/* Also because a page that is not there cannot be write-protected. */
+	/* A page that is not present cannot be write-protected. */
 	if (madvise(memory, length, MADV_POPULATE_WRITE) && errno != EINVAL)
 		return errno == ENOMEM ? VMM_NO_MEMORY : VMM_INVALID_PARAMETER;
 	bool frozen = freeze(userfault, address, length);
-	if (!frozen && !is_alone(threads))
+	if (!frozen && !is_single_threaded(threads))
 		return VMM_NOT_SUPPORTED;
 	int error = copy(a->fd, memory, length);
-	/* In one step: who reads meanwhile reads the old or the new, which are the same. */
+	/*
+	 * mmap replaces the range atomically. A reader sees the old or the new pages, and their
+	 * content is the same.
+	 */
 	if (!error &&
 	    !vmm_client_map_over(memory, length, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0))
 		error = errno;
@@ -276,24 +302,25 @@ static vmm_status adopt_locked(int userfault, uint32_t threads, uint64_t address
 	struct extent e = {.next = address, .end = address + length};
 	uint64_t here = (uint64_t)(uintptr_t)&e;
 
-	if (here >= address && here < e.end) /* who copies would store into what is frozen */
+	/* the copy itself would store to write-protected pages */
+	if (here >= address && here < e.end)
 		return VMM_NOT_SUPPORTED;
-	if (!look(&e))
+	if (!read_maps(&e))
 		return VMM_NO_MEMORY;
-	sweep();
+	forget_unmapped();
 	if (e.refused)
 		return VMM_INVALID_PARAMETER;
-	if (e.shared || e.torn || (e.piece && e.fresh))
+	if (e.shared || e.mixed || (e.adopted && e.private_memory))
 		return VMM_NOT_SUPPORTED;
-	if (e.piece) {
-		*fd = e.piece->fd;
+	if (e.adopted) {
+		*fd = e.adopted->fd;
 		*offset = e.base + address;
 		return VMM_OK;
 	}
 	struct adopted *a = create(length);
 	if (!a)
 		return VMM_NO_MEMORY;
-	vmm_status status = exchange(a, userfault, threads, address, length);
+	vmm_status status = replace_memory(a, userfault, threads, address, length);
 	if (!vmm_ok(status)) {
 		close(a->fd);
 		vmm_free(a);

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A call: its argument as a request, the answer back into it. */
+/*
+ * One call: serializes its argument into a request, sends it, and stores the answer in the
+ * argument.
+ */
 #include "client/client_private.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Buffers that grew beyond this for one call are not kept. */
-#define KEEP_BYTES (1u << 20)
+/* Request buffers that grew beyond this for one call are freed after it. */
+#define RETAIN_BYTES (1u << 20)
 
 /* ---- the request ---- */
 
-/* What is open by no number goes as none; one of nothing keeps its place. */
+/*
+ * Fills fds[] with the descriptors of the call. With `check`, a descriptor that is not open is sent
+ * as absent, with `null_fd` as a placeholder so that the order is kept.
+ */
 static uint32_t name_descriptors(const struct vidmm_connection *connection,
 				 struct vmm_wire_call *call, int *fds, bool check)
 {
@@ -19,8 +25,8 @@ static uint32_t name_descriptors(const struct vidmm_connection *connection,
 		fds[i] = (int)call->descriptors[i];
 		if (!check || fcntl(fds[i], F_GETFD) >= 0)
 			continue;
-		vmm_wire_disown(call, i);
-		fds[i] = connection->nothing;
+		vmm_wire_mark_closed(call, i);
+		fds[i] = connection->null_fd;
 	}
 	return call->descriptor_count;
 }
@@ -63,15 +69,15 @@ static vmm_status send_request(struct vidmm_connection *connection,
 
 /* ---- the answer ---- */
 
-/* The host speaks another language. */
-static vmm_status give_up(struct vidmm_connection *connection, struct vmm_packet *packet)
+/* Ends the connection because the host broke the protocol. */
+static vmm_status break_connection(struct vidmm_connection *connection, struct vmm_packet *packet)
 {
 	vmm_packet_close_fds(packet);
 	vmm_client_lose(connection);
 	return VMM_DEVICE_REMOVED;
 }
 
-/* Those that the answer names are the program's from here on. */
+/* Takes over the descriptors that the answer names; they belong to the program from here on. */
 static void take_descriptors(struct vmm_wire_call *call, struct vmm_packet *packet, uint32_t from)
 {
 	call->descriptor_count = 0;
@@ -83,40 +89,40 @@ static vmm_status accept_answer(struct vidmm_connection *connection, struct vmm_
 				struct vmm_wire_call *call, void *argument, uint32_t length)
 {
 	const uint32_t skipped = sizeof(struct vmm_message_answer) - VMM_PACKET_HEAD;
-	struct vmm_wire_bytes apart = {0};
+	struct vmm_wire_bytes from_memfd = {0};
 	const uint8_t *data = packet->body.data + skipped;
 	uint32_t first = 0;
 
 	if (length > VMM_PROTOCOL_INLINE_MAX) {
-		vmm_status status = packet->fd_count
-					    ? vmm_message_from_memfd(packet->fds[0], length, &apart)
-					    : VMM_INVALID_PARAMETER;
+		vmm_status status = packet->fd_count ? vmm_message_from_memfd(packet->fds[0],
+									      length, &from_memfd)
+						     : VMM_INVALID_PARAMETER;
 
 		if (status == VMM_NO_MEMORY) {
 			vmm_packet_close_fds(packet);
 			return status;
 		}
 		if (!vmm_ok(status))
-			return give_up(connection, packet);
-		data = apart.data;
+			return break_connection(connection, packet);
+		data = from_memfd.data;
 		first = 1;
 	} else if (packet->body.length - skipped != length) {
-		return give_up(connection, packet);
+		return break_connection(connection, packet);
 	}
 	if (packet->fd_count - first > VMM_WIRE_DESCRIPTORS_MAX)
-		return give_up(connection, packet);
+		return break_connection(connection, packet);
 	take_descriptors(call, packet, first);
-	vmm_status status = vmm_wire_accept(call, data, length, argument);
-	vmm_free(apart.data);
+	vmm_status status = vmm_wire_read_answer(call, data, length, argument);
+	vmm_free(from_memfd.data);
 	if (!vmm_ok(status))
-		return give_up(connection, packet);
+		return break_connection(connection, packet);
 	if (first)
 		close(packet->fds[0]);
 	packet->fd_count = 0;
 	return VMM_OK;
 }
 
-/* VMM_OK: the call was made, and gave *result. */
+/* Returns VMM_OK if the call was made; *result is then what it returned. */
 static vmm_status take_answer(struct vidmm_connection *connection,
 			      struct vmm_channel_to_host *channel, struct vmm_wire_call *call,
 			      void *argument, uint64_t tag, int32_t *result)
@@ -125,12 +131,12 @@ static vmm_status take_answer(struct vidmm_connection *connection,
 	struct vmm_message_answer answer;
 
 	if (packet->u.head.kind != VMM_MESSAGE_ANSWER || packet->bytes < sizeof(answer))
-		return give_up(connection, packet);
+		return break_connection(connection, packet);
 	memcpy(&answer, &packet->u, VMM_PACKET_HEAD);
 	memcpy((char *)&answer + VMM_PACKET_HEAD, packet->body.data,
 	       sizeof(answer) - VMM_PACKET_HEAD);
 	if (answer.tag != tag)
-		return give_up(connection, packet);
+		return break_connection(connection, packet);
 	vmm_status status = vmm_client_catch_up(connection, answer.views);
 	if (!vmm_ok(status)) {
 		vmm_packet_close_fds(packet);
@@ -144,8 +150,8 @@ static vmm_status take_answer(struct vidmm_connection *connection,
 	return accept_answer(connection, packet, call, argument, answer.head.bytes);
 }
 
-/* What is asked is in `call`. */
-static vmm_status exchange(struct vidmm_connection *connection, struct vmm_channel_to_host *channel,
+/* Sends the request in `call` and waits for its answer. */
+static vmm_status transact(struct vidmm_connection *connection, struct vmm_channel_to_host *channel,
 			   struct vmm_wire_call *call, uint32_t device, void *argument,
 			   int32_t *result)
 {
@@ -159,14 +165,18 @@ static vmm_status exchange(struct vidmm_connection *connection, struct vmm_chann
 	return status;
 }
 
-/* ---- what an object takes ---- */
+/* ---- value type of a synchronization object ---- */
 
 struct asking {
 	struct vidmm_connection *connection;
 	struct vmm_channel_to_host *channel;
 };
 
-/* Between a handle's end and its next use its type may change: the host then refuses a request, and it is asked again. */
+/*
+ * Returns which values the object takes; asks the host the first time. Once the handle is
+ * destroyed, its next use may have another type. The host then refuses the request, and
+ * vmm_client_call asks again.
+ */
 static enum vmm_wire_values values_of(void *context, uint32_t handle)
 {
 	const struct asking *asking = context;
@@ -177,11 +187,11 @@ static enum vmm_wire_values values_of(void *context, uint32_t handle)
 	struct vmm_wire_call call = {0};
 	int32_t result;
 
-	asking->channel->looked = true;
+	asking->channel->used_values = true;
 	if (value >> 32 == handle && value)
 		return (enum vmm_wire_values)((uint32_t)value - 1);
-	if (vmm_ok(vmm_wire_ask(&call, vmm_wire_operation(VMM_WIRE_sync_values), &args)) &&
-	    vmm_ok(exchange(asking->connection, asking->channel, &call, 0, &args, &result)) &&
+	if (vmm_ok(vmm_wire_make_request(&call, vmm_wire_operation(VMM_WIRE_sync_values), &args)) &&
+	    vmm_ok(transact(asking->connection, asking->channel, &call, 0, &args, &result)) &&
 	    args.values)
 		atomic_store_explicit(known, (uint64_t)handle << 32 | (args.values + 1),
 				      memory_order_relaxed);
@@ -205,22 +215,25 @@ static vmm_status attempt(struct vidmm_connection *connection, struct vmm_channe
 
 	call->values = values_of;
 	call->context = &asking;
-	channel->looked = false;
-	vmm_status status = vmm_wire_ask(call, vmm_wire_operation(number), argument);
+	channel->used_values = false;
+	vmm_status status = vmm_wire_make_request(call, vmm_wire_operation(number), argument);
 	if (vmm_ok(status))
-		status = exchange(connection, channel, call, device, argument, result);
+		status = transact(connection, channel, call, device, argument, result);
 	call->context = NULL;
 	return status;
 }
 
-static void keep_buffers(struct vmm_channel_to_host *channel)
+static void trim_buffers(struct vmm_channel_to_host *channel)
 {
-	if (channel->call.request.capacity > KEEP_BYTES)
+	if (channel->call.request.capacity > RETAIN_BYTES)
 		vmm_wire_finish(&channel->call);
 }
 
-/* Of a program that is disconnecting the host is not gone; its handles are dead, as those of a process that is closed. */
-static vmm_status unless_ending(const struct vidmm_connection *connection, vmm_status status)
+/*
+ * While the program disconnects, VMM_DEVICE_REMOVED becomes VMM_INVALID_PARAMETER: the host is not
+ * gone, but the handles are dead like those of a closed process.
+ */
+static vmm_status status_if_ending(const struct vidmm_connection *connection, vmm_status status)
 {
 	return status == VMM_DEVICE_REMOVED && atomic_load(&connection->ending)
 		       ? VMM_INVALID_PARAMETER
@@ -235,17 +248,17 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 	vmm_status status = vmm_client_take_channel(connection, &channel);
 
 	if (!vmm_ok(status))
-		return unless_ending(connection, status);
-	/* A thread that ended inside would take the channel with it. */
+		return status_if_ending(connection, status);
+	/* A thread that was canceled inside the call would never put the channel back. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	status = attempt(connection, channel, operation, device, argument, result);
-	if (status == VMM_INVALID_PARAMETER && channel->looked) {
+	if (status == VMM_INVALID_PARAMETER && channel->used_values) {
 		forget_values(connection);
 		status = attempt(connection, channel, operation, device, argument, result);
 	}
 	vmm_client_forget_ended(connection, operation, argument);
-	keep_buffers(channel);
+	trim_buffers(channel);
 	vmm_client_put_channel(connection, channel);
 	pthread_setcancelstate(cancel, &cancel);
-	return unless_ending(connection, status);
+	return status_if_ending(connection, status);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels: one for each thread that is inside a call, made when more are than ever before. */
+/*
+ * Channels: a pool of sockets to the host. Each thread inside a call uses one; another is made when
+ * all are in use.
+ */
 #include "client/client_private.h"
 
 #include <errno.h>
@@ -7,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static int wait_for_room(int fd)
+static int wait_writable(int fd)
 {
-	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
 
-	while (poll(&room, 1, -1) < 0 && errno == EINTR)
+	while (poll(&writable, 1, -1) < 0 && errno == EINTR)
 		;
-	return room.revents & POLLOUT ? 0 : EPIPE;
+	return writable.revents & POLLOUT ? 0 : EPIPE;
 }
 
 vmm_status vmm_client_send(struct vidmm_connection *connection, int fd, const void *head,
@@ -23,12 +26,12 @@ vmm_status vmm_client_send(struct vidmm_connection *connection, int fd, const vo
 	int error = vmm_message_send(fd, head, head_bytes, body, fds, fd_count);
 
 	while (error == EAGAIN) {
-		error = wait_for_room(fd);
+		error = wait_writable(fd);
 		if (!error)
 			error = vmm_message_send(fd, head, head_bytes, body, fds, fd_count);
 	}
 	if (error == EBADF && fd_count)
-		return VMM_INVALID_HANDLE; /* one of the caller's */
+		return VMM_INVALID_HANDLE; /* one of the caller's descriptors is not open */
 	if (error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS)
 		return VMM_NO_MEMORY;
 	if (error) {
@@ -53,7 +56,7 @@ struct vmm_channel_to_host *vmm_client_channel_create(int fd)
 {
 	struct vmm_channel_to_host *channel = vmm_calloc(1, sizeof(*channel));
 
-	if (channel && vmm_packet_room(&channel->packet)) {
+	if (channel && vmm_packet_reserve(&channel->packet)) {
 		channel->fd = fd;
 		return channel;
 	}
@@ -96,7 +99,7 @@ vmm_status vmm_client_await_welcome(struct vidmm_connection *connection,
 	return vmm_ok(refused.status) ? VMM_UNSUCCESSFUL : refused.status;
 }
 
-/* One more for the connection, which counts it already. */
+/* Connects one more channel. Caller has already counted it in channel_count. */
 static vmm_status join(struct vidmm_connection *connection, struct vmm_channel_to_host **result)
 {
 	struct vmm_message_join message = {
@@ -122,7 +125,7 @@ static vmm_status join(struct vidmm_connection *connection, struct vmm_channel_t
 		return status;
 	}
 	vmm_client_channel_destroy(channel);
-	/* The session has ended over there, and we have not heard of it yet. */
+	/* the session has ended at the host; this side has not seen it yet */
 	if (status == VMM_ACCESS_DENIED)
 		vmm_client_lose(connection);
 	return status;
@@ -150,8 +153,8 @@ vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 		connection->channel_count--;
 		pthread_mutex_unlock(&connection->pool_lock);
 	}
-	/* That nobody is there to join is not for lack of anything. */
-	if (!vmm_ok(status) && vmm_client_is_cut(connection))
+	/* Joining failed because the host has ended, not because a resource is missing. */
+	if (!vmm_ok(status) && vmm_client_host_is_gone(connection))
 		vmm_client_lose(connection);
 	return vmm_client_lost(connection) ? VMM_DEVICE_REMOVED : status;
 }

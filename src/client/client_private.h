@@ -13,20 +13,22 @@
 #include "packet/packet.h"
 #include "wire_table.h"
 
-/* A connected socket, of one thread for the time of a call. */
+/* A connected socket, used by one thread during a call. */
 struct vmm_channel_to_host {
 	int fd;
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
-	bool looked; /* the request depends on what is known of an object */
+	/* the request depends on the cached value type of an object */
+	bool used_values;
 	struct vmm_channel_to_host *next;
 };
 
-/* A function of the program's that the host may have called; known to the host by its number. */
+/* A function of the program that the host may have called. The host knows it by its number. */
 struct vmm_registration {
 	struct vmm_list link;
 	uint64_t number;
-	uint32_t what, device; /* enum vmm_notice_what; as the call named it */
+	/* enum vmm_notice_what; device number of the call that registered it */
+	uint32_t what, device;
 	void *function, *context, *handle;
 };
 struct vmm_notice {
@@ -38,56 +40,67 @@ struct vmm_notice {
 #define VMM_CLIENT_FENCES 256u
 
 struct vidmm_connection {
-	/* Constant. */
+	/* Constant after connecting. */
 	struct vmm_client_options options;
 	char name[64];
-	char path[108]; /* of the host's socket, when options.more is the library's own */
+	/* path of the host's socket, if options.more is this library's own */
+	char path[108];
 	uint32_t process_id, channels_max;
 	uint64_t session[2];
-	char *window; /* of views */
+	char *window; /* address range for view instructions */
 	uint64_t window_bytes;
-	int view_socket, userfault,
-		nothing; /* -1: none. nothing: stands for what is no descriptor */
+	/* -1: none. null_fd: sent in the place of a descriptor that is not open. */
+	int view_socket, userfault, null_fd;
 	pthread_t thread;
-	bool threaded; /* set before there is that thread */
+	bool threaded; /* set before the thread starts */
 
-	/* Set once: the host is gone, or this is a child of fork(). */
+	/* Set once: the host is gone, or this process is a child of fork(). */
 	_Atomic bool lost;
-	_Atomic bool ending; /* the program is disconnecting: its handles are dead */
+	/* the program is disconnecting: its handles are dead */
+	_Atomic bool ending;
 	bool forked;
-	struct vmm_list link; /* of all connections; guarded by the lock of connection.c */
+	/* in the list of all connections; guarded by all_lock of connection.c */
+	struct vmm_list link;
 
-	pthread_mutex_t pool_lock; /* guards the next three */
+	pthread_mutex_t pool_lock; /* guards the next three members */
 	struct vmm_channel_to_host *idle;
 	struct vmm_channel_to_host *first; /* closing it ends the session */
 	uint32_t channel_count;
 
-	pthread_mutex_t view_lock; /* who executes instructions; guards view_packet */
+	/* held while instructions are executed; guards view_packet */
+	pthread_mutex_t view_lock;
 	struct vmm_packet view_packet;
-	_Atomic uint64_t views; /* executed: all up to this number */
+	/* number of the last instruction executed; all before it are executed too */
+	_Atomic uint64_t views;
 
-	pthread_mutex_t notice_lock; /* guards the rest but `values` */
-	pthread_cond_t notice_done, notice_come;
+	pthread_mutex_t notice_lock; /* guards the following members up to `caller` */
+	pthread_cond_t notice_done, notice_arrived;
 	pthread_t notice_thread;
-	bool notice_threaded; /* from the first registration on */
+	/* the thread exists; it starts with the first registration */
+	bool notice_threaded;
 	struct vmm_list notices, registrations;
 	uint64_t last_registration;
-	uint64_t calling; /* the registration whose function is being called; 0: none */
+	uint64_t calling; /* number of the registration whose function is being called; 0: none */
 	pthread_t caller;
 
-	/* Locks without a message; NULL: the host has given no such memory. The epoch is there before them. */
+	/*
+	 * Locks without a message. NULL: the host has given no such memory. The epoch is set first.
+	 */
 	_Atomic(struct vmm_lock_words *) words;
 	const struct vmm_lock_epoch *epoch;
 
-	/* Fences in the program's own hands (fences.c). The lock guards what follows. */
+	/* Fence pages (fences.c). The lock guards the members that follow, up to fence_forgets. */
 	pthread_mutex_t fence_lock;
-	pthread_cond_t fences_left;
+	pthread_cond_t fence_users_gone;
 	struct vmm_client_fence *fences[VMM_CLIENT_FENCES];
-	uint32_t fence_users;   /* threads that look at one, or sleep */
-	uint64_t fences_forgot; /* counts */
-	_Atomic bool no_fences; /* the host gives none */
+	uint32_t fence_users;             /* threads that use a page, or sleep in one */
+	uint64_t fence_forgets;           /* how many times fences were forgotten */
+	_Atomic bool fence_pages_refused; /* the host gives no fence pages */
 
-	/* What objects take, as far as it was asked: the handle, and 1 more than enum vmm_wire_values. */
+	/*
+	 * Cache of the value types of synchronization objects: handle in the high half, 1 + enum
+	 * vmm_wire_values in the low half; 0: empty.
+	 */
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];
 };
 
@@ -95,45 +108,63 @@ static inline bool vmm_client_lost(const struct vidmm_connection *connection)
 {
 	return atomic_load_explicit(&connection->lost, memory_order_acquire);
 }
+/* Marks the connection as lost and makes all threads inside it return. Any thread; repeatable. */
 void vmm_client_lose(struct vidmm_connection *connection);
-/* The host is gone, or has ended the session: looked for where somebody may have heard of what follows from that, and not of that itself. */
-bool vmm_client_is_cut(const struct vidmm_connection *connection);
-/* The first half of vidmm_disconnect: its devices are no devices any more. */
-void vmm_client_leave(struct vidmm_connection *connection);
+/*
+ * Returns whether the host is gone or has ended the session. Used where the calling thread may have
+ * seen a consequence of that before the connection was marked as lost.
+ */
+bool vmm_client_host_is_gone(const struct vidmm_connection *connection);
+/* First half of vidmm_disconnect: makes the handles of its devices invalid. */
+void vmm_client_begin_disconnect(struct vidmm_connection *connection);
 
 /* ---- channel.c ---- */
-/* One message there and one back, which is in channel->packet. VMM_DEVICE_REMOVED: the host is gone. */
+/*
+ * Send one message; receive one message into channel->packet. They return VMM_DEVICE_REMOVED if the
+ * host is gone.
+ */
 vmm_status vmm_client_send(struct vidmm_connection *connection, int fd, const void *head,
 			   size_t head_bytes, const struct vmm_wire_bytes *body, const int *fds,
 			   uint32_t fd_count) VMM_MUST_CHECK;
 vmm_status vmm_client_receive(struct vidmm_connection *connection,
 			      struct vmm_channel_to_host *channel) VMM_MUST_CHECK;
+/* Makes a channel that owns the socket. NULL: no memory; the socket is closed then. */
 struct vmm_channel_to_host *vmm_client_channel_create(int fd);
 void vmm_client_channel_destroy(struct vmm_channel_to_host *channel);
+/*
+ * Takes an idle channel, or connects another one; vmm_client_put_channel gives it back. Returns
+ * VMM_DEVICE_REMOVED if the connection is lost, VMM_INSUFFICIENT_RESOURCES if no more channels are
+ * allowed or can be connected, or VMM_NO_MEMORY.
+ */
 vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 				   struct vmm_channel_to_host **channel) VMM_MUST_CHECK;
 void vmm_client_put_channel(struct vidmm_connection *connection,
 			    struct vmm_channel_to_host *channel);
-/* The first answer on a channel: VMM_OK for a welcome, which is in its packet. */
+/* Receives the first answer on a channel. VMM_OK: it is a welcome, copied to *welcome. */
 vmm_status vmm_client_await_welcome(struct vidmm_connection *connection,
 				    struct vmm_channel_to_host *channel,
 				    struct vmm_message_welcome *welcome) VMM_MUST_CHECK;
 
 /* ---- views.c ---- */
+/* Reserves the address range for CPU mappings. False: there is no free range. */
 bool vmm_client_window_reserve(struct vidmm_connection *connection);
 void vmm_client_window_release(struct vidmm_connection *connection);
-/* Executes the instructions up to that number. */
+/* Executes view instructions until number `number` is executed. */
 vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t number) VMM_MUST_CHECK;
-/* All that came. False: the socket is closed. */
+/*
+ * Executes all messages that have arrived. Returns false if the socket is closed or a message was
+ * invalid.
+ */
 bool vmm_client_execute_views(struct vidmm_connection *connection);
+/* Starts the thread that executes messages which come without a call. */
 bool vmm_client_thread_start(struct vidmm_connection *connection);
-/* One of the library's own; the program's signals are not its business. */
+/* Starts a thread of the library. It blocks all signals but those of faults. */
 bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
 			     struct vidmm_connection *connection, const char *name);
 
 /*
- * mmap, of what other threads of the program go on using. The bare system call: ThreadSanitizer takes mmap for a store to the
- * whole range.
+ * mmap with MAP_FIXED of memory that other threads of the program are using. The system call is
+ * made directly because ThreadSanitizer treats mmap() as a store to the whole range.
  */
 static inline bool vmm_client_map_over(void *address, uint64_t length, int protection, int flags,
 				       int fd, uint64_t offset)
@@ -144,78 +175,103 @@ static inline bool vmm_client_map_over(void *address, uint64_t length, int prote
 
 /* ---- adopt.c ---- */
 /*
- * Makes the program's memory at the range part of a memfd; *fd is the caller's own. `threads`: how many of the program's are inside the
- * library. VMM_INVALID_PARAMETER: it is not all memory to read and write; VMM_NOT_SUPPORTED: it is shared with others
- * already, wholly or in part, or stores cannot be held up; VMM_NO_MEMORY.
+ * Makes the program's memory in the range a part of a memfd. *fd is the caller's to close; *offset
+ * is where the range is in it. threads: how many threads of the program are inside the library.
+ * Returns VMM_INVALID_PARAMETER if not all of the range can be read and written. Returns
+ * VMM_NOT_SUPPORTED if some part is already shared with others, or if stores of other threads
+ * cannot be blocked. Otherwise VMM_OK or VMM_NO_MEMORY.
  */
 vmm_status vmm_client_adopt(int userfault, uint32_t threads, uint64_t address, uint64_t length,
 			    int *fd, uint64_t *offset) VMM_MUST_CHECK;
-/* Held while it does; fork() waits for it. */
+/* Held during vmm_client_adopt; fork() waits for it. */
 extern pthread_mutex_t vmm_client_adopt_lock;
 
 /* ---- words.c ---- */
 struct vmm_client_lock {
-	uint32_t device, handle, flags; /* the device's handle */
-	bool pages, lock2; /* it has a list of pages; it is one of 2.x that has no flags */
+	uint32_t device, handle, flags; /* D3DKMT handle of the device */
+	/* it has a list of pages; it is a Lock2, which is plain only without flags */
+	bool pages, lock2;
 };
-/* Where it is, locked once more; NULL: the host is to be asked, and nothing has happened. */
+/*
+ * Locks without a message. Returns the address, or NULL: nothing has been done, and the host has to
+ * be called.
+ */
 void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_client_lock *lock);
-/* False: likewise. */
+/* Unlocks without a message. False: nothing has been done, and the host has to be called. */
 bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uint32_t handle);
-/* With the view lock. False: the host speaks another language. */
-bool vmm_client_take_words(struct vidmm_connection *connection,
-			   const struct vmm_message_words *message, int fd);
-void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t number);
-void vmm_client_forget_words(struct vidmm_connection *connection);
+/*
+ * Maps the memory of the message. Caller holds the view lock. False: the message is invalid, or
+ * mapping failed.
+ */
+bool vmm_client_map_words(struct vidmm_connection *connection,
+			  const struct vmm_message_words *message, int fd);
+/* Stores in shared memory that all instructions up to this one are executed. */
+void vmm_client_publish_executed(struct vidmm_connection *connection, uint64_t number);
+void vmm_client_unmap_words(struct vidmm_connection *connection);
 
-/* An opening says something in its own epoch, and as long as there is a host. */
+/*
+ * Returns whether memory that the host gave out in `epoch` is still valid: the epoch is unchanged
+ * and the host is alive.
+ */
 static inline bool vmm_client_is_epoch(const struct vidmm_connection *connection, uint64_t epoch)
 {
 	const struct vmm_lock_epoch *host = connection->epoch;
 
 	return epoch == atomic_load_explicit(&host->epoch, memory_order_acquire) &&
-	       !(atomic_load_explicit(&host->keeper, memory_order_relaxed) & VMM_LOCK_HOST_GONE);
+	       !(atomic_load_explicit(&host->watchdog, memory_order_relaxed) & VMM_LOCK_HOST_GONE);
 }
 
 /* ---- fences.c ---- */
-/* False: the host is to be asked, and nothing has happened that it would not do. */
+/*
+ * Signal and wait without a message. They return false if nothing has been done and the host has to
+ * be called; otherwise *result is the status.
+ */
 bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
 		       uint64_t value, int32_t *result);
 bool vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
 		     uint64_t value, int32_t *result);
-/* Behind a call: what it has ended is asked for again. */
+/*
+ * Called after each call: forgets the fences that the operation has ended, so that they are
+ * requested again.
+ */
 void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t operation,
 			     const void *argument);
-/* The connection is lost, or ends: whoever sleeps comes out. */
+/* Wakes all threads that sleep in fence pages. For a connection that is lost or ends. */
 void vmm_client_wake_fences(struct vidmm_connection *connection);
-/* Then: nobody is there any more when it returns. */
+/* After that: waits until no thread uses a fence page and unmaps them all. */
 void vmm_client_finish_fences(struct vidmm_connection *connection);
 
 /* ---- notice.c ---- */
+/* Queues a callback notification. Caller holds the view lock. */
 void vmm_client_take_notice(struct vidmm_connection *connection,
 			    const struct vmm_message_notice *message);
-/* Calls the functions of the notices that came; for a connection without threads. */
+/* Calls the functions of notifications that have arrived. For connections without threads. */
 void vmm_client_call_notices(struct vidmm_connection *connection);
-/* The connection is lost: the thread that calls them ends. */
+/* Wakes the thread that calls them, so that it ends. Caller has marked the connection as lost. */
 void vmm_client_stop_notices(struct vidmm_connection *connection);
-/* Is there a thread for them, in none of the program's functions? With the view lock: nor will it be. */
-bool vmm_client_notices_rest(struct vidmm_connection *connection);
-/* 0: no memory. */
+/*
+ * Returns whether a notification thread exists and is in none of the program's functions. Caller
+ * holds the view lock, so that no new notification arrives.
+ */
+bool vmm_client_notices_idle(struct vidmm_connection *connection);
+/* Registers a function and returns its number; 0: no memory, or no thread could be started. */
 uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			     void *function, void *context);
+/* Stores the handle that the host gave the registration. */
 void vmm_client_registered(struct vidmm_connection *connection, uint64_t number, void *handle);
-/* No call is under way when it returns, but the one from inside which it is called. */
+/* Ends a registration. Waits for a call of its function under way, unless called from inside it. */
 void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number);
-/* What `handle` (not NULL), or else the device, is registered as; 0: nothing. */
+/* Returns the number that `handle`, or if that is NULL the device, is registered as; 0: none. */
 uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			 const void *handle);
+/* Frees all notifications and registrations. No other thread uses the connection. */
 void vmm_client_forget_notices(struct vidmm_connection *connection);
 
 /* ---- device.c ---- */
-/* No call of a device of the connection's begins any more. */
+/* Makes all handles of the connection's devices invalid. No new call of them begins after that. */
 void vmm_client_forget_devices(const struct vidmm_connection *connection);
-/* After that: those that had begun. */
-bool vmm_client_are_inside(const struct vidmm_connection *connection);
-void vmm_client_await_leavers(const struct vidmm_connection *connection);
+/* After that: whether calls that had begun are still inside; wait until none is. */
+bool vmm_client_has_callers(const struct vidmm_connection *connection);
+void vmm_client_wait_callers(const struct vidmm_connection *connection);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Coming and going; what fork() does to it. */
+/* Connecting and disconnecting, and what fork() does to connections. */
 #include "client/client_private.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-/* How long a call waits to hear of the end of a host that cannot be connected to any more. */
+/* How long a new channel that cannot connect waits for the end of the session. */
 enum { END_MS = 5000 };
 
 #define CONNECTION_REFUSED    ((vmm_status)0xC0000236)
@@ -45,7 +45,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-static void shut(int *fd)
+static void close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -53,8 +53,9 @@ static void shut(int *fd)
 }
 
 /*
- * The sockets are the parent's: a child that kept them would keep the parent's session beyond its end. Its locks may be held by
- * threads that do not exist here, so nothing else is touched.
+ * Runs in the child of fork(). The sockets belong to the parent: a child that kept them open would
+ * keep the parent's session alive after the parent's end. Locks may be held by threads that do not
+ * exist in the child, so only the descriptors are closed.
  */
 static void in_child(void)
 {
@@ -66,10 +67,10 @@ static void in_child(void)
 
 		connection->forked = true;
 		atomic_store(&connection->lost, true);
-		shut(&connection->view_socket);
-		shut(&connection->userfault);
+		close_fd(&connection->view_socket);
+		close_fd(&connection->userfault);
 		if (connection->first)
-			shut(&connection->first->fd);
+			close_fd(&connection->first->fd);
 	}
 	vmm_list_init(&all);
 	pthread_mutex_unlock(&vmm_client_adopt_lock);
@@ -91,14 +92,14 @@ static void enlist(struct vidmm_connection *connection)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a connection ---- */
 
-bool vmm_client_is_cut(const struct vidmm_connection *connection)
+bool vmm_client_host_is_gone(const struct vidmm_connection *connection)
 {
 	struct pollfd end = {.fd = connection->view_socket};
 
 	return (connection->epoch &&
-		(atomic_load(&connection->epoch->keeper) & VMM_LOCK_HOST_GONE)) ||
+		(atomic_load(&connection->epoch->watchdog) & VMM_LOCK_HOST_GONE)) ||
 	       (poll(&end, 1, 0) == 1 && (end.revents & POLLHUP));
 }
 
@@ -106,7 +107,7 @@ void vmm_client_lose(struct vidmm_connection *connection)
 {
 	if (atomic_exchange(&connection->lost, true))
 		return;
-	/* Whoever waits on another channel comes out when the host ends the session. */
+	/* The host now ends the session. That wakes the threads that wait on other channels. */
 	if (connection->view_socket >= 0)
 		shutdown(connection->view_socket, SHUT_RDWR);
 	if (connection->first)
@@ -128,26 +129,26 @@ static void destroy(struct vidmm_connection *connection)
 		connection->idle = channel->next;
 		vmm_client_channel_destroy(channel);
 	}
-	shut(&connection->view_socket);
-	shut(&connection->userfault);
-	shut(&connection->nothing);
+	close_fd(&connection->view_socket);
+	close_fd(&connection->userfault);
+	close_fd(&connection->null_fd);
 	vmm_packet_finish(&connection->view_packet);
 	vmm_client_forget_notices(connection);
 	vmm_client_window_release(connection);
 	vmm_client_finish_fences(connection);
-	vmm_client_forget_words(connection);
+	vmm_client_unmap_words(connection);
 	pthread_mutex_destroy(&connection->fence_lock);
-	pthread_cond_destroy(&connection->fences_left);
+	pthread_cond_destroy(&connection->fence_users_gone);
 	pthread_mutex_destroy(&connection->pool_lock);
 	pthread_mutex_destroy(&connection->view_lock);
 	pthread_mutex_destroy(&connection->notice_lock);
 	pthread_cond_destroy(&connection->notice_done);
-	if (!connection->forked) /* there a thread waits for it that is none */
-		pthread_cond_destroy(&connection->notice_come);
+	if (!connection->forked) /* the parent's notification thread counts as waiting on it */
+		pthread_cond_destroy(&connection->notice_arrived);
 	vmm_free(connection);
 }
 
-void vmm_client_leave(struct vidmm_connection *connection)
+void vmm_client_begin_disconnect(struct vidmm_connection *connection)
 {
 	struct vidmm_connection *attached = connection;
 
@@ -158,19 +159,22 @@ void vmm_client_leave(struct vidmm_connection *connection)
 
 void vidmm_disconnect(struct vidmm_connection *connection)
 {
-	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
-						  .kind = VMM_MESSAGE_FAREWELL};
+	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
+						    .kind = VMM_MESSAGE_DISCONNECT};
 
 	if (!connection)
 		return;
-	vmm_client_leave(connection);
-	/* Who is inside a call may have the first channel; its end ends the session, and that brings everybody back. */
-	if (!vmm_client_lost(connection) && !vmm_client_are_inside(connection))
-		(void)!vmm_ok(vmm_client_send(connection, connection->first->fd, &farewell,
-					      sizeof(farewell), NULL, NULL, 0));
+	vmm_client_begin_disconnect(connection);
+	/*
+	 * A thread inside a call may be using the first channel. Then closing the socket ends the
+	 * session, which makes every thread inside return.
+	 */
+	if (!vmm_client_lost(connection) && !vmm_client_has_callers(connection))
+		(void)!vmm_ok(vmm_client_send(connection, connection->first->fd, &disconnect,
+					      sizeof(disconnect), NULL, NULL, 0));
 	vmm_client_lose(connection);
 	if (!connection->forked)
-		vmm_client_await_leavers(connection);
+		vmm_client_wait_callers(connection);
 	if (connection->threaded && !connection->forked)
 		pthread_join(connection->thread, NULL);
 	if (connection->notice_threaded && !connection->forked)
@@ -178,9 +182,12 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 	destroy(connection);
 }
 
-/* ---- the beginning ---- */
+/* ---- connecting ---- */
 
-/* Its own, so that the host can freeze pages of this program. -1: the kernel does not allow it. */
+/*
+ * Opens a userfaultfd of this process, with which the host can write-protect its pages. Returns -1
+ * if the kernel does not allow it.
+ */
 static int open_userfault(void)
 {
 	struct uffdio_api api = {.api = UFFD_API,
@@ -243,12 +250,12 @@ static struct vidmm_connection *create(const struct vmm_client_options *options)
 	pthread_mutex_init(&connection->view_lock, NULL);
 	pthread_mutex_init(&connection->notice_lock, NULL);
 	pthread_cond_init(&connection->notice_done, NULL);
-	pthread_cond_init(&connection->notice_come, NULL);
+	pthread_cond_init(&connection->notice_arrived, NULL);
 	pthread_mutex_init(&connection->fence_lock, NULL);
-	pthread_cond_init(&connection->fences_left, NULL);
+	pthread_cond_init(&connection->fence_users_gone, NULL);
 	vmm_list_init(&connection->notices);
 	vmm_list_init(&connection->registrations);
-	connection->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	connection->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	enlist(connection);
 	return connection;
 }
@@ -264,8 +271,8 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 		return status;
 	}
 	connection->first = vmm_client_channel_create(options->fd);
-	if (!connection->first || !vmm_packet_room(&connection->view_packet) ||
-	    connection->nothing < 0 || !vmm_client_window_reserve(connection))
+	if (!connection->first || !vmm_packet_reserve(&connection->view_packet) ||
+	    connection->null_fd < 0 || !vmm_client_window_reserve(connection))
 		goto out_connection;
 	connection->userfault = open_userfault();
 	status = say_hello(connection);
@@ -296,7 +303,7 @@ vidmm_status vidmm_connect_fd(int fd, const char *name, int (*more)(void *contex
 	return vmm_client_connect(&options, connection);
 }
 
-/* ---- by a path ---- */
+/* ---- connecting by a path ---- */
 
 static vmm_status status_of(int error)
 {
@@ -309,7 +316,7 @@ static vmm_status status_of(int error)
 	case EACCES:
 	case EPERM:
 		return VMM_ACCESS_DENIED;
-	case EPROTOTYPE: /* a socket of another kind */
+	case EPROTOTYPE: /* a socket of another type */
 		return OBJECT_NAME_INVALID;
 	default:
 		return VMM_INSUFFICIENT_RESOURCES;
@@ -337,7 +344,11 @@ static vmm_status connect_to(const char *path, int *fd)
 	return status_of(error);
 }
 
-/* A host that nobody can come to any more is about to end, or else somebody has taken its socket's name away. */
+/*
+ * A host that cannot be connected to any more is about to end, or its socket has been unlinked.
+ * Waits at most END_MS for the end of the session, so that the call reports that and not a missing
+ * resource.
+ */
 static int connect_again(void *context)
 {
 	const struct vidmm_connection *connection = context;
@@ -352,15 +363,15 @@ static int connect_again(void *context)
 	return -1;
 }
 
-/* Empty: nothing says where. */
+/* Stores the default path; an empty string if the environment names none. */
 static void default_path(char *path, size_t size)
 {
-	const char *said = secure_getenv("VIDMM_SOCKET"),
+	const char *named = secure_getenv("VIDMM_SOCKET"),
 		   *runtime = secure_getenv("XDG_RUNTIME_DIR");
 
 	path[0] = 0;
-	if (said)
-		snprintf(path, size, "%s", said);
+	if (named)
+		snprintf(path, size, "%s", named);
 	else if (runtime)
 		snprintf(path, size, "%s/vidmm/socket", runtime);
 }
@@ -384,7 +395,7 @@ vidmm_status vidmm_connect(const char *given, const char *name,
 		status = vmm_client_connect(&options, connection);
 	if (!vmm_ok(status))
 		return status;
-	/* No call has been made yet, so nobody has asked for another channel. */
+	/* No call has been made yet, so no channel has been requested. */
 	memcpy((*connection)->path, path, sizeof((*connection)->path));
 	(*connection)->options.more = connect_again;
 	(*connection)->options.more_context = *connection;

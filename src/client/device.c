@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices of a host, and the callbacks that a user-mode driver gets with one. A device is a number that names a slot and one use of
- * it, so that a dead or an invented one is recognised without touching what it may once have named; 1 to 65535 at once.
+ * Devices of a host, and the callbacks that a user-mode driver gets with one. A device handle is a
+ * number, not an address: a slot index and a generation. A dead or invented handle is therefore
+ * recognized without touching memory. At most 65535 devices exist at once.
+ *
+ * Calls count themselves in `inside` of the slot and then read the handle again. A thread that ends
+ * a connection clears the handles and then reads `inside`. So at least one of the two sees the
+ * other (a Dekker pattern).
  */
+#include "base/sized.h"
 #include "client/client_private.h"
 
 #include <d3dkmthk.h>
 #include <d3dumddi.h>
 
 #define SLOTS  65536u
-/* No device of this process's own has a number like that (object/live.h). */
+/* Bit 62: no in-process device has such a number (object/hazard.h). */
 #define REMOTE ((uint64_t)1 << 62)
 
 struct slot {
 	_Atomic uint64_t handle; /* 0: free */
 	_Atomic(struct vidmm_connection *) connection;
-	_Atomic uint32_t device; /* the host's number */
-	_Atomic uint32_t known;  /* its handle, as D3DKMT functions have it */
-	_Atomic uint32_t inside; /* threads in calls of it, maybe of one that was there before */
+	_Atomic uint32_t device;     /* number of the device at the host */
+	_Atomic uint32_t kmt_handle; /* its D3DKMT handle */
+	/* threads in calls of the device, or of an earlier one in this slot */
+	_Atomic uint32_t inside;
 	uint32_t generation, next_free;
 };
-static struct slot slots[SLOTS]; /* index 0 ends the list */
+static struct slot slots[SLOTS]; /* index 0 is the end of the free list */
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t slots_left = PTHREAD_COND_INITIALIZER;
-static _Atomic uint32_t waiting; /* who ends a connection */
+static _Atomic uint32_t waiting; /* threads that wait in vmm_client_wait_callers */
 static uint32_t first_free, never_used = 1;
 
-/* 0: all are taken. One that somebody is still inside keeps its connection. */
+/*
+ * Takes a free slot in which no thread is inside: those keep the connection of the slot. Returns 0
+ * if all slots are taken.
+ */
 static uint32_t take_locked(void)
 {
 	uint32_t *from = &first_free;
@@ -52,7 +62,7 @@ static uint64_t add(struct vidmm_connection *connection, const struct vmm_wire_d
 		slot->generation = slot->generation < UINT32_MAX ? slot->generation + 1 : 1;
 		atomic_store(&slot->connection, connection);
 		atomic_store(&slot->device, made->device);
-		atomic_store(&slot->known, made->handle);
+		atomic_store(&slot->kmt_handle, made->handle);
 		handle = REMOTE | (uint64_t)slot->generation << 16 | index;
 		atomic_store_explicit(&slot->handle, handle, memory_order_release);
 	}
@@ -87,8 +97,8 @@ static void leave(const void *device)
 }
 
 /*
- * NULL: no live device. Otherwise the connection stays until `leave`: whoever ends it takes the handles away first and looks at
- * `inside` then, and here both are done the other way round.
+ * Enters a device and returns its connection, which exists until `leave`. Returns NULL if the
+ * handle names no live device.
  */
 static struct vidmm_connection *enter(const void *device, uint32_t *number)
 {
@@ -102,7 +112,7 @@ static struct vidmm_connection *enter(const void *device, uint32_t *number)
 		struct vidmm_connection *connection = atomic_load(&slot->connection);
 
 		*number = atomic_load(&slot->device);
-		/* Another may have the slot meanwhile. */
+		/* the slot may have been reused meanwhile */
 		if (atomic_load(&slot->handle) == handle)
 			return connection;
 	}
@@ -129,7 +139,7 @@ static bool are_inside(const struct vidmm_connection *connection)
 	return false;
 }
 
-bool vmm_client_are_inside(const struct vidmm_connection *connection)
+bool vmm_client_has_callers(const struct vidmm_connection *connection)
 {
 	pthread_mutex_lock(&slots_lock);
 	bool inside = are_inside(connection);
@@ -137,7 +147,7 @@ bool vmm_client_are_inside(const struct vidmm_connection *connection)
 	return inside;
 }
 
-void vmm_client_await_leavers(const struct vidmm_connection *connection)
+void vmm_client_wait_callers(const struct vidmm_connection *connection)
 {
 	atomic_fetch_add(&waiting, 1);
 	pthread_mutex_lock(&slots_lock);
@@ -278,17 +288,17 @@ vidmm_status vidmm_remote_adapter_statistics(struct vidmm_connection *connection
 {
 	struct vmm_wire_adapter_statistics args = {.adapter = adapter};
 
-	if (!connection || !statistics || statistics->struct_size != sizeof(*statistics))
+	if (!connection || !statistics || statistics->struct_size < sizeof(statistics->struct_size))
 		return VMM_INVALID_PARAMETER;
 	vmm_status status = runtime(connection, VMM_WIRE_adapter_statistics, &args);
 	if (vmm_ok(status))
-		*statistics = args.statistics;
+		(void)vmm_copy_sized(statistics, &args.statistics, sizeof(args.statistics));
 	return status;
 }
 
-/* ---- the callbacks ---- */
+/* ---- device callbacks ---- */
 
-/* What the way to the host itself can come to; what a call gave is translated over there. */
+/* Translates a failure to reach the host. Results of the call itself are translated at the host. */
 static HRESULT result_of(vmm_status status)
 {
 	switch (status) {
@@ -306,7 +316,7 @@ static HRESULT result_of(vmm_status status)
 	}
 }
 
-/* What a failed call leaves in its argument, also when it did not come to a call. */
+/* Stores what a failed lock leaves in its argument, also if no call was made. */
 static HRESULT fail(uint32_t operation, const void *argument, HRESULT result)
 {
 	void *args = (void *)(uintptr_t)argument;
@@ -332,31 +342,31 @@ static HRESULT callback(const void *handle, uint32_t operation, const void *argu
 	return vmm_ok(status) ? result : fail(operation, argument, result_of(status));
 }
 
-/* ---- locks: without a message, where that will do ---- */
+/* ---- locks: without a message where possible ---- */
 
-/* As `enter`, with the handle that D3DKMT functions know it by. */
-static struct vidmm_connection *enter_known(const void *device, uint32_t *known)
+/* As `enter`; stores the D3DKMT handle of the device. */
+static struct vidmm_connection *enter_with_kmt_handle(const void *device, uint32_t *kmt_handle)
 {
 	uint32_t number;
 	struct vidmm_connection *connection = enter(device, &number);
 
-	*known = atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known);
+	*kmt_handle = atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].kmt_handle);
 	return connection;
 }
 
-static HRESULT lock_or_ask(const void *device, uint32_t operation, const void *args,
-			   struct vmm_client_lock *wish, void **data)
+static HRESULT lock_or_call(const void *device, uint32_t operation, const void *args,
+			    struct vmm_client_lock *request, void **data)
 {
-	struct vidmm_connection *connection = enter_known(device, &wish->device);
-	void *here = NULL;
+	struct vidmm_connection *connection = enter_with_kmt_handle(device, &request->device);
+	void *address = NULL;
 
 	if (connection) {
-		here = vmm_client_lock(connection, wish);
+		address = vmm_client_lock(connection, request);
 		leave(device);
 	}
-	if (!here)
+	if (!address)
 		return callback(device, operation, args);
-	*data = here;
+	*data = address;
 	return S_OK;
 }
 
@@ -364,29 +374,29 @@ static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
 {
 	if (!args)
 		return callback(device, VMM_WIRE_pfnLockCb, args);
-	struct vmm_client_lock wish = {.handle = args->hAllocation,
-				       .flags = args->Flags.Value,
-				       .pages = args->NumPages || args->pPages};
-	return lock_or_ask(device, VMM_WIRE_pfnLockCb, args, &wish, &args->pData);
+	struct vmm_client_lock request = {.handle = args->hAllocation,
+					  .flags = args->Flags.Value,
+					  .pages = args->NumPages || args->pPages};
+	return lock_or_call(device, VMM_WIRE_pfnLockCb, args, &request, &args->pData);
 }
 
 static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
 {
 	if (!args)
 		return callback(device, VMM_WIRE_pfnLock2Cb, args);
-	struct vmm_client_lock wish = {
+	struct vmm_client_lock request = {
 		.handle = args->hAllocation, .flags = args->Flags.Value, .lock2 = true};
-	return lock_or_ask(device, VMM_WIRE_pfnLock2Cb, args, &wish, &args->pData);
+	return lock_or_call(device, VMM_WIRE_pfnLock2Cb, args, &request, &args->pData);
 }
 
 static bool unlock(const void *device, const D3DKMT_HANDLE *allocation)
 {
-	uint32_t known;
-	struct vidmm_connection *connection = enter_known(device, &known);
+	uint32_t kmt_handle;
+	struct vidmm_connection *connection = enter_with_kmt_handle(device, &kmt_handle);
 
 	if (!connection)
 		return false;
-	bool done = vmm_client_unlock(connection, known, *allocation);
+	bool done = vmm_client_unlock(connection, kmt_handle, *allocation);
 	leave(device);
 	return done;
 }
@@ -424,7 +434,7 @@ static HRESULT call_lock(const void *device, uint32_t operation, const void *arg
 	}
 VMM_WIRE_CALLBACKS(REQUEST)
 
-/* What these do, they do over there, too: nothing, and an event says so. */
+/* Callbacks that are not built. The host answers them too: it does nothing and emits an event. */
 #define UNBUILT(number, member, type)                                   \
 	static HRESULT APIENTRY do_##member(HANDLE device, type unsent) \
 	{                                                               \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals of and waits for one monitored fence without a message (base/fence_word.h, docs/adr/0003-fences-without-a-message.md), where the host
- * has given its page. A fence is asked for once, and again when the host's epoch is another. Whatever is not plain goes to the host.
+ * Signals of and waits for one monitored fence without a message (base/fence_word.h,
+ * docs/adr/0003-fences-without-a-message.md), if the host has given out its page. A fence is
+ * requested once, and again after the epoch has advanced. Every other signal or wait is a call of
+ * the host.
  */
 #include "client/client_private.h"
 
@@ -16,11 +18,12 @@
 struct vmm_client_fence {
 	struct vmm_client_fence *next;
 	uint32_t device, handle, adapter;
-	uint64_t epoch;              /* for which this is so */
-	struct vmm_fence_page *page; /* NULL: it goes by messages */
-	uint32_t cancels;            /* when it was asked for: later the opening may have ended */
+	uint64_t epoch;              /* epoch in which the other members are valid */
+	struct vmm_fence_page *page; /* NULL: the host signals and waits by messages */
+	/* page->cancels when the page was requested; if it has risen, the opening may have ended */
+	uint32_t cancels;
 	uint32_t users;
-	bool forgotten; /* nobody finds it; the last user frees it */
+	bool forgotten; /* not found any more; the last user frees it */
 };
 
 static long futex(_Atomic uint32_t *word, int operation, uint32_t value)
@@ -28,7 +31,7 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value)
 	return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
-static struct vmm_client_fence **place_of(struct vidmm_connection *connection, uint32_t handle)
+static struct vmm_client_fence **bucket_of(struct vidmm_connection *connection, uint32_t handle)
 {
 	return &connection->fences[(handle >> 6 ^ handle) % VMM_CLIENT_FENCES];
 }
@@ -44,7 +47,7 @@ static void free_fence(struct vmm_client_fence *fence)
 
 static struct vmm_client_fence **find_locked(struct vidmm_connection *connection, uint32_t handle)
 {
-	struct vmm_client_fence **at = place_of(connection, handle);
+	struct vmm_client_fence **at = bucket_of(connection, handle);
 
 	while (*at && ((*at)->handle != handle || (*at)->forgotten))
 		at = &(*at)->next;
@@ -53,7 +56,7 @@ static struct vmm_client_fence **find_locked(struct vidmm_connection *connection
 
 static void unlink_locked(struct vidmm_connection *connection, struct vmm_client_fence *fence)
 {
-	struct vmm_client_fence **at = place_of(connection, fence->handle);
+	struct vmm_client_fence **at = bucket_of(connection, fence->handle);
 
 	while (*at != fence)
 		at = &(*at)->next;
@@ -61,7 +64,7 @@ static void unlink_locked(struct vidmm_connection *connection, struct vmm_client
 	free_fence(fence);
 }
 
-/* Who sleeps there is to be found as long as he does. */
+/* Threads may still sleep in the page, so it stays in the table until the last user has left. */
 static void forget_locked(struct vidmm_connection *connection, struct vmm_client_fence *fence)
 {
 	fence->forgotten = true;
@@ -75,7 +78,7 @@ static void put(struct vidmm_connection *connection, struct vmm_client_fence *fe
 	if (--fence->users == 0 && fence->forgotten)
 		unlink_locked(connection, fence);
 	if (--connection->fence_users == 0 && vmm_client_lost(connection))
-		pthread_cond_broadcast(&connection->fences_left);
+		pthread_cond_broadcast(&connection->fence_users_gone);
 	pthread_mutex_unlock(&connection->fence_lock);
 }
 
@@ -83,7 +86,7 @@ static void forget(struct vidmm_connection *connection, uint32_t handle)
 {
 	pthread_mutex_lock(&connection->fence_lock);
 	struct vmm_client_fence *fence = *find_locked(connection, handle);
-	connection->fences_forgot++;
+	connection->fence_forgets++;
 	if (fence)
 		forget_locked(connection, fence);
 	pthread_mutex_unlock(&connection->fence_lock);
@@ -93,7 +96,7 @@ static void forget_all_locked(struct vidmm_connection *connection)
 {
 	struct vmm_client_fence *next;
 
-	connection->fences_forgot++;
+	connection->fence_forgets++;
 	for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
 		for (struct vmm_client_fence *fence = connection->fences[i]; fence; fence = next) {
 			next = fence->next;
@@ -101,7 +104,7 @@ static void forget_all_locked(struct vidmm_connection *connection)
 		}
 }
 
-/* Openings of devices end with those. */
+/* The openings of a device end with the device. */
 void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t operation,
 			     const void *argument)
 {
@@ -127,7 +130,7 @@ void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t opera
 	}
 }
 
-/* Spurious to everybody else who sleeps there. */
+/* Threads that sleep in the same page in other processes wake too; they check and sleep again. */
 void vmm_client_wake_fences(struct vidmm_connection *connection)
 {
 	pthread_mutex_lock(&connection->fence_lock);
@@ -144,11 +147,11 @@ void vmm_client_wake_fences(struct vidmm_connection *connection)
 
 void vmm_client_finish_fences(struct vidmm_connection *connection)
 {
-	/* In a child of fork() the lock may be a thread's that is not there. */
+	/* In a child of fork() the lock may be held by a thread that does not exist. */
 	if (!connection->forked) {
 		pthread_mutex_lock(&connection->fence_lock);
 		while (connection->fence_users)
-			pthread_cond_wait(&connection->fences_left, &connection->fence_lock);
+			pthread_cond_wait(&connection->fence_users_gone, &connection->fence_lock);
 		pthread_mutex_unlock(&connection->fence_lock);
 	} else {
 		for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
@@ -158,7 +161,7 @@ void vmm_client_finish_fences(struct vidmm_connection *connection)
 	forget_all_locked(connection);
 }
 
-/* ---- asking for one ---- */
+/* ---- requesting a page ---- */
 
 static struct vmm_fence_page *map_page(const struct vmm_wire_sync_words *words)
 {
@@ -170,17 +173,20 @@ static struct vmm_fence_page *map_page(const struct vmm_wire_sync_words *words)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-/* Unless something ended meanwhile: then it may be of an opening that is no more. */
-static void keep(struct vidmm_connection *connection, struct vmm_client_fence *fence,
-		 uint64_t forgot)
+/*
+ * Adds the fence to the table, unless a fence was forgotten meanwhile: then this one may belong to
+ * an opening that has ended.
+ */
+static void insert(struct vidmm_connection *connection, struct vmm_client_fence *fence,
+		   uint64_t forgot)
 {
 	pthread_mutex_lock(&connection->fence_lock);
-	if (connection->fences_forgot == forgot && !vmm_client_lost(connection)) {
+	if (connection->fence_forgets == forgot && !vmm_client_lost(connection)) {
 		struct vmm_client_fence **at = find_locked(connection, fence->handle);
 
 		if (*at)
 			forget_locked(connection, *at);
-		at = place_of(connection, fence->handle);
+		at = bucket_of(connection, fence->handle);
 		fence->next = *at;
 		*at = fence;
 		fence = NULL;
@@ -190,8 +196,8 @@ static void keep(struct vidmm_connection *connection, struct vmm_client_fence *f
 		free_fence(fence);
 }
 
-static void ask(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
-		uint64_t forgot)
+static void request_page(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+			 uint64_t forgot)
 {
 	struct vmm_wire_sync_words words = {.device = device, .handle = handle};
 	struct vmm_client_fence *fence;
@@ -200,7 +206,7 @@ static void ask(struct vidmm_connection *connection, uint32_t device, uint32_t h
 	if (!vmm_ok(vmm_client_call(connection, VMM_WIRE_sync_words, 0, &words, &result)))
 		return;
 	if (!vmm_ok(result) || words.words == VMM_WIRE_WORDS_NEVER || !connection->epoch) {
-		atomic_store(&connection->no_fences, true);
+		atomic_store(&connection->fence_pages_refused, true);
 		return;
 	}
 	fence = vmm_calloc(1, sizeof(*fence));
@@ -216,16 +222,19 @@ static void ask(struct vidmm_connection *connection, uint32_t device, uint32_t h
 	fence->epoch = words.epoch;
 	fence->page = page;
 	fence->cancels = page ? atomic_load(&page->cancels) : 0;
-	keep(connection, fence, forgot);
+	insert(connection, fence, forgot);
 }
 
-/* NULL: it goes by a message; *known: that is settled. Otherwise the caller's to put. */
-static struct vmm_client_fence *look(struct vidmm_connection *connection, uint32_t device,
-				     uint32_t handle, bool *known, uint64_t *forgot)
+/*
+ * Returns the fence, with a use that the caller ends by `put`, or NULL: the host has to be called.
+ * *known: the result is final; otherwise the page has to be requested first.
+ */
+static struct vmm_client_fence *look_up(struct vidmm_connection *connection, uint32_t device,
+					uint32_t handle, bool *known, uint64_t *forgot)
 {
 	pthread_mutex_lock(&connection->fence_lock);
 	struct vmm_client_fence *fence = *find_locked(connection, handle);
-	*forgot = connection->fences_forgot;
+	*forgot = connection->fence_forgets;
 	*known = fence && fence->device == device &&
 		 vmm_client_is_epoch(connection, fence->epoch) &&
 		 (!fence->page || atomic_load(&fence->page->cancels) == fence->cancels);
@@ -239,19 +248,19 @@ static struct vmm_client_fence *look(struct vidmm_connection *connection, uint32
 	return fence;
 }
 
-/* NULL: by a message. */
+/* As look_up; requests the page first if necessary. */
 static struct vmm_client_fence *get(struct vidmm_connection *connection, uint32_t device,
 				    uint32_t handle)
 {
 	uint64_t forgot;
 	bool known;
 
-	if (vmm_client_lost(connection) || atomic_load(&connection->no_fences))
+	if (vmm_client_lost(connection) || atomic_load(&connection->fence_pages_refused))
 		return NULL;
-	struct vmm_client_fence *fence = look(connection, device, handle, &known, &forgot);
+	struct vmm_client_fence *fence = look_up(connection, device, handle, &known, &forgot);
 	if (!known) {
-		ask(connection, device, handle, forgot);
-		fence = look(connection, device, handle, &known, &forgot);
+		request_page(connection, device, handle, forgot);
+		fence = look_up(connection, device, handle, &known, &forgot);
 	}
 	if (fence && atomic_load(&fence->page->shut)) {
 		put(connection, fence);
@@ -262,7 +271,7 @@ static struct vmm_client_fence *get(struct vidmm_connection *connection, uint32_
 
 /* ---- signals ---- */
 
-/* MFN-23: what is not higher changes nothing. */
+/* A value that is not higher changes nothing (MFN-23). */
 static bool raise_value(struct vmm_fence_page *page, uint64_t value)
 {
 	uint64_t now = atomic_load_explicit(&page->value, memory_order_relaxed);
@@ -277,13 +286,13 @@ bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uin
 		       uint64_t value, int32_t *result)
 {
 	struct vmm_client_fence *fence = get(connection, device, handle);
-	bool tell = false;
+	bool notify_host = false;
 
 	if (!fence)
 		return false;
 	struct vmm_fence_page *page = fence->page;
 	if (raise_value(page, value)) {
-		tell = atomic_load(&page->awaited);
+		notify_host = atomic_load(&page->awaited);
 		if (atomic_load(&page->sleepers)) {
 			atomic_fetch_add(&page->turns, 1);
 			futex(&page->turns, FUTEX_WAKE, INT_MAX);
@@ -291,10 +300,10 @@ bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uin
 	}
 	put(connection, fence);
 	*result = VMM_OK;
-	if (tell) {
-		struct vmm_wire_sync_told told = {.handle = handle};
+	if (notify_host) {
+		struct vmm_wire_sync_signaled signaled = {.handle = handle};
 		vmm_status status =
-			vmm_client_call(connection, VMM_WIRE_sync_told, 0, &told, result);
+			vmm_client_call(connection, VMM_WIRE_sync_signaled, 0, &signaled, result);
 
 		if (!vmm_ok(status))
 			*result = status;
@@ -304,18 +313,26 @@ bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uin
 
 /* ---- waits ---- */
 
-/* An opening has ended, with an adapter or by itself (SFL-27); or because its session did, as all do with the host, which has ended this one before. */
+/*
+ * Status of a wait whose opening has ended: with its adapter or alone (SFL-27), or because the host
+ * ended the session. If the host ends, all sessions end, and that of this client may be noticed
+ * later.
+ */
 static int32_t cancelled(const struct vidmm_connection *connection,
 			 const struct vmm_client_fence *fence)
 {
-	return atomic_load(&fence->page->removed) == fence->adapter || vmm_client_is_cut(connection)
+	return atomic_load(&fence->page->removed) == fence->adapter ||
+			       vmm_client_host_is_gone(connection)
 		       ? VMM_DEVICE_REMOVED
 		       : VMM_CANCELLED;
 }
 
-/* What the thread may not sleep any longer for; true: *result, unless that is VMM_PENDING: the host is to be asked. */
-static bool is_over(struct vidmm_connection *connection, const struct vmm_client_fence *fence,
-		    uint64_t value, int32_t *result)
+/*
+ * Returns whether the thread must stop sleeping. *result is then the status of the wait, or
+ * VMM_PENDING: the host has to be called.
+ */
+static bool must_wake(struct vidmm_connection *connection, const struct vmm_client_fence *fence,
+		      uint64_t value, int32_t *result)
 {
 	const struct vmm_fence_page *page = fence->page;
 
@@ -343,12 +360,12 @@ bool vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint3
 	struct vmm_fence_page *page = fence->page;
 	*result = VMM_OK;
 	if (atomic_load(&page->value) < value) {
-		/* From before the look at the value on. */
+		/* before the value is read, so that a signal sees this thread (Dekker pattern) */
 		atomic_fetch_add(&page->sleepers, 1);
 		for (;;) {
 			uint32_t turn = atomic_load(&page->turns);
 
-			if (is_over(connection, fence, value, result))
+			if (must_wake(connection, fence, value, result))
 				break;
 			futex(&page->turns, FUTEX_WAIT, turn);
 		}

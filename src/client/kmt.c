@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* D3DKMT functions over a connection. */
+/*
+ * D3DKMT functions over a connection. Most are plain calls. Locks and fences are tried without a
+ * message first; trim callbacks are registered on this side too.
+ */
 #include "client/client_private.h"
 
 #include <d3dkmthk.h>
@@ -12,7 +15,10 @@ static NTSTATUS call(struct vidmm_connection *connection, uint32_t operation, vo
 	return vmm_ok(status) ? result : status;
 }
 
-/* The host gets a number in the place of the context; the program's function is called by it. */
+/*
+ * The host gets the number of the registration as its context. The program's function is found by
+ * that number.
+ */
 static NTSTATUS register_trim(struct vidmm_connection *connection, uint32_t operation,
 			      D3DKMT_REGISTERTRIMNOTIFICATION *given)
 {
@@ -47,7 +53,7 @@ static NTSTATUS unregister_trim(struct vidmm_connection *connection, uint32_t op
 	return status;
 }
 
-/* Its notifications end with it. */
+/* The trim registrations of a device end with it. */
 static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t operation,
 			       D3DKMT_DESTROYDEVICE *args)
 {
@@ -61,16 +67,16 @@ static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t ope
 	return status;
 }
 
-/* ---- locks: without a message, where that will do ---- */
+/* ---- locks: without a message where possible ---- */
 
-static NTSTATUS lock_or_ask(struct vidmm_connection *connection, uint32_t operation, void *args,
-			    const struct vmm_client_lock *wish, void **data)
+static NTSTATUS lock_or_call(struct vidmm_connection *connection, uint32_t operation, void *args,
+			     const struct vmm_client_lock *request, void **data)
 {
-	void *here = vmm_client_lock(connection, wish);
+	void *address = vmm_client_lock(connection, request);
 
-	if (!here)
+	if (!address)
 		return call(connection, operation, args);
-	*data = here;
+	*data = address;
 	return STATUS_SUCCESS;
 }
 
@@ -78,22 +84,22 @@ static NTSTATUS lock(struct vidmm_connection *connection, D3DKMT_LOCK *args)
 {
 	if (!args)
 		return call(connection, VMM_WIRE_D3DKMTLock, args);
-	const struct vmm_client_lock wish = {.device = args->hDevice,
-					     .handle = args->hAllocation,
-					     .flags = args->Flags.Value,
-					     .pages = args->NumPages || args->pPages};
-	return lock_or_ask(connection, VMM_WIRE_D3DKMTLock, args, &wish, &args->pData);
+	const struct vmm_client_lock request = {.device = args->hDevice,
+						.handle = args->hAllocation,
+						.flags = args->Flags.Value,
+						.pages = args->NumPages || args->pPages};
+	return lock_or_call(connection, VMM_WIRE_D3DKMTLock, args, &request, &args->pData);
 }
 
 static NTSTATUS lock2(struct vidmm_connection *connection, D3DKMT_LOCK2 *args)
 {
 	if (!args)
 		return call(connection, VMM_WIRE_D3DKMTLock2, args);
-	const struct vmm_client_lock wish = {.device = args->hDevice,
-					     .handle = args->hAllocation,
-					     .flags = args->Flags.Value,
-					     .lock2 = true};
-	return lock_or_ask(connection, VMM_WIRE_D3DKMTLock2, args, &wish, &args->pData);
+	const struct vmm_client_lock request = {.device = args->hDevice,
+						.handle = args->hAllocation,
+						.flags = args->Flags.Value,
+						.lock2 = true};
+	return lock_or_call(connection, VMM_WIRE_D3DKMTLock2, args, &request, &args->pData);
 }
 
 static NTSTATUS unlock(struct vidmm_connection *connection, D3DKMT_UNLOCK *args)
@@ -111,7 +117,7 @@ static NTSTATUS unlock2(struct vidmm_connection *connection, D3DKMT_UNLOCK2 *arg
 	return call(connection, VMM_WIRE_D3DKMTUnlock2, args);
 }
 
-/* ---- fences: likewise ---- */
+/* ---- fences: without a message where possible ---- */
 
 static NTSTATUS signal_fence(struct vidmm_connection *connection,
 			     D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)

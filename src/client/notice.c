@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of the program's that the host has called: each has a number, which is what the host knows of it. A notice names the
- * number; a thread calls the function, one at a time, with no lock held. It does nothing else, because a function may wait for whatever it likes: for a
- * fence, or for a thread whose store sleeps on a frozen page; and what ends those waits is the other thread's business (views.c). Who ends a registration drops
- * what has come for it, and waits for a call under way unless it is made from inside that.
+ * Callback notifications: the host has a function of the program called. Each registered function
+ * has a number, which is all that the host knows of it. A notification carries that number.
+ *
+ * One thread calls the functions, one at a time and with no lock held. It does nothing else,
+ * because a function may wait for anything: for a fence, or for a thread whose store sleeps on a
+ * write-protected page. The thread of views.c ends such waits. A thread that ends a registration
+ * drops its pending notifications. It then waits for a call under way, unless it is itself inside
+ * that call.
  */
 #include "client/client_private.h"
 
@@ -24,7 +28,7 @@ static struct vmm_registration *find_locked(struct vidmm_connection *connection,
 	return NULL;
 }
 
-static void *call_on(void *argument)
+static void *notification_thread(void *argument)
 {
 	struct vidmm_connection *connection = argument;
 
@@ -32,29 +36,33 @@ static void *call_on(void *argument)
 		vmm_client_call_notices(connection);
 		pthread_mutex_lock(&connection->notice_lock);
 		while (vmm_list_empty(&connection->notices) && !vmm_client_lost(connection))
-			pthread_cond_wait(&connection->notice_come, &connection->notice_lock);
+			pthread_cond_wait(&connection->notice_arrived, &connection->notice_lock);
 		pthread_mutex_unlock(&connection->notice_lock);
 	}
 	return NULL;
 }
 
-/* Once; where the connection has no threads, nobody but who makes calls is there. */
-static bool have_thread_locked(struct vidmm_connection *connection)
+/*
+ * Starts the notification thread once. A connection without threads needs none: its caller calls
+ * vmm_client_poll.
+ */
+static bool start_thread_locked(struct vidmm_connection *connection)
 {
 	if (connection->threaded && !connection->notice_threaded)
-		connection->notice_threaded = vmm_client_start_thread(
-			&connection->notice_thread, call_on, connection, "vidmm-notices");
+		connection->notice_threaded =
+			vmm_client_start_thread(&connection->notice_thread, notification_thread,
+						connection, "vidmm-notices");
 	return connection->notice_threaded || !connection->threaded;
 }
 
 void vmm_client_stop_notices(struct vidmm_connection *connection)
 {
 	pthread_mutex_lock(&connection->notice_lock);
-	pthread_cond_broadcast(&connection->notice_come);
+	pthread_cond_broadcast(&connection->notice_arrived);
 	pthread_mutex_unlock(&connection->notice_lock);
 }
 
-bool vmm_client_notices_rest(struct vidmm_connection *connection)
+bool vmm_client_notices_idle(struct vidmm_connection *connection)
 {
 	pthread_mutex_lock(&connection->notice_lock);
 	bool rest = connection->notice_threaded && !connection->calling &&
@@ -73,7 +81,7 @@ uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what,
 	*registration = (struct vmm_registration){
 		.what = what, .device = device, .function = function, .context = context};
 	pthread_mutex_lock(&connection->notice_lock);
-	if (!have_thread_locked(connection)) {
+	if (!start_thread_locked(connection)) {
 		pthread_mutex_unlock(&connection->notice_lock);
 		vmm_free(registration);
 		return 0;
@@ -144,11 +152,11 @@ void vmm_client_take_notice(struct vidmm_connection *connection,
 	struct vmm_notice *notice = vmm_calloc(1, sizeof(*notice));
 
 	if (!notice)
-		return; /* a trim is asked for again while it is needed */
+		return; /* lost; the host asks for a trim again while it is needed */
 	notice->message = *message;
 	pthread_mutex_lock(&connection->notice_lock);
 	vmm_list_push_back(&connection->notices, &notice->link);
-	pthread_cond_broadcast(&connection->notice_come);
+	pthread_cond_broadcast(&connection->notice_arrived);
 	pthread_mutex_unlock(&connection->notice_lock);
 }
 
@@ -159,7 +167,7 @@ static void call(const struct vmm_registration *registration,
 		const D3DDDIARG_TRIMRESIDENCYSET args = {.TrimFlags.Value = message->flags,
 							 .NumBytesToTrim = message->bytes};
 
-		/* Nobody can do anything about a driver that does not want to. */
+		/* a driver's failure to trim has no consequence */
 		(void)((PFND3DDDI_TRIMRESIDENCYSET)(uintptr_t)registration->function)(
 			registration->context, &args);
 	} else {
@@ -174,7 +182,7 @@ static void call(const struct vmm_registration *registration,
 void vmm_client_call_notices(struct vidmm_connection *connection)
 {
 	pthread_mutex_lock(&connection->notice_lock);
-	/* One at a time: in a world with one thread the next may come from inside a function. */
+	/* One at a time: in a world with one thread, a function may call this again. */
 	while (!connection->calling && !vmm_list_empty(&connection->notices)) {
 		struct vmm_notice *notice =
 			vmm_container_of(connection->notices.next, struct vmm_notice, link);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * View instructions: what the host shows where, in the range that was reserved for it. A thread that had an answer executes those
- * that were sent before it; the library's own thread those without a call, which is how a store that sleeps on a frozen page gets on.
+ * View instructions: the host tells what to map where, in the reserved window. A thread that
+ * received an answer executes the instructions sent before it. The library's own thread executes
+ * those that come without a call; it thereby ends the sleep of stores to a write-protected page.
  */
 #include "client/client_private.h"
 
@@ -15,10 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* As much as there is of it: it costs nothing until something is mapped there. */
+/* The largest window that can be reserved is used: address space costs nothing until mapped. */
 #define WINDOW_MAX         ((uint64_t)1 << 40)
 #define WINDOW_MIN         ((uint64_t)1 << 28)
-/* A page that comes along with its neighbours is a tenth of the fault that its first touch would be. */
+/* Mapping a page together with its neighbors costs a tenth of a fault on its first access. */
 #define POPULATE_BYTES_MAX ((uint64_t)1 << 20)
 
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -70,7 +71,9 @@ static bool map(const struct vmm_message_view *view, int fd)
 				   view->what == VMM_VIEW_MAP ? view->offset : 0);
 }
 
-/* Who stored into a frozen page sleeps until here; the store starts again and lands in what is there now. */
+/*
+ * Wakes stores that sleep on write-protected pages. They start again and go to what is now mapped.
+ */
 static void wake(const struct vidmm_connection *connection, const struct vmm_message_view *view)
 {
 	struct uffdio_range range = {.start = view->address, .len = view->length};
@@ -117,10 +120,10 @@ static bool execute_words(struct vidmm_connection *connection, const struct vmm_
 	if (packet->bytes != sizeof(words) || packet->fd_count != 1)
 		return false;
 	memcpy(&words, &packet->u, sizeof(words));
-	return vmm_client_take_words(connection, &words, packet->fds[0]);
+	return vmm_client_map_words(connection, &words, packet->fds[0]);
 }
 
-/* The host waits for the answer: there is one, whatever comes of it. */
+/* Always answers, with the status, because the host waits for the answer. */
 static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_packet *packet)
 {
 	struct vmm_message_adopt adopt;
@@ -142,7 +145,7 @@ static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_
 	    (!options->owns || options->owns(options->sent_context, adopt.address, adopt.length)))
 		adopted.status = vmm_client_adopt(
 			connection->userfault,
-			(connection->threaded ? 2 : 1) + vmm_client_notices_rest(connection),
+			(connection->threaded ? 2 : 1) + vmm_client_notices_idle(connection),
 			adopt.address, adopt.length, &fd, &adopted.offset);
 	adopted.head.descriptors = vmm_ok(adopted.status);
 	bool sent = !vmm_message_send(connection->view_socket, &adopted, sizeof(adopted), NULL, &fd,
@@ -168,7 +171,7 @@ static bool execute_by_kind(struct vidmm_connection *connection, const struct vm
 	}
 }
 
-/* With the view lock: one that came. */
+/* Executes the message in view_packet. Caller holds the view lock. */
 static bool execute(struct vidmm_connection *connection)
 {
 	struct vmm_packet *packet = &connection->view_packet;
@@ -180,7 +183,7 @@ static bool execute(struct vidmm_connection *connection)
 	vmm_packet_close_fds(packet);
 	if (good) {
 		atomic_store_explicit(&connection->views, number, memory_order_release);
-		vmm_client_say_executed(connection, number);
+		vmm_client_publish_executed(connection, number);
 	}
 	return good;
 }
@@ -215,7 +218,7 @@ bool vmm_client_execute_views(struct vidmm_connection *connection)
 	return received == VMM_RECEIVED_NOTHING;
 }
 
-void vmm_client_look(struct vidmm_connection *connection)
+void vmm_client_poll(struct vidmm_connection *connection)
 {
 	if (vmm_client_lost(connection))
 		return;
@@ -225,7 +228,7 @@ void vmm_client_look(struct vidmm_connection *connection)
 		vmm_client_call_notices(connection);
 }
 
-static void *look_on(void *argument)
+static void *view_thread(void *argument)
 {
 	struct vidmm_connection *connection = argument;
 	struct pollfd come = {.fd = connection->view_socket, .events = POLLIN};
@@ -233,12 +236,12 @@ static void *look_on(void *argument)
 	while (!vmm_client_lost(connection)) {
 		if (poll(&come, 1, -1) < 0 && errno != EINTR)
 			break;
-		vmm_client_look(connection);
+		vmm_client_poll(connection);
 	}
 	return NULL;
 }
 
-/* The program's signals are its own threads' business; faults stay deliverable. */
+/* Signals are handled by the program's own threads; faults stay deliverable. */
 bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
 			     struct vidmm_connection *connection, const char *name)
 {
@@ -258,8 +261,8 @@ bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
 
 bool vmm_client_thread_start(struct vidmm_connection *connection)
 {
-	connection->threaded = true; /* before there is anybody who reads it */
-	if (vmm_client_start_thread(&connection->thread, look_on, connection, "vidmm-client"))
+	connection->threaded = true; /* before any thread can read it */
+	if (vmm_client_start_thread(&connection->thread, view_thread, connection, "vidmm-client"))
 		return true;
 	connection->threaded = false;
 	return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks and unlocks without a message (base/lock_word.h, docs/adr/0002-locks-without-a-message.md). The one place of the client that
- * knows what a call means: of one that the host would let through its gate. All others, and all that it does not find at once, go
- * there.
+ * Locks and unlocks without a message (base/lock_word.h, docs/adr/0002-locks-without-a-message.md):
+ * the fast path of an out-of-process client. It covers only calls that would take the host's fast
+ * path. All others return to the caller, which sends the call to the host.
  */
 #include "client/client_private.h"
 
@@ -11,11 +11,11 @@
 static struct vmm_lock_words *words_of(struct vidmm_connection *connection)
 {
 	return vmm_client_lost(connection)
-		       ? NULL /* and in a child of fork() they are the parent's */
+		       ? NULL /* in a child of fork() the words are the parent's */
 		       : atomic_load_explicit(&connection->words, memory_order_acquire);
 }
 
-/* Does the word, as it is open now, say that this lock has nothing to do but to count? */
+/* Returns whether the enabled word allows this lock: it only has to be counted. */
 static bool may_lock(struct vidmm_connection *connection, const struct vmm_lock_word *place,
 		     const struct vmm_client_lock *lock)
 {
@@ -38,9 +38,9 @@ void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_clie
 		return NULL;
 	struct vmm_lock_word *place = &words->at[vmm_lock_word_index(lock->handle)];
 	uint64_t word = atomic_load_explicit(&place->word, memory_order_acquire);
-	while (vmm_lock_word_is_open_for(word, lock->handle) &&
+	while (vmm_lock_word_is_enabled_for(word, lock->handle) &&
 	       (word & VMM_LOCK_WORD_LOCKS_MAX) != VMM_LOCK_WORD_LOCKS_MAX) {
-		/* Of this opening, or the swap fails. */
+		/* The address belongs to this version of the word, or the swap below fails. */
 		uint64_t address = atomic_load_explicit(&place->address, memory_order_relaxed);
 
 		if (!may_lock(connection, place, lock))
@@ -61,7 +61,7 @@ bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uin
 		return false;
 	struct vmm_lock_word *place = &words->at[vmm_lock_word_index(handle)];
 	uint64_t word = atomic_load_explicit(&place->word, memory_order_acquire);
-	while (vmm_lock_word_is_open_for(word, handle) && (word & VMM_LOCK_WORD_LOCKS_MAX)) {
+	while (vmm_lock_word_is_enabled_for(word, handle) && (word & VMM_LOCK_WORD_LOCKS_MAX)) {
 		if (atomic_load_explicit(&place->device, memory_order_relaxed) != device ||
 		    !vmm_client_is_epoch(connection,
 					 atomic_load_explicit(&place->epoch, memory_order_relaxed)))
@@ -74,20 +74,20 @@ bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uin
 	return false;
 }
 
-/* ---- the memory ---- */
+/* ---- the shared memory ---- */
 
 static size_t table_bytes(void)
 {
 	return vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
 }
 
-bool vmm_client_take_words(struct vidmm_connection *connection,
-			   const struct vmm_message_words *message, int fd)
+bool vmm_client_map_words(struct vidmm_connection *connection,
+			  const struct vmm_message_words *message, int fd)
 {
 	bool table = message->what == VMM_WORDS_TABLE;
 	size_t length = table ? table_bytes() : VMM_PAGE_SIZE;
 
-	/* Once each, in their order. */
+	/* The epoch comes first, then the table, each once. */
 	if ((!table && message->what != VMM_WORDS_EPOCH) || message->length != length ||
 	    table != (connection->epoch != NULL) || connection->words)
 		return false;
@@ -102,7 +102,7 @@ bool vmm_client_take_words(struct vidmm_connection *connection,
 	return true;
 }
 
-void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t number)
+void vmm_client_publish_executed(struct vidmm_connection *connection, uint64_t number)
 {
 	struct vmm_lock_words *words =
 		atomic_load_explicit(&connection->words, memory_order_relaxed);
@@ -111,7 +111,7 @@ void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t numbe
 		atomic_store(&words->executed, number);
 }
 
-void vmm_client_forget_words(struct vidmm_connection *connection)
+void vmm_client_unmap_words(struct vidmm_connection *connection)
 {
 	struct vmm_lock_words *words = atomic_load(&connection->words);
 

@@ -2,8 +2,8 @@
 /*
  * Slots, generations and their reuse. Look-up is inline in the header.
  *
- * A free slot keeps its last generation under type FREE: nobody looks that type up, so the compare
- * of a look-up fails, and the next create knows which generation comes next.
+ * A free slot keeps its last generation with the type FREE. No look-up asks for that type, so its
+ * compare fails; and the next create knows the generation that follows.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static uint32_t index_of(uint32_t handle)
 	return handle >> VMM_HANDLE_INDEX_SHIFT & (INDEX_COUNT - 1);
 }
 
-/* Of a handle or a key. */
+/* The generation of a handle or a key. */
 static uint32_t generation_of(uint32_t handle)
 {
 	return handle >> GENERATION_SHIFT;
@@ -42,7 +42,7 @@ static uint32_t handle_of(const struct vmm_handle_table *table, uint32_t key)
 	return (key & ~LOW_MASK) | table->kind;
 }
 
-/* For the owner, who has the lock. */
+/* The caller holds the owner's lock. */
 static struct vmm_handle_entry *entry_at(const struct vmm_handle_table *table, uint32_t index)
 {
 	return &atomic_load_explicit(&table->entries, memory_order_relaxed)[index];
@@ -82,13 +82,13 @@ static uint32_t free_list_pop(struct vmm_handle_table *table)
 
 	table->free_head =
 		atomic_load_explicit(&entry_at(table, index)->next, memory_order_relaxed);
-	/* The last one is gone: the tail must not go on naming a slot that is in use. */
+	/* The list is empty: free_tail must not name a slot that is in use. */
 	if (table->free_head == NONE)
 		table->free_tail = NONE;
 	return index;
 }
 
-/* Called when no slot is free: the new ones are all there are. */
+/* Doubles the array. Called when no slot is free, so the new slots are the whole free list. */
 static bool grow(struct vmm_handle_table *table)
 {
 	uint32_t before = table->capacity, capacity = before ? before * 2 : FIRST_CAPACITY;
@@ -110,7 +110,7 @@ static bool grow(struct vmm_handle_table *table)
 	}
 	table->free_head = before;
 	table->free_tail = capacity - 1;
-	/* In this order: see vmm_handle_peek. */
+	/* This order: see vmm_handle_lookup_lockless. */
 	atomic_store_explicit(&table->entries, entries, memory_order_release);
 	atomic_store_explicit(&table->capacity, capacity, memory_order_release);
 	return true;
@@ -159,8 +159,12 @@ bool vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
 
 	vmm_assert(is_live(table, handle));
 	entry = entry_at(table, index);
-	bool shown = atomic_load_explicit(&entry->next, memory_order_relaxed) == VMM_HANDLE_SHOWN;
-	/* The key first: who finds it has the object of before, or none. */
+	bool shown =
+		atomic_load_explicit(&entry->next, memory_order_relaxed) == VMM_HANDLE_LOCKLESS;
+	/*
+	 * The key is cleared before the object: a look-up that finds the key gets the old object or
+	 * none.
+	 */
 	atomic_store_explicit(&entry->key, make_key(generation_of(handle), VMM_HANDLE_FREE, index),
 			      memory_order_release);
 	atomic_store_explicit(&entry->object, NULL, memory_order_relaxed);
@@ -169,11 +173,28 @@ bool vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
 	return shown;
 }
 
-void vmm_handle_show(struct vmm_handle_table *table, uint32_t handle)
+void vmm_handle_enable_lockless(struct vmm_handle_table *table, uint32_t handle)
 {
 	vmm_assert(is_live(table, handle));
-	atomic_store_explicit(&entry_at(table, index_of(handle))->next, VMM_HANDLE_SHOWN,
+	atomic_store_explicit(&entry_at(table, index_of(handle))->next, VMM_HANDLE_LOCKLESS,
 			      memory_order_release);
+}
+
+bool vmm_handle_stop(struct vmm_handle_table *table, uint32_t handle, void *object)
+{
+	uint32_t index = index_of(handle);
+	struct vmm_handle_entry *entry = entry_at(table, index);
+
+	vmm_assert(is_live(table, handle) && object);
+	bool shown =
+		atomic_load_explicit(&entry->next, memory_order_relaxed) == VMM_HANDLE_LOCKLESS;
+	/* As vmm_handle_destroy: a look-up that finds the former key gets the former object. */
+	atomic_store_explicit(&entry->key,
+			      make_key(generation_of(handle), VMM_HANDLE_STOPPED, index),
+			      memory_order_release);
+	atomic_store_explicit(&entry->next, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->object, object, memory_order_relaxed);
+	return shown;
 }
 
 void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object)
@@ -196,6 +217,7 @@ static const char *const wrong_type[VMM_HANDLE_TYPE_COUNT] = {
 	[VMM_HANDLE_HW_QUEUE] = "wrong type (hardware queue)",
 	[VMM_HANDLE_PAGING_QUEUE] = "wrong type (paging queue)",
 	[VMM_HANDLE_TRIM] = "wrong type (trim notification)",
+	[VMM_HANDLE_STOPPED] = "its adapter has stopped",
 };
 
 const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t handle,
@@ -216,7 +238,7 @@ const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t ha
 	last = generation_of(key_at(table, index));
 	if (generation_of(handle) <= last)
 		return "destroyed";
-	/* Generations come round after three uses of a slot, and nobody counts the rounds. */
+	/* Generations repeat after three uses of a slot, and the repetitions are not counted. */
 	return last == 0 ? "never issued" : "never issued, or destroyed long ago";
 }
 
@@ -224,7 +246,7 @@ void vmm_handle_for_each(const struct vmm_handle_table *table,
 			 void (*fn)(void *context, uint32_t handle, void *object), void *context)
 {
 	for (uint32_t index = 0; index < table->capacity; index++) {
-		/* A copy: fn may destroy its handle, and create others. */
+		/* A copy, because fn may destroy its handle and create others. */
 		void *object =
 			atomic_load_explicit(&entry_at(table, index)->object, memory_order_relaxed);
 

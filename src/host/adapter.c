@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting and stopping an adapter: port, memory and sched in order, and back. */
+/*
+ * Starting and stopping an adapter: port, memory and sched, stopped in reverse order. Also power
+ * states, surprise removal and statistics.
+ */
+#include "base/sized.h"
 #include "host/host_private.h"
 
 #define DEFAULT_SYSTEM_BYTES ((uint64_t)64 << 30)
@@ -39,12 +43,12 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 
 static void count_adapter(struct vidmm_host *host, uint32_t change)
 {
-	vmm_os_mutex_lock(&host->world.shared_lock);
+	vmm_shared_lock(&host->world);
 	host->adapters += change;
-	vmm_os_mutex_unlock(&host->world.shared_lock);
+	vmm_shared_unlock(&host->world);
 }
 
-/* The core behind the port; the port runs. On failure everything but the port is undone. */
+/* Starts the core on top of a running port. On failure everything but the port is undone. */
 static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_adapter_options *o)
 {
 	struct vmm_adapter *core = &adapter->core;
@@ -151,12 +155,15 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	struct vmm_adapter *core = &adapter->core;
 
 	vmm_adapter_withdraw(core);
-	/* Content that was preserved can only be evicted by a GPU that runs. */
+	/* Preserved content can only be evicted by a running GPU. */
 	if (atomic_load(&adapter->power) != VIDMM_POWER_D0)
 		vmm_sched_power_up(core);
-	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
+	/*
+	 * Order: no client calls any more, then an idle GPU, then all content in system memory;
+	 * only then everything is closed. (PNP-02, PNP-03, PAG-28)
+	 */
 	atomic_store(&core->closed, true);
-	vmm_adapter_await_visitors(core);
+	vmm_adapter_await_callers(core);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_sched_close_displays(core);
@@ -167,7 +174,10 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_sched_stop(core);
 	vmm_bundles_end_adapter(core);
 	vmm_memory_reap(core);
-	/* The engines of an adapter that stopped for a violation may still read buffers; they end with StopDevice. */
+	/*
+	 * The engines of an adapter that stopped because of a fatal violation may still read
+	 * buffers; StopDevice ends them.
+	 */
 	vmm_port_stop(core->port);
 	vmm_memory_destroy(core);
 	vmm_sched_destroy(core);
@@ -197,11 +207,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 		return VMM_DEVICE_REMOVED;
 	uint32_t from = atomic_load(&adapter->power);
 
-	/* Up or down, never from one low state to another. */
+	/* A change is from D0 to a low state or back, never between two low states. */
 	if (!from || (from == VIDMM_POWER_D0) == (state == VIDMM_POWER_D0) ||
 	    !atomic_compare_exchange_strong(&adapter->power, &from, 0)) {
 		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
-			   "PNP-05: no change from power state D%u to D%u%s",
+			   "PNP-05: cannot change from power state D%u to D%u%s",
 			   from ? from - VIDMM_POWER_D0 : 0, state - VIDMM_POWER_D0,
 			   from ? "" : ": another thread is changing it");
 		return STATUS_INVALID_DEVICE_STATE;
@@ -212,7 +222,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 	return status;
 }
 
-/* From D0, or while that is changing; or, noticed on the way back, from where it slept. */
+/*
+ * Returns whether the adapter may be removed now, and marks it removed. Surprise removals happen in
+ * D0 or during a power change; one of the hibernation type is noticed on the way back to D0.
+ * (PNP-08)
+ */
 static bool may_be_removed(struct vidmm_adapter *adapter, uint32_t removal)
 {
 	uint32_t from = atomic_load(&adapter->power);
@@ -229,7 +243,8 @@ vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t remova
 		return VMM_INVALID_PARAMETER;
 	if (!may_be_removed(adapter, removal)) {
 		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
-			   "PNP-08: no surprise removal of type %u: the adapter %s", removal,
+			   "PNP-08: surprise removal of type %u is not possible: the adapter %s",
+			   removal,
 			   atomic_load(&adapter->removed)                  ? "has been removed"
 			   : atomic_load(&adapter->power) > VIDMM_POWER_D0 ? "is not in D0"
 									   : "is in D0");
@@ -237,7 +252,7 @@ vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t remova
 	}
 	vmm_status status = vmm_sched_remove(&adapter->core, (DXGK_SURPRISE_REMOVAL_TYPE)removal);
 
-	/* Who waits for full power comes back, to hear that there will be none. */
+	/* Threads that wait for full power continue now and find the adapter removed. */
 	if (removal == VIDMM_REMOVAL_HIBERNATION) {
 		vmm_sched_power_up(&adapter->core);
 		atomic_store(&adapter->power, VIDMM_POWER_D0);
@@ -260,40 +275,21 @@ void vidmm_adapter_check(struct vidmm_adapter *adapter)
 	vmm_memory_check(&adapter->core);
 }
 
-static void fill_statistics(struct vidmm_adapter *adapter, const struct vmm_memory_figures *f,
+static void fill_statistics(struct vidmm_adapter *adapter, const struct vmm_memory_statistics *f,
 			    struct vidmm_adapter_statistics *statistics)
 {
 	const struct vmm_port_caps *caps = vmm_port_caps(adapter->core.port);
-	const struct vmm_sched_figures sched = vmm_sched_figures(&adapter->core);
+	const struct vmm_sched_statistics sched = vmm_sched_statistics(&adapter->core);
 
 	*statistics = (struct vidmm_adapter_statistics){
 		.struct_size = sizeof(*statistics),
 		.segment_count = caps->segment_count,
-		.peak_resident_bytes = f->peak_total_bytes,
-		.system_bytes = f->system_bytes,
-		.peak_system_bytes = f->peak_system_bytes,
-		.allocations = f->allocations,
-		.instances = f->instances,
-		.bytes_paged_in = f->paged_in_bytes,
-		.bytes_paged_out = f->paged_out_bytes,
-		.bytes_filled = f->filled_bytes,
-		.bytes_discarded = f->discarded_bytes,
-		.evictions = f->evictions,
-		.renames = f->renames,
-		.lock_waits = f->lock_waits,
-		.splits = sched.splits,
-		.dedicated_video_bytes = f->dedicated_video_bytes,
-		.dedicated_system_bytes = f->dedicated_system_bytes,
-		.shared_system_bytes = f->shared_system_bytes,
-		.mapped_bytes = f->mapped_bytes,
-		.bytes_moved = f->moved_bytes,
-		.patches = sched.patches,
-		.waits_avoided = f->waits_avoided,
-		.lock_wait_ns = f->lock_wait_ns,
-		.ranges_acquired = f->ranges_acquired,
-		.ranges_reclaimed = f->ranges_reclaimed,
-		.range_fallbacks = f->range_fallbacks,
 	};
+#define COPY(name) statistics->name = f->name;
+	VIDMM_ADAPTER_COUNTERS(COPY)
+#undef COPY
+	statistics->splits = sched.splits;
+	statistics->patches = sched.patches;
 	for (uint32_t i = 0; i < caps->segment_count; i++) {
 		statistics->segment[i] = (struct vidmm_segment_statistics){
 			.size_bytes = caps->segment[i].size_bytes,
@@ -308,23 +304,23 @@ static void fill_statistics(struct vidmm_adapter *adapter, const struct vmm_memo
 void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 			      struct vidmm_adapter_statistics *statistics)
 {
-	struct vmm_memory_figures figures;
+	struct vmm_memory_statistics of_memory;
+	struct vidmm_adapter_statistics known;
 
-	if (statistics->struct_size != sizeof(*statistics))
-		return;
-	vmm_memory_figures(&adapter->core, &figures);
-	fill_statistics(adapter, &figures, statistics);
+	vmm_memory_statistics(&adapter->core, &of_memory);
+	fill_statistics(adapter, &of_memory, &known);
+	(void)vmm_copy_sized(statistics, &known, sizeof(known));
 }
 
 vmm_status vmm_host_statistics_of(struct vidmm_adapter *adapter,
 				  const struct vidmm_process *process,
 				  struct vidmm_adapter_statistics *statistics)
 {
-	struct vmm_memory_figures figures;
+	struct vmm_memory_statistics of_memory;
 	vmm_status status =
-		vmm_memory_figures_of(&adapter->core, vidmm_process_id(process), &figures);
+		vmm_memory_statistics_of(&adapter->core, vidmm_process_id(process), &of_memory);
 
 	if (vmm_ok(status))
-		fill_statistics(adapter, &figures, statistics);
+		fill_statistics(adapter, &of_memory, statistics);
 	return status;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, devices and what the runtime does for a user-mode driver. */
-#include "host/elsewhere.h"
+/*
+ * Processes and devices of clients, and the services that the runtime provides to a user-mode
+ * driver.
+ */
+#include "host/kmt_route.h"
 #include "host/host_private.h"
+#include "object/stopped.h"
 
 vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 				struct vidmm_process **process)
@@ -16,8 +20,9 @@ vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 	return status;
 }
 
-vmm_status vmm_host_process_open_apart(struct vidmm_host *host, const char *name,
-				       struct vmm_os_viewer *viewer, struct vidmm_process **process)
+vmm_status vmm_host_process_open_client(struct vidmm_host *host, const char *name,
+					struct vmm_os_viewer *viewer,
+					struct vidmm_process **process)
 {
 	vmm_assert(viewer && viewer->ops);
 	vmm_status status = vidmm_process_open(host, name, process);
@@ -39,15 +44,19 @@ static void *first_device(struct vmm_process *process)
 {
 	void *handle = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	if (!vmm_list_empty(&process->devices))
 		handle = vmm_container_of(process->devices.next, struct vmm_device, process_link)
-				 ->live;
-	vmm_os_mutex_unlock(&process->lock);
+				 ->hazard;
+	vmm_process_unlock(process);
 	return handle;
 }
 
-/* PRI-14: what it kept from others; VA-01: its addresses. What others have opened of it shows nothing to it any more. */
+/*
+ * Ends the process on each adapter: its budget reservation (PRI-14), its GPU virtual addresses
+ * (VA-01), its viewer (memory that other processes opened is no longer mapped there) and its peak
+ * statistics.
+ */
 static void leave_adapters(struct vmm_process *core)
 {
 	struct vmm_adapter *adapter;
@@ -59,7 +68,7 @@ static void leave_adapters(struct vmm_process *core)
 		vmm_va_end_process(adapter, core);
 		if (core->viewer)
 			vmm_memory_end_viewer(adapter, core->viewer);
-		vmm_memory_forget_looker(adapter, core->id);
+		vmm_memory_forget_peak_reader(adapter, core->id);
 		vmm_adapter_put(adapter);
 	}
 }
@@ -78,8 +87,9 @@ void vidmm_process_close(struct vidmm_process *process)
 		if (device)
 			vmm_sched_destroy_device(device);
 		else
-			vmm_live_await_end(core->world->os, handle);
+			vmm_hazard_await_retired(core->world->os, handle);
 	}
+	vmm_stopped_devices_end(core);
 	vmm_kmt_forget(core);
 	leave_adapters(core);
 	vmm_sync_end_process(core);
@@ -108,13 +118,13 @@ uint32_t vidmm_process_id(const struct vidmm_process *process)
 
 void vidmm_d3dkmt_attach(struct vidmm_process *process)
 {
-	vmm_elsewhere_attach_here();
+	vmm_kmt_route_attach_here();
 	vmm_kmt_attach(vidmm_core_process(process));
 }
 
 struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process)
 {
-	vmm_elsewhere_enter_here(process != NULL);
+	vmm_kmt_route_enter_here(process != NULL);
 	return (struct vidmm_process *)vmm_kmt_enter(vidmm_core_process(process));
 }
 
@@ -141,7 +151,7 @@ vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_ada
 	door_event(vidmm_process_id(process), &adapter->core, VIDMM_DOOR_CREATE_DEVICE, status,
 		   core ? core->handle : 0);
 	if (vmm_ok(status))
-		*device = core->live;
+		*device = core->hazard;
 	return status;
 }
 
@@ -149,8 +159,11 @@ void vidmm_device_destroy(struct vidmm_device *device)
 {
 	struct vmm_device *core = vmm_device_end(device);
 
-	if (!core)
-		return; /* it is gone, or another thread is at it */
+	if (!core) {
+		/* If it is no stopped one: destroyed, or another thread is destroying it. */
+		(void)vmm_stopped_device_end(device);
+		return;
+	}
 	uint32_t process = core->process->id, handle = core->handle;
 	struct vmm_adapter *adapter = core->adapter;
 
@@ -169,72 +182,75 @@ void *vidmm_device_handle(struct vidmm_device *device)
 	return device;
 }
 
-/* VMM_OK: usable; *device stays, whatever comes back, until leave(). */
-static vmm_status enter(struct vmm_visit *visit, struct vidmm_device *handle,
+/*
+ * Enters a device. Returns VMM_OK if it is usable. *device stays valid until leave(), whatever is
+ * returned.
+ */
+static vmm_status enter(struct vmm_hazard_guard *guard, struct vidmm_device *handle,
 			struct vmm_device **device)
 {
-	*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, handle);
+	*device = vmm_hazard_enter(guard, VMM_HAZARD_DEVICE, handle);
 	if (!*device)
-		return VMM_INVALID_PARAMETER;
+		return vmm_hazard_is_stopped(handle) ? VMM_DEVICE_REMOVED : VMM_INVALID_PARAMETER;
 	return atomic_load(&(*device)->adapter->closed) ? VMM_DEVICE_REMOVED : VMM_OK;
 }
 
-static vmm_status leave(const struct vmm_visit *visit, const struct vmm_device *device,
+static vmm_status leave(const struct vmm_hazard_guard *guard, const struct vmm_device *device,
 			vmm_status status)
 {
 	if (device)
-		vmm_live_leave(visit);
+		vmm_hazard_leave(guard);
 	return status;
 }
 
 vidmm_status vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
 				   vidmm_trim_residency_set_fn *function)
 {
-	struct vmm_visit visit;
+	struct vmm_hazard_guard guard;
 	struct vmm_device *core;
-	vmm_status status = enter(&visit, device, &core);
+	vmm_status status = enter(&guard, device, &core);
 
 	if (vmm_ok(status))
-		status = vmm_umd_set_trim(&core, &visit, umd_device, function);
-	return leave(&visit, core, status);
+		status = vmm_umd_set_trim(&core, &guard, umd_device, function);
+	return leave(&guard, core, status);
 }
 
 vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtime_resource)
 {
-	struct vmm_visit visit;
+	struct vmm_hazard_guard guard;
 	struct vmm_device *core;
-	vmm_status status = enter(&visit, device, &core);
+	vmm_status status = enter(&guard, device, &core);
 
 	if (vmm_ok(status))
 		status = vmm_resource_mark_shared(core, runtime_resource);
-	return leave(&visit, core, status);
+	return leave(&guard, core, status);
 }
 
 vidmm_status vidmm_resource_share(struct vidmm_device *device, uint32_t km_resource,
 				  uint32_t *global_handle)
 {
-	struct vmm_visit visit;
+	struct vmm_hazard_guard guard;
 	struct vmm_device *core;
-	vmm_status status = enter(&visit, device, &core);
+	vmm_status status = enter(&guard, device, &core);
 
 	if (vmm_ok(status))
 		status = global_handle
 				 ? vmm_resource_global_handle(core, km_resource, global_handle)
 				 : VMM_INVALID_PARAMETER;
-	return leave(&visit, core, status);
+	return leave(&guard, core, status);
 }
 
 vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle,
 				 uint32_t *km_resource, uint32_t *allocations,
 				 uint32_t *allocation_count)
 {
-	struct vmm_visit visit;
+	struct vmm_hazard_guard guard;
 	struct vmm_device *core;
 	vmm_status status;
 
 	if (!km_resource || !allocations || !allocation_count)
 		return VMM_INVALID_PARAMETER;
-	status = enter(&visit, device, &core);
+	status = enter(&guard, device, &core);
 	if (vmm_ok(status)) {
 		const struct vmm_share_key key = {.global = global_handle};
 
@@ -242,5 +258,5 @@ vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_ha
 		door_event(core->process->id, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status,
 			   vmm_ok(status) ? *km_resource : 0);
 	}
-	return leave(&visit, core, status);
+	return leave(&guard, core, status);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One world: os, kernel services, event stream; its clock and threads for clients. */
+/* One world: os, kernel services, event stream; its clock, and threads for clients. */
 #include "host/host_private.h"
 #include "object/nt_handle.h"
 
@@ -24,13 +24,19 @@ static uint64_t clock_ns(void *os)
 	return vmm_os_now_ns(os);
 }
 
-/* The kernel services' own rules (NT-nn): a miniport broke a level, a pool block, a lock. */
+/*
+ * Reports violations of the kernel services' rules (NT-nn): a miniport called at a wrong IRQL,
+ * damaged a pool block, or misused a lock.
+ */
 static void nt_violation(void *context, const struct vmm_nt_violation *violation)
 {
 	struct vidmm_host *host = context;
 	struct vmm_observe *observe = host->world.observe;
 
-	/* What belongs to objects that nobody asked the miniport to end is no fault of the miniport's. */
+	/*
+	 * After a fatal violation the miniport is not asked to end its objects, so their pool
+	 * blocks are not its leak.
+	 */
 	if (atomic_load(&host->world.abandoned) && !strcmp(violation->rule, "NT-06") &&
 	    !strcmp(violation->service, "ExAllocatePool")) {
 		vmm_reason(
@@ -131,7 +137,10 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	vmm_assert(host->adapters == 0);
 	vmm_nt_end_world(&host->world);
 	vmm_world_finish(&host->world);
-	/* A miniport's thread that never ends keeps its world: better a leak than freed memory under a running thread. */
+	/*
+	 * A miniport's thread that never ends keeps its world: a leak is better than freed memory
+	 * under a running thread.
+	 */
 	bool ended = vmm_ok(vmm_nt_destroy(host->world.nt));
 	vmm_observe_destroy(host->world.observe);
 	if (ended)
@@ -183,7 +192,10 @@ uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn 
 {
 	uint32_t subscription = vmm_observe_subscribe(host->world.observe, mask, fn, context);
 
-	/* Locks of which it is to hear come to the host again. */
+	/*
+	 * From now on out-of-process clients send their locks to the host again, so that the
+	 * subscriber sees them.
+	 */
 	vmm_world_next_epoch(&host->world);
 	return subscription;
 }

@@ -12,7 +12,10 @@
 #include "sched/sched.h"
 #include "sync/sync.h"
 
-/* The public opaque types are these; vidmm_process is the core's own, vidmm_device a handle (object/live.h). */
+/*
+ * Definitions of the public opaque types. vidmm_process is the core's struct vmm_process;
+ * vidmm_device is a handle (object/hazard.h).
+ */
 struct vidmm_host {
 	struct vmm_world world;
 	uint32_t adapters; /* started and not yet stopped; guarded by world.shared_lock */
@@ -21,8 +24,8 @@ struct vidmm_host {
 struct vidmm_adapter {
 	struct vmm_adapter core;
 	struct vidmm_host *host;
-	_Atomic uint32_t power; /* enum vidmm_power; 0: it is changing */
-	_Atomic bool removed;   /* by surprise (PNP-08) */
+	_Atomic uint32_t power; /* enum vidmm_power; 0: changing */
+	_Atomic bool removed;   /* by surprise removal (PNP-08) */
 };
 
 struct vidmm_thread {
@@ -30,28 +33,38 @@ struct vidmm_thread {
 };
 
 /* ---- identity.c ---- */
-/* What the options say about it: before anything is started. On failure, too, forgotten by the last of these. */
+/*
+ * Copies the names and values of the options into the adapter's identity, before anything is
+ * started. vmm_host_forget_adapter frees them, also after a failure.
+ */
 vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_adapter_options *o);
-/* What its port knows about it. */
+/* Completes the identity with what the port knows. */
 void vmm_host_identify_adapter(struct vmm_adapter *core);
 void vmm_host_forget_adapter(struct vmm_adapter *core);
 
-/* ---- client.c: what a host of other processes has beyond <vidmm/vidmm.h> (docs/adr/0001-real-processes.md) ---- */
 /*
- * As vidmm_process_open, of one that is in another address space: its views are made by the viewer, which stays until the
- * process is closed. All addresses that its calls give or take are that process's.
+ * ---- client.c: for hosts of out-of-process clients, beyond <vidmm/vidmm.h>
+ * (docs/adr/0001-real-processes.md) ----
  */
-vmm_status vmm_host_process_open_apart(struct vidmm_host *host, const char *name,
-				       struct vmm_os_viewer *viewer,
-				       struct vidmm_process **process) VMM_MUST_CHECK;
+/*
+ * Like vidmm_process_open, for a process in another address space. The viewer makes its views and
+ * must exist until the process is closed. All addresses in its calls are addresses of that process.
+ */
+vmm_status vmm_host_process_open_client(struct vidmm_host *host, const char *name,
+					struct vmm_os_viewer *viewer,
+					struct vidmm_process **process) VMM_MUST_CHECK;
 
 /*
- * Nobody hears its calls any more: those that wait come back with an error, new ones do not wait, and what its contexts have queued
- * behind waits that nobody satisfies is given up. When the last call is back, vidmm_process_close can follow. Any thread.
+ * Abandons a process whose client is no longer connected. Waiting calls return with an error, new
+ * calls do not wait, and what its contexts have queued behind waits that no one will satisfy is
+ * given up. After the last call has returned, vidmm_process_close may follow. Any thread.
  */
 void vmm_process_abandon(struct vidmm_process *process);
 
-/* adapter.c: as vidmm_adapter_statistics, but peaks are since the process last asked, at first since the adapter started. VMM_NO_MEMORY. */
+/*
+ * adapter.c: like vidmm_adapter_statistics, but peaks cover the interval since this process last
+ * asked; at first, since the adapter started. May return VMM_NO_MEMORY.
+ */
 vmm_status vmm_host_statistics_of(struct vidmm_adapter *adapter,
 				  const struct vidmm_process *process,
 				  struct vidmm_adapter_statistics *statistics) VMM_MUST_CHECK;

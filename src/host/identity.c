@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What clients are told about an adapter: partly the embedder's words, partly what its device and its miniport are. */
+/*
+ * What clients are told about an adapter: texts of the embedder, and data of its device and
+ * miniport.
+ */
 #include "host/host_private.h"
 
 #include <string.h>

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Alternate addresses (UseAlternateVA, SWZ-24): the linear image through a swizzling range whose size and place the
- * miniport may choose itself, at an address of its own beside that of the view. It lives with its range. What is evicted
- * while the CPU has it locked by such an address is carried out by SPECIAL_LOCK_TRANSFER into pages that are then shown at
- * the same address, and goes back the same way (SWZ-25, LKR-07); with that the address ends.
+ * Alternate addresses (UseAlternateVA, SWZ-24). An alternate address is a CPU mapping of an
+ * instance's linear image, in addition to its view. The image is read through a swizzling range
+ * whose size and position the miniport may choose. The mapping lives as long as the range.
  *
- * Where the linear image is in system memory already, or no range can be had, the address shows those pages; so also of a
- * system copy that stays, which is what the CPU works on (PAG-14).
+ * An instance that is evicted while it is locked through such an address leaves by
+ * SPECIAL_LOCK_TRANSFER. The pages it leaves to are then mapped at the same address. It comes back
+ * by the same operation, and the address ends (SWZ-25, LKR-07).
+ *
+ * Without a range the address maps pages in system memory: the linear image that is there, pages
+ * that a lock listed, or the retained system copy, which is what the CPU works on (PAG-14).
  */
 #include "memory/memory_private.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 #include "memory/window.h"
 
-/* What lies there: memory of the device, or pages of the instance itself (behind an aperture). NULL: something else. */
+/*
+ * Returns the memory object at that physical address: device memory, or the instance's own pages.
+ * NULL: neither.
+ */
 static const struct vmm_os_memory *window_of(const struct vmm_memory *memory,
 					     const struct vmm_instance *instance, uint64_t physical,
 					     uint64_t size_bytes, uint64_t *offset)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_backing *backing = &instance->backing;
 	const struct vmm_os_memory *window =
 		vmm_port_cpu_memory(memory->adapter->port, physical, size_bytes, offset);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (window || !backing->arena || vmm_backing_is_existing(backing))
 		return window;
 	uint64_t into = physical - vmm_backing_bus_address(memory, backing);
@@ -39,6 +47,7 @@ bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
 	uint64_t physical = (uint64_t)answer->CPUTranslatedAddress.QuadPart, offset;
 	uint64_t least = instance->allocation->size_bytes;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (answer->RangeSize >= least && answer->RangeSize <= UINT32_MAX - VMM_PAGE_SIZE &&
 	    physical % VMM_PAGE_SIZE == 0 &&
 	    window_of(memory, instance, physical, vmm_align_up(answer->RangeSize, VMM_PAGE_SIZE),
@@ -46,15 +55,17 @@ bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
 		return true;
 	vmm_finding(
 		memory->adapter->observe, "SWZ-24", instance->allocation->owner, instance->handle,
-		"DxgkDdiAcquireSwizzlingRange answered RangeSize %llu at CPUTranslatedAddress 0x%llx for %llu bytes of "
-		"0x%08x: not whole, not at a page, or neither in a BAR nor the allocation's own pages",
+		"DxgkDdiAcquireSwizzlingRange answered RangeSize %llu at CPUTranslatedAddress "
+		"0x%llx for %llu bytes of 0x%08x: the range must cover the allocation, begin at a "
+		"page boundary, and lie in a BAR or in the allocation's own pages",
 		(unsigned long long)answer->RangeSize, (unsigned long long)physical,
 		(unsigned long long)least, instance->handle);
 	return false;
 }
 
-static vmm_status make(const struct vmm_allocation *allocation, const struct vmm_os_memory *source,
-		       uint64_t offset, uint64_t size_bytes, struct vmm_alternate **made)
+static vmm_status create(const struct vmm_allocation *allocation,
+			 const struct vmm_os_memory *source, uint64_t offset, uint64_t size_bytes,
+			 struct vmm_alternate **created)
 {
 	struct vmm_alternate *alternate = vmm_calloc(1, sizeof(*alternate));
 	vmm_status status;
@@ -70,37 +81,41 @@ static vmm_status make(const struct vmm_allocation *allocation, const struct vmm
 		vmm_free(alternate);
 		return VMM_NO_MEMORY;
 	}
-	*made = alternate;
+	*created = alternate;
 	return VMM_OK;
 }
 
 /*
- * Q-93: a client that is apart sees what is its own alone. Where a range shows it where it lies that is so; a window that is elsewhere,
- * in memory of the device that others use before and after, is made so.
+ * Only a client object of that client may be mapped into an out-of-process client. A range that
+ * shows the instance at its placement lies in one. A window elsewhere, in device memory that others
+ * use before and after, needs vmm_window_overlay (Q-93).
  */
-static bool may_be_shown(const struct vmm_instance *owner, const struct vmm_os_memory *window,
-			 uint64_t offset, uint64_t size_bytes)
+static bool may_be_mapped(const struct vmm_instance *owner, const struct vmm_os_memory *window,
+			  uint64_t offset, uint64_t size_bytes) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&owner->allocation->adapter->paging_lock);
 	return vmm_likely(!owner->allocation->viewer) ||
-	       vmm_os_private_is_of(window, offset, size_bytes,
-				    vmm_os_viewer_owner(owner->allocation->viewer));
+	       vmm_os_client_object_is_owned_by(window, offset, size_bytes,
+						vmm_os_viewer_owner(owner->allocation->viewer));
 }
 
-vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
+vmm_status vmm_alternate_map_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
 {
 	uint64_t size = vmm_align_up(range->size_bytes, VMM_PAGE_SIZE), offset = 0;
 	const struct vmm_os_memory *window;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (range->alternate)
 		return VMM_OK;
 	window = window_of(memory, range->owner, range->physical, size, &offset);
 	vmm_assert(window);
-	status = may_be_shown(range->owner, window, offset, size) ? VMM_OK
-								  : vmm_window_lay(memory, range);
+	status = may_be_mapped(range->owner, window, offset, size)
+			 ? VMM_OK
+			 : vmm_window_overlay(memory, range);
 	if (status != VMM_OK)
 		return status;
-	status = make(range->owner->allocation, window, offset, size, &range->alternate);
+	status = create(range->owner->allocation, window, offset, size, &range->alternate);
 	if (!vmm_ok(status))
 		return status;
 	range->alternate->range = (uint32_t)(range - memory->ranges);
@@ -108,23 +123,25 @@ vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzl
 	return VMM_OK;
 }
 
-vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *instance,
-			      uint32_t private_data, char **address)
+vmm_status vmm_alternate_map(struct vmm_memory *memory, struct vmm_instance *instance,
+			     uint32_t private_data, char **address)
 {
 	const struct vmm_swizzling_range *range = vmm_swizzle_find(memory, instance, private_data);
 	const struct vmm_os_memory *pages;
 	vmm_status status;
 	uint64_t offset;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (range) {
 		*address = range->alternate->view.address;
 		return VMM_OK;
 	}
-	vmm_assert(instance->place == VMM_PLACE_SYSTEM || instance->partial || instance->kept);
+	vmm_assert(instance->place == VMM_PLACEMENT_SYSTEM || instance->partial ||
+		   instance->retained);
 	if (!instance->alternate) {
 		pages = vmm_backing_memory(memory, &instance->backing, &offset);
-		status = make(instance->allocation, pages, offset, instance->allocation->size_bytes,
-			      &instance->alternate);
+		status = create(instance->allocation, pages, offset,
+				instance->allocation->size_bytes, &instance->alternate);
 		if (!vmm_ok(status))
 			return status;
 		instance->alternate->private_data = private_data;
@@ -145,7 +162,7 @@ static void end_view(struct vmm_alternate *alternate)
 	uint64_t size_bytes = alternate->view.size_bytes;
 
 	vmm_os_view_release(&alternate->view);
-	alternate->view.size_bytes = size_bytes; /* of the image, which stays */
+	alternate->view.size_bytes = size_bytes; /* the image's, which still exists */
 }
 
 void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -157,22 +174,26 @@ void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance)
 			vmm_alternate_free(&memory->ranges[id].alternate);
 }
 
-bool vmm_alternate_is_foreign(const struct vmm_instance *instance)
+bool vmm_alternate_is_resized(const struct vmm_instance *instance)
 {
 	return vmm_alternate_is_special(instance) &&
 	       instance->alternate->view.size_bytes != instance->allocation->size_bytes;
 }
 
-/* The commands of the way out; on failure nothing has changed. */
-static vmm_status carry_out(struct vmm_memory *memory, struct vmm_instance *instance,
-			    const struct vmm_alternate *alternate, const struct vmm_backing *pages)
+/* Writes the commands that evict the instance to PAGES. On failure its state is unchanged. */
+static vmm_status write_eviction(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_alternate *alternate,
+				 const struct vmm_backing *pages)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status;
 
-	instance->linear = vmm_instance_is_swizzled(instance); /* SWZ-19 */
-	vmm_coherence_to_gpu(memory, instance, (enum vmm_place)instance->place);
+	vmm_assert_held(&memory->adapter->paging_lock);
+	/* The image leaves unswizzled (SWZ-19). */
+	instance->linear = vmm_instance_is_swizzled(instance);
+	vmm_coherence_to_gpu(memory, instance, (enum vmm_placement)instance->place);
 	status = vmm_paging_special(memory, instance, alternate, pages, false);
-	if (vmm_ok(status) && instance->place == VMM_PLACE_APERTURE)
+	if (vmm_ok(status) && instance->place == VMM_PLACEMENT_APERTURE)
 		status = vmm_paging_unmap(memory, instance);
 	if (!vmm_ok(status))
 		instance->linear = false;
@@ -181,11 +202,16 @@ static vmm_status carry_out(struct vmm_memory *memory, struct vmm_instance *inst
 	return status;
 }
 
-/* The range's address shows these pages from now on; they are the instance's only ones (SWZ-25). */
-static void become_special(struct vmm_memory *memory, struct vmm_instance *instance,
-			   struct vmm_swizzling_range *range, const struct vmm_backing *pages)
+/*
+ * PAGES become the instance's only backing store, and the range's alternate address becomes its own
+ * (SWZ-25).
+ */
+static void set_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			struct vmm_swizzling_range *range, const struct vmm_backing *pages)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_alternate_drop(instance); /* an older one, which nobody has locked */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_alternate_drop(instance); /* an older address, which no lock uses */
 	instance->alternate = range->alternate;
 	instance->alternate->special = true;
 	range->alternate = NULL;
@@ -196,9 +222,10 @@ static void become_special(struct vmm_memory *memory, struct vmm_instance *insta
 	instance->backing = *pages;
 }
 
-/* The pages are what the CPU goes on with, at the address that it has. */
-static vmm_status change_over(struct vmm_memory *memory, struct vmm_instance *instance,
-			      struct vmm_swizzling_range *range, const struct vmm_backing *pages)
+/* Maps PAGES at the alternate address that the CPU already has. */
+static vmm_status remap_to(struct vmm_memory *memory, struct vmm_instance *instance,
+			   struct vmm_swizzling_range *range, const struct vmm_backing *pages)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_alternate *alternate = range->alternate;
 	uint64_t offset;
@@ -206,14 +233,15 @@ static vmm_status change_over(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_status status =
 		vmm_os_view_map(&alternate->view, 0, source, offset, alternate->view.size_bytes);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		vmm_os_view_thaw(&alternate->view);
-	become_special(memory, instance, range, pages);
-	vmm_swizzle_release(memory, instance); /* until now it was read through them */
+	set_special(memory, instance, range, pages);
+	vmm_swizzle_release(memory, instance); /* until now the CPU read through the ranges */
 	return status;
 }
 
-vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_alternate_evict(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_swizzling_range *range = vmm_swizzle_find(memory, instance, instance->lock_data);
 	uint64_t size = range->alternate->view.size_bytes;
@@ -221,28 +249,35 @@ vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *i
 	struct vmm_backing pages = {0};
 	vmm_status status;
 
-	/* What queued work reads it must find in its own form (LOCK-50). */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	/*
+	 * Only the miniport understands a larger image. Queued work needs the allocation's own
+	 * form, so it stays (LOCK-50).
+	 */
 	if (larger && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return VMM_NOT_SUPPORTED;
-	/* The transfer is of the allocation's size; beyond it nothing of a former owner shows. */
+	/*
+	 * The transfer covers the allocation's size. Pages beyond it are zeroed, as they may have
+	 * had another owner.
+	 */
 	status = vmm_backing_create_for(memory, instance->allocation, size, larger, &pages);
 	if (!vmm_ok(status))
 		return status;
-	/* LOCK-04, PAG-16: stores of the CPU block while the content moves. */
+	/* CPU stores block while the content moves (LOCK-04, PAG-16). */
 	status = vmm_os_view_freeze(&range->alternate->view);
 	if (!vmm_ok(status))
 		goto out_pages;
-	status = carry_out(memory, instance, range->alternate, &pages);
+	status = write_eviction(memory, instance, range->alternate, &pages);
 	if (!vmm_ok(status))
 		goto out_freeze;
 	(void)!memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
 					   vmm_memory_flush_locked(memory->adapter),
 					   VIDMM_WAIT_LOCK);
-	return change_over(memory, instance, range, &pages);
+	return remap_to(memory, instance, range, &pages);
 out_freeze:
 	vmm_os_view_thaw(&range->alternate->view);
 out_pages:
-	/* A part of the way may have been written into a paging buffer. */
+	/* A paging buffer may already hold commands that write to these pages. */
 	vmm_backing_destroy_after(memory, &pages, vmm_paging_sequence(memory));
 	return status;
 }
@@ -255,6 +290,7 @@ vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance 
 	struct vmm_backing pages = {0};
 	uint64_t offset;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!alternate)
 		return VMM_OK;
 	vmm_status status = vmm_backing_create_for(memory, instance->allocation,
@@ -269,19 +305,24 @@ vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance 
 		vmm_backing_destroy_after(memory, &pages, 0);
 		return status;
 	}
-	become_special(memory, instance, range, &pages);
-	instance->linear =
-		vmm_instance_is_swizzled(instance); /* it goes back as it came (SWZ-25) */
+	set_special(memory, instance, range, &pages);
+	/* It comes back by SPECIAL_LOCK_TRANSFER (SWZ-25). */
+	instance->linear = vmm_instance_is_swizzled(instance);
 	return VMM_OK;
 }
 
-/* Where it goes back to an aperture, new pages are mapped there first. */
+/*
+ * Back into an aperture: gives the instance a new backing store and maps it there, before the
+ * transfer.
+ */
 static vmm_status map_new_pages(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_backing pages = {0}, old = instance->backing;
 	vmm_status status = vmm_backing_create_for(memory, instance->allocation,
 						   instance->allocation->size_bytes, true, &pages);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	instance->backing = pages;
@@ -293,12 +334,13 @@ static vmm_status map_new_pages(struct vmm_memory *memory, struct vmm_instance *
 	return status;
 }
 
-vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_alternate_restore(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_backing old = instance->backing;
-	bool aperture = instance->place == VMM_PLACE_APERTURE;
+	bool aperture = instance->place == VMM_PLACEMENT_APERTURE;
 	vmm_status status = aperture ? map_new_pages(memory, instance) : VMM_OK;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_paging_special(memory, instance, instance->alternate, &old, true);
@@ -314,17 +356,18 @@ vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *
 	if (!aperture)
 		instance->backing = (struct vmm_backing){0};
 	vmm_residency_mark_paged(memory, instance, true);
-	instance->linear = false; /* SWZ-20 */
+	instance->linear = false; /* swizzled again in its segment (SWZ-20) */
 	vmm_backing_destroy_after(memory, &old, vmm_paging_sequence(memory));
 	if (instance->view_current)
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
-	vmm_alternate_drop(instance); /* SWZ-24 */
+	vmm_alternate_drop(instance); /* the address ends with the return (SWZ-24) */
 	return VMM_OK;
 }
 
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t id = 0; instance->range_count && id < memory->range_count; id++) {
 		const struct vmm_swizzling_range *range = &memory->ranges[id];
 
@@ -332,7 +375,7 @@ void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *i
 
 		if (range->owner != instance || !range->alternate)
 			continue;
-		/* By our own mapping: the client's may be in another address space. */
+		/* Through the host's mapping: the client's may be in another address space. */
 		size = range->alternate->view.size_bytes;
 		const struct vmm_os_memory *window =
 			window_of(memory, instance, range->physical, size, &offset);

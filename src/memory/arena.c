@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System memory: backing stores and DMA buffers are carved out of a few large memory objects, so that an allocation
- * costs no file descriptor and no system call, and its pages keep our permanent mapping and bus address.
- * Decision 6 of docs/architecture.md: pages that had an owner are zeroed before a new one can see them.
+ * System memory. Backing stores and DMA buffers are carved out of arenas: a few large memory
+ * objects, each with a range heap. An allocation thus costs no file descriptor and no system call.
+ * Its pages have a permanent host mapping and bus address. Pages that had an owner are zeroed
+ * before a new one can see them (docs/architecture.md, decision 6).
  *
- * What a client in another address space may be shown lies in memory objects that hold nothing else, because a descriptor can
- * neither be cut to a range nor taken back. They go when it has gone, and each when it is empty.
+ * Content that an out-of-process client may map is in arenas that hold nothing of others. A file
+ * descriptor can neither be restricted to a range nor revoked. After the client has ended, each of
+ * its arenas is closed as soon as it is empty.
+ *
+ * The number of arenas follows use with hysteresis: an empty arena is closed only if the rest would
+ * then be at most half full. The first arena is never closed before the end.
  */
 #include "memory/arena.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 
 #include <string.h>
 
-/* Of one that was closed, with its bus addresses if they are enough; else a new one. */
+/*
+ * Returns the slot of a closed arena whose bus address range is large enough, else a new slot.
+ * NULL: all are in use.
+ */
 static struct vmm_arena *free_slot(struct vmm_memory *memory, uint64_t size_bytes)
 {
 	for (uint32_t i = 0; i < memory->arena_count; i++)
@@ -32,7 +40,9 @@ static void arena_close(struct vmm_memory *memory, struct vmm_arena *arena)
 				    .physical_bytes = arena->physical_bytes};
 }
 
-/* What all arenas of that owner have, and what is used of it. */
+/*
+ * Returns the size in bytes of all arenas of that owner, and in *used how many of them are in use.
+ */
 static uint64_t bytes_of(const struct vmm_memory *memory, uint64_t owner, uint64_t *used)
 {
 	uint64_t bytes = 0;
@@ -49,8 +59,8 @@ static uint64_t bytes_of(const struct vmm_memory *memory, uint64_t owner, uint64
 	return bytes;
 }
 
-/* Free pages that were used are memory nonetheless, and nobody is charged for them. */
-static void give_loose_pages_back(struct vmm_arena *arena)
+/* Discards all free pages. Freed pages still occupy memory, and no process is charged for them. */
+static void discard_free_pages(struct vmm_arena *arena)
 {
 	vmm_range_node node = VMM_RANGE_NONE;
 
@@ -58,20 +68,24 @@ static void give_loose_pages_back(struct vmm_arena *arena)
 		if (vmm_range_is_free(arena->heap, node))
 			vmm_os_memory_discard(&arena->memory, vmm_range_offset(arena->heap, node),
 					      vmm_range_size(arena->heap, node));
-	arena->loose = false;
+	arena->has_freed_pages = false;
 }
 
-/* Another arena is needed though others have room: one page in use holds each. */
-static void give_all_loose_pages_back(struct vmm_memory *memory, uint64_t owner)
+/*
+ * For all arenas of an owner that needs another one. Its arenas may be fragmented: one used page
+ * keeps each open.
+ */
+static void discard_free_pages_of(struct vmm_memory *memory, uint64_t owner)
 {
 	for (uint32_t i = 0; i < memory->arena_count; i++)
-		if (memory->arenas[i].owner == owner && memory->arenas[i].loose)
-			give_loose_pages_back(&memory->arenas[i]);
+		if (memory->arenas[i].owner == owner && memory->arenas[i].has_freed_pages)
+			discard_free_pages(&memory->arenas[i]);
 }
 
 static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, uint64_t owner,
-			       uint32_t *index)
+			       uint32_t *index) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	size_bytes = vmm_align_up(vmm_max_u64(size_bytes, VMM_ARENA_BYTES), (uint64_t)2 << 20);
 	struct vmm_arena *arena = free_slot(memory, size_bytes);
 	vmm_status status;
@@ -110,8 +124,10 @@ out_heap:
 }
 
 /*
- * What nobody uses goes back to the system, once what is used would fill the rest by half only: so that ups and downs cost nothing. The
- * last one of a client goes with it. The engines of a dead adapter's miniport may still be anywhere.
+ * Closes empty arenas of that owner, highest index first, as long as the remaining ones are at most
+ * half full. This hysteresis makes alternating frees and allocations cheap. A client's last arena
+ * is closed only after the client has ended. No arena of a removed adapter is closed: the
+ * miniport's engines may still access any memory.
  */
 static void close_empty(struct vmm_memory *memory, uint64_t owner)
 {
@@ -134,13 +150,16 @@ static void close_empty(struct vmm_memory *memory, uint64_t owner)
 
 void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->arena_count; i++)
 		memory->arenas[i].orphan |= memory->arenas[i].owner == owner;
 	close_empty(memory, owner);
 }
 
 static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	memory->arenas_empty -= !arena->used_bytes && arena != memory->arenas;
 	arena->used_bytes += size_bytes;
 	memory->system_bytes += size_bytes;
@@ -150,7 +169,7 @@ static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64
 static void arena_unuse(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
 {
 	arena->used_bytes -= size_bytes;
-	arena->loose = true;
+	arena->has_freed_pages = true;
 	memory->system_bytes -= size_bytes;
 	memory->arenas_empty += !arena->used_bytes && arena != memory->arenas;
 	if (vmm_unlikely(memory->arenas_empty))
@@ -159,13 +178,18 @@ static void arena_unuse(struct vmm_memory *memory, struct vmm_arena *arena, uint
 
 static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t owner, uint64_t size_bytes,
 				 uint32_t *index, vmm_range_node *node, uint64_t *offset)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_range_request request = {
 		.size_bytes = size_bytes,
-		/* Large stores start on a huge page so that their mapping can use one. */
+		/*
+		 * Large stores begin at a huge page boundary so that their mapping can use huge
+		 * pages.
+		 */
 		.alignment = size_bytes >= ((uint64_t)2 << 20) ? (uint64_t)2 << 20 : VMM_PAGE_SIZE,
 	};
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->arena_count; i++) {
 		const struct vmm_arena *arena = &memory->arenas[i];
 
@@ -177,22 +201,27 @@ static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t owner, uint
 			return VMM_OK;
 		}
 	}
-	if (vmm_unlikely(owner)) /* who pays for what is in use alone */
-		give_all_loose_pages_back(memory, owner);
+	if (vmm_unlikely(owner)) /* its account is charged for used pages only */
+		discard_free_pages_of(memory, owner);
 	vmm_status status = arena_create(memory, size_bytes, owner, index);
 	if (!vmm_ok(status))
 		return status;
 	return vmm_range_allocate(memory->arenas[*index].heap, &request, node, offset);
 }
 
-/* Pages that paging packets still read come free with those packets: where the limit is near, they are waited for. */
-static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
+/*
+ * Returns true if SIZE_BYTES more fit below the limit of system memory. Near the limit it waits for
+ * the paging packets whose completion frees pages, and then decommits offered allocations (OFR-14).
+ */
+static bool make_available(struct vmm_memory *memory, uint64_t size_bytes)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	while (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
 		if (vmm_list_empty(&memory->deferred)) {
-			if (!vmm_offer_decommit(memory)) /* OFR-14 */
+			if (!vmm_offer_decommit(memory))
 				return false;
 			continue;
 		}
@@ -208,7 +237,10 @@ static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
 	return true;
 }
 
-/* Nobody reads them: they come free with the last packet that did. Then the pages are zero as far as it is said. */
+/*
+ * Zeroes the pages if ZERO says so and if they were used before. No packet reads them any more:
+ * pages are freed only when the last packet that reads them is complete.
+ */
 static void prepare_pages(struct vmm_arena *arena, uint64_t offset, uint64_t size_bytes, bool zero)
 {
 	vmm_os_memory_expect(&arena->memory, offset, size_bytes);
@@ -219,30 +251,31 @@ static void prepare_pages(struct vmm_arena *arena, uint64_t offset, uint64_t siz
 }
 
 static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, uint64_t owner,
-			 struct vmm_backing *backing)
+			 struct vmm_backing *backing) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t index;
 	vmm_range_node node;
 	uint64_t offset;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_assert(!backing->arena);
 	/*
-	 * What a dead adapter abandoned counts as complete, but its miniport's engines may still be at it: its memory is given
-	 * to nobody else.
+	 * Packets of a removed adapter count as complete, but the miniport's engines may still
+	 * access their memory. So its memory is never reused.
 	 */
 	if (atomic_load(&memory->adapter->removed))
 		return VMM_DEVICE_REMOVED;
-	if (size_bytes >
-	    UINT32_MAX) { /* ByteCount of an MDL, which describes a backing store, has 32 bits */
-		vmm_reason(
-			memory->adapter->observe, STATUS_NO_MEMORY, 0, 0,
-			"a backing store of %llu bytes: 4 GiB and more in one piece are not built",
-			(unsigned long long)size_bytes);
+	/* An MDL describes the backing store, and its ByteCount has 32 bits. */
+	if (size_bytes > UINT32_MAX) {
+		vmm_reason(memory->adapter->observe, STATUS_NO_MEMORY, 0, 0,
+			   "backing store of %llu bytes refused: 4 GiB or more in one piece "
+			   "is not built",
+			   (unsigned long long)size_bytes);
 		return VMM_NO_MEMORY;
 	}
-	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
-	if (!below_limit(memory, size_bytes))
+	vmm_backing_collect(memory); /* pages that were used before cost no page fault */
+	if (!make_available(memory, size_bytes))
 		return VMM_NO_MEMORY;
 	status = arena_allocate(memory, owner, size_bytes, &index, &node, &offset);
 	if (!vmm_ok(status))
@@ -266,19 +299,22 @@ static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool ze
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return create(memory, size_bytes, zero, 0, backing);
 }
 
 static vmm_status create_charged(struct vmm_memory *memory, const struct vmm_allocation *allocation,
 				 uint64_t size_bytes, bool zero, struct vmm_backing *backing)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_account *account = allocation->account;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_account_charge(account, size_bytes)) {
 		vmm_reason(memory->adapter->observe, VMM_NO_MEMORY, allocation->owner,
 			   allocation->first.handle,
-			   "a backing store of %llu bytes: process %u may have %llu of system "
-			   "memory and has %llu",
+			   "backing store of %llu bytes refused: process %u may have %llu bytes of "
+			   "system memory and has %llu",
 			   (unsigned long long)size_bytes, allocation->owner,
 			   (unsigned long long)account->limit_bytes,
 			   (unsigned long long)atomic_load(&account->bytes));
@@ -298,6 +334,7 @@ vmm_status vmm_backing_create_for(struct vmm_memory *memory,
 				  const struct vmm_allocation *allocation, uint64_t size_bytes,
 				  bool zero, struct vmm_backing *backing)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!allocation->viewer && !allocation->account))
 		return vmm_backing_create(memory, size_bytes, zero, backing);
 	return create_charged(memory, allocation, size_bytes, zero, backing);
@@ -328,6 +365,7 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 {
 	struct vmm_deferred *deferred;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!backing->arena)
 		return;
 	if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline, sequence)) {
@@ -339,9 +377,12 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 	if (!deferred)
 		deferred = vmm_calloc(1, sizeof(*deferred));
 	if (!deferred) {
-		/* No memory for the note: wait instead, which needs none. A removed adapter copies nothing any more. */
-		vmm_memory_flush_locked(
-			memory->adapter); /* the packet may still be in the making */
+		/*
+		 * Without memory for the list entry, wait instead. The packet may not be submitted
+		 * yet, so flush first. The status does not matter: a removed adapter copies nothing
+		 * any more.
+		 */
+		vmm_memory_flush_locked(memory->adapter);
 		(void)!memory->engine->wait_locked(memory->adapter,
 						   memory->adapter->paging_timeline, sequence,
 						   VIDMM_WAIT_SPACE);
@@ -376,6 +417,7 @@ uint64_t vmm_backing_bus_address(const struct vmm_memory *memory, const struct v
 {
 	const struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return arena->physical + (uint64_t)(backing->address - arena->memory.base);
 }
 
@@ -384,6 +426,7 @@ const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
 {
 	const struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	*offset = (uint64_t)(backing->address - arena->memory.base);
 	return &arena->memory;
 }

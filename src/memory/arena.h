@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Where system memory comes from: arena.c. Guarded by the paging lock. */
+/*
+ * Arenas: the memory objects that system memory is carved from (arena.c). Guarded by the paging
+ * lock.
+ */
 #ifndef VMM_MEMORY_ARENA_H
 #define VMM_MEMORY_ARENA_H
 
 #include "memory/memory_private.h"
 
-/* A memory object out of which backing stores are carved; without a heap there is none, and physical addresses for the next one there. */
+/*
+ * One memory object that backing stores are carved from. A closed arena has no heap and no memory;
+ * its slot keeps the physical address range for the next arena.
+ */
 struct vmm_arena {
 	struct vmm_os_memory memory;
 	struct vmm_range_heap *heap;
 	uint64_t physical, physical_bytes;
-	uint64_t clean_from; /* pages from here on were never given out: they are zero */
+	uint64_t clean_from; /* offset; pages from here on were never used and are zero */
 	uint64_t used_bytes;
-	uint64_t owner; /* who may see all of it, elsewhere; 0: nobody */
-	bool orphan;    /* he has gone */
-	bool loose;     /* pages came free since they were given back to the system */
+	uint64_t owner;       /* the out-of-process client that may map all of it; 0: none */
+	bool orphan;          /* that client has ended */
+	bool has_freed_pages; /* some were freed since free pages were last discarded */
 };
 
-/* He has gone: what only he might be shown goes as soon as nothing is in it. */
-void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner);
+/*
+ * The client of that owner number has ended. Each of its arenas is closed as soon as it is empty.
+ */
+void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Budgets (RES-05, RES-10, PRI-13): how much a process may keep resident in the segments of a group. A segment belongs to
- * one because its miniport said so; what is in none is not counted. An allocation counts where it would rather be, on
- * each list of the process that it is on, whether it is in memory at the moment or not.
+ * Budgets (RES-05, RES-10, PRI-13): how many bytes a process may keep resident in each of the two
+ * segment groups, local (0) and non-local (1). Segment flags of the miniport assign a segment to a
+ * group; a segment in no group is not counted.
  *
- * Nobody limits a process by himself: until a budget is set it is all that the group has. What a process has reserved
- * (PRI-14) is taken from the budgets of all others, and is the least that its own can be. Who exceeds a budget that became
- * less is told (trim.c).
+ * Usage: an allocation counts in the group of its preferred segment, once for each residency list
+ * of the process that it is on, whether it is resident at the moment or not.
+ *
+ * Budget: the limit of the process, at first the capacity of the group. The reservations of all
+ * other processes (PRI-14) reduce it; the process's own reservation is its minimum. A process whose
+ * usage exceeds a reduced budget gets a trim notification (trim.c).
  */
 #include "memory/memory_private.h"
 
@@ -19,7 +22,10 @@ struct vmm_budget {
 	uint64_t limit[GROUPS], usage[GROUPS], reserved[GROUPS];
 };
 
-/* ApplicationTarget is the older way of saying it: memory is local, the aperture is not. */
+/*
+ * ApplicationTarget is the older flag for both groups: a memory segment is local, an aperture is
+ * non-local.
+ */
 static uint32_t group_of_segment(const struct vmm_segment *segment)
 {
 	DXGK_SEGMENTFLAGS flags = segment->port->flags;
@@ -34,19 +40,24 @@ static uint32_t group_of_segment(const struct vmm_segment *segment)
 }
 
 static uint32_t group_of(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = allocation->adapter->memory;
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
 
-	if (!vmm_place_candidates(memory, allocation, vmm_resident_set(allocation), order))
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	if (!vmm_placement_candidates(memory, allocation, vmm_residency_list_set(allocation),
+				      order))
 		return NO_GROUP;
 	return group_of_segment(vmm_memory_segment(memory, order[0]));
 }
 
 static uint64_t capacity(const struct vmm_memory *memory, uint32_t group)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t bytes = 0;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (group_of_segment(&memory->segment[i]) == group)
 			bytes += memory->segment[i].capacity_bytes -
@@ -54,25 +65,30 @@ static uint64_t capacity(const struct vmm_memory *memory, uint32_t group)
 	return bytes;
 }
 
-/* What the process may reserve: its limit, of what nobody else has reserved. */
+/*
+ * Returns the bytes that the process may reserve: the capacity of the group less the reservations
+ * of all other processes, at most the process's limit.
+ */
 static uint64_t available(const struct vmm_memory *memory, const struct vmm_budget *budget,
-			  uint32_t group)
+			  uint32_t group) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t bytes = capacity(memory, group);
 	const struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &memory->budgets) {
 		const struct vmm_budget *other = vmm_container_of(link, struct vmm_budget, link);
 
 		if (other != budget)
-			bytes -= other->reserved[group]; /* together never more than there is */
+			bytes -= other->reserved[group]; /* their sum never exceeds capacity */
 	}
 	return vmm_min_u64(bytes, budget->limit[group]);
 }
 
 static uint64_t allowed(const struct vmm_memory *memory, const struct vmm_budget *budget,
-			uint32_t group)
+			uint32_t group) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return vmm_max_u64(available(memory, budget, group), budget->reserved[group]);
 }
 
@@ -90,9 +106,11 @@ static struct vmm_budget *find(struct vmm_memory *memory, uint32_t process)
 }
 
 static struct vmm_budget *find_or_make(struct vmm_memory *memory, uint32_t process)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_budget *budget = find(memory, process);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (budget)
 		return budget;
 	budget = vmm_calloc(1, sizeof(*budget));
@@ -107,6 +125,7 @@ static struct vmm_budget *find_or_make(struct vmm_memory *memory, uint32_t proce
 
 struct vmm_budget *vmm_budget_of(struct vmm_device *device)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (!device->budget)
 		device->budget = find_or_make(device->adapter->memory, device->process->id);
 	return device->budget;
@@ -117,6 +136,7 @@ void vmm_budget_charge(struct vmm_ref *ref, bool listed)
 	uint32_t group = group_of(ref->allocation);
 	uint64_t bytes = ref->allocation->size_bytes;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	if (group == NO_GROUP)
 		return;
 	ref->device->budget->usage[group] += listed ? bytes : 0 - bytes;
@@ -127,6 +147,7 @@ uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *add
 	const struct vmm_budget *budget = device->budget;
 	uint64_t usage[GROUPS + 1] = {0}, excess = 0;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	for (uint32_t i = 0; i < count; i++)
 		usage[group_of(added[i]->allocation)] += added[i]->allocation->size_bytes;
 	for (uint32_t g = 0; budget && g < GROUPS; g++) {
@@ -143,7 +164,8 @@ static NTSTATUS check_group(struct vmm_adapter *adapter, const struct vmm_proces
 {
 	if (!adapter->wddm2) {
 		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "%s: the adapter's miniport is of WDDM 1.x, which has no budgets", what);
+			   "%s: the adapter's miniport reports WDDM 1.x, which has no budgets",
+			   what);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (group < GROUPS)
@@ -170,23 +192,24 @@ NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *proce
 			.reserved = budget->reserved[group],
 			.available = available(adapter->memory, budget, group),
 		};
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return budget ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
 static NTSTATUS reserve(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
-			uint64_t bytes)
+			uint64_t bytes) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_budget *budget = find_or_make(adapter->memory, process->id);
 	uint64_t most;
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (!budget)
 		return STATUS_NO_MEMORY;
 	most = available(adapter->memory, budget, group);
 	if (bytes > most) {
 		vmm_finding(adapter->observe, "PRI-14", process->id, 0,
-			    "reservation of %llu bytes in segment group %u, of which %llu are "
-			    "available for the process",
+			    "reservation of %llu bytes in segment group %u refused: %llu bytes are "
+			    "available to the process",
 			    (unsigned long long)bytes, group, (unsigned long long)most);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -206,7 +229,7 @@ NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *pro
 		return status;
 	vmm_paging_lock(adapter);
 	status = reserve(adapter, process, group, bytes);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return status;
 }
 
@@ -220,7 +243,7 @@ void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *p
 	budget = find(adapter->memory, process->id);
 	for (uint32_t g = 0; budget && g < GROUPS; g++)
 		budget->reserved[g] = 0;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
@@ -232,7 +255,8 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 		return STATUS_INVALID_PARAMETER;
 	if (!adapter->wddm2) {
 		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "set budget: the adapter's miniport is of WDDM 1.x, which has none");
+			   "set budget: the adapter's miniport reports WDDM 1.x, "
+			   "which has no budgets");
 		return STATUS_NOT_SUPPORTED;
 	}
 	vmm_paging_lock(adapter);
@@ -241,7 +265,7 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 	if (budget)
 		budget->limit[group] = bytes;
 	vmm_trims_after_budget(adapter->memory);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return budget ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 

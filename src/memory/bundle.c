@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NT handles of resources name: a resource alone, or with a keyed mutex and a synchronization object (SHR-07), all three
- * of which it keeps (SHR-29). The last of those handles may go when nobody is inside any device of the adapter, so what it
- * kept of the resource is left to the adapter's worker; an adapter that stops takes its resources out of all of them.
+ * Bundles: the objects that NT handles of resources refer to. A bundle holds a resource's share
+ * alone, or with a keyed mutex and a synchronization object (SHR-07). It has a reference to each of
+ * them (SHR-29).
+ *
+ * The last NT handle may be closed by a thread that is inside no device of the adapter. So the
+ * bundle leaves the end of the share to the adapter's worker. An adapter that stops removes its
+ * shares from all bundles.
  */
 #include "memory/memory_private.h"
 #include "sync/sync.h"
@@ -10,14 +14,16 @@
 struct vmm_bundle {
 	struct vmm_world *world;
 	_Atomic uint32_t references;
-	struct vmm_list link; /* in world->bundles; guarded by the shared lock, like the next one */
-	struct vmm_share *share; /* NULL: its adapter has stopped */
-	struct vmm_keyed *keyed; /* NULL: the resource came alone, and there is no sync either */
-	struct vmm_sync_object *sync;
+	/* Guarded by the world's shared lock: link and share. */
+	struct vmm_list link;         /* in world->bundles */
+	struct vmm_share *share;      /* NULL: its adapter has stopped */
+	struct vmm_keyed *keyed;      /* NULL: the bundle has the resource alone */
+	struct vmm_sync_object *sync; /* NULL where `keyed` is */
 };
 
 struct vmm_share *vmm_bundle_share_locked(const struct vmm_bundle *bundle)
 {
+	vmm_assert_held(&bundle->world->shared_lock);
 	return bundle->share;
 }
 
@@ -28,13 +34,16 @@ static void get_bundle(void *object)
 	atomic_fetch_add_explicit(&bundle->references, 1, memory_order_relaxed);
 }
 
-/* Lets go of the share. The adapter, to be put, if its worker is to be told; one that stops does the work itself. */
-static struct vmm_adapter *leave_share(struct vmm_bundle *bundle)
+/*
+ * Drops the bundle's reference to the share. Returns the adapter, with a reference for the caller,
+ * if its worker must be woken to end the share. Returns NULL otherwise; an adapter that stops ends
+ * the share itself.
+ */
+static struct vmm_adapter *drop_share(struct vmm_bundle *bundle)
 {
-	struct vmm_os_mutex *lock = &bundle->world->shared_lock;
 	struct vmm_adapter *adapter = NULL;
 
-	vmm_os_mutex_lock(lock);
+	vmm_shared_lock(bundle->world);
 	struct vmm_share *share = bundle->share;
 	vmm_list_remove(&bundle->link);
 	bundle->share = NULL;
@@ -43,9 +52,9 @@ static struct vmm_adapter *leave_share(struct vmm_bundle *bundle)
 		if (!vmm_share_put_later_locked(share) || vmm_list_empty(&adapter->world_link))
 			adapter = NULL;
 		else
-			adapter->visitors++; /* vmm_adapter_put */
+			adapter->callers_inside++; /* the caller drops it by vmm_adapter_put */
 	}
-	vmm_os_mutex_unlock(lock);
+	vmm_shared_unlock(bundle->world);
 	return adapter;
 }
 
@@ -53,7 +62,7 @@ void vmm_bundle_put(struct vmm_bundle *bundle)
 {
 	if (atomic_fetch_sub_explicit(&bundle->references, 1, memory_order_acq_rel) != 1)
 		return;
-	struct vmm_adapter *adapter = leave_share(bundle);
+	struct vmm_adapter *adapter = drop_share(bundle);
 	if (adapter)
 		adapter->memory->engine->wake(adapter);
 	vmm_adapter_put(adapter);
@@ -69,31 +78,34 @@ static void put_bundle(void *object)
 	vmm_bundle_put(object);
 }
 
-/* A reference to what is shared of the device's resource; NULL and a finding: nothing is, or not so. */
+/*
+ * Returns a reference to the share of the device's resource. Returns NULL, with a finding, if it
+ * cannot have an NT handle.
+ */
 static struct vmm_share *hold_share(struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_process *process = device->process;
 	struct vmm_world *world = process->world;
 	struct vmm_share *share = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_resource *r =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_RESOURCE);
 	if (r && r->device == device && r->share) {
-		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_shared_lock(world);
 		if (!r->share->global_handle) {
 			share = r->share;
 			share->references++;
 		}
-		vmm_os_mutex_unlock(&world->shared_lock);
+		vmm_shared_unlock(world);
 	}
 	if (!share)
 		vmm_finding(world->observe, "SHR-06", process->id, handle,
 			    "share objects: 0x%08x is %s", handle,
 			    !r ? vmm_handle_explain(&process->handles, handle, VMM_HANDLE_RESOURCE)
 			    : !r->share ? "a resource that is not shared, or without allocations"
-					: "a resource made without NtSecuritySharing");
-	vmm_os_mutex_unlock(&process->lock);
+					: "a resource created without NtSecuritySharing");
+	vmm_process_unlock(process);
 	return share;
 }
 
@@ -120,9 +132,9 @@ NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, u
 		vmm_bundle_put(bundle);
 		return STATUS_INVALID_PARAMETER;
 	}
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	vmm_list_push_back(&world->bundles, &bundle->link);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	*target = (struct vmm_nt_target){VMM_NT_RESOURCE, bundle, get_bundle, put_bundle};
 	return STATUS_SUCCESS;
 }
@@ -141,12 +153,14 @@ NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle, struct vm
 NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed, uint32_t *sync)
 {
-	keyed->handle = *sync = 0; /* SHR-28; from then on each is on its own (SHR-30) */
+	/* Each opening gets independent handles of the objects (SHR-28, SHR-30). */
+	keyed->handle = *sync = 0;
 	if (!bundle->keyed) {
 		if (device)
 			return STATUS_SUCCESS;
-		vmm_finding(process->world->observe, "KMX-10", process->id, 0,
-			    "open keyed mutex: the NT handle is of a resource alone");
+		vmm_finding(
+			process->world->observe, "KMX-10", process->id, 0,
+			"open keyed mutex: the NT handle is of a resource without a keyed mutex");
 		return STATUS_INVALID_PARAMETER;
 	}
 	NTSTATUS status = vmm_keyed_open_held(process, device, bundle->keyed, keyed);
@@ -163,7 +177,7 @@ void vmm_bundles_end_adapter(struct vmm_adapter *adapter)
 	struct vmm_world *world = adapter->world;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	vmm_list_for_each (link, &world->bundles) {
 		struct vmm_bundle *bundle = vmm_container_of(link, struct vmm_bundle, link);
 
@@ -172,5 +186,5 @@ void vmm_bundles_end_adapter(struct vmm_adapter *adapter)
 		(void)!vmm_share_put_later_locked(bundle->share);
 		bundle->share = NULL;
 	}
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 }

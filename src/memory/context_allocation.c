@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Context allocations (PRE-11): memory that a miniport makes for a context, or for all contexts of a device, while it makes
- * that. No client knows of it; what a GPU keeps there is what it needs to go on with a context. It is in memory whenever a
- * packet of such a context is prepared, with the packet's other memory, and may leave once that is complete. As long as the
- * context is the newest that its node has been given, the GPU may still write to it: then the node is told to let go of
- * the context first (SUB-20), and whatever pages the memory comes after that.
+ * Context allocations (PRE-11): memory that a miniport creates for one context, or for all contexts
+ * of a device, from inside DxgkDdiCreateContext or DxgkDdiCreateDevice. The GPU saves a context's
+ * state there. No client has a handle of it.
+ *
+ * It is made resident with the other allocations of each packet of such a context, and may be
+ * evicted once that packet is complete. While the context is the last one that its node ran, the
+ * GPU may still write there. Before the memory is moved or evicted, the node is therefore switched
+ * away from the context (SUB-20); paging of the memory is ordered after the switch.
  */
 #include "memory/memory_private.h"
 
@@ -37,13 +40,13 @@ static bool is_for(const struct vmm_context_allocation *own, const void *context
 	return !own->context || own->context == context;
 }
 
-/* Most never had any. */
-static bool is_without(const struct vmm_device *device)
+/* Fast path, without a lock: most devices never had any. */
+static bool has_none(const struct vmm_device *device)
 {
 	return !atomic_load(&device->has_context_memory);
 }
 
-/* ---- making ---- */
+/* ---- Creation. ---- */
 
 static DXGK_ALLOCATIONINFO info_of(const DXGKARGCB_CREATECONTEXTALLOCATION *args)
 {
@@ -70,7 +73,7 @@ static NTSTATUS not_built(const struct vmm_device *device, const char *what, uin
 
 static NTSTATUS check(struct vmm_device *device, const DXGKARGCB_CREATECONTEXTALLOCATION *args)
 {
-	const struct vmm_allocation_asker asker = {.device = device};
+	const struct vmm_allocation_requester asker = {.device = device};
 	const struct vmm_allocate_item item = {.flags = 0};
 	const DXGK_ALLOCATIONINFO info = info_of(args);
 	NTSTATUS status = vmm_allocation_validate(device->adapter->memory, &info, &item, &asker);
@@ -88,23 +91,25 @@ static NTSTATUS check(struct vmm_device *device, const DXGKARGCB_CREATECONTEXTAL
 	return STATUS_SUCCESS;
 }
 
-/* Paging lock held. */
+/* Caller holds the paging lock. */
 static void describe(struct vmm_context_allocation *own,
 		     const DXGKARGCB_CREATECONTEXTALLOCATION *args)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = own->device->adapter->memory;
 	struct vmm_allocation *a = &own->allocation;
 	const DXGK_ALLOCATIONINFO info = info_of(args);
 
+	vmm_assert_held(&own->device->adapter->paging_lock);
 	a->adapter = memory->adapter;
 	a->of_context = own;
 	a->size_bytes = vmm_align_up(info.Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info.Alignment, VMM_PAGE_SIZE);
-	a->flags = vmm_flags_kept(memory, info.Flags.Value);
+	a->flags = vmm_flags_stored(memory, info.Flags.Value);
 	a->read_set = a->write_set = args->SupportedSegmentSet;
 	a->eviction_set = info.EvictionSegmentSet;
 	a->preferred = info.PreferredSegment.Value;
-	a->hinted_banks = vmm_place_hinted_banks(memory, &info);
+	a->hinted_banks = vmm_placement_hinted_banks(memory, &info);
 	a->priority = PRIORITY_NORMAL;
 	a->kmd_allocation = args->hDriverAllocation;
 	a->owner = own->device->process->id;
@@ -132,22 +137,29 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 		return STATUS_NO_MEMORY;
 	own->device = device;
 	own->context = context;
-	/* Inside the miniport, so a reset waits for it and not the other way round (TDR-04). */
-	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	/*
+	 * Not vmm_paging_lock, which waits for the end of a reset: the call comes from inside the
+	 * miniport, so the reset waits for this call (TDR-04).
+	 */
+	vmm_paging_lock(device->adapter);
 	describe(own, args);
 	atomic_store(&device->has_context_memory, true);
 	vmm_list_push_back(&device->context_allocations, &own->link);
 	vmm_list_push_back(&device->adapter->memory->context_allocations, &own->all);
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	vmm_event(device->adapter->observe, VIDMM_EVENT_CREATE, device->process->id, 0, 0,
 		  own->allocation.size_bytes, own->allocation.write_set, own->allocation.flags, 0);
 	args->hAllocation = own;
 	return STATUS_SUCCESS;
 }
 
-/* ---- before a packet runs; paging lock held ---- */
+/* ---- Before a packet runs. Caller holds the paging lock. ---- */
 
-/* The CPU's address, where the miniport may count on one: the pages stay the same whatever an aperture maps. */
+/*
+ * Returns the CPU address for INIT_CONTEXT_RESOURCE, or NULL. Only a CpuVisible and Protected
+ * allocation for apertures alone has one: its backing pages stay the same wherever an aperture maps
+ * them.
+ */
 static void *address_of(const struct vmm_instance *instance)
 {
 	const struct vmm_allocation *a = instance->allocation;
@@ -161,10 +173,12 @@ static void *address_of(const struct vmm_instance *instance)
 }
 
 static vmm_status initialize(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = &own->allocation.first;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(own->initialized))
 		return VMM_OK;
 	status = vmm_paging_init_context(memory, instance, address_of(instance));
@@ -175,28 +189,31 @@ static vmm_status initialize(struct vmm_memory *memory, struct vmm_context_alloc
 	return VMM_OK;
 }
 
-bool vmm_context_allocations_are_in_place(const struct vmm_device *device, const void *context)
+bool vmm_context_allocations_are_resident(const struct vmm_device *device, const void *context)
 {
 	const struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->context_allocations) {
 		const struct vmm_context_allocation *own = of_link(link);
 		const struct vmm_instance *i = &own->allocation.first;
 
-		if (is_for(own, context) && (!own->initialized || (i->place != VMM_PLACE_MEMORY &&
-								   i->place != VMM_PLACE_APERTURE)))
+		if (is_for(own, context) &&
+		    (!own->initialized ||
+		     (i->place != VMM_PLACEMENT_MEMORY && i->place != VMM_PLACEMENT_APERTURE)))
 			return false;
 	}
 	return true;
 }
 
-vmm_status vmm_context_allocations_gather(struct vmm_device *device, const void *context,
-					  uint64_t preparation)
+vmm_status vmm_context_allocations_make_resident(struct vmm_device *device, const void *context,
+						 uint64_t preparation)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_list *link;
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->context_allocations)
 		if (is_for(of_link(link), context))
 			of_link(link)->allocation.first.wanted = preparation;
@@ -206,9 +223,10 @@ vmm_status vmm_context_allocations_gather(struct vmm_device *device, const void 
 
 		if (!is_for(own, context))
 			continue;
-		status = adapter->wddm2 ? vmm_resident_place(adapter->memory, instance, preparation)
-					: vmm_memory_make_resident_locked(adapter, instance, true,
-									  preparation);
+		status = adapter->wddm2
+				 ? vmm_residency_list_place(adapter->memory, instance, preparation)
+				 : vmm_memory_make_resident_locked(adapter, instance, true,
+								   preparation);
 		if (status == VMM_OK)
 			status = initialize(adapter->memory, own);
 		if (status != VMM_OK)
@@ -223,28 +241,35 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 	struct vmm_list *link;
 	uint64_t paged = 0;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->context_allocations) {
 		struct vmm_instance *instance = &of_link(link)->allocation.first;
 
 		if (!is_for(of_link(link), context))
 			continue;
 		vmm_instance_activate(instance, timeline, sequence);
-		instance->gpu_wrote = true; /* PAG-31 */
+		instance->gpu_wrote = true; /* each packet counts as a write (PAG-31) */
 		instance->not_written = false;
-		paged = vmm_max_u64(paged, vmm_resident_paged(instance));
+		paged = vmm_max_u64(paged, vmm_residency_list_paged(instance));
 	}
 	return paged;
 }
 
-/* ---- leaving; paging lock held ---- */
+/* ---- Eviction and end. Caller of the first three functions holds the paging lock. ---- */
 
-void vmm_context_allocation_let_go(struct vmm_memory *memory, const struct vmm_instance *instance)
+void vmm_context_allocation_switch_away(struct vmm_memory *memory,
+					const struct vmm_instance *instance)
 {
 	const struct vmm_context_allocation *own = instance->allocation->of_context;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!own) || memory->resetting)
 		return;
-	/* SUB-20: numbers of what is collected are promised; the switch has one of its own, before what comes now. */
+	/*
+	 * Commands collected so far have their sequence numbers already, so they are submitted
+	 * first. The switch gets the next number; `after` orders all later commands behind it
+	 * (SUB-20).
+	 */
 	vmm_memory_flush_locked(memory->adapter);
 	memory->after = vmm_max_u64(
 		memory->after,
@@ -252,17 +277,21 @@ void vmm_context_allocation_let_go(struct vmm_memory *memory, const struct vmm_i
 }
 
 static void leave(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = &own->allocation.first;
 
-	if (instance->place == VMM_PLACE_FRESH || instance->place == VMM_PLACE_LOST)
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST)
 		return;
-	vmm_context_allocation_let_go(memory, instance);
+	vmm_context_allocation_switch_away(memory, instance);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
 }
 
 static void finish(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	leave(memory, own);
 	vmm_instance_finish(memory, &own->allocation.first);
 	vmm_list_remove(&own->allocation.all);
@@ -276,20 +305,20 @@ void vmm_context_allocations_retire(struct vmm_device *device, const void *conte
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_list *link;
 
-	if (vmm_likely(is_without(device)))
+	if (vmm_likely(has_none(device)))
 		return;
 	vmm_paging_lock(adapter);
 	vmm_list_for_each (link, &device->context_allocations)
 		if (of_link(link)->context == context)
 			leave(adapter->memory, of_link(link));
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 void vmm_context_allocations_end(struct vmm_device *device, const void *context)
 {
 	struct vmm_list *link, *next;
 
-	if (vmm_likely(is_without(device)))
+	if (vmm_likely(has_none(device)))
 		return;
 	vmm_paging_lock(device->adapter);
 	vmm_list_for_each_safe (link, next, &device->context_allocations) {
@@ -300,7 +329,7 @@ void vmm_context_allocations_end(struct vmm_device *device, const void *context)
 		finish(device->adapter->memory, own);
 		vmm_free(own);
 	}
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 }
 
 static struct vmm_context_allocation *find(const struct vmm_memory *memory, const void *handle)
@@ -317,20 +346,23 @@ static struct vmm_context_allocation *find(const struct vmm_memory *memory, cons
 	return NULL;
 }
 
-/* True: it is gone, or *status says why not. False: the GPU is at it. */
+/*
+ * Returns false if the GPU still uses the allocation. Otherwise it is freed, or *status is
+ * STATUS_INVALID_HANDLE.
+ */
 static bool try_destroy(struct vmm_adapter *adapter, const void *handle, NTSTATUS *status)
 {
 	struct vmm_context_allocation *own;
 	bool over = true;
 
-	vmm_os_mutex_lock(&adapter->paging_lock); /* inside the miniport: see above */
+	vmm_paging_lock(adapter); /* inside the miniport: see the create function */
 	own = find(adapter->memory, handle);
 	*status = own ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
 	if (own && !vmm_instance_unused(&own->allocation.first))
 		over = false;
 	else if (own)
 		finish(adapter->memory, own);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (own && over)
 		vmm_free(own);
 	return over;
@@ -349,7 +381,7 @@ NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter, const void 
 	}
 	if (!NT_SUCCESS(status))
 		vmm_finding(adapter->observe, "PRE-11", 0, 0,
-			    "DxgkCbDestroyContextAllocation: %p is no context allocation of the "
+			    "DxgkCbDestroyContextAllocation: %p is not a context allocation of the "
 			    "adapter",
 			    handle);
 	return status;

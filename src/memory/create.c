@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creation of allocations: DxgkDdiCreateAllocation, validation of the answer, our objects and handles, then
- * DxgkDdiOpenAllocation (ALF-34). All or nothing: whatever fails, the miniport sees its part undone and the caller
- * gets no handle. Creation needs no segment space (PAG-01), but for what is pinned.
+ * Creation of allocations. The steps are DxgkDdiCreateAllocation, validation of its answer, objects
+ * and handles, and DxgkDdiOpenAllocation (ALF-34). A call creates all of its allocations or none:
+ * if a step fails, the miniport is called to undo its part, and the caller gets no handle. Only
+ * allocations that are pinned need segment space now (PAG-01).
  */
 #include "memory/memory_private.h"
 
@@ -14,7 +15,7 @@ enum {
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
-enum { FEW = 2 }; /* items of a call for which there is room on the stack */
+enum { FEW = 2 }; /* for this many items the arrays are on the stack */
 
 struct creation {
 	struct vmm_device *device;
@@ -26,7 +27,8 @@ struct creation {
 	DXGK_OPENALLOCATIONINFO *opens;
 	struct vmm_ref **refs;
 	struct vmm_allocation **allocations;
-	HANDLE *kmd_handles; /* for undoing, which must not fail; so the next */
+	/* Allocated in advance, because undoing must not fail: kmd_handles, stores. */
+	HANDLE *kmd_handles;
 	struct vmm_backing *stores;
 	void *kmd_resource;
 	bool new_kmd_resource;
@@ -55,7 +57,7 @@ static void creation_free(struct creation *c)
 	vmm_free(c->stores);
 }
 
-static bool creation_room(struct creation *c, uint32_t count)
+static bool creation_arrays(struct creation *c, uint32_t count)
 {
 	if (vmm_likely(count <= FEW)) {
 		c->infos = c->few.infos;
@@ -77,7 +79,7 @@ static bool creation_room(struct creation *c, uint32_t count)
 
 static NTSTATUS creation_init(struct creation *c)
 {
-	if (!creation_room(c, c->request->count))
+	if (!creation_arrays(c, c->request->count))
 		return STATUS_NO_MEMORY;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
@@ -109,7 +111,10 @@ static NTSTATUS ask_miniport(struct creation *c)
 	return status;
 }
 
-/* When nothing is left to be complained about: what a process apart brings along is asked of it (ALF-13). */
+/*
+ * Asks an out-of-process client for existing memory that it passed by address (ALF-13). This comes
+ * after all checks of the request and of the miniport's answer.
+ */
 static NTSTATUS adopt_memory(struct creation *c)
 {
 	struct vmm_allocate_request *request = c->request;
@@ -126,14 +131,15 @@ static NTSTATUS adopt_memory(struct creation *c)
 static NTSTATUS check_answer(struct creation *c)
 {
 	struct vmm_allocate_request *request = c->request;
-	const struct vmm_allocation_asker asker = {.device = c->device,
-						   .shared = c->resource && c->resource->shared,
-						   .has_section = request->section != NULL};
+	const struct vmm_allocation_requester asker = {.device = c->device,
+						       .shared = c->resource && c->resource->shared,
+						       .has_section = request->section != NULL};
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (request->heap_bytes)
 		status = vmm_standard_check(c->device, request, &c->infos[0]);
-	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++) /* SEG-19 */
+	/* From 2.0 on the write set applies to reads, too (SEG-19). */
+	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++)
 		c->infos[i].SupportedReadSegmentSet = c->infos[i].SupportedWriteSegmentSet;
 	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
@@ -156,11 +162,13 @@ static void tell_miniport_destroyed(struct creation *c)
 }
 
 /*
- * ALF-31: the CPU may always go there, and it is where writes may go even when it is read, so that a display finds it.
- * No device owns it (PAG-10).
+ * A primary is always CPU-visible. Its write set applies to reads, too, so that the display can
+ * scan it (ALF-31). No device owns it (PAG-10).
  */
 static void describe_primary(struct vmm_allocation *a, uint32_t source_id)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&a->adapter->paging_lock);
 	a->primary = true;
 	a->source_id = source_id;
 	a->flags |= CPU_VISIBLE;
@@ -168,42 +176,59 @@ static void describe_primary(struct vmm_allocation *a, uint32_t source_id)
 	a->kmd_device = NULL;
 }
 
-/* ALF-39: its memory was there before it, and may outlive it. */
+/*
+ * Its memory, a section, may be older than the allocation and may outlive it, as existing memory
+ * does (ALF-39).
+ */
 static void describe_cross_adapter(struct vmm_allocation *a, const struct vmm_section *section)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&a->adapter->paging_lock);
 	a->flags |= EXISTING_SYSMEM;
 	a->shared = true;
 	a->owner = section->picture.owner;
 }
 
-/* By its creator, through a lock. */
-static bool may_be_seen(const struct creation *c, const struct vmm_allocation *a)
+/*
+ * Returns true if the creator may lock the allocation, so that its content may have to be mapped
+ * into that client.
+ */
+static bool creator_may_lock(const struct creation *c, const struct vmm_allocation *a)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* From 2.0 on what is not CPU visible may be locked in system memory (LOCK-47). */
+	vmm_assert_held(&c->device->adapter->paging_lock);
+	/*
+	 * From 2.0 on an allocation that is not CPU-visible may be locked in system memory
+	 * (LOCK-47).
+	 */
 	return ((a->flags & VMM_ALLOCATION_VISIBLE) || c->memory->caps->wddm2) &&
 	       !(a->flags & (VMM_ALLOCATION_PROTECTED | VMM_ALLOCATION_HARDWARE_PROTECTED)) &&
 	       a->owner == c->device->process->id;
 }
 
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
 
+	vmm_assert_held(&c->device->adapter->paging_lock);
 	a->adapter = c->device->adapter;
-	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
+	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* whole pages (SEG-11) */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
-	a->flags = vmm_flags_kept(c->memory, info->Flags.Value);
+	a->flags = vmm_flags_stored(c->memory, info->Flags.Value);
 	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
-	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
-	if (!c->memory->caps->wddm2) /* else the same word is PhysicalAdapterIndex (C-10) */
+	a->hinted_banks = vmm_placement_hinted_banks(c->memory, info);
+	if (!c->memory->caps
+		     ->wddm2) /* from 2.0 on the union member is PhysicalAdapterIndex (C-10) */
 		a->renaming_limit = info->MaximumRenamingListLength;
+	/* The miniport's priority, unless the caller overrides it (PRI-02). */
 	a->priority = c->request->items[index].flags & VMM_ALLOCATE_OVERRIDE_PRIORITY
 			      ? c->request->items[index].priority
-			      : info->AllocationPriority; /* PRI-02 */
+			      : info->AllocationPriority;
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
@@ -217,7 +242,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a, c->request->items[index].source_id);
-	if (vmm_unlikely(c->device->process->viewer != NULL) && may_be_seen(c, a))
+	if (vmm_unlikely(c->device->process->viewer != NULL) && creator_may_lock(c, a))
 		a->viewer = c->device->process->viewer;
 	vmm_allocation_set_serving(a);
 	a->references = 1;
@@ -229,13 +254,13 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	vmm_instance_init(&a->first, a);
 }
 
-/* Our objects and their handles; the handles become visible to the client only when the call returns. */
-static NTSTATUS make_objects(struct creation *c)
+/* Creates objects and handles. The client learns the handles only when the call returns. */
+static NTSTATUS create_objects(struct creation *c)
 {
 	struct vmm_process *process = c->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	vmm_paging_lock(c->device->adapter);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_allocation *a = c->allocations[i] = vmm_pool_take(c->memory);
 
@@ -247,8 +272,8 @@ static NTSTATUS make_objects(struct creation *c)
 
 		describe(a, c, i);
 		const struct vmm_allocate_item *item = &c->request->items[i];
-		status = vmm_kept_create(c->memory, &a->first, item->system_memory,
-					 item->adopted ? item->adopted : c->request->section);
+		status = vmm_retained_create(c->memory, &a->first, item->system_memory,
+					     item->adopted ? item->adopted : c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;
@@ -260,21 +285,25 @@ static NTSTATUS make_objects(struct creation *c)
 		vmm_list_init(&ref->zombie_link);
 		vmm_list_init(&ref->residency_link);
 		vmm_list_init(&ref->departure_link);
-		vmm_os_mutex_lock(&process->lock);
+		vmm_process_lock(process);
 		ref->handle = vmm_handle_create(&process->handles, VMM_HANDLE_ALLOCATION, ref);
-		vmm_os_mutex_unlock(&process->lock);
+		vmm_process_unlock(process);
 		a->first.handle = ref->handle;
 		if (!ref->handle) {
 			status = STATUS_NO_MEMORY;
 			break;
 		}
 	}
-	vmm_paging_unlock(c->device->adapter);
+	vmm_paging_commit(c->device->adapter);
 	return status;
 }
 
-/* What is larger than the last fifth of every segment it may be in can never be placed: the miniport's mistake. */
-static void explain_no_place(const struct creation *c, const struct vmm_allocation *a)
+/*
+ * Reports why an allocation could not be pinned. If it is larger than the part for pinned
+ * allocations (the last fifth) of every segment of its sets, it can never be placed: that is a
+ * finding against the miniport.
+ */
+static void report_not_pinned(const struct creation *c, const struct vmm_allocation *a)
 {
 	struct vmm_observe *observe = c->device->adapter->observe;
 	uint64_t largest = 0;
@@ -282,28 +311,32 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 	for (uint32_t i = 0; i < c->memory->segment_count; i++) {
 		const struct vmm_segment *segment = &c->memory->segment[i];
 
-		const struct vmm_place_part part = vmm_place_pinned_part(segment, a);
+		const struct vmm_placement_part part = vmm_placement_pinned_part(segment, a);
 
 		if (a->read_set & a->write_set & 1u << i)
 			largest = vmm_max_u64(largest, part.high - part.low);
 	}
 	if (a->size_bytes > largest)
-		vmm_finding(
-			observe, "PAG-19", a->owner, 0,
-			"create refused: %llu bytes are to be pinned, the last fifth of a segment of its sets (read 0x%x, "
-			"write 0x%x) has at most %llu (ALF-19, ALF-20)",
-			(unsigned long long)a->size_bytes, a->read_set, a->write_set,
-			(unsigned long long)largest);
+		vmm_finding(observe, "PAG-19", a->owner, 0,
+			    "create refused: %llu bytes are to be pinned, but the last fifth of a "
+			    "segment of its sets (read 0x%x, write 0x%x) has at most %llu bytes "
+			    "(ALF-19, ALF-20)",
+			    (unsigned long long)a->size_bytes, a->read_set, a->write_set,
+			    (unsigned long long)largest);
 	else
-		vmm_reason(
-			observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
-			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment (ALF-19, ALF-20)",
-			(unsigned long long)a->size_bytes);
+		vmm_reason(observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
+			   "PAG-19: create refused: no free space for %llu bytes that are to be "
+			   "pinned in the last fifth of a segment (ALF-19, ALF-20)",
+			   (unsigned long long)a->size_bytes);
 }
 
-/* Waits for the GPU where it uses what must leave; nobody knows the allocation yet, so no lock is held meanwhile. */
-static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
-		       vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
+/*
+ * Repeats TRY, under the paging lock, until it does not return VMM_PENDING. In between it waits for
+ * progress of the GPU, which uses what must be evicted, with no lock held. No other thread knows
+ * the allocation yet.
+ */
+static NTSTATUS retry_until_placed(struct creation *c, struct vmm_instance *instance,
+				   vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
 {
 	struct vmm_adapter *adapter = c->device->adapter;
 	vmm_status status;
@@ -313,7 +346,7 @@ static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
 
 		vmm_paging_lock(adapter);
 		status = try(c->memory, instance);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (status != VMM_PENDING)
 			return status;
 		if (atomic_load(&c->device->process->abandoned))
@@ -323,7 +356,10 @@ static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
 	return status;
 }
 
-/* PAG-01: creation needs no room, except for what is pinned (ALF-19, ALF-20): that gets its place now, or is not made. */
+/*
+ * Gives allocations that are pinned their placements; without one, creation fails (PAG-01, ALF-19,
+ * ALF-20).
+ */
 static NTSTATUS pin_all(struct creation *c)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -332,13 +368,14 @@ static NTSTATUS pin_all(struct creation *c)
 
 	for (i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		if (c->allocations[i]->pinned)
-			status = settle(c, &c->allocations[i]->first, vmm_residency_pin);
+			status =
+				retry_until_placed(c, &c->allocations[i]->first, vmm_residency_pin);
 	if (status == VMM_NO_VIDEO_MEMORY)
-		explain_no_place(c, c->allocations[i - 1]);
+		report_not_pinned(c, c->allocations[i - 1]);
 	return status;
 }
 
-/* ALF-22: a primary with UseAlternateVA gets its swizzling range now, and for that a place. */
+/* Gives primaries with UseAlternateVA a placement and a swizzling range (ALF-22). */
 static NTSTATUS take_ranges(struct creation *c)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -348,12 +385,13 @@ static NTSTATUS take_ranges(struct creation *c)
 
 		if (vmm_likely(!(a->flags & VMM_ALLOCATION_ALTERNATE)))
 			continue;
-		status = settle(c, &a->first, vmm_swizzle_create);
+		status = retry_until_placed(c, &a->first, vmm_swizzle_create);
 		if (status == VMM_NO_VIDEO_MEMORY)
 			vmm_reason(
 				c->device->adapter->observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
-				"ALF-22: create refused: no room in the write set 0x%x, or no swizzling range, for %llu "
-				"bytes of a primary with UseAlternateVA",
+				"ALF-22: create refused: no free space in the write set 0x%x, or "
+				"no swizzling range, for %llu bytes of a primary with "
+				"UseAlternateVA",
 				a->write_set, (unsigned long long)a->size_bytes);
 	}
 	return status;
@@ -363,12 +401,12 @@ static void undo_objects(struct creation *c)
 {
 	struct vmm_process *process = c->device->process;
 
-	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	vmm_paging_lock(c->device->adapter);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		if (c->refs[i] && c->refs[i]->handle) {
-			vmm_os_mutex_lock(&process->lock);
+			vmm_process_lock(process);
 			vmm_handle_destroy(&process->handles, c->refs[i]->handle);
-			vmm_os_mutex_unlock(&process->lock);
+			vmm_process_unlock(process);
 		}
 		if (c->allocations[i] && c->allocations[i]->adapter) {
 			c->stores[i] = vmm_backing_share_take(c->allocations[i]);
@@ -379,10 +417,13 @@ static void undo_objects(struct creation *c)
 		}
 		vmm_pool_give(c->memory, c->allocations[i]);
 	}
-	vmm_paging_unlock(c->device->adapter);
+	vmm_paging_commit(c->device->adapter);
 }
 
-/* Those that were told of are good until the miniport has ended the allocations (ALF-30). */
+/*
+ * Frees shared backing stores after DxgkDdiDestroyAllocation: until then the miniport may access
+ * them (ALF-30).
+ */
 static void undo_stores(struct creation *c)
 {
 	for (uint32_t i = 0; i < c->request->count; i++)
@@ -394,7 +435,7 @@ static NTSTATUS share_stores(struct creation *c)
 	NTSTATUS status = STATUS_SUCCESS;
 
 	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
-		status = vmm_backing_share_tell(c->memory, c->allocations[i]);
+		status = vmm_backing_share_announce(c->memory, c->allocations[i]);
 	return status;
 }
 
@@ -423,10 +464,10 @@ static NTSTATUS open_in_miniport(struct creation *c)
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->refs[i]->kmd_open = c->opens[i].hDeviceSpecificAllocation;
 		if (!c->refs[i]->kmd_open) {
-			vmm_finding(
-				c->device->adapter->observe, "ALF-34", c->device->process->id,
-				c->refs[i]->handle,
-				"DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+			vmm_finding(c->device->adapter->observe, "ALF-34", c->device->process->id,
+				    c->refs[i]->handle,
+				    "DxgkDdiOpenAllocation succeeded and left "
+				    "hDeviceSpecificAllocation NULL");
 			status = STATUS_INVALID_PARAMETER;
 		}
 	}
@@ -453,14 +494,17 @@ static NTSTATUS adopt_kmd_resource(struct creation *c)
 	return STATUS_SUCCESS;
 }
 
-/* The miniport's resource lives as long as one of its allocations. */
+/*
+ * Each allocation has a reference to the miniport's resource, which lives as long as the last of
+ * them.
+ */
 static void hold_kmd_resource(const struct creation *c)
 {
 	if (vmm_likely(!c->resource || !c->resource->kmd))
 		return;
-	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	vmm_paging_lock(c->device->adapter);
 	c->resource->kmd->references += c->request->count;
-	vmm_paging_unlock(c->device->adapter);
+	vmm_paging_commit(c->device->adapter);
 }
 
 static void publish(struct creation *c)
@@ -469,7 +513,7 @@ static void publish(struct creation *c)
 	struct vmm_adapter *adapter = c->device->adapter;
 
 	hold_kmd_resource(c);
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_ref *ref = c->refs[i];
 
@@ -483,12 +527,15 @@ static void publish(struct creation *c)
 	c->request->resource_handle = c->resource ? c->resource->handle : 0;
 	if (c->resource)
 		c->resource->busy = false;
-	/* With the lock gone, a client that guesses the handles may have ended them. */
+	/*
+	 * Events before the unlock: after it, a client that guesses the handles may end the
+	 * allocations.
+	 */
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
@@ -499,7 +546,7 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 
 	if (!request->count && !request->runtime_resource) {
 		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, 0,
-			    "zero allocations and no resource: nothing to create");
+			    "create refused: 0 allocations and no resource");
 		return STATUS_INVALID_PARAMETER;
 	}
 	status = request->heap_bytes      ? vmm_standard_describe(device, request)
@@ -514,11 +561,11 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		goto out_free;
 	status = ask_miniport(&c);
 	if (!NT_SUCCESS(status))
-		goto out_resource; /* ALF-33: a miniport that fails has nothing left to undo, whatever it wrote */
+		goto out_resource; /* a failed call leaves nothing to undo (ALF-33) */
 	status = check_answer(&c);
 	if (!NT_SUCCESS(status))
 		goto out_miniport;
-	status = make_objects(&c);
+	status = create_objects(&c);
 	if (NT_SUCCESS(status))
 		status = pin_all(&c);
 	if (NT_SUCCESS(status))

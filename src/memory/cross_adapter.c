@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cross-adapter resources (ALF-39): a linear picture in system memory that adapters of different miniports use, each with an
- * allocation of its own over the same section. The miniport that creates it says what the picture is; one that opens it is
- * asked for a surface of that size (DxgkDdiGetStandardAllocationDriverData). The memory goes on whatever becomes of the
- * allocation that was shared, or of its adapter.
+ * Cross-adapter resources (ALF-39): a linear surface in system memory that adapters of different
+ * miniports use. Each adapter has its own allocation over the same section. The creating miniport
+ * describes the surface (DxgkDdiDescribeAllocation). An opening miniport is asked for a surface of
+ * that size and format (DxgkDdiGetStandardAllocationDriverData).
  *
- * The page names the alignment of rows and of the height; that both adapters compute the same pitch from it is inferred.
+ * The section is reference counted. It survives the end of the allocation that was shared, and of
+ * its adapter.
+ *
+ * The DDI's documentation gives the alignment of rows and of the height. It is inferred that both
+ * miniports must compute the same pitch from them.
  */
 #include "memory/memory_private.h"
 
@@ -14,7 +18,7 @@ enum {
 	CACHED = 0x4,
 	PROTECTED = 0x8,
 	SWIZZLED = 0x80,
-	FORBIDDEN = CACHED | PROTECTED | SWIZZLED | (int)VMM_ALLOCATION_KEPT,
+	FORBIDDEN = CACHED | PROTECTED | SWIZZLED | (int)VMM_ALLOCATION_RETAINED,
 	PITCH = 128,
 	ROWS = 4,
 };
@@ -61,7 +65,10 @@ static uint64_t bytes_of(const struct vmm_picture *picture)
 	return pitch_of(picture) * vmm_align_up(picture->height, ROWS);
 }
 
-/* What the opening adapter's miniport is asked for. */
+/*
+ * Asks the opening adapter's miniport for private data of such a surface. Its pitch must be the
+ * common one.
+ */
 static NTSTATUS ask_for_surface(struct vmm_device *device, struct vmm_allocate_request *request)
 {
 	const struct vmm_picture *picture = &request->section->picture;
@@ -73,9 +80,10 @@ static NTSTATUS ask_for_surface(struct vmm_device *device, struct vmm_allocate_r
 	NTSTATUS status = vmm_standard_ask(device, request, "ALF-39", &surface);
 
 	if (status == STATUS_NOT_SUPPORTED)
-		return not_supported(device, "the miniport that opens it knows no such surface");
+		return not_supported(device,
+				     "the opening miniport does not support such a surface");
 	if (NT_SUCCESS(status) && surface.Pitch != pitch_of(picture))
-		return refuse(device, "the pitch of the miniport that opens it", surface.Pitch,
+		return refuse(device, "pitch answered by the opening miniport", surface.Pitch,
 			      pitch_of(picture));
 	return status;
 }
@@ -83,9 +91,9 @@ static NTSTATUS ask_for_surface(struct vmm_device *device, struct vmm_allocate_r
 NTSTATUS vmm_cross_adapter_describe(struct vmm_device *device, struct vmm_allocate_request *request)
 {
 	if (!vmm_port_caps(device->adapter->port)->cross_adapter_resource)
-		return not_supported(device, "the miniport reported no CrossAdapterResource");
+		return not_supported(device, "the miniport does not report CrossAdapterResource");
 	if (request->items[0].flags)
-		return not_supported(device, "a primary that other adapters have is not built");
+		return not_supported(device, "a primary shared with other adapters is not built");
 	return request->section ? ask_for_surface(device, request) : STATUS_SUCCESS;
 }
 
@@ -97,15 +105,16 @@ static bool only_apertures(const struct vmm_port_caps *caps, uint32_t set)
 	return true;
 }
 
-/* The memory of a new one. */
-static NTSTATUS make_section(struct vmm_device *device, struct vmm_allocate_request *request,
-			     const DXGK_ALLOCATIONINFO *info)
+/* Creates the section of a new resource, of the size that the creating miniport answered. */
+static NTSTATUS create_section(struct vmm_device *device, struct vmm_allocate_request *request,
+			       const DXGK_ALLOCATIONINFO *info)
 {
 	DXGKARG_DESCRIBEALLOCATION args = {.hAllocation = info->hAllocation};
 	NTSTATUS status = vmm_port_describe_allocation(device->adapter->port, &args);
 
 	if (status == STATUS_NOT_SUPPORTED)
-		return not_supported(device, "the miniport does not describe it");
+		return not_supported(device,
+				     "DxgkDdiDescribeAllocation answered STATUS_NOT_SUPPORTED");
 	if (!NT_SUCCESS(status))
 		return status;
 	const struct vmm_picture picture = {.width = args.Width,
@@ -113,14 +122,15 @@ static NTSTATUS make_section(struct vmm_device *device, struct vmm_allocate_requ
 					    .owner = device->process->id,
 					    .format = args.Format};
 	if (!bytes_per_pixel(picture.format))
-		return not_supported(device, "pixels of its format are not built");
+		return not_supported(device, "its pixel format is not built");
 	if (!picture.width || !picture.height)
-		return refuse(device, "the miniport describes a picture without pixels",
+		return refuse(device, "width or height described by the miniport is 0",
 			      picture.width, picture.height);
 	if (info->Size < bytes_of(&picture))
 		return refuse(
 			device,
-			"Size has no room for rows of whole 128 bytes and a height of whole 4 rows",
+			"Size is too small for rows of multiples of 128 bytes and a height of a "
+			"multiple of 4 rows",
 			info->Size, bytes_of(&picture));
 	status = vmm_section_create(device->adapter->os, vmm_align_up(info->Size, VMM_PAGE_SIZE),
 				    &request->section);
@@ -133,13 +143,12 @@ static NTSTATUS check_size(const struct vmm_device *device,
 			   const struct vmm_allocate_request *request,
 			   const DXGK_ALLOCATIONINFO *info)
 {
-	uint64_t room = request->section->memory.size_bytes;
+	uint64_t shared_bytes = request->section->memory.size_bytes;
 
-	if (vmm_align_up(info->Size, VMM_PAGE_SIZE) > room)
-		return refuse(device, "Size is more than what the adapters share", info->Size,
-			      room);
+	if (vmm_align_up(info->Size, VMM_PAGE_SIZE) > shared_bytes)
+		return refuse(device, "Size exceeds the shared memory", info->Size, shared_bytes);
 	if (info->Size < bytes_of(&request->section->picture))
-		return refuse(device, "Size is less than the picture", info->Size,
+		return refuse(device, "Size is less than the surface needs", info->Size,
 			      bytes_of(&request->section->picture));
 	return STATUS_SUCCESS;
 }
@@ -151,29 +160,29 @@ NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_
 	uint32_t set = info->SupportedReadSegmentSet | info->SupportedWriteSegmentSet;
 
 	if (!(flags & CPU_VISIBLE) || (flags & FORBIDDEN))
-		return refuse(
-			device,
-			"it is CPU visible, write-combined, linear and nobody's memory (Flags)",
-			flags, CPU_VISIBLE);
+		return refuse(device,
+			      "Flags must be CpuVisible, without Cached, Protected, Swizzled, "
+			      "PermanentSysMem or Existing...",
+			      flags, CPU_VISIBLE);
 	if (flags != CPU_VISIBLE)
-		return not_supported(device, "a property beside CpuVisible is not built");
+		return not_supported(device, "a flag other than CpuVisible is not built");
 	if (!only_apertures(vmm_port_caps(device->adapter->port), set))
-		return refuse(device, "it is placed in apertures only (segment sets)", set, 0);
+		return refuse(device, "segment sets may contain apertures only", set, 0);
 	if (info->Size > UINT32_MAX)
 		return not_supported(device, "4 GiB or more are not built");
 	return request->section ? check_size(device, request, info)
-				: make_section(device, request, info);
+				: create_section(device, request, info);
 }
 
-/* Whoever opens it ends it with its last allocation, as of every resource that is opened. */
+/* The opening device's resource ends with its last allocation, as every opened resource does. */
 static void mark_opened(struct vmm_device *device, uint32_t handle)
 {
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	struct vmm_resource *resource =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_RESOURCE);
 	if (resource)
 		resource->opened = true;
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 }
 
 NTSTATUS vmm_cross_adapter_open(struct vmm_device *device, struct vmm_section *section,

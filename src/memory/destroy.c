@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Destruction. The client's handles die at once; what the GPU may still use waits on memory->closed until every
- * packet that names it is complete (SUB-29), and from 2.0 on every one that its device queued before (ALF-37). Then the
- * miniport hears Close, and with the last reference Destroy (ALF-34). What a client may ask for beside that is in
+ * Deferred destruction of allocations. The client's handle ends at once. Its ref then waits on
+ * memory->closed until every packet that references the allocation is complete (SUB-29); from WDDM
+ * 2.0 on, until every packet is complete that its device had queued by then (ALF-37).
+ *
+ * The reaper (vmm_memory_reap) then calls DxgkDdiCloseAllocation, and with the last reference
+ * DxgkDdiDestroyAllocation (ALF-34). The flags of pfnDeallocate2Cb change this; see
  * destroy_flags.c.
  */
 #include "memory/memory_private.h"
 #include "memory/va_private.h"
 
+/*
+ * Returns true if no packet uses or pages any instance of the allocation, and no source shows it.
+ */
 static bool allocation_idle(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_adapter *adapter = allocation->adapter;
 	const struct vmm_list *link;
 
-	if (vmm_allocation_is_shown(allocation))
-		return false; /* PRS-06 */
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	if (vmm_allocation_is_displayed(allocation))
+		return false; /* not destroyed while a source shows it (PRS-06) */
 	vmm_list_for_each (link, &allocation->instances) {
 		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
@@ -26,11 +34,15 @@ static bool allocation_idle(const struct vmm_allocation *allocation)
 	return true;
 }
 
-/* Is the GPU done with what that handle named? */
-static bool is_done(const struct vmm_ref *ref)
+/*
+ * Returns true if the GPU is done with the allocation, and with the work of the device that defers
+ * the end of REF.
+ */
+static bool is_done(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_adapter *adapter = ref->allocation->adapter;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
 			return false;
@@ -41,9 +53,9 @@ static void free_kmd_resource(struct vmm_adapter *adapter, struct vmm_kmd_resour
 {
 	if (!kmd)
 		return;
-	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_paging_lock(adapter);
 	bool last = --kmd->references == 0;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (!last)
 		return;
 	vmm_port_destroy_allocation(adapter->port, kmd->handle, NULL, 0, true);
@@ -51,22 +63,29 @@ static void free_kmd_resource(struct vmm_adapter *adapter, struct vmm_kmd_resour
 }
 
 static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		vmm_assert(vmm_locks(i) == 0); /* its handles are gone, and their locks with them */
+		vmm_assert(vmm_locks(i) == 0); /* locks end with their handle */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
 	}
 }
 
-/* Nobody finds it any more. Paging lock held. */
+/*
+ * Ends an allocation that no handle, share or list of work finds any more. Caller holds the paging
+ * lock.
+ */
 static void finish_allocation(struct vmm_memory *memory, struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_offer_cancel(allocation);
 	finish_instances(memory, allocation);
 	vmm_list_remove(&allocation->all);
@@ -84,11 +103,11 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 		store = vmm_backing_share_take(allocation);
 		finish_allocation(memory, allocation);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (!last)
 		return;
 	if (allocation->pinned)
-		vmm_progress_signal(adapter); /* another may wait for its place (PAG-19) */
+		vmm_progress_signal(adapter); /* a creation may wait for this placement (PAG-19) */
 	if (!allocation->gone)
 		vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1,
 					    false);
@@ -102,14 +121,14 @@ static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 {
 	if (vmm_unlikely(ref->device->va != NULL)) {
 		vmm_paging_lock(memory->adapter);
-		vmm_va_forget_ref(ref); /* VA-09 */
-		vmm_paging_unlock(memory->adapter);
+		vmm_va_forget_ref(ref); /* unmaps its GPU addresses (VA-09) */
+		vmm_paging_commit(memory->adapter);
 	}
 	if (!ref->allocation->gone)
 		vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device,
 					  &ref->kmd_open, 1);
 	struct vmm_deallocation *ended_by = ref->ended_by;
-	bool own = ref == &ref->allocation->own; /* then it may be gone with the allocation */
+	bool own = ref == &ref->allocation->own; /* embedded: freed with the allocation */
 
 	vmm_allocation_put(memory, ref->allocation);
 	vmm_deallocation_closed(memory, ended_by);
@@ -118,19 +137,25 @@ static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 }
 
 /*
- * What never was anywhere and is in nobody's work goes in the hold of the locks in which its handle dies: there is nothing
- * to wait for, no place to give back, and nobody who waits for one.
+ * Fast path: returns true for an allocation that never had a placement and that no packet
+ * references. It ends while the caller still holds the locks under which its handle ended. There is
+ * no packet to wait for, and no placement to free that another thread may wait for.
  */
 static bool is_unused(const struct vmm_ref *ref, const struct vmm_deallocation *d)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *a = ref->allocation;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	return !d->flags && a->closing && a->references == 1 && a->instance_count == 1 &&
-	       vmm_list_empty(&a->mappings) && a->first.place == VMM_PLACE_FRESH && !a->pinned &&
-	       !vmm_is_shared_with_kmd(a) && is_done(ref);
+	       vmm_list_empty(&a->mappings) && a->first.place == VMM_PLACEMENT_FRESH &&
+	       !a->pinned && !vmm_is_shared_with_kmd(a) && is_done(ref);
 }
 
-/* No lock held but the submit lock. */
+/*
+ * Closes and destroys, in the miniport too, all allocations of d->unused. Caller holds the submit
+ * lock at most.
+ */
 static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
 {
 	struct vmm_adapter *adapter = memory->adapter;
@@ -157,7 +182,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 	struct vmm_list ready, *link, *next;
 
 	vmm_list_init(&ready);
-	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_paging_lock(adapter);
 	vmm_backing_collect(memory);
 	vmm_list_for_each_safe (link, next, &memory->closed) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
@@ -168,7 +193,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 		atomic_fetch_sub(&adapter->zombies, 1);
 		vmm_list_push_back(&ready, link);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	bool any = !vmm_list_empty(&ready);
 	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
@@ -181,29 +206,37 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_list_for_each (link, &adapter->memory->closed)
 		if (is_done(vmm_container_of(link, struct vmm_ref, zombie_link)))
 			return true;
 	return false;
 }
 
-/* LOCK-30, Q-04: what a handle has locked is let go with it. */
-static void drop_locks(struct vmm_ref *ref)
+/* Drops all locks of a handle that ends (LOCK-30, Q-04). Caller holds the paging lock. */
+static void drop_locks(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_gate_unbind(ref->instance);
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	vmm_fast_lock_unbind(ref->instance);
+	ref->device->adapter->memory->statistics.handles_destroyed_locked += ref->lock_count != 0;
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
 	if (ref->device->adapter->wddm2)
 		vmm_lock_wddm2_released(ref->instance);
-	vmm_kept_unlocked(ref->instance);
+	vmm_retained_note_unlock(ref->instance);
 }
 
-/* The handles of further instances die with the allocation's own (REN-20). Process lock held. */
+/*
+ * Ends the handles of all other instances of a renamed allocation (REN-20). Caller holds paging and
+ * process lock.
+ */
 static void destroy_extra_refs_locked(struct vmm_ref *ref)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	struct vmm_process *process = ref->device->process;
 	struct vmm_list *link;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	vmm_list_for_each (link, &ref->allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 		struct vmm_ref *other =
@@ -219,22 +252,32 @@ static void destroy_extra_refs_locked(struct vmm_ref *ref)
 	}
 }
 
-/* Whichever instance's handle the client named, the ref that owns the open is the one to close. Process lock held. */
+/*
+ * Returns the ref that owns the miniport's open. For the handle of a further instance that is the
+ * ref of the first instance. Caller holds the process lock.
+ */
 static struct vmm_ref *owning_ref_locked(struct vmm_ref *ref)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	if (!ref->extra)
 		return ref;
 	return vmm_handle_lookup(&ref->device->process->handles, ref->allocation->first.handle,
 				 VMM_HANDLE_ALLOCATION);
 }
 
-/* Takes the handle away; paging and process lock held. */
+/*
+ * Ends the handle of REF and queues the ref for deferred destruction. Caller holds paging and
+ * process lock.
+ */
 static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 			      struct vmm_deallocation *d)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	struct vmm_process *process = ref->device->process;
 	struct vmm_allocation *a = ref->allocation;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!a->shared) {
 		destroy_extra_refs_locked(ref);
 		vmm_offer_cancel(a);
@@ -244,10 +287,12 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);
 	drop_locks(ref);
-	vmm_resident_forget(ref);
+	ref->retired = true;
+	ref->named = 0;
+	vmm_residency_list_forget(ref);
 	if (ref->creator && a->shared)
-		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
-	vmm_existing_depart(a, &d->departing);
+		a->kmd_device = NULL; /* shared: may outlive the device that created it (PAG-10) */
+	vmm_existing_queue_release(a, &d->departing);
 	vmm_deallocation_note(d, ref);
 	if (is_unused(ref, d)) {
 		a->references = 0;
@@ -261,7 +306,10 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 		  a->size_bytes, 0, 0, 0);
 }
 
-/* A resource whose handle goes: its own hold on the share and on the miniport's resource. No lock held. */
+/*
+ * Ends a resource: its handle, its reference to the share and its reference to the miniport's
+ * resource. Takes the locks.
+ */
 static void release_resource(struct vmm_resource *resource)
 {
 	struct vmm_adapter *adapter = resource->device->adapter;
@@ -281,23 +329,24 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_resource *resource;
 
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_paging_lock(adapter);
+	vmm_process_lock(device->process);
 	resource = vmm_resource_find_locked(device, runtime_resource);
 	bool busy = resource && resource->busy;
 	if (busy)
 		resource = NULL;
 	if (resource)
-		resource->busy = true; /* to the end */
+		resource->busy = true; /* never cleared: the resource ends */
 	while (resource && !vmm_list_empty(&resource->refs))
 		retire_ref_locked(
 			adapter->memory,
 			vmm_container_of(resource->refs.next, struct vmm_ref, resource_link), d);
-	vmm_os_mutex_unlock(&device->process->lock);
-	vmm_paging_unlock(adapter);
+	vmm_paging_queues_forget_retired(device);
+	vmm_process_unlock(device->process);
+	vmm_paging_commit(adapter);
 	if (!resource) {
 		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0, "deallocate: %s",
-			    busy ? "another thread's call is creating or ending the resource"
+			    busy ? "another thread is creating or ending the resource"
 				 : "the device has no resource with that runtime handle");
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -309,44 +358,47 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 
 static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint32_t *handles,
 					  uint32_t index)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
 
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_assert_held(&device->process->lock);
 	if (!ref) {
 		vmm_ref_report(device, handles[index], "ALF-36", "deallocate");
 		return NULL;
 	}
-	for (uint32_t i = 0; i < index; i++)
-		if (handles[i] == handles[index]) {
-			vmm_finding(device->adapter->observe, "ALF-36", device->process->id,
-				    handles[index],
-				    "deallocate: handle 0x%08x is listed twice (entries %u and %u)",
-				    handles[index], i, index);
-			return NULL;
-		}
+	if (ref->named) {
+		uint32_t first = 0;
+
+		while (handles[first] != handles[index])
+			first++;
+		vmm_finding(device->adapter->observe, "ALF-36", device->process->id, handles[index],
+			    "deallocate: handle 0x%08x is listed twice (entries %u and %u)",
+			    handles[index], first, index);
+		return NULL;
+	}
+	ref->named = 1;
 	return ref;
 }
 
 static void release_empty_opened_resources(struct vmm_device *device)
 {
-	struct vmm_list *link;
-	struct vmm_resource *empty;
+	struct vmm_list empty, *link, *next;
 
-	do {
-		empty = NULL;
-		vmm_os_mutex_lock(&device->process->lock);
-		vmm_list_for_each (link, &device->resources) {
-			struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
+	vmm_list_init(&empty);
+	vmm_process_lock(device->process);
+	vmm_list_for_each (link, &device->resources) {
+		struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
 
-			if (r->opened && !r->busy && vmm_list_empty(&r->refs))
-				empty = r;
-		}
-		if (empty)
-			empty->busy = true;
-		vmm_os_mutex_unlock(&device->process->lock);
-		if (empty)
-			release_resource(empty);
-	} while (empty);
+		if (!r->opened || r->busy || !vmm_list_empty(&r->refs))
+			continue;
+		r->busy = true;
+		vmm_list_push_back(empty.next, &r->end_link); /* in front: the newest ends first */
+	}
+	vmm_process_unlock(device->process);
+	vmm_list_for_each_safe (link, next, &empty)
+		release_resource(vmm_container_of(link, struct vmm_resource, end_link));
 }
 
 static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handles, uint32_t count,
@@ -354,26 +406,31 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
+	uint32_t passed = 0;
 	bool opened = false;
 
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
-		if (!checked_ref_locked(device, handles, i))
-			status = STATUS_INVALID_PARAMETER;
+	vmm_paging_lock(adapter);
+	vmm_process_lock(device->process);
+	while (passed < count && checked_ref_locked(device, handles, passed))
+		passed++;
+	if (passed < count)
+		status = STATUS_INVALID_PARAMETER;
+	for (uint32_t i = 0; i < passed && !NT_SUCCESS(status); i++)
+		vmm_ref_lookup_locked(device, handles[i])->named = 0;
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
 		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
 
 		if (!ref)
-			continue; /* another instance of an allocation that an earlier entry freed */
+			continue; /* an instance of an allocation that an earlier entry ended */
 		ref = owning_ref_locked(ref);
 		opened |= ref->resource && ref->resource->opened;
 		retire_ref_locked(adapter->memory, ref, d);
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_queues_forget_retired(device);
+	vmm_process_unlock(device->process);
 	if (NT_SUCCESS(status))
 		vmm_backing_collect(adapter->memory);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	close_unused(adapter->memory, d);
 	if (NT_SUCCESS(status)) {
 		if (atomic_load(&adapter->zombies))
@@ -385,25 +442,25 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 }
 
 /*
- * The device's own work is complete, so its opens can be closed even while other devices go on using a shared
- * allocation.
+ * Closes all deferred refs of a device that ends. The work of that device is complete, so its opens
+ * can be closed even if other devices still use a shared allocation.
  */
 static void close_device_refs(struct vmm_device *device)
 {
 	struct vmm_memory *memory = device->adapter->memory;
-	struct vmm_list mine, *link, *next;
+	struct vmm_list ready, *link, *next;
 
-	vmm_list_init(&mine);
-	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_list_init(&ready);
+	vmm_paging_lock(device->adapter);
 	vmm_list_for_each_safe (link, next, &memory->closed) {
 		if (vmm_container_of(link, struct vmm_ref, zombie_link)->device != device)
 			continue;
 		vmm_list_remove(link);
 		atomic_fetch_sub(&device->adapter->zombies, 1);
-		vmm_list_push_back(&mine, link);
+		vmm_list_push_back(&ready, link);
 	}
-	vmm_paging_unlock(device->adapter);
-	vmm_list_for_each_safe (link, next, &mine)
+	vmm_paging_commit(device->adapter);
+	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
 }
 
@@ -417,15 +474,18 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 		return status;
 	vmm_list_init(&d.departing);
 	vmm_list_init(&d.unused);
-	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
-	vmm_os_mutex_lock(&device->adapter->submit_lock);
-	status = runtime_resource ? deallocate_resource(device, runtime_resource,
-							&d) /* ALF-36: the list is ignored */
+	/*
+	 * A submission holds the submit lock from the lookup of its allocations until they are
+	 * marked as used. No allocation may end in between.
+	 */
+	vmm_submit_lock(device->adapter);
+	/* With a resource the handle list is ignored (ALF-36). */
+	status = runtime_resource ? deallocate_resource(device, runtime_resource, &d)
 				  : deallocate_list(device, handles, count, &d);
 	if (NT_SUCCESS(status))
-		vmm_deallocation_tell(device->adapter->memory, &d);
-	vmm_os_mutex_unlock(&device->adapter->submit_lock);
-	vmm_existing_let_go(device->adapter->memory, &d.departing);
+		vmm_deallocation_destroy_early(device->adapter->memory, &d);
+	vmm_submit_unlock(device->adapter);
+	vmm_existing_release(device->adapter->memory, &d.departing);
 	if (NT_SUCCESS(status))
 		vmm_deallocation_wait(device, &d);
 	return status;
@@ -439,22 +499,23 @@ void vmm_memory_close_device(struct vmm_device *device)
 	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
 	vmm_list_init(&d.unused);
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_paging_lock(adapter);
+	vmm_process_lock(device->process);
 	while (!vmm_list_empty(&device->refs))
 		retire_ref_locked(adapter->memory,
 				  owning_ref_locked(vmm_container_of(device->refs.next,
 								     struct vmm_ref, device_link)),
 				  &d);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_queues_forget_retired(device);
+	vmm_process_unlock(device->process);
 	vmm_paging_queues_end(device);
-	vmm_resident_device_end(device);
-	vmm_paging_unlock(adapter);
+	vmm_residency_list_device_end(device);
+	vmm_paging_commit(adapter);
 	close_unused(adapter->memory, &d);
 	close_device_refs(device);
-	vmm_existing_let_go(adapter->memory, &d.departing);
+	vmm_existing_release(adapter->memory, &d.departing);
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));
-	vmm_gates_free(device);
+	vmm_fast_lock_table_free(device);
 }

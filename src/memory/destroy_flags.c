@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What pfnDeallocate2Cb may ask for (ALF-37). By default, from 2.0 on, an allocation ends when everything is complete that
- * its device had queued by then, whether a list named it or not. AssumeNotInUse: only work that names it counts, and what
- * of that has been handed to the GPU counts for its place alone: the miniport hears of its end at once, and nobody else
- * gets the memory before. SynchronousDestroy: the caller comes back when the memory is free.
+ * The flags of pfnDeallocate2Cb (ALF-37).
+ *
+ * Without flags, from WDDM 2.0 on, an allocation ends when all work is complete that its device had
+ * queued by then, whether that work references the allocation or not.
+ *
+ * AssumeNotInUse: only work that references the allocation defers its end. If the GPU has all of
+ * that work already, the miniport closes and destroys the allocation at once. Its memory is not
+ * reused before that work is complete.
+ *
+ * SynchronousDestroy: the call returns when the memory is free.
  */
 #include "memory/memory_private.h"
 
@@ -16,17 +22,18 @@ NTSTATUS vmm_deallocation_check(struct vmm_device *device, uint32_t flags)
 	if (!flags)
 		return STATUS_SUCCESS;
 	if (flags & ~(uint32_t)(ASSUME_NOT_IN_USE | SYNCHRONOUS_DESTROY)) {
-		vmm_finding(observe, "ALF-37", device->process->id, 0,
-			    "deallocate with flags 0x%x: of them only AssumeNotInUse (0x1) and "
-			    "SynchronousDestroy (0x2) are a client's",
-			    flags);
+		vmm_finding(
+			observe, "ALF-37", device->process->id, 0,
+			"deallocate with flags 0x%x: a client may set only AssumeNotInUse (0x1) "
+			"and SynchronousDestroy (0x2)",
+			flags);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (device->adapter->wddm2)
 		return STATUS_SUCCESS;
 	vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		   "deallocate with flags 0x%x: the adapter's miniport is of WDDM 1.x, where the "
-		   "lists of allocations say what is in use",
+		   "deallocate with flags 0x%x: the adapter's miniport reports WDDM 1.x, where "
+		   "allocation lists tell which allocations are in use",
 		   flags);
 	return STATUS_NOT_SUPPORTED;
 }
@@ -36,6 +43,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 	const struct vmm_device *device = ref->device;
 	const struct vmm_adapter *adapter = device->adapter;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	if (!adapter->wddm2)
 		return;
 	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
@@ -52,71 +60,85 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 
 /* ---- AssumeNotInUse ---- */
 
-/* The miniport may still have to write what moves it. */
-static bool is_being_paged(const struct vmm_instance *instance)
+/*
+ * Returns true if paging of the instance is incomplete: the miniport may still have to write
+ * commands for it.
+ */
+static bool is_being_paged(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
-	return !vmm_timeline_done(adapter, adapter->paging_timeline, vmm_resident_paged(instance));
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	return !vmm_timeline_done(adapter, adapter->paging_timeline,
+				  vmm_residency_list_paged(instance));
 }
 
-static bool is_alone(const struct vmm_allocation *a)
+/* Returns true if no other handle, device or instance keeps the allocation alive. */
+static bool is_last_ref(const struct vmm_allocation *a)
 {
 	return a->closing && a->references == 1 && a->instance_count == 1;
 }
 
 /*
- * A client that is wrong about it. A packet that is still to be patched, or may be again, needs the allocation in the miniport, so its end
- * waits as if nothing had been assumed.
+ * Returns true if the miniport has to destroy the allocation of REF now, while the GPU still uses
+ * it: the client's assumption was wrong. A packet that may still be patched needs the allocation in
+ * the miniport; then the end is deferred as usual. Both cases are a finding against the client.
  */
-static bool is_to_be_told(const struct vmm_memory *memory, const struct vmm_ref *ref)
+static bool must_destroy_early(const struct vmm_memory *memory, const struct vmm_ref *ref)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *a = ref->allocation;
-	bool prepared;
+	bool submitted;
 
-	if (!ref->not_in_use || a->gone || !vmm_instance_named(&a->first, &prepared))
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!ref->not_in_use || a->gone || !vmm_instance_named(&a->first, &submitted))
 		return false;
-	prepared &= is_alone(a) && !is_being_paged(&a->first);
+	submitted &= is_last_ref(a) && !is_being_paged(&a->first);
 	vmm_finding(memory->adapter->observe, "ALF-37", ref->device->process->id, ref->handle,
-		    "deallocate with AssumeNotInUse: the GPU has work that names 0x%08x; %s",
+		    "deallocate with AssumeNotInUse: incomplete work references 0x%08x; %s",
 		    ref->handle,
-		    prepared ? "the miniport destroys it now, and nobody gets its memory before "
-			       "that is done"
-			     : "it ends when that is done");
-	return prepared;
+		    submitted ? "the miniport destroys it now, and its memory is reused when "
+				"that work is complete"
+			      : "it is destroyed when that work is complete");
+	return submitted;
 }
 
-/* Its last commands; from here on the miniport is not asked about it any more. */
-static void take_out(struct vmm_memory *memory, struct vmm_allocation *a)
+/*
+ * Writes the last paging commands of the allocation. After this the miniport is not called for it
+ * any more.
+ */
+static void detach_from_miniport(struct vmm_memory *memory, struct vmm_allocation *a)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	(void)!vmm_paging_notify(memory, &a->first, false);
-	if (a->first.place == VMM_PLACE_APERTURE)
+	if (a->first.place == VMM_PLACEMENT_APERTURE)
 		(void)!vmm_paging_unmap(memory, &a->first);
 	a->gone = true;
 }
 
-void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocation *d)
+void vmm_deallocation_destroy_early(struct vmm_memory *memory, const struct vmm_deallocation *d)
 {
 	struct vmm_adapter *adapter = memory->adapter;
-	struct vmm_list told, *link, *next;
+	struct vmm_list early, *link, *next;
 
 	if (!(d->flags & ASSUME_NOT_IN_USE))
 		return;
-	vmm_list_init(&told);
+	vmm_list_init(&early);
 	vmm_paging_lock(adapter);
 	vmm_list_for_each_safe (link, next, &memory->closed) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
 
-		bool tell = is_to_be_told(memory, ref);
-		ref->not_in_use = false; /* said once */
-		if (!tell)
+		bool destroy = must_destroy_early(memory, ref);
+		ref->not_in_use = false; /* one finding is enough */
+		if (!destroy)
 			continue;
-		take_out(memory, ref->allocation);
+		detach_from_miniport(memory, ref->allocation);
 		vmm_list_remove(link);
-		vmm_list_push_back(&told, link);
+		vmm_list_push_back(&early, link);
 	}
-	vmm_paging_unlock(adapter);
-	vmm_list_for_each (link, &told) {
+	vmm_paging_commit(adapter);
+	vmm_list_for_each (link, &early) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
 
 		vmm_port_close_allocation(adapter->port, ref->device->kmd_device, &ref->kmd_open,
@@ -124,12 +146,13 @@ void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocat
 		vmm_port_destroy_allocation(adapter->port, NULL, &ref->allocation->kmd_allocation,
 					    1, false);
 	}
-	vmm_paging_lock(adapter); /* not reaped meanwhile: that takes the submit lock */
-	vmm_list_for_each_safe (link, next, &told) {
+	vmm_paging_lock(
+		adapter); /* the reaper takes the submit lock, so it did not run meanwhile */
+	vmm_list_for_each_safe (link, next, &early) {
 		vmm_list_remove(link);
 		vmm_list_push_back(&memory->closed, link);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 /* ---- SynchronousDestroy ---- */
@@ -140,11 +163,15 @@ void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation 
 		return;
 	vmm_paging_lock(memory->adapter);
 	deallocation->open--;
-	vmm_paging_unlock(memory->adapter);
+	vmm_paging_commit(memory->adapter);
 }
 
-/* The adapter ends, or nobody hears of it: what waits to be closed goes on without this call. */
-static void wait_no_more(struct vmm_memory *memory, struct vmm_deallocation *d)
+/*
+ * Detaches the refs on memory->closed from a call that stops waiting, because the adapter ends or
+ * the caller's process is abandoned. Their deferred destruction goes on. Caller holds the paging
+ * lock.
+ */
+static void stop_waiting(struct vmm_memory *memory, struct vmm_deallocation *d)
 {
 	struct vmm_list *link;
 
@@ -172,18 +199,18 @@ void vmm_deallocation_wait(const struct vmm_device *device, struct vmm_deallocat
 		vmm_paging_lock(adapter);
 		if (atomic_load(&adapter->closed) || atomic_load(&adapter->removed) ||
 		    atomic_load(&device->process->abandoned))
-			wait_no_more(memory, d);
+			stop_waiting(memory, d);
 		bool open = d->open != 0;
 		paged = vmm_memory_flush_locked(adapter);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (!open)
 			break;
 		(void)!vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY);
 	}
-	/* Pages of system memory come free with the paging that still reads them. */
+	/* System memory is freed when the paging packets that read it are complete. */
 	(void)!vmm_wait_timeline(adapter, adapter->paging_timeline, paged, VIDMM_WAIT_DESTROY,
 				 NULL);
 	vmm_paging_lock(adapter);
 	vmm_backing_collect(memory);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }

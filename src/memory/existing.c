@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that somebody else has: a program's (ExistingSysMem) or a miniport's (ExistingKernelSysMem). It is the backing
- * store itself (ALF-13). Nothing here can hold on to it, so its owner keeps it until the allocation is deallocated; by
- * the time that call returns the GPU has let go of it, and what the GPU wrote is in it.
+ * Existing memory: memory of a process (ExistingSysMem) or of a miniport (ExistingKernelSysMem)
+ * that becomes the backing store of an allocation (ALF-11 to ALF-13). vidmm cannot extend its
+ * lifetime, so its owner must not free it before the allocation is deallocated. When that call
+ * returns, the GPU does not use the memory any more, and all that the GPU wrote is in it.
  */
 #include "memory/memory_private.h"
 
@@ -16,55 +17,60 @@ static bool overlaps(const char *a, uint64_t a_bytes, const char *b, uint64_t b_
 	return a && b && a < b + b_bytes && b < a + a_bytes;
 }
 
-/* What a lock shows is exchanged under its address (LOCK-04), or goes with a section: nothing to build on. */
+/*
+ * Returns true if the range overlaps a CPU mapping of another allocation of the device. The pages
+ * behind such an address change (LOCK-04) or end with a section, so they cannot be a backing store.
+ */
 static bool is_in_a_view(struct vmm_device *device, const char *pointer, uint64_t size_bytes)
 {
 	const struct vmm_list *link;
 	bool found = false;
 
-	vmm_os_mutex_lock(&device->adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_paging_lock(device->adapter);
+	vmm_process_lock(device->process);
 	vmm_list_for_each (link, &device->refs) {
 		const struct vmm_instance *i =
 			vmm_container_of(link, struct vmm_ref, device_link)->instance;
 
 		found |= overlaps(pointer, size_bytes, i->view.address, i->view.size_bytes);
-		/* A section's address is ours, and no address of a process apart. */
+		/*
+		 * A section's address is the host's; it has no meaning in an out-of-process client.
+		 */
 		if (i->backing.section && !device->process->viewer)
 			found |= overlaps(pointer, size_bytes, i->backing.address,
 					  i->backing.size_bytes);
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
-	vmm_paging_unlock(device->adapter);
+	vmm_process_unlock(device->process);
+	vmm_paging_commit(device->adapter);
 	return found;
 }
 
-/* What is wrong with the range; NULL: nothing. */
+/* Returns what is wrong with the range, or NULL. */
 static const char *complaint(struct vmm_device *device, const char *pointer,
 			     const DXGK_ALLOCATIONINFO *info)
 {
 	struct vmm_nt *nt = device->adapter->world->nt;
 
 	if (!pointer || (uintptr_t)pointer % VMM_PAGE_SIZE)
-		return "the address is not that of a page";
+		return "the address is not page-aligned";
 	if (info->Size % VMM_PAGE_SIZE)
-		return "the size is not a multiple of pages";
+		return "the size is not a multiple of the page size";
 	if (device->process->viewer && (info->Flags.Value & KERNEL)) /* */
-		return "an address in another address space is none of the kernel's";
-	if (device->process->viewer) /* it is asked when all else is well: vmm_existing_adopt */
+		return "the address of an out-of-process client is not kernel memory";
+	if (device->process->viewer) /* the client is asked for the rest in vmm_existing_adopt */
 		return is_in_a_view(device, pointer, info->Size)
-			       ? "a lock of another allocation shows it"
+			       ? "it overlaps the CPU mapping of another allocation"
 			       : NULL;
 	if (info->Flags.Value & KERNEL)
 		return vmm_nt_is_kernel_range(nt, pointer, info->Size)
 			       ? NULL
-			       : "not wholly inside memory that the kernel gave out";
-	if (vmm_nt_meets_kernel(nt, pointer, info->Size))
-		return "it reaches into kernel memory";
+			       : "it is not completely inside memory that the kernel allocated";
+	if (vmm_nt_overlaps_kernel(nt, pointer, info->Size))
+		return "it overlaps kernel memory";
 	if (!vmm_os_probe_writable(pointer, info->Size))
 		return "not all of it is memory that the process can read and write";
 	if (is_in_a_view(device, pointer, info->Size))
-		return "a lock of another allocation shows it";
+		return "it overlaps the CPU mapping of another allocation";
 	return NULL;
 }
 
@@ -88,7 +94,11 @@ NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate
 	return what ? refuse(device, item, info, what) : STATUS_SUCCESS;
 }
 
-/* its pages become a sealed object under its hands, which is the backing store for as long as the allocation lives. */
+/*
+ * The client replaces its pages, at the same address, by a sealed memory object with their content,
+ * and sends a descriptor of it. That object is the backing store as long as the allocation lives
+ * (Q-95).
+ */
 NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item *item,
 			    const DXGK_ALLOCATIONINFO *info)
 {
@@ -104,7 +114,7 @@ NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item 
 	if (!vmm_ok(status)) {
 		vmm_reason(
 			device->adapter->observe, status, device->process->id, 0,
-			"Q-95: create refused: the program could not share its memory at %p (%llu "
+			"Q-95: create refused: the client could not share its memory at %p (%llu "
 			"bytes) with the host",
 			item->system_memory, (unsigned long long)info->Size);
 		return status;
@@ -113,10 +123,9 @@ NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item 
 				  &item->adopted);
 	vmm_os_descriptor_close(fd);
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(
-			device, item, info,
-			"what the program gave for it is no memory of that size that is sealed "
-			"against shrinking");
+		return refuse(device, item, info,
+			      "the client's descriptor is not a memory object of that size that is "
+			      "sealed against shrinking");
 	if (!vmm_ok(status))
 		return status;
 	item->adopted->offset = offset;
@@ -136,6 +145,7 @@ vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uin
 	vmm_status status =
 		vmm_nt_pages_lock(memory->adapter->world->nt, address, size_bytes, &mdl);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	*backing = (struct vmm_backing){
@@ -150,13 +160,17 @@ void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing)
 	memset(backing, 0, sizeof(*backing));
 }
 
-void vmm_existing_depart(struct vmm_allocation *allocation, struct vmm_list *departing)
+void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 {
-	/* What is shared is a section's, never leaves it, and stays as long as anybody has it (standard.c). */
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	/*
+	 * The memory of a shared allocation is a section's, which is reference counted
+	 * (standard.c). Nothing to release.
+	 */
 	if (!vmm_is_existing(allocation) || allocation->shared)
 		return;
-	allocation->references++; /* of the list: whoever reaps the handle leaves the end to us */
-	vmm_list_push_back(departing, &allocation->first.kept->waiting);
+	allocation->references++; /* the list's, so that the reaper does not end the allocation */
+	vmm_list_push_back(departing, &allocation->first.retained->waiting);
 }
 
 static vmm_status wait_until_idle(struct vmm_adapter *adapter, const struct vmm_instance *instance)
@@ -173,37 +187,47 @@ static vmm_status wait_until_idle(struct vmm_adapter *adapter, const struct vmm_
 	return VMM_OK;
 }
 
-/* Out of its segment, with what the GPU wrote; then nothing of the machine knows the memory any more. */
+/*
+ * Copies back what the GPU wrote (unless the adapter is removed: ALIVE is false), then removes the
+ * memory from its segment and from all paging. Afterwards nothing refers to the memory. Caller
+ * holds the paging lock.
+ */
 static void detach(struct vmm_memory *memory, struct vmm_instance *instance, bool alive)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 
-	if (alive && instance->place == VMM_PLACE_MEMORY && instance->gpu_wrote)
-		(void)!vmm_kept_bring_back(memory,
-					   instance); /* no eviction: it needs no aperture */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (alive && instance->place == VMM_PLACEMENT_MEMORY && instance->gpu_wrote)
+		(void)!vmm_retained_restore(memory,
+					    instance); /* needs no aperture, unlike an eviction */
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
-	/* The command that takes it out of the aperture counts as no use of the instance: all paging there is. */
+	/*
+	 * The unmap from the aperture is not recorded as a use of the instance, so wait for all
+	 * paging so far.
+	 */
 	uint64_t last = vmm_memory_flush_locked(adapter);
 	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
 					   VIDMM_WAIT_DESTROY);
 	vmm_coherence_to_cpu(memory, instance, true);
 	vmm_backing_destroy(memory, &instance->backing);
-	instance->place = VMM_PLACE_LOST;
+	instance->place = VMM_PLACEMENT_LOST;
 }
 
-void vmm_existing_let_go(struct vmm_memory *memory, struct vmm_list *departing)
+void vmm_existing_release(struct vmm_memory *memory, struct vmm_list *departing)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 
 	while (!vmm_list_empty(departing)) {
-		struct vmm_kept *kept = vmm_container_of(departing->next, struct vmm_kept, waiting);
-		struct vmm_instance *instance = kept->instance;
+		struct vmm_retained_copy *retained =
+			vmm_container_of(departing->next, struct vmm_retained_copy, waiting);
+		struct vmm_instance *instance = retained->instance;
 
-		vmm_list_remove(&kept->waiting);
+		vmm_list_remove(&retained->waiting);
 		bool alive = vmm_ok(wait_until_idle(adapter, instance));
 		vmm_paging_lock(adapter);
 		detach(memory, instance, alive);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		vmm_allocation_put(memory, instance->allocation);
 	}
 }

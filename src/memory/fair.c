@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a segment is whose. When room is made and priorities do not tell, who has the most of it loses first (SEG-27,
- * Q-20): a program that streams through video memory does not push out those that need little.
+ * Fair shares: how many bytes of a segment each process has. Among candidates of equal priority the
+ * eviction victim belongs to the process with the most bytes (SEG-27, Q-20). A process that streams
+ * through video memory thus does not evict those that need little.
  *
- * A table of a few dozen owners; whoever comes when it is full counts as having nothing, and loses only what is the oldest.
+ * The table has VMM_SHARES entries. A process that finds it full counts as having 0 bytes; it loses
+ * only least recently used allocations.
  */
 #include "memory/memory_private.h"
 
@@ -19,6 +21,7 @@ void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *al
 {
 	struct vmm_fair_share *share = share_of(segment, allocation->owner);
 
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	if (!share && segment->share_count < VMM_SHARES) {
 		share = &segment->share[segment->share_count++];
 		*share = (struct vmm_fair_share){.owner = allocation->owner};
@@ -31,6 +34,7 @@ void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *al
 {
 	struct vmm_fair_share *share = share_of(segment, allocation->owner);
 
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	if (!share)
 		return;
 	share->bytes -= vmm_min_u64(share->bytes, allocation->size_bytes);

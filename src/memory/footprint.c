@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a segment an allocation takes, and from which addresses on. In most it is the allocation's own size and alignment; a segment
- * with PitchAlignment wants PitchAlignedSize (SEG-10), one of 64 KiB pages whole ones (SEG-11), and what is protected whole units of
- * the protected range (ALF-26). The backing store has the allocation's size in any case.
+ * Footprint: the bytes that an allocation occupies in a segment. In most segments that is its size.
+ * A segment with PitchAlignment requires PitchAlignedSize (SEG-10). A segment of 64 KiB pages
+ * requires whole pages (SEG-11). A protected allocation occupies whole units of the protected range
+ * (ALF-26). The backing store always has the allocation's size.
  */
 #include "memory/memory_private.h"
 
@@ -30,6 +31,7 @@ uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
 	return bytes;
 }
 
+/* Returns the set of segments with PitchAlignment (PITCHED), else of those with 64 KiB pages. */
 static uint32_t set_of(const struct vmm_memory *memory, bool pitched)
 {
 	uint32_t set = 0;
@@ -43,8 +45,8 @@ static uint32_t set_of(const struct vmm_memory *memory, bool pitched)
 	return set;
 }
 
-/* SEG-10: nothing goes where it has no size. */
-uint32_t vmm_footprint_closed_set(const struct vmm_memory *memory, uint64_t pitch_bytes)
+/* An allocation without PitchAlignedSize cannot be in a PitchAlignment segment (SEG-10). */
+uint32_t vmm_footprint_excluded_set(const struct vmm_memory *memory, uint64_t pitch_bytes)
 {
 	return pitch_bytes ? 0 : set_of(memory, true);
 }
@@ -53,33 +55,34 @@ struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
 					     const DXGK_ALLOCATIONINFO *info)
 {
 	uint32_t read = info->SupportedReadSegmentSet, write = info->SupportedWriteSegmentSet;
-	uint32_t closed = vmm_footprint_closed_set(memory, info->PitchAlignedSize);
+	uint32_t closed = vmm_footprint_excluded_set(memory, info->PitchAlignedSize);
 	struct vmm_flags_verdict verdict = {NULL, NULL};
 
 	if (((read | write) & set_of(memory, false)) && info->Alignment % VMM_LARGE_PAGE_SIZE)
 		verdict = (struct vmm_flags_verdict){
 			"SEG-11",
-			"Alignment is no multiple of the 64 KiB pages of a segment of its "
+			"Alignment is not a multiple of 64 KiB, the page size of a segment of its "
 			"sets"};
 	if (!(read & ~closed) || !(write & ~closed))
 		verdict = (struct vmm_flags_verdict){
-			"SEG-10", "PitchAlignedSize is 0, and a set names PitchAlignment segments "
-				  "alone"};
+			"SEG-10",
+			"PitchAlignedSize is 0, and a segment set contains PitchAlignment "
+			"segments only"};
 	else if (((read | write) & set_of(memory, true)) && info->PitchAlignedSize &&
 		 (info->PitchAlignedSize < info->Size ||
 		  info->PitchAlignedSize > UINT64_MAX - VMM_LARGE_PAGE_SIZE))
 		verdict = (struct vmm_flags_verdict){
-			"SEG-10", "PitchAlignedSize is less than Size, or not a size"};
+			"SEG-10", "PitchAlignedSize is less than Size, or too large to be aligned"};
 	if (info->EvictionSegmentSet & set_of(memory, true))
 		verdict = (struct vmm_flags_verdict){
-			"SEG-10", "EvictionSegmentSet names a PitchAlignment segment"};
+			"SEG-10", "EvictionSegmentSet contains a PitchAlignment segment"};
 	return verdict;
 }
 
 void vmm_footprint_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation,
 			    uint64_t pitch_aligned_bytes)
 {
-	uint32_t closed = vmm_footprint_closed_set(memory, pitch_aligned_bytes);
+	uint32_t closed = vmm_footprint_excluded_set(memory, pitch_aligned_bytes);
 
 	allocation->pitch_bytes = vmm_align_up(pitch_aligned_bytes, VMM_PAGE_SIZE);
 	allocation->read_set &= ~closed;

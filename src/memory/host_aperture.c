@@ -1,39 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU host apertures (SWZ-29, LOCK-46): how the CPU gets into a memory segment that its BAR does not show as a whole. A lock
- * maps the segment's pages of the allocation onto as many pages of the aperture, wherever those are free, and the view shows
- * them in order. The mapping stays when the lock ends, for the next one, and goes with the first of these: the allocation
- * leaves its place, an address on demand is given back (ALF-27), or another lock needs the pages, least recently locked first.
- * What is locked keeps its pages. Every Map is undone by an Unmap of the same pages.
+ * CPU host apertures: CPU access to a memory segment of WDDM 2.x that no BAR exposes as a whole
+ * (SWZ-29, LOCK-46).
  *
- * A client that is apart is shown private objects, which are laid over the aperture's pages before the miniport hears of them: only what the
- * view shows, not the rest of a larger page, which may be older than the allocation. They stay for it to come again, or until
- * the pages are for somebody else.
+ * A lock maps the allocation's segment pages to as many free pages of the aperture, in any order.
+ * The view maps those aperture pages in the order of the segment pages. The mapping stays after the
+ * unlock, for the next lock. It ends with the first of:
+ * - the allocation leaves its placement;
+ * - the address of a CpuVisibleOnDemand allocation is released (ALF-27);
+ * - another lock needs the aperture pages; the least recently locked mapping ends first.
  *
- * A segment page belongs to one allocation (64 KiB pages are placed as such), so none is ever mapped twice. The segment is that
- * of physical adapter 0: links of 2.x do not start.
+ * A locked allocation keeps its pages. Every Map is undone by an Unmap of the same pages.
+ *
+ * An out-of-process client maps client objects (client_object.c) instead of the BAR. They are laid
+ * over the aperture pages before the miniport maps them, and cover only the bytes that the view
+ * shows: the rest of a larger page may hold older content of another allocation. They stay with the
+ * mapping, for the client's next lock.
+ *
+ * A segment page belongs to one allocation, because 64 KiB pages are placed as such. No page is
+ * therefore ever mapped twice. The segment is that of physical adapter 0: links of WDDM 2.x are not
+ * started.
  */
 #include "memory/memory_private.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 
 #include <string.h>
 
 struct vmm_host_mapping {
 	struct vmm_list link; /* in vmm_host_aperture.mapped */
 	struct vmm_instance *instance;
-	bool unwanted; /* goes as soon as a DDI may be called */
-	bool laid;     /* private objects lie over what is shown */
+	bool unwanted; /* to be removed as soon as a DDI may be called */
+	bool overlaid; /* client objects overlay the pages */
 	uint32_t count;
-	uint32_t *pages;          /* of the aperture */
-	uint64_t segment_pages[]; /* and after them `pages` */
+	uint32_t *pages;          /* page numbers in the aperture */
+	uint64_t segment_pages[]; /* page numbers in the segment; `pages` follows in memory */
 };
 
 struct vmm_host_aperture {
 	struct vmm_os_memory *bar;
 	uint64_t offset, page_bytes;
 	uint32_t page_count, free_count;
-	struct vmm_list mapped; /* the least recently locked first */
-	uint8_t taken[];        /* a byte for each page */
+	struct vmm_list mapped; /* vmm_host_mapping.link, the least recently locked first */
+	uint8_t taken[];        /* one byte per aperture page: 1 if mapped */
 };
 
 vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment)
@@ -48,7 +56,7 @@ vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segmen
 		return VMM_NO_MEMORY;
 	host->bar = vmm_port_cpu_memory(memory->adapter->port, port->host.physical,
 					port->host.pages * port->page_bytes, &host->offset);
-	vmm_assert(host->bar); /* port has looked */
+	vmm_assert(host->bar); /* the port module has validated the range */
 	host->page_bytes = port->page_bytes;
 	host->page_count = host->free_count = port->host.pages;
 	vmm_list_init(&host->mapped);
@@ -63,10 +71,10 @@ void vmm_host_aperture_destroy(struct vmm_segment *segment)
 	segment->host = NULL;
 }
 
-/* Neighbours in the aperture from the i-th page of the mapping on, as far as the view shows them. */
+/* A run of consecutive aperture pages, from the i-th page of the mapping on. */
 struct host_run {
-	uint32_t end;          /* the first page that is no neighbour */
-	uint64_t from, length; /* of the BAR */
+	uint32_t end;          /* index of the first page after the run */
+	uint64_t from, length; /* bytes of the BAR; length ends with the allocation */
 };
 
 static struct host_run run_of(const struct vmm_host_aperture *host,
@@ -83,21 +91,25 @@ static struct host_run run_of(const struct vmm_host_aperture *host,
 	return run;
 }
 
-/* So many of its pages. */
-static void unlay(const struct vmm_host_aperture *host, struct vmm_host_mapping *mapping,
-		  uint32_t count)
+/* Takes the client objects off the first `count` pages of the mapping. */
+static void remove_overlay(const struct vmm_host_aperture *host, struct vmm_host_mapping *mapping,
+			   uint32_t count)
 {
 	for (uint32_t i = 0; i < count;) {
 		struct host_run run = run_of(host, mapping, i);
 
-		vmm_os_private_leave(host->bar, run.from, run.length, true);
+		vmm_os_client_object_release(host->bar, run.from, run.length, true);
 		i = run.end;
 	}
-	mapping->laid = false;
+	mapping->overlaid = false;
 }
 
-/* Nothing of others is there afterwards. */
-static vmm_status lay(const struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+/*
+ * Lays the client's objects over the pages that its view shows, and removes other clients' objects
+ * from all of them. Lays none for an in-process client.
+ */
+static vmm_status overlay_pages(const struct vmm_host_aperture *host,
+				struct vmm_host_mapping *mapping)
 {
 	const struct vmm_allocation *a = mapping->instance->allocation;
 	uint64_t owner = a->viewer ? vmm_os_viewer_owner(a->viewer) : 0;
@@ -109,29 +121,31 @@ static vmm_status lay(const struct vmm_host_aperture *host, struct vmm_host_mapp
 		bool fresh;
 
 		if (owner)
-			status = vmm_os_private_lay(host->bar, run.from, shown, owner, &fresh);
+			status = vmm_os_client_object_cover(host->bar, run.from, shown, owner,
+							    &fresh);
 		if (!vmm_ok(status)) {
-			unlay(host, mapping, i);
+			remove_overlay(host, mapping, i);
 			return status;
 		}
-		vmm_os_private_take(host->bar, run.from + shown, all - shown);
+		vmm_os_client_object_uncover(host->bar, run.from + shown, all - shown);
 		i = run.end;
 	}
-	mapping->laid = owner != 0;
+	mapping->overlaid = owner != 0;
 	return VMM_OK;
 }
 
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (memory->segment[i].host)
-			vmm_os_private_end(memory->segment[i].host->bar, owner);
+			vmm_os_client_object_end_owner(memory->segment[i].host->bar, owner);
 }
 
-static void give_back(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+static void end_mapping(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
 {
-	if (mapping->laid)
-		unlay(host, mapping, mapping->count);
+	if (mapping->overlaid)
+		remove_overlay(host, mapping, mapping->count);
 	for (uint32_t i = 0; i < mapping->count; i++)
 		host->taken[mapping->pages[i]] = 0;
 	host->free_count += mapping->count;
@@ -144,6 +158,7 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_host_mapping *mapping = instance->host;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!mapping))
 		return;
 	const DXGKARG_UNMAPCPUHOSTAPERTURE args = {
@@ -152,9 +167,9 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 		.SegmentId = instance->segment,
 	};
 
-	/* One that fails counts as done: there is nobody else to ask. */
+	/* A failed Unmap counts as done: the pages cannot be unmapped in another way. */
 	(void)!vmm_ok(vmm_port_unmap_host_aperture(memory->adapter->port, &args));
-	give_back(vmm_memory_segment(memory, instance->segment)->host, mapping);
+	end_mapping(vmm_memory_segment(memory, instance->segment)->host, mapping);
 }
 
 void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -166,6 +181,7 @@ void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instanc
 
 void vmm_host_unmap_unwanted(struct vmm_memory *memory)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!memory->host_unwanted))
 		return;
 	memory->host_unwanted = false;
@@ -184,19 +200,24 @@ void vmm_host_unmap_unwanted(struct vmm_memory *memory)
 	}
 }
 
-/* Of those that nobody has locked; false, and nothing is changed: they do not suffice. */
-static bool make_room(struct vmm_memory *memory, struct vmm_host_aperture *host, uint32_t count)
+/*
+ * Unmaps unlocked mappings until `count` pages are free. Returns false, and changes nothing, if
+ * that is not possible.
+ */
+static bool free_pages(struct vmm_memory *memory, struct vmm_host_aperture *host, uint32_t count)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint32_t there = host->free_count;
+	uint32_t available = host->free_count;
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &host->mapped) {
 		const struct vmm_host_mapping *mapping =
 			vmm_container_of(link, struct vmm_host_mapping, link);
 
-		there += vmm_locks(mapping->instance) ? 0 : mapping->count;
+		available += vmm_locks(mapping->instance) ? 0 : mapping->count;
 	}
-	if (there < count)
+	if (available < count)
 		return false;
 	vmm_list_for_each_safe (link, next, &host->mapped) {
 		struct vmm_instance *instance =
@@ -206,14 +227,14 @@ static bool make_room(struct vmm_memory *memory, struct vmm_host_aperture *host,
 			break;
 		if (vmm_locks(instance))
 			continue;
-		vmm_view_hide(instance);
+		vmm_view_unmap(instance);
 		vmm_host_unmap(memory, instance);
 	}
 	return true;
 }
 
-/* The first that are free: neighbours, as far as there are some. */
-static void take(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+/* Takes the lowest free pages of the aperture, so that runs are long. */
+static void take_pages(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
 {
 	uint32_t at = 0;
 
@@ -252,11 +273,12 @@ static vmm_status ask_miniport(struct vmm_memory *memory, const struct vmm_insta
 }
 
 static struct vmm_host_mapping *new_mapping(struct vmm_instance *instance, uint64_t page_bytes,
-					    uint32_t count)
+					    uint32_t count) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_host_mapping *mapping =
 		vmm_calloc(1, sizeof(*mapping) + count * (sizeof(uint64_t) + sizeof(uint32_t)));
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (!mapping)
 		return NULL;
 	mapping->instance = instance;
@@ -272,6 +294,7 @@ vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance
 	struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
 	uint64_t count;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!host))
 		return VMM_NO_VIDEO_MEMORY;
 	if (instance->host) {
@@ -281,28 +304,29 @@ vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance
 		return VMM_OK;
 	}
 	count = vmm_align_up(instance->allocation->size_bytes, host->page_bytes) / host->page_bytes;
-	if (count > host->page_count || !make_room(memory, host, (uint32_t)count))
+	if (count > host->page_count || !free_pages(memory, host, (uint32_t)count))
 		return VMM_NO_VIDEO_MEMORY;
 	struct vmm_host_mapping *mapping = new_mapping(instance, host->page_bytes, (uint32_t)count);
 	if (!mapping)
 		return VMM_NO_VIDEO_MEMORY;
-	take(host, mapping);
-	vmm_status status = lay(host, mapping);
+	take_pages(host, mapping);
+	vmm_status status = overlay_pages(host, mapping);
 	if (vmm_ok(status))
 		status = ask_miniport(memory, instance, mapping);
 	if (vmm_ok(status))
 		instance->host = mapping;
 	else
-		give_back(host, mapping);
+		end_mapping(host, mapping);
 	return status;
 }
 
-vmm_status vmm_host_show(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_host_map_view(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	const struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
 	const struct vmm_host_mapping *mapping = instance->host;
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_assert(mapping);
 	for (uint32_t i = 0; i < mapping->count && vmm_ok(status);) {
 		struct host_run run = run_of(host, mapping, i);
@@ -327,7 +351,7 @@ void vmm_host_aperture_check(const struct vmm_segment *segment)
 			vmm_container_of(link, struct vmm_host_mapping, link);
 		const struct vmm_instance *instance = mapping->instance;
 
-		vmm_assert(instance->host == mapping && instance->place == VMM_PLACE_MEMORY &&
+		vmm_assert(instance->host == mapping && instance->place == VMM_PLACEMENT_MEMORY &&
 			   instance->segment == segment->port->id);
 		for (uint32_t i = 0; i < mapping->count; i++)
 			vmm_assert(host->taken[mapping->pages[i]] &&

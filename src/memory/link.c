@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content on every physical adapter of a link, at the same offset of the same segment. LinkMirrored: one backing store,
- * which goes into all copies; one copy comes back (PAG-22). LinkInstanced: a store for each, all in one piece of system
- * memory, so that the CPU sees them one after the other (PAG-23, SWZ-30).
+ * Linked adapters: content on every physical adapter of a link, at the same offset of the same
+ * segment.
+ * - LinkMirrored: there is one backing store. It is copied to all adapters; on eviction one
+ *   adapter's copy is copied back (PAG-22).
+ * - LinkInstanced: each adapter has its own store. All stores are in one range of system memory,
+ *   one after the other, and the CPU sees them so (PAG-23, SWZ-30).
  *
- * The CPU never sees such content in a memory segment, of which there would be as many as adapters: a lock takes it out,
- * and the next use by a GPU brings what the CPU wrote to all of them.
+ * The CPU never accesses such content in a memory segment, because each adapter has its own. A lock
+ * evicts the content, and the next GPU use copies what the CPU wrote to all adapters.
  *
- * Each adapter's paging runs in order on its own node. What one of them writes to a store, and others read, is the only
- * thing that crosses over; vmm_link_order sees to that.
+ * Each adapter's paging commands run in order on its own node. Only a store that one adapter writes
+ * and others read creates a dependency between nodes; vmm_link_order enforces it.
  */
 #include "memory/memory_private.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 
-_Static_assert(VMM_LINKS_MAX == VMM_PORT_LINKS_MAX, "a lane for each adapter");
+_Static_assert(VMM_LINKS_MAX == VMM_PORT_LINKS_MAX, "one paging lane per physical adapter");
 
-static vmm_status parts_create(struct vmm_memory *memory, struct vmm_backing *backing,
+static vmm_status create_parts(struct vmm_memory *memory, struct vmm_backing *backing,
 			       const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t size = allocation->size_bytes, physical, offset;
 	const struct vmm_os_memory *pages = vmm_backing_memory(memory, backing, &offset);
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	backing->parts = vmm_calloc(VMM_LINKS_MAX, sizeof(*backing->parts));
 	if (!backing->parts)
 		return VMM_NO_MEMORY;
@@ -48,20 +53,25 @@ vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance 
 	vmm_status status = vmm_backing_create_for(memory, allocation, vmm_store_bytes(allocation),
 						   zero, &instance->backing);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status) || vmm_likely(!vmm_link_is_instanced(allocation)))
 		return status;
-	status = parts_create(memory, &instance->backing, allocation);
+	status = create_parts(memory, &instance->backing, allocation);
 	if (!vmm_ok(status))
 		vmm_backing_destroy(memory, &instance->backing);
 	return status;
 }
 
-/* Transfers of one flush are one number, whose packets run beside one another: who must come after gets the next. */
+/*
+ * The commands of one flush share a sequence number, and run on all nodes at the same time.
+ * Commands that must run later therefore go into the next packet.
+ */
 void vmm_link_order(struct vmm_memory *memory, const struct vmm_instance *instance)
 {
 	uint32_t timeline = memory->adapter->paging_timeline;
 	uint64_t last = atomic_load_explicit(&instance->written[timeline], memory_order_relaxed);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_timeline_done(memory->adapter, timeline, last))
 		return;
 	if (memory->pending && last == vmm_paging_sequence(memory))

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU access from WDDM 2.0 on: Lock2, and pfnLockCb, which does the same (LOCK-51). Nobody synchronizes with the GPU but
- * the client itself (LOCK-43, REF-13); the lock only sees to it that the bytes are where the CPU can reach them. What must
- * move for that, or is being moved, is waited for: there is no address to give out before.
+ * CPU locks from WDDM 2.0 on: Lock2, and pfnLockCb, which does the same (LOCK-51).
  *
- * What is in no segment, and could be seen by the CPU in none that its set names, stays out until it is unlocked
- * (LOCK-48): `held`.
+ * The client itself synchronizes with the GPU (LOCK-43, REF-13). The lock only makes the content
+ * reachable for the CPU. If the content must be moved for that, or is being moved, the lock waits,
+ * because there is no address before.
+ *
+ * An instance that is locked while it is in no segment, and that the CPU could access in no segment
+ * of its set, is held out: it stays in system memory until it is unlocked (`held`, LOCK-48).
  */
 #include "memory/lock_attempt.h"
 
-enum { /* D3DDDICB_LOCKFLAGS: the few that still mean something */
+enum { /* D3DDDICB_LOCKFLAGS that have a meaning in WDDM 2.x */
        READ_ONLY = 0x001,
        WRITE_ONLY = 0x002,
        ACQUIRE_APERTURE = 0x040,
@@ -17,22 +19,28 @@ enum { /* D3DDDICB_LOCKFLAGS: the few that still mean something */
        RESERVED = (int)0xFFFFF800,
 };
 
-/* Of D3DDDICB_LOCKFLAGS the others, and a list of pages, are accepted and say nothing (LOCK-51, REN-22). */
-static NTSTATUS check_flags(const struct vmm_lock_attempt *a)
+/*
+ * The other bits of D3DDDICB_LOCKFLAGS and a page list are accepted and ignored. (LOCK-51, REN-22)
+ */
+static NTSTATUS check_flags(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t f = a->request->flags;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (!a->lock_cb && f)
-		return vmm_lock_broke(a, "LOCK-42", STATUS_INVALID_PARAMETER, "it has no flags");
+		return vmm_lock_refuse(a, "LOCK-42", STATUS_INVALID_PARAMETER,
+				       "lock2 has no flags, so they must be 0");
 	if (f & (uint32_t)RESERVED)
-		return vmm_lock_broke(a, "LOCK-02", STATUS_INVALID_PARAMETER,
-				      "reserved bits are set");
+		return vmm_lock_refuse(a, "LOCK-02", STATUS_INVALID_PARAMETER,
+				       "reserved flag bits are set");
 	if ((f & READ_ONLY) && (f & WRITE_ONLY))
-		return vmm_lock_broke(a, "LOCK-07", STATUS_INVALID_PARAMETER,
-				      "ReadOnly with WriteOnly");
+		return vmm_lock_refuse(a, "LOCK-07", STATUS_INVALID_PARAMETER,
+				       "ReadOnly with WriteOnly");
 	if (f & (ACQUIRE_APERTURE | USE_ALTERNATE_VA))
-		return vmm_lock_broke(a, "SWZ-27", STATUS_INVALID_PARAMETER,
-				      "from WDDM 2.0 on there are no swizzling ranges");
+		return vmm_lock_refuse(
+			a, "SWZ-27", STATUS_INVALID_PARAMETER,
+			"AcquireAperture and UseAlternateVA need swizzling ranges, which WDDM "
+			"2.0 removed");
 	return STATUS_SUCCESS;
 }
 
@@ -42,63 +50,73 @@ static bool is_visible(const struct vmm_allocation *allocation)
 }
 
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
 	NTSTATUS status = vmm_lock_check_access(a);
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(allocation->uncommitted)) {
 		vmm_reason(a->memory->adapter->observe, STATUS_NO_MEMORY, a->device->process->id,
 			   a->request->handle,
-			   "OFR-14: %s of 0x%08x, for which the last reclaim found no system "
-			   "memory: it is to be reclaimed again",
+			   "OFR-14: %s of 0x%08x: the last reclaim found no system "
+			   "memory for it; it must be reclaimed again",
 			   a->call, a->request->handle);
 		return STATUS_NO_MEMORY;
 	}
 	if (vmm_is_offered_locked(allocation))
-		return vmm_lock_broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
-				      "it is offered and not reclaimed");
+		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
+				       "the allocation is offered and not reclaimed");
 	return STATUS_SUCCESS;
 }
 
-/* ---- where the CPU can reach it ---- */
+/* ---- making the content reachable ---- */
 
-/* In the GPU's memory the CPU does not go to it, whichever segment that is. */
-static const char *why_not_in_memory(const struct vmm_allocation *allocation)
+/* Returns the rule that forbids CPU access to the allocation in any memory segment, or NULL. */
+static const char *rule_against_memory(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	if (!is_visible(allocation))
 		return "LOCK-47";
 	return allocation->flags & VMM_ALLOCATION_CACHED ? "LOCK-44" : NULL;
 }
 
-/* While it is on a list it must be somewhere, and there is nowhere that the CPU can go as well. */
-static NTSTATUS check_place(const struct vmm_lock_attempt *a)
+/*
+ * Refuses to lock an allocation that is on a residency list and that the CPU can access in no
+ * segment of its set: it must be resident, and would have to leave for the lock. (LOCK-44, LOCK-47)
+ */
+static NTSTATUS check_place(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
-	const char *rule = why_not_in_memory(allocation);
+	const char *rule = rule_against_memory(allocation);
 
-	if (!rule || a->instance->held || a->instance->kept || !allocation->listed ||
-	    vmm_resident_reaches_aperture(allocation))
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (!rule || a->instance->held || a->instance->retained || !allocation->listed ||
+	    vmm_residency_list_reaches_aperture(allocation))
 		return STATUS_SUCCESS;
-	return vmm_lock_broke(
+	return vmm_lock_refuse(
 		a, rule, STATUS_INVALID_PARAMETER,
 		is_visible(allocation)
-			? "it is Cached, resident, and its set names no aperture segment"
-			: "it is not CPU visible, resident, and its set names no aperture segment");
+			? "it is Cached and resident, and its set names no aperture segment"
+			: "it is not CPU visible, it is resident, and its set names no aperture "
+			  "segment");
 }
 
-static bool must_leave(const struct vmm_lock_attempt *a)
+static bool must_leave(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_instance *instance = a->instance;
 
-	if (instance->place != VMM_PLACE_MEMORY)
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (instance->place != VMM_PLACEMENT_MEMORY)
 		return false;
-	if (instance->kept) /* PAG-15: the CPU has the system copy, of which the GPU's may be newer */
+	if (instance->retained) /* the CPU uses the system copy; the GPU's may be newer (PAG-15) */
 		return instance->gpu_wrote;
-	if (why_not_in_memory(instance->allocation))
+	if (rule_against_memory(instance->allocation))
 		return true;
-	/* LOCK-46: through the host aperture, or in system memory. */
+	/* The CPU reaches it through the host aperture, or else in system memory. (LOCK-46) */
 	return !a->memory->segment[instance->segment - 1].cpu_memory &&
 	       !vmm_ok(vmm_host_map(a->memory, a->instance));
 }
@@ -109,45 +127,53 @@ static NTSTATUS wait_for(struct vmm_lock_attempt *a)
 	return STATUS_SUCCESS;
 }
 
-/* Memory that the GPU uses cannot move. */
-static NTSTATUS leave(struct vmm_lock_attempt *a)
+/* Evicts the instance, or updates its retained system copy. Waits while the GPU uses it. */
+static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = a->instance;
 	vmm_status status;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (instance->allocation->pinned)
-		return vmm_lock_broke(a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-				      "it is pinned where the CPU cannot go"); /* PAG-18 */
+		return vmm_lock_refuse(
+			a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"it is pinned in a segment that the CPU cannot access"); /* PAG-18 */
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence))
 		return wait_for(a);
 	if (vmm_eviction_loses_content(a->memory, instance))
-		return vmm_lock_broke(a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-				      "what is pinned in its eviction apertures leaves no way out");
-	status = instance->kept ? vmm_kept_bring_back(a->memory, instance)
-				: vmm_residency_evict(a->memory, instance, VIDMM_RESIDENCY_LOCK);
-	if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
+		return vmm_lock_refuse(
+			a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"pinned allocations in the apertures of its EvictionSegmentSet leave "
+			"too little space to evict it");
+	status = instance->retained
+			 ? vmm_retained_restore(a->memory, instance)
+			 : vmm_residency_evict(a->memory, instance, VIDMM_RESIDENCY_LOCK);
+	if (status == VMM_PENDING) { /* the GPU uses the eviction apertures (PAG-17) */
 		vmm_eviction_blocker(a->memory, instance, &a->timeline, &a->sequence);
 		return wait_for(a);
 	}
-	if (vmm_ok(status) && instance->allocation->listed && !instance->kept)
-		vmm_resident_into_aperture(a->memory, instance);
+	if (vmm_ok(status) && instance->allocation->listed && !instance->retained)
+		vmm_residency_list_into_aperture(a->memory, instance);
 	if (vmm_ok(status))
 		vmm_memory_flush_locked(a->memory->adapter);
 	return status;
 }
 
 /*
- * On a list, and out of memory at the moment, because another device has its turn (RES-08); or off it, and named by work
- * of before (RES-07). Were it held out now, work that its client rightly queued could not run (LOCK-45, LKR-09).
+ * Makes an instance resident that must not be held out. It is on a list and was evicted because
+ * another device's packets run (RES-08); or it is off the list and queued work still references it
+ * (RES-07). If it were held out, work that its client has validly queued could not run (LOCK-45,
+ * LKR-09).
  */
-static NTSTATUS come_in(struct vmm_lock_attempt *a)
+static NTSTATUS page_in(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t round = vmm_resident_round(a->memory);
+	uint64_t round = vmm_residency_list_round(a->memory);
 	vmm_status status;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	a->progress_seen = atomic_load(&a->memory->adapter->progress);
-	vmm_resident_want(a->device, round);
-	status = vmm_resident_place(a->memory, a->instance, round);
+	vmm_residency_list_want(a->device, round);
+	status = vmm_residency_list_place(a->memory, a->instance, round);
 	vmm_memory_flush_locked(a->memory->adapter);
 	if (status == VMM_PENDING) {
 		a->wait_for_progress = true;
@@ -158,31 +184,35 @@ static NTSTATUS come_in(struct vmm_lock_attempt *a)
 
 static bool is_out(const struct vmm_instance *instance)
 {
-	return instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE;
+	return instance->place != VMM_PLACEMENT_MEMORY && instance->place != VMM_PLACEMENT_APERTURE;
 }
 
-static bool is_named_by_queued_work(struct vmm_lock_attempt *a)
+static bool is_referenced_by_queued_work(struct vmm_lock_attempt *a)
 {
 	return vmm_instance_busy(a->instance, VMM_USE_ANY, &a->timeline, &a->sequence) &&
 	       a->timeline != a->memory->adapter->paging_timeline;
 }
 
-static NTSTATUS settle_outside(struct vmm_lock_attempt *a)
+static NTSTATUS choose_outside(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_instance *instance = a->instance;
 	bool named;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (instance->held || instance->lock_count ||
-	    vmm_resident_reaches_aperture(instance->allocation))
+	    vmm_residency_list_reaches_aperture(instance->allocation))
 		return STATUS_SUCCESS;
-	named = is_named_by_queued_work(a);
+	named = is_referenced_by_queued_work(a);
 	if (!named && !instance->allocation->listed)
 		return STATUS_SUCCESS;
-	/* What cannot be locked in there either is locked when that work is done. */
-	return named && why_not_in_memory(instance->allocation) ? wait_for(a) : come_in(a);
+	/*
+	 * An instance that the CPU cannot access in a segment either is locked when that work is
+	 * complete.
+	 */
+	return named && rule_against_memory(instance->allocation) ? wait_for(a) : page_in(a);
 }
 
-/* Content that is being moved: its bytes are not yet where the view would show. */
+/* The lock waits for the paging packet that moves the content: the view would show other bytes. */
 static bool paging_in_flight(struct vmm_lock_attempt *a)
 {
 	uint32_t t = a->memory->adapter->paging_timeline;
@@ -196,57 +226,69 @@ static bool paging_in_flight(struct vmm_lock_attempt *a)
 	return true;
 }
 
-static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
+static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (must_leave(a))
-		status = leave(a);
+		status = move_out(a);
 	else if (is_out(instance))
-		status = settle_outside(a);
+		status = choose_outside(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	if (instance->place == VMM_PLACE_FRESH || instance->place == VMM_PLACE_LOST) {
-		status = vmm_residency_give_backing(a->memory, instance);
+	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST) {
+		status = vmm_residency_ensure_backing(a->memory, instance);
 		if (!vmm_ok(status))
 			return status;
-		instance->place = VMM_PLACE_SYSTEM;
+		instance->place = VMM_PLACEMENT_SYSTEM;
 	}
-	if (paging_in_flight(a) || vmm_lock_is_callers(instance)) /* ALF-13 */
+	if (paging_in_flight(a) || vmm_lock_uses_callers_memory(instance)) /* ALF-13 */
 		return STATUS_SUCCESS;
-	return vmm_view_show(a->memory, instance);
+	return vmm_view_map(a->memory, instance);
 }
 
-/* Nothing can fail any more. */
-static void let_in(struct vmm_lock_attempt *a)
+/* Grants the lock; cannot fail. */
+static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = a->instance;
 	struct vmm_allocation *allocation = instance->allocation;
 	const struct vmm_lock_request whole = {.flags = a->request->flags & READ_ONLY};
 
-	if (allocation->flags & (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_KEPT)) {
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (allocation->flags & (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_RETAINED)) {
 		vmm_coherence_to_cpu(a->memory, instance, whole.flags);
-		vmm_kept_locked(instance, &whole, true);
+		vmm_retained_note_lock(instance, &whole, true);
 	}
 	a->ref->lock_count++; /* LOCK-27: locks nest */
 	if (!instance->lock_count++)
 		instance->lock_flags = 0;
-	if (is_out(instance) && !instance->held && !vmm_resident_reaches_aperture(allocation)) {
+	if (is_out(instance) && !instance->held &&
+	    !vmm_residency_list_reaches_aperture(allocation)) {
 		instance->held = true;
-		if (atomic_load(&a->memory->adapter->paging_work)) /* who waits for a queue looks */
+		/*
+		 * Threads that destroy a paging queue wait for it to be idle or held up: they check
+		 * again.
+		 */
+		if (atomic_load(&a->memory->adapter->paging_work))
 			vmm_progress_signal(a->memory->adapter);
 	}
 	a->request->data = vmm_lock_address(instance);
 }
 
-/* One try under the paging lock. a->wait: nothing was given out, wait and try again. */
-static NTSTATUS attempt(struct vmm_lock_attempt *a)
+/*
+ * One try. a->wait afterwards: the lock was not granted and must wait. The caller holds the paging
+ * lock.
+ */
+static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	a->wait = a->wait_for_progress = false;
-	if (vmm_device_lost(a->device)) /* LOCK-33: the adapter may have been reset meanwhile */
+	/* The adapter may have been reset during a wait. (LOCK-33) */
+	if (vmm_device_lost(a->device))
 		return STATUS_DEVICE_REMOVED;
 	status = vmm_lock_find(a);
 	if (NT_SUCCESS(status))
@@ -258,12 +300,12 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (NT_SUCCESS(status)) {
 		status = make_accessible(a);
 		if (vmm_unlikely(status == STATUS_NO_MEMORY))
-			vmm_lock_no_memory(a);
+			vmm_lock_report_no_memory(a);
 	}
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	let_in(a);
-	vmm_gate_open(a->ref);
+	grant(a);
+	vmm_fast_lock_enable(a->ref);
 	return STATUS_SUCCESS;
 }
 
@@ -280,12 +322,15 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 			NT_SUCCESS(status) && !a->wait ? a->ref->allocation->size_bytes : 0;
 		if (waited_ns && !a->wait)
 			vmm_lock_count_wait(a, waited_ns, NT_SUCCESS(status));
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (NT_SUCCESS(status) && !a->wait)
 			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, a->device->process->id,
 				  a->request->handle, 0, a->request->flags, waited_ns, bytes,
 				  a->request->handle);
-		/* Refused because the adapter is about to be reset; afterwards it is clear whether the device is lost. */
+		/*
+		 * The adapter is about to be reset. The next try waits for the end of the reset and
+		 * sees whether the device is lost.
+		 */
 		if (status == STATUS_DEVICE_REMOVED && atomic_load(&adapter->recovering)) {
 			status = STATUS_SUCCESS;
 			continue;
@@ -317,11 +362,12 @@ NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *re
 				     .call = "lock2"};
 
 	if (device->adapter->wddm2)
-		return !request->flags && vmm_lock_at_gate(device, request) ? STATUS_SUCCESS
-									    : lock(&a);
+		return !request->flags && vmm_lock_fast(device, request) ? STATUS_SUCCESS
+									 : lock(&a);
 	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
 		   request->handle,
-		   "lock2: the adapter's miniport is of WDDM 1.x, where locks synchronize");
+		   "lock2 on an adapter whose miniport is of WDDM 1.x: use lock, which "
+		   "synchronizes with the GPU");
 	return STATUS_NOT_SUPPORTED;
 }
 
@@ -329,16 +375,18 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance)
 {
 	struct vmm_adapter *adapter = instance->allocation->adapter;
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->lock_count)
 		return;
-	instance->not_written =
-		false; /* PRI-10: what an Evict has said of it was before this lock */
+	instance->not_written = false; /* an Evict said so before this lock (PRI-10) */
 	instance->held = false;
 	if (instance->allocation->flags & VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND) {
-		vmm_os_view_release(&instance->view); /* ALF-27: the address is not kept */
+		/* The address is valid only while locked. (ALF-27) */
+		vmm_os_view_release(&instance->view);
 		instance->view_current = false;
 		vmm_host_unmap_soon(adapter->memory, instance);
 	}
-	if (atomic_load(&adapter->paging_work)) /* what was held out, or could not leave */
+	/* Paging operations or evictions may have waited for the unlock. */
+	if (atomic_load(&adapter->paging_work))
 		adapter->memory->engine->wake(adapter);
 }

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/lock_attempt.h"
 
-NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
-			const char *what)
+NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
+			 const char *what)
 {
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
 		    "%s of 0x%08x with flags 0x%03x refused: %s", a->call, a->request->handle,
 		    a->request->flags, what);
 	return status;
 }
 
-NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a)
+NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a)
 {
-	return vmm_lock_broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
-			      "it is Protected, and no address of it is ever handed out");
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	return vmm_lock_refuse(a, "ALF-08", STATUS_INVALID_PARAMETER,
+			       "the allocation is Protected: the CPU never gets an address of it");
 }
 
-NTSTATUS vmm_lock_not_shown(const struct vmm_lock_attempt *a)
+NTSTATUS vmm_lock_refuse_unmappable(const struct vmm_lock_attempt *a)
 {
-	vmm_reason(
-		a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
-		a->request->handle,
-		"Q-93: %s of 0x%08x: it is HardwareProtected, and shown to no process in another "
-		"address space",
-		a->call, a->request->handle);
+	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
+		   a->request->handle,
+		   "Q-93: %s of 0x%08x: HardwareProtected content is never mapped into an "
+		   "out-of-process client",
+		   a->call, a->request->handle);
 	return STATUS_NOT_SUPPORTED;
 }
 
-NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a)
+NTSTATUS vmm_lock_refuse_content_lost(const struct vmm_lock_attempt *a)
 {
 	vmm_reason(a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
 		   a->device->process->id, a->request->handle,
@@ -36,16 +37,17 @@ NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a)
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 
-void vmm_lock_no_memory(const struct vmm_lock_attempt *a)
+void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a)
 {
 	uint64_t bytes = a->instance->allocation->size_bytes;
 
-	if (bytes > UINT32_MAX) /* of a store that large it has been said that there is none */
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (bytes > UINT32_MAX) /* a store of this size was refused, and reported, before */
 		return;
 	vmm_reason(
 		a->memory->adapter->observe, STATUS_NO_MEMORY, a->device->process->id,
 		a->request->handle,
-		"LOCK-32: %s of 0x%08x: no system memory, no address space or no room for its %llu "
+		"LOCK-32: %s of 0x%08x: no system memory, address space or free space for its %llu "
 		"bytes; nothing has changed (ALF-27)",
 		a->call, a->request->handle, (unsigned long long)bytes);
 }
@@ -56,9 +58,12 @@ vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
 	struct vmm_process *before = vmm_calling_process_set(adapter->os, a->device->process);
 	vmm_status status;
 
-	if (vmm_unlikely(a->wait_for_progress)) /* no room yet */
-		/* Between the looks at both: who pauses says so, then signals progress. */
-		status = vmm_live_is_paused(a->device->live)
+	if (vmm_unlikely(a->wait_for_progress)) /* no free space yet */
+		/*
+		 * A pause is set before progress is signaled, so a pause after this check ends the
+		 * wait below.
+		 */
+		status = vmm_hazard_is_paused(a->device->hazard)
 				 ? VMM_PENDING
 				 : vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
 	else
@@ -67,17 +72,17 @@ vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
 	return status;
 }
 
-NTSTATUS vmm_memory_lock_outside(struct vmm_device **device, struct vmm_visit *visit,
+NTSTATUS vmm_memory_lock_outside(struct vmm_device **device, struct vmm_hazard_guard *guard,
 				 struct vmm_lock_request *request,
 				 NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *))
 {
 	NTSTATUS status = STATUS_PENDING;
 
 	while (status == STATUS_PENDING) {
-		const void *live = (*device)->live;
+		const void *hazard = (*device)->hazard;
 
-		vmm_live_leave(visit);
-		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+		vmm_hazard_leave(guard);
+		*device = vmm_hazard_enter(guard, VMM_HAZARD_DEVICE, hazard);
 		if (!*device) /* it has ended meanwhile */
 			return STATUS_INVALID_PARAMETER;
 		status = lock(*device, request);

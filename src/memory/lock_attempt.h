@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What every lock begins with and may end in, by the rules of WDDM 1.x (lock.c) and of 2.x (lock2.c). */
+/*
+ * What the locks of WDDM 1.x (lock.c) and of 2.x (lock2.c) have in common: lookup, access checks,
+ * waiting, refusals.
+ */
 #ifndef VMM_MEMORY_LOCK_ATTEMPT_H
 #define VMM_MEMORY_LOCK_ATTEMPT_H
 
 #include "memory/memory_private.h"
 
+/* One try of a lock. */
 struct vmm_lock_attempt {
 	struct vmm_device *device;
 	struct vmm_memory *memory;
@@ -12,89 +16,105 @@ struct vmm_lock_attempt {
 	struct vmm_ref *ref;
 	struct vmm_instance *instance;
 	const char *call; /* "lock", "lock2" */
-	bool lock_cb;     /* by the rules of pfnLockCb */
+	bool lock_cb;     /* the rules of pfnLockCb apply */
 	bool renamed;     /* 1.x: instance was chosen by Discard */
-	char *address;    /* 1.x: of its first page, if it is not that of the view */
-	/* set when the answer is "wait for this, then try again" */
+	char *address;    /* 1.x: of the first page, if it is not in the view; else NULL */
+	/* set if the lock must wait and try again: for progress, or for `sequence` of `timeline` */
 	bool wait, wait_for_progress;
 	uint32_t timeline, progress_seen;
 	uint64_t sequence;
 };
 
-/* The finding of that rule; returns the status. */
-NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
-			const char *what) VMM_COLD;
-/* ALF-08 */
-NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a) VMM_COLD;
-/* Its content is where a process in another address space is shown nothing of. */
-NTSTATUS vmm_lock_not_shown(const struct vmm_lock_attempt *a) VMM_COLD;
-/* TDR-11: says why. */
-NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
-/* LOCK-32: says why. The paging lock is held. */
-void vmm_lock_no_memory(const struct vmm_lock_attempt *a) VMM_COLD;
-/* Until what the attempt was held up by is over; in the caller's name. VMM_PENDING: the device is paused. No core lock held. */
+/* Reports that the request breaks the rule; returns `status`. */
+NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
+			 const char *what) VMM_COLD VMM_REQUIRES(vmm_paging_lock_class);
+/* Refuses the lock of a Protected allocation. (ALF-08) */
+NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a) VMM_COLD
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Refuses the lock of content that is never mapped into an out-of-process client. */
+NTSTATUS vmm_lock_refuse_unmappable(const struct vmm_lock_attempt *a) VMM_COLD;
+/* Refuses the lock of content that a reset has lost, and reports the reason. (TDR-11) */
+NTSTATUS vmm_lock_refuse_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
+/* Reports why the lock answers STATUS_NO_MEMORY. The caller holds the paging lock. (LOCK-32) */
+void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a) VMM_COLD
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Waits for what the attempt must wait for, on behalf of the calling process. Adds the time to
+ * *waited_ns. Returns VMM_PENDING if the device is paused. No lock of vidmm is held.
+ */
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
 
-/* It has waited, and comes back now. Paging lock held. */
+/* Counts a lock that has waited and returns now. The caller holds the paging lock. */
 static inline void vmm_lock_count_wait(const struct vmm_lock_attempt *a, uint64_t waited_ns,
 				       bool locked)
 {
-	a->memory->figures.lock_waits++;
-	a->memory->figures.lock_wait_ns += locked ? waited_ns : 0;
+	a->memory->statistics.lock_waits++;
+	a->memory->statistics.lock_wait_ns += locked ? waited_ns : 0;
 }
 
-/* From here on its gate is shut. */
-static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
+/* Looks up the handle of the request, and disables the fast path of its instance. (LOCK-31) */
+static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_process *process = a->device->process;
 
-	a->ref = vmm_gate_find(a->device, a->request->handle);
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	a->ref = vmm_fast_lock_find(a->device, a->request->handle);
 	if (!a->ref) {
-		vmm_os_mutex_lock(&process->lock);
+		vmm_process_lock(process);
 		a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
 		if (!a->ref)
 			vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
-		vmm_os_mutex_unlock(&process->lock);
+		vmm_process_unlock(process);
 		if (!a->ref)
 			return STATUS_INVALID_PARAMETER;
-		vmm_gate_bind(a->ref);
+		vmm_fast_lock_bind(a->ref);
 	}
 	a->instance = a->ref->instance;
-	vmm_gate_shut(a->instance);
+	vmm_fast_lock_disable(a->instance);
 	return STATUS_SUCCESS;
 }
 
-/* May the CPU, and this process, ever see it? */
+/*
+ * May the CPU access the allocation at all, and may this process? (ALF-03, ALF-08, LOCK-23,
+ * LOCK-24, Q-93)
+ */
 static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (vmm_unlikely(allocation->reset_lost))
-		return vmm_lock_content_lost(a);
+		return vmm_lock_refuse_content_lost(a);
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
-		return vmm_lock_protected(a);
+		return vmm_lock_refuse_protected(a);
 	if (a->lock_cb && !(allocation->flags & VMM_ALLOCATION_VISIBLE))
-		return vmm_lock_broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
-				      "the allocation was not created CPU visible (ALF-03)");
+		return vmm_lock_refuse(a, "LOCK-23", STATUS_INVALID_PARAMETER,
+				       "the allocation was not created CPU visible (ALF-03)");
 	if (allocation->shared && allocation->owner != a->device->process->id)
-		return vmm_lock_broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
-				      "a shared allocation that another process created");
+		return vmm_lock_refuse(
+			a, "LOCK-24", STATUS_INVALID_PARAMETER,
+			"only the process that created a shared allocation may lock it");
 	if (vmm_unlikely(a->device->process->viewer && !allocation->viewer))
-		return vmm_lock_not_shown(a);
+		return vmm_lock_refuse_unmappable(a);
 	return STATUS_SUCCESS;
 }
 
-/* ALF-13: the address is that of the memory which its creator brought along. A section of a process apart has none. */
-static inline bool vmm_lock_is_callers(const struct vmm_instance *instance)
+/*
+ * Is the lock's address that of the memory which the creator supplied (ALF-13)? A section that an
+ * out-of-process client named has no such address.
+ */
+static inline bool vmm_lock_uses_callers_memory(const struct vmm_instance *instance)
 {
 	return vmm_is_existing(instance->allocation) &&
-	       (!instance->allocation->viewer || instance->backing.seen_at);
+	       (!instance->allocation->viewer || instance->backing.client_address);
 }
 static inline char *vmm_lock_address(const struct vmm_instance *instance)
 {
-	if (vmm_likely(!vmm_lock_is_callers(instance)))
+	if (vmm_likely(!vmm_lock_uses_callers_memory(instance)))
 		return instance->view.address;
-	return instance->allocation->viewer ? instance->backing.seen_at : instance->backing.address;
+	return instance->allocation->viewer ? instance->backing.client_address
+					    : instance->backing.address;
 }
 
 #endif

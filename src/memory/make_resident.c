@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MakeResident and Evict (RES-02, RES-03, RES-05, RES-06). MakeResident is all or nothing: everything is checked, and
- * counted, before anything is counted. What can be placed at once is; the rest becomes an operation of the queue.
+ * MakeResident and Evict (RES-02, RES-03, RES-05, RES-06).
+ *
+ * MakeResident is all or nothing: everything is checked before the first residency count is raised.
+ * It then tries to place all allocations at once. If that is not possible, or their paging is not
+ * complete, the call becomes an operation of the paging queue.
  */
 #include "memory/memory_private.h"
 
@@ -19,11 +22,11 @@ struct request {
 	struct vmm_residency_request *request;
 	struct vmm_paging_queue *queue;
 	struct vmm_ref **refs;
-	struct vmm_ref **added; /* those that are not on the list yet, once each */
+	struct vmm_ref **added; /* the refs that are not on the list yet, without duplicates */
 	uint32_t added_count;
 };
 
-static NTSTATUS broke(const struct request *r, const char *rule, uint32_t handle, const char *what)
+static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
 {
 	vmm_finding(r->device->adapter->observe, rule, r->device->process->id, handle,
 		    "%u allocations, flags 0x%x: %s", r->request->count, r->request->flags, what);
@@ -35,17 +38,19 @@ static NTSTATUS check_version(const struct request *r, const char *what)
 	if (r->device->adapter->wddm2)
 		return STATUS_SUCCESS;
 	vmm_reason(r->device->adapter->observe, STATUS_NOT_SUPPORTED, r->device->process->id, 0,
-		   "%s: the adapter's miniport is of WDDM 1.x, where references decide residency",
+		   "%s: the adapter's miniport is of WDDM 1.x, where allocation lists decide "
+		   "residency",
 		   what);
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* Paging lock held: what is found stays until it is given back. */
-static NTSTATUS find_refs(struct request *r, const char *what)
+/* The caller holds the paging lock, so the refs stay valid until its release. */
+static NTSTATUS find_refs(struct request *r, const char *what) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
-	vmm_os_mutex_lock(&r->device->process->lock);
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_process_lock(r->device->process);
 	for (uint32_t i = 0; i < r->request->count && NT_SUCCESS(status); i++) {
 		r->refs[i] = vmm_ref_lookup_locked(r->device, r->request->handles[i]);
 		if (r->refs[i])
@@ -53,18 +58,18 @@ static NTSTATUS find_refs(struct request *r, const char *what)
 		vmm_ref_report(r->device, r->request->handles[i], "PRI-09", what);
 		status = STATUS_INVALID_PARAMETER; /* RES-02 */
 	}
-	vmm_os_mutex_unlock(&r->device->process->lock);
+	vmm_process_unlock(r->device->process);
 	return status;
 }
 
-static bool init(struct request *r)
+static bool create_arrays(struct request *r)
 {
 	r->refs = vmm_calloc(r->request->count + 1, sizeof(struct vmm_ref *));
 	r->added = vmm_calloc(r->request->count + 1, sizeof(struct vmm_ref *));
 	return r->refs && r->added;
 }
 
-static void fini(struct request *r)
+static void free_arrays(struct request *r)
 {
 	vmm_free(r->refs);
 	vmm_free(r->added);
@@ -72,91 +77,100 @@ static void fini(struct request *r)
 
 /* ---- MakeResident ---- */
 
-static NTSTATUS check_make(const struct request *r)
+static NTSTATUS check_make_flags(const struct request *r)
 {
 	uint32_t flags = r->request->flags;
 
 	if (flags & ~(uint32_t)FLAGS)
-		return broke(r, "PRI-09", 0, "make resident with reserved flags");
+		return report(r, "PRI-09", 0, "make resident with reserved flags");
 	if ((flags & MUST_SUCCEED) && !(flags & CANT_TRIM_FURTHER))
-		return broke(r, "RES-05", 0,
-			     "make resident with MustSucceed and without CantTrimFurther (PRI-08)");
+		return report(r, "RES-05", 0,
+			      "make resident with MustSucceed needs CantTrimFurther (PRI-08)");
 	return STATUS_SUCCESS;
 }
 
-/* What is named twice, or is on the list already, takes no more room. */
-static void collect_added(struct request *r)
+/*
+ * Collects the refs that add to the list: not listed yet, each once. instance->wanted marks
+ * duplicates.
+ */
+static void collect_added(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&r->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < r->request->count; i++) {
 		struct vmm_ref *ref = r->refs[i];
 
 		if (ref->residency_count || ref->instance->wanted == UINT64_MAX)
 			continue;
-		ref->instance->wanted = UINT64_MAX; /* taken back below */
+		ref->instance->wanted = UINT64_MAX; /* cleared below */
 		r->added[r->added_count++] = ref;
 	}
 	for (uint32_t i = 0; i < r->added_count; i++)
 		r->added[i]->instance->wanted = 0;
 }
 
-/* RES-05, PRI-07: the budget, or with CantTrimFurther only what there is. */
-static NTSTATUS check_room(struct request *r)
+/* Checks the budget, or with CantTrimFurther only what the segments can hold. (RES-05, PRI-07) */
+static NTSTATUS check_space(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t over = vmm_budget_excess(r->device, r->added, r->added_count);
-	uint64_t beyond = vmm_resident_excess(r->device, r->added, r->added_count);
+	uint64_t beyond = vmm_residency_list_excess(r->device, r->added, r->added_count);
 	bool may_pass = r->request->flags & CANT_TRIM_FURTHER;
 
+	vmm_assert_held(&r->device->adapter->paging_lock);
 	r->request->bytes_to_trim = vmm_max_u64(over, beyond);
 	if (!beyond && (!over || may_pass)) {
 		r->request->bytes_to_trim = over;
 		return STATUS_SUCCESS;
 	}
 	vmm_reason(r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
-		   "RES-05: make resident: %llu bytes over the budget, %llu more than the segments "
-		   "hold together with the device's list (PRI-07)",
+		   "RES-05: make resident: the device's list would exceed the budget by %llu "
+		   "bytes and what the segments can hold by %llu bytes (PRI-07)",
 		   (unsigned long long)over, (unsigned long long)beyond);
 	return STATUS_NO_MEMORY;
 }
 
-static void uncount(struct request *r, uint32_t count)
+static void unlist(struct request *r, uint32_t count) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&r->device->adapter->paging_lock);
 	while (count)
-		vmm_resident_unlist(r->refs[--count]);
+		vmm_residency_list_remove(r->refs[--count]);
 }
 
 static vmm_status place_now(struct request *r, uint64_t *sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t round = vmm_resident_round(r->memory);
+	uint64_t round = vmm_residency_list_round(r->memory);
 
-	vmm_resident_want(r->device, round);
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_residency_list_want(r->device, round);
 	for (uint32_t i = 0; i < r->request->count; i++) {
 		struct vmm_instance *instance = r->refs[i]->instance;
 
 		if (instance->held)
 			return VMM_PENDING;
-		if (vmm_resident_stays_out(instance))
+		if (vmm_residency_list_stays_out(instance))
 			continue;
-		vmm_status status = vmm_resident_place(r->memory, instance, round);
+		vmm_status status = vmm_residency_list_place(r->memory, instance, round);
 		if (status != VMM_OK)
 			return status;
-		*sequence = vmm_max_u64(*sequence, vmm_resident_paged(instance));
+		*sequence = vmm_max_u64(*sequence, vmm_residency_list_paged(instance));
 	}
 	return VMM_OK;
 }
 
-/* Counted; now in place, or on the way. */
-static NTSTATUS bring_in(struct request *r)
+/* Places the listed allocations, or queues an operation that does. */
+static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = r->device->adapter;
 	uint64_t sequence = 0;
 	vmm_status status = place_now(r, &sequence);
 
+	vmm_assert_held(&r->device->adapter->paging_lock);
 	vmm_memory_flush_locked(adapter);
 	if (status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence)) {
 		r->request->fence_value = 0; /* PRI-06 */
 		return STATUS_SUCCESS;
 	}
-	/* The adapter may be reset, and may be not: then it is done afterwards. */
+	/* The adapter may be about to be reset. The operation is then done after the reset. */
 	if (status == VMM_DEVICE_REMOVED && atomic_load(&adapter->recovering))
 		status = VMM_PENDING;
 	if (status != VMM_OK && status != VMM_PENDING)
@@ -166,9 +180,10 @@ static NTSTATUS bring_in(struct request *r)
 	return vmm_ok(status) ? STATUS_PENDING : status;
 }
 
-/* TDR-11: what has no content any more is not brought in, so it cannot be said to be there. */
-static NTSTATUS check_content(const struct request *r)
+/* An allocation whose content is lost is never placed, so it cannot be made resident. (TDR-11) */
+static NTSTATUS check_content(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&r->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < r->request->count; i++) {
 		const struct vmm_allocation *a = r->refs[i]->allocation;
 
@@ -176,7 +191,7 @@ static NTSTATUS check_content(const struct request *r)
 			continue;
 		vmm_reason(r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
 			   r->device->process->id, r->request->handles[i],
-			   "%s: make resident of 0x%08x, whose content was lost%s",
+			   "%s: make resident of 0x%08x: its content was lost%s",
 			   a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
 			   a->reset_lost ? " when the adapter was reset" : "");
 		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
@@ -184,19 +199,21 @@ static NTSTATUS check_content(const struct request *r)
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS make_resident_locked(struct request *r)
+static NTSTATUS make_resident_locked(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t counted = 0;
 
-	if (vmm_device_lost(r->device)) /* while it waited for the lock (TDR-07) */
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	/* it may have been lost during the wait for the lock (TDR-07) */
+	if (vmm_device_lost(r->device))
 		return STATUS_DEVICE_REMOVED;
-	vmm_os_mutex_lock(&r->device->process->lock);
+	vmm_process_lock(r->device->process);
 	r->queue = vmm_paging_queue_find_locked(r->device, r->request->queue);
-	vmm_os_mutex_unlock(&r->device->process->lock);
+	vmm_process_unlock(r->device->process);
 	if (!r->queue)
-		return broke(r, "RES-02", r->request->queue,
-			     "make resident on what is not a live paging queue of the device");
+		return report(r, "RES-02", r->request->queue,
+			      "make resident: the handle names no live paging queue of the device");
 	status = find_refs(r, "make resident");
 	if (NT_SUCCESS(status))
 		status = check_content(r);
@@ -205,24 +222,24 @@ static NTSTATUS make_resident_locked(struct request *r)
 	if (!vmm_budget_of(r->device))
 		return STATUS_NO_MEMORY;
 	collect_added(r);
-	status = check_room(r);
+	status = check_space(r);
 	while (NT_SUCCESS(status) && counted < r->request->count) {
-		status = vmm_resident_list(r->refs[counted]);
+		status = vmm_residency_list_add(r->refs[counted]);
 		counted += NT_SUCCESS(status);
 	}
 	if (NT_SUCCESS(status))
 		status = bring_in(r);
 	if (!NT_SUCCESS(status))
-		uncount(r, counted);
+		unlist(r, counted);
 	return status;
 }
 
-/* RES-05, PRI-08 */
+/* MustSucceed: the failure puts the device into an error state. (RES-05, PRI-08) */
 VMM_COLD static void lose_device(struct vmm_device *device, NTSTATUS status)
 {
-	vmm_reason(
-		device->adapter->observe, status, device->process->id, device->handle,
-		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY (PRI-08, PRI-16)");
+	vmm_reason(device->adapter->observe, status, device->process->id, device->handle,
+		   "RES-05: make resident with MustSucceed failed: the device is in error, state "
+		   "ERROR_OUTOFMEMORY (PRI-08, PRI-16)");
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 }
 
@@ -234,16 +251,16 @@ NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residenc
 
 	request->fence_value = request->bytes_to_trim = 0;
 	if (NT_SUCCESS(status))
-		status = check_make(&r);
+		status = check_make_flags(&r);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = STATUS_NO_MEMORY;
-	if (init(&r)) {
+	if (create_arrays(&r)) {
 		vmm_paging_lock(device->adapter);
 		status = make_resident_locked(&r);
-		vmm_paging_unlock(device->adapter);
+		vmm_paging_commit(device->adapter);
 	}
-	fini(&r);
+	free_arrays(&r);
 	if (status == STATUS_PENDING)
 		device->adapter->memory->engine->wake(device->adapter);
 	if (status == STATUS_NO_MEMORY && (request->flags & MUST_SUCCEED))
@@ -253,34 +270,43 @@ NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residenc
 
 /* ---- Evict ---- */
 
-static NTSTATUS check_counts(const struct request *r)
+static NTSTATUS check_counts(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	for (uint32_t i = 0; i < r->request->count; i++) {
-		uint32_t named = 1;
+	NTSTATUS status = STATUS_SUCCESS;
+	uint32_t counted = 0;
 
-		for (uint32_t j = 0; j < i; j++)
-			named += r->refs[j] == r->refs[i];
-		if (r->refs[i]->residency_count >= named)
-			continue;
-		vmm_finding(r->device->adapter->observe, "RES-06", r->device->process->id,
-			    r->request->handles[i],
-			    "evict of 0x%08x, which is made resident %u times and named %u times",
-			    r->request->handles[i], r->refs[i]->residency_count, named);
-		return STATUS_INVALID_PARAMETER;
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	while (counted < r->request->count && NT_SUCCESS(status)) {
+		struct vmm_ref *ref = r->refs[counted];
+
+		ref->named++;
+		if (ref->residency_count < ref->named) {
+			vmm_finding(r->device->adapter->observe, "RES-06", r->device->process->id,
+				    r->request->handles[counted],
+				    "evict of 0x%08x: it is made resident %u times, but occurs %u "
+				    "times in the list",
+				    r->request->handles[counted], ref->residency_count, ref->named);
+			status = STATUS_INVALID_PARAMETER;
+		}
+		counted++;
 	}
-	return STATUS_SUCCESS;
+	while (counted)
+		r->refs[--counted]->named = 0;
+	return status;
 }
 
-static void evict(struct request *r, struct vmm_ref *ref)
+static void evict(struct request *r, struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_resident_unlist(ref);
-	if (r->request->flags & NOT_WRITTEN_TO) { /* whichever Evict carries it (PRI-10) */
-		vmm_gate_shut(ref->instance);     /* the next lock is to be seen */
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_residency_list_remove(ref);
+	if (r->request->flags & NOT_WRITTEN_TO) { /* any Evict of it may say so (PRI-10) */
+		/* the slow path of the unlock clears not_written */
+		vmm_fast_lock_disable(ref->instance);
 		ref->instance->not_written = true;
 	}
 	if (ref->residency_count || (r->request->flags & EVICT_ONLY_IF_NECESSARY))
 		return;
-	vmm_resident_depart(ref);
+	vmm_residency_list_depart(ref);
 }
 
 NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_request *request)
@@ -291,11 +317,11 @@ NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_reques
 
 	request->bytes_to_trim = 0;
 	if (NT_SUCCESS(status) && (request->flags & ~(uint32_t)FLAGS))
-		status = broke(&r, "PRI-09", 0, "evict with reserved flags");
+		status = report(&r, "PRI-09", 0, "evict with reserved flags");
 	if (!NT_SUCCESS(status))
 		return status;
 	status = STATUS_NO_MEMORY;
-	if (init(&r)) {
+	if (create_arrays(&r)) {
 		vmm_paging_lock(device->adapter);
 		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : find_refs(&r, "evict");
 		if (NT_SUCCESS(status))
@@ -304,9 +330,9 @@ NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_reques
 			evict(&r, r.refs[i]);
 		if (NT_SUCCESS(status))
 			request->bytes_to_trim = vmm_budget_excess(device, NULL, 0);
-		vmm_paging_unlock(device->adapter);
+		vmm_paging_commit(device->adapter);
 	}
-	fini(&r);
+	free_arrays(&r);
 	if (NT_SUCCESS(status))
 		device->adapter->memory->engine->wake(device->adapter);
 	return status;

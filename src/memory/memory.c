@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The module's state: creation and destruction, the paging lock, memory and aperture mappings of
+ * DMA buffers.
+ */
 #include "memory/arena.h"
 #include "memory/memory_private.h"
 
@@ -26,8 +30,8 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->departures);
 	vmm_list_init(&memory->budgets);
 	vmm_list_init(&memory->vas);
-	vmm_list_init(&memory->away);
-	vmm_list_init(&memory->looks.lookers);
+	vmm_list_init(&memory->power_returns);
+	vmm_list_init(&memory->peaks.readers);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
 	memory->touched = vmm_calloc(VMM_TOUCHED_MAX, sizeof(struct vmm_instance *));
@@ -35,9 +39,9 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	if (vmm_ok(status))
 		status = vmm_segments_create(memory);
 	if (vmm_ok(status)) {
-		vmm_os_mutex_lock(&adapter->paging_lock);
+		vmm_paging_lock(adapter);
 		status = vmm_paging_buffers_create(memory);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 	}
 	if (!vmm_ok(status))
 		vmm_memory_destroy(adapter);
@@ -51,7 +55,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	vmm_trims_finish(memory);
 	vmm_swizzle_finish(memory);
 	vmm_budgets_finish(memory);
-	vmm_lookers_finish(memory);
+	vmm_peak_readers_finish(memory);
 	vmm_paging_buffers_destroy(memory);
 	vmm_backing_collect(memory);
 	vmm_segments_destroy(memory);
@@ -63,20 +67,48 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	vmm_free(memory);
 }
 
-void vmm_paging_lock(struct vmm_adapter *adapter)
+/*
+ * A DDI that runs under the lock during a reset would be refused, as for a removed adapter. So the
+ * reset is waited for first. A reset itself waits for the threads inside the miniport, which
+ * therefore do not wait for the reset.
+ */
+VMM_NO_THREAD_SAFETY_ANALYSIS void vmm_paging_lock(struct vmm_adapter *adapter)
 {
-	if (vmm_unlikely(atomic_load(&adapter->recovering)))
+	if (vmm_unlikely(atomic_load(&adapter->recovering)) &&
+	    !vmm_port_blocks_reset(adapter->port))
 		vmm_await_recovery(adapter);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 }
 
-void vmm_paging_unlock(struct vmm_adapter *adapter)
+VMM_NO_THREAD_SAFETY_ANALYSIS bool vmm_paging_trylock(struct vmm_adapter *adapter)
 {
-	/* Sequence numbers of collected commands are promises; nobody may wait for one that is not queued. */
+	return vmm_os_mutex_trylock(&adapter->paging_lock);
+}
+
+VMM_NO_THREAD_SAFETY_ANALYSIS void vmm_paging_unlock(struct vmm_adapter *adapter)
+{
+	/*
+	 * Instances already carry the sequence number of pending commands, and a thread may wait
+	 * only for queued packets.
+	 */
+	vmm_assert(!adapter->memory || !adapter->memory->pending || adapter->memory->resetting ||
+		   atomic_load(&adapter->removed));
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+}
+
+void vmm_paging_commit(struct vmm_adapter *adapter)
+{
+	vmm_assert_held(&adapter->paging_lock);
 	if (vmm_unlikely(adapter->memory->pending))
 		vmm_memory_flush_locked(adapter);
-	vmm_os_mutex_unlock(&adapter->paging_lock);
+	vmm_paging_unlock(adapter);
 	adapter->memory->engine->kick(adapter);
+}
+
+void vmm_paging_unlock_idle(struct vmm_adapter *adapter)
+{
+	vmm_paging_unlock(adapter);
+	adapter->memory->engine->hand_over(adapter);
 }
 
 vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes,
@@ -85,6 +117,7 @@ vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t si
 	vmm_status status = vmm_backing_create(
 		adapter->memory, vmm_align_up(size_bytes, VMM_PAGE_SIZE), true, backing);
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (vmm_ok(status))
 		*bus_address = vmm_backing_bus_address(adapter->memory, backing);
 	return status;
@@ -95,7 +128,7 @@ void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backi
 	vmm_backing_destroy(adapter->memory, backing);
 }
 
-/* From the end, so that long-lived DMA buffers do not fragment the space of allocations. */
+/* DMA buffers live long: allocated from the end, they do not fragment the space of allocations. */
 static struct vmm_range_request dma_request(struct vmm_backing *backing)
 {
 	return (struct vmm_range_request){
@@ -103,10 +136,11 @@ static struct vmm_range_request dma_request(struct vmm_backing *backing)
 }
 
 vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
-				     uint32_t segment_set, struct vmm_dma_place *place)
+				     uint32_t segment_set, struct vmm_dma_mapping *place)
 {
 	const struct vmm_range_request request = dma_request(backing);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_range_node range;
 		uint64_t offset;
@@ -131,17 +165,18 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 }
 
 vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
-				     uint32_t segment_set, struct vmm_dma_place *place)
+				     uint32_t segment_set, struct vmm_dma_mapping *place)
 {
 	struct vmm_memory *memory = adapter->memory;
 	const struct vmm_range_request request = dma_request(backing);
-	struct vmm_dma_place found = {.physical = place->physical};
+	struct vmm_dma_mapping found = {.physical = place->physical};
 	vmm_status status = vmm_dma_map_in_free_space(memory, backing, segment_set, &found);
 
-	/* PAG-01: that allocations fill the aperture is no reason why nothing could be submitted any more. */
+	vmm_assert_held(&adapter->paging_lock);
+	/* Allocations that fill the aperture must not prevent submissions: evict some. (PAG-01) */
 	for (uint32_t i = 0; i < memory->segment_count && status == VMM_NO_VIDEO_MEMORY; i++)
 		if ((segment_set & 1u << i) && memory->segment[i].aperture)
-			status = vmm_residency_make_room(memory, &memory->segment[i], &request);
+			status = vmm_residency_make_space(memory, &memory->segment[i], &request);
 	if (vmm_ok(status) && status != VMM_PENDING && !found.segment)
 		status = vmm_dma_map_in_free_space(memory, backing, segment_set, &found);
 	if (status != VMM_OK)
@@ -150,10 +185,11 @@ vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_bac
 	return VMM_OK;
 }
 
-void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_place *place)
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_mapping *place)
 {
 	struct vmm_segment *s = vmm_memory_segment(adapter->memory, place->segment);
 
+	vmm_assert_held(&adapter->paging_lock);
 	(void)!vmm_paging_unmap_range(adapter->memory, place->physical, place->segment,
 				      vmm_range_offset(s->heap, place->range),
 				      vmm_range_size(s->heap, place->range));

@@ -1,179 +1,281 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory: VidMm proper. Where each instance of each allocation lives, how it moves, what keeps its content, and
- * what the CPU may see of it. Everything here is guarded by the adapter's paging lock unless a function says that
- * it takes the locks itself. No DDI outside the scheduler class is called with that lock held.
+ * memory: the video memory manager (VidMm). It decides where each instance of each allocation is
+ * placed, moves content between segments and system memory, and maps it for the CPU.
  *
- * memory never schedules: paging work leaves through struct vmm_memory_engine, which sched provides.
+ * The adapter's paging lock guards everything here. The caller holds it unless a function or
+ * section says that it takes the locks itself. While the paging lock is held, only DDIs of the
+ * scheduler class are called.
+ *
+ * This module schedules nothing: it submits paging work through struct vmm_memory_engine, which
+ * sched provides.
+ *
+ * Functions for sched take a `preparation`: the number of one try to make a packet's memory
+ * resident. What the packet needs is not evicted for another part of it.
  */
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
 
-#include "memory/gate.h"
+#include <vidmm/statistics.h>
+
+#include "memory/fast_lock.h"
 #include "memory/va.h"
-#include "object/live.h"
+#include "object/hazard.h"
 #include "object/object.h"
 #include "port/port.h"
 
-/* One run of paging commands in a paging buffer, ready for the GPU (SUB-18, SUB-19). */
+/*
+ * A range of one paging buffer that holds paging commands, ready to be submitted (SUB-18, SUB-19).
+ */
 struct vmm_paging_portion {
-	uint32_t segment; /* of the buffer; 0: system memory */
-	uint64_t address; /* in that segment's or the physical address space */
+	uint32_t segment; /* that the buffer is mapped into; 0: system memory */
+	uint64_t address; /* of the buffer for the GPU: in that segment, or physical */
 	char *cpu;
 	uint32_t size_bytes, start, end;
 	void *private_data;
 	uint32_t private_bytes, private_start, private_end;
-	bool synchronous; /* names a SynchronousPaging allocation: no render packet beside it (PAG-21) */
-	uint32_t physical; /* the adapter of a link on which it runs; 0: the lead, or no link */
-	uint64_t after;    /* number of the paging timeline that must be complete before; 0: none */
+	/* concerns a SynchronousPaging allocation: no render packet runs beside it (PAG-21) */
+	bool synchronous;
+	uint32_t physical; /* physical adapter of a link that it runs on; 0: the lead, or no link */
+	uint64_t after;    /* paging packet that must be complete before it runs; 0: none */
 };
 
 #define VMM_ALLOCATION_SYNCHRONOUS_PAGING 0x800u /* DXGK_ALLOCATIONINFOFLAGS.SynchronousPaging */
 
 struct vmm_memory_engine {
 	/*
-	 * Queues the portions, at most one for each physical adapter, on the paging timeline as one number, which is complete
-	 * when all of them are; returns it (previous + 1). Paging lock held. The portions are copied; the buffers behind
-	 * them stay until the timeline has completed that number.
+	 * Queues the portions, at most one per physical adapter, as one packet of the paging
+	 * timeline. Returns its sequence number, which is the previous one + 1; it is complete when
+	 * all portions are. The portions are copied. Their buffers stay unchanged until then. The
+	 * caller holds the paging lock.
 	 */
 	uint64_t (*submit_paging)(struct vmm_adapter *adapter,
 				  const struct vmm_paging_portion *portions, uint32_t count);
-	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
+	/*
+	 * Waits until the timeline has completed `sequence`, with the paging lock held. Submits
+	 * ready packets to the hardware meanwhile. `reason`: VIDMM_WAIT_*.
+	 */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
 	/*
-	 * SUB-20: nodes that were last given a packet of that context (NULL: of any of the device's) are told to let go of it. The
-	 * number of the paging timeline that is complete when they have; 0: there is none such. Paging lock held.
+	 * Makes each node whose last packet was of that context (NULL: of any context of the
+	 * device) switch away from it. Returns the paging packet that is complete when they have;
+	 * 0: there is no such node. The caller holds the paging lock. (SUB-20)
 	 */
 	uint64_t (*switch_context)(struct vmm_adapter *adapter, const struct vmm_device *device,
 				   const void *context);
-	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
+	/*
+	 * Submits packets that became ready while the paging lock was held. Called after its
+	 * release, with no lock held.
+	 */
 	void (*kick)(struct vmm_adapter *adapter);
-	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
+	/* The same by way of the worker: the calling thread submits nothing. No lock held. */
+	void (*hand_over)(struct vmm_adapter *adapter);
+	/*
+	 * Wakes the worker that calls vmm_paging_work_locked: there is new work, or what it waited
+	 * for may be there. Any lock.
+	 */
 	void (*wake)(struct vmm_adapter *adapter);
 };
 
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes) VMM_MUST_CHECK;
 void vmm_memory_destroy(struct vmm_adapter *adapter);
-/* Paging lock: take, and give back after flushing the collected paging commands. */
-void vmm_paging_lock(struct vmm_adapter *adapter);
-void vmm_paging_unlock(struct vmm_adapter *adapter);
+/*
+ * ---- the paging lock ----
+ * Takes it, after a reset that is under way has ended.
+ */
+void vmm_paging_lock(struct vmm_adapter *adapter) VMM_ACQUIRES(vmm_paging_lock_class);
+/* Takes it if it is free, without waiting for anything: for callers at DISPATCH_LEVEL. */
+bool vmm_paging_trylock(struct vmm_adapter *adapter) VMM_TRY_ACQUIRES(true, vmm_paging_lock_class);
+/*
+ * Releases it, and nothing else. No paging command may be pending. A completion that found the lock
+ * taken has left its packets to the holder: the caller feeds the GPU, or has the worker feed it
+ * (vmm_paging_unlock_idle).
+ */
+void vmm_paging_unlock(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock_class);
+/* Flushes the pending paging commands, releases the lock, and feeds the GPU with ready packets. */
+void vmm_paging_commit(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock_class);
+/* Releases the lock for a caller that only read: the worker feeds the GPU with ready packets. */
+void vmm_paging_unlock_idle(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock_class);
 
 /* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
 #define VMM_ALLOCATE_OVERRIDE_PRIORITY 0x4u /* D3DDDI_ALLOCATIONINFO2.Flags.OverridePriority, 2.2 */
 struct vmm_allocate_item {
-	void *private_data; /* our copy */
+	void *private_data; /* a copy that vidmm owns */
 	uint32_t private_bytes;
 	const void *system_memory; /* pSystemMem */
 	uint32_t flags;            /* D3DDDI_ALLOCATIONINFO Flags.Value */
 	uint32_t source_id;        /* VidPnSourceId */
-	bool newer;                /* D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
-	uint32_t priority;         /* with OverridePriority among the flags */
-	uint32_t handle;           /* out */
-	struct vmm_section *
-		adopted; /* what is at system_memory of a process apart; of vmm_memory_allocate's own */
+	bool newer; /* the client passed D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
+	uint32_t priority; /* valid with OverridePriority in the flags */
+	uint32_t handle;   /* out */
+	/*
+	 * Section of an out-of-process client's memory at system_memory; set and put by
+	 * vmm_memory_allocate.
+	 */
+	struct vmm_section *adopted;
 };
 struct vmm_allocate_request {
-	const void *private_data; /* of the call */
+	const void *private_data; /* of the call, not of an item */
 	uint32_t private_bytes;
-	void *runtime_resource; /* hResource; NULL: the allocations belong to the device alone (ALF-35) */
-	void *runtime_data; /* kept with a shared resource for those who open it (ALC-08) */
+	/* hResource; NULL: the allocations are part of no resource (ALF-35) */
+	void *runtime_resource;
+	/* stored with a shared resource for the processes that open it (ALC-08) */
+	void *runtime_data;
 	uint32_t runtime_bytes;
 	uint32_t count;
 	struct vmm_allocate_item *items;
 	uint32_t resource_handle; /* out */
 	/*
-	 * ALF-38: a heap that exists. One item: its system_memory, or that of the section, is what the miniport is to use;
-	 * heap_bytes of it. Without private data the miniport is asked for some.
+	 * An existing heap (ALF-38), or 0. There is one item. Its backing store is heap_bytes at
+	 * its system_memory, or those of the section. Without private data the miniport is asked
+	 * for some.
 	 */
 	uint64_t heap_bytes;
 	struct vmm_section *section;
-	bool standard; /* out: the private data is the miniport's own */
+	bool standard; /* out: the miniport supplied the private data */
 	/*
-	 * ALF-39: one item, whose memory other adapters may have, too. Its section is made here, and the caller puts it; or
-	 * it has one: then it is that of another adapter's resource, and the miniport is asked for private data.
+	 * A cross-adapter resource (ALF-39). There is one item. Without a section the resource is
+	 * new: vmm_memory_allocate creates the section, and the caller puts it. With a section,
+	 * another adapter's resource is opened, and the miniport is asked for private data.
 	 */
 	bool cross_adapter;
-	bool nt_security; /* a shared resource has no global handle, only NT handles (ALC-04) */
+	bool nt_security; /* the shared resource gets no global handle, only NT handles (ALC-04) */
 };
+/* Creates all allocations of the request, or none. */
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
-/* flags: D3DDDICB_DESTROYALLOCATION2FLAGS (ALF-37), 0 where there are none. */
+/*
+ * Closes the handles at once. The allocations end when the GPU does not use them any more (SUB-29).
+ * flags: D3DDDICB_DESTROYALLOCATION2FLAGS (ALF-37); 0 for older calls.
+ */
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
 			       const uint32_t *handles, uint32_t count,
 			       uint32_t flags) VMM_MUST_CHECK;
-/* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
+/*
+ * Ends everything that the device still has. Its contexts are gone and all its work is complete.
+ * (LOCK-30, PNP-03)
+ */
 void vmm_memory_close_device(struct vmm_device *device);
 /*
- * Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29), and tells those who wait for progress.
- * PASSIVE_LEVEL, the submit lock held at most.
+ * Calls the miniport's DxgkDdiCloseAllocation and DxgkDdiDestroyAllocation for closed allocations
+ * that the GPU does not use any more (SUB-29), and signals progress. PASSIVE_LEVEL; the caller
+ * holds no lock except the submit lock.
  */
 void vmm_memory_reap(struct vmm_adapter *adapter);
-/* Would that free something? Paging lock held. */
-bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
+/* Would vmm_memory_reap end anything? The caller holds the paging lock. */
+bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 
-/* Its process is at its end, and nobody looks through it any more, whatever is left of what it created. No lock held. */
+/*
+ * An out-of-process client has ended: none of its mappings is used any more, although its
+ * allocations may still exist. No lock is held.
+ */
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer);
 
-/* ---- context_allocation.c: what a miniport makes for a context (PRE-11) ---- */
-/* context NULL: for all contexts of the device. Takes the locks itself; hAllocation is set on success alone. */
+/* ---- context_allocation.c: allocations that a miniport creates for its contexts (PRE-11) ---- */
+/*
+ * Creates one for `context`; NULL: for all contexts of the device. Takes the locks itself. Sets
+ * hAllocation on success only.
+ */
 NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
 				       DXGKARGCB_CREATECONTEXTALLOCATION *args) VMM_MUST_CHECK;
-/* Waits for the GPU. */
+/* Destroys it; waits until the GPU does not use it any more. */
 NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter,
 					const void *handle) VMM_MUST_CHECK;
 /*
- * Those of the context, or of the device itself, have no place any more, and the GPU is not on it: before the miniport
- * ends it. Then those that it has not ended. All packets are complete; no lock held.
+ * Before the miniport destroys the context (NULL: the device): takes its context allocations out of
+ * their segments. The paging commands for that run after the nodes have switched away from the
+ * context. Afterwards vmm_context_allocations_end destroys those that the miniport has not
+ * destroyed. All packets of the context are complete; no lock is held.
  */
 void vmm_context_allocations_retire(struct vmm_device *device, const void *context);
 void vmm_context_allocations_end(struct vmm_device *device, const void *context);
-/* The rest with the paging lock held. Are all that a packet of the context needs in memory, and initialized? */
-bool vmm_context_allocations_are_in_place(const struct vmm_device *device, const void *context);
-/* As vmm_memory_make_resident_locked, all of them. */
-vmm_status vmm_context_allocations_gather(struct vmm_device *device, const void *context,
-					  uint64_t preparation) VMM_MUST_CHECK;
-/* The packet uses them. Returns the paging packet that it has to wait for; 0: none. */
+/*
+ * The caller of the following three holds the paging lock.
+ *
+ * Are all context allocations that a packet of the context needs resident and initialized?
+ */
+bool vmm_context_allocations_are_resident(const struct vmm_device *device, const void *context)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Makes all of them resident; returns as vmm_memory_make_resident_locked. */
+vmm_status vmm_context_allocations_make_resident(struct vmm_device *device, const void *context,
+						 uint64_t preparation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Records that the packet uses them. Returns the paging packet that it must wait for; 0: none. */
 uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *context,
-				     uint32_t timeline, uint64_t sequence);
+				     uint32_t timeline, uint64_t sequence)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
-/* The caller's descriptor is no longer needed. `sealed`: it must be, or it counts as no memory (os.h). */
+/*
+ * ---- section.c: reference-counted memory objects that several allocations may have as backing
+ * store ----
+ */
+/*
+ * Opens the memory object of a descriptor, which the caller may close afterwards. `sealed`: the
+ * object must be sealed against shrinking; without seals the call returns VMM_INVALID_PARAMETER
+ * (os.h).
+ */
 vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes, bool sealed,
 			    struct vmm_section **section) VMM_MUST_CHECK;
-void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
+/* Drops a reference; NULL is allowed. */
+void vmm_section_put(struct vmm_section *section);
 
+/*
+ * Creates the resource of that runtime handle as a shared one, before its first allocation.
+ * (ALF-35)
+ */
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
-/* By what a shared resource is named: a global handle, or what an NT handle named, of which the caller has a reference. */
+/*
+ * Names a shared resource: a global handle, or the object of an NT handle, to which the caller has
+ * a reference.
+ */
 struct vmm_bundle;
 struct vmm_share_key {
 	uint32_t global;
-	struct vmm_bundle *bundle; /* NULL: the global handle counts */
+	struct vmm_bundle *bundle; /* NULL: the global handle is valid */
 };
-/* Whose resource it is. STATUS_INVALID_PARAMETER and a finding: nobody's. */
+/*
+ * Returns the LUID of the resource's adapter; STATUS_INVALID_PARAMETER and a finding if the key
+ * names none.
+ */
 NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key *key,
 			uint32_t *luid) VMM_MUST_CHECK;
-/* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
+/*
+ * Creates a resource for a client that has only handles. *key serves as its runtime_resource in
+ * other calls.
+ */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
-/* The global handle of the source's shared primary; 0: it has none. */
+/* Returns the global handle of the source's shared primary; 0: there is none. */
 uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id);
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };
-/* STATUS_INVALID_PARAMETER and a finding: not a resource of the device's adapter. */
+/*
+ * Returns the sizes of the resource's data; STATUS_INVALID_PARAMETER and a finding if it is on
+ * another adapter.
+ */
 NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
 			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
-/* The kept data into buffers of those sizes; item_bytes, of count entries, gets the size of each part of items. */
+/*
+ * Buffers of those sizes. item_bytes, of `count` entries, gets the size of each item's part of
+ * `items`.
+ */
 struct vmm_share_data {
 	void *runtime_data, *private_data, *items;
 	uint32_t *item_bytes;
 };
+/* Copies the stored data into the buffers. (ALC-08) */
 NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *key,
 			const struct vmm_share_sizes *sizes,
 			const struct vmm_share_data *data) VMM_MUST_CHECK;
+/* Returns the global handle of the device's resource. */
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
 				    uint32_t *global) VMM_MUST_CHECK;
+/*
+ * Opens a shared resource for the device. *count: capacity of `allocations` in, number of handles
+ * out.
+ */
 NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
 			   uint32_t *resource, uint32_t *allocations,
 			   uint32_t *count) VMM_MUST_CHECK;
@@ -185,24 +287,32 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key
 struct vmm_nt_target;
 struct vmm_keyed_open;
 /*
- * What an NT handle of them would name, with a reference that the caller puts. The resource is the device's, whose process's
- * the others are. STATUS_INVALID_PARAMETER and a finding: one of them is none, or not made with NtSecuritySharing (SHR-06,
- * SHR-07).
+ * Returns the object that an NT handle of those handles would name, with a reference that the
+ * caller puts. The resource belongs to the device, the others to its process.
+ * STATUS_INVALID_PARAMETER and a finding: one of the handles is not such an object, or was created
+ * without NtSecuritySharing. (SHR-06, SHR-07)
  */
 NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, uint32_t count,
 			   struct vmm_nt_target *target) VMM_MUST_CHECK;
-/* What an NT handle names, with a reference: STATUS_INVALID_HANDLE, STATUS_OBJECT_TYPE_MISMATCH and a finding. */
+/*
+ * Returns the bundle that an NT handle names, with a reference. On failure STATUS_INVALID_HANDLE or
+ * STATUS_OBJECT_TYPE_MISMATCH, and a finding.
+ */
 NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
 			 struct vmm_bundle **bundle) VMM_MUST_CHECK;
 void vmm_bundle_put(struct vmm_bundle *bundle);
 /*
- * Handles for what comes with the resource; 0: nothing does. device: NULL: the keyed mutex alone, tied to no device.
- * STATUS_INVALID_PARAMETER and a finding (KMX-08, SFL-12): there are none.
+ * Opens the keyed mutex and the synchronization object that are bundled with the resource; a handle
+ * of 0: there is none. device NULL: opens the keyed mutex only, for no device.
+ * STATUS_INVALID_PARAMETER and a finding: the bundle has none. (KMX-08, SFL-12)
  */
 NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed,
 			 uint32_t *sync) VMM_MUST_CHECK;
-/* The adapter's devices are gone: what NT handles still keep of its resources goes with the next vmm_memory_reap. */
+/*
+ * The adapter's devices are gone: its resources that NT handles still reference end with the next
+ * vmm_memory_reap.
+ */
 void vmm_bundles_end_adapter(struct vmm_adapter *adapter);
 
 /* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
@@ -211,25 +321,31 @@ struct vmm_lock_request {
 	uint32_t flags;  /* D3DDDICB_LOCKFLAGS.Value */
 	uint32_t private_data;
 	uint32_t page_count;
-	const uint32_t *pages; /* our copy */
+	const uint32_t *pages; /* a copy that vidmm owns */
 	bool page_list_given;  /* pPages was not NULL */
-	uint64_t waited_ns;    /* before it had to leave the device; 0 at first */
+	uint64_t waited_ns;    /* already waited when the device was paused; 0 at first */
 	void *data;            /* out */
 };
 /*
- * A lock that waits for the GPU does not keep an adapter from losing power, or a packet behind a wait of its context could keep it for
- * ever: when the device is paused the lock, of either version, answers STATUS_PENDING, having changed nothing, and the door passes it on
- * to vmm_memory_lock_outside, which waits for the end of the pause outside the device and tries again. Device NULL afterwards: it has
- * ended (STATUS_INVALID_PARAMETER), and nobody is inside.
+ * Continues a lock, of WDDM 1.x or 2.x, that answered STATUS_PENDING because its device is paused.
+ * Such a lock has changed nothing. If it waited inside the device, it could keep the adapter from
+ * changing its power state forever.
+ *
+ * Leaves the device, waits for the end of the pause and calls `lock` again, until the answer is
+ * final. *device is NULL afterwards if the device has ended (STATUS_INVALID_PARAMETER); the guard
+ * is then not entered.
  */
-NTSTATUS vmm_memory_lock_outside(
-	struct vmm_device **device, struct vmm_visit *visit, struct vmm_lock_request *request,
-	NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *)) VMM_MUST_CHECK VMM_COLD;
+NTSTATUS vmm_memory_lock_outside(struct vmm_device **device, struct vmm_hazard_guard *guard,
+				 struct vmm_lock_request *request,
+				 NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *))
+	VMM_MUST_CHECK VMM_COLD;
+/* The slow paths, which take the paging lock. */
 NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
 				 struct vmm_lock_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
 				   uint32_t count) VMM_MUST_CHECK;
 
+/* Are the flags and the page list those that the fast path may serve? */
 static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
 				     const struct vmm_lock_request *request)
 {
@@ -237,22 +353,28 @@ static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t
 					request->page_count | request->page_list_given);
 }
 
-/* Was there nothing to do but to count? Then that is done, by either version's rules. */
-static inline bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+/*
+ * Fast path of both lock versions: counts the lock in the fast lock's word. Returns false, and has
+ * done nothing, if the fast path is disabled for this allocation.
+ */
+static inline bool vmm_lock_fast(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	const struct vmm_adapter *adapter = device->adapter;
 	uint64_t bytes;
 	char *address;
 
-	/* LOCK-33: who comes while the adapter is reset waits for the end of that. */
+	/*
+	 * While the adapter is reset a lock takes the slow path, which waits for the end of the
+	 * reset. (LOCK-33)
+	 */
 	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
 		return false;
-	address = vmm_gate_lock(device, request->handle, &bytes);
+	address = vmm_fast_lock_acquire(device, request->handle, &bytes);
 	if (vmm_unlikely(!address))
 		return false;
 	request->data = address;
-	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
-			request->flags, 0, bytes, request->handle);
+	vmm_event_inline(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle,
+			 0, request->flags, 0, bytes, request->handle);
 	return true;
 }
 
@@ -260,20 +382,23 @@ VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock(struct vmm_device *device,
 						      struct vmm_lock_request *request)
 {
 	if (vmm_likely(vmm_lock_is_plain(device->adapter, request->flags, request) &&
-		       vmm_lock_at_gate(device, request)))
+		       vmm_lock_fast(device, request)))
 		return STATUS_SUCCESS;
 	return vmm_memory_lock_in_full(device, request);
 }
-/* From 2.0 on (lock2.c); of the request handle and flags, whose place must be empty. */
+/*
+ * Lock2, from WDDM 2.0 on (lock2.c). Reads only the request's handle and flags; flags must be 0.
+ * (LOCK-42)
+ */
 NTSTATUS vmm_memory_lock2(struct vmm_device *device,
 			  struct vmm_lock_request *request) VMM_MUST_CHECK;
 VMM_MUST_CHECK static inline NTSTATUS vmm_memory_unlock(struct vmm_device *device,
 							const uint32_t *handles, uint32_t count)
 {
-	if (vmm_unlikely(count != 1 || !vmm_gate_unlock(device, handles[0])))
+	if (vmm_unlikely(count != 1 || !vmm_fast_lock_release(device, handles[0])))
 		return vmm_memory_unlock_in_full(device, handles, count);
-	vmm_event_often(device->adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id,
-			handles[0], 0, 0, 0, 0, 0);
+	vmm_event_inline(device->adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id,
+			 handles[0], 0, 0, 0, 0, 0);
 	return STATUS_SUCCESS;
 }
 
@@ -286,48 +411,68 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 struct vmm_offer_request {
 	uint32_t priority;
 	uint32_t flags;   /* D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none */
-	bool immediately; /* OFR-16: fails if work that is queued still uses one */
+	bool immediately; /* fails if queued work still uses one of them (OFR-16) */
 };
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
 			  const struct vmm_offer_request *request) VMM_MUST_CHECK;
-/* Per entry, by how bad it is: D3DDDI_RECLAIM_RESULT, of which older calls know only "nothing" and "something". */
+/*
+ * The result of an entry, worse ones higher: D3DDDI_RECLAIM_RESULT. Older calls only distinguish
+ * VMM_RECLAIM_OK from the others.
+ */
 enum vmm_reclaim_result { VMM_RECLAIM_OK, VMM_RECLAIM_DISCARDED, VMM_RECLAIM_NOT_COMMITTED };
 struct vmm_reclaim_request {
 	struct vmm_handle_set set;
 	uint32_t *results; /* one per entry, or NULL */
-	uint32_t
-		queue; /* handle, if it is `queued`; else what is on a list comes in before the next submission runs */
+	/*
+	 * Handle of a paging queue if `queued`. Otherwise listed allocations are placed before the
+	 * next submission runs.
+	 */
+	uint32_t queue;
 	bool queued;          /* OFR-12 */
-	bool needs_results;   /* OFR-14: the caller has no use for the call without them */
+	bool needs_results;   /* `results` must not be NULL (OFR-14) */
 	uint64_t fence_value; /* out */
 };
-/* STATUS_PENDING: usable by the GPU once the queue's fence has reached fence_value (OFR-12). */
+/*
+ * STATUS_PENDING: the GPU may use the allocations once the queue's fence has reached fence_value.
+ * (OFR-12)
+ */
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device,
 			    struct vmm_reclaim_request *request) VMM_MUST_CHECK;
-/* Offered as of the packet's completion (OFR-10). Paging lock held. */
+/*
+ * Queues an offer that takes effect when the timeline has completed `sequence`. The caller holds
+ * the paging lock. (OFR-10)
+ */
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
-			    uint64_t sequence);
-bool vmm_offer_settle(struct vmm_allocation *allocation);
-/* Is it offered by now? Paging lock held. */
+			    uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class);
+/* Puts a queued offer into effect if it is due. Returns whether the allocation is offered. */
+bool vmm_offer_settle(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
+/* Is the allocation offered? The caller holds the paging lock. */
 static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	return vmm_unlikely(allocation->offer | allocation->offer_queued) &&
 	       vmm_offer_settle(allocation);
 }
-struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
+/* the two forms of a call: one resource, or a list of allocations (PRI-03, PRI-04) */
+struct vmm_shape {
 	void *resource;
 	const uint32_t *handles;
 	uint32_t count;
 };
 NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				 const uint32_t *priorities) VMM_MUST_CHECK;
-/* One per handle, or the highest of the resource. */
+/* Returns one priority per handle, or the highest of the resource's allocations. */
 NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				   uint32_t *priorities) VMM_MUST_CHECK;
+/* Returns one status per handle, or the worst of the resource's allocations. (PRI-04) */
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *status) VMM_MUST_CHECK;
 
-/* ---- paging queues and residency lists of WDDM 2.x (paging_queue.c, make_resident.c); take the locks themselves ---- */
+/*
+ * ---- paging queues and residency lists of WDDM 2.x (paging_queue.c, make_resident.c); take the
+ * locks themselves ----
+ */
 struct vmm_paging_queue_request {
 	int32_t priority;
 	uint32_t physical_adapter;
@@ -337,18 +482,24 @@ struct vmm_paging_queue_request {
 NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 				 struct vmm_paging_queue_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
-/* The live handle of the device whose queue that is; NULL: none. */
+/*
+ * Returns the hazard handle of the device that has the queue; NULL and a
+ * finding: none.
+ */
 void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle);
 struct vmm_residency_request {
 	uint32_t queue;
-	const uint32_t *handles; /* our copy */
+	const uint32_t *handles; /* a copy that vidmm owns */
 	uint32_t count, flags;
 	uint64_t fence_value, bytes_to_trim; /* out */
 };
-/* STATUS_PENDING: on the list, and usable once the queue's fence has reached fence_value (RES-03). */
+/*
+ * STATUS_PENDING: listed; the GPU may use the allocations once the queue's fence has reached
+ * fence_value. (RES-03)
+ */
 NTSTATUS vmm_memory_make_resident(struct vmm_device *device,
 				  struct vmm_residency_request *request) VMM_MUST_CHECK;
-/* PRI-15; of the values only those count whose bits in the mask are set. */
+/* UpdateAllocationProperty (PRI-15). A value is used only if its bit in the mask is set. */
 struct vmm_property_request {
 	uint32_t queue, allocation; /* handles */
 	uint32_t set, preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
@@ -359,52 +510,59 @@ NTSTATUS vmm_memory_update_property(struct vmm_device *device,
 				    struct vmm_property_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
-/* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
+/*
+ * Sets how many bytes the process may keep resident in a budget group of the adapter: 0 local, 1
+ * non-local. (RES-10)
+ */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
 struct vmm_video_memory {
-	uint64_t budget, usage, reserved, available; /* bytes; available: for a reservation */
+	uint64_t budget, usage, reserved, available; /* in bytes; available: for a reservation */
 };
 NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			  struct vmm_video_memory *info) VMM_MUST_CHECK;
-/* What of the group no other process may have (PRI-14); takes the place of an earlier one. */
+/* Reserves bytes of the group for the process; replaces its earlier reservation. (PRI-14) */
 NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
 			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
-/* Trim notifications (RES-09): trim.c. D3DDDI_TRIMRESIDENCYSET_FLAGS. */
+/* ---- trim notifications (trim.c, RES-09) ---- */
+/* D3DDDI_TRIMRESIDENCYSET_FLAGS */
 enum { VMM_TRIM_PERIODIC = 0x1, VMM_TRIM_RESTART = 0x2, VMM_TRIM_TO_BUDGET = 0x4 };
 struct vmm_trim_client {
-	/* On a thread of the adapter's, no lock held. Gets a copy of this. */
+	/* Called on a thread of the adapter, with no lock held and a copy of this structure. */
 	void (*call)(const struct vmm_trim_client *client, uint32_t flags, uint64_t bytes);
-	void (*function)(void); /* the driver's own, for whoever called vmm_trim_register */
+	void (*function)(void); /* the driver's callback, for the caller of vmm_trim_register */
 	void *context, *owner;
 };
 NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
 			   uint32_t *handle) VMM_MUST_CHECK;
-/* The live handle of the device whose registration that is; NULL: none. */
+/*
+ * Returns the hazard handle of the device that has the registration;
+ * NULL: none.
+ */
 void *vmm_trim_device(struct vmm_process *process, uint32_t handle);
 /*
- * When it returns its callback does not run, unless the caller is in it. Comes out of the device while that is paused; *device
- * NULL: it has ended meanwhile. function: NULL, or whose registration it must be.
+ * Ends a registration. On return its callback does not run, unless the caller is that callback.
+ * Leaves the device while it is paused; *device is NULL afterwards if it has ended. `function`:
+ * NULL, or the callback that must be registered.
  */
-NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_visit *visit, uint32_t handle,
-			     void (*function)(void)) VMM_MUST_CHECK;
-/* A device has submitted. */
+NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard *guard,
+			     uint32_t handle, void (*function)(void)) VMM_MUST_CHECK;
+/* Called at each submission of a device: wakes the thread of trim notifications if it sleeps. */
 void vmm_trims_wake(struct vmm_adapter *adapter);
 static inline void vmm_trims_submitted(struct vmm_adapter *adapter)
 {
 	if (vmm_unlikely(atomic_load_explicit(&adapter->trims_asleep, memory_order_relaxed)))
 		vmm_trims_wake(adapter);
 }
-/* The process ends: its reservations do. */
+/* Ends the reservations of a process that ends. */
 void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 
-/* The same for sched; paging lock held. */
-/* Goes on with what waits: places it, completes it, evicts what is due. */
-void vmm_paging_work_locked(struct vmm_adapter *adapter);
+/* ---- WDDM 2.x residency, for sched; the caller holds the paging lock ---- */
+/* Continues the operations of paging queues and the queued evictions. */
+void vmm_paging_work_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Everything on the device's list that was there before that submission, and what the submission names, together in
- * memory (RES-08, PRI-12). As vmm_memory_make_resident_locked. `anew`: the largest first, and what has no place of this
- * round yet may leave for it.
+ * What a submission needs: the device's list as it was before the submission, and what the
+ * submission references.
  */
 struct vmm_residency_set {
 	struct vmm_device *device;
@@ -412,27 +570,42 @@ struct vmm_residency_set {
 	struct vmm_instance *const *named;
 	uint32_t named_count;
 	uint64_t preparation;
-	bool writes; /* nobody says what it writes: all of it may be */
+	bool writes; /* the submission does not say what it writes: treat all of it as written */
 };
-vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
-/* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */
+/*
+ * Makes the whole set resident at once; returns as vmm_memory_make_resident_locked. `anew`: places
+ * the largest first, and evicts parts of the set that are not placed again yet. (RES-08, PRI-12)
+ */
+vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Records that the packet uses the set. Returns the paging packet that must be complete before the
+ * packet runs.
+ */
 uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,
-			   uint64_t sequence);
+			   uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class);
 static inline bool vmm_allocation_is_physical(const struct vmm_allocation *allocation)
 {
 	return (allocation->flags & 0x8000u) != 0; /* AccessedPhysically */
 }
 
-/* ---- residency: the narrow interface for sched; paging lock held ---- */
+/* ---- residency for sched; the caller holds the paging lock ---- */
 /*
- * VMM_OK: resident in a segment of the right set, its content is there once `paging_sequence` of the paging timeline has
- * completed. VMM_PENDING: everything in the way is in use by the GPU; nothing changed; wait for progress and ask
- * again. VMM_NO_VIDEO_MEMORY: does not fit although nothing is in use (SPL-12, SPL-13).
+ * Makes the instance resident in a segment of its write set (`write`) or read set. (SPL-12, SPL-13)
+ * - VMM_OK: it is resident. Its content is there once the paging packets queued so far are
+ *   complete.
+ * - VMM_PENDING: the GPU uses everything that would have to be evicted. Nothing changed; wait for
+ *   progress and retry.
+ * - VMM_NO_VIDEO_MEMORY: it does not fit although the GPU uses nothing that is in the way.
  */
 vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   struct vmm_instance *instance, bool write,
-					   uint64_t preparation) VMM_MUST_CHECK;
-/* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
+					   uint64_t preparation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the segment id and the GPU address (segment base + offset, DMA-18); both 0 if paged out
+ * (DMA-17).
+ */
 static inline void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
 				       uint64_t *address)
 {
@@ -440,8 +613,9 @@ static inline void vmm_memory_location(const struct vmm_instance *instance, uint
 	*address = instance->address;
 }
 /*
- * Is it in a segment that serves every use, and nothing to be done before it is used, so that making it resident would change
- * nothing? And of all of a list it stays so, while adapter->placements does.
+ * Is the instance in a segment that serves reads and writes, with nothing to do before the GPU uses
+ * it? Making it resident would then change nothing. The answer for a whole list stays valid as long
+ * as adapter->placements does not change.
  */
 static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocation,
 					  const struct vmm_instance *instance)
@@ -451,8 +625,8 @@ static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocatio
 		 (allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING));
 }
 /*
- * Is there nothing about it that a reference could be refused for, or that has to be done or noted (WDDM 1.x)? Whether it is in
- * place then only depends on where it is.
+ * WDDM 1.x: is there no reason to refuse a reference to the instance, and nothing to do or to
+ * record for one? Only its placement then decides whether it is in place.
  */
 static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
 				       const struct vmm_instance *instance)
@@ -461,102 +635,139 @@ static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
 		 (instance->head & VMM_HEAD_SPECIAL));
 }
 /*
- * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that
- * order. Returns the paging packet that the packet has to wait for; 0: none that is not complete.
+ * A packet and the patch locations [first, end) that it uses; all instances that they reference are
+ * in place.
  */
 struct vmm_use_in_place {
-	struct vmm_instance *const
-		*instances; /* of the allocation list; NULL elements name nothing */
+	struct vmm_instance *const *instances; /* of the allocation list; an element may be NULL */
 	uint32_t instance_count;
 	const D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t first, end;
 	uint32_t timeline;
 	uint64_t sequence, preparation;
 };
-uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
-/* Instances of that `rest` leave after all others, the highest needed_at first; 0: there are none. Paging lock held. */
-void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
-/* What the segments of the set hold together. */
-uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
-/* Submits what was collected; returns the number of the last paging packet (complete or not). */
-uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter);
-/* May a submission reference it while the CPU holds it locked (LKR-02, LKR-06)? */
-bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
+/*
+ * Records that the packet uses those instances, with the same effect as making each of them
+ * resident in that order. Returns the paging packet that the packet must wait for; 0: all of them
+ * are complete.
+ */
+uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Makes instances with that vmm_instance.rest the last victims, the highest needed_at first: the
+ * rest of a split DMA buffer needs them. 0: there is no such buffer.
+ */
+void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest);
+/* Returns the capacity of the segments of the set together, in bytes. */
+uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Submits pending paging commands. Returns the sequence number of the last paging packet, complete
+ * or not.
+ */
+uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/* May a submission reference the instance while the CPU has it locked? (LKR-02, LKR-06) */
+bool vmm_memory_can_render_under_lock(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* SWZ-18, LKR-06: the CPU sees its linear image. It may be referenced when it is unlocked. */
-static inline bool vmm_memory_is_aperture_locked(const struct vmm_instance *instance)
+/*
+ * Is it locked with AcquireAperture, so that the CPU sees its linear image? No packet may reference
+ * it then. (SWZ-18, LKR-06)
+ */
+static inline bool vmm_memory_has_aperture_lock(const struct vmm_instance *instance)
 {
 	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
 }
 
-/* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */
+/* At submission: may the DMA buffer reference this instance of a renamed allocation? (REN-16) */
 NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission,
-			  uint32_t process) VMM_MUST_CHECK;
-void vmm_rename_used(struct vmm_instance *instance, uint64_t submission);
+			  uint32_t process) VMM_MUST_CHECK VMM_REQUIRES(vmm_paging_lock_class);
+/* Records that the submission uses the instance, which retires older ones. (REF-02) */
+void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* System memory for DMA buffers: page aligned, zeroed; kernel pointer and bus address. Paging lock held. */
+/*
+ * Allocates zeroed, page-aligned system memory for a DMA buffer; returns its kernel pointer and bus
+ * address.
+ */
 vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes,
 					struct vmm_backing *backing,
-					uint64_t *bus_address) VMM_MUST_CHECK;
+					uint64_t *bus_address) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
-/* Maps a DMA buffer into the first aperture of the set that has room (DMA-05). Paging lock held. */
-struct vmm_dma_place {
-	uint32_t physical; /* the adapter of a link whose aperture it is; 0: the lead, or no link */
+/* Where a DMA buffer is mapped for the GPU. */
+struct vmm_dma_mapping {
+	/* physical adapter of a link that has the aperture; 0: the lead, or no link */
+	uint32_t physical;
 	uint32_t segment, range;
 	uint64_t address;
 };
-/* place->physical in, the rest out. */
+/*
+ * Maps a DMA buffer into the first aperture segment of the set with free space, evicting
+ * allocations if there is none. Reads mapping->physical and writes the rest. Returns VMM_PENDING as
+ * vmm_memory_make_resident_locked. (DMA-05)
+ */
 vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
 				     uint32_t segment_set,
-				     struct vmm_dma_place *place) VMM_MUST_CHECK;
-void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_place *place);
+				     struct vmm_dma_mapping *mapping) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_mapping *mapping)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* Walks every invariant and asserts it. Takes the paging lock itself. */
+/* Asserts the invariants of all segments, lists and arenas. Takes the paging lock itself. */
 void vmm_memory_check(struct vmm_adapter *adapter);
 
 /*
- * The adapter is reset (PAG-27, TDR-05, TDR-06, TDR-11). Paging lock held, nobody else in the miniport. First, before the
- * reset: no program sees a memory segment any more. Then, before the restart, with the paging timeline where it stood: the
- * miniport hears of everything that is gone, nothing is resident, and what was to be submitted is forgotten.
+ * Reset of the adapter (PAG-27, TDR-05, TDR-06, TDR-11). The caller holds the paging lock, and no
+ * other thread is in the miniport.
+ *
+ * - vmm_memory_hide_locked is called before the reset. No CPU address maps a memory segment
+ *   afterwards; locked addresses map system memory.
+ * - vmm_memory_reset_locked is called before the restart, with the paging timeline as it was. It
+ *   reports all lost content to the miniport, leaves nothing resident and drops pending paging
+ *   commands.
  */
-void vmm_memory_hide_locked(struct vmm_adapter *adapter);
-void vmm_memory_reset_locked(struct vmm_adapter *adapter);
-/* Paging buffers are usable again. */
-void vmm_memory_restart_locked(struct vmm_adapter *adapter);
-/* What lost devices kept resident, and waited for: nothing any more (TDR-07). */
-void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter);
+void vmm_memory_hide_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_memory_reset_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/* After the restart: makes paging buffers usable again. */
+void vmm_memory_restart_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/* Empties the residency lists and paging queues of lost devices. (TDR-07) */
+void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
 
 /*
- * Out of the segments that are about to lose their content, all else stays where it is (PNP-06). The GPU is idle, no
- * client is inside, nothing is prepared. On failure, with a reason, no content is lost and power must stay.
+ * Before a loss of power: evicts content from the segments that will lose it (PNP-06). The GPU is
+ * idle, no client is inside a device, no packet is prepared. If it fails, a reason is reported, no
+ * content is lost, and the power must stay on.
  */
 enum vmm_power_loss { VMM_POWER_STANDBY, VMM_POWER_HIBERNATE };
 vmm_status vmm_memory_power_down(struct vmm_adapter *adapter,
 				 enum vmm_power_loss loss) VMM_MUST_CHECK;
-/* What is pinned is back in its place when it returns (PAG-18); the rest comes when it is needed. */
+/*
+ * After power is back: restores pinned allocations to their placement (PAG-18). All others are
+ * paged in on use.
+ */
 void vmm_memory_power_up(struct vmm_adapter *adapter);
 
-struct vmm_memory_figures {
+struct vmm_memory_statistics {
 	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];
 	uint32_t residents[VMM_PORT_SEGMENTS_MAX];
-	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
-	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
-	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, moved_bytes,
-		evictions, renames, waits_avoided, lock_waits, lock_wait_ns;
-	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
+	/* Those of other modules, as the scheduler's splits, stay 0. */
+	VIDMM_ADAPTER_COUNTERS(VIDMM_COUNTER_MEMBER)
 };
-/* Peaks are since the adapter started. */
-void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
+/* Returns the adapter's memory statistics. Peaks cover the time since the adapter started. */
+void vmm_memory_statistics(struct vmm_adapter *adapter, struct vmm_memory_statistics *statistics);
 /*
- * The same for a process that looks again and again: peaks are since it last looked, at first since the adapter started. What others
- * are told stays what it is. VMM_NO_MEMORY, the first time.
+ * The same for a process that reads them repeatedly: peaks cover the time since its previous call,
+ * the first time since the adapter started. Other readers' peaks are not affected. VMM_NO_MEMORY is
+ * possible at the first call only.
  */
-vmm_status vmm_memory_figures_of(struct vmm_adapter *adapter, uint32_t process,
-				 struct vmm_memory_figures *figures) VMM_MUST_CHECK;
-/* It looks no more. */
-void vmm_memory_forget_looker(struct vmm_adapter *adapter, uint32_t process);
+vmm_status vmm_memory_statistics_of(struct vmm_adapter *adapter, uint32_t process,
+				    struct vmm_memory_statistics *statistics) VMM_MUST_CHECK;
+/* The process reads no more statistics: frees its peaks. */
+void vmm_memory_forget_peak_reader(struct vmm_adapter *adapter, uint32_t process);
 
 #endif

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NOTIFY_ALLOC: a miniport of WDDM 3.2 that keeps content in a form of its own while the GPU may use it, compressed for
- * example, asks to be told before the allocation leaves an aperture segment or the implicit segment of system memory
- * (PAG-29). What it writes then runs before the pages are unmapped.
+ * NotifyAlloc operations (PAG-29). A miniport of WDDM 3.2 may keep content in a form of its own
+ * while the GPU can use it, for example compressed. It then asks for a notification before the
+ * allocation leaves an aperture segment or the implicit segment of system memory. The commands that
+ * it writes for the notification run before the pages are unmapped.
  *
- * It must reach the bytes. In the aperture they are mapped; in system memory they are, for the time, where the aperture has
- * room: as a whole, or piece by piece. On an adapter with GPU virtual addresses the paging process's would serve instead;
- * there is none yet. Nor is there one with an IOMMU between the GPU's virtual addresses and memory, so what is flagged
- * NotifyIoMmuUnmap alone is never unmapped from one and nothing is sent.
+ * The GPU must reach the bytes while these commands run. In an aperture segment they are mapped.
+ * Content in system memory is mapped into free space of the aperture for that time: as a whole, or
+ * part by part.
+ *
+ * Not implemented: the paging process's addresses, which would serve on an adapter with GPU virtual
+ * addresses; and an IOMMU between GPU virtual addresses and memory. Allocations with
+ * NotifyIoMmuUnmap alone therefore get no notification.
  */
 #include "memory/memory_private.h"
 
@@ -18,38 +22,44 @@ vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_ins
 					    .segment = instance->segment,
 					    .at = instance->offset};
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	*told = vmm_notify_is_wanted(instance->allocation);
 	return *told ? vmm_paging_notify_alloc(memory, instance, &all) : VMM_OK;
 }
 
-/* Free space for a part of it, the larger the better; where there is none a page's is made. */
+/*
+ * Allocates the largest available part of an aperture; if there is no free page, evicts other
+ * allocations for one page.
+ */
 static vmm_status take_window(struct vmm_memory *memory, struct vmm_instance *instance,
 			      struct vmm_paging_part *window, vmm_range_node *node)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
-	uint32_t count = vmm_place_candidates(memory, instance->allocation,
-					      vmm_resident_set(instance->allocation), order);
+	uint32_t count = vmm_placement_candidates(
+		memory, instance->allocation, vmm_residency_list_set(instance->allocation), order);
 	struct vmm_range_request request = {.owner = instance};
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint64_t size = instance->allocation->size_bytes; size >= VMM_PAGE_SIZE;
 	     size = vmm_align_up(size / 2, VMM_PAGE_SIZE)) {
 		request.size_bytes = window->size_bytes = size;
 		for (uint32_t i = 0; i < count; i++) {
 			struct vmm_segment *segment = vmm_memory_segment(memory, order[i]);
-			struct vmm_room room;
+			struct vmm_free_space space;
 
 			if (!segment->aperture)
 				continue;
 			window->segment = order[i];
-			status = vmm_segment_allocate(memory, segment, &request, &room.node,
-						      &room.offset);
+			status = vmm_segment_allocate(memory, segment, &request, &space.node,
+						      &space.offset);
 			if (status == VMM_NO_VIDEO_MEMORY && size == VMM_PAGE_SIZE)
-				status = vmm_residency_take_room(memory, segment, &request,
-								 VMM_NO_PREPARATION, &room);
+				status = vmm_residency_take_space(memory, segment, &request,
+								  VMM_NO_PREPARATION, &space);
 			if (status == VMM_OK) {
-				*node = room.node;
-				window->at = room.offset;
+				*node = space.node;
+				window->at = space.offset;
 				return VMM_OK;
 			}
 			if (status != VMM_NO_VIDEO_MEMORY && status != VMM_PENDING)
@@ -61,11 +71,13 @@ static vmm_status take_window(struct vmm_memory *memory, struct vmm_instance *in
 	return status;
 }
 
-static vmm_status tell_part(struct vmm_memory *memory, struct vmm_instance *instance,
-			    const struct vmm_paging_part *part)
+static vmm_status notify_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_paging_part *part)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = vmm_paging_map_part(memory, instance, part), unmapped;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_paging_notify_alloc(memory, instance, part);
@@ -73,7 +85,10 @@ static vmm_status tell_part(struct vmm_memory *memory, struct vmm_instance *inst
 	return vmm_ok(status) ? unmapped : status;
 }
 
-/* Paging commands run in order, so one window serves for all parts, and is free again when they are written. */
+/*
+ * Paging commands run in order. One window therefore serves all parts one after the other, and its
+ * range may be freed as soon as the commands are written.
+ */
 vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	uint64_t size = instance->allocation->size_bytes;
@@ -81,6 +96,7 @@ vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_insta
 	vmm_range_node node = VMM_RANGE_NONE;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_notify_is_wanted(instance->allocation))
 		return VMM_OK;
 	status = take_window(memory, instance, &part, &node);
@@ -90,7 +106,7 @@ vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_insta
 	     done += part.size_bytes) {
 		part.offset = done;
 		part.size_bytes = vmm_min_u64(window, size - done);
-		status = tell_part(memory, instance, &part);
+		status = notify_part(memory, instance, &part);
 	}
 	vmm_segment_free(memory, vmm_memory_segment(memory, part.segment), node);
 	if (vmm_ok(status))

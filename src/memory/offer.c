@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Offers (OFR), priorities and residency queries (PRI); reclaim.c has the way back. Offering only changes the eviction class; the
- * memory is taken, silently and without a copy, when somebody needs it (residency.c).
+ * Offers (OFR), priorities and residency queries (PRI); reclaim.c ends offers.
+ *
+ * An offer only changes the eviction class of the allocation. If the memory is needed, the content
+ * is discarded without a copy and without a notification (victim.c).
  */
 #include "memory/memory_private.h"
 
 enum { OFFER_LOW = 1, OFFER_AUTO = 4, RESIDENT_GPU = 1, RESIDENT_SHARED = 2, NOT_RESIDENT = 3 };
 enum { ALLOW_DECOMMIT = 0x1 }; /* D3DDDI_OFFER_FLAGS */
 
-static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t handle,
-		      const char *what)
+static NTSTATUS report(struct vmm_device *device, const char *rule, uint32_t handle,
+		       const char *what)
 {
 	vmm_finding(device->adapter->observe, rule, device->process->id, handle, "%s", what);
 	return STATUS_INVALID_PARAMETER;
@@ -17,22 +19,27 @@ static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t hand
 
 static NTSTATUS each_of_resource(const struct vmm_offer_walk *walk, const void *runtime,
 				 vmm_offer_fn *fn, void *context)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_resource *resource = vmm_resource_find_locked(walk->device, runtime);
 	struct vmm_list *link;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!resource)
-		return broke(walk->device, walk->rule, 0,
-			     "the device has no resource with that runtime handle");
+		return report(walk->device, walk->rule, 0,
+			      "the device has no resource with that runtime handle");
 	vmm_list_for_each (link, &resource->refs) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, resource_link);
 
 		if (walk->no_presentation && ref->allocation->primary)
-			return broke(
+			return report(
 				walk->device, "OFR-11", ref->handle,
-				"a resource that holds a primary is offered and reclaimed by allocation handle");
-		/* Of a renamed allocation's handles the newest instance's stands for all (REN-20). */
+				"a resource with a primary must be offered and reclaimed by its "
+				"allocation handles");
+		/*
+		 * A renamed allocation has several handles. That of the newest instance represents
+		 * it. (REN-20)
+		 */
 		if (ref->instance->state == VMM_INSTANCE_CURRENT)
 			status = fn(walk->device, ref, context);
 		if (!NT_SUCCESS(status))
@@ -59,44 +66,49 @@ NTSTATUS vmm_offer_each(const struct vmm_offer_walk *walk, uint32_t index, vmm_o
 NTSTATUS vmm_offer_check_set(struct vmm_device *device, const struct vmm_handle_set *set)
 {
 	if ((set->resources != NULL) == (set->allocations != NULL))
-		return broke(device, "OFR-02", 0,
-			     "exactly one of pResources and HandleList must be given");
+		return report(device, "OFR-02", 0,
+			      "exactly one of pResources and HandleList must be given");
 	return STATUS_SUCCESS;
 }
 
 static void reclass_all(struct vmm_memory *memory, struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &allocation->instances)
 		vmm_residency_reclass(memory, vmm_container_of(link, struct vmm_instance, sibling));
 }
 
 void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
 {
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	allocation->offer = (uint8_t)priority;
 	vmm_allocation_mark(allocation, VMM_MARK_OFFERED, priority != 0);
 	reclass_all(allocation->adapter->memory, allocation);
 }
 
 static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_offer_request *offer = context;
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (ref->allocation->pinned)
-		return broke(device, "OFR-08", ref->handle, "offer of a pinned allocation");
+		return report(device, "OFR-08", ref->handle, "offer of a pinned allocation");
 	vmm_list_for_each (link, &ref->allocation->instances) {
 		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
 		if (vmm_locks(i))
-			return broke(device, "OFR-08", ref->handle, "offer of a locked allocation");
+			return report(device, "OFR-08", ref->handle,
+				      "offer of a locked allocation");
 		if (offer->immediately && vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL)) {
-			vmm_reason(
-				device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_BUSY,
-				device->process->id, ref->handle,
-				"OFR-16: OfferImmediately of 0x%08x, which queued work still uses",
-				ref->handle);
+			vmm_reason(device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_BUSY,
+				   device->process->id, ref->handle,
+				   "OFR-16: OfferImmediately of 0x%08x: queued work still uses it",
+				   ref->handle);
 			return STATUS_GRAPHICS_ALLOCATION_BUSY;
 		}
 	}
@@ -104,33 +116,37 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 }
 
 static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_offer_request *offer = context;
 	uint32_t priority = offer->priority;
 	struct vmm_allocation *allocation = ref->allocation;
 
-	vmm_offer_cancel(allocation); /* OFR-07: the later of two offers counts */
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_offer_cancel(allocation); /* the later of two offers takes effect (OFR-07) */
 	vmm_allocation_set_offer(allocation, priority);
 	allocation->decommit = offer->flags & ALLOW_DECOMMIT;
-	allocation->uncommitted = false; /* the next reclaim looks again */
+	allocation->uncommitted = false; /* the next reclaim tries again to commit memory */
 	vmm_event(device->adapter->observe, VIDMM_EVENT_OFFER, device->process->id, ref->handle, 0,
 		  allocation->size_bytes, priority, 0, 0);
 	return STATUS_SUCCESS;
 }
 
 static void lock_both(struct vmm_device *device)
+	VMM_ACQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	vmm_paging_lock(device->adapter);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 }
 
 static void unlock_both(struct vmm_device *device)
+	VMM_RELEASES(vmm_process_lock_class, vmm_paging_lock_class)
 {
-	vmm_os_mutex_unlock(&device->process->lock);
-	vmm_paging_unlock(device->adapter);
+	vmm_process_unlock(device->process);
+	vmm_paging_commit(device->adapter);
 }
 
-/* OFR-14: AllowDecommit, of 2.x. */
+/* AllowDecommit needs WDDM 2.x. (OFR-14) */
 static NTSTATUS check_flags(struct vmm_device *device, uint32_t flags)
 {
 	if (flags & ~(uint32_t)ALLOW_DECOMMIT) {
@@ -159,7 +175,7 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 		return status;
 	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
 		vmm_finding(device->adapter->observe, "OFR-03", device->process->id, 0,
-			    "offer priority %u is none of 1 to 4", priority);
+			    "offer priority %u: valid priorities are 1 to 4", priority);
 		return STATUS_INVALID_PARAMETER;
 	}
 	lock_both(device);
@@ -171,27 +187,29 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	return status;
 }
 
-static NTSTATUS may_touch(struct vmm_device *device, struct vmm_ref *ref, void *context)
+static NTSTATUS accept_any(struct vmm_device *device, struct vmm_ref *ref, void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	(void)device;
 	(void)ref;
 	(void)context;
 	return STATUS_SUCCESS;
 }
 
-/* PRI-03, PRI-04: a resource and no list, or a list and no resource. */
+/* Either a resource and no list, or a list and no resource. (PRI-03, PRI-04) */
 static NTSTATUS check_shape(struct vmm_device *device, const struct vmm_shape *shape,
 			    const void *values, const char *rule)
 {
 	if (!values || (shape->resource && (shape->count || shape->handles)) ||
 	    (!shape->resource && (!shape->count || !shape->handles)))
-		return broke(
-			device, rule, 0,
-			"either a resource with no list, or a list with no resource, and values");
+		return report(device, rule, 0,
+			      "needs an array of values, and either a resource or a list of "
+			      "allocations, not both");
 	return STATUS_SUCCESS;
 }
 
-static struct vmm_handle_set set_of_shape(const struct vmm_shape *shape)
+static struct vmm_handle_set handle_set(const struct vmm_shape *shape)
 {
 	return (struct vmm_handle_set){.resources = shape->resource ? &shape->resource : NULL,
 				       .allocations = shape->handles,
@@ -199,7 +217,9 @@ static struct vmm_handle_set set_of_shape(const struct vmm_shape *shape)
 }
 
 static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	ref->allocation->priority = *(const uint32_t *)context;
 	reclass_all(device->adapter->memory, ref->allocation);
 	return STATUS_SUCCESS;
@@ -208,7 +228,7 @@ static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void
 NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				 const uint32_t *priorities)
 {
-	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
 	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
@@ -216,7 +236,7 @@ NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_sha
 		return status;
 	lock_both(device);
 	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++)
-		status = vmm_offer_each(&walk, i, may_touch, NULL);
+		status = vmm_offer_each(&walk, i, accept_any, NULL);
 	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++) {
 		uint32_t priority = priorities[i];
 
@@ -227,23 +247,27 @@ NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_sha
 }
 
 static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t *worst = context;
 	uint32_t status = NOT_RESIDENT;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	(void)device;
-	if (ref->instance->place == VMM_PLACE_MEMORY)
+	if (ref->instance->place == VMM_PLACEMENT_MEMORY)
 		status = RESIDENT_GPU;
-	else if (ref->instance->place == VMM_PLACE_APERTURE)
+	else if (ref->instance->place == VMM_PLACEMENT_APERTURE)
 		status = RESIDENT_SHARED;
-	else if (ref->residency_count && vmm_resident_in_system(ref->instance))
+	else if (ref->residency_count && vmm_residency_list_in_system(ref->instance))
 		status = RESIDENT_SHARED; /* PAG-24 */
 	if (status > *worst)              /* PRI-04: a resource reports its worst member */
 		*worst = status;
 	return STATUS_SUCCESS;
 }
 
-/* The two shapes of a question: `fn` gathers one value for each entry, from `first` on. */
+/*
+ * Queries one value per entry: starts with `first`, and lets `fn` combine it with each allocation.
+ */
 static NTSTATUS query(const struct vmm_offer_walk *walk, uint32_t first, vmm_offer_fn *fn,
 		      uint32_t *values)
 {
@@ -251,7 +275,7 @@ static NTSTATUS query(const struct vmm_offer_walk *walk, uint32_t first, vmm_off
 
 	lock_both(walk->device);
 	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++)
-		status = vmm_offer_each(walk, i, may_touch, NULL);
+		status = vmm_offer_each(walk, i, accept_any, NULL);
 	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++) {
 		values[i] = first;
 		status = vmm_offer_each(walk, i, fn, &values[i]);
@@ -263,7 +287,7 @@ static NTSTATUS query(const struct vmm_offer_walk *walk, uint32_t first, vmm_off
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *residency)
 {
-	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-04", false};
 	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
@@ -280,11 +304,14 @@ static NTSTATUS do_read_priority(struct vmm_device *device, struct vmm_ref *ref,
 	return STATUS_SUCCESS;
 }
 
-/* PRI-01: what was set, or what the miniport said. That a resource shows its highest is inferred. */
+/*
+ * Returns the priority that was set, or else the one that the miniport gave (PRI-01). That a
+ * resource returns its highest one is inferred.
+ */
 NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				   uint32_t *priorities)
 {
-	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
 	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 

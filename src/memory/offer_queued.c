@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Offers through an allocation list (OFR-10, DMA-24): they take effect when the DMA buffer has been processed, not
- * before. Nobody acts at that moment, which is a DPC's; whoever next asks whether the allocation is offered, or looks
- * for memory to take, finds that its time has come.
+ * Offers through an allocation list (OFR-10, DMA-24). They take effect when the DMA buffer has been
+ * processed, not before. No code runs for them at that moment, which is in a DPC. The next query of
+ * the offer, or the next search for a victim, puts offers into effect that have become due.
  */
 #include "memory/memory_private.h"
 
@@ -12,6 +12,7 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 	struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_queued_offer *offer = &allocation->queued_offer;
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (!allocation->offer_queued)
 		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
 	allocation->offer_queued = (uint8_t)priority;
@@ -23,6 +24,7 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 
 void vmm_offer_cancel(struct vmm_allocation *allocation)
 {
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	if (!allocation->offer_queued)
 		return;
 	allocation->offer_queued = 0;
@@ -30,7 +32,7 @@ void vmm_offer_cancel(struct vmm_allocation *allocation)
 	vmm_list_remove(&allocation->queued_offer.link);
 }
 
-static bool is_locked(const struct vmm_allocation *allocation)
+static bool has_cpu_lock(const struct vmm_allocation *allocation)
 {
 	const struct vmm_list *link;
 
@@ -46,13 +48,15 @@ bool vmm_offer_settle(struct vmm_allocation *allocation)
 	uint32_t priority = allocation->offer_queued;
 	struct vmm_observe *observe = allocation->adapter->observe;
 
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	if (!priority || !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
 		return allocation->offer;
 	vmm_offer_cancel(allocation);
-	if (is_locked(allocation)) {
+	if (has_cpu_lock(allocation)) {
 		vmm_finding(observe, "OFR-08", allocation->owner, offer.handle,
-			    "the DMA buffer that offers 0x%08x is processed, and the CPU has it "
-			    "locked: it is not offered",
+			    "the DMA buffer that offers 0x%08x has been processed, but the CPU "
+			    "has the "
+			    "allocation locked: it is not offered",
 			    offer.handle);
 		return allocation->offer;
 	}
@@ -66,6 +70,7 @@ void vmm_offers_settle(struct vmm_memory *memory)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each_safe (link, next, &memory->queued_offers)
 		(void)vmm_offer_settle(
 			vmm_container_of(link, struct vmm_allocation, queued_offer.link));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paging queues: what a device asked to be made resident and could not have at once, in the order in which it asked
- * (RES-04), and the fence that tells how far that has got. The worker goes on with it whenever the GPU has completed
- * something or somebody gave memory back; queues of a higher priority first.
+ * Paging queues (RES-04). A queue holds the residency operations of a device that could not be
+ * completed at once, in the order of the calls. Its monitored fence tells which operations are
+ * complete. A worker continues the operations whenever the GPU has completed a packet or memory has
+ * been freed; queues of a higher priority come first.
  *
- * Only who holds the paging lock sets the fence.
+ * The fence is set only under the paging lock.
  */
 #include "memory/memory_private.h"
+#include "object/stopped.h"
 #include "sync/sync.h"
 
 struct vmm_paging_queue {
@@ -17,16 +19,17 @@ struct vmm_paging_queue {
 	int32_t priority;
 	uint32_t handle, fence_handle;
 	uint64_t last_value;
-	struct vmm_sync *fence; /* clients can only wait for it (MFN-35) */
+	struct vmm_sync *fence; /* clients can wait for it, but not signal it (MFN-35) */
 };
 
+/* One call. It is complete when all refs are placed and paging packet `sequence` is complete. */
 struct vmm_paging_operation {
 	struct vmm_list link;
 	uint64_t value;
 	bool placed;
-	uint64_t sequence; /* placed: the paging packet that must be complete */
+	uint64_t sequence; /* valid once placed */
 	uint32_t count;
-	struct vmm_ref *refs[]; /* NULL: it is gone */
+	struct vmm_ref *refs[]; /* NULL: the ref has ended */
 };
 
 static void free_queue(struct vmm_paging_queue *queue)
@@ -36,11 +39,13 @@ static void free_queue(struct vmm_paging_queue *queue)
 	vmm_free(queue);
 }
 
-/* Behind the last queue that is not of a lower priority. */
-static void insert(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+/* Inserts the queue after the last one with the same or a higher priority. */
+static void insert_by_priority(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *at;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (at = memory->paging_queues.prev; at != &memory->paging_queues; at = at->prev)
 		if (vmm_container_of(at, struct vmm_paging_queue, link)->priority >=
 		    queue->priority)
@@ -54,22 +59,22 @@ static NTSTATUS publish(struct vmm_paging_queue *queue)
 	struct vmm_handle_table *handles = &device->process->handles;
 
 	vmm_paging_lock(device->adapter);
-	if (vmm_device_lost(device)) { /* meanwhile (TDR-07) */
-		vmm_paging_unlock(device->adapter);
+	if (vmm_device_lost(device)) { /* during the wait for the lock (TDR-07) */
+		vmm_paging_commit(device->adapter);
 		return STATUS_DEVICE_REMOVED;
 	}
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	queue->handle = vmm_handle_create(handles, VMM_HANDLE_PAGING_QUEUE, queue);
 	if (queue->handle)
 		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
 	if (queue->handle && !queue->fence_handle)
 		vmm_handle_destroy(handles, queue->handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (queue->fence_handle) {
-		insert(device->adapter->memory, queue);
+		insert_by_priority(device->adapter->memory, queue);
 		vmm_list_push_back(&device->paging_queues, &queue->device_link);
 	}
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	return queue->fence_handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
@@ -81,14 +86,14 @@ static NTSTATUS check_request(struct vmm_device *device,
 	if (!device->adapter->wddm2) {
 		vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
 			   "create paging queue: the adapter's miniport is of WDDM 1.x, where "
-			   "references decide residency");
+			   "allocation lists decide residency");
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (request->priority >= -1 && request->priority <= 1 && !request->physical_adapter)
 		return STATUS_SUCCESS;
 	vmm_finding(observe, "RES-04", device->process->id, 0,
-		    "create paging queue: priority %d, physical adapter %u: a priority is -1, 0 or "
-		    "1, and the adapter has no link",
+		    "create paging queue: priority %d, physical adapter %u: the priority must be "
+		    "-1, 0 or 1, and the physical adapter 0 (the adapter has no link)",
 		    request->priority, request->physical_adapter);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -127,25 +132,26 @@ struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device,
 	struct vmm_paging_queue *queue =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_PAGING_QUEUE);
 
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_assert_held(&device->process->lock);
 	return queue && queue->device == device ? queue : NULL;
 }
 
 void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle)
 {
-	void *live = NULL;
+	void *hazard = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_paging_queue *queue =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE);
-	if (queue)
-		live = queue->device->live;
-	else
+	hazard = queue ? queue->device->hazard : vmm_stopped_device_find_locked(process, handle);
+	if (!hazard)
 		vmm_finding(process->world->observe, "HND-07", process->id, handle,
 			    "0x%08x is not a live paging queue handle of process %u (%s)", handle,
 			    process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE));
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
@@ -153,6 +159,7 @@ vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *
 {
 	struct vmm_paging_operation *operation = vmm_paging_operation_create(count);
 
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	if (!operation)
 		return VMM_NO_MEMORY;
 	*value = vmm_paging_operation_add(queue, operation, refs, count);
@@ -169,6 +176,7 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_paging_operation *operation,
 				  struct vmm_ref *const *refs, uint32_t count)
 {
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < count; i++)
 		operation->refs[i] = refs[i];
 	operation->count = count;
@@ -186,12 +194,13 @@ void vmm_paging_operation_free(struct vmm_paging_operation *operation)
 uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
 					struct vmm_paging_operation *operation, uint64_t sequence)
 {
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	operation->placed = true;
 	operation->sequence = sequence;
 	return vmm_paging_operation_add(queue, operation, NULL, 0);
 }
 
-/* One that the client has evicted meanwhile is no longer asked for. */
+/* Is the allocation still on the list? The client may have evicted it since the call. */
 static bool is_wanted(const struct vmm_ref *ref)
 {
 	return ref && ref->residency_count;
@@ -206,45 +215,49 @@ static bool is_held_up(const struct vmm_paging_operation *operation)
 }
 
 static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
-			struct vmm_paging_operation *operation)
+			struct vmm_paging_operation *operation) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t round = vmm_resident_round(memory);
+	uint64_t round = vmm_residency_list_round(memory);
 	vmm_status status = VMM_OK;
 
-	if (is_held_up(operation)) /* LOCK-48: all of it waits, so that it is done together */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (is_held_up(operation)) /* the whole operation waits for the unlock (LOCK-48) */
 		return VMM_PENDING;
-	vmm_resident_want(queue->device, round);
+	vmm_residency_list_want(queue->device, round);
 	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
 		struct vmm_ref *ref = operation->refs[i];
 
-		if (!is_wanted(ref) || vmm_resident_stays_out(ref->instance))
+		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
 			continue;
-		status = vmm_resident_place(memory, ref->instance, round);
+		status = vmm_residency_list_place(memory, ref->instance, round);
 		operation->sequence =
-			vmm_max_u64(operation->sequence, vmm_resident_paged(ref->instance));
+			vmm_max_u64(operation->sequence, vmm_residency_list_paged(ref->instance));
 	}
 	return status;
 }
 
 /*
- * It was accepted because the list fits, and cannot be done for another reason: no system memory, or no room in one
- * piece. It counts as done; the next packet of the device tries again, harder, and says what became of it.
+ * Reports an operation that failed. It was accepted because the list fits into the segments, but
+ * there is no system memory, or the free space is fragmented. The operation counts as complete. The
+ * next packet of the device tries again with stronger means and reports its own result.
  */
-VMM_COLD static void say_why(const struct vmm_paging_queue *queue,
-			     const struct vmm_paging_operation *operation, vmm_status status)
+VMM_COLD static void report_failure(const struct vmm_paging_queue *queue,
+				    const struct vmm_paging_operation *operation, vmm_status status)
 {
 	vmm_reason(queue->device->adapter->observe, status, queue->device->process->id,
 		   queue->handle,
-		   "RES-03: operation %llu of paging queue 0x%08x found no place for one of its %u "
-		   "allocations (0x%08x); they come in before the next submission runs",
+		   "RES-03: operation %llu of paging queue 0x%08x could not place one of its %u "
+		   "allocations (0x%08x); they are placed before the next submission runs",
 		   (unsigned long long)operation->value, queue->handle, operation->count,
 		   (unsigned)status);
 }
 
-static void place_all(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &queue->operations) {
 		struct vmm_paging_operation *operation =
 			vmm_container_of(link, struct vmm_paging_operation, link);
@@ -255,13 +268,13 @@ static void place_all(struct vmm_memory *memory, struct vmm_paging_queue *queue)
 		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED)
 			return;
 		if (status != VMM_OK)
-			say_why(queue, operation, status);
-		memory->adapter->turned_away = 0;
+			report_failure(queue, operation, status);
+		memory->adapter->placement_retries = 0;
 		operation->placed = true;
 	}
 }
 
-/* A lost device's fence has its last value. */
+/* Completes an operation. The fence of a lost device keeps its last value. */
 static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *operation)
 {
 	if (vmm_likely(!vmm_device_lost(queue->device)))
@@ -271,12 +284,13 @@ static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *
 	atomic_fetch_sub(&queue->device->adapter->paging_work, 1);
 }
 
-/* RES-04: in order. */
-static bool finish_done(struct vmm_paging_queue *queue)
+/* Completes finished operations, in order. Returns true if there were any. (RES-04) */
+static bool finish_complete(struct vmm_paging_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = queue->device->adapter;
 	bool any = false;
 
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	while (!vmm_list_empty(&queue->operations)) {
 		struct vmm_paging_operation *operation =
 			vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
@@ -296,29 +310,31 @@ void vmm_paging_work_locked(struct vmm_adapter *adapter)
 	struct vmm_list *link;
 	bool any = false;
 
-	/* While the adapter is reset the miniport would refuse. */
+	vmm_assert_held(&adapter->paging_lock);
+	/* The miniport refuses operations while the adapter is reset. */
 	if (!atomic_load(&adapter->paging_work) || atomic_load(&adapter->closed) ||
 	    atomic_load(&adapter->recovering))
 		return;
-	vmm_resident_departures(memory);
+	vmm_residency_list_departures(memory);
 	vmm_list_for_each (link, &memory->paging_queues) {
 		struct vmm_paging_queue *queue =
 			vmm_container_of(link, struct vmm_paging_queue, link);
 
-		place_all(memory, queue);
+		place_operations(memory, queue);
 	}
 	vmm_memory_flush_locked(adapter);
 	vmm_list_for_each (link, &memory->paging_queues)
-		any |= finish_done(vmm_container_of(link, struct vmm_paging_queue, link));
+		any |= finish_complete(vmm_container_of(link, struct vmm_paging_queue, link));
 	if (any)
 		vmm_progress_signal(adapter);
 }
 
-void vmm_paging_queues_forget(struct vmm_ref *ref)
+void vmm_paging_queues_forget_retired(struct vmm_device *device)
 {
 	struct vmm_list *at, *in;
 
-	vmm_list_for_each (at, &ref->device->paging_queues) {
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (at, &device->paging_queues) {
 		struct vmm_paging_queue *queue =
 			vmm_container_of(at, struct vmm_paging_queue, device_link);
 
@@ -327,7 +343,7 @@ void vmm_paging_queues_forget(struct vmm_ref *ref)
 				vmm_container_of(in, struct vmm_paging_operation, link);
 
 			for (uint32_t i = 0; i < operation->count; i++)
-				if (operation->refs[i] == ref)
+				if (operation->refs[i] && operation->refs[i]->retired)
 					operation->refs[i] = NULL;
 		}
 	}
@@ -335,11 +351,15 @@ void vmm_paging_queues_forget(struct vmm_ref *ref)
 
 /* ---- the end ---- */
 
-/* TDRS-01, TDRS-14: nothing of it will be done; whoever waits for it comes out, and whoever polls sees why. */
+/*
+ * No operation will be done. Waiting threads return, and a client that polls the fence sees
+ * UINT64_MAX. (TDRS-01, TDRS-14)
+ */
 void vmm_paging_queues_lose(struct vmm_device *device)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->paging_queues) {
 		struct vmm_paging_queue *queue =
 			vmm_container_of(link, struct vmm_paging_queue, device_link);
@@ -351,7 +371,7 @@ void vmm_paging_queues_lose(struct vmm_device *device)
 	}
 }
 
-/* Handles and mapping go; paging lock held. */
+/* Ends the queue with its handles and its fence. The caller holds the paging lock. */
 static void end(struct vmm_paging_queue *queue)
 {
 	struct vmm_device *device = queue->device;
@@ -359,9 +379,9 @@ static void end(struct vmm_paging_queue *queue)
 	while (!vmm_list_empty(&queue->operations))
 		finish(queue,
 		       vmm_container_of(queue->operations.next, struct vmm_paging_operation, link));
-	vmm_os_mutex_lock(&device->process->lock);
-	vmm_handle_destroy(&device->process->handles, queue->handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_lock(device->process);
+	vmm_device_handle_destroy_locked(device, queue->handle);
+	vmm_process_unlock(device->process);
 	vmm_list_remove(&queue->link);
 	vmm_list_remove(&queue->device_link);
 	free_queue(queue);
@@ -369,16 +389,17 @@ static void end(struct vmm_paging_queue *queue)
 
 void vmm_paging_queues_end(struct vmm_device *device)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	while (!vmm_list_empty(&device->paging_queues))
 		end(vmm_container_of(device->paging_queues.next, struct vmm_paging_queue,
 				     device_link));
 }
 
 /*
- * What the client itself holds up by a lock, and with it all that is behind, is not waited for: it could not unlock
- * meanwhile.
+ * May the queue be destroyed? An operation that a CPU lock of the client holds up, and those after
+ * it, are not waited for: the client could not unlock during the wait.
  */
-static bool is_idle(struct vmm_paging_queue *queue)
+static bool may_destroy(struct vmm_paging_queue *queue)
 {
 	if (vmm_list_empty(&queue->operations))
 		return true;
@@ -395,20 +416,21 @@ NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		vmm_os_mutex_lock(&device->process->lock);
+		vmm_process_lock(device->process);
 		struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(device, handle);
-		vmm_os_mutex_unlock(&device->process->lock);
-		bool idle = queue && (is_idle(queue) || atomic_load(&adapter->closed));
+		vmm_process_unlock(device->process);
+		bool idle = queue && (may_destroy(queue) || atomic_load(&adapter->closed));
 		if (idle)
 			end(queue);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (idle) {
 			vmm_progress_signal(adapter);
 			return STATUS_SUCCESS;
 		}
 		if (!queue) {
 			vmm_finding(adapter->observe, "RES-11", device->process->id, handle,
-				    "destroy paging queue: 0x%08x is not a live one of the device",
+				    "destroy paging queue: 0x%08x is not a live paging queue of "
+				    "the device",
 				    handle);
 			return STATUS_INVALID_PARAMETER;
 		}

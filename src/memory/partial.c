@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks of a list of pages where no swizzling range can be had (LOCK-21): the instance stays in its memory segment and only
- * the pages listed are copied to system memory, unswizzled on the way. They go back at the unlock, or before the GPU uses
- * the instance where it reads it at that moment.
+ * Locks with a page list for which no swizzling range is available (LOCK-21). The instance stays in
+ * its memory segment; only the listed pages are copied to system memory, and unswizzled by the
+ * transfer. They are copied back at the unlock; or, if the GPU reads the instance at that moment,
+ * before its next use.
  *
- * In between these pages count in the system copy, all others in the segment. A lock of other pages adds to them. An
- * eviction brings the rest along, and then it is like any other that was unswizzled for the CPU (SWZ-09).
+ * Until then the system copy is valid for the listed pages, and the segment for all others. A lock
+ * of other pages adds to the list. An eviction transfers the other pages, too; the instance is then
+ * like any other that was unswizzled for the CPU (SWZ-09).
  */
 #include "memory/memory_private.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 
 enum { READ_ONLY = 0x001, BITS = 64 };
 
 struct vmm_partial {
 	struct vmm_instance *instance;
 	struct vmm_list waiting; /* in memory->partials */
-	bool written;            /* a lock that may have written was given out */
+	bool written;            /* a lock without ReadOnly was granted */
 	uint64_t page_count;
-	uint64_t pages[]; /* a bit each */
+	uint64_t pages[]; /* listed pages: one bit per page */
 };
 
 static bool is_listed(const struct vmm_partial *partial, uint64_t page)
@@ -25,13 +27,18 @@ static bool is_listed(const struct vmm_partial *partial, uint64_t page)
 	return partial->pages[page / BITS] >> page % BITS & 1;
 }
 
-/* One transfer for each run of neighbours that are listed, or that are not. */
+/*
+ * Transfers all pages that are listed, or all that are not: one transfer per run of consecutive
+ * pages.
+ */
 static vmm_status transfer_pages(struct vmm_memory *memory, struct vmm_instance *instance,
 				 const struct vmm_partial *partial, bool listed, bool in)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = VMM_OK;
 	uint64_t end;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint64_t first = 0; first < partial->page_count && vmm_ok(status); first = end) {
 		for (end = first; end < partial->page_count; end++)
 			if (is_listed(partial, end) != is_listed(partial, first))
@@ -44,8 +51,9 @@ static vmm_status transfer_pages(struct vmm_memory *memory, struct vmm_instance 
 	return status;
 }
 
-static void hide(struct vmm_instance *instance)
+static void unmap_view(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->view_current)
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
@@ -53,19 +61,22 @@ static void hide(struct vmm_instance *instance)
 
 bool vmm_partial_covers(const struct vmm_instance *instance, const struct vmm_lock_request *request)
 {
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	for (uint32_t i = 0; i < request->page_count; i++)
 		if (!is_listed(instance->partial, request->pages[i]))
 			return false;
 	return request->page_count != 0;
 }
 
-static struct vmm_partial *list_of(const struct vmm_instance *instance,
-				   const struct vmm_lock_request *request)
+static struct vmm_partial *create_list(const struct vmm_instance *instance,
+				       const struct vmm_lock_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t pages = instance->allocation->size_bytes >> VMM_PAGE_SHIFT;
 	struct vmm_partial *partial = vmm_calloc(
 		1, sizeof(*partial) + (pages + BITS - 1) / BITS * sizeof(partial->pages[0]));
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (!partial)
 		return NULL;
 	partial->page_count = pages;
@@ -75,11 +86,18 @@ static struct vmm_partial *list_of(const struct vmm_instance *instance,
 	return partial;
 }
 
-/* The first pages: from here on the instance has a system copy beside its place. */
-static vmm_status begin(struct vmm_memory *memory, struct vmm_instance *instance,
-			struct vmm_partial *partial)
+/*
+ * Transfers the first pages. From here on the instance has a system copy in addition to its
+ * placement.
+ */
+static vmm_status transfer_first(struct vmm_memory *memory, struct vmm_instance *instance,
+				 struct vmm_partial *partial) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* The CPU sees all of these pages, so nothing of a former owner is in those that are not listed. */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	/*
+	 * The CPU can access all pages of the store, so those that are not listed must not contain
+	 * data of a former owner.
+	 */
 	vmm_status status =
 		vmm_backing_create_for(memory, instance->allocation,
 				       instance->allocation->size_bytes, true, &instance->backing);
@@ -87,8 +105,9 @@ static vmm_status begin(struct vmm_memory *memory, struct vmm_instance *instance
 	if (!vmm_ok(status))
 		return status;
 	vmm_swizzle_release(memory, instance); /* SWZ-12 */
-	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
-	instance->linear = vmm_instance_is_swizzled(instance); /* others without the flag */
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACEMENT_MEMORY);
+	/* others are transferred without Unswizzle */
+	instance->linear = vmm_instance_is_swizzled(instance);
 	partial->instance = instance;
 	status = transfer_pages(memory, instance, partial, true, false);
 	if (!vmm_ok(status)) {
@@ -96,19 +115,20 @@ static vmm_status begin(struct vmm_memory *memory, struct vmm_instance *instance
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		return status;
 	}
-	hide(instance);
+	unmap_view(instance);
 	instance->partial = partial;
 	return VMM_OK;
 }
 
-/* Those of `more` that are not here yet. */
-static vmm_status add(struct vmm_memory *memory, struct vmm_instance *instance,
-		      struct vmm_partial *more)
+/* Transfers the pages of `more` that are not listed yet. */
+static vmm_status transfer_more(struct vmm_memory *memory, struct vmm_instance *instance,
+				struct vmm_partial *more) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_partial *partial = instance->partial;
 	uint64_t words = (partial->page_count + BITS - 1) / BITS;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint64_t i = 0; i < words; i++)
 		more->pages[i] &= ~partial->pages[i];
 	status = transfer_pages(memory, instance, more, true, false);
@@ -120,38 +140,42 @@ static vmm_status add(struct vmm_memory *memory, struct vmm_instance *instance,
 vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
 			    const struct vmm_lock_request *request)
 {
-	struct vmm_partial *partial = list_of(instance, request);
+	struct vmm_partial *partial = create_list(instance, request);
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!partial)
 		return VMM_NO_MEMORY;
-	status = instance->partial ? add(memory, instance, partial)
-				   : begin(memory, instance, partial);
+	status = instance->partial ? transfer_more(memory, instance, partial)
+				   : transfer_first(memory, instance, partial);
 	if (instance->partial != partial)
 		vmm_free(partial);
 	if (!vmm_ok(status))
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
-	instance->handover = true; /* whatever becomes of the lock */
+	instance->handover = true; /* also if the lock fails after this */
 	return VMM_OK;
 }
 
-void vmm_partial_locked(struct vmm_instance *instance, uint32_t flags)
+void vmm_partial_note_lock(struct vmm_instance *instance, uint32_t flags)
 {
 	instance->partial->written |= !(flags & READ_ONLY); /* LOCK-06 */
 }
 
-static void free_partial(struct vmm_instance *instance)
+static void free_partial(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	vmm_list_remove(&instance->partial->waiting);
 	vmm_free(instance->partial);
 	instance->partial = NULL;
 }
 
-static void forget(struct vmm_memory *memory, struct vmm_instance *instance)
+static void drop_copy(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	hide(instance);
-	vmm_alternate_drop(instance); /* it showed these pages */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	unmap_view(instance);
+	vmm_alternate_drop(instance); /* it maps these pages */
 	instance->linear = false;
 	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	free_partial(instance);
@@ -161,25 +185,33 @@ vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *in
 {
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (instance->partial->written) {
-		/* Work that was submitted before the lock may still read the old content (LOCK-15). */
+		/*
+		 * Packets that were submitted before the lock may still read the old content.
+		 * (LOCK-15)
+		 */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		vmm_coherence_to_gpu(memory, instance, VMM_PLACE_SYSTEM);
+		vmm_coherence_to_gpu(memory, instance, VMM_PLACEMENT_SYSTEM);
 		status = transfer_pages(memory, instance, instance->partial, true, true);
-		/* LOCK-08: no use by the GPU; but the CPU does not see them there before they are. */
+		/*
+		 * The transfer counts as no GPU use (LOCK-08). A CPU lock waits for it, so that it
+		 * sees the new content.
+		 */
 		vmm_mark_used(&instance->updated, vmm_paging_sequence(memory));
 		vmm_mark_used(&instance->written[memory->adapter->paging_timeline],
 			      vmm_paging_sequence(memory));
 		if (!vmm_ok(status))
 			return status;
 	}
-	forget(memory, instance);
+	drop_copy(memory, instance);
 	return VMM_OK;
 }
 
 void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_locks(instance))
 		return;
 	vmm_list_remove(&instance->partial->waiting);
@@ -188,22 +220,25 @@ void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instan
 
 void vmm_partial_settle_all(struct vmm_memory *memory)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	while (!vmm_list_empty(&memory->partials)) {
 		struct vmm_partial *partial =
 			vmm_container_of(memory->partials.next, struct vmm_partial, waiting);
 
 		vmm_list_remove(&partial->waiting);
-		(void)!vmm_partial_settle(memory, partial->instance); /* or before its next use */
+		/* if refused: done before the next GPU use */
+		(void)!vmm_partial_settle(memory, partial->instance);
 	}
 }
 
-vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_partial_evict(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 	vmm_status status;
 
-	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
-	/* What is listed stays where it is, under the CPU's stores. */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACEMENT_MEMORY);
+	/* The listed pages stay in system memory, where the CPU may be writing them. */
 	status = transfer_pages(memory, instance, instance->partial, false, false);
 	instance->handover = true;
 	if (!vmm_ok(status))
@@ -212,7 +247,7 @@ vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *ins
 	free_partial(instance);
 	if (!vmm_locks(instance))
 		return VMM_OK;
-	/* Beside what is locked the CPU may have looked at pages that only now get their content. */
+	/* The CPU may have read pages beside the locked ones, which get their content only now. */
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline,
 					     vmm_memory_flush_locked(adapter), VIDMM_WAIT_LOCK);
 	vmm_coherence_to_cpu(memory, instance, false);
@@ -221,8 +256,9 @@ vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *ins
 
 void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (vmm_locks(instance)) /* the adapter stops: the CPU keeps what it has */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_locks(instance)) /* the adapter stops: the CPU keeps its pages */
 		free_partial(instance);
 	else
-		forget(memory, instance);
+		drop_copy(memory, instance);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where allocations live: side by side on pages of 2 MiB, each on lines of cache of its own. A submission goes through thousands of
- * them in no order, and from the heap each would be on a page of its own, between what its miniport allocated: what it costs to find
- * the page is then more than all that is done there. A chunk is of small pages until a quarter of it is used, so that few
- * allocations cost little memory.
+ * Slab allocator of struct vmm_allocation: elements lie side by side on huge pages of 2 MiB, each
+ * on cache lines of its own. A submission visits thousands of allocations in random order. If each
+ * were allocated from the heap it would be on a different page, between data of the miniport, and
+ * the TLB misses would cost more than the work. The first chunk uses small pages until a quarter of
+ * it is used, so that few allocations need little memory.
  *
- * Taken under the paging lock; given back by anybody. Chunks stay until the adapter ends. A sanitizer gets each from the heap, so that
- * it sees uses after their end.
+ * Elements are taken under the paging lock. Any thread may free one without a lock: it pushes the
+ * element onto the lock-free stack `given`. The taker pops the whole stack at once, so there is no
+ * ABA problem. Chunks are freed when the adapter ends. Under a sanitizer each element comes from
+ * the heap, so that uses after free are found.
  */
 #include "memory/memory_private.h"
 
@@ -15,7 +18,7 @@
 
 #define LINE_BYTES 64u
 
-/* Of a free one, its first word. */
+/* The first word of a free element. */
 struct vmm_pool_free {
 	struct vmm_pool_free *next;
 };
@@ -25,7 +28,10 @@ struct vmm_pool_chunk {
 	char *pages;
 };
 
-/* An odd number of lines: then what is at the same place in each is spread over all sets of every cache. */
+/*
+ * The stride is an odd number of cache lines, so that the same member of all elements is spread
+ * over all cache sets.
+ */
 enum {
 	LINES = (sizeof(struct vmm_allocation) + LINE_BYTES - 1) / LINE_BYTES | 1,
 	STRIDE = LINES * LINE_BYTES,
@@ -60,7 +66,9 @@ static bool add_chunk(struct vmm_pool *pool)
 		vmm_free(chunk);
 		return false;
 	}
-	/* Who has filled one fills the next. */
+	/*
+	 * Once a chunk is full, the next one is expected to be filled as well: huge pages at once.
+	 */
 	if (pool->chunk)
 		vmm_os_pages_join(chunk->pages);
 	chunk->before = pool->chunk;
@@ -88,7 +96,7 @@ struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory)
 	if (!found)
 		found = atomic_exchange_explicit(&pool->given, NULL, memory_order_acquire);
 	if (!found)
-		return take_fresh(pool); /* zero, as it comes from the system */
+		return take_fresh(pool); /* the system has zeroed it */
 	pool->free = found->next;
 	return memset(found, 0, sizeof(struct vmm_allocation));
 }
@@ -99,7 +107,9 @@ void vmm_pool_give(struct vmm_memory *memory, struct vmm_allocation *allocation)
 
 	if (!allocation)
 		return;
-	/* Whoever takes them takes all: none can come back between these two. */
+	/*
+	 * No ABA problem: vmm_pool_take exchanges the whole stack, and never pops a single element.
+	 */
 	end->next = atomic_load_explicit(&memory->pool.given, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&memory->pool.given, &end->next, end,
 						      memory_order_release, memory_order_relaxed))

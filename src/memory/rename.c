@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Renaming (REN): a lock with Discard gets another instance of the allocation (REN-01), so that it need not wait for
- * the GPU, which goes on using the old one (REN-03). Each has its own place in memory (REN-05); the miniport's
- * allocation is one and the same (REF-09).
+ * Renaming (REN). A lock with Discard gets another instance of the allocation (REN-01). The CPU
+ * then need not wait for the GPU, which continues to use the old instance (REN-03). Each instance
+ * has its own placement (REN-05). All instances share one miniport allocation (REF-09).
  *
- * An instance is CURRENT, PREVIOUS (superseded; an unsubmitted command buffer may still name it) or RETIRED (a
- * submitted buffer used a newer one). A retired instance that the GPU is done with is the pool. Each instance keeps
- * its own handle. Everything here runs under the paging lock.
+ * An instance is in one of three states:
+ *   CURRENT   the instance that the last discard lock returned; at first the original one
+ *   PREVIOUS  superseded, but an unsubmitted command buffer may still reference it
+ *   RETIRED   a submitted buffer has used a newer instance
+ *
+ * The pool is the set of RETIRED instances that the GPU no longer uses. Each instance keeps its own
+ * handle. Every function here runs with the paging lock held.
  */
 #include "memory/memory_private.h"
 
@@ -18,15 +22,19 @@ static bool idle(const struct vmm_instance *instance)
 }
 
 /*
- * The pool's least recently current member (REN-06, REF-07: the list is cycled through); `busy` gets a retired one that
- * is not idle. any_state: REF-08.
+ * Returns the idle instance of the pool with the lowest generation, that is, the one that was
+ * CURRENT longest ago: discard locks cycle through the instances (REN-06, REF-07). Sets *busy to
+ * the oldest retired instance that the GPU still uses. With any_state, instances of every state
+ * qualify (REF-08).
  */
 static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool any_state,
 				      struct vmm_instance **busy)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *best = NULL;
 	struct vmm_list *link;
 
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	*busy = NULL;
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
@@ -45,8 +53,8 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 }
 
 /*
- * What from_pool() would come to where the one that it would like best is idle: the current one, which *current is as well, is
- * the last that it would take.
+ * Fast path of from_pool(): returns the oldest candidate if it is idle and mapped for the CPU, NULL
+ * otherwise. Sets *current to the CURRENT instance, which from_pool() would choose last.
  */
 struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags,
 				      struct vmm_instance **current)
@@ -55,6 +63,7 @@ struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_
 	struct vmm_instance *pick = NULL;
 	struct vmm_list *link;
 
+	vmm_assert_held(&allocation->adapter->paging_lock);
 	*current = NULL;
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
@@ -65,31 +74,34 @@ struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_
 			 (!pick || i->generation < pick->generation))
 			pick = i;
 	}
-	return pick && pick->gate && idle(pick) && vmm_gate_is_in_view(pick) ? pick : NULL;
+	return pick && pick->fast_lock && idle(pick) && vmm_fast_lock_is_mapped(pick) ? pick : NULL;
 }
 
 static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	if (instance->gate)
-		return instance->gate->ref;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_assert_held(&device->adapter->paging_lock);
+	if (instance->fast_lock)
+		return instance->fast_lock->ref;
+	vmm_process_lock(device->process);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, instance->handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	vmm_assert(ref && ref->instance == instance);
-	vmm_gate_bind(ref);
+	vmm_fast_lock_bind(ref);
 	return ref;
 }
 
-/* An instance that was made for a lock which then failed: as if it had never been. */
+/* Destroys an instance that was created for a lock which then failed. */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref)
 {
 	struct vmm_instance *instance = ref->instance;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_process_lock(device->process);
 	vmm_handle_destroy(&device->process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	vmm_instance_finish(device->adapter->memory, instance);
 	vmm_free(instance);
 	vmm_free(ref);
@@ -97,17 +109,20 @@ void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref)
 
 bool vmm_rename_is_growth(const struct vmm_ref *ref)
 {
-	return ref->extra && ref->instance->generation == 0; /* it has not been current yet */
+	return ref->extra && ref->instance->generation == 0; /* it has never been CURRENT */
 }
 
 static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref *like,
-				 struct vmm_instance *instance)
+				 struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_ref *ref = vmm_calloc(1, sizeof(*ref));
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (!ref)
 		return NULL;
-	/* What the two share, and no more: the rest of the first one is other threads' to write. */
+	/*
+	 * Copies only the members that are common to both. Other threads write the rest of *like.
+	 */
 	*ref = (struct vmm_ref){.resource = like->resource,
 				.creator = like->creator,
 				.extra = true,
@@ -120,14 +135,14 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 	vmm_list_init(&ref->zombie_link);
 	vmm_list_init(&ref->residency_link);
 	vmm_list_init(&ref->departure_link);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);
 	if (ref->handle) {
 		vmm_list_push_back(&device->refs, &ref->device_link);
 		if (ref->resource)
 			vmm_list_push_back(&ref->resource->refs, &ref->resource_link);
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (ref->handle)
 		return ref;
 	vmm_free(ref);
@@ -135,23 +150,25 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 }
 
 /*
- * REN-04: a new instance has the creation parameters of the first; the miniport is not asked. It comes with its
- * memory, or not at all.
+ * Creates an instance with the creation parameters of the first one; the miniport is not called
+ * (REN-04). Returns NULL if there is no memory for its backing store.
  */
 static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *like)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = vmm_calloc(1, sizeof(*instance));
 	struct vmm_ref *ref = instance ? extra_ref(device, like, instance) : NULL;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (!ref) {
 		vmm_free(instance);
 		return NULL;
 	}
 	vmm_instance_init(instance, like->allocation);
 	instance->handle = ref->handle;
-	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock really takes it */
-	if (vmm_ok(vmm_kept_create(device->adapter->memory, instance, NULL, NULL)) &&
-	    vmm_ok(vmm_residency_give_backing(device->adapter->memory, instance)))
+	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock takes it */
+	if (vmm_ok(vmm_retained_create(device->adapter->memory, instance, NULL, NULL)) &&
+	    vmm_ok(vmm_residency_ensure_backing(device->adapter->memory, instance)))
 		return ref;
 	vmm_rename_undo_growth(device, ref);
 	return NULL;
@@ -162,13 +179,14 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	struct vmm_instance *current = NULL;
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &ref->allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
 		if (i->state != VMM_INSTANCE_CURRENT)
 			continue;
 		current = i;
-		break; /* there is one at most */
+		break; /* at most one instance is CURRENT */
 	}
 	vmm_rename_commit_from(device, ref, current, old_handle);
 }
@@ -179,8 +197,9 @@ void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
 	struct vmm_allocation *allocation = ref->allocation;
 	bool grown = vmm_rename_is_growth(ref), busy = false;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (vmm_likely(current != NULL)) {
-		vmm_gate_shut(current);
+		vmm_fast_lock_disable(current);
 		current->state = VMM_INSTANCE_PREVIOUS;
 		busy = !vmm_instance_is_idle(current);
 	}
@@ -188,35 +207,37 @@ void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
 	ref->instance->generation = ++allocation->generation;
 	if (ref->handle == old_handle)
 		return;
-	allocation->adapter->memory->figures.renames++;
-	allocation->adapter->memory->figures.waits_avoided += busy;
-	vmm_event_often(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
-			ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
-			allocation->size_bytes, busy);
+	allocation->adapter->memory->statistics.renames++;
+	allocation->adapter->memory->statistics.waits_avoided += busy;
+	vmm_event_inline(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
+			 ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
+			 allocation->size_bytes, busy);
 }
 
-static bool may_grow(const struct vmm_allocation *allocation)
+static bool may_grow(const struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_memory *memory = allocation->adapter->memory;
 	bool pressure =
 		memory->system_limit_bytes - memory->system_bytes < memory->system_limit_bytes / 16;
 
-	/* REN-07, REN-08; the current instance counts. */
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	/* The current instance counts towards the limit (REN-07, REN-08). */
 	return vmm_policy_rename_grow(allocation->instance_count, allocation->renaming_limit,
 				      allocation->size_bytes, pressure);
 }
 
 /*
- * The instance a discard lock gets; nothing is given out until vmm_rename_commit. *wait_for is set instead when one will
- * do once the GPU is done with it (REN-10, REN-12, REF-10). STATUS_GRAPHICS_TOO_MANY_REFERENCES: nothing can be had until
- * the caller submits (REN-11).
+ * Selects the instance for a discard lock; the selection takes effect in vmm_rename_commit(). If a
+ * suitable instance is still in use by the GPU, sets *wait_for to it and *chosen to NULL (REN-10,
+ * REN-12, REF-10). Returns STATUS_GRAPHICS_TOO_MANY_REFERENCES if no instance can become available
+ * before the caller submits (REN-11).
  */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for)
 {
-	bool any_state =
-		flags &
-		NO_EXISTING_REFERENCE; /* REN-12: no unsubmitted buffer names any instance */
+	vmm_assert_held(&device->adapter->paging_lock);
+	/* REN-12: the caller guarantees that no unsubmitted buffer references any instance. */
+	bool any_state = flags & NO_EXISTING_REFERENCE;
 	struct vmm_instance *busy;
 	struct vmm_instance *pick = from_pool(ref->allocation, any_state, &busy);
 
@@ -229,30 +250,31 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 	*wait_for = busy;
 	if (busy)
 		return STATUS_SUCCESS;
-	vmm_reason(
-		device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
-		ref->handle,
-		"REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
-		"them retired; submit what names them, then lock with NoExistingReference (LOCK-41, REF-10)",
-		ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
+	vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES,
+		   device->process->id, ref->handle,
+		   "REN-11: discard lock of 0x%08x: cannot add an instance to the existing %u "
+		   "(limit %u), and none of them is retired; submit the buffers that reference "
+		   "them, then lock with NoExistingReference (LOCK-41, REF-10)",
+		   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
 	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
 }
 
 /*
- * Called for the references of one submission in patch-list order (REN-17), whatever context they come through
- * (REF-05). A refusal changes nothing (REF-04). An older instance is as good as ever until a newer one is used
- * (REF-01, REN-23).
+ * Called for the references of one submission, in the order of the patch list (REN-17), whatever
+ * context submits it (REF-05). A refusal changes nothing (REF-04). An older instance remains valid
+ * until a submission uses a newer one (REF-01, REN-23).
  */
 NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, uint32_t process)
 {
 	struct vmm_allocation *allocation = instance->allocation;
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->state == VMM_INSTANCE_RETIRED) {
 		vmm_finding(
 			allocation->adapter->observe, "REN-16", process, instance->handle,
-			"submission references instance 0x%08x, retired because a submitted buffer used a newer one "
-			"of %u instances, through whatever context, and did not name this one with "
-			"DoNotRetireInstance (REF-02, REF-05, REF-06)",
+			"submission references instance 0x%08x, which is retired: a buffer "
+			"submitted on some context used a newer one of the %u instances without "
+			"naming this one with DoNotRetireInstance (REF-02, REF-05, REF-06)",
 			instance->handle, allocation->instance_count);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
@@ -260,7 +282,8 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	    instance->generation < allocation->ordered_generation) {
 		vmm_finding(
 			allocation->adapter->observe, "REF-03", process, instance->handle,
-			"submission references instance 0x%08x after a newer instance of the same allocation (REN-17)",
+			"submission references instance 0x%08x after a newer instance of the same "
+			"allocation (REN-17)",
 			instance->handle);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
@@ -270,21 +293,23 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 }
 
 /*
- * REF-02: a use retires every older instance, except those the same submission named with DoNotRetireInstance
- * (REN-18). A kept one goes at the next use of the allocation that does not name it so again (REF-06).
+ * A use retires every older instance, except those that the same submission named with
+ * DoNotRetireInstance (REF-02, REN-18). An excepted instance is retired by the next use of the
+ * allocation that does not name it with that flag (REF-06).
  */
 void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
 {
 	struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_list *link;
 
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	allocation->used_generation =
 		vmm_max_u64(allocation->used_generation, instance->generation);
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
 		if (i->state == VMM_INSTANCE_PREVIOUS &&
-		    i->generation < allocation->used_generation && i->kept_by != submission)
+		    i->generation < allocation->used_generation && i->not_retired_by != submission)
 			i->state = VMM_INSTANCE_RETIRED;
 	}
 }

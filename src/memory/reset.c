@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter's reset, as far as memory is concerned (PAG-27, TDR-11). What was in a memory segment is lost; what an aperture
- * mapped, and what is in system memory, is not, unless a paging command that the GPU has not executed was to write it.
- * What was pinned (Overlay, Capture) has lost its place with the rest, and is from now on like any other.
- * A pointer that the CPU holds stays good: it shows system memory from now on, empty where the content was in video memory.
+ * Memory's part of an adapter reset (PAG-27, TDR-11).
+ *
+ * Content in memory segments is lost. Content in system memory, mapped into an aperture or not,
+ * survives unless a paging command that the GPU has not executed was to write it. Pinned
+ * allocations (Overlay, Capture) lose their placement and are no longer pinned. CPU pointers stay
+ * valid: they are remapped to system memory, which reads as zero if the content was in a memory
+ * segment.
  */
 #include "memory/memory_private.h"
 #include "memory/va_private.h"
 #include "sync/sync.h"
 
-typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
+typedef void instance_fn(struct vmm_memory *memory, struct vmm_instance *instance);
 
-static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *fn)
+static void for_each_resident(struct vmm_memory *memory, bool aperture, instance_fn *fn)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_recency_settle(memory);
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_lru_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		if (memory->segment[s].aperture != aperture)
 			continue;
@@ -26,97 +31,118 @@ static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *f
 	}
 }
 
-/* Was a paging command to write what the CPU or the next page-in would find there? */
-static bool is_moving(const struct vmm_memory *memory, const struct vmm_instance *instance)
+/*
+ * Is a paging command pending that was to write what the CPU or the next page-in would read there?
+ */
+static bool has_pending_paging_write(const struct vmm_memory *memory,
+				     const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t t = memory->adapter->paging_timeline;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return !vmm_timeline_done(
 		memory->adapter, t,
 		atomic_load_explicit(&instance->written[t], memory_order_relaxed));
 }
 
-/* From 2.0 on the store is as good as the segment if nobody has written there (PRI-10). */
-static bool has_good_store(const struct vmm_memory *memory, const struct vmm_instance *instance)
+/*
+ * From 2.0 on the backing store is as current as the segment's copy if the latter was not written
+ * to (PRI-10).
+ */
+static bool store_is_current(const struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	return memory->caps->wddm2 && !instance->kept && instance->not_written &&
-	       instance->backing.address && !is_moving(memory, instance);
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return memory->caps->wddm2 && !instance->retained && instance->not_written &&
+	       instance->backing.address && !has_pending_paging_write(memory, instance);
 }
 
-/* Pages that read as zero, in the place of the segment's. */
-static vmm_status show_empty(struct vmm_memory *memory, struct vmm_instance *instance)
+/* Maps the CPU view to zeroed system memory instead of the segment. */
+static vmm_status map_zero_pages(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t size = vmm_store_bytes(instance->allocation), offset;
-	vmm_status status = vmm_residency_give_backing(memory, instance);
+	vmm_status status = vmm_residency_ensure_backing(memory, instance);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	const struct vmm_os_memory *pages = vmm_backing_memory(memory, &instance->backing, &offset);
 	return vmm_os_view_map(&instance->view, 0, pages, offset, size);
 }
 
-/* TDR-06: a store of the CPU's finds system memory, or nothing. */
-static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
+/* Detaches the CPU from the memory segment: its writes reach system memory, or fault (TDR-06). */
+static void detach_cpu(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *a = instance->allocation;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_status status = VMM_OK;
 
-	vmm_gate_shut(instance);
-	if (instance->kept)
+	vmm_fast_lock_disable(instance);
+	if (instance->retained)
 		return;
-	/* From 2.0 on there is a store, whose content is of before. */
-	if (memory->caps->wddm2 && !has_good_store(memory, instance)) {
+	/*
+	 * From 2.0 on an instance in a segment has a backing store. Its content is older than the
+	 * segment's.
+	 */
+	if (memory->caps->wddm2 && !store_is_current(memory, instance)) {
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		instance->not_written = false;
 	}
-	if (vmm_unlikely(vmm_alternate_is_locked(instance)))
+	if (vmm_unlikely(vmm_alternate_has_lock(instance)))
 		status = vmm_alternate_abandon(memory, instance);
 	if (vmm_ok(status) && !instance->view_current)
 		return;
 	if (vmm_ok(status) && vmm_locks(instance)) {
-		status = show_empty(memory, instance);
+		status = map_zero_pages(memory, instance);
 		if (vmm_ok(status))
 			return;
 	}
 	if (vmm_locks(instance))
-		vmm_reason(
-			memory->adapter->observe, VMM_NO_MEMORY, a->owner, instance->handle,
-			"TDR-11: no system memory for the %llu bytes that 0x%08x shows to the CPU while its adapter is reset: "
-			"the pointer is dead",
-			(unsigned long long)a->size_bytes, instance->handle);
+		vmm_reason(memory->adapter->observe, VMM_NO_MEMORY, a->owner, instance->handle,
+			   "TDR-11: adapter reset: no system memory for the %llu bytes of 0x%08x, "
+			   "which the CPU has locked: its pointer is invalid from now on",
+			   (unsigned long long)a->size_bytes, instance->handle);
 	vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
 }
 
 void vmm_memory_hide_locked(struct vmm_adapter *adapter)
 {
-	for_each_resident(adapter->memory, false, hide);
+	vmm_assert_held(&adapter->paging_lock);
+	for_each_resident(adapter->memory, false, detach_cpu);
 }
 
-static void lose(struct vmm_instance *instance)
+static void mark_content_lost(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_allocation *a = instance->allocation;
 
-	vmm_gate_shut(instance);
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_fast_lock_disable(instance);
 	if (!vmm_alternate_is_special(instance))
 		instance->linear = false;
 	if (a->offer) {
-		instance->discarded = true; /* what the next reclaim will say of it */
+		instance->discarded = true; /* reported by the next reclaim */
 		return;
 	}
 	a->content_lost = a->reset_lost = true;
 	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 }
 
-static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)
+static void reset_in_memory(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	bool survives = has_good_store(memory, instance) ||
-			(instance->kept && !instance->gpu_wrote && !is_moving(memory, instance));
-	bool backed = survives || instance->kept || instance->view_current ||
+	bool survives =
+		store_is_current(memory, instance) || (instance->retained && !instance->gpu_wrote &&
+						       !has_pending_paging_write(memory, instance));
+	bool backed = survives || instance->retained || instance->view_current ||
 		      vmm_alternate_is_special(instance) ||
 		      (instance->partial && vmm_locks(instance));
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_unlikely(instance->partial != NULL))
 		vmm_partial_drop(memory, instance);
 	vmm_swizzle_release(memory, instance);
@@ -124,26 +150,29 @@ static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instanc
 	instance->gpu_wrote = false;
 	instance->handover = false;
 	instance->cache = VMM_CACHE_CLEAN;
-	vmm_residency_reset(memory, instance, backed ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST);
+	vmm_residency_reset(memory, instance, backed ? VMM_PLACEMENT_SYSTEM : VMM_PLACEMENT_LOST);
 	instance->allocation->pinned = false;
-	vmm_resident_hold_out(instance);
+	vmm_residency_list_hold_out(instance);
 	if (!survives)
-		lose(instance);
+		mark_content_lost(instance);
 }
 
-static void leave_aperture(struct vmm_memory *memory, struct vmm_instance *instance)
+static void reset_in_aperture(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_swizzle_release(memory, instance);
 	(void)!vmm_ok(vmm_paging_unmap(memory, instance));
-	vmm_residency_reset(memory, instance, VMM_PLACE_SYSTEM);
+	vmm_residency_reset(memory, instance, VMM_PLACEMENT_SYSTEM);
 	instance->allocation->pinned = false;
 }
 
-/* On its way out of a segment, or into one by way of system memory, and never got there. */
-static void lose_what_was_moving(struct vmm_memory *memory)
+/* Marks content lost whose transfer between a segment and system memory never completed. */
+static void lose_content_in_transfer(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *at, *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (at, &memory->allocations) {
 		struct vmm_allocation *a = vmm_container_of(at, struct vmm_allocation, all);
 
@@ -151,8 +180,8 @@ static void lose_what_was_moving(struct vmm_memory *memory)
 			struct vmm_instance *i =
 				vmm_container_of(link, struct vmm_instance, sibling);
 
-			if (i->place == VMM_PLACE_SYSTEM && is_moving(memory, i))
-				lose(i);
+			if (i->place == VMM_PLACEMENT_SYSTEM && has_pending_paging_write(memory, i))
+				mark_content_lost(i);
 		}
 	}
 }
@@ -162,12 +191,16 @@ void vmm_memory_reset_locked(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
 
+	vmm_assert_held(&adapter->paging_lock);
 	memory->resetting = true;
-	for_each_resident(memory, false, leave_memory);
-	for_each_resident(memory, true, leave_aperture);
-	lose_what_was_moving(memory);
-	vmm_paging_forget(memory);
-	/* Its number may have been noted already: it counts as given out, and completes with the rest (TDR-09). */
+	for_each_resident(memory, false, reset_in_memory);
+	for_each_resident(memory, true, reset_in_aperture);
+	lose_content_in_transfer(memory);
+	vmm_paging_drop_pending(memory);
+	/*
+	 * The pending packet's number may be recorded already. It counts as issued and completes
+	 * with the others (TDR-09).
+	 */
 	if (memory->pending)
 		atomic_fetch_add(&timeline->queued, 1);
 	memory->pending = memory->resetting = false;
@@ -177,7 +210,8 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&adapter->paging_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
@@ -190,15 +224,19 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 		}
 		vmm_paging_queues_lose(device);
 		vmm_sync_lose_device(device);
-		vmm_resident_lose(device);
+		vmm_residency_list_lose(device);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
 void vmm_memory_restart_locked(struct vmm_adapter *adapter)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_backing_collect(adapter->memory);
-	/* With an empty aperture there is room; without it the buffer is used from where it is, as before its first map. */
+	/*
+	 * The aperture is empty, so the mapping fits. If it fails, the paging buffer is used in
+	 * system memory, as before its first mapping.
+	 */
 	(void)!vmm_ok(vmm_paging_map_current(adapter->memory));
 	vmm_va_rewrite(adapter->memory);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runtime resources and their sharing. A runtime resource is known by the runtime's own hResource; what several
- * openers have in common is a vmm_share, named by a global handle.
+ * Runtime resources and sharing. The runtime identifies a resource by its own hResource. All
+ * openers of a shared resource have one vmm_share in common, which a global handle names.
  */
 #include "memory/memory_private.h"
 
@@ -12,6 +12,7 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->process->lock);
 	vmm_list_for_each (link, &device->resources) {
 		struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
 
@@ -21,7 +22,7 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 	return NULL;
 }
 
-/* In the making (busy) until the caller says otherwise. */
+/* Creates a resource in the busy state; the caller clears `busy` when it is complete. */
 static NTSTATUS resource_create(struct vmm_device *device, void *runtime_resource,
 				struct vmm_resource **resource)
 {
@@ -34,16 +35,16 @@ static NTSTATUS resource_create(struct vmm_device *device, void *runtime_resourc
 	r->busy = true;
 	vmm_list_init(&r->refs);
 	vmm_list_init(&r->link);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	bool exists = runtime_resource && vmm_resource_find_locked(device, runtime_resource);
 	if (exists)
 		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, 0,
-			    "another thread's call is creating the resource, too");
+			    "create resource: a concurrent call is creating the same hResource");
 	else
 		r->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_RESOURCE, r);
 	if (r->handle)
 		vmm_list_push_back(&device->resources, &r->link);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (!r->handle) {
 		vmm_free(r);
 		return exists ? STATUS_INVALID_PARAMETER : STATUS_NO_MEMORY;
@@ -54,9 +55,9 @@ static NTSTATUS resource_create(struct vmm_device *device, void *runtime_resourc
 
 static void set_busy(struct vmm_resource *resource, bool busy)
 {
-	vmm_os_mutex_lock(&resource->device->process->lock);
+	vmm_process_lock(resource->device->process);
 	resource->busy = busy;
-	vmm_os_mutex_unlock(&resource->device->process->lock);
+	vmm_process_unlock(resource->device->process);
 }
 
 void vmm_resource_unprepare(struct vmm_resource *resource, bool created)
@@ -71,11 +72,11 @@ void vmm_resource_detach(struct vmm_resource *resource)
 {
 	struct vmm_process *process = resource->device->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_assert(vmm_list_empty(&resource->refs));
 	vmm_list_remove(&resource->link);
 	vmm_handle_destroy(&process->handles, resource->handle);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	vmm_free(resource);
 }
 
@@ -87,13 +88,14 @@ NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resou
 
 	if (!runtime_resource)
 		return STATUS_INVALID_PARAMETER;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	r = vmm_resource_find_locked(device, runtime_resource);
 	existing = r ? r->handle : 0;
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (existing) {
-		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, existing,
-			    "a resource is shared from its creation on; this one exists");
+		vmm_finding(
+			device->adapter->observe, "ALF-35", device->process->id, existing,
+			"mark resource shared: it exists already; sharing is decided at creation");
 		return STATUS_INVALID_PARAMETER;
 	}
 	status = resource_create(device, runtime_resource, &r);
@@ -111,28 +113,29 @@ NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key)
 
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	r->shared = shared;
 	r->runtime_handle = r;
 	r->busy = false;
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	*key = r;
 	return STATUS_SUCCESS;
 }
 
-/* Process lock held: may a call add `count` allocations to it? */
+/* Checks whether a call may add `count` allocations. Caller holds the process lock. */
 static NTSTATUS may_extend_locked(struct vmm_device *device, const struct vmm_resource *r,
-				  uint32_t count)
+				  uint32_t count) VMM_REQUIRES(vmm_process_lock_class)
 {
-	const char *why = r->busy ? "another thread's call is creating or ending it"
+	const char *why = r->busy ? "a concurrent call is creating or destroying it"
 			  : r->shared && r->share && count
 				  ? "a shared resource cannot be extended (SHR-34)"
 				  : NULL;
 
+	vmm_assert_held(&device->process->lock);
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
-		    "%s (%u allocations more)", why, count);
+		    "cannot add allocations to the resource: %s (%u asked for)", why, count);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -141,13 +144,13 @@ NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource,
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	struct vmm_resource *r = vmm_resource_find_locked(device, runtime_resource);
 	if (r)
 		status = may_extend_locked(device, r, count);
 	if (r && NT_SUCCESS(status))
 		r->busy = true;
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	*created = !r;
 	if (!r)
 		status = resource_create(device, runtime_resource, &r);
@@ -168,7 +171,7 @@ static void share_free(struct vmm_share *share)
 	vmm_free(share);
 }
 
-static void *copy_of(const void *data, uint32_t size, bool *failed)
+static void *duplicate(const void *data, uint32_t size, bool *failed)
 {
 	void *copy;
 
@@ -182,22 +185,22 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
-static void replace(struct vmm_allocation *allocation)
+static void mark_replaced(struct vmm_allocation *allocation)
 {
 	atomic_store(&allocation->replaced, true);
 	vmm_allocation_mark(allocation, VMM_MARK_REPLACED, true);
 }
 
 /*
- * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
- * one before opens this one (condition inferred).
+ * Each source has one shared primary (DMA-36). When a new one is created, as a mode change does on
+ * Windows, every holder of the old one must open the new one (condition inferred).
  */
 static void share_primaries(struct vmm_share *share)
 {
 	struct vmm_adapter *adapter = share->adapter;
 	struct vmm_world *world = adapter->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	for (uint32_t i = 0; i < share->count; i++) {
 		const struct vmm_allocation *a = share->allocations[i];
 
@@ -209,10 +212,10 @@ static void share_primaries(struct vmm_share *share)
 		for (uint32_t b = 0; before && b < before->count; b++)
 			if (before->allocations[b]->primary &&
 			    before->allocations[b]->source_id == a->source_id)
-				replace(before->allocations[b]);
+				mark_replaced(before->allocations[b]);
 		adapter->shared_primary[a->source_id] = share->global_handle;
 	}
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 }
 
 NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
@@ -231,10 +234,10 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->allocations = vmm_calloc(request->count, sizeof(*share->allocations));
 	share->item_private_data = vmm_calloc(request->count, sizeof(*share->item_private_data));
 	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
-	share->private_data = copy_of(request->private_data, request->private_bytes, &failed);
+	share->private_data = duplicate(request->private_data, request->private_bytes, &failed);
 	share->private_bytes = request->private_bytes;
-	/* ALC-08, ROP-08: bytes that mean nothing here. */
-	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
+	/* The content has no meaning to the library (ALC-08, ROP-08). */
+	share->runtime_data = duplicate(request->runtime_data, request->runtime_bytes, &failed);
 	share->runtime_bytes = request->runtime_bytes;
 	share->standard = request->standard;
 	if (request->cross_adapter)
@@ -242,30 +245,34 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
-		share->item_private_data[i] = copy_of(request->items[i].private_data,
-						      request->items[i].private_bytes, &failed);
+		share->item_private_data[i] = duplicate(request->items[i].private_data,
+							request->items[i].private_bytes, &failed);
 		share->item_private_bytes[i] = request->items[i].private_bytes;
 	}
-	if (!failed && !request->nt_security) { /* ALC-04 */
-		vmm_os_mutex_lock(&world->shared_lock);
+	if (!failed && !request->nt_security) {
+		/* Without NtSecuritySharing it has a global handle (ALC-04). */
+		vmm_shared_lock(world);
 		share->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SHARED, share);
-		vmm_os_mutex_unlock(&world->shared_lock);
+		vmm_shared_unlock(world);
 		failed = !share->global_handle;
 	}
 	if (failed) {
 		share_free(share);
 		return STATUS_NO_MEMORY;
 	}
-	/* ROP-06. The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
-	vmm_os_mutex_lock(&share->adapter->paging_lock);
+	/*
+	 * The share references the allocations, so they live until the last opener is gone,
+	 * whatever the creator frees (ROP-06).
+	 */
+	vmm_paging_lock(share->adapter);
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
-	vmm_paging_unlock(share->adapter);
-	if (share->global_handle) /* that is how primaries are known */
+	vmm_paging_commit(share->adapter);
+	if (share->global_handle) /* shared primaries are recorded by global handle */
 		share_primaries(share);
-	vmm_os_mutex_lock(&resource->device->process->lock);
+	vmm_process_lock(resource->device->process);
 	resource->share = share;
-	vmm_os_mutex_unlock(&resource->device->process->lock);
+	vmm_process_unlock(resource->device->process);
 	return STATUS_SUCCESS;
 }
 
@@ -273,15 +280,15 @@ uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id
 {
 	struct vmm_world *world = adapter->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	uint32_t handle = source_id < VMM_SOURCES_MAX ? adapter->shared_primary[source_id] : 0;
 	if (handle && !vmm_handle_lookup(&world->shared, handle, VMM_HANDLE_SHARED))
-		handle = 0; /* all who had it open are gone */
-	vmm_os_mutex_unlock(&world->shared_lock);
+		handle = 0; /* every opener is gone */
+	vmm_shared_unlock(world);
 	return handle;
 }
 
-/* Nothing names it any more. */
+/* Ends a share that has no more references. */
 static void share_end(struct vmm_share *share)
 {
 	for (uint32_t i = 0; i < share->count; i++)
@@ -300,15 +307,16 @@ static bool drop_locked(struct vmm_share *share)
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share)
 {
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	bool last = drop_locked(share);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	if (last)
 		share_end(share);
 }
 
 bool vmm_share_put_later_locked(struct vmm_share *share)
 {
+	vmm_assert_held(&share->adapter->world->shared_lock);
 	if (!drop_locked(share))
 		return false;
 	vmm_list_push_back(&share->adapter->memory->orphans, &share->orphan_link);
@@ -324,14 +332,14 @@ void vmm_shares_reap(struct vmm_memory *memory)
 	while (vmm_unlikely(atomic_load_explicit(&memory->orphan_count, memory_order_relaxed))) {
 		struct vmm_share *share = NULL;
 
-		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_shared_lock(world);
 		if (!vmm_list_empty(&memory->orphans)) {
 			atomic_fetch_sub(&memory->orphan_count, 1);
 			share = vmm_container_of(memory->orphans.next, struct vmm_share,
 						 orphan_link);
 			vmm_list_remove(&share->orphan_link);
 		}
-		vmm_os_mutex_unlock(&world->shared_lock);
+		vmm_shared_unlock(world);
 		if (!share)
 			return;
 		atomic_fetch_sub(&memory->adapter->zombies, 1);
@@ -343,18 +351,18 @@ NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource
 {
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	struct vmm_resource *r =
 		vmm_handle_lookup(&device->process->handles, resource, VMM_HANDLE_RESOURCE);
 	if (r && r->device == device && r->share) {
 		*global = r->share->global_handle;
 		status = STATUS_SUCCESS;
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	return status;
 }
 
-/* ROP-05: a handle of its own for every open. */
+/* Every open creates a new handle (ROP-05). */
 static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource *resource,
 				  struct vmm_allocation *allocation)
 {
@@ -370,9 +378,9 @@ static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource
 	vmm_list_init(&ref->zombie_link);
 	vmm_list_init(&ref->residency_link);
 	vmm_list_init(&ref->departure_link);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (!ref->handle) {
 		vmm_free(ref);
 		return NULL;
@@ -380,7 +388,10 @@ static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource
 	return ref;
 }
 
-/* What was said at creation, for the miniport to read; the next opener is to find it as it was. */
+/*
+ * Passes copies of the creation-time private data to the miniport, so that the next opener finds it
+ * unchanged.
+ */
 static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm_share *share,
 				     uint32_t index, DXGK_OPENALLOCATIONINFO *info)
 {
@@ -390,12 +401,12 @@ static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm
 	DXGKARG_OPENALLOCATION args = {
 		.NumAllocations = 1,
 		.pOpenAllocation = info,
-		.pPrivateDriverData = copy_of(share->private_data, share->private_bytes, &failed),
+		.pPrivateDriverData = duplicate(share->private_data, share->private_bytes, &failed),
 		.PrivateDriverSize = share->private_bytes,
 	};
 	NTSTATUS status = STATUS_NO_MEMORY;
 
-	void *item_copy = copy_of(item, item_bytes, &failed);
+	void *item_copy = duplicate(item, item_bytes, &failed);
 
 	info->pPrivateDriverData = item_copy;
 	info->PrivateDriverDataSize = item_bytes;
@@ -408,19 +419,21 @@ static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm
 		if ((item_bytes && memcmp(item_copy, item, item_bytes)) ||
 		    (share->private_bytes &&
 		     memcmp(args.pPrivateDriverData, share->private_data, share->private_bytes)))
-			vmm_finding(
-				device->adapter->observe, "ALF-34", device->process->id,
-				info->hAllocation,
-				"DxgkDdiOpenAllocation without Create wrote into private data (%u and %u "
-				"bytes), which it may only read",
-				item_bytes, share->private_bytes);
+			vmm_finding(device->adapter->observe, "ALF-34", device->process->id,
+				    info->hAllocation,
+				    "DxgkDdiOpenAllocation without Create changed private data "
+				    "(%u and %u bytes), which it may only read",
+				    item_bytes, share->private_bytes);
 	}
 	vmm_free(item_copy);
 	vmm_free((void *)(uintptr_t)args.pPrivateDriverData);
 	return status;
 }
 
-/* One allocation of a shared resource, opened by a further device: DxgkDdiOpenAllocation alone (ALF-34). */
+/*
+ * Opens one allocation of a shared resource for a further device; only DxgkDdiOpenAllocation is
+ * called (ALF-34).
+ */
 static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index,
 			 uint32_t *handle)
 {
@@ -440,76 +453,84 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (!NT_SUCCESS(status)) {
-		vmm_os_mutex_lock(&device->process->lock);
+		vmm_process_lock(device->process);
 		vmm_handle_destroy(&device->process->handles, ref->handle);
-		vmm_os_mutex_unlock(&device->process->lock);
+		vmm_process_unlock(device->process);
 		vmm_free(ref);
 		return status;
 	}
 	ref->kmd_open = info.hDeviceSpecificAllocation;
-	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_paging_lock(adapter);
 	ref->allocation->references++;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	ref->device = device;
 	vmm_list_push_back(&device->refs, &ref->device_link);
 	vmm_list_push_back(&resource->refs, &ref->resource_link);
 	*handle = ref->handle;
-	vmm_os_mutex_unlock(&device->process->lock);
-	vmm_paging_unlock(adapter);
+	vmm_process_unlock(device->process);
+	vmm_paging_commit(adapter);
 	return STATUS_SUCCESS;
 }
 
-/* NULL: it names none. Shared lock held. */
-static struct vmm_share *of_key_locked(struct vmm_world *world, const struct vmm_share_key *key)
+/* Returns NULL if the key names no share. Caller holds the shared lock. */
+static struct vmm_share *share_of_key_locked(struct vmm_world *world,
+					     const struct vmm_share_key *key)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
+	vmm_assert_held(&world->shared_lock);
 	if (key->bundle)
 		return vmm_bundle_share_locked(key->bundle);
 	return vmm_handle_lookup(&world->shared, key->global, VMM_HANDLE_SHARED);
 }
 
 static void refuse_key(const struct vmm_world *world, const struct vmm_process *process,
-		       const struct vmm_share_key *key, bool elsewhere)
+		       const struct vmm_share_key *key, bool other_adapter)
 {
 	if (key->bundle)
 		vmm_finding(world->observe, "ROP-07", process->id, 0,
-			    "the resource of the NT handle is another adapter's%s",
-			    elsewhere ? " and was made without CrossAdapter"
-				      : ", which has stopped");
+			    "the resource of the NT handle belongs to another adapter%s",
+			    other_adapter ? " and was created without CrossAdapter"
+					  : ", which has stopped");
 	else
-		vmm_finding(world->observe, elsewhere ? "ROP-07" : "ROP-01", process->id,
+		vmm_finding(world->observe, other_adapter ? "ROP-07" : "ROP-01", process->id,
 			    key->global, "0x%08x is not the global handle of a resource%s (%s)",
-			    key->global, elsewhere ? " of this adapter" : "",
+			    key->global, other_adapter ? " of this adapter" : "",
 			    vmm_handle_explain(&world->shared, key->global, VMM_HANDLE_SHARED));
 }
 
-/* A hold on the share; or, for a device of another adapter, on the section of a cross-adapter resource (ROP-07). */
-static NTSTATUS share_get(struct vmm_device *device, const struct vmm_share_key *key, uint32_t room,
-			  struct vmm_share **share, struct vmm_section **section)
+/*
+ * References the share. For a device of another adapter it references the section of a
+ * cross-adapter resource instead (ROP-07).
+ */
+static NTSTATUS share_get(struct vmm_device *device, const struct vmm_share_key *key,
+			  uint32_t capacity, struct vmm_share **share, struct vmm_section **section)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	vmm_os_mutex_lock(&world->shared_lock);
-	struct vmm_share *s = of_key_locked(world, key);
+	vmm_shared_lock(world);
+	struct vmm_share *s = share_of_key_locked(world, key);
 	if (!s || (s->adapter != device->adapter && !s->section))
 		status = STATUS_INVALID_PARAMETER;
-	else if (room < s->count)
+	else if (capacity < s->count)
 		status = STATUS_BUFFER_TOO_SMALL;
 	else if (s->adapter != device->adapter)
 		*section = vmm_section_get(s->section);
 	else
 		s->references++;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	*share = s;
 	return status;
 }
 
 static struct vmm_share *find_share_locked(struct vmm_device *device,
 					   const struct vmm_share_key *key)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct vmm_world *world = device->process->world;
-	struct vmm_share *share = of_key_locked(world, key);
+	struct vmm_share *share = share_of_key_locked(world, key);
 
+	vmm_assert_held(&device->process->world->shared_lock);
 	if (share && (share->adapter == device->adapter || share->section))
 		return share;
 	refuse_key(world, device->process, key, share != NULL);
@@ -521,23 +542,26 @@ NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key 
 {
 	struct vmm_world *world = process->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
-	const struct vmm_share *share = of_key_locked(world, key);
+	vmm_shared_lock(world);
+	const struct vmm_share *share = share_of_key_locked(world, key);
 	if (share)
 		*luid = share->adapter->luid;
 	else
 		refuse_key(world, process, key, false);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
 static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct vmm_share_sizes sizes = {.count = share->count,
 					.runtime_bytes = share->runtime_bytes,
 					.private_bytes = share->private_bytes};
 
-	if (share->standard) /* ROP-03 */
+	vmm_assert_held(&share->adapter->world->shared_lock);
+	if (share->standard)
+		/* The private data is the miniport's (ROP-03). */
 		sizes.private_bytes = 0;
 	for (uint32_t i = 0; i < share->count && !share->standard; i++)
 		sizes.total_item_bytes += share->item_private_bytes[i];
@@ -549,11 +573,11 @@ NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *
 {
 	struct vmm_world *world = device->process->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	const struct vmm_share *share = find_share_locked(device, key);
 	if (share)
 		*sizes = sizes_of(share);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
@@ -564,9 +588,11 @@ static void copy_bytes(void *to, const void *from, uint32_t bytes)
 }
 
 static void read_locked(const struct vmm_share *share, const struct vmm_share_data *data)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	char *item = data->items;
 
+	vmm_assert_held(&share->adapter->world->shared_lock);
 	copy_bytes(data->runtime_data, share->runtime_data, share->runtime_bytes);
 	if (share->standard)
 		return;
@@ -585,9 +611,9 @@ NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *k
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	const struct vmm_share *share = find_share_locked(device, key);
-	/* Another one may have come under the handle since its sizes were asked. */
+	/* The handle may name another resource since its sizes were queried. */
 	if (share) {
 		struct vmm_share_sizes now = sizes_of(share);
 
@@ -596,7 +622,7 @@ NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *k
 			status = STATUS_SUCCESS;
 		}
 	}
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return status;
 }
 
@@ -622,12 +648,15 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key
 		return status;
 	}
 	r->shared = true;
-	/* No runtime handle names it: it is released with its last allocation (vmm_memory_deallocate). */
-	vmm_os_mutex_lock(&device->process->lock);
+	/*
+	 * No runtime handle names it. It is released with its last allocation
+	 * (vmm_memory_deallocate).
+	 */
+	vmm_process_lock(device->process);
 	r->share = share;
 	r->runtime_handle = r;
 	r->opened = true;
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	for (uint32_t i = 0; i < share->count && NT_SUCCESS(status); i++)
 		status = open_one(device, r, i, &allocations[i]);
 	uint32_t handle = r->handle, opened = share->count;

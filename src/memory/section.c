@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: memory objects that outlive every allocation over them. A program's, which it names by a descriptor that it may
- * close (ALF-38); or the one that the adapters of a cross-adapter resource have in common (ALF-39). Each allocation has its own
- * locked pages of it.
+ * Sections: memory objects that outlive every allocation based on them. A section is either client
+ * memory, named by a descriptor that the client may close (ALF-38), or the memory that the adapters
+ * of a cross-adapter resource share (ALF-39). Each allocation locks its own pages of the section.
  */
 #include "memory/memory_private.h"
 
-/* A new one over the memory, or the status that there is none. */
+/* Creates a section for the memory. Returns `status` if that is a failure. */
 static vmm_status wrap(vmm_status status, struct vmm_os_memory *memory, struct vmm_section **result)
 {
 	struct vmm_section *section;
@@ -39,8 +39,9 @@ vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes, struct vmm
 	struct vmm_os_memory memory;
 	vmm_status status = vmm_os_memory_create(os, "cross-adapter resource", size_bytes, &memory);
 
-	if (vmm_ok(status)) /* all of it is the resource's */
-		vmm_os_memory_set_whole(&memory);
+	if (vmm_ok(status))
+		/* The resource owns the whole object. */
+		vmm_os_memory_set_shareable(&memory);
 	return wrap(status, &memory, section);
 }
 
@@ -61,6 +62,7 @@ void vmm_section_put(struct vmm_section *section)
 vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
 			    uint64_t size_bytes, struct vmm_backing *backing)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_assert(section->offset <= section->memory.size_bytes &&
 		   size_bytes <= section->memory.size_bytes - section->offset);
 	vmm_status status = vmm_existing_lock(memory, section->memory.base + section->offset,

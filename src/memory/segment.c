@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segments as places that are taken and given back, and how much there is of graphics memory (SEG-04, SEG-05). The
- * miniport lowers the limits: an aperture's in its CommitLimit, that of all together in ApertureSegmentCommitLimit.
+ * Segments: allocation of their address ranges, and the amount of graphics memory (SEG-04, SEG-05).
+ * The miniport may lower the limits: CommitLimit for one aperture segment,
+ * ApertureSegmentCommitLimit for all apertures together.
  */
 #include "memory/memory_private.h"
-#include "memory/private.h"
+#include "memory/client_object.h"
 
-#define LEAST_FOR_GRAPHICS ((uint64_t)64 << 20)
+#define MIN_GRAPHICS_BYTES ((uint64_t)64 << 20)
 
-static uint64_t limit_of(const struct vmm_port_segment *segment)
+static uint64_t commit_limit(const struct vmm_port_segment *segment)
 {
 	return vmm_min_u64(segment->size_bytes, segment->commit_limit_bytes);
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t saturating_add(uint64_t a, uint64_t b)
 {
 	uint64_t total;
 
 	return vmm_add_overflows(a, b, &total) ? UINT64_MAX : total;
 }
 
-static void add_up(struct vmm_memory *memory, uint64_t *apertures)
+static void sum_segments(struct vmm_memory *memory, uint64_t *apertures)
 {
 	*apertures = 0;
 	for (uint32_t i = 0; i < memory->caps->segment_count; i++) {
@@ -30,24 +31,27 @@ static void add_up(struct vmm_memory *memory, uint64_t *apertures)
 					 ? &memory->dedicated_system_bytes
 					 : &memory->dedicated_video_bytes;
 
-		*part = sum(*part, limit_of(segment));
+		*part = saturating_add(*part, commit_limit(segment));
 	}
 }
 
-/* SEG-05. A miniport that leaves ApertureSegmentCommitLimit 0 lowers nothing, as with CommitLimit (SEG-04). */
-static vmm_status share_system_memory(struct vmm_memory *memory)
+/*
+ * Computes the limit of system memory that all apertures may map (SEG-05). An
+ * ApertureSegmentCommitLimit of 0 sets no limit, like a CommitLimit of 0 (SEG-04).
+ */
+static vmm_status compute_shared_limit(struct vmm_memory *memory)
 {
-	uint64_t for_graphics = vmm_max_u64(memory->system_limit_bytes / 2, LEAST_FOR_GRAPHICS);
+	uint64_t for_graphics = vmm_max_u64(memory->system_limit_bytes / 2, MIN_GRAPHICS_BYTES);
 	uint64_t limit = memory->caps->aperture_commit_limit_bytes, apertures;
 
-	add_up(memory, &apertures);
+	sum_segments(memory, &apertures);
 	if (memory->dedicated_system_bytes > for_graphics) {
-		vmm_finding(
-			memory->adapter->observe, "SEG-05", 0, 0,
-			"%llu bytes of memory segments are populated from system memory, graphics may have %llu of %llu",
-			(unsigned long long)memory->dedicated_system_bytes,
-			(unsigned long long)for_graphics,
-			(unsigned long long)memory->system_limit_bytes);
+		vmm_finding(memory->adapter->observe, "SEG-05", 0, 0,
+			    "memory segments take %llu bytes of system memory "
+			    "(PopulatedFromSystemMemory), but graphics may use only %llu of %llu",
+			    (unsigned long long)memory->dedicated_system_bytes,
+			    (unsigned long long)for_graphics,
+			    (unsigned long long)memory->system_limit_bytes);
 		return VMM_INVALID_PARAMETER;
 	}
 	memory->shared_system_bytes =
@@ -57,14 +61,15 @@ static vmm_status share_system_memory(struct vmm_memory *memory)
 		return VMM_OK;
 	vmm_finding(
 		memory->adapter->observe, "SEG-05", 0, 0,
-		"no page can be mapped through an aperture: ApertureSegmentCommitLimit %llu, left for graphics %llu bytes",
+		"no page can be mapped through an aperture: ApertureSegmentCommitLimit is %llu, "
+		"and %llu bytes of system memory are left for graphics",
 		(unsigned long long)limit,
 		(unsigned long long)(for_graphics - memory->dedicated_system_bytes));
 	return VMM_INVALID_PARAMETER;
 }
 
-/* SEG-26: taken for good, so that nothing is ever placed there. */
-static vmm_status take_invalid_ranges(struct vmm_segment *segment)
+/* Allocates the invalid ranges permanently, so that nothing is placed there (SEG-26). */
+static vmm_status reserve_invalid_ranges(struct vmm_segment *segment)
 {
 	vmm_status status = VMM_OK;
 
@@ -100,35 +105,37 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	if (!segment->bar && memory->caps->swizzling_range_count)
 		segment->bar = vmm_port_hidden_memory(memory->adapter->port, index + 1,
 						      &segment->cpu_offset);
-	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
-	size = segment->aperture ? vmm_min_u64(limit_of(segment->port), memory->shared_system_bytes)
-				 : segment->port->size_bytes;
+	/* An aperture never maps more than its commit limit: the heap has that size (SEG-04). */
+	size = segment->aperture
+		       ? vmm_min_u64(commit_limit(segment->port), memory->shared_system_bytes)
+		       : segment->port->size_bytes;
 	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
 	if (segment->bar) {
-		segment->left = vmm_calloc(segment->capacity_bytes / VMM_LEFT_BYTES + 1,
-					   sizeof(*segment->left));
-		if (!segment->left)
+		segment->last_reader =
+			vmm_calloc(segment->capacity_bytes / VMM_LAST_READER_BYTES + 1,
+				   sizeof(*segment->last_reader));
+		if (!segment->last_reader)
 			return VMM_NO_MEMORY;
 	}
 	vmm_status status =
 		vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
 	if (!vmm_ok(status)) {
-		vmm_free(segment->left);
+		vmm_free(segment->last_reader);
 		return status;
 	}
-	status = take_invalid_ranges(segment);
+	status = reserve_invalid_ranges(segment);
 	if (vmm_ok(status))
 		status = vmm_host_aperture_create(memory, segment);
 	if (!vmm_ok(status)) {
 		vmm_range_heap_destroy(segment->heap);
-		vmm_free(segment->left);
+		vmm_free(segment->last_reader);
 	}
 	return status;
 }
 
 vmm_status vmm_segments_create(struct vmm_memory *memory)
 {
-	vmm_status status = share_system_memory(memory);
+	vmm_status status = compute_shared_limit(memory);
 
 	while (vmm_ok(status) && memory->segment_count < memory->caps->segment_count) {
 		status = segment_init(memory, memory->segment_count);
@@ -143,7 +150,7 @@ void vmm_segments_destroy(struct vmm_memory *memory)
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_assert(memory->segment[i].residents == 0);
 		vmm_host_aperture_destroy(&memory->segment[i]);
-		vmm_free(memory->segment[i].left);
+		vmm_free(memory->segment[i].last_reader);
 		vmm_range_heap_destroy(memory->segment[i].heap);
 	}
 	vmm_assert(memory->mapped_bytes == 0);
@@ -155,6 +162,7 @@ vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *s
 {
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_segment_is_over_limit(memory, segment, request->size_bytes))
 		return VMM_NO_VIDEO_MEMORY;
 	status = vmm_range_allocate(segment->heap, request, node, offset);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations that no user-mode driver describes: a heap that exists (ALF-38), memory of the caller's or of a section that
- * becomes an allocation. Without private data of the caller's the miniport says in DxgkDdiGetStandardAllocationDriverData
- * how it wants to be asked for a surface in existing system memory.
+ * Allocations that no user-mode driver describes: an existing heap (ALF-38), which is memory of the
+ * caller or of a section that becomes an allocation. If the caller gives no private data,
+ * DxgkDdiGetStandardAllocationDriverData returns the private data for a surface in existing system
+ * memory.
  *
- * No page says what kind of surface a heap is. Here it is one of bytes: a page wide, as high as it has pages (inferred).
+ * The documentation does not say what kind of surface a heap is. This file describes it as a byte
+ * surface, one page wide and as high as the heap has pages (inferred).
  */
 #include "memory/memory_private.h"
 
@@ -14,7 +16,7 @@ static NTSTATUS refuse(const struct vmm_device *device, const char *rule, const 
 		       uint64_t is, uint64_t wanted)
 {
 	vmm_finding(device->adapter->observe, rule, device->process->id, device->handle,
-		    "create refused: %s (%llu, wanted %llu)", what, (unsigned long long)is,
+		    "create refused: %s (is %llu, expected %llu)", what, (unsigned long long)is,
 		    (unsigned long long)wanted);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -37,9 +39,9 @@ static NTSTATUS call_miniport(const struct vmm_device *device,
 	return status;
 }
 
-/* The buffers become the request's, also when only one could be had. */
-static NTSTATUS give_buffers(DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args,
-			     struct vmm_allocate_request *request)
+/* The request owns the buffers, also if only one could be allocated. */
+static NTSTATUS attach_buffers(DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args,
+			       struct vmm_allocate_request *request)
 {
 	struct vmm_allocate_item *item = &request->items[0];
 
@@ -58,7 +60,7 @@ static NTSTATUS give_buffers(DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args,
 		       : STATUS_SUCCESS;
 }
 
-/* Asked twice: for the sizes, then for the data. */
+/* Calls the miniport twice: for the sizes, then for the data. */
 NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
 			  const char *rule, D3DKMDT_GDISURFACEDATA *surface)
 {
@@ -70,7 +72,7 @@ NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request
 	request->standard = true;
 	if (!NT_SUCCESS(status))
 		return status;
-	status = give_buffers(&args, request);
+	status = attach_buffers(&args, request);
 	if (NT_SUCCESS(status))
 		status = call_miniport(device, &args);
 	if (!NT_SUCCESS(status))
@@ -92,7 +94,8 @@ NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_re
 
 	if (request->heap_bytes > UINT32_MAX)
 		return not_supported(device, "existing memory of 4 GiB or more is not built");
-	if (request->items[0].private_bytes) /* ALC-03: the caller's own */
+	if (request->items[0].private_bytes)
+		/* ALC-03: the caller gave private data. */
 		return STATUS_SUCCESS;
 	if (device->adapter->interface_version < DXGKDDI_INTERFACE_VERSION_WIN7)
 		return not_supported(device, "the miniport's interface has no surfaces in existing "
@@ -113,12 +116,12 @@ NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate
 			    const DXGK_ALLOCATIONINFO *info)
 {
 	if (!info->hAllocation || !info->Size)
-		return STATUS_SUCCESS; /* there are older rules for that (ALF-33, SEG-11) */
+		return STATUS_SUCCESS; /* refused by other rules (ALF-33, SEG-11) */
 	if (!(info->Flags.Value & EXISTING_SYSMEM))
 		return refuse(device, "ALF-38", "the miniport's Flags have no ExistingSysMem",
 			      info->Flags.Value, EXISTING_SYSMEM);
 	if (info->Size != request->heap_bytes)
-		return refuse(device, "ALF-38", "the miniport's Size is not that of the heap",
+		return refuse(device, "ALF-38", "the miniport's Size differs from the heap's",
 			      info->Size, request->heap_bytes);
 	return STATUS_SUCCESS;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System copies that stay (PermanentSysMem, and memory of the caller's own): the CPU always works on the system copy
- * (PAG-14). While the instance is in a memory segment, one of the two copies may be newer, never both in part: the GPU's,
- * which comes back before the CPU goes in (PAG-15) or when it leaves (PAG-13); or the CPU's, in the pages that a lock
- * named, which follow at the unlock (LOCK-22) or, where the GPU reads at that moment, before its next use.
+ * Retained system copies (PermanentSysMem, and existing memory of the caller). The CPU always uses
+ * the system copy (PAG-14).
+ *
+ * While the instance is in a memory segment, either copy may be newer, but never parts of both:
+ * - The GPU's copy is newer: it is copied back before the CPU accesses the content (PAG-15) or at
+ * eviction (PAG-13).
+ * - The CPU's copy is newer in the pages that a lock named: they are uploaded at the unlock
+ * (LOCK-22), or before the next GPU use if the GPU is reading at that time.
  */
 #include "memory/memory_private.h"
 
@@ -11,119 +15,127 @@
 
 enum { READ_ONLY = 0x001, BITS = 64 };
 
-vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
-			   const void *system_memory, struct vmm_section *section)
+vmm_status vmm_retained_create(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const void *system_memory, struct vmm_section *section)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint64_t pages = vmm_store_bytes(allocation) >> VMM_PAGE_SHIFT;
-	struct vmm_kept *kept;
+	struct vmm_retained_copy *retained;
 	vmm_status status;
 
-	if (!(allocation->flags & VMM_ALLOCATION_KEPT) && !vmm_is_shared_with_kmd(allocation))
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!(allocation->flags & VMM_ALLOCATION_RETAINED) && !vmm_is_shared_with_kmd(allocation))
 		return VMM_OK;
-	/* First the pages, of which there is a limit; then the note about each. */
+	/* The pages come first because they are limited; then the record of which are dirty. */
 	status = section ? vmm_section_lock(memory, section, allocation->size_bytes,
 					    &instance->backing)
 		 : vmm_is_existing(allocation)
 			 ? vmm_existing_lock(memory, system_memory, allocation->size_bytes,
 					     &instance->backing)
-			 : vmm_residency_give_backing(memory, instance);
+			 : vmm_residency_ensure_backing(memory, instance);
 	if (!vmm_ok(status))
 		return status;
-	if (section) /* of a process apart; otherwise NULL */
-		instance->backing.seen_at = (char *)(uintptr_t)system_memory;
-	kept = vmm_calloc(1, sizeof(*kept) + (pages + BITS - 1) / BITS * sizeof(kept->pages[0]));
-	if (!kept) {
+	if (section)
+		/* The memory belongs to an out-of-process client. */
+		instance->backing.client_address = (char *)(uintptr_t)system_memory;
+	retained = vmm_calloc(1, sizeof(*retained) +
+					 (pages + BITS - 1) / BITS * sizeof(retained->pages[0]));
+	if (!retained) {
 		vmm_backing_destroy(memory, &instance->backing);
 		return VMM_NO_MEMORY;
 	}
-	kept->instance = instance;
-	kept->page_count = pages;
-	vmm_list_init(&kept->waiting);
-	instance->kept = kept;
+	retained->instance = instance;
+	retained->page_count = pages;
+	vmm_list_init(&retained->waiting);
+	instance->retained = retained;
 	if (vmm_is_existing(allocation) || vmm_is_shared_with_kmd(allocation))
-		instance->place = VMM_PLACE_SYSTEM; /* it has content: what is in the memory */
+		instance->place = VMM_PLACEMENT_SYSTEM; /* its content is what the memory holds */
 	return VMM_OK;
 }
 
-void vmm_kept_free(struct vmm_instance *instance)
+void vmm_retained_free(struct vmm_instance *instance)
 {
-	vmm_free(instance->kept);
-	instance->kept = NULL;
+	vmm_free(instance->retained);
+	instance->retained = NULL;
 }
 
-static void forget_pages(struct vmm_kept *kept)
+static void clear_dirty_pages(struct vmm_retained_copy *retained)
 {
-	if (kept->some)
-		memset(kept->pages, 0,
-		       (kept->page_count + BITS - 1) / BITS * sizeof(kept->pages[0]));
-	kept->all = kept->some = false;
+	if (retained->some)
+		memset(retained->pages, 0,
+		       (retained->page_count + BITS - 1) / BITS * sizeof(retained->pages[0]));
+	retained->all = retained->some = false;
 }
 
-void vmm_kept_left_segment(struct vmm_instance *instance)
+void vmm_retained_left_segment(struct vmm_instance *instance)
 {
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	instance->gpu_wrote = false;
-	if (instance->kept)
-		forget_pages(instance->kept);
+	if (instance->retained)
+		clear_dirty_pages(instance->retained);
 }
 
-vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_retained_restore(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_status status = vmm_paging_transfer(memory, instance, false);
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	instance->gpu_wrote = false;
-	/* PAG-22: what one adapter wrote is on the others before a GPU uses it again. */
+	/* Mirrored link: the other adapters get the content before a GPU uses it again (PAG-22). */
 	if (vmm_unlikely(vmm_link_is_mirrored(instance->allocation)))
-		instance->kept->all = instance->handover = true;
+		instance->retained->all = instance->handover = true;
 	return VMM_OK;
 }
 
-void vmm_kept_locked(struct vmm_instance *instance, const struct vmm_lock_request *request,
-		     bool content)
+void vmm_retained_note_lock(struct vmm_instance *instance, const struct vmm_lock_request *request,
+			    bool content)
 {
-	struct vmm_kept *kept = instance->kept;
+	struct vmm_retained_copy *retained = instance->retained;
 
-	if (!kept)
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	if (!retained)
 		return;
-	kept->open |= !(request->flags & READ_ONLY);
-	if (instance->place != VMM_PLACE_MEMORY)
+	retained->open |= !(request->flags & READ_ONLY);
+	if (instance->place != VMM_PLACEMENT_MEMORY)
 		return;
-	if (!content &&
-	    instance->gpu_wrote) { /* REN-15: the system copy, as it is, is now the content */
+	/* REN-15: the old content is not wanted, so the system copy becomes the current one. */
+	if (!content && instance->gpu_wrote) {
 		instance->gpu_wrote = false;
-		kept->all = true;
+		retained->all = true;
 	}
 	vmm_assert(!instance->gpu_wrote);
 	if (request->flags & READ_ONLY) /* LOCK-06 */
 		return;
 	if (!request->page_count)
-		kept->all = true;
+		retained->all = true;
 	for (uint32_t i = 0; i < request->page_count; i++)
-		kept->pages[request->pages[i] / BITS] |= 1ull << request->pages[i] % BITS;
-	kept->some |= request->page_count != 0;
+		retained->pages[request->pages[i] / BITS] |= 1ull << request->pages[i] % BITS;
+	retained->some |= request->page_count != 0;
 }
 
-static bool is_set(const struct vmm_kept *kept, uint64_t page)
+static bool is_set(const struct vmm_retained_copy *retained, uint64_t page)
 {
-	return page < kept->page_count && (kept->pages[page / BITS] >> page % BITS & 1);
+	return page < retained->page_count && (retained->pages[page / BITS] >> page % BITS & 1);
 }
 
-/* One transfer for each run of neighbours. */
-static vmm_status upload_pages(struct vmm_memory *memory, struct vmm_kept *kept)
+/* Uploads dirty pages with one transfer for each run of adjacent pages. */
+static vmm_status upload_pages(struct vmm_memory *memory, struct vmm_retained_copy *retained)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = VMM_OK;
 
-	for (uint64_t first = 0; first < kept->page_count && vmm_ok(status); first++) {
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (uint64_t first = 0; first < retained->page_count && vmm_ok(status); first++) {
 		uint64_t end = first;
 
-		while (is_set(kept, end))
+		while (is_set(retained, end))
 			end++;
 		if (end == first)
 			continue;
-		status = vmm_paging_transfer_part(memory, kept->instance, true,
+		status = vmm_paging_transfer_part(memory, retained->instance, true,
 						  first << VMM_PAGE_SHIFT,
 						  (end - first) << VMM_PAGE_SHIFT);
 		first = end;
@@ -131,83 +143,96 @@ static vmm_status upload_pages(struct vmm_memory *memory, struct vmm_kept *kept)
 	return status;
 }
 
-/* The GPU does not use the instance. On failure all of it is still due. */
-static vmm_status upload(struct vmm_memory *memory, struct vmm_kept *kept)
+/*
+ * Uploads what the CPU wrote. The GPU does not use the instance. On failure all of it stays
+ * pending.
+ */
+static vmm_status upload(struct vmm_memory *memory, struct vmm_retained_copy *retained)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_instance *instance = kept->instance;
+	struct vmm_instance *instance = retained->instance;
 	vmm_status status;
 
-	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_SYSTEM);
-	status = kept->all ? vmm_paging_transfer(memory, instance, true)
-			   : upload_pages(memory, kept);
-	/* LOCK-08: no use by the GPU. What the CPU writes meanwhile follows with the next update. */
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACEMENT_SYSTEM);
+	status = retained->all ? vmm_paging_transfer(memory, instance, true)
+			       : upload_pages(memory, retained);
+	/*
+	 * The upload does not count as a GPU use (LOCK-08). CPU writes made meanwhile are uploaded
+	 * next time.
+	 */
 	vmm_mark_used(&instance->updated, vmm_paging_sequence(memory));
 	instance->handover = !vmm_ok(status);
 	if (vmm_ok(status))
-		forget_pages(kept);
+		clear_dirty_pages(retained);
 	return status;
 }
 
 /*
- * From 2.0 on the GPU may use what is locked, and it may come into its segment meanwhile (LKR-09): what the CPU wrote after
- * the copy that was made then is still due.
+ * From 2.0 on the GPU may use a locked instance, which may also be paged in meanwhile (LKR-09).
+ * What the CPU wrote after that page-in's copy is still pending.
  */
-static void note_late_writes(struct vmm_kept *kept)
+static void note_late_writes(struct vmm_retained_copy *retained)
 {
-	const struct vmm_instance *instance = kept->instance;
+	const struct vmm_instance *instance = retained->instance;
 
-	if (kept->open && instance->allocation->adapter->wddm2 &&
-	    instance->place == VMM_PLACE_MEMORY && !instance->gpu_wrote)
-		kept->all = true;
-	kept->open = false;
+	if (retained->open && instance->allocation->adapter->wddm2 &&
+	    instance->place == VMM_PLACEMENT_MEMORY && !instance->gpu_wrote)
+		retained->all = true;
+	retained->open = false;
 }
 
-bool vmm_kept_unlocked(struct vmm_instance *instance)
+bool vmm_retained_note_unlock(struct vmm_instance *instance)
 {
-	struct vmm_kept *kept = instance->kept;
+	struct vmm_retained_copy *retained = instance->retained;
 
-	if (!kept || vmm_locks(instance))
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	if (!retained || vmm_locks(instance))
 		return false;
-	note_late_writes(kept);
-	if (!(kept->all || kept->some))
+	note_late_writes(retained);
+	if (!(retained->all || retained->some))
 		return false;
 	instance->handover = true;
 	return true;
 }
 
-void vmm_kept_upload_soon(struct vmm_memory *memory, struct vmm_instance *instance)
+void vmm_retained_upload_soon(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (vmm_kept_unlocked(instance) && vmm_instance_unused(instance))
-		vmm_list_push_back(&memory->uploads, &instance->kept->waiting);
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_retained_note_unlock(instance) && vmm_instance_unused(instance))
+		vmm_list_push_back(&memory->uploads, &instance->retained->waiting);
 }
 
-void vmm_kept_upload_all(struct vmm_memory *memory)
+void vmm_retained_upload_all(struct vmm_memory *memory)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	while (!vmm_list_empty(&memory->uploads)) {
-		struct vmm_kept *kept =
-			vmm_container_of(memory->uploads.next, struct vmm_kept, waiting);
+		struct vmm_retained_copy *retained =
+			vmm_container_of(memory->uploads.next, struct vmm_retained_copy, waiting);
 
-		vmm_list_remove(&kept->waiting);
-		(void)!upload(memory, kept); /* then it is tried again before the GPU uses it */
+		vmm_list_remove(&retained->waiting);
+		/* on failure it is retried before the GPU uses it */
+		(void)!upload(memory, retained);
 	}
 }
 
-vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_hand_over_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	struct vmm_kept *kept = instance->kept;
+	struct vmm_retained_copy *retained = instance->retained;
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_unlikely(instance->partial != NULL))
 		status = vmm_partial_settle(memory, instance);
 	if (status != VMM_OK)
 		return status;
-	if (kept && (kept->all || kept->some)) {
-		/* What was submitted before the lock may still read the old content (LOCK-15). */
+	if (retained && (retained->all || retained->some)) {
+		/* Packets submitted before the lock may still read the old content (LOCK-15). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		return upload(memory, kept);
+		return upload(memory, retained);
 	}
 	instance->handover = false;
-	vmm_coherence_to_gpu(memory, instance, (enum vmm_place)instance->place);
+	vmm_coherence_to_gpu(memory, instance, (enum vmm_placement)instance->place);
 	return VMM_OK;
 }

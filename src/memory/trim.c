@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trim notifications (RES-09, PRI-14): a device's driver is asked to give memory back. Its callback runs on a thread of the
- * adapter's own that holds nothing, so it may make any call, Evict above all. One callback runs at a time; none runs any more
- * when its registration has ended, unless that is what ends it.
+ * Trim notifications (RES-09, PRI-14): ask a device's driver to free memory. The callback runs on a
+ * thread of the adapter that holds no lock, so it may make any call, in particular Evict. One
+ * callback runs at a time. When unregistration returns, the callback no longer runs, unless the
+ * callback itself unregistered.
  *
- * TrimToBudget: its process's budget has become less than what its lists hold, because it was set so or because others have
- * reserved. How many bytes that is, is looked at when the callback is called; what fits by then is not told.
+ * TrimToBudget: the process's lists hold more than its budget, because the budget was lowered or
+ * other processes have reserved memory. The number of bytes is computed when the callback is
+ * called. If there is no excess by then, the flag is not reported.
  *
- * PeriodicTrim: a period has gone by in which the device submitted. A device that has not is left alone, for all that it has
- * would count as unused; when it works again it is told RestartPeriodicTrim first, so that the pause does not count. When
- * no device works the thread sleeps until one does. The period is ours (Q-24).
+ * PeriodicTrim: a period has elapsed in which the device submitted. A device that submitted nothing
+ * is not notified, because all its memory would count as unused. When it submits again it first
+ * gets RestartPeriodicTrim, so that the pause does not count. While no device submits, the thread
+ * sleeps. The length of the period is our choice (Q-24).
  */
 #include "memory/memory_private.h"
 
 #define PERIOD_NS UINT64_C(1000000000)
 
 struct vmm_trim {
-	struct vmm_list link;      /* in vmm_trims.all */
-	struct vmm_device *device; /* NULL: ended while its callback runs */
+	struct vmm_list link; /* in vmm_trims.all */
+	/* NULL: unregistered while its callback runs */
+	struct vmm_device *device;
 	uint32_t handle;
 	struct vmm_trim_client client;
-	uint64_t submitted; /* by the device, at the last tick */
-	bool idle;          /* it had submitted nothing then */
-	uint32_t pending;   /* VMM_TRIM_* */
-	uint64_t excess;    /* before the change that is being made */
+	/* value of submitted_by() at the last tick */
+	uint64_t submitted;
+	/* it submitted nothing in the last period */
+	bool idle;
+	/* VMM_TRIM_* flags to report */
+	uint32_t pending;
+	/* bytes over budget before the change in progress */
+	uint64_t excess;
 };
 
 struct vmm_trims {
 	struct vmm_adapter *adapter;
-	struct vmm_list all;      /* guarded by the paging lock, as is all of each, and the next */
-	struct vmm_trim *current; /* whose callback runs */
-	uint32_t started;         /* callbacks */
+	/* guarded by the paging lock, as are all registrations and `current` */
+	struct vmm_list all;
+	/* the registration whose callback runs */
+	struct vmm_trim *current;
+	/* number of callbacks started */
+	uint32_t started;
 	_Atomic uint32_t finished;
 	struct vmm_os_thread *thread;
-	_Atomic uint32_t word; /* moves when there is something to be looked at */
+	/* wait word of the thread: incremented when there is work */
+	_Atomic uint32_t word;
 	_Atomic bool quit;
 	uint64_t tick_ns;
 };
@@ -47,7 +59,7 @@ static uint64_t submitted_by(const struct vmm_device *device)
 	return sum;
 }
 
-/* Has any of them worked? */
+/* Marks periodic notifications. Returns true if any device has submitted in this period. */
 static bool tick(struct vmm_trims *trims)
 {
 	struct vmm_list *link;
@@ -58,7 +70,11 @@ static bool tick(struct vmm_trims *trims)
 		uint64_t submitted = submitted_by(trim->device);
 		bool idle = submitted == trim->submitted;
 
-		if (!idle) /* never both: who has not yet heard of the pause hears of nothing else */
+		if (!idle)
+			/*
+			 * Never both: until the device was notified of the restart, it gets no
+			 * periodic trim.
+			 */
 			trim->pending |= trim->idle || (trim->pending & VMM_TRIM_RESTART)
 						 ? VMM_TRIM_RESTART
 						 : VMM_TRIM_PERIODIC;
@@ -69,10 +85,11 @@ static bool tick(struct vmm_trims *trims)
 	return any;
 }
 
-static struct vmm_trim *next_pending(struct vmm_trims *trims)
+static struct vmm_trim *next_pending(struct vmm_trims *trims) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&trims->adapter->paging_lock);
 	vmm_list_for_each (link, &trims->all) {
 		struct vmm_trim *trim = vmm_container_of(link, struct vmm_trim, link);
 
@@ -82,8 +99,9 @@ static struct vmm_trim *next_pending(struct vmm_trims *trims)
 	return NULL;
 }
 
-/* The paging lock is held, and not during the callback. */
-static void call_out(struct vmm_trims *trims, struct vmm_trim *trim)
+/* Calls the callback. Caller holds the paging lock, which is released during the callback. */
+static void invoke_callback(struct vmm_trims *trims, struct vmm_trim *trim)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t excess = vmm_budget_excess(trim->device, NULL, 0);
 	uint32_t flags = trim->pending;
@@ -93,11 +111,11 @@ static void call_out(struct vmm_trims *trims, struct vmm_trim *trim)
 		flags &= ~(uint32_t)VMM_TRIM_TO_BUDGET;
 	if (!flags)
 		return;
-	const struct vmm_trim_client client = trim->client; /* it may be ended meanwhile */
+	const struct vmm_trim_client client = trim->client; /* the registration may end meanwhile */
 
 	trims->current = trim;
 	trims->started++;
-	vmm_paging_unlock(trims->adapter);
+	vmm_paging_commit(trims->adapter);
 	client.call(&client, flags, flags & VMM_TRIM_TO_BUDGET ? excess : 0);
 	vmm_paging_lock(trims->adapter);
 	trims->current = NULL;
@@ -108,8 +126,8 @@ static void call_out(struct vmm_trims *trims, struct vmm_trim *trim)
 	vmm_progress_signal(trims->adapter);
 }
 
-/* All that is due; when to look again. */
-static uint64_t look(struct vmm_trims *trims)
+/* Delivers all pending notifications. Returns when to run again, in ns. */
+static uint64_t run_pending(struct vmm_trims *trims)
 {
 	struct vmm_adapter *adapter = trims->adapter;
 	struct vmm_trim *trim;
@@ -118,28 +136,29 @@ static uint64_t look(struct vmm_trims *trims)
 	if (atomic_load(&adapter->removed))
 		return VMM_OS_FOREVER;
 	vmm_paging_lock(adapter);
-	if (atomic_exchange(&adapter->trims_asleep, false)) /* the first period begins now */
+	if (atomic_exchange(&adapter->trims_asleep, false))
+		/* The first period begins now. */
 		trims->tick_ns = vmm_os_now_ns(adapter->os) + PERIOD_NS;
 	if (vmm_os_now_ns(adapter->os) >= trims->tick_ns) {
 		worked = tick(trims);
 		trims->tick_ns = vmm_os_now_ns(adapter->os) + PERIOD_NS;
 	}
 	while (!atomic_load(&trims->quit) && (trim = next_pending(trims)) != NULL)
-		call_out(trims, trim);
+		invoke_callback(trims, trim);
 	if (!worked)
 		atomic_store(&adapter->trims_asleep, true);
 	uint64_t when_ns = worked ? trims->tick_ns : VMM_OS_FOREVER;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return when_ns;
 }
 
-static void serve(void *argument)
+static void trim_thread(void *argument)
 {
 	struct vmm_trims *trims = argument;
 
 	while (!atomic_load(&trims->quit)) {
 		uint32_t seen = atomic_load(&trims->word);
-		uint64_t when_ns = look(trims);
+		uint64_t when_ns = run_pending(trims);
 
 		if (!atomic_load(&trims->quit) &&
 		    vmm_os_wait(trims->adapter->os, &trims->word, seen, when_ns, NULL, 0) ==
@@ -159,7 +178,7 @@ void vmm_trims_wake(struct vmm_adapter *adapter)
 	wake(adapter->memory->trims);
 }
 
-/* Made with the first registration, so that adapters of whom nobody wants to hear have no such thread. */
+/* Starts the thread at the first registration; adapters without registrations have none. */
 static vmm_status start(struct vmm_memory *memory)
 {
 	struct vmm_trims *trims;
@@ -172,7 +191,7 @@ static vmm_status start(struct vmm_memory *memory)
 		return VMM_NO_MEMORY;
 	trims->adapter = memory->adapter;
 	vmm_list_init(&trims->all);
-	status = vmm_os_thread_create(memory->adapter->os, "vidmm trim", serve, trims,
+	status = vmm_os_thread_create(memory->adapter->os, "vidmm trim", trim_thread, trims,
 				      &trims->thread);
 	if (!vmm_ok(status)) {
 		vmm_free(trims);
@@ -208,20 +227,22 @@ static NTSTATUS check(const struct vmm_device *device)
 }
 
 static NTSTATUS add(struct vmm_device *device, struct vmm_trim *trim)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = device->adapter->memory;
 	NTSTATUS status = vmm_budget_of(device) ? start(memory) : STATUS_NO_MEMORY;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	trim->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_TRIM, trim);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (!trim->handle)
 		return STATUS_NO_MEMORY;
 	trim->device = device;
 	trim->submitted = submitted_by(device);
-	/* Whoever comes while all others rest begins a period. */
+	/* A registration made while all devices are idle begins a period. */
 	if (vmm_list_empty(&memory->trims->all))
 		atomic_store(&device->adapter->trims_asleep, true);
 	vmm_list_push_back(&memory->trims->all, &trim->link);
@@ -245,7 +266,7 @@ NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_clie
 	status = add(device, trim);
 	if (NT_SUCCESS(status))
 		*handle = trim->handle;
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	if (!NT_SUCCESS(status))
 		vmm_free(trim);
 	return status;
@@ -253,33 +274,33 @@ NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_clie
 
 void *vmm_trim_device(struct vmm_process *process, uint32_t handle)
 {
-	void *live = NULL;
+	void *hazard = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_trim *trim = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_TRIM);
 	if (trim)
-		live = trim->device->live;
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+		hazard = trim->device->hazard;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 /*
- * The handle goes; paging lock held. Returns the callback, by its number, that has to be waited for, 0: none, because it
- * does not run or the caller is in it.
+ * Ends a registration. Caller holds the paging lock. Returns the number of the callback to wait
+ * for; 0 if it does not run or the caller is that callback.
  */
 static uint32_t end_locked(struct vmm_trims *trims, struct vmm_trim *trim)
 {
 	struct vmm_process *process = trim->device->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_handle_destroy(&process->handles, trim->handle);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	vmm_list_remove(&trim->link);
 	if (trims->current != trim) {
 		vmm_free(trim);
 		return 0;
 	}
-	trim->device = NULL; /* call_out frees it */
+	trim->device = NULL; /* invoke_callback() frees it */
 	return vmm_os_thread_self(trims->adapter->os) == trims->thread ? 0 : trims->started;
 }
 
@@ -288,7 +309,7 @@ static bool has_run(const struct vmm_trims *trims, uint32_t number)
 	return (int32_t)(atomic_load(&trims->finished) - number) >= 0;
 }
 
-static void await(struct vmm_trims *trims, uint32_t number)
+static void wait_for_callback(struct vmm_trims *trims, uint32_t number)
 {
 	struct vmm_adapter *adapter = trims->adapter;
 	uint32_t seen;
@@ -299,8 +320,12 @@ static void await(struct vmm_trims *trims, uint32_t number)
 			return;
 }
 
-/* Inside the device, from which a change of power (PNP-05) and the device's end want everybody out. */
-static bool await_inside(const struct vmm_device *device, struct vmm_trims *trims, uint32_t number)
+/*
+ * Waits inside the device. Returns false if the wait must leave the device: a power transition
+ * (PNP-05) or its end waits until every call has left it.
+ */
+static bool wait_inside_device(const struct vmm_device *device, struct vmm_trims *trims,
+			       uint32_t number)
 {
 	struct vmm_adapter *adapter = device->adapter;
 
@@ -309,39 +334,44 @@ static bool await_inside(const struct vmm_device *device, struct vmm_trims *trim
 
 		if (has_run(trims, number))
 			return true;
-		if (vmm_live_is_paused(device->live) || atomic_load(&device->ending))
+		if (vmm_hazard_is_paused(device->hazard) || atomic_load(&device->ending))
 			return false;
 		if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE))) {
-			await(trims, number); /* no adapter any more: nor any change of its power */
+			wait_for_callback(trims, number);
+			/*
+				 * The adapter is gone, so no power transition can wait for this
+				 * call.
+				 */
 			return true;
 		}
 	}
 }
 
-NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_visit *visit, uint32_t handle,
-			     void (*function)(void))
+NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard *visit,
+			     uint32_t handle, void (*function)(void))
 {
 	struct vmm_adapter *adapter = (*device)->adapter;
 	struct vmm_trims *trims = adapter->memory->trims;
-	const void *live = (*device)->live;
+	const void *hazard = (*device)->hazard;
 	struct vmm_trim *trim;
 	uint32_t number = 0;
 
 	vmm_paging_lock(adapter);
-	vmm_os_mutex_lock(&(*device)->process->lock);
+	vmm_process_lock((*device)->process);
 	trim = vmm_handle_lookup(&(*device)->process->handles, handle, VMM_HANDLE_TRIM);
-	vmm_os_mutex_unlock(&(*device)->process->lock);
+	vmm_process_unlock((*device)->process);
 	if (trim && (trim->device != *device || (function && trim->client.function != function)))
 		trim = NULL;
 	if (trim)
 		number = end_locked(trims, trim);
-	vmm_paging_unlock(adapter);
-	while (number && !await_inside(*device, trims, number)) {
-		vmm_live_leave(visit);
-		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+	vmm_paging_commit(adapter);
+	while (number && !wait_inside_device(*device, trims, number)) {
+		vmm_hazard_leave(visit);
+		*device = vmm_hazard_enter(visit, VMM_HAZARD_DEVICE, hazard);
 		if (*device)
 			continue;
-		vmm_live_await_end(adapter->os, live); /* which waits for the callback, too */
+		/* that function also waits for the callback */
+		vmm_hazard_await_retired(adapter->os, hazard);
 		break;
 	}
 	return trim ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
@@ -357,7 +387,7 @@ void vmm_trims_end(struct vmm_device *device)
 	if (vmm_likely(!trims))
 		return;
 	vmm_paging_lock(adapter);
-	/* One that was unregistered a moment ago may still run. */
+	/* A registration that has just ended may still run its callback. */
 	if (trims->current && (!trims->current->device || trims->current->device == device) &&
 	    vmm_os_thread_self(adapter->os) != trims->thread)
 		number = trims->started;
@@ -367,9 +397,9 @@ void vmm_trims_end(struct vmm_device *device)
 		if (trim->device == device)
 			(void)end_locked(trims, trim);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (number)
-		await(trims, number);
+		wait_for_callback(trims, number);
 }
 
 /* ---- budgets ---- */
@@ -378,6 +408,7 @@ void vmm_trims_before_budget(struct vmm_memory *memory)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!memory->trims))
 		return;
 	vmm_list_for_each (link, &memory->trims->all) {
@@ -392,6 +423,7 @@ void vmm_trims_after_budget(struct vmm_memory *memory)
 	struct vmm_list *link;
 	bool any = false;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!memory->trims))
 		return;
 	vmm_list_for_each (link, &memory->trims->all) {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client may change about an allocation after its creation (PRI-15): where it may be, where it would rather be, and
- * whether the GPU reaches it by physical addresses. A preference is a hint for the next time that a place is looked for.
- * What may not stay where it is, and is on a residency list, moves: at once, or when the GPU has let go of it, which a
- * paging queue's fence tells. The miniport is asked first (DxgkDdiValidateUpdateAllocationProperty), with no lock but the one
- * that keeps the allocation; afterwards everything is looked at once more.
+ * Changes of an allocation's properties after its creation (PRI-15): its segment set, its preferred
+ * segments, and whether the GPU uses physical addresses. A preference is a hint for the next
+ * placement.
  *
- * A shared allocation is its creator's to change (Q-25): it moves for everybody, and every list that it is on must still fit.
+ * An allocation on a residency list moves if its placement is no longer allowed: at once, or when
+ * the GPU has finished with it, which the paging queue's fence signals. The miniport is asked first
+ * (DxgkDdiValidateUpdateAllocationProperty). Only the submit lock is held during that call; it
+ * keeps the allocation alive. Afterwards everything is validated again.
+ *
+ * Only the creator may change a shared allocation (Q-25). It moves for all openers, and every list
+ * that contains it must still fit.
  */
 #include "memory/memory_private.h"
 
@@ -24,7 +28,7 @@ enum {
 	PREFERENCE_RESERVED = (int)0xC0000000,
 };
 
-/* The properties, before or after. */
+/* The properties that an update may change. */
 struct properties {
 	uint32_t read_set, write_set, preferred, hinted_banks, flags;
 };
@@ -38,7 +42,7 @@ struct update {
 	struct vmm_ref *ref;
 };
 
-static NTSTATUS broke(const struct update *u, const char *what)
+static NTSTATUS violation(const struct update *u, const char *what)
 {
 	const struct vmm_property_request *r = u->request;
 
@@ -49,72 +53,71 @@ static NTSTATUS broke(const struct update *u, const char *what)
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS not_built(const struct update *u, const char *what)
+static NTSTATUS not_supported(const struct update *u, const char *what)
 {
 	vmm_reason(u->device->adapter->observe, STATUS_NOT_SUPPORTED, u->device->process->id,
 		   u->request->allocation, "PRI-15: update property: %s", what);
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* ---- is it a request? ---- */
+/* ---- validation of the request ---- */
 
 static NTSTATUS check_request(const struct update *u)
 {
 	const struct vmm_property_request *r = u->request;
 
 	if (u->device->adapter->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
-		return not_built(u, "the adapter's miniport is of an interface before 2.1");
+		return not_supported(u, "the adapter's miniport is of an interface before 2.1");
 	if (r->mask & ~(uint32_t)MASK)
-		return broke(u, "reserved bits of the mask");
+		return violation(u, "reserved bits of the mask are set");
 	if (r->flags & ~(uint32_t)FLAGS)
-		return broke(u, "reserved flags");
+		return violation(u, "reserved flags are set");
 	if ((r->mask & SET_UNMOVEABLE) && (r->flags & FLAG_UNMOVEABLE))
-		return not_built(u, "Unmoveable: no public page says what it asks for");
+		return not_supported(u, "Unmoveable is not built: no public page defines it");
 	if (u->memory->caps->validate_property)
 		return STATUS_SUCCESS;
-	return not_built(u, "the miniport has no DxgkDdiValidateUpdateAllocationProperty");
+	return not_supported(u, "the miniport has no DxgkDdiValidateUpdateAllocationProperty");
 }
 
-static NTSTATUS find(struct update *u)
+static NTSTATUS find_objects(struct update *u) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_os_mutex_lock(&u->device->process->lock);
+	vmm_process_lock(u->device->process);
 	u->queue = vmm_paging_queue_find_locked(u->device, u->request->queue);
 	u->ref = vmm_ref_lookup_locked(u->device, u->request->allocation);
-	vmm_os_mutex_unlock(&u->device->process->lock);
+	if (u->queue && !u->ref)
+		vmm_ref_report(u->device, u->request->allocation, "PRI-15", "update property");
+	vmm_process_unlock(u->device->process);
 	if (!u->queue)
-		return broke(u, "hPagingQueue is not a live paging queue of the device");
-	if (u->ref)
-		return STATUS_SUCCESS;
-	vmm_ref_report(u->device, u->request->allocation, "PRI-15", "update property");
-	return STATUS_INVALID_PARAMETER;
+		return violation(u, "hPagingQueue is not a live paging queue of the device");
+	return u->ref ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS check_allocation(const struct update *u)
+static NTSTATUS check_allocation(const struct update *u) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_allocation *a = u->ref->allocation;
 
 	if (!u->ref->creator)
-		return broke(u, "it is another device's, which opened it to this one");
+		return violation(u, "another device created it; only the creator may change it");
 	if (vmm_is_existing(a))
-		return not_built(u, "of existing memory");
+		return not_supported(u, "not built for existing memory");
 	if (a->pinned)
-		return broke(u, "it is pinned");
+		return violation(u, "the allocation is pinned");
 	if (vmm_is_offered_locked(a))
-		return broke(u, "it is offered and not reclaimed");
+		return violation(u, "the allocation is offered; reclaim it first");
 	if (vmm_locks(u->ref->instance))
-		return broke(u, "the CPU has it locked");
+		return violation(u, "the CPU has locked the allocation");
 	return STATUS_SUCCESS;
 }
 
-/* ---- what it would become ---- */
+/* ---- the properties after the update ---- */
 
-static struct properties now(const struct vmm_allocation *a)
+static struct properties current_properties(const struct vmm_allocation *a)
 {
 	return (struct properties){a->read_set, a->write_set, a->preferred, a->hinted_banks,
 				   a->flags};
 }
 
-static void become(struct vmm_allocation *a, const struct properties *p)
+static void apply_properties(struct vmm_allocation *a, const struct properties *p)
 {
 	a->read_set = p->read_set;
 	a->write_set = p->write_set;
@@ -124,18 +127,19 @@ static void become(struct vmm_allocation *a, const struct properties *p)
 	vmm_allocation_set_serving(a);
 }
 
-static struct properties wanted(const struct update *u)
+static struct properties requested_properties(const struct update *u)
 {
 	const struct vmm_property_request *r = u->request;
-	struct properties p = now(u->ref->allocation);
+	struct properties p = current_properties(u->ref->allocation);
 
 	if (r->mask & SET_SEGMENTS)
 		p.read_set = p.write_set =
 			r->set &
-			~vmm_footprint_closed_set(u->memory, u->ref->allocation->pitch_bytes);
+			~vmm_footprint_excluded_set(u->memory, u->ref->allocation->pitch_bytes);
 	if ((r->mask & SET_PREFERRED) && p.preferred != r->preferred) {
 		p.preferred = r->preferred;
-		p.hinted_banks = 0; /* they were of the segment preferred before (SEG-14) */
+		p.hinted_banks = 0;
+		/* The hints were for the segment preferred before (SEG-14). */
 	}
 	if (r->mask & SET_PHYSICAL) {
 		p.flags &= ~(uint32_t)VMM_ALLOCATION_ACCESSED_PHYSICALLY;
@@ -145,7 +149,7 @@ static struct properties wanted(const struct update *u)
 	return p;
 }
 
-static bool leaves_apertures(const struct vmm_memory *memory, const struct properties *p)
+static bool allows_memory_segment(const struct vmm_memory *memory, const struct properties *p)
 {
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (((p->read_set | p->write_set) & 1u << i) && !memory->segment[i].aperture)
@@ -176,24 +180,25 @@ static NTSTATUS check_segments(const struct update *u, const struct properties *
 	uint32_t all = count == 32 ? UINT32_MAX : (1u << count) - 1;
 
 	if ((r->mask & SET_SEGMENTS) && (!p->write_set || (r->set & ~all)))
-		return broke(u, "an empty segment set, or one that names a segment that does not "
-				"exist"); /* SEG-19 */
-	if (vmm_is_shared_with_kmd(u->ref->allocation) && leaves_apertures(u->memory, p))
-		return broke(u, "ALF-30: the miniport shares its backing store, so it is for the "
-				"aperture alone");
+		return violation(u, "the segment set is empty or includes a segment that does not "
+				    "exist (SEG-19)");
+	if (vmm_is_shared_with_kmd(u->ref->allocation) && allows_memory_segment(u->memory, p))
+		return violation(u, "ALF-30: the miniport shares its backing store, so its set may "
+				    "contain apertures only");
 	if (!cpu_can_see(u->memory, p))
-		return broke(u, "a CPU visible allocation for a memory segment without CpuVisible, "
-				"and not for the aperture"); /* SEG-25 */
+		return violation(
+			u, "it is CPU-visible, and its set has memory segments without CpuVisible "
+			   "and no aperture (SEG-25)");
 	if (!(r->mask & SET_PREFERRED))
 		return STATUS_SUCCESS;
 	if (r->preferred & (uint32_t)PREFERENCE_RESERVED)
-		return broke(u, "reserved bits of PreferredSegment");
+		return violation(u, "reserved bits of PreferredSegment are set");
 	for (uint32_t i = 0; i < 5; i++) {
 		uint32_t id = r->preferred >> (6 * i) & 0x1F;
 
 		if (id && !((p->read_set | p->write_set) & 1u << (id - 1)))
-			return broke(
-				u, "PreferredSegment names a segment outside the set"); /* SEG-16 */
+			return violation(
+				u, "PreferredSegment includes a segment outside the set (SEG-16)");
 	}
 	return STATUS_SUCCESS;
 }
@@ -205,37 +210,39 @@ static NTSTATUS check_physical(const struct update *u, const struct properties *
 	if (!vmm_allocation_is_physical(a) || (p->flags & VMM_ALLOCATION_ACCESSED_PHYSICALLY))
 		return STATUS_SUCCESS;
 	if (p->flags & VMM_ALLOCATION_NOTIFY_RESIDENCY)
-		return broke(u, "ExplicitResidencyNotification needs AccessedPhysically");
-	/* Its address is to be written into what is queued (DMA-27). */
+		return violation(u, "ExplicitResidencyNotification needs AccessedPhysically");
+	/* Its address would have to be patched into queued work (DMA-27). */
 	if (vmm_instance_busy(&a->first, VMM_USE_ANY, NULL, NULL))
-		return broke(u, "queued work names it by its physical address");
+		return violation(u, "queued work references it by physical address");
 	return STATUS_SUCCESS;
 }
 
-/* ---- the change ---- */
+/* ---- applying the change ---- */
 
-enum listing { OFF_THE_SUMS, INTO_THE_SUMS, EXCESS };
+enum listing { REMOVE_DEMAND, ADD_DEMAND, EXCESS };
 
-/* Of that device's list. */
+/* Updates the sums of that device's list, or returns its excess. */
 static uint64_t account(struct vmm_device *device, const struct vmm_allocation *a,
-			enum listing what)
+			enum listing what) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->residency) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
 
 		if (ref->allocation != a)
 			continue;
 		if (what == EXCESS)
-			return vmm_resident_excess(device, &ref, 1);
-		vmm_resident_account(ref, what == INTO_THE_SUMS);
+			return vmm_residency_list_excess(device, &ref, 1);
+		vmm_residency_list_account(ref, what == ADD_DEMAND);
 	}
 	return 0;
 }
 
-/* Of all lists that it is on; the greatest excess. */
+/* Applies `what` to all lists that contain the allocation. Returns the greatest excess in bytes. */
 static uint64_t account_all(const struct update *u, enum listing what)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = u->device->adapter;
 	uint64_t excess = 0;
@@ -243,57 +250,58 @@ static uint64_t account_all(const struct update *u, enum listing what)
 
 	if (!u->ref->allocation->listed)
 		return 0;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices)
 		excess = vmm_max_u64(
 			excess, account(vmm_container_of(link, struct vmm_device, adapter_link),
 					u->ref->allocation, what));
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return excess;
 }
 
-/* All or nothing: the lists still fit, counted as they will be. */
-static NTSTATUS change(const struct update *u, const struct properties *p)
+/* Applies the change if all lists still fit with it; otherwise changes nothing. */
+static NTSTATUS commit_change(const struct update *u, const struct properties *p)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_allocation *a = u->ref->allocation;
-	const struct properties before = now(a);
+	const struct properties before = current_properties(a);
 
-	account_all(u, OFF_THE_SUMS);
-	become(a, p);
+	account_all(u, REMOVE_DEMAND);
+	apply_properties(a, p);
 	uint64_t excess = account_all(u, EXCESS);
 	if (excess)
-		become(a, &before);
-	account_all(u, INTO_THE_SUMS);
+		apply_properties(a, &before);
+	account_all(u, ADD_DEMAND);
 	if (!excess)
 		return STATUS_SUCCESS;
 	vmm_reason(u->device->adapter->observe, STATUS_NO_MEMORY, u->device->process->id,
 		   u->ref->handle,
-		   "PRI-15: with 0x%08x in segment set 0x%x a device's list exceeds what there is "
-		   "by %llu bytes",
+		   "PRI-15: with 0x%08x in segment set 0x%x the residency list of a device would "
+		   "exceed the capacity by %llu bytes",
 		   u->ref->handle, p->write_set, (unsigned long long)excess);
 	return STATUS_NO_MEMORY;
 }
 
-static NTSTATUS move(struct update *u)
+static NTSTATUS bring_in(struct update *u) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	if (!u->ref->residency_count || vmm_resident_bring_in(u->device, &u->ref, 1))
+	if (!u->ref->residency_count || vmm_residency_list_bring_in(u->device, &u->ref, 1))
 		return STATUS_SUCCESS;
 	u->request->fence_value = vmm_paging_operation_add(u->queue, u->operation, &u->ref, 1);
 	u->operation = NULL;
 	return STATUS_PENDING;
 }
 
-/* STATUS_PENDING: something changes. */
-static NTSTATUS look(struct update *u, struct properties *p)
+/* Validates the request and computes the new properties. Returns STATUS_PENDING if they differ. */
+static NTSTATUS evaluate(struct update *u, struct properties *p) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	NTSTATUS status = vmm_device_lost(u->device) ? STATUS_DEVICE_REMOVED : find(u);
+	NTSTATUS status = vmm_device_lost(u->device) ? STATUS_DEVICE_REMOVED : find_objects(u);
 
 	if (NT_SUCCESS(status))
 		status = check_allocation(u);
 	if (!NT_SUCCESS(status))
 		return status;
-	const struct properties before = now(u->ref->allocation);
-	*p = wanted(u);
+	const struct properties before = current_properties(u->ref->allocation);
+	*p = requested_properties(u);
 	status = check_segments(u, p);
 	if (NT_SUCCESS(status))
 		status = check_physical(u, p);
@@ -321,7 +329,7 @@ static NTSTATUS ask_miniport(const struct update *u, void *allocation)
 	return status;
 }
 
-/* The submit lock is held, and keeps what a handle names. */
+/* Caller holds the submit lock, which keeps the allocation alive. */
 static NTSTATUS update(struct update *u)
 {
 	struct vmm_adapter *adapter = u->device->adapter;
@@ -329,23 +337,23 @@ static NTSTATUS update(struct update *u)
 	void *allocation = NULL;
 
 	vmm_paging_lock(adapter);
-	NTSTATUS status = look(u, &p);
+	NTSTATUS status = evaluate(u, &p);
 	if (status == STATUS_PENDING)
 		allocation = u->ref->allocation->kmd_allocation;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (status != STATUS_PENDING)
 		return status;
 	status = ask_miniport(u, allocation);
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_paging_lock(adapter);
-	status = look(u, &p);
+	status = evaluate(u, &p);
 	if (status == STATUS_PENDING) {
-		status = change(u, &p);
+		status = commit_change(u, &p);
 		if (NT_SUCCESS(status))
-			status = move(u);
+			status = bring_in(u);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return status;
 }
 
@@ -360,9 +368,9 @@ NTSTATUS vmm_memory_update_property(struct vmm_device *device, struct vmm_proper
 	u.operation = vmm_paging_operation_create(1);
 	if (!u.operation)
 		return STATUS_NO_MEMORY;
-	vmm_os_mutex_lock(&device->adapter->submit_lock);
+	vmm_submit_lock(device->adapter);
 	status = update(&u);
-	vmm_os_mutex_unlock(&device->adapter->submit_lock);
+	vmm_submit_unlock(device->adapter);
 	vmm_free(u.operation);
 	if (status == STATUS_PENDING)
 		u.memory->engine->wake(device->adapter);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the page tables say: DxgkDdiBuildPagingBuffer with UpdatePageTable and FlushTlb, in the stream of all paging. An entry
- * is valid while its page has a place where the GPU may use it, in a memory segment or in system memory; it changes with that place,
- * and is gone before somebody else gets the memory (VA-13).
+ * Page table entries: UpdatePageTable and FlushTlb operations of DxgkDdiBuildPagingBuffer, in order
+ * with all other paging.
+ *
+ * An entry is valid while its page has a placement that the GPU can use, in a memory segment or in
+ * system memory. The entry changes with the placement. It is invalidated before another owner gets
+ * the memory (VA-13).
  */
 #include "memory/va_private.h"
 
-#define ENTRIES_MAX 256u /* of one operation */
+#define ENTRIES_MAX 256u /* maximum number of entries in one operation */
 
-static void say(struct vmm_va *va, uint32_t operation, uint64_t handle, uint64_t bytes,
-		uint64_t address)
+static void report_event(struct vmm_va *va, uint32_t operation, uint64_t handle, uint64_t bytes,
+			 uint64_t address)
 {
 	vmm_event(va->memory->adapter->observe, VIDMM_EVENT_PAGING, va->process->id,
 		  (uint32_t)handle, operation, bytes, 0, 0, address);
@@ -21,6 +24,7 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UPDATE_PAGE_TABLE};
 	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), table->level);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	args.UpdatePageTable.PageTableLevel = table->level;
 	args.UpdatePageTable.UpdateMode = vmm_va_mmu(va)->caps.PageTableUpdateMode;
 	if (args.UpdatePageTable.UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
@@ -44,12 +48,16 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 	vmm_status status = vmm_paging_build(va->memory, &args);
 	if (!vmm_ok(status))
 		return status;
-	/* VA-13: where it must be so, no context of the space runs beside it. */
+	/*
+	 * If the miniport requires it, no context of the address space runs at the same time
+	 * (VA-13).
+	 */
 	if (vmm_va_mmu(va)->caps.PageTableUpdateRequireAddressSpaceIdle)
 		va->memory->synchronous |= va->memory->pending;
-	say(va, VIDMM_PAGING_UPDATE_PAGE_TABLE,
-	    write->allocation ? write->allocation->first.handle : 0,
-	    (uint64_t)write->count << VMM_PAGE_SHIFT, args.UpdatePageTable.FirstPteVirtualAddress);
+	report_event(va, VIDMM_PAGING_UPDATE_PAGE_TABLE,
+		     write->allocation ? write->allocation->first.handle : 0,
+		     (uint64_t)write->count << VMM_PAGE_SHIFT,
+		     args.UpdatePageTable.FirstPteVirtualAddress);
 	return VMM_OK;
 }
 
@@ -57,7 +65,8 @@ vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FLUSH_TLB};
 
-	if (!va->root) /* that is being made */
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (!va->root) /* the root is being created */
 		return VMM_OK;
 	args.FlushTlb.RootPageTableAddress.SegmentId = va->root->segment;
 	args.FlushTlb.RootPageTableAddress.SegmentOffset = va->root->offset;
@@ -66,7 +75,7 @@ vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
 	args.FlushTlb.EndVirtualAddress = end;
 	vmm_status status = vmm_paging_build(va->memory, &args);
 	if (vmm_ok(status))
-		say(va, VIDMM_PAGING_FLUSH_TLB, 0, end - base, base);
+		report_event(va, VIDMM_PAGING_FLUSH_TLB, 0, end - base, base);
 	return status;
 }
 
@@ -80,47 +89,51 @@ DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table)
 	return entry;
 }
 
-/* ---- where the pages of an instance are ---- */
+/* ---- GPU locations of an instance's pages ---- */
 
-struct place {
+struct gpu_location {
 	uint32_t segment; /* 0: system memory */
-	uint64_t page;    /* number of the first in the segment, or the bus's if they are one run */
+	/* first page number in the segment, or on the bus if the pages are contiguous */
+	uint64_t page;
 	DXGK_ADL list;
 };
 
-/* Is there any place where the GPU may find it by a virtual address? */
-static bool find_place(const struct vmm_instance *instance, struct place *place)
+/* Returns false if the GPU cannot reach the instance by a virtual address. */
+static bool locate(const struct vmm_instance *instance, struct gpu_location *location)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	*place = (struct place){.segment = instance->segment};
-	if (instance->place == VMM_PLACE_MEMORY) {
-		place->page = instance->offset >> VMM_PAGE_SHIFT;
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	*location = (struct gpu_location){.segment = instance->segment};
+	if (instance->place == VMM_PLACEMENT_MEMORY) {
+		location->page = instance->offset >> VMM_PAGE_SHIFT;
 		return true;
 	}
-	if (instance->place != VMM_PLACE_APERTURE && !vmm_resident_in_system(instance))
+	if (instance->place != VMM_PLACEMENT_APERTURE && !vmm_residency_list_in_system(instance))
 		return false;
-	/* PAG-24: an aperture stands for the pages behind it. */
-	place->segment = 0;
-	vmm_port_describe_pages(instance->backing.mdl, &place->list);
-	if (place->list.Flags.Contiguous)
-		place->page = place->list.BasePageNumber;
+	/* An aperture placement means the system pages behind it (PAG-24). */
+	location->segment = 0;
+	vmm_port_describe_pages(instance->backing.mdl, &location->list);
+	if (location->list.Flags.Contiguous)
+		location->page = location->list.BasePageNumber;
 	return true;
 }
 
-static uint64_t page_of(const struct place *place, uint64_t index)
+static uint64_t page_of(const struct gpu_location *location, uint64_t index)
 {
-	if (place->segment || place->list.Flags.Contiguous)
-		return place->page + index;
-	return place->list.Pages[index];
+	if (location->segment || location->list.Flags.Contiguous)
+		return location->page + index;
+	return location->list.Pages[index];
 }
 
-/* What differs between two places; 0 for none. */
-static uint64_t key_of(const struct place *place)
+/* Returns a number that differs between locations and is never 0. */
+static uint64_t location_key(const struct gpu_location *location)
 {
-	return ((uint64_t)(place->segment + 1) << 52) + page_of(place, 0);
+	return ((uint64_t)(location->segment + 1) << 52) + page_of(location, 0);
 }
 
-static DXGK_PTE entry_of(const struct vmm_va *va, const struct vmm_va_content *content,
-			 const struct vmm_allocation *allocation, const struct place *place)
+static DXGK_PTE make_entry(const struct vmm_va *va, const struct vmm_va_content *content,
+			   const struct vmm_allocation *allocation,
+			   const struct gpu_location *location)
 {
 	const DXGK_GPUMMUCAPS *caps = &vmm_va_mmu(va)->caps;
 	DXGK_PTE entry = {{{0}}, {0}};
@@ -129,17 +142,18 @@ static DXGK_PTE entry_of(const struct vmm_va *va, const struct vmm_va_content *c
 	entry.Valid = 1;
 	entry.ReadOnly = caps->ReadOnlyMemorySupported && !(content->protection & VMM_VA_WRITE);
 	entry.NoExecute = caps->NoExecuteMemorySupported && !(content->protection & VMM_VA_EXECUTE);
-	entry.Segment = place->segment & 0x1F;
-	entry.CacheCoherent = !place->segment && caps->CacheCoherentMemorySupported &&
+	entry.Segment = location->segment & 0x1F;
+	entry.CacheCoherent = !location->segment && caps->CacheCoherentMemorySupported &&
 			      (!allocation || (allocation->flags & VMM_ALLOCATION_CACHED));
 	return entry;
 }
 
-/* ---- pieces ---- */
+/* ---- pieces: parts of a range with one content ---- */
 
-/* [base, end) lies in one leaf. */
-static vmm_status repeat(struct vmm_va *va, struct vmm_va_table *leaf, uint64_t base, uint64_t end,
-			 DXGK_PTE entry, uint64_t driver_protection)
+/* Caller guarantees that [base, end) lies in one leaf. */
+static vmm_status fill_entries(struct vmm_va *va, struct vmm_va_table *leaf, uint64_t base,
+			       uint64_t end, DXGK_PTE entry, uint64_t driver_protection)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_write write = {
 		.table = leaf,
@@ -149,18 +163,21 @@ static vmm_status repeat(struct vmm_va *va, struct vmm_va_table *leaf, uint64_t 
 		.repeat = true,
 		.driver_protection = driver_protection};
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	return vmm_va_update(va, &write);
 }
 
-static vmm_status map(struct vmm_va *va, struct vmm_va_table *leaf,
-		      const struct vmm_va_piece *piece, const struct place *place, uint64_t base,
-		      uint64_t end)
+static vmm_status write_mapped(struct vmm_va *va, struct vmm_va_table *leaf,
+			       const struct vmm_va_piece *piece,
+			       const struct gpu_location *location, uint64_t base, uint64_t end)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const struct vmm_ref *ref = piece->content.object; /* NULL: of no allocation */
+	const struct vmm_ref *ref = piece->content.object; /* NULL: pages of no allocation */
 	const struct vmm_allocation *allocation = ref ? ref->allocation : NULL;
-	DXGK_PTE entry = entry_of(va, &piece->content, allocation, place);
+	DXGK_PTE entry = make_entry(va, &piece->content, allocation, location);
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	while (base < end && vmm_ok(status)) {
 		DXGK_PTE entries[ENTRIES_MAX];
 		uint64_t offset = piece->content.offset + (base - piece->node.base);
@@ -176,7 +193,7 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_table *leaf,
 
 		for (uint32_t i = 0; i < count; i++) {
 			entries[i] = entry;
-			entries[i].PageAddress = page_of(place, (offset >> VMM_PAGE_SHIFT) + i);
+			entries[i].PageAddress = page_of(location, (offset >> VMM_PAGE_SHIFT) + i);
 		}
 		status = vmm_va_update(va, &write);
 		base += (uint64_t)count << VMM_PAGE_SHIFT;
@@ -185,9 +202,11 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_table *leaf,
 }
 
 static uint64_t leaf_end(const struct vmm_va *va, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), 1);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	return vmm_align_down(address, reach) + reach;
 }
 
@@ -197,12 +216,13 @@ vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_
 	uint64_t end = base + size, at = base;
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	while (at < end && vmm_ok(status)) {
 		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
 		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
 
 		if (leaf)
-			status = repeat(va, leaf, at, to, invalid, driver_protection);
+			status = fill_entries(va, leaf, at, to, invalid, driver_protection);
 		at = to;
 	}
 	return vmm_ok(status) ? vmm_va_flush(va, base, end) : status;
@@ -213,13 +233,14 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 	const struct vmm_va_content *content = &piece->content;
 	uint64_t at = piece->node.base, end = at + piece->node.size;
 	DXGK_PTE zero = {{{0}}, {0}};
-	struct place place = {0};
+	struct gpu_location location = {0};
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	zero.Valid = zero.Zero = 1;
-	place.list.Flags.Contiguous = 1; /* of VMM_VA_PAGES the offset is the address */
+	location.list.Flags.Contiguous = 1; /* with VMM_VA_PAGES the offset is the bus address */
 	if (content->kind == VMM_VA_MAPPED &&
-	    !find_place(((const struct vmm_ref *)content->object)->instance, &place))
+	    !locate(((const struct vmm_ref *)content->object)->instance, &location))
 		return VMM_OK;
 	while (at < end && vmm_ok(status)) {
 		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
@@ -227,8 +248,8 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 
 		vmm_assert(leaf);
 		status = content->kind != VMM_VA_ZERO
-				 ? map(va, leaf, piece, &place, at, to)
-				 : repeat(va, leaf, at, to, zero, content->driver_protection);
+				 ? write_mapped(va, leaf, piece, &location, at, to)
+				 : fill_entries(va, leaf, at, to, zero, content->driver_protection);
 		at = to;
 	}
 	piece->live = vmm_ok(status);
@@ -242,16 +263,17 @@ static struct vmm_va *va_of(const struct vmm_va_piece *piece)
 	return ((const struct vmm_ref *)piece->content.object)->device->va;
 }
 
-void vmm_va_refresh_slowly(struct vmm_memory *memory, struct vmm_instance *instance)
+void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
 	struct vmm_list *link;
-	struct place place;
+	struct gpu_location location;
 
-	if (vmm_list_empty(&a->mappings) || !find_place(instance, &place) ||
-	    a->mapped_at == key_of(&place))
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_list_empty(&a->mappings) || !locate(instance, &location) ||
+	    a->mapped_at == location_key(&location))
 		return;
-	a->mapped_at = key_of(&place);
+	a->mapped_at = location_key(&location);
 	vmm_list_for_each (link, &a->mappings) {
 		struct vmm_va_piece *piece = vmm_container_of(link, struct vmm_va_piece, link);
 
@@ -260,11 +282,12 @@ void vmm_va_refresh_slowly(struct vmm_memory *memory, struct vmm_instance *insta
 	vmm_residency_mark_paged(memory, instance, false);
 }
 
-void vmm_va_hide_slowly(struct vmm_memory *memory, struct vmm_instance *instance)
+void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
 	struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!a->mapped_at)
 		return;
 	a->mapped_at = 0;
@@ -284,11 +307,12 @@ void vmm_va_pieces_rewrite(struct vmm_va *va)
 {
 	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, 0);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	for (; piece; piece = vmm_vaspace_next(va->space, piece)) {
 		const struct vmm_ref *ref = piece->content.object;
 
 		piece->live = false;
-		/* What is not known to be anywhere gets its entries when it is. */
+		/* Pieces without a placement get their entries when they are placed. */
 		if (piece->content.kind == VMM_VA_ZERO || piece->content.kind == VMM_VA_PAGES ||
 		    (ref && ref->allocation->mapped_at))
 			(void)!vmm_ok(vmm_va_write_piece(va, piece, false));

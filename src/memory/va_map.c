@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Map, Reserve and Free of GPU virtual addresses (VA-02 to VA-09). The address is the caller's when the call comes back; what the tables
- * say of it follows in the stream of paging, behind which the queue's fence has its value. A call waits only where the GPU still uses
- * the memory that a page table is to have.
+ * Map, Reserve and Free of GPU virtual addresses (VA-02 to VA-09). The caller owns the address when
+ * the call returns. The page table entries follow in the paging stream, and the queue's fence is
+ * signaled after them. A call waits only if the GPU still uses the memory that a page table needs.
  */
 #include "memory/va_private.h"
 
 #define PAGE_MASK    (VMM_PAGE_SIZE - 1)
 #define RESERVE_MASK (VMM_LARGE_PAGE_SIZE - 1)
 
-static NTSTATUS not_here(struct vmm_adapter *adapter, const struct vmm_process *process,
-			 const char *what)
+static NTSTATUS no_gpu_addresses(struct vmm_adapter *adapter, const struct vmm_process *process,
+				 const char *what)
 {
 	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
 		   "%s: the adapter has no GPU virtual addresses (GpuMmuSupported)", what);
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* ---- what every request has ---- */
+/* ---- requests ---- */
 
-struct order {
+struct map_operation {
 	struct vmm_va *va;
-	struct vmm_device *device; /* NULL: it has no queue */
+	/* NULL: a request without a queue */
+	struct vmm_device *device;
 	struct vmm_va_request request;
 	enum vmm_va_origin origin;
 	struct vmm_va_content content;
-	uint32_t queue;      /* handle */
-	uint32_t allocation; /* handle; 0: none */
+	/* handle */
+	uint32_t queue;
+	/* handle; 0: none */
+	uint32_t allocation;
 	struct vmm_paging_operation *operation;
-	uint64_t address, fence_value; /* out */
-	bool wait;                     /* out: for progress, then again */
+	/* out */
+	uint64_t address, fence_value;
+	/* out: retry after progress */
+	bool wait;
 };
 
-static NTSTATUS broke(const struct order *o, const char *rule, const char *what)
+static NTSTATUS violation(const struct map_operation *o, const char *rule, const char *what)
 {
 	vmm_finding(o->va->memory->adapter->observe, rule, o->va->process->id, o->allocation,
 		    "%s: base 0x%llx, window 0x%llx to 0x%llx, 0x%llx bytes, protection 0x%llx, "
@@ -44,33 +49,38 @@ static NTSTATUS broke(const struct order *o, const char *rule, const char *what)
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS find_allocation(struct order *o)
+static NTSTATUS find_allocation(struct map_operation *o)
 {
 	struct vmm_process *process = o->device->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(o->device, o->allocation);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!ref)
-		return broke(o, "VA-03", "map of what is not a live allocation of the device");
+		return violation(o, "VA-03",
+				 "map: the handle is not a live allocation of the device");
 	if (o->request.size > ref->allocation->size_bytes ||
 	    o->content.offset > ref->allocation->size_bytes - o->request.size)
-		return broke(o, "VA-04", "map of pages that the allocation does not have");
+		return violation(o, "VA-04", "map: offset and size exceed the allocation");
 	o->content.object = ref;
 	o->content.list = &ref->allocation->mappings;
 	return STATUS_SUCCESS;
 }
 
-static struct vmm_paging_queue *find_queue(const struct order *o)
+static struct vmm_paging_queue *find_queue(const struct map_operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_os_mutex_lock(&o->device->process->lock);
+	vmm_process_lock(o->device->process);
 	struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(o->device, o->queue);
-	vmm_os_mutex_unlock(&o->device->process->lock);
+	vmm_process_unlock(o->device->process);
 	return queue;
 }
 
-/* VA-05: where pages have 64 KiB, an address has the low bits that its page has. */
-static void align(struct order *o)
+/*
+ * With 64 KiB pages the address and the allocation offset must have the same offset within a page
+ * (VA-05).
+ */
+static void choose_alignment(struct map_operation *o)
 {
 	const struct vmm_memory *memory = o->va->memory;
 	const struct vmm_ref *ref = o->content.object;
@@ -87,7 +97,7 @@ static void align(struct order *o)
 		}
 }
 
-/* Entries that are valid where the range is: they go before something else is said of the pages, or with it. */
+/* Are any entries in the range valid? They must be invalidated or overwritten. */
 static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
@@ -98,17 +108,25 @@ static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
 	return false;
 }
 
-/* The space says what the pages are; so do the tables. `changed`: something valid was there. */
-static vmm_status write(struct vmm_va *va, uint64_t base, uint64_t size,
-			const struct vmm_va_content *content, bool changed)
+/*
+ * Writes the entries for pages whose content the space has recorded. `changed`: the range had valid
+ * entries.
+ */
+static vmm_status write_tables(struct vmm_va *va, uint64_t base, uint64_t size,
+			       const struct vmm_va_content *content, bool changed)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_ref *ref = content->object;
 	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (content->kind == VMM_VA_MAPPED) {
-		/* All of the allocation's mappings, or this one beside the others. */
-		vmm_va_refresh(va->memory, ref->instance);
+		/*
+		 * Refreshes all mappings of the allocation; writes this one if the others were
+		 * current.
+		 */
+		vmm_va_write_entries(va->memory, ref->instance);
 		if (!piece->live && ref->allocation->mapped_at)
 			status = vmm_va_write_piece(va, piece, changed);
 	} else if (content->kind == VMM_VA_ZERO) {
@@ -119,54 +137,60 @@ static vmm_status write(struct vmm_va *va, uint64_t base, uint64_t size,
 	return status;
 }
 
-vmm_status vmm_va_put(struct vmm_va *va, uint64_t base, uint64_t size,
-		      const struct vmm_va_content *content)
+vmm_status vmm_va_set_content(struct vmm_va *va, uint64_t base, uint64_t size,
+			      const struct vmm_va_content *content)
 {
 	bool changed = is_live(va, base, size);
 	vmm_status status = vmm_vaspace_set(va->space, base, size, content);
 
-	return status == VMM_OK ? write(va, base, size, content, changed) : status;
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	return status == VMM_OK ? write_tables(va, base, size, content, changed) : status;
 }
 
-/* Into what the caller has already. */
-static NTSTATUS put_into(struct order *o, const struct vmm_va_range *range)
+/* Maps into a range that the caller owns already. */
+static NTSTATUS map_into_range(struct map_operation *o, const struct vmm_va_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t base = o->request.base, size = o->request.size;
 
 	if (range->origin == VMM_VA_BY_SYSTEM)
-		return broke(o, "VA-03", "map into a range that is the miniport's");
+		return violation(o, "VA-03", "map into a range that the miniport reserved");
 	if (o->content.kind != VMM_VA_MAPPED && range->origin == VMM_VA_BY_MAP)
-		return broke(o, "VA-03", "Zero or NoAccess in a range that was got by Map");
+		return violation(o, "VA-03",
+				 "map: Zero or NoAccess in a range that Map created; only a "
+				 "reservation allows them");
 	vmm_status status = VMM_OK;
 	if (o->content.kind != VMM_VA_NOTHING)
-		status = vmm_va_tables(o->va, base, size);
+		status = vmm_va_create_tables(o->va, base, size);
 	if (status == VMM_OK)
-		status = vmm_va_put(o->va, base, size, &o->content);
+		status = vmm_va_set_content(o->va, base, size, &o->content);
 	o->address = base;
 	return status;
 }
 
-static NTSTATUS put_anew(struct order *o)
+static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_va_range *range;
 	vmm_status status =
 		vmm_vaspace_take(o->va->space, &o->request, o->origin, &o->content, &range);
 
 	if (status == VMM_INVALID_PARAMETER)
-		return broke(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
-			     "the range is neither free nor in one that is the caller's");
+		return violation(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
+				 "the range is neither free nor inside one range of the process");
 	if (status != VMM_OK) {
 		vmm_reason(o->va->memory->adapter->observe, status, o->va->process->id, 0,
-			   "VA-02: no room for 0x%llx bytes of addresses between 0x%llx and 0x%llx",
+			   "VA-02: no free range of 0x%llx bytes of GPU virtual addresses "
+			   "between 0x%llx and 0x%llx",
 			   (unsigned long long)o->request.size,
 			   (unsigned long long)o->request.minimum,
 			   (unsigned long long)o->request.maximum);
 		return status;
 	}
 	if (o->content.kind != VMM_VA_NOTHING)
-		status = vmm_va_tables(o->va, range->node.base, range->node.size);
+		status = vmm_va_create_tables(o->va, range->node.base, range->node.size);
 	if (status == VMM_OK)
-		status = write(o->va, range->node.base, range->node.size, &o->content, false);
+		status =
+			write_tables(o->va, range->node.base, range->node.size, &o->content, false);
 	if (status != VMM_OK)
 		vmm_va_release(o->va, range);
 	else
@@ -174,28 +198,30 @@ static NTSTATUS put_anew(struct order *o)
 	return status;
 }
 
-static NTSTATUS carry_out_locked(struct order *o)
+static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = o->va->memory->adapter;
 	struct vmm_paging_queue *queue = NULL;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (o->device && vmm_device_lost(o->device)) /* while it waited for the lock (TDR-07) */
+	if (o->device && vmm_device_lost(o->device))
+		/* The device was lost while the call waited for the lock (TDR-07). */
 		return STATUS_DEVICE_REMOVED;
 	if (o->device)
 		queue = find_queue(o);
 	if (o->device && !queue)
-		return broke(o, "VA-08", "not a live paging queue of the device");
+		return violation(o, "VA-08",
+				 "hPagingQueue is not a live paging queue of the device");
 	if (o->content.kind == VMM_VA_MAPPED)
 		status = find_allocation(o);
 	if (!NT_SUCCESS(status))
 		return status;
-	align(o);
+	choose_alignment(o);
 	const struct vmm_va_range *range =
 		o->request.base && o->origin == VMM_VA_BY_MAP
 			? vmm_vaspace_range(o->va->space, o->request.base, o->request.size)
 			: NULL;
-	status = range ? put_into(o, range) : put_anew(o);
+	status = range ? map_into_range(o, range) : map_new_range(o);
 	o->wait = status == VMM_PENDING;
 	if (status != VMM_OK)
 		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
@@ -211,7 +237,7 @@ static NTSTATUS carry_out_locked(struct order *o)
 	return STATUS_PENDING;
 }
 
-static NTSTATUS carry_out(struct order *o)
+static NTSTATUS execute(struct map_operation *o)
 {
 	struct vmm_adapter *adapter = o->va->memory->adapter;
 	NTSTATUS status;
@@ -224,8 +250,8 @@ static NTSTATUS carry_out(struct order *o)
 
 		o->wait = false;
 		vmm_paging_lock(adapter);
-		status = carry_out_locked(o);
-		vmm_paging_unlock(adapter);
+		status = execute_locked(o);
+		vmm_paging_commit(adapter);
 		if (o->wait)
 			status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 	} while (o->wait && NT_SUCCESS(status));
@@ -235,8 +261,8 @@ static NTSTATUS carry_out(struct order *o)
 	return status;
 }
 
-/* a GPU without Zero entries has nothing that reads as zero. */
-static NTSTATUS check_zero(const struct order *o)
+/* Without ZeroInPteSupported the GPU has no entries that read as zero. */
+static NTSTATUS check_zero(const struct map_operation *o)
 {
 	if (o->content.kind != VMM_VA_ZERO || vmm_va_mmu(o->va)->caps.ZeroInPteSupported)
 		return STATUS_SUCCESS;
@@ -247,20 +273,24 @@ static NTSTATUS check_zero(const struct order *o)
 
 /* ---- Map ---- */
 
-static NTSTATUS check_map(const struct order *o, const struct vmm_va_map_request *r)
+static NTSTATUS check_map(const struct map_operation *o, const struct vmm_va_map_request *r)
 {
 	uint64_t none = r->protection & (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS), end;
 
 	if ((r->protection & ~(uint64_t)VMM_VA_PROTECTION) || r->reserved)
-		return broke(o, "VA-06", "map with reserved bits, or SystemUseOnly");
+		return violation(o, "VA-06",
+				 "map: reserved protection bits or SystemUseOnly are set");
 	if (none == (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS) || !none != (r->allocation != 0))
-		return broke(o, "VA-03",
-			     "Zero or NoAccess have no allocation, and other protections one");
+		return violation(o, "VA-03",
+				 "map: Zero and NoAccess exclude each other and an allocation; "
+				 "other protections need one");
 	if (((r->base ? r->base : r->minimum | r->maximum) & PAGE_MASK) || !r->size_pages)
-		return broke(o, "VA-04", "map: addresses are multiples of 4096, a size is not 0");
+		return violation(o, "VA-04",
+				 "map: addresses must be multiples of 4096, and the size must "
+				 "not be 0");
 	if (r->size_pages >> (64 - VMM_PAGE_SHIFT) || r->offset_pages >> (64 - VMM_PAGE_SHIFT) ||
 	    vmm_add_overflows(r->size_pages << VMM_PAGE_SHIFT, r->base, &end))
-		return broke(o, "VA-04", "map: offset or size exceed 64 bits");
+		return violation(o, "VA-04", "map: the offset or the end address exceeds 64 bits");
 	return check_zero(o);
 }
 
@@ -280,29 +310,30 @@ struct vmm_va_map_request vmm_va_map_request_of(const D3DDDI_MAPGPUVIRTUALADDRES
 
 NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
 {
-	struct order o = {.va = device->va,
-			  .device = device,
-			  .request = {.base = r->base,
-				      .minimum = r->minimum,
-				      .maximum = r->maximum,
-				      .size = r->size_pages << VMM_PAGE_SHIFT},
-			  .origin = VMM_VA_BY_MAP,
-			  .content = {.kind = VMM_VA_MAPPED,
-				      .protection = r->protection,
-				      .driver_protection = r->driver_protection,
-				      .offset = r->offset_pages << VMM_PAGE_SHIFT},
-			  .queue = r->queue,
-			  .allocation = r->allocation};
+	struct map_operation o = {.va = device->va,
+				  .device = device,
+				  .request = {.base = r->base,
+					      .minimum = r->minimum,
+					      .maximum = r->maximum,
+					      .size = r->size_pages << VMM_PAGE_SHIFT},
+				  .origin = VMM_VA_BY_MAP,
+				  .content = {.kind = VMM_VA_MAPPED,
+					      .protection = r->protection,
+					      .driver_protection = r->driver_protection,
+					      .offset = r->offset_pages << VMM_PAGE_SHIFT},
+				  .queue = r->queue,
+				  .allocation = r->allocation};
 
 	if (!device->va)
-		return not_here(device->adapter, device->process, "map GPU virtual address");
+		return no_gpu_addresses(device->adapter, device->process,
+					"map GPU virtual address");
 	if (r->protection & VMM_VA_ZERO_PAGES)
 		o.content.kind = VMM_VA_ZERO;
 	else if (r->protection & VMM_VA_NO_ACCESS)
 		o.content.kind = VMM_VA_NOTHING;
 	NTSTATUS status = check_map(&o, r);
 	if (NT_SUCCESS(status))
-		status = carry_out(&o);
+		status = execute(&o);
 	if (NT_SUCCESS(status)) {
 		r->address = o.address;
 		r->fence_value = o.fence_value;
@@ -317,7 +348,7 @@ enum { RESERVE_NO_ACCESS, RESERVE_ZERO };
 static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
 			struct vmm_va_reserve_request *r)
 {
-	struct order o = {
+	struct map_operation o = {
 		.va = va,
 		.device = device,
 		.request = {.base = r->base,
@@ -332,12 +363,15 @@ static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
 
 	if (((r->base ? r->base : r->minimum | r->maximum) & RESERVE_MASK) || !r->size ||
 	    (r->size & RESERVE_MASK))
-		return broke(&o, "VA-04", "reserve: addresses and size are multiples of 64 KiB");
-	if (r->type > RESERVE_ZERO) /* 2 is the system's */
-		return broke(&o, "VA-07", "reserve: the type is NO_ACCESS or ZERO");
+		return violation(&o, "VA-04",
+				 "reserve: addresses and size must be multiples of 64 KiB, and "
+				 "the size must not be 0");
+	if (r->type > RESERVE_ZERO)
+		/* Type 2 is reserved for the system. */
+		return violation(&o, "VA-07", "reserve: the type must be NO_ACCESS or ZERO");
 	status = check_zero(&o);
 	if (NT_SUCCESS(status))
-		status = carry_out(&o);
+		status = execute(&o);
 	if (NT_SUCCESS(status)) {
 		r->address = o.address;
 		r->fence_value = o.fence_value;
@@ -358,9 +392,9 @@ struct vmm_va_reserve_request vmm_va_reserve_request_of(const D3DDDI_RESERVEGPUV
 
 NTSTATUS vmm_va_reserve(struct vmm_device *device, struct vmm_va_reserve_request *request)
 {
-	return device->va
-		       ? reserve(device->va, device, request)
-		       : not_here(device->adapter, device->process, "reserve GPU virtual address");
+	return device->va ? reserve(device->va, device, request)
+			  : no_gpu_addresses(device->adapter, device->process,
+					     "reserve GPU virtual address");
 }
 
 NTSTATUS vmm_va_reserve_on(struct vmm_adapter *adapter, struct vmm_process *process,
@@ -369,7 +403,7 @@ NTSTATUS vmm_va_reserve_on(struct vmm_adapter *adapter, struct vmm_process *proc
 	struct vmm_va *va;
 
 	if (!adapter->memory->caps->gpummu.supported)
-		return not_here(adapter, process, "reserve GPU virtual address");
+		return no_gpu_addresses(adapter, process, "reserve GPU virtual address");
 	NTSTATUS status = vmm_va_get(adapter, process, &va);
 	return NT_SUCCESS(status) ? reserve(va, NULL, request) : status;
 }
@@ -383,7 +417,7 @@ NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, u
 	struct vmm_va_range *range = NULL;
 
 	if (!memory->caps->gpummu.supported)
-		return not_here(adapter, process, "free GPU virtual address");
+		return no_gpu_addresses(adapter, process, "free GPU virtual address");
 	vmm_paging_lock(adapter);
 	struct vmm_va *va = vmm_va_find(memory, process);
 	if (va && size)
@@ -392,13 +426,13 @@ NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, u
 		     range->node.size == size;
 	if (whole)
 		vmm_va_release(va, range);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (whole)
 		return STATUS_SUCCESS;
 	vmm_finding(adapter->observe, "VA-09", process->id, 0,
 		    "free GPU virtual address: 0x%llx, 0x%llx bytes, is %s",
 		    (unsigned long long)base, (unsigned long long)size,
-		    range ? "a part of a range: one goes whole"
-			  : "no range that was mapped or reserved");
+		    range ? "a part of a range; only a whole range can be freed"
+			  : "not a range that was mapped or reserved");
 	return STATUS_INVALID_PARAMETER;
 }

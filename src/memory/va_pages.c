@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages that are no allocation's, at GPU virtual addresses of the system's choice: those in which the values of monitored fences
- * lie (MFN-04), so what a GPU stores there is in the word that the CPU reads (MFN-05). They have bus addresses for as long; clients can neither map into such a range nor free it.
+ * Maps pages that belong to no allocation at GPU virtual addresses that the system chooses. They
+ * hold the values of monitored fences (MFN-04). The GPU therefore writes the same word that the CPU
+ * reads (MFN-05). The pages have bus addresses while they are mapped. Clients can neither map into
+ * such a range nor free it.
  */
 #include "memory/va_private.h"
 
@@ -11,14 +13,15 @@ struct vmm_va_window {
 };
 
 static vmm_status map_locked(struct vmm_va *va, const struct vmm_va_content *content, uint64_t size,
-			     struct vmm_va_range **range)
+			     struct vmm_va_range **range) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_request request = {.size = size, .alignment = VMM_PAGE_SIZE};
 	vmm_status status = vmm_vaspace_take(va->space, &request, VMM_VA_BY_SYSTEM, content, range);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	status = vmm_va_tables(va, (*range)->node.base, size);
+	status = vmm_va_create_tables(va, (*range)->node.base, size);
 	if (status == VMM_OK)
 		status = vmm_va_write_piece(va, vmm_vaspace_piece(va->space, (*range)->node.base),
 					    false);
@@ -27,7 +30,7 @@ static vmm_status map_locked(struct vmm_va *va, const struct vmm_va_content *con
 	return status;
 }
 
-/* There when it comes back: nobody has a fence to wait for before he uses a fence. */
+/* Waits until the mapping is in effect: the caller has no fence to wait for yet. */
 static vmm_status map(struct vmm_va *va, struct vmm_va_window *window, uint64_t size)
 {
 	struct vmm_adapter *adapter = va->memory->adapter;
@@ -42,7 +45,7 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_window *window, uint64_t 
 		vmm_status status = map_locked(va, &content, size, &window->range);
 		if (status == VMM_OK)
 			sequence = vmm_memory_flush_locked(adapter);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (status == VMM_OK)
 			return vmm_wait_timeline(adapter, adapter->paging_timeline, sequence,
 						 VIDMM_WAIT_PAGING_BUFFER, NULL);
@@ -86,8 +89,8 @@ void vmm_va_unmap_pages(struct vmm_device *device, struct vmm_va_window *window)
 	vmm_paging_lock(adapter);
 	vmm_va_release(device->va, window->range);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
-	vmm_paging_unlock(adapter);
-	/* The pages may be anybody's when this is over. */
+	vmm_paging_commit(adapter);
+	/* After this wait the pages may have another owner. */
 	(void)!vmm_ok(vmm_wait_timeline(adapter, adapter->paging_timeline, sequence,
 					VIDMM_WAIT_DESTROY, NULL));
 	vmm_nt_phys_remove(adapter->world->nt, window->physical);

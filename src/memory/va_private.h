@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the va_*.c files share. Everything is guarded by the adapter's paging lock. */
+/* Declarations shared by the va_*.c files. Everything is guarded by the adapter's paging lock. */
 #ifndef VMM_MEMORY_VA_PRIVATE_H
 #define VMM_MEMORY_VA_PRIVATE_H
 
@@ -7,27 +7,33 @@
 #include "memory/va.h"
 #include "vaspace/vaspace.h"
 
-/* A page table. It stays where it is as long as something below it is taken. */
+/* A page table. It does not move while an address that it translates is taken. */
 struct vmm_va_table {
 	struct vmm_va_table *parent;
-	struct vmm_va_table **child; /* of a level above the leaf, by index; else NULL */
-	uint64_t base;               /* the first address that it translates */
+	/* child tables by index; NULL in a leaf */
+	struct vmm_va_table **child;
+	/* the first address that it translates */
+	uint64_t base;
 	uint32_t level, index, entries, children;
 	uint64_t size_bytes;
-	uint32_t segment; /* 0: in system memory, `backing` */
+	/* 0: in system memory, see `backing` */
+	uint32_t segment;
 	vmm_range_node range;
-	uint64_t offset; /* in the segment, or the bus address */
+	/* offset in the segment, or the bus address */
+	uint64_t offset;
 	struct vmm_backing backing;
 };
 
-/* One process on one adapter. */
+/* The address space of one process on one adapter. */
 struct vmm_va {
 	struct vmm_list link; /* in memory->vas */
 	struct vmm_memory *memory;
 	const struct vmm_process *process;
-	struct vmm_port_process port; /* for DxgkDdiCreateProcess */
+	/* passed to DxgkDdiCreateProcess */
+	struct vmm_port_process port;
 	void *kmd_process;
-	bool created; /* kmd_process counts */
+	/* kmd_process is valid */
+	bool created;
 	struct vmm_vaspace *space;
 	struct vmm_va_table *root;
 	struct vmm_list contexts; /* vmm_va_context.link */
@@ -37,21 +43,27 @@ static inline const struct vmm_port_gpummu *vmm_va_mmu(const struct vmm_va *va)
 {
 	return &va->memory->caps->gpummu;
 }
-/* How many bits of an address are below the index of that level. */
+/* Number of address bits below the index of that level. */
 uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
 
 /* ---- va_table.c ---- */
-/* VMM_PENDING: the GPU uses what is in the way of a table. What was made before that stays until vmm_va_prune. */
-vmm_status vmm_va_root_create(struct vmm_va *va);
-vmm_status vmm_va_tables(struct vmm_va *va, uint64_t base, uint64_t size);
-/* The leaf that translates the address; NULL: none does. */
-struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address);
-/* Tables there whose addresses nobody has taken any more go. */
-void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size);
-void vmm_va_tables_free(struct vmm_va *va);
-/* All of them have lost their content. */
-void vmm_va_tables_rewrite(struct vmm_va *va);
-void vmm_va_tell_root(struct vmm_va *va, const struct vmm_va_context *context);
+/*
+ * Create the root table, or the tables that translate [base, base + size). Return VMM_PENDING if
+ * the GPU uses the memory that a table needs. Tables created until then stay until vmm_va_prune().
+ */
+vmm_status vmm_va_root_create(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the leaf table that translates the address, or NULL. */
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Destroys the tables in the range that translate no taken address. */
+void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_va_tables_free(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+/* Rewrites all tables after they have lost their content. */
+void vmm_va_tables_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context);
 
 /* ---- va_entries.c ---- */
 struct vmm_va_write {
@@ -59,36 +71,45 @@ struct vmm_va_write {
 	uint32_t start, count;
 	DXGK_PTE *entries;
 	bool repeat, initial;
-	const struct vmm_allocation *allocation; /* whose pages they are; NULL: of none */
+	/* the owner of the pages; NULL: no allocation */
+	const struct vmm_allocation *allocation;
 	uint64_t offset, driver_protection;
 };
-vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write);
-vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end);
-/* What the table says of a lower one, or nothing. */
+vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
+	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the entry that refers to a table. */
 DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table);
-/* The piece's pages into the tables, or out of them. `changed`: something valid was there before. */
-vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, bool changed);
-vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size,
-			uint64_t driver_protection);
-/* The same for all pieces of a space whose tables are empty. */
-void vmm_va_pieces_rewrite(struct vmm_va *va);
+/*
+ * Write a piece's entries, or invalidate those of a range. `changed`: the range had valid entries.
+ */
+vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, bool changed)
+	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_t driver_protection)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Writes the entries of all pieces of a space after its tables were emptied. */
+void vmm_va_pieces_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- va_map.c ---- */
-/* Pages of one range, whose tables are there, become that content. */
-vmm_status vmm_va_put(struct vmm_va *va, uint64_t base, uint64_t size,
-		      const struct vmm_va_content *content);
+/* Sets the content of pages of one range, whose tables exist, and writes their entries. */
+vmm_status vmm_va_set_content(struct vmm_va *va, uint64_t base, uint64_t size,
+			      const struct vmm_va_content *content)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- va_space.c ---- */
-struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *process);
-/* Makes it if there is none. No lock held. */
+struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *process)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Finds or creates the process's address space. Caller holds no lock. */
 NTSTATUS vmm_va_get(struct vmm_adapter *adapter, struct vmm_process *process,
 		    struct vmm_va **result);
-/* The range goes, with what it maps, and tables that nobody needs. */
-void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range);
+/* Releases the range with its mappings, and tables that become unused. */
+void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* For destroy.c: the handle goes, and what is mapped by it. */
-void vmm_va_forget_ref(struct vmm_ref *ref);
-/* For power.c and reset.c: all tables are written anew: their memory had no power, or the adapter was reset. */
-void vmm_va_rewrite(struct vmm_memory *memory);
+/* For destroy.c: removes the mappings of a reference whose handle is closed. */
+void vmm_va_forget_ref(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);
+/* For power.c and reset.c: rewrites all tables after a power loss or an adapter reset. */
+void vmm_va_rewrite(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

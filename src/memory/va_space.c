@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address spaces: one for each process on each adapter (VA-01), from its first device or reservation there until the process or the
- * adapter ends (Q-77); what of one the miniport keeps for itself while DxgkDdiCreateProcess runs (VA-15); the contexts that use it.
+ * Address spaces: one for each process on each adapter (VA-01), from its first device or
+ * reservation there until the process or the adapter ends (Q-77). Also: the ranges that the
+ * miniport reserves during DxgkDdiCreateProcess (VA-15), and the contexts that use a space.
  */
 #include "memory/va_private.h"
 
@@ -9,6 +10,7 @@ struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &memory->vas) {
 		struct vmm_va *va = vmm_container_of(link, struct vmm_va, link);
 
@@ -18,7 +20,7 @@ struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *
 	return NULL;
 }
 
-/* ---- what the miniport reserves ---- */
+/* ---- ranges reserved by the miniport ---- */
 
 static const char *range_fault(const struct vmm_va *va,
 			       const DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args)
@@ -26,11 +28,11 @@ static const char *range_fault(const struct vmm_va *va,
 	uint64_t leaf = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), 1);
 
 	if (!args->SizeInBytes || args->SizeInBytes % leaf)
-		return "the size is a multiple of what a leaf table covers";
+		return "the size must be a nonzero multiple of what a leaf table covers";
 	if (args->BaseAddress % leaf)
-		return "the base is a multiple of what a leaf table covers";
+		return "the base must be a multiple of what a leaf table covers";
 	if (args->Alignment & (args->Alignment - 1))
-		return "the alignment is a power of two";
+		return "the alignment must be a power of two";
 	return NULL;
 }
 
@@ -49,12 +51,13 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 	vmm_status status = VMM_INVALID_PARAMETER;
 
 	if (!wrong) {
-		/* Nobody else knows the space yet. */
+		/* No other thread can reach the space yet. */
 		status = vmm_vaspace_take(va->space, &request,
 					  args->AllowUserModeMapping ? VMM_VA_BY_RESERVE
 								     : VMM_VA_BY_SYSTEM,
 					  &nothing, &range);
-		wrong = "it is not free, or in entry 0";
+		wrong = "the range is not free, or it is in entry 0 of the table, which stays "
+			"invalid";
 	}
 	if (vmm_ok(status)) {
 		args->StartVirtualAddress = range->node.base;
@@ -62,22 +65,23 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 	}
 	vmm_finding(
 		va->memory->adapter->observe, "VA-15", va->process->id, 0,
-		"DxgkCbReserveGpuVirtualAddressRange: base 0x%llx, 0x%llx bytes, alignment 0x%x: %s",
+		"DxgkCbReserveGpuVirtualAddressRange: base 0x%llx, 0x%llx bytes, alignment 0x%x: "
+		"%s",
 		(unsigned long long)args->BaseAddress, (unsigned long long)args->SizeInBytes,
 		args->Alignment, wrong);
 	return status;
 }
 
-/* ---- begin and end of a space ---- */
+/* ---- creation and destruction of a space ---- */
 
-static void free_space(struct vmm_va *va)
+static void free_va(struct vmm_va *va)
 {
 	vmm_vaspace_destroy(va->space);
 	vmm_free(va);
 }
 
-static NTSTATUS make(struct vmm_adapter *adapter, struct vmm_process *process,
-		     struct vmm_va **result)
+static NTSTATUS create_space(struct vmm_adapter *adapter, struct vmm_process *process,
+			     struct vmm_va **result)
 {
 	struct vmm_va *va = vmm_calloc(1, sizeof(*va));
 	NTSTATUS status;
@@ -90,21 +94,21 @@ static NTSTATUS make(struct vmm_adapter *adapter, struct vmm_process *process,
 	va->port.reserve = reserve_for_driver;
 	vmm_list_init(&va->link);
 	vmm_list_init(&va->contexts);
-	/* entry 0 of the lowest level that points to tables stays invalid. */
+	/* Entry 0 of the lowest level that refers to tables stays invalid. */
 	status = vmm_vaspace_create((uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), 1),
 				    (uint64_t)1 << vmm_va_mmu(va)->caps.VirtualAddressBitCount,
 				    &va->space);
 	if (NT_SUCCESS(status))
 		status = vmm_port_create_process(adapter->port, &va->port, &va->kmd_process);
 	if (!NT_SUCCESS(status)) {
-		free_space(va);
+		free_va(va);
 		return status;
 	}
 	*result = va;
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS make_root(struct vmm_va *va)
+static NTSTATUS create_root(struct vmm_va *va)
 {
 	struct vmm_adapter *adapter = va->memory->adapter;
 
@@ -115,7 +119,7 @@ static NTSTATUS make_root(struct vmm_va *va)
 		vmm_status status = vmm_va_root_create(va);
 		if (status == VMM_OK)
 			vmm_list_push_back(&va->memory->vas, &va->link);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (status != VMM_PENDING)
 			return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
@@ -129,23 +133,23 @@ NTSTATUS vmm_va_get(struct vmm_adapter *adapter, struct vmm_process *process,
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
-	/* One at a time is made. */
-	vmm_os_mutex_lock(&adapter->submit_lock);
+	/* The submit lock serializes creation. */
+	vmm_submit_lock(adapter);
 	vmm_paging_lock(adapter);
 	struct vmm_va *va = vmm_va_find(adapter->memory, process);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (!va) {
-		status = make(adapter, process, &va);
+		status = create_space(adapter, process, &va);
 		if (NT_SUCCESS(status)) {
-			status = make_root(va);
+			status = create_root(va);
 			if (!NT_SUCCESS(status)) {
 				vmm_port_destroy_process(adapter->port, va->kmd_process);
-				free_space(va);
+				free_va(va);
 			}
 		}
 		atomic_store(&process->addresses, true);
 	}
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_unlock(adapter);
 	if (NT_SUCCESS(status))
 		*result = va;
 	return status;
@@ -162,28 +166,28 @@ NTSTATUS vmm_va_begin_device(struct vmm_device *device, void **kmd_process)
 	return status;
 }
 
-static void end(struct vmm_va *va)
+static void destroy_space(struct vmm_va *va)
 {
 	struct vmm_memory *memory = va->memory;
 	struct vmm_adapter *adapter = memory->adapter;
 	struct vmm_va_range *range;
 
-	vmm_os_mutex_lock(&adapter->submit_lock);
+	vmm_submit_lock(adapter);
 	vmm_paging_lock(adapter);
 	vmm_list_remove(&va->link);
 	vmm_assert(vmm_list_empty(&va->contexts));
 	while ((range = vmm_vaspace_next_range(va->space, 0)) != NULL)
 		vmm_va_release(va, range);
-	/* The miniport is done with its tables before it hears of the end. */
+	/* The miniport has finished with the tables before it is notified of the end. */
 	uint64_t last = vmm_memory_flush_locked(adapter);
 	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
 					   VIDMM_WAIT_DESTROY);
 	vmm_va_tables_free(va);
 	vmm_backing_collect(memory);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	vmm_port_destroy_process(adapter->port, va->kmd_process);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
-	free_space(va);
+	vmm_submit_unlock(adapter);
+	free_va(va);
 }
 
 void vmm_va_end_process(struct vmm_adapter *adapter, const struct vmm_process *process)
@@ -192,28 +196,29 @@ void vmm_va_end_process(struct vmm_adapter *adapter, const struct vmm_process *p
 		return;
 	vmm_paging_lock(adapter);
 	struct vmm_va *va = vmm_va_find(adapter->memory, process);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (va)
-		end(va);
+		destroy_space(va);
 }
 
 void vmm_va_end_all(struct vmm_adapter *adapter)
 {
 	while (!vmm_list_empty(&adapter->memory->vas))
-		end(vmm_container_of(adapter->memory->vas.next, struct vmm_va, link));
+		destroy_space(vmm_container_of(adapter->memory->vas.next, struct vmm_va, link));
 }
 
 void vmm_va_rewrite(struct vmm_memory *memory)
 {
 	struct vmm_list *link, *at;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (link, &memory->vas) {
 		struct vmm_va *va = vmm_container_of(link, struct vmm_va, link);
 
 		vmm_va_tables_rewrite(va);
 		vmm_va_pieces_rewrite(va);
 		vmm_list_for_each (at, &va->contexts)
-			vmm_va_tell_root(va, vmm_container_of(at, struct vmm_va_context, link));
+			vmm_va_send_root(va, vmm_container_of(at, struct vmm_va_context, link));
 	}
 }
 
@@ -226,21 +231,23 @@ void vmm_va_attach(struct vmm_va_context *context)
 
 	vmm_paging_lock(adapter);
 	vmm_list_push_back(&va->contexts, &context->link);
-	vmm_va_tell_root(va, context);
-	vmm_paging_unlock(adapter);
+	vmm_va_send_root(va, context);
+	vmm_paging_commit(adapter);
 }
 
 void vmm_va_detach(struct vmm_va_context *context)
 {
-	vmm_os_mutex_lock(&context->device->adapter->paging_lock);
+	vmm_paging_lock(context->device->adapter);
 	vmm_list_remove(&context->link);
-	vmm_paging_unlock(context->device->adapter);
+	vmm_paging_commit(context->device->adapter);
 }
 
-/* ---- ranges that go ---- */
+/* ---- release of ranges ---- */
 
 static void erase_piece(struct vmm_va *va, struct vmm_va_piece *piece)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (piece->live)
 		(void)!vmm_ok(vmm_va_erase(va, piece->node.base, piece->node.size,
 					   piece->content.driver_protection));
@@ -252,18 +259,23 @@ void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 	uint64_t base = range->node.base, size = range->node.size;
 	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	for (; piece && piece->range == range; piece = vmm_vaspace_next(va->space, piece))
 		erase_piece(va, piece);
 	vmm_vaspace_release(va->space, range);
 	vmm_va_prune(va, base, size);
 }
 
-/* VA-09: a range that was got by mapping goes with the last that is mapped there; of a reservation the pages become invalid. */
+/*
+ * A range created by Map is released with its last mapping. In a reservation the pages become
+ * invalid (VA-09).
+ */
 void vmm_va_forget_ref(struct vmm_ref *ref)
 {
 	struct vmm_allocation *a = ref->allocation;
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	vmm_list_for_each_safe (link, next, &a->mappings) {
 		struct vmm_va_piece *piece = vmm_container_of(link, struct vmm_va_piece, link);
 		struct vmm_va_range *range = piece->range;

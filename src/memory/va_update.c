@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What D3DKMTUpdateGpuVirtualAddress asks for, as far as memory is concerned (VA-10): are the operations such as may be, and carrying
- * them out, in order, once it is their time (sched's). Between the two the range may have gone, and another one come: then nothing
- * is done (VA-09).
+ * D3DKMTUpdateGpuVirtualAddress (VA-10): validates the operations when the call is made and
+ * executes them in order when sched says so. If the range was released in between, even if another
+ * now has its addresses, the operation is skipped (VA-09).
  */
 #include "memory/va_private.h"
 
 enum { OPERATION_MAP, OPERATION_UNMAP, OPERATION_COPY, OPERATION_MAP_PROTECT, OPERATION_LIMIT };
 
-#define OPERATIONS_MAX 65536u /* of one update */
+#define OPERATIONS_MAX 65536u /* operations of one update */
 
 static struct vmm_va_operation operation_of(const D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION *o)
 {
@@ -25,7 +25,7 @@ static struct vmm_va_operation operation_of(const D3DDDI_UPDATEGPUVIRTUALADDRESS
 		result.size = o->Copy.SizeInBytes;
 		result.base = o->Copy.DestAddress;
 		break;
-	default: /* the two that map begin alike */
+	default: /* both map operations begin with the same members */
 		if (o->OperationType == D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP_PROTECT) {
 			result.protection = o->MapProtect.Protection.Value;
 			result.driver_protection = o->MapProtect.DriverProtection;
@@ -56,13 +56,13 @@ NTSTATUS vmm_va_operations_copy(const D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION *
 	return status;
 }
 
-static bool maps(const struct vmm_va_operation *o)
+static bool is_map(const struct vmm_va_operation *o)
 {
 	return o->type == OPERATION_MAP || o->type == OPERATION_MAP_PROTECT;
 }
 
-static NTSTATUS broke(const struct vmm_device *device, uint32_t index,
-		      const struct vmm_va_operation *o, const char *rule, const char *what)
+static NTSTATUS violation(const struct vmm_device *device, uint32_t index,
+			  const struct vmm_va_operation *o, const char *rule, const char *what)
 {
 	vmm_finding(
 		device->adapter->observe, rule, device->process->id, device->handle,
@@ -75,7 +75,7 @@ static NTSTATUS broke(const struct vmm_device *device, uint32_t index,
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* What can be said without a look at anything else. */
+/* Checks that need nothing but the operation. */
 static NTSTATUS check_form(const struct vmm_device *device, uint32_t i,
 			   const struct vmm_va_operation *o)
 {
@@ -83,46 +83,56 @@ static NTSTATUS check_form(const struct vmm_device *device, uint32_t i,
 	uint64_t none = o->protection & (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS);
 
 	if (o->type >= OPERATION_LIMIT)
-		return broke(device, i, o, "VA-10", "there is no such operation");
+		return violation(device, i, o, "VA-10", "the operation type does not exist");
 	if ((pages & (VMM_PAGE_SIZE - 1)) || !o->size ||
 	    vmm_add_overflows(o->base, o->size, &end) ||
 	    vmm_add_overflows(o->source, o->size, &end))
-		return broke(device, i, o, "VA-04", "sizes and addresses are whole pages");
-	if (maps(o) && o->piece_size && o->size % o->piece_size)
-		return broke(device, i, o, "VA-10",
-			     "the size is a multiple of the allocation's part");
+		return violation(device, i, o, "VA-04",
+				 "sizes and addresses must be whole pages, and the size must "
+				 "not be 0");
+	if (is_map(o) && o->piece_size && o->size % o->piece_size)
+		return violation(device, i, o, "VA-10",
+				 "the size must be a multiple of AllocationSizeInBytes");
 	if (o->protection & ~(uint64_t)VMM_VA_PROTECTION)
-		return broke(device, i, o, "VA-06", "reserved bits, or SystemUseOnly");
-	if (maps(o) && none)
-		return broke(device, i, o, "VA-10", "Zero and NoAccess are for Unmap");
+		return violation(device, i, o, "VA-06",
+				 "reserved protection bits or SystemUseOnly are set");
+	if (is_map(o) && none)
+		return violation(device, i, o, "VA-10",
+				 "Zero and NoAccess are valid for Unmap only");
 	if (o->type == OPERATION_UNMAP &&
 	    (none != o->protection || none == (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS) || !none))
-		return broke(device, i, o, "VA-10", "Unmap leaves either Zero or NoAccess");
+		return violation(device, i, o, "VA-10",
+				 "Unmap needs exactly one of Zero and NoAccess, and no other "
+				 "protection");
 	return STATUS_SUCCESS;
 }
 
 static struct vmm_ref *find_ref(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_process_lock(device->process);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	return ref;
 }
 
-static uint64_t part_of(const struct vmm_va_operation *o)
+static uint64_t piece_bytes(const struct vmm_va_operation *o)
 {
 	return o->piece_size ? o->piece_size : o->size;
 }
 
-/* The number of the one reservation that has it; 0: none has. */
+/* Returns the number of the reservation that contains the whole range; 0: none does. */
 static uint64_t reservation(const struct vmm_va *va, uint64_t base, uint64_t size)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_range *range = vmm_vaspace_range(va->space, base, size);
 
+	vmm_assert_held(&va->memory->adapter->paging_lock);
 	return range && range->origin == VMM_VA_BY_RESERVE ? range->number : 0;
 }
 
-static bool is_one(uint64_t *all, uint64_t number)
+static bool is_same_reservation(uint64_t *all, uint64_t number)
 {
 	if (!*all)
 		*all = number;
@@ -130,43 +140,51 @@ static bool is_one(uint64_t *all, uint64_t number)
 }
 
 static NTSTATUS check_locked(struct vmm_device *device, struct vmm_va_update *u, uint32_t i)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_operation *o = &u->operations[i];
-	const struct vmm_ref *ref = maps(o) ? find_ref(device, o->allocation) : NULL;
+	const struct vmm_ref *ref = is_map(o) ? find_ref(device, o->allocation) : NULL;
 
-	if (!is_one(&u->target, reservation(device->va, o->base, o->size)))
-		return broke(device, i, o, "VA-10", "all targets lie in one range from Reserve");
+	vmm_assert_held(&device->adapter->paging_lock);
+	if (!is_same_reservation(&u->target, reservation(device->va, o->base, o->size)))
+		return violation(device, i, o, "VA-10",
+				 "all targets must lie in one reserved range");
 	if (o->type == OPERATION_COPY &&
-	    !is_one(&u->source, reservation(device->va, o->source, o->size)))
-		return broke(device, i, o, "VA-10", "all sources lie in one range from Reserve");
+	    !is_same_reservation(&u->source, reservation(device->va, o->source, o->size)))
+		return violation(device, i, o, "VA-10",
+				 "all sources must lie in one reserved range");
 	if (o->type == OPERATION_UNMAP && (o->protection & VMM_VA_ZERO_PAGES) &&
 	    !vmm_va_mmu(device->va)->caps.ZeroInPteSupported) {
 		vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
 			   "Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
 		return STATUS_NOT_SUPPORTED;
 	}
-	if (!maps(o))
+	if (!is_map(o))
 		return STATUS_SUCCESS;
 	if (!ref)
-		return broke(device, i, o, "VA-10", "not a live allocation of the device");
-	if (part_of(o) > ref->allocation->size_bytes ||
-	    o->offset > ref->allocation->size_bytes - part_of(o))
-		return broke(device, i, o, "VA-04", "pages that the allocation does not have");
+		return violation(device, i, o, "VA-10",
+				 "the handle is not a live allocation of the device");
+	if (piece_bytes(o) > ref->allocation->size_bytes ||
+	    o->offset > ref->allocation->size_bytes - piece_bytes(o))
+		return violation(device, i, o, "VA-04", "offset and size exceed the allocation");
 	return STATUS_SUCCESS;
 }
 
-/* Tables are made now: later there is nobody who could wait for their memory. */
+/* Creates the tables now, because execution cannot wait for their memory. */
 static vmm_status prepare_locked(struct vmm_device *device, struct vmm_va_update *u)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	u->target = u->source = 0;
 	for (uint32_t i = 0; i < u->count && NT_SUCCESS(status); i++)
 		status = check_locked(device, u, i);
 	if (!NT_SUCCESS(status))
 		return status;
 	for (uint32_t i = 0; i < u->count && status == VMM_OK; i++)
-		status = vmm_va_tables(device->va, u->operations[i].base, u->operations[i].size);
+		status = vmm_va_create_tables(device->va, u->operations[i].base,
+					      u->operations[i].size);
 	return status;
 }
 
@@ -177,7 +195,8 @@ NTSTATUS vmm_va_update_prepare(struct vmm_device *device, struct vmm_va_update *
 
 	if (!device->va) {
 		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "update GPU virtual address: the adapter has none (GpuMmuSupported)");
+			   "update GPU virtual address: the adapter has no GPU virtual addresses "
+			   "(GpuMmuSupported)");
 		return STATUS_NOT_SUPPORTED;
 	}
 	for (uint32_t i = 0; i < update->count && NT_SUCCESS(status); i++)
@@ -187,7 +206,7 @@ NTSTATUS vmm_va_update_prepare(struct vmm_device *device, struct vmm_va_update *
 
 		vmm_paging_lock(adapter);
 		vmm_status prepared = prepare_locked(device, update);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (prepared != VMM_PENDING)
 			return prepared == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : prepared;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
@@ -195,16 +214,19 @@ NTSTATUS vmm_va_update_prepare(struct vmm_device *device, struct vmm_va_update *
 	return status;
 }
 
-/* ---- carrying out ---- */
+/* ---- execution ---- */
 
-static vmm_status map(struct vmm_device *device, const struct vmm_va_operation *o)
+static vmm_status map_allocation(struct vmm_device *device, const struct vmm_va_operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_ref *ref = find_ref(device, o->allocation);
-	uint64_t part = part_of(o);
+	uint64_t part = piece_bytes(o);
 	vmm_status status = VMM_OK;
 	struct vmm_va_content content = {.kind = VMM_VA_NOTHING};
 
-	if (ref) /* else it has ended, and with it what was mapped */
+	vmm_assert_held(&device->adapter->paging_lock);
+	if (ref)
+		/* Otherwise the reference has ended, and its mappings with it. */
 		content = (struct vmm_va_content){
 			.kind = VMM_VA_MAPPED,
 			.protection = o->type == OPERATION_MAP ? VMM_VA_WRITE : o->protection,
@@ -213,17 +235,20 @@ static vmm_status map(struct vmm_device *device, const struct vmm_va_operation *
 			.offset = o->offset,
 			.list = &ref->allocation->mappings};
 	for (uint64_t at = 0; at < o->size && status == VMM_OK; at += part)
-		status = vmm_va_put(device->va, o->base + at, part, &content);
+		status = vmm_va_set_content(device->va, o->base + at, part, &content);
 	return status;
 }
 
-/* What each page of the source is, before any of the destination is changed. */
-static vmm_status copy(struct vmm_device *device, const struct vmm_va_operation *o)
+/* Records the content of every source page before any destination page changes. */
+static vmm_status copy_mappings(struct vmm_device *device, const struct vmm_va_operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_vaspace *space = device->va->space;
 	uint64_t end = o->source + o->size, at = o->source;
 	uint32_t count = 0;
 	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&device->adapter->paging_lock);
 	struct part {
 		uint64_t base, size;
 		struct vmm_va_content content;
@@ -249,27 +274,31 @@ static vmm_status copy(struct vmm_device *device, const struct vmm_va_operation 
 		at = to;
 	}
 	for (uint32_t i = 0; i < count && status == VMM_OK; i++)
-		status = vmm_va_put(device->va, parts[i].base, parts[i].size, &parts[i].content);
+		status = vmm_va_set_content(device->va, parts[i].base, parts[i].size,
+					    &parts[i].content);
 	vmm_free(parts);
 	return status;
 }
 
-static vmm_status carry_out(struct vmm_device *device, const struct vmm_va_update *u,
-			    const struct vmm_va_operation *o)
+static vmm_status execute(struct vmm_device *device, const struct vmm_va_update *u,
+			  const struct vmm_va_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_content rest = {
 		.kind = o->protection & VMM_VA_ZERO_PAGES ? VMM_VA_ZERO : VMM_VA_NOTHING};
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	if (reservation(device->va, o->base, o->size) != u->target)
-		return VMM_OK; /* VA-09 */
+		return VMM_OK;
+	/* VA-09 */
 	switch (o->type) {
 	case OPERATION_UNMAP:
-		return vmm_va_put(device->va, o->base, o->size, &rest);
+		return vmm_va_set_content(device->va, o->base, o->size, &rest);
 	case OPERATION_COPY:
-		return reservation(device->va, o->source, o->size) == u->source ? copy(device, o)
-										: VMM_OK;
+		return reservation(device->va, o->source, o->size) == u->source
+			       ? copy_mappings(device, o)
+			       : VMM_OK;
 	default:
-		return map(device, o);
+		return map_allocation(device, o);
 	}
 }
 
@@ -278,8 +307,9 @@ vmm_status vmm_va_update_locked(struct vmm_device *device, const struct vmm_va_u
 {
 	vmm_status status = VMM_OK;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	for (uint32_t i = 0; i < update->count && status == VMM_OK; i++)
-		status = carry_out(device, update, &update->operations[i]);
+		status = execute(device, update, &update->operations[i]);
 	*sequence = vmm_memory_flush_locked(device->adapter);
 	return status;
 }

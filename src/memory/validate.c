@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport may answer in DxgkDdiCreateAllocation (ALF, SEG). A wrong answer fails the create call with the
- * rule in a finding; a right one that asks for what is not built yet gets STATUS_NOT_SUPPORTED and a reason.
+ * Validation of a miniport's answer to DxgkDdiCreateAllocation (ALF, SEG). An invalid answer fails
+ * the create call with a finding that names the rule. A valid answer that asks for something not
+ * built fails with STATUS_NOT_SUPPORTED and a reason.
  */
 #include "memory/memory_private.h"
 
@@ -21,13 +22,14 @@ enum {
 	LINK_MIRRORED = 0x1000,
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
-	/* ALF-02: bits 15 to 18 count as reserved below 2.0, bit 14 came with 1.3 */
+	/* ALF-02: before 2.0 bits 15 to 18 are reserved; bit 14 was added in 1.3 */
 	RESERVED_1_X = (int)0xFFFF8000,
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
+	/* ALF-24: only its creator accesses a HistoryBuffer, like all CPU-visible content. */
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
 		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED |
-		HISTORY_BUFFER, /* ALF-24: its creator's own, like any that the CPU sees */
-	PRIMARY = 0x1,          /* D3DDDI_ALLOCATIONINFO */
+		HISTORY_BUFFER,
+	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
 	OVERRIDE_PRIORITY = VMM_ALLOCATE_OVERRIDE_PRIORITY,
 };
@@ -35,7 +37,7 @@ enum {
 struct check {
 	struct vmm_memory *memory;
 	const DXGK_ALLOCATIONINFO *info;
-	const struct vmm_allocation_asker *asker;
+	const struct vmm_allocation_requester *requester;
 	bool primary;
 	uint32_t flags2;
 };
@@ -45,9 +47,10 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 	const DXGK_ALLOCATIONINFO *i = check->info;
 
 	vmm_finding(
-		check->memory->adapter->observe, rule, check->asker->device->process->id, 0,
-		"create refused: %s (Flags 0x%08x, Flags2 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
-		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
+		check->memory->adapter->observe, rule, check->requester->device->process->id, 0,
+		"create refused: %s (Flags 0x%08x, Flags2 0x%08x, Size %llu, Alignment %u, read "
+		"set 0x%x, write set 0x%x, eviction set 0x%x, PreferredSegment 0x%08x, "
+		"AllocationPriority 0x%08x)",
 		what, i->Flags.Value, check->flags2, (unsigned long long)i->Size, i->Alignment,
 		i->SupportedReadSegmentSet, i->SupportedWriteSegmentSet, i->EvictionSegmentSet,
 		i->PreferredSegment.Value, i->AllocationPriority);
@@ -75,7 +78,7 @@ static bool history_buffer_is_valid(const struct check *c)
 	       !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
 }
 
-/* What the bits mean that changed with 2.0 (ALF-01). */
+/* Checks the bits whose meaning changed with 2.0 (ALF-01). */
 static NTSTATUS check_flags_1_x(const struct check *c)
 {
 	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
@@ -107,7 +110,7 @@ static NTSTATUS check_flags_2_x(const struct check *c)
 
 	if (!verdict.rule)
 		verdict = vmm_flags_check_wddm3(
-			c->memory, c->flags2, c->asker->shared, only_apertures(c),
+			c->memory, c->flags2, c->requester->shared, only_apertures(c),
 			(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) != 0);
 
 	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
@@ -135,13 +138,16 @@ static NTSTATUS check_flags(const struct check *c)
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
 	if ((f & HISTORY_BUFFER) && !history_buffer_is_valid(c))
-		return refuse(
-			c, "ALF-24",
-			"HistoryBuffer takes CpuVisible, Cached with a coherent aperture, and no other flag");
+		return refuse(c, "ALF-24",
+			      "HistoryBuffer needs CpuVisible, also Cached if a segment is "
+			      "CacheCoherent, and no other flag");
 	return STATUS_SUCCESS;
 }
 
-/* SEG-08, C-18: what is in an aperture the CPU reaches through its backing pages, whatever the segment says. */
+/*
+ * The CPU reaches aperture content through its backing pages, whatever the segment's flags are
+ * (SEG-08, C-18).
+ */
 static bool is_cpu_accessible(const struct vmm_memory *memory, uint32_t set)
 {
 	for (uint32_t i = 0; i < memory->segment_count; i++)
@@ -153,7 +159,7 @@ static bool is_cpu_accessible(const struct vmm_memory *memory, uint32_t set)
 
 static NTSTATUS check_banks(const struct check *c)
 {
-	uint32_t banks = vmm_place_hinted_banks(c->memory, c->info);
+	uint32_t banks = vmm_placement_hinted_banks(c->memory, c->info);
 	uint32_t id = c->info->PreferredSegment.SegmentId0;
 
 	for (; banks; banks >>= 8) {
@@ -161,35 +167,39 @@ static NTSTATUS check_banks(const struct check *c)
 
 		if ((banks & 0x7F) <= count)
 			continue;
-		vmm_finding(
-			c->memory->adapter->observe, "SEG-14", c->asker->device->process->id, 0,
-			"create refused: HintedBank 0x%08x names bank %u of segment %u, which has %u",
-			c->info->HintedBank.Value, banks & 0x7F, id, count);
+		vmm_finding(c->memory->adapter->observe, "SEG-14",
+			    c->requester->device->process->id, 0,
+			    "create refused: HintedBank 0x%08x names bank %u of segment %u, which "
+			    "has %u banks",
+			    c->info->HintedBank.Value, banks & 0x7F, id, count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
 }
 
-/* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
+/* Checks that a protected range in each of the read and write sets is large enough (ALF-26). */
 static NTSTATUS check_protected(const struct check *c)
 {
 	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
 
 	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
 		return STATUS_SUCCESS;
-	uint32_t there = vmm_protected_set(c->memory, 0);
-	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
-	if (!(read & there) || !(write & there))
+	uint32_t present = vmm_protected_set(c->memory, 0);
+	uint32_t fitting = vmm_protected_set(c->memory, c->info->Size);
+	if (!(read & present) || !(write & present))
 		return refuse(c, "ALF-26",
-			      "CreateInVpr, but a segment set names none with a protected range");
-	if ((read & wide) && (write & wide))
+			      "CreateInVpr, but a segment set contains no segment with a "
+			      "protected range");
+	if ((read & fitting) && (write & fitting))
 		return STATUS_SUCCESS;
-	(void)refuse(c, "ALF-26", "CreateInVpr, and larger than the protected ranges of its sets");
+	(void)refuse(c, "ALF-26",
+		     "CreateInVpr, but the size exceeds the protected ranges of its "
+		     "sets");
 	return STATUS_NO_VIDEO_MEMORY;
 }
 
-/* Where it can be, for all that its sets name. */
-static uint32_t reach(const struct check *c, uint32_t set)
+/* Returns the segments of the set in which the allocation can be placed. */
+static uint32_t placeable_set(const struct check *c, uint32_t set)
 {
 	return vmm_flags_in_vpr(c->memory, c->info->Flags.Value)
 		       ? set & vmm_protected_set(c->memory, c->info->Size)
@@ -203,16 +213,15 @@ static NTSTATUS check_segments(const struct check *c)
 		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
 	uint32_t both = i->SupportedReadSegmentSet & i->SupportedWriteSegmentSet;
-	/* Of 2.x: there it is for all that the GPU does (vmm_resident_set). */
+	/* From 2.0 on one placement serves all GPU uses (vmm_residency_list_set). */
 	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
-		return refuse(
-			c, "SEG-19",
-			"an empty segment set, or one that names a segment that does not exist");
+		return refuse(c, "SEG-19",
+			      "a segment set is empty or includes a segment that does not exist");
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
 		return refuse(c, "SEG-20",
-			      "EvictionSegmentSet names something that is not an aperture segment");
+			      "EvictionSegmentSet includes a segment that is not an aperture");
 	const struct vmm_flags_verdict size = vmm_footprint_check(c->memory, i);
 	if (size.rule)
 		return refuse(c, size.rule, size.what);
@@ -222,32 +231,33 @@ static NTSTATUS check_segments(const struct check *c)
 		if (id && (id > c->memory->segment_count || !(supported & 1u << (id - 1))))
 			return refuse(
 				c, "SEG-16",
-				"PreferredSegment names a segment outside the supported sets");
+				"PreferredSegment includes a segment outside the supported sets");
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(reach(c, resident) & aperture_set(c->memory)) &&
-	    !is_cpu_accessible(c->memory, reach(c, resident)))
+	    !(placeable_set(c, resident) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, placeable_set(c, resident)))
 		return refuse(
 			c, "SEG-25",
-			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
+			"it is CPU-visible, and its sets have memory segments without CpuVisible "
+			"and no aperture");
 	if (c->primary && !c->memory->caps->non_cpu_visible_primary &&
 	    !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
 		return refuse(
 			c, "ALF-31",
-			"a primary whose write set names a memory segment without CpuVisible");
+			"a primary whose write set includes a memory segment without CpuVisible");
 	NTSTATUS status = check_protected(c);
 	return NT_SUCCESS(status) ? check_banks(c) : status;
 }
 
-static NTSTATUS check_figures(const struct check *c)
+static NTSTATUS check_sizes(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
 
 	if (!i->hAllocation)
 		return refuse(c, "ALF-33", "hAllocation was not set");
 	if (!i->Size || i->Size > UINT64_MAX - VMM_PAGE_SIZE)
-		return refuse(c, "SEG-11", "Size is zero or not a size");
+		return refuse(c, "SEG-11", "Size is zero or exceeds the address space");
 	if (i->Alignment && !vmm_is_pow2(i->Alignment))
 		return refuse(c, "SEG-11", "Alignment is not a power of two");
 	if (!i->AllocationPriority)
@@ -255,32 +265,44 @@ static NTSTATUS check_figures(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS not_built(const struct check *c, const char *what)
+static NTSTATUS not_supported(const struct check *c, const char *what)
 {
-	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->asker->device->process->id,
-		   0, "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
+	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED,
+		   c->requester->device->process->id, 0,
+		   "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
+/*
+ * Checks memory that the caller provides; it is allowed only if the miniport asked for it (ALF-11,
+ * ALF-12).
+ */
 static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
 	if (!(c->info->Flags.Value & VMM_ALLOCATION_EXISTING))
-		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
-							  "ExistingKernelSysMem")
-					   : STATUS_SUCCESS;
-	/* Its other users would go on when the owner of the memory is gone, or be gone when the GPU's copy comes back. */
-	if (c->asker->shared && (!c->asker->has_section || !only_apertures(c)))
-		return not_built(c, "existing memory of a shared resource, other than a section in "
-				    "apertures");
+		return item->system_memory
+			       ? not_supported(c, "pSystemMem without ExistingSysMem or "
+						  "ExistingKernelSysMem")
+			       : STATUS_SUCCESS;
+	/*
+	 * Other openers could continue after the owner of the memory has ended, or could have ended
+	 * before the GPU's copy is copied back.
+	 */
+	if (c->requester->shared && (!c->requester->has_section || !only_apertures(c)))
+		return not_supported(
+			c, "existing memory of a shared resource, unless it is a section in "
+			   "apertures");
 	if (c->info->Size > UINT32_MAX)
-		return not_built(c, "existing memory of 4 GiB or more");
-	if (c->asker->has_section) /* its size has been looked at, and nobody takes it away */
+		return not_supported(c, "existing memory of 4 GiB or more");
+	if (c->requester->has_section)
+		/*
+		 * The size of a section was checked already, and no client can remove its memory.
+		 */
 		return STATUS_SUCCESS;
-	return vmm_existing_check(c->asker->device, item, c->info);
+	return vmm_existing_check(c->requester->device, item, c->info);
 }
 
-/* The client's own priority came with 2.2, and in the newer structure alone (PRI-02). */
+/* The client priority was added in 2.2, and only to the newer structure (PRI-02). */
 static uint32_t known_client_flags(const struct check *c, const struct vmm_allocate_item *item)
 {
 	bool may_override = item->newer &&
@@ -291,10 +313,12 @@ static uint32_t known_client_flags(const struct check *c, const struct vmm_alloc
 
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
-				 const struct vmm_allocation_asker *asker)
+				 const struct vmm_allocation_requester *requester)
 {
-	struct check check = {
-		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
+	struct check check = {.memory = memory,
+			      .info = info,
+			      .requester = requester,
+			      .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
 	check.flags2 = vmm_flags2_of(memory, info);
@@ -303,7 +327,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 			      "VidPnSourceId on an allocation that is not a primary");
 	if (!check.primary && (item->flags & STEREO))
 		return refuse(&check, "ALF-31", "Stereo on an allocation that is not a primary");
-	status = check_figures(&check);
+	status = check_sizes(&check);
 	if (NT_SUCCESS(status))
 		status = check_flags(&check);
 	if (NT_SUCCESS(status))
@@ -311,19 +335,22 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 	if (!NT_SUCCESS(status))
 		return status;
 	if (item->flags & ~known_client_flags(&check, item))
-		return not_built(&check, "a flag of the client's");
+		return not_supported(&check, "a client flag other than Primary, Stereo and "
+					     "OverridePriority");
 	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
 		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
-		return not_built(&check, "an allocation property");
-	if (!vmm_flags_are_built_wddm3(check.flags2)) /* no public page says what they ask for */
-		return not_built(&check, "NoImplicitSynchronization, DisablePartialResidency or "
-					 "RestrictedToSingleSegment");
+		return not_supported(&check, "an allocation property");
+	/* No public page defines these flags. */
+	if (!vmm_flags_are_built_wddm3(check.flags2))
+		return not_supported(&check,
+				     "NoImplicitSynchronization, DisablePartialResidency or "
+				     "RestrictedToSingleSegment");
 	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
 					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
 				      ? vmm_link_not_built(info->Flags.Value)
 				      : NULL;
 	if (on_link)
-		return not_built(&check, on_link);
+		return not_supported(&check, on_link);
 	return check_existing(&check, item);
 }

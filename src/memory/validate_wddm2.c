@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocation properties as a miniport of WDDM 2.x says them (DXGK_ALLOCATIONINFOFLAGS_WDDM2_0): what became of bits
- * that renaming, swizzling ranges and links had (ALF-01), and what came with 2.0, 2.1 and 2.9; and the word that 3.0 added
- * (DXGK_ALLOCATIONINFOFLAGS2). What all have in common is validate.c's.
+ * Allocation flags of WDDM 2.x miniports (DXGK_ALLOCATIONINFOFLAGS_WDDM2_0): the new meaning of
+ * bits that renaming, swizzling ranges and links used before (ALF-01), and the bits added in 2.0,
+ * 2.1 and 2.9. Also the second flag word of 3.0 (DXGK_ALLOCATIONINFOFLAGS2). validate.c has what
+ * all versions have in common.
  */
 #include "memory/memory_private.h"
 
@@ -11,7 +12,7 @@ enum {
 	CREATE_IN_VPR = 0x400,             /* 2.1 */
 	RESERVED_ALWAYS = (int)0xFFF81800,
 	HARDWARE_PROTECTED = 0x20000,
-	/* the same bits as before */
+	/* unchanged from 1.x */
 	CPU_VISIBLE = 0x1,
 	FROM_END_OF_SEGMENT = 0x40,
 	OVERLAY = 0x100,
@@ -41,8 +42,8 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 	if ((flags & VMM_ALLOCATION_NOTIFY_RESIDENCY) &&
 	    !(flags & VMM_ALLOCATION_ACCESSED_PHYSICALLY))
 		return (struct vmm_flags_verdict){
-			"ALF-25",
-			"ExplicitResidencyNotification without AccessedPhysically"}; /* VA-14 */
+			/* VA-14 */
+			"ALF-25", "ExplicitResidencyNotification without AccessedPhysically"};
 	if ((flags & VMM_ALLOCATION_MAP_CPU_VISIBLE) && !memory->caps->map_aperture2)
 		return (struct vmm_flags_verdict){
 			"ALF-29",
@@ -50,7 +51,7 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 	return (struct vmm_flags_verdict){NULL, NULL};
 }
 
-/* ALF-30: what it would need is looked at first, so that a miniport's author hears of that, too. */
+/* Preconditions are checked before support, so that a miniport's author learns of both (ALF-30). */
 struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,
 					       bool shared, bool only_apertures, bool existing)
 {
@@ -59,7 +60,7 @@ struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, 
 	if (flags2 & SINCE_3_2 &&
 	    memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM3_2)
 		return (struct vmm_flags_verdict){
-			"ALF-02", "a bit of Flags2 is set that came with 3.2 "
+			"ALF-02", "a bit of Flags2 is set that exists only from 3.2 on "
 				  "(NoImplicitSynchronization to NotifyIoMmuUnmap)"};
 	if (flags2 & ~(uint32_t)(SINCE_3_0 | SINCE_3_2))
 		return (struct vmm_flags_verdict){"ALF-02", "reserved bits of Flags2 are set"};
@@ -70,13 +71,15 @@ struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, 
 	else if (existing)
 		wrong = "ShareBackingStoreWithKmd with existing memory";
 	else if (!only_apertures)
-		wrong = "ShareBackingStoreWithKmd on an allocation for more than the aperture";
+		wrong = "ShareBackingStoreWithKmd on an allocation whose sets contain a memory "
+			"segment";
 	else if (!vmm_port_feature_is_enabled(memory->adapter->port,
 					      DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD))
-		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled, or the miniport has not "
-			"asked whether it is"; /* C-36 */
+		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled, or the "
+			"miniport has not queried it (C-36)";
 	else if (!memory->caps->set_backing_store)
-		wrong = "ShareBackingStoreWithKmd of a miniport without DxgkDdiSetAllocationBackingStore";
+		wrong = "ShareBackingStoreWithKmd, but the miniport has no "
+			"DxgkDdiSetAllocationBackingStore";
 	if (!wrong)
 		return (struct vmm_flags_verdict){NULL, NULL};
 	return (struct vmm_flags_verdict){"ALF-30", wrong};
@@ -96,7 +99,7 @@ bool vmm_flags_are_built_wddm3(uint32_t flags2)
 
 uint32_t vmm_flags_built_wddm2(void)
 {
-	return CPU_VISIBLE | VMM_ALLOCATION_KEPT | VMM_ALLOCATION_CACHED |
+	return CPU_VISIBLE | VMM_ALLOCATION_RETAINED | VMM_ALLOCATION_CACHED |
 	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
 	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
 	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
@@ -109,8 +112,8 @@ bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags)
 	return memory->caps->wddm2 && (flags & CREATE_IN_VPR);
 }
 
-/* ALF-28: where the GPU sees no virtual addresses there are no page tables whose pages could be large. */
-uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags)
+/* Without GPU virtual addresses there are no page tables whose pages could be large (ALF-28). */
+uint32_t vmm_flags_stored(const struct vmm_memory *memory, uint32_t flags)
 {
 	return memory->caps->wddm2 ? flags & ~(uint32_t)(DISABLE_LARGE_PAGE_MAPPING | CREATE_IN_VPR)
 				   : flags;

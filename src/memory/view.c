@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU views: one reserved address range per instance that never moves (LOCK-04); what lies behind it is the segment or
- * the backing store of the moment. It is made at the first lock and remapped lazily at the next one after a move.
+ * CPU views: each instance reserves one address range, which never moves (LOCK-04). It maps the
+ * segment or the backing store, wherever the content is. The range is reserved at the first lock
+ * and remapped at the first lock after a move.
  */
 #include "memory/memory_private.h"
 
-vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	uint64_t size = vmm_store_bytes(instance->allocation);
 	const struct vmm_os_memory *source;
 	uint64_t offset;
 	vmm_status status;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!instance->view.address) {
 		status = vmm_os_view_reserve_for(memory->adapter->os, instance->allocation->viewer,
 						 size, &instance->view);
@@ -20,11 +22,11 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	}
 	if (instance->view_current)
 		return VMM_OK;
-	if (instance->place == VMM_PLACE_MEMORY && !instance->kept && !instance->partial) {
+	if (instance->place == VMM_PLACEMENT_MEMORY && !instance->retained && !instance->partial) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
 		if (!segment->cpu_memory) {
-			status = vmm_host_show(memory, instance);
+			status = vmm_host_map_view(memory, instance);
 			instance->view_current = vmm_ok(status);
 			return status;
 		}
@@ -43,14 +45,17 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	return status;
 }
 
-void vmm_view_hide(struct vmm_instance *instance)
+void vmm_view_unmap(struct vmm_instance *instance)
 {
-	vmm_gate_shut(instance);
-	if (!instance->view_current || instance->kept) /* PAG-14: the system copy stays in view */
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_fast_lock_disable(instance);
+	if (!instance->view_current || instance->retained)
+		/* The view continues to map the retained copy (PAG-14). */
 		return;
 	/*
-	 * The memory behind the view gets another owner. A stale pointer then faults instead of reaching it (decision 6).
-	 * While locked the caller shows the new place before anybody can look.
+	 * The memory behind the view gets another owner. A stale pointer then faults instead of
+	 * reaching that memory (decision 6). While it is locked, the caller maps the new placement
+	 * before the CPU can access it.
 	 */
 	if (!vmm_locks(instance))
 		vmm_os_view_unmap(&instance->view);

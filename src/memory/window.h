@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows of swizzling ranges that are no allocation's place: window.c. Guarded by the paging lock. */
+/* Windows of swizzling ranges outside segments (window.c). Guarded by the paging lock. */
 #ifndef VMM_MEMORY_WINDOW_H
 #define VMM_MEMORY_WINDOW_H
 
 #include "memory/memory_private.h"
 
 /*
- * From now on the range's window holds what is its owner's alone, who is apart, and may be shown to him. VMM_PENDING: what
- * writes to the owner is to be waited for; STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED: it cannot be, and an event says why.
+ * Overlays the window with a client object, so that it can be mapped into the owner, an
+ * out-of-process client. Returns VMM_PENDING if a writer of the owner must complete first. Returns
+ * STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED, with a reason event, if it cannot be overlaid.
  */
-vmm_status vmm_window_lay(struct vmm_memory *memory, struct vmm_swizzling_range *range);
-/* The miniport has released the range; its owner is still known. Nothing that was in the window stays there. */
-void vmm_window_leave(struct vmm_memory *memory, struct vmm_swizzling_range *range);
+vmm_status vmm_window_overlay(struct vmm_memory *memory, struct vmm_swizzling_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Removes the overlay and empties the window after the miniport has released the range. The range's
+ * owner is still set.
+ */
+void vmm_window_release(struct vmm_memory *memory, struct vmm_swizzling_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nt: the kernel that a miniport believes in. The services themselves are declared in <ntddk.h>
- * under their own names; this header is for the modules above: make the kernel of an os world, lay
- * out its physical address space, build MDLs, keep the IRQL, and hear of violations.
+ * nt: the kernel services that a miniport uses. The services are declared in <ntddk.h> under their
+ * own names. This header is for the modules above: create the kernel of an os world, lay out its
+ * physical address space, build MDLs, manage the IRQL, and receive violations.
  *
- * Never: graphics. nt knows threads, memory and interrupts, no DDI.
- * Threads: any thread of the world, and any foreign thread. The services find their world through
- * vmm_os_current(); a thread that has none is served by the kernel that was created last.
- * Locks: internal leaf locks of rank VMM_NT_RANK and more. Hooks are called with none of them held.
- * Thread slots 0 to 2 belong to nt: IRQL, thread object, identity.
+ * Contains no graphics: nt implements threads, memory and interrupts, no DDI. Threads: any thread
+ * of the world, and any foreign thread. The services find their world through vmm_os_current(). A
+ * thread without a world is served by the kernel that was created last. Locks: internal leaf locks
+ * of rank VMM_NT_RANK. Hooks are called with none of them held. Thread slots 0 to 2 belong to nt:
+ * IRQL, thread object, identity.
  *
- * Miniport mistakes never end the process. They are reported as violations:
+ * Mistakes of a miniport never end the process. They are reported as violations:
  *   NT-01  a service was called at an IRQL above its limit
- *   NT-02  the IRQL was raised downwards or lowered upwards, or a routine returned at another IRQL
+ *   NT-02  a raise to a lower or a lowering to a higher IRQL, or a routine returned at another IRQL
  *   NT-03  a thread waits at DISPATCH_LEVEL or above
  *   NT-04  a spin lock was taken twice, released by another thread, or used below DISPATCH_LEVEL
  *   NT-05  pool: unknown or twice freed pointer, wrong tag, written out of bounds, invalid flags
  *   NT-06  left behind when the kernel ended: pool, MDL, mapping, thread, handle, timer, DPC
- *   NT-07  an object or handle is unknown, not initialised or of the wrong type
+ *   NT-07  an object or handle is unknown, not initialized or of the wrong type
  *   NT-08  a physical range or page that the platform does not have
  *   NT-09  the miniport asked for a bug check
  *   NT-10  an assertion of the miniport failed
@@ -31,7 +31,7 @@
 struct vmm_nt;
 struct _MDL;
 
-#define VMM_NT_RANK 0xF000u /* every other lock in the process has a smaller rank */
+#define VMM_NT_RANK 0xF000u /* every other lock of the process has a smaller rank */
 
 struct vmm_nt_violation {
 	const char *rule;    /* "NT-01" */
@@ -42,26 +42,27 @@ struct vmm_nt_violation {
 
 struct vmm_nt_config {
 	/*
-	 * All may be NULL; called on the thread concerned, at any IRQL, possibly under the caller's
-	 * locks.
+	 * Hooks; each may be NULL. Called on the thread concerned, at any IRQL, possibly under the
+	 * caller's locks.
 	 */
 	void (*violation)(void *context, const struct vmm_nt_violation *violation);
 	void (*bugcheck)(void *context, uint32_t code, const uint64_t parameter[4]);
 	void (*print)(void *context, uint32_t component, uint32_t level, const char *text);
 	void *context;
-	uint64_t physical_first;   /* lowest address that vmm_nt_phys_reserve hands out; 0: 4 GiB */
-	uint64_t system_time_base; /* when the world began, 100 ns since 1601; 0: a fixed day */
+	uint64_t physical_first; /* lowest address that vmm_nt_phys_reserve returns; 0: 4 GiB */
+	/* system time at the world's begin, 100 ns since 1601; 0: a fixed day */
+	uint64_t system_time_base;
 };
 
 vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config,
 			 struct vmm_nt **nt) VMM_MUST_CHECK;
 /*
- * Reports what was left behind (NT-06, pool by tag) and frees it. Threads that the miniport never
- * ended are given a second; if one still runs then, nothing is freed and VMM_UNSUCCESSFUL is
- * returned: the world must stay.
+ * Ends the kernel. Reports what was left behind (NT-06; pool by tag) and frees it. Threads that the
+ * miniport did not end get one more second. If one still runs then, nothing is freed and
+ * VMM_UNSUCCESSFUL is returned: the os world must be kept.
  */
 vmm_status vmm_nt_destroy(struct vmm_nt *nt);
-/* The kernel of the calling thread. */
+/* Returns the kernel of the calling thread. */
 struct vmm_nt *vmm_nt_current(void);
 void vmm_nt_set_violation_hook(struct vmm_nt *nt,
 			       void (*violation)(void *context,
@@ -74,19 +75,18 @@ enum {
 	VMM_NT_PASSIVE = 0,
 	VMM_NT_APC = 1,
 	VMM_NT_DISPATCH = 2,
-	VMM_NT_DEVICE = 5, /* the one device interrupt level */
+	VMM_NT_DEVICE = 5, /* the only device interrupt level */
 };
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt);
-/* Returns the level before. */
+/* Raises the thread's IRQL; returns the previous level. */
 uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql);
-/* Runs queued DPCs first when the thread goes below DISPATCH. */
+/* Lowers the thread's IRQL. Runs queued DPCs first if the thread goes below DISPATCH. */
 void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql);
 
 /*
- * The lock of a device interrupt: its holder is at VMM_NT_DEVICE. For interrupt routines and
- * SynchronizeExecution; what runs under it may take spin locks of a smaller level only by mistake
- * (NT-02).
+ * The lock of a device interrupt; its holder is at VMM_NT_DEVICE. For interrupt routines and
+ * SynchronizeExecution. A routine under it must not take spin locks, whose level is lower (NT-02).
  */
 struct vmm_nt_interrupt {
 	struct vmm_nt *nt;
@@ -95,71 +95,73 @@ struct vmm_nt_interrupt {
 void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
 			   const char *name);
 void vmm_nt_interrupt_finish(struct vmm_nt_interrupt *interrupt);
-uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt); /* the level before */
+/* returns the previous level */
+uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt);
 void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql);
 
 /* ---- physical address space ---- */
 
 /*
- * An address range that no other one overlaps, 2 MiB aligned with a gap behind it; never handed out
- * again.
+ * Reserves an address range that overlaps no other one, 2 MiB aligned with a gap behind it. It is
+ * never returned again.
  */
 uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes);
 /*
- * From now on the range is memory[offset, +size_bytes). Page multiples. VMM_INVALID_PARAMETER when
- * it overlaps.
+ * Makes the range refer to memory[offset, +size_bytes). All are page multiples. Returns
+ * VMM_INVALID_PARAMETER if it overlaps another range.
  */
 vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory,
 			   uint64_t offset, uint64_t size_bytes) VMM_MUST_CHECK;
-/* The range that was added with this base. */
+/* Removes the range that was added with this base. */
 void vmm_nt_phys_remove(struct vmm_nt *nt, uint64_t physical);
-/* The kernel address of [physical, +size_bytes); NULL when it is not wholly inside one range. */
+/*
+ * Returns the kernel address of [physical, +size_bytes); NULL if it is not wholly inside one range.
+ */
 void *vmm_nt_phys_lookup(struct vmm_nt *nt, uint64_t physical, uint64_t size_bytes);
-/* The other way; false when the pointer is in no range. */
+/* The reverse of vmm_nt_phys_lookup. Returns false if the pointer is in no range. */
 bool vmm_nt_phys_of(struct vmm_nt *nt, const void *pointer, uint64_t *physical);
 
 /* ---- MDLs over backing-store pages ---- */
 
 /*
- * An MDL whose pages are locked and mapped: its system address is memory->base + offset, so that
- * asking for it costs nothing, and its page frames are those from `physical` on. 48 bytes and 8 per
- * page. Offset and physical are page-aligned; length is below 4 GiB.
+ * Creates an MDL whose pages are locked and mapped. Its system address is memory->base + offset, so
+ * a request for it costs nothing; its page frames are those from `physical` on. It has 48 bytes and
+ * 8 per page. Offset and physical are page-aligned; length is at most UINT32_MAX bytes.
  */
 vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memory, uint64_t offset,
 			     uint64_t length, uint64_t physical, struct _MDL **mdl) VMM_MUST_CHECK;
 void vmm_nt_mdl_destroy(struct vmm_nt *nt, struct _MDL *mdl);
 /*
- * The same in storage of the caller's, vmm_nt_mdl_bytes(length) of it, aligned to 8. Needs no end.
+ * Like vmm_nt_mdl_create, in storage of the caller: vmm_nt_mdl_bytes(length) bytes, aligned to 8.
+ * It need not be destroyed.
  */
 size_t vmm_nt_mdl_bytes(uint64_t length);
 void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset,
 		     uint64_t length, uint64_t physical);
 
-/* ---- pages of others ---- */
+/* ---- pages that a client or a driver owns ---- */
 
 /*
- * An MDL over memory that is not of this kernel, or is a driver's pool: whole pages, mapped and there until they are
- * unlocked. They get physical addresses, so that the MDL is like any other.
+ * Creates an MDL over memory of a client or over a driver's pool: whole pages, which must stay
+ * mapped until they are unlocked. They get physical addresses, so the MDL is like any other.
  */
 vmm_status vmm_nt_pages_lock(struct vmm_nt *nt, void *pointer, uint64_t length,
 			     struct _MDL **mdl) VMM_MUST_CHECK;
 void vmm_nt_pages_unlock(struct vmm_nt *nt, struct _MDL *mdl);
-/* Is the range wholly inside one pool block or one range of the platform? */
+/* Returns whether the range is wholly inside one pool block or one range of the platform. */
 bool vmm_nt_is_kernel_range(struct vmm_nt *nt, const void *pointer, uint64_t length);
-/* Does any of it belong to one? */
-bool vmm_nt_meets_kernel(struct vmm_nt *nt, const void *pointer, uint64_t length);
+/* Returns whether any part of the range is in a pool block or a range of the platform. */
+bool vmm_nt_overlaps_kernel(struct vmm_nt *nt, const void *pointer, uint64_t length);
 
 /* ---- registry ---- */
 
-/*
- * Keys are named in full (\Registry\Machine\...). Sets or replaces one value; the data is copied.
- */
+/* Sets or replaces one value; the data is copied. `key` is a full name (\Registry\Machine\...). */
 vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *name, uint32_t type,
 			       const void *data, uint32_t size_bytes) VMM_MUST_CHECK;
-/* REG_DWORD where the value fits in 32 bits, REG_QWORD otherwise. */
+/* Sets a REG_DWORD if the value fits in 32 bits, else a REG_QWORD. */
 vmm_status vmm_nt_registry_set_number(struct vmm_nt *nt, const char *key, const char *name,
 				      uint64_t value) VMM_MUST_CHECK;
-/* REG_SZ from ASCII. */
+/* Sets a REG_SZ from ASCII text. */
 vmm_status vmm_nt_registry_set_string(struct vmm_nt *nt, const char *key, const char *name,
 				      const char *value) VMM_MUST_CHECK;
 void vmm_nt_registry_remove_key(struct vmm_nt *nt, const char *key);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred procedure calls: one queue per world, drained by whichever thread goes below
- * DISPATCH_LEVEL. The lock is not held while a routine runs. A routine may free its own KDPC, so
- * the mark that keeps it from being entered a second time is on the running thread's stack, not in
- * the object.
+ * Deferred procedure calls: one queue per world, drained by each thread that goes below
+ * DISPATCH_LEVEL. The lock is not held while a routine runs. A DPC is never entered twice at the
+ * same time. A routine may free its own KDPC, so the mark that ensures this is on the running
+ * thread's stack, not in the object.
  */
 #include "nt/nt_internal.h"
 
@@ -48,7 +48,7 @@ static KDPC *take_next_locked(struct vmm_nt *nt)
 		KDPC *dpc = CONTAINING_RECORD(entry, KDPC, DpcListEntry);
 
 		if (is_running_locked(nt, dpc))
-			continue; /* the thread that runs it takes it afterwards */
+			continue; /* the thread that runs it takes it again afterwards */
 		RemoveEntryList(entry);
 		dpc->Queued = 0;
 		atomic_fetch_sub_explicit(&nt->dpc_queued, 1, memory_order_relaxed);
@@ -107,7 +107,7 @@ static bool is_dpc(struct vmm_nt *nt, const char *service, const KDPC *dpc)
 {
 	if (vmm_likely(dpc->Type == DPC_TYPE && dpc->DeferredRoutine))
 		return true;
-	nt_violation(nt, "NT-07", service, "the DPC is not initialised; nothing happens");
+	nt_violation(nt, "NT-07", service, "the DPC is not initialized; the call has no effect");
 	return false;
 }
 

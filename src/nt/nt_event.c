@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: the state is in the object, the waiting in nt_wait.c. Dispatcher lock. */
+/* Events. The state is in the object; waiting is in nt_wait.c. Guarded by the dispatcher lock. */
 #include "nt/nt_internal.h"
 
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
@@ -27,7 +27,7 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 	if (!is_event(nt, "KeSetEvent", Event))
 		return 0;
 	/*
-	 * Wait = TRUE only saves a switch before the wait that follows; it may not be asked for at
+	 * Wait = TRUE only saves a thread switch before the wait that follows. It is not allowed at
 	 * DISPATCH.
 	 */
 	if (Wait)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of nt share. Five leaf locks, never taken one inside the other: dispatcher
- * (waitable objects and timers), dpc, objects (threads, handles), memory (pool, physical ranges,
- * mappings), registry.
+ * Shared by the files of nt. There are five leaf locks, never nested: dispatcher (waitable objects
+ * and timers), dpc, objects (threads, handles), memory (pool, physical ranges, mappings), registry.
  */
 #ifndef VMM_NT_NT_INTERNAL_H
 #define VMM_NT_NT_INTERNAL_H
@@ -10,17 +9,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "nt/nt.h"
-/* What a miniport calls must be found by one that is loaded as a shared object (lib/libvidmm.map). */
+/* A miniport that is loaded as a shared object must find the services (lib/libvidmm.map). */
 #pragma GCC visibility push(default)
 #include <ntddk.h>
 #pragma GCC visibility pop
 
 enum { SLOT_IRQL, SLOT_THREAD, SLOT_IDENTITY };
 
-/*
- * Values of DISPATCHER_HEADER.Type. None is 0, so that memory nobody initialised is told from an
- * object.
- */
+/* Values of DISPATCHER_HEADER.Type. None is 0, so that uninitialized memory is recognized. */
 enum {
 	OBJECT_NOTIFICATION_EVENT = 0xE1,
 	OBJECT_SYNCHRONIZATION_EVENT = 0xE2,
@@ -33,12 +29,13 @@ enum {
 
 enum { NT_POOL_BITS_MIN = 8, NT_KEY_BYTES = 512 };
 
-/* What a handle can name. The header comes first: a thread object is also a waitable object. */
+/* The object of a handle. The header comes first: a thread object is also a waitable object. */
 struct nt_object {
 	DISPATCHER_HEADER header;
 	/* guarded by objects */
-	uint32_t references;         /* all of them; the last one frees */
-	uint32_t pointer_references; /* those of ObReferenceObjectByHandle among them */
+	uint32_t references; /* all references; the last one frees the object */
+	/* those of ObReferenceObjectByHandle, a part of `references` */
+	uint32_t pointer_references;
 };
 
 struct nt_thread {
@@ -62,7 +59,7 @@ struct nt_key {
 struct nt_phys_range {
 	uint64_t physical, size_bytes;
 	char *pointer;
-	bool locked; /* pages that belong to somebody else (vmm_nt_pages_lock) */
+	bool locked; /* pages of a client or of a driver's pool (vmm_nt_pages_lock) */
 };
 
 struct vmm_nt {
@@ -78,8 +75,9 @@ struct vmm_nt {
 
 	struct vmm_os_mutex dpc;
 	LIST_ENTRY dpc_queue;
-	struct vmm_list dpc_running; /* runners on the stacks of their threads */
-	_Atomic uint32_t dpc_queued; /* lowering the IRQL takes no lock when it is 0 */
+	/* struct runner, on the stacks of the threads that run a DPC */
+	struct vmm_list dpc_running;
+	_Atomic uint32_t dpc_queued; /* at 0, lowering the IRQL takes no lock */
 	_Atomic uint32_t dpc_finished;
 
 	struct vmm_os_mutex objects;
@@ -89,7 +87,10 @@ struct vmm_nt {
 	uint32_t thread_number;
 
 	struct vmm_os_mutex memory;
-	/* Blocks by address: 2^pool_bits chains, as many as there are blocks or more (nt_pool.c). */
+	/*
+	 * Hash table of blocks by address: 2^pool_bits chains, grown when there are more blocks
+	 * (nt_pool.c).
+	 */
 	struct nt_pool_block **pool;
 	struct nt_pool_block *pool_first[1 << NT_POOL_BITS_MIN];
 	uint32_t pool_bits;
@@ -98,13 +99,13 @@ struct vmm_nt {
 	struct nt_phys_range *ranges; /* by address */
 	uint32_t range_count, range_capacity;
 	uint64_t physical_next;
-	_Atomic uint32_t mdl_count; /* those of vmm_nt_mdl_create */
+	_Atomic uint32_t mdl_count; /* number of MDLs of vmm_nt_mdl_create */
 
 	struct vmm_os_mutex registry;
 	struct vmm_list values;
 
 	_Atomic uint32_t last_identity;
-	uint64_t poll_time_ns; /* sim: polls at one instant of virtual time */
+	uint64_t poll_time_ns; /* sim: instant of virtual time in which poll_count polls happened */
 	uint32_t poll_count;
 };
 
@@ -112,12 +113,15 @@ struct vmm_nt {
 void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, const char *format, ...)
 	VMM_PRINTF(4, 5) VMM_COLD;
 void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit) VMM_COLD;
-/* A number of the calling thread, never 0; in the order of first use, so that sim runs agree. */
+/*
+ * Returns a number of the calling thread, never 0. Numbers follow the order of first use, so sim
+ * runs agree.
+ */
 uint32_t nt_identity(struct vmm_nt *nt);
 /*
- * Somebody looks whether something has happened yet. Virtual time moves only when everybody waits,
- * so a loop that polls would never see it move: after many polls at one instant the caller sleeps a
- * microsecond.
+ * Counts one poll of a state by the calling thread. On sim virtual time advances only when all
+ * threads wait, so a polling loop would never see it advance. After 256 polls at one instant the
+ * caller therefore sleeps a microsecond.
  */
 void nt_polled(struct vmm_nt *nt);
 
@@ -126,7 +130,7 @@ static inline uint64_t *nt_slot(struct vmm_nt *nt, unsigned index)
 	return vmm_os_own_slots(nt->os) + index;
 }
 
-/* NT-01 when the caller is above `limit`. */
+/* Reports NT-01 if the caller is above `limit`. */
 static inline void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 {
 	if (vmm_unlikely(*nt_slot(nt, SLOT_IRQL) > limit))
@@ -143,8 +147,9 @@ void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled);
 bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header,
 		     uint8_t first, uint8_t last);
 /*
- * Signals the object and ends the waits that this satisfies; the object may be gone then.
- * Dispatcher lock held; returns whom to wake (vmm_os_mutex_unlock_and_wake), or NULL.
+ * Signals the object and ends the waits that this satisfies. The object may be freed by its waiter
+ * then. Caller holds the dispatcher lock. Returns the word to wake (vmm_os_mutex_unlock_and_wake),
+ * or NULL.
  */
 _Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout);
@@ -157,19 +162,22 @@ void nt_timer_finish(struct vmm_nt *nt);
 void nt_object_init(struct vmm_nt *nt);
 void nt_object_finish(struct vmm_nt *nt);
 NTSTATUS nt_handle_open(struct vmm_nt *nt, struct nt_object *object, HANDLE *handle);
-/* Adds a reference; NULL when the handle is not of that type. */
+/* Adds a reference. Returns NULL if the handle does not name an object of that type. */
 struct nt_object *nt_handle_get(struct vmm_nt *nt, HANDLE handle, uint8_t type);
 void nt_object_put(struct vmm_nt *nt, struct nt_object *object);
 void nt_thread_reap(struct vmm_nt *nt);
-/* False when one still runs. */
+/* Returns false if a thread still runs. */
 bool nt_thread_finish(struct vmm_nt *nt);
 
 /* ---- nt_pool.c, nt_phys.c, nt_registry.c ---- */
 void nt_pool_init(struct vmm_nt *nt);
 void nt_pool_finish(struct vmm_nt *nt);
-/* Does [here, +size) overlap [pointer, +length); `whole`: contain it? */
-static inline bool nt_range_meets(const char *here, uint64_t size_bytes, const char *pointer,
-				  uint64_t length, bool whole)
+/*
+ * Returns whether [here, +size_bytes) overlaps [pointer, +length); with `whole`, whether it
+ * contains it.
+ */
+static inline bool nt_range_overlaps(const char *here, uint64_t size_bytes, const char *pointer,
+				     uint64_t length, bool whole)
 {
 	uint64_t a = (uint64_t)(uintptr_t)here, b = (uint64_t)(uintptr_t)pointer;
 
@@ -177,7 +185,10 @@ static inline bool nt_range_meets(const char *here, uint64_t size_bytes, const c
 		return b >= a && b - a <= size_bytes && length <= size_bytes - (b - a);
 	return b >= a ? b - a < size_bytes : a - b < length;
 }
-/* Does a pool block overlap the range; `whole`: does one contain it? Memory lock held. */
+/*
+ * Returns whether a pool block overlaps the range; with `whole`, whether one contains it. Caller
+ * holds the memory lock.
+ */
 bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole);
 vmm_status nt_phys_add_range(struct vmm_nt *nt, struct nt_phys_range range);
 void nt_phys_init(struct vmm_nt *nt);
@@ -186,7 +197,10 @@ void nt_registry_init(struct vmm_nt *nt);
 void nt_registry_finish(struct vmm_nt *nt);
 
 /* ---- nt_print.c ---- */
-/* printf as kernel drivers know it: ULONG is %lu, wide and counted strings are %ws and %wZ. */
+/*
+ * printf for format strings of kernel drivers: ULONG is %lu, wide and counted strings are %ws and
+ * %wZ.
+ */
 void nt_format(char *text, size_t size, const char *format, va_list arguments);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The IRQL of each thread and the lock of a device interrupt. The level lives in the thread's slot,
- * so only the thread itself reads or writes it.
+ * The IRQL of each thread, and the lock of a device interrupt. The level is in the thread's slot,
+ * so only the thread itself reads and writes it.
  */
 #include "nt/nt_internal.h"
 
@@ -17,7 +17,8 @@ static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irq
 
 	if (vmm_unlikely(irql < before))
 		nt_violation(nt, "NT-02", service,
-			     "raised from IRQL %u down to %u; nothing changes", before, irql);
+			     "raise from IRQL %u to the lower %u; the IRQL does not change", before,
+			     irql);
 	else
 		*slot = irql;
 	return before;
@@ -29,7 +30,8 @@ static void lower_level(struct vmm_nt *nt, const char *service, uint32_t irql)
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql > before)) {
-		nt_violation(nt, "NT-02", service, "lowered from IRQL %u up to %u; nothing changes",
+		nt_violation(nt, "NT-02", service,
+			     "lowering from IRQL %u to the higher %u; the IRQL does not change",
 			     before, irql);
 		return;
 	}

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists: those that vidmm builds over backing stores, which are born locked and
- * mapped, and those that a driver allocates. Stateless but for a count of the former; the latter
- * are pool blocks of tag "Mdl ".
+ * Memory descriptor lists. Those that the library builds over backing stores are locked and mapped
+ * from the start; they are counted. Those that a driver allocates are pool blocks of tag "Mdl ".
  */
 #include "nt/nt_internal.h"
 
 #define MDL_TAG 0x206C644Du
 
-/* Drivers compute with it: the page frame numbers begin here. */
+/* Drivers rely on this size: the page frame numbers follow it. */
 _Static_assert(sizeof(MDL) == 48, "an MDL has 48 bytes before its page frame numbers");
 
-/* ---- vidmm's own ---- */
+/* ---- MDLs of the library ---- */
 
 size_t vmm_nt_mdl_bytes(uint64_t length)
 {
@@ -71,7 +70,7 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 	nt_limit(nt, "IoAllocateMdl", DISPATCH_LEVEL);
 	if (Irp) {
 		nt_violation(nt, "NT-07", "IoAllocateMdl",
-			     "an IRP was given; this kernel has none");
+			     "Irp is not NULL; IRPs are not supported");
 		return NULL;
 	}
 	mdl = ExAllocatePool2(POOL_FLAG_NON_PAGED, MmSizeOfMdl(VirtualAddress, Length), MDL_TAG);
@@ -86,7 +85,7 @@ VOID IoFreeMdl(PMDL Mdl)
 	ExFreePoolWithTag(Mdl, MDL_TAG);
 }
 
-/* The kernel address of all pages of the MDL if they are neighbours there, else NULL. */
+/* Returns the kernel address of all pages of the MDL if they are contiguous there, else NULL. */
 static char *pages_of(struct vmm_nt *nt, const MDL *mdl)
 {
 	const PFN_NUMBER *frames = MmGetMdlPfnArray(mdl);
@@ -115,8 +114,8 @@ PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
 		nt_violation(nt, "NT-08", "MmMapLockedPagesSpecifyCache",
 			     "an MDL of %u bytes cannot be mapped: %s",
 			     MemoryDescriptorList->ByteCount,
-			     pages ? "only kernel mode at any address is offered"
-				   : "its pages are no neighbours in one range of the platform");
+			     pages ? "only KernelMode without RequestedAddress is supported"
+				   : "its pages are not contiguous in one range of the platform");
 		return NULL;
 	}
 	MemoryDescriptorList->MappedSystemVa = pages + MemoryDescriptorList->ByteOffset;

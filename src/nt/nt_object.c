@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles and reference counts of thread and key objects. Handle values are 4, 8, 12, ...: the
- * lowest free one, so that they depend on nothing but the order of calls. Guarded by the objects
- * lock.
+ * Handles and reference counts of thread and key objects. Handle values are 4, 8, 12, ...; the
+ * lowest free one is used, so values depend on nothing but the order of calls. Guarded by the
+ * objects lock.
  */
 #include "nt/nt_internal.h"
 
@@ -25,10 +25,7 @@ void nt_object_finish(struct vmm_nt *nt)
 			nt->handles[i]->header.Type == OBJECT_THREAD ? "thread" : "registry key");
 		nt_object_put(nt, nt->handles[i]);
 	}
-	/*
-	 * Whoever still holds a reference to a thread holds a pointer into freed memory from here
-	 * on.
-	 */
+	/* A driver that still uses a reference to a thread uses freed memory from here on. */
 	while (!vmm_list_empty(&nt->threads)) {
 		struct nt_thread *thread =
 			vmm_container_of(nt->threads.next, struct nt_thread, link);
@@ -136,8 +133,8 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess,
 }
 
 /*
- * The thread object at this address, if it is one and was referenced: the address is compared,
- * never read.
+ * Finds the thread object at this address and takes one of its pointer references. The address is
+ * only compared, never read.
  */
 static struct nt_object *take_pointer_reference(struct vmm_nt *nt, const void *pointer,
 						LONG_PTR *left)
@@ -190,7 +187,7 @@ NTSTATUS ZwClose(HANDLE Handle)
 	}
 	vmm_os_mutex_unlock(&nt->objects);
 	if (!object) {
-		nt_violation(nt, "NT-07", "ZwClose", "0x%llx is no open handle",
+		nt_violation(nt, "NT-07", "ZwClose", "0x%llx is not an open handle",
 			     (unsigned long long)(ULONG_PTR)Handle);
 		return STATUS_INVALID_HANDLE;
 	}

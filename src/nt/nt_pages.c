@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages that belong to somebody else: a program's memory, or a driver's pool. Locked, they have physical addresses like
- * any others of the platform, by which a device finds them. Guarded by the memory lock.
+ * Locked pages of a client's memory or of a driver's pool. They get physical addresses like any
+ * other range of the platform, by which a device finds them. Guarded by the memory lock.
  */
 #include "nt/nt_internal.h"
 
@@ -34,7 +34,7 @@ void vmm_nt_pages_unlock(struct vmm_nt *nt, struct _MDL *mdl)
 	vmm_nt_mdl_destroy(nt, mdl);
 }
 
-static bool meets(struct vmm_nt *nt, const void *pointer, uint64_t length, bool whole)
+static bool kernel_overlaps(struct vmm_nt *nt, const void *pointer, uint64_t length, bool whole)
 {
 	bool found;
 
@@ -43,8 +43,8 @@ static bool meets(struct vmm_nt *nt, const void *pointer, uint64_t length, bool 
 	for (uint32_t i = 0; i < nt->range_count && !found; i++) {
 		const struct nt_phys_range *range = &nt->ranges[i];
 
-		found = !range->locked &&
-			nt_range_meets(range->pointer, range->size_bytes, pointer, length, whole);
+		found = !range->locked && nt_range_overlaps(range->pointer, range->size_bytes,
+							    pointer, length, whole);
 	}
 	vmm_os_mutex_unlock(&nt->memory);
 	return found;
@@ -52,10 +52,10 @@ static bool meets(struct vmm_nt *nt, const void *pointer, uint64_t length, bool 
 
 bool vmm_nt_is_kernel_range(struct vmm_nt *nt, const void *pointer, uint64_t length)
 {
-	return meets(nt, pointer, length, true);
+	return kernel_overlaps(nt, pointer, length, true);
 }
 
-bool vmm_nt_meets_kernel(struct vmm_nt *nt, const void *pointer, uint64_t length)
+bool vmm_nt_overlaps_kernel(struct vmm_nt *nt, const void *pointer, uint64_t length)
 {
-	return meets(nt, pointer, length, false);
+	return kernel_overlaps(nt, pointer, length, false);
 }

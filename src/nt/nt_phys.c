@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The platform's physical address space: which range of it is which part of which memory object. A
- * sorted array, because there are few ranges (BARs, backing-store chunks) and look-ups are many.
- * Mappings cost nothing: every memory object is mapped for good, so a driver's mapping is a pointer
- * and a record for the leak report. Guarded by the memory lock.
+ * The platform's physical address space: which part of which memory object each range refers to. A
+ * sorted array, because there are few ranges (BARs, chunks of backing stores) and many lookups.
+ * Memory objects are mapped permanently, so a driver's mapping is just a pointer, with a record for
+ * the leak report. Guarded by the memory lock.
  */
 #include "nt/nt_internal.h"
 
@@ -34,7 +34,7 @@ void nt_phys_finish(struct vmm_nt *nt)
 		vmm_list_remove(&mapping->link);
 		vmm_free(mapping);
 	}
-	/* Ranges and these MDLs are vidmm's own. */
+	/* Ranges and these MDLs belong to the library, so a leak here is its own bug. */
 	vmm_assert(nt->range_count == 0 && atomic_load(&nt->mdl_count) == 0);
 	vmm_free(nt->ranges);
 }
@@ -51,7 +51,7 @@ uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes)
 	return physical;
 }
 
-/* Index of the first range that ends after `physical`. */
+/* Returns the index of the first range that ends after `physical`. */
 static uint32_t find_locked(const struct vmm_nt *nt, uint64_t physical)
 {
 	uint32_t low = 0, high = nt->range_count;
@@ -68,7 +68,7 @@ static uint32_t find_locked(const struct vmm_nt *nt, uint64_t physical)
 	return low;
 }
 
-static bool make_room_locked(struct vmm_nt *nt)
+static bool reserve_entry_locked(struct vmm_nt *nt)
 {
 	uint32_t capacity = nt->range_capacity ? nt->range_capacity * 2 : 16;
 	struct nt_phys_range *ranges;
@@ -94,7 +94,7 @@ static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
 		return VMM_INVALID_PARAMETER;
 	if (at < nt->range_count && nt->ranges[at].physical <= range.physical)
 		return VMM_INVALID_PARAMETER;
-	if (!make_room_locked(nt))
+	if (!reserve_entry_locked(nt))
 		return VMM_NO_MEMORY;
 	memmove(nt->ranges + at + 1, nt->ranges + at, (nt->range_count - at) * sizeof(*nt->ranges));
 	nt->ranges[at] = range;
@@ -199,7 +199,7 @@ static PVOID map(struct vmm_nt *nt, const char *service, uint64_t physical, uint
 PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes,
 		   MEMORY_CACHING_TYPE CacheType)
 {
-	(void)CacheType; /* one machine, one cache: every mapping is coherent */
+	(void)CacheType; /* every mapping is coherent with the CPU caches */
 	return map(vmm_nt_current(), "MmMapIoSpace", (uint64_t)PhysicalAddress.QuadPart,
 		   NumberOfBytes);
 }

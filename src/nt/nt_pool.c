@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pool. Every block has a record apart from it, found by address in a hash table that grows, so that a wild
- * pointer given to ExFreePool is looked up and never read, and so that what is left at the end can
- * be reported by tag. Both ends of a block are followed by known bytes, checked when it is freed.
- * Guarded by the memory lock.
+ * Pool. Each block has a separate record, found by address in a hash table that grows. So a wild
+ * pointer given to ExFreePool is looked up and never read, and leaks can be reported by tag. Guard
+ * bytes before and after a block are checked when it is freed. Guarded by the memory lock.
  */
 #include "nt/nt_internal.h"
 
@@ -13,12 +12,12 @@
 enum {
 	GUARD_BYTES = 16,
 	GUARD_FILL = 0xF1,
-	UNINITIALISED_FILL = 0xB7, /* what a driver sees that reads before it writes */
+	UNINITIALIZED_FILL = 0xB7, /* what a driver reads that did not write first */
 	POOL_ALIGNMENT = 16,
 };
 
 struct nt_pool_block {
-	struct nt_pool_block *next; /* in its chain */
+	struct nt_pool_block *next; /* in its hash chain */
 	char *pointer;
 	char *raw;
 	uint64_t size_bytes;
@@ -63,7 +62,10 @@ static void replace_table_locked(struct vmm_nt *nt, struct nt_pool_block **table
 	nt->pool_bits = bits;
 }
 
-/* A driver with a million allocations has millions of blocks. Without memory the chains get longer. */
+/*
+ * Adds a block and grows the table: a driver with a million allocations has millions of blocks.
+ * Without memory for a larger table the chains get longer.
+ */
 static void add_block(struct vmm_nt *nt, struct nt_pool_block *block)
 {
 	vmm_os_mutex_lock(&nt->memory);
@@ -102,8 +104,8 @@ bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length,
 		const struct nt_pool_block *block;
 
 		for (block = nt->pool[i]; block; block = block->next)
-			if (nt_range_meets(block->pointer, block->size_bytes, pointer, length,
-					   whole))
+			if (nt_range_overlaps(block->pointer, block->size_bytes, pointer, length,
+					      whole))
 				return true;
 	}
 	return false;
@@ -133,7 +135,7 @@ static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool
 	memset(block->pointer - GUARD_BYTES, GUARD_FILL, GUARD_BYTES);
 	memset(block->pointer + size_bytes, GUARD_FILL, GUARD_BYTES);
 	if (!zero)
-		memset(block->pointer, UNINITIALISED_FILL, size_bytes);
+		memset(block->pointer, UNINITIALIZED_FILL, size_bytes);
 	add_block(nt, block);
 	return block->pointer;
 }
@@ -147,7 +149,7 @@ static bool guard_intact(const char *guard)
 	return true;
 }
 
-/* A tag as it reads in memory, which is how its owner wrote it backwards. */
+/* A tag as its bytes read in memory; drivers write the constant in reverse order. */
 struct tag_text {
 	char text[5];
 };
@@ -170,7 +172,7 @@ static void release(struct vmm_nt *nt, const char *service, void *pointer, const
 
 	if (!block) {
 		nt_violation(nt, "NT-05", service,
-			     "the pointer is no pool block, or was freed before");
+			     "the pointer is not a pool block, or was freed before");
 		return;
 	}
 	if (block->paged)
@@ -187,7 +189,7 @@ static void release(struct vmm_nt *nt, const char *service, void *pointer, const
 	vmm_free(block);
 }
 
-/* ---- what is left at the end, by tag ---- */
+/* ---- leaks at the end, by tag ---- */
 
 static int by_tag(const void *a, const void *b)
 {
@@ -275,7 +277,7 @@ PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
 	bool paged = PoolType & PagedPool;
 
 	nt_limit(nt, "ExAllocatePoolWithTag", paged ? APC_LEVEL : DISPATCH_LEVEL);
-	/* The old routine only warns of both. */
+	/* Unlike ExAllocatePool2, the old routine does not fail for either. */
 	if (!Tag || !NumberOfBytes)
 		nt_violation(nt, "NT-05", "ExAllocatePoolWithTag", "%zu bytes, tag 0x%x",
 			     NumberOfBytes, Tag);
@@ -295,6 +297,6 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
 	struct vmm_nt *nt = vmm_nt_current();
 
 	nt_limit(nt, "ExFreePoolWithTag", DISPATCH_LEVEL);
-	/* Tag 0 frees whatever the block's tag is. */
+	/* Tag 0 frees a block of any tag. */
 	release(nt, "ExFreePoolWithTag", P, Tag ? &Tag : NULL);
 }

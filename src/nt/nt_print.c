@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug output. Drivers write format strings for another ABI and another library: %lu takes 32
- * bits, %I64x takes 64, %ws, %ls and %S take UTF-16, %wZ a counted string. Each conversion is taken
- * apart here and printed on its own.
+ * Debug output. Drivers write format strings for another ABI and library: %lu takes 32 bits, %I64x
+ * takes 64, %ws, %ls and %S take UTF-16, %wZ a counted string. Each conversion is parsed here and
+ * printed separately.
  */
 #include "nt/nt_internal.h"
 
@@ -29,7 +29,7 @@ static void put(struct output *output, const char *text, size_t length)
 		output->text[output->used++] = text[i];
 }
 
-/* UTF-16 as ASCII; a debug line has no need of more. */
+/* Prints UTF-16 as ASCII; other characters become '?'. */
 static void put_wide(struct output *output, const WCHAR *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -88,7 +88,7 @@ static const char *parse_width(const char *at, enum width *width)
 		return at[1] == 'h' ? at + 2 : at + 1;
 	}
 	if (*at == 'l' || *at == 'w') {
-		*width = WIDTH_WIDE; /* of text; a LONG is an int */
+		*width = WIDTH_WIDE; /* wide, for text; a LONG is an int */
 		return at + 1;
 	}
 	return at;
@@ -113,7 +113,7 @@ static const char *parse(const char *at, struct conversion *conversion, va_list 
 	return *at ? at + 1 : at;
 }
 
-/* "%<flags><field>.<precision>" in front of `tail`. */
+/* Builds "%<flags><field>.<precision>" followed by `tail`. */
 static void make_format(char *format, size_t size, const struct conversion *conversion,
 			const char *tail)
 {
@@ -210,8 +210,8 @@ static void put_conversion(struct output *output, const struct conversion *conve
 		break;
 	default:
 		/*
-		 * An unknown conversion takes no argument: guessing its size would spoil all that
-		 * follow.
+		 * An unknown conversion takes no argument: a wrong guess of its size would corrupt
+		 * all that follow.
 		 */
 		put(output, "%?", 2);
 		break;
@@ -241,7 +241,7 @@ void nt_format(char *text, size_t size, const char *format, va_list arguments)
 static void print(uint32_t component, uint32_t level, const char *format, va_list arguments)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	char text[512]; /* what the kernel debugger transmits of one call */
+	char text[512]; /* the kernel debugger transmits at most 512 bytes of one call */
 
 	if (!nt->config.print)
 		return;
@@ -254,8 +254,8 @@ ULONG DbgPrint(const char *Format, ...)
 	va_list arguments;
 
 	va_start(arguments, Format);
-	print(101, 3, Format,
-	      arguments); /* the component and level that DbgPrint stands for: DEFAULT, INFO */
+	/* DbgPrint has component DEFAULT (101) and level INFO (3). */
+	print(101, 3, Format, arguments);
 	va_end(arguments);
 	return STATUS_SUCCESS;
 }

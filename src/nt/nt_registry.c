@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry as drivers see it: values that the port put there, answered by ZwOpenKey,
- * ZwQueryValueKey and (in nt_registry_query.c) RtlQueryRegistryValues. Key and value names are
- * ASCII, compared without regard to case. A key exists while it has a value. Guarded by the
- * registry lock; found values are copied out.
+ * The registry as drivers see it: values that the port set, returned by ZwOpenKey, ZwQueryValueKey
+ * and (in nt_registry_query.c) RtlQueryRegistryValues. Key and value names are ASCII and compared
+ * case-insensitively. A key exists while it has a value. Guarded by the registry lock; values are
+ * copied out.
  */
 #include "nt/nt_registry.h"
 
@@ -55,7 +55,7 @@ bool nt_narrow(char *text, size_t size, const WCHAR *wide, size_t length)
 	return true;
 }
 
-/* ---- values; registry lock held ---- */
+/* ---- values; caller holds the registry lock ---- */
 
 static struct nt_value *find_locked(struct vmm_nt *nt, const char *key, const char *name)
 {
@@ -169,7 +169,7 @@ void vmm_nt_registry_remove_key(struct vmm_nt *nt, const char *key)
 
 /* ---- services ---- */
 
-/* The full path of a key name, which may be relative to an open key. */
+/* Builds the full path of a key name, which may be relative to an open key. */
 static NTSTATUS full_path(struct vmm_nt *nt, const OBJECT_ATTRIBUTES *attributes,
 			  char path[NT_KEY_BYTES])
 {
@@ -225,7 +225,7 @@ static NTSTATUS answer_partial(const struct nt_value *value, PVOID buffer, ULONG
 {
 	const ULONG header = offsetof(KEY_VALUE_PARTIAL_INFORMATION, Data);
 	KEY_VALUE_PARTIAL_INFORMATION *answer = buffer;
-	ULONG room;
+	ULONG space;
 
 	*result_length = header + value->size_bytes;
 	if (!buffer || length < header)
@@ -233,9 +233,9 @@ static NTSTATUS answer_partial(const struct nt_value *value, PVOID buffer, ULONG
 	answer->TitleIndex = 0;
 	answer->Type = value->type;
 	answer->DataLength = value->size_bytes;
-	room = length - header;
-	memcpy(answer->Data, value->data, vmm_min_u64(room, value->size_bytes));
-	return room < value->size_bytes ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
+	space = length - header;
+	memcpy(answer->Data, value->data, vmm_min_u64(space, value->size_bytes));
+	return space < value->size_bytes ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
 }
 
 NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,

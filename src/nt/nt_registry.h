@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two registry files share. */
+/* Shared by the two registry files. */
 #ifndef VMM_NT_NT_REGISTRY_H
 #define VMM_NT_NT_REGISTRY_H
 
@@ -13,10 +13,10 @@ struct nt_value {
 	_Alignas(8) unsigned char data[];
 };
 
-/* Appends UTF-16 to ASCII text; false when it does not fit or is not ASCII. */
+/* Appends UTF-16 to ASCII text. Returns false if it does not fit or is not ASCII. */
 bool nt_narrow(char *text, size_t size, const WCHAR *wide, size_t length);
 bool nt_registry_has_key(struct vmm_nt *nt, const char *key);
-/* A copy of the value, to be freed with vmm_free. */
+/* Returns a copy of the value, to be freed with vmm_free. */
 NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name,
 			  struct nt_value **copy);
 

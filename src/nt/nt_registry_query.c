@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RtlQueryRegistryValues: a table of value names, each delivered to a routine or straight into a
- * buffer. Subkeys, enumeration and deletion are not offered and say so. Stateless.
+ * RtlQueryRegistryValues: a table of value names, each delivered to a routine or directly into a
+ * buffer. Subkeys, enumeration and deletion are not built: they fail with STATUS_NOT_SUPPORTED.
+ * Stateless.
  */
 #include "nt/nt_registry.h"
 
 #include <string.h>
 
-#define STRING_TAG    0x53656752u /* "RgeS": the buffer of a directly returned string */
+#define STRING_TAG    0x53656752u /* "RgeS": the buffer of a string that is returned directly */
 #define CONTROL_PATH  "\\Registry\\Machine\\System\\CurrentControlSet\\Control"
 #define SERVICES_PATH "\\Registry\\Machine\\System\\CurrentControlSet\\Services"
 
-/* A value on its way to the driver: the registry's or the entry's default. */
+/* A value to be delivered: from the registry, or the entry's default. */
 struct found {
 	ULONG type, size_bytes;
 	void *data;
@@ -80,20 +81,23 @@ static NTSTATUS direct_text(const struct found *found, UNICODE_STRING *string)
 	return STATUS_SUCCESS;
 }
 
-/* Longer than a ULONG: the buffer begins with its own size, negative for "data only". */
+/*
+ * Delivers a value longer than a ULONG. The buffer begins with its own size; a negative size asks
+ * for the data only.
+ */
 static NTSTATUS direct_long(const struct found *found, char *buffer)
 {
 	const size_t header = 2 * sizeof(ULONG);
-	LONG room;
+	LONG space;
 
-	memcpy(&room, buffer, sizeof(room));
-	if (room < 0) {
-		if (found->size_bytes > 0u - (ULONG)room)
+	memcpy(&space, buffer, sizeof(space));
+	if (space < 0) {
+		if (found->size_bytes > 0u - (ULONG)space)
 			return STATUS_BUFFER_TOO_SMALL;
 		memcpy(buffer, found->data, found->size_bytes);
 		return STATUS_SUCCESS;
 	}
-	if (found->size_bytes + header > (ULONG)room)
+	if (found->size_bytes + header > (ULONG)space)
 		return STATUS_BUFFER_TOO_SMALL;
 	memcpy(buffer, &found->size_bytes, sizeof(ULONG));
 	memcpy(buffer + sizeof(ULONG), &found->type, sizeof(ULONG));
@@ -138,7 +142,7 @@ static NTSTATUS deliver_by_routine(const RTL_QUERY_REGISTRY_TABLE *entry, const 
 		return STATUS_INVALID_PARAMETER;
 	if (found->type != REG_MULTI_SZ || (entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND))
 		return call(entry, found->type, found->data, found->size_bytes, context);
-	/* Each string on its own; the list ends with an empty one. */
+	/* Each string separately; the list ends with an empty string. */
 	while (NT_SUCCESS(status) && at < end && *(WCHAR *)(void *)at) {
 		ULONG bytes = (ULONG)wide_bytes((WCHAR *)(void *)at);
 
@@ -166,14 +170,14 @@ static NTSTATUS use_default(const RTL_QUERY_REGISTRY_TABLE *entry, struct found 
 static NTSTATUS query_entry(struct vmm_nt *nt, const char *key,
 			    const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
 {
-	const ULONG not_offered =
+	const ULONG not_supported =
 		RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_DELETE;
 	char name[sizeof(((struct nt_value *)0)->name)] = "";
 	struct nt_value *value = NULL;
 	struct found found = {0};
 	NTSTATUS status;
 
-	if (entry->Flags & not_offered)
+	if (entry->Flags & not_supported)
 		return STATUS_NOT_SUPPORTED;
 	if (!entry->Name) {
 		if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT)
@@ -191,7 +195,7 @@ static NTSTATUS query_entry(struct vmm_nt *nt, const char *key,
 			.type = value->type, .size_bytes = value->size_bytes, .data = value->data};
 	else if (status == STATUS_OBJECT_NAME_NOT_FOUND)
 		status = use_default(entry, &found);
-	/* Pending: neither a value nor a default, and none is required. */
+	/* STATUS_PENDING here: neither a value nor a default exists, and none is required. */
 	if (status == STATUS_SUCCESS)
 		status = entry->Flags & RTL_QUERY_REGISTRY_DIRECT
 				 ? deliver_direct(entry, &found)

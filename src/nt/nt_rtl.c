@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run-time helpers, asserts and bug checks of a driver. Stateless. */
+/* Run-time helpers, asserts and bug checks for drivers. Stateless. */
 #include "nt/nt_internal.h"
 
 SIZE_T RtlCompareMemory(const VOID *Source1, const VOID *Source2, SIZE_T Length)
@@ -14,7 +14,7 @@ SIZE_T RtlCompareMemory(const VOID *Source1, const VOID *Source2, SIZE_T Length)
 
 VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString)
 {
-	/* The lengths are USHORT bytes: a longer text is cut at the last whole character. */
+	/* Lengths are USHORT bytes: a longer text is cut at the last whole character. */
 	const size_t longest = (UINT16_MAX - 1) / sizeof(WCHAR) - 1;
 	size_t length = 0;
 

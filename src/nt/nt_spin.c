@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spin locks: the low half of KSPIN_LOCK is a three-state futex (free, held, held with sleepers),
- * the high half names the owner. A holder can lose its processor here, unlike in a kernel, so a
- * contender sleeps after a short look. On sim a lock is contended only if its holder gave way while
- * it held it.
+ * Spin locks. The low half of KSPIN_LOCK is a three-state futex (free, held, held with waiters),
+ * the high half the owner. Unlike in a kernel, a holder can be preempted here, so a contender
+ * sleeps after a short spin. On sim a lock is contended only if its holder yielded while holding
+ * it.
  */
 #include "nt/nt_internal.h"
 
@@ -65,7 +65,8 @@ static bool release(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
 
 	if (vmm_unlikely(owner != self)) {
 		nt_violation(nt, "NT-04", service,
-			     "thread %u releases a spin lock held by %u (0: nobody)", self, owner);
+			     "thread %u releases a spin lock held by %u (0: no thread)", self,
+			     owner);
 		return false;
 	}
 	atomic_store_explicit(owner_of(lock), 0, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads. A thread object lives while there is a handle, a reference or the running thread.
- * A thread that has ended is joined later by another one (it cannot join itself): at the next
- * creation or close, or at the end.
+ * System threads. A thread object exists while there is a handle, a reference or the running
+ * thread. A thread cannot join itself, so another thread joins it after its end: at the next
+ * creation or close, or when the kernel ends.
  */
 #include "nt/nt_internal.h"
 
@@ -25,8 +25,8 @@ static void run(void *arg)
 		vmm_nt_lower(nt, PASSIVE_LEVEL);
 	}
 	/*
-	 * First this, so that whoever waited for the thread finds it ended. It is joined before it
-	 * is freed.
+	 * Set before the signal, so that a thread that waited for this one finds it ended. The
+	 * thread is joined before its object is freed.
 	 */
 	vmm_os_mutex_lock(&nt->objects);
 	self->ended = true;
@@ -35,7 +35,7 @@ static void run(void *arg)
 	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, nt_signal_locked(nt, &self->object.header));
 }
 
-/* An ended thread that was not joined yet; it becomes the caller's to join. */
+/* Takes an ended thread that is not joined yet; the caller joins it. */
 static struct nt_thread *take_ended(struct vmm_nt *nt)
 {
 	struct nt_thread *found = NULL;
@@ -94,8 +94,8 @@ bool nt_thread_finish(struct vmm_nt *nt)
 	nt_thread_reap(nt);
 	while (!vmm_os_dead(nt->os) && (thread = first_running(nt))) {
 		/*
-		 * Drivers wait for an event that their thread sets last: it may be on its way out
-		 * still.
+		 * Drivers wait for an event that their thread sets last. The thread may still be
+		 * about to exit.
 		 */
 		status = KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, &grace);
 		if (status == STATUS_TIMEOUT)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks and delays. The performance counter and the interrupt time count 100 ns since the world
- * began, the system time adds the base of the configuration: on sim all of it is virtual and the
- * same in every run.
+ * Clocks and delays. Performance counter and interrupt time count 100 ns units since the world
+ * began; the system time adds the base of the configuration. On sim all are virtual and the same in
+ * every run.
  */
 #include "nt/nt_internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel timers: one list per world, by due time, and one thread that waits for the first of them.
+ * Kernel timers: one list per world, sorted by due time, and one thread that waits for the first.
  * An expired timer is signaled and its DPC queued; the DPC runs on the timer thread. Guarded by the
  * dispatcher lock.
  */
@@ -12,7 +12,10 @@ static void insert_locked(struct vmm_nt *nt, KTIMER *timer)
 {
 	LIST_ENTRY *entry = nt->timers.Blink;
 
-	/* From the end: new timers are mostly the latest ones, and equal ones keep their order. */
+	/*
+	 * Searched from the end: new timers are mostly the latest ones, and equal ones keep their
+	 * order.
+	 */
 	while (entry != &nt->timers &&
 	       CONTAINING_RECORD(entry, KTIMER, TimerListEntry)->DueTime > timer->DueTime)
 		entry = entry->Blink;
@@ -26,7 +29,7 @@ static void remove_locked(KTIMER *timer)
 	timer->Queued = 0;
 }
 
-/* Takes the first timer if it is due; returns its DPC, and whom to wake. */
+/* Takes the first timer if it is due. Returns its DPC and the word to wake. */
 static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc, _Atomic uint32_t **waiter)
 {
 	KTIMER *timer;
@@ -103,8 +106,7 @@ void nt_timer_finish(struct vmm_nt *nt)
 		KTIMER *timer = CONTAINING_RECORD(nt->timers.Flink, KTIMER, TimerListEntry);
 
 		remove_locked(timer);
-		nt_violation(nt, "NT-06", "KeSetTimer",
-			     "a timer due at %llu ns was never cancelled",
+		nt_violation(nt, "NT-06", "KeSetTimer", "a timer due at %llu ns was never canceled",
 			     (unsigned long long)timer->DueTime);
 	}
 	vmm_os_mutex_finish(&nt->dispatcher);
@@ -142,8 +144,10 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 	if (!is_timer(nt, "KeSetTimer", Timer))
 		return FALSE;
 	if (Period < 0) {
-		nt_violation(nt, "NT-07", "KeSetTimer", "the period is %d ms; nothing happens",
-			     Period);
+		nt_violation(
+			nt, "NT-07", "KeSetTimer",
+			"the period is %d ms, but must not be negative; the call has no effect",
+			Period);
 		return FALSE;
 	}
 	vmm_os_mutex_lock(&nt->dispatcher);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waitable objects. One dispatcher lock per world guards the state of all of them and the lists of
- * wait blocks, so that a wait for several objects is satisfied in one step. A waiter sleeps on a
- * word of its own; whoever satisfies its wait unlinks all its blocks first, and touches neither it
- * nor the object once the word is set.
+ * Waitable objects. One dispatcher lock per world guards their states and lists of wait blocks, so
+ * a wait for several objects is satisfied in one step. Each waiter sleeps on a word of its own. The
+ * thread that satisfies a wait first unlinks all its blocks. It accesses neither the waiter nor the
+ * object after it has set the word.
  */
 #include "nt/nt_internal.h"
 
@@ -13,7 +13,7 @@ struct waiter {
 	WAIT_TYPE type;
 	ULONG count;
 	KWAIT_BLOCK *blocks;
-	struct waiter *next; /* among those that one signal satisfies */
+	struct waiter *next; /* next waiter that the same signal satisfies */
 };
 
 void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled)
@@ -27,12 +27,12 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 {
 	if (vmm_likely(header && header->Type >= first && header->Type <= last))
 		return true;
-	nt_violation(nt, "NT-07", service, "the object is not initialised or of another type (%u)",
+	nt_violation(nt, "NT-07", service, "the object is not initialized or of another type (%u)",
 		     header ? header->Type : 0);
 	return false;
 }
 
-/* ---- satisfying waits; dispatcher lock held ---- */
+/* ---- satisfying waits; caller holds the dispatcher lock ---- */
 
 static void consume_locked(PDISPATCHER_HEADER header)
 {
@@ -96,12 +96,12 @@ _Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 		waiter->next = NULL;
 		*last = waiter;
 		last = &waiter->next;
-		/* It may have taken further blocks off this list, hence from the start again. */
+		/* Unlinking may have removed further entries of this list, so start again. */
 		entry = head->Flink;
 	}
 	/*
-	 * From the first `done` on, the object may be gone: drivers keep events on the stack of the
-	 * waiter.
+	 * After the first `done` is set, the object may be freed: drivers keep events on the stack
+	 * of the waiter.
 	 */
 	while ((waiter = first)) {
 		if (word)
@@ -136,7 +136,7 @@ uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout)
 	return deadline;
 }
 
-/* STATUS_PENDING: the caller has to sleep. */
+/* Satisfies the wait at once if possible. Returns STATUS_PENDING if the caller has to sleep. */
 static NTSTATUS begin_locked(struct waiter *waiter)
 {
 	if (waiter->type == WaitAll) {

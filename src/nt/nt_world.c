@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The kernel of one os world: creation, end, the way from a bare service name to its kernel,
- * violations.
- */
+/* The kernel of one os world: creation, end, finding the kernel of a service call, violations. */
 #include "nt/nt_internal.h"
 
 #include <stdio.h>
@@ -11,7 +8,7 @@
 #define SYSTEM_TIME_BASE  133485408000000000u /* 1 January 2024 */
 #define POLLS_PER_INSTANT 256
 
-/* The kernel of threads that belong to no world, such as those of a library that a driver uses. */
+/* The kernel for threads that belong to no world, such as those of a library that a driver uses. */
 static _Atomic(struct vmm_nt *) newest;
 
 struct vmm_nt *vmm_nt_current(void)

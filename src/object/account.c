@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process may take of the host's memory. It outlives the process where others keep what was made for it. */
+/*
+ * Accounts: the host memory and events charged to a process, and their limits. An account is
+ * reference-counted, because objects made for the process can outlive it.
+ */
 #include "object/object.h"
 
 struct vmm_account *vmm_account_create(uint64_t limit_bytes)
@@ -24,7 +27,7 @@ void vmm_account_put(struct vmm_account *account)
 {
 	if (!account || atomic_fetch_sub(&account->references, 1) != 1)
 		return;
-	/* Whoever took something has given it back by now. */
+	/* Every charge holds a reference or has been refunded. */
 	vmm_assert(!atomic_load(&account->bytes) && !atomic_load(&account->events));
 	vmm_free(account);
 }

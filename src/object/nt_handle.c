@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-/* SHR-08: /proc shows it. */
+/* Names of the descriptors' files, visible in /proc (SHR-08). */
 static const char *const token_name[VMM_NT_KIND_COUNT] = {
 	[VMM_NT_SYNC] = "DxgkSharedSyncObject",
 	[VMM_NT_RESOURCE] = "DxgkSharedResource",
 };
 
-/* One handle that was given out; copies of its descriptor are the same one. */
+/* One handle. All copies of its descriptor share it. */
 struct entry {
 	struct vmm_list link; /* in world->nt_handles; guarded by world->shared_lock */
 	struct vmm_nt_target target;
 	struct vmm_os_token token;
 	uint32_t access;
-	uint32_t length; /* of the name, in units; 0: none */
+	uint32_t length; /* of the name, in UTF-16 units; 0: no name */
 	uint16_t name[];
 };
 
@@ -36,13 +36,15 @@ static void free_all(struct vmm_list *gone)
 	}
 }
 
-/* SHR-12, SHR-23: those of which no descriptor is left. */
+/* Moves the entries without an open descriptor to `gone`. (SHR-12, SHR-23) */
 static void collect_locked(struct vmm_world *world, struct vmm_list *gone)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&world->shared_lock);
 	vmm_list_for_each_safe (link, next, &world->nt_handles) {
-		if (vmm_os_token_is_out(&vmm_container_of(link, struct entry, link)->token))
+		if (vmm_os_token_is_open(&vmm_container_of(link, struct entry, link)->token))
 			continue;
 		vmm_list_remove(link);
 		vmm_list_push_back(gone, link);
@@ -54,9 +56,9 @@ void vmm_nt_collect(struct vmm_world *world)
 	struct vmm_list gone;
 
 	vmm_list_init(&gone);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	collect_locked(world, &gone);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	free_all(&gone);
 }
 
@@ -65,7 +67,10 @@ void vmm_nt_end_world(struct vmm_world *world)
 	free_all(&world->nt_handles);
 }
 
-/* SHR-22: names differ by more than their case. Letters of ASCII, Latin-1, Greek and Cyrillic. */
+/*
+ * Maps a letter to upper case: names are compared without case. Letters of ASCII, Latin-1, Greek
+ * and Cyrillic. (SHR-22)
+ */
 static uint16_t fold(uint16_t unit)
 {
 	bool small = (unit >= 'a' && unit <= 'z') ||
@@ -78,7 +83,7 @@ static uint16_t fold(uint16_t unit)
 	return unit >= 0x450 && unit <= 0x45F ? (uint16_t)(unit - 0x50) : unit;
 }
 
-static bool has_name(const struct entry *entry, const struct vmm_nt_name *name)
+static bool matches_name(const struct entry *entry, const struct vmm_nt_name *name)
 {
 	if (entry->length != name->length)
 		return false;
@@ -89,16 +94,18 @@ static bool has_name(const struct entry *entry, const struct vmm_nt_name *name)
 }
 
 static struct entry *find_name_locked(struct vmm_world *world, const struct vmm_nt_name *name)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&world->shared_lock);
 	vmm_list_for_each (link, &world->nt_handles)
-		if (has_name(vmm_container_of(link, struct entry, link), name))
+		if (matches_name(vmm_container_of(link, struct entry, link), name))
 			return vmm_container_of(link, struct entry, link);
 	return NULL;
 }
 
-/* Has no reference yet: the caller gets one. */
+/* Makes an entry without a reference to the target. hand_out_locked adds that. */
 static struct entry *make_entry(const struct vmm_nt_target *target, const struct vmm_nt_name *name,
 				uint32_t access)
 {
@@ -120,9 +127,11 @@ static struct entry *make_entry(const struct vmm_nt_target *target, const struct
 }
 
 static vmm_status hand_out_locked(struct vmm_world *world, struct entry *entry, uint64_t *handle)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
-	vmm_status status = vmm_os_token_hand_out(&entry->token, handle);
+	vmm_status status = vmm_os_token_open_handle(&entry->token, handle);
 
+	vmm_assert_held(&world->shared_lock);
 	if (!vmm_ok(status))
 		return status;
 	entry->target.get(entry->target.object);
@@ -147,20 +156,20 @@ vmm_status vmm_nt_share(struct vmm_process *process, const struct vmm_nt_target 
 	if (!entry)
 		return VMM_NO_MEMORY;
 	vmm_list_init(&gone);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	collect_locked(world, &gone);
-	/* SHR-37: a name is taken together with the handle, or not at all. */
+	/* The name is reserved together with the handle, or not at all. (SHR-37) */
 	if (name->length && find_name_locked(world, name))
 		status = VMM_OBJECT_NAME_COLLISION;
 	else
 		status = hand_out_locked(world, entry, handle);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	free_all(&gone);
 	if (!vmm_ok(status))
 		discard(entry);
 	if (status == VMM_OBJECT_NAME_COLLISION)
 		vmm_finding(world->observe, "SHR-24", process->id, 0,
-			    "share objects: the name is in use");
+			    "share objects: the name is already in use by another NT handle");
 	return status;
 }
 
@@ -173,12 +182,14 @@ static vmm_status check_named(const struct entry *named, enum vmm_nt_kind kind, 
 	return access ? VMM_OK : VMM_ACCESS_DENIED;
 }
 
-/* SHR-21: another handle of what has the name, with an access of its own (SHR-10). */
-static vmm_status another_locked(struct vmm_world *world, const struct entry *named,
-				 const struct vmm_nt_name *name, uint32_t access, uint64_t *handle)
+/* Makes another handle for the object of `named`, with its own access (SHR-10, SHR-21). */
+static vmm_status make_handle_locked(struct vmm_world *world, const struct entry *named,
+				     const struct vmm_nt_name *name, uint32_t access,
+				     uint64_t *handle) VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct entry *entry = make_entry(&named->target, name, access);
 
+	vmm_assert_held(&world->shared_lock);
 	if (!entry)
 		return VMM_NO_MEMORY;
 	memcpy(entry->name, named->name, named->length * sizeof(named->name[0]));
@@ -192,13 +203,13 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 				 const struct vmm_nt_name *name, uint32_t access, uint64_t *handle)
 {
 	static const char *const why[] = {"no object has that name",
-					  "what has that name is of another kind (SHR-15)",
-					  "the object is there, and no access was asked for"};
+					  "the object with that name is of another kind (SHR-15)",
+					  "the object exists, but the requested access is 0"};
 	struct vmm_world *world = process->world;
 	struct vmm_list gone;
 
 	vmm_list_init(&gone);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	collect_locked(world, &gone);
 	const struct entry *named = find_name_locked(world, name);
 	vmm_status status = check_named(named, kind, access);
@@ -207,8 +218,8 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 							       : 2;
 	bool refused = !vmm_ok(status);
 	if (!refused)
-		status = another_locked(world, named, name, access, handle);
-	vmm_os_mutex_unlock(&world->shared_lock);
+		status = make_handle_locked(world, named, name, access, handle);
+	vmm_shared_unlock(world);
 	free_all(&gone);
 	if (refused)
 		vmm_finding(world->observe, "SHR-21", process->id, 0,
@@ -216,7 +227,7 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 	return status;
 }
 
-/* NULL: it is none of ours. */
+/* Returns the entry of a descriptor. NULL: not an NT handle of this library. */
 static struct entry *find_locked(struct vmm_world *world, uint64_t handle)
 {
 	struct vmm_os_token token;
@@ -240,7 +251,7 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 							    "a resource"};
 	struct vmm_world *world = process->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	const struct entry *entry = find_locked(world, handle);
 	bool fits = entry && entry->target.kind == kind;
 	if (fits) {
@@ -249,7 +260,7 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 		*access = entry->access;
 	}
 	enum vmm_nt_kind found = entry ? entry->target.kind : VMM_NT_KIND_COUNT;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	if (fits)
 		return VMM_OK;
 	if (found == VMM_NT_KIND_COUNT) {
@@ -268,17 +279,17 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 vmm_status vmm_nt_name_of(struct vmm_world *world, uint64_t handle, uint16_t *text,
 			  uint32_t *length)
 {
-	uint32_t room = *length;
+	uint32_t capacity = *length;
 	vmm_status status = VMM_INVALID_HANDLE;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	const struct entry *entry = find_locked(world, handle);
 	if (entry) {
 		*length = entry->length;
-		status = entry->length > room ? VMM_BUFFER_TOO_SMALL : VMM_OK;
+		status = entry->length > capacity ? VMM_BUFFER_TOO_SMALL : VMM_OK;
 		if (vmm_ok(status) && entry->length)
 			memcpy(text, entry->name, entry->length * sizeof(entry->name[0]));
 	}
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return status;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NT handles: descriptors that stand for an object of ours, with or without a name, and keep it as long as one of them is open
- * anywhere. What they may be used for is the access that each was asked for with. This file knows neither synchronization
- * objects nor resources: it keeps a reference for each handle, and says what a descriptor names.
+ * NT handles: file descriptors that stand for a shared object, with or without a name. They keep
+ * the object alive while a copy of the descriptor is open in any process. Each handle grants the
+ * access that was requested for it.
  *
- * Nobody tells us when the last descriptor is closed, so it is asked whenever that could matter: at a look-up by name, when
- * something is shared, and when a handle of a shared object ends (vmm_nt_collect).
+ * This file does not know the kinds of objects: it holds a reference for each handle, and returns
+ * the object of a descriptor.
+ *
+ * The system does not report when the last copy of a descriptor is closed. So that is checked where
+ * it matters: at a look-up by name, when an object is shared, and when a handle of a shared object
+ * ends (vmm_nt_collect).
  */
 #ifndef VMM_OBJECT_NT_HANDLE_H
 #define VMM_OBJECT_NT_HANDLE_H
@@ -17,11 +21,11 @@ enum vmm_nt_kind { VMM_NT_SYNC, VMM_NT_RESOURCE, VMM_NT_KIND_COUNT };
 struct vmm_nt_target {
 	enum vmm_nt_kind kind;
 	void *object;
-	void (*get)(void *object); /* another reference; the shared lock is held */
-	void (*put)(void *object); /* no lock is held */
+	void (*get)(void *object); /* adds a reference; shared lock held */
+	void (*put)(void *object); /* removes a reference; no lock held */
 };
 
-/* Of whole units, ours; length 0: none. */
+/* A copy of the name, in UTF-16 units. length 0: no name. */
 struct vmm_nt_name {
 	const uint16_t *text;
 	uint32_t length;
@@ -29,35 +33,42 @@ struct vmm_nt_name {
 #define VMM_NT_NAME_MAX 32767u
 
 /*
- * A new handle, the caller's to close, with a reference of its own. VMM_OBJECT_NAME_COLLISION and a finding: the name is in
- * use (SHR-24), by whatever kind; VMM_NO_MEMORY.
+ * Creates a handle for the target, which the caller closes, and which holds a reference. Returns
+ * VMM_OBJECT_NAME_COLLISION with a finding if the name is in use by an object of any kind (SHR-24),
+ * or VMM_NO_MEMORY.
  */
 vmm_status vmm_nt_share(struct vmm_process *process, const struct vmm_nt_target *target,
 			const struct vmm_nt_name *name, uint32_t access,
 			uint64_t *handle) VMM_MUST_CHECK;
 /*
- * Another handle for what has the name (SHR-21). With a finding each: VMM_OBJECT_NAME_NOT_FOUND; VMM_OBJECT_TYPE_MISMATCH: it
- * is of another kind; VMM_ACCESS_DENIED: no access was asked for.
+ * Creates another handle for the object with that name (SHR-21). Returns, with a finding each:
+ * VMM_OBJECT_NAME_NOT_FOUND; VMM_OBJECT_TYPE_MISMATCH: the object is of another kind;
+ * VMM_ACCESS_DENIED: `access` is 0.
  */
 vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind kind,
 				 const struct vmm_nt_name *name, uint32_t access,
 				 uint64_t *handle) VMM_MUST_CHECK;
 /*
- * What the handle names, with a reference, and the access it was made with. VMM_INVALID_HANDLE and a finding: nothing of ours
- * (SHR-13); VMM_OBJECT_TYPE_MISMATCH and a finding: of another kind (SHR-15).
+ * Returns the object of the handle, with a reference, and the access that the handle grants.
+ * Returns, with a finding each: VMM_INVALID_HANDLE: not an NT handle of this library (SHR-13);
+ * VMM_OBJECT_TYPE_MISMATCH: the object is of another kind (SHR-15).
  */
 vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt_kind kind,
 		       void **object, uint32_t *access) VMM_MUST_CHECK;
 /*
- * SHR-25: the name as it was given, as much of it as *length units have room for; *length: all of it, 0: it has none.
- * VMM_INVALID_HANDLE: nothing of ours; VMM_BUFFER_TOO_SMALL.
+ * Copies the name as it was given. *length: in, the capacity of text in units; out, the length of
+ * the name, 0 if it has none. Returns VMM_INVALID_HANDLE if it is not an NT handle of this library,
+ * or VMM_BUFFER_TOO_SMALL without copying. (SHR-25)
  */
 vmm_status vmm_nt_name_of(struct vmm_world *world, uint64_t handle, uint16_t *text,
 			  uint32_t *length) VMM_MUST_CHECK;
 
-/* Lets go of what only handles kept of which none is left. No lock held. */
+/* Releases the objects of handles of which every descriptor is closed. No lock held. */
 void vmm_nt_collect(struct vmm_world *world);
-/* No process is left: whatever handles are still open name nothing any more. */
+/*
+ * Releases the objects of all handles, at the end of the world. No process is left; descriptors
+ * that are still open name nothing from then on.
+ */
 void vmm_nt_end_world(struct vmm_world *world);
 
 #endif

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+struct vmm_lock_class vmm_submit_lock_class, vmm_paging_lock_class, vmm_process_lock_class;
+struct vmm_lock_class vmm_state_lock_class, vmm_sync_lock_class, vmm_shared_lock_class;
+
 vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt,
 			  struct vmm_observe *observe)
 {
@@ -47,17 +50,18 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
 	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
 	vmm_list_init(&p->devices);
+	vmm_list_init(&p->stopped_devices);
 	vmm_list_init(&p->syncs);
 	vmm_list_init(&p->keyed);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	p->id = ++world->next_process_id;
 	world->live_processes++;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	*process = p;
 	return VMM_OK;
 }
 
-/* Adapter handles that the process never closed: there is nothing behind them. */
+/* Frees adapter handles that the process never closed. They have no object to release. */
 static void drop_handle(void *table, uint32_t handle, void *object)
 {
 	(void)object;
@@ -68,11 +72,11 @@ void vmm_process_destroy(struct vmm_process *process)
 {
 	struct vmm_world *world = process->world;
 
-	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->syncs) &&
-		   vmm_list_empty(&process->keyed));
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->stopped_devices) &&
+		   vmm_list_empty(&process->syncs) && vmm_list_empty(&process->keyed));
+	vmm_shared_lock(world);
 	world->live_processes--;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	vmm_handle_for_each(&process->handles, drop_handle, &process->handles);
 	vmm_handle_table_finish(&process->handles);
 	vmm_os_mutex_finish(&process->lock);
@@ -97,29 +101,29 @@ void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
 
 void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid)
 {
-	vmm_os_mutex_lock(&adapter->world->shared_lock);
+	vmm_shared_lock(adapter->world);
 	adapter->luid = luid;
 	vmm_list_push_back(&adapter->world->adapters, &adapter->world_link);
-	vmm_os_mutex_unlock(&adapter->world->shared_lock);
+	vmm_shared_unlock(adapter->world);
 }
 
 void vmm_adapter_withdraw(struct vmm_adapter *adapter)
 {
-	vmm_os_mutex_lock(&adapter->world->shared_lock);
+	vmm_shared_lock(adapter->world);
 	vmm_list_remove(&adapter->world_link);
-	vmm_os_mutex_unlock(&adapter->world->shared_lock);
+	vmm_shared_unlock(adapter->world);
 }
 
-void vmm_adapter_await_visitors(struct vmm_adapter *adapter)
+void vmm_adapter_await_callers(struct vmm_adapter *adapter)
 {
 	for (;;) {
-		uint32_t seen = atomic_load(&adapter->left);
+		uint32_t seen = atomic_load(&adapter->departures);
 
-		vmm_os_mutex_lock(&adapter->world->shared_lock);
-		uint32_t inside = adapter->visitors;
-		vmm_os_mutex_unlock(&adapter->world->shared_lock);
+		vmm_shared_lock(adapter->world);
+		uint32_t inside = adapter->callers_inside;
+		vmm_shared_unlock(adapter->world);
 		if (!inside ||
-		    vmm_os_wait(adapter->os, &adapter->left, seen, VMM_OS_FOREVER,
+		    vmm_os_wait(adapter->os, &adapter->departures, seen, VMM_OS_FOREVER,
 				"calls inside an adapter that stops", 0) == VMM_UNSUCCESSFUL)
 			return;
 	}
@@ -130,7 +134,7 @@ struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid)
 	struct vmm_adapter *found = NULL;
 	struct vmm_list *at;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	vmm_list_for_each (at, &world->adapters) {
 		struct vmm_adapter *adapter = vmm_container_of(at, struct vmm_adapter, world_link);
 
@@ -138,8 +142,8 @@ struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid)
 			found = adapter;
 	}
 	if (found)
-		found->visitors++;
-	vmm_os_mutex_unlock(&world->shared_lock);
+		found->callers_inside++;
+	vmm_shared_unlock(world);
 	return found;
 }
 
@@ -148,10 +152,10 @@ uint32_t vmm_adapter_count(struct vmm_world *world)
 	struct vmm_list *at;
 	uint32_t count = 0;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	vmm_list_for_each (at, &world->adapters)
 		count++;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return count;
 }
 
@@ -160,28 +164,31 @@ struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index)
 	struct vmm_adapter *found = NULL;
 	struct vmm_list *at;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	vmm_list_for_each (at, &world->adapters)
 		if (!index--)
 			found = vmm_container_of(at, struct vmm_adapter, world_link);
 	if (found)
-		found->visitors++;
-	vmm_os_mutex_unlock(&world->shared_lock);
+		found->callers_inside++;
+	vmm_shared_unlock(world);
 	return found;
 }
 
-/* Told with the lock held: who stops the adapter frees it as soon as it has seen that nobody is inside. */
+/*
+ * Wakes with the lock held: the stopping thread frees the adapter as soon as it sees that no call
+ * is inside.
+ */
 void vmm_adapter_put(struct vmm_adapter *adapter)
 {
 	if (!adapter)
 		return;
 	struct vmm_world *world = adapter->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
-	adapter->visitors--;
-	atomic_fetch_add(&adapter->left, 1);
-	vmm_os_wake(world->os, &adapter->left, UINT32_MAX);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_lock(world);
+	adapter->callers_inside--;
+	atomic_fetch_add(&adapter->departures, 1);
+	vmm_os_wake(world->os, &adapter->departures, UINT32_MAX);
+	vmm_shared_unlock(world);
 }
 
 void vmm_adapter_finish(struct vmm_adapter *adapter)
@@ -193,26 +200,29 @@ void vmm_adapter_finish(struct vmm_adapter *adapter)
 	vmm_os_mutex_finish(&adapter->submit_lock);
 }
 
-static struct vmm_device_name *name_of(struct vmm_process *process, uint32_t handle)
+static struct vmm_device_cache_entry *cache_entry(struct vmm_process *process, uint32_t handle)
 {
-	return &process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+	return &process->device_cache[handle >> VMM_HANDLE_INDEX_SHIFT &
+				      (VMM_DEVICE_CACHE_SIZE - 1)];
 }
 
-void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live)
+void vmm_device_cache_add_locked(struct vmm_process *process, uint32_t handle, void *hazard)
 {
-	struct vmm_device_name *name = name_of(process, handle);
+	struct vmm_device_cache_entry *entry = cache_entry(process, handle);
 
-	atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
-	atomic_store_explicit(&name->live, live, memory_order_release);
-	atomic_store_explicit(&name->handle, handle, memory_order_release);
+	vmm_assert_held(&process->lock);
+	atomic_store_explicit(&entry->handle, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->hazard, hazard, memory_order_release);
+	atomic_store_explicit(&entry->handle, handle, memory_order_release);
 }
 
-void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
+void vmm_device_cache_drop_locked(struct vmm_process *process, uint32_t handle)
 {
-	struct vmm_device_name *name = name_of(process, handle);
+	struct vmm_device_cache_entry *entry = cache_entry(process, handle);
 
-	if (atomic_load_explicit(&name->handle, memory_order_relaxed) == handle)
-		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
+	vmm_assert_held(&process->lock);
+	if (atomic_load_explicit(&entry->handle, memory_order_relaxed) == handle)
+		atomic_store_explicit(&entry->handle, 0, memory_order_relaxed);
 }
 
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
@@ -221,6 +231,7 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 	const struct vmm_handle_table *table = &device->process->handles;
 	struct vmm_ref *ref = vmm_handle_lookup(table, handle, VMM_HANDLE_ALLOCATION);
 
+	vmm_assert_held(&device->process->lock);
 	if (ref && ref->device)
 		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
 			    "%s: allocation 0x%08x belongs to device 0x%08x, not to 0x%08x", what,
@@ -231,7 +242,7 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 			    vmm_handle_explain(table, handle, VMM_HANDLE_ALLOCATION));
 }
 
-enum { PROCESS_SLOT = 4 }; /* of the thread; see os.h */
+enum { PROCESS_SLOT = 4 }; /* index of the thread slot (os.h) */
 
 struct vmm_process *vmm_calling_process(struct vmm_os *os)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object: who exists, who owns whom, who may see whom. Adapters, processes, devices, contexts, resources,
- * allocations and their instances: their structures, handles and references. It decides nothing about memory
- * or scheduling; those modules keep their own state in the members that are marked as theirs.
+ * object: the structures of the core: adapters, processes, devices, resources, allocations and
+ * their instances; their owners, handles and references. It decides nothing about memory or
+ * scheduling. Those modules keep their own state in the members whose comments name them.
  *
- * Locks, outermost first (docs/locking.md): submit, paging, process, state, sync.
+ * A comment names the lock that guards a member. A member without one is constant once the object
+ * is visible to other threads.
+ *
+ * Locks, outermost first: submit, paging, process, state, sync, shared (docs/locking.md).
  */
 #ifndef VMM_OBJECT_OBJECT_H
 #define VMM_OBJECT_OBJECT_H
@@ -12,7 +15,8 @@
 #include <stdatomic.h>
 #include "base/base.h"
 #include "handle/handle.h"
-#include "object/live.h"
+#include "object/hazard.h"
+#include "object/locks.h"
 #include "observe/observe.h"
 #include "os/os.h"
 
@@ -23,18 +27,18 @@
 #define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
-#define VMM_SOURCES_MAX  16u /* of video present */
-/* A good part of what it costs to put a thread to sleep and to wake it. */
+#define VMM_SOURCES_MAX  16u /* video present sources */
+/* How long a CPU lock spins before it sleeps: about the cost of one sleep and one wake-up. */
 #define VMM_LOCK_SPIN_NS 2000u
 
 #define VMM_NODES_MAX     4u
 /*
- * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
- * overtakes queued render work of its node, so the two cannot share an order). Behind them, where there are hardware
- * queues, one for all of those: their commands complete in any order.
+ * A timeline numbers the packets of one queue. Each node has one for render work; paging has one
+ * more, because paging overtakes the queued render work of its node. All hardware queues of an
+ * adapter share the last one; their commands complete in any order.
  */
 #define VMM_TIMELINES_MAX (VMM_NODES_MAX + 2u)
-#define VMM_LINKS_MAX     4u /* physical adapters of a link */
+#define VMM_LINKS_MAX     4u /* physical adapters of a linked adapter */
 
 struct vmm_port;
 struct vmm_memory;
@@ -42,104 +46,136 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
-struct vmm_gate;
-struct vmm_gates;
+struct vmm_fast_lock;
+struct vmm_fast_lock_table;
 struct vmm_sync_driver;
 struct vmm_context_allocation;
 struct vmm_va;
 
-/* One world: what several adapters and processes share. */
+/* What the adapters and processes of one library instance share. */
 struct vmm_world {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
-	struct vmm_os_mutex
-		shared_lock; /* rank SHARED: guards the members below, and what says so */
+	/* Rank SHARED. Guards the next four members. */
+	struct vmm_os_mutex shared_lock;
 	struct vmm_handle_table shared; /* global handles of shared resources */
-	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
-	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
-	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
-	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
-	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
-	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
-	/* Given to synchronization objects, so that all openings of one have a name in events, and to owners of them. */
+	struct vmm_list adapters;       /* vmm_adapter.world_link of the published adapters */
+	struct vmm_list nt_handles;     /* nt_handle.c */
+	struct vmm_list bundles;        /* memory: the resources that NT handles name */
+	/* Rank SYNC. Guards the state of synchronization objects and the next member. */
+	struct vmm_os_mutex sync_lock;
+	struct vmm_list sync_awaited; /* sync: fences that have a waiter */
+	/* Waits on those fences, and waits about to be added. Written under the sync lock. */
+	_Atomic uint32_t sync_awaited_count;
+	/* Counters. The first numbers synchronization objects: all openings share it in events. */
 	_Atomic uint64_t sync_numbers, sync_owner_numbers;
+	/* The next two: guarded by the shared lock. */
 	uint32_t next_process_id;
 	uint32_t live_processes;
-	_Atomic bool
-		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
+	/* The miniport is not entered again, and so frees no objects. */
+	_Atomic bool abandoned;
 	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
-	/* Of locks that nobody asks for: own_epoch, until somebody elsewhere is to see it. The page: shared lock. */
+	/*
+	 * The current epoch. It points to own_epoch, or to epoch_page once vmm_world_share_epoch
+	 * has made that page. The page and the watchdog are set under the shared lock.
+	 */
 	_Atomic(_Atomic uint64_t *) epoch;
 	_Atomic uint64_t own_epoch;
-	struct vmm_os_memory epoch_page; /* a struct vmm_lock_epoch; then there is a keeper */
-	struct vmm_os_keeper *keeper;    /* constant as long as anybody sleeps elsewhere */
-	struct vmm_list epoch_sleepers;  /* shared lock */
+	/* a struct vmm_lock_epoch; set together with `watchdog` */
+	struct vmm_os_memory epoch_page;
+	struct vmm_os_watchdog *watchdog; /* constant while epoch_sleepers has entries */
+	struct vmm_list epoch_sleepers;   /* guarded by the shared lock */
 	_Atomic uint32_t epoch_sleeper_count;
 };
 
-/* ---- epoch.c: what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md) ---- */
+/*
+ * ---- epoch.c ----
+ * Out-of-process clients lock allocations without a message as long as the epoch is the one that
+ * their lock words were enabled in (docs/adr/0002-locks-without-a-message.md).
+ */
 void vmm_world_epoch_init(struct vmm_world *world);
 void vmm_world_epoch_finish(struct vmm_world *world);
-/* A descriptor of the page, a struct vmm_lock_epoch, to be read alone; the caller's. Linux. */
+/*
+ * Returns in *fd a read-only descriptor of the page with the struct vmm_lock_epoch. Makes the page
+ * at the first call. The caller closes the descriptor. Linux only.
+ */
 vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd) VMM_MUST_CHECK;
-/* A word on which clients sleep who are to look at the epoch when it has changed. It must have been shared. */
+/*
+ * A futex on which threads of clients sleep that must look at the epoch again when it changes. The
+ * epoch must have been shared before sleepers are added.
+ */
 struct vmm_epoch_sleepers {
 	struct vmm_list link;
-	_Atomic uint32_t *turns; /* raised before they are woken */
+	_Atomic uint32_t *turns; /* incremented before the sleepers are woken */
 };
 void vmm_world_add_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers);
 void vmm_world_remove_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers);
-void vmm_world_tell_sleepers(struct vmm_world *world);
+void vmm_world_wake_sleepers(struct vmm_world *world);
 static inline uint64_t vmm_world_epoch(struct vmm_world *world)
 {
 	return atomic_load(atomic_load(&world->epoch));
 }
 /*
- * Behind whatever has a door refuse a call that it let in before, or makes it wait, and behind a subscription: locks of other
- * address spaces come to the host again, until one finds there that nothing speaks against them.
+ * Advances the epoch, which disables the fast locks of out-of-process clients: their locks come to
+ * the host until the host finds no reason against the fast path and enables it again. Call it after
+ * any change that makes a call refuse or wait where it did not before, and after a subscription.
  */
 static inline void vmm_world_next_epoch(struct vmm_world *world)
 {
 	atomic_fetch_add(atomic_load_explicit(&world->epoch, memory_order_acquire), 1);
 	if (vmm_unlikely(atomic_load(&world->epoch_sleeper_count)))
-		vmm_world_tell_sleepers(world);
+		vmm_world_wake_sleepers(world);
 }
 
-/* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
+/*
+ * Out-of-order completions up to this many packets after vmm_timeline.completed are noted in
+ * vmm_timeline.done. For packets further ahead the list of work is searched.
+ */
 #define VMM_TIMELINE_AHEAD 1024u
 
 /*
- * Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. Those of
- * one context complete in order, and all of paging; a context may be ahead of another one (SCH-05).
+ * Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; sched maps them to the
+ * DDI's 32-bit fence ids. The packets of one context complete in order, and so do all paging
+ * packets. Different contexts of a node complete out of order (SCH-05).
  */
 struct vmm_timeline {
-	_Atomic uint64_t
-		queued; /* last number given out: under the submit lock (nodes) or the paging lock (paging) */
-	_Atomic uint64_t
-		completed; /* every packet up to here is complete; written under the state lock */
-	/* Complete ahead of that: a ring of bits, and how many are set. Written under the state lock. */
+	/*
+	 * The last number assigned. Written under the submit lock (nodes) or the paging lock
+	 * (paging).
+	 */
+	_Atomic uint64_t queued;
+	/* Every packet up to this one is complete. Written under the state lock. */
+	_Atomic uint64_t completed;
+	/*
+	 * Packets complete out of order: how many, and a ring of bits. Written under the state
+	 * lock.
+	 */
 	_Atomic uint32_t ahead;
 	_Atomic uint64_t done[VMM_TIMELINE_AHEAD / 64];
-	_Atomic uint64_t beyond; /* the newest that was too far ahead for it; 0: none is */
-	struct vmm_list
-		work; /* vmm_work.link, in order; guarded by the state lock; not of paging */
+	/* The newest complete packet that is too far ahead for the ring; 0: none. */
+	_Atomic uint64_t beyond;
+	/* vmm_work.link of the incomplete packets, in order. State lock. Empty for paging. */
+	struct vmm_list work;
 };
 
-/* A packet of a node that is not complete, and what it names. Guarded by the state lock. */
+/* An incomplete packet of a node, and the instances it references. Guarded by the state lock. */
 struct vmm_work {
 	struct vmm_list link;
 	uint64_t sequence;
 	const struct vmm_device *device;
-	struct vmm_instance *const *instances; /* NULL elements name nothing */
-	const uint8_t *writes;                 /* parallel to it; bit 0: it may write it */
+	struct vmm_instance *const *instances; /* an element may be NULL */
+	const uint8_t *writes;                 /* parallel to instances; bit 0: it may be written */
 	uint32_t count;
-	bool prepared;  /* what it names is in memory for it */
+	bool prepared;  /* the instances it references are resident for it */
 	bool submitted; /* the miniport has it */
-	bool held;      /* it comes behind a wait of its context that is not satisfied */
+	bool held;      /* it is queued behind an unsatisfied wait of its context */
 };
 
-/* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
+/*
+ * What clients can query about an adapter. The parts mean the same as the DDI members of these
+ * names.
+ */
 struct vmm_adapter_value {
 	char name[128];
 	uint64_t value;
@@ -152,7 +188,7 @@ struct vmm_adapter_identity {
 	uint32_t bus_type, bus, slot;
 	uint32_t graphics_preemption, compute_preemption;
 	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
-	/* The miniport's words to its user-mode driver; given by whoever knows ports. */
+	/* Asks the miniport for the private data of its user-mode driver. Set by the port. */
 	int32_t (*driver_private)(struct vmm_port *port, void *data, uint32_t size_bytes);
 	struct vmm_adapter_value *values; /* of both its registry keys */
 	uint32_t value_count;
@@ -165,135 +201,167 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
-	/* Of sched: `ending` of a device is set; what its calls wait for and nobody will do is given up. No lock held. */
+	const struct vmm_sync_driver *sync_driver; /* sync's calls to the miniport (sync.h) */
+	/*
+	 * sched: called after `ending` of a device is set. Gives up queued waits of ending devices
+	 * that nothing will satisfy. No lock held.
+	 */
 	void (*device_ends)(struct vmm_adapter *adapter);
-	struct vmm_list world_link; /* guarded by world->shared_lock */
-	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
-	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
-	uint32_t luid;              /* ADP-05; 0 while it does not run */
-	uint32_t interface_version; /* that its miniport registered */
-	bool verify;                /* what takes time is looked at, too; constant after start */
+	/* The next two: guarded by world->shared_lock. */
+	struct vmm_list world_link;
+	uint32_t callers_inside; /* calls between vmm_adapter_get and vmm_adapter_put */
+	/* Incremented by vmm_adapter_put. Futex of the thread that stops the adapter. */
+	_Atomic uint32_t departures;
+	uint32_t luid; /* ADP-05; 0 while the adapter is not started */
+	/* Constant after start, down to hw_queues. */
+	uint32_t interface_version; /* the DDI version that the miniport registered */
+	bool verify;                /* run the expensive checks, too */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
-	bool narrow_fences;         /* its GPU stores 32 bits at once: No64BitAtomics (MFN-06) */
-	struct vmm_adapter_identity identity; /* constant after start */
-	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
-	uint32_t node_count, paging_node;     /* constant after start; the lead's */
-	uint32_t paging_timeline;             /* = node_count */
-	bool hw_queues; /* it has hardware queues, whose timeline is the next; constant after start */
+	bool narrow_fences;         /* GPU writes are 32 bits wide: No64BitAtomics (MFN-06) */
+	struct vmm_adapter_identity identity;
+	uint32_t physical_adapters;       /* more than 1: linked adapter */
+	uint32_t node_count, paging_node; /* of the lead adapter */
+	uint32_t paging_timeline;         /* = node_count */
+	/* The adapter has hardware queues; their timeline follows paging_timeline. */
+	bool hw_queues;
 
-	struct vmm_os_mutex
-		submit_lock; /* one submission at a time: sequence order is queue order */
-	struct vmm_os_mutex
-		paging_lock; /* placement of every instance, segments, paging buffers, scheduler-class DDIs */
-	struct vmm_os_mutex
-		state_lock; /* queues, node progress, device lists; never held across a DDI */
+	/* Serializes submissions: the order of sequence numbers is the order of the queue. */
+	struct vmm_os_mutex submit_lock;
+	/* Guards placement of every instance, segments, paging buffers; scheduler-class DDIs. */
+	struct vmm_os_mutex paging_lock;
+	/* Guards queues, progress of nodes, device lists. Never held across a DDI. */
+	struct vmm_os_mutex state_lock;
 
-	/* The miniport's system context on each physical adapter, in which its paging runs (SCH-09); constant after start. */
+	/* The miniport's system context on each physical adapter, in which paging runs (SCH-09). */
 	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
-	/* Not in one cache line with what those read who look for a packet's end without sleeping. */
-	char apart_before[64];
-	_Atomic uint32_t
-		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
-	_Atomic uint32_t progress_waiters;
-	char apart_after[64];
-	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
-	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
-	_Atomic uint32_t
-		paging_work; /* operations of paging queues and evictions that are due (memory) */
-	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
-	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
-	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
-	/* Memory was to move that commands of hardware queues hold: their contexts are to make way (SCH-11). */
-	_Atomic bool hw_in_the_way;
-	_Atomic bool removed;    /* nothing completes any more */
-	_Atomic bool recovering; /* it is being reset: nobody but who does that gets on */
-	_Atomic uint32_t resets; /* how often it was (TDR-07) */
-	_Atomic bool
-		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
-
-	uint32_t
-		shared_primary[VMM_SOURCES_MAX]; /* global handles; guarded by world->shared_lock */
-	struct vmm_list devices;                 /* guarded by the state lock */
-	uint32_t allocation_count;               /* guarded by the paging lock */
 	/*
-	 * Moves when an instance gets another place, or is locked, or handed over (memory): what was found in its place before, and
-	 * unlocked, still is as long as this is the same. Guarded by the paging lock.
+	 * Padding keeps `progress`, which is written often, off the cache lines that threads read
+	 * while they spin for the end of a packet.
+	 */
+	char pad_before[64];
+	/* Incremented whenever a timeline completes something. Futex of all waits for the GPU. */
+	_Atomic uint32_t progress;
+	_Atomic uint32_t progress_waiters;
+	char pad_after[64];
+	uint32_t spin_ns; /* how long a CPU lock spins for its packet before it sleeps; constant */
+	_Atomic uint32_t zombies; /* memory: closed references that wait for the GPU */
+	/* memory: pending operations of paging queues, and evictions that are due. */
+	_Atomic uint32_t paging_work;
+	/* Number of submissions begun; written under the submit lock. */
+	_Atomic uint64_t submissions;
+	_Atomic bool trims_asleep; /* memory: the thread that sends trim requests is asleep */
+	/* `submissions` of the last one whose references are all marked as used. */
+	_Atomic uint64_t captured;
+	/*
+	 * Eviction found memory held by hardware queues; their contexts must be suspended (SCH-11).
+	 */
+	_Atomic bool hw_blocks_eviction;
+	_Atomic bool removed;    /* nothing completes anymore */
+	_Atomic bool recovering; /* being reset: only the resetting thread makes progress */
+	_Atomic uint32_t resets; /* number of resets (TDR-07) */
+	/* Removed or stopping: every entry point answers DEVICE_REMOVED (LOCK-33, PNP-03). */
+	_Atomic bool closed;
+
+	/* Global handles; guarded by world->shared_lock. */
+	uint32_t shared_primary[VMM_SOURCES_MAX];
+	struct vmm_list devices; /* guarded by the state lock */
+	/* The rest is guarded by the paging lock. */
+	uint32_t allocation_count;
+	/*
+	 * Incremented when an instance is moved, locked or marked for handover. While it is
+	 * unchanged, an instance found resident and unlocked still is.
 	 */
 	uint64_t placements;
 	/*
-	 * For how many paging packets, the last of which is that, a place was given back because they still read it (memory/private.c),
-	 * since a packet was last prepared or an operation placed. Guarded by the paging lock.
+	 * Placements of client objects that were refused because a paging packet still read the
+	 * range, since a packet was last prepared or an operation placed: how many such packets,
+	 * and the newest of them (memory/client_object.c).
 	 */
-	uint32_t turned_away;
-	uint64_t turned_away_for;
+	uint32_t placement_retries;
+	uint64_t placement_retry_packet;
 };
 
-/* The live handle of a device by its D3DKMT handle, to be found without a lock. */
-struct vmm_device_name {
-	_Atomic uint32_t handle; /* 0: of nobody, or just being changed */
-	_Atomic(void *) live;
+/* Cache entry that maps a D3DKMT handle of a device to its hazard handle without a lock. */
+struct vmm_device_cache_entry {
+	_Atomic uint32_t handle; /* 0: empty, or being changed */
+	_Atomic(void *) hazard;  /* hazard handle */
 };
-#define VMM_DEVICE_NAMES 16u /* power of two */
+#define VMM_DEVICE_CACHE_SIZE 16u /* power of two */
 
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 /*
- * What a process has taken of the host's memory, and may take (src/serve). Its own, its allocations' and that of each backing store
- * that was charged to it. No lock.
+ * The host memory and descriptors charged to one process, and its limits (src/serve). Charged are
+ * the process, its allocations, and each backing store made for it. Atomic counters; no lock.
  */
 struct vmm_account {
 	_Atomic uint32_t references;
-	_Atomic uint32_t refused; /* charges */
+	_Atomic uint32_t refused; /* number of charges refused */
 	_Atomic uint64_t bytes;
-	uint64_t limit_bytes; /* 0: none; constant */
-	/* Descriptors of its own that are kept for it beside handles: events of waits. */
+	uint64_t limit_bytes; /* 0: no limit; constant */
+	/* Descriptors held for the process in addition to handles: events of waits. */
 	_Atomic uint32_t events;
-	uint32_t events_limit; /* 0: none; constant once it has handles */
+	uint32_t events_limit; /* 0: no limit; constant once the process has handles */
 };
 struct vmm_process;
-struct vmm_account *vmm_account_create(uint64_t limit_bytes); /* NULL: no memory */
-/* All of them take NULL, of a process that nobody counts for. */
+/* Returns a new account with one reference. NULL: no memory. */
+struct vmm_account *vmm_account_create(uint64_t limit_bytes);
+/* All following functions accept NULL, the account of a process that is not limited. */
 struct vmm_account *vmm_account_get(struct vmm_account *account);
 void vmm_account_put(struct vmm_account *account);
-/* False: it would be beyond the limit, and is not charged. */
+/* Charges bytes. Returns false, and charges nothing, if that would exceed the limit. */
 bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CHECK;
 void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
-/* The same of what is queued for the process, to its account. False: and a reason says what it was; handle: whose queue, or 0. */
+/*
+ * Charges bytes of queued work `what` to the account of the process. Returns false if that exceeds
+ * the limit, and emits a reason. handle: the queue, or 0. (Q-150)
+ */
 bool vmm_process_charge_queued(const struct vmm_process *process, uint32_t handle, const char *what,
 			       uint64_t bytes) VMM_MUST_CHECK;
-/* The same of an event; what is charged keeps the account, and putting it back puts that. */
+/*
+ * Charges one event; false: over the limit. A charged event holds a reference to the account, which
+ * vmm_account_put_event releases.
+ */
 bool vmm_account_take_event(struct vmm_account *account) VMM_MUST_CHECK;
 void vmm_account_put_event(struct vmm_account *account);
 
 struct vmm_process {
-	_Atomic bool reserves;  /* memory of some adapter (PRI-14) */
+	_Atomic bool reserves;  /* it has reserved memory on some adapter (PRI-14) */
 	_Atomic bool addresses; /* it has GPU virtual addresses on some adapter */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
-	struct vmm_os_viewer
-		*viewer; /* who carries out its views; NULL: it is in this one; constant */
-	struct vmm_account *account; /* NULL: nobody counts; constant once it has handles */
-	struct vmm_os_mutex lock;    /* rank PROCESS: handle table, reference lists */
+	/* Maps views into an out-of-process client. NULL: in-process. Constant. */
+	struct vmm_os_viewer *viewer;
+	struct vmm_account *account; /* NULL: not limited; constant once it has handles */
+	/* Rank PROCESS. Guards the handle table, the lists of references, and `devices`. */
+	struct vmm_os_mutex lock;
 	struct vmm_handle_table handles;
-	struct vmm_list devices; /* guarded by lock */
-	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
+	struct vmm_list devices;
+	struct vmm_list stopped_devices; /* stopped.h; guarded by `lock` */
+	/*
+	 * sync: objects that belong to no device, and keyed mutexes; guarded by world->sync_lock.
+	 */
 	struct vmm_list syncs, keyed;
-	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
+	/* Written under `lock`. */
+	struct vmm_device_cache_entry device_cache[VMM_DEVICE_CACHE_SIZE];
 	_Atomic uint32_t priority_class; /* D3DKMT_SCHEDULINGPRIORITYCLASS (SCH-04) */
-	_Atomic bool
-		abandoned; /* nobody is there any more who would hear what a call of it waits for */
+	/* The client has gone: waits made for it are given up. */
+	_Atomic bool abandoned;
 	_Atomic bool may_raise; /* it holds the increase-priority privilege (SCH-02) */
-	_Atomic bool
-		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
-	uint32_t engine_resets; /* guarded by world->shared_lock, like the ring of when they were */
+	/* It has hung engines too often: all its devices are refused (TDR-20). */
+	_Atomic bool denied;
+	/* The next two: guarded by world->shared_lock. Engine resets: number, and ring of times. */
+	uint32_t engine_resets;
 	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
 };
 
-/* From HUNG on the device is lost: with its adapter's or engine's reset (TDR-07), or with a page fault (TDR-19). */
+/*
+ * From HUNG on the device is lost: by a reset of its adapter or engine (TDR-07), or by a page fault
+ * (TDR-19).
+ */
 enum vmm_device_error {
 	VMM_DEVICE_OK,
 	VMM_DEVICE_OUT_OF_MEMORY,
@@ -301,10 +369,10 @@ enum vmm_device_error {
 	VMM_DEVICE_HUNG,
 	VMM_DEVICE_RESET,
 	VMM_DEVICE_PAGE_FAULT,
-	VMM_DEVICE_PAGE_FAULT_RESET /* that, and then its adapter was reset */
+	VMM_DEVICE_PAGE_FAULT_RESET /* a page fault, and then its adapter was reset */
 };
 
-/* What the miniport said of the page fault that a device was lost with (TDR-19). */
+/* What the miniport reported about the page fault that the device was lost with (TDR-19). */
 struct vmm_page_fault_record {
 	uint64_t sequence_number, virtual_address;
 	uint32_t stage, bind_table_entry, flags;
@@ -312,9 +380,10 @@ struct vmm_page_fault_record {
 };
 
 struct vmm_device {
-	void *live;   /* hDevice of its callbacks (live.h) */
-	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
-	bool paused; /* by a change of power, which alone looks at this: nobody enters it or its contexts */
+	void *hazard; /* hazard handle, and hDevice of its callbacks (hazard.h) */
+	/* The next two: accessed only by the thread that stops the adapter or changes its power. */
+	bool stopped; /* the adapter was stopped: the device ends, its handles stay (stopped.h) */
+	bool paused;  /* calls on the device and its contexts wait until power is back */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -322,49 +391,59 @@ struct vmm_device {
 	bool one_buffer;              /* GuaranteedDmaBufferContract (DMA-30) */
 	struct vmm_list process_link; /* guarded by process->lock */
 	struct vmm_list adapter_link; /* guarded by adapter->state_lock */
-	struct vmm_list contexts;     /* guarded by process->lock */
-	struct vmm_list resources;    /* guarded by process->lock */
-	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
-	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
+	/* The next three: guarded by process->lock. */
+	struct vmm_list contexts;
+	struct vmm_list resources;
+	struct vmm_list refs; /* vmm_ref.device_link */
+	/* enum vmm_device_error; the first error stays, except for a reset */
+	_Atomic uint32_t error;
 	struct vmm_page_fault_record page_fault; /* guarded by the state lock */
-	_Atomic(void *)
-		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
-	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
+	/* Hazard handle of its first context; not cleared when that context ends (DMA-09). */
+	_Atomic(void *) default_context;
+	_Atomic bool ending; /* a thread waits until no call is inside the device */
 	/* Its last packet on each timeline; written under the submit lock. */
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	/* Presents that are not complete, flips that are not shown; 0 of a limit: the default (SUB-17). State lock. */
+	/*
+	 * Guarded by the state lock. Presents that are incomplete, and flips not yet on the screen.
+	 * present_limit 0: the default (SUB-17).
+	 */
 	uint32_t presents, present_limit, flips[VMM_SOURCES_MAX];
-	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
+	/* memory, from WDDM 2.0 on; guarded by the paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
-	struct vmm_list context_allocations; /* memory's: its miniport's own (PRE-11); likewise */
-	_Atomic bool has_context_memory;     /* or had; from the first of them on */
-	struct vmm_residency_demand *demand;
+	struct vmm_list context_allocations; /* the miniport's own allocations (PRE-11) */
+	_Atomic bool has_context_memory;     /* set with the first of those, never cleared */
+	struct vmm_residency_demand *demand; /* bytes of the residency list, by segments */
 	struct vmm_budget *budget;
-	struct vmm_va *va; /* memory's: GPU virtual addresses; NULL: there are none; constant */
-	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
-	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
+	struct vmm_va *va; /* memory: GPU virtual addresses; NULL: none; constant */
+	/* memory: fast locks of its allocations (fast_lock.h). */
+	_Atomic(struct vmm_fast_lock_table *) fast_locks;
+	/* Guarded by world->sync_lock. `sleepers` links struct vmm_sleeper; the rest is sync's. */
 	struct vmm_list sleepers, syncs, sync_pages, sync_windows, sync_waits, sync_owners, keyed;
-	void *door;           /* owned by the door that created the device */
+	void *door;           /* state of the entry-point module that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
-	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
+	void *sched_defaults; /* sched: what DXGK_DEVICEINFO said */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
 struct vmm_resource {
 	uint32_t handle;
 	struct vmm_device *device;
-	void *runtime_handle;    /* hResource of the runtime; NULL for opened resources */
-	struct vmm_list link;    /* in device->resources */
-	struct vmm_list refs;    /* vmm_ref.resource_link */
-	struct vmm_share *share; /* NULL: private, or nothing allocated yet */
-	bool opened;             /* from somebody else's share; released with its last allocation */
-	bool shared;             /* announced by the runtime before its allocations (ALF-35) */
-	bool busy; /* a call is creating or opening allocations of it; guarded by process->lock */
+	void *runtime_handle;     /* hResource of the runtime; NULL for opened resources */
+	struct vmm_list link;     /* in device->resources */
+	struct vmm_list end_link; /* in the list of the call that destroys it */
+	struct vmm_list refs;     /* vmm_ref.resource_link */
+	struct vmm_share *share;  /* NULL: private, or nothing allocated yet */
+	bool opened; /* from another device's share; released with its last allocation */
+	bool shared; /* announced by the runtime before its allocations (ALF-35) */
+	bool busy;   /* a call is creating or opening allocations of it; guarded by process->lock */
 	struct vmm_kmd_resource *kmd; /* NULL for opened resources and ones without allocations */
 };
 
-/* The miniport's resource (hResource of DxgkDdiCreateAllocation): lives as long as an allocation or a handle of it. */
+/*
+ * The miniport's resource (hResource of DxgkDdiCreateAllocation). It lives as long as an allocation
+ * or a handle of it.
+ */
 struct vmm_kmd_resource {
 	void *handle;
 	uint32_t references; /* guarded by the paging lock */
@@ -372,28 +451,34 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle; /* 0: it is shared by NT handles; guarded by world->shared_lock */
-	uint32_t references; /* resources and bundles that name it; guarded by world->shared_lock */
-	struct vmm_list orphan_link; /* in memory->orphans; guarded by world->shared_lock */
+	/* The next three: guarded by world->shared_lock. */
+	uint32_t global_handle;      /* 0: shared by NT handles */
+	uint32_t references;         /* held by resources and bundles */
+	struct vmm_list orphan_link; /* in memory->orphans */
 	struct vmm_adapter *adapter;
 	uint32_t count;
-	struct vmm_allocation **allocations; /* each holds a reference of its own */
-	void *private_data; /* of the resource; copies, for DxgkDdiOpenAllocation by others (ALF-34) */
+	struct vmm_allocation **allocations; /* each element holds a reference */
+	/*
+	 * Private data of the resource, copied, for DxgkDdiOpenAllocation by other devices
+	 * (ALF-34).
+	 */
+	void *private_data;
 	uint32_t private_bytes;
-	void *runtime_data; /* of the runtime, for whoever opens it (ALC-08) */
+	void *runtime_data; /* the runtime's, returned to devices that open the resource (ALC-08) */
 	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
-	bool standard; /* the private data is the miniport's answer to us, of which no client knows (ROP-03) */
-	struct vmm_section *section; /* of a cross-adapter resource (ALF-39); NULL for all others */
+	/* The private data came from the miniport, and is not shown to clients (ROP-03). */
+	bool standard;
+	struct vmm_section *section; /* of a cross-adapter resource (ALF-39), else NULL */
 };
 
-enum vmm_place {
-	VMM_PLACE_FRESH,    /* no content yet: reads as zero */
-	VMM_PLACE_SYSTEM,   /* content in the system backing store */
-	VMM_PLACE_MEMORY,   /* in a memory segment */
-	VMM_PLACE_APERTURE, /* backing pages mapped in an aperture segment */
-	VMM_PLACE_LOST      /* offered content taken */
+enum vmm_placement {
+	VMM_PLACEMENT_FRESH,    /* no content yet: reads as zero */
+	VMM_PLACEMENT_SYSTEM,   /* content in the system backing store */
+	VMM_PLACEMENT_MEMORY,   /* in a memory segment */
+	VMM_PLACEMENT_APERTURE, /* backing pages mapped in an aperture segment */
+	VMM_PLACEMENT_LOST      /* offered content was discarded */
 };
 
 enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTANCE_RETIRED };
@@ -403,97 +488,116 @@ struct vmm_backing {
 	uint64_t size_bytes;
 	uint32_t arena; /* index + 1; 0: none */
 	uint32_t node;  /* range node in the arena */
-	char *address;  /* our permanent mapping */
-	char *seen_at; /* where a client that is apart has the same memory as its own; NULL: nowhere */
-	struct vmm_section *section; /* of whose memory it is; NULL for most */
+	char *address;  /* the host's permanent mapping */
+	/* Address at which an out-of-process client has the same memory mapped, or NULL. */
+	char *client_address;
+	struct vmm_section *section; /* the section that owns the memory, else NULL */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
-	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
-	struct vmm_account *account; /* that its bytes are charged to, or NULL */
+	/* LinkInstanced: one PMDL per adapter of the link, over its part; else NULL. */
+	void **parts;
+	struct vmm_account *account; /* its bytes are charged to this account; may be NULL */
 };
 
 struct vmm_allocation;
-struct vmm_kept;
+struct vmm_retained_copy;
 struct vmm_partial;
 struct vmm_alternate;
 
-/* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
+/* Owner of the content where the GPU does not snoop the CPU's caches (ALF-15). */
 enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 
 /*
- * One place and content of an allocation; more than one only while it is being renamed (REN). What every submission that
- * names it looks at or writes comes first: two lines of cache.
+ * One placement and content of an allocation. An allocation has several only while it is being
+ * renamed (REN). Guarded by the adapter's paging lock, except where a member says otherwise.
+ *
+ * The members that every submission of a reference touches come first, in two cache lines.
  */
 struct vmm_instance {
-	/* guarded by the adapter's paging lock, but for what is said to be atomic */
 	union {
 		struct {
-			uint32_t lock_count; /* while its gate is shut: see vmm_locks */
-			bool gated; /* its gate is open, or says that it is busy (gate.h) */
-			bool handover; /* the CPU had it: something is to be done before the GPU uses it */
-			uint8_t segment; /* id, in MEMORY and APERTURE */
-			uint8_t place;   /* enum vmm_place */
+			uint32_t lock_count; /* while its fast lock is disabled: see vmm_locks */
+			/* the fast lock is enabled, or says busy (fast_lock.h) */
+			bool has_fast_lock;
+			bool handover;   /* the CPU had it: work is due before the GPU uses it */
+			uint8_t segment; /* segment id, in MEMORY and APERTURE */
+			uint8_t place;   /* enum vmm_placement */
 		};
 		uint64_t head; /* all of these in one load */
 	};
-	uint64_t address;  /* where the GPU finds it: segment base + offset (DMA-18); 0: nowhere */
+	uint64_t address;  /* GPU address: segment base + offset (DMA-18); 0: not resident */
 	uint64_t prepared; /* the preparation that has already made it resident */
 	uint64_t last_use; /* the adapter's use counter */
 	/*
-	 * Per timeline: the last prepared packet whose memory it is (eviction waits for these), and the last packet that uses /
-	 * writes it by the allocation list (locks and destruction wait for these). Relaxed atomics: written under the submit or
-	 * paging lock, read by anybody.
+	 * Per timeline, relaxed atomics. Written under the submit or paging lock, read without one.
+	 * active: the last prepared packet that needs its memory; eviction waits for it. queued,
+	 * written: the last packet that uses or writes it by the allocation list; CPU locks and
+	 * destruction wait for these.
 	 */
 	_Atomic uint64_t active[VMM_TIMELINES_MAX];
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
+	/*
+	 * The last paging packet that updates the GPU's copy. The GPU waits for it, the CPU does
+	 * not. (PAG-14)
+	 */
 	_Atomic uint64_t updated;
 	_Atomic uint64_t written[VMM_TIMELINES_MAX];
 	struct vmm_allocation *allocation;
-	struct vmm_gate
-		*gate; /* where locks are counted while there is nothing else to do; or NULL */
-	uint8_t state; /* enum vmm_instance_state */
-	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
+	/* The lock word that counts locks on the fast path; or NULL. */
+	struct vmm_fast_lock *fast_lock;
+	uint8_t state;       /* enum vmm_instance_state */
+	uint8_t class_index; /* enum vmm_policy_class of the LRU list it is in */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
 	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
-	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
+	/*
+	 * sched, submit lock. Bit per timeline: several contexts have read it since it was last
+	 * written.
+	 */
 	uint8_t shared_use;
-	bool not_written;    /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
-	bool announced;      /* 2.x: the miniport was last told that it is resident (PAG-25) */
-	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
-	bool discarded;      /* offered content was taken; reported by the next reclaim */
-	bool view_current;   /* the view shows the place of now */
-	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
-	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
+	bool not_written;  /* 2.x: the next eviction may drop the segment's copy (PRI-10) */
+	bool announced;    /* 2.x: the miniport was last notified that it is resident (PAG-25) */
+	bool held;         /* 2.x: locked while not resident; stays out until unlocked (LOCK-48) */
+	bool discarded;    /* offered content was discarded; the next reclaim reports it */
+	bool view_current; /* the CPU mapping shows the present placement */
+	uint8_t cache;     /* enum vmm_cache; of Cached allocations */
+	bool linear;       /* Swizzled, but its content in system memory is linear (SWZ-09) */
 	uint32_t lock_flags; /* of the outermost lock */
-	uint64_t wanted;     /* the preparation whose buffer lists it: not a victim for that one */
-	uint64_t
-		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
-	/* The rest of a split buffer, and the first of its patch locations that names it (vmm_memory_expect). */
+	uint64_t wanted;     /* the preparation whose buffer lists it and must not evict it */
+	/* The preparation whose buffer has it bound at a split: it stays resident (SPL-05). */
+	uint64_t bound;
+	/*
+	 * Working set of the rest of a split buffer: which split, and the first patch location that
+	 * references it (vmm_memory_set_split_rest).
+	 */
 	uint64_t rest;
 	uint32_t needed_at;
 	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
-	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
-	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
+	uint32_t lock_data;   /* PrivateDriverData of the lock; identifies its swizzling range */
+	uint32_t range_count; /* swizzling ranges that it alone uses (SWZ-07) */
 	uint32_t handle;      /* the owner's handle of this instance */
 	uint64_t generation;  /* order in which instances became current (REN-17) */
-	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
-	struct vmm_list lru;  /* in the segment's class list while resident */
+	/* The submission that referenced it with DoNotRetireInstance (REF-06). */
+	uint64_t not_retired_by;
+	struct vmm_list lru;     /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
-	struct vmm_kept
-		*kept; /* its system copy stays while it is resident (PAG-13); NULL for most */
-	struct vmm_partial
-		*partial; /* some pages are locked in system memory (LOCK-21); NULL for most */
+	/* System-memory copy retained while it is resident (PAG-13); usually NULL. */
+	struct vmm_retained_copy *retained;
+	/* Set while some pages are locked in system memory (LOCK-21); usually NULL. */
+	struct vmm_partial *partial;
 	struct vmm_os_view view;
-	struct vmm_alternate *
-		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
-	bool own; /* a private object lies over its place in a memory segment (memory/private.c) */
-	struct vmm_host_mapping
-		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
+	/* A second CPU address, of UseAlternateVA locks (SWZ-24); usually NULL. */
+	struct vmm_alternate *alternate;
+	/* A client object overlays its placement in a memory segment (memory/client_object.c). */
+	bool has_client_object;
+	/* 2.x: its pages in a CPU host aperture (SWZ-29); usually NULL. */
+	struct vmm_host_mapping *host;
 };
 
-/* Of instance->head: is there anything but where it is? And in which segment that is. */
+/*
+ * Parts of instance->head: the segment id, and everything except segment and place. A nonzero
+ * VMM_HEAD_SPECIAL part means that a submission must look closer.
+ */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define VMM_HEAD_SEGMENT_SHIFT 48u
 #define VMM_HEAD_SPECIAL       ((UINT64_C(1) << 48) - 1)
@@ -501,37 +605,45 @@ struct vmm_instance {
 #define VMM_HEAD_SEGMENT_SHIFT 8u
 #define VMM_HEAD_SPECIAL       (~UINT64_C(0xFFFF))
 #endif
-_Static_assert(offsetof(struct vmm_instance, segment) == 6, "as these say");
+_Static_assert(offsetof(struct vmm_instance, segment) == 6, "VMM_HEAD_ masks match the layout");
 
-/* OFR-10: it counts once the timeline has completed that packet. */
+/* An offer that takes effect once the timeline has completed the packet (OFR-10). */
 struct vmm_queued_offer {
 	uint32_t timeline, handle;
 	uint64_t sequence;
-	struct vmm_list link; /* in memory's list while there is one */
+	struct vmm_list link; /* in memory's list of queued offers */
 };
 
-/* One device's hold on an allocation: what a handle names. */
+/* One device's reference to an allocation: the object behind an allocation handle. */
 struct vmm_ref {
-	/* What every submission looks at. */
+	/* What every submission reads. */
 	struct vmm_allocation *allocation;
 	void *kmd_open;                /* hDeviceSpecificAllocation */
-	struct vmm_instance *instance; /* the one this handle names */
-	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
+	struct vmm_instance *instance; /* the instance this handle names */
+	struct vmm_device *device;     /* NULL while the reference is being created */
 	uint32_t handle;
+	/*
+	 * Entries for this reference, so far, in the list of handles that a call checks; 0 at any
+	 * other time. Guarded by the paging lock.
+	 */
+	uint32_t named;
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
 	bool creator;
-	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
+	bool extra;   /* a further handle of a renamed allocation, without a kmd_open to close */
+	bool retired; /* its handle is destroyed; guarded by the paging lock */
 	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
-	/* From 2.0 on; guarded by the paging lock. */
-	uint32_t
-		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */
-	uint64_t listed_at;      /* adapter->submissions when it came onto the list */
+	/* From WDDM 2.0 on; guarded by the paging lock, down to ended_by. */
+	/* MakeResident calls less Evict calls (RES-01); 0: not on the device's residency list. */
+	uint32_t residency_count;
+	uint64_t listed_at; /* adapter->submissions when it was added to the residency list */
 	struct vmm_list residency_link; /* in device->residency */
-	struct vmm_list departure_link; /* in memory's list of those to be evicted (RES-07) ... */
-	uint64_t departs_after[VMM_TIMELINES_MAX]; /* ... once these packets are complete; so is its
-						      end waited for (ALF-37) */
-	bool not_in_use;                           /* so its client says who ended it */
-	struct vmm_deallocation *ended_by; /* whose caller waits for its end; NULL: nobody */
+	/* In memory's list of pending evictions (RES-07) ... */
+	struct vmm_list departure_link;
+	/* ... until these packets are complete. Its destruction waits for them, too (ALF-37). */
+	uint64_t departs_after[VMM_TIMELINES_MAX];
+	bool not_in_use; /* destroyed with AssumeNotInUse */
+	/* The deallocation call that waits for its end (SynchronousDestroy); or NULL. */
+	struct vmm_deallocation *ended_by;
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 
@@ -545,14 +657,15 @@ enum {
 };
 
 /*
- * In a room of its own (pool.c of memory). Of what each reference of a submission costs nearly all is the lines of cache that are
- * touched: here the begin of its ref, which is read, and one with the marks and the begin of its first instance.
+ * Allocated from a pool of its size (memory/pool.c). The cost of a reference in a submission is
+ * mostly the number of cache lines it touches. So the layout makes them two: the head of the ref,
+ * which is read, and one line with the marks and the head of the first instance.
  */
 struct vmm_allocation {
 	_Alignas(64) struct vmm_ref own; /* the creator's */
 	struct vmm_adapter *adapter;
-	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
-	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
+	uint64_t size_bytes;  /* rounded up to pages (SEG-11) */
+	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: no such segment */
 	uint64_t alignment;
 	uint32_t flags2;       /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t eviction_set; /* segment set */
@@ -561,50 +674,118 @@ struct vmm_allocation {
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
-	struct vmm_os_viewer
-		*viewer; /* of its creator, if that is apart and the CPU may see it; paging lock */
-	struct vmm_account *account; /* of its creator; constant */
-	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
-	uint32_t references; /* vmm_refs; guarded by the paging lock */
+	/*
+	 * The creator's, if that is an out-of-process client and the CPU may map it. Paging lock.
+	 */
+	struct vmm_os_viewer *viewer;
+	struct vmm_account *account; /* the creator's; constant */
+	/* id of the creator's process, which may be gone; ids are not reused */
+	uint32_t owner;
+	uint32_t references; /* number of vmm_refs; guarded by the paging lock */
 	bool shared, primary;
 	uint32_t source_id; /* VidPnSourceId of a primary */
-	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
-	_Atomic uint32_t shown;
-	bool closing; /* the only handle of a private one is gone */
-	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
+	/*
+	 * Flips to it that are queued or on the screen: it is neither moved nor destroyed (PRS-06).
+	 */
+	_Atomic uint32_t displayed;
+	bool closing; /* not shared, and its only handle has been closed */
+	/* The miniport was notified that it ended; its placements wait for the GPU (ALF-37). */
+	bool gone;
 	bool pinned;             /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool in_vpr;             /* CreateInVpr: in the protected range of a segment (ALF-26) */
 	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
-	uint8_t home_segment;    /* where it returns to when the adapter has power again */
+	/* Placement to restore when the adapter has power again. */
+	uint8_t home_segment;
 	uint64_t home_offset;
-	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
+	/* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
+	void *kmd_device;
 	struct vmm_kmd_resource *kmd_resource;
-	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
-	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
-	/* Of memory: where GPUs have it mapped by virtual address, and which place the tables name; likewise. */
+	const struct vmm_context_allocation *of_context; /* PRE-11; usually NULL */
+	/* The next three: guarded by the paging lock. */
+	uint32_t listed; /* 2.x: number of residency lists it is on */
+	/* memory: its GPU virtual mappings, and the placement that the page tables point to. */
 	struct vmm_list mappings;
 	uint64_t mapped_at; /* 0: none */
 	uint64_t generation;
-	uint64_t ordered_by,
-		ordered_generation; /* newest instance that submission has named so far (REF-03) */
-	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
-	struct vmm_list instances;  /* guarded by the paging lock */
-	struct vmm_list all;        /* in memory's list, likewise */
+	/* The newest instance referenced by the submission ordered_by so far (REF-03). */
+	uint64_t ordered_by, ordered_generation;
+	uint64_t used_generation; /* newest instance that a queued submission uses (REF-02) */
+	/* The next two: guarded by the paging lock. */
+	struct vmm_list instances;
+	struct vmm_list all; /* in memory's list */
 	struct vmm_queued_offer queued_offer;
 	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set; /* segment sets */
 	uint32_t instance_count;
-	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
-	uint8_t offer_queued; /* the priority of queued_offer; 0: there is none */
-	_Atomic bool
-		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	/* The next two: guarded by the paging lock. */
+	uint8_t offer;        /* 0 or D3DDDI_OFFER_PRIORITY */
+	uint8_t offer_queued; /* the priority of queued_offer; 0: no offer is queued */
+	/*
+	 * It could not be evicted from a memory segment (PAG-20); submissions with it are refused.
+	 */
+	_Atomic bool content_lost;
 	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
 	bool decommit;         /* offered with AllowDecommit (OFR-14) */
 	bool uncommitted;      /* a reclaim found no system memory for it: it stays offered */
-	_Alignas(64) _Atomic uint32_t marks; /* VMM_MARK_: a reference to it has to be looked at */
-	uint32_t serving; /* bit n: segment n is in both sets; none is for segment 0 */
+	_Alignas(64) _Atomic uint32_t marks; /* VMM_MARK_: submissions must check the allocation */
+	uint32_t serving; /* bit n: segment n is in both sets; segment 0 has no bit */
 	struct vmm_instance first;
 };
+
+/*
+ * ---- the locks: docs/locking.md has the order and what each protects ----
+ * clang does not analyze the bodies of these functions: a lock class has no state, the mutex has.
+ */
+static inline void vmm_submit_lock(struct vmm_adapter *adapter)
+	VMM_ACQUIRES(vmm_submit_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&adapter->submit_lock);
+}
+static inline void vmm_submit_unlock(struct vmm_adapter *adapter)
+	VMM_RELEASES(vmm_submit_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&adapter->submit_lock);
+}
+static inline void vmm_state_lock(struct vmm_adapter *adapter)
+	VMM_ACQUIRES(vmm_state_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&adapter->state_lock);
+}
+static inline void vmm_state_unlock(struct vmm_adapter *adapter)
+	VMM_RELEASES(vmm_state_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+static inline void vmm_process_lock(struct vmm_process *process)
+	VMM_ACQUIRES(vmm_process_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&process->lock);
+}
+static inline void vmm_process_unlock(struct vmm_process *process)
+	VMM_RELEASES(vmm_process_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&process->lock);
+}
+static inline void vmm_sync_lock(struct vmm_world *world)
+	VMM_ACQUIRES(vmm_sync_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&world->sync_lock);
+}
+static inline void vmm_sync_unlock(struct vmm_world *world)
+	VMM_RELEASES(vmm_sync_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&world->sync_lock);
+}
+static inline void vmm_shared_lock(struct vmm_world *world)
+	VMM_ACQUIRES(vmm_shared_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&world->shared_lock);
+}
+static inline void vmm_shared_unlock(struct vmm_world *world)
+	VMM_RELEASES(vmm_shared_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
 
 /* ---- lifetime (object.c) ---- */
 vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt,
@@ -612,37 +793,48 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 void vmm_world_finish(struct vmm_world *world);
 vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 			      struct vmm_process **process) VMM_MUST_CHECK;
-void vmm_process_destroy(struct vmm_process *process); /* its devices are gone */
+/* The process has no device left. */
+void vmm_process_destroy(struct vmm_process *process);
 void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world);
 void vmm_adapter_finish(struct vmm_adapter *adapter);
-/* From here on clients find it, until it is withdrawn. */
+/* Makes the adapter visible to vmm_adapter_get until vmm_adapter_withdraw. */
 void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid);
 void vmm_adapter_withdraw(struct vmm_adapter *adapter);
-/* Waits until whoever found it before it was withdrawn has put it back. No lock held. */
-void vmm_adapter_await_visitors(struct vmm_adapter *adapter);
-/* It stays until vmm_adapter_put. NULL: none has that LUID. */
+/* Waits until every vmm_adapter_get of the withdrawn adapter has been put. No lock held. */
+void vmm_adapter_await_callers(struct vmm_adapter *adapter);
+/*
+ * Returns the adapter with that LUID, or NULL. It cannot be stopped completely until
+ * vmm_adapter_put.
+ */
 struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid);
-/* The same, by the order of their start; NULL: there are fewer. */
+/* Like vmm_adapter_get, by index in the order of their start. NULL: index is too high. */
 struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
-void vmm_adapter_put(struct vmm_adapter *adapter); /* NULL: nothing */
+/* Releases what vmm_adapter_get or vmm_adapter_nth returned. NULL is allowed. */
+void vmm_adapter_put(struct vmm_adapter *adapter);
 uint32_t vmm_adapter_count(struct vmm_world *world);
 
-/* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
+/*
+ * Looks up an allocation handle for a device. Returns NULL if the handle is not live in the
+ * device's process, or belongs to another device. Caller holds the process lock.
+ */
 static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device,
 						    uint32_t handle)
 {
 	struct vmm_ref *ref = (struct vmm_ref *)vmm_handle_lookup(&device->process->handles, handle,
 								  VMM_HANDLE_ALLOCATION);
 
-	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
+	/* Handles are per process, but a call may name allocations of its device only.
+	 * (LOCK-31, DMA-16) */
 	return vmm_likely(ref && ref->device == device) ? ref : NULL;
 }
 /*
- * Of a list with so many what is looked at is not in the nearest cache: it is asked for that many elements before. What a submission
- * looks at of who a handle names is, of nearly all, in these two lines; nothing is read, whatever is there.
+ * Lists of at least VMM_LONG_LIST references do not fit in the nearest cache. For those a
+ * submission prefetches the reference VMM_LIST_AHEAD elements ahead: the two cache lines that it
+ * reads of nearly every reference. vmm_ref_prefetch only prefetches, so a stale handle does no
+ * harm.
  */
 enum { VMM_LONG_LIST = 400, VMM_LIST_AHEAD = 16 };
-static inline void vmm_ref_expect(const struct vmm_handle_view *handles, uint32_t handle)
+static inline void vmm_ref_prefetch(const struct vmm_handle_view *handles, uint32_t handle)
 {
 	uintptr_t ref = (uintptr_t)vmm_handle_find(handles, handle, VMM_HANDLE_ALLOCATION);
 
@@ -650,153 +842,42 @@ static inline void vmm_ref_expect(const struct vmm_handle_view *handles, uint32_
 	vmm_prefetch(ref + offsetof(struct vmm_allocation, marks) -
 		     offsetof(struct vmm_allocation, own));
 }
-/* Emits the finding for a handle that look-up refused. */
+/* Emits the finding for a handle that vmm_ref_lookup_locked refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
-		    const char *what);
+		    const char *what) VMM_REQUIRES(vmm_process_lock_class);
 
 /*
- * A device by its handle, without a lock: what live.h knows it by, which may have ended by now. NULL: look it up. It gets its
- * name when it has been looked up, and loses it with its handle; process lock held.
+ * Lock-free cache from D3DKMT handles to hazard handles. vmm_device_cache_find returns the hazard
+ * handle of a device, which may have ended by now; NULL: not cached, look it up. An entry is set
+ * after a look-up and dropped together with the handle; the caller of these two holds the process
+ * lock.
  */
-void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live);
-void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle);
-static inline void *vmm_device_by_name(const struct vmm_process *process, uint32_t handle)
+void vmm_device_cache_add_locked(struct vmm_process *process, uint32_t handle, void *hazard)
+	VMM_REQUIRES(vmm_process_lock_class);
+void vmm_device_cache_drop_locked(struct vmm_process *process, uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class);
+static inline void *vmm_device_cache_find(const struct vmm_process *process, uint32_t handle)
 {
-	const struct vmm_device_name *name =
-		&process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+	const struct vmm_device_cache_entry *entry =
+		&process->device_cache[handle >> VMM_HANDLE_INDEX_SHIFT &
+				       (VMM_DEVICE_CACHE_SIZE - 1)];
 
-	if (!handle || atomic_load_explicit(&name->handle, memory_order_acquire) != handle)
+	if (!handle || atomic_load_explicit(&entry->handle, memory_order_acquire) != handle)
 		return NULL;
-	void *live = atomic_load_explicit(&name->live, memory_order_acquire);
-	/* Who writes another one has taken the name away before. */
-	return atomic_load_explicit(&name->handle, memory_order_relaxed) == handle ? live : NULL;
+	void *hazard = atomic_load_explicit(&entry->hazard, memory_order_acquire);
+	/* A writer clears `handle` before it replaces `hazard`. */
+	return atomic_load_explicit(&entry->handle, memory_order_relaxed) == handle ? hazard : NULL;
 }
 
 /*
- * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
- * process's. Returns what it was before; give that back afterwards.
+ * Sets the process on whose behalf the calling thread enters the miniport. Handles that the
+ * miniport asks about are looked up in that process. Returns the previous one, which the caller
+ * restores.
  */
 struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_process *process);
 struct vmm_process *vmm_calling_process(struct vmm_os *os);
 
-/* ---- progress (progress.c) ---- */
-/* The packets themselves: in with its number, out when complete, which its timeline then says. State lock held. */
-void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work);
-void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work);
-bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
-/* Is every packet up to that one complete? */
-static inline bool vmm_timeline_passed(const struct vmm_adapter *adapter, uint32_t timeline,
-				       uint64_t sequence)
-{
-	return vmm_likely(sequence <= atomic_load_explicit(&adapter->timeline[timeline].completed,
-							   memory_order_acquire));
-}
-/* Is that packet complete, and with it what its context queued before? Of a node: not with the state lock held. */
-static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t timeline,
-				     uint64_t sequence)
-{
-	return vmm_timeline_passed(adapter, timeline, sequence) ||
-	       (vmm_unlikely(atomic_load_explicit(&adapter->timeline[timeline].ahead,
-						  memory_order_relaxed)) &&
-		vmm_timeline_is_ahead(adapter, timeline, sequence));
-}
-/* Are all packets of the device up to that one complete? Not with the state lock held. */
-bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
-
-static inline uint32_t vmm_hw_timeline(const struct vmm_adapter *adapter)
-{
-	return adapter->paging_timeline + 1;
-}
-static inline uint32_t vmm_timeline_count(const struct vmm_adapter *adapter)
-{
-	return adapter->node_count + 1 + (adapter->hw_queues ? 1 : 0);
-}
-
-/* Where the paging of a physical adapter runs: each has that node (SCH-09). */
-static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
-{
-	return adapter->paging_node + physical * (adapter->node_count / adapter->physical_adapters);
-}
-
-enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
-/*
- * Another prepared packet has its memory. One that came behind a wait is prepared after packets with higher numbers: the highest is
- * what counts, the others are looked for (vmm_instance_busy).
- */
-static inline void vmm_instance_activate(struct vmm_instance *instance, uint32_t timeline,
-					 uint64_t sequence)
-{
-	if (vmm_likely(sequence >
-		       atomic_load_explicit(&instance->active[timeline], memory_order_relaxed)))
-		atomic_store_explicit(&instance->active[timeline], sequence, memory_order_relaxed);
-}
-/* Is a packet with a higher number than that prepared and not complete? State lock not held. */
-bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
-/* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
-bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
-		       uint64_t *sequence);
-/* Does a node's packet that is not complete name it; has the miniport all of those? */
-bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted);
-/* Is a packet that may write it, up to that one of the timeline, not complete? State lock held. */
-bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,
-				   uint64_t sequence);
-/* As vmm_instance_busy for any use, without a question. */
-static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
-{
-	const struct vmm_adapter *adapter = instance->allocation->adapter;
-	const struct vmm_timeline *at = adapter->timeline;
-	const _Atomic uint64_t *last = instance->queued;
-
-	for (uint32_t left = vmm_timeline_count(adapter); left; left--, at++, last++)
-		if (vmm_unlikely(atomic_load_explicit(last, memory_order_relaxed) >
-				 atomic_load_explicit(&at->completed, memory_order_acquire)))
-			return !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-	return true;
-}
-/*
- * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
- * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.
- */
-vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
-/* The same of a lock, by a call that is in the device. VMM_PENDING: that is paused, and the call has to leave it first (PNP-05). */
-vmm_status vmm_wait_for_lock(struct vmm_device *device, uint32_t timeline, uint64_t sequence,
-			     uint64_t *waited_ns) VMM_MUST_CHECK;
-/* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
-bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			bool prepared);
-/* The same for that packet and all before it; what is held by a wait of its context is not waited for. */
-vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
-				    uint64_t sequence, uint32_t reason) VMM_MUST_CHECK;
-/* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */
-vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
-			     uint32_t reason) VMM_MUST_CHECK;
-/* Called after a timeline moved. */
-void vmm_progress_signal(struct vmm_adapter *adapter);
-/*
- * A thread that may sleep for ever inside a device. Whoever wants it out sets its condition first and disturbs the device
- * then; the sleeper puts itself into the list, and looks for such conditions then: one of the two sees the other.
- */
-enum { VMM_SLEEPER_DONE = 1, VMM_SLEEPER_DISTURBED = 2 };
-struct vmm_sleeper {
-	struct vmm_list link;   /* in device->sleepers */
-	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
-};
-void vmm_device_disturb(struct vmm_device *device);
-/* All its devices; takes the state lock. */
-void vmm_adapter_disturb(struct vmm_adapter *adapter);
-/* vmm_live_end of a device, whose calls that could wait for ever come back first. */
-struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
-/*
- * Q-94: whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
- * its contexts have queued behind waits is given up, as at the end of its devices (MFN-18). vidmm_process_close can follow when
- * the calls are back. No lock held; keyed mutexes are sync's.
- */
-void vmm_process_disturb(struct vmm_process *process);
-/* Sleeps while the adapter is being reset. The submit lock held at most. */
-void vmm_await_recovery(struct vmm_adapter *adapter);
-
-/* The first error is the one that is told. */
+/* Sets the error of the device, unless it has one already. */
 static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_error error)
 {
 	uint32_t none = VMM_DEVICE_OK;
@@ -805,7 +886,10 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	vmm_world_next_epoch(device->process->world);
 }
 
-/* What one of the members says that a submission would have to look at; the mark follows it at once. */
+/*
+ * Sets or clears a VMM_MARK_ bit. Call it right after changing the member that the bit stands for:
+ * submissions check the members only if a bit is set.
+ */
 static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32_t mark, bool set)
 {
 	if (set)
@@ -814,19 +898,24 @@ static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32
 		atomic_fetch_and_explicit(&allocation->marks, ~mark, memory_order_relaxed);
 }
 
-/* PRS-06 */
-static inline bool vmm_allocation_is_shown(const struct vmm_allocation *allocation)
+/* Returns whether a flip to the allocation is queued or on the screen. (PRS-06) */
+static inline bool vmm_allocation_is_displayed(const struct vmm_allocation *allocation)
 {
-	return vmm_unlikely(atomic_load_explicit(&allocation->shown, memory_order_relaxed) != 0);
+	return vmm_unlikely(atomic_load_explicit(&allocation->displayed, memory_order_relaxed) !=
+			    0);
 }
 
 /*
- * May a client do by itself what comes to these two events or to a door call (epoch.c)? Not while somebody listens (Q-110, Q-130). Looked
- * at after the epoch: who changes any of it goes on to the next one behind that.
+ * Returns whether an out-of-process client may skip the host for a call that would emit these two
+ * events and the entry-point event. It may not while one of them has a subscriber (Q-110, Q-130),
+ * nor while the device would refuse the call. The caller reads the epoch first: a thread that
+ * changes one of these conditions advances the epoch after it (vmm_world_next_epoch).
  */
-bool vmm_device_may_go_unseen(const struct vmm_device *device, uint32_t event, uint32_t other);
+bool vmm_device_may_bypass_host(const struct vmm_device *device, uint32_t event, uint32_t other);
 
-/* What calls on a device in error answer, its adapter being there (TDR-07, TDR-19). */
+/*
+ * Status of calls on a device whose adapter is present: VMM_OK without an error. (TDR-07, TDR-19)
+ */
 static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 {
 	uint32_t error = atomic_load_explicit(&device->error, memory_order_relaxed);
@@ -839,11 +928,13 @@ static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 		       : VMM_GPU_EXCEPTION;
 }
 
-/* TDR-07: it can only be ended. */
+/* Returns whether the device is lost: it can only be destroyed. (TDR-07) */
 static inline bool vmm_device_lost(const struct vmm_device *device)
 {
 	return vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) >=
 			    VMM_DEVICE_HUNG);
 }
+
+#include "object/progress.h"
 
 #endif

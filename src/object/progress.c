@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for a GPU. All waiters of an adapter sleep on one word that moves at every completion; a waiter that
- * wakes for another's packet sleeps again. vmm_progress_signal makes no system call when nobody sleeps.
+ * Progress of timelines, use of instances by incomplete packets, and waiting for the GPU.
+ *
+ * All waiters of an adapter sleep on one futex, adapter->progress, which is incremented at every
+ * completion. A waiter that wakes for another packet sleeps again. vmm_progress_signal makes no
+ * system call while no thread sleeps.
  */
-#include "object/live.h"
+#include "object/hazard.h"
 #include "object/object.h"
 
 /* ---- what is complete ---- */
@@ -26,8 +29,11 @@ void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work)
 	atomic_store_explicit(&timeline->queued, work->sequence, memory_order_relaxed);
 }
 
-/* Everything up to there is complete now. The bits go first: who sees the number finds none of an earlier round. */
-static void pass(struct vmm_timeline *timeline, uint64_t upto)
+/*
+ * Marks every packet up to `upto` complete. Clears the bits first: a thread that reads the new
+ * number finds no bit of an earlier round of the ring.
+ */
+static void advance(struct vmm_timeline *timeline, uint64_t upto)
 {
 	uint64_t completed = atomic_load_explicit(&timeline->completed, memory_order_relaxed);
 
@@ -46,7 +52,7 @@ static void pass(struct vmm_timeline *timeline, uint64_t upto)
 	atomic_store_explicit(&timeline->completed, upto, memory_order_release);
 }
 
-/* The packet is complete, and some before it are not. */
+/* Notes the completion of a packet that completes before an older one. */
 VMM_COLD static void note_ahead(struct vmm_timeline *timeline, uint64_t sequence)
 {
 	if (sequence - atomic_load(&timeline->completed) <= VMM_TIMELINE_AHEAD) {
@@ -69,28 +75,30 @@ void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work)
 	if (vmm_unlikely(!oldest))
 		note_ahead(timeline, sequence);
 	else if (vmm_list_empty(&timeline->work))
-		pass(timeline, atomic_load_explicit(&timeline->queued, memory_order_relaxed));
+		advance(timeline, atomic_load_explicit(&timeline->queued, memory_order_relaxed));
 	else
-		pass(timeline,
-		     vmm_container_of(timeline->work.next, struct vmm_work, link)->sequence - 1);
+		advance(timeline,
+			vmm_container_of(timeline->work.next, struct vmm_work, link)->sequence - 1);
 }
 
-VMM_COLD static bool is_over(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
+VMM_COLD static bool is_complete_in_list(struct vmm_adapter *adapter, uint32_t timeline,
+					 uint64_t sequence)
 {
 	const struct vmm_list *link;
-	bool over = true;
+	bool complete = true;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->timeline[timeline].work)
-		over &= vmm_container_of(link, struct vmm_work, link)->sequence != sequence;
-	over &= sequence <= atomic_load(&adapter->timeline[timeline].queued);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	return over;
+		complete &= vmm_container_of(link, struct vmm_work, link)->sequence != sequence;
+	complete &= sequence <= atomic_load(&adapter->timeline[timeline].queued);
+	vmm_state_unlock(adapter);
+	return complete;
 }
 
 /*
- * The number first: a bit that is set is that packet's, or the packet's of the round before, whose bit went before the number
- * came so near, or of a later round, and then this one is long complete.
+ * Reads `completed` first. A set bit then stands for this packet, or for one of a later round, in
+ * which case this packet is long complete. The bit of an earlier round was cleared before
+ * `completed` came within VMM_TIMELINE_AHEAD of this packet.
  */
 bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
 {
@@ -103,17 +111,18 @@ bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline,
 	    atomic_load_explicit(word_of(t, sequence), memory_order_acquire) & bit_of(sequence))
 		return true;
 	return vmm_unlikely(sequence <= atomic_load(&t->beyond)) &&
-	       is_over((struct vmm_adapter *)adapter, timeline, sequence);
+	       is_complete_in_list((struct vmm_adapter *)adapter, timeline, sequence);
 }
 
-/* ---- who is busy ---- */
+/* ---- use of instances by incomplete packets ---- */
 
-static bool names(const struct vmm_work *work, const struct vmm_instance *instance,
-		  enum vmm_use use)
+static bool references(const struct vmm_work *work, const struct vmm_instance *instance,
+		       enum vmm_use use) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&instance->allocation->adapter->state_lock);
 	if (use == VMM_USE_ACTIVE && !work->prepared)
 		return false;
-	/* From 2.0 on a packet has the memory of all that its device keeps resident. */
+	/* From WDDM 2.0 on a packet needs all memory that its device keeps resident. */
 	if (use == VMM_USE_ACTIVE && instance->allocation->adapter->wddm2)
 		return true;
 	for (uint32_t i = 0; i < work->count; i++)
@@ -123,26 +132,26 @@ static bool names(const struct vmm_work *work, const struct vmm_instance *instan
 }
 
 /*
- * The packet of that number, the newest that uses the instance so, is complete, but another context's before it may not be.
- * 0: none is left; otherwise the newest of them.
+ * Packet `newest`, the last with that use of the instance, is complete, but an earlier one of
+ * another context may not be. Returns the newest incomplete one, or 0.
  */
-VMM_COLD static uint64_t older_use(const struct vmm_instance *instance, uint32_t t, uint64_t newest,
-				   enum vmm_use use)
+VMM_COLD static uint64_t newest_incomplete_use(const struct vmm_instance *instance, uint32_t t,
+					       uint64_t newest, enum vmm_use use)
 {
 	struct vmm_adapter *adapter = instance->allocation->adapter;
 	const struct vmm_list *link;
 	uint64_t found = 0;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->timeline[t].work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
 		if (work->sequence >= newest)
 			break;
-		if (names(work, instance, use))
+		if (references(work, instance, use))
 			found = work->sequence;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return found;
 }
 
@@ -162,7 +171,7 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 			continue;
 		if (vmm_unlikely(atomic_load_explicit(&at->ahead, memory_order_relaxed)) &&
 		    vmm_timeline_is_ahead(adapter, t, s)) {
-			s = older_use(instance, t, s, use);
+			s = newest_incomplete_use(instance, t, s, use);
 			if (!s)
 				continue;
 		}
@@ -171,7 +180,7 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 		if (sequence)
 			*sequence = s;
 		if (vmm_unlikely(t > adapter->paging_timeline)) /* SCH-11 */
-			atomic_store(&((struct vmm_adapter *)adapter)->hw_in_the_way, true);
+			atomic_store(&((struct vmm_adapter *)adapter)->hw_blocks_eviction, true);
 		return true;
 	}
 	return false;
@@ -183,20 +192,20 @@ bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted)
 	bool named = false;
 
 	*submitted = true;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	for (uint32_t t = 0; t < adapter->node_count; t++) {
 		const struct vmm_list *link;
 
 		vmm_list_for_each (link, &adapter->timeline[t].work) {
 			const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
-			if (!names(work, instance, VMM_USE_ANY))
+			if (!references(work, instance, VMM_USE_ANY))
 				continue;
 			named = true;
 			*submitted &= work->submitted;
 		}
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return named;
 }
 
@@ -206,6 +215,7 @@ bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 	const struct vmm_list *link;
 
+	vmm_assert_held(&instance->allocation->adapter->state_lock);
 	if (vmm_timeline_passed(adapter, timeline, sequence))
 		return false;
 	if (timeline == adapter->paging_timeline)
@@ -215,7 +225,7 @@ bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t
 
 		if (work->sequence > sequence)
 			break;
-		if (names(work, instance, VMM_USE_WRITE))
+		if (references(work, instance, VMM_USE_WRITE))
 			return true;
 	}
 	return false;
@@ -227,13 +237,13 @@ VMM_COLD static bool device_is_done(const struct vmm_device *device, uint32_t t,
 	const struct vmm_list *link;
 	bool done = true;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->timeline[t].work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
 		done &= work->device != device || work->sequence > sequence;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return done;
 }
 
@@ -250,7 +260,7 @@ VMM_COLD static bool is_quiet(struct vmm_adapter *adapter, uint32_t t, uint64_t 
 	const struct vmm_list *link;
 	bool quiet = true;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->timeline[t].work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
@@ -258,7 +268,7 @@ VMM_COLD static bool is_quiet(struct vmm_adapter *adapter, uint32_t t, uint64_t 
 			break;
 		quiet &= prepared ? !work->prepared : work->held;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return quiet;
 }
 
@@ -275,41 +285,42 @@ bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, u
 	const struct vmm_list *link;
 	bool overtaken = false;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->timeline[timeline].work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
 		overtaken |= work->prepared && work->sequence > sequence;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return overtaken;
 }
 
 /* ---- waiting ---- */
 
-/* 0: nobody's but our own. */
-static uint32_t caller(struct vmm_adapter *adapter)
+/* The id of the process on whose behalf the thread runs; 0: the library itself. */
+static uint32_t calling_process_id(struct vmm_adapter *adapter)
 {
 	const struct vmm_process *process = vmm_calling_process(adapter->os);
 
 	return process ? process->id : 0;
 }
 
-enum { LOOKS_A_CLOCK = 8 };
+enum { CHECKS_PER_CLOCK_READ = 8 };
 
 /*
- * What will be over in a moment is not worth a sleep. The clock is read between looks and not after the last, so that
- * the time that is told is that of the last but a few.
+ * Spins for a packet that may complete within adapter->spin_ns, to avoid the cost of a sleep. The
+ * clock is read every CHECKS_PER_CLOCK_READ checks, and not after the last check. So *waited_ns
+ * omits the last few checks.
  */
-static bool over_in_a_moment(const struct vmm_adapter *adapter, uint32_t timeline,
-			     uint64_t sequence, uint64_t *waited_ns)
+static bool spin_until_done(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			    uint64_t *waited_ns)
 {
 	uint64_t began = vmm_os_now_ns(adapter->os), waited = 1;
 
-	for (unsigned looks = 1; !vmm_timeline_done(adapter, timeline, sequence); looks++) {
+	for (unsigned checks = 1; !vmm_timeline_done(adapter, timeline, sequence); checks++) {
 		if (waited >= adapter->spin_ns || atomic_load(&adapter->removed))
 			return false;
-		if (looks % LOOKS_A_CLOCK == 0)
+		if (checks % CHECKS_PER_CLOCK_READ == 0)
 			waited = vmm_max_u64(vmm_os_now_ns(adapter->os) - began, 1);
 		vmm_os_pause();
 	}
@@ -317,23 +328,26 @@ static bool over_in_a_moment(const struct vmm_adapter *adapter, uint32_t timelin
 	return true;
 }
 
-/* A removed adapter's packets count as complete, but its waiters are told. */
-static bool waits_shortly(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			  uint64_t *waited_ns)
+/* A removed adapter's packets count as complete, but its waiters get an error from wait_until. */
+static bool wait_by_spinning(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			     uint64_t *waited_ns)
 {
 	uint64_t waited;
 
-	if (!adapter->spin_ns || !over_in_a_moment(adapter, timeline, sequence, &waited) ||
+	if (!adapter->spin_ns || !spin_until_done(adapter, timeline, sequence, &waited) ||
 	    atomic_load(&adapter->removed))
 		return false;
 	if (waited_ns)
 		*waited_ns += waited;
-	vmm_event_often(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, VIDMM_WAIT_LOCK,
-			waited, timeline, sequence, 0);
+	vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0,
+			 VIDMM_WAIT_LOCK, waited, timeline, sequence, 0);
 	return true;
 }
 
-/* A call of a process that nobody hears any more; but what ends something ends it. */
+/*
+ * Returns whether the wait is of a process whose client has gone. Waits for a destruction are
+ * completed all the same.
+ */
 static bool is_given_up(struct vmm_adapter *adapter, uint32_t reason)
 {
 	const struct vmm_process *process = vmm_calling_process(adapter->os);
@@ -341,7 +355,11 @@ static bool is_given_up(struct vmm_adapter *adapter, uint32_t reason)
 	return process && atomic_load(&process->abandoned) && reason != VIDMM_WAIT_DESTROY;
 }
 
-/* Of a device that the caller is in, but not to the end of a pause: VMM_PENDING. NULL: he may stay. */
+/*
+ * Sleeps until the packet (`all`: and every packet before it) is complete. inside: a device that
+ * the caller is inside; if that is paused the wait ends with VMM_PENDING. NULL: a pause
+ * does not end it.
+ */
 static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_device *inside,
 			     uint32_t timeline, uint64_t sequence, bool all, uint32_t reason,
 			     uint64_t *waited_ns)
@@ -355,15 +373,18 @@ static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_devic
 		bool done = all ? vmm_timeline_quiet(adapter, timeline, sequence, false)
 				: vmm_timeline_done(adapter, timeline, sequence);
 
-		/* LOCK-33: a waiter is released at once. In this order: an abandoned packet counts as done, too. */
+		/*
+		 * Removal ends all waits (LOCK-33). Checked before `done`, because packets of a
+		 * removed adapter count as complete.
+		 */
 		if (atomic_load(&adapter->removed)) {
 			status = VMM_DEVICE_REMOVED;
 			break;
 		}
 		if (done)
 			break;
-		/* Who pauses says so before he signals progress. */
-		if (inside && vmm_unlikely(vmm_live_is_paused(inside->live))) {
+		/* The pausing thread sets the pause before it signals progress. */
+		if (inside && vmm_unlikely(vmm_hazard_is_paused(inside->hazard))) {
 			status = VMM_PENDING;
 			break;
 		}
@@ -380,8 +401,8 @@ static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_devic
 	uint64_t waited = vmm_os_now_ns(adapter->os) - began;
 	if (waited_ns)
 		*waited_ns += waited;
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason, waited, timeline,
-		  sequence, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0, reason,
+		  waited, timeline, sequence, 0);
 	return vmm_ok(status) && status != VMM_PENDING ? VMM_OK : status;
 }
 
@@ -396,7 +417,7 @@ vmm_status vmm_wait_for_lock(struct vmm_device *device, uint32_t timeline, uint6
 {
 	struct vmm_adapter *adapter = device->adapter;
 
-	if (waits_shortly(adapter, timeline, sequence, waited_ns))
+	if (wait_by_spinning(adapter, timeline, sequence, waited_ns))
 		return VMM_OK;
 	return wait_until(adapter, device, timeline, sequence, false, VIDMM_WAIT_LOCK, waited_ns);
 }
@@ -424,7 +445,7 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 			break;
 	}
 	atomic_fetch_sub(&adapter->progress_waiters, 1);
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason,
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0, reason,
 		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
 	if (atomic_load(&adapter->removed))
 		return VMM_DEVICE_REMOVED;
@@ -454,27 +475,26 @@ void vmm_progress_signal(struct vmm_adapter *adapter)
 
 void vmm_device_disturb(struct vmm_device *device)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(device->process->world);
 	vmm_list_for_each (link, &device->sleepers) {
 		struct vmm_sleeper *sleeper = vmm_container_of(link, struct vmm_sleeper, link);
 
 		atomic_fetch_or(&sleeper->state, VMM_SLEEPER_DISTURBED);
 		vmm_os_wake(device->adapter->os, &sleeper->state, UINT32_MAX);
 	}
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(device->process->world);
 }
 
 void vmm_adapter_disturb(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices)
 		vmm_device_disturb(vmm_container_of(link, struct vmm_device, adapter_link));
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
 void vmm_process_disturb(struct vmm_process *process)
@@ -483,14 +503,14 @@ void vmm_process_disturb(struct vmm_process *process)
 	struct vmm_list *link;
 
 	atomic_store(&process->abandoned, true);
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_list_for_each (link, &process->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, process_link);
 
 		atomic_store(&device->ending, true);
 		vmm_device_disturb(device);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	for (uint32_t i = 0; (adapter = vmm_adapter_nth(process->world, i)) != NULL; i++) {
 		adapter->device_ends(adapter);
 		vmm_progress_signal(adapter);
@@ -498,16 +518,28 @@ void vmm_process_disturb(struct vmm_process *process)
 	}
 }
 
-struct vmm_device *vmm_device_end(const void *handle)
+/* Unblocks the calls inside the device that could sleep without a limit. */
+static void unblock_callers(const void *handle)
 {
-	struct vmm_visit visit;
-	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+	struct vmm_hazard_guard guard;
+	struct vmm_device *device = vmm_hazard_enter(&guard, VMM_HAZARD_DEVICE, handle);
 
 	if (device) {
 		atomic_store(&device->ending, true);
 		vmm_device_disturb(device);
 		device->adapter->device_ends(device->adapter);
-		vmm_live_leave(&visit);
+		vmm_hazard_leave(&guard);
 	}
-	return vmm_live_end(VMM_LIVE_DEVICE, handle);
+}
+
+struct vmm_device *vmm_device_end(const void *handle)
+{
+	unblock_callers(handle);
+	return vmm_hazard_retire(VMM_HAZARD_DEVICE, handle);
+}
+
+struct vmm_device *vmm_device_stop(const void *handle)
+{
+	unblock_callers(handle);
+	return vmm_hazard_retire_stopped(VMM_HAZARD_DEVICE, handle);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event stream: counting, stamping, hashing, delivery. Never changes an outcome and never calls
- * up.
+ * The event stream: counting, stamping, hashing, delivery. Never changes an outcome and calls
+ * nothing but subscribers and the injected clock and yield.
  *
- * Without threads (sim) everything is plain and every event is stamped. With threads an event that
- * nobody wants touches only the emitting thread's own counters; the others are stamped under a spin
- * lock, so that time never decreases along the sequence, and delivered outside it.
+ * Without threads (sim) all accesses are plain and every event is stamped. With threads an event
+ * without subscribers touches only the emitting thread's own counters. Other events are stamped
+ * under a spin lock, so that time never decreases along the sequence, and delivered outside it.
  */
 #include "observe/observe.h"
 
 #include "observe/observe_internal.h"
 
 /*
- * The calling thread's shard. The numbers belong to the process and not to an instance, so that one
- * thread-local word serves all of them: thread n is the only writer of shard n everywhere. They are
- * not given back, because nobody tells us that a thread ended; threads that come late share a shard
- * and pay for atomic additions. Initial-exec: read on each emission, and four bytes fit into any
- * program's static TLS surplus.
+ * The calling thread's shard. Numbers belong to the process, not to an instance, so one
+ * thread-local word serves all instances: thread n is the only writer of shard n everywhere.
+ * Numbers are not reused, because the end of a thread is not reported to this module. Late threads
+ * share a shard and pay for atomic additions. Initial-exec TLS: the word is read on each emission,
+ * and four bytes fit into any program's static TLS surplus.
  */
 static _Atomic uint32_t threads_seen;
 _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initial-exec")));
@@ -81,9 +81,9 @@ static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_
 }
 
 /*
- * The hash goes over values, not over bytes in memory, so that it is the same for every compiler
- * and byte order. Only the last step depends on the hash so far; the other products overlap with
- * the emitter's work.
+ * The hash covers values, not bytes in memory, so it is the same for every compiler and byte order.
+ * Only the last step depends on the hash so far; the other products overlap with the emitter's
+ * work.
  */
 static inline uint64_t hash_event(uint64_t hash, const struct vidmm_event *event, uint32_t type)
 {
@@ -113,9 +113,9 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
 	/*
-	 * Read before the call, so that the compiler cannot join it with its neighbours to one wide
-	 * load in hash_event: that would wait until the emitter's narrower stores have left the
-	 * store buffer, and cost more than all the rest.
+	 * Read before the clock call, so that the compiler cannot merge it with its neighbors into
+	 * one wide load in hash_event. Such a load would wait until the emitter's narrower stores
+	 * have left the store buffer, which costs more than everything else.
 	 */
 	uint32_t type = event->type;
 
@@ -129,9 +129,10 @@ static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const
 }
 
 /*
- * With threads: `calls` rises before the mask is looked at, and unsubscribe clears the mask before
- * it looks at `calls`. Either we see the mask gone, or unsubscribe waits for us. A slot that was
- * taken again meanwhile is called for its new subscriber if that one wants the type.
+ * With threads: this function increments `calls` before it reads the mask, and unsubscribe clears
+ * the mask before it reads `calls` (Dekker pattern). Either this call sees the cleared mask, or
+ * unsubscribe waits for it. If the slot was reused meanwhile, its new subscriber is called if it
+ * wants the type.
  */
 static void call_with_threads(struct subscriber *subscriber, const struct vidmm_event *event,
 			      const char *text)
@@ -203,30 +204,33 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
-static VMM_NOINLINE void note_in_full(struct vmm_observe *o, uint32_t what, uint64_t who,
+static VMM_NOINLINE void note_in_full(struct vmm_observe *o, uint32_t what, uint64_t subject,
 				      uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	struct vidmm_event event = {.type = (uint16_t)what,
 				    .reason = (uint16_t)(what >> 16),
-				    .process = (uint32_t)(who >> 32),
-				    .object = (uint32_t)who,
+				    .process = (uint32_t)(subject >> 32),
+				    .object = (uint32_t)subject,
 				    .arg = {a, b, c, d}};
 
 	vmm_observe_emit_text(o, &event, NULL);
 }
 
-/* Of an event that nobody wants no structure is made: it would be written only to be added up from there. */
-void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t who, uint64_t a, uint64_t b,
-		      uint64_t c, uint64_t d)
+/*
+ * For an event without subscribers no structure is filled: its values would only be written to be
+ * added up.
+ */
+void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t subject, uint64_t a,
+		      uint64_t b, uint64_t c, uint64_t d)
 {
 	uint32_t type = what & 0xFFFF;
 	uint32_t own = vmm_observe_thread;
 
-	/* A thread that has no number yet gets one there, too. */
+	/* The full path also gives a number to a thread without one. */
 	if (vmm_unlikely(!o->front.unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
 			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
 			 atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed))) {
-		note_in_full(o, what, who, a, b, c, d);
+		note_in_full(o, what, subject, a, b, c, d);
 		return;
 	}
 	struct vmm_observe_counts *counter = &o->front.sets[own].types[type];
@@ -247,7 +251,7 @@ uint64_t vmm_observe_now(const struct vmm_observe *o)
 	return o->config.clock(o->config.clock_context);
 }
 
-static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
+static void set_wanted(struct vmm_observe *o, uint32_t slot, uint64_t mask)
 {
 	uint64_t bit = (uint64_t)1 << slot;
 
@@ -261,8 +265,8 @@ static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
 }
 
 /*
- * An id is the slot and how often it was taken (never 0), so that a second unsubscribe cannot hit
- * the slot's next user.
+ * An id combines the slot with a count of its uses (never 0), so that a second unsubscribe cannot
+ * hit the slot's next subscriber.
  */
 static uint32_t next_generation(uint32_t generation)
 {
@@ -290,7 +294,7 @@ uint32_t vmm_observe_subscribe(struct vmm_observe *observe, uint64_t mask, vmm_o
 		subscriber->fn = fn;
 		subscriber->context = context;
 		atomic_store_explicit(&subscriber->mask, mask, memory_order_seq_cst);
-		want(observe, slot, mask);
+		set_wanted(observe, slot, mask);
 		id = subscriber_id(observe, slot);
 	}
 	vmm_observe_spin_unlock(&observe->subscribing);
@@ -306,9 +310,9 @@ void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id)
 		return;
 	vmm_observe_spin_lock(observe, &observe->subscribing);
 	vmm_assert(observe->subscribers_used >> slot & 1 && subscriber_id(observe, slot) == id);
-	want(observe, slot, 0);
+	set_wanted(observe, slot, 0);
 	atomic_store_explicit(&subscriber->mask, 0, memory_order_seq_cst);
-	/* The caller may free the context as soon as we return. */
+	/* The caller may free the context once this function returns. */
 	vmm_observe_spin_while(observe, &subscriber->calls);
 	observe->subscribers_used &= ~((uint64_t)1 << slot);
 	vmm_observe_spin_unlock(&observe->subscribing);

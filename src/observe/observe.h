@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * observe: the one event stream. Everything that happens (door calls, driver calls, paging,
- * residency, waits, fences, findings) is an event; statistics, the replay summary, tests and
- * reports are computed from it. Observers never change an outcome.
+ * observe: the event stream. Door calls, driver calls, paging, residency, waits, fences and
+ * findings are all events. Statistics, the replay summary, tests and reports are computed from it.
+ * Observers never change an outcome.
  *
- * Emission is cheap: counters of the event's type are always updated (two adds), subscribers are
- * called only for types in their mask, on the emitting thread, possibly under core locks: a
- * subscriber must not call back into vidmm. An event carries handles and numbers, never pointers,
- * so that the stream of a sim run is a pure function of its seed; vmm_observe_hash is that stream's
- * hash.
+ * Emission is cheap. The counters of the event's type are always updated. Subscribers are called
+ * only for types in their mask, on the emitting thread, possibly under core locks: a subscriber
+ * must not call back into vidmm. An event carries handles and numbers, never pointers, so the
+ * stream of a sim run is a pure function of its seed. vmm_observe_hash is the hash of that stream.
  */
 #ifndef VMM_OBSERVE_OBSERVE_H
 #define VMM_OBSERVE_OBSERVE_H
 
 #include <stdatomic.h>
 #include "base/base.h"
-#include <vidmm/events.h> /* enum vidmm_event_type, struct vidmm_event: the public schema */
+#include <vidmm/events.h> /* the public schema */
 
 struct vmm_observe;
 
-/* ns; injected, observe does not know the os module */
+/* time in ns; injected, because observe does not know the os module */
 typedef uint64_t vmm_observe_clock_fn(void *context);
 
 struct vmm_observe_config {
 	vmm_observe_clock_fn *clock;
 	void *clock_context;
 	/*
-	 * Gives the processor to another thread, while that one holds what we wait for. NULL: spin
-	 * on, which costs a time slice when there are more threads than processors.
+	 * Yields the processor to another thread while the holder of a spin lock does not run.
+	 * NULL: spin on, which costs a time slice if there are more threads than processors.
 	 */
 	void (*yield)(void *clock_context);
 	bool threads; /* emissions may come from several threads at once (linux back end) */
-	bool hash;    /* keep the stream's hash (sim) */
+	bool hash;    /* compute the hash of the stream (sim) */
 };
 
 vmm_status vmm_observe_create(const struct vmm_observe_config *config,
@@ -39,18 +38,21 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config,
 void vmm_observe_destroy(struct vmm_observe *observe);
 
 /*
- * Updates the counters, fills time_ns and sequence, updates the hash, calls subscribers. With
- * `threads` and without `hash`, an event that no subscriber wants is only counted: it gets no time
- * and no number, because a clock and a shared number cost more than all the rest. So `sequence`
- * numbers the stamped events without a gap: on sim that is every event.
+ * Updates the counters, fills in time_ns and sequence, updates the hash, calls subscribers. With
+ * `threads` and without `hash`, an event without subscribers is only counted. It gets no time and
+ * no number then, because a clock and a shared number cost more than everything else. So `sequence`
+ * numbers the stamped events without a gap; on sim that is every event.
  */
 void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
 
-/* As vmm_observe_emit, of numbers: `what` is type and reason, `who` process and object (vmm_event packs them). */
-void vmm_observe_note(struct vmm_observe *observe, uint32_t what, uint64_t who, uint64_t a,
+/*
+ * Like vmm_observe_emit, from packed numbers: `what` is type and reason, `subject` process and
+ * object (vmm_event packs them).
+ */
+void vmm_observe_note(struct vmm_observe *observe, uint32_t what, uint64_t subject, uint64_t a,
 		      uint64_t b, uint64_t c, uint64_t d);
 
-/* The everyday form: type, process, object handle, reason and up to four numbers. */
+/* The usual form: type, process, object handle, reason and up to four numbers. */
 static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
 			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,
 			     uint64_t d)
@@ -60,8 +62,9 @@ static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_
 }
 
 /*
- * What counting looks at: the first part of struct vmm_observe. One set of counters per thread, which is its only writer, in
- * cache lines of its own; number 0 is the one that late threads share, and that of a thread which has emitted nothing yet.
+ * The part of struct vmm_observe that counting reads; it is the first member. Each thread has one
+ * set of counters, in cache lines of its own, and is its only writer. Set 0 is shared by late
+ * threads; it is also that of a thread that has not emitted anything yet.
  */
 #define VMM_OBSERVE_SETS 256u
 struct vmm_observe_counts {
@@ -71,15 +74,17 @@ struct vmm_observe_set {
 	_Alignas(64) struct vmm_observe_counts types[VIDMM_EVENT_TYPE_COUNT];
 };
 struct vmm_observe_front {
-	bool unwanted_are_counted; /* and get neither time nor number: threads, no hash */
+	/* unwanted events get neither time nor number: threads, no hash */
+	bool unwanted_are_counted;
 	struct vmm_observe_set *sets;
-	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT]; /* bit n: by subscriber n */
+	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT]; /* bit n: subscriber n wants the type */
 };
 extern _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initial-exec")));
 
 /*
- * Would such an event be stamped? Otherwise nobody sees more of it than a count. For events that are only emitted where somebody does,
- * because what they say costs more than a count.
+ * Returns whether an event of the type would be stamped now; otherwise it is only counted. For
+ * events that are emitted only if they would be stamped, because computing their arguments costs
+ * more than counting.
  */
 static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_t type)
 {
@@ -90,8 +95,9 @@ static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_
 }
 
 /*
- * How long something takes that ends in an event of the type. The clock is read only where such an event would be stamped,
- * as it costs a good part of a call that has nothing to do; otherwise the time is 0.
+ * Measures the duration of an action that ends in an event of the type. The clock is read only if
+ * such an event would be stamped, because it costs a large part of a short call; otherwise the
+ * duration is 0.
  */
 #define VMM_OBSERVE_UNTIMED UINT64_MAX
 uint64_t vmm_observe_now(const struct vmm_observe *observe);
@@ -105,17 +111,20 @@ static inline uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, ui
 	return vmm_likely(began == VMM_OBSERVE_UNTIMED) ? 0 : vmm_observe_now(observe) - began;
 }
 
-/* Plain arithmetic on atomics: no locked instruction, yet another thread may read meanwhile. */
+/*
+ * Adds by plain load and store on an atomic: no locked instruction, and other threads may read
+ * meanwhile. The caller is the only writer.
+ */
 static inline void vmm_observe_add(_Atomic uint64_t *total, uint64_t value)
 {
 	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
 			      memory_order_relaxed);
 }
 
-/* vmm_event, in line: for the few calls that take no longer than such an event does. */
-static inline void vmm_event_often(struct vmm_observe *observe, uint32_t type, uint32_t process,
-				   uint32_t object, uint32_t reason, uint64_t a, uint64_t b,
-				   uint64_t c, uint64_t d)
+/* vmm_event, inlined: for the few calls that are as short as the event itself. */
+static inline void vmm_event_inline(struct vmm_observe *observe, uint32_t type, uint32_t process,
+				    uint32_t object, uint32_t reason, uint64_t a, uint64_t b,
+				    uint64_t c, uint64_t d)
 {
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 	uint32_t own = vmm_observe_thread;
@@ -139,13 +148,13 @@ static inline void vmm_event_often(struct vmm_observe *observe, uint32_t type, u
 }
 
 /*
- * A contract was broken by a client or a miniport. `rule` is the id ("LOCK-07"); the text says what
- * was found, with the values. Emitted as VIDMM_EVENT_FINDING; subscribers of findings get the text.
+ * Reports that a client or a miniport broke a contract. `rule` is its id ("LOCK-07"); the text says
+ * what was found, with the values. Emitted as VIDMM_EVENT_FINDING; subscribers get the text.
  */
 void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,
 		 const char *format, ...) VMM_PRINTF(5, 6) VMM_COLD;
 
-/* A world that failed: a status plus a recorded reason (no rule broken). VIDMM_EVENT_REASON. */
+/* Reports why a call failed without a broken rule: a status and a text. VIDMM_EVENT_REASON. */
 void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
 		const char *format, ...) VMM_PRINTF(5, 6) VMM_COLD;
 
@@ -157,10 +166,11 @@ static inline uint64_t vmm_observe_bit(uint32_t type)
 	return (uint64_t)1 << type;
 }
 /*
- * `mask`: bit n = event type n (types < 64). Returns an id for unsubscribe, 0 when all places are
- * taken. The event and the text live only during the call. With `threads`, calls come from several
- * threads at once and not always in the order of `sequence`; when unsubscribe returns, no call runs
- * or comes any more (so it may not be made from inside one).
+ * Subscribes to events. `mask`: bit n = event type n (types < 64). Returns an id for unsubscribe, 0
+ * if all 64 slots are in use. The event and the text are valid only during the call. With
+ * `threads`, calls come from several threads at once and not always in the order of `sequence`.
+ * Once unsubscribe has returned, no call runs and none will come. So unsubscribe must not be called
+ * from inside one.
  */
 uint32_t vmm_observe_subscribe(struct vmm_observe *observe, uint64_t mask, vmm_observe_fn *fn,
 			       void *context);
@@ -168,45 +178,47 @@ void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id);
 
 struct vmm_observe_counter {
 	uint64_t count;
-	uint64_t sum[4]; /* of arg[0..3] */
+	uint64_t sum[4]; /* sums of arg[0..3] */
 };
 void vmm_observe_counter(struct vmm_observe *observe, uint32_t type,
 			 struct vmm_observe_counter *counter);
-uint64_t vmm_observe_hash(
-	struct vmm_observe *observe); /* over every event so far: type, reason, ids, args, time */
+/* Hash over every event so far: type, reason, ids, arguments, time, text. */
+uint64_t vmm_observe_hash(struct vmm_observe *observe);
 
-/* ---- names and lines, for dumps ---- */
+/* ---- names and text lines, for dumps ---- */
 const char *vmm_observe_type_name(uint32_t type); /* "lock"; "unknown" */
-const char *vmm_observe_reason_name(uint32_t type,
-				    uint32_t reason); /* "pressure"; "" when it has no name */
+/* "pressure"; "" without a name */
+const char *vmm_observe_reason_name(uint32_t type, uint32_t reason);
 
-#define VMM_OBSERVE_TEXT_BYTES \
-	512u /* longest text of a finding or a reason, with its end; longer ones are cut */
-#define VMM_OBSERVE_LINE_BYTES 1024u /* enough for any line */
+/* Longest text of a finding or a reason, terminator included; longer texts are cut. */
+#define VMM_OBSERVE_TEXT_BYTES 512u
+#define VMM_OBSERVE_LINE_BYTES 1024u /* enough for any event */
 /*
- * One line without newline, always terminated: "#12 1000345ns p1 residency/pressure 0x84500001
- * bytes=65536 ...". Its form is stable, reports and golden files hold it. text may be NULL. Returns
- * the length written.
+ * Formats an event as one line without newline, always terminated: "#12 1000345ns p1
+ * residency/pressure 0x84500001 bytes=65536 ...". The form is stable, because reports and golden
+ * files contain it. text may be NULL. Returns the length written.
  */
 size_t vmm_observe_format(const struct vidmm_event *event, const char *text, char *buffer,
 			  size_t size_bytes);
 
-/* ---- ring: the last events, kept for the moment when something turns out to be wrong ---- */
+/* ---- ring: the last events, kept for reports of errors ---- */
 struct vmm_observe_ring;
 #define VMM_OBSERVE_RECORD_TEXT_BYTES 192u
 struct vmm_observe_record {
 	struct vidmm_event event;
-	char text[VMM_OBSERVE_RECORD_TEXT_BYTES]; /* "" without one; cut */
+	char text[VMM_OBSERVE_RECORD_TEXT_BYTES]; /* "" without a text; cut if too long */
 };
 
-/* Keeps the last `capacity` events of the types in mask; subscribes to the stream until it is
- * destroyed. */
+/*
+ * Keeps the last `capacity` events of the types in mask. Subscribed to the stream until it is
+ * destroyed.
+ */
 vmm_status vmm_observe_ring_create(struct vmm_observe *observe, uint64_t mask, uint32_t capacity,
 				   struct vmm_observe_ring **ring) VMM_MUST_CHECK;
-void vmm_observe_ring_destroy(struct vmm_observe_ring *ring); /* NULL is fine */
+void vmm_observe_ring_destroy(struct vmm_observe_ring *ring); /* NULL is allowed */
 /*
- * Copies the last `count` kept events that concern the object (0: any), oldest first, and returns
- * how many there were. A renamed buffer's event concerns its old and its new handle.
+ * Copies the last `count` kept events that concern the object (0: any), oldest first. Returns their
+ * number. A rename concerns the old and the new handle.
  */
 uint32_t vmm_observe_ring_last(struct vmm_observe_ring *ring, uint32_t object,
 			       struct vmm_observe_record *records, uint32_t count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event as one line. The form is stable: fields are key=value in a fixed order per type, an
- * argument without a meaning of its own appears only when it is not 0, and text from outside cannot
- * break the line.
+ * Formats one event as one line. The form is stable: fields are key=value in a fixed order per
+ * type. An argument without a name for its type appears only if it is not 0. Text from outside
+ * cannot break the line.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -84,15 +84,15 @@ struct line {
 static void append(struct line *line, const char *format, ...) VMM_PRINTF(2, 3);
 static void append(struct line *line, const char *format, ...)
 {
-	size_t room = line->size_bytes - line->used;
+	size_t space = line->size_bytes - line->used;
 	va_list args;
 	int length;
 
 	va_start(args, format);
-	length = vsnprintf(line->buffer + line->used, room, format, args);
+	length = vsnprintf(line->buffer + line->used, space, format, args);
 	va_end(args);
 	if (length > 0)
-		line->used += (size_t)length < room ? (size_t)length : room - 1;
+		line->used += (size_t)length < space ? (size_t)length : space - 1;
 }
 
 static void append_argument(struct line *line, struct field field, unsigned index, uint64_t value)

@@ -11,11 +11,11 @@
 #include "observe/observe.h"
 
 #define SHARDS_MAX   VMM_OBSERVE_SETS
-#define SHARD_SHARED 0u /* the one that all late threads write, with atomic additions */
+#define SHARD_SHARED 0u /* the shard that all late threads write, with atomic additions */
 
 struct subscriber {
-	_Atomic uint64_t mask;  /* 0: free, or being closed */
-	_Atomic uint32_t calls; /* running now; threads only */
+	_Atomic uint64_t mask;  /* 0: free, or being removed */
+	_Atomic uint32_t calls; /* calls running now; with threads only */
 	uint32_t generation;    /* guarded by subscribing */
 	/* constant while mask is not 0 */
 	vmm_observe_fn *fn;
@@ -23,8 +23,8 @@ struct subscriber {
 };
 
 struct vmm_observe {
-	struct vmm_observe_front front;   /* constant after create, but for `wanted` */
-	struct vmm_observe_config config; /* constant after create */
+	struct vmm_observe_front front;   /* constant after creation, except `wanted` */
+	struct vmm_observe_config config; /* constant after creation */
 	void *set_memory;
 
 	/* guarded by stamping, with threads */
@@ -38,22 +38,24 @@ struct vmm_observe {
 };
 
 /*
- * Spinning is right here: the sections are a few instructions long. Only when the holder does not
- * run at all it is wrong, hence the yield of the config.
+ * Spin locks. The sections are a few instructions long, so spinning is right unless the holder does
+ * not run at all; hence the yield of the config.
  */
 void vmm_observe_spin_lock(struct vmm_observe *observe, _Atomic uint32_t *lock);
 void vmm_observe_spin_unlock(_Atomic uint32_t *lock);
-/* Until it is 0. */
+/* Spins until the word is 0. */
 void vmm_observe_spin_while(struct vmm_observe *observe, _Atomic uint32_t *word);
 
-/* emit, with the text of a finding or of a reason. */
+/* vmm_observe_emit with the text of a finding or reason. */
 void vmm_observe_emit_text(struct vmm_observe *observe, struct vidmm_event *event,
 			   const char *text);
 
 __extension__ typedef unsigned __int128 vmm_observe_u128;
 
-/* Multiply-mix. Both halves of the product and both operands go on, so that no operand value loses
- * the other. */
+/*
+ * Multiply-mix. Combines both halves of the product with both operands, so that no value of one
+ * operand cancels the other.
+ */
 static inline uint64_t vmm_observe_mix(uint64_t a, uint64_t b)
 {
 	vmm_observe_u128 product =

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of event types and of their reasons, as dumps and reports print them. Part of the stable
- * line form. */
+/*
+ * Names of event types and of their reasons, as dumps and reports print them. Part of the stable
+ * form of a line.
+ */
 #include "observe/observe.h"
 
 static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {

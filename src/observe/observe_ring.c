@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last events, so that a program which finds something wrong can tell what led to it. A plain
- * subscriber: it costs one copy per event while it exists and nothing otherwise. Its spin lock is
- * held for that copy only.
+ * The last events, so that a report of an error can show what led to it. An ordinary subscriber: it
+ * costs one copy per event while it exists. Its spin lock is held for that copy, and while a reader
+ * collects records.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct vmm_observe_ring {
 	/* guarded by lock */
 	_Atomic uint32_t lock;
 	uint64_t written;
-	struct vmm_observe_record *records; /* event number n stands at n % capacity */
+	struct vmm_observe_record *records; /* event number n is at n % capacity */
 };
 
 static void record_event(void *context, const struct vidmm_event *event, const char *text)
@@ -73,7 +73,7 @@ void vmm_observe_ring_destroy(struct vmm_observe_ring *ring)
 	vmm_free(ring);
 }
 
-/* A lock that renames and the rename itself name the handle before and the one after. */
+/* A lock that renames, and the rename itself, contain the old and the new handle. */
 static bool concerns(const struct vidmm_event *event, uint32_t object)
 {
 	if (!object || event->object == object)
@@ -91,7 +91,7 @@ uint32_t vmm_observe_ring_last(struct vmm_observe_ring *ring, uint32_t object,
 	vmm_observe_spin_lock(ring->observe, &ring->lock);
 	number = ring->written;
 	oldest = number > ring->capacity ? number - ring->capacity : 0;
-	/* Newest first into the end of the caller's array, then down to its start. */
+	/* Fills the caller's array from its end, newest first. */
 	while (number > oldest && found < count) {
 		const struct vmm_observe_record *record = &ring->records[--number % ring->capacity];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/observe_internal.h"
 
-/* About as long as the longest section takes when its holder runs. */
+/* About as long as the longest section takes if its holder runs. */
 #define SPINS 128u
 
 static void relax(void)

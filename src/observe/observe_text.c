@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Findings and reasons: the two event types that carry a text. It is formatted into a bounded
- * buffer on the caller's stack, whoever wants it or not, because it is part of the stream's hash.
+ * Findings and reasons: the two event types with a text. The text is formatted into a bounded
+ * buffer on the caller's stack even without subscribers, because it is part of the stream's hash.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,16 +11,15 @@
 
 static const char cut_mark[] = "...";
 
-/* Appends at text + used; a text that does not fit ends in "..." so that nobody takes it for the
- * whole one. */
+/* Appends at text + used. A text that does not fit ends in "..." to show that it was cut. */
 static void append_text(char *text, size_t used, const char *format, va_list args)
 {
-	size_t room = VMM_OBSERVE_TEXT_BYTES - used;
-	int length = vsnprintf(text + used, room, format, args);
+	size_t space = VMM_OBSERVE_TEXT_BYTES - used;
+	int length = vsnprintf(text + used, space, format, args);
 
 	if (length < 0)
 		text[used] = '\0';
-	else if ((size_t)length >= room)
+	else if ((size_t)length >= space)
 		memcpy(text + VMM_OBSERVE_TEXT_BYTES - sizeof(cut_mark), cut_mark,
 		       sizeof(cut_mark));
 }
@@ -34,7 +33,7 @@ void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process
 	int used = snprintf(text, sizeof(text), "%s: ", rule);
 	va_list args;
 
-	vmm_assert(used > 0 && used < 64); /* rule ids are short constants of our own */
+	vmm_assert(used > 0 && used < 64); /* rule ids are short constants of the library */
 	va_start(args, format);
 	append_text(text, (size_t)used, format, args);
 	va_end(args);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds and threads: what both back ends have in common, and the choice between them. The registry
- * lock guards the lists of threads and memory objects; nothing is called while it is held.
+ * Worlds and threads: the part common to both back ends, and the choice between them. The registry
+ * lock guards the lists of threads and memory objects; nothing else is locked or called while it is
+ * held.
  */
 #include "os/os_internal.h"
 
@@ -72,7 +73,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 	return VMM_OK;
 }
 
-/* Says on stderr what was left behind; the assert that follows could not. */
+/* Reports on stderr what was left behind, because the assert that follows cannot name it. */
 static bool report_leaks(struct vmm_os *os)
 {
 	struct vmm_list *pos;
@@ -106,7 +107,7 @@ static bool report_leaks(struct vmm_os *os)
 
 void vmm_os_destroy(struct vmm_os *os)
 {
-	/* In a deadlocked world what the stopped threads hold can never be released. */
+	/* In a deadlocked world, resources of the stopped threads can never be released. */
 	if (!vmm_os_dead(os)) {
 		bool os_world_leaks = report_leaks(os);
 
@@ -272,9 +273,7 @@ vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thre
 	self->fn = fn;
 	self->arg = arg;
 	vmm_os_thread_register(os, self, name);
-	/*
-	 * The new thread may end before start returns; whoever joins it needs the pointer by then.
-	 */
+	/* The new thread may end before start returns, and its joiner needs the pointer by then. */
 	*thread = self;
 	status = os->kind == VMM_OS_SIM ? vmm_os_sim_thread_start(self)
 					: vmm_os_linux_thread_start(self);
@@ -304,12 +303,12 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
 	return thread->name;
 }
 
-_Atomic uint64_t *vmm_os_thread_using(struct vmm_os *os)
+_Atomic uint64_t *vmm_os_hazard_pointer(struct vmm_os *os)
 {
-	return &vmm_os_self(os)->using;
+	return &vmm_os_self(os)->hazard;
 }
 
-bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value)
+bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
 {
 	const struct vmm_list *pos;
 	bool any = false;
@@ -318,7 +317,7 @@ bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value)
 		vmm_os_fence_others();
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_for_each (pos, &os->threads)
-		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->using) ==
+		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->hazard) ==
 		       value;
 	pthread_mutex_unlock(&os->registry_lock);
 	return any;

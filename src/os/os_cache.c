@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU's caches: writing back and dropping the lines of a range. What the processor has for it is found out once
- * per world, because asking is slow in a virtual machine.
+ * CPU caches: writing back and invalidating the lines of a range. The processor's abilities are
+ * determined once per world, because CPUID is slow in a virtual machine.
  */
 #include "os/os_internal.h"
 
@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* Of CPUID's leaves 1 (EDX) and 7 (EBX). */
+/* Bits of CPUID leaf 1 (EDX) and leaf 7 (EBX). */
 enum { HAS_CLFLUSH = 1 << 19, HAS_CLFLUSHOPT = 1 << 23 };
 
 struct vmm_os_cache vmm_os_cache_find(void)
@@ -24,7 +24,10 @@ struct vmm_os_cache vmm_os_cache_find(void)
 	return cache;
 }
 
-/* Lines go out side by side; the fence at the end is what waits for them. */
+/*
+ * CLFLUSHOPT flushes are not ordered with one another; the caller's fence at the end waits for
+ * them.
+ */
 __attribute__((target("clflushopt"))) static void flush_unordered(const char *first,
 								  const char *end, uint32_t step)
 {
@@ -46,7 +49,7 @@ uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64
 	if (!cache->line_bytes || !length)
 		return 0;
 	first = (const char *)((uintptr_t)address & ~(uintptr_t)(cache->line_bytes - 1));
-	_mm_mfence(); /* what was stored before is what goes out */
+	_mm_mfence(); /* orders the flushes after the preceding stores */
 	if (cache->unordered)
 		flush_unordered(first, end, cache->line_bytes);
 	else

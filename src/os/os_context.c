@@ -18,7 +18,7 @@
 #endif
 
 /*
- * ---- the switch itself: saves what a call must preserve, exchanges stacks, makes no system call
+ * ---- the switch: saves the callee-saved registers, exchanges stack pointers, makes no system call
  * ----
  */
 
@@ -30,7 +30,7 @@ void vmm_os_stack_entry(void);
 #if !defined(VMM_OS_USE_UCONTEXT) && defined(__x86_64__)
 /*
  * A stopped stack, upwards from its pointer: mxcsr and x87 control word, r15 r14 r13 r12 rbx rbp,
- * and the address to continue at. The jump instead of `ret` keeps the return predictor out of it.
+ * and the address to continue at. A jump instead of `ret` does not disturb the return predictor.
  */
 __asm__(".text\n"
 	".p2align 4\n"
@@ -192,12 +192,12 @@ static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void 
 }
 #endif
 
-/* ---- what the sanitizers are told ---- */
+/* ---- annotations for the sanitizers ---- */
 
 #ifdef VMM_OS_ASAN
 /*
- * AddressSanitizer tells the bounds of the stack that was left; those of main are not known
- * otherwise.
+ * The context that was left. AddressSanitizer reports the bounds of its stack at the switch; those
+ * of main are not known otherwise.
  */
 static _Thread_local struct vmm_os_context *left;
 #endif
@@ -291,10 +291,7 @@ void vmm_os_context_retire(struct vmm_os_context *context)
 void vmm_os_context_finish(struct vmm_os_context *context)
 {
 #ifdef VMM_OS_ASAN
-	/*
-	 * Whoever gets these addresses next is not to inherit what the last frames left in the
-	 * shadow.
-	 */
+	/* The next mapping at these addresses must not inherit the shadow of the last frames. */
 	__asan_unpoison_memory_region(context->stack, context->stack_bytes);
 #endif
 	munmap(context->stack - VMM_PAGE_SIZE, context->stack_bytes + VMM_PAGE_SIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coroutine contexts of the sim back end: a stack, a place to continue, and what the sanitizers
- * must be told about both. Knows nothing of threads or scheduling. Used from one system thread at a
- * time.
+ * Coroutine contexts of the sim back end: a stack, a point to continue at, and the annotations that
+ * the sanitizers need for both. Threads and scheduling are not known here. Used from one system
+ * thread at a time.
  */
 #ifndef VMM_OS_OS_CONTEXT_H
 #define VMM_OS_OS_CONTEXT_H
@@ -41,30 +41,33 @@ struct vmm_os_context {
 #else
 	void *stack_pointer; /* valid while switched away */
 #endif
-	char *stack; /* lowest usable byte; of the main context known to AddressSanitizer only */
+	/* lowest usable byte; for the main context set only under AddressSanitizer */
+	char *stack;
 	size_t stack_bytes;
 	void *fake_stack; /* AddressSanitizer */
 	void *fiber;      /* ThreadSanitizer */
 };
 
-/* The context that the calling system thread runs in now. */
+/* Initializes the context that the calling system thread runs in now. */
 void vmm_os_context_init_main(struct vmm_os_context *context);
 /*
- * Gets a stack with a guard page below it. The function must begin with vmm_os_context_entered and
- * end in a switch with `ends`, never in a return.
+ * Allocates a stack with a guard page below it. `fn` must begin with vmm_os_context_entered and end
+ * in a switch with `ends`; it never returns.
  */
 vmm_status vmm_os_context_init(struct vmm_os_context *context, vmm_os_context_fn *fn,
 			       void *arg) VMM_MUST_CHECK;
-/* Reuses the stack of a context that has ended or was given up. */
+/* Prepares a new function on the stack of a context that has been retired. */
 void vmm_os_context_reinit(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg);
-/* Forgets where a context would continue; the stack stays for vmm_os_context_reinit. */
+/* Gives up the point of continuation; the stack stays for vmm_os_context_reinit. */
 void vmm_os_context_retire(struct vmm_os_context *context);
-void vmm_os_context_finish(
-	struct vmm_os_context *context); /* of a retired context: gives the stack back */
+/* Frees the stack of a retired context. */
+void vmm_os_context_finish(struct vmm_os_context *context);
 
 void vmm_os_context_entered(struct vmm_os_context *context);
 
-/* Continues `to` where it stopped; returns when somebody continues `from`, never if `ends`. */
+/*
+ * Continues `to` where it stopped. Returns when another context continues `from`; never if `ends`.
+ */
 void vmm_os_context_switch(struct vmm_os_context *from, struct vmm_os_context *to, bool ends);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of clients. The descriptor is the client's to close: what is to be set later is a duplicate. */
+/*
+ * Events of clients (eventfds). The client may close its descriptor at any time, so the library
+ * keeps a duplicate of an event that it will set later.
+ */
 #include "os/os_internal.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 
 #include "os/os_context.h"
 
-/* Nothing but its name tells an eventfd from other things that can be written. */
+/* Only its name in /proc distinguishes an eventfd from other writable descriptors. */
 static bool is_event(int fd)
 {
 	char path[32], name[32];
@@ -55,50 +58,52 @@ vmm_status vmm_os_event_create(int *event)
 }
 
 /*
- * A write to an eventfd blocks while it is full, whether it may is a flag that its owner changes at will, and he fills it between a
- * look and the write. What never blocks is the kernel's own signal, which comes with the end of a piece of asynchronous I/O: here of
- * reading nothing from an empty file, which is over at once.
+ * Setting an eventfd without ever blocking. write(2) blocks while the counter is at its maximum.
+ * O_NONBLOCK does not help: the client shares that flag, and may fill the counter between a poll
+ * and the write. The kernel's own signal at the end of an asynchronous I/O request
+ * (IOCB_FLAG_RESFD) never blocks. The request used here reads from an empty file, which completes
+ * at once.
  */
-enum { AT_ONCE = 64 };
+enum { REQUESTS_MAX = 64 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static aio_context_t signals;
-static int nothing = -1;
+static aio_context_t aio_context;
+static int empty_file = -1;
 
 static void begin(void)
 {
-	nothing = memfd_create("nothing", MFD_CLOEXEC);
-	if (nothing >= 0 && syscall(SYS_io_setup, AT_ONCE, &signals))
-		signals = 0;
+	empty_file = memfd_create("nothing", MFD_CLOEXEC);
+	if (empty_file >= 0 && syscall(SYS_io_setup, REQUESTS_MAX, &aio_context))
+		aio_context = 0;
 }
 
 void vmm_os_event_begin(void)
 {
-#ifndef VMM_OS_TSAN /* which knows what a write orders */
+#ifndef VMM_OS_TSAN /* ThreadSanitizer knows what a write orders, but not this request */
 	pthread_once(&once, begin);
 #else
 	(void)once, (void)begin;
 #endif
 }
 
-/* False: this kernel does not do it, or not for a child of fork. */
+/* Returns false if this kernel does not support it, or not for a child of fork. */
 static bool set_by_kernel(int event)
 {
 	char byte;
 	struct iocb read_nothing = {.aio_lio_opcode = IOCB_CMD_PREAD,
-				    .aio_fildes = (uint32_t)nothing,
+				    .aio_fildes = (uint32_t)empty_file,
 				    .aio_buf = (uint64_t)(uintptr_t)&byte,
 				    .aio_nbytes = sizeof(byte),
 				    .aio_flags = IOCB_FLAG_RESFD,
 				    .aio_resfd = (uint32_t)event},
 		    *one = &read_nothing;
-	struct io_event ended[AT_ONCE];
+	struct io_event ended[REQUESTS_MAX];
 	bool set = false;
 
-	/* What has ended makes room; whose it was matters to nobody. */
-	for (uint32_t i = 0; signals && !set && i < AT_ONCE; i++) {
-		set = syscall(SYS_io_submit, signals, 1L, &one) == 1;
+	/* Completed requests of any thread are collected, to free entries of the context. */
+	for (uint32_t i = 0; aio_context && !set && i < REQUESTS_MAX; i++) {
+		set = syscall(SYS_io_submit, aio_context, 1L, &one) == 1;
 		bool full = !set && errno == EAGAIN;
-		(void)syscall(SYS_io_getevents, signals, 0L, (long)AT_ONCE, ended, NULL);
+		(void)syscall(SYS_io_getevents, aio_context, 0L, (long)REQUESTS_MAX, ended, NULL);
 		if (!set && !full)
 			break;
 	}
@@ -108,10 +113,10 @@ static bool set_by_kernel(int event)
 void vmm_os_event_set(int event)
 {
 	const uint64_t one = 1;
-	struct pollfd room = {.fd = event, .events = POLLOUT};
+	struct pollfd writable = {.fd = event, .events = POLLOUT};
 
-	/* One that is full is set, and stays as it is, if it is seen in time. */
-	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) && !set_by_kernel(event))
+	/* A full eventfd is set already. If poll sees that in time, the counter is left alone. */
+	if (poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) && !set_by_kernel(event))
 		(void)!write(event, &one, sizeof(one));
 }
 

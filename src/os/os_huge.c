@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Huge pages behind memory objects, and of ours. Where the system gives shared memory none by itself (shmem_enabled is "never" on
- * most), the first touch of each 4 KiB costs a fault of one to two microseconds: more than all else that happens to
- * the bytes. A chunk of which enough has been asked for is therefore made one huge page at once (MADV_COLLAPSE, Linux
- * 6.1), which costs little more than zeroing it. One that is asked for in part keeps small pages, so that a little
- * memory stays little.
+ * Huge pages for memory objects and for private pages. Most systems give shared memory no huge
+ * pages by themselves (shmem_enabled is "never"). The first touch of each 4 KiB then costs a fault
+ * of one to two microseconds, more than all other work on those bytes. So once enough of a chunk of
+ * 2 MiB was asked for, the chunk is made one huge page (MADV_COLLAPSE, Linux 6.1). That costs
+ * little more than zeroing it. A chunk that is asked for only in part keeps small pages, so that
+ * small uses stay small.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -19,8 +20,9 @@
 #endif
 
 #define UNIT_BYTES ((uint64_t)16 << 10)
-#define ASKED_HUGE 32u /* units asked for, from which on a huge page pays: a quarter of the chunk */
-#define ASKED_DONE 255u /* tried */
+/* Units asked for from which on a huge page pays off: a quarter of the chunk. */
+#define ASKED_HUGE 32u
+#define ASKED_DONE 255u /* a collapse was tried */
 
 static bool is_due(uint8_t *asked, uint64_t bytes)
 {
@@ -32,14 +34,17 @@ static bool is_due(uint8_t *asked, uint64_t bytes)
 	return *asked == ASKED_DONE;
 }
 
-/* A refusal is no error: small pages do as well. */
+/* A refused hint is no error: small pages are correct, too. */
 static void collapse(const struct vmm_os_memory *memory, uint64_t first, uint64_t last)
 {
 	char *from = memory->base + first * VMM_OS_HUGE_PAGE;
 
 	if (first == last)
 		return;
-	/* One without any page is not taken. The kernel reads it, because another thread may be writing there. */
+	/*
+	 * The kernel refuses to collapse a chunk without any page. Reading makes one present
+	 * without disturbing another thread that may be writing there.
+	 */
 	for (uint64_t chunk = first; chunk < last; chunk++)
 		(void)madvise(memory->base + chunk * VMM_OS_HUGE_PAGE, VMM_PAGE_SIZE,
 			      MADV_POPULATE_READ);

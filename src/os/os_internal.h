@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the os module share: the world, its threads, and the two back ends' entry
- * points. The common files decide by `kind`; a back end never looks at the other one's part.
+ * Shared by the files of the os module: the world, its threads, and the entry points of the two
+ * back ends. Common files decide by `kind`. A back end never accesses the other one's part.
  */
 #ifndef VMM_OS_OS_INTERNAL_H
 #define VMM_OS_OS_INTERNAL_H
@@ -12,13 +12,13 @@
 
 enum {
 	VMM_OS_NAME_BYTES = 32,
-	VMM_OS_HELD_MAX =
-		16, /* locks one thread may hold at once; ranks make more of them a design error */
+	/* locks one thread may hold at once; ranks make more of them a design error */
+	VMM_OS_HELD_MAX = 16,
 	VMM_OS_WAIT_BUCKETS = 64, /* power of two */
 	VMM_OS_IDLE_STACKS = 16,
 };
 
-/* How long a thread of the linux back end looks at a held mutex before it sleeps: about 1 us. */
+/* How often a thread of the linux back end polls a held mutex before it sleeps: about 1 us. */
 #define VMM_OS_MUTEX_SPINS 64
 
 enum vmm_os_sim_state {
@@ -33,7 +33,7 @@ enum vmm_os_sim_state {
 struct vmm_os_sim_thread {
 	struct vmm_os_context context;
 	enum vmm_os_sim_state state;
-	vmm_status result;    /* what the wait that is over returns */
+	vmm_status result;    /* what the wait that ended returns */
 	struct vmm_list link; /* in a wait bucket or in the settlers */
 	uint32_t heap_index;  /* in the timers, SIM_NO_TIMER if not there */
 	uint64_t deadline_ns;
@@ -50,12 +50,12 @@ struct vmm_os_sim_thread {
 
 struct vmm_os_linux_thread {
 	pthread_t handle;
-	struct vmm_list of_system_thread; /* its records in all worlds it uses */
+	struct vmm_list of_system_thread; /* the thread's records in all worlds it uses */
 	_Atomic uint32_t ended;
-	/* while it waits; guarded by the bucket's lock */
+	/* while it waits; guarded by the lock of the bucket */
 	const _Atomic uint32_t *word;
 	struct vmm_list waiting;
-	_Atomic uint32_t woken; /* its own futex */
+	_Atomic uint32_t woken; /* the futex on which this thread sleeps */
 };
 
 struct vmm_os_thread {
@@ -67,7 +67,7 @@ struct vmm_os_thread {
 	bool adopted; /* not made by vmm_os_thread_create */
 	/* used by the thread itself only */
 	uint64_t slot[VMM_OS_SLOTS];
-	_Atomic uint64_t using; /* others read it */
+	_Atomic uint64_t hazard; /* the hazard pointer; other threads read it */
 	uint32_t held_count;
 	struct vmm_os_mutex *held[VMM_OS_HELD_MAX];
 	/* guarded by os->registry_lock */
@@ -85,8 +85,8 @@ struct vmm_os_sim {
 	uint32_t switch_per_1024;
 	uint64_t random; /* state of the generator of interleavings */
 	/*
-	 * ring of runnable threads; capacity (a power of two) covers all threads, so that a wake
-	 * cannot fail
+	 * Ring of runnable threads. Its capacity (a power of two) covers all threads, so that a
+	 * wake cannot fail.
 	 */
 	struct vmm_os_thread **runnable;
 	uint32_t runnable_head, runnable_count;
@@ -101,26 +101,29 @@ struct vmm_os_sim {
 	uint32_t idle_stack_count;
 	void (*deadlock)(void *context, const char *report);
 	void *deadlock_context;
-	char *report; /* main has yet to deliver it */
-	bool dead;    /* only main runs on */
+	char *report; /* not yet delivered by main */
+	bool dead;    /* only main still runs */
 };
 
 /*
- * Who waits on the words of one hash. The count lets a wake with nobody there make no system call and take no lock: a
- * waiter adds itself before it compares the word, a waker changes the word before it looks here; both do so with
- * read-modify-writes of this counter, hence one of the two sees the other.
+ * A bucket of the hash table of waiters: the threads that wait on words with one hash.
+ *
+ * The count makes a wake without waiters cheap: no lock and no system call. A waiter adds itself
+ * before it compares the word. A waker changes the word before it reads the count. Both access the
+ * count by read-modify-write operations, hence at least one sees the other (Dekker pattern).
  */
 struct vmm_os_bucket {
 	_Atomic uint32_t count;
-	char apart[60]; /* no two of them in one cache line */
+	char padding[60]; /* keeps two buckets out of one cache line */
 	pthread_mutex_t lock;
-	struct vmm_list waiters; /* in the order in which they came */
+	struct vmm_list waiters; /* in order of arrival */
 };
 
 struct vmm_os_linux {
-	uint64_t start_ns;        /* CLOCK_MONOTONIC when the world began */
-	bool parallel;            /* constant after creation */
-	_Atomic uint32_t busy;    /* for settling: threads made and neither waiting nor ended */
+	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
+	bool parallel;     /* constant after creation */
+	/* for settling: created threads that neither wait nor have ended */
+	_Atomic uint32_t busy;
 	struct vmm_list settlers; /* guarded by os->registry_lock */
 	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];
 };
@@ -131,21 +134,22 @@ struct vmm_os_memory_record {
 	struct vmm_list link;
 	uint64_t size_bytes;
 	char name[VMM_OS_NAME_BYTES];
-	bool whole;                   /* any viewer may be given a descriptor of it */
-	uint64_t owner;               /* this one may; 0: nobody */
-	_Atomic bool offered;         /* to be written to, too */
-	bool foreign;                 /* somebody else's, who has sealed it */
-	struct vmm_os_private **over; /* by page: what lies there; NULL: nothing ever did */
-	struct vmm_list privates;     /* those */
-	uint64_t private_count;
-	struct vmm_list spares; /* private objects that lie nowhere, oldest first */
+	bool shareable;       /* any viewer may be given a descriptor of the object */
+	uint64_t owner;       /* this owner's viewer may; 0: none */
+	_Atomic bool offered; /* writable descriptors may be handed out, too */
+	bool foreign;         /* the client's memfd, which the client has sealed */
+	/* by page: the client object that covers it; NULL: no object was ever mapped */
+	struct vmm_os_client_object **over;
+	struct vmm_list client_objects; /* that cover at least one page */
+	uint64_t client_object_count;
+	struct vmm_list spares; /* client objects that cover nothing, oldest first */
 	uint64_t spare_count, spare_pages;
-	bool spares_of_use; /* somebody has laid what need not be new */
+	bool spares_usable; /* a range was covered whose content may be old */
 	uint64_t chunks;    /* whole huge pages; see os_huge.c */
-	uint8_t asked[];    /* how much of each was asked for */
+	uint8_t asked[];    /* units asked for of each huge page */
 };
 
-/* What the processor can do for one cache line; line_bytes 0: nothing. */
+/* How the processor flushes cache lines; line_bytes 0: it cannot. */
 struct vmm_os_cache {
 	uint32_t line_bytes;
 	bool unordered; /* CLFLUSHOPT */
@@ -173,7 +177,7 @@ struct vmm_os {
 	};
 };
 
-/* Who the calling system thread is; one per system thread. */
+/* The identity of the calling system thread; one per system thread. */
 struct vmm_os_tls {
 	struct vmm_os *current;
 	/* linux: the record last used, valid for the world of that id */
@@ -198,11 +202,11 @@ static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)
 	return (uint32_t)(((uintptr_t)word >> 2) * 0x9E3779B1u >> 16) & (VMM_OS_WAIT_BUCKETS - 1);
 }
 
-/* os_event.c */
-void vmm_os_event_begin(void); /* finds out whether the system can set one without ever blocking */
+/* os_event.c: finds out whether the kernel can set an eventfd without ever blocking */
+void vmm_os_event_begin(void);
 
 /* os_fence.c */
-void vmm_os_fence_begin(void); /* finds out whether the system can do it */
+void vmm_os_fence_begin(void); /* finds out whether membarrier(2) is available */
 void vmm_os_fence_others(void);
 
 uint64_t vmm_os_mix64(uint64_t value); /* splitmix64's output function */
@@ -244,9 +248,9 @@ void vmm_os_sim_mutex_wake(struct vmm_os_mutex *mutex);
 void vmm_os_sim_maybe_switch(struct vmm_os *os);
 vmm_status vmm_os_sim_thread_start(struct vmm_os_thread *thread);
 void vmm_os_sim_thread_join(struct vmm_os_thread *thread);
-/* The text of a deadlock, to be freed with vmm_free; NULL when out of memory. */
+/* Returns the text of a deadlock, to be freed with vmm_free; NULL when out of memory. */
 char *vmm_os_sim_describe(struct vmm_os *os) VMM_MUST_CHECK;
-/* The timers; the thread's deadline_ns is set before. */
+/* Timer heap. The caller sets the thread's deadline_ns before it adds the thread. */
 void vmm_os_sim_timer_add(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
 void vmm_os_sim_timer_remove(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The linux back end's time, which is CLOCK_MONOTONIC, and its contended mutex. */
+/* Linux back end: time (CLOCK_MONOTONIC) and the slow path of mutexes. */
 #include "os/os_internal.h"
 
 #include <errno.h>
@@ -61,8 +61,9 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 		vmm_os_pause();
 	}
 	/*
-	 * State 2 from now on even if this was the only waiter: nobody knows, and a wake too many
-	 * is harmless. It waits as for anything else, so that it looks idle while the holder waits.
+	 * The mutex stays in state 2 even if this was the only waiter: the owner cannot know that,
+	 * and one superfluous wake is harmless. The wait is an ordinary one, so this thread counts
+	 * as idle while the holder waits (vmm_os_settle).
 	 */
 	while (atomic_exchange_explicit(&mutex->state, 2, memory_order_acquire) != 0)
 		(void)!vmm_os_linux_wait(mutex->os, &mutex->state, 2, VMM_OS_FOREVER);

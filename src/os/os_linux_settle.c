@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linux back end's settling: yields until every thread that the world made waits, sleeps or has
- * ended. Foreign threads are not counted: nobody knows what they are about to do. Whoever wakes a thread
- * counts it as busy from then on, and is busy itself. Several that settle go on one after the other, in the order in which
- * they came, as on the simulator: the next one only when the last is waiting, or settling, again.
+ * Settling on the linux back end: yields until every thread that the world created waits, sleeps or
+ * has ended. Adopted threads are not counted, because their next action is unknown. A wake counts
+ * the woken thread as busy at once, while the waking thread is busy itself. Several threads that
+ * settle proceed one after another in order of arrival, as on sim: each one only when the previous
+ * one waits, or settles, again.
  */
 #include "os/os_internal.h"
 
 #include <sched.h>
 #include <time.h>
 
-#define YIELDS          64u
-#define PAUSE_NS        20000u
+#define YIELDS       64u
+#define PAUSE_NS     20000u
 /*
- * Threads that run and run are known by the processor time that they take, not by the hour: on a loaded
- * machine a thread with little to do may not get to it for long.
+ * Limit for threads that keep running, in processor time. Real time would not do: on a loaded
+ * machine a thread with little to do may not be scheduled for long.
  */
-#define PATIENCE_CPU_NS 1000000000u
-#define PATIENCE_NS     10000000000u /* for threads that wait by other means */
+#define LIMIT_CPU_NS 1000000000u
+#define LIMIT_NS     10000000000u /* for threads that wait by other means than vmm_os_wait */
 
 void vmm_os_linux_becomes_idle(const struct vmm_os_thread *thread)
 {
@@ -31,7 +32,7 @@ void vmm_os_linux_becomes_busy(const struct vmm_os_thread *thread)
 		atomic_fetch_add(&thread->os->linux_.busy, 1);
 }
 
-/* One who settles, in the order in which they came. On the stack of that thread. */
+/* A thread that settles. On the stack of that thread; queued in order of arrival. */
 struct settler {
 	struct vmm_list link;
 };
@@ -44,13 +45,16 @@ static bool is_first(struct vmm_os *os, const struct settler *settler)
 	return first;
 }
 
-/* Whoever went on before is busy since before it left the line; so the line is looked at first. */
+/*
+ * The queue is checked before the busy count: the previous settler became busy before it left the
+ * queue.
+ */
 static bool settled(struct vmm_os *os, const struct settler *settler)
 {
 	return is_first(os, settler) && atomic_load(&os->linux_.busy) == 0;
 }
 
-static void line_up(struct vmm_os *os, struct settler *settler)
+static void enqueue_settler(struct vmm_os *os, struct settler *settler)
 {
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_push_back(&os->linux_.settlers, &settler->link);
@@ -58,8 +62,8 @@ static void line_up(struct vmm_os *os, struct settler *settler)
 	vmm_os_linux_becomes_idle(vmm_os_self(os));
 }
 
-/* Busy before the next one looks. */
-static void go_on(struct vmm_os *os, struct settler *settler)
+/* The thread becomes busy before the next settler checks. */
+static void dequeue_settler(struct vmm_os *os, struct settler *settler)
 {
 	vmm_os_linux_becomes_busy(vmm_os_self(os));
 	pthread_mutex_lock(&os->registry_lock);
@@ -75,7 +79,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Processor time of the program's other threads. */
+/* Processor time used by the other threads of the process. */
 static uint64_t time_of_others(void)
 {
 	uint64_t mine = clock_ns(CLOCK_THREAD_CPUTIME_ID), all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -83,29 +87,29 @@ static uint64_t time_of_others(void)
 	return all > mine ? all - mine : 0;
 }
 
-struct patience {
+struct settle_limit {
 	uint64_t cpu_ns, until_ns;
 };
 
-static bool lasts(struct vmm_os *os, const struct patience *patience)
+static bool is_within(struct vmm_os *os, const struct settle_limit *limit)
 {
-	return vmm_os_linux_now(os) < patience->until_ns && time_of_others() < patience->cpu_ns;
+	return vmm_os_linux_now(os) < limit->until_ns && time_of_others() < limit->cpu_ns;
 }
 
 void vmm_os_linux_settle(struct vmm_os *os)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	struct patience patience = {.cpu_ns = time_of_others() + PATIENCE_CPU_NS,
-				    .until_ns = vmm_os_linux_now(os) + PATIENCE_NS};
+	struct settle_limit limit = {.cpu_ns = time_of_others() + LIMIT_CPU_NS,
+				     .until_ns = vmm_os_linux_now(os) + LIMIT_NS};
 	struct settler self;
 
-	line_up(os, &self);
+	enqueue_settler(os, &self);
 	sched_yield();
-	for (uint32_t i = 0; !settled(os, &self) && lasts(os, &patience); i++) {
+	for (uint32_t i = 0; !settled(os, &self) && is_within(os, &limit); i++) {
 		if (i < YIELDS)
 			sched_yield();
 		else
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
-	go_on(os, &self);
+	dequeue_settler(os, &self);
 }

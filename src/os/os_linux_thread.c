@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linux back end's threads. Each system thread has one record per world it uses: made by thread
- * creation, or by adoption when a foreign thread first calls in. Adopted records go away with the
- * system thread or with the world, whichever ends first; the adoption lock makes the two ends
- * agree.
+ * Threads of the linux back end. Each system thread has one record per world that it uses. Thread
+ * creation makes the record, or adoption when a foreign thread first calls. An adopted record is
+ * freed with the system thread or with the world, whichever ends first; the adoption lock orders
+ * the two.
  */
 #include "os/os_internal.h"
 #include "os/os_own_thread.h"
@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t adoption_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a registry lock */
+/* taken before the registry lock */
+static pthread_mutex_t adoption_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t adoption_once = PTHREAD_ONCE_INIT;
 static pthread_key_t adoption_key;
 
 /*
- * All records of this system thread; guarded by adoption_lock. prev == NULL: not initialised yet.
+ * All records of this system thread; guarded by adoption_lock. prev == NULL: not initialized yet.
  */
 static _Thread_local struct vmm_list own_records;
 
@@ -82,8 +83,8 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 	thread = find_own_record_locked(os);
 	if (!thread) {
 		/*
-		 * Not vmm_calloc: callers such as a mutex lock have no way to fail, and a test that
-		 * counts allocations must not meet one that happens once per thread.
+		 * Not vmm_calloc: callers such as a mutex lock cannot fail, and a test that counts
+		 * allocations must not see one that happens once per thread.
 		 */
 		thread = calloc(1, sizeof(*thread));
 		vmm_assert(thread);
@@ -116,7 +117,7 @@ static void *run(void *arg)
 	pthread_mutex_unlock(&adoption_lock);
 	use_record(self);
 	vmm_os_tls.current = self->os;
-	/* The system knows 15 characters of it. */
+	/* The kernel stores at most 15 characters of a thread name. */
 	snprintf(system_name, sizeof(system_name), "%.15s", self->name);
 	pthread_setname_np(pthread_self(), system_name);
 	self->fn(self->arg);
@@ -124,7 +125,7 @@ static void *run(void *arg)
 	pthread_mutex_lock(&adoption_lock);
 	vmm_list_remove(&self->linux_.of_system_thread);
 	pthread_mutex_unlock(&adoption_lock);
-	/* Who waits for this end is busy before this thread is not. */
+	/* The wake marks joiners as busy before this thread becomes idle (vmm_os_settle). */
 	atomic_store(&self->linux_.ended, 1);
 	vmm_os_linux_wake(self->os, &self->linux_.ended, UINT32_MAX);
 	vmm_os_linux_becomes_idle(self);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting on a word, on the linux back end. Each waiter stands in its word's bucket and sleeps on a futex of its own, which
- * the waker sets: so it is the waker who says that the thread runs again, and there is no moment at which a thread that
- * has something to do looks as if it had not (vmm_os_settle).
+ * Waiting on a word, on the linux back end. Each waiter queues in the bucket of its word and sleeps
+ * on a futex of its own, which the waker sets. The waker so marks the thread as busy at the moment
+ * of the wake: a thread with work to do never appears idle (vmm_os_settle).
  */
 #include "os/os_internal.h"
 
@@ -12,8 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S      1000000000u
-#define WAKES_AT_ONCE 16u /* without the bucket's lock; of more the first ones with it */
+#define NS_PER_S   1000000000u
+/* wakes collected and made after the bucket's lock is released; of more, the first ones under it */
+#define WAKE_BATCH 16u
 
 long vmm_os_linux_futex(_Atomic uint32_t *word, int operation, uint32_t value,
 			const struct timespec *deadline)
@@ -48,9 +49,9 @@ void vmm_os_linux_wait_finish(struct vmm_os *os)
 		pthread_mutex_destroy(&os->linux_.bucket[i].lock);
 }
 
-/* false: the word has another value already. */
-static bool stand_in(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,
-		     const _Atomic uint32_t *word, uint32_t expected)
+/* Queues the thread in the bucket. Returns false if the word already has another value. */
+static bool enqueue_waiter(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,
+			   const _Atomic uint32_t *word, uint32_t expected)
 {
 	bool same;
 
@@ -66,8 +67,11 @@ static bool stand_in(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,
 	return same;
 }
 
-/* false: somebody woke it just now. */
-static bool step_out(struct vmm_os_bucket *bucket, struct vmm_os_thread *self)
+/*
+ * Takes the thread out of the bucket after a timeout. Returns false if it was woken in the
+ * meantime.
+ */
+static bool dequeue_waiter(struct vmm_os_bucket *bucket, struct vmm_os_thread *self)
 {
 	bool still_there;
 
@@ -86,7 +90,7 @@ static vmm_status sleep_on(struct vmm_os_bucket *bucket, struct vmm_os_thread *s
 {
 	while (!atomic_load_explicit(&self->linux_.woken, memory_order_acquire)) {
 		if (vmm_os_linux_futex(&self->linux_.woken, FUTEX_WAIT_BITSET, 0, deadline) < 0 &&
-		    errno == ETIMEDOUT && step_out(bucket, self))
+		    errno == ETIMEDOUT && dequeue_waiter(bucket, self))
 			return VMM_TIMEOUT;
 	}
 	return VMM_OK;
@@ -101,14 +105,17 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 	vmm_status status = VMM_OK;
 
 	atomic_fetch_add_explicit(&bucket->count, 1, memory_order_acq_rel);
-	if (stand_in(bucket, self, word, expected))
+	if (enqueue_waiter(bucket, self, word, expected))
 		status = sleep_on(bucket, self, deadline_ns == VMM_OS_FOREVER ? NULL : &deadline);
 	atomic_fetch_sub_explicit(&bucket->count, 1, memory_order_relaxed);
 	return status;
 }
 
-/* Under the bucket's lock: the thread cannot end, and its record with it, before it has that lock or is set going. */
-static _Atomic uint32_t *set_going(struct vmm_os_thread *thread)
+/*
+ * Takes a waiter out of the bucket and marks it woken; returns its futex. Caller holds the bucket's
+ * lock. Until then the thread cannot end, so its record is valid.
+ */
+static _Atomic uint32_t *mark_woken(struct vmm_os_thread *thread)
 {
 	vmm_list_remove(&thread->linux_.waiting);
 	vmm_os_linux_becomes_busy(thread);
@@ -117,8 +124,9 @@ static _Atomic uint32_t *set_going(struct vmm_os_thread *thread)
 }
 
 /*
- * With no lock held, or who is woken runs into that lock: of its thread nothing but the address may be left by now. It may be on its
- * way already; then nobody sleeps at that address, or somebody who looks again.
+ * Called with no bucket lock held, except for full batches: otherwise a woken thread could block on
+ * that lock. The thread may have ended and its record been freed, so only the address of the word
+ * is used. A wake at a freed address finds no sleeper, or one that checks its word again.
  */
 static void wake_all(_Atomic uint32_t *const *words, uint32_t count)
 {
@@ -129,12 +137,12 @@ static void wake_all(_Atomic uint32_t *const *words, uint32_t count)
 void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count)
 {
 	struct vmm_os_bucket *bucket = &os->linux_.bucket[vmm_os_bucket(word)];
-	_Atomic uint32_t *woken[WAKES_AT_ONCE];
+	_Atomic uint32_t *woken[WAKE_BATCH];
 	struct vmm_list *next;
 	uint32_t set = 0;
 
 	/*
-	 * An add of nothing instead of a load: it takes its place in the counter's modification
+	 * An atomic add of 0 instead of a load: it takes its place in the counter's modification
 	 * order, after the caller's change of the word. A waiter that comes later in that order
 	 * sees the changed word.
 	 */
@@ -150,17 +158,17 @@ void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t
 		if (thread->linux_.word != word)
 			continue;
 		count--;
-		if (vmm_unlikely(set == WAKES_AT_ONCE)) {
+		if (vmm_unlikely(set == WAKE_BATCH)) {
 			wake_all(woken, set);
 			set = 0;
 		}
-		woken[set++] = set_going(thread);
+		woken[set++] = mark_woken(thread);
 	}
 	pthread_mutex_unlock(&bucket->lock);
 	wake_all(woken, set);
 }
 
-void vmm_os_wake_elsewhere(_Atomic uint32_t *word)
+void vmm_os_wake_shared(_Atomic uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }

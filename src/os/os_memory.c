@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects, the same on both back ends: a memfd with one permanent mapping. Each costs a file
- * descriptor, so there is one per segment or per large backing-store chunk, never one per
+ * Memory objects, on both back ends: a memfd with one permanent mapping. Each costs a file
+ * descriptor, so there is one per segment or per large chunk of backing stores, never one per
  * allocation.
  */
 #include "os/os_internal.h"
@@ -43,8 +43,8 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 	int access = how & VMM_OS_MAP_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 
 	/*
-	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here
-	 * other threads go on using it.
+	 * The system call itself, not mmap(): ThreadSanitizer takes mmap for a store to the whole
+	 * range, while other threads go on using the range here.
 	 */
 	char *mapping =
 		(char *)syscall(SYS_mmap, address, length, access, flags, fd, (off_t)offset);
@@ -52,8 +52,8 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 	if (mapping == MAP_FAILED)
 		return NULL;
 	/*
-	 * A hint: it fails where the kernel has no transparent huge pages, and 4 KiB pages do as
-	 * well.
+	 * A hint: it fails where the kernel has no transparent huge pages; 4 KiB pages are correct,
+	 * too.
 	 */
 	if (length >= VMM_OS_HUGE_PAGE)
 		(void)madvise(mapping, length, MADV_HUGEPAGE);
@@ -74,7 +74,7 @@ vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 	return VMM_OK;
 }
 
-/* The descriptor becomes the object's, or is closed. */
+/* The memory object takes over the descriptor; on failure it is closed. */
 static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_bytes, int fd,
 			     struct vmm_os_memory *memory)
 {
@@ -89,7 +89,7 @@ static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_
 	if (!record)
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
-	vmm_list_init(&record->privates);
+	vmm_list_init(&record->client_objects);
 	vmm_list_init(&record->spares);
 	record->size_bytes = size_bytes;
 	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
@@ -119,7 +119,10 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 	return vmm_ok(status) ? map_object(os, name, size_bytes, fd, memory) : status;
 }
 
-/* A file whose pages can be written by whoever maps them shared, and enough of them. */
+/*
+ * Returns whether the descriptor is a regular file, open for reading and writing, of at least that
+ * size.
+ */
 static bool has_memory(int fd, uint64_t size_bytes)
 {
 	struct stat info;
@@ -145,7 +148,10 @@ vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 	return map_object(os, "section", size_bytes, own, memory);
 }
 
-/* Not of huge pages either, of which there may be none when they are touched. */
+/*
+ * Returns whether the descriptor is a memfd sealed against shrinking. One with explicit huge pages
+ * (hugetlbfs) is refused: the pool of those may be empty when a page is first touched.
+ */
 static bool is_sealed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -163,7 +169,7 @@ vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_by
 	vmm_status status = vmm_os_memory_open(os, fd, size_bytes, memory);
 
 	if (vmm_ok(status))
-		memory->record->whole = memory->record->foreign = true;
+		memory->record->shareable = memory->record->foreign = true;
 	return status;
 }
 
@@ -172,9 +178,9 @@ void vmm_os_descriptor_close(int fd)
 	close(fd);
 }
 
-void vmm_os_memory_set_whole(const struct vmm_os_memory *memory)
+void vmm_os_memory_set_shareable(const struct vmm_os_memory *memory)
 {
-	memory->record->whole = true;
+	memory->record->shareable = true;
 }
 
 void vmm_os_memory_set_owner(const struct vmm_os_memory *memory, uint64_t owner)
@@ -197,7 +203,7 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	vmm_list_remove(&memory->record->link);
 	pthread_mutex_unlock(&os->registry_lock);
 	munmap(memory->base, memory->size_bytes);
-	vmm_os_private_finish(memory->record);
+	vmm_os_client_object_finish(memory->record);
 	vmm_free(memory->record);
 	close(memory->fd);
 	*memory = (struct vmm_os_memory){.fd = -1};

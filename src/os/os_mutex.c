@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mutex of both back ends: three states (free, held, held with sleepers), the rank witness and
- * the owner. The uncontended path is here; what a thread does while it waits is the back end's.
+ * The mutex of both back ends: three states (free, held, held with waiters), the rank check and the
+ * owner. The uncontended path is here; the back ends implement waiting.
  */
 #include "os/os_internal.h"
 
@@ -29,7 +29,7 @@ static bool try_acquire(struct vmm_os_mutex *mutex)
 	if (mutex->os->kind != VMM_OS_SIM)
 		return atomic_compare_exchange_strong_explicit(
 			&mutex->state, &free, 1, memory_order_acquire, memory_order_relaxed);
-	/* On sim nobody else runs: no locked instruction is needed. */
+	/* On sim no other thread runs: no locked instruction is needed. */
 	if (atomic_load_explicit(&mutex->state, memory_order_relaxed) != 0)
 		return false;
 	atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
@@ -47,7 +47,7 @@ static void forget_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
 {
 	uint32_t i = self->held_count;
 
-	/* Nearly always the last one taken. */
+	/* Nearly always the last one locked. */
 	while (self->held[--i] != mutex)
 		vmm_assert(i > 0);
 	for (self->held_count--; i < self->held_count; i++)
@@ -64,7 +64,7 @@ static void check_rank(const struct vmm_os_thread *self, const struct vmm_os_mut
 	}
 }
 
-void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex)
+void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex)
 {
 	check_rank(vmm_os_self(mutex->os), mutex);
 	if (mutex->os->kind == VMM_OS_SIM)
@@ -114,8 +114,8 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 	os = mutex->os;
 	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
 	/*
-	 * From here on another thread may hold, release and free the mutex: only its address is
-	 * used, and that of the world.
+	 * From here on another thread may lock, unlock and free the mutex. Only the addresses of
+	 * the mutex and the world are used.
 	 */
 	if (vmm_unlikely(before == 2))
 		vmm_os_linux_wake(os, &mutex->state, 1);

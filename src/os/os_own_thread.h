@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the system's that the library makes for itself: of the linux back end, and of whoever serves other processes. */
+/*
+ * System threads that the library creates: for the linux back end and for the server of
+ * out-of-process clients.
+ */
 #ifndef VMM_OS_OWN_THREAD_H
 #define VMM_OS_OWN_THREAD_H
 
@@ -7,7 +10,11 @@
 
 #include "base/base.h"
 
-/* The application's signals are its own threads' business; faults stay deliverable. `name`: at most 15 characters; NULL: it names itself. */
+/*
+ * Starts a thread that blocks all signals except faults, SIGABRT and SIGPROF: other signals are for
+ * the application's threads. `name`: at most 15 characters; NULL: the thread names itself. Returns
+ * false if no thread could be created.
+ */
 bool vmm_os_start_own_thread(pthread_t *thread, void *(*run)(void *argument), void *argument,
 			     const char *name) VMM_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is a range of somebody else's memory there? Asked without touching it, so that a wrong pointer is an answer and no
- * crash. Stateless.
+ * Checks whether a range of memory that a caller named exists, without touching it: a wrong pointer
+ * leads to a refusal instead of a crash. Stateless.
  */
 #include "os/os.h"
 
@@ -15,7 +15,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* By the list of mappings, which is in order of addresses. For kernels before 5.14. */
+/* Checks by /proc/self/maps, which is in order of addresses. For kernels before 5.14. */
 static bool is_listed(uint64_t first, uint64_t end)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -46,8 +46,8 @@ bool vmm_os_probe_writable(const void *address, uint64_t length)
 	    vmm_add_overflows(first, length, &end))
 		return false;
 	/*
-	 * Makes every page present and writable as a store would, and says so where one could not. Pages that exist
-	 * already stay what they are.
+	 * Makes every page present and writable as a store would, and fails where a store could
+	 * not. Pages that exist already do not change.
 	 */
 	if (madvise((void *)(uintptr_t)address, length, MADV_POPULATE_WRITE) == 0)
 		return true;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sim back end's scheduler: coroutines of one system thread, virtual time, interleavings from a
- * seed.
+ * Scheduler of the sim back end: coroutines of one system thread, virtual time, interleavings drawn
+ * from a seed.
  *
- * The current coroutine runs until it blocks, ends, or (by chance, switch_per_1024) gives way. Then
- * the next one is, in this order: a runnable one; one that waits for the others to settle; the
- * owner of the earliest timer, after virtual time has moved there. If there is none of these, the
- * world is deadlocked. Nothing here depends on addresses or real time: wait buckets are chosen by
- * address, but a wake looks only at equal addresses, in the order in which they came. No locks:
- * there is one system thread.
+ * The current coroutine runs until it blocks, ends, or yields by chance (switch_per_1024). The next
+ * one is, in this order: a runnable one; one that waits for the others to settle; the owner of the
+ * earliest timer, after virtual time has advanced to it. If there is none of these, the world is
+ * deadlocked.
+ *
+ * Nothing here depends on addresses or real time. Wait buckets are chosen by address, but a wake
+ * considers equal addresses only, in order of arrival. There are no locks, because there is one
+ * system thread.
  */
 #include "os/os_internal.h"
 
@@ -58,7 +60,7 @@ static void make_runnable(struct vmm_os_sim *sim, struct vmm_os_thread *thread, 
 	push_runnable(sim, thread);
 }
 
-/* ---- who is next ---- */
+/* ---- choosing the next coroutine ---- */
 
 static void advance_time(struct vmm_os_sim *sim)
 {
@@ -70,10 +72,10 @@ static void advance_time(struct vmm_os_sim *sim)
 	}
 }
 
-/* The report when there is no memory for a better one. */
-static char unnamed_deadlock[] = "deadlock, and no memory to say whose\n";
+/* The report if there is no memory for a full one. */
+static char unnamed_deadlock[] = "deadlock; no memory to name the blocked threads\n";
 
-/* Nobody can go on. Only main does from now on, to report and to end the world. */
+/* No coroutine can run. From now on only main does, to report and to end the world. */
 static struct vmm_os_thread *declare_dead(struct vmm_os *os)
 {
 	struct vmm_os_sim *sim = &os->sim;
@@ -117,8 +119,8 @@ static void deliver_report(struct vmm_os_sim *sim)
 }
 
 /*
- * The current coroutine is where it can be found again (ring, bucket, timers, settlers) or has
- * ended.
+ * Switches to the next coroutine. The current one is queued where it can be found again (ring,
+ * bucket, timers, settlers) or has ended.
  */
 static void run_next(struct vmm_os *os, bool ends)
 {
@@ -152,7 +154,8 @@ void vmm_os_sim_maybe_switch(struct vmm_os *os)
 /* ---- waiting ---- */
 
 /*
- * `self` carries word, why, detail and the like; returns VMM_OK, VMM_TIMEOUT or VMM_UNSUCCESSFUL.
+ * Blocks the current coroutine on the word. The caller has set `why`, `detail` and the like in its
+ * record. Returns VMM_OK, VMM_TIMEOUT or VMM_UNSUCCESSFUL.
  */
 static vmm_status block_on(struct vmm_os *os, const _Atomic uint32_t *word, uint64_t deadline_ns)
 {
@@ -221,10 +224,11 @@ void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
 		atomic_store_explicit(&mutex->state, 2, memory_order_relaxed);
 		self->sim.mutex = mutex;
 		self->sim.why = "mutex";
+		/* dead world: the holder never runs again, so main takes the mutex over */
 		if (block_on(mutex->os, &mutex->state, VMM_OS_FOREVER) == VMM_UNSUCCESSFUL)
-			break; /* dead world: the holder never runs again, main takes it over */
+			break;
 	}
-	/* As on linux, state 2: others may still wait for it. */
+	/* As on linux, state 2: other threads may still wait for it. */
 	atomic_store_explicit(&mutex->state, 2, memory_order_relaxed);
 }
 
@@ -266,7 +270,7 @@ void vmm_os_sim_settle(struct vmm_os *os)
 {
 	struct vmm_os_sim *sim = &os->sim;
 
-	/* Who settles again and again lets the others go on that settle, too. */
+	/* A thread that settles repeatedly also lets other settling threads proceed. */
 	if (sim->dead || (!sim->runnable_count && vmm_list_empty(&sim->settlers)))
 		return;
 	sim->current->sim.state = SIM_SETTLING;
@@ -381,8 +385,8 @@ vmm_status vmm_os_sim_init(struct vmm_os *os, const struct vmm_os_config *config
 	for (uint32_t i = 0; i < VMM_OS_WAIT_BUCKETS; i++)
 		vmm_list_init(&sim->waiters[i]);
 	sim->switch_per_1024 = config->switch_per_1024;
-	sim->random =
-		vmm_os_mix64(config->seed ^ 0x53494D); /* apart from vmm_os_random's sequence */
+	/* a sequence different from vmm_os_random's */
+	sim->random = vmm_os_mix64(config->seed ^ 0x53494D);
 	sim->deadlock = config->deadlock;
 	sim->deadlock_context = config->deadlock_context;
 	main = vmm_calloc(1, sizeof(*main));

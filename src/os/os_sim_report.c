@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of a deadlock: every thread that cannot go on, what it waits for and since when, and for
- * a mutex who holds it. Written when the deadlock is found, before main's own wait is ended to
+ * Text of a deadlock report: every blocked thread, what it waits for and since when; for a mutex
+ * also its holder. It is written when the deadlock is found, before main's own wait is ended to
  * deliver it.
  */
 #include "os/os_internal.h"
@@ -25,7 +25,7 @@ static int describe_wait(const struct vmm_os_thread *thread, char *line)
 				(unsigned long long)wait->detail);
 	owner = atomic_load_explicit(&wait->mutex->owner, memory_order_relaxed);
 	return snprintf(line, LINE_BYTES, "waits for mutex \"%.80s\" (rank %u) held by \"%s\"",
-			wait->mutex->name, wait->mutex->rank, owner ? owner->name : "nobody");
+			wait->mutex->name, wait->mutex->rank, owner ? owner->name : "no thread");
 }
 
 static int describe_thread(const struct vmm_os_thread *thread, char *text)
@@ -37,9 +37,7 @@ static int describe_thread(const struct vmm_os_thread *thread, char *text)
 		       (unsigned long long)thread->sim.since_ns);
 }
 
-/*
- * An idle service thread waits for work that somebody else would bring: it is part of no deadlock.
- */
+/* An idle service thread waits for work from other threads, so it is not part of a deadlock. */
 static bool is_blocked(const struct vmm_os_thread *thread)
 {
 	const struct vmm_os_sim_thread *sim = &thread->sim;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sim back end's timers: a binary heap of threads by deadline, earlier requests first among
- * equals. Each thread is in it at most once and knows its place, so that a wake before the deadline
- * removes it cheaply.
+ * Timers of the sim back end: a binary heap of threads by deadline; equal deadlines in order of
+ * their requests. A thread is in the heap at most once and stores its index, so that a wake before
+ * the deadline removes it in O(log n).
  */
 #include "os/os_internal.h"
 
@@ -13,7 +13,7 @@ static bool earlier(const struct vmm_os_thread *a, const struct vmm_os_thread *b
 	return a->sim.timer_sequence < b->sim.timer_sequence;
 }
 
-static void place(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thread *thread)
+static void set_entry(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thread *thread)
 {
 	sim->timers[index] = thread;
 	thread->sim.heap_index = index;
@@ -26,10 +26,10 @@ static void sift_up(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thread
 
 		if (!earlier(thread, sim->timers[parent]))
 			break;
-		place(sim, index, sim->timers[parent]);
+		set_entry(sim, index, sim->timers[parent]);
 		index = parent;
 	}
-	place(sim, index, thread);
+	set_entry(sim, index, thread);
 }
 
 static void sift_down(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thread *thread)
@@ -44,10 +44,10 @@ static void sift_down(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thre
 			child++;
 		if (!earlier(sim->timers[child], thread))
 			break;
-		place(sim, index, sim->timers[child]);
+		set_entry(sim, index, sim->timers[child]);
 		index = child;
 	}
-	place(sim, index, thread);
+	set_entry(sim, index, thread);
 }
 
 void vmm_os_sim_timer_add(struct vmm_os_sim *sim, struct vmm_os_thread *thread)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tokens: descriptors that stand for an object of ours, to be passed on like any other. A token is an anonymous file, known by
- * its inode. Each handle is an opening of that file with a shared lock on it, which goes with the last descriptor of the
- * opening, wherever that has been sent: so we can ask whether a handle is left.
+ * Tokens: descriptors that represent an object of the library, passed on like any other descriptor.
+ * A token is an anonymous file, identified by its inode. Each handle is an open file description of
+ * that file with a shared flock. The kernel drops the lock with the last descriptor of that
+ * description, in whatever process. So an attempt at an exclusive lock tells whether any handle is
+ * left.
  */
 #include "os/os.h"
 
@@ -13,9 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLE = 3 }; /* programs take 0 for none (SHR-35, SYN-09a) */
+/* 0 means "no handle" to programs (SHR-35, SYN-09a); 1 and 2 are standard streams */
+enum { FIRST_HANDLE = 3 };
 
-static bool look_at(int fd, struct vmm_os_token *token)
+static bool read_identity(int fd, struct vmm_os_token *token)
 {
 	struct stat info;
 
@@ -31,7 +34,7 @@ vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token)
 	token->fd = memfd_create(name, MFD_CLOEXEC);
 	if (token->fd < 0)
 		return VMM_NO_MEMORY;
-	if (look_at(token->fd, token))
+	if (read_identity(token->fd, token))
 		return VMM_OK;
 	vmm_os_token_destroy(token);
 	return VMM_NO_MEMORY;
@@ -43,8 +46,8 @@ void vmm_os_token_destroy(struct vmm_os_token *token)
 	token->fd = -1;
 }
 
-/* HND-06: a descriptor above the standard three, closed by exec. */
-vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *handle)
+/* A descriptor above the standard three, closed by exec. (HND-06) */
+vmm_status vmm_os_token_open_handle(const struct vmm_os_token *token, uint64_t *handle)
 {
 	char path[32];
 
@@ -63,7 +66,7 @@ vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *han
 	return VMM_OK;
 }
 
-bool vmm_os_token_is_out(const struct vmm_os_token *token)
+bool vmm_os_token_is_open(const struct vmm_os_token *token)
 {
 	if (flock(token->fd, LOCK_EX | LOCK_NB))
 		return true;
@@ -74,7 +77,7 @@ bool vmm_os_token_is_out(const struct vmm_os_token *token)
 vmm_status vmm_os_token_identify(uint64_t handle, struct vmm_os_token *token)
 {
 	token->fd = -1;
-	if (handle < FIRST_HANDLE || handle > INT32_MAX || !look_at((int)handle, token))
+	if (handle < FIRST_HANDLE || handle > INT32_MAX || !read_identity((int)handle, token))
 		return VMM_INVALID_HANDLE;
 	return VMM_OK;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CPU views: reserved address ranges over which memory objects are mapped, and freezing them so
- * that content can move under a running writer (PAG-16).
+ * that content can move while threads write to it (PAG-16).
  *
- * Freezing is write protection by userfaultfd. A store then sleeps in the kernel's fault handler.
- * Nobody reads the fault messages: the mover maps the new memory over the range and wakes all
- * sleepers there, whose stores start again and land in the new memory. The caller serialises map,
- * freeze and thaw of one view.
+ * Freezing is write protection by userfaultfd: a store then sleeps in the kernel's fault handler.
+ * No thread reads the fault messages. The mover maps the new memory over the range and wakes all
+ * sleepers; their stores start again and reach the new memory. The caller serializes map, freeze
+ * and thaw of one view.
  *
- * A view in another address space is carried out by its viewer, which gets descriptors of what that process may see whole.
+ * A view in another address space is carried out by its viewer. The viewer gets descriptors of
+ * objects that its process may see as a whole.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -27,8 +28,9 @@
 #endif
 
 /*
- * Mapping a page along with its neighbours costs a tenth of the fault that its first touch would be. A larger view may
- * be meant for a few of its pages, and mapped pages count as memory of the process.
+ * Mapping a page along with its neighbors costs a tenth of a first-touch fault. Larger views are
+ * not populated: perhaps only a few of their pages are needed, and mapped pages count as memory of
+ * the process.
  */
 #define POPULATE_BYTES_MAX ((uint64_t)1 << 20)
 
@@ -86,11 +88,11 @@ static vmm_status map_for_viewer(const struct vmm_os_view *view, uint64_t view_o
 
 	while (done < length && vmm_ok(status)) {
 		int fd;
-		uint64_t at, part = vmm_os_find_shown(memory, memory_offset + done, length - done,
-						      owner, &fd, &at);
+		uint64_t at, part = vmm_os_find_visible(memory, memory_offset + done, length - done,
+							owner, &fd, &at);
 
 		if (fd == memory->fd && !memory->record->foreign)
-			(void)vmm_os_seal_size(fd); /* refused: it is sealed already */
+			(void)vmm_os_seal_size(fd); /* fails only if it is sealed already */
 		status = viewer->ops->map(viewer, view->address + view_offset + done, part, fd, at,
 					  true);
 		done += part;
@@ -135,13 +137,16 @@ static vmm_status open_again(const struct vmm_os_memory *memory, int how, int *r
 {
 	char name[32];
 
-	vmm_assert(memory->record->whole && !memory->record->foreign);
+	vmm_assert(memory->record->shareable && !memory->record->foreign);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory->fd);
 	*result = open(name, how | O_CLOEXEC);
 	return *result < 0 ? VMM_NO_MEMORY : VMM_OK;
 }
 
-/* Our own mapping is older. */
+/*
+ * Seals the object: its size and, unless it is offered for writing, against new writable mappings
+ * (F_SEAL_FUTURE_WRITE). This process's own mapping is older and stays writable.
+ */
 static bool seal(const struct vmm_os_memory *memory)
 {
 	const int size = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -180,7 +185,10 @@ void vmm_os_memory_withdraw(const struct vmm_os_memory *memory)
 
 vmm_status vmm_os_memory_writable(const struct vmm_os_memory *memory, int *result)
 {
-	/* The size before anybody has it, or an access of ours could fault. */
+	/*
+	 * The size is sealed before any process has the descriptor, or accesses of this process
+	 * could fault.
+	 */
 	if (!atomic_load(&memory->record->offered) || !seal(memory))
 		return VMM_NOT_SUPPORTED;
 	return open_again(memory, O_RDWR, result);
@@ -243,8 +251,8 @@ void vmm_os_view_release(struct vmm_os_view *view)
 
 /*
  * Stores that the kernel makes for a thread (read(2) into a locked allocation) block as well where
- * the process may catch kernel faults; where it may not, such a system call fails with EFAULT while
- * the view is frozen.
+ * the process may catch kernel faults. Elsewhere such a system call fails with EFAULT while the
+ * view is frozen.
  */
 static int open_userfaultfd(void)
 {
@@ -281,7 +289,7 @@ static int write_protect(int fd, struct uffdio_range range, uint64_t mode)
 	struct uffdio_writeprotect request = {.range = range, .mode = mode};
 	int error;
 
-	/* EAGAIN: another thread of the process is forking or moving mappings just now. */
+	/* EAGAIN: another thread of the process is forking or changing mappings at this moment. */
 	do
 		error = ioctl(fd, UFFDIO_WRITEPROTECT, &request) ? errno : 0;
 	while (error == EAGAIN);
@@ -329,8 +337,8 @@ void vmm_os_view_thaw(struct vmm_os_view *view)
 		return;
 	}
 	/*
-	 * Fails at the first part that was mapped anew since, which is unprotected; unregistering
-	 * does the rest.
+	 * Fails at the first part that was mapped anew since the freeze, which is unprotected.
+	 * Unregistering covers the rest.
 	 */
 	(void)write_protect(fd, range, 0);
 	vmm_assert(ioctl(fd, UFFDIO_UNREGISTER, &range) == 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of a SOCK_SEQPACKET socket, with their descriptors. */
+/*
+ * Packets of a SOCK_SEQPACKET socket, with descriptors (SCM_RIGHTS), and memfds for long messages.
+ */
 #include "packet/packet.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIRST_DESCRIPTOR = 3 }; /* programs take 0 for none (SHR-35, SYN-09a) */
+enum { FIRST_DESCRIPTOR = 3 }; /* programs take 0 as no handle (SHR-35, SYN-09a) */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 union control {
@@ -17,18 +19,21 @@ union control {
 	char bytes[CMSG_SPACE(VMM_PROTOCOL_DESCRIPTORS_MAX * sizeof(int))];
 };
 
-bool vmm_packet_room(struct vmm_packet *packet)
+bool vmm_packet_reserve(struct vmm_packet *packet)
 {
-	if (packet->body.capacity >= VMM_PACKET_ROOM)
+	if (packet->body.capacity >= VMM_PACKET_CAPACITY)
 		return true;
 	vmm_free(packet->body.data);
-	packet->body = (struct vmm_wire_bytes){.data = vmm_calloc(1, VMM_PACKET_ROOM)};
+	packet->body = (struct vmm_wire_bytes){.data = vmm_calloc(1, VMM_PACKET_CAPACITY)};
 	if (packet->body.data)
-		packet->body.capacity = VMM_PACKET_ROOM;
+		packet->body.capacity = VMM_PACKET_CAPACITY;
 	return packet->body.data;
 }
 
-/* What came with it. False: not all that was sent could be taken, or one has a number that means none. */
+/*
+ * Takes over the descriptors. Returns false if some were lost, or one could not get a number that
+ * is a valid handle.
+ */
 static bool take_descriptors(struct msghdr *message, struct vmm_packet *packet)
 {
 	bool all = !(message->msg_flags & MSG_CTRUNC);
@@ -67,7 +72,10 @@ static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 	struct msghdr message = {.msg_iov = parts,
 				 .msg_iovlen = 2,
 				 .msg_control = &control,
-				 /* Not the padding: one more would fit in there. */
+				 /*
+				  * The length excludes the padding, into which one more descriptor
+				  * would fit.
+				  */
 				 .msg_controllen =
 					 CMSG_LEN(VMM_PROTOCOL_DESCRIPTORS_MAX * sizeof(int))};
 	ssize_t length;
@@ -172,7 +180,8 @@ out_fd:
 }
 
 /*
- * Reading anything but a memfd might block; reading one that somebody else can write to gives some bytes, which are then ours.
+ * Only a memfd is read: a read of another file might block. If the peer can still write to the
+ * memfd, the copy has some version of the bytes.
  */
 vmm_status vmm_message_from_memfd(int fd, uint32_t length, struct vmm_wire_bytes *bytes)
 {

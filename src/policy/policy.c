@@ -35,7 +35,7 @@ enum vmm_policy_class vmm_policy_class(uint32_t offer, uint32_t priority)
 	case OFFER_HIGH:
 		return VMM_POLICY_OFFERED_HIGH;
 	default:
-		vmm_assert(offer == OFFER_AUTO); /* the doors refuse all others (OFR-03) */
+		vmm_assert(offer == OFFER_AUTO); /* entry points refuse all other values (OFR-03) */
 	}
 	/* OFR-04: AUTO ranks among the offered by the priority that the allocation has anyway. */
 	if (band < VMM_POLICY_PRIORITY_NORMAL)
@@ -45,9 +45,9 @@ enum vmm_policy_class vmm_policy_class(uint32_t offer, uint32_t priority)
 }
 
 /*
- * Candidates come in the right order already, so every one that may go does go. One that is smaller
- * than the need is taken as well: it may join a hole beside it, and least recently used is the
- * better guess than best size.
+ * Candidates come in order of class and LRU, so each one that may be evicted is. A candidate
+ * smaller than the request is evicted as well: it may join a hole beside it, and least recent use
+ * is a better criterion than size.
  */
 bool vmm_policy_take(const struct vmm_policy_victim *victim, const struct vmm_policy_need *need)
 {
@@ -61,8 +61,10 @@ bool vmm_policy_take(const struct vmm_policy_victim *victim, const struct vmm_po
  * cost less than one stall, even when memory is short.
  */
 #define RENAME_SMALL_BYTES ((uint64_t)256 << 10)
-/* The current instance is never handed out again (REN-02), so a second one is the least there is to
- * wait for. */
+/*
+ * The current instance is never handed out again (REN-02), so there must be a second one to wait
+ * for.
+ */
 #define RENAME_WAITABLE    2u
 
 bool vmm_policy_rename_grow(uint32_t instances, uint32_t limit, uint64_t instance_bytes,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * policy: pure decisions, pluggable. Whom to evict, in which class an allocation waits for
- * eviction, where to put a reference, how long a renaming list may grow. No state but what is
- * passed in, no lock, no I/O.
+ * policy: pure, replaceable decisions: which allocation may be evicted, in which eviction class an
+ * allocation is, how long a renaming list may grow. No state but the arguments, no lock, no I/O.
  */
 #ifndef VMM_POLICY_POLICY_H
 #define VMM_POLICY_POLICY_H
@@ -34,25 +33,28 @@ enum vmm_policy_class vmm_policy_class(uint32_t offer, uint32_t priority);
 
 struct vmm_policy_victim {
 	uint64_t size_bytes;
-	uint64_t idle_since; /* use counter of its last reference; smaller = longer ago */
+	uint64_t idle_since; /* use counter at its last reference; smaller is longer ago */
 	uint32_t priority;
 	bool busy, pinned, locked;
-	bool wanted; /* belongs to the buffer that is being made resident */
+	bool wanted; /* referenced by the buffer that is being made resident */
 };
 
 struct vmm_policy_need {
 	uint64_t size_bytes;
 	uint64_t now;        /* use counter */
-	bool locked_allowed; /* last resort: an allocation locked by the CPU may move (PAG-16) */
+	bool locked_allowed; /* last resort: allocations locked by the CPU may move (PAG-16) */
 };
 
-/* May this candidate be evicted for that need? The caller offers them in class and LRU order. */
+/*
+ * Returns whether the candidate may be evicted. The caller passes candidates in order of class and
+ * LRU.
+ */
 bool vmm_policy_take(const struct vmm_policy_victim *victim, const struct vmm_policy_need *need);
 
 /*
- * Renaming list: may a discard lock make another instance? instances: alive now, the current one
- * counts. limit: MaximumRenamingListLength (0 = none). pressure: segment or system memory is
- * short, so no growth when something can be waited for.
+ * Returns whether a discard lock may make another instance. instances: number that exist, including
+ * the current one. limit: MaximumRenamingListLength (0: none). pressure: segment or system memory
+ * is short, so the list must not grow if the lock can wait for an instance.
  */
 bool vmm_policy_rename_grow(uint32_t instances, uint32_t limit, uint64_t instance_bytes,
 			    bool pressure);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DXGKRNL_INTERFACE: the table of services that a miniport gets, of the size its version knows.
- * What is not built is there, says STATUS_NOT_SUPPORTED and leaves an event. Also here: whose call
- * it is, and the handle look-ups.
+ * DXGKRNL_INTERFACE: the table of services for the miniport, in the size that its interface version
+ * knows. An unsupported service is present, returns STATUS_NOT_SUPPORTED and leaves an event. Also
+ * here: finding the port that a callback is meant for, and the handle look-ups.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -25,11 +25,11 @@ struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback)
 		return port;
 	inside = vmm_port_of_thread();
 	if (inside)
-		vmm_finding(
-			inside->observe, "NT-07", 0, 0,
-			"%s with something else than DXGKRNL_INTERFACE.DeviceHandle%s", callback,
-			handle && handle == inside->adapter ? " (it is the miniport's own hAdapter)"
-							    : "");
+		vmm_finding(inside->observe, "NT-07", 0, 0,
+			    "%s: the handle is not DXGKRNL_INTERFACE.DeviceHandle%s", callback,
+			    handle && handle == inside->adapter
+				    ? " (it is the miniport's own hAdapter)"
+				    : "");
 	return NULL;
 }
 
@@ -44,7 +44,10 @@ bool vmm_port_below(struct vmm_port *port, uint32_t limit, const char *callback)
 	return false;
 }
 
-/* Callbacks without DeviceHandle: DDIs run on our threads, so the thread tells the adapter. */
+/*
+ * For callbacks without DeviceHandle. DDIs run on threads of the library, so the thread identifies
+ * the adapter.
+ */
 static struct vmm_port *port_for_handles(const char *callback)
 {
 	struct vmm_port *port = vmm_port_of_thread();
@@ -80,7 +83,8 @@ static D3DKMT_HANDLE get_handle_parent(D3DKMT_HANDLE allocation)
 }
 
 /*
- * What is not built. The event of a callback without DeviceHandle needs a thread that is in a DDI.
+ * Reports an unsupported callback. Without a DeviceHandle the event needs a thread that is inside a
+ * DDI.
  */
 NTSTATUS vmm_port_cb_not_built(HANDLE handle, const char *callback)
 {
@@ -160,7 +164,7 @@ static VOID log_etw_event(LPCGUID guid, UCHAR type, USHORT size, PVOID buffer)
 	struct vmm_port *port = vmm_port_of_thread();
 
 	(void)guid, (void)type, (void)size, (void)buffer;
-	/* Drivers log often and expect no answer: an event, no text each time. */
+	/* Drivers log often and expect no answer, so this leaves an event without a text. */
 	if (port)
 		vmm_port_callback_event(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 }
@@ -172,7 +176,7 @@ static NTSTATUS exclude_adapter_access(HANDLE handle, ULONG attributes,
 	return not_built(handle, "DxgkCbExcludeAdapterAccess");
 }
 
-/* PRE-11: above PASSIVE_LEVEL neither could wait. */
+/* PRE-11: both callbacks may wait, so they need PASSIVE_LEVEL. */
 static struct vmm_port *port_for_context_allocation(HANDLE handle, const char *callback)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, callback);
@@ -298,8 +302,8 @@ static const DXGKRNL_INTERFACE services = {
 void vmm_port_services_init(struct vmm_port *port)
 {
 	/*
-	 * A miniport copies as much as its own header declares; behind its version's size is
-	 * nothing.
+	 * A miniport copies as many bytes as its own header declares. Behind the size of its
+	 * version the table is zero.
 	 */
 	port->services = services;
 	vmm_port_services_fill_wddm2(&port->services);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The services that came with WDDM 2. Handle data is what a physically addressed adapter needs of them; the others
- * belong to GPU virtual addresses, displays, hardware queues and isolation, and say that they are not built.
+ * The services that WDDM 2 added. A physically addressed adapter needs only those for handle data.
+ * The others serve GPU virtual addresses, displays, hardware queues and isolation. Those that are
+ * not built report that.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -12,8 +13,8 @@ static NTSTATUS not_built(HANDLE handle, const char *callback)
 }
 
 /*
- * The object stays as long as the DDI call in which it is acquired: whoever ends it waits for that call. So the release
- * has nothing to undo.
+ * The object lives at least until the end of the DDI call in which it is acquired: its destruction
+ * waits for that call. So the release has nothing to undo.
  */
 static VOID *acquire_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data, PHANDLE release)
 {
@@ -68,8 +69,8 @@ static VOID multi_plane_overlay_disabled(IN_CONST_HANDLE handle, UINT source)
 }
 
 /*
- * C-36: what the system enables is what the adapter was started with; port keeps to whom it said yes, since a miniport is to
- * ask before it uses a feature.
+ * C-36: the enabled features are those that the adapter was started with. Port records each feature
+ * that it confirmed, since a miniport must ask before it uses one.
  */
 static NTSTATUS answer_feature(HANDLE handle, DXGK_FEATURE_ID id, BOOLEAN *enabled,
 			       const char *callback)
@@ -102,7 +103,7 @@ static NTSTATUS query_feature_support(DXGKARGCB_QUERYFEATURESUPPORT *args)
 			      "DxgkCbQueryFeatureSupport");
 }
 
-/* TDR-21: only from ResetHwEngine, where the core waits for it. */
+/* TDR-21: allowed only inside ResetHwEngine, where the core waits for it. */
 static NTSTATUS invalidate_hw_context(IN_CONST_PDXGKARGCB_INVALIDATEHWCONTEXT args)
 {
 	struct vmm_port *port = vmm_port_of_thread();
@@ -125,12 +126,12 @@ static NTSTATUS invalidate_hw_context(IN_CONST_PDXGKARGCB_INVALIDATEHWCONTEXT ar
 	return status;
 }
 
-static NTSTATUS undeclared(VOID)
+static NTSTATUS undeclared_service(VOID)
 {
 	return not_built(NULL, "a service of WDDM 2.1 or later");
 }
 
-static const DXGKRNL_INTERFACE declared = {
+static const DXGKRNL_INTERFACE declared_services = {
 	.DxgkCbMapContextAllocation = map_context_allocation,
 	.DxgkCbUpdateContextAllocation = update_context_allocation,
 	.DxgkCbReserveGpuVirtualAddressRange = reserve_gpu_virtual_address_range,
@@ -147,33 +148,34 @@ void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
 {
 	const size_t begin = offsetof(DXGKRNL_INTERFACE, DxgkCbMapContextAllocation);
 
-	memcpy((char *)s + begin, (const char *)&declared + begin, sizeof(declared) - begin);
-	s->DxgkCbMitigatedRangeUpdate = undeclared;
+	memcpy((char *)s + begin, (const char *)&declared_services + begin,
+	       sizeof(declared_services) - begin);
+	s->DxgkCbMitigatedRangeUpdate = undeclared_service;
 	s->DxgkCbInvalidateHwContext = invalidate_hw_context;
-	s->DxgkCbIndicateConnectorChange = undeclared;
-	s->DxgkCbUnblockUEFIFrameBufferRanges = undeclared;
-	s->DxgkCbAcquirePostDisplayOwnership2 = undeclared;
-	s->DxgkCbSetProtectedSessionStatus = undeclared;
-	s->DxgkCbAllocateContiguousMemory = undeclared;
-	s->DxgkCbFreeContiguousMemory = undeclared;
-	s->DxgkCbAllocatePagesForMdl = undeclared;
-	s->DxgkCbFreePagesFromMdl = undeclared;
-	s->DxgkCbPinFrameBufferForSave = undeclared;
-	s->DxgkCbUnpinFrameBufferForSave = undeclared;
-	s->DxgkCbMapFrameBufferPointer = undeclared;
-	s->DxgkCbUnmapFrameBufferPointer = undeclared;
-	s->DxgkCbMapMdlToIoMmu = undeclared;
-	s->DxgkCbUnmapMdlFromIoMmu = undeclared;
-	s->DxgkCbReportDiagnostic = undeclared;
-	s->DxgkCbSaveMemoryForHotUpdate = undeclared;
-	s->DxgkCbNotifyCursorSupportChange = undeclared;
-	s->DxgkCbCreatePhysicalMemoryObject = undeclared;
-	s->DxgkCbDestroyPhysicalMemoryObject = undeclared;
-	s->DxgkCbMapPhysicalMemory = undeclared;
-	s->DxgkCbUnmapPhysicalMemory = undeclared;
-	s->DxgkCbAllocateAdl = undeclared;
-	s->DxgkCbFreeAdl = undeclared;
-	s->DxgkCbOpenPhysicalMemoryObject = undeclared;
-	s->DxgkCbClosePhysicalMemoryObject = undeclared;
-	s->DxgkCbPinFrameBufferForSave2 = undeclared;
+	s->DxgkCbIndicateConnectorChange = undeclared_service;
+	s->DxgkCbUnblockUEFIFrameBufferRanges = undeclared_service;
+	s->DxgkCbAcquirePostDisplayOwnership2 = undeclared_service;
+	s->DxgkCbSetProtectedSessionStatus = undeclared_service;
+	s->DxgkCbAllocateContiguousMemory = undeclared_service;
+	s->DxgkCbFreeContiguousMemory = undeclared_service;
+	s->DxgkCbAllocatePagesForMdl = undeclared_service;
+	s->DxgkCbFreePagesFromMdl = undeclared_service;
+	s->DxgkCbPinFrameBufferForSave = undeclared_service;
+	s->DxgkCbUnpinFrameBufferForSave = undeclared_service;
+	s->DxgkCbMapFrameBufferPointer = undeclared_service;
+	s->DxgkCbUnmapFrameBufferPointer = undeclared_service;
+	s->DxgkCbMapMdlToIoMmu = undeclared_service;
+	s->DxgkCbUnmapMdlFromIoMmu = undeclared_service;
+	s->DxgkCbReportDiagnostic = undeclared_service;
+	s->DxgkCbSaveMemoryForHotUpdate = undeclared_service;
+	s->DxgkCbNotifyCursorSupportChange = undeclared_service;
+	s->DxgkCbCreatePhysicalMemoryObject = undeclared_service;
+	s->DxgkCbDestroyPhysicalMemoryObject = undeclared_service;
+	s->DxgkCbMapPhysicalMemory = undeclared_service;
+	s->DxgkCbUnmapPhysicalMemory = undeclared_service;
+	s->DxgkCbAllocateAdl = undeclared_service;
+	s->DxgkCbFreeAdl = undeclared_service;
+	s->DxgkCbOpenPhysicalMemoryObject = undeclared_service;
+	s->DxgkCbClosePhysicalMemoryObject = undeclared_service;
+	s->DxgkCbPinFrameBufferForSave2 = undeclared_service;
 }

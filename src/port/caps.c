@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiQueryAdapterInfo and what the miniport says about itself in DXGK_DRIVERCAPS. What a
- * version does not have counts as zero, whatever stands there.
+ * DxgkDdiQueryAdapterInfo, and the capabilities that the miniport reports in DXGK_DRIVERCAPS.
+ * Members that the miniport's version does not have count as zero, whatever they contain.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -20,15 +20,15 @@ NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTER
 }
 
 /*
- * A buffer with room behind it: whoever fills a newer structure than it registered for is found
- * out.
+ * A buffer with spare bytes behind it. They reveal a miniport that fills in a newer structure than
+ * it registered for.
  */
 struct caps_buffer {
 	DXGK_DRIVERCAPS caps;
 	uint8_t behind[128];
 };
 
-static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
+static NTSTATUS query_driver_caps(struct vmm_port *port, struct caps_buffer *buffer)
 {
 	DXGKARG_QUERYADAPTERINFO args = {
 		.Type = DXGKQAITYPE_DRIVERCAPS,
@@ -50,7 +50,8 @@ static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
 			continue;
 		vmm_finding(
 			port->observe, "PNP-01", 0, 0,
-			"DRIVERCAPS: byte %zu was written, the structure of a %s miniport has %u",
+			"DRIVERCAPS: byte %zu was written, but the structure of a %s miniport has "
+			"%u bytes",
 			i, port->version->name, port->version->caps_bytes);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -82,25 +83,25 @@ static NTSTATUS check_nodes(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
 	UINT nodes = caps->GpuEngineTopology.NbAsymetricProcessingNodes;
 
-	port->caps.node_count = 1; /* SCH-07: without MultiEngineAware the figures are not read */
+	/* SCH-07: without MultiEngineAware the node counts are not read. */
+	port->caps.node_count = 1;
 	port->caps.paging_node = 0;
 	if (!caps->SchedulingCaps.MultiEngineAware)
 		return STATUS_SUCCESS;
 	if (nodes == 0 || nodes > DXGK_MAX_ASYMETRICAL_PROCESSING_NODES) {
 		vmm_finding(port->observe, "SCH-07", 0, 0,
-			    "NbAsymetricProcessingNodes is %u, not 1 to %u", nodes,
+			    "NbAsymetricProcessingNodes is %u, must be 1 to %u", nodes,
 			    DXGK_MAX_ASYMETRICAL_PROCESSING_NODES);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (nodes > VMM_PORT_NODES_MAX) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u nodes, VidSch schedules up to %u", nodes,
+			   "the adapter has %u nodes, VidSch schedules at most %u", nodes,
 			   VMM_PORT_NODES_MAX);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (caps->MemoryManagementCaps.PagingNode >= nodes) {
-		vmm_finding(port->observe, "SCH-09", 0, 0,
-			    "PagingNode is %u, the adapter has nodes 0 to %u",
+		vmm_finding(port->observe, "SCH-09", 0, 0, "PagingNode is %u, must be 0 to %u",
 			    caps->MemoryManagementCaps.PagingNode, nodes - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -114,50 +115,52 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 	uint64_t highest = (uint64_t)caps->HighestAcceptableAddress.QuadPart;
 
 	/*
-	 * Zero is taken as "not said"; every page of the platform lies above the first address it
-	 * handed out.
+	 * Zero counts as not reported. Every page of the platform has an address above the first
+	 * one that was handed out.
 	 */
 	if (!highest || highest >= port->identity_physical)
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "HighestAcceptableAddress is 0x%llx, the platform's memory begins at 0x%llx",
+		   "HighestAcceptableAddress is 0x%llx, but the platform's memory begins at 0x%llx",
 		   (unsigned long long)highest, (unsigned long long)port->identity_physical);
 	return STATUS_NOT_SUPPORTED;
 }
 
-static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
-	struct vmm_port_caps *kept = &port->caps;
+	struct vmm_port_caps *stored = &port->caps;
 	DXGK_VIDSCHCAPS scheduling = caps->SchedulingCaps;
 
-	kept->interface_version = port->version->number;
-	kept->wddm2 = vmm_port_is_wddm2(port);
-	kept->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
-	kept->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
-	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
-	kept->non_cpu_visible_primary =
-		kept->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
-	kept->surprise_removal = kept->wddm2 && caps->SupportSurpriseRemoval;
-	kept->no_64bit_atomics = kept->wddm2 && scheduling.No64BitAtomics;
-	kept->multi_engine_aware = scheduling.MultiEngineAware;
-	kept->preemption_aware = scheduling.PreemptionAware;
-	kept->no_dma_patching = scheduling.NoDmaPatching;
-	kept->cancel_command_aware = scheduling.CancelCommandAware;
-	kept->per_engine_tdr = port->version->engine_reset && caps->SupportPerEngineTDR;
+	stored->interface_version = port->version->number;
+	stored->wddm2 = vmm_port_is_wddm2(port);
+	stored->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
+	stored->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
+	stored->map_aperture2 = stored->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
+	stored->non_cpu_visible_primary =
+		stored->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
+	stored->surprise_removal = stored->wddm2 && caps->SupportSurpriseRemoval;
+	stored->no_64bit_atomics = stored->wddm2 && scheduling.No64BitAtomics;
+	stored->multi_engine_aware = scheduling.MultiEngineAware;
+	stored->preemption_aware = scheduling.PreemptionAware;
+	stored->no_dma_patching = scheduling.NoDmaPatching;
+	stored->cancel_command_aware = scheduling.CancelCommandAware;
+	stored->per_engine_tdr = port->version->engine_reset && caps->SupportPerEngineTDR;
 	if (port->version->number >= DXGKDDI_INTERFACE_VERSION_WIN8) {
-		kept->preemption = caps->PreemptionCaps;
-		kept->non_vga = caps->SupportNonVGA;
-		kept->smooth_rotation = caps->SupportSmoothRotation;
-		kept->surprise_removal_hibernation = caps->SupportSurpriseRemovalInHibernation;
+		stored->preemption = caps->PreemptionCaps;
+		stored->non_vga = caps->SupportNonVGA;
+		stored->smooth_rotation = caps->SupportSmoothRotation;
+		stored->surprise_removal_hibernation = caps->SupportSurpriseRemovalInHibernation;
 	}
-	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
-	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
-				       caps->MemoryManagementCaps.CrossAdapterResource;
-	kept->flip = caps->FlipCaps;
-	kept->slot_count = caps->MaxAllocationListSlotId;
-	kept->swizzling_range_count = kept->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
-	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
-	kept->node_depth = scheduling.HwQueuePacketCap ? scheduling.HwQueuePacketCap : NODE_DEPTH;
+	stored->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
+	stored->cross_adapter_resource =
+		port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
+		caps->MemoryManagementCaps.CrossAdapterResource;
+	stored->flip = caps->FlipCaps;
+	stored->slot_count = caps->MaxAllocationListSlotId;
+	stored->swizzling_range_count =
+		stored->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
+	stored->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
+	stored->node_depth = scheduling.HwQueuePacketCap ? scheduling.HwQueuePacketCap : NODE_DEPTH;
 	vmm_port_report_nodes(port);
 }
 
@@ -167,11 +170,11 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	NTSTATUS status;
 
 	memset(&buffer, 0, sizeof(buffer));
-	status = ask(port, &buffer);
+	status = query_driver_caps(port, &buffer);
 	if (status < 0)
 		return status;
 	buffer.caps.SchedulingCaps.Value &= port->version->scheduling_mask;
-	/* All of them, so that everything that is wrong is found in one start. */
+	/* All checks run, so that one start reports every error. */
 	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
 	if (vmm_port_is_wddm2(port)) {
 		status = vmm_port_first_failure(status,
@@ -183,6 +186,6 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	status = vmm_port_first_failure(status, check_addresses(port, &buffer.caps));
 	status = vmm_port_first_failure(status, vmm_port_table_check_caps(port, &buffer.caps));
 	if (status == STATUS_SUCCESS)
-		keep(port, &buffer.caps);
+		store_caps(port, &buffer.caps);
 	return status;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU's page tables as the miniport describes them: DXGK_GPUMMUCAPS, and a descriptor for each level (VA-11). */
+/*
+ * The GPU's page tables as the miniport describes them: DXGK_GPUMMUCAPS and one descriptor for each
+ * level (VA-11).
+ */
 #include <string.h>
 #include "port/port_internal.h"
 
-static NTSTATUS ask(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args, const char *what)
+static NTSTATUS query(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args, const char *what)
 {
 	NTSTATUS status;
 
@@ -17,7 +20,7 @@ static NTSTATUS ask(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args, const
 	return status;
 }
 
-static NTSTATUS ask_caps(struct vmm_port *port, DXGK_GPUMMUCAPS *caps)
+static NTSTATUS query_mmu_caps(struct vmm_port *port, DXGK_GPUMMUCAPS *caps)
 {
 	UINT physical_adapter = 0;
 	DXGKARG_QUERYADAPTERINFO args = {.Type = DXGKQAITYPE_GPUMMUCAPS,
@@ -26,10 +29,10 @@ static NTSTATUS ask_caps(struct vmm_port *port, DXGK_GPUMMUCAPS *caps)
 					 .pOutputData = caps,
 					 .OutputDataSize = sizeof(*caps)};
 
-	return ask(port, &args, "GPUMMUCAPS");
+	return query(port, &args, "GPUMMUCAPS");
 }
 
-static NTSTATUS ask_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+static NTSTATUS query_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_LEVEL_DESC *desc)
 {
 	DXGK_QUERYPAGETABLELEVELDESCIN in = {.LevelIndex = (WORD)level};
 	DXGKARG_QUERYADAPTERINFO args = {.Type = DXGKQAITYPE_PAGETABLELEVELDESC,
@@ -38,7 +41,7 @@ static NTSTATUS ask_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_LEV
 					 .pOutputData = desc,
 					 .OutputDataSize = sizeof(*desc)};
 
-	return ask(port, &args, "PAGETABLELEVELDESC");
+	return query(port, &args, "PAGETABLELEVELDESC");
 }
 
 static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
@@ -47,12 +50,12 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 
 	if (caps->PageTableLevelCount < VMM_PORT_PAGE_TABLE_LEVELS_MIN ||
 	    caps->PageTableLevelCount > VMM_PORT_PAGE_TABLE_LEVELS_MAX)
-		wrong = "there are 2 to 6 levels";
+		wrong = "PageTableLevelCount must be 2 to 6";
 	else if (caps->VirtualAddressBitCount <= VMM_PAGE_SHIFT ||
 		 caps->VirtualAddressBitCount > 63)
-		wrong = "an address has more bits than those of a page, and at most 63";
+		wrong = "VirtualAddressBitCount must be 13 to 63";
 	else if (caps->PageTableUpdateMode > DXGK_PAGETABLEUPDATE_GPU_PHYSICAL)
-		wrong = "the update modes are 0 to 2";
+		wrong = "PageTableUpdateMode must be 0 to 2";
 	if (wrong) {
 		vmm_finding(port->observe, "VA-11", 0, 0,
 			    "GPUMMUCAPS: PageTableLevelCount %u, VirtualAddressBitCount %u, "
@@ -63,23 +66,23 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 	}
 	if (caps->PageTableUpdateMode != DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
 		return STATUS_SUCCESS;
-	vmm_reason(
-		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		"GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built: the paging process has no "
-		"address space (PAG-26); CPU_VIRTUAL and GPU_PHYSICAL are");
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built, only CPU_VIRTUAL "
+		   "and GPU_PHYSICAL are: the paging process has no address space (PAG-26)");
 	return STATUS_NOT_SUPPORTED;
 }
 
-static const char *place_fault(const struct vmm_port *port, const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+static const char *segment_error(const struct vmm_port *port,
+				 const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
 {
 	if (!desc->PageTableSegmentId)
 		return desc->PageTableSizeInBytes > VMM_PAGE_SIZE
-			       ? "a table in system memory is at most 4 KB"
+			       ? "a table in system memory must not exceed 4 KB"
 			       : NULL;
 	if (desc->PageTableSegmentId > port->caps.segment_count)
-		return "there is no such segment";
+		return "the segment does not exist";
 	if (port->caps.segment[desc->PageTableSegmentId - 1].flags.Aperture)
-		return "tables are in memory segments, or in system memory (0)";
+		return "tables must be in a memory segment or in system memory (0)";
 	return port->caps.gpummu.caps.PageTableUpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
 		       ? "tables in a memory segment cannot be updated with CPU_VIRTUAL"
 		       : NULL;
@@ -90,27 +93,33 @@ static NTSTATUS check_level(struct vmm_port *port, UINT level,
 {
 	const DXGK_GPUMMUCAPS *caps = &port->caps.gpummu.caps;
 	bool resizable = caps->PageTableLevelCount == 2 && level == 1;
-	const char *wrong = place_fault(port, desc);
+	const char *wrong = segment_error(port, desc);
 
+	if (!wrong && (desc->PageTableAlignmentInBytes & (desc->PageTableAlignmentInBytes - 1)))
+		wrong = "the alignment must be 0 or a power of two";
+	if (!wrong && !desc->PageTableSegmentId && desc->PageTableAlignmentInBytes > VMM_PAGE_SIZE)
+		wrong = "the alignment of a table in system memory must not exceed 4096";
 	if (!wrong && desc->PageTableSizeInBytes % VMM_PAGE_SIZE)
-		wrong = "a size is a multiple of 4096";
+		wrong = "the size must be a multiple of 4096";
 	if (!wrong && !resizable && !desc->PageTableSizeInBytes)
-		wrong = "a table whose size is fixed has one";
+		wrong = "a table of fixed size must report its size";
 	if (!wrong &&
 	    (desc->PageTableIndexBitCount > 24 || (!resizable && !desc->PageTableIndexBitCount)))
-		wrong = "an index has 1 to 24 bits";
+		wrong = "an index must have 1 to 24 bits";
 	if (!wrong)
 		return STATUS_SUCCESS;
-	vmm_finding(
-		port->observe, "VA-11", 0, 0,
-		"PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId %u, "
-		"PageTableSizeInBytes %u: %s",
-		level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
-		desc->PageTableSizeInBytes, wrong);
+	vmm_finding(port->observe, "VA-11", 0, 0,
+		    "PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId "
+		    "%u, PageTableSizeInBytes %u, PageTableAlignmentInBytes %u: %s",
+		    level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
+		    desc->PageTableSizeInBytes, desc->PageTableAlignmentInBytes, wrong);
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* The levels translate all of an address; of two, the root takes what the leaf leaves. */
+/*
+ * The levels together translate all bits of an address. With two levels the root takes the bits
+ * that the leaf leaves.
+ */
 static NTSTATUS check_bits(struct vmm_port *port)
 {
 	const struct vmm_port_gpummu *mmu = &port->caps.gpummu;
@@ -124,8 +133,8 @@ static NTSTATUS check_bits(struct vmm_port *port)
 		return STATUS_SUCCESS;
 	vmm_finding(
 		port->observe, "VA-11", 0, 0,
-		"GPUMMUCAPS: VirtualAddressBitCount is %u, the page and the indexes of %u levels "
-		"have %u",
+		"GPUMMUCAPS: VirtualAddressBitCount is %u, but the page offset and the indexes of "
+		"%u levels have %u bits",
 		mmu->caps.VirtualAddressBitCount, levels == 2 ? 1 : levels, bits);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -137,11 +146,11 @@ NTSTATUS vmm_port_query_gpummu(struct vmm_port *port)
 
 	if (!mmu->supported)
 		return STATUS_SUCCESS;
-	status = ask_caps(port, &mmu->caps);
+	status = query_mmu_caps(port, &mmu->caps);
 	if (status >= 0)
 		status = check_caps(port, &mmu->caps);
 	for (UINT i = 0; status >= 0 && i < mmu->caps.PageTableLevelCount; i++) {
-		status = ask_level(port, i, &mmu->level[i]);
+		status = query_level(port, i, &mmu->level[i]);
 		if (status >= 0)
 			status = check_level(port, i, &mmu->level[i]);
 	}

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware scheduling as a miniport announces it (SCH-10): the host enables the feature, the miniport asks whether it is enabled,
- * and says of each node whether that takes contexts (ContextSchedulingSupported). Who says so has all of its entries.
+ * How a miniport announces hardware scheduling (SCH-10). The host enables the feature and the
+ * miniport asks whether it is enabled. The miniport then reports for each node whether it takes
+ * contexts (ContextSchedulingSupported). A miniport that reports such a node must have all DDIs of
+ * hardware scheduling.
  */
 #include <string.h>
 #include "port/port_internal.h"
 
-/* Version 2.4 and 2.5 have no callback to ask by. */
+/* Versions 2.4 and 2.5 have no callback to ask whether the feature is enabled. */
 static bool is_enabled(const struct vmm_port *port)
 {
 	if (!(port->features & 1u << DXGK_FEATURE_HWSCH) ||
@@ -16,7 +18,7 @@ static bool is_enabled(const struct vmm_port *port)
 	       vmm_port_feature_is_enabled(port, DXGK_FEATURE_HWSCH);
 }
 
-static NTSTATUS ask(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA *metadata)
+static NTSTATUS query_node(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA *metadata)
 {
 	struct vmm_port_call call;
 	NTSTATUS status;
@@ -33,8 +35,11 @@ static NTSTATUS ask(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA *met
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* What of it is built. The miniport is told by a finding, because its program will look for such queues in vain. */
-static void keep(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA_FLAGS flags)
+/*
+ * Accepts a node for hardware queues if the library supports its kind. A refusal is a finding,
+ * because clients of the miniport will look for such queues in vain.
+ */
+static void store_node(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA_FLAGS flags)
 {
 	if (!flags.ContextSchedulingSupported)
 		return;
@@ -60,11 +65,11 @@ NTSTATUS vmm_port_query_hw_scheduling(struct vmm_port *port)
 	if (!is_enabled(port) || !port->ddi.DxgkDdiGetNodeMetadata)
 		return STATUS_SUCCESS;
 	for (uint32_t node = 0; node < port->caps.node_count && status == STATUS_SUCCESS; node++) {
-		status = ask(port, node, &metadata);
+		status = query_node(port, node, &metadata);
 		if (status != STATUS_SUCCESS)
 			return status;
 		any |= metadata.Flags.ContextSchedulingSupported;
-		keep(port, node, metadata.Flags);
+		store_node(port, node, metadata.Flags);
 	}
 	if (any)
 		status = vmm_port_table_check_hw(port);

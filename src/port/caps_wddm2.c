@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an adapter of WDDM 2.x says besides DXGK_DRIVERCAPS: which of the GPU's address spaces there are, and of its
- * physical adapter how many nodes it has and which of them pages.
+ * What an adapter of WDDM 2.x reports besides DXGK_DRIVERCAPS: which address spaces its GPU has,
+ * how many nodes its physical adapter has, and which node pages.
  */
 #include <string.h>
 #include "port/port_internal.h"
 
-/* VA-15; and what of it is built: physical addresses alone, or page tables that are managed here. */
+/*
+ * Checks the address spaces (VA-15). Supported are physical addresses alone, and page tables that
+ * the library manages.
+ */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
 	DXGK_VIDMMCAPS memory = caps->MemoryManagementCaps;
@@ -26,7 +29,7 @@ NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS 
 		return STATUS_SUCCESS;
 	vmm_reason(
 		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		"MemoryManagementCaps 0x%x: of virtual addressing what is built is the GpuMmu model, "
+		"MemoryManagementCaps 0x%x: of virtual addressing only the GpuMmu model is built: "
 		"VirtualAddressingSupported with GpuMmuSupported",
 		memory.Value);
 	return STATUS_NOT_SUPPORTED;
@@ -41,14 +44,15 @@ static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
 
 	if (physical->NumExecutionNodes != nodes) {
 		vmm_finding(port->observe, "SCH-07", 0, 0,
-			    "PHYSICALADAPTERCAPS has %u execution nodes, DRIVERCAPS %u",
+			    "PHYSICALADAPTERCAPS has %u execution nodes, but DRIVERCAPS has %u",
 			    physical->NumExecutionNodes, nodes);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (physical->Flags.GpuMmu && !port->caps.gpummu.supported) {
 		vmm_finding(
 			port->observe, "VA-15", 0, 0,
-			"PHYSICALADAPTERCAPS has GpuMmuSupported, MemoryManagementCaps 0x%x has not",
+			"PHYSICALADAPTERCAPS has GpuMmuSupported, but MemoryManagementCaps 0x%x "
+			"has not",
 			caps->MemoryManagementCaps.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -61,7 +65,10 @@ static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* SCH-09: from 2.0 on the paging node is the physical adapter's. It takes the place of PagingNode. */
+/*
+ * SCH-09: from WDDM 2.0 on the physical adapter reports the paging node. It replaces PagingNode of
+ * DRIVERCAPS.
+ */
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps)
 {
 	DXGK_PHYSICALADAPTERCAPS physical;
@@ -80,8 +87,8 @@ NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS 
 	status = vmm_port_query_adapter_info(port, &args);
 	if (status < 0) {
 		vmm_reason(port->observe, status, 0, 0,
-			   "DxgkDdiQueryAdapterInfo(PHYSICALADAPTERCAPS) failed with 0x%08x: a 2.x "
-			   "adapter names its paging node there",
+			   "DxgkDdiQueryAdapterInfo(PHYSICALADAPTERCAPS) failed with 0x%08x: a "
+			   "2.x adapter names its paging node there",
 			   (unsigned)status);
 		return status;
 	}

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of clients that the miniport sets (CPN-05 to CPN-08, CPN-10). What it knows one by is a number that names a slot and one use
- * of it, so that a stale or an invented one is recognised. DxgkCbSignalEvent has no DeviceHandle and may come from any
- * thread, up to DISPATCH_LEVEL and under a spin lock: it takes no lock. It counts itself in while the number is live, and whoever
- * ends the event waits until nobody is counted. The slots are static: they outlive every port.
+ * Client events that the miniport sets (CPN-05 to CPN-08, CPN-10). The miniport knows an event by a
+ * number that names a slot and a generation, so stale and invented numbers are recognized.
+ *
+ * DxgkCbSignalEvent has no DeviceHandle. It may come from any thread, up to DISPATCH_LEVEL and
+ * under a spin lock, so it takes no lock. Instead it counts itself in the slot while the number is
+ * live. The end of an event waits until that count is zero. The slots are static: they outlive
+ * every port.
  */
 #include "port/port_internal.h"
 
 #define SLOTS      4096u
-#define GENERATION 32u /* bits of it from there on; below: threads that are setting the event */
+/* First bit of the generation; the bits below count threads that are setting the event. */
+#define GENERATION 32u
 
 struct vmm_port_cpu_event {
-	_Atomic uint64_t
-		use; /* generation, 0: the number is dead; and how many threads are inside */
-	_Atomic uint32_t moved; /* futex of who waits for them */
+	/* Generation (0: the number is dead) and count of threads that are setting the event. */
+	_Atomic uint64_t use;
+	_Atomic uint32_t moved; /* futex of the thread that waits for these */
 	_Atomic bool taken;
-	uint32_t generation; /* of the last use; its owner's */
-	/* constant while it is live */
+	uint32_t generation; /* of the last use; written by the slot's owner only */
+	/* constant while the number is live */
 	struct vmm_port *port;
 	int event;
 	HANDLE driver;
@@ -29,7 +33,7 @@ static HANDLE number_of(const struct vmm_port_cpu_event *event)
 				   (uint64_t)(event - slots + 1));
 }
 
-/* NULL: all are in use. */
+/* Returns a free slot, or NULL if all are in use. */
 static struct vmm_port_cpu_event *take_slot(void)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {
@@ -47,10 +51,10 @@ static void free_slot(struct vmm_port_cpu_event *event)
 	atomic_store(&event->taken, false);
 }
 
-/* ---- setting it ---- */
+/* ---- setting an event ---- */
 
-/* The slot, if the number is live; it stays live until leave(). */
-static struct vmm_port_cpu_event *enter(HANDLE handle)
+/* Returns the slot if the number is live. It stays live until unpin_slot(). */
+static struct vmm_port_cpu_event *pin_slot(HANDLE handle)
 {
 	uint64_t number = (uint64_t)(uintptr_t)handle, generation = number >> GENERATION;
 	uint64_t index = (uint32_t)number;
@@ -66,17 +70,17 @@ static struct vmm_port_cpu_event *enter(HANDLE handle)
 	return event;
 }
 
-static void leave(struct vmm_port_cpu_event *event)
+static void unpin_slot(struct vmm_port_cpu_event *event)
 {
 	struct vmm_os *os = event->port->os;
 
 	if (atomic_fetch_sub(&event->use, 1) != 1)
-		return; /* others are inside, or nobody waits */
+		return; /* other threads are inside, or no thread waits */
 	atomic_fetch_add(&event->moved, 1);
 	vmm_os_wake(os, &event->moved, UINT32_MAX);
 }
 
-static void end_number(struct vmm_port_cpu_event *event)
+static void retire_number(struct vmm_port_cpu_event *event)
 {
 	atomic_fetch_and(&event->use, UINT32_MAX);
 	for (;;) {
@@ -84,13 +88,13 @@ static void end_number(struct vmm_port_cpu_event *event)
 
 		if (!atomic_load(&event->use) ||
 		    vmm_os_wait(event->port->os, &event->moved, seen, VMM_OS_FOREVER,
-				"the miniport to set an event",
+				"the miniport to finish setting an event",
 				(uint64_t)(event - slots)) == VMM_UNSUCCESSFUL)
 			return;
 	}
 }
 
-/* The miniport of the calling thread, if it is in a DDI or a DPC of one, hears what was wrong. */
+/* Reports the error to the miniport of the calling thread, if that is inside a DDI or a DPC. */
 static NTSTATUS refuse(const DXGKARGCB_SIGNALEVENT *data, const char *why)
 {
 	struct vmm_port *port = vmm_port_of_thread();
@@ -112,17 +116,17 @@ NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data)
 		return vmm_port_cb_not_built(
 			NULL, "DxgkCbSignalEvent for the process of a virtual machine");
 	if (data->hDxgkProcess)
-		return refuse(data, "with CpuEventObject hDxgkProcess is 0");
-	struct vmm_port_cpu_event *event = enter(data->hEvent);
+		return refuse(data, "with CpuEventObject hDxgkProcess must be 0");
+	struct vmm_port_cpu_event *event = pin_slot(data->hEvent);
 	if (!event)
-		return refuse(data, "it is not the hDxgCpuEvent of a live event");
+		return refuse(data, "hEvent is not the hDxgCpuEvent of a live event");
 	NTSTATUS status = STATUS_INVALID_DEVICE_STATE;
 	if (vmm_port_below(event->port, VMM_NT_DISPATCH, "DxgkCbSignalEvent")) {
 		vmm_os_event_set(event->event);
 		status = STATUS_SUCCESS;
 	}
 	vmm_port_callback_event(event->port, VIDMM_CB_OTHER, status);
-	leave(event);
+	unpin_slot(event);
 	return status;
 }
 
@@ -140,7 +144,7 @@ static NTSTATUS call_create(struct vmm_port *port, struct vmm_port_cpu_event *ev
 	status = port->ddi.DxgkDdiCreateCpuEvent(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
 	event->driver = args.hKmdCpuEvent;
-	if (status <= 0) /* a failure is the client's to see as it is */
+	if (status <= 0) /* a failure is passed on to the client */
 		return status;
 	vmm_port_wrong_status(port, "CPN-08", VIDMM_DDI_CREATE_CPU_EVENT, status);
 	return STATUS_INVALID_PARAMETER;
@@ -153,7 +157,7 @@ NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int eve
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (!port->ddi.DxgkDdiCreateCpuEvent || !port->ddi.DxgkDdiDestroyCpuEvent) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			   "CPN-08: SignalByKmd needs a miniport with DxgkDdiCreateCpuEvent and "
@@ -171,14 +175,14 @@ NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int eve
 	slot->event = own;
 	if (!++slot->generation)
 		slot->generation = 1;
-	/* It may be set from inside the call. */
+	/* The miniport may set the event during the call. */
 	atomic_store(&slot->use, (uint64_t)slot->generation << GENERATION);
 	NTSTATUS status = call_create(port, slot, device);
 	if (status == STATUS_SUCCESS) {
 		*result = slot;
 		return status;
 	}
-	end_number(slot);
+	retire_number(slot);
 	free_slot(slot);
 	return status;
 }
@@ -193,19 +197,19 @@ static void call_destroy(struct vmm_port *port, HANDLE driver)
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyCpuEvent(port->adapter, driver);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CPU_EVENT, status, 0, 0, 0);
-	if (status != STATUS_SUCCESS) /* it counts as ended */
+	if (status != STATUS_SUCCESS) /* the event counts as destroyed nevertheless */
 		vmm_port_wrong_status(port, "CPN-06", VIDMM_DDI_DESTROY_CPU_EVENT, status);
 }
 
 void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event)
 {
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	call_destroy(port, event->driver);
-	end_number(event);
+	retire_number(event);
 	free_slot(event);
 }
 
-/* ---- what the client says about it ---- */
+/* ---- the client's usage escape ---- */
 
 NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
 				   const struct vmm_port_cpu_event *event,
@@ -220,7 +224,7 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (!port->ddi.DxgkDdiEscape) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			   "CPN-10: the miniport has no DxgkDdiEscape");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of GPU virtual addressing: processes, root page tables, submissions by virtual address. What is written into page
- * tables goes through DxgkDdiBuildPagingBuffer like everything else that pages.
+ * DDIs of GPU virtual addressing: processes, root page tables, submissions by virtual address.
+ * Updates of page tables go through DxgkDdiBuildPagingBuffer like other paging operations.
  */
 #include "port/port_internal.h"
 
@@ -45,12 +45,12 @@ void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process)
 		vmm_port_wrong_status(port, "PNP-03", VIDMM_DDI_DESTROY_PROCESS, status);
 }
 
-/* Scheduler class: the caller's paging lock lets nobody else in. */
-static bool enter(struct vmm_port *port, struct vmm_port_call *call)
+/* Scheduler class: the caller's paging lock keeps other threads out. */
+static bool begin_scheduler_call(struct vmm_port *port, struct vmm_port_call *call)
 {
 	if (vmm_port_dead(port))
 		return false;
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	if (!vmm_port_begin(port))
 		return false;
 	vmm_port_scheduler_enter(port);
@@ -58,7 +58,8 @@ static bool enter(struct vmm_port *port, struct vmm_port_call *call)
 	return true;
 }
 
-static void leave(struct vmm_port *port, const struct vmm_port_call *call, enum vidmm_ddi ddi)
+static void end_scheduler_call(struct vmm_port *port, const struct vmm_port_call *call,
+			       enum vidmm_ddi ddi)
 {
 	vmm_port_leave(port, call, ddi);
 	vmm_port_scheduler_leave(port);
@@ -71,10 +72,10 @@ NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint
 	struct vmm_port_call call;
 	uint64_t size;
 
-	if (!enter(port, &call))
+	if (!begin_scheduler_call(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	size = port->ddi.DxgkDdiGetRootPageTableSize(port->adapter, &args);
-	leave(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE);
+	end_scheduler_call(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE);
 	vmm_port_ddi_event(port, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE, STATUS_SUCCESS, *entries,
 			   args.NumberOfPte, size);
 	if (size && size <= VMM_PORT_ROOT_TABLE_BYTES_MAX && size % VMM_PAGE_SIZE == 0 &&
@@ -85,8 +86,8 @@ NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint
 	}
 	vmm_finding(
 		port->observe, "VA-11", 0, 0,
-		"DxgkDdiGetRootPageTableSize answered %u entries in %llu bytes to %u entries: a "
-		"root table has at least those, in whole pages",
+		"DxgkDdiGetRootPageTableSize returned %u entries in %llu bytes for %u entries: a "
+		"root table needs at least as many entries, in whole pages",
 		args.NumberOfPte, (unsigned long long)size, *entries);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -95,10 +96,10 @@ void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *ar
 {
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!begin_scheduler_call(port, &call))
 		return;
 	port->ddi.DxgkDdiSetRootPageTable(port->adapter, args);
-	leave(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
+	end_scheduler_call(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
 	vmm_port_ddi_event(port, VIDMM_DDI_SET_ROOT_PAGE_TABLE, STATUS_SUCCESS,
 			   args->Address.SegmentId, args->Address.SegmentOffset, args->NumEntries);
 }
@@ -160,11 +161,10 @@ NTSTATUS vmm_port_cb_reserve(HANDLE handle, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRA
 		process = port->creating;
 	vmm_os_mutex_unlock(&port->lock);
 	if (!process || process->handle != args->hDxgkProcess)
-		vmm_finding(
-			port->observe, "VA-15", 0, 0,
-			"DxgkCbReserveGpuVirtualAddressRange(0x%llx bytes) of process %p: only inside "
-			"DxgkDdiCreateProcess of that process",
-			(unsigned long long)args->SizeInBytes, args->hDxgkProcess);
+		vmm_finding(port->observe, "VA-15", 0, 0,
+			    "DxgkCbReserveGpuVirtualAddressRange(0x%llx bytes) for process %p: "
+			    "allowed only inside DxgkDdiCreateProcess of that process",
+			    (unsigned long long)args->SizeInBytes, args->hDxgkProcess);
 	else
 		status = process->reserve(process, args);
 	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);

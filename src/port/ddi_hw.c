@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of hardware scheduling: contexts and queues that the GPU schedules itself, priority bands, suspension, the reset of a
- * hardware engine. All at PASSIVE_LEVEL. Who may call which of them at a time is the caller's: one call for a queue (SUB-27)
- * or a context is in the miniport, never two.
+ * DDIs of hardware scheduling: contexts and queues that the GPU schedules itself, priority bands,
+ * suspension, reset of a hardware engine. All at PASSIVE_LEVEL. The caller ensures that at most one
+ * call for a queue (SUB-27) or a context is in the miniport at a time.
  */
 #include "port/port_internal.h"
 
-/* Fails like those of contexts; another status becomes one of theirs. */
+/*
+ * Checks the status of a creating DDI. It may fail like those for contexts; another status is
+ * replaced by STATUS_INVALID_PARAMETER.
+ */
 static NTSTATUS finish_create(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
 {
 	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
@@ -51,7 +54,7 @@ NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
 	return status;
 }
 
-/* What does not want to end counts as ended. */
+/* An object whose destruction fails counts as destroyed. */
 static NTSTATUS destroy(struct vmm_port *port, enum vidmm_ddi ddi,
 			NTSTATUS(APIENTRY *entry)(IN_CONST_HANDLE), HANDLE object)
 {
@@ -78,7 +81,7 @@ NTSTATUS vmm_port_destroy_hw_queue(struct vmm_port *port, HANDLE queue)
 	return destroy(port, VIDMM_DDI_DESTROY_HW_QUEUE, port->ddi.DxgkDdiDestroyHwQueue, queue);
 }
 
-/* ---- below the paging lock at most ---- */
+/* ---- the caller holds the paging lock at most ---- */
 
 NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
 				       const DXGKARG_SETUPPRIORITYBANDS *args)
@@ -140,8 +143,9 @@ NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context)
 
 NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
-	DXGKARG_RESETHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
+	DXGKARG_RESETHWENGINE args = {.NodeOrdinal = ordinals.node,
+				      .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 
 	if (!vmm_port_call_begin(port, &call))
@@ -152,8 +156,9 @@ NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
 
 NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
-	DXGKARG_RESUMEHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
+	DXGKARG_RESUMEHWENGINE args = {.NodeOrdinal = ordinals.node,
+				       .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 
 	if (!vmm_port_call_begin(port, &call))

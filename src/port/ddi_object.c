@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs that make and end objects: devices, contexts, allocations. PASSIVE_LEVEL; the caller holds
- * no lock of the core but the submit lock at most. Arguments that the miniport may change are
- * copied where a failure must leave the caller's untouched.
+ * DDIs that create and destroy objects: devices, contexts, allocations. PASSIVE_LEVEL; of the
+ * core's locks the caller holds the submit lock at most. Arguments that the miniport may change are
+ * copied where a failure must leave the caller's unchanged.
  */
 #include "port/port_internal.h"
 
-/* Which statuses a creating DDI documents, besides success. */
+/* The failures that a creating DDI documents. */
 static bool is_create_status(NTSTATUS status, bool mismatch)
 {
 	return status == STATUS_INVALID_PARAMETER || status == STATUS_NO_MEMORY ||
@@ -24,7 +24,7 @@ static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidm
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* Nothing can be done about an object that does not want to end: it counts as ended. */
+/* An object whose destruction fails counts as destroyed. */
 static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			       NTSTATUS status)
 {
@@ -102,15 +102,15 @@ static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	record = vmm_calloc(1, sizeof(*record));
 	if (!record)
 		return STATUS_NO_MEMORY;
 	args.pInfo = NULL;
 	args.Flags.SystemDevice = system;
 	/*
-	 * The miniport reads Flags, then may put a pointer into the same eight bytes, or leave them
-	 * as they are.
+	 * pInfo and Flags share eight bytes. The miniport reads Flags, then may store a pointer
+	 * there or leave them unchanged.
 	 */
 	untouched = args.pInfo;
 	status = call_create_device(port, &args);
@@ -133,8 +133,8 @@ NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool syst
 	return create_device(port, handle, system, NULL, info);
 }
 
-NTSTATUS vmm_port_create_device_in(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
-				   DXGK_DEVICEINFO *info)
+NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+					DXGK_DEVICEINFO *info)
 {
 	return create_device(port, handle, false, kmd_process, info);
 }
@@ -146,8 +146,8 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	/* Before the call: the miniport may give the same handle to the next device. */
+	vmm_port_check_rank(&port->object_rank);
+	/* Before the call: the miniport may reuse the handle for its next device. */
 	forget_device(port, device);
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
@@ -159,7 +159,7 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 
 /* ---- contexts ---- */
 
-/* DMA-33: the device stands in for the context that this miniport does not know. */
+/* DMA-33: a miniport without contexts uses its device as the context. */
 static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args)
 {
 	const struct vmm_port_device *record;
@@ -172,9 +172,10 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 	vmm_os_mutex_unlock(&port->lock);
 	vmm_assert(record);
 	if (!info.DmaBufferSize) {
-		vmm_finding(port->observe, "DMA-33", 0, 0,
-			    "a miniport without MultiEngineAware gave no DXGK_DEVICEINFO with a "
-			    "DmaBufferSize");
+		vmm_finding(
+			port->observe, "DMA-33", 0, 0,
+			"a miniport without MultiEngineAware must return a DXGK_DEVICEINFO with a "
+			"DmaBufferSize");
 		return STATUS_INVALID_PARAMETER;
 	}
 	args->hContext = device;
@@ -188,26 +189,26 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
+static NTSTATUS check_ordinals(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
 {
 	UINT affinity = args->EngineAffinity;
 
 	if (args->NodeOrdinal >= port->caps.nodes_each) {
-		vmm_finding(port->observe, "SCH-07", 0, 0,
-			    "NodeOrdinal is %u, the adapter has nodes 0 to %u", args->NodeOrdinal,
-			    port->caps.nodes_each - 1);
+		vmm_finding(port->observe, "SCH-07", 0, 0, "NodeOrdinal is %u, must be 0 to %u",
+			    args->NodeOrdinal, port->caps.nodes_each - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if ((affinity & (affinity - 1)) || affinity >> port->link_count) {
 		vmm_finding(port->observe, "SCH-08", 0, 0,
-			    "EngineAffinity is 0x%x: one bit for one engine, and a node has %u",
+			    "EngineAffinity is 0x%x, must have one bit, for one of the node's %u "
+			    "engines",
 			    affinity, port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
 }
 
-/* What came with 2.0. */
+/* Checks the context capabilities that WDDM 2.0 added. */
 static NTSTATUS check_context_caps(struct vmm_port *port, DXGKARG_CREATECONTEXT *args)
 {
 	const DXGK_CONTEXTINFO_CAPS built = {.NoPatchingRequired = 1}; /* DMA-25 */
@@ -217,10 +218,11 @@ static NTSTATUS check_context_caps(struct vmm_port *port, DXGKARG_CREATECONTEXT 
 		caps->Value = 0;
 	if (!(caps->Value & ~built.Value))
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "DxgkDdiCreateContext: of DXGK_CONTEXTINFO_CAPS 0x%x DriverManagesResidency "
-		   "0x2 and UseIoMmu 0x4 are not built",
-		   caps->Value);
+	vmm_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"DxgkDdiCreateContext: DXGK_CONTEXTINFO_CAPS is 0x%x; DriverManagesResidency 0x2 "
+		"and UseIoMmu 0x4 are not built",
+		caps->Value);
 	(void)!vmm_port_destroy_context(port, args->hContext);
 	return STATUS_NOT_SUPPORTED;
 }
@@ -233,8 +235,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	status = check_place(port, args);
+	vmm_port_check_rank(&port->object_rank);
+	status = check_ordinals(port, args);
 	if (status != STATUS_SUCCESS)
 		return status;
 	if (!port->caps.multi_engine_aware)
@@ -261,9 +263,10 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
+	/* DMA-33: the context is the device, which is destroyed separately. */
 	if (!port->caps.multi_engine_aware)
-		return STATUS_SUCCESS; /* DMA-33: it is the device, which ends by itself */
+		return STATUS_SUCCESS;
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
@@ -329,7 +332,7 @@ NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 		return STATUS_DEVICE_REMOVED;
 	if (!port->ddi.DxgkDdiGetStandardAllocationDriverData)
 		return STATUS_NOT_SUPPORTED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiGetStandardAllocationDriverData(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA);
@@ -349,7 +352,7 @@ NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALL
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDescribeAllocation(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);

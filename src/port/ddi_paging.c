@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs that the paging lock serialises: BuildPagingBuffer and the swizzling ranges. PASSIVE_LEVEL;
- * this lock is the one that a miniport is documented to run under.
+ * DDIs of the scheduler class for paging: BuildPagingBuffer, swizzling ranges, CPU host apertures.
+ * The caller's paging lock serializes them. PASSIVE_LEVEL; the paging lock is the one that the DDI
+ * documents for these calls.
  */
 #include "port/port_internal.h"
 
@@ -21,7 +22,7 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
@@ -78,7 +79,10 @@ static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLI
 	return status;
 }
 
-/* SWZ-03: the range was given with other figures; it is given back and counts as not to be had. */
+/*
+ * SWZ-03: the miniport changed the size or address of the range. The range is released and counts
+ * as unsupported.
+ */
 static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args,
 			       const DXGKARG_ACQUIRESWIZZLINGRANGE *asked)
 {
@@ -107,7 +111,7 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count); /* SWZ-02 */
 	vmm_assert(args->SegmentId && args->SegmentId <= port->caps.segment_count);
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
@@ -137,7 +141,7 @@ NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUH
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
@@ -159,7 +163,7 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
@@ -181,7 +185,7 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count);
-	vmm_port_pass(&port->paging_gate);
+	vmm_port_check_rank(&port->paging_rank);
 	return call_release(port, args);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of what is shown: Present, which translates as Render does, and the two that tell a display where the picture is.
+ * DDIs of displays: Present, which translates as Render does, and the two that set a source's
+ * address and visibility.
  */
 #include "port/port_internal.h"
 
-/* What DxgkDdiPresent may answer (DMA-37). */
+/* The statuses that DxgkDdiPresent may return (DMA-37). */
 static bool is_present_status(NTSTATUS status)
 {
 	switch (status) {
@@ -42,10 +43,10 @@ NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT
 	}
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
-	const struct vmm_port_room room =
-		VMM_PORT_ROOM("DxgkDdiPresent", VIDMM_DDI_PRESENT, &before);
+	const struct vmm_port_limits limits =
+		VMM_PORT_LIMITS("DxgkDdiPresent", VIDMM_DDI_PRESENT, &before);
 	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
-	NTSTATUS checked = vmm_port_check_outputs(port, &room, &from, &to);
+	NTSTATUS checked = vmm_port_check_outputs(port, &limits, &from, &to);
 	return checked == STATUS_SUCCESS ? status : checked;
 }
 
@@ -123,7 +124,7 @@ NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (!port->ddi.DxgkDdiCreatePeriodicFrameNotification ||
 	    !port->ddi.DxgkDdiDestroyPeriodicFrameNotification) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
@@ -148,14 +149,14 @@ void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (vmm_port_dead(port) || !vmm_port_begin_waiting(port))
 		return;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyPeriodicFrameNotification(&args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION, status, 0, 0,
 			  0);
-	if (status != STATUS_SUCCESS) /* it counts as ended */
+	if (status != STATUS_SUCCESS) /* the notification counts as destroyed nevertheless */
 		vmm_port_wrong_status(port, "PMF-07", VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION,
 				      status);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of preemption and of timeout recovery. PreemptCommand and CancelCommand are of the scheduler class; the resets are
- * level three, made by the thread for which the gate is shut (gate.c).
+ * DDIs of preemption and of timeout recovery. PreemptCommand and CancelCommand belong to the
+ * scheduler class. The resets are level three: the thread that closed the call gate makes them
+ * (gate.c).
  */
 #include "port/port_internal.h"
 
-#define DEBUG_BYTES 4096u /* of what the miniport may leave for a bug report */
+#define DEBUG_BYTES 4096u /* size of the buffer for the miniport's debug information */
 
 NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
 	const DXGKARG_PREEMPTCOMMAND args = {.PreemptionFenceId = fence,
-					     .NodeOrdinal = place.node,
-					     .EngineOrdinal = place.engine};
+					     .NodeOrdinal = ordinals.node,
+					     .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 	uint32_t irql;
@@ -76,7 +77,7 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 		return;
 	args.pBuffer = vmm_calloc(1, DEBUG_BYTES);
 	if (!args.pBuffer)
-		args.BufferSize = 0; /* TDR-03: the reset does not depend on it */
+		args.BufferSize = 0; /* TDR-03: the reset does not depend on this call */
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCollectDbgInfo(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_COLLECT_DBG_INFO);
@@ -87,9 +88,9 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 
 NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, ULONGLONG *mask)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
-	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = place.node,
-						  .EngineOrdinal = place.engine};
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
+	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = ordinals.node,
+						  .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -103,15 +104,15 @@ NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, 
 	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, status, node,
 			   args.DependentNodeOrdinalMask, 0);
 	vmm_port_end(port);
-	/* The engines that depend on it are those of its own adapter. */
-	*mask = args.DependentNodeOrdinalMask << place.engine * port->caps.nodes_each;
+	/* The dependent engines belong to the same adapter of the link. */
+	*mask = args.DependentNodeOrdinalMask << ordinals.engine * port->caps.nodes_each;
 	return status;
 }
 
 NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_aborted)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
-	DXGKARG_RESETENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
+	DXGKARG_RESETENGINE args = {.NodeOrdinal = ordinals.node, .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -128,8 +129,8 @@ NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_
 	return status;
 }
 
-/* TDR-08 */
-static NTSTATUS recovered(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
+/* TDR-08: a failed reset or restart is fatal. */
+static NTSTATUS finish_recovery(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
 {
 	if (status >= 0)
 		return STATUS_SUCCESS;
@@ -143,13 +144,13 @@ NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (atomic_load(&port->gone)) /* PNP-08 */
+	if (atomic_load(&port->device_removed)) /* PNP-08 */
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
 	vmm_port_leave(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT);
 	vmm_port_ddi_event(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status, 0, 0, 0);
-	return recovered(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
+	return finish_recovery(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
 }
 
 NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
@@ -157,11 +158,11 @@ NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (atomic_load(&port->gone)) /* PNP-08 */
+	if (atomic_load(&port->device_removed)) /* PNP-08 */
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
 	vmm_port_leave(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT);
 	vmm_port_ddi_event(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status, 0, 0, 0);
-	return recovered(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);
+	return finish_recovery(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DDIs of the submission path: Render, Patch, SubmitCommand, QueryCurrentFence. Each call costs one
- * event; nothing is allocated and no lock taken.
+ * event. Nothing is allocated, and Render, Patch and SubmitCommand take no lock.
  */
 #include "port/port_internal.h"
 
@@ -25,7 +25,7 @@ static bool is_render_status(NTSTATUS status)
 	}
 }
 
-VMM_COLD static NTSTATUS out_of_bounds(struct vmm_port *port, const struct vmm_port_room *room,
+VMM_COLD static NTSTATUS out_of_bounds(struct vmm_port *port, const struct vmm_port_limits *limits,
 				       const struct vmm_port_outputs *before,
 				       const struct vmm_port_outputs *after)
 {
@@ -36,26 +36,26 @@ VMM_COLD static NTSTATUS out_of_bounds(struct vmm_port *port, const struct vmm_p
 	vmm_finding(port->observe, "DMA-28", 0, 0,
 		    "%s moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
 		    "pPatchLocationListOut by %lld of %llu",
-		    room->function, (long long)commands, room->command_bytes,
-		    (long long)private_data, room->private_bytes, (long long)patches,
-		    (unsigned long long)room->patch_bytes);
-	vmm_port_overflow(port, room->ddi, commands, room->command_bytes, private_data,
-			  room->private_bytes);
+		    limits->function, (long long)commands, limits->command_bytes,
+		    (long long)private_data, limits->private_bytes, (long long)patches,
+		    (unsigned long long)limits->patch_bytes);
+	vmm_port_overflow(port, limits->ddi, commands, limits->command_bytes, private_data,
+			  limits->private_bytes);
 	return STATUS_DEVICE_REMOVED;
 }
 
-NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_room *room,
+NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_limits *limits,
 				const struct vmm_port_outputs *before,
 				const struct vmm_port_outputs *after)
 {
-	if (vmm_likely(
-		    vmm_port_advanced(before->commands, after->commands, room->command_bytes, 1) &&
-		    vmm_port_advanced(before->private_data, after->private_data,
-				      room->private_bytes, 1) &&
-		    vmm_port_advanced(before->patches, after->patches, room->patch_bytes,
-				      sizeof(D3DDDI_PATCHLOCATIONLIST))))
+	if (vmm_likely(vmm_port_advanced(before->commands, after->commands, limits->command_bytes,
+					 1) &&
+		       vmm_port_advanced(before->private_data, after->private_data,
+					 limits->private_bytes, 1) &&
+		       vmm_port_advanced(before->patches, after->patches, limits->patch_bytes,
+					 sizeof(D3DDDI_PATCHLOCATIONLIST))))
 		return STATUS_SUCCESS;
-	return out_of_bounds(port, room, before, after);
+	return out_of_bounds(port, limits, before, after);
 }
 
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args)
@@ -78,9 +78,10 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	}
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
-	const struct vmm_port_room room = VMM_PORT_ROOM("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
+	const struct vmm_port_limits limits =
+		VMM_PORT_LIMITS("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
 	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
-	NTSTATUS checked = vmm_port_check_outputs(port, &room, &from, &to);
+	NTSTATUS checked = vmm_port_check_outputs(port, &limits, &from, &to);
 	return checked == STATUS_SUCCESS ? status : checked;
 }
 
@@ -143,7 +144,7 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_DISPATCH))
 		vmm_port_wrong_irql(port, "submit_command", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
-	/* The event comes before the DPC of a miniport that completes at once. */
+	/* The event is emitted before the DPC of a miniport that completes the packet at once. */
 	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND, status, args->SubmissionFenceId,
 			   args->DmaBufferSubmissionStartOffset,
 			   args->DmaBufferSubmissionEndOffset);
@@ -161,8 +162,9 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence)
 {
-	const struct vmm_port_place place = vmm_port_place_of(port, node);
-	DXGKARG_QUERYCURRENTFENCE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
+	DXGKARG_QUERYCURRENTFENCE args = {.NodeOrdinal = ordinals.node,
+					  .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The device that a miniport finds: memory BARs in the platform's physical address space, an
- * interrupt line, PCI configuration space, a software key in the registry, and the objects of its
- * driver.
+ * interrupt line, PCI configuration space, a software key in the registry, and its driver and
+ * device objects.
  */
 #include <stdio.h>
 #include <string.h>
 #include "port/port_internal.h"
 
 #define SYSTEM_MEMORY_DEFAULT         ((uint64_t)64 << 30)
-#define CONFIG_VENDOR                 0x1D4Du /* no hardware has these ids, no client looks for them (ADP-10) */
+/* Ids that no hardware has and no client looks for (ADP-10). */
+#define CONFIG_VENDOR                 0x1D4Du
 #define CONFIG_DEVICE                 0x0001u
 #define CONFIG_CLASS                  0x030200u /* a 3D controller */
 #define CONFIG_BAR                    0x10u
@@ -24,7 +25,7 @@ static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
 
 	for (size_t i = 0; i <= length; i++)
 		text[i] = (uint16_t)ascii[i];
-	/* Kernel strings have 16-bit characters whatever width this source is compiled for. */
+	/* Kernel strings have 16-bit characters, whatever wchar_t is here. */
 	path->Buffer = (PWSTR)(void *)text;
 	path->Length = (USHORT)(length * sizeof(*text));
 	path->MaximumLength = (USHORT)((length + 1) * sizeof(*text));
@@ -33,8 +34,8 @@ static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
 static void paths_init(struct vmm_port *port)
 {
 	/*
-	 * The reserved address numbers the device: the same in every run of a world, unlike a
-	 * pointer.
+	 * The reserved address numbers the device. Unlike a pointer, it is the same in every run of
+	 * a world.
 	 */
 	unsigned number = (unsigned)(port->identity_physical >> 21) & 0xFFFF;
 
@@ -77,8 +78,9 @@ static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options
 		vmm_status status = vmm_os_memory_create(port->os, "BAR", size, &bar->memory);
 
 		if (!vmm_ok(status)) {
-			vmm_reason(port->observe, status, 0, 0, "BAR %u of %llu bytes: no memory",
-				   i, (unsigned long long)size);
+			vmm_reason(port->observe, status, 0, 0,
+				   "no memory for BAR %u of %llu bytes", i,
+				   (unsigned long long)size);
 			return status;
 		}
 		bar->physical = vmm_nt_phys_reserve(port->nt, size);
@@ -128,7 +130,7 @@ static vmm_status resources_init(struct vmm_port *port)
 	return VMM_OK;
 }
 
-/* In both keys that a miniport is told of: DriverEntry has its service's, StartDevice the device's. */
+/* Writes the values to both keys: DriverEntry gets the service's key, StartDevice the device's. */
 static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_options *options)
 {
 	vmm_status status = VMM_OK;

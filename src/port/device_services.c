@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Callbacks about the device itself: its description, its BARs in the address space, its
- * configuration space. All of them are for PASSIVE_LEVEL.
+ * configuration space. All of them require PASSIVE_LEVEL.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -20,9 +20,9 @@ struct presence_parameters {
 #define PRESENCE_CLASS_SUBCLASS 0x08u
 #define PRESENCE_PROGIF         0x10u
 
-#define CONFIG_READ_ONLY_BYTES 0x40u /* the header; what follows belongs to the device */
+#define CONFIG_READ_ONLY_BYTES 0x40u /* the header; the bytes after it belong to the device */
 
-/* The port of a callback that is allowed below `limit` only. */
+/* Returns the port of a callback, or NULL after a finding if the IRQL is above PASSIVE_LEVEL. */
 static struct vmm_port *begin(HANDLE handle, const char *callback)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, callback);
@@ -69,9 +69,11 @@ NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG l
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 	bar = vmm_port_find_bar(port, (uint64_t)address.QuadPart, length);
 	if (!bar || !length) {
-		vmm_finding(port->observe, "NT-08", 0, 0,
-			    "DxgkCbMapMemory of %u bytes at 0x%llx: no BAR of this device", length,
-			    (unsigned long long)address.QuadPart);
+		vmm_finding(
+			port->observe, "NT-08", 0, 0,
+			"DxgkCbMapMemory of %u bytes at 0x%llx: the range is not inside a BAR of "
+			"this device",
+			length, (unsigned long long)address.QuadPart);
 		return end(port, VIDMM_CB_OTHER, STATUS_INVALID_PARAMETER);
 	}
 	mapping = vmm_calloc(1, sizeof(*mapping));
@@ -108,14 +110,14 @@ NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer)
 	vmm_os_mutex_unlock(&port->lock);
 	if (!found) {
 		vmm_finding(port->observe, "NT-08", 0, 0,
-			    "DxgkCbUnmapMemory of an address that DxgkCbMapMemory did not give");
+			    "DxgkCbUnmapMemory of an address that DxgkCbMapMemory did not return");
 		return end(port, VIDMM_CB_OTHER, STATUS_INVALID_PARAMETER);
 	}
 	vmm_free(found);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 
-/* How much of [offset, +length) the space has. */
+/* Returns how many bytes of [offset, +length) the configuration space has. */
 static ULONG clip(ULONG offset, ULONG length)
 {
 	if (offset >= VMM_PORT_CONFIG_BYTES)
@@ -165,7 +167,7 @@ static uint16_t config_u16(const struct vmm_port *port, size_t offset)
 	return (uint16_t)(port->config[offset] | port->config[offset + 1] << 8);
 }
 
-/* The platform's only PCI device is the one that asks. */
+/* The platform's only PCI device is the one of the calling miniport. */
 NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAMETERS parameters,
 				       PBOOLEAN present)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes wrong at the boundary: violations after which the adapter stops, and the milder ones
- * that are said and put right.
+ * Violations of the DDI contract by the miniport: fatal ones, after which the adapter stops, and
+ * others, which are reported and corrected.
  */
 #include "port/port_internal.h"
 
@@ -12,7 +12,10 @@ bool vmm_port_dead(const struct vmm_port *port)
 
 void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3)
 {
-	/* The first violation is the one to report; what follows is its consequence. One of a link takes all along. */
+	/*
+	 * Only the first violation is reported: later ones are its consequences. A violation by one
+	 * adapter of a link stops all of them.
+	 */
 	port = port->lead;
 	if (atomic_exchange_explicit(&port->dead, true, memory_order_acq_rel))
 		return;
@@ -20,7 +23,7 @@ void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t 
 		atomic_store_explicit(&port->link[i]->dead, true, memory_order_release);
 	vmm_event(port->observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, p1, p2, p3);
 	port->sink->fatal(port->sink_context, code, p1, p2, p3);
-	vmm_port_gate_wake(port); /* who waits there finds it dead */
+	vmm_port_gate_wake(port); /* threads that wait at the call gate find the port dead */
 }
 
 void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
@@ -53,6 +56,6 @@ void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_d
 			   NTSTATUS status)
 {
 	vmm_finding(port->observe, rule, 0, 0,
-		    "%s returned 0x%08x, which is not among its statuses",
+		    "%s returned 0x%08x, which is not a status that it documents",
 		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), (unsigned)status);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Level three (section 4 of the submission rules): one thread has the miniport for itself. Each DDI counts who is inside
- * and then looks whether the gate is shut; whoever shuts it does so first and then looks at the count. One of the two
- * sees the other. The interrupt's own routines are exempt (TDR-06).
+ * The call gate of the miniport: level three (section 4 of the submission rules) gives one thread
+ * exclusive use of it. Each DDI call counts itself in `inside` and then reads `suspended`. The
+ * thread that closes the gate sets `suspended` first and then reads `inside`. Both are sequentially
+ * consistent, so one of the two sees the other. The interrupt's routines are exempt (TDR-06).
  *
- * What must not get lost, the end of an object above all, waits outside until the gate opens. Everything else is refused
- * with STATUS_DEVICE_REMOVED: it comes from devices that will not be there afterwards, or under a lock which whoever shut
- * the gate is waiting for.
+ * Calls that must not get lost, such as the destruction of an object, wait until the gate opens.
+ * All other calls are refused with STATUS_DEVICE_REMOVED: their devices will be lost by then, or
+ * they hold a lock for which the closing thread is waiting.
+ *
+ * Level two (vmm_port_exclude) closes the same gate, but all calls wait for its end.
  */
 #include "port/port_internal.h"
 
@@ -21,28 +24,31 @@ void vmm_port_end_slow(struct vmm_port *port)
 	vmm_port_gate_wake(port);
 }
 
-static bool is_mine(const struct vmm_port *port)
+static bool is_exclusive_owner(const struct vmm_port *port)
 {
 	return atomic_load(&port->exclusive) == vmm_os_thread_self(port->os);
 }
 
-/* PNP-08: only who must not be refused gets in, and not while another thread has the miniport for itself. */
+/*
+ * Returns whether waiting calls may pass. After a removal (PNP-08) only these may, and not while a
+ * thread has exclusive use.
+ */
 static bool is_open(const struct vmm_port *port)
 {
 	return !atomic_load(&port->suspended) ||
-	       (atomic_load(&port->gone) && !atomic_load(&port->exclusive));
+	       (atomic_load(&port->device_removed) && !atomic_load(&port->exclusive));
 }
 
 bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 {
 	const bool ends = waiting;
 
-	if (is_mine(port))
+	if (is_exclusive_owner(port))
 		return true;
 	vmm_port_end(port);
-	if (!waiting && atomic_load(&port->gone))
+	if (!waiting && atomic_load(&port->device_removed))
 		return false;
-	waiting |= atomic_load(&port->excluding); /* level two refuses nobody */
+	waiting |= atomic_load(&port->excluding); /* level two refuses no call: all wait */
 	while (waiting) {
 		uint32_t seen = atomic_load(&port->gate);
 
@@ -52,7 +58,7 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 			atomic_fetch_add(&port->inside, 1);
 			bool open = is_open(port);
 
-			if (open && (ends || !atomic_load(&port->gone)))
+			if (open && (ends || !atomic_load(&port->device_removed)))
 				return true;
 			vmm_port_end(port);
 			if (open)
@@ -66,7 +72,9 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 	return false;
 }
 
-/* Level two ends by itself; until then its thread has what would be shut. */
+/*
+ * Waits for the end of level two, which ends without help. Until then its thread has exclusive use.
+ */
 static bool await_admission(struct vmm_port *port, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -88,7 +96,7 @@ bool vmm_port_exclude(struct vmm_port *port)
 		return false;
 	open = false;
 	if (!atomic_compare_exchange_strong(&port->suspended, &open, true)) {
-		atomic_store(&port->excluding, false); /* a reset came first */
+		atomic_store(&port->excluding, false); /* a reset closed the gate first */
 		vmm_port_gate_wake(port);
 		return false;
 	}
@@ -111,13 +119,13 @@ bool vmm_port_exclude(struct vmm_port *port)
 static void open_gate(struct vmm_port *port)
 {
 	atomic_store(&port->suspended, false);
-	if (vmm_unlikely(atomic_load(&port->gone)))
+	if (vmm_unlikely(atomic_load(&port->device_removed)))
 		atomic_store(&port->suspended, true);
 }
 
-void vmm_port_gone(struct vmm_port *port)
+void vmm_port_gate_set_removed(struct vmm_port *port)
 {
-	atomic_store(&port->gone, true);
+	atomic_store(&port->device_removed, true);
 	atomic_store(&port->suspended, true);
 	vmm_port_gate_wake(port);
 }
@@ -153,6 +161,11 @@ void vmm_port_resume(struct vmm_port *port)
 	atomic_store(&port->exclusive, NULL);
 	open_gate(port);
 	vmm_port_gate_wake(port);
+}
+
+bool vmm_port_blocks_reset(const struct vmm_port *port)
+{
+	return is_exclusive_owner(port) || vmm_port_of_thread() != NULL;
 }
 
 bool vmm_port_at_passive(const struct vmm_port *port)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What others may ask about the device: its ids, where in the machine it is, the miniport's words to its user-mode driver. */
+/*
+ * What the core may query about the device: its ids, its location in the machine, and the private
+ * data that the miniport returns to its user-mode driver.
+ */
 #include "port/port_internal.h"
 
 static uint16_t config_word(const struct vmm_port *port, uint32_t offset)
@@ -9,7 +12,7 @@ static uint16_t config_word(const struct vmm_port *port, uint32_t offset)
 
 void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity)
 {
-	/* As the number in its registry keys: the same in every run of a world. */
+	/* The number that is in its registry keys: the same in every run of a world. */
 	uint32_t number = (uint32_t)(port->identity_physical >> 21) & 0xFFFF;
 
 	*identity = (struct vmm_port_identity){
@@ -33,7 +36,7 @@ NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t siz
 
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	status = vmm_port_query_adapter_info(port, &args);
 	if (status < 0)
 		vmm_reason(

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device's interrupt and its DPC. The interrupt lock makes DIRQL: NotifyInterrupt is taken only
- * by its holder, which is inside DxgkCbSynchronizeExecution. The DPC is one kernel DPC: queued once
- * at most, never entered twice (SUB-09), run by the thread that goes below DISPATCH_LEVEL. The adapters of a link share
- * both, the lead's, because what they tell is one adapter's.
+ * The device's interrupt and its DPC. The interrupt lock implements DIRQL: NotifyInterrupt is
+ * accepted only from its holder, which is inside DxgkCbSynchronizeExecution. The DPC is one kernel
+ * DPC: it is queued at most once, never re-entered (SUB-09), and run by the thread that lowers its
+ * IRQL below DISPATCH_LEVEL. The adapters of a link share the lead's lock and DPC, because their
+ * reports concern one adapter.
  */
 #include "port/port_internal.h"
 
@@ -41,7 +42,10 @@ void vmm_port_interrupt_init(struct vmm_port *port)
 
 void vmm_port_interrupt_listen(struct vmm_port *port, bool listening)
 {
-	/* With the lock and a flush behind it, nobody is on the way to the sink any more. */
+	/*
+	 * Taking the lock waits for the interrupt routine that is running: after it no thread is on
+	 * its way to the sink.
+	 */
 	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt);
 
 	atomic_store(&port->listening, listening);
@@ -95,7 +99,7 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
 			    "interrupt, number 0",
 			    routine ? "a routine" : "no routine",
-			    result ? "" : " and no room for its result", message);
+			    result ? "" : " and no result pointer", message);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
@@ -104,7 +108,7 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 		return STATUS_UNSUCCESSFUL;
 	call = vmm_port_enter_any(port);
 	irql = vmm_nt_interrupt_enter(&lead->interrupt);
-	lead->notified = lead->queued = lead->told_of_display = false;
+	lead->notified = lead->queued = lead->display_notified = false;
 	*result = routine(context);
 	forgotten = lead->notified && !lead->queued;
 	vmm_nt_interrupt_leave(&lead->interrupt, irql);
@@ -118,43 +122,46 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	return STATUS_SUCCESS;
 }
 
-static bool place_of(const struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
-		     struct vmm_port_place *place)
+static bool get_ordinals(const struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
+			 struct vmm_port_ordinals *ordinals)
 {
 	switch (data->InterruptType) {
 	case DXGK_INTERRUPT_DMA_PAGE_FAULTED: /* since 2.0 */
 		if (!port->caps.wddm2)
 			return false;
-		*place = (struct vmm_port_place){data->DmaPageFaulted.NodeOrdinal,
-						 data->DmaPageFaulted.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->DmaPageFaulted.NodeOrdinal,
+						       data->DmaPageFaulted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_COMPLETED:
-		*place = (struct vmm_port_place){data->DmaCompleted.NodeOrdinal,
-						 data->DmaCompleted.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->DmaCompleted.NodeOrdinal,
+						       data->DmaCompleted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_PREEMPTED:
-		*place = (struct vmm_port_place){data->DmaPreempted.NodeOrdinal,
-						 data->DmaPreempted.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->DmaPreempted.NodeOrdinal,
+						       data->DmaPreempted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_FAULTED:
-		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
-						 data->DmaFaulted.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->DmaFaulted.NodeOrdinal,
+						       data->DmaFaulted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED:
-		*place = (struct vmm_port_place){data->MonitoredFenceSignaled.NodeOrdinal,
-						 data->MonitoredFenceSignaled.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->MonitoredFenceSignaled.NodeOrdinal,
+						       data->MonitoredFenceSignaled.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED:
-		*place = (struct vmm_port_place){data->HwQueuePageFaulted.NodeOrdinal,
-						 data->HwQueuePageFaulted.EngineOrdinal};
+		*ordinals = (struct vmm_port_ordinals){data->HwQueuePageFaulted.NodeOrdinal,
+						       data->HwQueuePageFaulted.EngineOrdinal};
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Of hardware queues, which there are only where the miniport schedules (SCH-10); no adapter with them is a link. */
-static bool is_of_hw_queues(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+/*
+ * Interrupts of hardware queues. These exist only where the miniport supports them (SCH-10), and
+ * never on a link.
+ */
+static bool is_hw_queue_interrupt(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	return data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED ||
 	       data->InterruptType == DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED ||
@@ -162,11 +169,12 @@ static bool is_of_hw_queues(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 }
 
 /*
- * To the core a node of another adapter than the lead is one of its own (struct vmm_port_caps). Only what the interrupt
- * has is copied: the structure of an older miniport ends there.
+ * Reports an interrupt with the core's node number (struct vmm_port_caps), for a node of another
+ * adapter than the lead. Only the members of this interrupt type are copied: the structure of an
+ * older miniport ends there.
  */
-static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
-			 uint32_t node)
+static void report_with_core_node(struct vmm_port *port,
+				  const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, uint32_t node)
 {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA copy = {.InterruptType = data->InterruptType};
 
@@ -190,11 +198,11 @@ static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT
 static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	if (!port->caps.source_count)
-		return STATUS_NOT_SUPPORTED; /* it runs as a render adapter */
-	port->told_of_display = true;
+		return STATUS_NOT_SUPPORTED; /* the adapter runs as a render adapter */
+	port->display_notified = true;
 	if (data->CrtcVsync.VidPnTargetId >= port->caps.source_count) {
 		vmm_finding(port->observe, "PRS-05", 0, 0,
-			    "CRTC_VSYNC of target %u: the adapter has %u sources",
+			    "CRTC_VSYNC of target %u: must be below the adapter's %u sources",
 			    data->CrtcVsync.VidPnTargetId, port->caps.source_count);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -202,7 +210,7 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	return STATUS_SUCCESS;
 }
 
-/* Either the id says which packet it was, or the flag says that nobody knows. */
+/* A page fault names its packet by the id, or the flag says that the packet is unknown. */
 static void check_page_fault(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	bool invalid = data->DmaPageFaulted.PageFaultFlags & DXGK_PAGE_FAULT_FENCE_INVALID;
@@ -211,7 +219,7 @@ static void check_page_fault(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 		vmm_finding(
 			port->observe, "TDR-19", 0, 0,
 			"DMA_PAGE_FAULTED of node %u with FaultedFenceId 0x%08x and flags 0x%x: "
-			"FENCE_INVALID goes with id 0, and id 0 with FENCE_INVALID",
+			"FENCE_INVALID must be set if and only if the id is 0",
 			data->DmaPageFaulted.NodeOrdinal, data->DmaPageFaulted.FaultedFenceId,
 			(unsigned)data->DmaPageFaulted.PageFaultFlags);
 }
@@ -221,10 +229,10 @@ static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_IN
 {
 	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
 		return STATUS_NOT_SUPPORTED;
-	port->told_of_display = true;
+	port->display_notified = true;
 	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
 		vmm_finding(port->observe, "PMF-07", 0, 0,
-			    "interrupt 14 of target %u: the adapter has %u sources",
+			    "interrupt 14 of target %u: must be below the adapter's %u sources",
 			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
 			    port->caps.source_count);
 		return STATUS_INVALID_PARAMETER;
@@ -236,7 +244,7 @@ static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_IN
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
-	struct vmm_port_place place;
+	struct vmm_port_ordinals ordinals;
 
 	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex)) {
 		vmm_finding(port->observe, "SUB-10", 0, 0,
@@ -249,19 +257,21 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 		return STATUS_INVALID_PARAMETER;
 	port->notified = true;
 	if (!atomic_load(&port->listening)) {
-		vmm_finding(
-			port->observe, "SUB-12", 0, 0,
-			"interrupt type %d before the adapter has started or after it stops: nothing "
-			"was submitted",
-			(int)data->InterruptType);
+		vmm_finding(port->observe, "SUB-12", 0, 0,
+			    "interrupt type %d before the adapter has started or after it stops: "
+			    "nothing was submitted",
+			    (int)data->InterruptType);
 		return STATUS_INVALID_DEVICE_STATE;
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
-	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
+	/*
+	 * From WDDM 2.0 on the miniport may signal this for fences that its GPU writes, with
+	 * hardware queues or without (MFN-27).
+	 */
 	bool of_fences =
 		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
-	if (is_of_hw_queues(data) && !port->caps.hw_nodes && !of_fences)
+	if (is_hw_queue_interrupt(data) && !port->caps.hw_nodes && !of_fences)
 		return STATUS_NOT_SUPPORTED;
 	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
 		port->sink->interrupt(port->sink_context, data);
@@ -269,27 +279,28 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
 		return notify_periodic(port, data);
-	if (!place_of(port, data, &place))
-		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
-	if (vmm_unlikely(port->told_of_display))
+	/* Interrupts of displays or of WDDM 2.x that are not built. */
+	if (!get_ordinals(port, data, &ordinals))
+		return STATUS_NOT_SUPPORTED;
+	if (vmm_unlikely(port->display_notified))
+		vmm_finding(port->observe, "SUB-11", 0, 0,
+			    "interrupt type %d was reported after a CRTC_VSYNC in one call of the "
+			    "interrupt routine: DMA interrupts must come first",
+			    (int)data->InterruptType);
+	if (ordinals.node >= port->caps.nodes_each || ordinals.engine >= port->link_count) {
 		vmm_finding(
-			port->observe, "SUB-11", 0, 0,
-			"interrupt type %d was told behind a CRTC_VSYNC in one call of the interrupt "
-			"routine: what concerns DMA comes first",
-			(int)data->InterruptType);
-	if (place.node >= port->caps.nodes_each || place.engine >= port->link_count) {
-		vmm_finding(
-			port->observe, place.engine >= port->link_count ? "SCH-08" : "SCH-07", 0, 0,
-			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of %u "
-			"engines",
-			(int)data->InterruptType, place.node, place.engine, port->caps.nodes_each,
-			port->link_count);
+			port->observe, ordinals.engine >= port->link_count ? "SCH-08" : "SCH-07", 0,
+			0,
+			"interrupt type %d of node %u, engine %u: the adapter has only %u nodes "
+			"of %u engines",
+			(int)data->InterruptType, ordinals.node, ordinals.engine,
+			port->caps.nodes_each, port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (vmm_unlikely(data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED))
 		check_page_fault(port, data);
-	if (vmm_unlikely(place.engine))
-		tell_renamed(port, data, vmm_port_node_of(port, place));
+	if (vmm_unlikely(ordinals.engine))
+		report_with_core_node(port, data, vmm_port_node_of(port, ordinals));
 	else
 		port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
@@ -314,14 +325,14 @@ VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle)
 	irql = vmm_nt_irql(port->nt);
 	if (irql != VMM_NT_DISPATCH) {
 		vmm_finding(port->observe, "SUB-07", 0, 0,
-			    "DxgkCbNotifyDpc at IRQL %u: it belongs to the DPC, at DISPATCH_LEVEL; "
-			    "ignored",
+			    "DxgkCbNotifyDpc at IRQL %u: must be called in the DPC, at "
+			    "DISPATCH_LEVEL; ignored",
 			    irql);
 		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_INVALID_DEVICE_STATE);
 		return;
 	}
 	vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_SUCCESS);
 	if (!atomic_load(&port->lead->listening))
-		return; /* no packet is outstanding: there is nothing to say */
+		return; /* no packet is outstanding: there is nothing to report */
 	port->sink->dpc(port->sink_context);
 }

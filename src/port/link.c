@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link: several physical adapters that are one adapter to clients. Each of them is a device, with BARs, registry key
- * and configuration space, and so a port of its own, behind whose handle the miniport finds them. One leads: the core
- * knows that port alone, the adapter's DDIs are called with its context, interrupt lock and DPC are its own for all.
+ * A link: several physical adapters that clients see as one adapter. Each of them is a device with
+ * BARs, a registry key and configuration space. So each has a separate port, and the miniport finds
+ * it by that port's handle. One port leads: the core knows only this one, the adapter's DDIs are
+ * called with its context, and its interrupt lock and DPC serve all.
  *
- * Who links what is the miniport's to say, device by device, when it is added (DxgkDdiLinkDevice). How many devices are
- * there is the embedder's. Both must mean the same.
+ * The miniport decides which devices are linked, when each device is added (DxgkDdiLinkDevice). The
+ * embedder decides how many devices exist. Both must agree.
  */
 #include "port/port_internal.h"
 
@@ -17,15 +18,15 @@ NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain)
 		return STATUS_SUCCESS;
 	if (!first->ddi.DxgkDdiLinkDevice) {
 		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "LNK-01: %u physical adapters are to be linked, and the miniport has no "
-			   "DxgkDdiLinkDevice: it does not support links",
+			   "LNK-01: %u physical adapters cannot be linked: the miniport has no "
+			   "DxgkDdiLinkDevice",
 			   chain->count);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (vmm_port_is_wddm2(first)) {
 		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "links of %u physical adapters are built for miniports before 2.0 only, "
-			   "this is one of %s",
+			   "links of %u physical adapters are built only for miniports before "
+			   "2.0, this one is %s",
 			   chain->count, first->version->name);
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -47,15 +48,15 @@ NTSTATUS vmm_port_link_device(struct vmm_port *port)
 			   linked.NumberOfLinksInChain, linked.LeadLink);
 	if (status < 0)
 		vmm_reason(port->observe, status, 0, 0,
-			   "LNK-01: DxgkDdiLinkDevice failed with 0x%08x: it is not known whether "
-			   "the adapter is linked",
+			   "LNK-01: DxgkDdiLinkDevice failed with 0x%08x: whether the adapter is "
+			   "linked is unknown",
 			   (unsigned)status);
 	else
 		port->linked = linked;
 	return status;
 }
 
-/* LNK-03 */
+/* LNK-03: the chain must have as many adapters as the embedder started. */
 static NTSTATUS check_number(const struct vmm_port_chain *chain)
 {
 	const struct vmm_port *first = chain->port[0];
@@ -70,7 +71,7 @@ static NTSTATUS check_number(const struct vmm_port_chain *chain)
 	return STATUS_DEVICE_CONFIGURATION_ERROR;
 }
 
-/* LNK-02: every two adapters are told of the same chain, of which one leads. */
+/* LNK-02: all adapters must be in the same chain, and exactly one of them leads. */
 static NTSTATUS check_chain(const struct vmm_port_chain *chain, uint32_t *lead)
 {
 	const LINKED_DEVICE *first = &chain->port[0]->linked;
@@ -84,22 +85,23 @@ static NTSTATUS check_chain(const struct vmm_port_chain *chain, uint32_t *lead)
 		if (linked->ChainUid == first->ChainUid &&
 		    linked->NumberOfLinksInChain == first->NumberOfLinksInChain)
 			continue;
-		vmm_finding(chain->port[0]->observe, "LNK-02", 0, 0,
-			    "the first adapter is in chain %u of %u adapters, number %u in chain "
-			    "%u of %u",
-			    first->ChainUid, first->NumberOfLinksInChain, i + 1, linked->ChainUid,
-			    linked->NumberOfLinksInChain);
+		vmm_finding(
+			chain->port[0]->observe, "LNK-02", 0, 0,
+			"the first adapter is in chain %u of %u adapters, but adapter number %u "
+			"in chain %u of %u",
+			first->ChainUid, first->NumberOfLinksInChain, i + 1, linked->ChainUid,
+			linked->NumberOfLinksInChain);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (leads == 1)
 		return STATUS_SUCCESS;
 	vmm_finding(chain->port[0]->observe, "LNK-02", 0, 0,
-		    "%u of the %u adapters of chain %u are its LeadLink: one must be", leads,
-		    chain->count, first->ChainUid);
+		    "%u of the %u adapters of chain %u have LeadLink: exactly one must have it",
+		    leads, chain->count, first->ChainUid);
 	return STATUS_INVALID_PARAMETER;
 }
 
-static void lead_with(struct vmm_port_chain *chain, uint32_t which)
+static void set_lead(struct vmm_port_chain *chain, uint32_t which)
 {
 	struct vmm_port *lead = chain->port[which];
 	struct vidmm_adapter_report *report = chain->port[0]->report;
@@ -113,7 +115,7 @@ static void lead_with(struct vmm_port_chain *chain, uint32_t which)
 		chain->port[i]->lead = lead;
 		lead->link[i] = chain->port[i];
 	}
-	/* The report is of the adapter that leads. */
+	/* The report describes the adapter that leads. */
 	lead->report = report;
 	vmm_port_report_device(lead);
 }
@@ -125,7 +127,7 @@ NTSTATUS vmm_port_link_nodes(struct vmm_port *port)
 	if (port->caps.node_count <= VMM_PORT_NODES_MAX)
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "%u adapters of %u nodes each are linked, VidSch schedules up to %u nodes",
+		   "%u adapters of %u nodes each are linked, VidSch schedules at most %u nodes",
 		   port->link_count, port->caps.nodes_each, VMM_PORT_NODES_MAX);
 	return STATUS_NOT_SUPPORTED;
 }
@@ -140,6 +142,6 @@ NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain)
 	if (status >= 0)
 		status = check_number(chain);
 	if (status >= 0 && chain->count > 1)
-		lead_with(chain, lead);
+		set_lead(chain, lead);
 	return status;
 }

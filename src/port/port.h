@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * port: the miniport boundary, one choke point. Every DxgkDdi* call and every DxgkCb* callback
- * passes here; the IRQL of each call is set and checked, what the miniport returns is
- * bounds-checked, statuses outside a DDI's documented set become findings, every call is an event.
- * Port knows no policy and no VidMm or VidSch state: it reports upward through struct
- * vmm_port_sink.
+ * The miniport boundary: every DxgkDdi* call and every DxgkCb* callback passes through port. Port
+ * sets and checks the IRQL of each call and checks the bounds of what the miniport returns. A
+ * status outside the documented set of a DDI becomes a finding. Every call is an event. Port has no
+ * policy and no VidMm or VidSch state: it reports to the core through struct vmm_port_sink.
  *
- * DDI argument structures are passed through as they are: converting them would cost per-entry work
- * on the hot path and a second set of names for the same thing.
+ * DDI argument structures are passed through unchanged. A conversion would cost work for each list
+ * entry on the hot path, and a second set of names.
  *
- * Locks: DDIs of the scheduler class (BuildPagingBuffer, Patch, SubmitCommand, PreemptCommand,
- * AcquireSwizzlingRange, ReleaseSwizzlingRange) are serialised by the caller's paging lock; port
- * asserts that they never overlap. No other core lock may be held when calling a miniport: the DDIs
- * that are not hot assert the ranks of the caller's locks. Port's own locks are leaves: the
- * device's services, and the device interrupt, whose holder is at DIRQL.
+ * Locks: the caller's paging lock serializes the DDIs of the scheduler class (BuildPagingBuffer,
+ * Patch, SubmitCommand, PreemptCommand, AcquireSwizzlingRange, ReleaseSwizzlingRange); port asserts
+ * that they never overlap. A caller of the miniport holds no other lock of the core, except where a
+ * function says so. The DDIs that are not hot assert the ranks of the caller's locks. Port's own
+ * locks are leaves: the lock of the device services, and the device interrupt, whose holder is at
+ * DIRQL.
  */
 #ifndef VMM_PORT_PORT_H
 #define VMM_PORT_PORT_H
@@ -27,42 +27,53 @@
 #include <vidmm/caps.h>
 
 /*
- * The kernel-side headers are compiled with the newest version that this port speaks (see
- * src/port/meson.build); what a miniport of an older version does not have is neither read nor
- * written (sizes by its Version).
+ * The kernel-side headers are compiled for the newest interface version that port supports
+ * (src/port/meson.build). Members that a miniport's older version does not have are neither read
+ * nor written: sizes depend on its Version.
  */
 
 struct vmm_port;
 
-/* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
+/*
+ * Codes of vmm_port_fatal, and the first parameters of VIDSCH (section 0 of the submission rules).
+ */
 #define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: below */
-#define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
+/* Recovery failed or was not allowed (TDR-01, 04, 08, 13). */
+#define VMM_PORT_FATAL_TDR      0x116u
 #define VMM_PORT_FATAL_VIDSCH   0x119u
 #define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
 #define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
 
-/* First parameters of VIDMM. Those that the published list of the stop code has bear its numbers; the others are ours. */
+/*
+ * First parameters of VIDMM. Those in the published list of the stop code have its numbers; the
+ * others are this library's.
+ */
 #define VMM_PORT_VIDMM_PAGING_STATUS    0xBu  /* p2: operation, p3: status */
-#define VMM_PORT_VIDMM_DMA_OVERFLOW     0x12u /* p2: bytes advanced, p3: room */
+#define VMM_PORT_VIDMM_DMA_OVERFLOW     0x12u /* p2: bytes advanced, p3: bytes available */
 #define VMM_PORT_VIDMM_PRIVATE_OVERFLOW 0x13u /* likewise */
-#define VMM_PORT_VIDMM_CONTRACT         0x16u /* p2: bytes used, p3: room (DMA-30) */
+#define VMM_PORT_VIDMM_CONTRACT         0x16u /* p2: bytes used, p3: bytes available (DMA-30) */
 #define VMM_PORT_VIDMM_OTHER(ddi)       (0x1000u + (uint32_t)(ddi))
 
-#define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
+#define VMM_PORT_REASON_ADAPTER 0x117u /* reason for CollectDbgInfo (TDR-03) */
 #define VMM_PORT_REASON_ENGINE  0x141u
-#define VMM_PORT_REASON_BLOCKED 0x142u /* no call: a process that is denied its GPU (TDR-20) */
+/* CollectDbgInfo is not called: a process was denied its GPU (TDR-20) */
+#define VMM_PORT_REASON_BLOCKED 0x142u
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
 #define VMM_PORT_BANKS_MAX    128u
-/* More, those of all adapters of a link, are refused with STATUS_NOT_SUPPORTED: VidSch schedules no more. */
+/*
+ * Nodes of all adapters of a link together. More are refused with STATUS_NOT_SUPPORTED, because
+ * VidSch does not schedule them.
+ */
 #define VMM_PORT_NODES_MAX    4u
-#define VMM_PORT_LINKS_MAX    4u /* physical adapters of a link; the same */
+#define VMM_PORT_LINKS_MAX    4u /* physical adapters of a link; more are refused likewise */
 
 /*
- * Ranks (docs/locking.md). The first two are gates, passed but never held: a caller of an object
- * DDI holds the submit lock at most, one of a paging DDI the paging lock at most.
+ * Lock ranks (docs/locking.md). The first two belong to no lock: they only check the ranks of the
+ * caller's locks. The caller of an object DDI holds the submit lock at most, that of a paging DDI
+ * the paging lock at most.
  */
 #define VMM_PORT_RANK_OBJECT     15u
 #define VMM_PORT_RANK_PAGING_DDI 25u
@@ -75,34 +86,41 @@ struct vmm_port_range {
 	uint64_t offset, size_bytes;
 };
 
-/* ALF-26: where in a segment protected content may be, and how. */
+/* ALF-26: the range of a segment that may hold protected content. */
 struct vmm_port_vpr {
-	uint64_t offset, size_bytes; /* size 0: nowhere */
+	uint64_t offset, size_bytes; /* size 0: no such range */
 	uint64_t alignment;          /* VprAlignment, at least a page */
-	uint64_t reserve_bytes; /* the miniport's own, at the start; also among what is invalid */
-	uint32_t regions;       /* NumVprSupported; 0: any number */
+	/* Reserved by the miniport at the start of the range; also an invalid range. */
+	uint64_t reserve_bytes;
+	uint32_t regions; /* NumVprSupported; 0: any number */
 };
 
-/* SWZ-29: a window through which the CPU sees pages of a memory segment. */
+/* SWZ-29: a window in a BAR through which the CPU sees pages of a memory segment. */
 struct vmm_port_host_aperture {
-	uint64_t physical; /* of the CPU's address space */
-	uint32_t pages;    /* of the segment's page size; 0: there is none */
+	uint64_t physical; /* address in the CPU's physical address space */
+	uint32_t pages;    /* in pages of the segment's page size; 0: no window */
 };
 
 struct vmm_port_segment {
-	uint32_t id; /* 1.. (SEG-01) */
-	/* Without what has no meaning: CpuVisible of an aperture, CacheCoherent of memory. */
+	uint32_t id; /* 1 to segment_count (SEG-01) */
+	/*
+	 * Without the flags that mean nothing here: CpuVisible of an aperture, CacheCoherent of
+	 * memory.
+	 */
 	DXGK_SEGMENTFLAGS flags;
-	uint64_t gpu_base;     /* BaseAddress */
-	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
-	uint64_t told_base;    /* CpuTranslatedAddress, as the miniport gave it */
+	uint64_t gpu_base;      /* BaseAddress */
+	vmm_physaddr cpu_base;  /* CpuTranslatedAddress, with CpuVisible */
+	uint64_t reported_base; /* CpuTranslatedAddress as the miniport reported it */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
-	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
-	uint32_t bank_count;                   /* 0: not banked */
-	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
-	uint32_t
-		invalid_count; /* SEG-26: never to be used; in rising order, apart from each other */
+	uint64_t system_memory_end; /* SystemMemoryEndAddress (SEG-23) */
+	uint32_t bank_count;        /* 0: not banked */
+	/* SEG-12: ends in rising order, the last equals the size. */
+	uint64_t bank_end[VMM_PORT_BANKS_MAX];
+	/*
+	 * SEG-26: the ranges of `invalid`, which must never be used. In rising order, not adjacent.
+	 */
+	uint32_t invalid_count;
 	struct vmm_port_range *invalid;
 	struct vmm_port_vpr vpr;
 	uint64_t page_bytes; /* 4096, or 65536 with Use64KBPages */
@@ -116,15 +134,17 @@ struct vmm_port_segment {
 struct vmm_port_gpummu {
 	bool supported;
 	DXGK_GPUMMUCAPS caps;
-	DXGK_PAGE_TABLE_LEVEL_DESC level[VMM_PORT_PAGE_TABLE_LEVELS_MAX]; /* [0] is the leaf's */
+	/* [0] is the leaf level. */
+	DXGK_PAGE_TABLE_LEVEL_DESC level[VMM_PORT_PAGE_TABLE_LEVELS_MAX];
 };
 
 struct vmm_port_caps {
-	uint32_t interface_version; /* the Version the miniport registered */
-	bool wddm2;                 /* that is 2.0 or later */
+	uint32_t interface_version; /* the Version that the miniport registered */
+	bool wddm2;                 /* interface_version is 2.0 or later */
 	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
-	bool validate_property;     /* it has DxgkDdiValidateUpdateAllocationProperty (PRI-15) */
-	bool set_backing_store;     /* it has DxgkDdiSetAllocationBackingStore (ALF-30) */
+	/* The table has DxgkDdiValidateUpdateAllocationProperty (PRI-15) */
+	bool validate_property;
+	bool set_backing_store; /* the table has DxgkDdiSetAllocationBackingStore (ALF-30) */
 	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
@@ -135,8 +155,9 @@ struct vmm_port_caps {
 	bool surprise_removal;              /* since 2.0 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	/*
-	 * Nodes as the core counts them: those of a link's lead, then those of the next adapter, and so on. Node n of
-	 * them is NodeOrdinal n % nodes_each on EngineOrdinal n / nodes_each (SCH-08).
+	 * Nodes as the core counts them: first those of the link's lead, then those of the next
+	 * adapter, and so on. Node n is NodeOrdinal n % nodes_each on EngineOrdinal n / nodes_each
+	 * (SCH-08).
 	 */
 	uint32_t node_count, nodes_each, paging_node;
 	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
@@ -144,16 +165,20 @@ struct vmm_port_caps {
 	uint32_t swizzling_range_count;
 	uint64_t aperture_commit_limit_bytes; /* ApertureSegmentCommitLimit */
 	uint32_t dma_queue_entries;           /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
-	uint32_t node_depth; /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
+	/* Packets that may be outstanding on a node: HwQueuePacketCap or 2 (SUB-16). */
+	uint32_t node_depth;
 	uint32_t paging_buffer_segment, paging_buffer_bytes, paging_private_bytes; /* SEG-21 */
-	/* Hardware scheduling (caps_hw.c). Nodes that take hardware queues; 0: none, or it is not enabled. */
-	uint32_t hw_nodes;                         /* bit per node */
+	/*
+	 * Hardware scheduling (caps_hw.c): the nodes that take hardware queues. 0: none, or the
+	 * feature is disabled.
+	 */
+	uint32_t hw_nodes;                         /* one bit for each node */
 	uint32_t hw_in_flight[VMM_PORT_NODES_MAX]; /* MaxInFlightHwQueueBuffers; 0: any number */
 	struct vmm_port_gpummu gpummu;
 	DXGK_FLIPCAPS flip;
 	/*
-	 * NumberOfVideoPresentSources of the lead; 0 also where the miniport cannot show anything (PRS-02). Target n shows
-	 * source n.
+	 * NumberOfVideoPresentSources of the lead. Also 0 if the miniport cannot show anything
+	 * (PRS-02). Target n shows source n.
 	 */
 	uint32_t source_count;
 	uint32_t segment_count;
@@ -161,37 +186,47 @@ struct vmm_port_caps {
 };
 
 /*
- * What port tells the core. Called at the IRQL given; context is vmm_port_options.sink_context.
- * Interrupts and DPCs are told between the end of vmm_port_start and the beginning of
+ * Calls from port to the core, at the IRQL given. `context` is vmm_port_options.sink_context.
+ * Interrupts and DPCs are reported from the end of vmm_port_start to the beginning of
  * vmm_port_stop.
  */
 struct vmm_port_sink {
 	/*
-	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC and
-	 * PERIODIC_MONITORED_FENCE_SIGNALED of a target that is there; with hardware queues MONITORED_FENCE_SIGNALED,
+	 * DIRQL, interrupt lock held, never re-entered: must only record (SUB-07). Reports
+	 * completed, preempted or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps
+	 * does. Also CRTC_VSYNC and PERIODIC_MONITORED_FENCE_SIGNALED of an existing target.
+	 * MONITORED_FENCE_SIGNALED is reported from WDDM 2.0 on. With hardware queues also
 	 * HWQUEUE_PAGE_FAULTED and SUSPEND_CONTEXT_COMPLETED.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
-	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
+	/*
+	 * DISPATCH_LEVEL: the miniport's DPC called DxgkCbNotifyDpc. Recorded reports take effect
+	 * here.
+	 */
 	void (*dpc)(void *context);
 	/*
-	 * DxgkCbGetHandleData / GetHandleParent / EnumHandleChildren: the miniport's private data
-	 * of a handle, or NULL.
+	 * DxgkCbGetHandleData, GetHandleParent, EnumHandleChildren: returns the miniport's private
+	 * data of a handle, or NULL.
 	 */
 	void *(*handle_data)(void *context, uint32_t handle, uint32_t type, bool device_specific);
 	uint32_t (*handle_parent)(void *context, uint32_t allocation);
-	/* May be NULL: then it is not built. */
+	/* May be NULL: then the callback is not supported. */
 	uint32_t (*handle_child)(void *context, uint32_t resource, uint32_t index);
-	/* DxgkCbCreate- and DestroyContextAllocation (PRE-11). PASSIVE_LEVEL, in whatever DDI. Likewise may be NULL. */
+	/*
+	 * DxgkCbCreateContextAllocation and DxgkCbDestroyContextAllocation (PRE-11). PASSIVE_LEVEL,
+	 * inside any DDI. May be NULL, likewise.
+	 */
 	NTSTATUS(*create_context_allocation)
 	(void *context, DXGKARGCB_CREATECONTEXTALLOCATION *args);
 	NTSTATUS (*destroy_context_allocation)(void *context, HANDLE allocation);
-	/* DxgkCbInvalidateHwContext: `context` is what DxgkDdiCreateHwContext was given. PASSIVE_LEVEL, in ResetHwEngine. */
+	/*
+	 * DxgkCbInvalidateHwContext, inside ResetHwEngine at PASSIVE_LEVEL. `hw_context` is the
+	 * handle that DxgkDdiCreateHwContext was given.
+	 */
 	NTSTATUS (*invalidate_hw_context)(void *context, HANDLE hw_context, bool collateral);
 	/*
-	 * What would be a bug check: emitted as VIDMM_EVENT_FATAL by port before this call; the
-	 * adapter must stop.
+	 * A violation that would be a bug check. Port has emitted VIDMM_EVENT_FATAL before this
+	 * call. The adapter must stop.
 	 */
 	void (*fatal)(void *context, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3);
 };
@@ -205,9 +240,10 @@ struct vmm_port_options {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
-	NTSTATUS (*driver_entry)(struct _DRIVER_OBJECT *, struct _UNICODE_STRING *); /* or: */
+	/* The entry point, or the table: */
+	NTSTATUS (*driver_entry)(struct _DRIVER_OBJECT *, struct _UNICODE_STRING *);
 	const DRIVER_INITIALIZATION_DATA *initialization_data;
-	uint32_t physical_adapters; /* that are to be one link; 0 and 1: no link */
+	uint32_t physical_adapters; /* number of adapters to be linked; 0 and 1: no link */
 	const uint64_t *bar_sizes;  /* of each */
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
@@ -215,42 +251,46 @@ struct vmm_port_options {
 	uint32_t features;            /* bit n: DXGK_FEATURE_ID n is enabled */
 	const struct vmm_port_sink *sink;
 	void *sink_context;
-	/* What the miniport says is kept here while it starts, for whoever wants to see it; or NULL. */
+	/* Gets what the miniport reports while it starts; or NULL. */
 	struct vidmm_adapter_report *report;
 };
 
 /*
- * DriverEntry (or the table) -> table check for its version (which DDIs must be there: spec 1.11)
- * -> AddDevice, LinkDevice (link.c) -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
- * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
- * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
- * documented status. What of GPU virtual addressing (2.x) is not built: STATUS_NOT_SUPPORTED with a reason.
+ * Starts a miniport. The steps: DriverEntry (or the table), check of the table for its version
+ * (required DDIs: spec 1.11), AddDevice, LinkDevice (link.c), StartDevice, capabilities, segments
+ * in two passes, validation (SEG-02..06, 12, 21, 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06
+ * ...). A refusal emits a finding with the reason, undoes the completed steps (PNP-01: no
+ * StopDevice after a failed StartDevice) and returns the documented status. Kinds of GPU virtual
+ * addressing (2.x) that are not built: STATUS_NOT_SUPPORTED with a reason.
  */
 vmm_status vmm_port_start(const struct vmm_port_options *options,
 			  struct vmm_port **port) VMM_MUST_CHECK;
 /*
- * StopDevice, RemoveDevice, Unload; the core has closed everything before (PNP-03). A dead port's
- * miniport is called here once more, because only it can end its threads.
+ * Stops a miniport: StopDevice, RemoveDevice, Unload. The core has closed all its objects before
+ * (PNP-03). The miniport of a dead port is called here too, because only it can end its threads.
  */
 void vmm_port_stop(struct vmm_port *port);
 /*
- * DxgkDdiSetPowerState for the adapter, PASSIVE_LEVEL, level 3: the caller saw to it that the GPU is idle, that nothing
- * is left to lose, and that nobody else is in the miniport (PAG-28). A failure is said and changes nothing (PNP-07).
+ * Calls DxgkDdiSetPowerState for the adapter. PASSIVE_LEVEL, level three: the caller has ensured
+ * that the GPU is idle, that no content can be lost, and that no other thread is in the miniport
+ * (PAG-28). A failure is reported and changes nothing else (PNP-07).
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 /*
- * PNP-08: the device is gone. DxgkDdiNotifySurpriseRemoval, PASSIVE_LEVEL, whoever is inside the miniport. From then on only
- * the end of objects, StopDevice and what follows reach it. VMM_NOT_SUPPORTED: it has not said that it can be told, and
- * not even those do; VMM_DEVICE_REMOVED: the same, and fatal, because it failed.
+ * Tells the miniport that the device is gone: DxgkDdiNotifySurpriseRemoval, PASSIVE_LEVEL, even
+ * while other threads are in the miniport. From then on only the destruction of objects, StopDevice
+ * and later calls reach it. Returns VMM_NOT_SUPPORTED if the miniport does not support the
+ * notification: then not even destruction reaches it. Returns VMM_DEVICE_REMOVED if the call
+ * failed, which is also fatal. (PNP-08)
  */
 vmm_status vmm_port_notify_removal(struct vmm_port *port,
 				   DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
-/* Has the miniport asked whether that feature is enabled, and been told so? */
+/* Returns whether the miniport asked for the feature and got the answer that it is enabled. */
 bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);
-/* How many physical adapters it is; 1: no link. */
+/* Returns the number of physical adapters of the link; 1: no link. */
 uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
-/* What the device looks like from outside: its configuration space, and where in the machine it is. */
+/* Identification of the device: ids of its configuration space, and its location in the machine. */
 struct vmm_port_identity {
 	uint16_t vendor, device, subsystem_vendor, subsystem;
 	uint8_t revision;
@@ -258,61 +298,76 @@ struct vmm_port_identity {
 };
 void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
 /*
- * DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level 0, in every power state (PNP-07): what the miniport tells its
- * user-mode driver. Its status, whatever it is.
+ * Calls DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level zero, in every power state
+ * (PNP-07): the data that the miniport returns to its user-mode driver. Returns the miniport's
+ * status unchanged.
  */
 NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
-/* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
+/*
+ * Returns AdapterLuid.LowPart as the miniport got it; HighPart is 0. Never 0, and unique among the
+ * adapters of a world.
+ */
 uint32_t vmm_port_luid(const struct vmm_port *port);
-/* Our mapping of a BAR of the device; NULL: there are fewer. */
+/* Returns the library's mapping of a BAR of the device; NULL if there are fewer BARs. */
 const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes);
 /*
- * The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's
- * first byte. NULL if none.
+ * Returns the BAR memory behind a CPU-visible memory segment, and the offset of the segment's first
+ * byte. NULL if the segment is not CPU-visible.
  */
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
 					      uint64_t *offset);
 /*
- * The same of one that the CPU does not see, where its CpuTranslatedAddress says where in a BAR the bytes are all the same, and
- * no other segment is there. Ranges may show them (SWZ-24). NULL: not known.
+ * Does the same for a segment that is not CPU-visible (SWZ-24). NULL if the location of its bytes
+ * is not known: its CpuTranslatedAddress must lie in a BAR, and no other segment may be there.
+ * Swizzling ranges may show this memory.
  */
 struct vmm_os_memory *vmm_port_hidden_memory(struct vmm_port *port, uint32_t segment_id,
 					     uint64_t *offset);
-/* Is any of that a memory segment's, or a CPU host aperture's? */
-bool vmm_port_is_of_segment(const struct vmm_port *port, uint64_t physical, uint64_t size_bytes);
-/* The BAR memory that lies in [physical, +size_bytes) of the CPU's address space. NULL: no BAR does. */
+/* Returns whether the range overlaps a memory segment, or a CPU host aperture. */
+bool vmm_port_is_segment_memory(const struct vmm_port *port, uint64_t physical,
+				uint64_t size_bytes);
+/*
+ * Returns the BAR memory at [physical, +size_bytes) of the CPU's address space. NULL if the range
+ * is not inside one BAR.
+ */
 struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
 					  uint64_t size_bytes, uint64_t *offset);
 /*
- * After a fatal violation every other vmm_port_* call returns STATUS_DEVICE_REMOVED without
- * entering the miniport.
+ * Returns whether a fatal violation has occurred. From then on every other vmm_port_* call returns
+ * STATUS_DEVICE_REMOVED without entering the miniport.
  */
 bool vmm_port_dead(const struct vmm_port *port);
 void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3);
 
-/* ---- PASSIVE_LEVEL, level 0 or 1: object DDIs ---- */
-/* *handle in: our handle, out: the miniport's. */
+/* ---- PASSIVE_LEVEL, level zero or one: object DDIs ---- */
+/* *handle: in the core's handle, out the miniport's. */
 NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
 				DXGK_DEVICEINFO *info);
-/* The same for a client's, of that miniport process where there are any (VA-01). */
-NTSTATUS vmm_port_create_device_in(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
-				   DXGK_DEVICEINFO *info);
+/*
+ * Does the same for a client's device. kmd_process: its process in the miniport, if it has
+ * processes (VA-01).
+ */
+NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+					DXGK_DEVICEINFO *info);
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 /*
- * Not MultiEngineAware: never enters the miniport, yields the device's handle and DEVICEINFO's
- * figures (DMA-33).
+ * A miniport that is not MultiEngineAware is not called: the result is the device's handle and the
+ * sizes of its DEVICEINFO (DMA-33).
  */
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
-/* PRI-15; in the table (caps.validate_property). STATUS_INVALID_PARAMETER: it is refused. */
+/*
+ * Only with caps.validate_property. STATUS_INVALID_PARAMETER: the miniport refuses the change.
+ * (PRI-15)
+ */
 NTSTATUS vmm_port_validate_property(struct vmm_port *port,
 				    const DXGKARG_VALIDATEUPDATEALLOCPROPERTY *args);
-/* ALF-30; in the table (caps.set_backing_store). */
+/* Only with caps.set_backing_store. (ALF-30) */
 NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, void *address);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
-/* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
+/* STATUS_NOT_SUPPORTED also if the miniport has no such DDI. (ALF-38) */
 NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args);
 /* ALF-39 */
@@ -322,80 +377,91 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 				   const HANDLE *open_allocations, UINT count);
 
-/* ---- events of clients that the miniport sets (ddi_event.c); PASSIVE_LEVEL ---- */
+/* ---- client events that the miniport sets (ddi_event.c); PASSIVE_LEVEL ---- */
 
 struct vmm_port_cpu_event;
 /*
- * DxgkDdiCreateCpuEvent; keeps a duplicate of the event. STATUS_NOT_SUPPORTED: the miniport has no such entry; otherwise its
- * failure, whatever it is (CPN-08).
+ * Calls DxgkDdiCreateCpuEvent and keeps a duplicate of the event. STATUS_NOT_SUPPORTED: the
+ * miniport has no such DDI. Otherwise a failure of the miniport is returned unchanged (CPN-08).
  */
 NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int event,
 				   struct vmm_port_cpu_event **result);
-/* DxgkDdiDestroyCpuEvent (CPN-06). Once it is back nothing sets the event any more. */
+/*
+ * Calls DxgkDdiDestroyCpuEvent (CPN-06). After its return the miniport cannot set the event any
+ * more.
+ */
 void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event);
-/* DxgkDdiEscape with a record about such an event, in which the miniport finds its own handle (CPN-10). */
+/*
+ * Calls DxgkDdiEscape with a record about such an event. Stores the miniport's handle of the event
+ * in the record (CPN-10).
+ */
 NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
 				   const struct vmm_port_cpu_event *event,
 				   D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record);
 
 /*
- * DxgkDdiRender. Bounds of pDmaBuffer, pPatchLocationListOut and private data are checked after it
- * (DMA-28: fatal 0x10E); the status is one of DMA-29/31 or becomes STATUS_INVALID_PARAMETER with a
- * finding.
+ * Calls DxgkDdiRender, then checks the bounds of pDmaBuffer, pPatchLocationListOut and private data
+ * (DMA-28: fatal 0x10E). Returns a status of DMA-29 or DMA-31; any other becomes
+ * STATUS_INVALID_PARAMETER with a finding.
  */
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
 
-/* DxgkDdiPresent, likewise (DMA-37). With pDmaBuffer NULL there is nothing whose bounds could be left (DMA-32). */
+/*
+ * Calls DxgkDdiPresent likewise (DMA-37). With pDmaBuffer NULL there are no bounds to check
+ * (DMA-32).
+ */
 NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args);
 /*
- * DxgkDdiSetVidPnSourceAddress of a flip at DIRQL, under the paging lock at most (PRS-04). STATUS_DEVICE_REMOVED: the
- * miniport is somebody else's at the moment, or dead.
+ * Calls DxgkDdiSetVidPnSourceAddress for a flip, at DIRQL. The caller holds the paging lock at most
+ * (PRS-04). Returns STATUS_DEVICE_REMOVED if the call gate is closed, or the port is dead.
  */
 NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args);
 /*
- * Level two (section 4): the miniport is the calling thread's alone; who would enter waits. The caller saw to it that
- * the GPU is idle, and holds the submit and the paging lock. False: the adapter is being reset, or dead.
+ * Begins level two (section 4): the calling thread gets exclusive use of the miniport; other
+ * callers wait. The caller has ensured that the GPU is idle, and holds the submit and the paging
+ * lock. Returns false if the adapter is being reset, or is dead. vmm_port_admit ends level two.
  */
 bool vmm_port_exclude(struct vmm_port *port);
 void vmm_port_admit(struct vmm_port *port);
-/* PASSIVE_LEVEL, excluded: a source begins to show something, or nothing any more. */
+/* PASSIVE_LEVEL, in level two: a source begins to show a primary, or stops showing one. */
 NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
 				     const DXGKARG_SETVIDPNSOURCEADDRESS *args);
 NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible);
 
 /*
- * DxgkDdiCreatePeriodicFrameNotification (PMF): interrupt 14 with that id so long before each vertical sync of the target.
- * STATUS_NOT_SUPPORTED: the miniport has no such entry; STATUS_INVALID_PARAMETER also for a time longer than a frame.
+ * Calls DxgkDdiCreatePeriodicFrameNotification (PMF): requests interrupt 14 with that id,
+ * time_100ns before each vertical sync of the target. STATUS_NOT_SUPPORTED: the miniport has no
+ * such DDI. STATUS_INVALID_PARAMETER also for a time longer than a frame.
  */
 NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64_t time_100ns,
 				  uint32_t id, HANDLE *notification);
 void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification);
 
-/* ---- scheduler class, serialised by the paging lock ---- */
-/* PASSIVE_LEVEL; failure is fatal (PAT-18). */
+/* ---- scheduler class, serialized by the paging lock ---- */
+/* PASSIVE_LEVEL. A failure is fatal (PAT-18). */
 NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args);
 /*
- * DISPATCH_LEVEL; failure is fatal (SUB-05). Queued DPCs run before it returns: sink->dpc may be
- * called with the caller's locks held.
+ * DISPATCH_LEVEL. A failure is fatal (SUB-05). Queued DPCs run before it returns, so sink->dpc may
+ * be called with the caller's locks held.
  */
 NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *args);
 /*
- * STATUS_SUCCESS, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER or STATUS_GRAPHICS_ALLOCATION_BUSY;
- * anything else is fatal (PAG-09). pDmaBuffer and private data must have advanced inside their
- * bounds.
+ * Returns STATUS_SUCCESS, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER or
+ * STATUS_GRAPHICS_ALLOCATION_BUSY; any other status is fatal (PAG-09). pDmaBuffer and the private
+ * data must have advanced inside their bounds.
  */
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args);
-/* The pages of an MDL as a list of their numbers, which stays the MDL's; or as one run. */
+/* Describes the pages of an MDL: as the MDL's array of page numbers, or as one contiguous run. */
 void vmm_port_describe_pages(const void *mdl, DXGK_ADL *adl);
 /*
- * may_change: RangeSize and CPUTranslatedAddress in args are what the miniport made of them (SWZ-24); otherwise a change is
- * a refusal (SWZ-03).
+ * may_change: the miniport may change RangeSize and CPUTranslatedAddress in args (SWZ-24);
+ * otherwise a change counts as a refusal (SWZ-03).
  */
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change);
 /*
- * SWZ-29; segments with a host aperture have both in their table. The miniport's failure is its status, and nothing is mapped;
- * one of Unmap is a finding, and counts as done.
+ * SWZ-29: a table with such segments has both DDIs. A failure of Map is returned, and nothing is
+ * mapped. A failure of Unmap is a finding, and the range counts as unmapped.
  */
 NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUHOSTAPERTURE *args);
 NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
@@ -403,29 +469,43 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 
-/* ---- GPU virtual addressing (ddi_gpummu.c): PASSIVE_LEVEL, only with caps.gpummu.supported ---- */
+/* ---- GPU virtual addressing (ddi_gpummu.c): PASSIVE_LEVEL, needs caps.gpummu.supported ---- */
 struct vmm_port_process {
 	HANDLE handle; /* hDxgkProcess */
-	/* DxgkCbReserveGpuVirtualAddressRange, called inside vmm_port_create_process alone (VA-15). */
+	/*
+	 * DxgkCbReserveGpuVirtualAddressRange; called only inside vmm_port_create_process (VA-15).
+	 */
 	NTSTATUS(*reserve)
 	(const struct vmm_port_process *process, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args);
 };
-/* Object DDIs; one process of a port at a time is created. */
+/* Object DDIs. Only one process of a port is created at a time. */
 NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_process *process,
 				 HANDLE *kmd_process);
 void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process);
-/* The paging lock is held. *entries: wanted, then had. Only where there are two levels. */
+/*
+ * *entries: in the number needed, out the number provided. Only with two page table levels. The
+ * caller holds the paging lock.
+ */
 NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint64_t *bytes);
-/* VA-12: the context is not on the GPU. The paging lock is held. */
+/* VA-12: the context is not running on the GPU. The caller holds the paging lock. */
 void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *args);
-/* As vmm_port_submit; STATUS_INVALID_PARAMETER: the miniport refuses it, which is not fatal (SUB-23). */
+/*
+ * Like vmm_port_submit. STATUS_INVALID_PARAMETER: the miniport refuses the command, which is not
+ * fatal (SUB-23).
+ */
 NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args);
 
-/* SUB-25, since 2.5: before a command with private data is queued; the miniport need not have it. PASSIVE_LEVEL, the paging lock at most. */
+/*
+ * SUB-25, since 2.5: called before a command with private data is queued. Does nothing if the
+ * miniport lacks the DDI. PASSIVE_LEVEL; the caller holds the paging lock at most.
+ */
 NTSTATUS vmm_port_validate_command(struct vmm_port *port, DXGKARG_VALIDATESUBMITCOMMAND *args);
 
 /* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
-/* Objects: the submit lock at most. As the calls for contexts; of a queue hHwQueue is ours in, the miniport's out. */
+/*
+ * Object DDIs: the caller holds the submit lock at most. Like the calls for contexts. hHwQueue: in
+ * the core's handle, out the miniport's.
+ */
 NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 				    DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_hw_context(struct vmm_port *port, HANDLE context);
@@ -435,46 +515,74 @@ NTSTATUS vmm_port_destroy_hw_queue(struct vmm_port *port, HANDLE queue);
 NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
 				       const DXGKARG_SETUPPRIORITYBANDS *args);
 /*
- * The paging lock at most; the caller lets nobody else into a call for the same queue or context (SUB-27). Failures are
- * the caller's to deal with.
+ * The caller holds the paging lock at most, and ensures that no other thread is in a call for the
+ * same queue or context (SUB-27). Failures are returned; the caller handles them.
  */
 NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
 				     const DXGKARG_SUBMITCOMMANDTOHWQUEUE *args);
 NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
 					 const DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES *args);
-/* STATUS_SUCCESS: it is off the GPU; STATUS_PENDING: its interrupt will say so (SCH-11). Anything else is a failure. */
+/*
+ * STATUS_SUCCESS: the context is off the GPU. STATUS_PENDING: an interrupt will report that
+ * (SCH-11). Any other status is a failure.
+ */
 NTSTATUS vmm_port_suspend_context(struct vmm_port *port, const DXGKARG_SUSPENDCONTEXT *args);
 NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context);
 /* TDR-21 */
 NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node);
 NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node);
 
-/* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
+/*
+ * PASSIVE_LEVEL, no lock held. The miniport reports a missed completion by an interrupt during the
+ * call (SUB-14).
+ */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence);
 
-/* May the calling thread make DDIs of PASSIVE_LEVEL? */
+/* Returns whether the calling thread may make DDI calls that require PASSIVE_LEVEL. */
 bool vmm_port_at_passive(const struct vmm_port *port);
 
 /* ---- timeouts (ddi_reset.c, gate.c) ---- */
-/* DISPATCH_LEVEL, scheduler class; failure is fatal (PRE-01). The answer may come before it returns (PRE-05). */
+/*
+ * DISPATCH_LEVEL, scheduler class. A failure is fatal (PRE-01). The answer may come before the call
+ * returns (PRE-05).
+ */
 NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence);
-/* PASSIVE_LEVEL, scheduler class; failure is fatal (TDR-12). Only of a CancelCommandAware miniport. */
+/*
+ * PASSIVE_LEVEL, scheduler class. A failure is fatal (TDR-12). Only for a CancelCommandAware
+ * miniport.
+ */
 NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *args);
 /*
- * Level three: from now on the miniport is the calling thread's alone. False: somebody has not left it by then (TDR-04);
- * who waits for him after that waits on. vmm_port_resume either way.
+ * Begins level three: closes the call gate and waits until no other thread is in the miniport.
+ * Returns false if a thread is still inside at the deadline (TDR-04). The gate stays closed in both
+ * cases until vmm_port_resume, which the caller must call.
  */
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
 void vmm_port_resume(struct vmm_port *port);
+/* Returns the number of threads that are inside the miniport. */
 uint32_t vmm_port_inside(const struct vmm_port *port);
-/* PASSIVE_LEVEL, scheduler class; only where the miniport supports resets of engines (TDR-14). Failure is not fatal. */
+/*
+ * True if a reset of the adapter waits for the calling thread: the thread is inside the miniport,
+ * or has exclusive use of it. Such a thread must not wait for the reset.
+ */
+bool vmm_port_blocks_reset(const struct vmm_port *port);
+/*
+ * PASSIVE_LEVEL, scheduler class. Only if the miniport supports resets of engines (TDR-14). A
+ * failure is not fatal.
+ */
 NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, ULONGLONG *mask);
 NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_aborted);
-/* PASSIVE_LEVEL, suspended (CollectDbgInfo: or not). What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
+/*
+ * PASSIVE_LEVEL, in level three; CollectDbgInfo also outside. A failure of CollectDbgInfo is
+ * ignored (TDR-03). A failure of the others is fatal.
+ */
 void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason);
 NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port);
 NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port);
-/* The routine runs at DIRQL, so no interrupt is being reported meanwhile. Below DISPATCH_LEVEL. */
+/*
+ * Runs the routine at DIRQL, so no interrupt is reported meanwhile. The caller is below
+ * DISPATCH_LEVEL.
+ */
 void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of port share: the port itself, and the way into and out of the miniport.
+ * Shared by the files of port: the port structure, and the functions to enter and leave the
+ * miniport.
  *
- * A DDI call is always: refuse when dead, enter (world, thread slot, IRQL), call, leave (IRQL
- * checked and put back), one event. DDIs at PASSIVE_LEVEL use vmm_port_enter and vmm_port_leave;
- * the one at DISPATCH_LEVEL raises itself.
+ * Every DDI call has these steps: refuse if the port is dead, enter (current world, thread slot,
+ * IRQL), call, leave (IRQL checked and restored), emit one event. DDIs at PASSIVE_LEVEL use
+ * vmm_port_enter and vmm_port_leave; those at DISPATCH_LEVEL raise the IRQL themselves.
  */
 #ifndef VMM_PORT_PORT_INTERNAL_H
 #define VMM_PORT_PORT_INTERNAL_H
@@ -16,18 +17,22 @@
 #define VMM_PORT_BARS_MAX     6u
 #define VMM_PORT_CONFIG_BYTES 256u
 #define VMM_PORT_PATH_CHARS   128u
-#define VMM_PORT_THREAD_SLOT  3u /* nt leaves it to us: the port whose DDI this thread is in */
+/* Thread slot that nt reserves for port: the port whose DDI the thread is in. */
+#define VMM_PORT_THREAD_SLOT  3u
 #define VMM_PORT_MAGIC        0x74726F706D647776u
 
-/* SUB-15: the cap over all nodes that StartDevice tells the miniport. */
+/* SUB-15: the limit for all nodes together, which StartDevice tells the miniport. */
 #define VMM_PORT_DMA_QUEUE_ENTRIES 64u
 
-/* What an interface version has. Sizes are those of its documented structures on 64-bit targets. */
+/*
+ * Properties of an interface version. Sizes are those of its documented structures on 64-bit
+ * targets.
+ */
 struct vmm_port_version {
 	ULONG number;
 	const char *name;
 	uint32_t table_bytes, caps_bytes, services_bytes;
-	/* Bits that exist in SchedulingCaps and in DXGK_SEGMENTFLAGS. */
+	/* The bits that exist in SchedulingCaps and in DXGK_SEGMENTFLAGS. */
 	uint32_t scheduling_mask, segment_mask;
 	DXGK_QUERYADAPTERINFOTYPE segment_query;
 	bool engine_reset; /* SupportPerEngineTDR exists */
@@ -38,14 +43,17 @@ struct vmm_port_bar {
 	uint64_t physical;
 };
 
-/* A miniport device without contexts: what stands in for DXGK_CONTEXTINFO (DMA-33). */
+/* A miniport's device. Without contexts `info` replaces DXGK_CONTEXTINFO (DMA-33). */
 struct vmm_port_device {
 	struct vmm_list link;
 	HANDLE device;
 	DXGK_DEVICEINFO info;
 };
 
-/* The physical adapters of one start. port[0] leads once they have agreed (link.c); before it is the first added. */
+/*
+ * The physical adapters of one start. port[0] is the lead once vmm_port_chain_agree has succeeded
+ * (link.c); before that it is the first one added.
+ */
 struct vmm_port_chain {
 	uint32_t count; /* 1: no link */
 	uint32_t added, started;
@@ -59,7 +67,7 @@ struct vmm_port_mapping {
 };
 
 struct vmm_port {
-	uint64_t magic; /* a miniport may hand us another pointer as DeviceHandle */
+	uint64_t magic; /* VMM_PORT_MAGIC: a miniport may pass another pointer as DeviceHandle */
 	/* constant after vmm_port_start */
 	struct vmm_os *os;
 	struct vmm_nt *nt;
@@ -67,19 +75,20 @@ struct vmm_port {
 	const struct vmm_port_sink *sink;
 	void *sink_context;
 	const struct vmm_port_version *version;
-	DRIVER_INITIALIZATION_DATA ddi; /* what the version does not have is NULL */
+	DRIVER_INITIALIZATION_DATA ddi; /* entries that the version does not have are NULL */
 	DXGKRNL_INTERFACE services;
-	PVOID adapter; /* the miniport's device context: first argument of the adapter's DDIs */
-	struct vmm_port *lead; /* of the link; itself without one */
-	LINKED_DEVICE linked;  /* what the miniport said of it */
-	uint32_t link_count;   /* of the lead: how many physical adapters it has; 1: no link */
-	struct vmm_port *link[VMM_PORT_LINKS_MAX]; /* of the lead: all of them, itself first */
+	PVOID adapter; /* the miniport's device context: the first argument of adapter DDIs */
+	struct vmm_port *lead; /* the lead of the link; without a link the port itself */
+	LINKED_DEVICE linked;  /* the result of DxgkDdiLinkDevice */
+	uint32_t link_count;   /* in the lead: the number of physical adapters; 1: no link */
+	/* In the lead: all ports of the link, itself first. */
+	struct vmm_port *link[VMM_PORT_LINKS_MAX];
 	struct vmm_port_caps caps;
 	DRIVER_OBJECT driver;
 	DEVICE_OBJECT device; /* the physical device object */
 	uint32_t bar_count;
 	struct vmm_port_bar bar[VMM_PORT_BARS_MAX];
-	uint64_t identity_physical; /* reserved: numbers the device in names */
+	uint64_t identity_physical; /* a reserved address that numbers the device in names */
 	uint64_t system_memory_bytes;
 	CM_RESOURCE_LIST *resources;
 	char device_key[VMM_PORT_PATH_CHARS], service_key[VMM_PORT_PATH_CHARS];
@@ -87,80 +96,94 @@ struct vmm_port {
 	uint16_t device_path_text[VMM_PORT_PATH_CHARS], service_path_text[VMM_PORT_PATH_CHARS];
 	/* start and stop only, one thread */
 	bool registering, registered;
-	struct vidmm_adapter_report *report; /* the caller's; NULL once the start is over */
+	struct vidmm_adapter_report *report; /* the caller's; NULL after the start */
 
-	uint32_t features; /* that are enabled: bit n is DXGK_FEATURE_ID n; the lead's */
-	_Atomic uint32_t enabled_features; /* of these, those that the miniport has asked for */
+	uint32_t features; /* in the lead: the enabled features; bit n is DXGK_FEATURE_ID n */
+	/* Of these, the features that the miniport has asked for. */
+	_Atomic uint32_t enabled_features;
 	_Atomic bool dead;
-	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
-	_Atomic bool listening;      /* the sink hears it: from the end of start to stop */
-	_Atomic bool scheduler_busy; /* somebody is in a DDI of the scheduler class */
-	/* Level three (gate.c). */
-	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
+	_Atomic bool connected;      /* interrupts are accepted: from StartDevice to StopDevice */
+	_Atomic bool listening;      /* interrupts reach the sink: from the end of start to stop */
+	_Atomic bool scheduler_busy; /* a thread is in a DDI of the scheduler class */
+	/* The call gate (gate.c). */
+	_Atomic uint32_t inside; /* threads in DDIs that the gate can close */
 	_Atomic bool suspended;
-	_Atomic bool
-		gone; /* the device is: the gate stays shut, but for the end of objects (PNP-08) */
-	_Atomic bool excluding; /* level two: who comes waits, instead of being refused */
-	_Atomic uint32_t
-		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
-	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
-	/* The lead's are those of the whole link: one line, one DPC, so that nothing of it runs twice at a time. */
+	/*
+	 * The device was removed: the gate stays closed, except for the destruction of objects
+	 * (PNP-08).
+	 */
+	_Atomic bool device_removed;
+	_Atomic bool excluding; /* level two: callers wait instead of being refused */
+	/* Futex: moves when the gate opens, and when a thread leaves while the gate is closed. */
+	_Atomic uint32_t gate;
+	_Atomic(struct vmm_os_thread *) exclusive; /* the thread that closed the gate */
+	/* The lead's interrupt and DPC serve the whole link, so neither runs twice at a time. */
 	KDPC dpc;
-	_Atomic bool dpc_wanted; /* of a link: whose routine it is to call */
+	_Atomic bool dpc_wanted; /* on a link: the DPC must call this port's routine */
 	struct vmm_nt_interrupt interrupt;
-	/* Since the interrupt lock was taken; guarded by it (SUB-08, SUB-11). */
-	bool notified, queued, told_of_display;
+	/* Events since the interrupt lock was taken; guarded by it (SUB-08, SUB-11). */
+	bool notified, queued, display_notified;
 
-	/* Never held: taking one checks the ranks of the caller's locks. */
-	struct vmm_os_mutex object_gate, paging_gate;
-	struct vmm_os_mutex lock;                /* leaf; guards the rest */
-	const struct vmm_port_process *creating; /* in DxgkDdiCreateProcess, on that thread */
+	/* Never held: vmm_port_check_rank compares their ranks with those of the caller's locks. */
+	struct vmm_os_mutex object_rank, paging_rank;
+	struct vmm_os_mutex lock; /* leaf lock; guards the members below */
+	/* The process that `creator` is creating in DxgkDdiCreateProcess. */
+	const struct vmm_port_process *creating;
 	struct vmm_os_thread *creator;
 	struct vmm_list devices;
 	struct vmm_list mappings;
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
 };
 
-/* What an adapter of WDDM 2.x says in other structures, and what is asked of it besides. */
+/* Returns whether the miniport uses WDDM 2.x, which has other structures and more queries. */
 static inline bool vmm_port_is_wddm2(const struct vmm_port *port)
 {
 	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT4;
 }
 
 /* ---- table.c ---- */
-/* Copies what the table's version has and checks the entries every adapter needs (spec 1.11). */
+/*
+ * Copies the part of the table that its version has, and checks the entries that every adapter
+ * needs (spec 1.11).
+ */
 NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_DATA *table);
-/* The entries that depend on capabilities. */
+/* Checks the entries that depend on capabilities. */
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 
 /* ---- link.c ---- */
-/* Can the miniport that was loaded lead these adapters? Otherwise a reason. */
+/* Returns whether the miniport supports a link of these adapters. If not, emits a reason. */
 NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain);
-/* DxgkDdiLinkDevice, where there is one, right after AddDevice (LNK-01). */
+/* Calls DxgkDdiLinkDevice, if the miniport has it, right after AddDevice (LNK-01). */
 NTSTATUS vmm_port_link_device(struct vmm_port *port);
-/* Everybody was asked: do they make one link (LNK-02, LNK-03)? The lead becomes the first. */
+/*
+ * After DxgkDdiLinkDevice of all adapters: checks that they form one link (LNK-02, LNK-03), and
+ * makes the lead port[0].
+ */
 NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain);
-/* The capabilities are the lead's: as many nodes has each adapter. */
+/* Multiplies the lead's node count by the number of adapters: each has as many nodes. */
 NTSTATUS vmm_port_link_nodes(struct vmm_port *port);
 
-/* A node as the miniport names it, and as the core does (struct vmm_port_caps). */
-struct vmm_port_place {
+/* A node as the miniport names it. The core numbers all nodes of a link (struct vmm_port_caps). */
+struct vmm_port_ordinals {
 	UINT node, engine;
 };
-static inline struct vmm_port_place vmm_port_place_of(const struct vmm_port *port, uint32_t node)
+static inline struct vmm_port_ordinals vmm_port_ordinals_of(const struct vmm_port *port,
+							    uint32_t node)
 {
-	return (struct vmm_port_place){node % port->caps.nodes_each, node / port->caps.nodes_each};
+	return (struct vmm_port_ordinals){node % port->caps.nodes_each,
+					  node / port->caps.nodes_each};
 }
-static inline uint32_t vmm_port_node_of(const struct vmm_port *port, struct vmm_port_place place)
+static inline uint32_t vmm_port_node_of(const struct vmm_port *port,
+					struct vmm_port_ordinals ordinals)
 {
-	return place.engine * port->caps.nodes_each + place.node;
+	return ordinals.engine * port->caps.nodes_each + ordinals.node;
 }
 
-/* ---- device.c: the device that the miniport finds ---- */
+/* ---- device.c: the emulated device ---- */
 vmm_status vmm_port_device_init(struct vmm_port *port,
 				const struct vmm_port_options *options) VMM_MUST_CHECK;
 void vmm_port_device_finish(struct vmm_port *port);
-/* The BAR that holds [physical, +size_bytes); NULL when none does. */
+/* Returns the BAR that contains [physical, +size_bytes), or NULL. */
 struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
 				       uint64_t size_bytes);
 
@@ -168,10 +191,10 @@ struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
 NTSTATUS vmm_port_query_caps(struct vmm_port *port);
 NTSTATUS vmm_port_query_segments(struct vmm_port *port);
-/* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
+/* caps_wddm2.c: checks MemoryManagementCaps, and queries the nodes and the paging node. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
-/* caps_hw.c: may it schedule by itself, and on which nodes (SCH-10)? */
+/* caps_hw.c: queries on which nodes hardware scheduling may be used (SCH-10). */
 NTSTATUS vmm_port_query_hw_scheduling(struct vmm_port *port);
 NTSTATUS vmm_port_table_check_hw(struct vmm_port *port);
 NTSTATUS vmm_port_table_check_gpummu(struct vmm_port *port, bool resizable_root);
@@ -180,32 +203,34 @@ NTSTATUS vmm_port_cb_reserve(HANDLE handle,
 			     DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args); /* table.c */
 /* segments_host.c */
 struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
-/* SWZ-29, SEG-24 */
-NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segment,
-			    const struct vmm_port_host_aperture *host);
+/* Checks and stores the CPU host aperture of a segment, if it has one (SWZ-29, SEG-24). */
+NTSTATUS vmm_port_store_host_aperture(struct vmm_port *port, struct vmm_port_segment *segment,
+				      const struct vmm_port_host_aperture *host);
 /* segments_vpr.c */
 struct vmm_port_vpr vmm_port_vpr_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
-/* Checks and keeps it, if the segment has one at all. */
-NTSTATUS vmm_port_keep_vpr(struct vmm_port *port, struct vmm_port_segment *segment,
-			   const struct vmm_port_vpr *vpr);
+/* Checks and stores the protected range of a segment, if it has one. */
+NTSTATUS vmm_port_store_vpr(struct vmm_port *port, struct vmm_port_segment *segment,
+			    const struct vmm_port_vpr *vpr);
 
 /* segments_wddm2.c */
-DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *descriptor);
+DXGK_SEGMENTDESCRIPTOR3 vmm_port_descriptor3_of(const DXGK_SEGMENTDESCRIPTOR4 *descriptor);
 NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags);
 NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count);
-/* Asks for the `count` ranges of a segment that must not be used, and keeps them (SEG-26). */
-/* Sorted, with those that touch or overlap made one. */
+/* Sorts the `count` invalid ranges of a segment and merges those that touch or overlap. */
 void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count);
-NTSTATUS vmm_port_keep_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
-				      UINT count);
+/*
+ * Queries the `count` ranges of a segment that must not be used, checks and stores them (SEG-26).
+ */
+NTSTATUS vmm_port_store_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
+				       UINT count);
 void vmm_port_segments_forget(struct vmm_port *port);
-/* Of checks that are all made: what the first one that failed says. */
+/* Combines the statuses of checks that all run: returns the first failure. */
 static inline NTSTATUS vmm_port_first_failure(NTSTATUS first, NTSTATUS next)
 {
 	return first != STATUS_SUCCESS ? first : next;
 }
 
-/* ---- report.c: what the miniport says, for whoever looks on; all do nothing without a report ---- */
+/* ---- report.c: records the miniport's answers; without a report all functions do nothing ---- */
 void vmm_port_report_step(struct vmm_port *port, enum vidmm_start_step step);
 void vmm_port_report_device(struct vmm_port *port);
 void vmm_port_report_version(struct vmm_port *port, uint32_t version);
@@ -214,23 +239,28 @@ void vmm_port_report_nodes(struct vmm_port *port);
 void vmm_port_report_segment_count(struct vmm_port *port, uint32_t count);
 void vmm_port_report_segment(struct vmm_port *port, uint32_t index,
 			     const DXGK_SEGMENTDESCRIPTOR3 *descriptor);
-/* It was found good: its effective flags. */
-void vmm_port_report_kept(struct vmm_port *port, uint32_t index);
+/* The segment was accepted: records its effective flags. */
+void vmm_port_report_accepted(struct vmm_port *port, uint32_t index);
 void vmm_port_report_paging_buffer(struct vmm_port *port, uint32_t segment, uint32_t size_bytes,
 				   uint32_t private_bytes);
 
 /* ---- callbacks.c, device_services.c, interrupt.c ---- */
 void vmm_port_services_init(struct vmm_port *port);
-/* callbacks_wddm2.c: what the interface has from 2.0 on. */
+/* callbacks_wddm2.c: fills in the services since WDDM 2.0. */
 void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *services);
-/* A reason, and STATUS_NOT_SUPPORTED. Without DeviceHandle it needs a thread that is in a DDI. */
+/*
+ * Emits a reason and returns STATUS_NOT_SUPPORTED. Without DeviceHandle the reason needs a thread
+ * that is in a DDI.
+ */
 NTSTATUS vmm_port_cb_not_built(HANDLE handle, const char *callback);
 VOID *vmm_port_cb_get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data);
-/* The port that a miniport's first argument means; a finding and NULL when it means none. */
+/*
+ * Returns the port of a callback's DeviceHandle. NULL, after a finding, if the handle is invalid.
+ */
 struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback);
-/* The port whose DDI the calling thread is in; NULL when it is in none. */
+/* Returns the port whose DDI the calling thread is in; NULL if it is in none. */
 struct vmm_port *vmm_port_of_thread(void);
-/* NT-01: false, after a finding, when the thread is above the callback's limit. */
+/* NT-01: returns false, after a finding, if the thread's IRQL is above the callback's limit. */
 bool vmm_port_below(struct vmm_port *port, uint32_t limit, const char *callback);
 
 NTSTATUS vmm_port_cb_get_device_information(HANDLE handle, PDXGK_DEVICE_INFO info);
@@ -246,9 +276,12 @@ NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAM
 				       PBOOLEAN present);
 
 void vmm_port_interrupt_init(struct vmm_port *port);
-/* From here on, or from then on, interrupts and DPCs reach the sink. */
+/*
+ * Sets whether interrupts and DPCs reach the sink. On return no thread is on its way to the sink
+ * with the old setting.
+ */
 void vmm_port_interrupt_listen(struct vmm_port *port, bool listening);
-/* No DPC runs or will run. */
+/* On return no DPC is running or queued. */
 void vmm_port_interrupt_finish(struct vmm_port *port);
 BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle);
 NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine,
@@ -263,12 +296,19 @@ NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data);
 /* ---- ddi_object.c ---- */
 void vmm_port_devices_forget(struct vmm_port *port);
 
-/* ---- gate.c: who is inside, and level three, where nobody else is ---- */
-/* Not now: false, unless the caller is the one whom the gate is shut for, or `waiting` and it has opened again. */
+/* ---- gate.c: the call gate, levels two and three ---- */
+/*
+ * The gate is closed. Returns true if the caller closed it, or if `waiting` and the gate has opened
+ * again. In level two every call waits.
+ */
 bool vmm_port_begin_slow(struct vmm_port *port, bool waiting) VMM_COLD;
 void vmm_port_end_slow(struct vmm_port *port) VMM_COLD;
-void vmm_port_gone(struct vmm_port *port); /* PNP-08 */
-/* Before a DDI; false: it may not be made, STATUS_DEVICE_REMOVED. Otherwise vmm_port_end afterwards. */
+/* PNP-08: closes the gate for good, except for the destruction of objects. */
+void vmm_port_gate_set_removed(struct vmm_port *port);
+/*
+ * Passes the gate before a DDI. Returns false if the call is refused (STATUS_DEVICE_REMOVED). After
+ * true the caller calls vmm_port_end.
+ */
 static inline bool vmm_port_begin(struct vmm_port *port)
 {
 	atomic_fetch_add(&port->inside, 1);
@@ -276,7 +316,10 @@ static inline bool vmm_port_begin(struct vmm_port *port)
 		return true;
 	return vmm_port_begin_slow(port, false);
 }
-/* The same of what must not get lost: it waits until the gate opens. False: the adapter is dead. */
+/*
+ * Does the same for a call that must not get lost: waits until the gate opens. Returns false if the
+ * port is dead.
+ */
 static inline bool vmm_port_begin_waiting(struct vmm_port *port)
 {
 	atomic_fetch_add(&port->inside, 1);
@@ -292,14 +335,17 @@ static inline void vmm_port_end(struct vmm_port *port)
 void vmm_port_gate_wake(struct vmm_port *port);
 
 /* ---- fatal.c ---- */
-/* The miniport came back at another IRQL: says so and puts the thread back to `level`. */
+/* The miniport returned at another IRQL: emits a finding and restores `level`. */
 void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level) VMM_COLD;
-/* A status that is not in the DDI's documented set. */
+/* Emits a finding for a status outside the documented set of the DDI. */
 void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			   NTSTATUS status) VMM_COLD;
 
 /* ---- ddi_submit.c, ddi_present.c ---- */
-/* DMA-28: whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
+/*
+ * DMA-28: returns whether `now` is inside [start, start + room_bytes], a whole number of elements
+ * after the start.
+ */
 static inline bool vmm_port_advanced(const void *start, const void *now, uint64_t room_bytes,
 				     uint64_t element_bytes)
 {
@@ -308,13 +354,19 @@ static inline bool vmm_port_advanced(const void *start, const void *now, uint64_
 	return distance <= room_bytes && distance % element_bytes == 0;
 }
 
-/* DMA-28: one of them is out of bounds, or if neither is a list. */
+/*
+ * DMA-28, fatal: reports the output that exceeds its size; if neither does, the patch location list
+ * did.
+ */
 void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
 		       uint64_t command_room, uint64_t private_data,
 		       uint64_t private_room) VMM_COLD;
 
-/* What DxgkDdiRender and DxgkDdiPresent were given to write into, and how far they said they came. */
-struct vmm_port_room {
+/*
+ * The sizes of the outputs of DxgkDdiRender and DxgkDdiPresent, and how far the miniport advanced
+ * in them.
+ */
+struct vmm_port_limits {
 	const char *function;
 	enum vidmm_ddi ddi;
 	uint32_t command_bytes, private_bytes;
@@ -323,8 +375,8 @@ struct vmm_port_room {
 struct vmm_port_outputs {
 	const void *commands, *private_data, *patches;
 };
-/* Their arguments have members of the same names. */
-#define VMM_PORT_ROOM(function, ddi, args)                                        \
+/* The arguments of both DDIs have members of the same names. */
+#define VMM_PORT_LIMITS(function, ddi, args)                                      \
 	{                                                                         \
 		function, ddi, (args)->DmaSize, (args)->DmaBufferPrivateDataSize, \
 			(uint64_t)(args)->PatchLocationListOutSize *              \
@@ -334,12 +386,15 @@ struct vmm_port_outputs {
 	{                                                                                        \
 		(args)->pDmaBuffer, (args)->pDmaBufferPrivateData, (args)->pPatchLocationListOut \
 	}
-/* DMA-28, after a pass that produced something. STATUS_DEVICE_REMOVED and a finding: out of bounds. */
-NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_room *room,
+/*
+ * DMA-28: checks the outputs of a pass. Returns STATUS_DEVICE_REMOVED, after a finding, if one is
+ * out of bounds.
+ */
+NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_limits *limits,
 				const struct vmm_port_outputs *before,
 				const struct vmm_port_outputs *after);
 
-/* ---- into the miniport and back ---- */
+/* ---- entering and leaving the miniport ---- */
 
 struct vmm_port_call {
 	struct vmm_os *world;
@@ -347,7 +402,7 @@ struct vmm_port_call {
 	uint64_t outer;
 };
 
-/* From here on kernel services find this world, and callbacks without a handle this port. */
+/* From here on kernel services find this world, and callbacks without a handle find this port. */
 static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 {
 	uint64_t *slot = vmm_os_thread_slot(vmm_os_thread_self(port->os), VMM_PORT_THREAD_SLOT);
@@ -379,8 +434,8 @@ static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_c
 }
 
 /*
- * The scheduler class admits one thread (section 4 of the submission rules); its lock is the
- * caller's.
+ * The scheduler class admits one thread at a time (section 4 of the submission rules). The caller's
+ * lock ensures that; this only asserts it.
  */
 static inline void vmm_port_scheduler_enter(struct vmm_port *port)
 {
@@ -395,10 +450,10 @@ static inline void vmm_port_scheduler_leave(struct vmm_port *port)
 	atomic_store_explicit(&port->scheduler_busy, false, memory_order_relaxed);
 }
 
-/* Asserts that every lock of the calling thread has a smaller rank than the gate. */
-static inline void vmm_port_pass(const struct vmm_os_mutex *gate)
+/* Asserts that every lock of the calling thread has a smaller rank. */
+static inline void vmm_port_check_rank(const struct vmm_os_mutex *rank)
 {
-	vmm_os_mutex_pass(gate);
+	vmm_os_mutex_check_rank(rank);
 }
 
 static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status,
@@ -408,8 +463,9 @@ static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi,
 }
 
 /*
- * One DDI at PASSIVE_LEVEL, from whether it may be made to its event. False: it may not, STATUS_DEVICE_REMOVED. Those about
- * objects pass the object gate on their way.
+ * Begins one DDI call at PASSIVE_LEVEL. Returns false if it is refused (STATUS_DEVICE_REMOVED).
+ * vmm_port_call_end ends it and emits the event. Calls about objects check the caller's lock ranks
+ * first.
  */
 static inline bool vmm_port_call_begin(struct vmm_port *port, struct vmm_port_call *call)
 {
@@ -424,7 +480,7 @@ static inline bool vmm_port_call_begin_object(struct vmm_port *port, struct vmm_
 {
 	if (vmm_port_dead(port))
 		return false;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (waiting ? !vmm_port_begin_waiting(port) : !vmm_port_begin(port))
 		return false;
 	*call = vmm_port_enter(port);

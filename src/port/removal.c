@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* DxgkDdiNotifySurpriseRemoval (PNP-08): level zero, it may overlap any other call, a reset included. */
+/*
+ * DxgkDdiNotifySurpriseRemoval (PNP-08). Level zero: it may overlap any other call, even a reset.
+ */
 #include "port/port_internal.h"
 
 static NTSTATUS notify(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_TYPE type)
@@ -12,15 +14,20 @@ static NTSTATUS notify(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_TYPE type)
 	return status;
 }
 
-/* It has no way to hear of a removal: nothing of it is called any more, but for its end. */
-static vmm_status forsake(struct vmm_port *port)
+/*
+ * The miniport cannot be notified of a removal: from here on it is called only to stop and unload
+ * it.
+ */
+static vmm_status stop_calling(struct vmm_port *port)
 {
-	vmm_reason(port->observe, VMM_NOT_SUPPORTED, 0, 0,
-		   "PNP-08: the device was removed, and the miniport %s: it is not called any more",
-		   port->ddi.DxgkDdiNotifySurpriseRemoval
-			   ? "has neither SupportSurpriseRemovalInHibernation nor "
-			     "SupportSurpriseRemoval"
-			   : "has no DxgkDdiNotifySurpriseRemoval");
+	vmm_reason(
+		port->observe, VMM_NOT_SUPPORTED, 0, 0,
+		"PNP-08: the device was removed, and the miniport %s: it is not called any more, "
+		"except to unload it",
+		port->ddi.DxgkDdiNotifySurpriseRemoval
+			? "has neither SupportSurpriseRemovalInHibernation nor "
+			  "SupportSurpriseRemoval"
+			: "has no DxgkDdiNotifySurpriseRemoval");
 	for (uint32_t i = 0; i < port->link_count; i++)
 		atomic_store_explicit(&port->link[i]->dead, true, memory_order_release);
 	vmm_port_gate_wake(port);
@@ -33,11 +40,11 @@ vmm_status vmm_port_notify_removal(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_
 
 	if (vmm_port_dead(port))
 		return VMM_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
+	vmm_port_check_rank(&port->object_rank);
 	if (!(port->caps.surprise_removal || port->caps.surprise_removal_hibernation) ||
 	    !port->ddi.DxgkDdiNotifySurpriseRemoval)
-		return forsake(port);
-	vmm_port_gone(port);
+		return stop_calling(port);
+	vmm_port_gate_set_removed(port);
 	for (uint32_t i = 0; i < port->link_count && status >= 0; i++)
 		status = notify(port->link[i], type);
 	if (status >= 0)
@@ -48,7 +55,7 @@ vmm_status vmm_port_notify_removal(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_
 						   : "DxgkRemovalPnPNotify",
 		    (unsigned)status);
 	if (type == DxgkRemovalHibernation && port->caps.surprise_removal)
-		return VMM_OK; /* the stop goes on nevertheless */
+		return VMM_OK; /* the stop continues nevertheless */
 	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM,
 		       VMM_PORT_VIDMM_OTHER(VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL), (uint32_t)status,
 		       (uint64_t)type);

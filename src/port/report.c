@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the miniport says while it starts, written down before anything is checked: a refused driver's author needs
- * it most. The report is the caller's; nothing here decides.
+ * Records what the miniport reports while it starts, before any check: the author of a refused
+ * driver needs it most. The report belongs to the caller. Nothing here decides anything.
  */
 #include "port/port_internal.h"
 
 _Static_assert(VIDMM_REPORT_SEGMENTS_MAX == VMM_PORT_SEGMENTS_MAX &&
 		       VIDMM_REPORT_BANKS_MAX == VMM_PORT_BANKS_MAX &&
 		       VIDMM_REPORT_BARS_MAX == VMM_PORT_BARS_MAX,
-	       "the report has room for all that port keeps");
+	       "the report can hold all that port stores");
 
 void vmm_port_report_step(struct vmm_port *port, enum vidmm_start_step step)
 {
@@ -51,7 +51,7 @@ void vmm_port_report_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	r->memory_management_caps = caps->MemoryManagementCaps.Value;
 	r->paging_node = caps->MemoryManagementCaps.PagingNode;
 	r->nb_asymetric_processing_nodes = caps->GpuEngineTopology.NbAsymetricProcessingNodes;
-	/* What an older version's structure does not have may hold anything. */
+	/* Members that an older version's structure does not have may contain anything. */
 	if (bytes > offsetof(DXGK_DRIVERCAPS, WDDMVersion))
 		r->wddm_version = (uint32_t)caps->WDDMVersion;
 	if (bytes > offsetof(DXGK_DRIVERCAPS, PreemptionCaps)) {
@@ -76,7 +76,7 @@ void vmm_port_report_segment_count(struct vmm_port *port, uint32_t count)
 		port->report->segment_count = count;
 }
 
-/* SEG-12: a table is read with UseBanking only, and of a count that cannot be nothing is. */
+/* SEG-12: the table is read only with UseBanking, and not at all if the count is invalid. */
 static void report_banks(struct vidmm_segment_report *s, const DXGK_SEGMENTDESCRIPTOR3 *d)
 {
 	if (!d->Flags.UseBanking || !d->pBankRangeTable || d->NbOfBanks > VMM_PORT_BANKS_MAX)
@@ -106,7 +106,7 @@ void vmm_port_report_segment(struct vmm_port *port, uint32_t index,
 	port->report->described_count = index + 1;
 }
 
-void vmm_port_report_kept(struct vmm_port *port, uint32_t index)
+void vmm_port_report_accepted(struct vmm_port *port, uint32_t index)
 {
 	if (port->report)
 		port->report->segment[index].effective_flags =

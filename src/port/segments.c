@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segments: asked for in two passes, checked one by one and against each other, kept in
- * vmm_port_caps. All forms of the descriptor become that of 1.2 before anything is looked at.
- * What has no meaning for a segment's kind (CacheCoherent on memory, CpuVisible on an aperture) is
- * cleared, so that nobody above has to know.
+ * Queries the segments in two passes, checks each and all against each other, and stores them in
+ * vmm_port_caps. All forms of the descriptor are converted to that of 1.2 before any check. Flags
+ * without a meaning for the segment's kind (CacheCoherent of memory, CpuVisible of an aperture) are
+ * cleared, so that the core need not know about them.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -17,7 +17,7 @@ struct answer {
 	UINT paging_segment, paging_bytes, paging_private_bytes;
 };
 
-/* The descriptors as the miniport fills them, with room behind for one that miscounts. */
+/* The descriptors as the miniport fills them in, with one spare element to detect a miscount. */
 union wire {
 	DXGK_SEGMENTDESCRIPTOR v1[VMM_PORT_SEGMENTS_MAX + 1];
 	DXGK_SEGMENTDESCRIPTOR3 v3[VMM_PORT_SEGMENTS_MAX + 1];
@@ -52,12 +52,12 @@ static const char *query_name(const struct vmm_port *port)
 	}
 }
 
-static bool is_old_form(const struct vmm_port *port)
+static bool is_version1_form(const struct vmm_port *port)
 {
 	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT;
 }
 
-static NTSTATUS ask(struct vmm_port *port, DXGK_QUERYSEGMENTOUT4 *out)
+static NTSTATUS query(struct vmm_port *port, DXGK_QUERYSEGMENTOUT4 *out)
 {
 	DXGK_QUERYSEGMENTIN in; /* SEG-06: no AGP aperture is offered; 2.x: physical adapter 0 */
 	bool wddm2 = vmm_port_is_wddm2(port);
@@ -85,7 +85,7 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	NTSTATUS status;
 
 	memset(&out, 0, sizeof(out));
-	status = ask(port, &out);
+	status = query(port, &out);
 	if (status < 0)
 		return status;
 	vmm_port_report_segment_count(port, out.NbSegment);
@@ -96,7 +96,7 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	}
 	if (out.NbSegment > VMM_PORT_SEGMENTS_MAX) {
 		vmm_finding(port->observe, "DMA-20", 0, 0,
-			    "the adapter reports %u segments, SegmentId has room for %u",
+			    "the adapter reports %u segments, but SegmentId can name at most %u",
 			    out.NbSegment, VMM_PORT_SEGMENTS_MAX);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -104,7 +104,7 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	return STATUS_SUCCESS;
 }
 
-static DXGK_SEGMENTDESCRIPTOR3 newer_form(const DXGK_SEGMENTDESCRIPTOR *old)
+static DXGK_SEGMENTDESCRIPTOR3 descriptor3_of(const DXGK_SEGMENTDESCRIPTOR *old)
 {
 	return (DXGK_SEGMENTDESCRIPTOR3){
 		.Flags = old->Flags,
@@ -121,13 +121,13 @@ static void convert(const struct vmm_port *port, const union wire *wire, struct 
 {
 	for (UINT i = 0; i < answer->count; i++) {
 		if (vmm_port_is_wddm2(port)) {
-			answer->descriptor[i] = vmm_port_older_form(&wire->v4[i]);
+			answer->descriptor[i] = vmm_port_descriptor3_of(&wire->v4[i]);
 			answer->invalid_ranges[i] = wire->v4[i].NumInvalidMemoryRanges;
 			answer->vpr[i] = vmm_port_vpr_of(&wire->v4[i]);
 			answer->host[i] = vmm_port_host_of(&wire->v4[i]);
 		} else {
 			answer->descriptor[i] =
-				is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
+				is_version1_form(port) ? descriptor3_of(&wire->v1[i]) : wire->v3[i];
 		}
 	}
 }
@@ -147,7 +147,7 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 				     .pSegmentDescriptor = (BYTE *)wire,
 				     .SegmentDescriptorStride = descriptor_bytes(port)};
 	const uint8_t *bytes = (const uint8_t *)wire;
-	NTSTATUS status = ask(port, &out);
+	NTSTATUS status = query(port, &out);
 
 	if (status < 0)
 		return status;
@@ -167,7 +167,7 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 		if (!bytes[i])
 			continue;
 		vmm_finding(port->observe, "SEG-02", 0, 0,
-			    "%u segments were reported and more than %zu bytes filled in",
+			    "%u segments were reported, but more than %zu bytes were filled in",
 			    answer->count, size);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -188,22 +188,22 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 	}
 	if (flags.Value & ~port->version->segment_mask) {
 		vmm_finding(port->observe, "SEG-24", 0, 0,
-			    "segment %u has flags 0x%x, a %s miniport has only 0x%x", id,
+			    "segment %u has flags 0x%x, but a %s miniport may use only 0x%x", id,
 			    flags.Value, port->version->name, port->version->segment_mask);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (((hibernate || partial) && !flags.PreservedDuringStandby) || (hibernate && partial)) {
-		vmm_finding(
-			port->observe, "SEG-22", 0, 0,
-			"segment %u has flags 0x%x: a hibernate flag needs PreservedDuringStandby, "
-			"and only one of the two can be (PNP-06)",
-			id, flags.Value);
+		vmm_finding(port->observe, "SEG-22", 0, 0,
+			    "segment %u has flags 0x%x: a hibernate flag needs "
+			    "PreservedDuringStandby, and only one of the two may be set (PNP-06)",
+			    id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (flags.PitchAlignment && flags.Aperture) {
 		vmm_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not built",
+			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not "
+			"built",
 			id, flags.Value);
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -218,21 +218,22 @@ static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDES
 
 	if (!d->Size || d->Size % VMM_PAGE_SIZE) {
 		vmm_finding(port->observe, "SEG-03", 0, 0,
-			    "segment %u has Size %llu, not a multiple of %llu", id,
+			    "segment %u has Size %llu, must be a multiple of %llu", id,
 			    (unsigned long long)d->Size, (unsigned long long)VMM_PAGE_SIZE);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (aperture ? d->CommitLimit > d->Size : d->CommitLimit != d->Size) {
 		vmm_finding(port->observe, "SEG-04", 0, 0,
-			    "%s segment %u of %llu bytes has CommitLimit %llu",
+			    "%s segment %u of %llu bytes has CommitLimit %llu: must equal the "
+			    "size in a memory segment, and not exceed it in an aperture",
 			    aperture ? "aperture" : "memory", id, (unsigned long long)d->Size,
 			    (unsigned long long)d->CommitLimit);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (vmm_add_overflows(base, d->Size - 1, &end)) {
 		vmm_finding(port->observe, "SEG-27", 0, 0,
-			    "segment %u of %llu bytes at 0x%llx passes the last address", id,
-			    (unsigned long long)d->Size, (unsigned long long)base);
+			    "segment %u of %llu bytes at 0x%llx exceeds the last 64-bit address",
+			    id, (unsigned long long)d->Size, (unsigned long long)base);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -256,9 +257,12 @@ static NTSTATUS check_cpu_address(struct vmm_port *port, UINT id, const DXGK_SEG
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* SEG-12: all ends but the last are in the table; the last is the segment's end, given or not. */
-static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 *d,
-			   struct vmm_port_segment *s)
+/*
+ * SEG-12: the table has the ends of all banks but the last. The last bank ends with the segment,
+ * whether the table says so or not.
+ */
+static NTSTATUS store_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 *d,
+			    struct vmm_port_segment *s)
 {
 	uint64_t before = 0;
 
@@ -267,8 +271,9 @@ static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 
 	if (!d->NbOfBanks || d->NbOfBanks > VMM_PORT_BANKS_MAX ||
 	    (d->NbOfBanks > 1 && !d->pBankRangeTable)) {
 		vmm_finding(port->observe, "SEG-12", 0, 0,
-			    "segment %u uses banking with %u banks%s", s->id, d->NbOfBanks,
-			    d->pBankRangeTable ? "" : " and no table");
+			    "segment %u has UseBanking with %u banks%s: must be 1 to 128, with a "
+			    "table for more than one",
+			    s->id, d->NbOfBanks, d->pBankRangeTable ? "" : " and no table");
 		return STATUS_INVALID_PARAMETER;
 	}
 	for (UINT i = 0; i + 1 < d->NbOfBanks; i++) {
@@ -277,8 +282,8 @@ static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 
 		if (end <= before || end >= d->Size) {
 			vmm_finding(
 				port->observe, "SEG-12", 0, 0,
-				"segment %u of %llu bytes: bank %u ends at %llu, the one before at "
-				"%llu",
+				"segment %u of %llu bytes: bank %u ends at %llu, must be inside "
+				"the segment and after the end of the previous one at %llu",
 				s->id, (unsigned long long)d->Size, i + 1, (unsigned long long)end,
 				(unsigned long long)before);
 			return STATUS_INVALID_PARAMETER;
@@ -290,7 +295,7 @@ static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGMENTDESCRIPTOR3 *d)
+static NTSTATUS store_segment(struct vmm_port *port, UINT index, const DXGK_SEGMENTDESCRIPTOR3 *d)
 {
 	struct vmm_port_segment *s = &port->caps.segment[index];
 	NTSTATUS status;
@@ -302,7 +307,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 	if (status == STATUS_SUCCESS)
 		status = check_cpu_address(port, s->id, d);
 	if (status == STATUS_SUCCESS)
-		status = keep_banks(port, d, s);
+		status = store_banks(port, d, s);
 	if (status != STATUS_SUCCESS)
 		return status;
 	s->flags = d->Flags;
@@ -311,16 +316,17 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 		s->flags.CpuVisible = 0; /* SEG-08 */
 	else
 		s->flags.CacheCoherent = 0; /* SEG-09 */
+	/* SEG-10, Q-26: seen through the BAR its bytes are in the GPU's order. */
 	if (s->flags.PitchAlignment)
-		s->flags.CpuVisible = 0; /* SEG-10, Q-26: its bytes there are in the GPU's order */
+		s->flags.CpuVisible = 0;
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
-	s->told_base = (uint64_t)d->CpuTranslatedAddress.QuadPart;
+	s->reported_base = (uint64_t)d->CpuTranslatedAddress.QuadPart;
 	s->size_bytes = d->Size;
-	/* SEG-04: an aperture that gives no limit has that of its size. */
+	/* SEG-04: an aperture without a limit is limited by its size. */
 	s->commit_limit_bytes = d->CommitLimit ? d->CommitLimit : d->Size;
 	s->system_memory_end = d->SystemMemoryEndAddress;
-	vmm_port_report_kept(port, index);
+	vmm_port_report_accepted(port, index);
 	return STATUS_SUCCESS;
 }
 
@@ -348,7 +354,7 @@ static NTSTATUS check_overlap(struct vmm_port *port, const struct vmm_port_segme
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS keep_paging_buffer(struct vmm_port *port, const struct answer *answer)
+static NTSTATUS store_paging_buffer(struct vmm_port *port, const struct answer *answer)
 {
 	UINT id = answer->paging_segment;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -371,31 +377,31 @@ static NTSTATUS keep_paging_buffer(struct vmm_port *port, const struct answer *a
 	return status;
 }
 
-/* All that is wrong is found, so that a driver's author need not come back for each of it. */
-static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
+/* Reports all errors in one start, so that a driver's author sees them together. */
+static NTSTATUS store_answer(struct vmm_port *port, const struct answer *answer)
 {
-	struct vmm_port_segment *kept = port->caps.segment;
+	struct vmm_port_segment *stored = port->caps.segment;
 	NTSTATUS first = STATUS_SUCCESS, status;
 
 	for (UINT i = 0; i < answer->count; i++) {
-		status = keep_segment(port, i, &answer->descriptor[i]);
-		/* A refused segment has no size; what it might share with others says nothing. */
+		status = store_segment(port, i, &answer->descriptor[i]);
+		/* A refused segment has no size, so it is not checked for overlaps. */
 		for (UINT j = 0; j < i && status == STATUS_SUCCESS; j++)
-			status = kept[j].size_bytes ? check_overlap(port, &kept[j], &kept[i])
-						    : STATUS_SUCCESS;
+			status = stored[j].size_bytes ? check_overlap(port, &stored[j], &stored[i])
+						      : STATUS_SUCCESS;
 		if (status == STATUS_SUCCESS && answer->invalid_ranges[i])
-			status = vmm_port_keep_invalid_ranges(port, &kept[i],
-							      answer->invalid_ranges[i]);
+			status = vmm_port_store_invalid_ranges(port, &stored[i],
+							       answer->invalid_ranges[i]);
 		if (status == STATUS_SUCCESS)
-			status = vmm_port_keep_vpr(port, &kept[i], &answer->vpr[i]);
+			status = vmm_port_store_vpr(port, &stored[i], &answer->vpr[i]);
 		if (status == STATUS_SUCCESS)
-			status = vmm_port_keep_host(port, &kept[i], &answer->host[i]);
+			status = vmm_port_store_host_aperture(port, &stored[i], &answer->host[i]);
 		first = vmm_port_first_failure(first, status);
 	}
 	if (vmm_port_is_wddm2(port))
 		first = vmm_port_first_failure(first,
 					       vmm_port_check_apertures(port, answer->count));
-	first = vmm_port_first_failure(first, keep_paging_buffer(port, answer));
+	first = vmm_port_first_failure(first, store_paging_buffer(port, answer));
 	if (first == STATUS_SUCCESS)
 		port->caps.segment_count = answer->count;
 	return first;
@@ -412,7 +418,7 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port)
 	if (status >= 0)
 		status = describe_segments(port, wire, answer);
 	if (status >= 0)
-		status = keep_answer(port, answer);
+		status = store_answer(port, answer);
 	vmm_free(wire);
 	vmm_free(answer);
 	return status;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where in the device's BARs memory segments lie, and whatever else the CPU sees of them.
- */
+/* Where memory segments are in the device's BARs, and which other memory of theirs the CPU sees. */
 #include "port/port_internal.h"
 
 static struct vmm_os_memory *find(struct vmm_port *port, uint64_t physical, uint64_t size_bytes,
@@ -45,19 +43,19 @@ static bool overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 	return a < b ? b - a < a_size : a - b < b_size;
 }
 
-static bool is_of(const struct vmm_port_segment *s, uint64_t physical, uint64_t size_bytes)
+static bool contains(const struct vmm_port_segment *s, uint64_t physical, uint64_t size_bytes)
 {
 	if (s->host.pages &&
 	    overlaps(s->host.physical, s->host.pages * s->page_bytes, physical, size_bytes))
 		return true;
-	return !s->flags.Aperture && s->told_base &&
-	       overlaps(s->told_base, s->size_bytes, physical, size_bytes);
+	return !s->flags.Aperture && s->reported_base &&
+	       overlaps(s->reported_base, s->size_bytes, physical, size_bytes);
 }
 
-bool vmm_port_is_of_segment(const struct vmm_port *port, uint64_t physical, uint64_t size_bytes)
+bool vmm_port_is_segment_memory(const struct vmm_port *port, uint64_t physical, uint64_t size_bytes)
 {
 	for (uint32_t i = 0; i < port->caps.segment_count; i++)
-		if (is_of(&port->caps.segment[i], physical, size_bytes))
+		if (contains(&port->caps.segment[i], physical, size_bytes))
 			return true;
 	return false;
 }
@@ -68,11 +66,11 @@ struct vmm_os_memory *vmm_port_hidden_memory(struct vmm_port *port, uint32_t seg
 	const struct vmm_port_segment *segment = segment_of(port, segment_id);
 
 	if (segment->flags.Aperture || segment->flags.CpuVisible || segment->host.pages ||
-	    !segment->told_base || segment->told_base % VMM_PAGE_SIZE)
+	    !segment->reported_base || segment->reported_base % VMM_PAGE_SIZE)
 		return NULL;
 	for (uint32_t i = 0; i < port->caps.segment_count; i++)
 		if (i != segment_id - 1 &&
-		    is_of(&port->caps.segment[i], segment->told_base, segment->size_bytes))
+		    contains(&port->caps.segment[i], segment->reported_base, segment->size_bytes))
 			return NULL;
-	return find(port, segment->told_base, segment->size_bytes, offset);
+	return find(port, segment->reported_base, segment->size_bytes, offset);
 }

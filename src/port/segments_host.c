@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU host apertures of WDDM 2.x (SWZ-29): a window in a BAR whose pages the miniport makes show pages of a memory segment,
- * in units of that segment's page size.
+ * CPU host apertures of WDDM 2.x (SWZ-29): a window in a BAR. The miniport maps pages of a memory
+ * segment into it, in units of the segment's page size.
  */
 #include "port/port_internal.h"
 
@@ -16,12 +16,13 @@ struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d)
 	return host;
 }
 
-static const char *wrong(struct vmm_port *port, const struct vmm_port_segment *segment,
-			 const struct vmm_port_host_aperture *host)
+static const char *host_aperture_error(struct vmm_port *port,
+				       const struct vmm_port_segment *segment,
+				       const struct vmm_port_host_aperture *host)
 {
 	if (!host->pages || host->physical % VMM_PAGE_SIZE ||
 	    !vmm_port_find_bar(port, host->physical, host->pages * segment->page_bytes))
-		return "that is not whole pages inside one BAR";
+		return "the range must be whole pages inside one BAR";
 	if (!port->ddi.DxgkDdiMapCpuHostAperture || !port->ddi.DxgkDdiUnmapCpuHostAperture)
 		return "the table has no DxgkDdiMapCpuHostAperture or no "
 		       "DxgkDdiUnmapCpuHostAperture";
@@ -32,19 +33,19 @@ static const char *wrong(struct vmm_port *port, const struct vmm_port_segment *s
 		if (other->host.pages &&
 		    other->host.physical < host->physical + host->pages * segment->page_bytes &&
 		    host->physical < ends)
-			return "another segment has part of that";
+			return "the range overlaps the CPU host aperture of another segment";
 	}
 	return NULL;
 }
 
-NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segment,
-			    const struct vmm_port_host_aperture *host)
+NTSTATUS vmm_port_store_host_aperture(struct vmm_port *port, struct vmm_port_segment *segment,
+				      const struct vmm_port_host_aperture *host)
 {
 	const char *what;
 
 	if (!segment->flags.SupportsCpuHostAperture)
 		return STATUS_SUCCESS;
-	what = wrong(port, segment, host);
+	what = host_aperture_error(port, segment, host);
 	if (!what) {
 		segment->host = *host;
 		return STATUS_SUCCESS;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The range of a memory segment in which protected content may be, as WDDM 2.x describes it (ALF-26). */
+/*
+ * The range of a memory segment that may hold protected content, as WDDM 2.x describes it (ALF-26).
+ */
 #include <string.h>
 #include "port/port_internal.h"
 
@@ -14,10 +16,10 @@ struct vmm_port_vpr vmm_port_vpr_of(const DXGK_SEGMENTDESCRIPTOR4 *d)
 	};
 }
 
-static const char *wrong(const struct vmm_port_segment *segment, const struct vmm_port_vpr *vpr)
+static const char *vpr_error(const struct vmm_port_segment *segment, const struct vmm_port_vpr *vpr)
 {
 	if (segment->flags.Aperture)
-		return "an aperture has no protected range";
+		return "an aperture cannot have a protected range";
 	if (!vmm_is_pow2(vpr->alignment) || vpr->alignment % VMM_PAGE_SIZE)
 		return "VprAlignment is not a power of two of whole pages";
 	if (!vpr->size_bytes || vpr->offset % vpr->alignment || vpr->size_bytes % vpr->alignment)
@@ -30,8 +32,11 @@ static const char *wrong(const struct vmm_port_segment *segment, const struct vm
 	return NULL;
 }
 
-/* The miniport's own part is at the start of the range; nothing is ever placed there, as in what is invalid. */
-static NTSTATUS keep_reserve(struct vmm_port_segment *segment)
+/*
+ * Adds the part that the miniport reserves, at the start of the range, to the invalid ranges:
+ * nothing is ever placed there.
+ */
+static NTSTATUS store_reserve(struct vmm_port_segment *segment)
 {
 	const struct vmm_port_vpr *vpr = &segment->vpr;
 	struct vmm_port_range *ranges;
@@ -51,24 +56,24 @@ static NTSTATUS keep_reserve(struct vmm_port_segment *segment)
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_port_keep_vpr(struct vmm_port *port, struct vmm_port_segment *segment,
-			   const struct vmm_port_vpr *vpr)
+NTSTATUS vmm_port_store_vpr(struct vmm_port *port, struct vmm_port_segment *segment,
+			    const struct vmm_port_vpr *vpr)
 {
 	const char *what;
 
 	if (!segment->flags.VprSupported)
 		return STATUS_SUCCESS;
-	what = wrong(segment, vpr);
+	what = vpr_error(segment, vpr);
 	if (!what) {
 		segment->vpr = *vpr;
-		return keep_reserve(segment);
+		return store_reserve(segment);
 	}
-	vmm_finding(
-		port->observe, "ALF-26", 0, 0,
-		"segment %u of %llu bytes has VprSupported with VprRangeStartOffset 0x%llx, VprRangeSize "
-		"%llu, VprAlignment %llu, VprReserveSize %llu: %s",
-		segment->id, (unsigned long long)segment->size_bytes,
-		(unsigned long long)vpr->offset, (unsigned long long)vpr->size_bytes,
-		(unsigned long long)vpr->alignment, (unsigned long long)vpr->reserve_bytes, what);
+	vmm_finding(port->observe, "ALF-26", 0, 0,
+		    "segment %u of %llu bytes has VprSupported with VprRangeStartOffset 0x%llx, "
+		    "VprRangeSize %llu, VprAlignment %llu, VprReserveSize %llu: %s",
+		    segment->id, (unsigned long long)segment->size_bytes,
+		    (unsigned long long)vpr->offset, (unsigned long long)vpr->size_bytes,
+		    (unsigned long long)vpr->alignment, (unsigned long long)vpr->reserve_bytes,
+		    what);
 	return STATUS_INVALID_PARAMETER;
 }

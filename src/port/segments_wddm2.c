@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments as WDDM 2.x describes them: another descriptor, without banks; one aperture; flags of host apertures and
- * protected ranges; and the ranges of a segment that must not be used.
+ * Segments as WDDM 2.x describes them: a descriptor without banks; exactly one aperture; flags for
+ * CPU host apertures and protected ranges; and ranges of a segment that must not be used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define INVALID_RANGES_MAX 65536u
 
-DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *d)
+DXGK_SEGMENTDESCRIPTOR3 vmm_port_descriptor3_of(const DXGK_SEGMENTDESCRIPTOR4 *d)
 {
 	DXGK_SEGMENTDESCRIPTOR3 older = {
 		.Flags = d->Flags,
@@ -19,7 +19,7 @@ DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *d)
 		.SystemMemoryEndAddress = d->SystemMemoryEndAddress,
 	};
 
-	if (!d->Flags.SupportsCpuHostAperture) /* else the union has the host aperture */
+	if (!d->Flags.SupportsCpuHostAperture) /* otherwise the union contains the host aperture */
 		older.CpuTranslatedAddress = d->CpuTranslatedAddress;
 	return older;
 }
@@ -36,13 +36,13 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 	const char *wrong = NULL;
 
 	if (flags.ReservedSysMem)
-		wrong = "ReservedSysMem is the system's own";
+		wrong = "ReservedSysMem is reserved for the system";
 	else if (flags.SupportsCpuHostAperture && flags.CpuVisible)
 		wrong = "SupportsCpuHostAperture excludes CpuVisible";
 	else if (flags.SupportsCachedCpuHostAperture && !flags.SupportsCpuHostAperture)
 		wrong = "SupportsCachedCpuHostAperture needs SupportsCpuHostAperture";
 	else if (flags.Aperture && flags.SupportsCpuHostAperture)
-		wrong = "an aperture segment has no CPU host aperture";
+		wrong = "an aperture segment cannot have a CPU host aperture";
 	if (wrong) {
 		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x: %s", id,
 			    flags.Value, wrong);
@@ -63,25 +63,25 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 	return STATUS_SUCCESS;
 }
 
-/* SEG-25 */
+/* SEG-25: an adapter of WDDM 2.x has exactly one aperture segment. */
 NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count)
 {
 	UINT apertures = 0;
 
 	for (UINT i = 0; i < count; i++) {
 		if (!port->caps.segment[i].size_bytes)
-			return STATUS_SUCCESS; /* refused: what it would have been is not known */
+			return STATUS_SUCCESS; /* a refused segment: its kind is unknown */
 		apertures += port->caps.segment[i].flags.Aperture;
 	}
 	if (apertures == 1)
 		return STATUS_SUCCESS;
 	vmm_finding(port->observe, "SEG-25", 0, 0,
-		    "a %s adapter reports %u aperture segments: it must be exactly one",
+		    "a %s adapter reports %u aperture segments: must be exactly one",
 		    port->version->name, apertures);
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* ---- SEG-26 ---- */
+/* ---- invalid memory ranges (SEG-26) ---- */
 
 static int by_offset(const void *a, const void *b)
 {
@@ -90,7 +90,8 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static NTSTATUS ask(struct vmm_port *port, UINT id, DXGK_MEMORYRANGE *ranges, UINT count)
+static NTSTATUS query_invalid_ranges(struct vmm_port *port, UINT id, DXGK_MEMORYRANGE *ranges,
+				     UINT count)
 {
 	DXGK_SEGMENTMEMORYSTATE state = {.DriverSegmentId = (WORD)id,
 					 .NumInvalidMemoryRanges = count,
@@ -120,8 +121,8 @@ static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment
 	    range->SizeInBytes <= segment->size_bytes - range->SegmentOffset)
 		return STATUS_SUCCESS;
 	vmm_finding(port->observe, "SEG-26", 0, 0,
-		    "invalid range %u of segment %u is %llu bytes at %llu: not whole pages inside "
-		    "its %llu bytes, of %llu each",
+		    "invalid range %u of segment %u is %llu bytes at %llu: must be inside the "
+		    "segment's %llu bytes, in whole pages of %llu bytes",
 		    index, segment->id, (unsigned long long)range->SizeInBytes,
 		    (unsigned long long)range->SegmentOffset,
 		    (unsigned long long)segment->size_bytes, (unsigned long long)page);
@@ -131,35 +132,36 @@ static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment
 void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count)
 {
 	struct vmm_port_range *r = segment->invalid;
-	UINT kept = 0;
+	UINT last = 0;
 
 	qsort(r, count, sizeof(*r), by_offset);
 	for (UINT i = 1; i < count; i++) {
-		uint64_t end = r[kept].offset + r[kept].size_bytes;
+		uint64_t end = r[last].offset + r[last].size_bytes;
 
 		if (r[i].offset > end)
-			r[++kept] = r[i];
+			r[++last] = r[i];
 		else if (r[i].offset + r[i].size_bytes > end)
-			r[kept].size_bytes = r[i].offset + r[i].size_bytes - r[kept].offset;
+			r[last].size_bytes = r[i].offset + r[i].size_bytes - r[last].offset;
 	}
-	segment->invalid_count = kept + 1;
+	segment->invalid_count = last + 1;
 }
 
-NTSTATUS vmm_port_keep_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
-				      UINT count)
+NTSTATUS vmm_port_store_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
+				       UINT count)
 {
 	DXGK_MEMORYRANGE *ranges;
 	NTSTATUS status;
 
 	if (count > INVALID_RANGES_MAX || segment->flags.Aperture) {
 		vmm_finding(port->observe, "SEG-26", 0, 0,
-			    "%s segment %u has %u invalid memory ranges",
+			    "%s segment %u has %u invalid memory ranges: a memory segment may "
+			    "have up to 65536, an aperture none",
 			    segment->flags.Aperture ? "aperture" : "memory", segment->id, count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	ranges = vmm_calloc(count, sizeof(*ranges));
 	segment->invalid = vmm_calloc(count, sizeof(*segment->invalid));
-	status = ranges && segment->invalid ? ask(port, segment->id, ranges, count)
+	status = ranges && segment->invalid ? query_invalid_ranges(port, segment->id, ranges, count)
 					    : STATUS_NO_MEMORY;
 	for (UINT i = 0; i < count && status >= 0; i++) {
 		status = check_range(port, segment, &ranges[i], i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From DriverEntry to a checked adapter, and back. The order is PNP-01's; a refusal undoes in
- * reverse what had been done, so that every exit of vmm_port_start leaves nothing behind. One
- * thread, PASSIVE_LEVEL, no lock.
+ * Start: from DriverEntry to a checked adapter; and stop. The order is that of PNP-01. A refusal
+ * undoes the completed steps in reverse, so every failure of vmm_port_start leaves nothing behind.
+ * One thread, PASSIVE_LEVEL, no lock.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -18,8 +18,9 @@ __attribute__((visibility("default"))) NTSTATUS DxgkInitialize(
 	struct vmm_port *port = vmm_port_of_thread();
 	NTSTATUS status;
 
+	/* The thread is not in a DriverEntry that vmm_port_start called. */
 	if (!port)
-		return STATUS_INVALID_DEVICE_STATE; /* not in a DriverEntry of ours */
+		return STATUS_INVALID_DEVICE_STATE;
 	if (!port->registering || port->registered || DriverObject != &port->driver ||
 	    !RegistryPath || !DriverInitializationData) {
 		vmm_finding(port->observe, "PNP-01", 0, 0, "DxgkInitialize %s: refused",
@@ -76,7 +77,7 @@ static NTSTATUS load(struct vmm_port *port, const struct vmm_port_options *optio
 	if (port->registered)
 		return STATUS_SUCCESS;
 	vmm_finding(port->observe, "PNP-01", 0, 0,
-		    "DriverEntry returned 0x%08x without a DxgkInitialize that succeeded",
+		    "DriverEntry returned 0x%08x without a successful call of DxgkInitialize",
 		    (unsigned)status);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -90,7 +91,7 @@ static void unload(struct vmm_port *port)
 	vmm_port_ddi_event(port, VIDMM_DDI_UNLOAD, STATUS_SUCCESS, 0, 0, 0);
 }
 
-/* ---- the device's life ---- */
+/* ---- add, start, stop, remove ---- */
 
 static NTSTATUS add_device(struct vmm_port *port)
 {
@@ -116,22 +117,25 @@ static void remove_device(struct vmm_port *port)
 		vmm_port_wrong_status(port, "PNP-01", VIDMM_DDI_REMOVE_DEVICE, status);
 }
 
-/* PRS-02: what it takes to show a primary, which is all that is built of displays. */
-static void keep_sources(struct vmm_port *port, uint32_t sources, uint32_t children)
+/*
+ * PRS-02: enables flips to primaries, the only function of displays that is built, if the miniport
+ * has the DDIs.
+ */
+static void store_sources(struct vmm_port *port, uint32_t sources, uint32_t children)
 {
 	bool shows =
 		port->ddi.DxgkDdiSetVidPnSourceAddress && port->ddi.DxgkDdiSetVidPnSourceVisibility;
 
 	port->caps.source_count = shows && sources <= VMM_PORT_SOURCES_MAX ? sources : 0;
-	vmm_reason(
-		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		"the adapter has %u video present sources and %u children: displays are not built, but for flips: "
-		"%u sources show what is flipped to (PRS-02)%s",
-		sources, children, port->caps.source_count,
-		shows ? "" : ": the miniport has no DxgkDdiSetVidPnSourceAddress or ...Visibility");
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "the adapter has %u video present sources and %u children: displays are not "
+		   "built, except flips on %u sources (PRS-02)%s",
+		   sources, children, port->caps.source_count,
+		   shows ? ""
+			 : ": the miniport has no DxgkDdiSetVidPnSourceAddress or ...Visibility");
 }
 
-/* AdapterLuid is the link's: to whoever asks it is one adapter. */
+/* AdapterLuid is the lead's: clients see the link as one adapter. */
 static NTSTATUS start_device(struct vmm_port *port)
 {
 	DXGK_START_INFO info = {.RequiredDmaQueueEntry = port->caps.dma_queue_entries};
@@ -142,7 +146,9 @@ static NTSTATUS start_device(struct vmm_port *port)
 	info.AdapterLuid.LowPart = vmm_port_luid(port->lead);
 	info.AdapterGuid.Data1 = info.AdapterLuid.LowPart;
 	vmm_port_services_init(port);
-	/* A miniport may start its engines in here; their interrupts are taken from now on. */
+	/*
+	 * A miniport may start its engines during the call, so interrupts are accepted from now on.
+	 */
 	atomic_store(&port->connected, true);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiStartDevice(port->adapter, &info, &port->services, &sources,
@@ -154,14 +160,15 @@ static NTSTATUS start_device(struct vmm_port *port)
 		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x",
 			   (unsigned)status);
 	} else if (sources || children) {
-		keep_sources(port, sources, children);
+		store_sources(port, sources, children);
 	}
 	return status;
 }
 
 /*
- * PNP-04: a miniport that can hand its display over is asked to, and is stopped with that. There is no display here, so
- * there is no target either, and what it says of the picture is nobody's. false: StopDevice is to follow.
+ * PNP-04: a miniport that can release its display is asked to do so, which also stops it. There is
+ * no display here. So the target is undefined, and the display information that the miniport
+ * returns is ignored. Returns false if StopDevice must follow.
  */
 static bool stop_and_release(struct vmm_port *port)
 {
@@ -211,8 +218,8 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
 	vmm_list_init(&port->devices);
 	vmm_list_init(&port->mappings);
-	vmm_os_mutex_init(&port->object_gate, port->os, VMM_PORT_RANK_OBJECT, "object DDI");
-	vmm_os_mutex_init(&port->paging_gate, port->os, VMM_PORT_RANK_PAGING_DDI, "paging DDI");
+	vmm_os_mutex_init(&port->object_rank, port->os, VMM_PORT_RANK_OBJECT, "object DDI");
+	vmm_os_mutex_init(&port->paging_rank, port->os, VMM_PORT_RANK_PAGING_DDI, "paging DDI");
 	vmm_os_mutex_init(&port->lock, port->os, VMM_PORT_RANK_DEVICE, "device services");
 	vmm_port_interrupt_init(port);
 	return port;
@@ -236,8 +243,8 @@ static void destroy(struct vmm_port *port)
 	vmm_port_segments_forget(port);
 	vmm_nt_interrupt_finish(&port->interrupt);
 	vmm_os_mutex_finish(&port->lock);
-	vmm_os_mutex_finish(&port->paging_gate);
-	vmm_os_mutex_finish(&port->object_gate);
+	vmm_os_mutex_finish(&port->paging_rank);
+	vmm_os_mutex_finish(&port->object_rank);
 	port->magic = 0;
 	vmm_free(port);
 }
@@ -263,21 +270,21 @@ static NTSTATUS query(struct vmm_port *port)
 
 static void destroy_chain(struct vmm_port_chain *chain)
 {
-	/* The lead last: the others' interrupts are its own. */
+	/* The lead is destroyed last: its interrupt serves the others. */
 	while (chain->count) {
 		vmm_port_device_finish(chain->port[--chain->count]);
 		destroy(chain->port[chain->count]);
 	}
 }
 
-/* Each is a device of its own, of one driver. On failure nothing is left of any. */
+/* Creates a device for each physical adapter, with one driver. On failure none is left. */
 static vmm_status create_chain(struct vmm_port_chain *chain, const struct vmm_port_options *options)
 {
 	uint32_t wanted = options->physical_adapters ? options->physical_adapters : 1;
 
 	if (wanted > VMM_PORT_LINKS_MAX) {
 		vmm_reason(options->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "a link of %u physical adapters is not built: up to %u are", wanted,
+			   "a link of %u physical adapters is not built: at most %u are", wanted,
 			   VMM_PORT_LINKS_MAX);
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -320,8 +327,9 @@ static NTSTATUS add_devices(struct vmm_port_chain *chain)
 		if (status < 0)
 			return status;
 		status = vmm_port_link_device(chain->port[chain->added++]);
+		/* LNK-01: a miniport that fails here does not link the device. */
 		if (chain->count == 1)
-			status = STATUS_SUCCESS; /* whoever cannot say does not link it (LNK-01) */
+			status = STATUS_SUCCESS;
 	}
 	return status < 0 ? status : vmm_port_chain_agree(chain);
 }
@@ -384,7 +392,7 @@ vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_por
 	status = bring_up(&chain);
 	if (!vmm_ok(status))
 		goto out_unload;
-	chain.port[0]->report = NULL; /* the caller's from now on */
+	chain.port[0]->report = NULL; /* from now on only the caller uses the report */
 	*port = chain.port[0];
 	vmm_port_interrupt_listen(*port, true);
 	return VMM_OK;
@@ -404,9 +412,8 @@ void vmm_port_stop(struct vmm_port *port)
 
 	memcpy(chain.port, port->link, sizeof(chain.port));
 	/*
-	 * A dead port ends like any other: its miniport has threads and memory that only it can
-	 * give back. It finds its objects still there, because nothing of it was entered after the
-	 * violation.
+	 * A dead port is stopped like any other: only its miniport can free its threads and memory.
+	 * Objects of the miniport still exist, because it was not entered after the violation.
 	 */
 	vmm_port_interrupt_listen(port, false);
 	if (stop_and_release(port)) {
@@ -436,10 +443,10 @@ void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, P
 {
 	uint32_t count = port->link_count;
 
-	if (vmm_port_dead(port) || atomic_load(&port->gone)) /* PNP-08 */
+	if (vmm_port_dead(port) || atomic_load(&port->device_removed)) /* PNP-08 */
 		return;
-	vmm_port_pass(&port->object_gate);
-	/* LNK-04: the lead goes down first and comes up last. */
+	vmm_port_check_rank(&port->object_rank);
+	/* LNK-04: the lead powers down first and powers up last. */
 	for (uint32_t i = 0; i < count; i++)
 		set_power_state(port->link[state == PowerDeviceD0 ? count - 1 - i : i], state,
 				action);

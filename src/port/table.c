@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The miniport's table: which interface versions exist, how much of the table each of them has,
- * which entries must be there. Nothing behind the end of a version's table is ever read.
+ * The miniport's table: the interface versions that exist, how much of the table each of them has,
+ * and which entries are required. Bytes behind the end of a version's table are never read.
  */
 #include <string.h>
 #include "port/port_internal.h"
 
-/* A version's table and services end where the next version's begin. */
+/* A version's table and services end where the members of the next version begin. */
 #define TABLE_BEFORE(member)    offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdi##member)
 #define SERVICES_BEFORE(member) offsetof(DXGKRNL_INTERFACE, DxgkCb##member)
 
@@ -18,7 +18,7 @@ _Static_assert(TABLE_BYTES_1_0 == 496 && TABLE_BYTES_1_1 == 568 && TABLE_BYTES_1
 		       TABLE_BYTES_1_3 == 712,
 	       "documented sizes of the table");
 
-/* DXGK_DRIVERCAPS ends with a whole number of its alignment. */
+/* The size of DXGK_DRIVERCAPS is a multiple of its alignment. */
 #define CAPS_BEFORE(member) (uint32_t)((offsetof(DXGK_DRIVERCAPS, member) + 7u) / 8u * 8u)
 
 #define CAPS_BYTES_1_0 336u
@@ -39,8 +39,8 @@ _Static_assert(offsetof(DXGK_DRIVERCAPS, WDDMVersion) == CAPS_BYTES_1_0 &&
 #define SCHEDULING_1_2 0x1Fu  /* and PreemptionAware, NoDmaPatching, CancelCommandAware */
 #define SCHEDULING_2_0 0x7FFu /* and No64BitAtomics, LowIrqlPreemptCommand, HwQueuePacketCap */
 #define SEGMENT_1_0    0x07Fu
-#define SEGMENT_1_2    0x7FFu    /* and the preservation flags and DirectFlip */
-#define SEGMENT_2_0    0x1FFFFFu /* and what is said of host apertures, protection, budgets */
+#define SEGMENT_1_2    0x7FFu    /* and the preservation flags, DirectFlip */
+#define SEGMENT_2_0    0x1FFFFFu /* and the flags of host apertures, protection, budgets */
 #define SEGMENT_2_9    0x3FFFFFu
 
 #define VERSION_2(number, name, table, caps, services, segment)                      \
@@ -98,9 +98,9 @@ static const struct vmm_port_version versions[] = {
 	VERSION_2(3_2, "3.2", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
 		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
 };
-#define NEWEST versions[VMM_ARRAY_LENGTH(versions) - 1]
-#define FAMILY \
-	12u /* a version's number counts 0x1000 for each interface, and its revisions below */
+#define NEWEST        versions[VMM_ARRAY_LENGTH(versions) - 1]
+/* A version number has the interface in its upper bits and the revision in these lower ones. */
+#define REVISION_BITS 12u
 
 struct entry {
 	const char *name;
@@ -111,7 +111,7 @@ struct entry {
 		"DxgkDdi" #name, offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdi##name) \
 	}
 
-static const struct entry always[] = {
+static const struct entry required_always[] = {
 	ENTRY(AddDevice),
 	ENTRY(StartDevice),
 	ENTRY(StopDevice),
@@ -188,24 +188,26 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 		if (versions[i].number == version)
 			port->version = &versions[i];
 	}
-	if (version >> FAMILY == NEWEST.number >> FAMILY) /* C-40: any revision of it */
+	/* C-40: any revision of the newest interface. */
+	if (version >> REVISION_BITS == NEWEST.number >> REVISION_BITS)
 		port->version = &NEWEST;
 	if (!port->version && version > NEWEST.number) {
 		vmm_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			"the miniport registers interface version 0x%x: versions after %s are not "
-			"built, 1.0 to %s are (0x%x to 0x%x)",
+			"built, only 1.0 to %s (0x%x to 0x%x)",
 			version, NEWEST.name, NEWEST.name, versions[0].number, NEWEST.number);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (!port->version) {
 		vmm_finding(port->observe, "PNP-01", 0, 0,
-			    "the miniport registers 0x%x, which is no interface version", version);
+			    "the miniport registers 0x%x, which is not an interface version",
+			    version);
 		return STATUS_INVALID_PARAMETER;
 	}
 	memset(&port->ddi, 0, sizeof(port->ddi));
 	memcpy(&port->ddi, table, port->version->table_bytes);
-	return check_entries(port, always, VMM_ARRAY_LENGTH(always), "PNP-01",
+	return check_entries(port, required_always, VMM_ARRAY_LENGTH(required_always), "PNP-01",
 			     "every render adapter");
 }
 
@@ -223,7 +225,7 @@ NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS 
 		 "TDR-12", "CancelCommandAware"},
 		{port->version->engine_reset && caps->SupportPerEngineTDR, for_engine_reset,
 		 VMM_ARRAY_LENGTH(for_engine_reset), "TDR-14", "SupportPerEngineTDR"},
-		/* SWZ-27: from 2.0 on nobody asks for a range. */
+		/* SWZ-27: from WDDM 2.0 on no swizzling range is requested. */
 		{caps->NumberOfSwizzlingRanges && !vmm_port_is_wddm2(port), for_swizzling,
 		 VMM_ARRAY_LENGTH(for_swizzling), "SWZ-01", "NumberOfSwizzlingRanges"},
 	};

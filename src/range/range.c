@@ -3,27 +3,26 @@
  * Segregated fit with good packing in constant time.
  *
  * Every granule of the heap belongs to one node, live or hole. Nodes form a ring in address order,
- * closed by node 0 (a live node behind the end), so that neighbours coalesce without a search or a
- * special case. Holes also hang in bins by size: sizes below 64 granules have a bin each; above,
- * each power of two is cut into 32 bins, so that the holes of one bin differ by at most 3 %. A
- * bitmap finds the next bin that is not empty.
+ * closed by node 0, a live node after the end. So neighbors coalesce without a search or a special
+ * case. Holes are also in bins by size: sizes below 64 granules have a bin each; above, each power
+ * of two is divided into 32 bins, so the holes of one bin differ by at most 3 %. A bitmap finds the
+ * next bin that is not empty.
  *
  * A node is two records in two arrays: its place (16 bytes, four to a cache line) and its link (8
- * bytes), which is the owner while it is live and the bin's ring while it is a hole. The rings'
- * heads are the first records of the link array, so that insertion and removal have no empty-list
- * case: on this path each branch that cannot be foretold costs as much as a cache miss.
+ * bytes). The link is the owner while the node is live, and the ring of the bin while it is a hole.
+ * The heads of the rings are the first records of the link array, so that insertion and removal
+ * have no empty-list case: on this path a mispredicted branch costs as much as a cache miss.
  *
- * Metadata lives outside the segment, moves when it grows, and is never given back before destroy.
+ * The arrays move when they grow, and are not freed before the heap is destroyed.
  */
 #include <string.h>
 
 #include "range/range_internal.h"
 
 /*
- * How many holes of the chosen bin are looked at for the one with the lowest address. The first one
- * is the fastest; eight keep live ranges together, which is worth 1 to 2 % more successful
- * allocations, but only in a heap that is nearly full. So it is paid for there, where the
- * alternative is an eviction.
+ * Number of holes of the chosen bin that are compared for the lowest address. The first hole is the
+ * fastest choice. Eight keep live ranges together, which makes 1 to 2 % more allocations succeed,
+ * but only in a nearly full heap. So this is done only there, where the alternative is an eviction.
  */
 #define LOOK_TIGHT  8u
 #define TIGHT_SHIFT 3u /* tight: less than 1/8 of the heap is free */
@@ -50,7 +49,7 @@ static inline void remove_hole(struct vmm_range_heap *heap, uint32_t node)
 	heap->links[prev].bin.next = next;
 	heap->links[next].bin.prev = prev;
 	heap->places[node].size &= ~HOLE;
-	/* Alone in its ring: both neighbours are the bin itself. */
+	/* Alone in its ring: both neighbors are the bin itself. */
 	if (prev == next) {
 		heap->bits[prev / 64] &= ~((uint64_t)1 << prev % 64);
 		heap->words &= ~((uint64_t)!heap->bits[prev / 64] << prev / 64);
@@ -116,7 +115,7 @@ static inline void link_behind(struct vmm_range_heap *heap, uint32_t node, uint3
 	heap->places[node].next = behind;
 }
 
-/* Joins a node and the one behind it; the one behind goes. Neither hangs in a bin. */
+/* Merges a node with the next one, which becomes unused. Neither is in a bin. */
 static inline void absorb_next(struct vmm_range_heap *heap, uint32_t node)
 {
 	uint32_t gone = heap->places[node].next, next = heap->places[gone].next;
@@ -166,8 +165,10 @@ void vmm_range_heap_destroy(struct vmm_range_heap *heap)
 	vmm_free(heap);
 }
 
-/* The hole with the lowest address among the first `look` of a bin that have room for size, or
- * NONE. */
+/*
+ * The hole with the lowest address among the first `look` holes of a bin that are large enough for
+ * size, or NONE.
+ */
 static uint32_t lowest_in_bin(const struct vmm_range_heap *heap, uint32_t bin, uint32_t size,
 			      uint32_t look)
 {
@@ -196,14 +197,15 @@ static uint32_t find_tight(const struct vmm_range_heap *heap, uint32_t size, uin
 	bin = next_bin(heap, bin + 1);
 	if (bin != NONE)
 		return lowest_in_bin(heap, bin, size, look);
-	/* Nothing larger is left: a hole that fits may still stand deeper in the request's own bin.
+	/*
+	 * No larger hole is left. A hole that fits may still be further down the request's own bin.
 	 */
 	return lowest_in_bin(heap, own, size, UINT32_MAX);
 }
 
 /*
- * A hole for size at any place, or NONE. Best fit down to the width of a bin: the request's own bin
- * holds sizes on both sides of it, every later one fits.
+ * Finds a hole for a request without constraints; NONE: there is none. Best fit up to the width of
+ * a bin: the request's own bin has sizes on both sides of it, and every hole of a later bin fits.
  */
 static inline uint32_t find_fit(const struct vmm_range_heap *heap, uint32_t size)
 {
@@ -231,7 +233,7 @@ static inline bool is_special(const struct vmm_range_heap *heap,
 	return place || request->alignment >> heap->granule_shift > 1;
 }
 
-/* Cuts a hole in two at spot->start, so that a range can begin there; the second part's node. */
+/* Splits a hole at spot->start, where a range will begin. Returns the node of the second part. */
 static uint32_t split_hole(struct vmm_range_heap *heap, const struct spot *spot)
 {
 	struct place *place = &heap->places[spot->node];
@@ -248,7 +250,7 @@ static uint32_t split_hole(struct vmm_range_heap *heap, const struct spot *spot)
 	return behind;
 }
 
-/* Makes the first size granules of a hole live; what is left behind them stays a hole. */
+/* Makes the first `size` granules of a hole live; the rest stays a hole. */
 static inline void carve(struct vmm_range_heap *heap, uint32_t node, uint32_t size, void *owner)
 {
 	uint32_t tail = size_of(&heap->places[node]) - size;
@@ -266,7 +268,9 @@ static inline void carve(struct vmm_range_heap *heap, uint32_t node, uint32_t si
 	heap->live_count++;
 }
 
-/* A hole in front and one behind: after this an allocation cannot fail. */
+/*
+ * Ensures two unused nodes, for a hole before and one after: after this an allocation cannot fail.
+ */
 static inline bool have_nodes(struct vmm_range_heap *heap)
 {
 	return vmm_likely(heap->unused_count >= 2) || grow(heap);

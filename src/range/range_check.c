@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What only looks at a heap: its figures and the walk over its invariants. */
+/* Read-only functions: the statistics of a heap, and the check of its invariants. */
 #include "range/range_internal.h"
 
-/* The largest hole hangs in the last bin that is not empty; that bin's holes differ by 3 %. */
+/* The largest hole is in the last bin that is not empty. Holes of that bin differ by up to 3 %. */
 static uint32_t largest_hole(const struct vmm_range_heap *heap)
 {
 	uint32_t word, bin, largest = 0;
@@ -19,9 +19,9 @@ static uint32_t largest_hole(const struct vmm_range_heap *heap)
 	return largest;
 }
 
-void vmm_range_figures(const struct vmm_range_heap *heap, struct vmm_range_figures *figures)
+void vmm_range_statistics(const struct vmm_range_heap *heap, struct vmm_range_statistics *figures)
 {
-	*figures = (struct vmm_range_figures){
+	*figures = (struct vmm_range_statistics){
 		.size_bytes = (uint64_t)heap->units << heap->granule_shift,
 		.free_bytes = (uint64_t)heap->free_units << heap->granule_shift,
 		.largest_free_bytes = (uint64_t)largest_hole(heap) << heap->granule_shift,
@@ -30,7 +30,7 @@ void vmm_range_figures(const struct vmm_range_heap *heap, struct vmm_range_figur
 	};
 }
 
-/* Every hole of the walk must be found again here, in the right bin, with both links right. */
+/* Each hole found in address order must be in the right bin, with both links right. */
 static void check_bins(const struct vmm_range_heap *heap, uint32_t holes)
 {
 	uint32_t found = 0;

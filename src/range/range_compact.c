@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hole in one piece where the free space lies scattered: the window of which the least has to move is found, and what lives
- * there gets places elsewhere. Nothing moves into space that is live, so that a copy never overlaps its source. The caller
- * copies, frees the old places and then has the hole.
+ * Compaction: finds the window with the least bytes to move, and allocates new places for the
+ * ranges in it. A new place is always free space, so a copy never overlaps its source. The caller
+ * copies, frees the old places, and then has the hole.
  */
 #include "range/range_internal.h"
 
 #define WINDOWS 32u
 
-/* In granules: [start, start + size of the request), and what would move. */
+/* A candidate window, in granules: [start, start + size of the request), and what would move. */
 struct window {
-	uint32_t first; /* the node that `start` lies in */
+	uint32_t first; /* the node that contains `start` */
 	uint32_t start, bytes, ranges;
 };
 
@@ -18,9 +18,10 @@ struct search {
 	struct vmm_range_heap *heap;
 	struct vmm_range_compaction *compaction;
 	uint32_t size, low, high, alignment;
-	struct window best[WINDOWS]; /* the cheapest first */
+	struct window best[WINDOWS]; /* cheapest first */
 	uint32_t count;
-	uint32_t blocked[VMM_RANGE_MOVES_MAX + 1]; /* parts of holes in the window that is tried */
+	/* parts of holes in the window being tried, allocated to keep them free of moves */
+	uint32_t blocked[VMM_RANGE_MOVES_MAX + 1];
 	uint32_t blocked_count;
 };
 
@@ -50,14 +51,14 @@ static void keep(struct search *search, const struct window *window)
 }
 
 /*
- * Every window that is worth a look begins where a node does: moved down to the beginning of the one it begins in, and of the
- * hole below that, a window costs no more.
+ * Finds candidate windows, each of which begins where a node does. That suffices: a window moved
+ * down to the beginning of its first node, and of the hole below that, costs no more.
  */
 static void find_windows(struct search *search)
 {
 	const struct vmm_range_heap *heap = search->heap;
 	struct vmm_range_request ignored;
-	uint32_t end = heap->places[RING].next; /* behind the window's last node */
+	uint32_t end = heap->places[RING].next; /* the node after the window's last one */
 	struct window window = {0};
 
 	for (uint32_t first = end; first != RING; first = heap->places[first].next) {
@@ -79,7 +80,7 @@ static void find_windows(struct search *search)
 		    window.ranges <= VMM_RANGE_MOVES_MAX)
 			keep(search, &window);
 		if (end == first)
-			end = heap->places[first].next; /* it stays where it is */
+			end = heap->places[first].next; /* this range cannot move */
 		else if (!is_hole(heap, first)) {
 			window.bytes -= size_of(&heap->places[first]);
 			window.ranges--;
@@ -98,7 +99,10 @@ static void note_move(struct search *search, uint32_t node)
 	plan->bytes += (uint64_t)size << search->heap->granule_shift;
 }
 
-/* What is free in the window is taken while places are looked for, and what is live there is noted, the largest first. */
+/*
+ * Allocates the free parts of the window, so that no range moves there, and notes its live ranges,
+ * the largest first.
+ */
 static bool enter(struct search *search, const struct window *window)
 {
 	struct vmm_range_heap *heap = search->heap;

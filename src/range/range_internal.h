@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The heap's records and how to read them, shared by the files of range. */
+/* The records of a heap and their accessors, shared by the files of range. */
 #ifndef VMM_RANGE_INTERNAL_H
 #define VMM_RANGE_INTERNAL_H
 
 #include "range/range.h"
 
 #define NONE      VMM_RANGE_NONE
-#define RING      0u /* the node that closes the ring: behind the end, of size 0, no hole */
+#define RING      0u /* the node that closes the ring: after the end, size 0, not a hole */
 #define HOLE      0x80000000u
 #define UNITS_MAX 0x7FFFFFFFu
 #define STEP_BITS 5u
@@ -17,14 +17,14 @@ _Static_assert(BIN_COUNT < 64 * BIN_WORDS, "a search may start one bin behind th
 
 struct place {
 	uint32_t start;      /* granules */
-	uint32_t size;       /* granules, and HOLE; 0: the node is not in use */
-	uint32_t prev, next; /* by address; next of an unused node: the next unused one */
+	uint32_t size;       /* granules, with the HOLE bit; 0: unused node */
+	uint32_t prev, next; /* by address; of an unused node `next` is the next unused one */
 };
 
 union link {
 	void *owner;
 	struct {
-		/* in the link array: below BIN_COUNT a bin, else BIN_COUNT + node */
+		/* index in the link array: a bin if below BIN_COUNT, else BIN_COUNT + node */
 		uint32_t prev, next;
 	} bin;
 };
@@ -66,7 +66,7 @@ static inline uint32_t hole_count(const struct vmm_range_heap *heap)
 	return heap->node_count - heap->unused_count - heap->live_count - 1;
 }
 
-/* The first bin from `bin` on that is not empty, or NONE. */
+/* Returns the first bin from `bin` on that is not empty, or NONE. */
 static inline uint32_t next_bin(const struct vmm_range_heap *heap, uint32_t bin)
 {
 	uint32_t word = bin / 64;
@@ -83,7 +83,7 @@ static inline uint32_t next_bin(const struct vmm_range_heap *heap, uint32_t bin)
 	return word * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-/* Where a hole serves a request: `start` is in granules. */
+/* The part of a hole that a request gets; `start` in granules. */
 struct spot {
 	uint32_t node, start;
 };
@@ -94,15 +94,18 @@ struct limits {
 	bool from_end;
 };
 
-/* false: there is none. */
+/* Converts the request's window. Returns false if it is empty. */
 bool vmm_range_limits(const struct vmm_range_heap *heap, const struct vmm_range_request *request,
 		      struct limits *limits);
 
-/* Makes [start, start + size) of a hole live, without an owner; NONE: no memory for the metadata. */
+/*
+ * Makes [start, start + size) of a hole live, without an owner. Returns its node. NONE: no memory
+ * for the metadata.
+ */
 uint32_t vmm_range_take_part(struct vmm_range_heap *heap, uint32_t hole, uint32_t start,
 			     uint32_t size);
 
-/* For requests that say where: aligned beyond the granule, in a window, or from the end. */
+/* Finds the place of a request that is aligned beyond the granule, in a window, or from the end. */
 struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
 				   const struct vmm_range_request *request);
 

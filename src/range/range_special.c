@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that say where: aligned beyond the granule, in a window (banks and zones), or from the
- * end. They only find a spot; range.c makes it live.
+ * Placement with constraints: aligned beyond the granule, in a window (banks and zones), or from
+ * the end. These functions only find a place; range.c makes it live.
  */
 #include "range/range_internal.h"
 
-#define LOOK_SHORT 8u /* holes of one bin, before all of them */
+#define LOOK_SHORT 8u /* holes of one bin in the first pass */
 #define WALK_STEPS 256u
 
-/* Where in this hole the request would go. */
+/* Returns whether the request fits in this hole, and where. */
 static bool place_in_hole(const struct place *hole, uint32_t size, const struct limits *limits,
 			  uint32_t *start)
 {
@@ -26,7 +26,7 @@ static bool place_in_hole(const struct place *hole, uint32_t size, const struct 
 	return at >= low && at + size <= high;
 }
 
-/* Best spot among the first `look` holes of a bin: the lowest address, or the highest. */
+/* Best place among the first `look` holes of a bin: the lowest address, or the highest. */
 static bool best_in_bin(const struct vmm_range_heap *heap, uint32_t bin, uint32_t size,
 			const struct limits *limits, uint32_t look, struct spot *best)
 {
@@ -44,8 +44,9 @@ static bool best_in_bin(const struct vmm_range_heap *heap, uint32_t bin, uint32_
 }
 
 /*
- * Aligned, at any place: as find_fit, but a hole of any bin may fail by its position. First a short
- * look into each bin; only when that finds nothing, all holes that are large enough.
+ * Finds a place for an aligned request. As find_fit, but a hole of any bin may fail because of its
+ * position. The first pass examines a few holes of each bin; only if it finds nothing, the second
+ * examines all that are large enough.
  */
 static struct spot find_aligned(const struct vmm_range_heap *heap, uint32_t size,
 				const struct limits *limits)
@@ -62,9 +63,9 @@ static struct spot find_aligned(const struct vmm_range_heap *heap, uint32_t size
 }
 
 /*
- * A window that reaches to an edge of the heap is walked from that edge: the first hole that serves
- * is the outermost one. Most requests from the end (ALF-17) are done after a few steps; WALK_STEPS
- * later another way is shorter.
+ * Walks from the edge of the heap that the window touches: the first hole that fits is the
+ * outermost one. Most requests from the end (ALF-17) need a few steps. After WALK_STEPS a search by
+ * bins is shorter.
  */
 static struct spot walk_from_edge(const struct vmm_range_heap *heap, uint32_t size,
 				  const struct limits *limits)
@@ -88,8 +89,9 @@ static struct spot walk_from_edge(const struct vmm_range_heap *heap, uint32_t si
 }
 
 /*
- * The lowest or the highest possible address in a window (ALF-17, SEG-15). This is a promise about
- * the place, so all holes that are large enough are looked at unless the edge has one.
+ * Finds the lowest or highest possible address in a window (ALF-17, SEG-15). The exact address is
+ * part of the contract, so all holes that are large enough are examined unless one is found at the
+ * edge.
  */
 static struct spot find_outermost(const struct vmm_range_heap *heap, uint32_t size,
 				  const struct limits *limits)
@@ -116,7 +118,7 @@ bool vmm_range_limits(const struct vmm_range_heap *heap, const struct vmm_range_
 		return false;
 	limits->low = (uint32_t)(vmm_align_up(request->low, granule) >> heap->granule_shift);
 	limits->high = (uint32_t)(high >> heap->granule_shift);
-	/* Any alignment beyond the largest heap leaves offset 0 alone. */
+	/* An alignment above the largest heap admits only offset 0. */
 	limits->alignment =
 		(uint32_t)vmm_min_u64(request->alignment >> heap->granule_shift, UNITS_MAX + 1u);
 	limits->alignment = limits->alignment ? limits->alignment : 1;

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Updates of GPU virtual addresses that are queued beside a context (VA-10): each waits for a value of a fence, changes page tables in the
- * stream of paging, and signals the next value when that is done. Those of one context run in the order of their calls; the
- * context itself does not wait for them, but by the fence. Guarded by the paging lock.
+ * Updates of GPU virtual addresses that are queued beside a context (VA-10). Each update waits for
+ * a value of a fence, changes page tables with operations on the paging timeline, and signals the
+ * next value when they are complete. The updates of one context run in call order. The context
+ * itself waits for an update only if it waits for the fence. The paging lock guards everything
+ * here.
  */
 #include "sched/sched_private.h"
 
-#define QUEUED_MAX 128u /* of a context: with more the caller waits */
+#define QUEUED_MAX 128u /* updates queued for one context; the next caller waits */
 
-enum { WAIT_NEW, WAIT_BEGUN, WAIT_TOLD, WAIT_ABANDONED };
+enum { WAIT_NEW, WAIT_BEGUN, WAIT_COMPLETED, WAIT_ABANDONED };
 
 struct vmm_address_update {
 	struct vmm_list link; /* in sched->address_updates, oldest first */
 	struct vmm_sched *sched;
 	struct vmm_device *device;
-	uint64_t context; /* number of its owner, that no other context has */
+	uint64_t context; /* unique number of the context, which is not reused */
 	struct vmm_sync_packet wait, signal;
-	bool waits, waited, done; /* done: the tables say so once `sequence` is complete */
-	_Atomic uint32_t state;   /* of the wait */
+	/*
+	 * It has a wait; the wait is satisfied; the tables are changed once `sequence` is complete.
+	 */
+	bool waits, waited, done;
+	_Atomic uint32_t state; /* of the wait: WAIT_* */
 	uint64_t sequence;
 	struct vmm_va_update update;
 };
@@ -33,13 +38,13 @@ static void free_update(struct vmm_address_update *u)
 	vmm_free(u);
 }
 
-/* On whatever thread. Whoever dropped it meanwhile left it to us. */
-static void told(struct vmm_sync_wait *wait)
+/* Completion callback of the wait, on any thread. An abandoned update is freed here. */
+static void wait_completed(struct vmm_sync_wait *wait)
 {
 	struct vmm_address_update *u = vmm_container_of(wait, struct vmm_address_update, wait.wait);
 	struct vmm_sched *sched = u->sched;
 
-	if (atomic_exchange(&u->state, WAIT_TOLD) == WAIT_ABANDONED)
+	if (atomic_exchange(&u->state, WAIT_COMPLETED) == WAIT_ABANDONED)
 		free_update(u);
 	else
 		vmm_worker_wake(sched);
@@ -55,45 +60,45 @@ static bool wait_is_over(struct vmm_address_update *u)
 		atomic_store(&u->state, WAIT_BEGUN);
 		u->waited = vmm_sync_packet_begin(&u->wait, 0);
 	} else {
-		u->waited = state == WAIT_TOLD;
+		u->waited = state == WAIT_COMPLETED;
 	}
 	return u->waited;
 }
 
-static void leave(struct vmm_address_update *u)
+static void dequeue(struct vmm_address_update *u)
 {
 	struct vmm_adapter *adapter = u->sched->adapter;
 
 	vmm_list_remove(&u->link);
 	atomic_fetch_sub(&adapter->paging_work, 1);
-	vmm_progress_signal(adapter); /* who waits for room in the queue */
+	vmm_progress_signal(adapter); /* wakes callers that wait for space in the queue */
 }
 
-static void drop(struct vmm_address_update *u)
+static void drop_update(struct vmm_address_update *u)
 {
-	leave(u);
+	dequeue(u);
 	if (u->waits && !u->waited && atomic_load(&u->state) == WAIT_BEGUN &&
 	    !vmm_sync_packet_withdraw(&u->wait) &&
-	    atomic_exchange(&u->state, WAIT_ABANDONED) != WAIT_TOLD)
-		return; /* `told` is on its way */
+	    atomic_exchange(&u->state, WAIT_ABANDONED) != WAIT_COMPLETED)
+		return; /* wait_completed is about to run, and frees it */
 	free_update(u);
 }
 
-VMM_COLD static void fail(const struct vmm_address_update *u, vmm_status status)
+VMM_COLD static void report_no_memory(const struct vmm_address_update *u, vmm_status status)
 {
 	vmm_reason(
 		u->sched->adapter->observe, status, u->device->process->id, u->device->handle,
-		"VA-10: an update of GPU virtual addresses found no memory: the device is in error");
+		"VA-10: no memory for an update of GPU virtual addresses: the device is in error");
 	vmm_device_fail(u->device, VMM_DEVICE_OUT_OF_MEMORY);
 }
 
-/* As far as it gets. True: it is over. */
-static bool advance(struct vmm_address_update *u)
+/* Advances an update as far as possible. Returns true if it is complete or dropped, and freed. */
+static bool advance(struct vmm_address_update *u) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = u->sched->adapter;
 
 	if (vmm_device_lost(u->device)) {
-		drop(u);
+		drop_update(u);
 		return true;
 	}
 	if (!wait_is_over(u))
@@ -102,13 +107,13 @@ static bool advance(struct vmm_address_update *u)
 		vmm_status status = vmm_va_update_locked(u->device, &u->update, &u->sequence);
 
 		if (status != VMM_OK)
-			fail(u, status);
+			report_no_memory(u, status);
 		u->done = true;
 	}
 	if (!vmm_timeline_done(adapter, adapter->paging_timeline, u->sequence))
 		return false;
 	vmm_sync_packet_signal(&u->signal);
-	leave(u);
+	dequeue(u);
 	free_update(u);
 	return true;
 }
@@ -127,10 +132,11 @@ static bool is_first(const struct vmm_sched *sched, const struct vmm_address_upd
 	return true;
 }
 
-static void work_locked(struct vmm_sched *sched)
+static void work_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each_safe (link, next, &sched->address_updates) {
 		struct vmm_address_update *u =
 			vmm_container_of(link, struct vmm_address_update, link);
@@ -148,7 +154,7 @@ void vmm_address_work(struct vmm_adapter *adapter)
 		return;
 	vmm_paging_lock(adapter);
 	work_locked(adapter->sched);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 void vmm_address_end_device(struct vmm_device *device)
@@ -158,15 +164,15 @@ void vmm_address_end_device(struct vmm_device *device)
 
 	if (!device->va)
 		return;
-	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_paging_lock(device->adapter);
 	vmm_list_for_each_safe (link, next, &sched->address_updates) {
 		struct vmm_address_update *u =
 			vmm_container_of(link, struct vmm_address_update, link);
 
 		if (u->device == device)
-			drop(u);
+			drop_update(u);
 	}
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 }
 
 /* ---- the call ---- */
@@ -182,8 +188,9 @@ static NTSTATUS fill(struct vmm_address_update *u, const struct vmm_address_requ
 		vmm_finding(
 			u->sched->adapter->observe, "VA-10", u->device->process->id, r->fence,
 			"update GPU virtual address: %u operations, flags 0x%x, fence 0x%08x, "
-			"value 0x%llx: a live monitored fence, which gets the value behind that, and "
-			"something to do",
+			"value 0x%llx: needs at least one operation, no flag but DoNotWait, a live "
+			"monitored fence, and a value below the largest, since the fence is "
+			"signaled with the next one",
 			r->count, r->flags, r->fence, (unsigned long long)r->value);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -199,24 +206,26 @@ static NTSTATUS fill(struct vmm_address_update *u, const struct vmm_address_requ
 	packet.values = &next;
 	packet.owner_bytes = sizeof(*u) + u->update.count * sizeof(*u->update.operations);
 	status = vmm_sync_packet_fill(&u->signal, u->device, NULL, &packet);
-	u->wait.wait.tell = told;
-	u->wait.wait.tellers = &u->sched->tellers;
+	u->wait.wait.on_end = wait_completed;
+	u->wait.wait.running_callbacks = &u->sched->callbacks;
 	return status;
 }
 
 static uint32_t queued(const struct vmm_sched *sched, uint64_t context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_list *link;
 	uint32_t count = 0;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->address_updates)
 		count +=
 			vmm_container_of(link, struct vmm_address_update, link)->context == context;
 	return count;
 }
 
-/* False: there are too many before it. Paging lock held. */
-static bool enqueue(struct vmm_address_update *u)
+/* Returns false if the queue of the context is full. Paging lock held. */
+static bool enqueue(struct vmm_address_update *u) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	if (queued(u->sched, u->context) >= QUEUED_MAX)
 		return false;
@@ -238,9 +247,9 @@ static NTSTATUS submit(struct vmm_address_update *u)
 		bool lost = vmm_device_lost(device), in = !lost && enqueue(u);
 		if (in)
 			work_locked(sched);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (in) {
-			vmm_worker_wake(sched); /* for what completes from now on */
+			vmm_worker_wake(sched); /* completions from now on are seen by the worker */
 			return STATUS_SUCCESS;
 		}
 		vmm_status status = lost ? VMM_DEVICE_REMOVED
@@ -265,7 +274,7 @@ NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
 	u->context = context->steps.owner.number;
 	u->update.operations = request->operations;
 	u->update.count = request->count;
-	request->operations = NULL; /* ours now */
+	request->operations = NULL; /* owned by the update now */
 	vmm_list_init(&u->link);
 	status = vmm_va_update_prepare(u->device, &u->update);
 	if (NT_SUCCESS(status))

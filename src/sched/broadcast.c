@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Broadcast (DMA-10): one DMA buffer for several contexts of a device, each of which gets an independent submission with a
- * fence of its own, in its own order.
+ * Broadcast (DMA-10): one DMA buffer for several contexts of a device. Each context gets an
+ * independent submission, with a separate fence and in the order of that context.
  *
- * Besides the buffer, which is the owner's, there is a *copy* for each further context: a vmm_dma that has packets and
- * a place in its context's queue, and whose memory and lists are the buffer's. Copies are not in the prepare queue: whatever is
- * done to the buffer there, is done to them in the same moment. So a portion has one content for all of them (SPL-16):
- * memory stays where it is from their patching until the last of them is done with it.
+ * The buffer belongs to the context of the call, its owner. Each further context gets a *copy*: a
+ * vmm_dma with packets and an entry in its context's queue, which uses the memory and lists of the
+ * buffer. Copies are not in the prepare queue. Every step of preparation is done to the buffer and
+ * to its copies together. So a portion has the same content for all of them (SPL-16): memory does
+ * not move from their patching until the last of them is complete.
  *
- *   vmm_sched_render_to   which contexts; none of them goes before it returns
- *   vmm_broadcast_equip   copies for a buffer that is being translated
- *   vmm_broadcast_lend    it is queued: so are they
- *   vmm_broadcast_follow  the portion that is being prepared is theirs, too
- *   vmm_dma_put           the buffer is free again when it and all of them are complete
+ *   vmm_sched_render_to           finds the contexts and keeps them until it returns
+ *   vmm_broadcast_add_copies      attaches copies to a buffer that is being translated
+ *   vmm_broadcast_share_locked    the buffer is queued, and its copies with it
+ *   vmm_broadcast_copy_portion    copies the portion that is being prepared
+ *   vmm_dma_put                   frees the buffer when it and all copies are complete
  */
 #include "sched/submission.h"
 
-/* ---- for which contexts ---- */
+/* ---- the contexts of a call ---- */
 
 static NTSTATUS refuse(const struct vmm_context *owner, uint32_t index, const char *why)
 {
@@ -26,58 +27,61 @@ static NTSTATUS refuse(const struct vmm_context *owner, uint32_t index, const ch
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* What the callbacks or the D3DKMT functions know a context by; process lock held. */
-static struct vmm_context *find_locked(const struct vmm_device *device,
-				       const struct vmm_broadcast_names *names, uint32_t index)
+/* Finds a context by the handle of the callbacks or of the D3DKMT functions. Process lock held. */
+static struct vmm_context *find_context_locked(const struct vmm_device *device,
+					       const struct vmm_broadcast_names *names,
+					       uint32_t index)
 {
 	const struct vmm_list *link;
 
 	vmm_list_for_each (link, &device->contexts) {
 		struct vmm_context *context = vmm_container_of(link, struct vmm_context, link);
 
-		if (names->live ? context->live == names->live[index]
-				: context->handle == names->number[index])
+		if (names->hazard ? context->hazard == names->hazard[index]
+				  : context->handle == names->number[index])
 			return context;
 	}
 	return NULL;
 }
 
-static NTSTATUS add_locked(const struct vmm_context *owner, const struct vmm_broadcast_names *names,
-			   struct vmm_broadcast *b)
+static NTSTATUS add_context_locked(const struct vmm_context *owner,
+				   const struct vmm_broadcast_names *names, struct vmm_broadcast *b)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
-	struct vmm_context *context = find_locked(owner->device, names, b->count);
+	struct vmm_context *context = find_context_locked(owner->device, names, b->count);
 
+	vmm_assert_held(&owner->device->process->lock);
 	if (!context)
 		return refuse(owner, b->count, "is not a live context of the same device");
 	if (context == owner)
 		return refuse(owner, b->count, "is the context that owns the buffer");
 	for (uint32_t i = 0; i < b->count; i++)
 		if (b->context[i] == context)
-			return refuse(owner, b->count, "has been named before");
+			return refuse(owner, b->count, "is named twice");
 	if (owner->dma_segment_set && context->engine != owner->engine) {
 		vmm_reason(
 			owner->device->adapter->observe, STATUS_NOT_SUPPORTED,
 			owner->device->process->id, owner->handle,
-			"DMA-10: broadcast on context 0x%08x to another adapter of its link: not built "
-			"where DMA buffers are in an aperture (DmaBufferSegmentSet 0x%x)",
+			"DMA-10: broadcast on context 0x%08x to another adapter of its link: not "
+			"built for DMA buffers in an aperture (DmaBufferSegmentSet 0x%x)",
 			owner->handle, owner->dma_segment_set);
 		return STATUS_NOT_SUPPORTED;
 	}
-	atomic_fetch_add(&context->borrowed, 1);
+	atomic_fetch_add(&context->broadcast_calls, 1);
 	b->context[b->count++] = context;
 	return STATUS_SUCCESS;
 }
 
-static void let_go(const struct vmm_context *owner, struct vmm_broadcast *b)
+static void end_calls(const struct vmm_context *owner, struct vmm_broadcast *b)
 {
 	for (uint32_t i = 0; i < b->count; i++)
-		atomic_fetch_sub(&b->context[i]->borrowed, 1);
+		atomic_fetch_sub(&b->context[i]->broadcast_calls, 1);
 	if (b->count)
 		vmm_progress_signal(owner->device->adapter);
 }
 
-static NTSTATUS take(const struct vmm_context *owner, const struct vmm_broadcast_names *names,
-		     struct vmm_broadcast *b)
+static NTSTATUS begin_calls(const struct vmm_context *owner,
+			    const struct vmm_broadcast_names *names, struct vmm_broadcast *b)
 {
 	struct vmm_process *process = owner->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -90,25 +94,25 @@ static NTSTATUS take(const struct vmm_context *owner, const struct vmm_broadcast
 			owner->handle, names->count, VMM_BROADCAST_MAX);
 		return STATUS_INVALID_PARAMETER;
 	}
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	while (b->count < names->count && NT_SUCCESS(status))
-		status = add_locked(owner, names, b);
-	vmm_os_mutex_unlock(&process->lock);
+		status = add_context_locked(owner, names, b);
+	vmm_process_unlock(process);
 	return status;
 }
 
 NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broadcast_names *names,
 			     struct vmm_render_request *request)
 {
-	struct vmm_broadcast to;
-	NTSTATUS status = take(context, names, &to);
+	struct vmm_broadcast targets;
+	NTSTATUS status = begin_calls(context, names, &targets);
 
 	if (NT_SUCCESS(status)) {
-		request->broadcast = &to;
+		request->broadcast = &targets;
 		status = vmm_sched_render(context, request);
 		request->broadcast = NULL;
 	}
-	let_go(context, &to);
+	end_calls(context, &targets);
 	return status;
 }
 
@@ -116,11 +120,12 @@ bool vmm_broadcast_is_held(const struct vmm_context *owner, const struct vmm_bro
 {
 	struct vmm_adapter *adapter = owner->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&owner->device->adapter->submit_lock);
+	vmm_state_lock(adapter);
 	uint32_t holding = owner->steps.holding;
 	for (uint32_t i = 0; i < b->count; i++)
 		holding += b->context[i]->steps.holding;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (holding)
 		vmm_reason(
 			adapter->observe, STATUS_NOT_SUPPORTED, owner->device->process->id,
@@ -139,7 +144,7 @@ void vmm_broadcast_await_calls(const struct vmm_context *context)
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
-		if (!atomic_load(&context->borrowed) ||
+		if (!atomic_load(&context->broadcast_calls) ||
 		    vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
 				"a call that broadcasts to a context", 0) == VMM_UNSUCCESSFUL)
 			break;
@@ -154,12 +159,12 @@ static struct vmm_dma *take_copy(struct vmm_context *context)
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_dma *copy = NULL;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	if (!vmm_list_empty(&context->free_copies)) {
 		copy = vmm_container_of(context->free_copies.next, struct vmm_dma, pool);
 		vmm_list_remove(&copy->pool);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (!copy)
 		copy = vmm_calloc(1, sizeof(*copy));
 	if (!copy)
@@ -169,13 +174,13 @@ static struct vmm_dma *take_copy(struct vmm_context *context)
 	return copy;
 }
 
-NTSTATUS vmm_broadcast_equip(const struct vmm_broadcast *b, struct vmm_dma *dma)
+NTSTATUS vmm_broadcast_add_copies(const struct vmm_broadcast *b, struct vmm_dma *dma)
 {
 	for (uint32_t i = 0; b && i < b->count; i++) {
 		struct vmm_dma *copy = take_copy(b->context[i]);
 
 		if (!copy)
-			return STATUS_NO_MEMORY; /* vmm_dma_give_back sees to the others */
+			return STATUS_NO_MEMORY; /* vmm_dma_give_back returns the other copies */
 		vmm_list_push_back(&dma->copies, &copy->copy);
 	}
 	return STATUS_SUCCESS;
@@ -183,6 +188,7 @@ NTSTATUS vmm_broadcast_equip(const struct vmm_broadcast *b, struct vmm_dma *dma)
 
 void vmm_broadcast_release_locked(struct vmm_dma *dma)
 {
+	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	while (!vmm_list_empty(&dma->copies)) {
 		struct vmm_dma *copy = vmm_copy_of(dma->copies.next);
 
@@ -201,12 +207,13 @@ void vmm_broadcast_free_copies(struct vmm_context *context)
 	}
 }
 
-void vmm_broadcast_lend_locked(struct vmm_dma *dma)
+void vmm_broadcast_share_locked(struct vmm_dma *dma)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	dma->users = 1;
-	atomic_fetch_add(&dma->context->lent, 1);
+	atomic_fetch_add(&dma->context->shared_buffers, 1);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_dma *copy = vmm_copy_of(link);
 
@@ -237,7 +244,7 @@ void vmm_broadcast_await_copies(struct vmm_context *context)
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
-		if (!atomic_load(&context->lent))
+		if (!atomic_load(&context->shared_buffers))
 			return;
 		if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
 			vmm_sched_abandon(adapter);
@@ -246,10 +253,11 @@ void vmm_broadcast_await_copies(struct vmm_context *context)
 
 /* ---- preparation ---- */
 
-void vmm_broadcast_follow(struct vmm_dma *dma)
+void vmm_broadcast_copy_portion(struct vmm_dma *dma)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_dma *copy = vmm_copy_of(link);
 
@@ -267,6 +275,7 @@ void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
 
@@ -275,14 +284,16 @@ void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
 	}
 }
 
-/* ---- one content (SPL-16) ---- */
+/* ---- verification of the content (SPL-16) ---- */
 
-/* FNV-1a: any change of a byte changes it. */
+/* FNV-1a: a change of one byte always changes it. */
 static uint64_t checksum(const struct vmm_dma *dma, const DXGKARG_SUBMITCOMMAND *submit)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const unsigned char *bytes = (const unsigned char *)dma->backing.address;
 	uint64_t sum = 0xCBF29CE484222325u;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	for (uint32_t i = submit->DmaBufferSubmissionStartOffset;
 	     i < submit->DmaBufferSubmissionEndOffset; i++)
 		sum = (sum ^ bytes[i]) * 0x100000001B3u;
@@ -295,24 +306,26 @@ void vmm_broadcast_verify(struct vmm_sched *sched, struct vmm_dma *dma,
 	struct vmm_dma *buffer = vmm_dma_buffer(dma);
 	const struct vmm_context *context = dma->context;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (!buffer->users || !sched->caps->preemption_aware)
 		return;
 	uint64_t sum = checksum(buffer, submit);
 	uint32_t start = submit->DmaBufferSubmissionStartOffset;
 
-	if (!buffer->summed || buffer->sum_start != start) {
-		buffer->summed = true;
+	if (!buffer->sum_valid || buffer->sum_start != start) {
+		buffer->sum_valid = true;
 		buffer->sum_start = start;
 		buffer->sum = sum;
 		return;
 	}
 	if (sum == buffer->sum)
 		return;
-	buffer->sum = sum; /* said once */
+	buffer->sum = sum; /* reported once */
 	vmm_finding(
 		sched->adapter->observe, "SPL-16", context->device->process->id, context->handle,
-		"bytes [%u, %u) of a DMA buffer that is broadcast to %u contexts have another content (checksum "
-		"0x%016llx) for context 0x%08x (node %u, engine %u) than for the one before: they share its memory",
+		"bytes [%u, %u) of a DMA buffer that is broadcast to %u contexts differ (checksum "
+		"0x%016llx) for context 0x%08x (node %u, engine %u) from the context before: all "
+		"must run the same content",
 		start, submit->DmaBufferSubmissionEndOffset, buffer->users, (unsigned long long)sum,
 		context->handle, context->ordinal, context->engine);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices and contexts: the miniport's side of them, the buffers a UMD writes into, their end. A context's sizes are
- * what the miniport asked for and stay so (DMA-01, DMA-02).
+ * Creation and end of devices and contexts: the miniport's objects, and the buffers that a UMD
+ * writes into. The sizes of a context are what the miniport asked for, and do not change (DMA-01,
+ * DMA-02).
  */
+#include "object/stopped.h"
 #include "sched/sched_private.h"
 
 static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context *context)
@@ -14,19 +16,18 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 		if (caps->segment[i].flags.Aperture)
 			apertures |= 1u << i;
 	if (context->dma_segment_set & ~apertures) {
-		vmm_finding(
-			adapter->observe, "DMA-03", context->device->process->id, 0,
-			"DmaBufferSegmentSet 0x%x names a segment that is not an aperture (apertures 0x%x)",
-			context->dma_segment_set, apertures);
+		vmm_finding(adapter->observe, "DMA-03", context->device->process->id, 0,
+			    "DmaBufferSegmentSet 0x%x names a segment that is not an aperture "
+			    "(apertures 0x%x)",
+			    context->dma_segment_set, apertures);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!context->dma_bytes || !context->list_size ||
 	    (!context->patch_size && !context->no_patching)) {
-		vmm_finding(
-			adapter->observe, "DMA-01", context->device->process->id, 0,
-			"a context needs a DMA buffer and lists; the miniport asked for %u bytes, %u allocations, %u patch "
-			"locations",
-			context->dma_bytes, context->list_size, context->patch_size);
+		vmm_finding(adapter->observe, "DMA-01", context->device->process->id, 0,
+			    "create context: the miniport asked for a DMA buffer of %u bytes, %u "
+			    "allocations, %u patch locations: none of them may be 0",
+			    context->dma_bytes, context->list_size, context->patch_size);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -39,7 +40,7 @@ static NTSTATUS check_gdi(struct vmm_adapter *adapter, const struct vmm_context 
 	if (context->list_size == GDI_ALLOCATION_LIST)
 		return STATUS_SUCCESS;
 	vmm_finding(adapter->observe, "DMA-34", context->device->process->id, 0,
-		    "the miniport asked for %u allocations for a GDI context: it has %u",
+		    "create GDI context: the miniport asked for %u allocations, required are %u",
 		    context->list_size, GDI_ALLOCATION_LIST);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -48,7 +49,7 @@ static NTSTATUS make_user_buffers(struct vmm_context *context)
 {
 	struct vmm_context_buffers *u = &context->user;
 
-	if (context->by_address) /* the client has its own */
+	if (context->by_address) /* the client provides the commands */
 		return STATUS_SUCCESS;
 	u->commands = vmm_calloc(1, context->dma_bytes);
 	u->allocations = vmm_calloc(context->list_size, sizeof(*u->allocations));
@@ -58,13 +59,13 @@ static NTSTATUS make_user_buffers(struct vmm_context *context)
 	u->allocation_count = context->list_size;
 	u->patch_count = context->patch_size;
 	return u->commands && u->allocations && (u->patches || !context->patch_size)
-		       ? vmm_context_show(context)
+		       ? vmm_context_map_buffers(context)
 		       : STATUS_NO_MEMORY;
 }
 
 static void free_context(struct vmm_context *context)
 {
-	vmm_context_hide(context);
+	vmm_context_unmap_buffers(context);
 	vmm_free(context->user.commands);
 	vmm_free(context->user.allocations);
 	vmm_free(context->user.patches);
@@ -86,12 +87,12 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	args.Flags.VirtualAddressing = context->by_address;
 	args.Flags.GdiContext =
 		request->gdi && adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN7;
-	struct vmm_making making;
+	struct vmm_ddi_creation creation;
 
-	vmm_making_begin(&making, context->device, context);
+	vmm_ddi_creation_begin(&creation, context->device, context);
 	NTSTATUS status =
 		vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
-	vmm_making_end(&making);
+	vmm_ddi_creation_end(&creation);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -102,11 +103,12 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	context->list_size = args.ContextInfo.AllocationListSize;
 	context->patch_size = args.ContextInfo.PatchLocationListSize;
 	context->no_patching = args.ContextInfo.Caps.NoPatchingRequired;
-	if (context->by_address) { /* no DMA buffer; of allocations, what is displayed (SUB-26) */
+	/* No DMA buffer; the list holds displayed allocations (SUB-26). */
+	if (context->by_address) {
 		context->no_patching = true;
 		context->dma_bytes = context->dma_segment_set = 0;
 	}
-	if (context->no_patching) { /* DMA-25: whatever it says of sizes */
+	if (context->no_patching) { /* DMA-25: the miniport's sizes are ignored */
 		context->list_size = UNPATCHED_ALLOCATION_LIST;
 		context->patch_size = 0;
 	}
@@ -118,32 +120,36 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	return status;
 }
 
-/* Into its device and, last of all, within reach of its client. */
+/*
+ * Links the context into its device, and makes its handles valid last: from then on the client may
+ * end it.
+ */
 static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request *request)
 {
 	struct vmm_device *device = context->device;
 	struct vmm_handle_table *handles = &device->process->handles;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	context->handle = vmm_handle_create(handles, VMM_HANDLE_CONTEXT, context);
 	if (context->handle) {
 		vmm_list_push_back(&device->contexts, &context->link);
-		request->buffers = context->shown;
-		context->live = vmm_live_add(device->adapter->os, VMM_LIVE_CONTEXT, context);
-		request->handle = context->live;
+		request->buffers = context->mapped;
+		context->hazard =
+			vmm_hazard_register(device->adapter->os, VMM_HAZARD_CONTEXT, context);
+		request->handle = context->hazard;
 		if (!atomic_load(&device->default_context))
-			atomic_store(&device->default_context, context->live);
+			atomic_store(&device->default_context, context->hazard);
 		request->number = context->handle;
 	}
 	if (context->handle && !request->handle) {
 		vmm_list_remove(&context->link);
 		vmm_handle_destroy(handles, context->handle);
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	return request->handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
-/* what a flag would ask for is built, or the context is not made. NullRendering is (SUB-22). */
+/* refuses flags that ask for what is not built. NullRendering is built (SUB-22). */
 static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
 {
 	static const char *const unbuilt[] = {"InitialData", "DisableGpuTimeout",
@@ -167,7 +173,7 @@ static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
 	return STATUS_SUCCESS;
 }
 
-/* SCH-07, SCH-08: bit n of the affinity is adapter n of a link, the lead being 0. */
+/* SCH-07, SCH-08: bit n of the affinity is adapter n of a link; the lead adapter is 0. */
 static NTSTATUS choose_node(struct vmm_context *context, const struct vmm_context_request *request)
 {
 	const struct vmm_adapter *adapter = context->device->adapter;
@@ -180,7 +186,7 @@ static NTSTATUS choose_node(struct vmm_context *context, const struct vmm_contex
 		vmm_finding(adapter->observe, one_of_them ? "SCH-07" : "SCH-08",
 			    context->device->process->id, 0,
 			    "create context: node %u of %u, engine affinity 0x%x, physical "
-			    "adapters %u",
+			    "adapters %u: the node must exist, and the affinity name one adapter",
 			    request->node, each, request->affinity, adapter->physical_adapters);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -225,7 +231,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 		vmm_va_attach(&context->va);
 	status = publish(context, request);
 	if (NT_SUCCESS(status))
-		return status; /* its client may have ended it by now */
+		return status; /* the client may have ended it already */
 	if (context->by_address)
 		vmm_va_detach(&context->va);
 out_miniport:
@@ -236,14 +242,14 @@ out_memory:
 	return status;
 }
 
-struct vmm_context *vmm_sched_enter_context(struct vmm_visit *visit, const void *device,
+struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *visit, const void *device,
 					    const void *handle)
 {
-	struct vmm_context *context = vmm_live_enter(visit, VMM_LIVE_CONTEXT, handle);
+	struct vmm_context *context = vmm_hazard_enter(visit, VMM_HAZARD_CONTEXT, handle);
 
-	if (!context || vmm_likely(context->device->live == device))
+	if (!context || vmm_likely(context->device->hazard == device))
 		return context;
-	vmm_live_leave(visit);
+	vmm_hazard_leave(visit);
 	return NULL;
 }
 
@@ -254,28 +260,31 @@ struct vmm_device *vmm_sched_context_device(const struct vmm_context *context)
 
 void *vmm_sched_context_live(const struct vmm_context *context)
 {
-	return context->live;
+	return context->hazard;
 }
 
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context)
 {
-	return &context->shown;
+	return &context->mapped;
 }
 
-/* Nobody is inside it and nobody can get in. */
+/* No thread is inside the context, and none can enter it. */
 static void destroy_context(struct vmm_context *context)
 {
 	struct vmm_process *process = context->device->process;
 	struct vmm_adapter *adapter = context->device->adapter;
-	void *handle = context->live;
+	void *handle = context->hazard;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_list_remove(&context->link);
-	vmm_handle_destroy(&process->handles, context->handle);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_device_handle_destroy_locked(context->device, context->handle);
+	vmm_process_unlock(process);
 	vmm_broadcast_await_calls(context);
 	vmm_steps_end(context);
-	/* SUB-29: the miniport hears of it when its last packet is complete, and others are done with its buffers (DMA-10). */
+	/*
+	 * SUB-29: the miniport destroys it after its last packet is complete and other contexts no
+	 * longer run its buffers (DMA-10).
+	 */
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
 	vmm_broadcast_await_copies(context);
 	vmm_display_close_context(context);
@@ -288,18 +297,21 @@ static void destroy_context(struct vmm_context *context)
 	vmm_dma_destroy_all(context);
 	vmm_broadcast_free_copies(context);
 	free_context(context);
-	vmm_live_ended(handle);
+	vmm_hazard_retired(handle);
 }
 
 NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle)
 {
 	struct vmm_context *context = NULL;
-	struct vmm_visit visit;
+	struct vmm_hazard_guard visit;
 
-	/* Whose it is does not change, so what is ended below is what was looked at here. */
-	if (vmm_sched_enter_context(&visit, device->live, handle)) {
-		vmm_live_leave(&visit);
-		context = vmm_live_end(VMM_LIVE_CONTEXT, handle);
+	/*
+	 * The device of a handle never changes, so the context that is retired below belongs to
+	 * this device.
+	 */
+	if (vmm_sched_enter_context(&visit, device->hazard, handle)) {
+		vmm_hazard_leave(&visit);
+		context = vmm_hazard_retire(VMM_HAZARD_CONTEXT, handle);
 	}
 	if (!context)
 		return STATUS_INVALID_PARAMETER;
@@ -311,7 +323,8 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 VMM_COLD static NTSTATUS deny(const struct vmm_process *process, const struct vmm_adapter *adapter)
 {
 	vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, process->id, 0,
-		   "TDR-20: create device: process %u has hung engines too often (%u times)",
+		   "TDR-20: create device: process %u has hung engines too often (%u times) and "
+		   "may create no more devices",
 		   process->id, process->engine_resets);
 	return STATUS_DEVICE_REMOVED;
 }
@@ -321,17 +334,17 @@ static void unlink_device(struct vmm_device *device)
 	struct vmm_process *process = device->process;
 	struct vmm_adapter *adapter = device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_remove(&device->adapter_link);
 	for (uint32_t n = 0; n < adapter->node_count; n++)
 		if (adapter->sched->node[n].last_device == device)
 			adapter->sched->node[n].last_device = NULL;
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_os_mutex_lock(&process->lock);
+	vmm_state_unlock(adapter);
+	vmm_process_lock(process);
 	vmm_list_remove(&device->process_link);
-	vmm_device_drop_name_locked(process, device->handle);
-	vmm_handle_destroy(&process->handles, device->handle);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_device_cache_drop_locked(process, device->handle);
+	vmm_device_handle_destroy_locked(device, device->handle);
+	vmm_process_unlock(process);
 }
 
 static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *adapter,
@@ -341,7 +354,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 		return deny(process, adapter);
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
-	struct vmm_making making;
+	struct vmm_ddi_creation creation;
 	HANDLE handle = device;
 	void *kmd_process = NULL;
 	uint32_t resets = atomic_load(&adapter->resets);
@@ -362,31 +375,31 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	status = vmm_va_begin_device(device, &kmd_process);
 	if (!NT_SUCCESS(status))
 		goto out_free;
-	vmm_making_begin(&making, device, NULL);
-	status = vmm_port_create_device_in(adapter->port, &handle, kmd_process, &info);
-	vmm_making_end(&making);
+	vmm_ddi_creation_begin(&creation, device, NULL);
+	status = vmm_port_create_process_device(adapter->port, &handle, kmd_process, &info);
+	vmm_ddi_creation_end(&creation);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	device->kmd_device = handle;
 	device->one_buffer = info.Flags.GuaranteedDmaBufferContract;
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	device->handle = vmm_handle_create(&process->handles, VMM_HANDLE_DEVICE, device);
 	if (device->handle)
 		vmm_list_push_back(&process->devices, &device->process_link);
 	atomic_store(&device->ending, atomic_load(&process->abandoned));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!device->handle) {
 		status = STATUS_NO_MEMORY;
 		goto out_miniport;
 	}
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
-	/* TDR-07: the miniport made it before a reset that did not find it in the list. */
+	/* TDR-07: the miniport created it before a reset, which did not find it in the list. */
 	if (vmm_unlikely(atomic_load(&adapter->resets) != resets))
 		atomic_store(&device->error, VMM_DEVICE_RESET);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	device->live = vmm_live_add(adapter->os, VMM_LIVE_DEVICE, device);
-	if (!device->live) {
+	vmm_state_unlock(adapter);
+	device->hazard = vmm_hazard_register(adapter->os, VMM_HAZARD_DEVICE, device);
+	if (!device->hazard) {
 		unlink_device(device);
 		status = STATUS_NO_MEMORY;
 		goto out_miniport;
@@ -413,9 +426,9 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	return status;
 }
 
-static void end_context(struct vmm_context *context)
+static void retire_handle(struct vmm_context *context)
 {
-	const struct vmm_context *ended = vmm_live_end(VMM_LIVE_CONTEXT, context->live);
+	const struct vmm_context *ended = vmm_hazard_retire(VMM_HAZARD_CONTEXT, context->hazard);
 
 	vmm_assert(ended == context);
 }
@@ -423,51 +436,64 @@ static void end_context(struct vmm_context *context)
 void vmm_sched_destroy_device(struct vmm_device *device)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	void *handle = device->live;
+	void *handle = device->hazard;
 
-	/* Nobody is inside the device, so nobody makes or ends contexts of it; but they may still be rendered on. */
+	/*
+	 * No thread is inside the device, so none creates or ends contexts; but threads may still
+	 * be inside its contexts.
+	 */
 	while (!vmm_list_empty(&device->contexts)) {
 		struct vmm_context *context =
 			vmm_container_of(device->contexts.next, struct vmm_context, link);
 
 		if (!device->stopped)
-			end_context(context);
+			retire_handle(context);
 		destroy_context(context);
 	}
 	vmm_hw_destroy_device(device);
 	vmm_address_end_device(device);
 	vmm_display_close_device(device);
-	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
+	/*
+	 * Its packets are complete. The paging that was queued for them must be, too. Other
+	 * devices' work may continue (SCH-07).
+	 */
 	vmm_sched_wait(adapter, adapter->paging_timeline,
 		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued),
 		       VIDMM_WAIT_DESTROY);
-	/* Nobody else is closing allocations of this device then, the worker included. */
-	vmm_os_mutex_lock(&adapter->submit_lock);
+	/*
+	 * The submit lock keeps other threads, the worker included, from closing allocations of
+	 * this device.
+	 */
+	vmm_submit_lock(adapter);
 	vmm_memory_close_device(device);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_unlock(adapter);
 	vmm_sync_end_device(device);
 	vmm_context_allocations_retire(device, NULL);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 	vmm_context_allocations_end(device, NULL);
 	unlink_device(device);
+	if (device->stopped) {
+		vmm_stopped_device_keep(device);
+		return;
+	}
 	vmm_free(device);
-	vmm_live_ended(handle);
+	vmm_hazard_retired(handle);
 }
 
-/* The handle of one that nobody has stopped yet; NULL: none. */
+/* Returns the handle of a device that has not been stopped; NULL: there is none. */
 static void *next_to_stop(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 	void *handle = NULL;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
 		if (!device->stopped)
-			handle = device->live;
+			handle = device->hazard;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return handle;
 }
 
@@ -476,18 +502,18 @@ void vmm_sched_close_devices(struct vmm_adapter *adapter)
 	void *handle;
 
 	while ((handle = next_to_stop(adapter)) != NULL) {
-		struct vmm_device *device = vmm_device_end(handle);
+		struct vmm_device *device = vmm_device_stop(handle);
 		struct vmm_list *link;
 
 		if (!device) {
-			vmm_live_await_end(adapter->os, handle); /* its client is at it */
+			vmm_hazard_await_retired(adapter->os, handle); /* its client ends it */
 			continue;
 		}
 		vmm_list_for_each (link, &device->contexts) {
 			struct vmm_context *context =
 				vmm_container_of(link, struct vmm_context, link);
 
-			end_context(context);
+			retire_handle(context);
 			vmm_steps_give_up(context);
 		}
 		device->stopped = true;

@@ -1,86 +1,92 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of context allocations (PRE-11) is scheduling: who may make them, when a packet needs them, and the zero-length packet
- * that takes the GPU off a context before its memory moves (SUB-20). That packet is one of the paging timeline, on the node of the
- * context: paging that comes after it waits for its number, wherever it runs.
+ * The scheduling part of context allocations (PRE-11): when a miniport may create them, when a
+ * packet needs them, and the zero-length packet that switches a node off a context before the
+ * context's memory moves (SUB-20). That packet has a number of the paging timeline and runs on the
+ * node of the context. Later paging operations wait for that number, on whatever node they run.
  */
 #include "sched/sched_private.h"
 
-/* ---- making; no lock held ---- */
+/* ---- creation; no lock held ---- */
 
-void vmm_making_begin(struct vmm_making *making, struct vmm_device *device,
-		      const struct vmm_context *context)
+void vmm_ddi_creation_begin(struct vmm_ddi_creation *creation, struct vmm_device *device,
+			    const struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = device->adapter;
 
-	*making = (struct vmm_making){
+	*creation = (struct vmm_ddi_creation){
 		.device = device, .context = context, .thread = vmm_os_thread_self(adapter->os)};
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_push_back(&adapter->sched->making, &making->link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_lock(adapter);
+	vmm_list_push_back(&adapter->sched->ddi_creations, &creation->link);
+	vmm_state_unlock(adapter);
 }
 
-void vmm_making_end(struct vmm_making *making)
+void vmm_ddi_creation_end(struct vmm_ddi_creation *creation)
 {
-	struct vmm_adapter *adapter = making->device->adapter;
+	struct vmm_adapter *adapter = creation->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_remove(&making->link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_lock(adapter);
+	vmm_list_remove(&creation->link);
+	vmm_state_unlock(adapter);
 }
 
-/* Who else looks at it is its own thread. */
-static const struct vmm_making *find_making(struct vmm_sched *sched)
+/*
+ * Returns the creation call in progress on this thread. Only this thread ends it, so it stays valid
+ * without the lock.
+ */
+static const struct vmm_ddi_creation *find_creation(struct vmm_sched *sched)
 {
 	const struct vmm_os_thread *self = vmm_os_thread_self(sched->adapter->os);
-	const struct vmm_making *found = NULL;
+	const struct vmm_ddi_creation *found = NULL;
 	const struct vmm_list *link;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_for_each (link, &sched->making) {
-		const struct vmm_making *making =
-			vmm_container_of(link, const struct vmm_making, link);
+	vmm_state_lock(sched->adapter);
+	vmm_list_for_each (link, &sched->ddi_creations) {
+		const struct vmm_ddi_creation *creation =
+			vmm_container_of(link, const struct vmm_ddi_creation, link);
 
-		if (making->thread == self)
-			found = making;
+		if (creation->thread == self)
+			found = creation;
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return found;
 }
 
-/* NULL: nothing is wrong. */
-static const char *what_is_wrong(const struct vmm_making *making,
-				 const DXGKARGCB_CREATECONTEXTALLOCATION *args)
+/* Returns why the request is refused; NULL: it is valid. */
+static const char *refusal(const struct vmm_ddi_creation *creation,
+			   const DXGKARGCB_CREATECONTEXTALLOCATION *args)
 {
 	bool shared = args->ContextAllocationFlags.SharedAcrossContexts;
 
-	if (!making)
-		return "not inside DxgkDdiCreateDevice or DxgkDdiCreateContext of a device or "
-		       "context that is not the system's";
+	if (!creation)
+		return "must be called inside DxgkDdiCreateDevice or DxgkDdiCreateContext of a "
+		       "client's device or context";
 	if (args->ContextAllocationFlags.Reserved)
 		return "reserved flags are set";
-	if (args->hDevice != making->device)
-		return "hDevice is not the device that is being made, or whose context is";
+	if (args->hDevice != creation->device)
+		return "hDevice must be the device that is being created, or the device of the "
+		       "context that is";
 	if (shared && args->hContext)
-		return "SharedAcrossContexts with an hContext";
-	if (!shared && (!args->hContext || args->hContext != making->context))
-		return "without SharedAcrossContexts hContext must be the context that is being made";
+		return "with SharedAcrossContexts hContext must be NULL";
+	if (!shared && (!args->hContext || args->hContext != creation->context))
+		return "without SharedAcrossContexts hContext must be the context that is being "
+		       "created";
 	return NULL;
 }
 
 NTSTATUS vmm_context_memory_create(struct vmm_sched *sched, DXGKARGCB_CREATECONTEXTALLOCATION *args)
 {
-	const struct vmm_making *making = find_making(sched);
-	const char *wrong = what_is_wrong(making, args);
+	const struct vmm_ddi_creation *creation = find_creation(sched);
+	const char *wrong = refusal(creation, args);
 
-	if (vmm_unlikely(!making && sched->hw)) {
+	if (vmm_unlikely(!creation && sched->hw)) {
 		vmm_reason(sched->adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			   "PRE-11: DxgkCbCreateContextAllocation: memory of hardware contexts is "
 			   "not built");
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (!wrong)
-		return vmm_context_allocation_create(making->device, args->hContext, args);
+		return vmm_context_allocation_create(creation->device, args->hContext, args);
 	vmm_finding(sched->adapter->observe, "PRE-11", 0, 0,
 		    "DxgkCbCreateContextAllocation: %s (ContextAllocationFlags 0x%x, hDevice %p, "
 		    "hContext %p, Size %llu)",
@@ -93,11 +99,15 @@ NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
-	/* DDIs of the scheduler class: it would have to be waited for with the lock that they run under. */
+	/*
+	 * A DDI of the scheduler class runs under the paging lock, which a wait for the GPU here
+	 * would keep.
+	 */
 	if (!vmm_os_mutex_held(&adapter->paging_lock))
 		return vmm_context_allocation_destroy(adapter, allocation);
 	vmm_finding(adapter->observe, "PRE-11", 0, 0,
-		    "DxgkCbDestroyContextAllocation of %p inside a DDI that pages or submits",
+		    "DxgkCbDestroyContextAllocation of %p inside a DDI that pages or submits: it "
+		    "must be called outside of them",
 		    allocation);
 	return STATUS_INVALID_DEVICE_REQUEST;
 }
@@ -109,14 +119,16 @@ vmm_status vmm_context_memory_gather(struct vmm_dma *dma, uint64_t preparation)
 	const struct vmm_context *context = dma->context;
 	struct vmm_list *link;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	if (vmm_context_memory_is_none(dma))
 		return VMM_OK;
-	vmm_status status = vmm_context_allocations_gather(context->device, context, preparation);
+	vmm_status status =
+		vmm_context_allocations_make_resident(context->device, context, preparation);
 	vmm_list_for_each (link, &dma->copies) { /* DMA-10 */
 		context = vmm_copy_of(link)->context;
 		if (status == VMM_OK)
-			status = vmm_context_allocations_gather(context->device, context,
-								preparation);
+			status = vmm_context_allocations_make_resident(context->device, context,
+								       preparation);
 	}
 	return status;
 }
@@ -126,12 +138,13 @@ bool vmm_context_memory_is_in_place(const struct vmm_dma *dma)
 	const struct vmm_context *context = dma->context;
 	struct vmm_list *link;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	if (vmm_context_memory_is_none(dma))
 		return true;
-	bool all = vmm_context_allocations_are_in_place(context->device, context);
+	bool all = vmm_context_allocations_are_resident(context->device, context);
 	vmm_list_for_each (link, &dma->copies) {
 		context = vmm_copy_of(link)->context;
-		all &= vmm_context_allocations_are_in_place(context->device, context);
+		all &= vmm_context_allocations_are_resident(context->device, context);
 	}
 	return all;
 }
@@ -144,12 +157,17 @@ static bool is_on(const struct vmm_node *node, const struct vmm_device *device, 
 	       (!context || node->current == context);
 }
 
-/* To no context at all: there is nothing to patch, and nothing to run. */
+/*
+ * Queues the switch away from the context, to none. The packet has nothing to patch and nothing to
+ * run.
+ */
 static void switch_node(struct vmm_sched *sched, struct vmm_packet *packet,
 			const struct vmm_context *context, uint64_t sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	*packet = (struct vmm_packet){.paging = true,
 				      .node = context->node,
 				      .timeline = adapter->paging_timeline,
@@ -174,9 +192,13 @@ uint64_t vmm_sched_switch_context(struct vmm_adapter *adapter, const struct vmm_
 	uint32_t count = 0, nodes = 0;
 	const struct vmm_context *on[VMM_NODES_MAX];
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (atomic_load(&adapter->removed)) /* nothing is submitted any more */
 		return 0;
-	/* While there are no packets others are submitted, so which nodes it is on is said now. */
+	/*
+	 * vmm_paging_packets_take may submit packets while it waits, so the nodes are determined
+	 * first.
+	 */
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		if (!is_on(&sched->node[n], device, context))
 			continue;
@@ -209,11 +231,14 @@ void vmm_context_memory_leave(struct vmm_context *context)
 	if (node->current == context && !vmm_list_empty(&context->device->context_allocations)) {
 		vmm_memory_flush_locked(adapter);
 		uint64_t sequence = vmm_sched_switch_context(adapter, context->device, context);
-		/* SUB-29: the miniport has packets of the context no more. Removed, or reset: it has none. */
+		/*
+		 * SUB-29: wait until the miniport has no packet of the context. The wait fails on
+		 * removal or reset, when it has none either.
+		 */
 		(void)!vmm_ok(vmm_sched_memory_engine.wait_locked(adapter, adapter->paging_timeline,
 								  sequence, VIDMM_WAIT_DESTROY));
 	}
 	if (node->current == context)
 		node->current = NULL;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }

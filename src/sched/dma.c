@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pool of DMA buffers of a context: made when first needed, reused when the hardware is done with them, at most
- * VMM_DMA_BUFFERS_PER_CONTEXT in flight; the next submission then waits for the oldest. Behind a wait of the context there is no
- * limit but memory.
+ * The pool of DMA buffers of a context. A buffer is created on demand and reused when the hardware
+ * has completed it. At most VMM_DMA_BUFFERS_PER_CONTEXT are in flight; the next submission then
+ * waits for the oldest. While the context has a wait in its queue, only memory limits their number.
  *
- * Where the miniport wants them in an aperture (DMA-05) a buffer gets its place when it is prepared and keeps it, so that
- * the next use finds it there; but nobody waits for the place of a buffer that neither the miniport nor the GPU has.
+ * If the miniport wants DMA buffers in an aperture (DMA-05), preparation maps the buffer. The
+ * mapping stays for the next use. It is undone when aperture space is needed and neither the
+ * miniport nor the GPU has the buffer.
  */
 #include "sched/sched_private.h"
 
@@ -15,7 +16,7 @@ static uint32_t list_size(const struct vmm_context *context)
 							   : DXGK_PRESENT_MAX_INDEX; /* DMA-32 */
 }
 
-/* What one costs its process: the buffer itself, and what is kept of its lists. */
+/* Charges the process for a buffer and its copies of the lists. */
 static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
 {
 	const struct vmm_process *process = context->device->process;
@@ -28,10 +29,10 @@ static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
 		dma->charged_bytes = bytes;
 		return true;
 	}
-	vmm_reason(
-		process->world->observe, VMM_NO_MEMORY, process->id, context->handle,
-		"a DMA buffer of %llu bytes with its lists: process %u has as much system memory as it may",
-		(unsigned long long)bytes, process->id);
+	vmm_reason(process->world->observe, VMM_NO_MEMORY, process->id, context->handle,
+		   "a DMA buffer of %llu bytes with its lists: process %u has reached its limit of "
+		   "system memory",
+		   (unsigned long long)bytes, process->id);
 	return false;
 }
 
@@ -45,7 +46,7 @@ static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 	}
 	vmm_memory_flush_locked(adapter);
 	vmm_memory_dma_destroy_locked(adapter, &dma->backing);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	vmm_free(dma->private_data);
 	vmm_free(dma->list);
 	vmm_free(dma->instances);
@@ -66,7 +67,7 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 					      &dma->bus_address);
 	if (!context->dma_segment_set)
 		dma->place.address = dma->bus_address;
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return status;
 }
 
@@ -76,25 +77,29 @@ void vmm_dma_pin(struct vmm_dma *dma, bool pinned)
 
 	if (!dma->context->dma_segment_set)
 		return;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	dma->pinned = pinned;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-static void move(struct vmm_dma *dma, const struct vmm_dma_place *place)
+static void set_place(struct vmm_dma *dma, const struct vmm_dma_mapping *place)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	dma->place = *place;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-vmm_status vmm_dma_place(struct vmm_dma *dma)
+vmm_status vmm_dma_map(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
-	/* It runs on that adapter of a link, and finds it in that one's aperture. */
-	struct vmm_dma_place place = {.physical = dma->context->engine};
+
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
+	/* The adapter of the link on which the context runs; its aperture maps the buffer. */
+	struct vmm_dma_mapping place = {.physical = dma->context->engine};
 
 	if (dma->place.segment || !dma->context->dma_segment_set)
 		return VMM_OK;
@@ -102,7 +107,7 @@ vmm_status vmm_dma_place(struct vmm_dma *dma)
 						      dma->context->dma_segment_set, &place);
 	if (!vmm_ok(status) || status == VMM_PENDING)
 		return status;
-	move(dma, &place);
+	set_place(dma, &place);
 	vmm_list_push_back(&adapter->sched->mapped_dma, &dma->mapped);
 	dma->mapped_by = vmm_memory_flush_locked(adapter);
 	return VMM_OK;
@@ -112,27 +117,28 @@ static bool is_pinned(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool pinned = dma->pinned;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return pinned;
 }
 
-bool vmm_dma_give_up_places(struct vmm_adapter *adapter)
+bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
 {
 	struct vmm_list *at, *next;
 	bool any = false;
 
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
-		struct vmm_dma_place place = {0};
+		struct vmm_dma_mapping place = {0};
 
-		vmm_os_mutex_lock(&adapter->state_lock);
+		vmm_state_lock(adapter);
 		if (!dma->pinned) {
 			place = dma->place;
-			dma->place = (struct vmm_dma_place){0};
+			dma->place = (struct vmm_dma_mapping){0};
 		}
-		vmm_os_mutex_unlock(&adapter->state_lock);
+		vmm_state_unlock(adapter);
 		if (!place.segment)
 			continue;
 		vmm_list_remove(&dma->mapped);
@@ -142,24 +148,26 @@ bool vmm_dma_give_up_places(struct vmm_adapter *adapter)
 	return any;
 }
 
-void vmm_dma_forget_places(struct vmm_adapter *adapter)
+void vmm_dma_unmap_all(struct vmm_adapter *adapter)
 {
 	struct vmm_list *at, *next;
 
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
-		const struct vmm_dma_place place = dma->place;
+		const struct vmm_dma_mapping place = dma->place;
 
-		move(dma, &(struct vmm_dma_place){0});
+		set_place(dma, &(struct vmm_dma_mapping){0});
 		vmm_list_remove(&dma->mapped);
 		vmm_memory_dma_unmap_locked(adapter, &place);
 	}
 }
 
-bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
+bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
 {
 	struct vmm_list *at;
 
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_list_for_each (at, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
 
@@ -200,7 +208,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	dma->work.device = context->device;
 	dma->work.instances = dma->instances;
 	dma->work.writes = dma->uses;
-	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
+	/* DMA-07: zeroed once, then only the miniport writes it; NULL if it asked for none. */
 	if (context->dma_private_bytes)
 		dma->private_data = vmm_calloc(1, context->dma_private_bytes);
 	if (!dma->list || !dma->instances || !dma->uses || (!dma->patches && context->patch_size) ||
@@ -212,7 +220,11 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	return dma;
 }
 
-/* *may_create in: would a new one do? out: there is a place in the pool for it, taken. *oldest: packet of those in flight. */
+/*
+ * Takes a free buffer; NULL: there is none. *may_create in: a new buffer may be created; out: the
+ * caller must create one, and its entry in the counts is taken. *oldest: number of the oldest
+ * packet in flight that has one; 0: none has.
+ */
 static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_create,
 				     uint64_t *oldest)
 {
@@ -220,8 +232,8 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	struct vmm_dma *dma = NULL;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
-	/* Behind a wait, which nobody knows when it ends, a submission waits for nothing (MFN-30). */
+	vmm_state_lock(adapter);
+	/* A wait may never end, so a submission behind one never blocks on the pool (MFN-30). */
 	bool may_take = context->dma_taken < VMM_DMA_BUFFERS_PER_CONTEXT ||
 			vmm_unlikely(context->steps.holding);
 	if (may_take && !vmm_list_empty(&context->free_dma)) {
@@ -231,7 +243,7 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	*may_create = *may_create && !dma && may_take;
 	context->dma_count += *may_create;
 	context->dma_taken += *may_create || dma;
-	*oldest = 0; /* another thread may hold one that it has not queued yet */
+	*oldest = 0; /* stays 0 if other threads hold buffers that they have not queued yet */
 	if (vmm_unlikely(!dma && !*may_create))
 		vmm_list_for_each (link, &context->all_dma) {
 			const struct vmm_dma *at = vmm_container_of(link, struct vmm_dma, all);
@@ -240,24 +252,24 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 			    (!*oldest || at->work.sequence < *oldest))
 				*oldest = at->work.sequence;
 		}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return dma;
 }
 
-/* Into the place that dma_take_free gave. */
-static struct vmm_dma *dma_add(struct vmm_context *context)
+/* Creates the buffer that dma_take_free has counted. */
+static struct vmm_dma *add_to_pool(struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_dma *dma = dma_create(context);
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	if (!dma) {
 		context->dma_count--;
 		context->dma_taken--;
 	} else {
 		vmm_list_push_back(&context->all_dma, &dma->all);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return dma;
 }
 
@@ -273,7 +285,9 @@ static vmm_status wait_for_one(struct vmm_context *context, uint64_t oldest, uin
 	return status;
 }
 
-NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
+/* `pump` prepares packets for a caller that holds the submit lock. NULL: it is not held. */
+static NTSTATUS get(struct vmm_context *context, void (*pump)(struct vmm_adapter *adapter),
+		    struct vmm_dma **result)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	bool no_memory = false;
@@ -285,7 +299,7 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		struct vmm_dma *dma = dma_take_free(context, &may_create, &oldest);
 
 		if (!dma && may_create) {
-			dma = dma_add(context);
+			dma = add_to_pool(context);
 			no_memory = !dma;
 		}
 		if (dma) {
@@ -293,46 +307,65 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 			return STATUS_SUCCESS;
 		}
 		/*
-		 * Where there is no room for one more, those in flight do. With none in flight, and under the submit lock, which
-		 * those who hold one are waiting for, nothing will come free, but for those that other contexts still run.
+		 * Without memory for another buffer, one in flight is waited for. If none is in
+		 * flight: threads that hold one wait for the submit lock, so under that lock no
+		 * buffer can become free, except those that other contexts still run.
 		 */
-		if (!oldest && !atomic_load(&context->lent) &&
-		    (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
+		if (!oldest && !atomic_load(&context->shared_buffers) && (no_memory || pump))
 			return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED /* LOCK-33 */
 							      : STATUS_NO_MEMORY;
-		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
-		if (vmm_os_mutex_held(&adapter->submit_lock))
-			vmm_prepare_pump_waiting(adapter);
+		/*
+		 * With the submit lock held the worker may wait for this thread, so prepare what it
+		 * would have prepared.
+		 */
+		if (pump)
+			pump(adapter);
 		vmm_status status = wait_for_one(context, oldest, seen);
 		if (!vmm_ok(status))
 			return status;
 	}
 }
 
-/* One that was not queued: its taker failed. */
+NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
+{
+	return get(context, NULL, result);
+}
+
+NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **result)
+{
+	vmm_assert_held(&context->device->adapter->submit_lock);
+	return get(context, vmm_prepare_pump_waiting_locked, result);
+}
+
+/* The thread that took the buffer failed before it queued it. */
 void vmm_dma_give_back(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	if (vmm_unlikely(!vmm_list_empty(&dma->copies)))
 		vmm_broadcast_release_locked(dma);
 	dma->context->dma_taken--;
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	vmm_progress_signal(adapter);
 }
 
-/* A submission of a buffer that is broadcast is complete. False: it is not the last of them. State lock held. */
-VMM_COLD static bool is_returned(struct vmm_dma *dma, struct vmm_dma *buffer)
+/*
+ * A submission of a broadcast buffer is complete. Returns true if it was the last one. State lock
+ * held.
+ */
+VMM_COLD static bool is_last_user(struct vmm_dma *dma, struct vmm_dma *buffer)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	if (dma != buffer) {
 		vmm_list_remove(&dma->copy);
 		vmm_list_push_back(&dma->context->free_copies, &dma->pool);
 	}
 	if (--buffer->users)
 		return false;
-	buffer->summed = false;
+	buffer->sum_valid = false;
 	return true;
 }
 
@@ -342,16 +375,17 @@ void vmm_dma_put(struct vmm_dma *dma)
 	struct vmm_dma *buffer = vmm_dma_buffer(dma);
 	bool broadcast = buffer->users != 0;
 
+	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	dma->context->queued--;
 	if (vmm_unlikely(dma->present))
 		vmm_present_done_locked(dma);
-	if (vmm_unlikely(broadcast) && !is_returned(dma, buffer))
+	if (vmm_unlikely(broadcast) && !is_last_user(dma, buffer))
 		return;
 	buffer->pinned = false;
 	buffer->context->dma_taken--;
 	vmm_list_push_back(&buffer->context->free_dma, &buffer->pool);
-	if (vmm_unlikely(broadcast)) /* last: the owner may end once it has none any more */
-		atomic_fetch_sub(&buffer->context->lent, 1);
+	if (vmm_unlikely(broadcast)) /* last: at 0 the owner's context may be freed */
+		atomic_fetch_sub(&buffer->context->shared_buffers, 1);
 }
 
 void vmm_dma_destroy_all(struct vmm_context *context)

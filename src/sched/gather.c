@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a packet needs, in memory together: the buffer itself and what its patch list names, in list order (PAT-03,
- * DMA-35). What fits as a whole is one portion (SPL-01); what does not is tried as less (SPL-02). Under the paging lock; whatever is missing
- * afterwards has been asked for in vain, or waits for the GPU (VMM_PENDING).
+ * Makes the working set of a packet resident: the buffer itself, and the allocations that its patch
+ * list references, in list order (PAT-03, DMA-35). If all of it fits, the packet is one portion
+ * (SPL-01); if not, a shorter portion is tried (SPL-02). The caller holds the paging lock.
+ * VMM_PENDING: memory becomes free when the GPU completes work. VMM_NO_VIDEO_MEMORY: the set does
+ * not fit.
+ *
+ * The rounds, from cheap to expensive:
+ *
+ *   nothing             everything was resident at capture and no placement has changed
+ *   list order          as the patch list references the allocations
+ *   largest first       after fragmentation, all over again (SPL-13)
+ *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above
+ *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
 #include "sched/sched_private.h"
 
 /* DMA-23: an allocation that is listed more than once is written if one of its entries says so. */
 static bool is_written(const struct vmm_dma *dma, uint32_t index)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *allocation = dma->instances[index]->allocation;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	if (dma->list[index].WriteOperation || allocation->read_set == allocation->write_set)
 		return dma->list[index].WriteOperation;
 	for (uint32_t i = 0; i < dma->list_count; i++)
@@ -19,9 +31,13 @@ static bool is_written(const struct vmm_dma *dma, uint32_t index)
 	return false;
 }
 
-/* SPL-05: what the resource table holds where the buffer is split stays where it is, whoever wants its place. */
-static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+/*
+ * SPL-05: makes resident, and pins, what the resource table holds at the split point of the buffer.
+ */
+static vmm_status gather_bound(struct vmm_adapter *adapter, struct vmm_dma *dma,
+			       uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 		vmm_status status = VMM_OK;
@@ -30,8 +46,8 @@ static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 			continue;
 		instance->wanted = preparation;
 		instance->bound = preparation;
-		if (vmm_locks(instance) && instance->place == VMM_PLACE_MEMORY)
-			instance->prepared = preparation; /* not even LKR-01 moves it now */
+		if (vmm_locks(instance) && instance->place == VMM_PLACEMENT_MEMORY)
+			instance->prepared = preparation; /* stays even if LKR-01 asks to move it */
 		else
 			status = vmm_memory_make_resident_locked(adapter, instance,
 								 is_written(dma, i), preparation);
@@ -41,9 +57,11 @@ static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 	return VMM_OK;
 }
 
-/* The portion's patch locations in list order (PAT-03). */
-static vmm_status walk(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+/* Makes the allocations of the portion's patch locations resident, in list order (PAT-03). */
+static vmm_status gather_patches(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				 uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
 		uint32_t index = dma->patches[p].AllocationIndex;
 		struct vmm_instance *instance = dma->instances[index];
@@ -54,44 +72,53 @@ static vmm_status walk(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 		vmm_status status = vmm_memory_make_resident_locked(
 			adapter, instance, is_written(dma, index), preparation);
 		if (status != VMM_OK) {
-			dma->short_of = p;
+			dma->failed_patch = p;
 			return status;
 		}
 	}
 	return VMM_OK;
 }
 
-/* What comes after a split point wants what its own patch locations name, and what is bound there. */
-static vmm_status want_rest(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+/*
+ * The portion behind a split point needs the allocations that its patch locations reference, and
+ * what is bound there.
+ */
+static vmm_status mark_rest(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 
 		if (instance)
 			instance->wanted = preparation;
 	}
-	return keep_bound(adapter, dma, preparation);
+	return gather_bound(adapter, dma, preparation);
 }
 
 static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma,
-				uint64_t preparation)
+				uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance **instances = dma->instances;
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (vmm_unlikely(dma->split)) {
-		vmm_status status = want_rest(adapter, dma, preparation);
+		vmm_status status = mark_rest(adapter, dma, preparation);
 		if (status == VMM_OK)
 			status = vmm_context_memory_gather(dma, preparation);
-		return status == VMM_OK ? walk(adapter, dma, preparation) : status;
+		return status == VMM_OK ? gather_patches(adapter, dma, preparation) : status;
 	}
 	for (uint32_t i = 0; i < dma->list_count; i++)
 		if (instances[i])
 			instances[i]->wanted = preparation;
 	vmm_status status = vmm_context_memory_gather(dma, preparation); /* PRE-11 */
-	return status == VMM_OK ? walk(adapter, dma, preparation) : status;
+	return status == VMM_OK ? gather_patches(adapter, dma, preparation) : status;
 }
 
-/* The largest that the patch list names and that has no place yet; list_count: none. */
+/*
+ * Returns the list index of the largest allocation of the portion that is not prepared yet;
+ * list_count: none.
+ */
 static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
 {
 	uint32_t largest = dma->list_count;
@@ -110,19 +137,20 @@ static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
 }
 
 /*
- * SPL-13: the set may already be in memory in a way that leaves no room in one piece for the rest. Again, the largest
- * first; what has no place of this round yet may be pushed out for it.
+ * SPL-13: what is already resident may fragment the free space, so that the rest does not fit. This
+ * round places the largest first, and may evict what it has not placed yet itself.
  */
-static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma *dma,
-				     uint64_t preparation)
+static vmm_status gather_largest_first(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				       uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t index;
-	vmm_status kept = keep_bound(adapter, dma, preparation);
+	vmm_status ready = gather_bound(adapter, dma, preparation);
 
-	if (kept == VMM_OK)
-		kept = vmm_context_memory_gather(dma, preparation);
-	if (kept != VMM_OK)
-		return kept;
+	vmm_assert_held(&adapter->paging_lock);
+	if (ready == VMM_OK)
+		ready = vmm_context_memory_gather(dma, preparation);
+	if (ready != VMM_OK)
+		return ready;
 	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
 		dma->instances[index]->wanted = preparation;
 		vmm_status status = vmm_memory_make_resident_locked(
@@ -134,18 +162,25 @@ static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma
 }
 
 static uint32_t segment_set(const struct vmm_dma *dma, uint32_t index)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *allocation = dma->instances[index]->allocation;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	return is_written(dma, index) ? allocation->write_set : allocation->read_set;
 }
 
-/* Is what can only go where there was no room more than fits there? No order of bringing it in will help then. */
+/*
+ * Returns true if the allocations that can only be placed in the segments that were full exceed the
+ * capacity of those segments. Then no order of placement can succeed.
+ */
 static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint32_t set = segment_set(dma, dma->patches[dma->short_of].AllocationIndex);
+	uint32_t set = segment_set(dma, dma->patches[dma->failed_patch].AllocationIndex);
 	uint64_t counted = ++sched->preparations, bytes = 0;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
 		uint32_t index = dma->patches[p].AllocationIndex;
 		struct vmm_instance *instance = dma->instances[index];
@@ -161,6 +196,7 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	return (struct vmm_residency_set){.device = dma->context->device,
 					  .submission = dma->submission,
 					  .named = dma->instances,
@@ -168,27 +204,36 @@ struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const str
 					  .preparation = sched->preparations};
 }
 
-/* RES-08, DMA-35: from 2.0 on the device's list is what must be there, and what the submission names was on it. */
+/*
+ * RES-08, DMA-35: from 2.0 on the device's residency list must be resident, and the submission may
+ * only reference what was on it.
+ */
 static vmm_status gather_list_once(struct vmm_sched *sched, struct vmm_dma *dma, bool anew)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = vmm_context_memory_gather(dma, ++sched->preparations); /* PRE-11 */
 	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	return status == VMM_OK ? vmm_residency_gather(&set, anew) : status;
 }
 
 static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = gather_list_once(sched, dma, false);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	return status == VMM_NO_VIDEO_MEMORY ? gather_list_once(sched, dma, true) : status;
 }
 
-/* The buffer and what the portion uses, all in memory together. */
+/* Maps the buffer and makes all that the portion uses resident, without shortening the portion. */
 static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_status status = vmm_dma_place(dma);
+	vmm_status status = vmm_dma_map(dma);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
 	if (sched->adapter->wddm2)
@@ -198,40 +243,52 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
 	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
-		status = make_resident_anew(sched->adapter, dma, ++sched->preparations);
+		status = gather_largest_first(sched->adapter, dma, ++sched->preparations);
 	return status;
 }
 
-/* SPL-12: the least that can be submitted is what comes before the next split point. */
+/* SPL-12: tries the shortest portion that can be submitted, which ends at the next split point. */
 static vmm_status gather_least(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t end = vmm_split_group_end(dma, dma->patch_start);
 
-	/* What only unbinds at the very end (PAT-09) has nothing to run. */
+	vmm_assert_held(&sched->adapter->paging_lock);
+	/*
+	 * A group at the end of the buffer only unbinds (PAT-09): no commands would remain for a
+	 * next portion.
+	 */
 	if (end == dma->patch_count || dma->patches[end].SplitOffset >= dma->used_bytes)
 		return VMM_NO_VIDEO_MEMORY;
 	vmm_split_end_at(dma, end);
-	return make_resident_anew(sched->adapter, dma, ++sched->preparations);
+	return gather_largest_first(sched->adapter, dma, ++sched->preparations);
 }
 
 static vmm_status gather_in_order(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t preparation = ++sched->preparations;
-	vmm_status status =
-		vmm_dma_place(dma); /* what wanted room may have been the buffer itself */
+	vmm_status status = vmm_dma_map(dma); /* the buffer itself may be what did not fit */
 
 	if (status == VMM_OK)
-		status = keep_bound(sched->adapter, dma, preparation);
+		status = gather_bound(sched->adapter, dma, preparation);
+
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status == VMM_OK)
 		status = vmm_context_memory_gather(dma, preparation);
-	return status == VMM_OK ? walk(sched->adapter, dma, preparation) : status;
+	return status == VMM_OK ? gather_patches(sched->adapter, dma, preparation) : status;
 }
 
-/* of what comes later, what is needed last makes room first. */
-static void expect_rest(struct vmm_sched *sched, struct vmm_dma *dma)
+/*
+ * Q-66: evict the rest of the buffer after everything else, and of the rest first what it
+ * references last.
+ */
+static void order_rest(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t rest = ++sched->preparations;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	for (uint32_t p = dma->patch_end; p-- > dma->patch_start;) {
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 
@@ -240,28 +297,36 @@ static void expect_rest(struct vmm_sched *sched, struct vmm_dma *dma)
 		instance->rest = rest;
 		instance->needed_at = p;
 	}
-	vmm_memory_expect(sched->adapter, rest);
+	vmm_memory_set_split_rest(sched->adapter, rest);
 }
 
-/* SPL-02: from the start of the rest, as far as there is room. Whatever comes later makes room. */
+/*
+ * SPL-02: makes the longest portion resident that fits. The allocations of later portions may be
+ * evicted for it.
+ */
 VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	dma->short_of = dma->patch_count;
-	expect_rest(sched, dma);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	dma->failed_patch = dma->patch_count;
+	order_rest(sched, dma);
 	vmm_status status = gather_in_order(sched, dma);
 
-	if (status == VMM_NO_VIDEO_MEMORY && dma->short_of < dma->patch_count) {
-		uint32_t end = vmm_split_group(dma, dma->short_of);
+	if (status == VMM_NO_VIDEO_MEMORY && dma->failed_patch < dma->patch_count) {
+		uint32_t end = vmm_split_group(dma, dma->failed_patch);
 
 		if (end == dma->patch_start) {
 			status = gather_least(sched, dma);
 		} else {
 			vmm_split_end_at(dma, end);
-			/* All is there; once more, so that what the portion does not name is not taken for its own. */
+			/*
+			 * The set is resident. A new preparation number keeps the rest from
+			 * counting as part of the portion.
+			 */
 			status = gather_in_order(sched, dma);
 		}
 	}
-	vmm_memory_expect(sched->adapter, 0);
+	vmm_memory_set_split_rest(sched->adapter, 0);
 	if (status != VMM_OK)
 		vmm_split_end_at(dma, dma->patch_count);
 	return status;
@@ -269,19 +334,20 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
 
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin(dma, true);
 	vmm_status status = gather(sched, dma);
 	if (status == VMM_NO_VIDEO_MEMORY) {
-		vmm_dma_pin(dma, false); /* its own place may be what leaves no room in one piece */
-		bool moved = vmm_dma_give_up_places(sched->adapter);
+		vmm_dma_pin(dma, false); /* its own mapping may fragment the aperture */
+		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
 		vmm_dma_pin(dma, true);
 		if (moved)
 			status = gather(sched, dma);
 	}
-	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_will_give_up(sched->adapter, dma))
+	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma))
 		status = VMM_PENDING;
 	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count &&
-	    !sched->adapter->wddm2) /* a list cannot be split (SPL) */
+	    !sched->adapter->wddm2) /* a residency list cannot be split (SPL) */
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_pin(dma, false);

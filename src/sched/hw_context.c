@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware contexts and queues: creation and end. */
+/* Creation and end of hardware contexts and queues. */
 #include <string.h>
+#include "object/stopped.h"
 #include "sched/hw_private.h"
 
 /* ---- start and stop ---- */
@@ -23,13 +24,14 @@ void vmm_hw_destroy(struct vmm_sched *sched)
 	sched->hw = NULL;
 }
 
-/* ---- look-ups ---- */
+/* ---- lookups ---- */
 
 struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_process *process = device->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_process_lock(process);
 	struct vmm_hw_context *context =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_CONTEXT);
 	if (context && context->device != device)
@@ -39,7 +41,7 @@ struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uin
 			    "0x%08x is not a live hardware context of device 0x%08x (%s)", handle,
 			    device->handle,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_CONTEXT));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return context;
 }
 
@@ -47,7 +49,8 @@ struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_
 {
 	struct vmm_process *process = device->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_process_lock(process);
 	struct vmm_hw_queue *queue =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_QUEUE);
 	if (queue && queue->context->device != device)
@@ -57,7 +60,7 @@ struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_
 			    "0x%08x is not a live hardware queue of device 0x%08x (%s)", handle,
 			    device->handle,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_QUEUE));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return queue;
 }
 
@@ -67,25 +70,26 @@ static void *device_of(struct vmm_process *process, uint32_t handle, enum vmm_ha
 	const struct vmm_hw_context *context;
 	const void *object;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	object = vmm_handle_lookup(&process->handles, handle, type);
 	context = !object || type == VMM_HANDLE_HW_CONTEXT
 			  ? object
 			  : ((const struct vmm_hw_queue *)object)->context;
-	void *live = context ? context->device->live : NULL;
-	if (!live)
+	void *hazard =
+		context ? context->device->hazard : vmm_stopped_device_find_locked(process, handle);
+	if (!hazard)
 		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
 			    "0x%08x is not a live hardware %s of process %u (%s)", handle, what,
 			    process->id, vmm_handle_explain(&process->handles, handle, type));
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 bool vmm_hw_is_context(struct vmm_process *process, uint32_t handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	bool is = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_CONTEXT) != NULL;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return is;
 }
 
@@ -101,12 +105,12 @@ void *vmm_hw_device_of_queue(struct vmm_process *process, uint32_t handle)
 
 /* ---- contexts ---- */
 
-static NTSTATUS not_there(const struct vmm_device *device, const char *what)
+static NTSTATUS refuse_unsupported(const struct vmm_device *device, const char *what)
 {
 	vmm_reason(
 		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
 		"%s: hardware scheduling is not enabled on this adapter, or its miniport does not "
-		"do it on that node (SCH-10)",
+		"support it on that node (SCH-10)",
 		what);
 	return STATUS_NOT_SUPPORTED;
 }
@@ -120,21 +124,21 @@ static NTSTATUS check_context(const struct vmm_device *device,
 		vmm_finding(adapter->observe, request->flags ? "Q-60" : "SCH-07",
 			    device->process->id, 0,
 			    "create hardware context: node %u of %u, engine affinity 0x%x, flags "
-			    "0x%x: nodes have one engine, and no flag exists",
+			    "0x%x: a node has one engine, and flags must be 0",
 			    request->node, adapter->node_count, request->affinity, request->flags);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!adapter->sched->hw || !(adapter->sched->caps->hw_nodes >> request->node & 1))
-		return not_there(device, "create hardware context");
+		return refuse_unsupported(device, "create hardware context");
 	return STATUS_SUCCESS;
 }
 
-/* Lists change under both locks. */
-static void link_up(struct vmm_adapter *adapter, struct vmm_list *list, struct vmm_list *link)
+/* Appends to a list of contexts or queues, which are written under both locks. Paging lock held. */
+static void append(struct vmm_adapter *adapter, struct vmm_list *list, struct vmm_list *link)
 {
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_push_back(list, link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
 static NTSTATUS publish_context(struct vmm_hw_context *context)
@@ -142,14 +146,14 @@ static NTSTATUS publish_context(struct vmm_hw_context *context)
 	struct vmm_device *device = context->device;
 
 	vmm_paging_lock(device->adapter);
-	vmm_os_mutex_lock(&device->process->lock);
-	if (!vmm_device_lost(device)) /* meanwhile (TDR-07) */
+	vmm_process_lock(device->process);
+	if (!vmm_device_lost(device)) /* a reset may have lost it since the call began (TDR-07) */
 		context->handle = vmm_handle_create(&device->process->handles,
 						    VMM_HANDLE_HW_CONTEXT, context);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (context->handle)
-		link_up(device->adapter, &device->adapter->sched->hw->contexts, &context->link);
-	vmm_paging_unlock(device->adapter);
+		append(device->adapter, &device->adapter->sched->hw->contexts, &context->link);
+	vmm_paging_commit(device->adapter);
 	if (context->handle)
 		return STATUS_SUCCESS;
 	return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : STATUS_NO_MEMORY;
@@ -210,7 +214,10 @@ static void free_queue(struct vmm_hw_queue *queue)
 	vmm_free(queue);
 }
 
-/* The context is there, or somebody has ended it meanwhile. */
+/*
+ * Creates the handles of a queue and links it into its context. Fails if the device has been lost
+ * since.
+ */
 static NTSTATUS publish_queue(struct vmm_hw_queue *queue, uint32_t context_handle)
 {
 	struct vmm_device *device = queue->context->device;
@@ -220,20 +227,20 @@ static NTSTATUS publish_queue(struct vmm_hw_queue *queue, uint32_t context_handl
 	vmm_paging_lock(device->adapter);
 	if (vmm_device_lost(device))
 		status = STATUS_DEVICE_REMOVED;
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	if (status == STATUS_NO_MEMORY)
 		queue->handle = vmm_handle_create(handles, VMM_HANDLE_HW_QUEUE, queue);
 	if (queue->handle)
 		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
 	if (queue->handle && !queue->fence_handle)
 		vmm_handle_destroy(handles, queue->handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	(void)context_handle;
 	if (queue->fence_handle) {
-		link_up(device->adapter, &queue->context->queues, &queue->link);
+		append(device->adapter, &queue->context->queues, &queue->link);
 		status = STATUS_SUCCESS;
 	}
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	return status;
 }
 
@@ -272,68 +279,74 @@ static NTSTATUS make_queue(struct vmm_hw_context *context, struct vmm_hw_queue_r
 	return STATUS_SUCCESS;
 }
 
-/* While a queue of it is made the context stays: whoever ends it waits. */
-static struct vmm_hw_context *begin_queue(struct vmm_device *device, uint32_t handle)
+/*
+ * Keeps the context while a queue of it is created: a thread that ends the context waits for
+ * end_queue_creation.
+ */
+static struct vmm_hw_context *begin_queue_creation(struct vmm_device *device, uint32_t handle)
 {
 	vmm_paging_lock(device->adapter);
 	struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
 	if (context && context->ending)
 		context = NULL;
 	if (context)
-		context->making++;
-	vmm_paging_unlock(device->adapter);
+		context->creating_queues++;
+	vmm_paging_commit(device->adapter);
 	return context;
 }
 
-static void end_queue(struct vmm_hw_context *context)
+static void end_queue_creation(struct vmm_hw_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 
 	vmm_paging_lock(adapter);
-	context->making--;
-	vmm_paging_unlock(adapter);
+	context->creating_queues--;
+	vmm_paging_commit(adapter);
 	vmm_progress_signal(adapter);
 }
 
 NTSTATUS vmm_hw_create_queue(struct vmm_device *device, struct vmm_hw_queue_request *request)
 {
 	if (!device->adapter->sched->hw)
-		return not_there(device, "create hardware queue");
+		return refuse_unsupported(device, "create hardware queue");
 	if (request->flags.Reserved) {
 		vmm_finding(device->adapter->observe, "Q-60", device->process->id, 0,
 			    "create hardware queue: flags 0x%x have reserved bits set",
 			    request->flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	struct vmm_hw_context *context = begin_queue(device, request->context);
+	struct vmm_hw_context *context = begin_queue_creation(device, request->context);
 	if (!context)
 		return STATUS_INVALID_PARAMETER;
 	NTSTATUS status = make_queue(context, request);
-	end_queue(context);
+	end_queue_creation(context);
 	return status;
 }
 
 /* ---- the end ---- */
 
-/* Its handle names nothing any more. Paging lock held. */
-static void unpublish(struct vmm_process *process, uint32_t *handle)
+/* Invalidates the handle of a context or queue. Paging lock held. */
+static void unpublish(struct vmm_device *device, uint32_t *handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(device->process);
 	if (*handle)
-		vmm_handle_destroy(&process->handles, *handle);
+		vmm_device_handle_destroy_locked(device, *handle);
 	*handle = 0;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(device->process);
 }
 
 /*
- * Is there nothing more of it to come? What may run is let run; of a lost device what the GPU still has is taken off it: its
- * context is suspended, and nothing of it resumes (SCH-11). Paging lock held.
+ * Returns true if the queue has no command left that will complete. Submits what may run. If the
+ * device is lost, drops waiting commands and takes running ones off the GPU: the context is
+ * suspended and never resumes (SCH-11). Paging lock held.
  */
-static bool is_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+static bool is_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_hw_context *context = queue->context;
 	bool dead = atomic_load(&context->device->error) != VMM_DEVICE_OK;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (atomic_load(&sched->adapter->removed))
 		return true;
 	if (dead)
@@ -343,14 +356,14 @@ static bool is_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 		vmm_hw_drop_waiting(queue); /* */
 	if (dead && queue->running_count && context->state == VMM_HW_RUNNING)
 		(void)vmm_hw_suspend(context);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool over = vmm_list_empty(&queue->waiting) &&
+	vmm_state_lock(sched->adapter);
+	bool idle = vmm_list_empty(&queue->waiting) &&
 		    (!queue->running_count || (dead && context->state == VMM_HW_SUSPENDED));
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return over;
+	vmm_state_unlock(sched->adapter);
+	return idle;
 }
 
-static void await_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+static void await_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
@@ -359,49 +372,50 @@ static void await_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 
 		vmm_await_recovery(adapter);
 		vmm_paging_lock(adapter);
-		bool over = is_over(sched, queue);
-		if (over)
-			unpublish(queue->context->device->process, &queue->handle);
-		vmm_paging_unlock(adapter);
-		if (over)
+		bool idle = is_queue_idle(sched, queue);
+		if (idle)
+			unpublish(queue->context->device, &queue->handle);
+		vmm_paging_commit(adapter);
+		if (idle)
 			return;
-		vmm_worker_wake(sched); /* it may have to resume */
+		vmm_worker_wake(sched); /* the worker may have to resume the context */
 		if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
-			continue; /* removed: it is over */
+			continue; /* the adapter is removed, so the queue is idle */
 	}
 }
 
-/* Nobody finds it. */
+/* Ends a queue that the caller has claimed: no lookup finds it any more. */
 static void finish_queue(struct vmm_hw_queue *queue)
 {
 	struct vmm_device *device = queue->context->device;
 	struct vmm_adapter *adapter = device->adapter;
 
-	await_over(adapter->sched, queue);
+	await_queue_idle(adapter->sched, queue);
 	vmm_paging_lock(adapter);
 	vmm_hw_drop_waiting(queue);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	while (!vmm_list_empty(&queue->running))
 		vmm_hw_retire_locked(vmm_hw_first(&queue->running));
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_paging_unlock(adapter);
+	vmm_state_unlock(adapter);
+	vmm_paging_commit(adapter);
 	vmm_port_destroy_hw_queue(adapter->port, queue->kmd_queue);
 	vmm_paging_lock(adapter);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_remove(&queue->link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_paging_unlock(adapter);
+	vmm_state_unlock(adapter);
+	vmm_paging_commit(adapter);
 	free_queue(queue);
 	vmm_progress_signal(adapter);
 }
 
-/* False: somebody else is at it. Paging lock held. */
-static bool claim_queue(struct vmm_hw_queue *queue)
+/* Claims the end of a queue. Returns false if another thread has claimed it. Paging lock held. */
+static bool claim_queue(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	if (queue->ending)
 		return false;
 	queue->ending = true;
-	unpublish(queue->context->device->process, &queue->handle);
+	unpublish(queue->context->device, &queue->handle);
 	return true;
 }
 
@@ -411,18 +425,23 @@ NTSTATUS vmm_hw_destroy_queue(struct vmm_device *device, uint32_t handle)
 	struct vmm_hw_queue *queue = vmm_hw_find_queue_locked(device, handle);
 	if (queue && !claim_queue(queue))
 		queue = NULL;
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	if (!queue)
 		return STATUS_INVALID_PARAMETER;
 	finish_queue(queue);
 	return STATUS_SUCCESS;
 }
 
-/* One that nobody is ending yet; NULL: none, but others may be at theirs. Paging lock held. */
+/*
+ * Claims a queue of the context; NULL: there is none left to claim, but other threads may still be
+ * ending theirs. Paging lock held.
+ */
 static struct vmm_hw_queue *next_queue(struct vmm_hw_context *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	vmm_list_for_each (link, &context->queues) {
 		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
 
@@ -441,14 +460,15 @@ static void finish_queues(struct vmm_hw_context *context)
 
 		vmm_paging_lock(adapter);
 		struct vmm_hw_queue *queue = next_queue(context);
-		bool none = !queue && vmm_list_empty(&context->queues) && !context->making;
-		vmm_paging_unlock(adapter);
+		bool none = !queue && vmm_list_empty(&context->queues) && !context->creating_queues;
+		vmm_paging_commit(adapter);
 		if (none)
 			return;
 		if (queue)
 			finish_queue(queue);
 		else if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
-			continue; /* removed: others come to an end all the same */
+			/* The adapter is removed: the other threads finish all the same. */
+			continue;
 	}
 }
 
@@ -459,21 +479,22 @@ static void finish_context(struct vmm_hw_context *context)
 	finish_queues(context);
 	vmm_port_destroy_hw_context(adapter->port, context->kmd_context);
 	vmm_paging_lock(adapter);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_remove(&context->link);
 	if (context->state != VMM_HW_RUNNING)
 		atomic_fetch_sub(&adapter->sched->hw->waiting, 1);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_paging_unlock(adapter);
+	vmm_state_unlock(adapter);
+	vmm_paging_commit(adapter);
 	vmm_free(context);
 }
 
-static bool claim_context(struct vmm_hw_context *context)
+static bool claim_context(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	if (context->ending)
 		return false;
 	context->ending = true;
-	unpublish(context->device->process, &context->handle);
+	unpublish(context->device, &context->handle);
 	return true;
 }
 
@@ -483,7 +504,7 @@ NTSTATUS vmm_hw_destroy_context(struct vmm_device *device, uint32_t handle)
 	struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
 	if (context && !claim_context(context))
 		context = NULL;
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	if (!context)
 		return STATUS_INVALID_PARAMETER;
 	finish_context(context);
@@ -491,9 +512,11 @@ NTSTATUS vmm_hw_destroy_context(struct vmm_device *device, uint32_t handle)
 }
 
 static struct vmm_hw_context *next_context(struct vmm_hw *hw, const struct vmm_device *device)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
@@ -516,7 +539,7 @@ void vmm_hw_destroy_device(struct vmm_device *device)
 		context = next_context(sched->hw, device);
 		if (sched->hw->starving == device)
 			sched->hw->starving = NULL;
-		vmm_paging_unlock(device->adapter);
+		vmm_paging_commit(device->adapter);
 		if (context)
 			finish_context(context);
 	} while (context);

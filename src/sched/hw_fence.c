@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the GPU has got in hardware queues (MFN-37, SUB-27): the 64-bit progress fence of each, which the GPU or its miniport
- * stores into before it interrupts. The interrupt says on which node to look; a value covers all commands up to it. What
- * else interrupts say of queues and contexts takes effect here as well, in the DPC.
+ * Progress of hardware queues (MFN-37, SUB-27). The GPU or its miniport stores the id of the newest
+ * complete command into the queue's 64-bit progress fence, and then interrupts. A value completes
+ * all commands up to it. The DPC reads the fences of all queues. It also applies the other reports
+ * about queues and contexts: answered suspensions and page faults.
  */
 #include "sched/hw_private.h"
 
-static bool push(_Atomic uint32_t *head, const _Atomic uint32_t *tail, uint32_t *slot)
+static bool reserve_slot(_Atomic uint32_t *head, const _Atomic uint32_t *tail, uint32_t *slot)
 {
 	*slot = atomic_load(head) % VMM_HW_REPORTS_MAX;
 	return atomic_load(head) - atomic_load(tail) < VMM_HW_REPORTS_MAX;
@@ -24,8 +25,8 @@ bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DAT
 		return true;
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
-		if (!push(&hw->ack_head, &hw->ack_tail, &slot))
-			return false; /* more than there are questions */
+		if (!reserve_slot(&hw->ack_head, &hw->ack_tail, &slot))
+			return false; /* more answers than requests */
 		hw->ack[slot] =
 			(struct vmm_hw_ack){data->SuspendContextCompleted.hContext,
 					    data->SuspendContextCompleted.ContextSuspendFence};
@@ -34,7 +35,8 @@ bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DAT
 	}
 	if (data->InterruptType != DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED)
 		return false;
-	if (push(&hw->fault_head, &hw->fault_tail, &slot)) { /* one more of many says nothing new */
+	/* A full ring drops the fault: with so many pending, one more is taken to add nothing. */
+	if (reserve_slot(&hw->fault_head, &hw->fault_tail, &slot)) {
 		hw->fault[slot] = *data;
 		atomic_fetch_add(&hw->fault_head, 1);
 	}
@@ -60,35 +62,42 @@ void vmm_hw_retire_locked(struct vmm_hw_packet *packet)
 	vmm_list_push_back(&queue->unused, &packet->link);
 	queue->running_count--;
 	queue->since_ns = vmm_os_now_ns(sched->adapter->os);
-	queue->looked = false;
+	queue->fence_read = false;
 	sched->hw_running--;
 	vmm_hw_release_locked(packet);
 }
 
-/* SUB-27: of a value that no command says, or that is less than it was. False: nothing can be made of it. */
+/*
+ * SUB-27: returns false, with a finding, for a fence value that has decreased or is larger than
+ * every submitted id.
+ */
 static bool is_good_value(struct vmm_hw_queue *queue, uint64_t value)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_adapter *adapter = queue->context->device->adapter;
 
-	if (vmm_likely(value >= queue->seen && value <= queue->handed_id))
+	vmm_assert_held(&queue->context->device->adapter->state_lock);
+	if (vmm_likely(value >= queue->last_value && value <= queue->submitted_id))
 		return true;
 	if (vmm_device_lost(queue->context->device)) /* TDRS-14 */
 		return false;
 	vmm_finding(
 		adapter->observe, "SUB-27", queue->context->device->process->id, queue->handle,
-		"the progress fence of hardware queue 0x%08x is %llu: it was %llu, and the last "
-		"command that the miniport has says %llu",
-		queue->handle, (unsigned long long)value, (unsigned long long)queue->seen,
-		(unsigned long long)queue->handed_id);
-	vmm_port_fatal(adapter->port, 0x119, 0x1, value, queue->handed_id);
+		"the progress fence of hardware queue 0x%08x is %llu: it was %llu, and the newest "
+		"submitted command has id %llu: it must be between the two",
+		queue->handle, (unsigned long long)value, (unsigned long long)queue->last_value,
+		(unsigned long long)queue->submitted_id);
+	vmm_port_fatal(adapter->port, 0x119, 0x1, value, queue->submitted_id);
 	return false;
 }
 
 static uint32_t retire_queue(struct vmm_hw_queue *queue, uint64_t value)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint32_t count = 0;
 
-	queue->seen = value;
+	vmm_assert_held(&queue->context->device->adapter->state_lock);
+	queue->last_value = value;
 	while (!vmm_list_empty(&queue->running) && vmm_hw_first(&queue->running)->id <= value) {
 		vmm_hw_retire_locked(vmm_hw_first(&queue->running));
 		count++;
@@ -96,23 +105,28 @@ static uint32_t retire_queue(struct vmm_hw_queue *queue, uint64_t value)
 	return count;
 }
 
-#define TELL_MAX 16u
+#define CHANGED_MAX 16u
 struct scan {
 	uint32_t retired, count;
-	struct vmm_sync_object *tell[TELL_MAX]; /* with a reference each */
+	struct vmm_sync_object *changed[CHANGED_MAX]; /* fences that changed; a reference each */
 };
 
-/* Who waits for it is told without the lock. False: there are more than can be remembered, it is looked at again. */
+/*
+ * Retires what the fence covers; its waiters are woken later, without the lock. Returns false if
+ * `scan` is full: the caller scans again.
+ */
 static bool scan_queue(struct vmm_hw_queue *queue, struct scan *scan)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint64_t value = vmm_sync_owned_value(queue->fence);
 
-	if (value == queue->seen || !is_good_value(queue, value))
+	vmm_assert_held(&queue->context->device->adapter->state_lock);
+	if (value == queue->last_value || !is_good_value(queue, value))
 		return true;
-	if (scan->count == TELL_MAX)
+	if (scan->count == CHANGED_MAX)
 		return false;
 	scan->retired += retire_queue(queue, value);
-	scan->tell[scan->count++] = vmm_sync_owned_get(queue->fence);
+	scan->changed[scan->count++] = vmm_sync_owned_get(queue->fence);
 	vmm_event(queue->context->device->adapter->observe, VIDMM_EVENT_FENCE,
 		  queue->context->device->process->id, queue->handle, 0, value,
 		  queue->context->node, scan->retired, 0);
@@ -120,10 +134,12 @@ static bool scan_queue(struct vmm_hw_queue *queue, struct scan *scan)
 }
 
 static bool scan_locked(struct vmm_sched *sched, struct scan *scan)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *at, *link;
 	bool all = true;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_for_each (at, &sched->hw->contexts) {
 		const struct vmm_hw_context *context =
 			vmm_container_of(at, struct vmm_hw_context, link);
@@ -144,11 +160,11 @@ uint32_t vmm_hw_scan(struct vmm_sched *sched)
 	do {
 		struct scan scan = {0};
 
-		vmm_os_mutex_lock(&sched->adapter->state_lock);
+		vmm_state_lock(sched->adapter);
 		all = scan_locked(sched, &scan);
-		vmm_os_mutex_unlock(&sched->adapter->state_lock);
+		vmm_state_unlock(sched->adapter);
 		for (uint32_t i = 0; i < scan.count; i++)
-			vmm_sync_owned_tell(scan.tell[i]);
+			vmm_sync_owned_notify(scan.changed[i]);
 		retired += scan.retired;
 	} while (!all);
 	return retired;
@@ -168,18 +184,23 @@ static struct vmm_hw_context *find_context(const struct vmm_hw *hw, const void *
 	return NULL;
 }
 
-/* SCH-11: an older fence is that of a suspension which was taken back. State lock held. */
-static bool take_ack(struct vmm_sched *sched, const struct vmm_hw_ack *ack)
+/*
+ * SCH-11: completes a suspension. An older fence belongs to a suspension that was cancelled. State
+ * lock held.
+ */
+static bool apply_ack(struct vmm_sched *sched, const struct vmm_hw_ack *ack)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_hw_context *context = find_context(sched->hw, ack->kmd_context);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (!context || ack->fence > context->suspend_fence) {
 		vmm_finding(
 			sched->adapter->observe, "SCH-11", 0, context ? context->handle : 0,
-			"SUSPEND_CONTEXT_COMPLETED with fence %llu: %s (the last one asked for is "
+			"SUSPEND_CONTEXT_COMPLETED with fence %llu: %s (the newest requested is "
 			"%llu)",
 			(unsigned long long)ack->fence,
-			context ? "nobody asked for it" : "hContext is no hardware context",
+			context ? "it was never requested" : "hContext is no hardware context",
 			context ? (unsigned long long)context->suspend_fence : 0ull);
 		return false;
 	}
@@ -189,22 +210,23 @@ static bool take_ack(struct vmm_sched *sched, const struct vmm_hw_ack *ack)
 	return true;
 }
 
-static bool take_acks(struct vmm_sched *sched)
+static bool apply_acks(struct vmm_sched *sched) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_hw *hw = sched->hw;
 	bool any = false;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (atomic_load(&hw->ack_tail) != atomic_load(&hw->ack_head)) {
 		struct vmm_hw_ack ack = hw->ack[atomic_load(&hw->ack_tail) % VMM_HW_REPORTS_MAX];
 
 		atomic_fetch_add(&hw->ack_tail, 1);
-		any |= take_ack(sched, &ack);
+		any |= apply_ack(sched, &ack);
 	}
 	return any;
 }
 
-static struct vmm_hw_context *faulted(const struct vmm_hw *hw,
-				      const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+static struct vmm_hw_context *faulted_context(const struct vmm_hw *hw,
+					      const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t flags = (uint32_t)data->HwQueuePageFaulted.PageFaultFlags;
 	struct vmm_list *at, *link;
@@ -224,10 +246,11 @@ static struct vmm_hw_context *faulted(const struct vmm_hw *hw,
 	return NULL;
 }
 
-static void take_fault(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+static void apply_fault(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
-	const struct vmm_hw_context *context = faulted(sched->hw, data);
+	const struct vmm_hw_context *context = faulted_context(sched->hw, data);
 	const struct vmm_timeout timeout = {
 		.node = data->HwQueuePageFaulted.NodeOrdinal,
 		.fence = (uint32_t)data->HwQueuePageFaulted.FaultedFenceId,
@@ -236,13 +259,14 @@ static void take_fault(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT
 			       DXGK_PAGE_FAULT_ADAPTER_RESET_REQUIRED |
 			       DXGK_PAGE_FAULT_FATAL_HARDWARE_ERROR;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_reason(adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
 		   context ? context->device->process->id : 0, context ? context->handle : 0,
 		   "HWQUEUE_PAGE_FAULTED on node %u, command %llu, address 0x%llx, flags 0x%x: %s",
 		   timeout.node, (unsigned long long)data->HwQueuePageFaulted.FaultedFenceId,
 		   (unsigned long long)data->HwQueuePageFaulted.FaultedVirtualAddress,
 		   (unsigned)data->HwQueuePageFaulted.PageFaultFlags,
-		   context ? "the device is in error" : "it names no queue or context");
+		   context ? "the device is in error" : "it names no known queue or context");
 	if (context)
 		vmm_device_fail(context->device, VMM_DEVICE_FAULT);
 	if ((uint32_t)data->HwQueuePageFaulted.PageFaultFlags & reset)
@@ -256,14 +280,14 @@ bool vmm_hw_reported(struct vmm_sched *sched)
 
 	if (vmm_likely(!hw))
 		return false;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	moved |= take_acks(sched);
+	vmm_state_lock(sched->adapter);
+	moved |= apply_acks(sched);
 	while (atomic_load(&hw->fault_tail) != atomic_load(&hw->fault_head)) {
-		take_fault(sched, &hw->fault[atomic_load(&hw->fault_tail) % VMM_HW_REPORTS_MAX]);
+		apply_fault(sched, &hw->fault[atomic_load(&hw->fault_tail) % VMM_HW_REPORTS_MAX]);
 		atomic_fetch_add(&hw->fault_tail, 1);
 		moved = true;
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	signaled = atomic_exchange(&hw->signaled, false);
 	if (signaled)
 		moved |= vmm_hw_scan(sched) != 0;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the miniport is to schedule (SCH-10): the bands, once; of each context its band, its level in the real time band, and its
- * priority among those of its process, whenever one of them is another. By the class of its process and what its client sets:
+ * The scheduling parameters that the miniport gets (SCH-10): the priority bands, once; and for each
+ * context its band, its level in the real time band, and its in-process priority, whenever one of
+ * them changes. The process's priority class and the context's priority select the band:
  *
- *   idle      a process of the idle class, or priority -7
- *   normal    all others, and whoever may not raise
- *   focus     a process of the high class that may raise its priority
- *   real time one of the real time class that may, or an absolute priority from 16 on
+ *   idle       the process has the idle class, or the context priority -7
+ *   normal     all others, and processes that may not raise their priority
+ *   focus      the process has the high class and may raise its priority
+ *   real time  the process has the real time class and may raise its priority, or the context has
+ *              an absolute priority of 16 or more
  */
 #include "sched/hw_private.h"
 
 #define UNITS_PER_US 10u /* of the interface: 100 ns */
-#define NORMAL_SHARE 10u /* percent, the default of the page */
+#define NORMAL_SHARE 10u /* percent, the documented default */
 #define GRACE_US     1000u
 
 enum { CLASS_IDLE = 0, CLASS_HIGH = 4 }; /* D3DKMT_SCHEDULINGPRIORITYCLASS */
@@ -22,7 +24,7 @@ enum { BAND_IDLE, BAND_NORMAL, BAND_FOCUS, BAND_REAL_TIME };
 #define SOFT_LEAST     16
 #define IN_PROCESS_MAX 7
 
-/* SCH-10: before the first work. */
+/* SCH-10: sets up the bands before the first submission. */
 NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched)
 {
 	DXGKARG_SETUPPRIORITYBANDS args = {.targetNormalBandPercentage = NORMAL_SHARE};
@@ -39,14 +41,17 @@ NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched)
 		return status;
 	vmm_finding(
 		sched->adapter->observe, "SCH-10", 0, 0,
-		"DxgkDdiSetupPriorityBands returned 0x%08x for the defaults: the adapter cannot "
-		"schedule",
+		"DxgkDdiSetupPriorityBands returned 0x%08x for the defaults: the adapter does not "
+		"start, as it cannot schedule",
 		(unsigned)status);
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* Focus and real time are for who may raise; what is set without that was refused. */
-static uint32_t band_of(const struct vmm_hw_context *context)
+/*
+ * Focus and real time need the right to raise priorities. An absolute priority was refused without
+ * it when it was set, so it is not checked again.
+ */
+static uint32_t priority_band(const struct vmm_hw_context *context)
 {
 	const struct vmm_process *process = context->device->process;
 	uint32_t class = atomic_load(&process->priority_class);
@@ -61,14 +66,15 @@ static uint32_t band_of(const struct vmm_hw_context *context)
 	return class == CLASS_HIGH ? BAND_FOCUS : BAND_REAL_TIME;
 }
 
-static DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES properties_of(const struct vmm_hw_context *context)
+static DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES current_properties(
+	const struct vmm_hw_context *context)
 {
 	const struct vmm_sched *sched = context->device->adapter->sched;
 	bool absolute = context->priority > 0 && context->priority & ABSOLUTE;
 
 	return (DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES){
 		.hContext = context->kmd_context,
-		.priorityBand = band_of(context),
+		.priorityBand = priority_band(context),
 		.realtimeBandPriorityLevel =
 			absolute ? (UINT)(context->priority & ABSOLUTE_MASK) : 0,
 		.inProcessPriority = context->in_process,
@@ -78,41 +84,44 @@ static DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES properties_of(const struct vmm_hw_
 	};
 }
 
-NTSTATUS vmm_hw_tell_properties(struct vmm_hw_context *context)
+NTSTATUS vmm_hw_send_properties(struct vmm_hw_context *context)
 {
 	struct vmm_device *device = context->device;
-	DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES now = properties_of(context);
+	DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES now = current_properties(context);
 
-	if (vmm_likely(context->told && now.priorityBand == context->properties.priorityBand &&
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	if (vmm_likely(context->properties_sent &&
+		       now.priorityBand == context->properties.priorityBand &&
 		       now.realtimeBandPriorityLevel ==
 			       context->properties.realtimeBandPriorityLevel &&
 		       now.inProcessPriority == context->properties.inProcessPriority))
 		return STATUS_SUCCESS;
 	NTSTATUS status = vmm_port_set_context_scheduling(device->adapter->port, &now);
-	if (status == STATUS_DEVICE_REMOVED) /* a reset, or the end */
+	if (status == STATUS_DEVICE_REMOVED) /* a reset, or removal */
 		return status;
-	/* Told once, whatever it says: the context goes on as it was. */
-	context->told = true;
+	/* Sent once, even if the miniport refuses: the context keeps its previous properties. */
+	context->properties_sent = true;
 	context->properties = now;
 	if (!NT_SUCCESS(status))
 		vmm_finding(device->adapter->observe, "SCH-10", device->process->id,
 			    context->handle,
 			    "DxgkDdiSetContextSchedulingProperties returned 0x%08x for band %u, "
-			    "in-process priority %d: it goes on as it was",
+			    "in-process priority %d: the context keeps its previous properties",
 			    (unsigned)status, now.priorityBand, now.inProcessPriority);
 	return STATUS_SUCCESS;
 }
 
-void vmm_hw_tell_all_locked(struct vmm_sched *sched)
+void vmm_hw_send_all_properties_locked(struct vmm_sched *sched)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
-		if (context->told) /* before its first submission that is time enough */
-			(void)!NT_SUCCESS(vmm_hw_tell_properties(context));
+		if (context->properties_sent) /* else its first submission sends them */
+			(void)!NT_SUCCESS(vmm_hw_send_properties(context));
 	}
 }
 
@@ -133,7 +142,7 @@ static NTSTATUS refuse_priority(const struct vmm_hw_context *context, NTSTATUS s
 	return status;
 }
 
-/* The levels of SCH-02 that are not reserved there. */
+/* Accepts priorities -7 to 7 and the absolute levels that SCH-02 does not reserve. */
 static NTSTATUS check_priority(const struct vmm_hw_context *context, int32_t priority)
 {
 	int32_t level = priority & ABSOLUTE_MASK;
@@ -142,11 +151,11 @@ static NTSTATUS check_priority(const struct vmm_hw_context *context, int32_t pri
 		return priority >= -7 && priority <= 7
 			       ? STATUS_SUCCESS
 			       : refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
-						 "-7 to 7 are priorities");
+						 "relative priorities are -7 to 7");
 	if (priority & ~(ABSOLUTE | ABSOLUTE_MASK) || (level > 1 && level < SOFT_LEAST) ||
 	    level > 30)
 		return refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
-				       "0, 1 and 16 to 30 are absolute levels");
+				       "absolute levels are 0, 1 and 16 to 30");
 	if (level >= SOFT_LEAST && !atomic_load(&context->device->process->may_raise))
 		return refuse_priority(context, STATUS_ACCESS_DENIED, priority,
 				       "the real time band needs the increase-priority privilege");
@@ -166,15 +175,15 @@ static NTSTATUS set_priority(struct vmm_device *device, uint32_t handle, int32_t
 		status = priority >= -IN_PROCESS_MAX && priority <= IN_PROCESS_MAX
 				 ? STATUS_SUCCESS
 				 : refuse_priority(context, status, priority,
-						   "-7 to 7 are priorities within a process");
+						   "in-process priorities are -7 to 7");
 	else if (context)
 		status = check_priority(context, priority);
 	if (NT_SUCCESS(status)) {
 		*(in_process ? &context->in_process : &context->priority) = priority;
-		if (context->told)
-			(void)!NT_SUCCESS(vmm_hw_tell_properties(context));
+		if (context->properties_sent)
+			(void)!NT_SUCCESS(vmm_hw_send_properties(context));
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	return status;
 }
 
@@ -197,6 +206,6 @@ NTSTATUS vmm_hw_priority(struct vmm_device *device, uint32_t handle, bool in_pro
 
 	if (context)
 		*priority = in_process ? context->in_process : context->priority;
-	vmm_paging_unlock(device->adapter);
+	vmm_paging_commit(device->adapter);
 	return context ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }

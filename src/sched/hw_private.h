@@ -2,17 +2,20 @@
 /*
  * What the files of hardware scheduling share.
  *
- *   vmm_hw_submit   a command joins its queue's `waiting`; whoever has the paging lock (hw_queue.c) gathers the device's residency
- *                   list, numbers the command on the adapter's hardware timeline and gives it to the miniport: `running`
- *   interrupt, DPC  the progress fence says how far the GPU has got (hw_fence.c)
- *   hw_suspend.c    contexts make way for memory that is to move, and come back
- *   hw_reset.c      engines that do not answer
+ *   vmm_hw_submit   a command joins the `waiting` list of its queue
+ *   hw_queue.c      a thread with the paging lock makes the device's residency list resident,
+ *                   numbers the command on the hardware timeline and submits it: `running`
+ *   interrupt, DPC  the progress fence says which commands are complete (hw_fence.c)
+ *   hw_suspend.c    suspends contexts whose memory is to move, and resumes them
+ *   hw_reset.c      resets engines that do not answer
  *
- * A number on the timeline is what memory sees: as long as it is not complete, the list of the device stays where it is. A
- * suspended context gives its commands' numbers back, and they get new ones before it resumes.
+ * Memory sees the numbers on the timeline only. While a number is not complete, the residency list
+ * of its device does not move. Suspending a context releases the numbers of its commands. They get
+ * new numbers before it resumes.
  *
- * Locks: contexts, queues and `waiting` by the paging lock; `running`, states and what an interrupt changes by the state lock.
- * Members of lists change under both, so that either suffices to look.
+ * Locks: the paging lock guards contexts, queues and `waiting`. The state lock guards `running`,
+ * the states, and what an interrupt changes. The lists of contexts and queues are written with both
+ * locks held, so either lock suffices to read them.
  */
 #ifndef VMM_SCHED_HW_PRIVATE_H
 #define VMM_SCHED_HW_PRIVATE_H
@@ -28,13 +31,13 @@ struct vmm_hw_sync;
 struct vmm_hw_packet {
 	struct vmm_list link; /* in one list of its queue at a time */
 	struct vmm_hw_queue *queue;
-	struct vmm_hw_sync *sync; /* a wait or a signal; NULL: a command */
+	struct vmm_hw_sync *sync; /* the wait or signal that this is; NULL: a command */
 	uint64_t id, address;
 	uint32_t bytes;
 	void *private_data;
-	uint32_t private_bytes, private_room;
-	bool held;              /* `work` is on the timeline; state lock */
-	uint64_t paging_needed; /* held: that paging packet comes before it */
+	uint32_t private_bytes, private_capacity;
+	bool held;              /* `work` is on the timeline and keeps memory in use; state lock */
+	uint64_t paging_needed; /* held: paging packet that must be complete first */
 	struct vmm_work work;
 };
 
@@ -42,26 +45,29 @@ struct vmm_hw_queue {
 	struct vmm_hw_context *context;
 	struct vmm_list link; /* in context->queues */
 	uint32_t handle, fence_handle;
-	struct vmm_sync *fence; /* clients can only wait for it (MFN-35, MFN-37) */
+	struct vmm_sync *fence; /* progress fence; clients can only wait for it (MFN-35, MFN-37) */
 	void *kmd_queue;
 	D3DDDI_CREATEHWQUEUEFLAGS flags;
-	bool ending;      /* somebody ends it; paging lock */
+	bool ending;      /* a thread is ending it; paging lock */
 	uint64_t last_id; /* of the newest command; paging lock */
 	struct vmm_list waiting, unused;
 	/* State lock: */
-	struct vmm_list running;        /* with the miniport, oldest first */
-	_Atomic uint32_t running_count; /* read without it, too */
-	uint64_t handed_id,
-		seen;      /* the newest that the miniport has; the fence when last looked at */
-	uint64_t since_ns; /* the oldest is that since then, or since the context runs again */
-	bool looked;       /* half of the time has passed, and the fence was read (SUB-14) */
+	struct vmm_list running;        /* commands that the miniport has, oldest first */
+	_Atomic uint32_t running_count; /* also read without the lock */
+	/*
+	 * Id of the newest command that the miniport has; value of the fence when it was last read.
+	 */
+	uint64_t submitted_id, last_value;
+	uint64_t since_ns; /* when the oldest became the oldest, or when the context resumed */
+	/* Half of the timeout has passed and the fence was read (SUB-14). */
+	bool fence_read;
 };
 
 enum vmm_hw_state {
 	VMM_HW_RUNNING,
-	VMM_HW_SUSPENDING, /* asked; what it has is still with the GPU */
+	VMM_HW_SUSPENDING, /* requested; its commands may still be on the GPU */
 	VMM_HW_SUSPENDED,
-	VMM_HW_RESUMING /* its list is there, and its paging on the way */
+	VMM_HW_RESUMING /* its memory is reserved; the paging for it is queued */
 };
 
 struct vmm_hw_context {
@@ -70,17 +76,20 @@ struct vmm_hw_context {
 	struct vmm_list queues;
 	void *kmd_context;
 	uint32_t handle, node;
-	/* enum vmm_hw_state. Changes under the state lock; only SUSPENDING becomes SUSPENDED without the paging lock, too. */
+	/*
+	 * enum vmm_hw_state. Written with the state lock held, and the paging lock too except for
+	 * SUSPENDING to SUSPENDED.
+	 */
 	_Atomic uint32_t state;
-	uint64_t suspend_fence; /* the newest that was asked for; likewise */
-	uint64_t suspended_ns;
-	uint64_t paging_needed;       /* RESUMING */
-	bool ending;                  /* nothing new is taken; paging lock */
-	uint32_t making;              /* queues that are being made; paging lock */
+	uint64_t suspend_fence;       /* fence of the newest suspension request; same locks */
+	uint64_t suspended_ns;        /* when the suspension was requested */
+	uint64_t paging_needed;       /* RESUMING: paging packet that must be complete first */
+	bool ending;                  /* a thread is ending it; paging lock */
+	uint32_t creating_queues;     /* threads that create a queue of it; paging lock */
 	bool invalidated, collateral; /* during the reset of an engine (TDR-21) */
-	/* What clients set, and what the miniport was told last (SCH-10). */
+	/* What clients set; whether the miniport has properties, and which (SCH-10). */
 	int32_t priority, in_process;
-	bool told;
+	bool properties_sent;
 	DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES properties;
 };
 
@@ -89,7 +98,7 @@ struct vmm_hw_ack {
 	uint64_t fence;
 };
 
-/* The reset of a node's engine; state lock. */
+/* Reset of the hardware engine of one node. State lock. */
 struct vmm_hw_engine {
 	bool wanted, running, failed;
 	uint64_t since_ns;
@@ -98,11 +107,14 @@ struct vmm_hw_engine {
 
 struct vmm_hw {
 	struct vmm_list contexts;
-	const struct vmm_device
-		*starving; /* memory is kept for it: nobody else is given more; paging lock */
-	_Atomic uint32_t
-		waiting; /* packets that are not with the miniport, and contexts that do not run */
-	_Atomic uint32_t resetting; /* bit per node: no submissions (TDR-21) */
+	/*
+	 * Its memory did not fit yet: no other device gets more until it has. NULL: none. Paging
+	 * lock.
+	 */
+	const struct vmm_device *starving;
+	/* Packets that the miniport does not have, plus contexts that are not RUNNING. */
+	_Atomic uint32_t waiting;
+	_Atomic uint32_t resetting; /* bit n: node n is being reset, no submissions (TDR-21) */
 	struct vmm_hw_engine engine[VMM_NODES_MAX];
 	/* Rings: written at DIRQL, read by the DPC. */
 	struct vmm_hw_ack ack[VMM_HW_REPORTS_MAX];
@@ -110,7 +122,7 @@ struct vmm_hw {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA fault[VMM_HW_REPORTS_MAX];
 	_Atomic uint32_t fault_head, fault_tail;
 	_Atomic bool signaled;
-	_Atomic bool changed; /* the class of a process: properties are looked at again */
+	_Atomic bool changed; /* a priority class has changed: properties must be compared again */
 };
 
 static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
@@ -119,57 +131,88 @@ static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
 }
 
 /* ---- hw_queue.c; paging lock held, PASSIVE_LEVEL ---- */
-/* Hands over whatever may run. */
-void vmm_hw_pump_locked(struct vmm_sched *sched);
+/* Submits every command that may run. */
+void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * May it look for memory now? Not while the worker waits for some on behalf of a packet, which would have made way for nothing;
- * nor while memory is kept for another device.
+ * Returns true if the context may take memory now. It may not while the worker waits for memory on
+ * behalf of a packet, since the context would take back what it was suspended for. It may not while
+ * another device is starving.
  */
-bool vmm_hw_may_gather(const struct vmm_hw_context *context);
-/* Memory for what the context's commands need: VMM_PENDING as long as somebody else has it. */
+bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Makes the residency list of the context's device resident. Returns VMM_PENDING while the memory
+ * is in use.
+ */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
-				struct vmm_residency_set *set) VMM_MUST_CHECK;
-/* It gets the next number of the timeline, which holds the set. Returns the paging packet that comes before it. */
-uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_set *set);
-/* What has not been handed over will not run. */
-void vmm_hw_drop_waiting(struct vmm_hw_queue *queue);
-/* State lock held. */
-void vmm_hw_release_locked(struct vmm_hw_packet *packet);
-void vmm_hw_retire_locked(struct vmm_hw_packet *packet);
+				struct vmm_residency_set *set) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Gives the packet the next number of the timeline, which keeps the set in use. Returns the paging
+ * packet that must be complete first.
+ */
+uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Drops the packets that have not been submitted. */
+void vmm_hw_drop_waiting(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock_class);
+/* State lock: completes the packet's number on the timeline; completes the packet. */
+void vmm_hw_release_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
+void vmm_hw_retire_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
 
-struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue); /* NULL: no memory */
+/*
+ * Take an unused packet of the queue, or allocate one (NULL: no memory); give an unused one back.
+ */
+struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_hw_put_packet(struct vmm_hw_packet *packet);
-/* The queue ends. */
+/* Frees a packet when the queue ends. */
 void vmm_hw_free_packet(struct vmm_hw_packet *packet);
 
 /* ---- hw_sync.c; paging lock held ---- */
-/* It is first in its queue. True: it has been done, and is a packet like any other again. */
+/*
+ * Tries to do the wait or signal that is first in its queue. Returns true if it is done;
+ * packet->sync is then NULL.
+ */
 bool vmm_hw_sync_passed(struct vmm_hw_packet *packet);
-/* Is it a wait that has begun and is not satisfied? */
+/* Returns true if the packet is a wait that has begun and is not satisfied. */
 bool vmm_hw_sync_holds(const struct vmm_hw_packet *packet);
 void vmm_hw_sync_drop(struct vmm_hw_packet *packet);
 
 /* ---- hw_context.c ---- */
-/* NULL and a finding: not a live one of the device (SYN-23). Paging lock held. */
-struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle);
-struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle);
+/*
+ * Look up a context or queue by handle. Return NULL, with a finding, if the handle is not a live
+ * one of the device (SYN-23). Paging lock held.
+ */
+struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_paging_lock_class);
+struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* ---- hw_priority.c ---- */
 NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched);
-/* SCH-10: the miniport hears what the context's properties are, if they are not what it was told. Paging lock held. */
-NTSTATUS vmm_hw_tell_properties(struct vmm_hw_context *context);
-void vmm_hw_tell_all_locked(struct vmm_sched *sched);
+/*
+ * SCH-10: sends the context's scheduling properties to the miniport if they have changed. send_all:
+ * of every context that has sent some. Paging lock held.
+ */
+NTSTATUS vmm_hw_send_properties(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_hw_send_all_properties_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_suspend.c ---- */
-/* The context has left the GPU: what it holds may move. State lock held. */
-void vmm_hw_suspended_locked(struct vmm_hw_context *context);
-/* Paging lock held, PASSIVE_LEVEL; false: refused, its engine is to be reset. */
-bool vmm_hw_suspend(struct vmm_hw_context *context);
-void vmm_hw_resume_locked(struct vmm_sched *sched);
+/* The context has left the GPU: releases its commands' memory. State lock held. */
+void vmm_hw_suspended_locked(struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class);
+/*
+ * Requests a suspension. Returns false if the miniport refused, and the engine is to be reset, or
+ * if the adapter is being reset. Paging lock held, PASSIVE_LEVEL.
+ */
+bool vmm_hw_suspend(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_hw_resume_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_reset.c ---- */
-/* State lock held: the engine of the node does not answer. */
-void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout);
-/* Its commands count as over, those that wait will not run, whoever waits for its fences is released. Paging lock held. */
-void vmm_hw_lose_context(struct vmm_hw_context *context);
+/* Requests the reset of an engine that does not answer. State lock held. */
+void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_state_lock_class);
+/*
+ * Completes the context's submitted commands, drops the waiting ones, and releases all waits for
+ * its progress fences. Paging lock held.
+ */
+void vmm_hw_lose_context(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware queues: commands in, and to the miniport in the order of their queue. Whoever holds the paging lock at PASSIVE_LEVEL
- * hands over, which is why SubmitCommandToHwQueue is never entered twice for a queue (SUB-27).
+ * Commands of hardware queues: acceptance, and submission to the miniport in queue order. A thread
+ * submits with the paging lock held at PASSIVE_LEVEL, so DxgkDdiSubmitCommandToHwQueue is never
+ * entered twice for a queue (SUB-27).
  */
 #include <string.h>
 #include "sched/hw_private.h"
 
 /* ---- memory for commands ---- */
 
-/* Was it somebody's hardware queue that is in the way? That one finishes; contexts are not suspended for each other. */
+/*
+ * Makes a set resident. Restores hw_blocks_eviction, because hardware contexts are not suspended
+ * for each other: this one waits until the other's commands complete.
+ */
 static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set, bool anew)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	bool before = atomic_load(&sched->adapter->hw_in_the_way);
+	bool before = atomic_load(&sched->adapter->hw_blocks_eviction);
 	vmm_status status;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	set->preparation = ++sched->preparations;
 	status = vmm_residency_gather(set, anew);
-	atomic_store(&sched->adapter->hw_in_the_way, before);
+	atomic_store(&sched->adapter->hw_blocks_eviction, before);
 	return status;
 }
 
@@ -24,6 +30,7 @@ bool vmm_hw_may_gather(const struct vmm_hw_context *context)
 {
 	const struct vmm_sched *sched = context->device->adapter->sched;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	return !atomic_load(&sched->blocked) &&
 	       (!sched->hw->starving || sched->hw->starving == context->device);
 }
@@ -33,9 +40,10 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 	struct vmm_device *device = context->device;
 	struct vmm_sched *sched = device->adapter->sched;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	*set = (struct vmm_residency_set){
 		.device = device,
-		.submission = UINT64_MAX, /* what is on the list now */
+		.submission = UINT64_MAX, /* everything that is on the list now */
 		.writes = true,
 	};
 	vmm_status status = gather(sched, set, false);
@@ -49,7 +57,7 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	struct vmm_adapter *adapter = set->device->adapter;
 	struct vmm_timeline *timeline = &adapter->timeline[vmm_hw_timeline(adapter)];
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	packet->work = (struct vmm_work){
 		.sequence = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1,
 		.device = set->device,
@@ -58,7 +66,7 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	};
 	packet->held = true;
 	vmm_work_add_locked(timeline, &packet->work);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	uint64_t sequence = packet->work.sequence;
 	atomic_store_explicit(&((struct vmm_device *)set->device)->queued[vmm_hw_timeline(adapter)],
 			      sequence, memory_order_relaxed);
@@ -67,24 +75,26 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	return needed;
 }
 
-/* RES-08, PRI-16: it will never fit. */
-VMM_COLD static void give_up(struct vmm_hw_context *context, vmm_status status)
+/* RES-08, PRI-16: the residency list cannot be made resident, and waiting would not help. */
+VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status status)
 {
 	struct vmm_device *device = context->device;
 
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 	vmm_reason(device->adapter->observe, status, device->process->id, context->handle,
-		   "RES-08: the residency list of the device has no room together, in whatever "
+		   "RES-08: the residency list of the device does not fit into memory in any "
 		   "order, for a command of hardware context 0x%08x: the device is in error",
 		   context->handle);
 }
 
-/* VMM_OK: its memory is its own until it completes. */
+/* Reserves the packet's memory. VMM_OK: it is in use until the packet completes. */
 static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_hw_context *context = packet->queue->context;
 	struct vmm_residency_set set;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (packet->held)
 		return VMM_OK;
 	if (!vmm_hw_may_gather(context))
@@ -96,26 +106,30 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	if (status == VMM_OK)
 		packet->paging_needed = vmm_hw_hold(packet, &set);
 	else if (status != VMM_PENDING && status != VMM_DEVICE_REMOVED)
-		give_up(context, status);
+		fail_device(context, status);
 	return status;
 }
 
 /* ---- to the miniport ---- */
 
-/* The queue does not go on; what it has told to be true can still be. */
-VMM_COLD static void refused(struct vmm_hw_queue *queue, uint64_t id, NTSTATUS status)
+/*
+ * The miniport refused a command: the device is in error, and that command and later ones are
+ * retired. Older commands can still complete.
+ */
+VMM_COLD static void submission_failed(struct vmm_hw_queue *queue, uint64_t id, NTSTATUS status)
 {
 	struct vmm_device *device = queue->context->device;
 	struct vmm_adapter *adapter = device->adapter;
 
-	if (status == STATUS_DEVICE_REMOVED) /* a reset began: that settles it (TDR-05) */
+	/* A reset began, which retires the commands (TDR-05). */
+	if (status == STATUS_DEVICE_REMOVED)
 		return;
 	vmm_finding(adapter->observe, "SUB-27", device->process->id, queue->handle,
 		    "DxgkDdiSubmitCommandToHwQueue returned 0x%08x for command %llu of queue "
 		    "0x%08x: the device is in error",
 		    (unsigned)status, (unsigned long long)id, queue->handle);
 	vmm_device_fail(device, VMM_DEVICE_FAULT);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	struct vmm_list *link, *next;
 	vmm_list_for_each_safe (link, next, &queue->running) {
 		struct vmm_hw_packet *packet = vmm_container_of(link, struct vmm_hw_packet, link);
@@ -123,11 +137,14 @@ VMM_COLD static void refused(struct vmm_hw_queue *queue, uint64_t id, NTSTATUS s
 		if (packet->id >= id)
 			vmm_hw_retire_locked(packet);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-/* The packet may retire as soon as the miniport has it, but is not used again before the paging lock is free. */
-static void hand_over(struct vmm_sched *sched, struct vmm_hw_packet *packet)
+/*
+ * The packet may retire as soon as the miniport has it. It is not reused before the paging lock is
+ * released.
+ */
+static void submit_command(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 {
 	struct vmm_hw_queue *queue = packet->queue;
 	const struct vmm_hw_context *context = queue->context;
@@ -143,86 +160,97 @@ static void hand_over(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	};
 	uint64_t id = packet->id;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_remove(&packet->link);
 	vmm_list_push_back(&queue->running, &packet->link);
 	if (!queue->running_count++) {
 		queue->since_ns = vmm_os_now_ns(adapter->os);
-		queue->looked = false;
+		queue->fence_read = false;
 	}
-	queue->handed_id = id;
+	queue->submitted_id = id;
 	sched->hw_running++;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	atomic_fetch_sub(&sched->hw->waiting, 1);
 	vmm_event(adapter->observe, VIDMM_EVENT_QUEUE, context->device->process->id, queue->handle,
 		  0, id, context->node, 0, args.DmaBufferSize);
 	vmm_watch_submitted(sched);
 	NTSTATUS status = vmm_port_submit_to_hw_queue(adapter->port, &args);
-	/* SUB-27: that memory is not the miniport's any more. */
+	/* SUB-27: the miniport may not read that memory after the call, so it is overwritten. */
 	if (args.DmaBufferPrivateDataSize)
 		memset(packet->private_data, 0xDD, args.DmaBufferPrivateDataSize);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
-		refused(queue, id, status);
+		submission_failed(queue, id, status);
 }
 
 static bool may_run(const struct vmm_sched *sched, const struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_hw_context *context = queue->context;
 	struct vmm_adapter *adapter = sched->adapter;
 	uint32_t limit = sched->caps->hw_in_flight[context->node];
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering) ||
 	    atomic_load(&sched->halted) ||
 	    (atomic_load(&sched->hw->resetting) >> context->node & 1)) /* TDR-21 */
 		return false;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool runs = context->state == VMM_HW_RUNNING && (!limit || queue->running_count < limit);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return runs;
 }
 
-static bool pass_sync(struct vmm_sched *sched, struct vmm_hw_packet *packet)
+static bool complete_sync(struct vmm_sched *sched, struct vmm_hw_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (!vmm_hw_sync_passed(packet))
 		return false;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_list_remove(&packet->link);
 	vmm_list_push_back(&packet->queue->unused, &packet->link);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	atomic_fetch_sub(&sched->hw->waiting, 1);
 	return true;
 }
 
-/* False: the rest of it has to wait, for something that the worker hears of. */
+/*
+ * Does or submits the first packet of the queue. Returns false if it must wait for an event that
+ * wakes the worker.
+ */
 static bool pump_first(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_hw_packet *packet = vmm_hw_first(&queue->waiting);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (atomic_load(&queue->context->device->error) != VMM_DEVICE_OK) {
 		vmm_hw_drop_waiting(queue);
 		return true;
 	}
 	if (packet->sync)
-		return pass_sync(sched, packet);
+		return complete_sync(sched, packet);
 	if (!may_run(sched, queue) || prepare(sched, packet) != VMM_OK)
 		return atomic_load(&queue->context->device->error) != VMM_DEVICE_OK;
 	if (!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
 			       packet->paging_needed)) {
-		vmm_queue_drain_locked(sched); /* the paging may not be with the GPU yet */
+		vmm_queue_drain_locked(sched); /* the paging may not be submitted yet */
 		if (!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
 				       packet->paging_needed))
 			return false;
 	}
-	if (!NT_SUCCESS(vmm_hw_tell_properties(queue->context)))
+	if (!NT_SUCCESS(vmm_hw_send_properties(queue->context)))
 		return false;
-	hand_over(sched, packet);
+	submit_command(sched, packet);
 	return true;
 }
 
 static void pump_context(struct vmm_sched *sched, struct vmm_hw_context *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &context->queues) {
 		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
 
@@ -236,9 +264,10 @@ void vmm_hw_pump_locked(struct vmm_sched *sched)
 	struct vmm_hw *hw = sched->hw;
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!hw) || !atomic_load(&hw->waiting))
 		return;
-	/* Who was to have the next memory first; while it waits nobody else gets any. */
+	/* The starving device first: while it waits no other device gets memory. */
 	if (hw->starving)
 		vmm_list_for_each (link, &hw->contexts) {
 			struct vmm_hw_context *context =
@@ -255,6 +284,7 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 {
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
 
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	if (sched->hw->starving == queue->context->device)
 		sched->hw->starving = NULL;
 	while (!vmm_list_empty(&queue->waiting)) {
@@ -262,22 +292,24 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 
 		if (packet->sync)
 			vmm_hw_sync_drop(packet);
-		vmm_os_mutex_lock(&sched->adapter->state_lock);
+		vmm_state_lock(sched->adapter);
 		vmm_list_remove(&packet->link);
 		vmm_list_push_back(&queue->unused, &packet->link);
 		vmm_hw_release_locked(packet);
-		vmm_os_mutex_unlock(&sched->adapter->state_lock);
+		vmm_state_unlock(sched->adapter);
 		atomic_fetch_sub(&sched->hw->waiting, 1);
 	}
 }
 
 /* ---- commands ---- */
 
-/* What a packet keeps as long as the queue is there, which its process pays for. */
-static void *keep(const struct vmm_hw_queue *queue, uint64_t bytes)
+/* Allocates memory that lives as long as the queue, charged to its process. */
+static void *alloc_charged(const struct vmm_hw_queue *queue, uint64_t bytes)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_process *process = queue->context->device->process;
 
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	if (!vmm_process_charge_queued(process, queue->handle, "a packet of a hardware queue",
 				       bytes))
 		return NULL;
@@ -287,7 +319,7 @@ static void *keep(const struct vmm_hw_queue *queue, uint64_t bytes)
 	return memory;
 }
 
-static void let_go(const struct vmm_hw_queue *queue, void *memory, uint64_t bytes)
+static void free_charged(const struct vmm_hw_queue *queue, void *memory, uint64_t bytes)
 {
 	if (memory)
 		vmm_account_refund(queue->context->device->process->account, bytes);
@@ -296,8 +328,8 @@ static void let_go(const struct vmm_hw_queue *queue, void *memory, uint64_t byte
 
 void vmm_hw_free_packet(struct vmm_hw_packet *packet)
 {
-	let_go(packet->queue, packet->private_data, packet->private_room);
-	let_go(packet->queue, packet, sizeof(*packet));
+	free_charged(packet->queue, packet->private_data, packet->private_capacity);
+	free_charged(packet->queue, packet, sizeof(*packet));
 }
 
 struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
@@ -305,15 +337,16 @@ struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 	struct vmm_adapter *adapter = queue->context->device->adapter;
 	struct vmm_hw_packet *packet = NULL;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	if (!vmm_list_empty(&queue->unused)) {
 		packet = vmm_hw_first(&queue->unused);
 		vmm_list_remove(&packet->link);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (packet)
 		return packet;
-	packet = keep(queue, sizeof(*packet));
+	packet = alloc_charged(queue, sizeof(*packet));
 	if (packet) {
 		packet->queue = queue;
 		vmm_list_init(&packet->link);
@@ -325,24 +358,25 @@ void vmm_hw_put_packet(struct vmm_hw_packet *packet)
 {
 	struct vmm_adapter *adapter = packet->queue->context->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_push_back(&packet->queue->unused, &packet->link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-static bool keep_private(struct vmm_hw_packet *packet, const struct vmm_hw_command *command)
+static bool copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_command *command)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	packet->private_bytes = command->private_bytes;
 	if (!command->private_bytes)
 		return true;
-	if (packet->private_room < command->private_bytes) {
-		void *more = keep(packet->queue, command->private_bytes);
+	if (packet->private_capacity < command->private_bytes) {
+		void *larger = alloc_charged(packet->queue, command->private_bytes);
 
-		if (!more)
+		if (!larger)
 			return false;
-		let_go(packet->queue, packet->private_data, packet->private_room);
-		packet->private_data = more;
-		packet->private_room = command->private_bytes;
+		free_charged(packet->queue, packet->private_data, packet->private_capacity);
+		packet->private_data = larger;
+		packet->private_capacity = command->private_bytes;
 	}
 	memcpy(packet->private_data, command->private_data, command->private_bytes);
 	return true;
@@ -354,18 +388,17 @@ static NTSTATUS check(const struct vmm_hw_queue *queue, const struct vmm_hw_comm
 	struct vmm_observe *observe = device->adapter->observe;
 
 	if (command->id <= queue->last_id || command->id == UINT64_MAX) { /* MFN-38 */
-		vmm_finding(
-			observe, "SUB-27", device->process->id, queue->handle,
-			"MFN-37: command %llu for hardware queue 0x%08x: the one before was %llu, "
-			"ids rise and never reach the largest",
-			(unsigned long long)command->id, queue->handle,
-			(unsigned long long)queue->last_id);
+		vmm_finding(observe, "SUB-27", device->process->id, queue->handle,
+			    "MFN-37: command %llu for hardware queue 0x%08x: the id must be larger "
+			    "than %llu, that of the command before, and less than the largest",
+			    (unsigned long long)command->id, queue->handle,
+			    (unsigned long long)queue->last_id);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (command->private_bytes > VMM_HW_PRIVATE_BYTES_MAX) {
 		vmm_finding(observe, "Q-60", device->process->id, queue->handle,
 			    "a command for hardware queue 0x%08x has %u bytes of private data, at "
-			    "most %u are taken",
+			    "most %u are allowed",
 			    queue->handle, command->private_bytes, VMM_HW_PRIVATE_BYTES_MAX);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -399,14 +432,16 @@ static NTSTATUS validate(const struct vmm_hw_packet *packet, const struct vmm_hw
 }
 
 static NTSTATUS enqueue(struct vmm_hw_queue *queue, const struct vmm_hw_command *command)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
 	struct vmm_hw_packet *packet = vmm_hw_take_packet(queue);
 
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	if (!packet)
 		return STATUS_NO_MEMORY;
 	NTSTATUS status =
-		keep_private(packet, command) ? validate(packet, command) : STATUS_NO_MEMORY;
+		copy_private(packet, command) ? validate(packet, command) : STATUS_NO_MEMORY;
 	if (!NT_SUCCESS(status)) {
 		vmm_hw_put_packet(packet);
 		return status;
@@ -436,8 +471,8 @@ NTSTATUS vmm_hw_submit(struct vmm_device *device, const struct vmm_hw_command *c
 	if (NT_SUCCESS(status))
 		vmm_hw_pump_locked(adapter->sched);
 	bool left = NT_SUCCESS(status) && atomic_load(&adapter->sched->hw->waiting);
-	vmm_paging_unlock(adapter);
-	if (left) /* what it waits for may have come before it was counted */
+	vmm_paging_commit(adapter);
+	if (left) /* the event that it waits for may have come before `waiting` counted it */
 		vmm_worker_wake(adapter->sched);
 	return status;
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware engines that do not answer (TDR-21): a command that runs too long, unless its queue has no timeout (TDRS-09), a
- * suspension that is not answered (SCH-11), a fault that asks for it. The watchdog wants the reset; whoever has the paging lock next, at
- * PASSIVE_LEVEL: no submissions to the node, CollectDbgInfo, ResetHwEngine, in which the miniport names the contexts that it takes down;
- * their devices are lost, the fences that were told meanwhile count, ResumeHwEngine. Whatever goes wrong on the way leaves
- * it to the adapter's reset.
+ * Reset of hardware engines (TDR-21). Causes: a command that runs too long, unless its queue has no
+ * timeout (TDRS-09); a suspension that is not answered (SCH-11); a page fault that asks for it.
+ *
+ * The watchdog, or the fault, requests the reset. The next holder of the paging lock at
+ * PASSIVE_LEVEL does it:
+ *
+ *   blocks submissions to the node
+ *   DxgkDdiCollectDbgInfo, then DxgkDdiResetHwEngine, in which the miniport invalidates contexts
+ *   marks the devices of those contexts lost
+ *   DxgkDdiResumeHwEngine
+ *   applies the progress fences that were signaled meanwhile
+ *
+ * If a step fails, the adapter is reset instead.
  */
 #include "sched/hw_private.h"
 
@@ -14,6 +22,7 @@ void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout 
 {
 	struct vmm_hw_engine *e = &sched->hw->engine[timeout->node];
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (e->wanted || e->running || e->failed)
 		return;
 	e->wanted = true;
@@ -25,7 +34,7 @@ void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout 
 
 /* ---- the watchdog ---- */
 
-enum due { DUE_NOTHING, DUE_LOOK, DUE_TIMEOUT };
+enum due { DUE_NOTHING, DUE_QUERY, DUE_TIMEOUT };
 
 static uint64_t delay_ns(const struct vmm_sched *sched)
 {
@@ -33,14 +42,16 @@ static uint64_t delay_ns(const struct vmm_sched *sched)
 }
 
 static enum due due_of_queue(const struct vmm_sched *sched, const struct vmm_hw_queue *queue,
-			     uint64_t now, uint64_t *when_ns)
+			     uint64_t now, uint64_t *when_ns) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (!queue->running_count || queue->flags.DisableGpuTimeout)
 		return DUE_NOTHING;
-	uint64_t when = queue->since_ns + (queue->looked ? delay_ns(sched) : delay_ns(sched) / 2);
+	uint64_t when =
+		queue->since_ns + (queue->fence_read ? delay_ns(sched) : delay_ns(sched) / 2);
 
 	if (now >= when)
-		return queue->looked ? DUE_TIMEOUT : DUE_LOOK;
+		return queue->fence_read ? DUE_TIMEOUT : DUE_QUERY;
 	*when_ns = vmm_min_u64(*when_ns, when);
 	return DUE_NOTHING;
 }
@@ -48,10 +59,12 @@ static enum due due_of_queue(const struct vmm_sched *sched, const struct vmm_hw_
 /* State lock held. */
 static enum due due_of_context(struct vmm_sched *sched, struct vmm_hw_context *context,
 			       uint64_t now, uint64_t *when_ns, struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	enum due due = DUE_NOTHING;
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	*timeout = (struct vmm_timeout){.node = context->node, .hw = context};
 	if (context->state == VMM_HW_SUSPENDING) { /* SCH-11 */
 		uint64_t when = context->suspended_ns + delay_ns(sched);
@@ -65,38 +78,42 @@ static enum due due_of_context(struct vmm_sched *sched, struct vmm_hw_context *c
 		return DUE_NOTHING;
 	vmm_list_for_each (link, &context->queues) {
 		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
-		enum due mine = due_of_queue(sched, queue, now, when_ns);
+		enum due due_here = due_of_queue(sched, queue, now, when_ns);
 
-		if (mine <= due)
+		if (due_here <= due)
 			continue;
-		due = mine;
+		due = due_here;
 		timeout->fence = (uint32_t)vmm_hw_first(&queue->running)->id;
 		timeout->running_ns = now - queue->since_ns;
-		queue->looked = true;
+		queue->fence_read = true;
 	}
 	return due;
 }
 
-/* DUE_TIMEOUT of an engine: that was asked for too long ago. */
+/*
+ * Finds the first deadline that has passed; else *when_ns is the next one. An engine whose reset
+ * has failed, or was requested too long ago, is DUE_TIMEOUT, too. State lock held.
+ */
 static enum due next_due(struct vmm_sched *sched, uint64_t now, uint64_t *when_ns,
-			 struct vmm_timeout *timeout)
+			 struct vmm_timeout *timeout) VMM_REQUIRES(vmm_state_lock_class)
 {
-	uint64_t patience = (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
+	uint64_t limit_ns = (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
 	struct vmm_list *link;
 	enum due due = DUE_NOTHING;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 		struct vmm_hw_engine *e = &sched->hw->engine[context->node];
 
-		if (e->failed || ((e->wanted || e->running) && now >= e->since_ns + patience)) {
+		if (e->failed || ((e->wanted || e->running) && now >= e->since_ns + limit_ns)) {
 			e->failed = true;
 			*timeout = e->timeout;
 			return DUE_TIMEOUT;
 		}
 		if (e->wanted || e->running) {
-			*when_ns = vmm_min_u64(*when_ns, e->since_ns + patience);
+			*when_ns = vmm_min_u64(*when_ns, e->since_ns + limit_ns);
 			continue;
 		}
 		due = due_of_context(sched, context, now, when_ns, timeout);
@@ -106,19 +123,19 @@ static enum due next_due(struct vmm_sched *sched, uint64_t now, uint64_t *when_n
 	return DUE_NOTHING;
 }
 
-static void look(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+static void query_fences(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
 	vmm_recovery_event(sched, VIDMM_RECOVERY_OVERDUE, timeout);
-	if (!vmm_hw_scan(sched)) /* SUB-14: the fence itself says it */
+	if (!vmm_hw_scan(sched)) /* SUB-14: an interrupt may have been lost, so read the fences */
 		return;
 	vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	vmm_progress_signal(adapter);
 	vmm_worker_wake(sched);
 }
 
-/* TDR-01: they are told, and begin anew. */
+/* TDR-01: reports the timeout and restarts the deadlines of the context. */
 static void ignore(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	uint64_t now = vmm_os_now_ns(sched->adapter->os);
@@ -126,7 +143,7 @@ static void ignore(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 
 	vmm_recovery_event(sched, VIDMM_RECOVERY_TIMEOUT, timeout);
 	vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_list_for_each (at, &sched->hw->contexts) {
 		struct vmm_hw_context *context = vmm_container_of(at, struct vmm_hw_context, link);
 
@@ -138,10 +155,10 @@ static void ignore(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 				vmm_container_of(link, struct vmm_hw_queue, link);
 
 			queue->since_ns = now;
-			queue->looked = false;
+			queue->fence_read = false;
 		}
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 }
 
 static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
@@ -153,11 +170,11 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		ignore(sched, timeout);
 		return;
 	}
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	failed = sched->hw->engine[timeout->node].failed || sched->tdr.level != 3;
 	if (!failed)
 		vmm_hw_want_reset_locked(sched, timeout);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (failed) {
 		vmm_recover(sched, timeout);
 		return;
@@ -175,20 +192,21 @@ bool vmm_hw_watch(struct vmm_sched *sched, uint64_t *when_ns)
 	*when_ns = VMM_OS_FOREVER;
 	if (vmm_likely(!sched->hw))
 		return false;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	enum due due = next_due(sched, vmm_os_now_ns(adapter->os), when_ns, &timeout);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	if (due == DUE_LOOK)
-		look(sched, &timeout);
+	vmm_state_unlock(adapter);
+	if (due == DUE_QUERY)
+		query_fences(sched, &timeout);
 	else if (due == DUE_TIMEOUT)
 		time_out(sched, &timeout);
 	return due != DUE_NOTHING;
 }
 
-static bool has_deadline(const struct vmm_hw_context *context)
+static bool has_deadline(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	if (context->state != VMM_HW_RUNNING)
 		return context->state == VMM_HW_SUSPENDING;
 	vmm_list_for_each (link, &context->queues) {
@@ -205,6 +223,7 @@ bool vmm_hw_is_watched_locked(const struct vmm_sched *sched)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_likely(!sched->hw))
 		return false;
 	vmm_list_for_each (link, &sched->hw->contexts) {
@@ -233,12 +252,12 @@ const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 	return NULL;
 }
 
-bool vmm_hw_owes(struct vmm_sched *sched)
+bool vmm_hw_has_outstanding(struct vmm_sched *sched)
 {
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool owed = vmm_hw_is_watched_locked(sched) || sched->hw_running;
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return owed;
+	vmm_state_lock(sched->adapter);
+	bool needed = vmm_hw_is_watched_locked(sched) || sched->hw_running;
+	vmm_state_unlock(sched->adapter);
+	return needed;
 }
 
 /* ---- the reset ---- */
@@ -248,21 +267,22 @@ void vmm_hw_lose_context(struct vmm_hw_context *context)
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_list *link;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	vmm_list_for_each (link, &context->queues) {
 		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
 
 		vmm_hw_drop_waiting(queue);
-		vmm_os_mutex_lock(&adapter->state_lock);
+		vmm_state_lock(adapter);
 		while (!vmm_list_empty(&queue->running))
 			vmm_hw_retire_locked(vmm_hw_first(&queue->running));
-		vmm_os_mutex_unlock(&adapter->state_lock);
+		vmm_state_unlock(adapter);
 		vmm_sync_set(queue->fence, UINT64_MAX); /* TDRS-14 */
 	}
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	if (context->state != VMM_HW_RUNNING)
 		atomic_fetch_sub(&adapter->sched->hw->waiting, 1);
 	context->state = VMM_HW_RUNNING;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
 NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral)
@@ -272,7 +292,8 @@ NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool col
 	if (!sched->hw || !atomic_load(&sched->hw->resetting) ||
 	    !vmm_os_mutex_held(&sched->adapter->paging_lock)) {
 		vmm_finding(sched->adapter->observe, "TDR-21", 0, 0,
-			    "DxgkCbInvalidateHwContext outside DxgkDdiResetHwEngine: ignored");
+			    "DxgkCbInvalidateHwContext outside DxgkDdiResetHwEngine: ignored; it "
+			    "is allowed only inside");
 		return STATUS_INVALID_DEVICE_STATE;
 	}
 	vmm_list_for_each (link, &sched->hw->contexts) {
@@ -286,29 +307,34 @@ NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool col
 		return STATUS_SUCCESS;
 	}
 	vmm_finding(sched->adapter->observe, "TDR-21", 0, 0,
-		    "DxgkCbInvalidateHwContext: hHwContext is none that DxgkDdiCreateHwContext was "
-		    "given");
+		    "DxgkCbInvalidateHwContext: hHwContext is not a handle that "
+		    "DxgkDdiCreateHwContext was given");
 	return STATUS_INVALID_PARAMETER;
 }
 
-static void promote(struct vmm_sched *sched, uint32_t node, const char *why)
+static void escalate(struct vmm_sched *sched, uint32_t node, const char *why)
 {
 	vmm_reason(sched->adapter->observe, VMM_UNSUCCESSFUL, 0, 0,
 		   "TDR-21: the reset of the hardware engine of node %u is not enough: %s. The "
 		   "adapter is reset",
 		   node, why);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	sched->hw->engine[node].failed = true;
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 }
 
-/* The devices of those that the miniport named are lost. False: it named none, or not the one that hung. */
-static bool lose_named(struct vmm_sched *sched, uint32_t node)
+/*
+ * Marks the devices of the invalidated contexts lost. Returns false if the context that hung is not
+ * among them, or, if no context is known to have hung, if there are none.
+ */
+static bool lose_invalidated(struct vmm_sched *sched, uint32_t node)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_timeout *timeout = &sched->hw->engine[node].timeout;
 	struct vmm_list *link;
 	bool named = false;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
@@ -319,33 +345,34 @@ static bool lose_named(struct vmm_sched *sched, uint32_t node)
 		context->invalidated = false;
 		vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED,
 			   context->device->process->id, context->handle,
-			   "TDR-21: hardware context 0x%08x was invalidated with the reset of node "
+			   "TDR-21: hardware context 0x%08x was invalidated by the reset of node "
 			   "%u%s: its device is lost",
 			   context->handle, node,
-			   context->collateral ? ", which it did not hang" : "");
-		vmm_os_mutex_lock(&sched->adapter->state_lock);
+			   context->collateral ? " that another context hung" : "");
+		vmm_state_lock(sched->adapter);
 		if (!vmm_device_lost(context->device))
 			vmm_engine_blame_locked(sched, context->device, timeout,
 						context->collateral);
-		vmm_os_mutex_unlock(&sched->adapter->state_lock);
+		vmm_state_unlock(sched->adapter);
 		vmm_hw_lose_context(context);
 	}
 	return named;
 }
 
-/* TDR-21 in its order. */
-static void reset_engine(struct vmm_sched *sched, uint32_t node)
+/* The DDI calls of TDR-21, in order. */
+static void reset_engine(struct vmm_sched *sched, uint32_t node) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_port_collect_dbg_info(adapter->port, VMM_PORT_REASON_ENGINE);
 	NTSTATUS status = vmm_port_reset_hw_engine(adapter->port, node);
-	bool named = lose_named(sched, node);
+	bool named = lose_invalidated(sched, node);
 
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
 	if (!NT_SUCCESS(status)) {
-		promote(sched, node, "DxgkDdiResetHwEngine failed");
+		escalate(sched, node, "DxgkDdiResetHwEngine failed");
 		return;
 	}
 	if (!named) {
@@ -354,67 +381,71 @@ static void reset_engine(struct vmm_sched *sched, uint32_t node)
 			"DxgkDdiResetHwEngine of node %u returned without having invalidated the "
 			"context that hung",
 			node);
-		promote(sched, node, "what hung it was not invalidated");
+		escalate(sched, node, "the context that hung was not invalidated");
 		return;
 	}
 	vmm_recovery_event(sched, VIDMM_RECOVERY_ENGINE_RESET, &sched->hw->engine[node].timeout);
 	if (!NT_SUCCESS(vmm_port_resume_hw_engine(adapter->port, node)))
-		promote(sched, node, "DxgkDdiResumeHwEngine failed");
+		escalate(sched, node, "DxgkDdiResumeHwEngine failed");
 }
 
-/* What the fences say by now counts: is there still something to be reset for? */
-static bool is_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+/*
+ * Reads the fences once more. Returns true if the context that hung still needs the reset, or if no
+ * context is known.
+ */
+static bool is_reset_needed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	const struct vmm_hw_context *hung = timeout->hw;
 	struct vmm_list *at, *link;
-	bool owed = !hung;
+	bool needed = !hung;
 
 	(void)vmm_hw_scan(sched);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_list_for_each (at, &sched->hw->contexts) {
 		const struct vmm_hw_context *context =
 			vmm_container_of(at, struct vmm_hw_context, link);
 
 		if (context != hung)
 			continue;
-		owed = context->state == VMM_HW_SUSPENDING;
+		needed = context->state == VMM_HW_SUSPENDING;
 		vmm_list_for_each (link, &context->queues) {
 			const struct vmm_hw_queue *queue =
 				vmm_container_of(link, struct vmm_hw_queue, link);
 
-			owed |= queue->looked || atomic_load(&context->device->error);
+			needed |= queue->fence_read || atomic_load(&context->device->error);
 		}
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return owed && !atomic_load(&sched->adapter->removed);
+	vmm_state_unlock(sched->adapter);
+	return needed && !atomic_load(&sched->adapter->removed);
 }
 
 void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw))
 		return;
 	struct vmm_hw_engine *e = &sched->hw->engine[node];
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool wanted = e->wanted;
 	e->running = wanted;
 	e->wanted = false;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (!wanted)
 		return;
 	atomic_fetch_sub(&sched->chores, 1);
-	if (is_owed(sched, &e->timeout)) {
+	if (is_reset_needed(sched, &e->timeout)) {
 		atomic_fetch_or(&sched->hw->resetting, 1u << node);
 		reset_engine(sched, node);
 		atomic_fetch_and(&sched->hw->resetting, ~(1u << node));
 	} else {
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, &e->timeout);
 	}
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	e->running = false;
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	atomic_store(&sched->hw->signaled, true); /* what was told meanwhile */
+	vmm_state_unlock(adapter);
+	atomic_store(&sched->hw->signaled, true); /* scans skipped the node during the reset */
 	(void)vmm_hw_reported(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
@@ -422,18 +453,22 @@ void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node)
 	vmm_watch_wake(sched);
 }
 
-/* The adapter was reset, or nothing completes any more: everything of everybody is over. Paging lock held. */
+/*
+ * The adapter was reset or removed: ends the commands of all contexts, and discards requests and
+ * reports. Paging lock held.
+ */
 void vmm_hw_forget_locked(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw))
 		return;
 	sched->hw->starving = NULL;
 	vmm_list_for_each (link, &sched->hw->contexts)
 		vmm_hw_lose_context(vmm_container_of(link, struct vmm_hw_context, link));
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		if (sched->hw->engine[n].wanted)
 			atomic_fetch_sub(&sched->chores, 1);
@@ -441,5 +476,5 @@ void vmm_hw_forget_locked(struct vmm_sched *sched)
 	}
 	atomic_store(&sched->hw->ack_tail, atomic_load(&sched->hw->ack_head));
 	atomic_store(&sched->hw->fault_tail, atomic_load(&sched->hw->fault_head));
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that make way (SCH-11). The GPU schedules them by itself, so nobody knows when it is done with what it has of them; what
- * their commands hold can only move once they are off it.
+ * Suspension of hardware contexts (SCH-11). The GPU schedules them itself, so when it completes
+ * their commands is unknown. The memory that the commands use can move only while the context is
+ * off the GPU.
  *
- *   RUNNING --SuspendContext--> SUSPENDING --its answer, or the interrupt with the same fence--> SUSPENDED: their numbers are given back
- *   SUSPENDED --the worker, once who wanted the memory has had his turn: the list is there again--> RESUMING
- *   RESUMING --its paging is complete: ResumeContext--> RUNNING
+ *   RUNNING     paging needs the memory: DxgkDdiSuspendContext -> SUSPENDING
+ *   SUSPENDING  the DDI returns success, or the interrupt reports the fence -> SUSPENDED,
+ *               which completes the commands' numbers on the timeline
+ *   SUSPENDED   the worker, after paging has used the memory: the residency list is resident
+ *               again -> RESUMING, with new numbers
+ *   RESUMING    the paging for it is complete: DxgkDdiResumeContext -> RUNNING
  */
 #include "sched/hw_private.h"
 
@@ -13,6 +17,7 @@ void vmm_hw_suspended_locked(struct vmm_hw_context *context)
 {
 	struct vmm_list *at, *link;
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	context->state = VMM_HW_SUSPENDED;
 	vmm_list_for_each (at, &context->queues) {
 		const struct vmm_hw_queue *queue = vmm_container_of(at, struct vmm_hw_queue, link);
@@ -22,7 +27,7 @@ void vmm_hw_suspended_locked(struct vmm_hw_context *context)
 	}
 }
 
-static void failed(struct vmm_hw_context *context, const char *ddi, NTSTATUS status)
+static void ddi_failed(struct vmm_hw_context *context, const char *ddi, NTSTATUS status)
 {
 	struct vmm_device *device = context->device;
 	struct vmm_sched *sched = device->adapter->sched;
@@ -31,9 +36,9 @@ static void failed(struct vmm_hw_context *context, const char *ddi, NTSTATUS sta
 	vmm_finding(device->adapter->observe, "SCH-11", device->process->id, context->handle,
 		    "%s returned 0x%08x for hardware context 0x%08x: its engine is reset", ddi,
 		    (unsigned)status, context->handle);
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	vmm_hw_want_reset_locked(sched, &timeout);
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_state_unlock(device->adapter);
 }
 
 bool vmm_hw_suspend(struct vmm_hw_context *context)
@@ -41,11 +46,12 @@ bool vmm_hw_suspend(struct vmm_hw_context *context)
 	struct vmm_adapter *adapter = context->device->adapter;
 	DXGKARG_SUSPENDCONTEXT args = {.hContext = context->kmd_context};
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	context->state = VMM_HW_SUSPENDING;
 	context->suspended_ns = vmm_os_now_ns(adapter->os);
 	args.contextSuspendFence = ++context->suspend_fence;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	atomic_fetch_add(&adapter->sched->hw->waiting, 1);
 	NTSTATUS status = vmm_port_suspend_context(adapter->port, &args);
 
@@ -54,24 +60,28 @@ bool vmm_hw_suspend(struct vmm_hw_context *context)
 		return true;
 	}
 	if (status == STATUS_SUCCESS) {
-		vmm_os_mutex_lock(&adapter->state_lock);
+		vmm_state_lock(adapter);
 		if (context->state == VMM_HW_SUSPENDING)
 			vmm_hw_suspended_locked(context);
-		vmm_os_mutex_unlock(&adapter->state_lock);
+		vmm_state_unlock(adapter);
 		vmm_progress_signal(adapter);
 		return true;
 	}
-	if (status != STATUS_DEVICE_REMOVED) /* that: an adapter's reset, which settles it */
-		failed(context, "DxgkDdiSuspendContext", status);
+	if (status != STATUS_DEVICE_REMOVED) /* an adapter's reset ends the context's commands */
+		ddi_failed(context, "DxgkDdiSuspendContext", status);
 	return false;
 }
 
-/* State lock held. What is held and not with the GPU can let go at once; did something? */
-static bool let_go(struct vmm_hw_context *context)
+/*
+ * Releases the numbers of commands that the GPU does not have. Returns true if there were any.
+ * State lock held.
+ */
+static bool release_waiting(struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *at, *link;
 	bool any = context->state == VMM_HW_RESUMING;
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	vmm_list_for_each (at, &context->queues) {
 		const struct vmm_hw_queue *queue = vmm_container_of(at, struct vmm_hw_queue, link);
 
@@ -88,32 +98,34 @@ static bool let_go(struct vmm_hw_context *context)
 	return any;
 }
 
-/* State lock held. */
-static bool is_at_work(const struct vmm_hw_context *context)
+/* Returns true if the context is RUNNING and has commands on the GPU. State lock held. */
+static bool is_running(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *at;
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	vmm_list_for_each (at, &context->queues)
 		if (vmm_container_of(at, struct vmm_hw_queue, link)->running_count)
 			return context->state == VMM_HW_RUNNING;
 	return false;
 }
 
-static void suspend_all(struct vmm_sched *sched)
+static void suspend_all(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
 	bool released = false;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
-		vmm_os_mutex_lock(&adapter->state_lock);
-		released |= let_go(context);
-		bool at_work = is_at_work(context);
-		vmm_os_mutex_unlock(&adapter->state_lock);
-		if (at_work && !atomic_load(&adapter->removed) &&
+		vmm_state_lock(adapter);
+		released |= release_waiting(context);
+		bool running = is_running(context);
+		vmm_state_unlock(adapter);
+		if (running && !atomic_load(&adapter->removed) &&
 		    !atomic_load(&adapter->recovering))
 			(void)vmm_hw_suspend(context);
 	}
@@ -121,12 +133,13 @@ static void suspend_all(struct vmm_sched *sched)
 		vmm_progress_signal(adapter);
 }
 
-bool vmm_hw_make_way_locked(struct vmm_sched *sched)
+bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw) || !vmm_port_at_passive(adapter->port) ||
-	    !atomic_exchange(&adapter->hw_in_the_way, false))
+	    !atomic_exchange(&adapter->hw_blocks_eviction, false))
 		return false;
 	uint32_t before = atomic_load(&adapter->progress);
 
@@ -139,31 +152,36 @@ bool vmm_hw_halt_locked(struct vmm_sched *sched)
 	struct vmm_list *link;
 	bool settled = true;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw))
 		return true;
 	suspend_all(sched);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		const struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
-		settled &= context->state != VMM_HW_SUSPENDING && !is_at_work(context);
+		settled &= context->state != VMM_HW_SUSPENDING && !is_running(context);
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return settled;
 }
 
-/* ---- and back ---- */
+/* ---- resumption ---- */
 
-/* What the GPU has of it counts again. Returns the newest number; 0: there is nothing. */
-static uint64_t hold_running(struct vmm_hw_context *context)
+/*
+ * Gives the submitted commands new numbers on the timeline. Returns the newest; 0: there are no
+ * such commands.
+ */
+static uint64_t hold_running(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_timeline *timeline = &adapter->timeline[vmm_hw_timeline(adapter)];
 	struct vmm_list *at, *link;
 	uint64_t sequence = 0;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (at, &context->queues) {
 		const struct vmm_hw_queue *queue = vmm_container_of(at, struct vmm_hw_queue, link);
 
@@ -181,17 +199,18 @@ static uint64_t hold_running(struct vmm_hw_context *context)
 		}
 	}
 	context->state = VMM_HW_RESUMING;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return sequence;
 }
 
-/* VMM_OK: it has its memory again, or will have. */
-static vmm_status come_back(struct vmm_hw_context *context)
+/* Makes the context's residency list resident. VMM_OK: it is, or the paging for it is queued. */
+static vmm_status reserve_memory(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_hw *hw = adapter->sched->hw;
 	struct vmm_residency_set set;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	if (!vmm_hw_may_gather(context))
 		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
@@ -211,38 +230,40 @@ static vmm_status come_back(struct vmm_hw_context *context)
 	return VMM_OK;
 }
 
-static void run_again(struct vmm_hw_context *context)
+static void resume_on_gpu(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_list *link;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	NTSTATUS status = vmm_port_resume_context(adapter->port, context->kmd_context);
 	if (status == STATUS_DEVICE_REMOVED)
 		return;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	context->state = VMM_HW_RUNNING;
 	vmm_list_for_each (link, &context->queues) {
 		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
 
 		queue->since_ns = vmm_os_now_ns(adapter->os);
-		queue->looked = false;
+		queue->fence_read = false;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	atomic_fetch_sub(&adapter->sched->hw->waiting, 1);
 	vmm_watch_submitted(adapter->sched);
 	if (!NT_SUCCESS(status))
-		failed(context, "DxgkDdiResumeContext", status);
+		ddi_failed(context, "DxgkDdiResumeContext", status);
 }
 
-static void resume(struct vmm_hw_context *context)
+static void resume(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 
+	vmm_assert_held(&context->device->adapter->paging_lock);
 	if (atomic_load(&context->device->error) != VMM_DEVICE_OK ||
 	    atomic_load(&adapter->sched->hw->resetting) >> context->node & 1)
-		return; /* it stays off the GPU */
+		return; /* the context stays off the GPU */
 	if (context->state == VMM_HW_SUSPENDED) {
-		vmm_status status = come_back(context);
+		vmm_status status = reserve_memory(context);
 
 		if (status == VMM_NO_VIDEO_MEMORY ||
 		    status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST)
@@ -252,7 +273,7 @@ static void resume(struct vmm_hw_context *context)
 	}
 	if (context->state == VMM_HW_RESUMING &&
 	    vmm_timeline_done(adapter, adapter->paging_timeline, context->paging_needed))
-		run_again(context);
+		resume_on_gpu(context);
 }
 
 void vmm_hw_resume_locked(struct vmm_sched *sched)
@@ -260,6 +281,7 @@ void vmm_hw_resume_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
@@ -274,7 +296,10 @@ void vmm_hw_resume_locked(struct vmm_sched *sched)
 
 /* ---- the worker ---- */
 
-/* While it waits on behalf of a packet: queues go on, but what made way for that packet does not come back. */
+/*
+ * The worker waits on behalf of a packet: submits commands, but resumes no context that was
+ * suspended for that packet.
+ */
 void vmm_hw_feed(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -283,7 +308,7 @@ void vmm_hw_feed(struct vmm_adapter *adapter)
 		return;
 	vmm_paging_lock(adapter);
 	vmm_hw_pump_locked(sched);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 void vmm_hw_work(struct vmm_adapter *adapter)
@@ -298,15 +323,15 @@ void vmm_hw_work(struct vmm_adapter *adapter)
 		return;
 	vmm_paging_lock(adapter);
 	if (changed)
-		vmm_hw_tell_all_locked(sched);
+		vmm_hw_send_all_properties_locked(sched);
 	if (atomic_load(&sched->hw->waiting)) {
-		/* Whoever still wants memory says so again when he next looks; others had only asked. */
-		atomic_store(&adapter->hw_in_the_way, false);
+		/* Paging that still needs memory sets the flag again at its next attempt. */
+		atomic_store(&adapter->hw_blocks_eviction, false);
 		vmm_hw_pump_locked(sched);
 		vmm_hw_resume_locked(sched);
 		vmm_hw_pump_locked(sched);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
 bool vmm_hw_waits(const struct vmm_sched *sched)

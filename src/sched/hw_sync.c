@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits and signals in hardware queues (SYN-34, SYN-35): packets in the queue's own order, which never reach the miniport. A wait
- * holds back what is behind it until its values are there; a signal is reached when the queue's commands before it are complete, and one
- * of several queues lands when all of them have reached it. The objects and their checks are those of a context's queue (sync/packet.h).
+ * Waits and signals in hardware queues (SYN-34, SYN-35). They are packets of the queue that never
+ * reach the miniport. A wait blocks the packets behind it until its fences have their values. A
+ * queue reaches a signal when the commands before it are complete. A signal in several queues is
+ * done when all of them have reached it. Objects and checks are the same as in a context's queue
+ * (sync/packet.h).
  */
 #include "sched/hw_private.h"
 
-enum { SYNC_NEW, SYNC_BEGUN, SYNC_TOLD, SYNC_ABANDONED };
+enum { SYNC_NEW, SYNC_BEGUN, SYNC_COMPLETED, SYNC_ABANDONED };
 
 struct vmm_hw_sync {
 	struct vmm_sync_packet packet;
 	struct vmm_sched *sched;
 	_Atomic uint32_t state; /* of a wait */
 	uint32_t left;          /* queues that have not reached a signal; paging lock */
-	bool dropped;           /* one of them never will */
+	bool dropped;           /* one of the queues will never reach it */
 };
 
 static void free_sync(struct vmm_hw_sync *sync)
@@ -23,13 +25,13 @@ static void free_sync(struct vmm_hw_sync *sync)
 	vmm_free(sync);
 }
 
-/* On whatever thread. Whoever dropped it meanwhile left it to us. */
-static void told(struct vmm_sync_wait *wait)
+/* Completion callback of the wait, on any thread. An abandoned wait is freed here. */
+static void wait_completed(struct vmm_sync_wait *wait)
 {
 	struct vmm_hw_sync *sync = vmm_container_of(wait, struct vmm_hw_sync, packet.wait);
 	struct vmm_sched *sched = sync->sched;
 
-	if (atomic_exchange(&sync->state, SYNC_TOLD) == SYNC_ABANDONED)
+	if (atomic_exchange(&sync->state, SYNC_COMPLETED) == SYNC_ABANDONED)
 		free_sync(sync);
 	else
 		vmm_worker_wake(sched);
@@ -40,18 +42,21 @@ static bool wait_is_over(struct vmm_hw_sync *sync)
 	uint32_t state = atomic_load(&sync->state);
 
 	if (state != SYNC_NEW)
-		return state == SYNC_TOLD;
+		return state == SYNC_COMPLETED;
 	atomic_store(&sync->state, SYNC_BEGUN);
 	return vmm_sync_packet_begin(&sync->packet, 0);
 }
 
-/* One more of its queues is there, or never will be. */
-static void leave(struct vmm_hw_sync *sync, bool dropped)
+/*
+ * One of the signal's queues has reached it, or (dropped) never will. The last one signals, unless
+ * one was dropped.
+ */
+static void reach(struct vmm_hw_sync *sync, bool dropped)
 {
 	sync->dropped |= dropped;
 	if (--sync->left)
 		return;
-	if (!sync->dropped) /* TDRS-11: what a lost queue was to reach is not signalled */
+	if (!sync->dropped) /* TDRS-11: a signal that a lost queue was to reach is dropped */
 		vmm_sync_packet_signal(&sync->packet);
 	free_sync(sync);
 }
@@ -65,7 +70,7 @@ bool vmm_hw_sync_passed(struct vmm_hw_packet *packet)
 
 		if (!early && packet->queue->running_count)
 			return false;
-		leave(sync, false);
+		reach(sync, false);
 	} else {
 		if (!wait_is_over(sync))
 			return false;
@@ -87,12 +92,12 @@ void vmm_hw_sync_drop(struct vmm_hw_packet *packet)
 
 	packet->sync = NULL;
 	if (sync->packet.signal) {
-		leave(sync, true);
+		reach(sync, true);
 		return;
 	}
 	if (atomic_load(&sync->state) == SYNC_BEGUN && !vmm_sync_packet_withdraw(&sync->packet) &&
-	    atomic_exchange(&sync->state, SYNC_ABANDONED) != SYNC_TOLD)
-		return; /* `told` is on its way */
+	    atomic_exchange(&sync->state, SYNC_ABANDONED) != SYNC_COMPLETED)
+		return; /* wait_completed is about to run, and frees it */
 	free_sync(sync);
 }
 
@@ -113,8 +118,8 @@ static NTSTATUS check(const struct vmm_device *device, const struct vmm_hw_sync_
 	}
 	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT) {
 		vmm_finding(observe, "SYN-34", device->process->id, 0,
-			    "signal on hardware queues: flags 0x%x: EnqueueCpuEvent has no event "
-			    "there",
+			    "signal on hardware queues: flags 0x%x: EnqueueCpuEvent is not allowed "
+			    "here",
 			    request->flags);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -126,8 +131,8 @@ static NTSTATUS check(const struct vmm_device *device, const struct vmm_hw_sync_
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS make(struct vmm_device *device, const struct vmm_hw_sync_request *request,
-		     struct vmm_hw_sync **result)
+static NTSTATUS create_sync(struct vmm_device *device, const struct vmm_hw_sync_request *request,
+			    struct vmm_hw_sync **result)
 {
 	const struct vmm_sync_packet_request fill = {
 		.signal = request->signal,
@@ -149,8 +154,8 @@ static NTSTATUS make(struct vmm_device *device, const struct vmm_hw_sync_request
 		vmm_free(sync);
 		return status;
 	}
-	sync->packet.wait.tell = told;
-	sync->packet.wait.tellers = &sync->sched->tellers;
+	sync->packet.wait.on_end = wait_completed;
+	sync->packet.wait.running_callbacks = &sync->sched->callbacks;
 	*result = sync;
 	return STATUS_SUCCESS;
 }
@@ -161,10 +166,11 @@ struct targets {
 	uint32_t count;
 };
 
-/* SYN-35: of several, those that take no part are left out. Paging lock held. */
+/* SYN-35: of several queues, those with NoBroadcastSignal are left out. Paging lock held. */
 static NTSTATUS find_targets(struct vmm_device *device, const struct vmm_hw_sync_request *request,
-			     struct targets *t)
+			     struct targets *t) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	for (uint32_t i = 0; i < request->queue_count; i++) {
 		struct vmm_hw_queue *queue = vmm_hw_find_queue_locked(device, request->queues[i]);
 
@@ -176,8 +182,9 @@ static NTSTATUS find_targets(struct vmm_device *device, const struct vmm_hw_sync
 	return STATUS_SUCCESS;
 }
 
-/* All or nothing. */
+/* Queues the wait or signal in all target queues or, without memory, in none. */
 static NTSTATUS enqueue(struct vmm_hw_sync *sync, struct targets *t)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
 		t->packet[i] = vmm_hw_take_packet(t->queue[i]);
@@ -204,25 +211,25 @@ NTSTATUS vmm_hw_submit_sync(struct vmm_device *device, const struct vmm_hw_sync_
 	NTSTATUS status = check(device, request);
 
 	if (NT_SUCCESS(status))
-		status = make(device, request, &sync);
+		status = create_sync(device, request, &sync);
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_paging_lock(adapter);
 	status = find_targets(device, request, &targets);
 	if (NT_SUCCESS(status) && atomic_load(&device->error) != VMM_DEVICE_OK)
-		status = STATUS_DEVICE_REMOVED; /* meanwhile (TDR-07) */
+		status = STATUS_DEVICE_REMOVED; /* lost since the call began (TDR-07) */
 	if (NT_SUCCESS(status))
 		status = enqueue(sync, &targets);
 	if (!NT_SUCCESS(status)) {
 		free_sync(sync);
-	} else if (!targets.count) { /* nobody has to get there */
+	} else if (!targets.count) { /* no queue has to reach it */
 		sync->left = 1;
-		leave(sync, false);
+		reach(sync, false);
 	} else {
 		vmm_hw_pump_locked(adapter->sched);
 	}
 	bool left = NT_SUCCESS(status) && atomic_load(&adapter->sched->hw->waiting);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (left)
 		vmm_worker_wake(adapter->sched);
 	return status;

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DXGK_INTERRUPT_DMA_PAGE_FAULTED (TDR-19, from WDDM 2.0 on): the GPU found no memory where a packet wanted some.
+ * DXGK_INTERRUPT_DMA_PAGE_FAULTED (TDR-19, from WDDM 2.0 on): a packet accessed a GPU virtual
+ * address that has no memory.
  *
- *   the interrupt records; the DPC: the device of the faulted packet is lost, with a record that its client can read, and
- *     nothing is asked for             the packet counts as complete, like one that faulted in another way
- *     ENGINE_RESET_REQUIRED, or nobody
- *     knows which packet it was        the engine is reset, where the miniport can, else the adapter (engine.c)
- *     ADAPTER_RESET_REQUIRED           the adapter is, by the watchdog (recover.c)
- *     FATAL_HARDWARE_ERROR             that is the end of the adapter
- *   whoever has the paging lock next, at PASSIVE_LEVEL: what else the device had queued is cancelled, its fences are let go
+ * 1. The interrupt records the fault in a ring of the node.
+ * 2. The DPC marks the device of the faulted packet as lost. Its client can read a record of the
+ *    fault. What follows depends on the flags of the fault:
+ *      no flag                          the packet counts as complete, as after other faults
+ *      ENGINE_RESET_REQUIRED, or the    the engine is reset if the miniport can do that,
+ *        faulted packet is unknown      otherwise the adapter (engine.c)
+ *      ADAPTER_RESET_REQUIRED, or the   the watchdog resets the adapter (recover.c)
+ *        packet was a paging packet
+ *      FATAL_HARDWARE_ERROR             the adapter is stopped for good
+ * 3. The next thread that holds the paging lock at PASSIVE_LEVEL cancels the other queued packets
+ *    of the device and releases the waiters of its fences.
  */
 #include "sched/sched_private.h"
 
@@ -46,7 +51,10 @@ bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRU
 	return true;
 }
 
-/* Whose packet it was. With no id it is the one that runs (inferred). NULL: nobody's. State lock held. */
+/*
+ * Returns the packet that faulted, or NULL if the fence id is not with the hardware. Without an
+ * id the running packet is taken (inferred). State lock held.
+ */
 static struct vmm_packet *faulted_packet(const struct vmm_node *node,
 					 const struct vmm_page_fault *fault)
 {
@@ -72,19 +80,19 @@ static void lose(struct vmm_sched *sched, uint32_t index, struct vmm_packet *pac
 	device->page_fault = fault->record;
 	atomic_store(&device->error, VMM_DEVICE_PAGE_FAULT);
 	vmm_world_next_epoch(sched->adapter->world);
-	vmm_reason(
-		sched->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
-		device->process->id, device->handle,
-		"TDR-19: page fault at 0x%llx on fence 0x%08x of context 0x%08x (node %u, flags 0x%x): device 0x%08x is lost",
-		(unsigned long long)fault->record.virtual_address, packet->fence, context->handle,
-		index, fault->flags, device->handle);
+	vmm_reason(sched->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
+		   device->process->id, device->handle,
+		   "TDR-19: page fault at 0x%llx on fence 0x%08x of context 0x%08x (node %u, "
+		   "flags 0x%x): device 0x%08x is lost",
+		   (unsigned long long)fault->record.virtual_address, packet->fence,
+		   context->handle, index, fault->flags, device->handle);
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
 		  device->handle, VIDMM_RECOVERY_DEVICE_LOST, ERROR_DMAPAGEFAULT, index,
 		  packet->fence, 0);
 }
 
 static void want_reset(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet,
-		       bool adapter)
+		       bool adapter) VMM_REQUIRES(vmm_state_lock_class)
 {
 	const struct vmm_node *node = &sched->node[index];
 	const struct vmm_timeout timeout = {
@@ -94,22 +102,25 @@ static void want_reset(struct vmm_sched *sched, uint32_t index, const struct vmm
 		.running_ns = vmm_os_now_ns(sched->adapter->os) - node->since_ns,
 	};
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (!sched->watchdog) {
-		vmm_reason(
-			sched->adapter->observe, VMM_UNSUCCESSFUL, 0, 0,
-			"TDR-19: node %u is to be reset after a page fault, and TdrLevel is 0 (TDR-01)",
-			index);
+		vmm_reason(sched->adapter->observe, VMM_UNSUCCESSFUL, 0, 0,
+			   "TDR-19: node %u needs a reset after a page fault, but TdrLevel 0 "
+			   "disables resets (TDR-01)",
+			   index);
 		return;
 	}
 	vmm_engine_fault_locked(sched, &timeout, adapter);
 }
 
-/* A packet that is over already, or none that was ever there. */
+/* Handles a fault of a packet that is complete, or of an id that was never submitted. */
 static uint32_t not_with_hardware(struct vmm_sched *sched, uint32_t index,
 				  const struct vmm_page_fault *fault)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (!(fault->flags & FENCE_INVALID) &&
 	    !vmm_fence_reached(node->last_completed, fault->fence))
 		vmm_queue_refuse_report(sched, index, fault->fence);
@@ -119,10 +130,12 @@ static uint32_t not_with_hardware(struct vmm_sched *sched, uint32_t index,
 }
 
 static uint32_t settle(struct vmm_sched *sched, uint32_t index, const struct vmm_page_fault *fault)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *packet = faulted_packet(node, fault);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (fault->flags & FATAL_HARDWARE) {
 		vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
 			   "TDR-19: node %u reports a page fault that is a fatal hardware error",
@@ -137,7 +150,7 @@ static uint32_t settle(struct vmm_sched *sched, uint32_t index, const struct vmm
 		lose(sched, index, packet, fault);
 		vmm_engine_cancel_locked(sched, node);
 	}
-	/* Of paging nobody knows what has become of the content (TDR-17). */
+	/* After a fault of a paging packet the content that it moved is undefined (TDR-17). */
 	if (packet->paging || fault->flags & (ADAPTER_RESET | ENGINE_RESET | FENCE_INVALID)) {
 		want_reset(sched, index, packet, packet->paging || fault->flags & ADAPTER_RESET);
 		return 0;
@@ -150,6 +163,7 @@ uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index)
 	struct vmm_node *node = &sched->node[index];
 	uint32_t tail = atomic_load(&node->page_fault_tail), retired = 0;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (tail != atomic_load(&node->page_fault_head)) {
 		struct vmm_page_fault fault = node->page_fault[tail % VMM_PAGE_FAULTS_MAX];
 
@@ -181,7 +195,7 @@ NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
 		vmm_cancel_lost(adapter->sched);
 		vmm_queue_drain_locked(adapter->sched);
 	}
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	if (marked) {
 		vmm_device_disturb(device);
 		vmm_progress_signal(adapter);
@@ -192,7 +206,7 @@ NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
 
 void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record)
 {
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	*record = device->page_fault;
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_state_unlock(device->adapter);
 }

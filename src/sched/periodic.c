@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The beats of periodic fences (PMF-03, PMF-07): the miniport's notifications before the vertical syncs of a target. The interrupt counts, the
- * DPC passes on. A beat whose fence has gone is ended by the worker, because the miniport is to be told at PASSIVE_LEVEL and the last
- * reference may go anywhere.
+ * Periodic fences: the miniport's notifications before each vertical sync of a target (PMF-03,
+ * PMF-07). The interrupt counts the notifications, the DPC signals the fences. A notification
+ * whose fence has ended is destroyed on the worker: the DDI call needs PASSIVE_LEVEL, and the
+ * last reference to a fence may be dropped at any IRQL.
  */
 #include "sched/sched_private.h"
 
-#define BEATS 64u /* of an adapter at once */
+#define NOTIFICATIONS_MAX 64u /* notifications of an adapter at once */
 
-struct beat {
-	struct vmm_sync_beat sync;
+struct notification {
+	struct vmm_sync_periodic_source sync;
 	struct vmm_sched *sched;
-	_Atomic uint32_t
-		id;    /* of the notification: index, and how often the slot was used; 0: free */
-	uint32_t uses; /* its owner's */
-	_Atomic uint32_t target;  /* an interrupt that comes late looks at whose it is now */
-	_Atomic uint32_t counted; /* interrupts that the DPC has not seen */
-	_Atomic bool over;        /* the worker ends it */
-	HANDLE notification;
+	/* NotificationID: use count of the slot * NOTIFICATIONS_MAX + index; 0: free */
+	_Atomic uint32_t id;
+	uint32_t uses; /* how often the slot was used; written by its owner only */
+	/* compared by the interrupt: a late one may belong to the slot's last target */
+	_Atomic uint32_t target;
+	_Atomic uint32_t counted; /* interrupts that the DPC has not handled yet */
+	_Atomic bool fence_ended; /* the fence has ended: the worker destroys the notification */
+	HANDLE handle;
 };
 
 struct vmm_periodic {
-	_Atomic uint32_t due; /* beats that the worker ends */
-	_Atomic bool beaten;  /* some have been counted since the DPC looked */
-	_Atomic bool taken[BEATS];
-	struct beat beat[BEATS];
+	_Atomic uint32_t ended_count; /* number of notifications to be destroyed by the worker */
+	_Atomic bool pending;         /* an interrupt counted since the DPC last looked */
+	_Atomic bool taken[NOTIFICATIONS_MAX];
+	struct notification notification[NOTIFICATIONS_MAX];
 };
 
 vmm_status vmm_periodic_create(struct vmm_sched *sched)
@@ -40,67 +42,72 @@ uint32_t vmm_periodic_target_count(const struct vmm_adapter *adapter)
 	return adapter->sched->caps->source_count;
 }
 
-/* Sync lock held. */
-static void ended(struct vmm_sync_beat *sync)
+/* The fence has ended. Sync lock held. */
+static void on_fence_ended(struct vmm_sync_periodic_source *sync)
 {
-	struct beat *beat = vmm_container_of(sync, struct beat, sync);
+	struct notification *notification = vmm_container_of(sync, struct notification, sync);
 
-	atomic_store(&beat->over, true);
-	atomic_fetch_add(&beat->sched->periodic->due, 1);
-	vmm_worker_wake(beat->sched);
+	atomic_store(&notification->fence_ended, true);
+	atomic_fetch_add(&notification->sched->periodic->ended_count, 1);
+	vmm_worker_wake(notification->sched);
 }
 
-static struct beat *take(struct vmm_sched *sched)
+static struct notification *take_slot(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	for (uint32_t i = 0; i < BEATS; i++) {
+	for (uint32_t i = 0; i < NOTIFICATIONS_MAX; i++) {
 		bool taken = false;
 
 		if (!atomic_compare_exchange_strong(&periodic->taken[i], &taken, true))
 			continue;
-		struct beat *beat = &periodic->beat[i];
-		beat->sched = sched;
-		/* Counts of its last owner may still be on their way (pass_on). */
-		vmm_os_mutex_lock(&sched->adapter->world->sync_lock);
-		beat->sync = (struct vmm_sync_beat){.ended = ended};
-		vmm_os_mutex_unlock(&sched->adapter->world->sync_lock);
-		atomic_store(&beat->counted, 0);
-		atomic_store(&beat->over, false);
-		return beat;
+		struct notification *notification = &periodic->notification[i];
+		notification->sched = sched;
+		/*
+		 * Interrupt counts of the last owner may still be on their way
+		 * (vmm_periodic_dispatch).
+		 */
+		vmm_sync_lock(sched->adapter->world);
+		notification->sync = (struct vmm_sync_periodic_source){.ended = on_fence_ended};
+		vmm_sync_unlock(sched->adapter->world);
+		atomic_store(&notification->counted, 0);
+		atomic_store(&notification->fence_ended, false);
+		return notification;
 	}
 	return NULL;
 }
 
-static void give(struct beat *beat)
+static void free_slot(struct notification *notification)
 {
-	struct vmm_periodic *periodic = beat->sched->periodic;
+	struct vmm_periodic *periodic = notification->sched->periodic;
 
-	atomic_store(&beat->id, 0);
-	atomic_store(&periodic->taken[beat - periodic->beat], false);
+	atomic_store(&notification->id, 0);
+	atomic_store(&periodic->taken[notification - periodic->notification], false);
 }
 
 vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
-			      struct vmm_sync_beat **result)
+			      struct vmm_sync_periodic_source **result)
 {
 	struct vmm_sched *sched = adapter->sched;
-	struct beat *beat = take(sched);
+	struct notification *notification = take_slot(sched);
 
-	if (vmm_unlikely(!beat)) { /* the worker may not have got to those that are over */
+	if (vmm_unlikely(!notification)) {
+		/* The worker may not have destroyed the ended ones yet. */
 		vmm_periodic_work(adapter);
-		beat = take(sched);
+		notification = take_slot(sched);
 	}
-	if (!beat)
+	if (!notification)
 		return VMM_NO_MEMORY;
-	uint32_t id = ++beat->uses * BEATS + (uint32_t)(beat - sched->periodic->beat);
-	atomic_store(&beat->target, target);
-	atomic_store(&beat->id, id); /* the first may come inside the call */
+	uint32_t id = ++notification->uses * NOTIFICATIONS_MAX +
+		      (uint32_t)(notification - sched->periodic->notification);
+	atomic_store(&notification->target, target);
+	atomic_store(&notification->id, id); /* the first interrupt may come during the DDI call */
 	NTSTATUS status = vmm_port_create_periodic(adapter->port, target, time_100ns, id,
-						   &beat->notification);
+						   &notification->handle);
 	if (NT_SUCCESS(status))
-		*result = &beat->sync;
+		*result = &notification->sync;
 	else
-		give(beat);
+		free_slot(notification);
 	return status;
 }
 
@@ -110,11 +117,12 @@ void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRU
 {
 	uint32_t id = data->PeriodicMonitoredFenceSignaled.NotificationID;
 	uint32_t target = data->PeriodicMonitoredFenceSignaled.VidPnTargetId;
-	struct beat *beat = &sched->periodic->beat[id % BEATS];
+	struct notification *notification = &sched->periodic->notification[id % NOTIFICATIONS_MAX];
 
-	if (id && atomic_load(&beat->id) == id && atomic_load(&beat->target) == target) {
-		atomic_fetch_add(&beat->counted, 1);
-		atomic_store(&sched->periodic->beaten, true);
+	if (id && atomic_load(&notification->id) == id &&
+	    atomic_load(&notification->target) == target) {
+		atomic_fetch_add(&notification->counted, 1);
+		atomic_store(&sched->periodic->pending, true);
 		return;
 	}
 	vmm_finding(sched->adapter->observe, "PMF-07", 0, 0,
@@ -123,58 +131,62 @@ void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRU
 		    target, id);
 }
 
-void vmm_periodic_pass_on(struct vmm_sched *sched)
+void vmm_periodic_dispatch(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	if (vmm_likely(!periodic || !atomic_load(&periodic->beaten)))
+	if (vmm_likely(!periodic || !atomic_load(&periodic->pending)))
 		return;
-	atomic_store(&periodic->beaten, false); /* before looking: what comes now says so again */
-	for (uint32_t i = 0; i < BEATS; i++) {
-		struct beat *beat = &periodic->beat[i];
+	/* cleared before the scan: a later interrupt sets it again */
+	atomic_store(&periodic->pending, false);
+	for (uint32_t i = 0; i < NOTIFICATIONS_MAX; i++) {
+		struct notification *notification = &periodic->notification[i];
 
-		if (!atomic_load_explicit(&beat->counted, memory_order_relaxed))
+		if (!atomic_load_explicit(&notification->counted, memory_order_relaxed))
 			continue;
-		uint32_t count = atomic_exchange(&beat->counted, 0);
+		uint32_t count = atomic_exchange(&notification->counted, 0);
 		if (count)
-			vmm_sync_give_beat(sched->adapter->world, &beat->sync, count);
+			vmm_sync_signal_periodic(sched->adapter->world, &notification->sync, count);
 	}
 }
 
 /* ---- the end ---- */
 
-/* With the submit lock, as whoever changes the power state asks for. */
+/*
+ * Takes the submit lock: halt_preparation (power.c) waits for that lock to know that the worker
+ * makes no more of these calls.
+ */
 void vmm_periodic_work(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 	struct vmm_periodic *periodic = sched->periodic;
 
-	if (vmm_likely(!periodic || !atomic_load(&periodic->due)))
+	if (vmm_likely(!periodic || !atomic_load(&periodic->ended_count)))
 		return;
-	vmm_os_mutex_lock(&adapter->submit_lock);
-	for (uint32_t i = 0; i < BEATS && !atomic_load(&sched->halted); i++) {
-		struct beat *beat = &periodic->beat[i];
+	vmm_submit_lock(adapter);
+	for (uint32_t i = 0; i < NOTIFICATIONS_MAX && !atomic_load(&sched->halted); i++) {
+		struct notification *notification = &periodic->notification[i];
 
-		if (!atomic_exchange(&beat->over, false))
+		if (!atomic_exchange(&notification->fence_ended, false))
 			continue;
-		atomic_fetch_sub(&periodic->due, 1);
-		vmm_port_destroy_periodic(adapter->port, beat->notification);
-		give(beat);
+		atomic_fetch_sub(&periodic->ended_count, 1);
+		vmm_port_destroy_periodic(adapter->port, notification->handle);
+		free_slot(notification);
 	}
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_unlock(adapter);
 }
 
 void vmm_periodic_stop(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	for (uint32_t i = 0; periodic && i < BEATS; i++) {
-		struct beat *beat = &periodic->beat[i];
+	for (uint32_t i = 0; periodic && i < NOTIFICATIONS_MAX; i++) {
+		struct notification *notification = &periodic->notification[i];
 
-		if (!atomic_load(&beat->id))
+		if (!atomic_load(&notification->id))
 			continue;
-		vmm_sync_end_beat(sched->adapter->world, &beat->sync);
-		vmm_port_destroy_periodic(sched->adapter->port, beat->notification);
-		give(beat);
+		vmm_sync_end_periodic_source(sched->adapter->world, &notification->sync);
+		vmm_port_destroy_periodic(sched->adapter->port, notification->handle);
+		free_slot(notification);
 	}
 }

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaving full power and coming back to it (PNP-05). SetPowerState is a level three call (PAG-28): whoever would enter the
- * miniport waits outside, the GPU has nothing to do, and what would be lost has left its segments. So, in this order:
- * devices are paused, preparation is halted, what is prepared runs out, memory is evicted, the miniport is told. Coming back
- * goes through the same steps from the last to the first. Packets that were not prepared keep their places in the queue.
+ * Leaving full power and coming back to it (PNP-05). SetPowerState is a level three call (PAG-28):
+ * no other thread may be inside the miniport, and new callers wait. The GPU must be idle, and
+ * content that would be lost must have left its segments. Power-down therefore has these steps:
+ *
+ * 1. Pause the devices.
+ * 2. Halt preparation.
+ * 3. Wait until all prepared packets are complete.
+ * 4. Evict memory.
+ * 5. Call the miniport.
+ *
+ * Power-up takes the same steps in reverse order. Packets that are not prepared keep their
+ * positions in the prepare queue.
  */
 #include "sched/sched_private.h"
 
-/* Counts itself, then looks; who halts says so, then looks at the count: one of the two sees the other. */
+/*
+ * The creator counts itself and then reads the halt flag; the power change sets the flag and then
+ * reads the count. So one of the two sees the other.
+ */
 vmm_status vmm_power_begin_device(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -16,7 +27,7 @@ vmm_status vmm_power_begin_device(struct vmm_adapter *adapter)
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		if (vmm_likely(!atomic_load(&sched->devices_halted))) {
-			atomic_fetch_add(&sched->making_devices, 1);
+			atomic_fetch_add(&sched->creating_devices, 1);
 			if (vmm_likely(!atomic_load(&sched->devices_halted)))
 				return VMM_OK;
 			vmm_power_end_device(adapter);
@@ -31,12 +42,12 @@ void vmm_power_end_device(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
-	if (atomic_fetch_sub(&sched->making_devices, 1) == 1 &&
+	if (atomic_fetch_sub(&sched->creating_devices, 1) == 1 &&
 	    vmm_unlikely(atomic_load(&sched->devices_halted)))
 		vmm_progress_signal(adapter);
 }
 
-/* On return nobody is making one. */
+/* Refuses new devices. On VMM_OK no thread is creating one. */
 static vmm_status halt_making_devices(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -45,7 +56,7 @@ static vmm_status halt_making_devices(struct vmm_adapter *adapter)
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
-		if (!atomic_load(&sched->making_devices))
+		if (!atomic_load(&sched->creating_devices))
 			return VMM_OK;
 		vmm_status status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_POWER);
 		if (!vmm_ok(status))
@@ -58,14 +69,14 @@ static void *next_to_pause(struct vmm_adapter *adapter)
 	struct vmm_list *link;
 	void *handle = NULL;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
 		if (!device->paused && !handle)
-			handle = device->live;
+			handle = device->hazard;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return handle;
 }
 
@@ -74,25 +85,26 @@ static struct vmm_device *device_of(struct vmm_adapter *adapter, const void *han
 	struct vmm_list *link;
 	struct vmm_device *found = NULL;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
-		if (device->live == handle)
+		if (device->hazard == handle)
 			found = device;
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return found;
 }
 
-/* Nobody is inside the device, so nobody makes or ends contexts of it. */
+/* No thread is inside the device, so none creates or destroys contexts of it. */
 static void pause_contexts(struct vmm_device *device)
 {
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &device->contexts) {
-		bool paused = vmm_live_pause(
-			VMM_LIVE_CONTEXT, vmm_container_of(link, struct vmm_context, link)->live);
+		bool paused =
+			vmm_hazard_pause(VMM_HAZARD_CONTEXT,
+					 vmm_container_of(link, struct vmm_context, link)->hazard);
 
 		vmm_assert(paused);
 	}
@@ -103,17 +115,18 @@ static void pause_devices(struct vmm_adapter *adapter)
 	const void *handle;
 
 	while ((handle = next_to_pause(adapter)) != NULL) {
-		if (!vmm_live_pause_begin(VMM_LIVE_DEVICE, handle)) {
-			vmm_live_await_end(adapter->os, handle); /* its client is at it */
+		if (!vmm_hazard_pause_begin(VMM_HAZARD_DEVICE, handle)) {
+			/* its client is destroying it */
+			vmm_hazard_await_retired(adapter->os, handle);
 			continue;
 		}
 		struct vmm_device *device = device_of(adapter, handle);
 
 		vmm_assert(device);
 		vmm_world_next_epoch(adapter->world);
-		vmm_device_disturb(device);   /* who waits for a fence comes out; */
-		vmm_progress_signal(adapter); /* so does who waits in a lock for the GPU */
-		vmm_live_pause_finish(handle);
+		vmm_device_disturb(device);   /* waiters of its fences return */
+		vmm_progress_signal(adapter); /* CPU locks that wait for the GPU return */
+		vmm_hazard_pause_finish(handle);
 		device->paused = true;
 		pause_contexts(device);
 	}
@@ -128,7 +141,7 @@ static void resume_devices(struct vmm_adapter *adapter)
 		struct vmm_list *link;
 
 		device = NULL;
-		vmm_os_mutex_lock(&adapter->state_lock);
+		vmm_state_lock(adapter);
 		vmm_list_for_each (link, &adapter->devices) {
 			struct vmm_device *d =
 				vmm_container_of(link, struct vmm_device, adapter_link);
@@ -136,29 +149,30 @@ static void resume_devices(struct vmm_adapter *adapter)
 			if (d->paused)
 				device = d;
 		}
-		vmm_os_mutex_unlock(&adapter->state_lock);
+		vmm_state_unlock(adapter);
 		if (!device)
 			break;
-		device->paused = false; /* its own handle last: then it may go at once */
+		device->paused = false; /* its own handle last: the device may end right after */
 		vmm_list_for_each (link, &device->contexts)
-			vmm_live_resume(vmm_container_of(link, struct vmm_context, link)->live);
-		vmm_live_resume(device->live);
+			vmm_hazard_resume(vmm_container_of(link, struct vmm_context, link)->hazard);
+		vmm_hazard_resume(device->hazard);
 	} while (device);
 	vmm_progress_signal(adapter);
 }
 
-/* Is all that was prepared complete? Paging lock held. */
-static bool is_settled(struct vmm_sched *sched)
+/* Returns whether all prepared packets are complete. Paging lock held. */
+static bool is_settled(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	bool settled;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	settled = !sched->hardware_total && !atomic_load(&sched->ready_count);
 	if (!vmm_list_empty(&sched->prepare))
 		settled &=
 			!vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)->split;
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return settled;
 }
 
@@ -171,7 +185,7 @@ static vmm_status await_settled(struct vmm_adapter *adapter)
 		vmm_memory_flush_locked(adapter);
 		vmm_queue_drain_locked(adapter->sched);
 		bool settled = vmm_hw_halt_locked(adapter->sched) && is_settled(adapter->sched);
-		vmm_paging_unlock(adapter);
+		vmm_paging_commit(adapter);
 		if (atomic_load(&adapter->removed))
 			return VMM_DEVICE_REMOVED;
 		if (settled)
@@ -182,13 +196,17 @@ static vmm_status await_settled(struct vmm_adapter *adapter)
 	}
 }
 
-/* The worker looks at it after it has taken the submit lock: from here on it closes nothing. */
+/*
+ * The worker reads `halted` after it has taken the submit lock. Once this function has had that
+ * lock, the worker closes nothing in the miniport.
+ */
 static void halt_preparation(struct vmm_adapter *adapter)
 {
 	atomic_store(&adapter->sched->halted, true);
-	vmm_os_mutex_lock(&adapter->submit_lock);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
-	vmm_progress_signal(adapter); /* the worker may be waiting on behalf of the first packet */
+	vmm_submit_lock(adapter);
+	vmm_submit_unlock(adapter);
+	/* the worker may be waiting for the GPU for the first packet */
+	vmm_progress_signal(adapter);
 }
 
 static void resume(struct vmm_adapter *adapter)
@@ -203,9 +221,9 @@ static vmm_status evict(struct vmm_adapter *adapter, POWER_ACTION action)
 	vmm_status status;
 
 	vmm_paging_lock(adapter);
-	vmm_dma_give_up_places(adapter);
+	vmm_dma_unmap_unpinned(adapter);
 	vmm_display_forget_locked(adapter->sched);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 	status = vmm_memory_power_down(adapter, action == PowerActionHibernate ? VMM_POWER_HIBERNATE
 									       : VMM_POWER_STANDBY);
 	return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED : status;

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preparation: what the packet uses is made resident (gather.c), the allocation list gets the final addresses, the
- * packet its fence, the miniport patches (PAT-11), and the packet joins its node; nothing that it needs moves from then on (SUB-02).
- * Packets are prepared strictly in call order (SUB-04); the first one that must wait for the GPU holds up the rest.
+ * Preparation of a packet:
+ *
+ * 1. Its allocations are made resident (gather.c).
+ * 2. The allocation list gets the final addresses.
+ * 3. The packet gets its fence id, and the miniport patches it (PAT-11).
+ * 4. It joins the ready queue of its node. From then on nothing that it references moves (SUB-02).
+ *
+ * Packets are prepared strictly in call order (SUB-04): the first one that must wait for the GPU
+ * holds up the rest.
  */
 #include "sched/sched_private.h"
 
 /*
- * Addresses into the list, and the memory is this packet's until it completes (PAT-12). Returns the paging packet to wait for,
- * `needed` if nothing later is.
+ * Writes the addresses into the allocation list and marks the memory as used by this packet until
+ * it completes (PAT-12). Returns the number of the newest paging packet to wait for: `needed`, or a
+ * later one.
  */
 static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma,
 				 uint64_t preparation, uint64_t needed)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 		uint32_t segment;
@@ -23,7 +32,10 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		vmm_memory_location(instance, &segment, &address);
 		dma->list[i].SegmentId = segment;
 		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
-		/* What buffers merely list matters to SynchronousPaging allocations alone (PAG-21). */
+		/*
+		 * An entry that no patch location names matters only for SynchronousPaging
+		 * allocations (PAG-21).
+		 */
 		if (instance->prepared != preparation &&
 		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
@@ -31,7 +43,10 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		if (dma->list[i].WriteOperation)                    /* PAG-22 */
 			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
-		/* What is bound where a buffer is split has the number itself (SPL-05). */
+		/*
+		 * An allocation that is bound across a split point is marked with this number
+		 * itself (SPL-05).
+		 */
 		if (vmm_unlikely((dma->split || dma->end != dma->used_bytes) && !dma->owner))
 			atomic_store_explicit(&instance->active[dma->packet.timeline],
 					      dma->packet.sequence, memory_order_relaxed);
@@ -46,9 +61,12 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 	return needed;
 }
 
-/* The same of a list that is in its place: its addresses are the final ones. */
+/*
+ * Does the same for a list whose allocations are all resident at their placements: the addresses in
+ * it are final already.
+ */
 static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
-			     uint64_t needed)
+			     uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_use_in_place use = {
 		.instances = dma->instances,
@@ -61,6 +79,7 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 		.preparation = preparation,
 	};
 
+	vmm_assert_held(&adapter->paging_lock);
 	needed = vmm_max_u64(needed, vmm_memory_use_in_place(adapter, &use));
 	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
@@ -75,20 +94,28 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 	return needed;
 }
 
-/* RES-08: all of the list is there while the packet runs, and its content before. */
+/*
+ * RES-08: the whole residency list is resident while the packet runs, and its content is there
+ * before.
+ */
 static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
-			    uint64_t needed)
+			    uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
 	uint64_t paged = vmm_residency_use(&set, dma->packet.timeline, dma->packet.sequence);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	return needed > paged ? needed : paged;
 }
 
 static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
-		       uint64_t needed)
+		       uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* What the buffer itself has just used counts as seen: not so for a copy of it. */
+	vmm_assert_held(&adapter->paging_lock);
+	/*
+	 * An allocation that the buffer has just used counts as handled. That does not hold for a
+	 * copy of the buffer, which takes the long way.
+	 */
 	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
 			 : settle_addresses(adapter, dma, preparation, needed);
@@ -99,12 +126,14 @@ static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
 }
 
-/* What Submit will say of the portion; the fence is in it already. */
+/* Fills the arguments of DxgkDdiSubmitCommand for the portion. The caller has set packet->fence. */
 static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_context *owner = vmm_dma_buffer(dma)->context;
 	DXGKARG_SUBMITCOMMAND *s = &packet->submit;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	*s = (DXGKARG_SUBMITCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.DmaBufferSegmentId = dma->place.segment,
@@ -128,12 +157,14 @@ static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
 		vmm_present_fill_submit(dma, s);
 }
 
-/* The patch locations from `first` to before `end`: those of the packet. */
+/* Has the miniport patch the packet's locations, from `first` up to but not including `end`. */
 static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (vmm_unlikely(dma->context->no_patching)) /* DMA-25 */
 		return STATUS_SUCCESS;
 	args.pAllocationList = dma->list;
@@ -151,9 +182,13 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	uint32_t first = packet->portion ? dma->part_patch_start : dma->patch_start,
 		 end = packet->portion ? dma->patch_start : dma->patch_end;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	packet->fence = vmm_fence_next(sched);
 	packet->submit.SubmissionFenceId = packet->fence;
-	/* Its failure is fatal (PAT-18); refused because of a reset, it is cancelled instead of submitted (TDR-12). */
+	/*
+	 * A failure of patching is fatal (PAT-18). A packet that was refused because of a reset is
+	 * cancelled instead of submitted (TDR-12).
+	 */
 	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
 	if (vmm_unlikely(sched->adapter->verify))
 		vmm_broadcast_verify(sched, dma, &packet->submit);
@@ -163,6 +198,7 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
 
@@ -176,24 +212,35 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_queue_prepared(sched, dma);
 }
 
-/* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
+/*
+ * DMA-32: an MMIO flip has no packet for the hardware. It completes once all earlier packets of its
+ * context have completed; then the flip is due (display.c).
+ */
 static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
 	vmm_queue_prepared(sched, dma);
 }
 
-/* The portion as one submission: its id, what Submit will say, its patching. `needed`: paging that comes before it. */
+/*
+ * Makes one submission of the portion: sets its fence id and the arguments of Submit, and has it
+ * patched. `needed`: the paging packet that must complete before it.
+ */
 static NTSTATUS launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64_t needed)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_packet *packet =
 		vmm_likely(dma->end == dma->used_bytes) ? &dma->packet : &dma->part;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	packet->paging_needed = needed;
+	/* On the same node the order of submission is enough (SUB-03) */
 	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
-		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
+		packet->paging_needed = 0;
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);
 	NTSTATUS status = patch(sched->adapter, dma, packet, dma->patch_start, dma->patch_end);
@@ -202,14 +249,18 @@ static NTSTATUS launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64_t ne
 	return status;
 }
 
-/* DMA-10: the same for those that run it, too. With the last portion its memory is theirs until they complete (PAT-12). */
+/*
+ * DMA-10: launches the copies of a broadcast buffer. With the last portion the memory is marked as
+ * used by each copy until it completes (PAT-12).
+ */
 VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *dma,
-				       uint64_t needed)
+				       uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 	struct vmm_list *link;
 
-	vmm_broadcast_follow(dma);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_broadcast_copy_portion(dma);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_dma *copy = vmm_copy_of(link);
 
@@ -222,11 +273,15 @@ VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *
 }
 
 /*
- * What a portion uses is known by the buffer's number, which no prepared packet may be beyond. One that came behind a wait may have
- * such before it: they complete first.
+ * Returns true if a packet with a later number has been prepared before this buffer, which must be
+ * split. The allocations of a portion are marked with the number of the whole buffer, and no
+ * prepared packet may have a later one. A buffer that waited behind a wait may have such packets
+ * before it; they complete first.
  */
 VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (!vmm_timeline_is_overtaken(sched->adapter, dma->packet.timeline, dma->packet.sequence))
 		return false;
 	vmm_split_end_at(dma, dma->patch_count);
@@ -235,10 +290,12 @@ VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
 }
 
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	vmm_status status = vmm_unlikely(dma->split) ? vmm_split_resume(sched, dma) : VMM_OK;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status == VMM_OK)
 		status = vmm_gather(sched, dma);
 	if (status != VMM_OK)
@@ -246,20 +303,20 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (vmm_unlikely(dma->end != dma->used_bytes && !dma->split) && is_overtaken(sched, dma))
 		return VMM_PENDING;
 	uint64_t needed = settle(adapter, dma, sched->preparations, dma->mapped_by);
-	/* The paging work goes to its node before the packet that depends on it. */
+	/* The paging work is queued on its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {
 		dma->packet.paging_needed = needed;
 		flip_in_turn(sched, dma);
 		return VMM_OK;
 	}
-	dma->summed = false;
+	dma->sum_valid = false;
 	status = launch(sched, dma, needed);
 	if (NT_SUCCESS(status) && vmm_unlikely(dma->users))
 		status = launch_copies(sched, dma, needed);
 	if (!NT_SUCCESS(status))
 		return status;
-	adapter->turned_away = 0;
+	adapter->placement_retries = 0;
 	if (vmm_likely(dma->end == dma->used_bytes))
 		vmm_queue_prepared(sched, dma);
 	else
@@ -267,11 +324,12 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	return VMM_OK;
 }
 
-static struct vmm_dma *first_waiting(struct vmm_sched *sched)
+static struct vmm_dma *first_waiting(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	/*
-	 * Who puts one in counts it afterwards, and only under the paging lock, which is held here, one is taken out: if there
-	 * are some the first stays the first.
+	 * A submission is inserted first and counted afterwards. It is removed only under the
+	 * paging lock, which is held here. So with a count above 0 the first entry stays the first.
 	 */
 	return atomic_load(&sched->prepare_count)
 		       ? vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)
@@ -279,71 +337,91 @@ static struct vmm_dma *first_waiting(struct vmm_sched *sched)
 }
 
 /*
- * System memory ran out. What the GPU is at, and what has been deallocated and not closed yet, will give some back; only
- * without either would it be in vain to wait.
+ * System memory ran out. Running packets, and allocations that were deallocated but not closed yet,
+ * will free some. Without either of them a wait would be in vain.
  */
-static bool may_get_memory(struct vmm_sched *sched)
+static bool may_get_memory(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_memory_flush_locked(adapter);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool running = sched->hardware_total || atomic_load(&sched->ready_count) ||
 		       atomic_load(&sched->chores);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return running || vmm_memory_can_reap_locked(adapter);
 }
 
-VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma, vmm_status status)
+VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma *dma,
+				   vmm_status status) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_context *context = dma->context;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_reason(
 		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY (PRI-16)",
+		"%s (%u allocations, %u patch locations): the device is in error, state "
+		"ERROR_OUTOFMEMORY (PRI-16)",
 		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
 			? "PAG-20: an allocation of a submission lost its content while it waited"
 		: status == VMM_NO_MEMORY
-			? "PAG-02: no system memory to make the working set of a submission resident, "
-			  "and nothing is running that would give some back"
+			? "PAG-02: no system memory to make the working set of a submission "
+			  "resident, and no running packet will free some"
 		: sched->adapter->wddm2
-			? "RES-08: the residency list of the device has no room together, in whatever order"
-			: "SPL-12: the working set of a submission cannot be made resident together",
+			? "RES-08: the residency list of the device does not fit into its "
+			  "segments together, in any order"
+			: "SPL-12: the working set of a submission cannot be made resident "
+			  "together",
 		dma->list_count, dma->patch_count);
 }
 
 /*
- * SPL-12: its working set cannot be resident although the GPU holds nothing. The device is in error; the packet
- * completes unexecuted, in its turn: an empty packet takes its place so that the timeline stays in order.
+ * SPL-12: the working set cannot be made resident although the GPU holds nothing. The device is in
+ * error. The packet completes in its turn without being executed: it is queued as a cancelled
+ * packet, so the timeline stays in order.
  */
 static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* SPL-14, PRI-11: who found it has said so. */
+	vmm_assert_held(&sched->adapter->paging_lock);
+	/* SPL-14, PRI-11: the code that found the leak has reported it. */
 	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 
 	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
-		say_why(sched, dma, status);
+		report_reason(sched, dma, status);
 	vmm_memory_flush_locked(sched->adapter);
-	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
+	/*
+	 * Every earlier packet of the timeline has been prepared; once these are complete, so is
+	 * this one.
+	 */
 	vmm_prepare_cancelled(sched, dma);
 }
 
-/* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
-static void paging_work_locked(struct vmm_sched *sched)
+/*
+ * Without power the work waits (PNP-05). The power change sets `halted` first and then looks at the
+ * GPU under the paging lock.
+ */
+static void paging_work_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_unlikely(atomic_load(&sched->halted)))
 		return;
 	vmm_paging_work_locked(sched->adapter);
-	if (vmm_unlikely(vmm_hw_make_way_locked(sched)))
+	if (vmm_unlikely(vmm_hw_suspend_for_memory_locked(sched)))
 		vmm_paging_work_locked(sched->adapter);
 }
 
-/* Paging lock held. VMM_PENDING: the first packet must wait for the GPU. */
-static vmm_status pump_locked(struct vmm_sched *sched)
+/*
+ * Prepares packets until the queue is empty. Returns VMM_PENDING if the first packet must wait for
+ * the GPU. Paging lock held.
+ */
+static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_dma *dma;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	paging_work_locked(sched);
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
@@ -369,15 +447,18 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	return VMM_OK;
 }
 
-/* Until the queue is empty (true) or its head must wait for the GPU (false). `seen`: progress before the try. */
+/*
+ * Prepares packets. Returns true once the queue is empty, false if its first packet must wait for
+ * the GPU. `seen` gets the progress counter from before the attempt.
+ */
 static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 {
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
 	if (status == VMM_PENDING)
-		(void)vmm_hw_make_way_locked(sched);
-	vmm_paging_unlock(sched->adapter);
+		(void)vmm_hw_suspend_for_memory_locked(sched);
+	vmm_paging_commit(sched->adapter);
 	return status != VMM_PENDING;
 }
 
@@ -386,7 +467,10 @@ void vmm_prepare_pump(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 	uint32_t seen;
 
-	/* While the worker waits on behalf of the head, asking again before the GPU moved would be in vain. */
+	/*
+	 * While the worker waits for the GPU for the first packet, another attempt before the GPU
+	 * has made progress would be in vain.
+	 */
 	if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) ||
 	    pump_once(sched, &seen))
 		return;
@@ -400,16 +484,19 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter)
 		return;
 	vmm_paging_lock(adapter);
 	paging_work_locked(adapter->sched);
-	vmm_paging_unlock(adapter);
+	vmm_paging_commit(adapter);
 }
 
-void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
+static void pump_waiting(struct vmm_adapter *adapter, void (*reap)(struct vmm_adapter *adapter))
 {
 	struct vmm_sched *sched = adapter->sched;
 	bool alive = true;
 	uint32_t seen;
 
-	/* `blocked` with an empty queue: somebody else had prepared everything before the client set it. */
+	/*
+	 * `blocked` with an empty queue: another thread prepared everything before the client set
+	 * the flag.
+	 */
 	if (!atomic_load(&sched->prepare_count) && !atomic_load(&sched->blocked))
 		return;
 	do {
@@ -417,12 +504,27 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
 			(void)vmm_steps_advance(sched);
-			vmm_worker_reap(adapter); /* its memory may be what is wanted */
+			/* Reaped allocations may free the memory that the packet needs. */
+			reap(adapter);
 			vmm_hw_feed(adapter);
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		}
 		atomic_store(&sched->blocked, false);
-		/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
+		/*
+		 * A client that sees `blocked` leaves its packet to the worker, so the queue is
+		 * read again after the flag is cleared.
+		 */
 	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&sched->halted) &&
 		 !atomic_load(&adapter->removed));
+}
+
+void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
+{
+	pump_waiting(adapter, vmm_worker_reap);
+}
+
+void vmm_prepare_pump_waiting_locked(struct vmm_adapter *adapter)
+{
+	vmm_assert_held(&adapter->submit_lock);
+	pump_waiting(adapter, vmm_worker_reap_locked);
 }

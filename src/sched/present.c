@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * D3DKMTPresent's way in (DMA-32, DMA-37): a list of three entries instead of the client's, DxgkDdiPresent instead of
- * DxgkDdiRender; what comes of it is a DMA buffer like any other. A flip past the DMA buffer (FlipOnVSyncMmIo) has a
- * packet, too, so that it keeps its turn, but one that never reaches the hardware; what it does then is in display.c.
+ * Presents (DMA-32, DMA-37). A present has a list of three entries instead of the client's
+ * allocation list, and calls DxgkDdiPresent instead of DxgkDdiRender. The result is a DMA buffer
+ * like any other. A flip by MMIO (FlipOnVSyncMmIo) has no DMA buffer content. It still has a
+ * packet, so that it keeps its turn, but the packet never reaches the hardware; display.c does the
+ * flip.
  */
 #include "sched/submission.h"
 
 enum {
-	WRITE = 0x1, /* of D3DDDI_ALLOCATIONLIST.Value */
+	WRITE = 0x1, /* bit of D3DDDI_ALLOCATIONLIST.Value */
 	SUB_RECTS_MAX = 4096,
 };
 
-static NTSTATUS broke(const struct vmm_context *context, const char *rule, const char *what,
-		      uint64_t value)
+static NTSTATUS refuse(const struct vmm_context *context, const char *rule, const char *what,
+		       uint64_t value)
 {
 	vmm_finding(context->device->adapter->observe, rule, context->device->process->id,
 		    context->handle, "present on context 0x%08x refused: %s (0x%llx)",
@@ -20,7 +22,7 @@ static NTSTATUS broke(const struct vmm_context *context, const char *rule, const
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS not_built(const struct vmm_context *context, const char *what)
+static NTSTATUS refuse_unsupported(const struct vmm_context *context, const char *what)
 {
 	vmm_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
 		   context->device->process->id, context->handle,
@@ -28,33 +30,34 @@ static NTSTATUS not_built(const struct vmm_context *context, const char *what)
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* ---- what is asked for ---- */
+/* ---- checks of the request ---- */
 
 static NTSTATUS check_flags(const struct vmm_context *context, const struct vmm_present_request *r)
 {
 	const DXGK_PRESENTFLAGS f = {.Value = r->flags};
 
 	if (f.Blt + f.ColorFill + f.Flip != 1)
-		return broke(context, "PRS-01", "not one of Blt, ColorFill and Flip", f.Value);
+		return refuse(context, "PRS-01", "not one of Blt, ColorFill and Flip", f.Value);
 	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
 	    f.BltStereoUseRight || f.FlipWithMultiPlaneOverlay)
-		return not_built(context, "stereo, or a multiplane overlay");
+		return refuse_unsupported(context, "stereo, or a multiplane overlay");
 	if (f.Reserved || (f.FlipWithNoWait && !f.Flip) ||
 	    ((f.SrcColorKey || f.DstColorKey || f.LinearToSrgb || f.Rotate) && !f.Blt))
-		return broke(context, "PRS-01", "flags that do not go together", f.Value);
+		return refuse(context, "PRS-01", "flags that exclude each other, or reserved flags",
+			      f.Value);
 	if ((r->source == 0) != f.ColorFill)
-		return broke(context, "PRS-01",
-			     f.ColorFill ? "a ColorFill with a source" : "no source", r->source);
+		return refuse(context, "PRS-01",
+			      f.ColorFill ? "a ColorFill with a source" : "no source", r->source);
 	if ((r->destination == 0) != f.Flip)
-		return broke(context, "PRS-01",
-			     f.Flip ? "a Flip with a destination" : "no destination",
-			     r->destination);
+		return refuse(context, "PRS-01",
+			      f.Flip ? "a Flip with a destination" : "no destination",
+			      r->destination);
 	if (r->sub_rect_count > SUB_RECTS_MAX)
-		return broke(context, "PRS-01", "too many sub rectangles", r->sub_rect_count);
+		return refuse(context, "PRS-01", "too many sub rectangles", r->sub_rect_count);
 	return STATUS_SUCCESS;
 }
 
-/* PRS-02: a source that is there, and how the miniport flips. */
+/* PRS-02: checks that the VidPn source exists and decides how the miniport flips. */
 static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_present_request *r,
 			   struct vmm_present *p)
 {
@@ -67,21 +70,24 @@ static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_p
 	if (!NT_SUCCESS(status))
 		return status;
 	if (made_for != r->source_id)
-		return broke(context, "PRS-02", "a flip to the primary of another source",
-			     made_for);
+		return refuse(context, "PRS-02",
+			      "the primary of a flip was created for another VidPnSourceId",
+			      made_for);
 	if (r->source_id >= caps->source_count)
-		return broke(context, "PRS-02", "the adapter has no such VidPnSourceId",
-			     r->source_id);
+		return refuse(context, "PRS-02", "VidPnSourceId is beyond the adapter's sources",
+			      r->source_id);
 	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
-		return broke(context, "PRS-01", "no FlipInterval", (uint64_t)r->interval);
+		return refuse(context, "PRS-01", "FlipInterval is not 0 to 4",
+			      (uint64_t)r->interval);
 	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
 	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
-		return not_built(context, "a FlipInterval of two and more that the miniport does "
-					  "not keep itself");
+		return refuse_unsupported(context,
+					  "a FlipInterval of 2 or more without the miniport's "
+					  "FlipInterval capability");
 	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
-		return broke(context, "PRS-01",
-			     "FlipWithNoWait, and the miniport has no FlipOnVSyncWithNoWait",
-			     p->flags.Value);
+		return refuse(context, "PRS-01",
+			      "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
+			      p->flags.Value);
 	return STATUS_SUCCESS;
 }
 
@@ -91,40 +97,44 @@ NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t prima
 	const struct vmm_device *device = context->device;
 	NTSTATUS status = STATUS_INVALID_HANDLE;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_process_lock(device->process);
 	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, primary);
 	if (!ref)
 		vmm_ref_report(device, primary, "DMA-16", "source of a flip");
 	else if (!ref->allocation->primary)
-		status = broke(context, "PRS-02", "a flip to what is no primary", primary);
+		status =
+			refuse(context, "PRS-02", "the source of a flip is not a primary", primary);
 	else {
 		*source_id = ref->allocation->source_id;
 		status = STATUS_SUCCESS;
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	return status;
 }
 
-/* DMA-10: of presents flips alone can be broadcast, and of those the ones that go past the DMA buffer. */
+/* DMA-10: of presents only flips can be broadcast, and of flips only those by MMIO. */
 VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
 					 const struct vmm_present *p)
 {
 	uint32_t count = p->request->broadcast_count;
 
 	if (count > VMM_BROADCAST_MAX)
-		return broke(context, "DMA-10", "more than 64 broadcast contexts", count);
+		return refuse(context, "DMA-10", "more than 64 broadcast contexts", count);
 	if (!p->flags.Flip || !p->mmio)
-		return broke(context, "DMA-10",
-			     p->flags.Flip
-				     ? "a broadcast flip, and the miniport has no FlipOnVSyncMmIo"
-				     : "broadcast contexts, and it is no flip",
-			     count);
-	return not_built(context, "a flip that is broadcast (DMA-10)");
+		return refuse(context, "DMA-10",
+			      p->flags.Flip
+				      ? "a broadcast flip without the miniport's FlipOnVSyncMmIo"
+				      : "broadcast contexts for a present that is no flip",
+			      count);
+	return refuse_unsupported(context, "a flip that is broadcast (DMA-10)");
 }
 
 /* ---- rectangles ---- */
 
-/* Under the submit lock, so that what was looked up stays (a deallocation takes it, too). */
+/*
+ * Asks the miniport for the size of an allocation. The submit lock keeps the allocation alive: a
+ * deallocation takes it, too.
+ */
 static NTSTATUS describe(const struct vmm_context *context, uint32_t handle, RECT *all)
 {
 	struct vmm_device *device = context->device;
@@ -132,17 +142,17 @@ static NTSTATUS describe(const struct vmm_context *context, uint32_t handle, REC
 	DXGKARG_DESCRIBEALLOCATION args = {0};
 	NTSTATUS status = STATUS_INVALID_HANDLE;
 
-	vmm_os_mutex_lock(&adapter->submit_lock);
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_submit_lock(adapter);
+	vmm_process_lock(device->process);
 	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, handle);
 	if (ref)
 		args.hAllocation = ref->allocation->kmd_allocation;
 	else
 		vmm_ref_report(device, handle, "DMA-16", "source or destination of a present");
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_process_unlock(device->process);
 	if (ref)
 		status = vmm_port_describe_allocation(adapter->port, &args);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_unlock(adapter);
 	*all = (RECT){0, 0, (LONG)args.Width, (LONG)args.Height};
 	return status;
 }
@@ -152,7 +162,10 @@ static bool is_empty(const RECT *r)
 	return r->left < 0 || r->top < 0 || r->right <= r->left || r->bottom <= r->top;
 }
 
-/* Of what is named and has no rectangle given all of it is meant. */
+/*
+ * Picks the rectangle of an allocation. Without a rectangle from the client it is the whole
+ * allocation.
+ */
 static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, bool given,
 			    const RECT *rect, RECT *chosen)
 {
@@ -166,8 +179,8 @@ static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, 
 	else
 		status = describe(context, handle, chosen);
 	if (NT_SUCCESS(status) && is_empty(chosen))
-		return broke(context, "PRS-01", "an empty rectangle, or one with negative edges",
-			     handle);
+		return refuse(context, "PRS-01", "an empty rectangle, or one with negative edges",
+			      handle);
 	return status;
 }
 
@@ -176,7 +189,7 @@ static LONG moved(LONG at, LONG from, LONG from_length, LONG to, LONG to_length)
 	return (LONG)(to + ((int64_t)at - from) * to_length / from_length);
 }
 
-/* PRS-07: what of the source is meant, where it comes to lie. */
+/* PRS-07: maps a rectangle of the source to the destination. */
 static RECT into_destination(const struct vmm_present *p, const RECT *r)
 {
 	LONG width = p->source.right - p->source.left, height = p->source.bottom - p->source.top;
@@ -197,7 +210,7 @@ static bool is_inside(const RECT *r, const RECT *all)
 	       r->right <= all->right && r->bottom <= all->bottom;
 }
 
-/* PRS-07: without any there is one, all of it. */
+/* PRS-07: a present without sub rectangles has one, the whole rectangle. */
 static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_present *p)
 {
 	const struct vmm_present_request *r = p->request;
@@ -212,8 +225,9 @@ static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_p
 	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
 	for (uint32_t i = 0; i < r->sub_rect_count; i++) {
 		if (!is_inside(&r->sub_rects[i], within))
-			return broke(context, "PRS-07",
-				     "a sub rectangle is empty or reaches outside", i);
+			return refuse(context, "PRS-07",
+				      "a sub rectangle is empty or reaches outside its rectangle",
+				      i);
 		p->sub_rects[i] =
 			p->flags.Blt ? into_destination(p, &r->sub_rects[i]) : r->sub_rects[i];
 	}
@@ -243,43 +257,50 @@ static uint32_t limit_of(const struct vmm_device *device)
 
 void vmm_present_set_limit(struct vmm_device *device, uint32_t presents)
 {
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	device->present_limit = presents;
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
-	vmm_progress_signal(device->adapter); /* who waits for room may have it now */
+	vmm_state_unlock(device->adapter);
+	/* A present that waits for the limit may be below it now. */
+	vmm_progress_signal(device->adapter);
 }
 
 uint32_t vmm_present_limit(const struct vmm_device *device)
 {
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	uint32_t limit = limit_of(device);
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_state_unlock(device->adapter);
 	return limit;
 }
 
 static void give_turn_back(struct vmm_device *device)
 {
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	device->presents--;
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_state_unlock(device->adapter);
 	vmm_progress_signal(device->adapter);
 }
 
-/* A turn, and for a flip a place at its source: both or nothing, so that nobody sees half of it and sleeps. */
-static bool reserve(struct vmm_device *device, struct vmm_present *p)
+/*
+ * Counts a present, and for a flip reserves an entry in its source's queue. Both or neither is
+ * taken in one step: no other thread may see half of it and go to sleep.
+ */
+static bool try_reserve(struct vmm_device *device, struct vmm_present *p)
 {
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_state_lock(device->adapter);
 	bool taken = device->presents < limit_of(device);
 	if (taken && p->flags.Flip) {
 		p->flip = vmm_flip_reserve_locked(device, p->request->source_id);
 		taken = p->flip != NULL;
 	}
 	device->presents += taken;
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_state_unlock(device->adapter);
 	return taken;
 }
 
-/* Until something moves; a flip whose vsync does not come counts as shown some time (PRS-05). */
+/*
+ * Waits until the GPU makes progress. A flip whose vsync does not come counts as shown after a time
+ * limit (PRS-05).
+ */
 static vmm_status await_turn(struct vmm_device *device, uint32_t seen)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -289,7 +310,7 @@ static vmm_status await_turn(struct vmm_device *device, uint32_t seen)
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	if (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed))
 		status = vmm_os_wait(adapter->os, &adapter->progress, seen, until,
-				     "room for another present (SUB-17)", 0);
+				     "presents in flight below the limit (SUB-17)", 0);
 	atomic_fetch_sub(&adapter->progress_waiters, 1);
 	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, device->process->id, 0, VIDMM_WAIT_PRESENT,
 		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
@@ -304,7 +325,7 @@ static NTSTATUS reserve_waiting(struct vmm_device *device, struct vmm_present *p
 		if (vmm_device_lost(device) || atomic_load(&device->adapter->removed) ||
 		    atomic_load(&device->ending))
 			return STATUS_DEVICE_REMOVED;
-		if (reserve(device, p))
+		if (try_reserve(device, p))
 			return STATUS_SUCCESS;
 		if (p->request->do_not_wait)
 			return STATUS_GRAPHICS_ALLOCATION_BUSY;
@@ -325,6 +346,7 @@ void vmm_present_done_locked(struct vmm_dma *dma)
 {
 	struct vmm_device *device = dma->context->device;
 
+	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	if (dma->counts_as_present)
 		device->presents--;
 	if (dma->flip)
@@ -353,6 +375,7 @@ NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *d
 		.Flags = p->flags,
 	};
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	if (!p->mmio) { /* DMA-32 */
 		args.pDmaBuffer = dma->backing.address;
 		args.DmaSize = context->dma_bytes;
@@ -367,8 +390,8 @@ NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *d
 	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) {
 		vmm_finding(s->adapter->observe, "DMA-32", context->device->process->id,
 			    context->handle,
-			    "DxgkDdiPresent on context 0x%08x wants another DMA buffer for a flip "
-			    "that has none",
+			    "DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
+			    "MMIO flip, which uses none",
 			    context->handle);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -379,8 +402,9 @@ NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *d
 
 void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
 {
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	submit->Flags.Present = 1;
-	if (!dma->flip || dma->end != dma->used_bytes) /* what flips is the end of it */
+	if (!dma->flip || dma->end != dma->used_bytes) /* the last portion does the flip */
 		return;
 	submit->Flags.Flip = 1;
 	submit->Flags.FlipWithNoWait = dma->flip->no_wait;

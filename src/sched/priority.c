@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Priorities of contexts and processes (SCH-01 to SCH-04), and the one order that comes of them, from the least:
+ * Priorities of contexts and processes (SCH-01 to SCH-04), and the single order of levels computed
+ * from them. From lowest to highest:
  *
- *   idle      -7 or absolute 0: by the class of its process
- *   relative  -6 to 7, or absolute 1, which is 0: by the class of its process, then by itself
- *   real time absolute 16 to 30, whatever the process
+ *   idle      relative -7 or absolute 0: ordered by the class of the process
+ *   relative  relative -6 to 7, or absolute 1, which equals 0: ordered by the class of the process,
+ *             then by the context's priority
+ *   real time absolute 16 to 30, whatever the class of the process
  */
 #include "sched/sched_private.h"
 
@@ -13,7 +15,7 @@
 #define CLASSES        6u /* D3DKMT_SCHEDULINGPRIORITYCLASS_IDLE to _REALTIME */
 #define RELATIVE_LEAST (-7)
 #define RELATIVE_MOST  7
-#define RELATIVES      14u /* without the least, which is idle */
+#define RELATIVES      14u /* relative priorities without -7, which is idle */
 #define SOFT_LEAST     16
 #define HARD           30
 
@@ -23,10 +25,12 @@
 _Static_assert(LEVEL_REAL_TIME + HARD - SOFT_LEAST + 1 == VMM_LEVELS, "levels of priorities");
 
 static uint32_t relative_level(const struct vmm_context *context, int32_t priority)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint32_t class = atomic_load_explicit(&context->device->process->priority_class,
 					      memory_order_relaxed);
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	if (priority == RELATIVE_LEAST)
 		return class;
 	return LEVEL_RELATIVE + class * RELATIVES + (uint32_t)(priority - RELATIVE_LEAST - 1);
@@ -36,6 +40,7 @@ uint32_t vmm_priority_level(const struct vmm_context *context)
 {
 	int32_t priority = atomic_load_explicit(&context->turn.priority, memory_order_relaxed);
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	if (vmm_likely(!(priority & ABSOLUTE) || priority < 0))
 		return relative_level(context, priority);
 	priority &= ABSOLUTE_MASK;
@@ -46,7 +51,8 @@ uint32_t vmm_priority_level(const struct vmm_context *context)
 
 bool vmm_level_may_starve(uint32_t level)
 {
-	return level < LEVEL_RELATIVE + RELATIVES; /* idle, or of an idle process */
+	/* idle contexts, and contexts of a process of the idle class */
+	return level < LEVEL_RELATIVE + RELATIVES;
 }
 
 bool vmm_level_never_yields(uint32_t level)
@@ -54,7 +60,7 @@ bool vmm_level_never_yields(uint32_t level)
 	return level == VMM_LEVELS - 1;
 }
 
-/* ---- what clients set ---- */
+/* ---- priorities set by clients ---- */
 
 static NTSTATUS refuse(const struct vmm_context *context, const char *rule, NTSTATUS status,
 		       int32_t priority, const char *why)
@@ -72,13 +78,13 @@ static NTSTATUS check_absolute(const struct vmm_context *context, int32_t priori
 
 	if (!context->device->adapter->wddm2)
 		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "absolute levels are there from WDDM 2.0 on");
+			      "absolute levels need WDDM 2.0");
 	if (priority & ~(ABSOLUTE | ABSOLUTE_MASK))
 		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "bits beside the five of the absolute level are set");
+			      "bits outside the absolute level (bits 0 to 4) are set");
 	if ((level > 1 && level < SOFT_LEAST) || level > HARD)
 		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "of the absolute levels 2 to 15 are reserved and 31 is internal");
+			      "absolute levels 2 to 15 are reserved and 31 is internal");
 	if (level < SOFT_LEAST || atomic_load(&context->device->process->may_raise) ||
 	    (before > 0 && before & ABSOLUTE && (before & ABSOLUTE_MASK) >= level))
 		return STATUS_SUCCESS;
@@ -94,11 +100,11 @@ NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority)
 		status = check_absolute(context, priority);
 	else if (priority < RELATIVE_LEAST || priority > RELATIVE_MOST)
 		status = refuse(context, "SCH-01", STATUS_INVALID_PARAMETER, priority,
-				"-7 to 7 are priorities");
+				"a relative priority must be -7 to 7");
 	if (!NT_SUCCESS(status))
 		return status;
 	atomic_store(&context->turn.priority, priority);
-	vmm_sched_kick(context->device->adapter); /* it may have what is urgent now */
+	vmm_sched_kick(context->device->adapter); /* its next packet may be urgent now */
 	return STATUS_SUCCESS;
 }
 
@@ -110,9 +116,8 @@ int32_t vmm_sched_priority(const struct vmm_context *context)
 NTSTATUS vmm_sched_set_in_process_priority(struct vmm_context *context, int32_t priority)
 {
 	if (priority != 0 && priority != 1)
-		return refuse(
-			context, "SCH-03", STATUS_INVALID_PARAMETER, priority,
-			"within a process 0 (as others) and 1 (ahead of them) are priorities");
+		return refuse(context, "SCH-03", STATUS_INVALID_PARAMETER, priority,
+			      "an in-process priority must be 0 (as others) or 1 (ahead of them)");
 	atomic_store(&context->turn.in_process, (uint32_t)priority);
 	return STATUS_SUCCESS;
 }
@@ -125,38 +130,40 @@ int32_t vmm_sched_in_process_priority(const struct vmm_context *context)
 static const void *nth_device(struct vmm_process *process, uint32_t index)
 {
 	struct vmm_list *link;
-	const void *live = NULL;
+	const void *hazard = NULL;
 	uint32_t i = 0;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_list_for_each (link, &process->devices)
 		if (i++ == index)
-			live = vmm_container_of(link, struct vmm_device, process_link)->live;
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+			hazard = vmm_container_of(link, struct vmm_device, process_link)->hazard;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t class)
 {
-	const void *live;
+	const void *hazard;
 
 	if (class >= CLASSES) {
 		vmm_finding(
 			process->world->observe, "SCH-04", process->id, 0,
-			"scheduling priority class %u for process %u refused: 0 to %u are classes",
+			"scheduling priority class %u for process %u refused: a class must be 0 "
+			"to %u",
 			class, process->id, CLASSES - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
 	atomic_store(&process->priority_class, class);
-	for (uint32_t i = 0; (live = nth_device(process, i)) != NULL; i++) {
-		struct vmm_visit visit;
-		const struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, live);
+	for (uint32_t i = 0; (hazard = nth_device(process, i)) != NULL; i++) {
+		struct vmm_hazard_guard guard;
+		const struct vmm_device *device =
+			vmm_hazard_enter(&guard, VMM_HAZARD_DEVICE, hazard);
 
-		if (!device) /* it is ending */
+		if (!device) /* the device is ending */
 			continue;
 		vmm_sched_kick(device->adapter);
 		vmm_hw_class_changed(device->adapter->sched);
-		vmm_live_leave(&visit);
+		vmm_hazard_leave(&guard);
 	}
 	return STATUS_SUCCESS;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Node queues: from prepared packets (order.c says which is next) to the hardware, and their retirement.
+ * Node queues: prepared packets are submitted to the hardware (order.c picks the next one) and
+ * retired when the miniport reports their completion.
  *
- * Packets reach SubmitCommand only under the paging lock (the DDI's scheduler class is serialised). Whoever makes a
- * packet submittable, at DISPATCH or in a client's thread, tries that lock; if it is taken, its holder looks again
- * after letting go (vmm_sched_kick), so nothing is left behind and nobody waits for it at raised IRQL.
+ * SubmitCommand is called only under the paging lock: the DDI serializes the scheduler class. A
+ * thread that makes a packet submittable, at DISPATCH_LEVEL or in a client's call, tries the lock.
+ * If it is taken, its holder looks again after it has released the lock (vmm_sched_kick). So no
+ * packet is left behind, and no thread waits for the lock at raised IRQL.
  */
 #include "sched/sched_private.h"
 
@@ -12,6 +14,7 @@ uint32_t vmm_fence_next(struct vmm_sched *sched)
 {
 	uint32_t fence = sched->next_fence++;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (fence == 0) /* SUB-01: id 0 is never issued */
 		fence = sched->next_fence++;
 	return fence;
@@ -21,14 +24,17 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	vmm_order_ready_locked(&sched->node[packet->node], packet);
 	atomic_fetch_add(&sched->ready_count, 1);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
+static bool can_submit(const struct vmm_sched *sched, const struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
 		return false;
 	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
@@ -36,14 +42,18 @@ static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 	return sched->hardware_total < sched->caps->dma_queue_entries; /* SUB-15 */
 }
 
-/* Cancelled packets of one context that are next complete once those before them have. */
+/*
+ * Retires the cancelled packets at the head of one context's ready queue, once its running packets
+ * have completed. Returns their number.
+ */
 static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *node,
-				    struct vmm_context *context)
+				    struct vmm_context *context) VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint32_t count = 0;
 	bool last = context->turn.running;
 
-	/* Having retired its last packet, we have seen the context for the last time. */
+	vmm_assert_held(&sched->adapter->state_lock);
+	/* After its last packet has retired, the context may be freed and must not be accessed. */
 	while (!last) {
 		struct vmm_packet *packet = vmm_order_first(context);
 
@@ -62,10 +72,12 @@ static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *no
 
 /* State lock held. */
 VMM_COLD static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *link, *next;
 	uint32_t count = 0;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_for_each_safe (link, next, &node->contexts)
 		count += retire_cancelled_of(sched, node,
 					     vmm_container_of(link, struct vmm_context, turn.link));
@@ -73,80 +85,99 @@ VMM_COLD static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *
 }
 
 static void give_to_hardware(struct vmm_sched *sched, struct vmm_node *node,
-			     struct vmm_packet *packet)
+			     struct vmm_packet *packet) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_order_take_locked(node, packet);
 	vmm_list_push_back(&node->hardware, &packet->link);
 	if (!node->hardware_count++)
-		vmm_watch_moved_locked(sched, node);
+		vmm_watch_restart_locked(sched, node);
 	sched->hardware_total++;
 	node->last_submitted = packet->fence;
 	if (!vmm_fence_reached(node->newest, packet->fence))
 		node->newest = packet->fence;
 	if (vmm_unlikely(packet->synchronous))
-		sched->alone = packet->sequence;
+		sched->newest_synchronous = packet->sequence;
 	atomic_fetch_sub(&sched->ready_count, 1);
 }
 
-/* At DISPATCH_LEVEL: somebody who may patch will be here. State lock held. */
+/*
+ * Remembers that the node's next packet needs a new fence id. A thread at PASSIVE_LEVEL, where
+ * patching is allowed, will do that. State lock held.
+ */
 VMM_COLD static void note_stale(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (node->stale)
 		return;
 	node->stale = true;
 	atomic_fetch_add(&sched->chores, 1);
 }
 
-enum taking { TAKEN, STALE, NOTHING, URGENT };
+enum take_result { TAKEN, STALE, NOTHING, URGENT };
 
-/* STALE: the packet is to be renewed first. */
-static enum taking take_submittable_locked(struct vmm_sched *sched, uint32_t index, bool *moved,
-					   struct vmm_packet **packet)
+/*
+ * Takes the next packet of the node if it can be submitted. Returns STALE if the packet needs a new
+ * fence id first, URGENT if the running packet must be preempted for it.
+ */
+static enum take_result take_submittable_locked(struct vmm_sched *sched, uint32_t index,
+						bool *moved, struct vmm_packet **packet)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *stale = NULL;
-	enum taking taking = NOTHING;
+	enum take_result result = NOTHING;
 	bool urgent = false;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	*packet = NULL;
 	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
 	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
-	     room = !idle && has_room(sched, node);
-	if (room || vmm_unlikely(!idle && sched->caps->preemption_aware))
+	     may_submit = !idle && can_submit(sched, node);
+	if (may_submit || vmm_unlikely(!idle && sched->caps->preemption_aware))
 		*packet = vmm_order_next_locked(sched, node, &urgent, &stale);
-	if (*packet && urgent) { /* SCH-05: it does not wait for the end of what the node is at */
+	/* SCH-05: the packet does not wait until the running packet completes. */
+	if (*packet && urgent) {
 		vmm_preempt_want_locked(sched, node);
-		taking = URGENT;
-	} else if (*packet && room) {
-		taking = TAKEN;
+		result = URGENT;
+	} else if (*packet && may_submit) {
+		result = TAKEN;
 	}
-	if (taking == TAKEN && vmm_unlikely(stale)) {
+	if (result == TAKEN && vmm_unlikely(stale)) {
 		if (vmm_port_at_passive(sched->adapter->port)) {
 			*packet = stale;
-			taking = STALE;
+			result = STALE;
 		} else {
 			note_stale(sched, node);
-			taking = stale == *packet ? NOTHING : TAKEN;
+			result = stale == *packet ? NOTHING : TAKEN;
 		}
 	}
-	if (taking == TAKEN)
+	if (result == TAKEN)
 		give_to_hardware(sched, node, *packet);
-	return taking;
+	return result;
 }
 
-static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
-				    struct vmm_packet **packet)
+static enum take_result take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
+					 struct vmm_packet **packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	enum taking taking = take_submittable_locked(sched, index, moved, packet);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return taking;
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(sched->adapter);
+	enum take_result result = take_submittable_locked(sched, index, moved, packet);
+	vmm_state_unlock(sched->adapter);
+	return result;
 }
 
-/* False: what belongs to a lost device is about to be cancelled (TDR-12). */
+/*
+ * Gives the packet a new fence id. Returns false if its device is lost: then the packet is about to
+ * be cancelled (TDR-12).
+ */
 VMM_COLD static bool renew(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_device_lost(vmm_dma_of(packet)->context->device))
 		return false;
 	vmm_prepare_renew(sched, packet);
@@ -158,13 +189,14 @@ void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node)
 	struct vmm_packet *stale = NULL;
 	bool urgent = false;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(sched->adapter);
 	if (node->stale) {
 		node->stale = false;
 		atomic_fetch_sub(&sched->chores, 1);
 		(void)vmm_order_next_locked(sched, node, &urgent, &stale);
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	if (stale)
 		(void)renew(sched, stale);
 }
@@ -182,14 +214,17 @@ static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fenc
 	return NULL;
 }
 
-/* SUB-23: its device is in error, and it counts as complete once all before it on the node is. */
-VMM_COLD static void refused(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+/*
+ * SUB-23: the miniport refused the packet. Its device is in error. The packet counts as complete
+ * once all packets before it on the node are.
+ */
+VMM_COLD static void fail_refused_packet(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_node *node = &sched->node[index];
 	uint32_t process = 0, handle = 0;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	struct vmm_packet *packet = on_hardware(node, fence);
 	if (packet) {
 		struct vmm_context *context = vmm_dma_of(packet)->context;
@@ -201,7 +236,7 @@ VMM_COLD static void refused(struct vmm_sched *sched, uint32_t index, uint32_t f
 		if (node->hardware.next == &packet->link)
 			(void)vmm_queue_retire_locked(sched, node, fence);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	vmm_reason(
 		adapter->observe, STATUS_INVALID_PARAMETER, process, handle,
 		"SUB-23: DxgkDdiSubmitCommandVirtual refused fence 0x%08x of context 0x%08x: the "
@@ -211,7 +246,7 @@ VMM_COLD static void refused(struct vmm_sched *sched, uint32_t index, uint32_t f
 }
 
 static void submit_by_address(struct vmm_sched *sched, uint32_t index,
-			      const DXGKARG_SUBMITCOMMAND *s)
+			      const DXGKARG_SUBMITCOMMAND *s) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const DXGKARG_SUBMITCOMMANDVIRTUAL args = {
 		.hContext = s->hContext,
@@ -225,13 +260,16 @@ static void submit_by_address(struct vmm_sched *sched, uint32_t index,
 		.EngineOrdinal = s->EngineOrdinal,
 		.NodeOrdinal = s->NodeOrdinal};
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_port_submit_virtual(sched->adapter->port, &args) == STATUS_INVALID_PARAMETER)
-		refused(sched, index, s->SubmissionFenceId);
+		fail_refused_packet(sched, index, s->SubmissionFenceId);
 }
 
 static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* The packet may retire, and be reused, as soon as the miniport has it. */
+	vmm_assert_held(&sched->adapter->paging_lock);
+	/* The packet may retire and be reused as soon as the miniport has it. */
 	DXGKARG_SUBMITCOMMAND args = packet->submit;
 	uint32_t process = 0, handle = 0;
 	bool by_address = false;
@@ -268,10 +306,11 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_packet *packet = &dma->packet;
 	uint32_t index = packet->node;
-	enum taking taking = NOTHING;
+	enum take_result result = NOTHING;
 	bool moved = false;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	vmm_list_remove(&packet->link);
 	atomic_fetch_sub(&sched->prepare_count, 1);
 	vmm_order_ready_locked(&sched->node[index], packet);
@@ -280,11 +319,13 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 		vmm_broadcast_ready_locked(sched, dma);
 		alone = false;
 	}
-	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
+	/*
+	 * The only ready packet needs no choice. In all other cases vmm_queue_drain_locked submits.
+	 */
 	if (alone && !packet->cancelled && !sched->caps->preemption_aware && !is_stopped(adapter))
-		taking = take_submittable_locked(sched, index, &moved, &packet);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	if (taking == TAKEN)
+		result = take_submittable_locked(sched, index, &moved, &packet);
+	vmm_state_unlock(adapter);
+	if (result == TAKEN)
 		submit(sched, index, packet);
 }
 
@@ -293,23 +334,27 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	bool moved = false;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_unlikely(atomic_load(&sched->chores)))
 		vmm_preempt_chores_locked(sched);
 	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
 		struct vmm_packet *packet;
-		enum taking taking = NOTHING;
+		enum take_result result = NOTHING;
 
-		/* Whoever makes one ready, and does not hold the paging lock, counts it before his kick. */
+		/*
+		 * A thread that makes a packet ready without holding the paging lock raises
+		 * ready_count before its kick.
+		 */
 		while (atomic_load(&sched->ready_count) &&
-		       (taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
-			if (taking == TAKEN)
+		       (result = take_submittable(sched, n, &moved, &packet)) <= STALE) {
+			if (result == TAKEN)
 				submit(sched, n, packet);
 			else if (!renew(sched, packet))
 				break;
 			if (is_stopped(adapter))
 				return;
 		}
-		if (vmm_unlikely(taking == URGENT))
+		if (vmm_unlikely(result == URGENT))
 			vmm_preempt_request(sched, n);
 	}
 	bool left =
@@ -317,8 +362,11 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (left)
 		vmm_worker_wake(sched);
-	vmm_steps_look(sched); /* SYN-27, and what was cancelled */
-	/* The worker may be waiting for the GPU on behalf of the first packet to prepare; looking again, it does them. */
+	vmm_steps_poll(sched); /* waits at the head (SYN-27), and cancelled packets */
+	/*
+	 * The worker may be waiting for the GPU, for the first packet to prepare. The signal makes
+	 * it scan the queues again and do the remaining work.
+	 */
 	if (moved || left)
 		vmm_progress_signal(adapter);
 }
@@ -328,21 +376,33 @@ static VMM_NOINLINE void kick(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	/*
-	 * Who finds the lock taken has counted its completion in `kicks` before. The holder, having let go, reads it with an
-	 * operation that also orders: it sees the count, or the other one sees the lock free.
+	 * A thread that finds the lock taken has raised `kicks` before. The holder reads `kicks`
+	 * after releasing the lock, with a read-modify-write operation, which orders both. So the
+	 * holder sees the new count, or the other thread sees the lock free.
 	 */
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);
 
 		if ((!atomic_load(&sched->ready_count) && !atomic_load(&sched->chores)) ||
-		    atomic_load(&adapter->recovering) ||
-		    !vmm_os_mutex_trylock(&adapter->paging_lock))
+		    atomic_load(&adapter->recovering) || !vmm_paging_trylock(adapter))
 			return;
 		vmm_queue_drain_locked(sched);
-		vmm_os_mutex_unlock(&adapter->paging_lock);
+		vmm_paging_unlock(adapter);
 		if (atomic_fetch_add(&sched->kicks, 0) == seen)
 			return;
 	}
+}
+
+void vmm_sched_hand_over(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	/* Orders the caller's unlock before the look, as in kick(). */
+	(void)atomic_fetch_add(&sched->kicks, 0);
+	if (vmm_likely(!atomic_load(&sched->ready_count) && !atomic_load(&sched->chores)))
+		return;
+	atomic_store(&sched->handed_over, true);
+	vmm_worker_wake(sched);
 }
 
 void vmm_sched_kick(struct vmm_adapter *adapter)
@@ -353,13 +413,18 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 		kick(adapter);
 }
 
-/* A number is complete when it is on every physical adapter, and so is every number before it. */
+/*
+ * A number of the paging timeline is complete when its packets are complete on every physical
+ * adapter and every number before it is complete.
+ */
 static void retire_paging(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 	uint64_t completed = atomic_load_explicit(&timeline->completed, memory_order_relaxed);
 	uint64_t queued = atomic_load_explicit(&timeline->queued, memory_order_relaxed);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS]--;
 	vmm_list_push_back(&sched->free_paging, &packet->link);
 	while (completed < queued && !sched->paging_parts[(completed + 1) % VMM_PAGING_PACKETS])
@@ -371,6 +436,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 {
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_unlikely(packet->portion)) {
 		/* SPL-07: the last portion completes the buffer */
 		vmm_dma_buffer(vmm_dma_of(packet))->parts_busy--;
@@ -384,12 +450,12 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 
 	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
 	vmm_dma_put(dma);
-	/* Last: whoever sees that it is complete may free the context that it belongs to. */
+	/* Last: a thread that sees the packet complete may free the context. */
 	vmm_work_done_locked(timeline, &dma->work);
 }
 
-/* How many packets a completion of that fence covers. */
-static uint32_t covered(const struct vmm_node *node, uint32_t fence)
+/* Counts the packets that a completion of the fence covers. */
+static uint32_t count_covered(const struct vmm_node *node, uint32_t fence)
 {
 	const struct vmm_list *link;
 	uint32_t count = 0;
@@ -404,24 +470,31 @@ static uint32_t covered(const struct vmm_node *node, uint32_t fence)
 	return count;
 }
 
-/* Retires what the node's newest report covers (SUB-06); state lock held. */
+/*
+ * Retires the packets that the node's newest report covers (SUB-06). Returns their number. State
+ * lock held.
+ */
 uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
 {
-	uint32_t retired = 0, count = covered(node, fence);
+	uint32_t retired = 0, count = count_covered(node, fence);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	node->last_completed = fence;
 	if (!count)
 		return 0;
 	uint64_t began_ns = node->since_ns;
 
-	vmm_watch_moved_locked(sched, node);
+	vmm_watch_restart_locked(sched, node);
 	while (retired < count) {
 		struct vmm_packet *packet =
 			vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
 		vmm_list_remove(&packet->link);
 		packet->refused = false;
-		/* Those that are told together have had equal parts of the time, as far as anybody knows. */
+		/*
+		 * Packets that complete with one report are charged equal shares of the time: the
+		 * real shares are unknown.
+		 */
 		vmm_order_charge_locked(node, packet, (node->since_ns - began_ns) / count);
 		if (!packet->paging)
 			vmm_dma_of(packet)->context->turn.running--;
@@ -436,7 +509,10 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 
 static void record_completed(struct vmm_node *node, uint32_t fence)
 {
-	/* The interrupt lock makes this the only writer. A repeated or older id tells nothing new (SUB-12). */
+	/*
+	 * The interrupt lock makes this the only writer. A repeated or older id is ignored
+	 * (SUB-12).
+	 */
 	if (vmm_fence_reached(atomic_load(&node->reported), fence))
 		return;
 	/* The DPC that will be queued is ordered after this. */
@@ -449,7 +525,7 @@ static bool record_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
 	uint32_t head = atomic_load(&node->fault_head);
 
 	if (head - atomic_load(&node->fault_tail) == VMM_FAULTS_MAX)
-		return false; /* more than packets can be outstanding */
+		return false; /* more faults than packets can be outstanding */
 	node->fault[head % VMM_FAULTS_MAX] = (struct vmm_fault){fence, status};
 	atomic_store(&node->fault_head, head + 1);
 	return true;
@@ -500,7 +576,7 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet, uint32_t status)
 {
 	if (packet->paging) {
-		/* Nobody's device: the content of whatever it moved is gone. */
+		/* No device can be blamed: the content that the packet moved is lost. */
 		vmm_port_fatal(adapter->port, 0x119, 0x5, packet->fence, status);
 		return;
 	}
@@ -513,26 +589,32 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 	vmm_device_fail(context->device, VMM_DEVICE_FAULT);
 }
 
-/* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
+/*
+ * SUB-12: a report of an id that was never submitted, or is newer than the last submitted one, is
+ * the miniport's error.
+ */
 void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	const struct vmm_node *node = &sched->node[index];
 
-	vmm_finding(
-		sched->adapter->observe, "SUB-12", 0, 0,
-		"node %u reported fence 0x%08x, which is not with the hardware; the last one submitted there is 0x%08x, "
-		"the last one complete 0x%08x",
-		index, fence, node->last_submitted, node->last_completed);
+	vmm_finding(sched->adapter->observe, "SUB-12", 0, 0,
+		    "node %u reported fence 0x%08x, which is not with the hardware; the last one "
+		    "submitted there is 0x%08x, the last one complete 0x%08x",
+		    index, fence, node->last_submitted, node->last_completed);
 	vmm_port_fatal(sched->adapter->port, 0x119, 0x1, fence, node->last_submitted);
 }
 
-/* What is reported must be with the hardware, or over already. State lock held. */
+/*
+ * Retires up to a reported fence, which must be with the hardware or complete already. `fault` is
+ * the status of the fault, or NULL. State lock held.
+ */
 static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t fence,
-			      const uint32_t *fault)
+			      const uint32_t *fault) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *packet;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_fence_reached(node->last_completed, fence))
 		return 0;
 	packet = on_hardware(node, fence);
@@ -545,20 +627,25 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 	return vmm_queue_retire_locked(sched, node, fence);
 }
 
-/* A faulted packet counts as complete. Faults come first: a newer completion would take their packets away. */
+/*
+ * Handles all reports of the node. A faulted packet counts as complete. Faults are handled first: a
+ * newer completion would retire their packets.
+ */
 static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 	uint32_t tail = atomic_load(&node->fault_tail), retired = vmm_page_faults(sched, index),
 		 count;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (tail != atomic_load(&node->fault_head)) {
 		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
 
 		atomic_store(&node->fault_tail, ++tail);
 		retired += retire_report(sched, index, fault.fence, &fault.status);
 	}
-	/* What is told after the look has a DPC of its own. */
+	/* A report that arrives after this check queues another DPC. */
 	if (atomic_load(&node->report_pending) && atomic_exchange(&node->report_pending, 0)) {
 		uint32_t fence = atomic_load(&node->reported);
 
@@ -572,11 +659,12 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	(void)retire_reports(sched, index);
 	(void)vmm_preempt_answered_locked(sched, index);
 }
 
-/* DISPATCH: effects become visible (SUB-07). */
+/* DISPATCH_LEVEL: reports take effect (SUB-07). */
 static void sink_dpc(void *context)
 {
 	struct vmm_adapter *adapter = context;
@@ -585,8 +673,8 @@ static void sink_dpc(void *context)
 	bool preempted = false;
 
 	if (atomic_load(&adapter->removed))
-		return; /* its packets are abandoned; late reports mean nothing any more */
-	vmm_os_mutex_lock(&adapter->state_lock);
+		return; /* its packets are abandoned; late reports are ignored */
+	vmm_state_lock(adapter);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
 			continue;
@@ -595,9 +683,9 @@ static void sink_dpc(void *context)
 	}
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	preempted |= vmm_hw_reported(sched);
-	vmm_periodic_pass_on(sched);
+	vmm_periodic_dispatch(sched);
 	bool signaled = atomic_exchange(&sched->fences_signaled, false);
 	if (retired || vmm_unlikely(signaled))
 		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
@@ -615,18 +703,21 @@ static void sink_dpc(void *context)
 
 static void *sink_handle_data(void *context, uint32_t handle, uint32_t type, bool device_specific)
 {
-	/* The miniport asks in a call that a client's thread made: the handle is that client's. */
+	/*
+	 * The miniport asks during a call that a client's thread made, so the handle is that
+	 * client's.
+	 */
 	struct vmm_process *process = vmm_calling_process(((struct vmm_adapter *)context)->os);
 	void *data = NULL;
 
 	(void)type;
 	if (!process)
 		return NULL;
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_ref *ref = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ALLOCATION);
 	if (ref)
 		data = device_specific ? ref->kmd_open : ref->allocation->kmd_allocation;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return data;
 }
 
@@ -637,12 +728,12 @@ static uint32_t sink_handle_parent(void *context, uint32_t allocation)
 
 	if (!process)
 		return 0;
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_ref *ref =
 		vmm_handle_lookup(&process->handles, allocation, VMM_HANDLE_ALLOCATION);
 	if (ref && ref->resource)
 		parent = ref->resource->handle;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return parent;
 }
 
@@ -693,7 +784,9 @@ const struct vmm_port_sink vmm_sched_port_sink = {
 };
 
 static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (!vmm_list_empty(list)) {
 		struct vmm_packet *packet = vmm_container_of(list->next, struct vmm_packet, link);
 
@@ -703,7 +796,9 @@ static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
 }
 
 static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	abandon_list(sched, &node->paging);
 	while (!vmm_list_empty(&node->contexts)) {
 		struct vmm_packet *packet = vmm_order_first(
@@ -716,8 +811,9 @@ static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
 	node->cancelled = 0;
 }
 
-static void abandon_prepare(struct vmm_sched *sched)
+static void abandon_prepare(struct vmm_sched *sched) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (!vmm_list_empty(&sched->prepare)) {
 		struct vmm_dma *dma =
 			vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
@@ -733,9 +829,10 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_assert(atomic_load(&adapter->removed));
 	vmm_hw_forget_locked(sched);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
 		vmm_engine_forget_locked(sched, &sched->node[n]);
@@ -750,8 +847,8 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_steps_look(sched);
+	vmm_state_unlock(adapter);
+	vmm_steps_poll(sched);
 	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recovery from a timeout: the adapter's reset (TDR-05). On the watchdog's thread:
+ * Recovery from a timeout: reset of the adapter (TDR-05), on the watchdog's thread.
  *
- *   everybody who waits for the GPU under the paging lock comes out (wait_locked), the miniport's gate shuts, whoever is
- *   inside leaves within TdrDdiDelay (TDR-04); with the paging lock: devices are lost (TDR-07), programs see no video memory
- *   (TDR-06), CollectDbgInfo, ResetFromTimeout, fences and queues are settled (TDR-09), the cleanup calls (PAG-27),
- *   RestartFromTimeout, CancelCommand for what will not run (TDR-12); then the gate opens.
+ * 1. Threads that wait for the GPU with the paging lock held return (wait_locked).
+ * 2. The miniport's call gate is closed. Threads inside leave within TdrDdiDelay (TDR-04).
+ * 3. The paging lock is taken. The devices are lost (TDR-07). Clients lose access to video memory
+ *    (TDR-06).
+ * 4. CollectDbgInfo and ResetFromTimeout are called. Fences and queues are settled (TDR-09), with
+ *    the cleanup calls to the miniport (PAG-27).
+ * 5. RestartFromTimeout is called, then CancelCommand for packets that will not run (TDR-12).
+ * 6. The call gate is opened.
  *
- * Waiters are released by what they wait for: every packet counts as complete. Nobody sees that before the end, because the
- * paging lock is held and progress is signalled last.
+ * Every packet counts as complete, so every waiter returns. No waiter sees that before the end: the
+ * paging lock is held, and progress is signaled last.
  */
 #include "sched/sched_private.h"
 
@@ -24,17 +28,22 @@ static void fatal(struct vmm_sched *sched, const struct vmm_timeout *timeout, co
 		  const char *why)
 {
 	vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
-		   "%s: node %u owes fence 0x%08x for %llu ms: %s", rule, timeout->node,
-		   timeout->fence, (unsigned long long)(timeout->running_ns / NS_PER_MS), why);
+		   "%s: node %u has not completed fence 0x%08x for %llu ms: %s", rule,
+		   timeout->node, timeout->fence,
+		   (unsigned long long)(timeout->running_ns / NS_PER_MS), why);
 	vmm_port_fatal(sched->adapter->port, VMM_PORT_FATAL_TDR, timeout->node, timeout->fence, 0);
 }
 
-/* TDR-13, TDRS-08: so many resets within that time are survived, one more is not. */
-static bool may_reset(struct vmm_sched *sched)
+/*
+ * TDR-13, TDRS-08: returns whether another reset is allowed: TdrLimitCount resets within
+ * TdrLimitTime are survived, one more is not.
+ */
+static bool may_reset(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t limit = sched->tdr.limit_count, resets = atomic_load(&sched->adapter->resets);
 	uint64_t now = vmm_os_now_ns(sched->adapter->os);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (!limit)
 		return false;
 	if (resets >= limit &&
@@ -44,25 +53,32 @@ static bool may_reset(struct vmm_sched *sched)
 	return true;
 }
 
-/* TDR-19: a device that was lost to a page fault still reads so, but answers as one that was reset. */
-static enum vmm_device_error becomes(const struct vmm_device *device, bool offender)
+/*
+ * TDR-19: after a page fault a device keeps reading as page-faulted, but its calls answer as after
+ * a reset.
+ */
+static enum vmm_device_error error_after_reset(const struct vmm_device *device, bool offender)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint32_t error = atomic_load(&device->error);
 
+	vmm_assert_held(&device->adapter->state_lock);
 	if (error == VMM_DEVICE_PAGE_FAULT || error == VMM_DEVICE_PAGE_FAULT_RESET)
 		return VMM_DEVICE_PAGE_FAULT_RESET;
 	return offender ? VMM_DEVICE_HUNG : VMM_DEVICE_RESET;
 }
 
-/* TDR-07: whose packet hung reads HUNG, everybody else RESET. */
+/* TDR-07: the device whose packet hung reads HUNG, all others read RESET. */
 static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	const struct vmm_list *hardware = &sched->node[timeout->node].hardware;
 	const struct vmm_device *offender = NULL;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(adapter);
 	if (!vmm_list_empty(hardware) && !timeout->fault) {
 		struct vmm_packet *packet =
 			vmm_container_of(hardware->next, struct vmm_packet, link);
@@ -75,7 +91,7 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
-		enum vmm_device_error error = becomes(device, device == offender);
+		enum vmm_device_error error = error_after_reset(device, device == offender);
 
 		atomic_store(&device->error, error);
 		vmm_world_next_epoch(adapter->world);
@@ -85,17 +101,17 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 			  : error == VMM_DEVICE_RESET ? 2
 						      : 7,
 			  timeout->node, timeout->fence, 0);
-		vmm_reason(
-			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
-			"TDR-07: the adapter is reset, device 0x%08x is lost%s: from here on its calls "
-			"answer device removed (LOCK-33, OFR-15)",
-			device->handle, device == offender ? ", whose packet hung" : "");
+		vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, device->process->id,
+			   device->handle,
+			   "TDR-07: the adapter is reset, device 0x%08x is lost%s: from now on its "
+			   "calls return STATUS_DEVICE_REMOVED (LOCK-33, OFR-15)",
+			   device->handle, device == offender ? ", whose packet hung" : "");
 	}
 	atomic_fetch_add(&adapter->resets, 1);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
-/* TDR-09, at DIRQL: reports of what was there before say nothing new any more. */
+/* TDR-09, at DIRQL: discards interrupt reports of packets from before the reset. */
 static void forget_reports(void *context)
 {
 	struct vmm_sched *sched = context;
@@ -111,11 +127,16 @@ static void forget_reports(void *context)
 	}
 }
 
-/* What was with the GPU is over; so is all paging, wherever it was. State lock held. */
+/*
+ * Retires all packets that are with the GPU, and all paging packets, submitted or not. State lock
+ * held.
+ */
 static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_engine_forget_locked(sched, node);
 	vmm_preempt_forget_locked(sched, node);
 	vmm_list_for_each_safe (link, next, &node->hardware) {
@@ -136,28 +157,31 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 	sched->hardware_total -= node->hardware_count;
 	node->hardware_count = 0;
 	node->queried_ns = 0;
-	node->current = NULL; /* SUB-20: a GPU that was reset is on no context */
+	node->current = NULL; /* SUB-20: after a reset no context is current */
 	node->last_completed = node->last_submitted;
 }
 
-static void settle_queues(struct vmm_sched *sched)
+static void settle_queues(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_timeline *paging = &adapter->timeline[adapter->paging_timeline];
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_port_at_interrupt(adapter->port, forget_reports, sched);
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	for (uint32_t n = 0; n < adapter->node_count; n++)
 		settle_node(sched, &sched->node[n]);
 	atomic_store_explicit(&paging->completed, atomic_load(&paging->queued),
 			      memory_order_release);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 }
 
 /* ---- packets that will never run (TDR-12) ---- */
 
 static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct vmm_context *owner)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	return (DXGKARG_CANCELCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.pDmaBuffer = dma->backing.address,
@@ -176,14 +200,16 @@ static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct v
 	};
 }
 
-static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
+static void call_cancel(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_dma *dma = vmm_dma_of(packet);
 	DXGKARG_CANCELCOMMAND args = cancel_of(dma, vmm_dma_buffer(dma)->context);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
 		return;
-	if (packet->portion) { /* the rest of the buffer gets a call of its own */
+	if (packet->portion) { /* the rest of the buffer gets a separate call */
 		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;
 		args.DmaBufferSubmissionEndOffset = packet->submit.DmaBufferSubmissionEndOffset;
 		args.PatchLocationListSubmissionStart = dma->part_patch_start;
@@ -192,13 +218,18 @@ static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 	(void)!NT_SUCCESS(vmm_port_cancel(sched->adapter->port, &args));
 }
 
-/* The next one is marked: it completes in its turn, when the queue is next looked at, which takes the paging lock. */
+/*
+ * Marks the next ready packet of a lost device as cancelled and returns it; NULL: there is none.
+ * The packet completes in its turn, when a holder of the paging lock next drains the queue.
+ */
 static struct vmm_packet *mark_lost(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_packet *found = NULL;
 	struct vmm_list *link, *at;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_list_for_each (link, &node->contexts) {
 		const struct vmm_context *context =
 			vmm_container_of(link, struct vmm_context, turn.link);
@@ -216,17 +247,18 @@ static struct vmm_packet *mark_lost(struct vmm_sched *sched, struct vmm_node *no
 		found->cancelled = true;
 		node->cancelled++;
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return found;
 }
 
 void vmm_cancel_lost(struct vmm_sched *sched)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
 		struct vmm_packet *packet;
 
 		while ((packet = mark_lost(sched, &sched->node[n])) != NULL)
-			tell_cancelled(sched, packet);
+			call_cancel(sched, packet);
 	}
 }
 
@@ -234,27 +266,30 @@ void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
 
-	vmm_broadcast_follow(dma);
-	tell_cancelled(sched, &dma->packet);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_broadcast_copy_portion(dma);
+	call_cancel(sched, &dma->packet);
 	vmm_list_for_each (link, &dma->copies)
-		tell_cancelled(sched, &vmm_copy_of(link)->packet);
+		call_cancel(sched, &vmm_copy_of(link)->packet);
 	vmm_prepare_cancelled(sched, dma);
 }
 
 /* ---- the reset ---- */
 
-/* The miniport is ours alone. */
-static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+/* Resets the adapter. This thread alone may enter the miniport; paging lock held. */
+static void reset_adapter(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	lose_devices(sched, timeout);
 	vmm_memory_hide_locked(adapter);
 	vmm_port_collect_dbg_info(adapter->port, VMM_PORT_REASON_ADAPTER);
 	if (!NT_SUCCESS(vmm_port_reset_from_timeout(adapter->port)))
 		return;
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESET, timeout);
-	vmm_dma_forget_places(adapter);
+	vmm_dma_unmap_all(adapter);
 	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
 	settle_queues(sched);
@@ -265,21 +300,26 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_memory_restart_locked(adapter);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
-	vmm_steps_look(sched); /* TDRS-11 */
+	vmm_steps_poll(sched); /* TDRS-11 */
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
 }
 
-/* It may have come while the others left the miniport. */
+/*
+ * Returns whether the fence is still missing. It may have completed while other threads left the
+ * miniport.
+ */
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_unlikely(timeout->hw != NULL))
-		return vmm_hw_owes(sched);
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+		return vmm_hw_has_outstanding(sched);
+	vmm_state_lock(sched->adapter);
 	const struct vmm_node *node = &sched->node[timeout->node];
 	bool owed = timeout->fault     ? true
 		    : timeout->request ? node->preempt.fence == timeout->request
 				       : !vmm_fence_reached(node->last_completed, timeout->fence);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return owed;
 }
 
@@ -293,26 +333,28 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 	vmm_progress_signal(adapter);
 	if (!vmm_port_suspend(adapter->port, until)) {
 		vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
-			   "TDR-04: %u threads have not left the miniport within %u ms",
+			   "TDR-04: %u threads are still inside the miniport after TdrDdiDelay "
+			   "(%u ms)",
 			   vmm_port_inside(adapter->port), sched->tdr.ddi_delay_ms);
 		fatal(sched, timeout, "TDR-04",
-		      "it cannot be reset while a thread is in the miniport");
+		      "the adapter cannot be reset while a thread is inside the miniport");
 		atomic_store(&adapter->recovering, false);
 		vmm_port_resume(adapter->port);
 		vmm_progress_signal(adapter);
 		return;
 	}
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	if (atomic_load(&adapter->removed) /* meanwhile (PNP-08) */ ||
+	vmm_paging_lock(adapter);
+	if (atomic_load(&adapter->removed) /* removed meanwhile (PNP-08) */ ||
 	    !is_still_owed(sched, timeout))
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	else if (!may_reset(sched))
-		fatal(sched, timeout, "TDR-13", "the adapter has been reset too often");
+		fatal(sched, timeout, "TDR-13",
+		      "more resets than TdrLimitCount within TdrLimitTime");
 	else
-		reset_locked(sched, timeout);
+		reset_adapter(sched, timeout);
 	atomic_store(&adapter->recovering, false);
 	vmm_port_resume(adapter->port);
-	vmm_os_mutex_unlock(&adapter->paging_lock);
+	vmm_paging_unlock(adapter);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
@@ -322,7 +364,8 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	if (sched->tdr.level == 1)
-		fatal(sched, timeout, "TDR-01", "TdrLevel is 1");
+		fatal(sched, timeout, "TDR-01",
+		      "TdrLevel 1 stops the adapter instead of resetting it");
 	else
 		reset(sched, timeout);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Surprise removal (PNP-08): the device is gone, whatever was going on. Doors are closed; the miniport is told, while others may
- * still be inside it, and is not asked to do anything with hardware any more; everybody who waits for the GPU comes back, and
- * what was queued counts as complete without having run. What clients then end still reaches the miniport, for its software's sake,
- * unless it cannot cope with removals: then it hears of nothing any more.
+ * Surprise removal (PNP-08): the device is gone, in whatever state the GPU was. New calls are
+ * refused. The miniport is notified, possibly while other threads are still inside it, and is not
+ * asked to touch hardware any more. Every thread that waits for the GPU returns, and queued packets
+ * count as complete without having run. Destruction by clients still reaches the miniport, so that
+ * it can free its software state. A miniport that does not support removal gets no further calls.
  */
 #include "sched/sched_private.h"
 
@@ -15,12 +16,15 @@ vmm_status vmm_sched_remove(struct vmm_adapter *adapter, DXGK_SURPRISE_REMOVAL_T
 
 	if (!vmm_ok(status))
 		atomic_store(&adapter->world->abandoned, true); /* as after a fatal violation */
-	/* Who waits for the GPU with the paging lock held comes out; then it is ours. */
+	/*
+	 * Threads that wait for the GPU with the paging lock held return; then this thread can take
+	 * it.
+	 */
 	atomic_store(&adapter->removed, true);
 	vmm_progress_signal(adapter);
-	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_paging_lock(adapter);
 	vmm_queue_abandon_locked(adapter);
-	vmm_os_mutex_unlock(&adapter->paging_lock);
+	vmm_paging_unlock(adapter);
 	vmm_worker_wake(adapter->sched);
 	return status;
 }

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnRenderCb's way in (spec 3a, steps 2 to 7): capture the allocation list, have the miniport translate the command
- * buffer (several passes if it runs out of room), check what it emitted, queue. The submit lock is held from capture
- * to queueing: sequence order is queue order, and nothing that was looked up can be deallocated meanwhile.
+ * Submission of pfnRenderCb and of presents (spec 3a, steps 2 to 7):
+ *
+ * 1. Capture the allocation list.
+ * 2. Have the miniport translate the command buffer, in several passes if one DMA buffer is too
+ *    small.
+ * 3. Check what the miniport emitted.
+ * 4. Queue the DMA buffers.
+ *
+ * The submit lock is held from capture to queueing. So packets are queued in the order of their
+ * numbers, and a captured allocation cannot be deallocated meanwhile.
  */
 #include "sched/submission.h"
 
@@ -16,8 +23,8 @@ enum {
 	RENDER_NULL = 0x8,
 };
 
-static NTSTATUS broke(const struct vmm_submission *s, const char *rule, NTSTATUS status,
-		      uint32_t index, const char *what)
+static NTSTATUS refuse(const struct vmm_submission *s, const char *rule, NTSTATUS status,
+		       uint32_t index, const char *what)
 {
 	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
 		    "%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
@@ -30,24 +37,26 @@ static NTSTATUS check_request(const struct vmm_submission *s)
 	const struct vmm_render_request *r = s->request;
 	const struct vmm_context_buffers *u = &s->context->user;
 
+	/* NULL for contexts whose commands are at GPU virtual addresses (SUB-23) */
 	if (r->allocation_count <= u->allocation_count && r->patch_count <= u->patch_count &&
 	    r->command_offset <= r->command_length && r->command_length <= u->command_bytes &&
-	    u->commands && /* none where they are at virtual addresses (SUB-23) */
-	    !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
+	    u->commands && !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
 		return STATUS_SUCCESS;
 	vmm_finding(
 		s->adapter->observe, "DMA-08", s->context->device->process->id, s->context->handle,
-		"render on context 0x%08x: %u allocations (room %u), %u patch locations (room %u), commands [%u, %u) "
-		"(room %u), flags 0x%x",
+		"render on context 0x%08x: %u allocations (list size %u), %u patch locations "
+		"(list size %u), commands [%u, %u) (buffer of %u bytes), flags 0x%x",
 		s->context->handle, r->allocation_count, u->allocation_count, r->patch_count,
 		u->patch_count, r->command_offset, r->command_length, u->command_bytes, r->flags);
 	return STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_device *device = s->context->device;
 
+	vmm_assert_held(&s->context->device->process->lock);
 	const struct vmm_ref *ref =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
 
@@ -59,22 +68,24 @@ static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
 	return STATUS_INVALID_HANDLE;
 }
 
-/* TDR-11: nobody's mistake. */
+/* TDR-11: the content was lost through no fault of the client. */
 VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t index)
 {
 	uint32_t handle = s->entries[index].hAllocation;
 
-	vmm_reason(
-		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-		s->context->device->process->id, handle,
-		"TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
-		s->what, s->context->handle, handle);
+	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		   s->context->device->process->id, handle,
+		   "TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter "
+		   "was reset",
+		   s->what, s->context->handle, handle);
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 
 /*
- * DMA-26, PRI-11: from 2.0 on a list makes nothing resident, and naming what is not is an access to it: the device is
- * in error. Locks are the UMD's affair (LKR-09). DMA-27: without AccessedPhysically there is no address to patch in.
+ * From WDDM 2.0 on an allocation list makes nothing resident. A reference to an allocation that is
+ * not resident is an invalid access: the device is in error (DMA-26, PRI-11). CPU locks are the
+ * UMD's responsibility there (LKR-09). Without AccessedPhysically an allocation has no address to
+ * patch in (DMA-27).
  */
 static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 				const struct vmm_ref *ref)
@@ -82,93 +93,105 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 	const char *why =
 		!ref->residency_count ? "it is not on the device's residency list"
 		: ref->instance->held
-			? "it is locked by the CPU, which keeps it from coming in (LOCK-48, LKR-09)"
+			? "it is not resident, and a CPU lock keeps it from being made resident "
+			  "(LOCK-48, LKR-09)"
 			: NULL;
 
 	if (!s->command && !vmm_allocation_is_physical(ref->allocation))
-		return broke(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
-			     "it was not created AccessedPhysically (PAG-24)");
+		return refuse(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
+			      "it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return broke(s, s->command ? "SUB-26" : "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
-		     index, why);
+	return refuse(s, s->command ? "SUB-26" : "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
+		      index, why);
 }
 
-/* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
+/*
+ * Checks a reference. The allocation must not be offered (OFR-05). If the CPU has locked it, it
+ * must be in memory that both the CPU and the GPU can use, or be movable to such memory (LKR-02).
+ */
 static NTSTATUS check_reference(const struct vmm_submission *s, uint32_t index,
-				const struct vmm_ref *ref)
+				const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&s->adapter->paging_lock);
 	if (vmm_is_offered_locked(ref->allocation))
-		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
-			     "it is offered and not reclaimed");
+		return refuse(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+			      "it is offered and not reclaimed");
 	if (vmm_unlikely(ref->allocation->reset_lost))
 		return lost_in_reset(s, index);
 	if (vmm_unlikely(atomic_load_explicit(&ref->allocation->replaced, memory_order_relaxed)))
-		return broke(
+		return refuse(
 			s, "DMA-36", STATUS_GRAPHICS_ALLOCATION_INVALID, index,
-			"another shared primary of its source has been made since: open that one");
+			"it was replaced by a newer shared primary of its source: open that one");
 	if (vmm_unlikely(ref->allocation->content_lost))
-		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
-			     "its content was lost when it could not be evicted");
+		return refuse(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
+			      "its content was lost when it could not be evicted");
 	if (s->adapter->wddm2)
 		return check_residency(s, index, ref);
-	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
-		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			     "it is locked with AcquireAperture (LKR-06)");
-	if (vmm_unlikely(vmm_locks(ref->instance) && !vmm_memory_can_render_locked(ref->instance)))
-		return broke(
+	if (vmm_unlikely(vmm_memory_has_aperture_lock(ref->instance)))
+		return refuse(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
+			      "it is locked with AcquireAperture (LKR-06)");
+	if (vmm_unlikely(vmm_locks(ref->instance) &&
+			 !vmm_memory_can_render_under_lock(ref->instance)))
+		return refuse(
 			s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			"it is locked and no aperture segment can take it; unlocked, the same buffer "
-			"is accepted (LOCK-36, LKR-03)");
+			"it is locked and no aperture segment can hold it; after an unlock the "
+			"same buffer is accepted (LOCK-36, LKR-03)");
 	return STATUS_SUCCESS;
 }
 
-/* OFR-10: what the entry offers must be a priority, and its allocation may not be the CPU's. */
+/* OFR-10: checks an entry that offers its allocation: a valid priority, and no CPU lock. */
 static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 			    const struct vmm_ref *ref, uint32_t priority)
 {
 	if (priority > OFFER_PRIORITY_MAX)
-		return broke(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
-			     "its OfferPriority is none of 0 to 4");
+		return refuse(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
+			      "its OfferPriority is not 0 to 4");
 	if (vmm_locks(ref->instance))
-		return broke(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
-			     "it is to be offered and is locked");
+		return refuse(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
+			      "it is locked and therefore cannot be offered");
 	return STATUS_SUCCESS;
 }
 
-/* An offer counts from the completion of one packet, and of these there are several. */
-VMM_COLD static NTSTATUS not_offered(const struct vmm_submission *s, uint32_t index)
+/* An offer takes effect when one packet completes, but a broadcast buffer has several packets. */
+VMM_COLD static NTSTATUS refuse_broadcast_offer(const struct vmm_submission *s, uint32_t index)
 {
 	vmm_reason(
 		s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id,
 		s->context->handle,
-		"DMA-10: render on context 0x%08x: to offer allocation list entry %u (DMA-24) by a "
-		"buffer that is broadcast is not built",
+		"DMA-10: render on context 0x%08x: offering allocation list entry %u (DMA-24) by "
+		"a broadcast buffer is not built",
 		s->context->handle, index);
 	return STATUS_NOT_SUPPORTED;
 }
 
-/* Bits of an entry that few have. */
+/* Checks the bits that few entries have. */
 VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
 	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
-		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
+		return refuse(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
+			      "from WDDM 2.0 on the list cannot offer allocations (DMA-24)");
 	if (value & s->reserved)
-		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
-			     "reserved bits are set (PAG-30)");
+		return refuse(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+			      "reserved bits are set (PAG-30)");
 	return STATUS_SUCCESS;
 }
 
-/* One that names nothing, or where there is more to look at than that it is there. */
+/*
+ * Checks an entry that refers to no allocation of the device, or one that needs more than the fast
+ * checks of capture_entries.
+ */
 static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_dma *dma,
 					   uint32_t index, D3DDDI_ALLOCATIONLIST entry,
 					   const struct vmm_ref *ref)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	NTSTATUS status =
 		entry.Value & s->suspect ? check_bits(s, index, entry.Value) : STATUS_SUCCESS;
 
+	vmm_assert_held(&s->adapter->paging_lock);
+	vmm_assert_held(&s->context->device->process->lock);
 	if (NT_SUCCESS(status) && !ref)
 		return entry.hAllocation ? bad_handle(s, entry.hAllocation)
 					 : STATUS_SUCCESS; /* DMA-15 */
@@ -183,16 +206,16 @@ static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_
 		if (!NT_SUCCESS(status))
 			return status;
 		if (vmm_unlikely(s->broadcast != NULL))
-			return not_offered(s, index);
+			return refuse_broadcast_offer(s, index);
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
-		ref->instance->kept_by = s->serial;
+		ref->instance->not_retired_by = s->serial;
 	dma->renamed |= ref->allocation->instance_count > 1;
 	dma->in_place &= vmm_memory_is_in_place(ref->allocation, ref->instance);
 	return STATUS_SUCCESS;
 }
 
-/* WriteOperation is the lowest bit of the second word, SegmentId the next five. */
+/* WriteOperation is bit 0 of the second word, SegmentId bits 1 to 5. */
 union list_element {
 	uint64_t words[3];
 	DXGK_ALLOCATIONLIST element;
@@ -202,10 +225,12 @@ _Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
 	       "an element of the miniport's list is three words");
 
 /*
- * One pass over the list, which is the client's memory and so read once (DMA-14). Of each reference it looks at the entry of the
- * handle and at two lines of cache, the ref's and allocation's, and the instance's.
+ * Captures the allocation list in one pass. The list is the client's memory, so each entry is read
+ * only once (DMA-14). For each reference the pass touches the handle's entry, the cache line of the
+ * ref, that of the allocation, and the instance.
  */
 static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	const struct vmm_device *device = s->context->device;
 	const struct vmm_handle_view handles =
@@ -216,10 +241,12 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	uint8_t *uses = dma->uses;
 	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
 
+	vmm_assert_held(&s->adapter->paging_lock);
+	vmm_assert_held(&s->context->device->process->lock);
 	for (uint32_t i = 0; i < count; i++) {
-		/* A hint, for which it may be read a second time. */
+		/* A prefetch hint only, so the entry may be read a second time. */
 		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
-			vmm_ref_expect(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
+			vmm_ref_prefetch(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
 		const D3DDDI_ALLOCATIONLIST entry = entries[i];
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
@@ -240,7 +267,10 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 		}
 		struct vmm_instance *instance = ref->instance;
 
-		/* DMA-17, DMA-18. In whole words: bit by bit it would be put together in memory, and waited for there. */
+		/*
+		 * DMA-17, DMA-18. Written as whole words: bit-field stores would be merged in
+		 * memory, and the copy would stall on them.
+		 */
 		const union list_element out = {
 			.words = {(uintptr_t)ref->kmd_open,
 				  (entry.Value & ENTRY_WRITE) | (uint64_t)instance->segment << 1,
@@ -257,22 +287,28 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 }
 
 static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_process *process = s->context->device->process;
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	dma->renamed = dma->offering = dma->writing = false;
-	dma->in_place = !s->adapter->wddm2; /* there it is the device's list that counts (RES-08) */
+	/* On WDDM 2.x the device's residency list decides (RES-08) */
+	dma->in_place = !s->adapter->wddm2;
 	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	dma->placements = s->adapter->placements;
 	NTSTATUS status = capture_entries(s, dma);
-	vmm_os_mutex_unlock(&process->lock);
-	vmm_paging_unlock(s->adapter);
+	vmm_process_unlock(process);
+	vmm_paging_commit(s->adapter);
 	return status;
 }
 
-/* Says what is wrong with a patch location; STATUS_SUCCESS when it is one that a NULL element excuses. */
+/*
+ * Reports what is wrong with a patch location. Returns STATUS_SUCCESS for one that a NULL list
+ * element excuses.
+ */
 VMM_COLD static NTSTATUS bad_patch(const struct vmm_submission *s, const struct vmm_dma *dma,
 				   uint32_t p)
 {
@@ -284,23 +320,26 @@ VMM_COLD static NTSTATUS bad_patch(const struct vmm_submission *s, const struct 
 			   : dma->instances[e->AllocationIndex]                    ? "PAT-05"
 										   : NULL;
 
-	if (!rule) /* PAT-09: it unbinds its slot; nothing is patched, so PatchOffset says nothing */
+	/* PAT-09: the location unbinds its slot; nothing is patched, so PatchOffset is ignored. */
+	if (!rule)
 		return STATUS_SUCCESS;
 	vmm_finding(
 		s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
-		"the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId %u (of %u), PatchOffset "
-		"%u, SplitOffset %u (DMA buffer of %u bytes)",
+		"the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId "
+		"%u (of %u), PatchOffset %u, SplitOffset %u (DMA buffer of %u bytes)",
 		p, e->AllocationIndex, dma->list_count, e->SlotId, slots, e->PatchOffset,
 		e->SplitOffset, dma->used_bytes);
 	return STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS check_patches(const struct vmm_submission *s, const struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
 	uint32_t slot_end = slots ? slots : UINT32_MAX;
 	uint32_t split = 0;
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	for (uint32_t p = 0; p < dma->patch_count; p++) {
 		const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
 
@@ -319,9 +358,11 @@ static NTSTATUS check_patches(const struct vmm_submission *s, const struct vmm_d
 }
 
 static NTSTATUS check_instances(const struct vmm_submission *s, const struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	if (!dma->renamed)
 		return STATUS_SUCCESS;
 	vmm_paging_lock(s->adapter);
@@ -332,44 +373,52 @@ static NTSTATUS check_instances(const struct vmm_submission *s, const struct vmm
 			status = vmm_rename_check(instance, s->serial,
 						  s->context->device->process->id);
 	}
-	vmm_paging_unlock(s->adapter);
+	vmm_paging_commit(s->adapter);
 	return status;
 }
 
-/* DMA-31: after this status the device does not go on. */
-VMM_COLD static void lose_device(const struct vmm_submission *s)
+/* DMA-31: after this status the device accepts no more submissions. */
+VMM_COLD static void fail_device(const struct vmm_submission *s)
 {
 	struct vmm_device *device = s->context->device;
 
-	vmm_reason(
-		s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, device->process->id,
-		s->context->handle,
-		"%s: the miniport answered a %s on context 0x%08x with a GPU exception: the device is in error",
-		s->present ? "DMA-37" : "DMA-31", s->what, s->context->handle);
+	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
+		   device->process->id, s->context->handle,
+		   "%s: the miniport answered a %s on context 0x%08x with a GPU exception: the "
+		   "device is in error",
+		   s->present ? "DMA-37" : "DMA-31", s->what, s->context->handle);
 	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
-/* Around a call that translates into `dma`, which keeps its place meanwhile. */
-static struct vmm_process *enter(const struct vmm_submission *s, struct vmm_dma *dma)
+/*
+ * Begins a DDI call that translates into `dma`. The buffer is pinned, so its placement does not
+ * change during the call.
+ */
+static struct vmm_process *begin_translation(const struct vmm_submission *s, struct vmm_dma *dma)
 {
 	vmm_dma_pin(dma, true);
 	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
 }
 
-static void leave(const struct vmm_submission *s, struct vmm_dma *dma, struct vmm_process *before)
+static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
+			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
 {
+	vmm_assert_held(&s->adapter->submit_lock);
 	vmm_dma_pin(dma, false);
-	/* What waits at the head of the prepare queue may want its place. */
+	/*
+	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
+	 */
 	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
 		vmm_progress_signal(s->adapter);
 	vmm_calling_process_set(s->adapter->os, before);
 }
 
 static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
-			    struct vmm_translated *t)
+			    struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
 {
 	const struct vmm_context *context = s->context;
 	DXGKARG_RENDER args = {
+		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
 		.pCommand = (const char *)context->user.commands + s->request->command_offset,
 		.CommandLength = s->request->command_length - s->request->command_offset,
 		.pDmaBuffer = dma->backing.address,
@@ -383,41 +432,48 @@ static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
 		.pPatchLocationListOut = dma->patches,
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = t->multipass,
-		.DmaBufferSegmentId =
-			dma->place.segment, /* 0, and no address, while it has no place */
+		.DmaBufferSegmentId = dma->place.segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 	};
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
 				     args.pPatchLocationListOut, args.MultipassOffset};
 	return status;
 }
 
 static NTSTATUS call_miniport(const struct vmm_submission *s, struct vmm_dma *dma,
-			      struct vmm_translated *t)
+			      struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
 {
-	struct vmm_process *before = enter(s, dma);
+	struct vmm_process *before = begin_translation(s, dma);
 	NTSTATUS status = s->present ? vmm_present_translate(s, dma, t) : call_render(s, dma, t);
 
-	leave(s, dma, before);
+	vmm_assert_held(&s->adapter->submit_lock);
+	end_translation(s, dma, before);
 	return status;
 }
 
-/* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
+/*
+ * Has the miniport fill one DMA buffer. Returns STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER if the
+ * miniport has more to emit.
+ */
 static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_t *multipass)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	const struct vmm_context *context = s->context;
 	struct vmm_translated t = {.multipass = *multipass};
 
-	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
+	vmm_assert_held(&s->adapter->submit_lock);
+	/* Lost while the call waited for the submit lock (TDR-07) */
+	if (vmm_device_lost(context->device))
 		return STATUS_DEVICE_REMOVED;
 	if (vmm_unlikely(s->command != NULL))
 		return vmm_command_describe(s, dma);
 	NTSTATUS status = call_miniport(s, dma, &t);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
-		lose_device(s);
+		fail_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
 	if (s->present && s->present->mmio)
@@ -440,14 +496,18 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 	return NT_SUCCESS(checked) ? status : checked;
 }
 
-/* What the buffer retires (REF-02) and what it will offer (OFR-10); paging lock held. */
+/*
+ * Records which renamed instances the buffer uses (REF-02) and which allocations it will offer
+ * (OFR-10). Paging lock held.
+ */
 static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dma,
-			uint64_t sequence)
+			uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&s->adapter->paging_lock);
 	for (uint32_t p = 0; dma->renamed && p < dma->patch_count; p++)
 		if (dma->instances[dma->patches[p].AllocationIndex])
 			vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
-	/* Of the pieces of one submission the last one to be queued counts. */
+	/* Of the pieces of one submission, the last one to be queued decides. */
 	for (uint32_t i = 0; dma->offering && i < dma->list_count; i++)
 		if (dma->uses[i] & VMM_USES_OFFER)
 			vmm_offer_after_locked(dma->instances[i],
@@ -457,11 +517,13 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 }
 
 static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_instance *const *instances = dma->instances;
 	const uint8_t *uses = dma->uses;
 	uint32_t count = dma->list_count;
 
+	vmm_assert_held(&dma->context->device->adapter->submit_lock);
 	for (uint32_t i = 0; i < count; i++) {
 		struct vmm_instance *instance = instances[i];
 
@@ -477,24 +539,33 @@ static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t seq
 	}
 }
 
-/* From here on the allocations are busy with the next packet of its context's node, whose number this is. */
-static uint64_t take_number(const struct vmm_submission *s, struct vmm_dma *dma)
+/*
+ * Assigns the next number of the node's timeline to the buffer. From here on its allocations are
+ * busy until that packet completes.
+ */
+static uint64_t take_sequence(const struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	uint32_t t = dma->context->node;
 	uint64_t sequence =
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	dma->after = vmm_order_after(s->adapter->sched, dma);
 	mark_uses(dma, t, sequence);
 	return sequence;
 }
 
-/* It is one of its context's submissions. State lock held. */
-static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, uint64_t sequence)
+/*
+ * Makes the buffer one of its context's submissions, with the number `sequence`. State lock held.
+ */
+static void assign_sequence_locked(const struct vmm_submission *s, struct vmm_dma *dma,
+				   uint64_t sequence) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_context *context = dma->context;
 	uint32_t t = context->node;
 
+	vmm_assert_held(&s->adapter->state_lock);
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = dma->work.sequence = sequence;
 	dma->work.count = dma->list_count;
@@ -509,35 +580,41 @@ static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, u
 }
 
 /*
- * DMA-10: of one timeline they have higher numbers than the buffer itself. None of the contexts was behind a wait when the call had
- * the submit lock, so a wait that is there now came meanwhile, and after it.
+ * DMA-10: numbers the copies. On the same timeline a copy has a higher number than the buffer
+ * itself. None of the contexts was behind a wait when the call took the submit lock. So a wait that
+ * is queued now came later and belongs after the copy.
  */
 VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_state_lock_class, vmm_submit_lock_class)
 {
 	struct vmm_list *link;
 
-	vmm_broadcast_lend_locked(dma);
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_assert_held(&s->adapter->state_lock);
+	vmm_broadcast_share_locked(dma);
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_dma *copy = vmm_copy_of(link);
 
-		number_locked(s, copy, take_number(s, copy));
+		assign_sequence_locked(s, copy, take_sequence(s, copy));
 	}
 }
 
-/* The instances are used, the packet is in its queue. */
+/* Marks the instances as used and queues the packet. */
 static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_sched *sched = s->adapter->sched;
 	bool broadcast = !vmm_list_empty(&dma->copies);
-	uint64_t sequence = take_number(s, dma);
+	uint64_t sequence = take_sequence(s, dma);
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	if (dma->renamed | dma->offering) {
 		vmm_paging_lock(s->adapter);
 		commit_uses(s, dma, sequence);
-		vmm_paging_unlock(s->adapter);
+		vmm_paging_commit(s->adapter);
 	}
-	vmm_os_mutex_lock(&s->adapter->state_lock);
-	number_locked(s, dma, sequence);
+	vmm_state_lock(s->adapter);
+	assign_sequence_locked(s, dma, sequence);
 	s->sequence = sequence;
 	s->queued = s->context->queued;
 	if (vmm_unlikely(broadcast))
@@ -547,22 +624,28 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 		atomic_fetch_add(&sched->prepare_count, 1);
 	}
 	sched->patches += dma->patch_count;
-	vmm_os_mutex_unlock(&s->adapter->state_lock);
+	vmm_state_unlock(s->adapter);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
 }
 
-/* SUB-17: with its last piece a present is queued, and counts until that is complete or, a flip, until it is shown. */
+/*
+ * SUB-17: a present is queued with its last piece. It counts against the limit until that piece is
+ * complete or, for a flip, until the flip is shown.
+ */
 static void commit_present(const struct vmm_submission *s, struct vmm_dma *last)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
+	vmm_assert_held(&s->adapter->submit_lock);
 	last->counts_as_present = !s->present->flip;
 	last->flip = s->present->flip;
 	if (last->flip)
 		vmm_flip_queued(s, last);
 }
 
-static void commit(struct vmm_submission *s, bool last)
+static void commit(struct vmm_submission *s, bool last) VMM_REQUIRES(vmm_submit_lock_class)
 {
+	vmm_assert_held(&s->adapter->submit_lock);
 	if (last && s->present)
 		commit_present(s, s->piece[s->pieces - 1]);
 	for (uint32_t i = 0; i < s->pieces; i++)
@@ -571,7 +654,9 @@ static void commit(struct vmm_submission *s, bool last)
 }
 
 static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
+	VMM_REQUIRES(vmm_submit_lock_class)
 {
+	vmm_assert_held(&to->context->device->adapter->submit_lock);
 	to->list_count = from->list_count;
 	to->renamed = from->renamed;
 	to->offering = from->offering;
@@ -586,39 +671,43 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 }
 
 /*
- * Too large to hold back as a whole: all pieces but the newest go out, or no buffer would ever come free. Not by way of
- * the worker, which may be waiting for the submit lock that is held here.
+ * The submission needs too many DMA buffers to be queued as a whole. All pieces but the newest are
+ * queued now, so that buffers become free. They are prepared here: the worker may be waiting for
+ * the submit lock, which this thread holds.
  */
-static void send_ahead(struct vmm_submission *s)
+static void send_ahead(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_dma *newest = s->piece[--s->pieces];
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	commit(s, false);
 	s->piece[s->pieces++] = newest;
-	vmm_prepare_pump_waiting(s->adapter);
+	vmm_prepare_pump_waiting_locked(s->adapter);
 }
 
 #define DDI_NAME(s) ((s)->present ? "DxgkDdiPresent" : "DxgkDdiRender")
 
-/* DMA-30: the miniport promised that this cannot happen. */
-VMM_COLD static NTSTATUS breaks_contract(const struct vmm_submission *s, const struct vmm_dma *dma)
+/* DMA-30: the miniport broke its promise that one DMA buffer is enough. */
+VMM_COLD static NTSTATUS report_broken_contract(const struct vmm_submission *s,
+						const struct vmm_dma *dma)
 {
-	vmm_finding(
-		s->adapter->observe, "DMA-30", s->context->device->process->id, s->context->handle,
-		"%s on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
-		"GuaranteedDmaBufferContract",
-		DDI_NAME(s), s->context->handle, dma->used_bytes, s->context->dma_bytes);
+	vmm_finding(s->adapter->observe, "DMA-30", s->context->device->process->id,
+		    s->context->handle,
+		    "%s on context 0x%08x asks for a second DMA buffer after %u of %u bytes, on a "
+		    "device with GuaranteedDmaBufferContract",
+		    DDI_NAME(s), s->context->handle, dma->used_bytes, s->context->dma_bytes);
 	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_CONTRACT,
 		       dma->used_bytes, s->context->dma_bytes);
 	return STATUS_DEVICE_REMOVED;
 }
 
-/* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
-static NTSTATUS translate_all(struct vmm_submission *s)
+/* DMA-29: translates into as many pieces as the miniport needs. The caller sees one success. */
+static NTSTATUS translate_all(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
 {
 	uint32_t multipass = 0;
 	NTSTATUS status;
 
+	vmm_assert_held(&s->adapter->submit_lock);
 	for (;;) {
 		struct vmm_dma *dma = s->piece[s->pieces - 1], *next;
 
@@ -629,37 +718,38 @@ static NTSTATUS translate_all(struct vmm_submission *s)
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
 		if (s->context->device->one_buffer)
-			return breaks_contract(s, dma);
+			return report_broken_contract(s, dma);
 		if (!dma->used_bytes) {
 			vmm_finding(
 				s->adapter->observe, "DMA-29", s->context->device->process->id,
 				s->context->handle,
-				"%s wants another DMA buffer although it wrote nothing into an empty one of %u "
-				"bytes (MultipassOffset %u)",
+				"%s asks for another DMA buffer although it wrote nothing into an "
+				"empty one of %u bytes (MultipassOffset %u)",
 				DDI_NAME(s), s->context->dma_bytes, multipass);
 			return STATUS_INVALID_PARAMETER;
 		}
 		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
 			send_ahead(s);
-		status = vmm_dma_get(s->context, &next);
+		status = vmm_dma_get_locked(s->context, &next);
 		if (status == STATUS_NO_MEMORY && s->pieces > 1) {
 			send_ahead(s);
-			status = vmm_dma_get(s->context, &next);
+			status = vmm_dma_get_locked(s->context, &next);
 		}
 		if (!NT_SUCCESS(status))
 			return status;
 		copy_list(next, dma);
 		s->piece[s->pieces++] = next;
-		status = vmm_broadcast_equip(s->broadcast, next);
+		status = vmm_broadcast_add_copies(s->broadcast, next);
 		if (!NT_SUCCESS(status))
 			return status;
 	}
 }
 
-static NTSTATUS capture(struct vmm_submission *s)
+static NTSTATUS capture(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
 {
+	vmm_assert_held(&s->adapter->submit_lock);
 	if (!s->present)
-		vmm_context_fetch(s->context, s->request);
+		vmm_context_copy_buffers(s->context, s->request);
 	return capture_list(s, s->piece[0]);
 }
 
@@ -672,7 +762,7 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	if (!NT_SUCCESS(status))
 		return status;
 	s->pieces = 1;
-	status = vmm_broadcast_equip(s->broadcast, s->piece[0]);
+	status = vmm_broadcast_add_copies(s->broadcast, s->piece[0]);
 	if (!NT_SUCCESS(status)) {
 		vmm_dma_give_back(s->piece[0]);
 		return status;
@@ -682,9 +772,9 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
 	s->suspect = s->reserved | ENTRY_OFFER | ENTRY_DO_NOT_RETIRE;
 	s->all_special = adapter->wddm2;
-	vmm_os_mutex_lock(&adapter->submit_lock);
+	vmm_submit_lock(adapter);
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
-	/* It may have been lost while the call waited for its turn (TDR-07). */
+	/* The device may have been lost while the call waited for the lock (TDR-07). */
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
 		 : vmm_unlikely(s->broadcast) && vmm_broadcast_is_held(context, s->broadcast)
 			 ? STATUS_NOT_SUPPORTED
@@ -695,12 +785,18 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 		vmm_verify_end(s);
 	if (NT_SUCCESS(status))
 		commit(s, true);
-	/* What it named with its gates shut (check_reference) is marked as used by now; who opens gates looks at this. */
+	/*
+	 * Allocations whose fast lock was disabled by check_reference are marked as used by now.
+	 * Code that enables a fast lock compares `captured`.
+	 */
 	atomic_store_explicit(&adapter->captured, s->serial, memory_order_release);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_unlock(adapter);
 	for (uint32_t i = 0; i < s->pieces; i++)
-		vmm_dma_give_back(s->piece[i]); /* a failure queues nothing (DMA-31) */
-	/* What was found wrong may come of a reset in the middle of the call: then it is that which is told (TDR-07). */
+		vmm_dma_give_back(s->piece[i]); /* a failed call queues nothing more (DMA-31) */
+	/*
+	 * An error may be the consequence of a reset during the call. Then the call returns the
+	 * reset's status (TDR-07).
+	 */
 	if (!NT_SUCCESS(status))
 		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
 	return STATUS_SUCCESS;

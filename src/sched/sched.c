@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The scheduler of an adapter: its creation and end, the system device and the paging contexts,
+ * waits for the GPU, and the submission of paging packets for the memory manager (struct
+ * vmm_memory_engine).
+ */
 #include "sched/sched_private.h"
 
 static uint64_t submit_paging(struct vmm_adapter *adapter,
-			      const struct vmm_paging_portion *portions, uint32_t count);
+			      const struct vmm_paging_portion *portions, uint32_t count)
+	VMM_REQUIRES(vmm_paging_lock_class);
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			      uint32_t reason);
+			      uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class);
 
 static void wake(struct vmm_adapter *adapter)
 {
@@ -16,13 +22,14 @@ const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.wait_locked = wait_locked,
 	.switch_context = vmm_sched_switch_context,
 	.kick = vmm_sched_kick,
+	.hand_over = vmm_sched_hand_over,
 	.wake = wake,
 };
 
-/* Its calls may wait for buffers that are behind a wait. */
+/* A device is ending. Its calls may wait for buffers that are queued behind a wait. */
 static void device_ends(struct vmm_adapter *adapter)
 {
-	vmm_steps_look(adapter->sched);
+	vmm_steps_poll(adapter->sched);
 }
 
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
@@ -38,7 +45,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	vmm_list_init(&sched->free_paging);
 	vmm_list_init(&sched->mapped_dma);
 	vmm_list_init(&sched->stepping);
-	vmm_list_init(&sched->making);
+	vmm_list_init(&sched->ddi_creations);
 	vmm_list_init(&sched->free_software);
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].paging);
@@ -69,8 +76,8 @@ static void destroy_system_objects(struct vmm_sched *sched)
 }
 
 /*
- * SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node; of a link in one context on that
- * node of each adapter.
+ * SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node. A link
+ * has one such context for each adapter.
  */
 static vmm_status create_system_objects(struct vmm_sched *sched)
 {
@@ -151,9 +158,13 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_free(sched);
 }
 
-/* Nothing completes any more: the adapter was removed, or the simulator has reported a deadlock. */
-static void give_up_locked(struct vmm_adapter *adapter)
+/*
+ * Nothing completes any more: the adapter was removed, or the simulator has reported a deadlock.
+ * Paging lock held.
+ */
+static void give_up_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	atomic_store(&adapter->removed, true);
 	atomic_store(&adapter->closed, true);
 	vmm_world_next_epoch(adapter->world);
@@ -162,10 +173,10 @@ static void give_up_locked(struct vmm_adapter *adapter)
 
 void vmm_sched_abandon(struct vmm_adapter *adapter)
 {
-	/* Under the paging lock nobody is in the middle of preparing what is abandoned. */
-	vmm_os_mutex_lock(&adapter->paging_lock);
+	/* Under the paging lock no thread is preparing the packets that are abandoned. */
+	vmm_paging_lock(adapter);
 	give_up_locked(adapter);
-	vmm_os_mutex_unlock(&adapter->paging_lock);
+	vmm_paging_unlock(adapter);
 }
 
 static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
@@ -193,9 +204,12 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 	}
 }
 
-/* The worker does what others leave to it meanwhile: nobody else would. */
+/*
+ * Called on the worker, which therefore submits the packets that other threads would leave to it.
+ */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
+	vmm_assert_held(&adapter->submit_lock);
 	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
@@ -210,14 +224,22 @@ void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 	}
 }
 
-/* For that packet and all before it that are prepared, whosesoever. Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
+/*
+ * Waits for that packet and all earlier prepared packets of the timeline, of any context. The
+ * caller holds the paging lock, so no other thread can submit: this one does that while it waits
+ * (queue.c).
+ */
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			      uint32_t reason)
+			      uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
-		/* Who resets the adapter wants the lock; what is waited for will not come. */
+		/*
+		 * The reset of the adapter needs the lock, and the packets will not complete by
+		 * themselves.
+		 */
 		if (vmm_unlikely(atomic_load(&adapter->recovering)))
 			return VMM_DEVICE_REMOVED;
 		vmm_queue_drain_locked(adapter->sched);
@@ -255,14 +277,18 @@ DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer
 	return patch;
 }
 
-/* The next number of the paging timeline and a packet for each of its parts. False: there are none left just now. */
+/*
+ * Takes the next number of the paging timeline and a packet for each of its parts. Returns false if
+ * not enough packets are free now.
+ */
 static bool take_paging_packets(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
-				uint64_t *sequence)
+				uint64_t *sequence) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_timeline *timeline = &sched->adapter->timeline[sched->adapter->paging_timeline];
 	uint32_t had = 0;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(sched->adapter);
 	uint64_t next = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
 	bool open = next - atomic_load(&timeline->completed) < VMM_PAGING_PACKETS;
 
@@ -284,15 +310,17 @@ static bool take_paging_packets(struct vmm_sched *sched, struct vmm_list *taken,
 		vmm_list_remove(link);
 		vmm_list_push_back(&sched->free_paging, link);
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return had == count;
 }
 
 static void submit_part(struct vmm_sched *sched, struct vmm_packet *packet, uint64_t sequence,
 			const struct vmm_paging_portion *portion)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	*packet = (struct vmm_packet){
 		.paging = true,
 		.synchronous = portion->synchronous,
@@ -319,7 +347,10 @@ static void submit_part(struct vmm_sched *sched, struct vmm_packet *packet, uint
 		.EngineOrdinal = portion->physical,
 	};
 	packet->submit.Flags.Paging = 1;
-	/* PAT-17, PAG-33: patched without lists. Its failure is fatal: the adapter is dead then. */
+	/*
+	 * PAT-17, PAG-33: patched without lists. After a failure, which is fatal, the adapter is
+	 * dead.
+	 */
 	DXGKARG_PATCH patch = vmm_patch_of(&packet->submit, portion->cpu);
 	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch));
 	vmm_queue_ready(sched, packet);
@@ -331,6 +362,7 @@ bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, ui
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_init(taken);
 	while (!take_paging_packets(sched, taken, count, sequence)) {
 		uint64_t oldest = atomic_load(&timeline->completed) + 1;
@@ -338,7 +370,8 @@ bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, ui
 		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
 				       VIDMM_WAIT_PAGING_BUFFER)))
 			continue;
-		if (atomic_load(&adapter->recovering)) { /* it goes the way of those in flight */
+		/* The reset drops this packet like those in flight. */
+		if (atomic_load(&adapter->recovering)) {
 			*sequence = atomic_fetch_add(&timeline->queued, 1) + 1;
 			return false;
 		}
@@ -349,11 +382,13 @@ bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, ui
 
 static uint64_t submit_paging(struct vmm_adapter *adapter,
 			      const struct vmm_paging_portion *portions, uint32_t count)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_sched *sched = adapter->sched;
 	struct vmm_list taken;
 	uint64_t sequence = 0;
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (!vmm_paging_packets_take(sched, &taken, count, &sequence))
 		return sequence;
 	for (uint32_t i = 0; i < count; i++) {
@@ -366,13 +401,13 @@ static uint64_t submit_paging(struct vmm_adapter *adapter,
 	return sequence;
 }
 
-struct vmm_sched_figures vmm_sched_figures(struct vmm_adapter *adapter)
+struct vmm_sched_statistics vmm_sched_statistics(struct vmm_adapter *adapter)
 {
-	vmm_os_mutex_lock(&adapter->state_lock);
-	const struct vmm_sched_figures figures = {
+	vmm_state_lock(adapter);
+	const struct vmm_sched_statistics figures = {
 		.patches = adapter->sched->patches,
 		.splits = atomic_load(&adapter->sched->splits),
 	};
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	return figures;
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sched: VidSch proper. Contexts and their DMA buffers, submissions in order, preparation (residency, patching),
- * fences, completion. It asks memory for residency through memory.h's narrow interface and gives it, as
- * struct vmm_memory_engine, the way to the GPU.
+ * The GPU scheduler (VidSch): devices, contexts and their DMA buffers, submissions, preparation
+ * (residency, patching), fences, completion. sched makes allocations resident through memory.h. It
+ * gives memory access to the GPU with struct vmm_memory_engine.
  *
- * A submission's life: vmm_sched_render (client's thread) -> prepare queue -> prepared (resident, patched, fenced)
- * -> ready queue of its node -> SubmitCommand when the hardware has room -> interrupt -> DPC retires it. Preparation
- * runs in the client's thread while nothing must be waited for, otherwise in the worker thread.
+ * Stages of a submission:
+ *
+ *   vmm_sched_render, in the client's thread, puts it on the prepare queue
+ *   preparation makes it resident, assigns a fence id, has it patched; it joins a ready queue
+ *   SubmitCommand is called as soon as the hardware accepts another packet of the node
+ *   the interrupt records the completion, and the DPC retires the packet
+ *
+ * Preparation runs in the client's thread as long as it need not wait, else in the worker thread.
  */
 #ifndef VMM_SCHED_SCHED_H
 #define VMM_SCHED_SCHED_H
@@ -22,59 +27,87 @@ extern const struct vmm_port_sink vmm_sched_port_sink; /* context: struct vmm_ad
 
 struct vmm_context;
 
-/* Before the port starts, so that the sink has somewhere to record; then vmm_sched_start once port and memory stand. */
+/*
+ * Creates the scheduler of an adapter before the port starts, so that interrupts can be recorded.
+ * first_fence 0: the default id.
+ */
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence) VMM_MUST_CHECK;
-vmm_status vmm_sched_start(struct vmm_adapter *adapter)
-	VMM_MUST_CHECK;                           /* system device and context, worker thread */
-void vmm_sched_stop(struct vmm_adapter *adapter); /* worker and system objects gone */
+/*
+ * Creates the system device, its contexts and the worker thread. The port and memory have started.
+ */
+vmm_status vmm_sched_start(struct vmm_adapter *adapter) VMM_MUST_CHECK;
+/* Ends the watchdog, the worker and the system objects. */
+void vmm_sched_stop(struct vmm_adapter *adapter);
 void vmm_sched_destroy(struct vmm_adapter *adapter);
 /*
- * Timeouts (watch.c, recover.c), once memory stands. STATUS_INVALID_PARAMETER, STATUS_NOT_SUPPORTED: the options; NULL:
- * the defaults. vmm_sched_stop ends it.
+ * Starts the watchdog (watch.c, recover.c) after memory has started. options NULL: the defaults.
+ * STATUS_INVALID_PARAMETER, STATUS_NOT_SUPPORTED: wrong options. vmm_sched_stop ends it.
  */
 vmm_status vmm_watch_start(struct vmm_adapter *adapter,
 			   const struct vidmm_tdr_options *options) VMM_MUST_CHECK;
-/* Waits until everything queued so far is complete; on a removed adapter it is abandoned instead. No lock held. */
+/*
+ * Waits until everything that is queued now is complete. If the wait fails, abandons the adapter.
+ * No lock held.
+ */
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
-/* Since the adapter started: patch locations of accepted submissions, buffers split for want of memory. */
-struct vmm_sched_figures {
+/*
+ * Counters since the adapter started: patch locations of accepted submissions; splits of DMA
+ * buffers whose working set did not fit.
+ */
+struct vmm_sched_statistics {
 	uint64_t patches, splits;
 };
-struct vmm_sched_figures vmm_sched_figures(struct vmm_adapter *adapter);
-/* Hands packets that became ready to the hardware; any IRQL up to DISPATCH, no lock held. */
+struct vmm_sched_statistics vmm_sched_statistics(struct vmm_adapter *adapter);
+/*
+ * Submits packets that have become ready, unless another thread holds the paging lock and will do
+ * it. IRQL up to DISPATCH. No lock held.
+ */
 void vmm_sched_kick(struct vmm_adapter *adapter);
+/* Has the worker do what vmm_sched_kick would. No lock held. */
+void vmm_sched_hand_over(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
 				 struct vmm_device **device) VMM_MUST_CHECK;
-/* Contexts, allocations, then the device: one that vmm_live_end gave. */
+/*
+ * Ends the contexts and allocations of a device, then the device itself. The caller got it from
+ * vmm_hazard_retire. No lock held.
+ */
 void vmm_sched_destroy_device(struct vmm_device *device);
-/* The adapter stops (PNP-03): nobody is or gets inside a device of it; then, everything idle and evicted, they end. */
+/*
+ * The adapter stops (PNP-03). close_devices returns when no thread is inside a device of it, and
+ * none can enter. destroy_devices ends the devices after the GPU is idle and memory is evicted.
+ */
 void vmm_sched_close_devices(struct vmm_adapter *adapter);
 void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
-/* In between, the GPU idle: nothing is shown any more (PRS-06). */
+/* Makes all sources dark (PRS-06). Called between the two, when the GPU is idle. */
 void vmm_sched_close_displays(struct vmm_adapter *adapter);
 
 /*
- * PNP-05. Down: nobody is inside a device of the adapter, and whoever comes waits; what was prepared completes, what was not
- * stays queued; memory leaves the segments that lose it; the miniport is told. On failure nothing has changed, but that
- * memory is where it went. Up: the reverse. No lock held; one at a time.
+ * Power transitions (PNP-05). Down: blocks calls that enter a device, completes what is prepared,
+ * leaves the rest queued, evicts the segments that lose their content, then calls
+ * DxgkDdiSetPowerState. On failure the adapter continues at full power; evicted memory is not moved
+ * back. Up: the reverse. No lock held. The caller makes one transition at a time.
  */
 vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE state,
 				POWER_ACTION action) VMM_MUST_CHECK;
 void vmm_sched_power_up(struct vmm_adapter *adapter);
 
 /*
- * PNP-08: the device is gone. On return every call on it answers DEVICE_REMOVED, nobody waits for the GPU, and nothing runs on
- * it. As vmm_port_notify_removal. Any thread, no lock held.
+ * PNP-08: surprise removal of the adapter. On return every call on it returns DEVICE_REMOVED, no
+ * thread waits for its GPU, and nothing runs on it. Returns what vmm_port_notify_removal returns.
+ * Any thread, no lock held.
  */
 vmm_status vmm_sched_remove(struct vmm_adapter *adapter,
 			    DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
-/* TDRS-15: it is lost, and nothing is done to the hardware; one that already is, or is in error, stays as it is. No lock held. */
+/*
+ * TDRS-15: marks a device lost without touching the hardware. A device that is already lost or in
+ * error does not change. No lock held.
+ */
 NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason) VMM_MUST_CHECK;
-/* TDR-19: of the page fault that it was lost with; zeros: of none. */
+/* TDR-19: reads the record of the page fault that lost the device; all zeros: there was none. */
 void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record);
 
-/* What the UMD writes its next submission into; the same memory for every submission of the context. */
+/* Where the UMD writes its next submission. Every submission of a context uses the same memory. */
 struct vmm_context_buffers {
 	void *commands;
 	D3DDDI_ALLOCATIONLIST *allocations;
@@ -83,57 +116,71 @@ struct vmm_context_buffers {
 };
 struct vmm_context_request {
 	uint32_t node, affinity, flags;
-	bool gdi;           /* of the display driver that draws for GDI (DMA-34) */
+	bool gdi;           /* context of the display driver that draws for GDI (DMA-34) */
 	bool by_address;    /* its commands are at GPU virtual addresses (SUB-23) */
-	void *private_data; /* our copy */
+	void *private_data; /* copied from the client */
 	uint32_t private_bytes;
-	void *handle;                       /* out; from now on anybody may end it */
-	uint32_t number;                    /* out: what D3DKMT clients know it by */
+	/*
+	 * out: hContext of the callbacks. Once it is set, any thread of the client may end the
+	 * context.
+	 */
+	void *handle;
+	uint32_t number;                    /* out: D3DKMT handle */
 	struct vmm_context_buffers buffers; /* out */
 };
 NTSTATUS vmm_sched_create_context(struct vmm_device *device,
 				  struct vmm_context_request *request) VMM_MUST_CHECK;
 /*
- * Commands at a GPU virtual address, on a context made for that (virtual.c): the client's own, run as they are while all of the
- * device's residency list is in memory.
+ * A submission of commands at a GPU virtual address, on a context created with by_address
+ * (virtual.c). The GPU runs the client's memory unchanged, while all of the device's residency list
+ * is resident.
  */
 #define VMM_PRIMARIES_MAX 16u
 struct vmm_command_request {
-	uint64_t commands; /* their address */
-	uint32_t length, flags;
-	const void *private_data; /* our copy */
+	uint64_t commands;        /* GPU virtual address */
+	uint32_t length, flags;   /* length in bytes */
+	const void *private_data; /* copied from the client */
 	uint32_t private_bytes;
-	uint32_t primaries[VMM_PRIMARIES_MAX]; /* handles of what is displayed and written */
+	/* Handles of the displayed allocations that it writes. */
+	uint32_t primaries[VMM_PRIMARIES_MAX];
 	uint32_t primary_count;
 };
-/* SUB-26; and of that what is built: one context. */
+/* Checks the number of contexts of a submission (SUB-26); only one context is implemented. */
 NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,
 					  uint32_t object, uint32_t count) VMM_MUST_CHECK;
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				  const struct vmm_command_request *request) VMM_MUST_CHECK;
-/* VA-10, address.c: beside the context; it may wait for room in the queue. */
+/*
+ * VA-10: queues an update of GPU virtual addresses beside the context (address.c). Waits while the
+ * queue of the context is full.
+ */
 struct vmm_address_request {
-	struct vmm_va_operation *operations; /* our copy; the callee's, whatever it answers */
+	/* Copied from the client. The callee takes ownership, also on failure. */
+	struct vmm_va_operation *operations;
 	uint32_t count, flags;
 	uint32_t fence; /* handle */
 	uint64_t value;
 };
 NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
 				    struct vmm_address_request *request) VMM_MUST_CHECK;
-/* STATUS_INVALID_PARAMETER unless the handle is a live context of the device. */
+/* Ends a context. STATUS_INVALID_PARAMETER: the handle is not a live context of the device. */
 NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle) VMM_MUST_CHECK;
-/* As vmm_live_enter: the context, and with it its device, stays until vmm_live_leave. NULL: not a live one of the device. */
-struct vmm_context *vmm_sched_enter_context(struct vmm_visit *visit, const void *device,
+/*
+ * Protected lookup (vmm_hazard_enter): the context and its device stay until vmm_hazard_leave.
+ * NULL: the handle is not a live context of the device.
+ */
+struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *visit, const void *device,
 					    const void *handle);
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
-/* Its handle by live.h. */
+/* Returns the handle for protected lookups (hazard.h). */
 void *vmm_sched_context_live(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
 
 /*
- * Priorities (priority.c); each takes effect with the next packet that is chosen, and a higher one preempts what runs, where
- * the miniport can (SCH-05). Set: STATUS_INVALID_PARAMETER outside the range, STATUS_ACCESS_DENIED without the privilege;
- * nothing changes then.
+ * Priorities (priority.c). A change takes effect when the next packet is chosen. A higher priority
+ * preempts what runs, if the miniport supports preemption (SCH-05). The setters change nothing if
+ * they return STATUS_INVALID_PARAMETER (out of range) or STATUS_ACCESS_DENIED (the privilege is
+ * missing).
  */
 NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority) VMM_MUST_CHECK;
 int32_t vmm_sched_priority(const struct vmm_context *context);
@@ -141,14 +188,17 @@ NTSTATUS vmm_sched_set_in_process_priority(struct vmm_context *context,
 					   int32_t priority) VMM_MUST_CHECK;
 int32_t vmm_sched_in_process_priority(const struct vmm_context *context);
 NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t class) VMM_MUST_CHECK;
-/* STATUS_INVALID_PARAMETER: the options. NULL: the defaults. Before vmm_sched_start. */
+/*
+ * Sets the scheduling options before vmm_sched_start; NULL: the defaults. STATUS_INVALID_PARAMETER:
+ * wrong options.
+ */
 vmm_status vmm_sched_configure(struct vmm_adapter *adapter,
 			       const struct vidmm_scheduling_options *options) VMM_MUST_CHECK;
 
 struct vmm_broadcast;
 struct vmm_render_request {
 	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
-	const struct vmm_broadcast *broadcast; /* sched's own; NULL: to nobody else */
+	const struct vmm_broadcast *broadcast; /* set by sched; NULL: no other context runs it */
 	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
 };
 NTSTATUS vmm_sched_render(struct vmm_context *context,
@@ -156,53 +206,72 @@ NTSTATUS vmm_sched_render(struct vmm_context *context,
 #define VMM_BROADCAST_MAX 64u
 struct vmm_broadcast_names {
 	uint32_t count;
-	void *const *live;      /* HANDLEs of callbacks, or NULL and: */
+	/* HContext handles of the callbacks; NULL: `number` names the contexts. */
+	void *const *hazard;
 	const uint32_t *number; /* D3DKMT handles */
 };
 /*
- * DMA-10: the same, and the contexts named run the buffer, too. STATUS_INVALID_PARAMETER: too many, one that is no live
- * context of the device, or twice the same; STATUS_NOT_SUPPORTED: see the README.
+ * vmm_sched_render for a broadcast (DMA-10): the named contexts run the buffer, too.
+ * STATUS_INVALID_PARAMETER: too many contexts, one that is not a live context of the device, the
+ * owner itself, or one named twice. STATUS_NOT_SUPPORTED: see the README.
  */
 NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broadcast_names *names,
 			     struct vmm_render_request *request) VMM_MUST_CHECK;
 
-/* A wait or signal of a context's queue, or a signal when other contexts have come to it as well (SYN-28). */
+/*
+ * A wait or signal in a context's queue. With `others`, a signal is done when those contexts have
+ * reached it, too (SYN-28).
+ */
 struct vmm_sched_sync {
 	struct vmm_sync_packet_request request;
-	const void *const *others; /* by live.h; may have ended by now */
+	const void *const *others; /* hContext handles; the contexts may have ended */
 	uint32_t other_count;
 };
 /*
- * Queued, and done as soon as it is its turn. What vmm_sync_packet_fill answers; STATUS_NO_MEMORY; STATUS_DEVICE_REMOVED: the device of
- * another context is lost.
+ * Queues a wait or signal. It is done at once if the queue allows. Returns what
+ * vmm_sync_packet_fill returns, STATUS_NO_MEMORY, or STATUS_DEVICE_REMOVED if the device of another
+ * context is lost.
  */
 NTSTATUS vmm_sched_synchronize(struct vmm_context *context,
 			       const struct vmm_sched_sync *sync) VMM_MUST_CHECK;
 
-/* D3DKMTPresent. Rectangles in pixels of their allocations; their edges: left and top inside, right and bottom outside. */
+/*
+ * D3DKMTPresent. Rectangles are in pixels of their allocations; left and top are inclusive, right
+ * and bottom exclusive.
+ */
 struct vmm_present_request {
 	uint32_t source, destination; /* handles; 0: none */
 	uint32_t source_id;           /* VidPnSourceId of a flip */
 	uint32_t flags;               /* DXGK_PRESENTFLAGS */
 	uint32_t color;               /* of a ColorFill */
-	bool source_rect_valid,
-		destination_rect_valid; /* else all of it, as the miniport describes it */
+	/* Not valid: the rectangle is the whole allocation, as the miniport describes it. */
+	bool source_rect_valid, destination_rect_valid;
 	RECT source_rect, destination_rect;
-	const RECT *sub_rects; /* in the source (of a ColorFill: in the destination); our copy */
+	/* In the source; of a ColorFill in the destination. Copied from the client. */
+	const RECT *sub_rects;
 	uint32_t sub_rect_count;
 	D3DDDI_FLIPINTERVAL_TYPE interval;
-	uint32_t broadcast_count; /* further contexts (DMA-10): none is built */
+	uint32_t broadcast_count; /* further contexts (DMA-10): not implemented, must be 0 */
 	bool do_not_wait;         /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
 };
-/* STATUS_DEVICE_REMOVED, STATUS_GRAPHICS_ALLOCATION_BUSY, what the miniport answers (DMA-37), what DMA-16 and PRS-01 to PRS-02 say. */
+/*
+ * Queues a present. STATUS_DEVICE_REMOVED, STATUS_GRAPHICS_ALLOCATION_BUSY, what the miniport
+ * returns (DMA-37), or the errors of DMA-16, PRS-01 and PRS-02.
+ */
 NTSTATUS vmm_sched_present(struct vmm_context *context,
 			   const struct vmm_present_request *request) VMM_MUST_CHECK;
-/* SUB-17: presents that a device may have queued, 0 sets the default; flips that may be pending on a source. */
+/*
+ * SUB-17: limits of the presents that a device may have queued (0 sets the default), and of its
+ * flips that may be pending on one source.
+ */
 #define VMM_PRESENT_LIMIT_DEFAULT 3u
 #define VMM_FLIP_LIMIT            1u
 void vmm_present_set_limit(struct vmm_device *device, uint32_t presents);
 uint32_t vmm_present_limit(const struct vmm_device *device);
-/* The source that a primary was made for. STATUS_INVALID_HANDLE, STATUS_INVALID_PARAMETER (PRS-02): it is none. */
+/*
+ * Finds the source that a primary was created for. STATUS_INVALID_HANDLE, or
+ * STATUS_INVALID_PARAMETER (PRS-02): it is not a primary.
+ */
 NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
 			       uint32_t *source_id) VMM_MUST_CHECK;
 

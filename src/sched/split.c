@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Split DMA buffers (SPL): where one may be split, what stays bound there, and the way from one portion to the next.
+ * Split DMA buffers (SPL): split points, resources that stay bound across them, and the transition
+ * from one portion to the next.
  *
- * Each portion but the last is submitted as vmm_dma.part, with a fence of its own; the buffer itself stays at the head
- * of the prepare queue, which keeps everything that was queued later behind it (SPL-09), until that portion is done.
- * What it held in memory may then leave, except what the resource table still has at the split point (SPL-05): that
- * stays `active` and so is nobody's victim. On its timeline the buffer completes once, with its last portion (SPL-07).
+ * Each portion but the last is submitted as vmm_dma.part with a separate fence id. Meanwhile the
+ * buffer stays at the head of the prepare queue and holds up all later buffers (SPL-09). Once a
+ * portion is complete, its allocations may be evicted, except those that the resource table still
+ * references at the split point (SPL-05): these stay `active`, so they are no eviction victims. On
+ * its timeline the buffer completes once, with its last portion (SPL-07).
  */
 #include "sched/sched_private.h"
 
@@ -15,6 +17,7 @@ uint32_t vmm_split_group(const struct vmm_dma *dma, uint32_t patch)
 {
 	uint32_t offset = dma->patches[patch].SplitOffset;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	while (patch > dma->patch_start && dma->patches[patch - 1].SplitOffset == offset)
 		patch--;
 	return patch;
@@ -24,6 +27,7 @@ uint32_t vmm_split_group_end(const struct vmm_dma *dma, uint32_t patch)
 {
 	uint32_t offset = dma->patches[patch].SplitOffset;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	while (patch < dma->patch_count && dma->patches[patch].SplitOffset == offset)
 		patch++;
 	return patch;
@@ -31,33 +35,37 @@ uint32_t vmm_split_group_end(const struct vmm_dma *dma, uint32_t patch)
 
 void vmm_split_end_at(struct vmm_dma *dma, uint32_t patch)
 {
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	vmm_assert(patch > dma->patch_start && patch <= dma->patch_count);
 	dma->patch_end = patch;
 	dma->end = patch < dma->patch_count ? dma->patches[patch].SplitOffset : dma->used_bytes;
 	vmm_assert(dma->end >= dma->start && dma->end <= dma->used_bytes);
 }
 
-/* SPL-03: the rest begins where the portion ends. */
-static void go_on(struct vmm_dma *dma)
+/* SPL-03: the rest of the buffer begins where the portion ends. */
+static void begin_next_portion(struct vmm_dma *dma) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	dma->split = true;
 	dma->patch_start = dma->patch_end;
 	dma->start = dma->end;
 	vmm_split_end_at(dma, dma->patch_count);
 }
 
-/* As a submission of the buffer or of a copy of it. */
+/* Queues the portion as a submission of the buffer, or of a copy of it. */
 static void send_part(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_packet *part = &dma->part;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	part->portion = true;
 	part->node = dma->packet.node;
 	part->timeline = dma->packet.timeline;
 	part->sequence = dma->packet.sequence;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	vmm_dma_buffer(dma)->parts_busy++;
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	vmm_queue_ready(sched, part);
 }
 
@@ -66,28 +74,34 @@ void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	dma->part_patch_start = dma->patch_start;
 	atomic_fetch_add(&sched->splits, 1);
 	vmm_event(adapter->observe, VIDMM_EVENT_SPLIT, dma->context->device->process->id,
 		  dma->context->handle, 0, dma->end, dma->patch_end, 0, 0);
-	go_on(dma);
-	vmm_broadcast_follow(dma);
+	begin_next_portion(dma);
+	vmm_broadcast_copy_portion(dma);
 	send_part(sched, dma);
 	vmm_list_for_each (link, &dma->copies)
 		send_part(sched, vmm_copy_of(link));
 }
 
-/* PAT-07: without a number of slots each element of the allocation list is a slot of its own. */
+/* PAT-07: if the miniport reports no slot count, each allocation list entry is one slot. */
 static uint32_t slot_of(const struct vmm_sched *sched, const D3DDDI_PATCHLOCATIONLIST *e)
 {
 	return sched->caps->slot_count ? e->SlotId : e->AllocationIndex;
 }
 
-/* All slots unseen: each DMA buffer begins with an empty table (PAT-06). Large enough for the largest slot that the buffer names. */
+/*
+ * Clears the set of visited slots: each DMA buffer begins with an empty resource table (PAT-06).
+ * Grows the set to the largest slot that the buffer uses.
+ */
 static vmm_status clear_slots(struct vmm_sched *sched, const struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t last = 0;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	for (uint32_t p = 0; p < dma->patch_count; p++) {
 		uint32_t slot = slot_of(sched, &dma->patches[p]);
 
@@ -108,59 +122,68 @@ static vmm_status clear_slots(struct vmm_sched *sched, const struct vmm_dma *dma
 	return VMM_OK;
 }
 
-static bool see_first(struct vmm_sched *sched, uint32_t slot)
+static bool visit_slot(struct vmm_sched *sched, uint32_t slot) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t bit = (uint64_t)1 << slot % SLOTS_PER_WORD,
 		 *word = &sched->slots[slot / SLOTS_PER_WORD];
 	bool first = !(*word & bit);
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	*word |= bit;
 	return first;
 }
 
-/* The portion is done, and with it everything before it on the timeline. */
-static void let_go(struct vmm_dma *dma)
+/*
+ * The portion is complete, and everything before it on the timeline: its bound allocations are no
+ * longer active for it.
+ */
+static void unmark_bound(struct vmm_dma *dma) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t t = dma->packet.timeline;
 
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < dma->list_count; i++)
 		if (dma->instances[i] && vmm_split_is_bound(dma, dma->instances[i]))
 			atomic_store_explicit(&dma->instances[i]->active[t],
 					      dma->packet.sequence - 1, memory_order_relaxed);
 }
 
-/* SPL-14: with preemption nothing may stay bound from one portion to the next. */
-VMM_COLD static vmm_status leaks(struct vmm_sched *sched, const struct vmm_dma *dma, uint32_t patch)
+/* SPL-14: with preemption no allocation may stay bound from one portion to the next. */
+VMM_COLD static vmm_status report_leak(struct vmm_sched *sched, const struct vmm_dma *dma,
+				       uint32_t patch)
 {
 	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[patch];
 	const struct vmm_context *context = dma->context;
 
 	vmm_finding(
 		sched->adapter->observe, "SPL-14", context->device->process->id, context->handle,
-		"a DMA buffer of context 0x%08x is split at offset %u, where slot %u still holds allocation list entry %u "
-		"(patch location %u): a preemption-aware miniport reprograms or unbinds every slot at a split point. The "
-		"device is in error",
+		"a DMA buffer of context 0x%08x is split at offset %u, where slot %u still holds "
+		"allocation list entry %u (patch location %u): a preemption-aware miniport "
+		"reprograms or unbinds every slot at a split point. The device is in error",
 		context->handle, dma->start, slot_of(sched, e), e->AllocationIndex, patch);
 	return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 }
 
 /*
- * The rows of the resource table at the split point. Backwards, the first look at a slot finds what it holds; those that
- * are programmed anew at the split point itself are not bound from before (SPL-06), and what a NULL element or another
- * allocation has replaced is not either (PAT-08, PAT-09).
+ * Marks the allocations in the resource table at the split point as active. The patch locations are
+ * scanned backwards: the first visit of a slot finds its present entry. Slots that are programmed
+ * anew at the split point are not bound across it (SPL-06). Neither are entries that a NULL element
+ * or another allocation has replaced (PAT-08, PAT-09).
  */
-static vmm_status hold_bound(struct vmm_sched *sched, struct vmm_dma *dma)
+static vmm_status mark_bound(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	bool leak_checked = sched->caps->preemption_aware && !sched->caps->no_dma_patching;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	for (uint32_t p = vmm_split_group_end(dma, dma->patch_start); p-- > 0;) {
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 
-		if (!see_first(sched, slot_of(sched, &dma->patches[p])) || !instance ||
+		if (!visit_slot(sched, slot_of(sched, &dma->patches[p])) || !instance ||
 		    p >= dma->patch_start)
 			continue;
 		if (leak_checked)
-			return leaks(sched, dma, p);
+			return report_leak(sched, dma, p);
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
 	}
@@ -169,14 +192,15 @@ static vmm_status hold_bound(struct vmm_sched *sched, struct vmm_dma *dma)
 
 vmm_status vmm_split_resume(struct vmm_sched *sched, struct vmm_dma *dma)
 {
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(sched->adapter);
 	bool busy = dma->parts_busy != 0;
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	if (busy)
 		return VMM_PENDING;
 	vmm_status status = clear_slots(sched, dma);
 	if (status != VMM_OK)
 		return status;
-	let_go(dma);
-	return hold_bound(sched, dma);
+	unmark_bound(dma);
+	return mark_bound(sched, dma);
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits and signals in a context's queue (SYN-25, SYN-26, SUB-28). They are no packets of the hardware: a context has its
- * steps in order, and somebody takes them one after another as far as they go:
+ * Waits and signals in a context's queue (SYN-25, SYN-26, SUB-28). They are not packets of the
+ * hardware. The queue of a context holds these kinds of steps, in order. Any thread that calls
+ * vmm_steps_advance processes them from the head, as far as possible:
  *
- *   a wait       is begun when it is first, and goes when it is satisfied; whoever satisfies it says so (`told`), and the worker
- *                goes on. Nothing of the context that came after it has been prepared meanwhile, so it holds no memory and no
- *                place in anybody's order: the other contexts do not notice.
- *   a buffer     that came behind a wait joins the queue of packets to be prepared when it is first, as if it came only then.
- *                It has had its number since it was queued: what it names is busy (SUB-29), whoever waits for it waits.
- *   a signal     is done when the packet that it came after is complete, or with the GPU (SYN-27).
+ *   wait    begins when it is at the head, and is removed once it is satisfied. The thread that
+ *           satisfies it pushes it onto sched->completed_waits, and the worker goes on. Later
+ *           packets of the context are not prepared meanwhile. So they hold no memory and are not
+ *           in the order of packets: other contexts are not delayed.
+ *   buffer  that was submitted behind a wait: joins the prepare queue when it is at the head, as if
+ *           submitted only then. It has its number from the time of its submission: allocations
+ *           that it references are busy (SUB-29), and waits for it wait.
+ *   signal  is done when the packet before it is complete, or has been submitted (SYN-27).
  *
- * Nothing that is prepared waits for a step, so what the GPU has, and memory management waits for, completes by itself.
- * Steps of a context that is lost are dropped (TDRS-11); so are those of one that ends, from the first wait that is not satisfied on.
+ * A prepared packet never waits for a step. So packets with the GPU, for which memory management
+ * may wait, always complete. The steps of a lost context are dropped (TDRS-11). The steps of a
+ * context that ends are dropped from the first unsatisfied wait on.
  */
 #include "sched/sched_private.h"
 
@@ -24,10 +28,11 @@ void vmm_steps_init(struct vmm_context *context)
 
 /* ---- one context; state lock held ---- */
 
-static void push(struct vmm_sched *sched, struct vmm_step *step)
+static void push(struct vmm_sched *sched, struct vmm_step *step) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_steps *steps = &step->context->steps;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_list_empty(&steps->queue)) {
 		vmm_list_push_back(&sched->stepping, &steps->link);
 		atomic_fetch_add(&sched->stepping_count, 1);
@@ -36,10 +41,11 @@ static void push(struct vmm_sched *sched, struct vmm_step *step)
 	steps->holding += step->kind != VMM_STEP_SIGNAL;
 }
 
-static void pop(struct vmm_sched *sched, struct vmm_step *step)
+static void pop(struct vmm_sched *sched, struct vmm_step *step) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_steps *steps = &step->context->steps;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&step->link);
 	vmm_list_init(&step->link);
 	steps->holding -= step->kind != VMM_STEP_SIGNAL;
@@ -52,6 +58,7 @@ static void pop(struct vmm_sched *sched, struct vmm_step *step)
 
 bool vmm_steps_hold_locked(struct vmm_context *context, struct vmm_dma *dma)
 {
+	vmm_assert_held(&context->device->adapter->state_lock);
 	if (vmm_likely(!context->steps.holding))
 		return false;
 	dma->step = (struct vmm_step){.kind = VMM_STEP_BUFFER, .context = context};
@@ -60,14 +67,14 @@ bool vmm_steps_hold_locked(struct vmm_context *context, struct vmm_dma *dma)
 	return true;
 }
 
-/* Nothing of it will be executed any more. */
+/* Returns whether no further step of the context will be executed. */
 static bool is_hopeless(const struct vmm_context *context)
 {
 	return vmm_device_lost(context->device) || atomic_load(&context->steps.given_up) ||
 	       atomic_load(&context->device->adapter->removed);
 }
 
-/* Nobody waits for its waits any more. */
+/* Returns whether the context is ending: its unsatisfied waits are to be given up. */
 static bool is_ending(const struct vmm_context *context)
 {
 	return context->steps.ending || atomic_load(&context->device->ending);
@@ -82,7 +89,10 @@ static bool is_due(const struct vmm_step *step)
 				       : steps->done);
 }
 
-/* A buffer need not wait for signals that come before it, as they wait for the buffers before them. */
+/*
+ * Returns the first buffer that only signals precede, or NULL. A buffer need not wait for these:
+ * they wait for the buffers before them.
+ */
 static struct vmm_step *buffer_behind_signals(const struct vmm_steps *steps)
 {
 	const struct vmm_list *link;
@@ -96,11 +106,13 @@ static struct vmm_step *buffer_behind_signals(const struct vmm_steps *steps)
 	return NULL;
 }
 
-/* The step about which something can be done now: the first, or a buffer. */
+/* Returns a step that can be processed now, or NULL: the head, or a buffer behind signals. */
 static struct vmm_step *actionable(const struct vmm_context *context)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	const struct vmm_steps *steps = &context->steps;
 
+	vmm_assert_held(&context->device->adapter->state_lock);
 	if (vmm_list_empty(&steps->queue))
 		return NULL;
 	struct vmm_step *step = vmm_container_of(steps->queue.next, struct vmm_step, link);
@@ -109,7 +121,8 @@ static struct vmm_step *actionable(const struct vmm_context *context)
 	if (step->kind == VMM_STEP_SIGNAL)
 		can = is_due(step) || is_hopeless(context);
 	else if (step->kind == VMM_STEP_WAIT && step->begun)
-		can = step->told || (!step->over && (is_ending(context) || is_hopeless(context)));
+		can = step->completed ||
+		      (!step->completing && (is_ending(context) || is_hopeless(context)));
 	if (can)
 		return step;
 	return step->kind == VMM_STEP_SIGNAL && steps->holding ? buffer_behind_signals(steps)
@@ -117,9 +130,11 @@ static struct vmm_step *actionable(const struct vmm_context *context)
 }
 
 static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_dma *dma = vmm_container_of(step, struct vmm_dma, step);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	pop(sched, step);
 	dma->work.held = false;
 	if (vmm_unlikely(atomic_load(&sched->adapter->removed))) {
@@ -130,64 +145,75 @@ static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
 	atomic_fetch_add(&sched->prepare_count, 1);
 }
 
-/* MFN-31: what was said to be held, or to stand behind it, is so no longer. */
-VMM_COLD static void say_end(const struct vmm_step *step, bool dropped)
+/*
+ * MFN-31: reports the end of a wait or signal that had been reported as holding the context, or as
+ * held.
+ */
+VMM_COLD static void report_end(const struct vmm_step *step, bool dropped)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	uint32_t reason = dropped ? VIDMM_SYNC_DROPPED : VIDMM_SYNC_SIGNALED;
 
+	vmm_assert_held(&step->context->device->adapter->state_lock);
 	if (step->kind == VMM_STEP_WAIT)
 		reason = dropped ? VIDMM_SYNC_GIVEN_UP : VIDMM_SYNC_RELEASED;
-	vmm_sync_packet_say(&step->software->sync, reason, step->context->handle);
+	vmm_sync_packet_report(&step->software->sync, reason, step->context->handle);
 }
 
-/* The context is beyond the step. What all that named it are beyond is to be finished. */
-static struct vmm_software *leave(struct vmm_sched *sched, struct vmm_step *step, bool dropped)
+/*
+ * The context has passed the step. Returns its software packet if all contexts have passed it: the
+ * caller finishes it. Otherwise NULL.
+ */
+static struct vmm_software *leave_step(struct vmm_sched *sched, struct vmm_step *step, bool dropped)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_software *software = step->software;
 
-	if (vmm_unlikely(step->said))
-		say_end(step, dropped);
+	vmm_assert_held(&sched->adapter->state_lock);
+	if (vmm_unlikely(step->announced))
+		report_end(step, dropped);
 	pop(sched, step);
 	software->dropped |= dropped;
 	return --software->left ? NULL : software;
 }
 
-/* MFN-31: who is held by what is said to whoever listens. */
-static bool is_heard(const struct vmm_context *context)
+/* MFN-31: returns whether an observer asked for events about held contexts. */
+static bool is_observed(const struct vmm_context *context)
 {
 	return vmm_unlikely(
 		vmm_observe_stamps(context->device->adapter->observe, VIDMM_EVENT_SYNC));
 }
 
-/* False: it waits. */
-static bool look_at_wait(struct vmm_step *step, bool *dropped)
+/* Begins or checks the wait at the head. Returns false while the context must wait. */
+static bool check_wait(struct vmm_step *step, bool *dropped) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_context *context = step->context;
 
+	vmm_assert_held(&step->context->device->adapter->state_lock);
 	*dropped = false;
-	if (step->told)
+	if (step->completed)
 		return true;
 	if (!step->begun && !is_hopeless(context)) {
-		uint32_t holds = is_heard(context) ? context->handle : 0;
+		uint32_t holds = is_observed(context) ? context->handle : 0;
 
 		step->begun = true;
 		if (vmm_sync_packet_begin(&step->software->sync, holds))
 			return true;
-		step->said = holds != 0;
+		step->announced = holds != 0;
 	}
 	if (!step->begun)
 		return *dropped = true;
 	if (!is_ending(context) && !is_hopeless(context))
 		return false;
 	if (!vmm_sync_packet_withdraw(&step->software->sync)) {
-		step->over = true; /* it was satisfied just now: `told` will say so */
+		step->completing = true; /* satisfied just now: it will appear in completed_waits */
 		return false;
 	}
 	atomic_store(&context->steps.given_up, true);
 	return *dropped = true;
 }
 
-/* ---- what has no lock ---- */
+/* ---- without the state lock ---- */
 
 static void free_software(struct vmm_software *software)
 {
@@ -195,52 +221,60 @@ static void free_software(struct vmm_software *software)
 	vmm_free(software);
 }
 
-/* Some stay for the next ones; nobody pays for those. */
-static void give_software(struct vmm_sched *sched, struct vmm_software *software)
+/*
+ * Returns a software packet (a wait or signal) to the free list. Up to VMM_SPARE_SOFTWARE of them
+ * are retained for reuse; they are charged to no process.
+ */
+static void release_software(struct vmm_sched *sched, struct vmm_software *software)
 {
 	vmm_free(software->more);
 	software->more = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	bool stays = sched->free_software_count < VMM_SPARE_SOFTWARE;
 	if (vmm_likely(stays)) {
 		sched->free_software_count++;
 		vmm_list_insert_after(&sched->free_software, &software->free);
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	if (vmm_unlikely(!stays))
 		free_software(software);
 }
 
-static bool rewinds(const struct vmm_software *software)
+static bool may_rewind(const struct vmm_software *software)
 {
 	return software->sync.flags & VMM_SYNC_ALLOW_REWIND;
 }
 
 static void finish(struct vmm_sched *sched, struct vmm_software *software)
 {
-	if (software->sync.signal && !software->dropped && vmm_likely(!rewinds(software)))
+	if (software->sync.signal && !software->dropped && vmm_likely(!may_rewind(software)))
 		vmm_sync_packet_signal(&software->sync);
 	vmm_sync_packet_clear(&software->sync);
-	give_software(sched, software);
+	release_software(sched, software);
 }
 
 /*
- * Whose `told` this thread is going to look at, having done a signal: the worker need not be woken for what that satisfies. (With the
- * simulator all threads are one. While it is set somebody is on his way there, whoever set it.)
+ * The scheduler whose completed_waits this thread will read next, after a signal that it does now.
+ * Waits that the signal satisfies need not wake the worker. (In the simulator all threads share one
+ * OS thread. While the variable is set, the thread that set it is on its way to that list.)
  */
-static _Thread_local const struct vmm_sched *looking;
+static _Thread_local const struct vmm_sched *polling;
 
-static void finish_and_look(struct vmm_sched *sched, struct vmm_software *software)
+static void finish_and_poll(struct vmm_sched *sched, struct vmm_software *software)
 {
-	looking = sched;
+	polling = sched;
 	finish(sched, software);
-	looking = NULL;
+	polling = NULL;
 }
 
-/* True: packets to be prepared have come. State lock held, but while signals are done: then the caller looks at `told` afterwards. */
-static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
+/*
+ * Processes the steps of a context. Returns true if buffers joined the prepare queue. The state
+ * lock is held, but is released while signals are done. So the caller must read completed_waits
+ * afterwards.
+ */
+static bool advance_context_locked(struct vmm_sched *sched, struct vmm_context *context)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
-	struct vmm_os_mutex *lock = &sched->adapter->state_lock;
 	struct vmm_step *step;
 	bool released = false, dropped;
 
@@ -252,18 +286,21 @@ static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 			release_buffer(sched, step);
 			released = true;
 		} else if (step->kind == VMM_STEP_SIGNAL) {
-			software = leave(sched, step, !is_due(step) || is_hopeless(context));
-		} else if (look_at_wait(step, &dropped)) {
-			software = leave(sched, step, dropped);
+			software = leave_step(sched, step, !is_due(step) || is_hopeless(context));
+		} else if (check_wait(step, &dropped)) {
+			software = leave_step(sched, step, dropped);
 		}
 		if (!software)
 			continue;
-		/* TDRS-11: it comes before the largest value that a reset, with this lock held, gives the fence, or never. */
-		if (vmm_unlikely(rewinds(software)) && !software->dropped)
+		/*
+		 * TDRS-11: a rewinding signal is done under this lock. So it precedes the largest
+		 * value that a reset, which holds the lock, gives the fence, or it is dropped.
+		 */
+		if (vmm_unlikely(may_rewind(software)) && !software->dropped)
 			vmm_sync_packet_signal(&software->sync);
-		vmm_os_mutex_unlock(lock);
-		finish_and_look(sched, software);
-		vmm_os_mutex_lock(lock);
+		vmm_state_unlock(sched->adapter);
+		finish_and_poll(sched, software);
+		vmm_state_lock(sched->adapter);
 	}
 	context->steps.advancing = false;
 	if (context->steps.ending)
@@ -271,23 +308,26 @@ static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 	return released;
 }
 
-/* The waits that are over. */
-static void take_told_locked(struct vmm_sched *sched)
+/* Marks the completed waits. */
+static void take_completed_waits_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_state_lock_class)
 {
-	struct vmm_software *software = atomic_exchange(&sched->told, NULL);
+	struct vmm_software *software = atomic_exchange(&sched->completed_waits, NULL);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	while (software) {
-		struct vmm_software *next = software->next_told;
+		struct vmm_software *next = software->next_completed;
 
-		software->own.told = true;
+		software->own.completed = true;
 		software = next;
 	}
 }
 
 static struct vmm_context *find_actionable(const struct vmm_sched *sched)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
 	const struct vmm_list *link;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_for_each (link, &sched->stepping) {
 		struct vmm_context *context =
 			vmm_container_of(link, struct vmm_context, steps.link);
@@ -305,56 +345,59 @@ bool vmm_steps_advance(struct vmm_sched *sched)
 
 	if (vmm_likely(!atomic_load(&sched->stepping_count)))
 		return false;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	do {
-		take_told_locked(sched);
+		take_completed_waits_locked(sched);
 		while ((context = find_actionable(sched)) != NULL)
-			released |= go_locked(sched, context);
-	} while (atomic_load(&sched->told));
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+			released |= advance_context_locked(sched, context);
+	} while (atomic_load(&sched->completed_waits));
+	vmm_state_unlock(sched->adapter);
 	return released;
 }
 
-void vmm_steps_look(struct vmm_sched *sched)
+void vmm_steps_poll(struct vmm_sched *sched)
 {
 	if (vmm_unlikely(vmm_steps_advance(sched)))
 		vmm_worker_wake(sched);
 }
 
-/* From whatever thread, with whatever locks. Once it is in the list the software, and its context, may go. */
-static void tell(struct vmm_sync_wait *wait)
+/*
+ * A wait has completed. Called on any thread, with any locks held. Once the software packet is in
+ * the list, it and its context may be freed.
+ */
+static void on_wait_completed(struct vmm_sync_wait *wait)
 {
 	struct vmm_software *software = vmm_container_of(wait, struct vmm_software, sync.wait);
 	struct vmm_adapter *adapter = software->own.context->device->adapter;
 	struct vmm_sched *sched = adapter->sched;
-	struct vmm_software *first = atomic_load(&sched->told);
+	struct vmm_software *first = atomic_load(&sched->completed_waits);
 
 	do
-		software->next_told = first;
-	while (!atomic_compare_exchange_weak(&sched->told, &first, software));
-	if (looking == sched)
+		software->next_completed = first;
+	while (!atomic_compare_exchange_weak(&sched->completed_waits, &first, software));
+	if (polling == sched)
 		return;
-	vmm_progress_signal(adapter); /* the worker may wait for the GPU */
+	vmm_progress_signal(adapter); /* the worker may be waiting for the GPU */
 	vmm_worker_wake(sched);
 }
 
-/* ---- the way in ---- */
+/* ---- queueing ---- */
 
 static struct vmm_software *take_software(struct vmm_sched *sched)
 {
 	struct vmm_software *software = NULL;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	if (!vmm_list_empty(&sched->free_software)) {
 		software = vmm_container_of(sched->free_software.next, struct vmm_software, free);
 		vmm_list_remove(&software->free);
 		sched->free_software_count--;
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	return software ? software : vmm_calloc(1, sizeof(*software));
 }
 
-/* Before anybody knows of it. */
+/* Initializes a software packet that no other thread can see yet. */
 static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 		     const struct vmm_sched_sync *sync)
 {
@@ -370,16 +413,20 @@ static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 						 &context->steps.owner, &request);
 	if (!vmm_ok(status))
 		return status;
-	software->sync.wait.tell = tell;
-	software->sync.wait.tellers = &context->device->adapter->sched->tellers;
+	software->sync.wait.on_end = on_wait_completed;
+	software->sync.wait.running_callbacks = &context->device->adapter->sched->callbacks;
 	software->own.context = context;
 	software->left = 1 + sync->other_count;
 	software->dropped = false;
 	return STATUS_SUCCESS;
 }
 
-/* Of a process; with its lock held it does not go. NULL: there is none such. */
-static struct vmm_context *find_context_locked(const struct vmm_process *process, const void *live)
+/*
+ * Returns the live context of a process, or NULL. The caller holds the process lock, so the context
+ * does not end.
+ */
+static struct vmm_context *find_context_locked(const struct vmm_process *process,
+					       const void *hazard)
 {
 	const struct vmm_list *at, *link;
 
@@ -391,19 +438,21 @@ static struct vmm_context *find_context_locked(const struct vmm_process *process
 			struct vmm_context *context =
 				vmm_container_of(link, struct vmm_context, link);
 
-			if (context->live == live)
+			if (context->hazard == hazard)
 				return context;
 		}
 	}
 	return NULL;
 }
 
-/* SYN-23, SYN-28: the others of a broadcast. */
+/* SYN-23, SYN-28: looks up the other contexts of a broadcast signal. */
 static NTSTATUS find_others_locked(struct vmm_software *software, const struct vmm_context *first,
 				   const struct vmm_sched_sync *sync)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_process *process = first->device->process;
 
+	vmm_assert_held(&first->device->process->lock);
 	for (uint32_t i = 0; i < sync->other_count; i++) {
 		struct vmm_context *context = find_context_locked(process, sync->others[i]);
 
@@ -422,52 +471,72 @@ static NTSTATUS find_others_locked(struct vmm_software *software, const struct v
 }
 
 static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
-			struct vmm_step *step)
+			struct vmm_step *step) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	step->kind = software->sync.signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT;
-	step->begun = step->told = step->over = step->said = false;
+	step->begun = step->completed = step->completing = step->announced = false;
 	step->software = software;
 	step->after = step->context->last_sequence;
 	if (vmm_unlikely(software->sync.signal && step->context->steps.holding) &&
-	    is_heard(step->context)) {
-		step->said = true;
-		vmm_sync_packet_say(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
+	    is_observed(step->context)) {
+		step->announced = true;
+		vmm_sync_packet_report(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
 	}
 	push(sched, step);
 }
 
-/* In the queues of all contexts, or none. A context that ends waits for its steps. True: packets to be prepared have come. */
-static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
-		      const struct vmm_sched_sync *sync, bool *released)
+/*
+ * Queues `software` in its context, which the call keeps alive. Returns true if buffers joined the
+ * prepare queue.
+ */
+static bool queue_in_one(struct vmm_sched *sched, struct vmm_software *software)
+{
+	struct vmm_context *context = software->own.context;
+	bool released = false;
+
+	vmm_state_lock(sched->adapter);
+	push_locked(sched, software, &software->own);
+	if (!context->steps.advancing)
+		released = advance_context_locked(sched, context);
+	vmm_state_unlock(sched->adapter);
+	if (vmm_unlikely(atomic_load(&sched->completed_waits)))
+		released |= vmm_steps_advance(sched);
+	return released;
+}
+
+/*
+ * Queues the software packet in all its contexts, or in none. Sets `released` if buffers joined the
+ * prepare queue. A context that ends waits for its steps.
+ */
+static NTSTATUS queue_in_all(struct vmm_sched *sched, struct vmm_software *software,
+			     const struct vmm_sched_sync *sync, bool *released)
 {
 	struct vmm_context *context = software->own.context;
 	struct vmm_process *process = context->device->process;
-	struct vmm_os_mutex *lock = &sched->adapter->state_lock;
-	NTSTATUS status = STATUS_SUCCESS;
+	NTSTATUS status;
 
-	if (vmm_unlikely(sync->other_count)) {
-		vmm_os_mutex_lock(&process->lock);
-		status = find_others_locked(software, context, sync);
-	}
-	vmm_os_mutex_lock(lock);
+	vmm_process_lock(process);
+	status = find_others_locked(software, context, sync);
+	vmm_state_lock(sched->adapter);
 	if (NT_SUCCESS(status)) {
 		push_locked(sched, software, &software->own);
 		for (uint32_t i = 0; i < sync->other_count; i++)
 			push_locked(sched, software, &software->more[i]);
 	}
-	if (vmm_likely(!sync->other_count)) {
-		/* The call keeps its context, not the others. */
-		if (!context->steps.advancing)
-			*released = go_locked(sched, context);
-		vmm_os_mutex_unlock(lock);
-		if (vmm_unlikely(atomic_load(&sched->told)))
-			*released |= vmm_steps_advance(sched);
-		return STATUS_SUCCESS;
-	}
-	vmm_os_mutex_unlock(lock);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_state_unlock(sched->adapter);
+	vmm_process_unlock(process);
 	*released = vmm_steps_advance(sched);
 	return status;
+}
+
+static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
+		      const struct vmm_sched_sync *sync, bool *released)
+{
+	if (vmm_unlikely(sync->other_count))
+		return queue_in_all(sched, software, sync, released);
+	*released = queue_in_one(sched, software);
+	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sched_sync *sync)
@@ -486,7 +555,7 @@ NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sch
 			vmm_sync_packet_clear(&software->sync);
 	}
 	if (!NT_SUCCESS(status))
-		give_software(sched, software);
+		release_software(sched, software);
 	if (vmm_unlikely(released))
 		vmm_prepare_pump(adapter);
 	return status;
@@ -498,26 +567,26 @@ void vmm_steps_give_up(struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	context->steps.ending = true;
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_steps_look(adapter->sched);
+	vmm_state_unlock(adapter);
+	vmm_steps_poll(adapter->sched);
 }
 
 void vmm_steps_end(struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
-	bool over = false;
+	bool drained = false;
 
 	vmm_steps_give_up(context);
-	while (!over) {
+	while (!drained) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
-		vmm_steps_look(adapter->sched);
-		vmm_os_mutex_lock(&adapter->state_lock);
-		over = vmm_list_empty(&context->steps.queue) && !context->steps.advancing;
-		vmm_os_mutex_unlock(&adapter->state_lock);
-		if (!over && !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
+		vmm_steps_poll(adapter->sched);
+		vmm_state_lock(adapter);
+		drained = vmm_list_empty(&context->steps.queue) && !context->steps.advancing;
+		vmm_state_unlock(adapter);
+		if (!drained && !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
 			vmm_sched_abandon(adapter);
 	}
 	vmm_sync_owner_end(context->device->process->world, &context->steps.owner);
@@ -525,11 +594,11 @@ void vmm_steps_end(struct vmm_context *context)
 
 void vmm_steps_destroy(struct vmm_sched *sched)
 {
-	uint32_t tellers;
+	uint32_t callbacks;
 
-	while ((tellers = atomic_load(&sched->tellers)) != 0)
-		(void)!vmm_os_wait(sched->adapter->os, &sched->tellers, tellers, VMM_OS_FOREVER,
-				   "who ends a wait", tellers);
+	while ((callbacks = atomic_load(&sched->callbacks)) != 0)
+		(void)!vmm_os_wait(sched->adapter->os, &sched->callbacks, callbacks, VMM_OS_FOREVER,
+				   "callbacks of completed waits", callbacks);
 	while (!vmm_list_empty(&sched->free_software)) {
 		struct vmm_software *software =
 			vmm_container_of(sched->free_software.next, struct vmm_software, free);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What Render and Present have in common: from a list of allocations to packets in the prepare queue (render.c). */
+/*
+ * What renders and presents share: from a captured list of allocations to packets in the prepare
+ * queue (render.c).
+ */
 #ifndef VMM_SCHED_SUBMISSION_H
 #define VMM_SCHED_SUBMISSION_H
 
@@ -8,56 +11,65 @@
 struct vmm_submission {
 	struct vmm_context *context;
 	struct vmm_adapter *adapter;
-	const char *what;                          /* "render" or "present" */
-	struct vmm_render_request *request;        /* NULL of a present */
-	struct vmm_present *present;               /* NULL of a render */
-	const struct vmm_command_request *command; /* NULL but on contexts by address */
-	const struct vmm_broadcast *broadcast;     /* who else runs it; NULL: nobody */
-	/* Read once, each: for a render it is the client's memory (DMA-14). */
+	const char *what;                   /* for messages: "render" or "present" */
+	struct vmm_render_request *request; /* NULL for a present */
+	struct vmm_present *present;        /* NULL for a render */
+	/* NULL unless the context's commands are at GPU virtual addresses. */
+	const struct vmm_command_request *command;
+	const struct vmm_broadcast *broadcast; /* other contexts that run it; NULL: none */
+	/* For a render this is the client's memory, so each entry is read once (DMA-14). */
 	const D3DDDI_ALLOCATIONLIST *entries;
 	uint32_t entry_count;
 	uint64_t serial;
-	uint64_t sequence; /* of the newest that was queued */
+	uint64_t sequence; /* of the newest buffer that was queued */
+	/* The DMA buffers into which the miniport translated the submission, in order. */
 	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
 	uint32_t pieces;
 	uint32_t patches, queued;
-	uint32_t reserved; /* bits of an allocation list entry */
-	uint32_t suspect;  /* those, and what few entries have */
-	bool all_special;  /* every reference is to be looked at (DMA-26) */
-	/* verify.c: the entries that some patch location names, and the newest piece. */
+	uint32_t reserved; /* bits of an allocation list entry that must be 0 */
+	/* Bits that send an entry to the slow path: reserved ones and rare flags. */
+	uint32_t suspect;
+	bool all_special; /* every entry takes the slow path (DMA-26) */
+	/* verify.c: bit map of the entries that a patch location names; the newest piece. */
 	uint64_t *named;
 	const struct vmm_dma *written;
 };
 
-/* A present under way. */
+/* A present in progress. */
 struct vmm_present {
 	const struct vmm_present_request *request;
 	DXGK_PRESENTFLAGS flags;
 	RECT source, destination;
 	RECT *sub_rects; /* in the destination, at least one */
-	RECT one;        /* the usual case: nothing is allocated */
+	RECT one;        /* storage of a single rectangle, which saves an allocation */
 	uint32_t sub_rect_count;
-	uint32_t submit_flags; /* VMM_PRESENT_... of its packets */
-	struct vmm_flip *flip; /* NULL: it is none */
-	bool mmio;             /* the flip goes past the DMA buffer (DMA-32) */
+	uint32_t submit_flags; /* VMM_PRESENT_* of its packets */
+	struct vmm_flip *flip; /* NULL: not a flip */
+	/* The flip is programmed by a DDI call, not by the DMA buffer (DMA-32). */
+	bool mmio;
 };
 
-/* Where the miniport's pointers are after one call. */
+/* The miniport's output pointers after one call. */
 struct vmm_translated {
 	char *commands, *private_data;
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t multipass;
 };
 
-/* The list, and all that is translated, into pieces that are queued (DMA-29). No lock held. */
+/*
+ * Captures the list, has the commands translated into pieces, and queues them (DMA-29). No lock
+ * held.
+ */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
-/* virtual.c: nothing is translated. */
-NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK;
-/* verify.c: one piece has been translated; all have been. */
+/* virtual.c: fills in a packet whose commands are run without translation. */
+NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
+/* verify.c: checks one translated piece; checks the submission after the last piece. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
 void vmm_verify_end(struct vmm_submission *s) VMM_COLD;
-/* present.c: one call of DxgkDdiPresent into one DMA buffer. */
+/* present.c: calls DxgkDdiPresent once, for one DMA buffer. */
 NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *dma,
-			       struct vmm_translated *t) VMM_MUST_CHECK;
+			       struct vmm_translated *t) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
 
 #endif

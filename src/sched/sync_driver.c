@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What sync needs of the miniport: its side of the notifications that it signals, and the beats of periodic fences. */
+/*
+ * The services that sync needs from the miniport: its side of CPU event notifications, and the
+ * periodic signals of periodic fences.
+ */
 #include "sched/sched_private.h"
 
 static vmm_status create_event(struct vmm_device *device, int event, void **result)
@@ -17,7 +20,7 @@ static void destroy_event(struct vmm_adapter *adapter, void *event)
 	vmm_port_destroy_cpu_event(adapter->port, event);
 }
 
-static vmm_status tell_event(struct vmm_device *device, void *event, uint32_t flags, void *record)
+static vmm_status pass_record(struct vmm_device *device, void *event, uint32_t flags, void *record)
 {
 	return vmm_port_escape_cpu_event(device->adapter->port, device->kmd_device, flags, event,
 					 record);
@@ -43,7 +46,7 @@ const struct vmm_sync_driver vmm_sched_sync_driver = {
 	.unmap_pages = unmap_pages,
 	.create_event = create_event,
 	.destroy_event = destroy_event,
-	.tell_event = tell_event,
+	.pass_record = pass_record,
 	.target_count = vmm_periodic_target_count,
-	.begin_beat = vmm_periodic_begin,
+	.begin_periodic = vmm_periodic_begin,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is looked at only where a verifier is wanted (vidmm_adapter_options.verify), because it takes time in proportion to the
- * lists. It says things and changes nothing.
+ * Checks that run only with vidmm_adapter_options.verify, because their time grows with the lengths
+ * of the lists. They report findings and change nothing else.
  */
 #include "sched/submission.h"
 
@@ -25,8 +25,8 @@ void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma)
 }
 
 /*
- * PAT-10: what no patch location names is not made resident. From 2.0 on the lists make nothing resident (DMA-26), so there
- * it is no mistake.
+ * PAT-10: an allocation that no patch location names is not made resident. From WDDM 2.0 on the
+ * allocation list makes nothing resident (DMA-26), so there it is no mistake.
  */
 void vmm_verify_end(struct vmm_submission *s)
 {
@@ -37,8 +37,9 @@ void vmm_verify_end(struct vmm_submission *s)
 			vmm_finding(
 				s->adapter->observe, "PAT-10", s->context->device->process->id,
 				s->context->handle,
-				"%s on context 0x%08x: the miniport emitted no patch location for allocation list "
-				"entry %u (handle 0x%08x), which therefore need not be resident",
+				"%s on context 0x%08x: the miniport emitted no patch location for "
+				"allocation list entry %u (handle 0x%08x), which therefore need "
+				"not be resident",
 				s->what, s->context->handle, i, dma->instances[i]->handle);
 	vmm_free(s->named);
 	s->named = NULL;

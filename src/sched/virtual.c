@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts whose commands are at GPU virtual addresses (spec 3b): D3DKMTSubmitCommand, pfnSubmitCommandCb. The client writes the
- * commands where it likes, and the miniport finds them there: nothing is translated, patched or split. What must be in memory
- * while they run is on the device's residency list; what they name besides is what they write of what is displayed.
+ * Contexts whose commands are at GPU virtual addresses (spec 3b): D3DKMTSubmitCommand,
+ * pfnSubmitCommandCb. The client writes the commands to memory of its choice, and the miniport
+ * executes them there: nothing is translated, patched or split. The memory that commands need is on
+ * the device's residency list. A submission additionally lists only the primaries that its commands
+ * write.
  */
 #include "sched/submission.h"
 
@@ -19,10 +21,10 @@ NTSTATUS vmm_command_begin(struct vmm_context *context)
 	vmm_list_init(&context->va.link);
 	if (device->va)
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   device->handle,
-		   "SUB-23: create context with virtual addresses: the adapter has none "
-		   "(GpuMmuSupported)");
+	vmm_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, device->handle,
+		"SUB-23: create context with virtual addresses: the adapter does not support them "
+		"(GpuMmuSupported)");
 	return STATUS_NOT_SUPPORTED;
 }
 
@@ -34,19 +36,19 @@ NTSTATUS vmm_command_refuse_present(const struct vmm_context *context)
 		return STATUS_SUCCESS;
 	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
 		   context->handle,
-		   "present on context 0x%08x, whose addresses are virtual, is not built",
+		   "present on context 0x%08x with GPU virtual addresses is not built",
 		   context->handle);
 	return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS broke(const struct vmm_context *context, const struct vmm_command_request *r,
-		      const char *rule, const char *what)
+static NTSTATUS refuse(const struct vmm_context *context, const struct vmm_command_request *r,
+		       const char *rule, const char *what)
 {
 	const struct vmm_device *device = context->device;
 
 	vmm_finding(device->adapter->observe, rule, device->process->id, context->handle,
-		    "submit command on context 0x%08x: %u bytes at 0x%llx, flags 0x%x, %u bytes of "
-		    "private data (room %u), %u primaries: %s",
+		    "submit command on context 0x%08x: %u bytes at 0x%llx, flags 0x%x, %u bytes "
+		    "of private data (at most %u), %u primaries: %s",
 		    context->handle, r->length, (unsigned long long)r->commands, r->flags,
 		    r->private_bytes, context->dma_private_bytes, r->primary_count, what);
 	return STATUS_INVALID_PARAMETER;
@@ -55,14 +57,15 @@ static NTSTATUS broke(const struct vmm_context *context, const struct vmm_comman
 static NTSTATUS check(const struct vmm_context *context, const struct vmm_command_request *r)
 {
 	if (!context->by_address)
-		return broke(context, r, "SUB-23", "the context patches: it has Render");
+		return refuse(context, r, "SUB-23",
+			      "the context uses patching: submit with Render");
 	if (r->flags & ~(uint32_t)COMMAND_NULL_RENDERING)
-		return broke(context, r, "SUB-23", "reserved flags");
+		return refuse(context, r, "SUB-23", "reserved flags");
 	if (r->private_bytes > context->dma_private_bytes)
-		return broke(context, r, "SUB-24",
-			     "more private data than the miniport's DmaBufferPrivateDataSize");
+		return refuse(context, r, "SUB-24",
+			      "more private data than the miniport's DmaBufferPrivateDataSize");
 	if (r->primary_count > VMM_PRIMARIES_MAX)
-		return broke(context, r, "SUB-26", "at most 16 primaries are written");
+		return refuse(context, r, "SUB-26", "more than 16 written primaries");
 	return STATUS_SUCCESS;
 }
 
@@ -80,11 +83,14 @@ NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
 		    (unsigned long long)args->Commands, args->UmdPrivateDataSize,
 		    status == STATUS_INVALID_USER_BUFFER
 			    ? ""
-			    : "; to refuse is to return STATUS_INVALID_USER_BUFFER");
+			    : "; a refusal must return STATUS_INVALID_USER_BUFFER");
 	return STATUS_INVALID_USER_BUFFER;
 }
 
-/* What the miniport leaves in the private data is what the submission has. */
+/*
+ * Has the miniport validate the command. Its changes to the private data become part of the
+ * submission.
+ */
 static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
 {
 	const struct vmm_command_request *r = s->command;
@@ -105,7 +111,8 @@ NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dm
 {
 	const struct vmm_command_request *r = s->command;
 
-	/* SUB-24: from the start; what is behind it is the miniport's. */
+	vmm_assert_held(&s->adapter->submit_lock);
+	/* SUB-24: copied to the start of the private data; the rest is the miniport's. */
 	if (r->private_bytes)
 		memcpy(dma->private_data, r->private_data, r->private_bytes);
 	dma->commands = r->commands;
@@ -125,7 +132,7 @@ NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t 
 		return STATUS_SUCCESS;
 	if (!count || count > VMM_BROADCAST_MAX) {
 		vmm_finding(observe, "SUB-26", process, object,
-			    "submit command to %u contexts: it is for 1 to %u", count,
+			    "submit command to %u contexts refused: must be 1 to %u", count,
 			    VMM_BROADCAST_MAX);
 		return STATUS_INVALID_PARAMETER;
 	}

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watchdog: one thread per adapter that sleeps until the first packet of some node may have been with the GPU for too
- * long. Half of TdrDelay after it became the first one (inferred), the miniport is asked for its fence, because an
- * interrupt may have been lost (SUB-14), and, if it is aware of preemption, to preempt the node (PRE-10); TdrDelay after that,
- * if the request has not been answered, or the packet still is the first one, the node has timed out (TDR-02). Whatever completes in between begins the count anew.
+ * The watchdog: one thread per adapter that finds nodes that do not make progress. Its timer for a
+ * node starts when a packet becomes the node's first one with the GPU.
  *
- * Submissions wake it only if it found nothing with the GPU when it last looked; otherwise it comes by itself.
+ * 1. After TdrDelay / 2 (inferred) the miniport is asked for its current fence, because an
+ *    interrupt may have been lost (SUB-14). A preemption-aware miniport is also asked to preempt
+ *    the node (PRE-10).
+ * 2. TdrDelay later the node has timed out, if the request has not been answered or the packet is
+ *    still the first one (TDR-02).
+ *
+ * Any completion in between restarts the timer. Submissions wake the watchdog only if it found the
+ * GPU idle when it last looked; otherwise it wakes by its timer.
  */
 #include "sched/sched_private.h"
 
@@ -18,19 +23,24 @@ static uint64_t delay_ns(const struct vmm_sched *sched)
 	return (uint64_t)sched->tdr.delay_ms * NS_PER_MS;
 }
 
-/* What is due on the node; if nothing, when something will be. State lock held. */
+/*
+ * Returns the step that is due on the node. With STEP_NONE, when_ns gets the time of the next one.
+ * State lock held.
+ */
 static enum step next_step(const struct vmm_sched *sched, const struct vmm_node *node, uint64_t now,
-			   uint64_t *when_ns)
+			   uint64_t *when_ns) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	*when_ns = VMM_OS_FOREVER;
 	if (node->engine.failed)
 		return STEP_TIMEOUT;
-	if (node->engine.wanted || node->engine.running) { /* by whoever has the paging lock */
+	/* The engine's reset, by a holder of the paging lock. */
+	if (node->engine.wanted || node->engine.running) {
 		*when_ns = node->engine.since_ns + (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
 		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
 	}
-	if (node->preempt.fence ||
-	    node->preempt.wanted) { /* PRE-10: it is that answer that is owed */
+	/* PRE-10: timed from the preemption request, until its answer */
+	if (node->preempt.fence || node->preempt.wanted) {
 		*when_ns = node->preempt.since_ns + delay_ns(sched);
 		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
 	}
@@ -62,7 +72,7 @@ static void describe(const struct vmm_node *node, uint32_t index, uint64_t now,
 	};
 }
 
-/* SUB-14: what the miniport finds during the call, it reports during the call. */
+/* SUB-14: asks for the current fence. The miniport reports new completions during the call. */
 static void query(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -71,18 +81,21 @@ static void query(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 
 	vmm_recovery_event(sched, VIDMM_RECOVERY_OVERDUE, timeout);
 	(void)!NT_SUCCESS(vmm_port_query_current_fence(adapter->port, timeout->node, &fence));
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool same = !vmm_fence_reached(node->last_completed, timeout->fence);
 	if (same) {
 		node->queried_ns = vmm_os_now_ns(adapter->os);
 		vmm_preempt_want_locked(sched, node);
 	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (!same)
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	if (!atomic_load(&sched->chores))
 		return;
-	/* Who waits for the GPU with the paging lock held makes the request, or whoever has it now when he lets go. */
+	/*
+	 * The preemption request is made by the holder of the paging lock: a thread that waits for
+	 * the GPU with the lock held, or the present holder when it releases the lock.
+	 */
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
@@ -92,35 +105,35 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
-	if (timeout->fault) { /* TDR-19: nothing was late */
+	if (timeout->fault) { /* TDR-19: a page fault, no timeout */
 		vmm_recover(sched, timeout);
 		return;
 	}
 	vmm_recovery_event(sched, VIDMM_RECOVERY_TIMEOUT, timeout);
 	if (sched->tdr.debug_mode == 1) {
 		vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);
-		vmm_os_mutex_lock(&adapter->state_lock);
-		vmm_watch_moved_locked(sched, &sched->node[timeout->node]);
+		vmm_state_lock(adapter);
+		vmm_watch_restart_locked(sched, &sched->node[timeout->node]);
 		sched->node[timeout->node].preempt.since_ns = vmm_os_now_ns(adapter->os);
-		vmm_os_mutex_unlock(&adapter->state_lock);
+		vmm_state_unlock(adapter);
 		return;
 	}
 	if (!vmm_engine_want(sched, timeout))
 		vmm_recover(sched, timeout);
 }
 
-/* Does what is due on one node; false: nothing was. */
-static bool attend(struct vmm_sched *sched, uint32_t index, uint64_t *when_ns)
+/* Does the step that is due on one node. Returns false if there was none. */
+static bool watch_node(struct vmm_sched *sched, uint32_t index, uint64_t *when_ns)
 {
 	struct vmm_node *node = &sched->node[index];
 	uint64_t now = vmm_os_now_ns(sched->adapter->os);
 	struct vmm_timeout timeout;
 
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_state_lock(sched->adapter);
 	enum step step = next_step(sched, node, now, when_ns);
 	if (step != STEP_NONE)
 		describe(node, index, now, &timeout);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_state_unlock(sched->adapter);
 	if (step == STEP_QUERY)
 		query(sched, &timeout);
 	else if (step == STEP_TIMEOUT)
@@ -128,15 +141,15 @@ static bool attend(struct vmm_sched *sched, uint32_t index, uint64_t *when_ns)
 	return step != STEP_NONE;
 }
 
-/* All that is due; when to look again. */
-static uint64_t look(struct vmm_sched *sched)
+/* Does all steps that are due. Returns the time of the next one. */
+static uint64_t watch_all(struct vmm_sched *sched)
 {
 	uint64_t first = VMM_OS_FOREVER;
 
 	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
 		uint64_t when_ns = VMM_OS_FOREVER;
 
-		while (!atomic_load(&sched->adapter->removed) && attend(sched, n, &when_ns))
+		while (!atomic_load(&sched->adapter->removed) && watch_node(sched, n, &when_ns))
 			;
 		if (atomic_load(&sched->adapter->removed))
 			return VMM_OS_FOREVER;
@@ -150,7 +163,10 @@ static uint64_t look(struct vmm_sched *sched)
 	return vmm_min_u64(first, when_ns);
 }
 
-/* May it sleep until somebody submits? Whoever submits after this sees that it does. */
+/*
+ * Returns whether the watchdog may sleep without a limit. A submission after this sees
+ * watch_asleep.
+ */
 static bool fall_asleep(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -158,9 +174,9 @@ static bool fall_asleep(struct vmm_sched *sched)
 	atomic_store(&sched->watch_asleep, true);
 	if (atomic_load(&adapter->removed))
 		return true;
-	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_state_lock(adapter);
 	bool idle = !sched->hardware_total && !vmm_hw_is_watched_locked(sched);
-	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_state_unlock(adapter);
 	if (!idle)
 		atomic_store(&sched->watch_asleep, false);
 	return idle;
@@ -172,7 +188,7 @@ static void watch(void *argument)
 
 	while (!atomic_load(&sched->watch_quit)) {
 		uint32_t seen = atomic_load(&sched->watch);
-		uint64_t when_ns = look(sched);
+		uint64_t when_ns = watch_all(sched);
 
 		if (when_ns == VMM_OS_FOREVER && !fall_asleep(sched))
 			continue;
@@ -194,18 +210,22 @@ static vmm_status check(const struct vmm_adapter *adapter, const struct vidmm_td
 {
 	if ((o->level != 0 && o->level != 1 && o->level != 3) || !o->delay_ms || !o->ddi_delay_ms ||
 	    !o->limit_time_ms || o->limit_count > VIDMM_TDR_LIMIT_MAX || o->debug_mode > 3) {
-		vmm_finding(adapter->observe, "TDR-01", 0, 0,
-			    "timeouts with level %u (0, 1 or 3), delay %u ms, DDI delay %u ms, %u "
-			    "resets (at most %u) in %u ms, debug mode %u",
-			    o->level, o->delay_ms, o->ddi_delay_ms, o->limit_count,
-			    VIDMM_TDR_LIMIT_MAX, o->limit_time_ms, o->debug_mode);
+		vmm_finding(
+			adapter->observe, "TDR-01", 0, 0,
+			"timeouts refused: level %u (must be 0, 1 or 3), delay %u ms, DDI delay "
+			"%u ms, %u resets (at most %u) in %u ms, debug mode %u (at most 3); times "
+			"must not be 0",
+			o->level, o->delay_ms, o->ddi_delay_ms, o->limit_count, VIDMM_TDR_LIMIT_MAX,
+			o->limit_time_ms, o->debug_mode);
 		return VMM_INVALID_PARAMETER;
 	}
 	if (o->debug_mode == 1 || o->debug_mode == 2)
 		return VMM_OK;
-	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "TDR-01: debug mode %u of timeouts is not built, 1 (ignore) and 2 (recover) are",
-		   o->debug_mode);
+	vmm_reason(
+		adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"TDR-01: debug mode %u of timeouts is not built, only 1 (ignore) and 2 (recover) "
+		"are",
+		o->debug_mode);
 	return VMM_NOT_SUPPORTED;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter's worker thread (PASSIVE): prepares packets whose preparation must wait, and closes in the miniport
- * what clients destroyed once the GPU is done with it. It sleeps on sched->work.
+ * The adapter's worker thread (PASSIVE_LEVEL). It prepares packets that must wait for the GPU. It
+ * also closes in the miniport the objects that clients destroyed, once the GPU has finished with
+ * them. It sleeps on the futex sched->work.
  */
 #include "sched/sched_private.h"
 
@@ -11,22 +12,29 @@ void vmm_worker_wake(struct vmm_sched *sched)
 	vmm_os_wake(sched->adapter->os, &sched->work, 1);
 }
 
+static bool has_zombies(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed);
+}
+
+void vmm_worker_reap_locked(struct vmm_adapter *adapter)
+{
+	vmm_assert_held(&adapter->submit_lock);
+	if (has_zombies(adapter) && vmm_likely(!atomic_load(&adapter->sched->halted)))
+		vmm_memory_reap(adapter);
+}
+
 void vmm_worker_reap(struct vmm_adapter *adapter)
 {
-	bool held = vmm_os_mutex_held(&adapter->submit_lock);
-
-	if (!atomic_load(&adapter->zombies) || atomic_load(&adapter->removed))
+	if (vmm_likely(!has_zombies(adapter)))
 		return;
 	/*
-	 * As in a deallocation: a device or an adapter that ends takes it too and can then be sure that nobody is still
-	 * closing something of it.
+	 * The submit lock is taken as in a deallocation. The end of a device or an adapter takes it
+	 * too and then knows that no thread is still closing objects of it.
 	 */
-	if (!held)
-		vmm_os_mutex_lock(&adapter->submit_lock);
-	if (vmm_likely(!atomic_load(&adapter->sched->halted)))
-		vmm_memory_reap(adapter);
-	if (!held)
-		vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_submit_lock(adapter);
+	vmm_worker_reap_locked(adapter);
+	vmm_submit_unlock(adapter);
 }
 
 void vmm_worker_main(void *argument)
@@ -41,10 +49,12 @@ void vmm_worker_main(void *argument)
 			return;
 		if (vmm_unlikely(atomic_load(&adapter->removed))) /* LOCK-33 */
 			vmm_adapter_disturb(adapter);
+		if (vmm_unlikely(atomic_exchange(&sched->handed_over, false)))
+			vmm_sched_kick(adapter);
 		if (atomic_load(&sched->chores)) {
 			vmm_paging_lock(adapter);
 			vmm_queue_drain_locked(sched);
-			vmm_paging_unlock(adapter);
+			vmm_paging_commit(adapter);
 		}
 		(void)vmm_steps_advance(sched);
 		vmm_prepare_pump_waiting(adapter);
@@ -53,8 +63,12 @@ void vmm_worker_main(void *argument)
 		vmm_display_work(adapter);
 		vmm_periodic_work(adapter);
 		vmm_worker_reap(adapter);
-		vmm_hw_work(adapter); /* last: who wanted their memory has had his turn */
-		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
+		/* Last: packets that needed the memory of hardware contexts have been prepared. */
+		vmm_hw_work(adapter);
+		/*
+		 * An idle worker is not a deadlock: no thread waits for it unless one also waits
+		 * for the GPU.
+		 */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,
 				   "work (idle worker)", 0);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which function an operation of the wire is. */
+/* Maps an operation of the wire to the function that executes it. */
 #include "serve/serve_private.h"
 
 #include "wire_table.h"
@@ -23,7 +23,7 @@ VMM_WIRE_OPERATIONS(CALL)
 VMM_WIRE_CALLBACKS(CALL)
 #undef CALL
 
-/* They say that they are not there, and look at nothing. */
+/* Callbacks that are not built: they report that and do not read the argument. */
 #define CALL(number, member, type)                                                        \
 	static int32_t do_##member(struct vmm_session *session, void *device, void *args) \
 	{                                                                                 \
@@ -43,7 +43,7 @@ VMM_WIRE_UNBUILT(CALL)
 VMM_WIRE_RUNTIME(CALL)
 #undef CALL
 
-/* ---- those that take their values one by one ---- */
+/* ---- functions that take their arguments one by one ---- */
 
 static int32_t do_D3DKMTShareObjects(struct vmm_session *session, void *device, void *given)
 {
@@ -88,7 +88,7 @@ static int32_t do_D3DKMTGetProcessSchedulingPriorityClass(struct vmm_session *se
 	return status;
 }
 
-/* ---- those that name a function of the client's ---- */
+/* ---- functions that take a function of the client ---- */
 
 static int32_t register_trim(struct vmm_session *session, void *device, void *args)
 {
@@ -121,7 +121,9 @@ vmm_serve_fn *vmm_serve_function(const struct vmm_wire_operation *operation, boo
 		return register_trim;
 	if (function == do_D3DKMTUnregisterTrimNotification)
 		return unregister_trim;
-	/* What an allocation's memory is, the core asks of the client (existing.c). */
+	/*
+	 * The core asks the client for an allocation's existing system memory (memory/existing.c).
+	 */
 	*foreign = function == do_device_set_trim || function == do_pfnAllocateCb ||
 		   function == do_D3DKMTCreateAllocation || function == do_D3DKMTCreateAllocation2;
 	return function;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of a client that are to be called: here a function of ours is registered in their place, which sends a notice. Between
- * host and client the addresses of function and context are numbers.
+ * Functions that a client registers to be called. The host registers a function of its own, which
+ * sends the client a callback notification (VMM_MESSAGE_NOTICE). The client's addresses of function
+ * and context are only numbers here.
  */
 #include "serve/serve_private.h"
 
@@ -10,7 +11,7 @@ enum { REGISTRATIONS_MAX = 4096 };
 struct vmm_registration {
 	struct vmm_list link; /* in session->registrations */
 	struct vmm_session *session;
-	uint64_t function, context; /* the client's */
+	uint64_t function, context; /* addresses in the client */
 	void *handle;
 };
 
@@ -26,8 +27,8 @@ static void send_notice(const struct vmm_registration *r, uint32_t what, uint32_
 	const struct vmm_server_hooks *hooks = &r->session->server->hooks;
 
 	vmm_views_notice(&r->session->views, &notice);
-	if (hooks->noticed)
-		hooks->noticed(hooks->context, &r->session->views.viewer);
+	if (hooks->notice_sent)
+		hooks->notice_sent(hooks->context, &r->session->views.viewer);
 }
 
 static void APIENTRY trim_process(D3DKMT_TRIMNOTIFICATION *args)
@@ -35,8 +36,11 @@ static void APIENTRY trim_process(D3DKMT_TRIMNOTIFICATION *args)
 	send_notice(args->Context, VMM_NOTICE_TRIM, args->Flags.Value, args->NumBytesToTrim);
 }
 
-/* Never registered: what is compared with it is not what was registered. */
-static void APIENTRY trim_nobody(D3DKMT_TRIMNOTIFICATION *args)
+/*
+ * Passed to the core when the client's function is not the registered one, so that the comparison
+ * there fails.
+ */
+static void APIENTRY trim_unregistered(D3DKMT_TRIMNOTIFICATION *args)
 {
 	(void)args;
 }
@@ -58,7 +62,7 @@ static struct vmm_registration *create(struct vmm_session *session, uint64_t fun
 	return r;
 }
 
-static void forget(struct vmm_session *session, struct vmm_registration *r)
+static void remove_registration(struct vmm_session *session, struct vmm_registration *r)
 {
 	if (!r)
 		return;
@@ -67,13 +71,13 @@ static void forget(struct vmm_session *session, struct vmm_registration *r)
 	vmm_free(r);
 }
 
-static void keep(struct vmm_session *session, struct vmm_registration *r)
+static void add(struct vmm_session *session, struct vmm_registration *r)
 {
 	vmm_list_push_back(&session->registrations, &r->link);
 	session->registration_count++;
 }
 
-/* The handle of one whose device has ended may be given again: the newest is meant. */
+/* Searches from the newest: the handle of a registration whose device has ended may be reused. */
 static struct vmm_registration *find(struct vmm_session *session, const void *handle)
 {
 	for (struct vmm_list *pos = session->registrations.prev; pos != &session->registrations;
@@ -107,9 +111,9 @@ int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIM
 		vmm_free(r);
 		goto out_lock;
 	}
-	forget(session, find(session, args->Handle));
+	remove_registration(session, find(session, args->Handle));
 	r->handle = args->Handle;
-	keep(session, r);
+	add(session, r);
 out_lock:
 	vmm_os_mutex_unlock(&session->registration_lock);
 	return status;
@@ -123,13 +127,13 @@ int32_t vmm_serve_unregister_trim(struct vmm_session *session,
 	vmm_os_mutex_lock(&session->registration_lock);
 	struct vmm_registration *r = find(session, args->Handle);
 	if (given)
-		args->Callback =
-			r && r->function == (uint64_t)(uintptr_t)given ? trim_process : trim_nobody;
+		args->Callback = r && r->function == (uint64_t)(uintptr_t)given ? trim_process
+										: trim_unregistered;
 	int32_t status = D3DKMTUnregisterTrimNotification(args);
 	args->Callback = given;
-	/* No call is under way any more. */
+	/* no call of the function is under way any more */
 	if (status >= 0)
-		forget(session, r);
+		remove_registration(session, r);
 	vmm_os_mutex_unlock(&session->registration_lock);
 	return status;
 }
@@ -149,10 +153,10 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 		vmm_free(r);
 		goto out_lock;
 	}
-	forget(session, find(session, device));
+	remove_registration(session, find(session, device));
 	if (r) {
 		r->handle = device;
-		keep(session, r);
+		add(session, r);
 	}
 out_lock:
 	vmm_os_mutex_unlock(&session->registration_lock);
@@ -162,6 +166,6 @@ out_lock:
 void vmm_serve_forget_registrations(struct vmm_session *session)
 {
 	while (!vmm_list_empty(&session->registrations))
-		forget(session, vmm_container_of(session->registrations.next,
-						 struct vmm_registration, link));
+		remove_registration(session, vmm_container_of(session->registrations.next,
+							      struct vmm_registration, link));
 }

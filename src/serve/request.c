@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request of a client: taken in, executed for its process, answered. */
+/* A request of a client: reads it, executes it for the client's process, sends the answer. */
 #include "serve/serve_private.h"
 
 #include <errno.h>
@@ -7,18 +7,21 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A buffer that grew beyond this for one call is not kept. */
-#define KEEP_BYTES (1u << 20)
+/* Buffers that grew beyond this for one call are freed after it. */
+#define RETAIN_BYTES (1u << 20)
 
-/* Asked once: the argument, the call and the answer go by the same, whatever the client's other channels do meanwhile. */
+/*
+ * Returns which values the object takes. Looked up once for each request, so that the argument, the
+ * call and the answer agree whatever other channels of the client do meanwhile.
+ */
 static enum vmm_wire_values values_of(void *context, uint32_t handle)
 {
-	struct vmm_serve_union *taken = context;
+	struct vmm_serve_union *union_values = context;
 
-	if (!taken->asked)
-		taken->values = vmm_sync_values_of(taken->process, handle);
-	taken->asked = true;
-	return (enum vmm_wire_values)taken->values;
+	if (!union_values->asked)
+		union_values->values = vmm_sync_values_of(union_values->process, handle);
+	union_values->asked = true;
+	return (enum vmm_wire_values)union_values->values;
 }
 
 static void cut_off(struct vmm_channel *channel, const char *why)
@@ -26,7 +29,7 @@ static void cut_off(struct vmm_channel *channel, const char *why)
 	vmm_session_end(channel->session, why);
 }
 
-/* What the bytes of the request are; false: the client is cut off. */
+/* Stores the payload of the request in *bytes. Returns false if the client was cut off. */
 static bool take_payload(struct vmm_channel *channel, struct vmm_packet *packet,
 			 struct vmm_wire_bytes *bytes, vmm_status *status)
 {
@@ -35,7 +38,8 @@ static bool take_payload(struct vmm_channel *channel, struct vmm_packet *packet,
 	*status = VMM_OK;
 	if (length <= VMM_PROTOCOL_INLINE_MAX) {
 		if (packet->bytes < VMM_PACKET_HEAD || packet->body.length != length) {
-			cut_off(channel, "is cut off: its request is not as long as it says");
+			cut_off(channel,
+				"is cut off: the length of its request differs from its header");
 			return false;
 		}
 		*bytes = packet->body;
@@ -43,12 +47,12 @@ static bool take_payload(struct vmm_channel *channel, struct vmm_packet *packet,
 		return true;
 	}
 	if (packet->bytes != VMM_PACKET_HEAD || !packet->fd_count) {
-		cut_off(channel, "is cut off: its request comes without its bytes");
+		cut_off(channel, "is cut off: its request has no memfd with its payload");
 		return false;
 	}
 	*status = vmm_message_from_memfd(packet->fds[0], length, bytes);
 	if (*status == VMM_INVALID_PARAMETER) {
-		cut_off(channel, "is cut off: its request's bytes are in no sealed memfd");
+		cut_off(channel, "is cut off: its payload is not in a sealed memfd of that length");
 		return false;
 	}
 	close(packet->fds[0]);
@@ -56,7 +60,10 @@ static bool take_payload(struct vmm_channel *channel, struct vmm_packet *packet,
 	return true;
 }
 
-/* Those of the call: the payload's has gone. They stay the packet's, which closes them after the call. */
+/*
+ * Stores the descriptors of the call in `call`; that of the payload is closed already. The packet
+ * still owns them and closes them after the call.
+ */
 static bool name_descriptors(struct vmm_wire_call *call, const struct vmm_packet *packet)
 {
 	call->descriptor_count = 0;
@@ -73,17 +80,18 @@ static bool name_descriptors(struct vmm_wire_call *call, const struct vmm_packet
 /* ---- the answer ---- */
 
 /*
- * Descriptors on their way count against the host's user, and when they are too many nobody is sent any. An answer that has some is read
- * before the next request is answered.
+ * Returns whether the client has read its last answer, if that had descriptors; else cuts it off.
+ * Descriptors in flight count against the host's user; beyond a limit, no client could be sent any.
  */
-static bool has_read(struct vmm_channel *channel)
+static bool has_read_answer(struct vmm_channel *channel)
 {
 	int unread = 0;
 
 	if (vmm_likely(!channel->descriptors_out))
 		return true;
 	if (ioctl(channel->fd, SIOCOUTQ, &unread) || unread) {
-		cut_off(channel, "is cut off: it asks again before it has read its answer");
+		cut_off(channel,
+			"is cut off: it sent a request before it had read the last answer");
 		return false;
 	}
 	channel->descriptors_out = false;
@@ -93,7 +101,7 @@ static bool has_read(struct vmm_channel *channel)
 static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *answer,
 			const struct vmm_wire_bytes *bytes, int *fds, uint32_t fd_count)
 {
-	bool apart = bytes && bytes->length > VMM_PROTOCOL_INLINE_MAX;
+	bool in_memfd = bytes && bytes->length > VMM_PROTOCOL_INLINE_MAX;
 	int error;
 
 	answer->head = (struct vmm_message_head){
@@ -102,7 +110,7 @@ static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *
 		.bytes = bytes ? bytes->length : 0,
 		.descriptors = fd_count,
 	};
-	error = vmm_message_send(channel->fd, answer, sizeof(*answer), apart ? NULL : bytes, fds,
+	error = vmm_message_send(channel->fd, answer, sizeof(*answer), in_memfd ? NULL : bytes, fds,
 				 fd_count);
 	if (error == EAGAIN)
 		cut_off(channel, "is cut off: it does not read its answers");
@@ -118,9 +126,11 @@ static bool refuse(struct vmm_channel *channel, const struct vmm_message_request
 	return send_answer(channel, &answer, NULL, NULL, 0);
 }
 
-/* The host's descriptors of an answer: [0] may be that of its bytes. */
-static bool answer_with(struct vmm_worker *worker, struct vmm_channel *channel,
-			struct vmm_message_answer *answer)
+/*
+ * Sends the answer and closes its descriptors. fds[0] is that of the payload if it is in a memfd.
+ */
+static bool send_call_answer(struct vmm_worker *worker, struct vmm_channel *channel,
+			     struct vmm_message_answer *answer)
 {
 	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	const struct vmm_wire_call *call = &worker->call;
@@ -139,7 +149,7 @@ static bool answer_with(struct vmm_worker *worker, struct vmm_channel *channel,
 	if (sent)
 		sent = send_answer(channel, answer, &worker->answer, fds, count);
 	else
-		cut_off(channel, "is cut off: there is no memory for its answer");
+		cut_off(channel, "is cut off: the host has no memory for its answer");
 	for (uint32_t i = 0; i < count; i++)
 		close(fds[i]);
 	return sent;
@@ -147,21 +157,24 @@ static bool answer_with(struct vmm_worker *worker, struct vmm_channel *channel,
 
 /* ---- the call ---- */
 
-/* What a request has come to, on its way from bytes to a call. */
+/* State of a request between its bytes and its call. */
 struct request {
 	struct vmm_message_request head;
 	const struct vmm_wire_operation *operation;
 	vmm_serve_fn *function;
-	vmm_status status; /* a refusal */
+	vmm_status status; /* not VMM_OK: the request is refused with it */
 };
 
-/* How often something was refused because of a limit of the client's. */
+/* How many times a limit has refused the client something. */
 static uint32_t refusals(struct vmm_process *process)
 {
 	return atomic_load(&process->handles.refused) + atomic_load(&process->account->refused);
 }
 
-/* To the call a limit is memory that there is none of. */
+/*
+ * Reports a call that failed because of a limit. To the call itself a limit is lack of memory, so
+ * STATUS_NO_MEMORY becomes STATUS_INSUFFICIENT_RESOURCES.
+ */
 VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct request *request,
 				      int32_t status)
 {
@@ -169,11 +182,11 @@ VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct 
 		return status;
 	vmm_reason(session->server->host->world.observe, VMM_INSUFFICIENT_RESOURCES,
 		   session->process_id, 0,
-		   "%s: the client has as much as it may (limits: %u "
+		   "%s: the client has reached its limit (%u "
 		   "handles, %llu bytes)",
 		   request->operation->name, session->server->options.limits.handles,
 		   (unsigned long long)session->server->options.limits.memory_bytes);
-	vmm_serve_log(session->server, "client %u is refused %s: it has as much as it may",
+	vmm_serve_log(session->server, "client %u is refused %s: it has reached its limit",
 		      session->process_id, request->operation->name);
 	return status == VMM_NO_MEMORY ? VMM_INSUFFICIENT_RESOURCES : status;
 }
@@ -183,13 +196,16 @@ static int32_t execute(struct vmm_session *session, const struct vmm_worker *wor
 {
 	struct vmm_process *process = vidmm_core_process(session->process);
 	struct vmm_os *os = vmm_serve_os(session->server);
-	/* Who steps is a thread of the world, maybe a coroutine: its own word says for whom it works. */
+	/*
+	 * A stepping thread belongs to the world and may be a coroutine, so the process that it
+	 * works for is stored in a word of that coroutine.
+	 */
 	bool stepped = session->server->hooks.stepped;
 	struct vmm_process *before = stepped ? vmm_kmt_step(os, process) : vmm_kmt_serve(process);
 	void *device = vmm_serve_device(session, request->head.device);
 	uint32_t refused = refusals(process);
 
-	vmm_sync_union_taken(os, worker->taken.values);
+	vmm_sync_set_union_values(os, worker->union_values.values);
 	int32_t status = request->function(session, device, vmm_wire_argument(&worker->call));
 
 	(void)(stepped ? vmm_kmt_step(os, before) : vmm_kmt_serve(before));
@@ -198,29 +214,33 @@ static int32_t execute(struct vmm_session *session, const struct vmm_worker *wor
 	return status;
 }
 
-/* May it begin? Nothing that has ended begins anything. */
+/* Returns whether a call may begin: not once the session has ended. */
 static bool may_begin(const struct vmm_channel *channel)
 {
 	return !atomic_load(&channel->session->ended) &&
 	       !(channel->first && atomic_load(&channel->session->hung_up));
 }
 
-/* Does the call, with the channel inside, and another worker waiting. */
+/*
+ * Makes the call while another worker waits for events. Returns why the call could not begin, or
+ * VMM_OK.
+ */
 static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
 		       const struct request *request, int32_t *result)
 {
-	bool left_before = worker->left;
+	bool was_blocking = worker->blocking;
 
 	if (!may_begin(channel))
 		return VMM_DEVICE_REMOVED;
-	if (!left_before && !vmm_worker_leave(worker)) {
-		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
+	if (!was_blocking && !vmm_worker_begin_blocking(worker)) {
+		vmm_serve_log(channel->server,
+			      "client %u is refused a call: the host cannot start a thread",
 			      channel->session->process_id);
 		return VMM_INSUFFICIENT_RESOURCES;
 	}
 	*result = execute(channel->session, worker, request);
-	if (!left_before)
-		vmm_worker_return(worker);
+	if (!was_blocking)
+		vmm_worker_end_blocking(worker);
 	return VMM_OK;
 }
 
@@ -236,38 +256,38 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 	atomic_store(&channel->inside, 0);
 	if (!vmm_ok(status))
 		return refuse(channel, &request->head, status);
-	status = vmm_wire_answer(&worker->call, &worker->answer);
+	status = vmm_wire_make_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
 		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)
 			close((int)worker->call.descriptors[i]);
-		cut_off(channel, "is cut off: there is no memory for its answer");
+		cut_off(channel, "is cut off: the host has no memory for its answer");
 		return false;
 	}
 	answer.views = channel->views = vmm_views_number(&session->views);
-	return answer_with(worker, channel, &answer);
+	return send_call_answer(worker, channel, &answer);
 }
 
-/* The buffers are the next request's. */
-static void keep_buffers(struct vmm_worker *worker)
+/* Returns the buffers to the worker for the next request. */
+static void recycle_buffers(struct vmm_worker *worker)
 {
 	struct vmm_wire_bytes *request = &worker->call.request;
 
-	if (!worker->packet.body.data && request->capacity == VMM_PACKET_ROOM) {
+	if (!worker->packet.body.data && request->capacity == VMM_PACKET_CAPACITY) {
 		worker->packet.body = *request;
 		*request = (struct vmm_wire_bytes){0};
 	}
-	if (request->capacity > VMM_PACKET_ROOM) {
+	if (request->capacity > VMM_PACKET_CAPACITY) {
 		vmm_free(request->data);
 		*request = (struct vmm_wire_bytes){0};
 	}
-	if (worker->answer.capacity > KEEP_BYTES) {
+	if (worker->answer.capacity > RETAIN_BYTES) {
 		vmm_free(worker->answer.data);
 		worker->answer = (struct vmm_wire_bytes){0};
 	}
 	worker->call.context = NULL;
 }
 
-static void take_operation(struct request *request, bool *foreign)
+static void find_function(struct request *request, bool *foreign)
 {
 	request->operation = vmm_wire_operation(request->head.operation);
 	request->function =
@@ -276,21 +296,21 @@ static void take_operation(struct request *request, bool *foreign)
 		request->status = VMM_NOT_SUPPORTED;
 }
 
-/* Nobody here can use an address of the client's, or call a function there. */
+/* Refuses an operation that would use an address of the client or call a function there. */
 static void refuse_foreign(const struct vmm_session *session, struct request *request)
 {
 	request->status = VMM_NOT_SUPPORTED;
 	vmm_reason(session->server->host->world.observe, VMM_NOT_SUPPORTED, session->process_id, 0,
-		   "%s: memory of a client in another process cannot be used by its address",
+		   "%s: an address of an out-of-process client cannot be used here",
 		   request->operation->name);
 }
 
-static void count(struct vmm_channel *channel)
+static void count_request(struct vmm_channel *channel)
 {
 	uint64_t before = atomic_load_explicit(&channel->requests, memory_order_relaxed);
 
 	atomic_store_explicit(&channel->requests, before + 1, memory_order_relaxed);
-	/* Who asks again has executed what its last answer named. */
+	/* a client that sends a request has executed what its last answer named */
 	vmm_views_executed(&channel->session->views, channel->views);
 }
 
@@ -302,25 +322,25 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 	struct vmm_wire_bytes bytes = {0};
 	bool foreign = false;
 
-	count(channel);
-	if (!has_read(channel) || !take_payload(channel, packet, &bytes, &request.status))
+	count_request(channel);
+	if (!has_read_answer(channel) || !take_payload(channel, packet, &bytes, &request.status))
 		return false;
 	if (vmm_ok(request.status))
-		take_operation(&request, &foreign);
+		find_function(&request, &foreign);
 	call->values = values_of;
-	worker->taken =
+	worker->union_values =
 		(struct vmm_serve_union){.process = vidmm_core_process(channel->session->process)};
-	call->context = &worker->taken;
+	call->context = &worker->union_values;
 	if (vmm_ok(request.status) && !name_descriptors(call, packet))
 		request.status = VMM_INVALID_PARAMETER;
 	if (vmm_ok(request.status))
-		request.status = vmm_wire_receive(call, request.operation, &bytes);
+		request.status = vmm_wire_read_request(call, request.operation, &bytes);
 	else
 		call->request = bytes;
 	if (vmm_ok(request.status) && call->foreign && !foreign)
 		refuse_foreign(channel->session, &request);
 	bool open = vmm_ok(request.status) ? call_and_answer(worker, channel, &request)
 					   : refuse(channel, &request.head, request.status);
-	keep_buffers(worker);
+	recycle_buffers(worker);
 	return open;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What include/vidmm has beside the interface, for clients: devices by small numbers, sharing, names. */
+/*
+ * Operations of a client that are not D3DKMT functions or callbacks: devices by small numbers,
+ * sharing, names, statistics (include/vidmm/client.h).
+ */
 #include "serve/serve_private.h"
 
-#include "object/live.h"
+#include "object/hazard.h"
 #include "sync/packet.h"
 
 void *vmm_serve_device(struct vmm_session *session, uint32_t number)
@@ -11,12 +14,12 @@ void *vmm_serve_device(struct vmm_session *session, uint32_t number)
 						  : NULL;
 }
 
-static bool keep_device(struct vmm_session *session, void *device, uint32_t *number)
+static bool store_device(struct vmm_session *session, void *device, uint32_t *number)
 {
 	for (uint32_t i = 0; i < VMM_SERVE_DEVICES_MAX; i++) {
-		void *free_one = NULL;
+		void *empty = NULL;
 
-		if (atomic_compare_exchange_strong(&session->devices[i], &free_one, device)) {
+		if (atomic_compare_exchange_strong(&session->devices[i], &empty, device)) {
 			*number = i + 1;
 			return true;
 		}
@@ -26,13 +29,13 @@ static bool keep_device(struct vmm_session *session, void *device, uint32_t *num
 
 static uint32_t handle_of(const void *live)
 {
-	struct vmm_visit visit;
-	const struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, live);
+	struct vmm_hazard_guard guard;
+	const struct vmm_device *device = vmm_hazard_enter(&guard, VMM_HAZARD_DEVICE, live);
 	uint32_t handle = 0;
 
 	if (device) {
 		handle = device->handle;
-		vmm_live_leave(&visit);
+		vmm_hazard_leave(&guard);
 	}
 	return handle;
 }
@@ -49,7 +52,7 @@ int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_dev
 	vmm_adapter_put(adapter);
 	if (!vmm_ok(status))
 		return status;
-	if (keep_device(session, device, &args->device)) {
+	if (store_device(session, device, &args->device)) {
 		args->handle = handle_of(device);
 		return VMM_OK;
 	}
@@ -64,7 +67,10 @@ int32_t vmm_serve_device_destroy(struct vmm_session *session, const struct vmm_w
 			       ? atomic_exchange(&session->devices[number - 1], NULL)
 			       : NULL;
 
-	/* The registration with the device's number goes with the session, or with the next device of that number. */
+	/*
+	 * A registration for this device's trim function ends with the session, or is replaced by
+	 * that of the next device with the same address.
+	 */
 	vidmm_device_destroy(device);
 	return device ? VMM_OK : VMM_INVALID_PARAMETER;
 }
@@ -118,12 +124,12 @@ int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_w
 	args->epoch = 0;
 	args->adapter = 0;
 	args->words = VMM_WIRE_WORDS_NEVER;
-	/* Without the epoch in view a client may do nothing unasked. */
+	/* Without the epoch a client cannot know whether the page is still valid. */
 	if (!vmm_views_share_words(&session->views))
 		return VMM_OK;
 	args->words = VMM_WIRE_WORDS_NOT_NOW;
-	if (vmm_sync_give_words(vidmm_core_process(session->process), args->device, args->handle,
-				&words)) {
+	if (vmm_sync_share_words(vidmm_core_process(session->process), args->device, args->handle,
+				 &words)) {
 		args->words = VMM_WIRE_WORDS_GIVEN;
 		args->page = (void *)(intptr_t)words.fd;
 	}
@@ -132,13 +138,17 @@ int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_w
 	return VMM_OK;
 }
 
-int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_sync_told *args)
+int32_t vmm_serve_sync_signaled(struct vmm_session *session,
+				const struct vmm_wire_sync_signaled *args)
 {
-	vmm_sync_told(vidmm_core_process(session->process), args->handle);
+	vmm_sync_client_signaled(vidmm_core_process(session->process), args->handle);
 	return VMM_OK;
 }
 
-/* Sums of what all clients did to the adapter, as an unprivileged program may ask for on Windows; nothing of it says who. */
+/*
+ * Statistics are sums over all clients of the adapter, as an unprivileged program may query them on
+ * Windows. They do not identify a client.
+ */
 int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
 				     struct vmm_wire_adapter_statistics *args)
 {

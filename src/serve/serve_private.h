@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve: who is connected, and who works for them (README.md). Locks: the server's (VMM_RANK_SERVER) guards the lists and counts
- * below; no call of a client and nothing of the core is done under it.
+ * serve: the server, its clients and the threads that work for them (README.md). The server's lock
+ * (VMM_RANK_SERVER) guards the lists and counts below. No call of a client is made under it, and
+ * nothing of the core is called except the process lock.
  */
 #ifndef VMM_SERVE_PRIVATE_H
 #define VMM_SERVE_PRIVATE_H
@@ -11,25 +12,30 @@
 #include <sys/socket.h>
 
 #include <vidmm/serve.h>
-#include "doors/kmt/kmt.h" /* the functions of this process, whoever is connected to */
+#include "doors/kmt/kmt.h" /* the functions of this process, also if a connection is attached */
 #include "host/host_private.h"
 #include "packet/packet.h"
 #include "serve/views.h"
 #include "sync/packet.h"
 
-#define VMM_RANK_REGISTRATIONS 4u
-#define VMM_RANK_SERVER        5u
-#define VMM_SERVE_MOMENT_US    4000 /* how long a worker waits for a client that asks at once */
-#define VMM_SERVE_WINDOW_MAX   ((uint64_t)1 << 42) /* more of a window is not used */
-#define VMM_SERVE_ADDRESS_END  ((uint64_t)1 << 47) /* of a program's addresses */
+#define VMM_RANK_REGISTRATIONS    4u
+#define VMM_RANK_SERVER           5u
+/* how long a worker waits for the next request of a quick client */
+#define VMM_SERVE_NEXT_REQUEST_US 4000
+/* at most this part of a client's window is used */
+#define VMM_SERVE_WINDOW_MAX      ((uint64_t)1 << 42)
+#define VMM_SERVE_ADDRESS_END     ((uint64_t)1 << 47) /* end of user-space addresses */
 
-/* What an epoll event is about: the low bits of its data; the rest is an address, or the number of a session. */
+/*
+ * What an epoll event is about: the low bits of its data. The rest is an address, or a session
+ * number.
+ */
 enum vmm_serve_source {
 	VMM_SOURCE_CHANNEL,
 	VMM_SOURCE_LISTENER,
-	VMM_SOURCE_DEATHS, /* the epoll of first channels and view sockets: who hangs up inside a call */
+	VMM_SOURCE_HANGUPS, /* the epoll of first channels and view sockets: a peer hung up */
 	VMM_SOURCE_END,
-	VMM_SOURCE_VIEWS, /* a view socket has room again */
+	VMM_SOURCE_VIEWS, /* a view socket can be written to again */
 	VMM_SOURCE_BITS = 3,
 	VMM_SOURCE_MASK = 7
 };
@@ -43,16 +49,21 @@ struct vmm_channel {
 	int fd;
 	bool first;
 	struct ucred peer;
-	struct vmm_session *
-		session; /* NULL: a stranger. Only its handler, of which there is one at a time, changes it */
-	uint64_t views;          /* what its last answer said; the handler's */
-	uint64_t answered_ns;    /* when a request was through; the handler's */
-	bool descriptors_out;    /* the last answer has some; the handler's */
-	_Atomic uint32_t armed;  /* what one handler has written, the next one sees */
+	/*
+	 * NULL: pending, i.e. connected without HELLO or JOIN. Changed by the handler alone; there
+	 * is one at a time.
+	 */
+	struct vmm_session *session;
+	/* number of the last view instruction that its last answer named; the handler's */
+	uint64_t views;
+	uint64_t answered_ns; /* when the last request was answered; the handler's */
+	bool descriptors_out; /* the last answer had descriptors; the handler's */
+	/* orders one handler's stores before the loads of the next handler */
+	_Atomic uint32_t armed;
 	_Atomic uint32_t inside; /* 1: its request is being executed */
 	_Atomic uint64_t requests;
-	struct vmm_list
-		link; /* in session->channels or server->strangers; guarded by the server's lock */
+	/* in session->channels or server->pending; guarded by the server's lock */
+	struct vmm_list link;
 };
 
 struct vmm_session {
@@ -62,56 +73,72 @@ struct vmm_session {
 	char name[64];
 	uint32_t process_id;
 	struct vmm_views views;
-	/* What device_create gave, by its number less one. */
+	/* The client's devices, indexed by number - 1. */
 	_Atomic(void *) devices[VMM_SERVE_DEVICES_MAX];
-	/* Functions of the client's that are to be called (notices.c); held while the core is told. */
+	/*
+	 * Functions that the client registered to be called (notices.c). The lock is held while the
+	 * core registers or unregisters one.
+	 */
 	struct vmm_os_mutex registration_lock;
 	struct vmm_list registrations;
 	uint32_t registration_count;
-	bool listed;        /* in server->sessions; constant once others may see it */
-	_Atomic bool ended; /* nothing of it is begun any more */
-	_Atomic bool
-		hung_up; /* its first channel was seen closed, maybe from outside its handler */
+	/* in server->sessions; constant once other threads can find the session */
+	bool listed;
+	_Atomic bool ended; /* no call of it begins any more */
+	/* its first channel was seen closed, perhaps not by its handler */
+	_Atomic bool hung_up;
 	/* Guarded by the server's lock. */
-	struct vidmm_process *process; /* NULL: it is being closed */
+	struct vidmm_process *process; /* NULL: the session is being closed */
 	struct vmm_channel *first;     /* NULL: closed */
 	struct vmm_list link, channels;
-	bool cut;                        /* with all others; it has not been abandoned yet */
-	uint32_t channel_count, holders; /* channels, and who looks at it just now */
-	uint64_t requests;               /* of channels that have gone */
+	/* ended by vmm_session_end_all; its process is not abandoned yet */
+	bool to_abandon;
+	/* its channels; channels and threads that use the session */
+	uint32_t channel_count, holders;
+	uint64_t requests; /* of channels that are closed */
 };
 
-/* What came first on a stranger's channel. False: the channel is to be closed. */
+/*
+ * Handle the first message on a pending channel. They return false if the channel is to be closed.
+ */
 bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_list(struct vmm_channel *channel);
 /*
- * Nothing of it is begun any more, calls that wait come back, all its channels hear of it. Once; holding no lock. The caller is
- * one of its holders; vmm_session_cut is for who is none, and does nothing if it has gone meanwhile.
+ * Ends a session, once: no call of it begins any more, calls that wait return, and its sockets are
+ * shut down. Caller holds no lock. `why` is logged. The caller of vmm_session_end is a holder;
+ * vmm_session_cut finds the session by its number and does nothing if it is gone.
  */
 void vmm_session_end(struct vmm_session *session, const char *why);
 void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *why);
 void vmm_session_end_all(struct vidmm_server *server, const char *why);
-/* By its handler, or before it has one. The last channel of a session takes everything with it. */
+/*
+ * Closes a channel. Called by its handler, or before it has one. The last channel of a session ends
+ * the session's process and frees the session.
+ */
 void vmm_channel_close(struct vmm_channel *channel);
-/* The view socket of the session with that number has room again. */
+/* Called when the view socket of the session can be written to again. */
 void vmm_session_flush(struct vidmm_server *server, uint64_t number);
-/* Somebody hung up. */
-void vmm_session_deaths(struct vidmm_server *server);
-/* Takes a connected socket in. */
+/* Handles the hang-ups that server->hangups reports. */
+void vmm_session_hangups(struct vidmm_server *server);
+/* Adds a connected socket as a pending channel. On failure the socket is still the caller's. */
 vmm_status vmm_channel_open(struct vidmm_server *server, int fd) VMM_MUST_CHECK;
 
 /* ---- request.c, dispatch.c ---- */
 struct vmm_worker;
-/* A request on a channel that has a session. False: the channel is to be closed. */
+/* Executes a request on a channel of a session. Returns false if the channel is to be closed. */
 bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel);
 
-/* An operation on its argument, for the session's process, on a device of its (NULL: none). What the call itself returns. */
+/*
+ * Executes an operation on its argument for the session's process, on one of its devices (NULL:
+ * none). Returns what the call itself returns.
+ */
 typedef int32_t vmm_serve_fn(struct vmm_session *session, void *device, void *argument);
-/* *foreign: the function knows what to do with addresses of the client's. */
+/* *foreign: the function accepts addresses of the client. */
 vmm_serve_fn *vmm_serve_function(const struct vmm_wire_operation *operation, bool *foreign);
 
 /* ---- runtime.c ---- */
+/* Returns the device with this number; NULL: the session has none. */
 void *vmm_serve_device(struct vmm_session *session, uint32_t number);
 int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_device_create *args);
 int32_t vmm_serve_device_destroy(struct vmm_session *session, const struct vmm_wire_device *args);
@@ -124,7 +151,8 @@ int32_t vmm_serve_resource_open(struct vmm_session *session, struct vmm_wire_res
 int32_t vmm_serve_nt_handle_name(struct vmm_session *session, struct vmm_wire_nt_handle_name *args);
 int32_t vmm_serve_sync_values(struct vmm_session *session, struct vmm_wire_sync_values *args);
 int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_words *args);
-int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_sync_told *args);
+int32_t vmm_serve_sync_signaled(struct vmm_session *session,
+				const struct vmm_wire_sync_signaled *args);
 int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
 				     struct vmm_wire_adapter_statistics *args);
 
@@ -134,11 +162,11 @@ int32_t vmm_serve_unregister_trim(struct vmm_session *session,
 				  D3DKMT_UNREGISTERTRIMNOTIFICATION *args);
 int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t function,
 			   uint64_t context);
-/* Its process is closed. */
+/* Frees all registrations. The process of the session is closed. */
 void vmm_serve_forget_registrations(struct vmm_session *session);
 
 /* ---- worker.c ---- */
-/* What the union of a request was taken for (vmm_sync_union_taken). */
+/* The value type for which the union of a request was read (vmm_sync_set_union_values). */
 struct vmm_serve_union {
 	struct vmm_process *process;
 	bool asked;
@@ -151,42 +179,49 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
-	struct vmm_serve_union taken; /* of the request at hand */
-	bool left;                    /* it does not count as waiting */
+	struct vmm_serve_union union_values; /* value type of the current request */
+	bool blocking; /* executing what may block; not counted in server->waiting */
 };
-/* A request may block: another worker waits when this returns. False: there is none, and none can be made. */
-bool vmm_worker_leave(struct vmm_worker *worker);
-void vmm_worker_return(struct vmm_worker *worker);
-/* The first ones. */
+/*
+ * Called before what may block: makes sure that another worker waits for events. Returns false if
+ * this worker does not wait anyway, or if no other thread could be started. If it returned true,
+ * vmm_worker_end_blocking follows.
+ */
+bool vmm_worker_begin_blocking(struct vmm_worker *worker);
+void vmm_worker_end_blocking(struct vmm_worker *worker);
+/* Starts the first workers. */
 vmm_status vmm_workers_start(struct vidmm_server *server) VMM_MUST_CHECK;
-/* All end; comes back when they have. */
+/* Ends all workers and waits until they have ended. */
 void vmm_workers_end(struct vidmm_server *server);
+/* Waits for the next message of the channel; from here on another worker may be its handler. */
 void vmm_channel_arm(struct vmm_channel *channel);
 
-/* What a channel has that is ready; it may be gone afterwards. */
+/* Handles what has arrived on a channel; the channel may be freed on return. */
 void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel);
 void vmm_worker_destroy(struct vmm_worker *worker);
 
-/* ---- step.c: a server without threads, for the suite ---- */
+/* ---- step.c: a server without threads, for tests ---- */
 /*
- * Whoever sends it something on a channel calls vmm_server_step, which does it, and so waits where a program within the process
- * would: on virtual time, too. `shown` hears of each view instruction when it has been sent, under locks of the core.
+ * The caller sends on a channel, then calls vmm_server_step, which executes the request on the
+ * caller's thread. So the call waits where an in-process call would, also on virtual time.
+ * `view_sent` is called after each view instruction was sent, with locks of the core held.
  */
 struct vmm_server_hooks {
 	bool stepped;
-	void (*shown)(void *context, struct vmm_os_viewer *viewer);
-	/* A notice has been sent; no lock is held. */
-	void (*noticed)(void *context, struct vmm_os_viewer *viewer);
+	void (*view_sent)(void *context, struct vmm_os_viewer *viewer);
+	/* A callback notification was sent; no lock is held. */
+	void (*notice_sent)(void *context, struct vmm_os_viewer *viewer);
 	void *context;
-	int adopt_ms; /* how long a client may take to bring memory of its own along; 0: VMM_VIEWS_ADOPT_MS */
+	/* how long a client may take to share its existing memory, in ms; 0: VMM_VIEWS_ADOPT_MS */
+	int adopt_ms;
 };
 vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 				    const struct vidmm_server_options *options,
 				    const struct vmm_server_hooks *hooks,
 				    struct vidmm_server **server) VMM_MUST_CHECK;
-/* `fd`: the host's end of the channel, which nobody else steps. */
+/* Handles one message. fd: the host's end of the channel; no other thread steps it. */
 void vmm_server_step(struct vidmm_server *server, int fd);
-/* The client has closed its ends of all its channels. */
+/* The client has closed its ends of all its channels: closes them here too. */
 void vmm_server_step_end(struct vidmm_server *server, uint32_t process_id);
 void vmm_server_steps_finish(struct vidmm_server *server);
 
@@ -202,32 +237,38 @@ struct vidmm_server {
 	struct vidmm_server_options options;
 	struct vmm_server_hooks hooks;
 	struct vmm_list spare_steps; /* workers without a thread; guarded by lock */
-	int epoll, deaths, end;      /* end: an eventfd */
-	int epoch; /* a descriptor of the world's, to be read alone; -1: clients lock by messages */
-	int spare; /* a descriptor that can be done without, so that a client can be turned away */
+	/* hangups: epoll of first channels and view sockets. end: an eventfd. */
+	int epoll, hangups, end;
+	int epoch; /* read-only descriptor of the world's epoch; -1: clients lock by messages */
+	int spare; /* a spare descriptor, closed to accept a connection when there are no more */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;
-	_Atomic uint32_t late; /* clients that could not be frozen in time */
+	_Atomic uint32_t late; /* number of clients whose write protection was late */
 	struct vmm_os_mutex lock;
 	/* Guarded by lock. */
-	struct vmm_list sessions, strangers, listeners;
-	uint32_t session_count, stranger_count;
-	uint32_t closing_count; /* strangers' connections that are being closed */
-	bool accepts_none;      /* there are too many of those */
+	struct vmm_list sessions, pending, listeners;
+	uint32_t session_count, pending_count;
+	uint32_t closing_count; /* refused connections and pending channels that are being closed */
+	bool accept_paused;     /* listeners are not armed, because closing_count is at its limit */
 	uint32_t worker_count;
-	struct vmm_list ended; /* workers to be joined */
-	/* Workers that wait for something to do; those who leave look at it without the lock. */
+	struct vmm_list ended; /* workers that ended and are to be joined */
+	/* Workers that wait for events. Changed without the lock. */
 	_Atomic uint32_t waiting;
-	_Atomic uint32_t
-		gone; /* counts ends of sessions, strangers and workers: vidmm_server_destroy waits on it */
+	/*
+	 * futex: counts ends of sessions, pending channels and workers; vidmm_server_destroy waits
+	 * for it
+	 */
+	_Atomic uint32_t gone;
 };
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRINTF(2, 3);
-/* Something has gone that vidmm_server_destroy may wait for. */
-void vmm_serve_gone(struct vidmm_server *server);
-/* So many connections of strangers, which count as closing, have been closed. */
-void vmm_serve_closed(struct vidmm_server *server, uint32_t count);
+/* Reports an end to vidmm_server_destroy. */
+void vmm_serve_report_end(struct vidmm_server *server);
+/* Uncounts `count` connections that were counted in closing_count and are closed now. */
+void vmm_serve_uncount_closing(struct vidmm_server *server, uint32_t count);
+/* epoll_ctl with `data`; returns whether it succeeded. */
 bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data);
+/* Accepts connections that wait at the listener, and listens again. */
 void vmm_listener_accept(struct vmm_listener *listener);
 
 static inline struct vmm_os *vmm_serve_os(const struct vidmm_server *server)

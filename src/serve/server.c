@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The server: made, given sockets, ended. */
+/* The server: creation, listening sockets, end. */
 #include "serve/serve_private.h"
 
 #include <errno.h>
@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 enum { CHANNELS = 64, HANDLES = 1000000, UNREAD_BYTES = 1 << 20, CLIENTS = 1024 };
-/* Connections at once; and those that may be on their way to being closed, which may take as long as whoever was there likes. */
-enum { ACCEPTS = 16, CLOSING = 256 };
+/*
+ * Connections accepted at once; and connections that may be closing at one time. Closing one may
+ * take as long as its client likes.
+ */
+enum { ACCEPTS = 16, CLOSING_MAX = 256 };
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
 {
@@ -27,9 +30,9 @@ void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
 	server->options.log(server->options.log_context, line);
 }
 
-void vmm_serve_gone(struct vidmm_server *server)
+void vmm_serve_report_end(struct vidmm_server *server)
 {
-	/* With the lock, so that who waits does not free the server under the wake. */
+	/* The lock keeps vidmm_server_destroy from freeing the server before the wake. */
 	vmm_os_mutex_lock(&server->lock);
 	atomic_fetch_add(&server->gone, 1);
 	vmm_os_wake(vmm_serve_os(server), &server->gone, UINT32_MAX);
@@ -43,7 +46,7 @@ bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t
 	return !epoll_ctl(epoll, operation, fd, &event);
 }
 
-static void take_limits(struct vidmm_server *server, const struct vidmm_server_options *options)
+static void set_limits(struct vidmm_server *server, const struct vidmm_server_options *options)
 {
 	struct vidmm_client_limits *limits = &server->options.limits;
 
@@ -60,7 +63,7 @@ static void take_limits(struct vidmm_server *server, const struct vidmm_server_o
 
 static void close_all(struct vidmm_server *server)
 {
-	const int fds[] = {server->epoll, server->deaths, server->end, server->spare,
+	const int fds[] = {server->epoll, server->hangups, server->end, server->spare,
 			   server->epoch};
 
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(fds); i++)
@@ -71,13 +74,13 @@ static void close_all(struct vidmm_server *server)
 static bool open_all(struct vidmm_server *server)
 {
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	server->deaths = epoll_create1(EPOLL_CLOEXEC);
+	server->hangups = epoll_create1(EPOLL_CLOEXEC);
 	server->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return server->epoll >= 0 && server->deaths >= 0 && server->end >= 0 &&
+	return server->epoll >= 0 && server->hangups >= 0 && server->end >= 0 &&
 	       server->spare >= 0 &&
-	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->deaths, EPOLLIN | EPOLLONESHOT,
-			       VMM_SOURCE_DEATHS) &&
+	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->hangups,
+			       EPOLLIN | EPOLLONESHOT, VMM_SOURCE_HANGUPS) &&
 	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->end, EPOLLIN, VMM_SOURCE_END);
 }
 
@@ -95,13 +98,16 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 	server->hooks = *hooks;
 	server->epoch = -1;
 	vmm_list_init(&server->spare_steps);
-	take_limits(server, options);
+	set_limits(server, options);
 	vmm_list_init(&server->sessions);
-	vmm_list_init(&server->strangers);
+	vmm_list_init(&server->pending);
 	vmm_list_init(&server->listeners);
 	vmm_list_init(&server->ended);
 	vmm_os_mutex_init(&server->lock, host->world.os, VMM_RANK_SERVER, "server");
-	/* Without it locks are slower, and nothing else. On virtual time each is to be seen. */
+	/*
+	 * Without the epoch every lock is a message, which is slower. On virtual time every lock is
+	 * to be a message.
+	 */
 	if (vmm_os_kind(host->world.os) == VMM_OS_LINUX &&
 	    !vmm_ok(vmm_world_share_epoch(&host->world, &server->epoch)))
 		server->epoch = -1;
@@ -130,12 +136,12 @@ vidmm_status vidmm_server_create(struct vidmm_host *host,
 	return vmm_server_create_hooked(host, options, &none, result);
 }
 
-static bool nobody_left(struct vidmm_server *server)
+static bool all_ended(struct vidmm_server *server)
 {
 	vmm_os_mutex_lock(&server->lock);
-	bool nobody = !server->session_count && !server->stranger_count && !server->closing_count;
+	bool ended = !server->session_count && !server->pending_count && !server->closing_count;
 	vmm_os_mutex_unlock(&server->lock);
-	return nobody;
+	return ended;
 }
 
 void vidmm_server_destroy(struct vidmm_server *server)
@@ -149,7 +155,7 @@ void vidmm_server_destroy(struct vidmm_server *server)
 		uint32_t gone = atomic_load(&server->gone);
 
 		vmm_session_end_all(server, "is cut off: the host ends");
-		if (nobody_left(server))
+		if (all_ended(server))
 			break;
 		vmm_assert(!server->hooks.stepped);
 		(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER, "end of clients", 0);
@@ -210,8 +216,11 @@ vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 	return VMM_NO_MEMORY;
 }
 
-/* No descriptors are left: who waits is taken with the spare one and let go, or it would be reported for ever. */
-static int turn_away(struct vmm_listener *listener)
+/*
+ * No descriptors are left: accepts a connection with the spare descriptor, so that the caller can
+ * close it. A connection that stays in the queue would be reported again and again.
+ */
+static int accept_with_spare(struct vmm_listener *listener)
 {
 	struct vidmm_server *server = listener->server;
 
@@ -225,7 +234,7 @@ static int turn_away(struct vmm_listener *listener)
 	return fd;
 }
 
-static void take_spare(struct vidmm_server *server)
+static void reopen_spare(struct vidmm_server *server)
 {
 	vmm_os_mutex_lock(&server->lock);
 	if (server->spare < 0)
@@ -233,7 +242,10 @@ static void take_spare(struct vidmm_server *server)
 	vmm_os_mutex_unlock(&server->lock);
 }
 
-/* Those that come and are not taken, which may have sent something already. */
+/*
+ * Accepts up to ACCEPTS connections. Stores the descriptors of those that are refused; they may
+ * have data in them already.
+ */
 static uint32_t accept_some(struct vmm_listener *listener, int refused[ACCEPTS])
 {
 	struct vidmm_server *server = listener->server;
@@ -246,7 +258,7 @@ static uint32_t accept_some(struct vmm_listener *listener, int refused[ACCEPTS])
 			if (!vmm_ok(vmm_channel_open(server, fd)))
 				refused[count++] = fd;
 		} else if (errno == EMFILE || errno == ENFILE) {
-			fd = turn_away(listener);
+			fd = accept_with_spare(listener);
 			if (fd >= 0)
 				refused[count++] = fd;
 			break;
@@ -267,35 +279,37 @@ static void arm(struct vmm_listener *listener)
 static bool may_accept(struct vidmm_server *server)
 {
 	vmm_os_mutex_lock(&server->lock);
-	bool may = server->closing_count < CLOSING;
-	server->accepts_none = !may;
+	bool may = server->closing_count < CLOSING_MAX;
+	server->accept_paused = !may;
 	vmm_os_mutex_unlock(&server->lock);
 	return may;
 }
 
-void vmm_serve_closed(struct vidmm_server *server, uint32_t count)
+void vmm_serve_uncount_closing(struct vidmm_server *server, uint32_t count)
 {
 	struct vmm_list *pos;
 
 	vmm_os_mutex_lock(&server->lock);
 	server->closing_count -= count;
-	if (server->accepts_none && server->closing_count < CLOSING) {
-		server->accepts_none = false;
+	if (server->accept_paused && server->closing_count < CLOSING_MAX) {
+		server->accept_paused = false;
 		vmm_list_for_each (pos, &server->listeners)
 			arm(vmm_container_of(pos, struct vmm_listener, link));
 	}
 	vmm_os_mutex_unlock(&server->lock);
 }
 
-/* The next ones are told of before those that were refused are closed. */
+/* Listens again before it closes the refused connections, because that may take long. */
 void vmm_listener_accept(struct vmm_listener *listener)
 {
 	struct vidmm_server *server = listener->server;
 	int refused[ACCEPTS];
 
 	if (!may_accept(server)) {
-		vmm_serve_log(server, "takes nobody in: %u connections do not come to their end",
-			      CLOSING);
+		vmm_serve_log(
+			server,
+			"no connection is accepted: %u refused connections are still being closed",
+			CLOSING_MAX);
 		return;
 	}
 	uint32_t count = accept_some(listener, refused);
@@ -307,7 +321,7 @@ void vmm_listener_accept(struct vmm_listener *listener)
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		close(refused[i]);
-	take_spare(server);
-	vmm_serve_closed(server, count);
-	vmm_serve_gone(server);
+	reopen_spare(server);
+	vmm_serve_uncount_closing(server, count);
+	vmm_serve_report_end(server);
 }

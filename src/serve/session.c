@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients and their channels: how they come, and how they go.
+ * Clients and their channels: how they connect and how they end.
  *
- * A channel belongs to whoever handles it: its epoll registration fires once, and is armed again when the handler is through. So
- * who wants a channel gone only shuts its socket down; its handler then sees the end and closes it. A session stays as long as
- * somebody holds it: its channels, and who looks at it just now.
+ * A channel belongs to its handler, the worker that got its event. Its epoll registration fires
+ * once and is armed again when the handler is done. A thread that wants to close a channel
+ * therefore only shuts its socket down; the handler then sees the end and closes it. A session
+ * exists as long as it has holders: its channels, and threads that use it just now.
  */
 #include "serve/serve_private.h"
 
@@ -15,9 +16,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { STRANGERS_MAX = 64 };
+enum { PENDING_MAX = 64 };
 
-/* ---- who holds a session ---- */
+/* ---- holders of a session ---- */
 
 static void finish(struct vmm_session *session)
 {
@@ -38,7 +39,7 @@ static void finish(struct vmm_session *session)
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	vmm_free(session);
-	vmm_serve_gone(server);
+	vmm_serve_report_end(server);
 }
 
 static void put(struct vmm_session *session)
@@ -81,7 +82,7 @@ static bool is_packet_socket(int fd)
 	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_SEQPACKET;
 }
 
-static void shut(struct vmm_list *channels)
+static void shutdown_channels(struct vmm_list *channels)
 {
 	struct vmm_list *pos;
 
@@ -101,17 +102,20 @@ static bool refuse(int fd, vmm_status status, const char *why)
 	return false;
 }
 
-/* Who connects and says nothing cannot keep others out: the oldest of too many goes. */
-static bool add_stranger(struct vidmm_server *server, struct vmm_channel *channel)
+/*
+ * Programs that connect and send nothing must not keep others out: beyond PENDING_MAX the oldest
+ * pending channel is shut down.
+ */
+static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel)
 {
 	vmm_os_mutex_lock(&server->lock);
 	bool taken = !atomic_load(&server->stopping);
 	if (taken) {
-		if (server->stranger_count++ >= STRANGERS_MAX)
-			shutdown(vmm_container_of(server->strangers.next, struct vmm_channel, link)
+		if (server->pending_count++ >= PENDING_MAX)
+			shutdown(vmm_container_of(server->pending.next, struct vmm_channel, link)
 					 ->fd,
 				 SHUT_RDWR);
-		vmm_list_push_back(&server->strangers, &channel->link);
+		vmm_list_push_back(&server->pending, &channel->link);
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	return taken;
@@ -119,7 +123,7 @@ static bool add_stranger(struct vidmm_server *server, struct vmm_channel *channe
 
 vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 {
-	static const struct timeval moment = {.tv_usec = VMM_SERVE_MOMENT_US};
+	static const struct timeval moment = {.tv_usec = VMM_SERVE_NEXT_REQUEST_US};
 	struct vmm_channel *channel = vmm_calloc(1, sizeof(*channel));
 	socklen_t length = sizeof(channel->peer);
 	vmm_status status = VMM_INVALID_PARAMETER;
@@ -135,11 +139,11 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
 		vmm_serve_log(server, "refused: a program of user %u", channel->peer.uid);
-		(void)refuse(fd, status, "this host serves programs of its own user alone");
+		(void)refuse(fd, status, "this host serves only programs of its own user");
 		goto out_channel;
 	}
 	status = VMM_CANCELLED;
-	if (!add_stranger(server, channel))
+	if (!add_pending(server, channel))
 		goto out_channel;
 	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
 			    (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL))
@@ -147,15 +151,18 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	status = VMM_NO_MEMORY;
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_remove(&channel->link);
-	server->stranger_count--;
+	server->pending_count--;
 	vmm_os_mutex_unlock(&server->lock);
-	vmm_serve_gone(server);
+	vmm_serve_report_end(server);
 out_channel:
 	vmm_free(channel);
 	return status;
 }
 
-/* What lies in it unread goes with it: it counts, as a channel of the session or as one that is being closed, until that is done. */
+/*
+ * Closing a socket closes unread descriptors in it, which may take long. Until then the channel
+ * still counts, in channel_count or in closing_count.
+ */
 static void close_socket(struct vmm_channel *channel)
 {
 	struct vidmm_server *server = channel->server;
@@ -164,7 +171,7 @@ static void close_socket(struct vmm_channel *channel)
 	close(channel->fd);
 	vmm_free(channel);
 	if (!session) {
-		vmm_serve_closed(server, 1);
+		vmm_serve_uncount_closing(server, 1);
 		return;
 	}
 	vmm_os_mutex_lock(&server->lock);
@@ -184,7 +191,7 @@ void vmm_channel_close(struct vmm_channel *channel)
 		if (channel->first)
 			session->first = NULL;
 	} else {
-		server->stranger_count--;
+		server->pending_count--;
 		server->closing_count++;
 	}
 	vmm_os_mutex_unlock(&server->lock);
@@ -192,24 +199,24 @@ void vmm_channel_close(struct vmm_channel *channel)
 	if (session)
 		put(session);
 	else
-		vmm_serve_gone(server);
+		vmm_serve_report_end(server);
 }
 
-/* With the lock: from a stranger's to one of the session. */
-static void adopt(struct vmm_session *session, struct vmm_channel *channel)
+/* Makes a pending channel a channel of the session. Caller holds the server lock. */
+static void move_to_session_locked(struct vmm_session *session, struct vmm_channel *channel)
 {
 	vmm_list_remove(&channel->link);
-	session->server->stranger_count--;
+	session->server->pending_count--;
 	vmm_list_push_back(&session->channels, &channel->link);
 	session->channel_count++;
 	session->holders++;
 	channel->session = session;
 }
 
-/* ---- coming ---- */
+/* ---- connecting ---- */
 
-/* 0, or an errno. */
-static int welcome(const struct vmm_channel *channel)
+/* Returns 0 or an errno. */
+static int send_welcome(const struct vmm_channel *channel)
 {
 	const struct vmm_session *session = channel->session;
 	const struct vmm_message_welcome message = {
@@ -223,29 +230,29 @@ static int welcome(const struct vmm_channel *channel)
 	return vmm_message_send(channel->fd, &message, sizeof(message), NULL, NULL, 0);
 }
 
-/* Its going is told from now on. */
-static bool watch(const struct vmm_session *session, const struct vmm_channel *channel)
+/* From now on the client's hang-up is reported. */
+static bool watch_hangups(const struct vmm_session *session, const struct vmm_channel *channel)
 {
-	int deaths = session->server->deaths;
+	int hangups = session->server->hangups;
 
-	return vmm_serve_watch(deaths, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
+	return vmm_serve_watch(hangups, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
 			       session->number << 1) &&
-	       vmm_serve_watch(deaths, EPOLL_CTL_ADD, session->views.config.socket,
+	       vmm_serve_watch(hangups, EPOLL_CTL_ADD, session->views.config.socket,
 			       EPOLLRDHUP | EPOLLONESHOT, session->number << 1 | 1);
 }
 
-/* NULL: it has its welcome. */
-static const char *receive_client(const struct vmm_session *session,
+/* Returns NULL, or the reason to end the session. */
+static const char *welcome_client(const struct vmm_session *session,
 				  const struct vmm_channel *channel)
 {
-	if (!watch(session, channel))
-		return "is cut off: the host cannot watch it";
-	switch (welcome(channel)) {
+	if (!watch_hangups(session, channel))
+		return "is cut off: the host cannot watch its sockets";
+	switch (send_welcome(channel)) {
 	case 0:
 		return NULL;
 	case EPIPE:
 	case ECONNRESET:
-		return "has gone before it was welcome";
+		return "disconnected before its welcome was sent";
 	default:
 		return "is cut off: it does not read its welcome";
 	}
@@ -263,26 +270,26 @@ static bool is_userfault(int fd)
 	return !strcmp(name, "anon_inode:[userfaultfd]");
 }
 
-/* NULL: all is well with it. */
+/* Returns NULL, or what is wrong with the message. */
 static const char *check_hello(const struct vmm_message_hello *hello,
 			       const struct vmm_packet *packet)
 {
 	uint64_t end;
 
 	if (hello->version != VMM_PROTOCOL_VERSION)
-		return "it speaks another version of the protocol";
+		return "its protocol version differs from the host's";
 	if (hello->flags & ~VMM_HELLO_WORDS)
-		return "it sets flags that mean nothing";
+		return "it sets unknown flags";
 	if (hello->window_address % VMM_PAGE_SIZE || hello->window_bytes % VMM_PAGE_SIZE ||
 	    vmm_add_overflows(hello->window_address, hello->window_bytes, &end) ||
 	    end > VMM_SERVE_ADDRESS_END)
-		return "its window is no range of whole pages of a program";
+		return "its window is not a range of whole pages in user space";
 	if (!memchr(hello->name, 0, sizeof(hello->name)))
-		return "its name does not end";
+		return "its name has no terminating zero";
 	if (packet->fd_count < 1 || packet->fd_count > 2 || !is_packet_socket(packet->fds[0]))
-		return "it gives no view socket";
+		return "it sends no view socket";
 	if (packet->fd_count == 2 && !is_userfault(packet->fds[1]))
-		return "what it gives as a userfaultfd is none";
+		return "the descriptor it sends as a userfaultfd is not one";
 	return NULL;
 }
 
@@ -301,20 +308,20 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.unread_bytes = server->options.limits.unread_bytes,
 		.epoch = hello->flags & VMM_HELLO_WORDS ? server->epoch : -1,
 		.late = &server->late,
-		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
+		.single_threaded = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
 		.adopt_ms = server->hooks.adopt_ms ? server->hooks.adopt_ms : VMM_VIEWS_ADOPT_MS,
-		.shown = server->hooks.shown,
-		.shown_context = server->hooks.context,
+		.view_sent = server->hooks.view_sent,
+		.view_sent_context = server->hooks.context,
 	};
 
 	if (!vmm_ok(vmm_views_init(&session->views, &config)))
 		return false;
-	packet->fd_count = 0; /* they are the session's */
+	packet->fd_count = 0; /* the session owns the descriptors now */
 	return true;
 }
 
-/* Before it has anything. */
-static bool limit(struct vmm_session *session)
+/* Before the process has any object. */
+static bool set_limits(struct vmm_session *session)
 {
 	const struct vidmm_client_limits *limits = &session->server->options.limits;
 	struct vmm_process *process = vidmm_core_process(session->process);
@@ -341,18 +348,18 @@ static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet
 	vmm_list_init(&session->channels);
 	vmm_list_init(&session->link);
 	vmm_list_init(&session->registrations);
-	/* It goes into lists and lines of text. */
+	/* the name is printed: other characters become '?' */
 	for (uint32_t i = 0; i + 1 < sizeof(session->name) && hello->name[i]; i++)
 		session->name[i] =
 			hello->name[i] < ' ' || hello->name[i] > '~' ? '?' : hello->name[i];
 	if (getrandom(session->token, sizeof(session->token), 0) != sizeof(session->token) ||
 	    !init_views(session, packet, hello))
 		goto out_session;
-	if (!vmm_ok(vmm_host_process_open_apart(server->host, session->name, &session->views.viewer,
-						&session->process)))
+	if (!vmm_ok(vmm_host_process_open_client(server->host, session->name,
+						 &session->views.viewer, &session->process)))
 		goto out_views;
 	session->process_id = vidmm_process_id(session->process);
-	if (!limit(session))
+	if (!set_limits(session))
 		goto out_process;
 	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
 			  "registrations");
@@ -366,7 +373,9 @@ out_session:
 	return NULL;
 }
 
-/* Into the list; false: there are too many. */
+/*
+ * Adds the session to the list and makes `channel` its first. Returns false if there are too many.
+ */
 static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 {
 	struct vidmm_server *server = session->server;
@@ -378,7 +387,7 @@ static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 		session->listed = true;
 		server->session_count++;
 		vmm_list_push_back(&server->sessions, &session->link);
-		adopt(session, channel);
+		move_to_session_locked(session, channel);
 		session->first = channel;
 		channel->first = true;
 	}
@@ -392,7 +401,7 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	struct vmm_message_hello hello;
 
 	if (packet->bytes != sizeof(hello) || packet->u.head.bytes)
-		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed: no hello");
+		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed HELLO");
 	memcpy(&hello, &packet->u, VMM_PACKET_HEAD);
 	memcpy((char *)&hello + VMM_PACKET_HEAD, packet->body.data,
 	       sizeof(hello) - VMM_PACKET_HEAD);
@@ -405,14 +414,15 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	if (!session)
 		return refuse(channel->fd, VMM_NO_MEMORY, "the host has no memory");
 	if (!enlist(session, channel)) {
-		vmm_serve_log(server, "refused: %s (pid %u): there are %u clients", session->name,
-			      session->pid, server->options.clients_max);
+		vmm_serve_log(server,
+			      "refused: %s (pid %u): the maximum of %u clients is connected",
+			      session->name, session->pid, server->options.clients_max);
 		finish(session);
 		return refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES, "too many clients");
 	}
-	vmm_serve_log(server, "client %u came: %s (pid %u, user %u)", session->process_id,
+	vmm_serve_log(server, "client %u connected: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
-	why = receive_client(session, channel);
+	why = welcome_client(session, channel);
 	if (why)
 		vmm_session_end(session, why);
 	return !why;
@@ -426,7 +436,7 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 	struct vmm_list *pos;
 
 	if (packet->bytes != sizeof(*join) || join->head.bytes || packet->fd_count)
-		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed: no join");
+		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
@@ -440,18 +450,18 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 				 ? VMM_OK
 				 : VMM_INSUFFICIENT_RESOURCES;
 		if (vmm_ok(status))
-			adopt(session, channel);
+			move_to_session_locked(session, channel);
 		break;
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	if (status == VMM_INSUFFICIENT_RESOURCES)
-		return refuse(channel->fd, status, "it has as many channels as it may have");
+		return refuse(channel->fd, status, "the session has reached its limit of channels");
 	if (!vmm_ok(status))
-		return refuse(channel->fd, status, "there is no such session");
-	return !welcome(channel);
+		return refuse(channel->fd, status, "no such session");
+	return !send_welcome(channel);
 }
 
-/* ---- going ---- */
+/* ---- disconnecting ---- */
 
 void vmm_session_end(struct vmm_session *session, const char *why)
 {
@@ -459,14 +469,17 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 
 	if (atomic_exchange(&session->ended, true))
 		return;
-	/* Whoever is cut off may close its ends before we have come to that. */
+	/*
+	 * A client that is cut off by views.c may close its ends first; the logged reason is that
+	 * of the cut-off.
+	 */
 	vmm_serve_log(server, "client %u %s", session->process_id,
 		      vmm_views_why(&session->views, why));
 	vmm_os_mutex_lock(&server->lock);
-	shut(&session->channels);
+	shutdown_channels(&session->channels);
 	vmm_os_mutex_unlock(&server->lock);
 	vmm_views_end(&session->views, NULL);
-	/* Holders keep the process: who ends a session is one of them. */
+	/* the process exists while the session has holders, of which the caller is one */
 	vmm_process_abandon(session->process);
 }
 
@@ -480,8 +493,11 @@ void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *w
 	put(session);
 }
 
-/* All hear of it before anything of anybody ends: else a wait of one would be cancelled by the end of another. */
-static void cut_all_locked(struct vidmm_server *server)
+/*
+ * Ends all sessions before any process is abandoned: otherwise a client would see its wait canceled
+ * by the end of another client. Caller holds the server lock.
+ */
+static void end_all_locked(struct vidmm_server *server)
 {
 	struct vmm_list *pos;
 
@@ -491,14 +507,14 @@ static void cut_all_locked(struct vidmm_server *server)
 		if (!session->holders || atomic_exchange(&session->ended, true))
 			continue;
 		session->holders++;
-		session->cut = true;
-		shut(&session->channels);
+		session->to_abandon = true;
+		shutdown_channels(&session->channels);
 		vmm_views_end(&session->views, NULL);
 	}
-	shut(&server->strangers);
+	shutdown_channels(&server->pending);
 }
 
-static struct vmm_session *next_cut(struct vidmm_server *server)
+static struct vmm_session *next_to_abandon(struct vidmm_server *server)
 {
 	struct vmm_session *found = NULL;
 	struct vmm_list *pos;
@@ -507,11 +523,11 @@ static struct vmm_session *next_cut(struct vidmm_server *server)
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
-		if (!found && session->cut)
+		if (!found && session->to_abandon)
 			found = session;
 	}
 	if (found)
-		found->cut = false;
+		found->to_abandon = false;
 	vmm_os_mutex_unlock(&server->lock);
 	return found;
 }
@@ -521,9 +537,9 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 	struct vmm_session *session;
 
 	vmm_os_mutex_lock(&server->lock);
-	cut_all_locked(server);
+	end_all_locked(server);
 	vmm_os_mutex_unlock(&server->lock);
-	while ((session = next_cut(server)) != NULL) {
+	while ((session = next_to_abandon(server)) != NULL) {
 		vmm_serve_log(server, "client %u %s", session->process_id,
 			      vmm_views_why(&session->views, why));
 		vmm_process_abandon(session->process);
@@ -532,23 +548,25 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 }
 
 /*
- * A first channel that nobody handles is left to its handler, who comes now and reads what was sent last. One inside a call has
- * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c. The handler also comes when the view
- * socket alone is closed, as nothing more is received on the channel: a farewell that was sent before is read first.
+ * Handles a hang-up of a session's first channel or (view) its view socket. A channel without a
+ * handler gets one now, which reads what was sent last. A channel inside a call gets none, so the
+ * session is ended here: `inside` and `hung_up` are each set before the other is read, here and in
+ * request.c (a Dekker pattern). If only the view socket is closed, the channel is shut down for
+ * reading. Its handler then reads a DISCONNECT that was sent before.
  */
 static void hung_up(struct vmm_session *session, bool view)
 {
 	atomic_store(&session->hung_up, true);
 	vmm_os_mutex_lock(&session->server->lock);
 	struct vmm_channel *first = session->first;
-	bool alone = first ? atomic_load(&first->inside) != 0 : view;
-	if (view && !alone)
+	bool no_handler = first ? atomic_load(&first->inside) != 0 : view;
+	if (view && !no_handler)
 		(void)!shutdown(first->fd, SHUT_RD);
 	vmm_os_mutex_unlock(&session->server->lock);
-	if (alone && view)
-		vmm_session_end(session, "has gone: its view socket is closed");
-	else if (alone)
-		vmm_session_end(session, "has gone, inside a call");
+	if (no_handler && view)
+		vmm_session_end(session, "disconnected: its view socket is closed");
+	else if (no_handler)
+		vmm_session_end(session, "disconnected inside a call");
 }
 
 void vmm_session_flush(struct vidmm_server *server, uint64_t number)
@@ -561,26 +579,26 @@ void vmm_session_flush(struct vidmm_server *server, uint64_t number)
 	put(session);
 }
 
-void vmm_session_deaths(struct vidmm_server *server)
+void vmm_session_hangups(struct vidmm_server *server)
 {
 	struct epoll_event events[16];
 	struct vmm_session *seen[VMM_ARRAY_LENGTH(events)];
-	int count = epoll_wait(server->deaths, events, VMM_ARRAY_LENGTH(events), 0);
+	int count = epoll_wait(server->hangups, events, VMM_ARRAY_LENGTH(events), 0);
 
 	for (int i = 0; i < count; i++) {
 		seen[i] = find(server, events[i].data.u64 >> 1);
 		if (seen[i])
 			hung_up(seen[i], events[i].data.u64 & 1);
 	}
-	/* The next ones are told of before a process is closed here, which may wait for the GPU. */
-	(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, server->deaths, EPOLLIN | EPOLLONESHOT,
-			      VMM_SOURCE_DEATHS);
+	/* Watches again before a process is closed here, which may wait for the GPU. */
+	(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, server->hangups, EPOLLIN | EPOLLONESHOT,
+			      VMM_SOURCE_HANGUPS);
 	for (int i = 0; i < count; i++)
 		if (seen[i])
 			put(seen[i]);
 }
 
-/* ---- who is there ---- */
+/* ---- list of clients ---- */
 
 static void describe(struct vmm_session *session, struct vidmm_client_info *info)
 {
@@ -602,11 +620,11 @@ static void describe(struct vmm_session *session, struct vidmm_client_info *info
 		info->requests += atomic_load(&channel->requests);
 		info->requests_in_flight += atomic_load(&channel->inside);
 	}
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_list_for_each (pos, &process->devices)
 		info->devices++;
 	info->handles = process->handles.used;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 }
 
 uint32_t vidmm_server_clients(struct vidmm_server *server, struct vidmm_client_info *clients,
@@ -668,7 +686,8 @@ bool vmm_session_list(struct vmm_channel *channel)
 
 	if (channel->peer.uid != geteuid() && channel->peer.uid != 0) {
 		vmm_free(clients);
-		return refuse(channel->fd, VMM_ACCESS_DENIED, "the host's own user may ask that");
+		return refuse(channel->fd, VMM_ACCESS_DENIED,
+			      "only the host's own user and root may ask for the list");
 	}
 	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, room))) {
 		head.bytes = list.length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server without threads, for worlds with one thread: its clients step it. */
+/* A server without threads, for worlds with one thread: its clients call it step by step. */
 #include "serve/serve_private.h"
 
 static struct vmm_worker *take(struct vidmm_server *server)
@@ -18,7 +18,7 @@ static struct vmm_worker *take(struct vidmm_server *server)
 	if (!worker)
 		return NULL;
 	worker->server = server;
-	if (vmm_packet_room(&worker->packet))
+	if (vmm_packet_reserve(&worker->packet))
 		return worker;
 	vmm_worker_destroy(worker);
 	return NULL;
@@ -49,7 +49,7 @@ static struct vmm_channel *find(struct vidmm_server *server, int fd)
 	struct vmm_list *pos;
 
 	vmm_os_mutex_lock(&server->lock);
-	struct vmm_channel *channel = by_fd(&server->strangers, fd);
+	struct vmm_channel *channel = by_fd(&server->pending, fd);
 	vmm_list_for_each (pos, &server->sessions)
 		if (!channel)
 			channel = by_fd(&vmm_container_of(pos, struct vmm_session, link)->channels,
@@ -58,7 +58,7 @@ static struct vmm_channel *find(struct vidmm_server *server, int fd)
 	return channel;
 }
 
-/* A request may block, and others step meanwhile: each with a worker of his own. */
+/* A request may block while others are stepped, so each step has a worker structure of its own. */
 void vmm_server_step(struct vidmm_server *server, int fd)
 {
 	struct vmm_worker *worker = take(server);

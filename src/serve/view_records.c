@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A search tree by address and a heap by priority, which is a hash of the address: balanced, whatever comes in what order. */
+/*
+ * A treap: a search tree by address and a heap by priority, which is a hash of the address. It is
+ * balanced in any order of insertion.
+ */
 #include "serve/view_records.h"
 
 static uint32_t priority_of(uint64_t address)
@@ -10,7 +13,7 @@ static uint32_t priority_of(uint64_t address)
 	return (uint32_t)(x * 0xBF58476D1CE4E5B9u >> 32);
 }
 
-/* What lies below `address` goes left, the rest right. */
+/* Splits a tree: addresses below `address` go to *left, the others to *right. */
 static void split(struct vmm_view_record *tree, uint64_t address, struct vmm_view_record **left,
 		  struct vmm_view_record **right)
 {
@@ -70,7 +73,7 @@ void vmm_view_records_remove(struct vmm_view_record **records, struct vmm_view_r
 	}
 	struct vmm_view_record *left = record->left, *right = record->right;
 
-	/* Both sides as one: whoever has the higher priority is above. */
+	/* merge both subtrees; the higher priority becomes the root */
 	while (left && right) {
 		if (left->priority >= right->priority) {
 			*records = left;

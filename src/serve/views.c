@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses in a client's window, and the messages that have it map them. */
+/* CPU mappings of a client: addresses in its window, and the messages that have it map them. */
 #include "serve/serve_private.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "range/range.h"
-#include "serve/freezer.h"
+#include "serve/write_protector.h"
 #include "serve/view_records.h"
 
 struct vmm_view_message {
@@ -25,7 +25,7 @@ struct vmm_view_message {
 	int fd; /* -1: none */
 };
 
-static struct vmm_views *of(struct vmm_os_viewer *viewer)
+static struct vmm_views *views_of(struct vmm_os_viewer *viewer)
 {
 	return vmm_container_of(viewer, struct vmm_views, viewer);
 }
@@ -42,7 +42,7 @@ static void end_locked(struct vmm_views *views, const char *why)
 	views->dead = true;
 	if (!views->why)
 		views->why = why;
-	/* Whoever looks after hang-ups takes it from here. */
+	/* the hang-up is now reported and its handler ends the session */
 	shutdown(views->config.socket, SHUT_RDWR);
 }
 
@@ -61,35 +61,35 @@ static int send_now(const struct vmm_views *views, const struct vmm_view_message
 				&message->fd, message->fd >= 0);
 }
 
-static const char *why_not(int error)
+static const char *reason_of(int error)
 {
-	return error == ETOOMANYREFS ? "is cut off: too many descriptors are on their way" : NULL;
+	return error == ETOOMANYREFS ? "is cut off: too many descriptors are in flight" : NULL;
 }
 
-/* No room: it goes later, unless too much does already. */
-static void keep_locked(struct vmm_views *views, const struct vmm_view_message *message)
+/* The socket's buffer is full: queues the message, unless too much is queued already. */
+static void queue_locked(struct vmm_views *views, const struct vmm_view_message *message)
 {
-	struct vmm_view_message *kept = NULL;
+	struct vmm_view_message *queued = NULL;
 
-	if (views->waiting_bytes + sizeof(*kept) <= views->config.unread_bytes)
-		kept = vmm_calloc(1, sizeof(*kept));
-	if (!kept) {
+	if (views->waiting_bytes + sizeof(*queued) <= views->config.unread_bytes)
+		queued = vmm_calloc(1, sizeof(*queued));
+	if (!queued) {
 		end_locked(views, "is cut off: it does not read its view socket");
 		return;
 	}
-	*kept = *message;
+	*queued = *message;
 	if (message->fd >= 0) {
-		kept->fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
-		if (kept->fd < 0) {
-			vmm_free(kept);
+		queued->fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
+		if (queued->fd < 0) {
+			vmm_free(queued);
 			end_locked(views, "is cut off: the host has no descriptors left");
 			return;
 		}
 	}
-	*views->last = kept;
-	views->last = &kept->next;
-	views->waiting_bytes += sizeof(*kept);
-	if (views->first == kept)
+	*views->last = queued;
+	views->last = &queued->next;
+	views->waiting_bytes += sizeof(*queued);
+	if (views->first == queued)
 		watch_locked(views);
 }
 
@@ -98,9 +98,9 @@ static void send_locked(struct vmm_views *views, const struct vmm_view_message *
 	int error = views->dead ? 0 : views->first ? EAGAIN : send_now(views, message);
 
 	if (error == EAGAIN)
-		keep_locked(views, message);
+		queue_locked(views, message);
 	else if (error)
-		end_locked(views, why_not(error));
+		end_locked(views, reason_of(error));
 }
 
 static struct vmm_view_message *take_first_locked(struct vmm_views *views)
@@ -129,7 +129,7 @@ void vmm_views_flush(struct vmm_views *views)
 			break;
 		}
 		if (error)
-			end_locked(views, why_not(error));
+			end_locked(views, reason_of(error));
 		else
 			vmm_free(take_first_locked(views));
 	}
@@ -144,8 +144,8 @@ static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view
 		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_VIEW, .descriptors = fd >= 0};
 	message.u.view.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
-	if (views->config.shown)
-		views->config.shown(views->config.shown_context, &views->viewer);
+	if (views->config.view_sent)
+		views->config.view_sent(views->config.view_sent_context, &views->viewer);
 	return message.u.view.number;
 }
 
@@ -207,7 +207,7 @@ const char *vmm_views_why(struct vmm_views *views, const char *otherwise)
 
 static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	const struct vmm_range_request request = {.size_bytes = size_bytes};
 	vmm_range_node node;
 	uint64_t offset;
@@ -232,7 +232,7 @@ static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, cha
 static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t length, int fd,
 		      uint64_t offset, bool writable)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	const struct vmm_message_view view = {.what = VMM_VIEW_MAP,
 					      .writable = writable,
 					      .address = number_of(address),
@@ -249,7 +249,7 @@ static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t leng
 
 static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	const struct vmm_message_view view = {
 		.what = VMM_VIEW_UNMAP, .address = number_of(address), .length = length};
 
@@ -260,7 +260,7 @@ static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 
 static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_bytes)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	const struct vmm_message_view view = {
 		.what = VMM_VIEW_RELEASE, .address = number_of(address), .length = size_bytes};
 
@@ -274,38 +274,44 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
 	vmm_os_mutex_unlock(&views->lock);
 }
 
-/* ---- freezing ---- */
+/* ---- write protection ---- */
 
 /*
- * Only what the client shows already can be frozen: a mapping that it has not made yet would not be. It has made those of which
- * an answer spoke before the request that came behind that answer.
+ * Returns whether the client has executed the mapping at `address`; memory that is not mapped yet
+ * cannot be write-protected. A client has executed the instructions that an answer named before it
+ * sends its next request on that channel.
  */
-static bool is_made_locked(const struct vmm_views *views, uint64_t address)
+static bool is_executed_locked(const struct vmm_views *views, uint64_t address)
 {
 	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
 	uint64_t executed = atomic_load(&views->executed);
 
-	/* Who locks by words makes no requests. If this is not true it is the client's own stores that are not stopped. */
+	/*
+	 * A client that locks by lock words sends no requests, but stores the number in shared
+	 * memory. If it lies, only its own stores are lost.
+	 */
 	if (views->words)
 		executed = vmm_max_u64(executed, atomic_load(&views->words->executed));
-	return record && (views->config.shown || record->mapped <= executed);
+	return record && (views->config.view_sent || record->mapped <= executed);
 }
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
 {
-	if (views->dead || views->config.alone)
-		return VMM_OK; /* it has no more to say */
-	if (views->config.userfault < 0 || !is_made_locked(views, address))
+	if (views->dead || views->config.single_threaded)
+		return VMM_OK; /* no store can readable */
+	if (views->config.userfault < 0 || !is_executed_locked(views, address))
 		return VMM_NOT_SUPPORTED;
-	if (!views->freezer)
-		views->freezer = vmm_freezer_create(views->config.userfault, views->config.late);
-	return views->freezer ? vmm_freezer_freeze(views->freezer, address, length)
-			      : VMM_NOT_SUPPORTED;
+	if (!views->write_protector)
+		views->write_protector =
+			vmm_write_protector_create(views->config.userfault, views->config.late);
+	return views->write_protector
+		       ? vmm_write_protector_freeze(views->write_protector, address, length)
+		       : VMM_NOT_SUPPORTED;
 }
 
 static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 
 	vmm_os_mutex_lock(&views->lock);
 	vmm_status status = freeze_locked(views, number_of(address), length);
@@ -313,51 +319,54 @@ static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t l
 	return status;
 }
 
-/* What was never frozen, because it had no more to say, needs none. */
+/* A range that freeze_locked skipped was never protected and needs nothing. */
 static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 
 	vmm_os_mutex_lock(&views->lock);
-	if (views->freezer)
-		vmm_freezer_thaw(views->freezer, number_of(address), length);
+	if (views->write_protector)
+		vmm_write_protector_thaw(views->write_protector, number_of(address), length);
 	vmm_os_mutex_unlock(&views->lock);
 }
 
-/* ---- memory of the client's own ---- */
+/* ---- existing memory of the client ---- */
 
-static void ask(struct vmm_views *views, const struct vmm_message_adopt *adopt)
+static void send_adopt(struct vmm_views *views, const struct vmm_message_adopt *adopt)
 {
 	struct vmm_view_message message = {.u.adopt = *adopt, .bytes = sizeof(*adopt), .fd = -1};
 
 	vmm_os_mutex_lock(&views->lock);
 	message.u.adopt.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
-	views->asked = message.u.adopt.number;
-	if (views->config.shown)
-		views->config.shown(views->config.shown_context, &views->viewer);
+	views->adopt_number = message.u.adopt.number;
+	if (views->config.view_sent)
+		views->config.view_sent(views->config.view_sent_context, &views->viewer);
 	vmm_os_mutex_unlock(&views->lock);
 }
 
-/* The client's answer, in `packet`; one that says something else, or nothing for too long, is cut off. */
-static bool await_answer(struct vmm_views *views, struct vmm_packet *packet,
-			 struct vmm_message_adopted *adopted)
+/*
+ * Receives the client's answer into `packet`. Cuts the client off if the answer is malformed or
+ * does not readable in time.
+ */
+static bool receive_adopted(struct vmm_views *views, struct vmm_packet *packet,
+			    struct vmm_message_adopted *adopted)
 {
-	struct pollfd come = {.fd = views->config.socket, .events = POLLIN};
-	const char *why = "is cut off: it does not answer for its memory";
+	struct pollfd readable = {.fd = views->config.socket, .events = POLLIN};
+	const char *why = "is cut off: it did not answer a request for its memory";
 
-	if (poll(&come, 1, views->config.adopt_ms) > 0) {
+	if (poll(&readable, 1, views->config.adopt_ms) > 0) {
 		enum vmm_received received = vmm_packet_receive(views->config.socket, packet);
 
-		if (received == VMM_RECEIVED_END) /* whoever looks after hang-ups says why */
+		if (received == VMM_RECEIVED_END) /* the handler of the hang-up logs why */
 			return false;
-		why = "is cut off: what it says of its memory is malformed";
+		why = "is cut off: its answer to a request for its memory is malformed";
 		if (received == VMM_RECEIVED && packet->bytes == sizeof(*adopted)) {
 			memcpy(adopted, &packet->u, VMM_PACKET_HEAD);
 			memcpy((char *)adopted + VMM_PACKET_HEAD, packet->body.data,
 			       sizeof(*adopted) - VMM_PACKET_HEAD);
 			if (adopted->head.kind == VMM_MESSAGE_ADOPTED &&
-			    adopted->number == views->asked &&
+			    adopted->number == views->adopt_number &&
 			    packet->fd_count == vmm_ok(adopted->status))
 				return true;
 		}
@@ -369,7 +378,7 @@ static bool await_answer(struct vmm_views *views, struct vmm_packet *packet,
 static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t length, int *fd,
 			uint64_t *offset)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	const struct vmm_message_adopt question = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_ADOPT},
 		.address = number_of(address),
@@ -378,11 +387,11 @@ static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t le
 	struct vmm_packet packet = {0};
 	uint64_t end;
 
-	if (!vmm_packet_room(&packet))
+	if (!vmm_packet_reserve(&packet))
 		return VMM_NO_MEMORY;
 	vmm_os_mutex_lock(&views->adopt_lock);
-	ask(views, &question);
-	if (!await_answer(views, &packet, &adopted))
+	send_adopt(views, &question);
+	if (!receive_adopted(views, &packet, &adopted))
 		adopted.status = VMM_DEVICE_REMOVED;
 	vmm_os_mutex_unlock(&views->adopt_lock);
 	if (vmm_ok(adopted.status) &&
@@ -394,7 +403,7 @@ static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t le
 		packet.fd_count = 0;
 	}
 	vmm_packet_finish(&packet);
-	/* A status is the client's word: one that is none of these says nothing. */
+	/* The status comes from the client: other values become VMM_NOT_SUPPORTED. */
 	return adopted.status == VMM_INVALID_PARAMETER || adopted.status == VMM_NO_MEMORY ||
 			       adopted.status == VMM_DEVICE_REMOVED || vmm_ok(adopted.status)
 		       ? adopted.status
@@ -403,15 +412,15 @@ static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t le
 
 static uint64_t instructed(struct vmm_os_viewer *viewer)
 {
-	return vmm_views_number(of(viewer));
+	return vmm_views_number(views_of(viewer));
 }
 
 static void distrust(struct vmm_os_viewer *viewer, const char *why)
 {
-	vmm_views_end(of(viewer), why);
+	vmm_views_end(views_of(viewer), why);
 }
 
-/* ---- made and unmade ---- */
+/* ---- creation and destruction ---- */
 
 vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config *config)
 {
@@ -454,7 +463,7 @@ void vmm_views_finish(struct vmm_views *views)
 	if (views->heap)
 		vmm_range_heap_destroy(views->heap);
 	vmm_views_finish_words(views);
-	vmm_freezer_destroy(views->freezer);
+	vmm_write_protector_destroy(views->write_protector);
 	close(views->config.socket);
 	if (views->config.userfault >= 0)
 		close(views->config.userfault);

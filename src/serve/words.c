@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lock words of a client (base/lock_word.h, docs/adr/0002-locks-without-a-message.md): the memory, and who has which place. What
- * is in a word is the business of src/memory.
+ * Lock words of a client (base/lock_word.h, docs/adr/0002-locks-without-a-message.md): the shared
+ * memory and which words are in use. src/memory writes their content.
  */
 #include "serve/serve_private.h"
 
@@ -12,12 +12,15 @@
 
 #include "base/lock_word.h"
 
-static struct vmm_views *of(struct vmm_os_viewer *viewer)
+static struct vmm_views *views_of(struct vmm_os_viewer *viewer)
 {
 	return vmm_container_of(viewer, struct vmm_views, viewer);
 }
 
-/* Of that size for good, so that no access of ours faults; mapped here before anybody else has it. */
+/*
+ * The size is sealed, so that no access of the host faults. It is mapped here before the client has
+ * the descriptor.
+ */
 static struct vmm_lock_words *make_table(int *result)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -37,7 +40,7 @@ static struct vmm_lock_words *make_table(int *result)
 	return table;
 }
 
-/* Once, by the first handle that wants one. */
+/* Called once, for the first handle that wants a word. */
 static void share_words_locked(struct vmm_views *views)
 {
 	const uint32_t size = (uint32_t)vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
@@ -51,7 +54,7 @@ static void share_words_locked(struct vmm_views *views)
 		vmm_views_send_words_locked(views, VMM_WORDS_TABLE, size, fd);
 		close(fd);
 	}
-	views->config.epoch = -1; /* there is no second try */
+	views->config.epoch = -1; /* if it failed, it is not tried again */
 }
 
 bool vmm_views_share_words(struct vmm_views *views)
@@ -66,7 +69,7 @@ bool vmm_views_share_words(struct vmm_views *views)
 
 struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t handle)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	uint32_t index = vmm_lock_word_index(handle);
 	uint64_t bit = (uint64_t)1 << index % 64;
 	struct vmm_lock_word *word = NULL;
@@ -84,7 +87,7 @@ struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t
 
 void vmm_views_give_word_back(struct vmm_os_viewer *viewer, struct vmm_lock_word *word)
 {
-	struct vmm_views *views = of(viewer);
+	struct vmm_views *views = views_of(viewer);
 	uint32_t index = (uint32_t)(word - views->words->at);
 
 	vmm_os_mutex_lock(&views->lock);

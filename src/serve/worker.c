@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers: all wait for all channels; who gets a request executes it. Before that it makes sure that another one waits, so a call
- * that blocks holds a thread and nothing else. A channel has one request in flight, so there are at most as many workers as
- * channels, and those that wait.
+ * Workers: threads that all wait for events of one epoll. The worker that gets an event handles it.
+ * Before what may block, it makes sure that another worker waits, so a call that blocks holds only
+ * its own thread. A channel has one request in flight, so there are at most as many workers as
+ * channels, plus those that wait.
  */
 #include "serve/serve_private.h"
 
@@ -13,8 +14,10 @@
 
 #include "os/os_own_thread.h"
 
-/* Workers that wait although there is nothing to do; and for how long more than those do. */
-enum { IDLE = 2, IDLE_MS = 2000 };
+/*
+ * Workers that wait although there is nothing to do; how long others wait before they end, in ms.
+ */
+enum { IDLE_WORKERS = 2, IDLE_MS = 2000 };
 
 void vmm_channel_arm(struct vmm_channel *channel)
 {
@@ -25,8 +28,9 @@ void vmm_channel_arm(struct vmm_channel *channel)
 
 	atomic_store_explicit(&channel->armed, 1, memory_order_release);
 	/*
-	 * From here on it may be somebody else's, or gone. The bare system call: ThreadSanitizer does not know that whoever then
-	 * closes the descriptor comes behind it.
+	 * From here on another handler may have the channel, or have freed it. The system call is
+	 * made directly because ThreadSanitizer does not know that a later close() of the
+	 * descriptor is ordered after it.
 	 */
 	vmm_assert(syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_MOD, fd, &event) == 0);
 }
@@ -74,36 +78,39 @@ static void handle(struct vmm_worker *worker, uint64_t data)
 	case VMM_SOURCE_VIEWS:
 		vmm_session_flush(server, data >> VMM_SOURCE_BITS);
 		break;
-	case VMM_SOURCE_DEATHS:
-		vmm_session_deaths(server);
+	case VMM_SOURCE_HANGUPS:
+		vmm_session_hangups(server);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Of a socket, or of all that have hung up: what comes of it may be the end of a session or of a connection, which takes its time. */
-static void handle_away(struct vmm_worker *worker, uint64_t data)
+/*
+ * Handles an event that is not of a channel. It may end a session or close a connection, both of
+ * which may take long.
+ */
+static void handle_blocking(struct vmm_worker *worker, uint64_t data)
 {
-	bool left = vmm_worker_leave(worker);
+	bool blocking = vmm_worker_begin_blocking(worker);
 
 	handle(worker, data);
-	if (left)
-		vmm_worker_return(worker);
+	if (blocking)
+		vmm_worker_end_blocking(worker);
 }
 
-/* More wait than need to: this one may go. */
-static bool too_many(struct vidmm_server *server)
+/* Returns whether this worker is to end because more than IDLE_WORKERS wait. */
+static bool should_end(struct vidmm_server *server)
 {
 	uint32_t waiting = atomic_load(&server->waiting);
 
-	while (waiting > IDLE)
+	while (waiting > IDLE_WORKERS)
 		if (atomic_compare_exchange_weak(&server->waiting, &waiting, waiting - 1))
 			return true;
 	return false;
 }
 
-static void *work(void *argument)
+static void *worker_thread(void *argument)
 {
 	struct vmm_worker *worker = argument;
 	struct vidmm_server *server = worker->server;
@@ -113,7 +120,7 @@ static void *work(void *argument)
 		struct epoll_event event;
 		int count = epoll_wait(server->epoll, &event, 1, IDLE_MS);
 
-		if (count == 0 && too_many(server))
+		if (count == 0 && should_end(server))
 			break;
 		if (count > 0 && event.data.u64 == VMM_SOURCE_END) {
 			atomic_fetch_sub(&server->waiting, 1);
@@ -122,17 +129,17 @@ static void *work(void *argument)
 		if (count > 0)
 			(event.data.u64 & VMM_SOURCE_MASK) == VMM_SOURCE_CHANNEL
 				? handle(worker, event.data.u64)
-				: handle_away(worker, event.data.u64);
+				: handle_blocking(worker, event.data.u64);
 	}
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count--;
 	vmm_list_push_back(&server->ended, &worker->link);
 	vmm_os_mutex_unlock(&server->lock);
-	vmm_serve_gone(server);
+	vmm_serve_report_end(server);
 	return NULL;
 }
 
-/* One more, which counts as waiting from now on. */
+/* Starts one more worker, which counts as waiting from now on. */
 static bool add(struct vidmm_server *server)
 {
 	struct vmm_worker *worker = vmm_calloc(1, sizeof(*worker));
@@ -144,8 +151,9 @@ static bool add(struct vidmm_server *server)
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count++;
 	atomic_fetch_add(&server->waiting, 1);
-	bool started = vmm_packet_room(&worker->packet) &&
-		       vmm_os_start_own_thread(&worker->thread, work, worker, "vidmm-serve");
+	bool started =
+		vmm_packet_reserve(&worker->packet) &&
+		vmm_os_start_own_thread(&worker->thread, worker_thread, worker, "vidmm-serve");
 	if (!started) {
 		server->worker_count--;
 		atomic_fetch_sub(&server->waiting, 1);
@@ -156,30 +164,30 @@ static bool add(struct vidmm_server *server)
 	return started;
 }
 
-bool vmm_worker_leave(struct vmm_worker *worker)
+bool vmm_worker_begin_blocking(struct vmm_worker *worker)
 {
 	struct vidmm_server *server = worker->server;
 
-	if (worker->left)
+	if (worker->blocking)
 		return false;
 	if (!server->hooks.stepped && atomic_fetch_sub(&server->waiting, 1) <= 1 && !add(server)) {
 		atomic_fetch_add(&server->waiting, 1);
 		return false;
 	}
-	worker->left = true;
+	worker->blocking = true;
 	return true;
 }
 
-void vmm_worker_return(struct vmm_worker *worker)
+void vmm_worker_end_blocking(struct vmm_worker *worker)
 {
-	worker->left = false;
+	worker->blocking = false;
 	if (!worker->server->hooks.stepped)
 		atomic_fetch_add(&worker->server->waiting, 1);
 }
 
 vmm_status vmm_workers_start(struct vidmm_server *server)
 {
-	for (uint32_t i = 0; i < IDLE; i++)
+	for (uint32_t i = 0; i < IDLE_WORKERS; i++)
 		if (!add(server)) {
 			vmm_workers_end(server);
 			return VMM_NO_MEMORY;
@@ -206,9 +214,9 @@ void vmm_workers_end(struct vidmm_server *server)
 	join_ended(server);
 }
 
-/* ---- a channel that has something ---- */
+/* ---- handling a channel ---- */
 
-static bool serve_stranger(struct vmm_channel *channel, struct vmm_packet *packet)
+static bool serve_pending(struct vmm_channel *channel, struct vmm_packet *packet)
 {
 	switch (packet->u.head.kind) {
 	case VMM_MESSAGE_HELLO:
@@ -218,7 +226,7 @@ static bool serve_stranger(struct vmm_channel *channel, struct vmm_packet *packe
 	case VMM_MESSAGE_CLIENTS:
 		return vmm_session_list(channel);
 	default:
-		vmm_serve_log(channel->server, "refused: pid %d begins with a message of kind %u",
+		vmm_serve_log(channel->server, "refused: pid %d sent a first message of kind %u",
 			      channel->peer.pid, packet->u.head.kind);
 		return false;
 	}
@@ -229,36 +237,41 @@ static bool serve_message(struct vmm_worker *worker, struct vmm_channel *channel
 	struct vmm_packet *packet = &worker->packet;
 
 	if (!channel->session)
-		return serve_stranger(channel, packet);
+		return serve_pending(channel, packet);
 	if (packet->u.head.kind == VMM_MESSAGE_REQUEST)
 		return vmm_serve_request(worker, channel);
-	if (packet->u.head.kind == VMM_MESSAGE_FAREWELL && channel->first &&
+	if (packet->u.head.kind == VMM_MESSAGE_DISCONNECT && channel->first &&
 	    packet->bytes == sizeof(packet->u.head) && !packet->u.head.bytes)
-		vmm_session_end(channel->session, "has gone");
+		vmm_session_end(channel->session, "disconnected");
 	else
 		vmm_session_end(channel->session,
-				"is cut off: it sent a message that has no place there");
+				"is cut off: it sent a message of a kind not allowed here");
 	return false;
 }
 
-/* Of a first channel at whose end nothing was said. It may be ours (hung_up in session.c): then the other side has it open still. */
+/*
+ * Why a first channel was closed without DISCONNECT. If the peer has it still open, the host shut
+ * it down itself (hung_up in session.c).
+ */
 static const char *why_gone(const struct vmm_channel *channel)
 {
 	struct pollfd end = {.fd = channel->fd};
 
 	return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP)
-		       ? "has gone without a farewell"
-		       : "has gone: its view socket is closed";
+		       ? "disconnected without a DISCONNECT message"
+		       : "disconnected: its view socket is closed";
 }
 
-/* False: the channel has come to its end. */
+/*
+ * Receives and handles one message, if there is one. Returns false if the channel is to be closed.
+ */
 static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
 {
 	char why[128];
 
 	*some = false;
-	if (!vmm_packet_room(&worker->packet))
-		return true; /* it is told again at once; memory may come back */
+	if (!vmm_packet_reserve(&worker->packet))
+		return true; /* reported again at once; memory may be free then */
 	switch (wait ? vmm_packet_await(channel->fd, &worker->packet)
 		     : vmm_packet_receive(channel->fd, &worker->packet)) {
 	case VMM_RECEIVED:
@@ -282,51 +295,53 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 }
 
 /*
- * A program that asks again at once is waited for by the worker that answered it, for as long as SO_RCVTIMEO says, and not by
- * all for all: that spares both the way through the epoll. One that stalls has nobody after that.
+ * A quick client sends its next request within a millisecond of the last answer. The worker that
+ * answered it waits for it on the socket, at most the time of SO_RCVTIMEO, which saves both the way
+ * through the epoll. Later requests come through the epoll again.
  */
-#define AT_ONCE_NS 1000000u
+#define QUICK_CLIENT_NS 1000000u
 
-static bool asks_at_once(struct vmm_channel *channel, uint64_t now_ns)
+static bool is_quick(struct vmm_channel *channel, uint64_t now_ns)
 {
 	return channel->session && !channel->server->hooks.stepped &&
-	       now_ns - channel->answered_ns < AT_ONCE_NS;
+	       now_ns - channel->answered_ns < QUICK_CLIENT_NS;
 }
 
 /*
- * Closing what came may take as long as whoever sent it likes: a socket that lingers, a file whose system does not answer, also one
- * inside another socket. So nobody closes it who is waited for.
+ * Closing a received descriptor may take as long as the client likes: a socket that lingers, a file
+ * whose file system does not answer, also one inside another socket. So another worker waits for
+ * events meanwhile.
  */
-static void close_what_came(struct vmm_worker *worker)
+static void close_received(struct vmm_worker *worker)
 {
 	if (!worker->packet.fd_count)
 		return;
-	bool left = vmm_worker_leave(worker);
+	bool blocking = vmm_worker_begin_blocking(worker);
 
 	vmm_packet_close_fds(&worker->packet);
-	if (left)
-		vmm_worker_return(worker);
+	if (blocking)
+		vmm_worker_end_blocking(worker);
 }
 
-/* One message, or none. False: the channel has come to its end. */
+/* Handles one message, if there is one. Returns false if the channel is to be closed. */
 static bool serve_one(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
 {
 	bool open = receive(worker, channel, wait, some);
 
-	close_what_came(worker);
+	close_received(worker);
 	return open && !(channel->session && atomic_load(&channel->session->ended));
 }
 
-static bool serve_all(struct vmm_worker *worker, struct vmm_channel *channel)
+static bool serve_channel(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	struct vmm_os *os = vmm_serve_os(worker->server);
-	bool at_once = asks_at_once(channel, vmm_os_now_ns(os)), some;
+	bool quick = is_quick(channel, vmm_os_now_ns(os)), some;
 	bool open = serve_one(worker, channel, false, &some);
 
-	if (open && at_once && vmm_worker_leave(worker)) {
+	if (open && quick && vmm_worker_begin_blocking(worker)) {
 		while (open && some)
 			open = serve_one(worker, channel, true, &some);
-		vmm_worker_return(worker);
+		vmm_worker_end_blocking(worker);
 	}
 	channel->answered_ns = vmm_os_now_ns(os);
 	return open;
@@ -335,16 +350,19 @@ static bool serve_all(struct vmm_worker *worker, struct vmm_channel *channel)
 void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	(void)atomic_load_explicit(&channel->armed, memory_order_acquire);
-	if (serve_all(worker, channel)) {
+	if (serve_channel(worker, channel)) {
 		vmm_channel_arm(channel);
 		return;
 	}
-	/* The end of a process may wait for the GPU. Without a worker more, others wait with it. */
-	bool left = vmm_worker_leave(worker);
-	/* With its first channel a client goes, also if all that was seen of it is that an answer could not be sent. */
+	/*
+	 * The end of a process may wait for the GPU. If no other worker could be started, events
+	 * wait with it.
+	 */
+	bool blocking = vmm_worker_begin_blocking(worker);
+	/* A client ends with its first channel, also if only sending an answer failed. */
 	if (channel->session && channel->first)
-		vmm_session_end(channel->session, "has gone, inside a call");
+		vmm_session_end(channel->session, "disconnected inside a call");
 	vmm_channel_close(channel);
-	if (left)
-		vmm_worker_return(worker);
+	if (blocking)
+		vmm_worker_end_blocking(worker);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU notifications that only the miniport signals (CPN-05 to CPN-08, CPN-10, SFL-24): its own object stands beside ours, from the
- * creation on until the handle or the device ends, whichever is first.
+ * CPU notifications that only the miniport signals (CPN-05 to CPN-08, CPN-10, SFL-24). The miniport
+ * has an object for each, from the creation until the handle or the device ends, whichever is
+ * first.
  */
 #include "sync/sync_private.h"
 
@@ -19,7 +20,7 @@ void vmm_sync_end_driver(struct vmm_sync *sync)
 		uint32_t users = atomic_load(&sync->driver_users);
 
 		if (!users || vmm_os_wait(adapter->os, &sync->driver_users, users, VMM_OS_FOREVER,
-					  "who tells the miniport about an event",
+					  "calls of the miniport about an event",
 					  sync->handle) == VMM_UNSUCCESSFUL)
 			break;
 	}
@@ -29,35 +30,35 @@ void vmm_sync_end_driver(struct vmm_sync *sync)
 
 void *vmm_sync_driver_device(struct vmm_process *process, uint32_t handle)
 {
-	void *live = NULL;
+	void *hazard = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && vmm_sync_is_drivers(sync->object))
-		live = sync->device->live;
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+		hazard = sync->device->hazard;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
-vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint32_t flags,
+vmm_status vmm_sync_pass_record(struct vmm_device *inside, uint32_t handle, uint32_t flags,
 				void *record)
 {
 	struct vmm_process *process = inside->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && (!vmm_sync_is_drivers(sync->object) || sync->device != inside))
 		sync = NULL;
 	if (sync)
 		atomic_fetch_add(&sync->driver_users, 1);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!sync) {
 		vmm_sync_refuse(process, "CPN-10", handle,
-				"escape: it has ended, or is another device's");
+				"escape: the handle has ended, or belongs to another device");
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status =
-		inside->adapter->sync_driver->tell_event(inside, sync->driver_event, flags, record);
+	vmm_status status = inside->adapter->sync_driver->pass_record(inside, sync->driver_event,
+								      flags, record);
 	if (atomic_fetch_sub(&sync->driver_users, 1) == 1)
 		vmm_os_wake(inside->adapter->os, &sync->driver_users, UINT32_MAX);
 	return status;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values of monitored fences (MFN-06, MFN-07, MFN-10). A signal stores, then looks whether anybody waits; a wait says that it waits, then looks at
- * the value: both in one total order, so one of the two sees the other, and a signal that nobody waits for is one locked
- * instruction.
+ * Values of monitored fences (MFN-06, MFN-07, MFN-10). A signal stores the value and then reads the
+ * number of waiters. A wait increments that number and then reads the value. All four accesses are
+ * sequentially consistent, so at least one of the two threads sees the other. A signal without a
+ * waiter costs one locked instruction.
  */
 #include "sync/sync_private.h"
 
 #define NARROW_DISTANCE (UINT32_MAX / 2) /* MFN-08 */
 
-/* The lower half of the slot; what is above it stays as it is. */
+/* The lower half of the slot. The upper half does not change. */
 static _Atomic uint32_t *narrow_word(const struct vmm_sync_object *object)
 {
 	return (_Atomic uint32_t *)(void *)object->word;
@@ -21,7 +22,10 @@ uint64_t vmm_sync_narrow_value(const struct vmm_sync_object *object)
 	uint64_t last = atomic_load(&object->last);
 	uint32_t stored = atomic_load(narrow_word(object));
 
-	/* Whoever sees only one of the two stores of a signal gets the value before it, or after it. */
+	/*
+	 * A thread that sees only one of the two stores of a signal computes the value before or
+	 * after it.
+	 */
 	return last + (uint64_t)(int64_t)(int32_t)(stored - (uint32_t)last);
 }
 
@@ -37,7 +41,7 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
 
 static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool rewind)
 {
-	vmm_os_mutex_lock(&object->world->sync_lock);
+	vmm_sync_lock(object->world);
 	bool changes = rewind || value > vmm_sync_narrow_value(object);
 
 	if (changes) {
@@ -45,11 +49,11 @@ static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool re
 		atomic_store(&object->last, value);
 		atomic_store(&object->at_maximum, false);
 	}
-	vmm_os_mutex_unlock(&object->world->sync_lock);
+	vmm_sync_unlock(object->world);
 	return changes && atomic_load(&object->waiters) != 0;
 }
 
-bool vmm_sync_raise_slowly(struct vmm_sync_object *object, uint64_t value, bool rewind)
+bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind)
 {
 	if (vmm_unlikely(object->narrow))
 		return raise_narrow(object, value, rewind);
@@ -71,6 +75,7 @@ void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count)
 {
 	uint64_t value = vmm_sync_value(object) + count;
 
+	vmm_assert_held(&object->world->sync_lock);
 	if (object->narrow)
 		atomic_store(narrow_word(object), (uint32_t)value);
 	else
@@ -80,6 +85,7 @@ void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count)
 
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object)
 {
+	vmm_assert_held(&object->world->sync_lock);
 	if (!object->narrow) {
 		(void)vmm_sync_raise(object, UINT64_MAX, false);
 		return;

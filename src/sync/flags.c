@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which flags exist at which version (SFL-33), on which types, and which exclude one another. Pure: tables and one order of checks. */
+/*
+ * flags: which flags exist at which version (SFL-33) and on which types, and which exclude one
+ * another. Pure: tables, and one order of checks.
+ */
 #include "sync/sync.h"
 
 #define TYPE(name) (1u << VMM_SYNC_##name)
@@ -11,7 +14,7 @@ static bool refuse(struct vmm_sync_refusal *refusal, const char *rule, const cha
 	return false;
 }
 
-/* The bits that have a name; all others are reserved (SFL-31, SFL-32). */
+/* The bits that have a name at that version; all others are reserved (SFL-31, SFL-32). */
 static uint32_t named_flags(uint32_t version)
 {
 	static const struct {
@@ -41,11 +44,12 @@ static bool check_type(uint32_t version, bool first_form, uint32_t type,
 	};
 
 	if (first_form && !type)
-		return refuse(refusal, "SYN-03", "there is no type 0");
+		return refuse(refusal, "SYN-03", "the type is 0, which does not exist");
 	if (first_form && type != VMM_SYNC_MUTEX && type != VMM_SYNC_SEMAPHORE)
-		return refuse(refusal, "SYN-05", "this call makes mutexes and semaphores only");
+		return refuse(refusal, "SYN-05",
+			      "the call of WDDM 1.0 creates only mutexes and semaphores");
 	if (!type || type >= VMM_SYNC_TYPE_LIMIT)
-		return refuse(refusal, "SYN-06", "there is no such type");
+		return refuse(refusal, "SYN-06", "the type does not exist");
 	if (version < since[type])
 		return refuse(refusal, "SYN-06", "the type does not exist at this version");
 	return true;
@@ -82,22 +86,22 @@ static bool check_fit(uint32_t type, uint32_t flags, struct vmm_sync_refusal *re
 	} fits[] = {
 		{VMM_SYNC_CROSS_ADAPTER,
 		 TYPE(FENCE) | TYPE(MONITORED_FENCE),
-		 {"SFL-10", "CrossAdapter is for fences and monitored fences"}},
+		 {"SFL-10", "CrossAdapter is valid only for fences and monitored fences"}},
 		{VMM_SYNC_TOP_OF_PIPELINE,
 		 TYPE(MONITORED_FENCE),
-		 {"SFL-13", "TopOfPipeline is for monitored fences"}},
+		 {"SFL-13", "TopOfPipeline is valid only for monitored fences"}},
 		{VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_WAIT,
 		 TYPE(MONITORED_FENCE),
-		 {"SFL-17", "NoSignal and NoWait are for monitored fences"}},
+		 {"SFL-17", "NoSignal and NoWait are valid only for monitored fences"}},
 		{VMM_SYNC_NO_MAX_ON_TDR,
 		 TYPE(MONITORED_FENCE),
-		 {"SFL-18", "NoSignalMaxValueOnTdr is for monitored fences"}},
+		 {"SFL-18", "NoSignalMaxValueOnTdr is valid only for monitored fences"}},
 		{VMM_SYNC_NO_GPU_ACCESS,
 		 MONITORED,
-		 {"SFL-20", "NoGPUAccess is for monitored fences"}},
+		 {"SFL-20", "NoGPUAccess is valid only for monitored fences"}},
 		{VMM_SYNC_SIGNAL_BY_KMD,
 		 TYPE(CPU_NOTIFICATION),
-		 {"SFL-23", "SignalByKmd is for CPU notifications"}},
+		 {"SFL-23", "SignalByKmd is valid only for CPU notifications"}},
 		{VMM_SYNC_UNUSED, 0, {"SFL-26", "bit 9 must be 0"}},
 	};
 
@@ -111,7 +115,7 @@ static bool check_fit(uint32_t type, uint32_t flags, struct vmm_sync_refusal *re
 	if ((flags & VMM_SYNC_NO_SIGNAL) && (flags & VMM_SYNC_NO_WAIT))
 		return refuse(refusal, "SFL-17", "NoSignal and NoWait exclude each other");
 	if ((flags & VMM_SYNC_SIGNAL_BY_KMD) && (flags & VMM_SYNC_SHARED))
-		return refuse(refusal, "SFL-25", "what the miniport signals cannot be shared");
+		return refuse(refusal, "SFL-25", "an object with SignalByKmd cannot be shared");
 	return true;
 }
 
@@ -126,13 +130,13 @@ bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint3
 bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 		       struct vmm_sync_refusal *refusal)
 {
-	/* SFL-34: these are the object's, and not looked at here. */
+	/* Flags of the object, not of the opening: not checked here. (SFL-34) */
 	const uint32_t others = VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY | VMM_SYNC_CROSS_ADAPTER |
 				VMM_SYNC_UNWAIT_ON_LAST;
 
 	if (!check_reserved(version, flags, refusal))
 		return false;
 	if (flags & VMM_SYNC_SIGNAL_BY_KMD)
-		return refuse(refusal, "SFL-34", "SignalByKmd is for creation only");
+		return refuse(refusal, "SFL-34", "SignalByKmd is valid only at creation");
 	return check_fit(type, flags & ~others, refusal);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The waits of one fence by value: a leftist heap, inside the waits themselves. Insert, removal of the least and of any
- * other are O(log n) each and allocate nothing, so that a signal costs what it wakes (MFN-16).
+ * The waits of one fence, ordered by value: a leftist heap whose nodes are members of the waits.
+ * Insertion, removal of the least and removal of any node are O(log n) and allocate nothing. So the
+ * cost of a signal depends on the waits that it ends, and not on the others (MFN-16).
  */
 #include "sync/sync_private.h"
 
@@ -21,7 +22,7 @@ static void restore(struct vmm_sync_node *node)
 	node->rank = rank_of(node->right) + 1;
 }
 
-/* As deep as the right spines are long, which is logarithmic. */
+/* The recursion depth is the length of the right spines, which is logarithmic. */
 static struct vmm_sync_node *merge(struct vmm_sync_node *a, struct vmm_sync_node *b)
 {
 	if (!a || !b)

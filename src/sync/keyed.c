@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed mutexes (KMX-02, KMX-13, KMX-24): a mutex that is released with a key, and acquired by whoever waits for that key. The process's lock
- * guards handles, the shared lock the global handle and how many openings there are, the sync lock who holds it and who waits.
+ * Keyed mutexes (KMX-02, KMX-13, KMX-24): a mutex is released with a key, and acquired by a thread
+ * that waits for that key.
+ *
+ * The process lock guards handles. The shared lock guards the global handle and the number of
+ * openings. The sync lock guards the holder and the waiters.
  */
 #include "sync/sync_private.h"
 
@@ -15,9 +18,10 @@ struct vmm_keyed {
 	/* guarded by the sync lock */
 	uint64_t key, fence;
 	const struct vmm_keyed_opening *holder; /* NULL: released */
-	bool abandoned;                         /* for good (KMX-19) */
-	bool nt_security; /* part of bundles, and without a global handle (KMX-06); constant */
-	struct vmm_list waiters; /* first come first */
+	bool abandoned;                         /* never cleared (KMX-19) */
+	/* it may be part of bundles and has no global handle (KMX-06); constant */
+	bool nt_security;
+	struct vmm_list waiters; /* oldest first */
 	uint32_t data_bytes;     /* constant */
 	uint8_t data[];
 };
@@ -26,20 +30,20 @@ struct vmm_keyed_opening {
 	struct vmm_keyed *keyed;
 	struct vmm_process *process;
 	uint32_t handle;
-	struct vmm_list link; /* in process->keyed; guarded by the sync lock, like the next three */
-	struct vmm_device
-		*device; /* of whose resource it came, or went, in one bundle; NULL: none */
+	struct vmm_list link; /* in process->keyed. The next four: guarded by the sync lock. */
+	/* The device of the resource in the same bundle; NULL: none. */
+	struct vmm_device *device;
 	struct vmm_list device_link; /* in device->keyed */
-	bool lost;                   /* with such a device that is not there any more (KMX-23) */
+	bool lost;                   /* `device` was lost or its adapter was closed (KMX-23) */
 	_Atomic uint32_t users;      /* calls on it; its end waits for them */
 };
 
-/* A thread that waits; on its stack. */
+/* A waiting thread; on its stack. */
 struct waiter {
 	struct vmm_list link;
 	const struct vmm_keyed_opening *opening;
 	uint64_t key;
-	struct vmm_sleeper sleeper; /* in the list of the opening's device, if it has one */
+	struct vmm_sleeper sleeper; /* in the list of the opening's device, if that has one */
 	vmm_status status;
 };
 
@@ -52,28 +56,30 @@ void vmm_keyed_put(struct vmm_keyed *keyed)
 /* ---- creation, opening ---- */
 
 static void bind_locked(struct vmm_keyed_opening *opening, struct vmm_device *device)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&opening->process->world->sync_lock);
 	if (opening->device || !device)
 		return;
 	opening->device = device;
 	vmm_list_push_back(&device->keyed, &opening->device_link);
 }
 
-/* Once it is published anybody may end it. */
+/* Creates the handle. Another thread may destroy it from then on. */
 static uint32_t publish(struct vmm_keyed_opening *opening, struct vmm_device *device)
 {
 	struct vmm_process *process = opening->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	uint32_t handle = vmm_handle_create(&process->handles, VMM_HANDLE_KEYED, opening);
 	opening->handle = handle;
 	if (handle) {
-		vmm_os_mutex_lock(&process->world->sync_lock);
+		vmm_sync_lock(process->world);
 		vmm_list_push_back(&process->keyed, &opening->link);
 		bind_locked(opening, device);
-		vmm_os_mutex_unlock(&process->world->sync_lock);
+		vmm_sync_unlock(process->world);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return handle;
 }
 
@@ -81,14 +87,17 @@ static void uncount(struct vmm_keyed *keyed)
 {
 	struct vmm_world *world = keyed->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	if (!--keyed->openings && keyed->global_handle) /* KMX-05 */
 		vmm_handle_destroy(&world->shared, keyed->global_handle);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	vmm_keyed_put(keyed);
 }
 
-/* Takes over a reference and an opening that have been counted. device: NULL, or the caller is inside. */
+/*
+ * Makes an opening and its handle. Takes over a reference and a counted opening. The caller is
+ * inside `device`, which may be NULL.
+ */
 static vmm_status open_it(struct vmm_process *process, struct vmm_device *device,
 			  struct vmm_keyed *keyed, uint32_t *handle)
 {
@@ -112,9 +121,9 @@ static bool make_global(struct vmm_keyed *keyed)
 {
 	struct vmm_world *world = keyed->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	keyed->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_KEYED, keyed);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return keyed->global_handle;
 }
 
@@ -137,14 +146,15 @@ vmm_status vmm_keyed_create(struct vmm_process *process, struct vmm_keyed_reques
 		vmm_free(keyed);
 		return VMM_NO_MEMORY;
 	}
-	uint32_t global = keyed->global_handle; /* once it is published anybody may end it */
+	/* once the handle exists another thread may destroy it */
+	uint32_t global = keyed->global_handle;
 	vmm_status status = open_it(process, NULL, keyed, &request->handle);
 	if (vmm_ok(status))
 		request->global_handle = global;
 	return status;
 }
 
-/* KMX-08. */
+/* Private data of an open must be absent, empty, or of the mutex's size. (KMX-08) */
 static bool data_fits(const struct vmm_keyed *keyed, const struct vmm_keyed_open *open)
 {
 	return !open->with_data || !open->data_bytes || !keyed->data_bytes ||
@@ -155,12 +165,12 @@ static vmm_status refuse_data(const struct vmm_process *process, uint32_t object
 			      uint32_t has)
 {
 	vmm_finding(process->world->observe, "KMX-08", process->id, object,
-		    "open keyed mutex: private data of %u bytes, and it has %u: 0 or all of them",
+		    "open keyed mutex: private data of %u bytes; 0 or the mutex's %u are valid",
 		    given, has);
 	return VMM_INVALID_PARAMETER;
 }
 
-static void count_locked(struct vmm_keyed *keyed)
+static void count_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_shared_lock_class)
 {
 	atomic_fetch_add(&keyed->references, 1);
 	keyed->openings++;
@@ -172,20 +182,20 @@ vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *op
 	struct vmm_keyed *keyed;
 	uint32_t global = open->global, has;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	keyed = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_KEYED);
 	bool fits = keyed && data_fits(keyed, open);
 	if (fits)
 		count_locked(keyed);
 	has = keyed ? keyed->data_bytes : 0;
 	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_KEYED);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	if (fits)
 		return open_it(process, NULL, keyed, &open->handle);
 	if (keyed)
 		return refuse_data(process, global, open->data_bytes, has);
 	vmm_finding(world->observe, "KMX-03", process->id, global,
-		    "open keyed mutex: 0x%08x is not the global handle of one (%s)", global, why);
+		    "open keyed mutex: 0x%08x is not a global handle of one (%s)", global, why);
 	return VMM_INVALID_PARAMETER;
 }
 
@@ -196,9 +206,9 @@ vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *d
 
 	if (!data_fits(keyed, open))
 		return refuse_data(process, 0, open->data_bytes, keyed->data_bytes);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	count_locked(keyed);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return open_it(process, device, keyed, &open->handle);
 }
 
@@ -207,30 +217,30 @@ struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle)
 	struct vmm_process *process = device->process;
 	struct vmm_keyed *keyed = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_keyed_opening *opening =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
 	if (opening && opening->keyed->nt_security)
 		keyed = opening->keyed;
 	if (keyed) {
 		atomic_fetch_add(&keyed->references, 1);
-		vmm_os_mutex_lock(&process->world->sync_lock);
+		vmm_sync_lock(process->world);
 		bind_locked(opening, device);
-		vmm_os_mutex_unlock(&process->world->sync_lock);
+		vmm_sync_unlock(process->world);
 	} else {
 		vmm_finding(
 			process->world->observe, "SHR-07", process->id, handle,
 			"share objects: 0x%08x is %s", handle,
-			opening ? "a keyed mutex made without NtSecuritySharing"
+			opening ? "a keyed mutex created without NtSecuritySharing"
 				: vmm_handle_explain(&process->handles, handle, VMM_HANDLE_KEYED));
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return keyed;
 }
 
 /* ---- waiting ---- */
 
-/* Sync lock held; returns what to wake. */
+/* Ends the wait; returns the futex to wake. Caller holds the sync lock. */
 static _Atomic uint32_t *end_wait(struct waiter *waiter, vmm_status status)
 {
 	vmm_list_remove(&waiter->link);
@@ -240,8 +250,8 @@ static _Atomic uint32_t *end_wait(struct waiter *waiter, vmm_status status)
 	return &waiter->sleeper.state;
 }
 
-/* KMX-16: the first that waits for the key of now has it; the others go on waiting. */
-static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed)
+/* Hands the mutex to the oldest waiter for its present key; the others keep waiting. (KMX-16) */
+static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_list *link;
 
@@ -256,7 +266,7 @@ static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed)
 	return NULL;
 }
 
-/* Whoever waits through that opening (NULL: through any) comes back. */
+/* Ends all waits through that opening (NULL: through any). */
 static void end_waits(struct vmm_keyed *keyed, const struct vmm_keyed_opening *opening,
 		      vmm_status status)
 {
@@ -267,7 +277,7 @@ static void end_waits(struct vmm_keyed *keyed, const struct vmm_keyed_opening *o
 		struct vmm_list *link;
 
 		word = NULL;
-		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_sync_lock(world);
 		vmm_list_for_each (link, &keyed->waiters) {
 			struct waiter *waiter = vmm_container_of(link, struct waiter, link);
 
@@ -276,17 +286,17 @@ static void end_waits(struct vmm_keyed *keyed, const struct vmm_keyed_opening *o
 			word = end_wait(waiter, status);
 			break;
 		}
-		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_unlock(world);
 		if (word)
 			vmm_os_wake(world->os, word, UINT32_MAX);
 	} while (word);
 }
 
-/* Stays until leave(); NULL and a finding: no live one (KMX-21). */
+/* Returns the opening, which stays until leave(). NULL with a finding: not a live one (KMX-21). */
 static struct vmm_keyed_opening *enter(struct vmm_process *process, uint32_t handle,
 				       const char *what)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_keyed_opening *opening =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
 	if (opening)
@@ -296,7 +306,7 @@ static struct vmm_keyed_opening *enter(struct vmm_process *process, uint32_t han
 			    "%s: 0x%08x is not a live keyed mutex of process %u (%s)", what, handle,
 			    process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_KEYED));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return opening;
 }
 
@@ -305,13 +315,16 @@ static void leave(struct vmm_keyed_opening *opening)
 	struct vmm_os *os = opening->process->world->os;
 	_Atomic uint32_t *users = &opening->users;
 
+	/* Only the address is used after the decrement: the opening may be freed already. */
 	if (atomic_fetch_sub(users, 1) == 1)
-		vmm_os_wake(os, users,
-			    UINT32_MAX); /* an address; whoever ends it may have it already */
+		vmm_os_wake(os, users, UINT32_MAX);
 }
 
-/* KMX-23: is the device of its bundle gone, or its adapter? Sync lock held. */
-static bool is_lost_locked(struct vmm_keyed_opening *opening)
+/*
+ * Returns whether the device of the opening or its adapter is lost. Caller holds the sync lock.
+ * (KMX-23)
+ */
+static bool is_lost_locked(struct vmm_keyed_opening *opening) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	const struct vmm_device *device = opening->device;
 
@@ -333,18 +346,19 @@ static vmm_status sleep_on(struct vmm_keyed_opening *opening, struct waiter *wai
 		if (state & VMM_SLEEPER_DONE)
 			break;
 		if (state) {
-			vmm_os_mutex_lock(&world->sync_lock);
+			vmm_sync_lock(world);
 			status = is_lost_locked(opening) ? VMM_DEVICE_REMOVED : VMM_OK;
-			vmm_os_mutex_unlock(&world->sync_lock);
+			vmm_sync_unlock(world);
 			continue;
 		}
 		status = vmm_os_wait(world->os, word, 0, deadline_ns, "the key of a keyed mutex",
 				     waiter->key);
 	}
-	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_sync_lock(world);
 	if (!(atomic_load(word) & VMM_SLEEPER_DONE))
-		(void)end_wait(waiter, status); /* KMX-15, KMX-23, or nothing runs any more */
-	vmm_os_mutex_unlock(&world->sync_lock);
+		/* timeout (KMX-15), loss (KMX-23), or no thread can run anymore */
+		(void)end_wait(waiter, status);
+	vmm_sync_unlock(world);
 	return waiter->status;
 }
 
@@ -355,7 +369,7 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 	vmm_status status = VMM_PENDING;
 
 	vmm_list_init(&waiter.sleeper.link);
-	vmm_os_mutex_lock(&keyed->world->sync_lock);
+	vmm_sync_lock(keyed->world);
 	if (is_lost_locked(opening)) {
 		status = VMM_DEVICE_REMOVED;
 	} else if (atomic_load(&opening->process->abandoned)) {
@@ -372,7 +386,7 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 		if (opening->device)
 			vmm_list_push_back(&opening->device->sleepers, &waiter.sleeper.link);
 	}
-	vmm_os_mutex_unlock(&keyed->world->sync_lock);
+	vmm_sync_unlock(keyed->world);
 	return status == VMM_PENDING ? sleep_on(opening, &waiter, access->deadline_ns) : status;
 }
 
@@ -387,16 +401,16 @@ vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
 	vmm_status status = VMM_INVALID_PARAMETER;
 	if (access->data_bytes > keyed->data_bytes)
 		vmm_finding(process->world->observe, "KMX-20", process->id, handle,
-			    "acquire keyed mutex: private data of %u bytes, and it has %u",
+			    "acquire keyed mutex: private data of %u bytes exceed the mutex's %u",
 			    access->data_bytes, keyed->data_bytes);
 	else
 		status = acquire(opening, access);
 	if (status == VMM_OK) {
-		vmm_os_mutex_lock(&keyed->world->sync_lock);
+		vmm_sync_lock(keyed->world);
 		access->fence = keyed->fence; /* KMX-25 */
 		if (access->data_bytes)
 			memcpy(access->data, keyed->data, access->data_bytes);
-		vmm_os_mutex_unlock(&keyed->world->sync_lock);
+		vmm_sync_unlock(keyed->world);
 	}
 	leave(opening);
 	return status;
@@ -408,9 +422,9 @@ static vmm_status release(const struct vmm_keyed_opening *opening,
 	struct vmm_keyed *keyed = opening->keyed;
 	_Atomic uint32_t *word = NULL;
 
-	vmm_os_mutex_lock(&keyed->world->sync_lock);
-	bool ours = keyed->holder == opening;
-	if (ours) {
+	vmm_sync_lock(keyed->world);
+	bool is_holder = keyed->holder == opening;
+	if (is_holder) {
 		keyed->key = access->key;
 		keyed->fence = access->fence;
 		if (access->data_bytes)
@@ -418,10 +432,10 @@ static vmm_status release(const struct vmm_keyed_opening *opening,
 		keyed->holder = NULL;
 		word = hand_over_locked(keyed);
 	}
-	vmm_os_mutex_unlock(&keyed->world->sync_lock);
+	vmm_sync_unlock(keyed->world);
 	if (word)
 		vmm_os_wake(keyed->world->os, word, UINT32_MAX);
-	return ours ? VMM_OK : VMM_INVALID_PARAMETER;
+	return is_holder ? VMM_OK : VMM_INVALID_PARAMETER;
 }
 
 vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
@@ -434,7 +448,7 @@ vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
 	vmm_status status = VMM_INVALID_PARAMETER;
 	if (access->data_bytes > opening->keyed->data_bytes) {
 		vmm_finding(process->world->observe, "KMX-20", process->id, handle,
-			    "release keyed mutex: private data of %u bytes, and it has %u",
+			    "release keyed mutex: private data of %u bytes exceed the mutex's %u",
 			    access->data_bytes, opening->keyed->data_bytes);
 	} else {
 		status = release(opening, access);
@@ -448,14 +462,14 @@ vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
 
 /* ---- the end ---- */
 
-/* It is in no table any more, so nobody enters. */
+/* Ends an opening that is in no table anymore, so no further call enters. */
 static void end(struct vmm_keyed_opening *opening)
 {
 	struct vmm_keyed *keyed = opening->keyed;
 	struct vmm_world *world = keyed->world;
 	uint32_t users;
 
-	do { /* KMX-22; one that was about to wait does so now */
+	do { /* KMX-22; repeated, because a call inside may begin a wait after the first pass */
 		end_waits(keyed, opening, VMM_CANCELLED);
 		users = atomic_load(&opening->users);
 		if (users)
@@ -463,13 +477,13 @@ static void end(struct vmm_keyed_opening *opening)
 						  vmm_os_now_ns(world->os) + 1000000,
 						  "calls on a keyed mutex that ends", users));
 	} while (atomic_load(&opening->users) && !vmm_os_dead(world->os));
-	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_sync_lock(world);
 	bool held = keyed->holder == opening;
 	if (held) { /* KMX-19 */
 		keyed->holder = NULL;
 		keyed->abandoned = true;
 	}
-	vmm_os_mutex_unlock(&world->sync_lock);
+	vmm_sync_unlock(world);
 	if (held)
 		end_waits(keyed, NULL, VMM_ABANDONED);
 	uncount(keyed);
@@ -481,16 +495,16 @@ static void unlink_locked(struct vmm_keyed_opening *opening)
 	struct vmm_process *process = opening->process;
 
 	vmm_handle_destroy(&process->handles, opening->handle);
-	vmm_os_mutex_lock(&process->world->sync_lock);
+	vmm_sync_lock(process->world);
 	vmm_list_remove(&opening->link);
 	vmm_list_remove(&opening->device_link);
 	opening->device = NULL;
-	vmm_os_mutex_unlock(&process->world->sync_lock);
+	vmm_sync_unlock(process->world);
 }
 
 vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_keyed_opening *opening =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
 	if (opening)
@@ -500,20 +514,22 @@ vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle)
 			    "destroy keyed mutex: 0x%08x is not a live one of process %u (%s)",
 			    handle, process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_KEYED));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!opening)
 		return VMM_INVALID_PARAMETER;
 	end(opening);
 	return VMM_OK;
 }
 
-/* Keyed mutexes are the process's (SYN-14): they go on without the device, and who waits goes on waiting. */
+/*
+ * Unties the openings of a device that ends. Keyed mutexes belong to the process (SYN-14): they
+ * outlive the device, and waits go on.
+ */
 void vmm_keyed_end_device(struct vmm_device *device)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(device->process->world);
 	while (!vmm_list_empty(&device->keyed)) {
 		struct vmm_keyed_opening *opening =
 			vmm_container_of(device->keyed.next, struct vmm_keyed_opening, device_link);
@@ -528,21 +544,21 @@ void vmm_keyed_end_device(struct vmm_device *device)
 				vmm_list_remove(&waiter->sleeper.link);
 		}
 	}
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(device->process->world);
 }
 
 void vmm_keyed_disturb(struct vmm_process *process)
 {
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_list_for_each (link, &process->keyed) {
 		const struct vmm_keyed_opening *opening =
 			vmm_container_of(link, struct vmm_keyed_opening, link);
 
 		end_waits(opening->keyed, opening, VMM_CANCELLED);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 }
 
 void vmm_keyed_end_process(struct vmm_process *process)
@@ -550,13 +566,13 @@ void vmm_keyed_end_process(struct vmm_process *process)
 	for (;;) {
 		struct vmm_keyed_opening *opening = NULL;
 
-		vmm_os_mutex_lock(&process->lock);
+		vmm_process_lock(process);
 		if (!vmm_list_empty(&process->keyed)) {
 			opening = vmm_container_of(process->keyed.next, struct vmm_keyed_opening,
 						   link);
 			unlink_locked(opening);
 		}
-		vmm_os_mutex_unlock(&process->lock);
+		vmm_process_unlock(process);
 		if (!opening)
 			return;
 		end(opening);

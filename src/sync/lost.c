@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of the fences of a device that is lost: with a reset or a page fault (TDR-10, TDRS-01), or marked by its client
- * (TDRS-15). Other openings of the same object, of whatever process, read the same value (TDRS-05).
+ * The fences of a lost device: lost by a reset or a page fault (TDR-10, TDRS-01), or marked by its
+ * client (TDRS-15). Other openings of the same object, in any process, read the same value
+ * (TDRS-05).
  */
 #include "sync/sync_private.h"
 
-/* SFL-18, SFL-19, TDRS-03, TDRS-04, TDRS-16: could the lost device have signalled it, and does it want others to know? */
+/*
+ * Returns whether the loss of the device raises the fence to its maximum: the device could have
+ * signaled it, and did not ask for the opposite. (SFL-18, SFL-19, TDRS-03, TDRS-04, TDRS-16)
+ */
 static bool is_poisoned(const struct vmm_sync *sync)
 {
 	return sync->object->type == VMM_SYNC_MONITORED_FENCE && !sync->owned &&
 	       !(sync->flags & (VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_MAX_ON_TDR));
 }
 
-/* Whoever waits for them is woken without the lock, so the list is gone through again when many were: the value says who is done. */
+/*
+ * Waiters are woken without the lock. If a batch gets full, the list is walked again. Fences that
+ * are done already have no waiters.
+ */
 void vmm_sync_lose_device(struct vmm_device *device)
 {
 	struct vmm_world *world = device->process->world;
@@ -23,17 +30,17 @@ void vmm_sync_lose_device(struct vmm_device *device)
 	vmm_sync_batch_init(&batch, world->os);
 	do {
 		all = true;
-		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_sync_lock(world);
 		vmm_list_for_each (link, &device->syncs) {
 			struct vmm_sync *sync = vmm_container_of(link, struct vmm_sync, link);
 
 			if (!all || !is_poisoned(sync))
 				continue;
 			vmm_sync_raise_to_maximum_locked(sync->object);
-			vmm_sync_tell_clients(sync->object);
+			vmm_sync_wake_clients(sync->object);
 			all = vmm_sync_deliver_locked(sync->object, &batch);
 		}
-		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_unlock(world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 	vmm_device_disturb(device);

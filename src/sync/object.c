@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
+/*
+ * Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the
+ * end of both (SYN-14, SYN-15).
+ */
+#include "object/stopped.h"
 #include "sync/sync_private.h"
 
 void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
@@ -22,6 +26,7 @@ struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t hand
 {
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 
+	vmm_assert_held(&process->lock);
 	if (vmm_unlikely(!sync))
 		vmm_finding(process->world->observe, "SYN-22", process->id, handle,
 			    "%s: 0x%08x is not a live synchronization object of process %u (%s)",
@@ -39,6 +44,9 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 	if (!*device) {
 		*device = vmm_handle_lookup(&process->handles, caller->device_handle,
 					    VMM_HANDLE_DEVICE);
+		if (vmm_unlikely(!*device) &&
+		    vmm_stopped_device_find_locked(process, caller->device_handle))
+			return VMM_DEVICE_REMOVED;
 		if (vmm_unlikely(!*device)) {
 			vmm_finding(process->world->observe, "HND-07", process->id,
 				    caller->device_handle,
@@ -48,7 +56,7 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 						       VMM_HANDLE_DEVICE));
 			return VMM_INVALID_PARAMETER;
 		}
-		if (vmm_unlikely(vmm_live_is_paused((*device)->live)))
+		if (vmm_unlikely(vmm_hazard_is_paused((*device)->hazard)))
 			return VMM_PENDING;
 	}
 	if (vmm_unlikely(atomic_load_explicit(&(*device)->adapter->closed, memory_order_relaxed) ||
@@ -60,7 +68,10 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 
 /* ---- creation ---- */
 
-/* Validation of what only one type has; all else is right. *event: ours from then on, of the client's (CPN-01). */
+/*
+ * Checks the members that only one type has; all others are valid already. *event: a duplicate of
+ * the client's event (CPN-01), which the caller closes.
+ */
 static vmm_status check_values(const struct vmm_device *device,
 			       const struct vmm_sync_request *request, int *event)
 {
@@ -75,8 +86,8 @@ static vmm_status check_values(const struct vmm_device *device,
 	}
 	if (request->type >= VMM_SYNC_MONITORED_FENCE && request->affinity >> physical) {
 		vmm_finding(observe, "MFN-09", device->process->id, 0,
-			    "create fence: EngineAffinity 0x%x names an adapter beyond the %u that "
-			    "there are",
+			    "create fence: EngineAffinity 0x%x names a physical adapter beyond the "
+			    "%u that exist",
 			    request->affinity, physical);
 		return VMM_INVALID_PARAMETER;
 	}
@@ -125,16 +136,16 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	vmm_free(object);
 }
 
-/* Is a GPU of the device's to reach a fence with those flags? */
+/* Returns whether a GPU of the device may access a fence with those flags. */
 static bool is_for_gpu(const struct vmm_device *device, uint32_t flags)
 {
 	return vmm_unlikely(device->va != NULL) && !(flags & VMM_SYNC_NO_GPU_ACCESS);
 }
 
-/* The memory of a monitored fence that its clients, and GPUs, see. */
+/* Takes the memory of a monitored fence that clients and GPUs access. */
 static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *object)
 {
-	/* MFN-39: what others may see shares its memory with nothing else. */
+	/* A fence that can be shared does not share its page with other fences. (MFN-39) */
 	vmm_status status = object->flags & VMM_SYNC_SHARED
 				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
 				    : vmm_sync_slot_take(device, is_for_gpu(device, object->flags),
@@ -144,7 +155,7 @@ static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *o
 		return status;
 	object->word =
 		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
-	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
+	/* A fence without GPU access has 64 bits on every adapter. (SFL-20) */
 	object->narrow =
 		device->adapter->narrow_fences && !(object->flags & VMM_SYNC_NO_GPU_ACCESS);
 	return VMM_OK;
@@ -179,7 +190,10 @@ static void set_state(struct vmm_sync_object *object, const struct vmm_sync_requ
 	}
 }
 
-/* SYN-17, SYN-20. Has the event from then on, if there is one; otherwise it stays the caller's. */
+/*
+ * Makes an object, which then owns the event. NULL: no memory, and the event stays the caller's.
+ * (SYN-17, SYN-20)
+ */
 static struct vmm_sync_object *make_object(struct vmm_device *device,
 					   const struct vmm_sync_request *request, int event)
 {
@@ -208,7 +222,7 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	return object;
 }
 
-/* SHR-32: each opening has an address of its own. */
+/* Maps the fence's page at a separate address for this opening. (SHR-32) */
 static vmm_status map_own(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
@@ -225,13 +239,16 @@ static vmm_status map_own(struct vmm_sync *sync)
 	return VMM_OK;
 }
 
-/* SYN-14, CPN-06 */
-static bool is_devices(const struct vmm_sync_object *object)
+/* Returns whether openings of the object belong to a device. (SYN-14, CPN-06) */
+static bool belongs_to_device(const struct vmm_sync_object *object)
 {
 	return vmm_sync_is_monitored(object) || vmm_sync_is_drivers(object);
 }
 
-/* MFN-04, SFL-20, SFL-22, SHR-16: of a private fence the page has one, of others each opening. */
+/*
+ * Sets the GPU address of the opening. A private fence uses the address of its page; other openings
+ * each have their own. (MFN-04, SFL-20, SFL-22, SHR-16)
+ */
 static vmm_status give_gpu_address(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
@@ -243,7 +260,7 @@ static vmm_status give_gpu_address(struct vmm_sync *sync)
 	if (!(object->flags & VMM_SYNC_SHARED))
 		sync->gpu_address = object->slot.page->gpu_address;
 	else {
-		vmm_sync_shut_words(object);
+		vmm_sync_disable_words(object);
 		status = vmm_sync_page_show(sync->device, object->slot.page, VMM_PAGE_SIZE,
 					    &sync->gpu_address);
 	}
@@ -252,7 +269,10 @@ static vmm_status give_gpu_address(struct vmm_sync *sync)
 	return status;
 }
 
-/* Not published yet; takes a reference of its own. Only monitored fences have addresses (FEN-04). */
+/*
+ * Makes an opening without a handle, with a reference to the object. Only monitored fences have
+ * addresses (FEN-04).
+ */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
 {
@@ -263,7 +283,7 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	vmm_list_init(&sync->link);
 	sync->object = object;
 	sync->process = process;
-	sync->device = is_devices(object) ? device : NULL;
+	sync->device = belongs_to_device(object) ? device : NULL;
 	sync->flags = flags;
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		sync->flags |= VMM_SYNC_NO_SIGNAL; /* PMF-04 */
@@ -283,9 +303,9 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 		return NULL;
 	}
 	vmm_sync_get(object);
-	vmm_os_mutex_lock(&object->world->sync_lock);
+	vmm_sync_lock(object->world);
 	object->openings++;
-	vmm_os_mutex_unlock(&object->world->sync_lock);
+	vmm_sync_unlock(object->world);
 	return sync;
 }
 
@@ -304,17 +324,16 @@ static struct vmm_sync *make(struct vmm_device *device, const struct vmm_sync_re
 	return sync;
 }
 
-static uint32_t publish_locked(struct vmm_sync *sync)
+static uint32_t publish_locked(struct vmm_sync *sync) VMM_REQUIRES(vmm_process_lock_class)
 {
-	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
-
+	vmm_assert_held(&sync->process->lock);
 	sync->handle = vmm_handle_create(&sync->process->handles, VMM_HANDLE_SYNC, sync);
 	if (!sync->handle)
 		return 0;
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(sync->process->world);
 	vmm_list_push_back(sync->device ? &sync->device->syncs : &sync->process->syncs,
 			   &sync->link);
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(sync->process->world);
 	return sync->handle;
 }
 
@@ -323,11 +342,11 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 {
 	struct vmm_process *process = sync->process;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	uint32_t number = publish_locked(sync);
-	void *at = sync->address; /* from now on anybody may destroy it */
+	void *at = sync->address; /* once the handle exists, another thread may destroy it */
 	uint64_t gpu_at = sync->gpu_address;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!number) {
 		vmm_sync_end(sync);
 		return VMM_NO_MEMORY;
@@ -338,19 +357,22 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 	return VMM_OK;
 }
 
-/* SFL-02, FEN-08; whoever guesses it may open it from here on. */
+/*
+ * Creates the global handle. From here on any process that knows the number may open the object.
+ * (SFL-02, FEN-08)
+ */
 static vmm_status make_global(struct vmm_sync_object *object)
 {
 	struct vmm_world *world = object->world;
 
 	if ((object->flags & (VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY)) != VMM_SYNC_SHARED)
 		return VMM_OK;
-	vmm_os_mutex_lock(&world->sync_lock);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_sync_lock(world);
+	vmm_shared_lock(world);
 	object->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SYNC, object);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	vmm_status status = object->global_handle ? VMM_OK : VMM_NO_MEMORY;
-	vmm_os_mutex_unlock(&world->sync_lock);
+	vmm_sync_unlock(world);
 	return status;
 }
 
@@ -377,7 +399,8 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 		vmm_sync_end(sync);
 		return status;
 	}
-	uint32_t global = sync->object->global_handle; /* once it is published anybody may end it */
+	/* once it is published another thread may destroy it */
+	uint32_t global = sync->object->global_handle;
 	status = publish(sync, &request->handle, &request->cpu_address, &request->gpu_address);
 	if (vmm_ok(status))
 		request->global_handle = global;
@@ -397,17 +420,18 @@ vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_obj
 
 /* ---- the end ---- */
 
-/* SHR-03, SHR-04: whoever the last one was of. */
+/* The last opening ends the global handle, in whichever process it is. (SHR-03, SHR-04) */
 bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
 {
 	struct vmm_world *world = object->world;
 
+	vmm_assert_held(&object->world->sync_lock);
 	if (--object->openings)
 		return false;
 	if (object->global_handle) {
-		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_shared_lock(world);
 		vmm_handle_destroy(&world->shared, object->global_handle);
-		vmm_os_mutex_unlock(&world->shared_lock);
+		vmm_shared_unlock(world);
 		object->global_handle = 0;
 	}
 	return true;
@@ -416,23 +440,22 @@ bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
 void vmm_sync_end(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
-	struct vmm_os_mutex *lock = &object->world->sync_lock;
 	struct vmm_sync_batch batch;
 	bool all;
 
 	if (sync->driver_event)
 		vmm_sync_end_driver(sync);
-	if (sync->shown)
-		vmm_sync_await_lookers(sync);
+	if (sync->lockless)
+		vmm_sync_await_hazards(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(object->world);
 	/* SFL-27, SFL-28, SFL-29 */
 	bool unwait = vmm_sync_uncount_locked(object) || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(object->world);
 	do {
-		vmm_os_mutex_lock(lock);
+		vmm_sync_lock(object->world);
 		all = !unwait || vmm_sync_cancel_locked(object, &batch);
-		vmm_os_mutex_unlock(lock);
+		vmm_sync_unlock(object->world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 	vmm_sync_end_opening_words(sync, unwait);
@@ -445,25 +468,26 @@ void vmm_sync_end(struct vmm_sync *sync)
 
 static void unlink_locked(struct vmm_sync *sync)
 {
-	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
-
-	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
-	vmm_os_mutex_lock(lock);
+	sync->lockless = vmm_handle_destroy(&sync->process->handles, sync->handle);
+	vmm_sync_lock(sync->process->world);
 	vmm_list_remove(&sync->link);
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(sync->process->world);
 }
 
-/* Those that are not the caller's to destroy, in this way. */
-static bool is_kept(const struct vmm_sync *sync, const struct vmm_device *inside)
+/* Returns whether the caller must not destroy the opening this way, with a finding. */
+static bool refuses_destroy(const struct vmm_sync *sync, const struct vmm_device *inside)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
+	vmm_assert_held(&sync->process->lock);
 	if (sync->owned)
 		vmm_sync_refuse(sync->process, "MFN-35", sync->handle,
 				"destroy synchronization object: the fence of a paging queue ends "
 				"with its queue");
 	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
-		vmm_sync_refuse(sync->process, "CPN-06", sync->handle,
-				"destroy synchronization object: what the miniport signals is its "
-				"device's, which is another one or ends");
+		vmm_sync_refuse(
+			sync->process, "CPN-06", sync->handle,
+			"destroy synchronization object: a notification that the miniport signals "
+			"can be destroyed only through its device, which is another one or ends");
 	else
 		return false;
 	return true;
@@ -472,9 +496,9 @@ static bool is_kept(const struct vmm_sync *sync, const struct vmm_device *inside
 vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
 			    uint32_t handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool kept = sync && is_kept(sync, inside);
+	bool kept = sync && refuses_destroy(sync, inside);
 
 	if (!sync)
 		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
@@ -484,7 +508,7 @@ vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
 	else if (!kept)
 		unlink_locked(sync);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!sync || kept)
 		return VMM_INVALID_PARAMETER;
 	vmm_sync_end(sync);
@@ -496,13 +520,13 @@ static void end_list(struct vmm_process *process, struct vmm_list *list)
 	for (;;) {
 		struct vmm_sync *sync = NULL;
 
-		/* With the process's lock nothing comes or goes. */
-		vmm_os_mutex_lock(&process->lock);
+		/* The process lock keeps the list from changing. */
+		vmm_process_lock(process);
 		if (!vmm_list_empty(list)) {
 			sync = vmm_container_of(list->next, struct vmm_sync, link);
 			unlink_locked(sync);
 		}
-		vmm_os_mutex_unlock(&process->lock);
+		vmm_process_unlock(process);
 		if (!sync)
 			return;
 		vmm_sync_end(sync);
@@ -533,7 +557,7 @@ void vmm_sync_end_process(struct vmm_process *process)
 	vmm_keyed_end_process(process);
 }
 
-/* ---- fences of our own ---- */
+/* ---- fences of the library ---- */
 
 vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
 {
@@ -550,6 +574,7 @@ vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync
 
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync)
 {
+	vmm_assert_held(&sync->process->lock);
 	return publish_locked(sync);
 }
 
@@ -564,7 +589,7 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 		vmm_sync_deliver(sync->object);
 }
 
-/* What is stored in 32 bits is the nearest value to what was there before (MFN-07). */
+/* A 32-bit value is extended to the nearest one to the previous value (MFN-07). */
 uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
@@ -586,7 +611,7 @@ struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
 	return sync->object;
 }
 
-void vmm_sync_owned_tell(struct vmm_sync_object *object)
+void vmm_sync_owned_notify(struct vmm_sync_object *object)
 {
 	if (atomic_load(&object->waiters))
 		vmm_sync_deliver(object);
@@ -596,9 +621,9 @@ void vmm_sync_owned_tell(struct vmm_sync_object *object)
 void vmm_sync_end_owned(struct vmm_sync *sync)
 {
 	if (sync->handle) {
-		vmm_os_mutex_lock(&sync->process->lock);
+		vmm_process_lock(sync->process);
 		unlink_locked(sync);
-		vmm_os_mutex_unlock(&sync->process->lock);
+		vmm_process_unlock(sync->process);
 	}
 	vmm_sync_end(sync);
 }

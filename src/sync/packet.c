@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of a context's queue (packet.h): all that can be wrong is found at the call; what is reached later cannot fail. */
+/*
+ * Packets of a context's queue (packet.h). Every check is made at the call, so that a packet that
+ * is reached later cannot fail.
+ */
 #include "sync/packet.h"
 #include "sync/type.h"
 
@@ -27,13 +30,13 @@ static vmm_status refuse_call(const struct vmm_device *device,
 	return VMM_INVALID_PARAMETER;
 }
 
-/* MFN-32: the event stands instead of objects. */
+/* An event takes the place of the objects. (MFN-32) */
 static vmm_status check_event(const struct vmm_device *device,
 			      const struct vmm_sync_packet_request *request)
 {
 	if (request->count)
 		return refuse_call(device, request, "MFN-32",
-				   "EnqueueCpuEvent is for calls without objects");
+				   "EnqueueCpuEvent is valid only without objects");
 	return VMM_OK;
 }
 
@@ -46,27 +49,33 @@ static vmm_status check_flags(const struct vmm_device *device,
 	if (request->flags & ~known)
 		return refuse_call(device, request, "SYN-24", "reserved flags are set");
 	if (request->form == VMM_SYNC_FORM_1 && (request->flags & ~VMM_SYNC_SIGNAL_AT_SUBMISSION))
-		return refuse_call(device, request, "SYN-24",
-				   "EnqueueCpuEvent and AllowFenceRewind are not for the call of "
-				   "WDDM 1.0");
+		return refuse_call(
+			device, request, "SYN-24",
+			"EnqueueCpuEvent and AllowFenceRewind are invalid in the call of "
+			"WDDM 1.0");
 	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
 		return check_event(device, request);
 	if (!request->count)
 		return refuse_call(device, request, is_legacy(request) ? "SYN-21" : "SYN-31",
 				   "at least one object is needed");
 	if (is_legacy(request) && request->count > VMM_SYNC_SIGNALS_MAX)
-		return refuse_call(device, request, "SYN-21", "more than 32");
+		return refuse_call(device, request, "SYN-21", "at most 32 objects are valid");
 	return VMM_OK;
 }
 
-static vmm_status deny(const struct vmm_sync *sync, const char *rule, const char *why)
+static vmm_status deny_access(const struct vmm_sync *sync, const char *rule, const char *why)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
+	vmm_assert_held(&sync->process->lock);
 	vmm_finding(sync->process->world->observe, rule, sync->process->id, sync->handle,
 		    "packet of a context's queue: 0x%08x %s", sync->handle, why);
 	return VMM_ACCESS_DENIED;
 }
 
-/* SYN-23: what hangs off a device is for the contexts of its adapter, unless it was made to cross. */
+/*
+ * An object that belongs to a device can be used by contexts of its adapter only, unless it was
+ * created with CrossAdapter. (SYN-23)
+ */
 static bool is_of_adapter(const struct vmm_sync *sync, const struct vmm_device *device)
 {
 	return !sync->device || sync->device->adapter == device->adapter ||
@@ -75,6 +84,7 @@ static bool is_of_adapter(const struct vmm_sync *sync, const struct vmm_device *
 
 static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_device *device,
 				const struct vmm_sync_packet_request *request, uint64_t value)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_sync_use use = {.signal = request->signal,
 					 .form = request->form,
@@ -83,26 +93,28 @@ static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_de
 					 .value = value,
 					 .what = what(request)};
 
+	vmm_assert_held(&sync->process->lock);
 	if (!is_of_adapter(sync, device)) {
 		vmm_finding(device->adapter->observe, "SYN-23", sync->process->id, sync->handle,
-			    "%s: 0x%08x was made or opened on a device of another adapter",
+			    "%s: 0x%08x was created or opened on a device of another adapter",
 			    use.what, sync->handle);
 		return VMM_INVALID_PARAMETER;
 	}
 	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL)) {
 		const char *why, *rule = vmm_sync_no_signal(sync, &why);
 
-		return deny(sync, rule, why);
+		return deny_access(sync, rule, why);
 	}
 	if (!request->signal && (sync->flags & VMM_SYNC_NO_WAIT))
 		return sync->denied & VMM_SYNC_NO_WAIT
-			       ? deny(sync, "SHR-10",
-				      "was opened from an NT handle without the right to wait")
-			       : deny(sync, "SFL-16", "was made or opened with NoWait");
+			       ? deny_access(
+					 sync, "SHR-10",
+					 "was opened from an NT handle without the right to wait")
+			       : deny_access(sync, "SFL-16", "was created or opened with NoWait");
 	return vmm_sync_class_of(sync->object)->check(sync, &use);
 }
 
-/* SYN-32: the union of the call is read as the first object's type says. */
+/* The type of the first object decides how the union of the call is read. (SYN-32) */
 static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_device *device,
 			     const struct vmm_sync_object *first)
 {
@@ -110,12 +122,15 @@ static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_devic
 		return VMM_OK;
 	vmm_finding(device->adapter->observe, "SYN-32", sync->process->id, sync->handle,
 		    "packet of a context's queue: 0x%08x is of type %u, the first object of type "
-		    "%u: monitored fences stand by themselves",
+		    "%u: monitored fences cannot be mixed with other types",
 		    sync->handle, sync->object->type, first->type);
 	return VMM_INVALID_PARAMETER;
 }
 
-/* MTX-08: all of them at once, which cannot be of one that has a single unit. By whatever handle. */
+/*
+ * A wait takes all its objects at once, which is impossible if a mutex occurs twice (Q-52), by the
+ * same handle or by two. (MTX-08)
+ */
 static vmm_status refuse_twice(const struct vmm_device *device,
 			       const struct vmm_sync_packet *packet, uint32_t first,
 			       uint32_t second)
@@ -123,44 +138,48 @@ static vmm_status refuse_twice(const struct vmm_device *device,
 	uint32_t handle = packet->wait.nodes[second].handle;
 
 	vmm_finding(device->adapter->observe, "MTX-08", device->process->id, handle,
-		    "wait in a context's queue: object %u, 0x%08x, is the mutex that object %u is, "
-		    "too: nobody can have it twice",
+		    "wait in a context's queue: object %u, 0x%08x, is the same mutex as object "
+		    "%u, and a mutex has one unit",
 		    second, handle, first);
 	return VMM_INVALID_PARAMETER;
 }
 
-struct place {
+struct object_index {
 	const struct vmm_sync_object *object;
 	uint32_t index;
 };
 
 static int by_object(const void *a, const void *b)
 {
-	const struct place *left = a, *right = b;
+	const struct object_index *left = a, *right = b;
 
 	if (left->object != right->object)
 		return left->object < right->object ? -1 : 1;
 	return left->index < right->index ? -1 : 1;
 }
 
-/* As many as a client likes: comparing each with each would take hours. */
+/*
+ * The number of objects has no limit: sorted, because a comparison of all pairs would take too
+ * long.
+ */
 static vmm_status check_once_of_many(const struct vmm_device *device,
 				     const struct vmm_sync_packet *packet)
 {
 	uint32_t count = packet->wait.count;
-	struct place *places = vmm_calloc(count, sizeof(*places));
+	struct object_index *indexes = vmm_calloc(count, sizeof(*indexes));
 	vmm_status status = VMM_OK;
 
-	if (!places)
+	if (!indexes)
 		return VMM_NO_MEMORY;
 	for (uint32_t i = 0; i < count; i++)
-		places[i] = (struct place){packet->wait.nodes[i].object, i};
-	qsort(places, count, sizeof(*places), by_object);
+		indexes[i] = (struct object_index){packet->wait.nodes[i].object, i};
+	qsort(indexes, count, sizeof(*indexes), by_object);
 	for (uint32_t i = 1; i < count && vmm_ok(status); i++)
-		if (places[i].object == places[i - 1].object &&
-		    places[i].object->type == VMM_SYNC_MUTEX)
-			status = refuse_twice(device, packet, places[i - 1].index, places[i].index);
-	vmm_free(places);
+		if (indexes[i].object == indexes[i - 1].object &&
+		    indexes[i].object->type == VMM_SYNC_MUTEX)
+			status = refuse_twice(device, packet, indexes[i - 1].index,
+					      indexes[i].index);
+	vmm_free(indexes);
 	return status;
 }
 
@@ -182,7 +201,7 @@ static vmm_status check_once(const struct vmm_device *device, const struct vmm_s
 
 /* ---- filling ---- */
 
-static vmm_status make_room(struct vmm_sync_packet *packet, uint32_t count)
+static vmm_status reserve_nodes(struct vmm_sync_packet *packet, uint32_t count)
 {
 	packet->wait.nodes = packet->local;
 	if (count <= VMM_SYNC_PACKET_NODES)
@@ -200,10 +219,12 @@ static vmm_status make_room(struct vmm_sync_packet *packet, uint32_t count)
 	return VMM_OK;
 }
 
-/* wait.count says how many have a reference, whatever comes back. */
+/* Also after an error, wait.count is the number of nodes that have a reference. */
 static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_device *device,
 			      const struct vmm_sync_packet_request *request)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
+	vmm_assert_held(&device->process->lock);
 	for (uint32_t i = 0; i < request->count; i++) {
 		uint64_t value = request->values[request->scalar ? 0 : i];
 		const struct vmm_sync *sync =
@@ -239,9 +260,9 @@ static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_de
 	return VMM_INVALID_PARAMETER;
 }
 
-/* All that there will be of it, before there is any. */
-static vmm_status pay(struct vmm_sync_packet *packet, const struct vmm_device *device,
-		      const struct vmm_sync_packet_request *request)
+/* Charges the whole packet before any memory is allocated. */
+static vmm_status charge(struct vmm_sync_packet *packet, const struct vmm_device *device,
+			 const struct vmm_sync_packet_request *request)
 {
 	uint64_t nodes = request->count > VMM_SYNC_PACKET_NODES ? request->count : 0;
 
@@ -257,10 +278,10 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	vmm_status status = check_flags(device, request);
 
 	if (vmm_ok(status))
-		status = pay(packet, device, request);
+		status = charge(packet, device, request);
 	if (!vmm_ok(status))
 		return status;
-	status = make_room(packet, request->count);
+	status = reserve_nodes(packet, request->count);
 	if (!vmm_ok(status)) {
 		vmm_sync_refund(&packet->wait);
 		return status;
@@ -280,9 +301,9 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT) {
 		status = fill_event(packet, device, request->event);
 	} else {
-		vmm_os_mutex_lock(&process->lock);
+		vmm_process_lock(process);
 		status = fill_locked(packet, device, request);
-		vmm_os_mutex_unlock(&process->lock);
+		vmm_process_unlock(process);
 		if (vmm_ok(status))
 			status = check_once(device, packet);
 	}
@@ -295,27 +316,28 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 {
 	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && vmm_sync_is_monitored(sync->object))
 		values = VMM_SYNC_VALUES_ARRAY;
 	else if (sync && sync->object->type == VMM_SYNC_FENCE)
 		values = VMM_SYNC_VALUES_SCALAR;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return values;
 }
 
-/* Of the thread; see os.h. */
+/* Index of the thread slot (os.h). */
 enum { UNION_SLOT = 6 };
 
-void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values)
+void vmm_sync_set_union_values(struct vmm_os *os, enum vmm_sync_values values)
 {
-	vmm_os_own_slots(os)[UNION_SLOT] = 1 + (uint64_t)values; /* 0: by nobody yet */
+	vmm_os_own_slots(os)[UNION_SLOT] = 1 + (uint64_t)values; /* 0: never set by this thread */
 }
 
 /*
- * Who calls from another process has other threads, which may end the object and make another by the same handle between the bytes and
- * the call: what was a number would be read as an address.
+ * Another thread of an out-of-process client may end the object, and create one with the same
+ * handle, between the decoding of the call and this. Then a value could be read as an address. So
+ * the call uses what the decoding noted for this thread.
  */
 static enum vmm_sync_values union_of(struct vmm_process *process, uint32_t handle)
 {
@@ -333,7 +355,7 @@ bool vmm_sync_union_is_array(struct vmm_process *process,
 
 	if (vmm_likely(request->count))
 		values = union_of(process, request->handles[0]);
-	/* The one that has an array alone has it for fences, too (FEN-07). */
+	/* The call that always has an array has one for fences, too (FEN-07). */
 	return values == VMM_SYNC_VALUES_ARRAY ||
 	       (values == VMM_SYNC_VALUES_SCALAR && request->signal &&
 		request->form == VMM_SYNC_FORM_GPU);
@@ -349,11 +371,11 @@ vmm_status vmm_sync_check_broadcast(const struct vmm_process *process, uint32_t 
 	return VMM_INVALID_PARAMETER;
 }
 
-/* ---- when they are reached ---- */
+/* ---- when packets are reached ---- */
 
-/* Of what has units the value of a call means nothing (SYN-30). */
-static void say(const struct vmm_sync_packet *packet, const struct vmm_sync_node *node,
-		uint32_t reason, uint32_t context)
+/* The value of a call is meaningless for objects with units (SYN-30). */
+static void report(const struct vmm_sync_packet *packet, const struct vmm_sync_node *node,
+		   uint32_t reason, uint32_t context)
 {
 	const struct vmm_sync_object *object = node->object;
 	bool by_value = vmm_sync_is_fence(object);
@@ -363,43 +385,47 @@ static void say(const struct vmm_sync_packet *packet, const struct vmm_sync_node
 		  by_value ? vmm_sync_value(object) : object->units, node->handle);
 }
 
-/* MFN-31: nobody looks for cycles, but who is held by what can be read. Sync lock held. */
-static void say_held_locked(const struct vmm_sync_packet *packet, uint32_t context)
+/*
+ * Reports the objects that hold the packet. The library does not search for cycles; a reader of the
+ * events can. Caller holds the sync lock. (MFN-31)
+ */
+static void report_held_locked(const struct vmm_sync_packet *packet, uint32_t context)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	for (uint32_t i = 0; i < packet->wait.count; i++)
 		if (packet->wait.queued || packet->wait.nodes[i].rank)
-			say(packet, &packet->wait.nodes[i], VIDMM_SYNC_HELD, context);
+			report(packet, &packet->wait.nodes[i], VIDMM_SYNC_HELD, context);
 }
 
-void vmm_sync_packet_say(const struct vmm_sync_packet *packet, uint32_t reason, uint32_t context)
+void vmm_sync_packet_report(const struct vmm_sync_packet *packet, uint32_t reason, uint32_t context)
 {
 	uint32_t count = packet->signal ? packet->wait.count : 1;
 
-	vmm_os_mutex_lock(&packet->wait.world->sync_lock);
+	vmm_sync_lock(packet->wait.world);
 	for (uint32_t i = 0; i < count && i < packet->wait.count; i++)
-		say(packet, &packet->wait.nodes[i], reason, context);
-	vmm_os_mutex_unlock(&packet->wait.world->sync_lock);
+		report(packet, &packet->wait.nodes[i], reason, context);
+	vmm_sync_unlock(packet->wait.world);
 }
 
 bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds)
 {
 	struct vmm_sync_wait *wait = &packet->wait;
 
-	vmm_os_mutex_lock(&wait->world->sync_lock);
+	vmm_sync_lock(wait->world);
 	bool done = vmm_sync_class_of(wait->nodes[0].object)->by_value
 			    ? vmm_sync_wait_begin_locked(wait)
 			    : vmm_sync_queue_begin_locked(wait);
 	if (!done && holds)
-		say_held_locked(packet, holds);
-	vmm_os_mutex_unlock(&wait->world->sync_lock);
+		report_held_locked(packet, holds);
+	vmm_sync_unlock(wait->world);
 	return done;
 }
 
 bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet)
 {
-	vmm_os_mutex_lock(&packet->wait.world->sync_lock);
+	vmm_sync_lock(packet->wait.world);
 	bool withdrawn = vmm_sync_wait_withdraw_locked(&packet->wait);
-	vmm_os_mutex_unlock(&packet->wait.world->sync_lock);
+	vmm_sync_unlock(packet->wait.world);
 	return withdrawn;
 }
 
@@ -422,7 +448,7 @@ void vmm_sync_packet_clear(struct vmm_sync_packet *packet)
 	if (packet->has_event)
 		vmm_sync_drop_event(&packet->wait);
 	packet->has_event = false;
-	/* Nobody pays for what stays, so it is not much. */
+	/* The retained nodes are charged to no account, so their number is limited. */
 	if (vmm_unlikely(packet->capacity > VMM_SYNC_PACKET_SPARE)) {
 		vmm_free(packet->more);
 		packet->more = NULL;
@@ -436,13 +462,18 @@ void vmm_sync_packet_free(struct vmm_sync_packet *packet)
 	vmm_free(packet->more);
 }
 
-/* ---- stores that nobody told us of ---- */
+/* ---- stores by a GPU ---- */
 
-/* From the start after each that had something: the end of a wait for many takes others out of the list, too. */
+/*
+ * Starts over after each object with a satisfied wait, because the end of a wait for several fences
+ * removes others from the list, too.
+ */
 static bool reread_locked(struct vmm_world *world, struct vmm_sync_batch *batch)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_list *link = world->sync_awaited.next;
 
+	vmm_assert_held(&world->sync_lock);
 	while (link != &world->sync_awaited) {
 		struct vmm_sync_object *object =
 			vmm_container_of(link, struct vmm_sync_object, awaited);
@@ -466,9 +497,9 @@ void vmm_sync_reread(struct vmm_world *world)
 		return;
 	vmm_sync_batch_init(&batch, world->os);
 	do {
-		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_sync_lock(world);
 		all = reread_locked(world, &batch);
-		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_unlock(world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 }

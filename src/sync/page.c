@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory in which the values of fences lie: memory objects, of which the client has a view that it can only read (MFN-03).
- * The view ends with the device, the memory with the last fence that is still in use by somebody else (MFN-33).
+ * The memory of fence values: memory objects, which the client maps read-only (MFN-03). The
+ * client's view ends with the device. The memory ends with the last fence in it, which others may
+ * still use (MFN-33).
  */
 #include "sync/sync_private.h"
 
@@ -23,8 +24,8 @@ static struct vmm_sync_page *make_page(const struct vmm_device *device)
 	page->references = 1;
 	vmm_status status = vmm_os_memory_create(os, "fences", VMM_SYNC_PAGE_BYTES, &page->memory);
 	if (vmm_ok(status)) {
-		vmm_os_memory_set_whole(
-			&page->memory); /* there are only fences of the device in it */
+		/* The page contains only fences of this device. */
+		vmm_os_memory_set_shareable(&page->memory);
 		status = vmm_os_view_reserve_for(os, device->process->viewer, VMM_SYNC_PAGE_BYTES,
 						 &page->view);
 	}
@@ -49,7 +50,7 @@ vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot)
 		vmm_free(page);
 		return status;
 	}
-	vmm_os_memory_set_whole(&page->memory);
+	vmm_os_memory_set_shareable(&page->memory);
 	page->references = 1;
 	*slot = (struct vmm_sync_slot){.page = page};
 	return VMM_OK;
@@ -71,7 +72,7 @@ static bool take_from(struct vmm_sync_page *page, struct vmm_sync_slot *slot)
 	return false;
 }
 
-/* What no GPU is to see lies on other pages than what one may store to (MFN-35). */
+/* Fences without GPU access are on other pages than those that a GPU may store to (MFN-35). */
 static bool take_locked(struct vmm_device *device, bool for_gpu, struct vmm_sync_slot *slot)
 {
 	struct vmm_list *link;
@@ -88,13 +89,12 @@ static bool take_locked(struct vmm_device *device, bool for_gpu, struct vmm_sync
 struct window {
 	struct vmm_list link; /* in device->sync_windows; guarded by the sync lock */
 	struct vmm_sync_page *page;
-	void *mapped; /* the driver's */
+	void *mapped; /* returned by map_pages */
 };
 
 vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *page,
 			      uint64_t size_bytes, uint64_t *address)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 	struct window *window = vmm_calloc(1, sizeof(*window));
 
 	if (!window)
@@ -106,18 +106,18 @@ vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *p
 		return status;
 	}
 	window->page = page;
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(device->process->world);
 	page->references++;
 	vmm_list_push_back(&device->sync_windows, &window->link);
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(device->process->world);
 	return VMM_OK;
 }
 
-static void drop(struct vmm_world *world, struct vmm_sync_page *page)
+static void put_page(struct vmm_world *world, struct vmm_sync_page *page)
 {
-	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_sync_lock(world);
 	bool last = !--page->references;
-	vmm_os_mutex_unlock(&world->sync_lock);
+	vmm_sync_unlock(world);
 	if (last)
 		free_page(page);
 }
@@ -126,24 +126,23 @@ static void end_windows(struct vmm_device *device)
 {
 	struct vmm_world *world = device->process->world;
 
-	while (!vmm_list_empty(&device->sync_windows)) { /* nobody is inside the device */
+	/* no call is inside the device, so no lock is needed */
+	while (!vmm_list_empty(&device->sync_windows)) {
 		struct window *window =
 			vmm_container_of(device->sync_windows.next, struct window, link);
 
 		vmm_list_remove(&window->link);
 		device->adapter->sync_driver->unmap_pages(device, window->mapped);
-		drop(world, window->page);
+		put_page(world, window->page);
 		vmm_free(window);
 	}
 }
 
 vmm_status vmm_sync_slot_take(struct vmm_device *device, bool for_gpu, struct vmm_sync_slot *slot)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
-
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(device->process->world);
 	bool taken = take_locked(device, for_gpu, slot);
-	vmm_os_mutex_unlock(lock);
+	vmm_sync_unlock(device->process->world);
 	if (taken)
 		return VMM_OK;
 	struct vmm_sync_page *page = make_page(device);
@@ -157,10 +156,10 @@ vmm_status vmm_sync_slot_take(struct vmm_device *device, bool for_gpu, struct vm
 			return status;
 		}
 	}
-	vmm_os_mutex_lock(lock);
+	vmm_sync_lock(device->process->world);
 	vmm_list_push_back(&device->sync_pages, &page->link);
-	taken = take_from(page, slot); /* nobody knew it */
-	vmm_os_mutex_unlock(lock);
+	taken = take_from(page, slot); /* no other thread has seen the page */
+	vmm_sync_unlock(device->process->world);
 	vmm_assert(taken);
 	return VMM_OK;
 }
@@ -173,30 +172,28 @@ void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slo
 	if (!page)
 		return;
 	*(uint64_t *)(void *)(page->memory.base + slot->offset) = 0;
-	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_sync_lock(world);
 	page->used[index / 64] &= ~((uint64_t)1 << index % 64);
-	vmm_os_mutex_unlock(&world->sync_lock);
-	drop(world, page);
+	vmm_sync_unlock(world);
+	put_page(world, page);
 }
 
 void vmm_sync_pages_end(struct vmm_device *device)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
-
 	end_windows(device);
 	for (;;) {
 		struct vmm_sync_page *page = NULL;
 
-		vmm_os_mutex_lock(lock);
+		vmm_sync_lock(device->process->world);
 		if (!vmm_list_empty(&device->sync_pages)) {
 			page = vmm_container_of(device->sync_pages.next, struct vmm_sync_page,
 						link);
 			vmm_list_remove(&page->link);
 		}
-		vmm_os_mutex_unlock(lock);
+		vmm_sync_unlock(device->process->world);
 		if (!page)
 			return;
 		vmm_os_view_release(&page->view);
-		drop(device->process->world, page);
+		put_page(device->process->world, page);
 	}
 }

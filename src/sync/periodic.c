@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic monitored fences (PMF-03, PMF-05): monitored fences that nobody signals. Their values rise by one at each beat, which the
- * miniport gives so long before each vertical sync of a target (PMF-07); sched passes it on. The beat is the object's, not an
- * opening's: it ends with the object, whoever has that last, or with the adapter, after which the value stays.
+ * Periodic monitored fences (PMF-03, PMF-05): monitored fences that only the display signals. The
+ * value rises by one at each notification of the miniport, which comes a fixed time before each
+ * vertical sync of a target (PMF-07). sched passes the notifications on.
+ *
+ * The source of the notifications belongs to the object, not to an opening. It ends with the
+ * object, in whichever process the last reference is, or with the adapter. After the latter the
+ * value stays.
  */
 #include "sync/sync_private.h"
 
-/* The device's own: no other one's targets are followed. */
+/*
+ * Checks that the handle is of the device's adapter. Displays of other adapters are not supported.
+ */
 static vmm_status check_adapter(const struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_process *process = device->process;
 	struct vmm_observe *observe = process->world->observe;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	uint32_t luid = (uint32_t)(uintptr_t)vmm_handle_lookup(&process->handles, handle,
 							       VMM_HANDLE_ADAPTER);
 	if (!luid)
@@ -20,14 +26,14 @@ static vmm_status check_adapter(const struct vmm_device *device, uint32_t handle
 			    "create periodic fence: 0x%08x is not a live adapter handle (%s)",
 			    handle,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!luid)
 		return VMM_INVALID_PARAMETER;
 	if (luid == device->adapter->luid)
 		return VMM_OK;
 	vmm_reason(observe, VMM_NOT_SUPPORTED, process->id, handle,
-		   "create periodic fence: one that follows the display of another adapter than "
-		   "its device's is not built");
+		   "create periodic fence: to follow the display of another adapter than "
+		   "the device's is not implemented");
 	return VMM_NOT_SUPPORTED;
 }
 
@@ -49,8 +55,8 @@ vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
 	if (request->target < targets)
 		return VMM_OK;
 	vmm_finding(adapter->observe, "PMF-01", device->process->id, request->adapter,
-		    "create periodic fence: target %u, and the adapter has %u", request->target,
-		    targets);
+		    "create periodic fence: target %u does not exist; the adapter has %u",
+		    request->target, targets);
 	return VMM_INVALID_PARAMETER;
 }
 
@@ -58,9 +64,9 @@ vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_ob
 				   const struct vmm_sync_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	struct vmm_sync_beat *beat;
-	vmm_status status = adapter->sync_driver->begin_beat(adapter, request->target,
-							     request->time_100ns, &beat);
+	struct vmm_sync_periodic_source *source;
+	vmm_status status = adapter->sync_driver->begin_periodic(adapter, request->target,
+								 request->time_100ns, &source);
 
 	if (status == VMM_INVALID_PARAMETER)
 		vmm_finding(adapter->observe, "PMF-02", device->process->id, request->adapter,
@@ -69,35 +75,39 @@ vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_ob
 			    (unsigned long long)request->time_100ns, request->target);
 	if (!vmm_ok(status))
 		return status;
-	vmm_os_mutex_lock(&object->world->sync_lock);
-	beat->object = object;
-	object->beat = beat;
-	vmm_os_mutex_unlock(&object->world->sync_lock);
+	vmm_sync_lock(object->world);
+	source->object = object;
+	object->periodic_source = source;
+	vmm_sync_unlock(object->world);
 	return VMM_OK;
 }
 
 void vmm_sync_end_periodic(struct vmm_sync_object *object)
 {
-	vmm_os_mutex_lock(&object->world->sync_lock);
-	if (object->beat) {
-		object->beat->object = NULL;
-		object->beat->ended(object->beat);
+	vmm_sync_lock(object->world);
+	if (object->periodic_source) {
+		object->periodic_source->object = NULL;
+		object->periodic_source->ended(object->periodic_source);
 	}
-	object->beat = NULL;
-	vmm_os_mutex_unlock(&object->world->sync_lock);
+	object->periodic_source = NULL;
+	vmm_sync_unlock(object->world);
 }
 
-void vmm_sync_end_beat(struct vmm_world *world, struct vmm_sync_beat *beat)
+void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_periodic_source *source)
 {
-	vmm_os_mutex_lock(&world->sync_lock);
-	if (beat->object)
-		beat->object->beat = NULL;
-	beat->object = NULL;
-	vmm_os_mutex_unlock(&world->sync_lock);
+	vmm_sync_lock(world);
+	if (source->object)
+		source->object->periodic_source = NULL;
+	source->object = NULL;
+	vmm_sync_unlock(world);
 }
 
-/* With the sync lock the object stays: whoever has its last reference takes the beat away first. */
-void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uint32_t count)
+/*
+ * The sync lock keeps the object alive: vmm_sync_end_periodic, which precedes its end, takes the
+ * lock.
+ */
+void vmm_sync_signal_periodic(struct vmm_world *world, struct vmm_sync_periodic_source *source,
+			      uint32_t count)
 {
 	struct vmm_sync_batch batch;
 	bool all;
@@ -105,13 +115,13 @@ void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uin
 	vmm_sync_batch_init(&batch, world->os);
 	do {
 		all = true;
-		vmm_os_mutex_lock(&world->sync_lock);
-		struct vmm_sync_object *object = beat->object;
+		vmm_sync_lock(world);
+		struct vmm_sync_object *object = source->object;
 		if (object) {
 			vmm_sync_raise_by_locked(object, count);
 			all = vmm_sync_deliver_locked(object, &batch);
 		}
-		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_unlock(world);
 		vmm_sync_batch_flush(&batch);
 		count = 0;
 	} while (!all);
@@ -119,6 +129,7 @@ void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uin
 
 const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what)
 {
+	vmm_assert_held(&sync->process->lock);
 	if (sync->owned) {
 		*what = "is the fence of a paging queue";
 		return "MFN-35";
@@ -131,6 +142,6 @@ const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what)
 		*what = "was opened from an NT handle without the right to signal";
 		return "SHR-10";
 	}
-	*what = "was made or opened with NoSignal";
+	*what = "was created or opened with NoSignal";
 	return "SFL-15";
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sharing by NT handles (SHR-16 to SHR-20, SHR-17 without a device, SHR-33) and by global ones (SHR-01 to SHR-05, SHR-31): which objects, and opening them. */
+/*
+ * Sharing by NT handles (SHR-16 to SHR-20, SHR-17 without a device, SHR-33) and by global handles
+ * (SHR-01 to SHR-05, SHR-31): which objects may be shared, and opening them.
+ */
 #include "sync/sync_private.h"
 
 static void get_object(void *object)
@@ -12,12 +15,15 @@ static void put_object(void *object)
 	vmm_sync_put(object);
 }
 
-/* The object of a handle that may be shared so, with a reference: of any opening (SHR-17a, SHR-18, SHR-19), of what was made so (SFL-08). */
+/*
+ * Any opening can share the object (SHR-17a, SHR-18, SHR-19) if that was created with
+ * NtSecuritySharing (SFL-08).
+ */
 struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t handle)
 {
 	struct vmm_sync_object *object = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && (sync->object->flags & VMM_SYNC_NT_SECURITY))
 		object = sync->object;
@@ -27,12 +33,12 @@ struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t hand
 		vmm_finding(
 			process->world->observe, "SHR-06", process->id, handle,
 			"share objects: 0x%08x is %s", handle,
-			sync ? "a synchronization object made without NtSecuritySharing "
+			sync ? "a synchronization object created without NtSecuritySharing "
 			       "(SFL-01, SFL-04, SYN-19)"
 			: vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED)
 				? "a keyed mutex, which is shared with a resource (KMX-11)"
 				: vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return object;
 }
 
@@ -49,7 +55,7 @@ vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
 
 enum { GENERIC_ALL = 0x10000000, MAXIMUM_ALLOWED = 0x02000000 };
 
-/* SFL-34: what of the flags is about this opening (SFL-09, SFL-17a, SFL-22). */
+/* The flags that belong to an opening (SFL-09, SFL-17a, SFL-22, SFL-34). */
 #define OPENING_FLAGS                                                       \
 	(VMM_SYNC_TOP_OF_PIPELINE | VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_WAIT | \
 	 VMM_SYNC_NO_MAX_ON_TDR | VMM_SYNC_NO_GPU_ACCESS)
@@ -72,23 +78,26 @@ static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_
 	}
 	if (adapter->luid != object->luid && !(object->flags & VMM_SYNC_CROSS_ADAPTER)) {
 		vmm_finding(observe, "SFL-12", process->id, 0,
-			    "open synchronization object: it is adapter %u's and was made without "
+			    "open synchronization object: it was created on adapter %u without "
 			    "CrossAdapter; the device is on adapter %u",
 			    object->luid, adapter->luid);
 		return VMM_INVALID_PARAMETER;
 	}
 	if (vmm_sync_is_monitored(object) && open->affinity >> adapter->physical_adapters) {
 		vmm_finding(observe, "MFN-09", process->id, 0,
-			    "open fence: EngineAffinity 0x%x names an adapter beyond the %u that "
-			    "there are",
+			    "open fence: EngineAffinity 0x%x names a physical adapter beyond the "
+			    "%u that exist",
 			    open->affinity, adapter->physical_adapters);
 		return VMM_INVALID_PARAMETER;
 	}
 	return VMM_OK;
 }
 
-/* SHR-10: rights that the handle does not carry. Clients pass odd ones, so they only count where the host says so. */
-static uint32_t without_rights(const struct vmm_world *world, uint32_t access)
+/*
+ * Returns the flags that deny what the NT handle does not grant. Clients ask for odd rights, so
+ * this counts only if the host enforces it. (SHR-10)
+ */
+static uint32_t denied_flags(const struct vmm_world *world, uint32_t access)
 {
 	uint32_t flags = 0;
 
@@ -112,7 +121,7 @@ vmm_status vmm_sync_open_shared(struct vmm_process *process, struct vmm_sync_ope
 	status = check_open(process, object, open);
 	if (vmm_ok(status))
 		status = vmm_sync_open_object(process, object, open, open->flags & OPENING_FLAGS,
-					      without_rights(process->world, access));
+					      denied_flags(process->world, access));
 	vmm_sync_put(object);
 	return status;
 }
@@ -131,24 +140,27 @@ vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *de
 
 /* ---- global handles ---- */
 
-/* With a reference, and counted as if it were open: it does not lose its global handle meanwhile. NULL and a finding: there is none. */
+/*
+ * Returns the object of a global handle, with a reference and one opening more, so that the global
+ * handle stays valid meanwhile. NULL with a finding: not one.
+ */
 static struct vmm_sync_object *hold_global(struct vmm_process *process, uint32_t global)
 {
 	struct vmm_world *world = process->world;
 
-	vmm_os_mutex_lock(&world->sync_lock);
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_sync_lock(world);
+	vmm_shared_lock(world);
 	struct vmm_sync_object *object = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SYNC);
 	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_SYNC);
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	if (object) {
 		vmm_sync_get(object);
 		object->openings++;
 	}
-	vmm_os_mutex_unlock(&world->sync_lock);
+	vmm_sync_unlock(world);
 	if (!object)
 		vmm_finding(world->observe, "SHR-02", process->id, global,
-			    "open synchronization object: 0x%08x is not the global handle of one "
+			    "open synchronization object: 0x%08x is not a global handle of one "
 			    "(%s; SFL-07)",
 			    global, why);
 	return object;
@@ -164,9 +176,9 @@ vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global, ui
 	vmm_status status = vmm_sync_open_object(process, object, &open, 0, 0);
 	if (vmm_ok(status))
 		*handle = open.handle;
-	vmm_os_mutex_lock(&object->world->sync_lock);
+	vmm_sync_lock(object->world);
 	(void)vmm_sync_uncount_locked(object);
-	vmm_os_mutex_unlock(&object->world->sync_lock);
+	vmm_sync_unlock(object->world);
 	vmm_sync_put(object);
 	return status;
 }

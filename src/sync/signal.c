@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals of the CPU: all entries are looked up and checked before the first value changes, and all have when the call returns (MFN-21). */
+/*
+ * Signals of the CPU. All entries are looked up and checked before the first value changes. All
+ * values have changed when the call returns. (MFN-21)
+ */
 #include "sync/sync_private.h"
 
 static vmm_status check_flags(const struct vmm_process *process, const struct vmm_sync_list *list)
@@ -9,27 +12,30 @@ static vmm_status check_flags(const struct vmm_process *process, const struct vm
 	if (vmm_unlikely(list->flags & (VMM_SYNC_ENQUEUE_CPU_EVENT | ~known))) {
 		vmm_finding(process->world->observe, list->flags & ~known ? "SYN-24" : "MFN-42",
 			    process->id, 0, "signal from the CPU: flags 0x%x: %s", list->flags,
-			    list->flags & ~known ? "reserved bits are set"
-						 : "EnqueueCpuEvent is for the queue of a context");
+			    list->flags & ~known
+				    ? "reserved bits are set"
+				    : "EnqueueCpuEvent is valid only in the queue of a context");
 		return VMM_INVALID_PARAMETER;
 	}
 	if (vmm_likely(list->count - 1 < VMM_SYNC_SIGNALS_MAX))
 		return VMM_OK;
 	vmm_finding(process->world->observe, "MFN-20", process->id, 0,
-		    "signal from the CPU: %u objects, which must be 1 to %u", list->count,
+		    "signal from the CPU: %u objects; 1 to %u are valid", list->count,
 		    VMM_SYNC_SIGNALS_MAX);
 	return VMM_INVALID_PARAMETER;
 }
 
-/* What is wrong with it; VMM_OK: nothing. */
+/* Emits the finding for the first check that fails, and returns its status. */
 VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_observe *observe = sync->process->world->observe;
 
+	vmm_assert_held(&sync->process->lock);
 	if (!vmm_sync_is_monitored(sync->object)) {
 		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, false), sync->process->id,
 			    sync->handle,
-			    "signal from the CPU: 0x%08x is not a monitored fence but of type %u",
+			    "signal from the CPU: 0x%08x is of type %u; only monitored fences are",
 			    sync->handle, sync->object->type);
 		return VMM_INVALID_PARAMETER;
 	}
@@ -50,6 +56,7 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 
 static vmm_status find_locked(const struct vmm_sync_caller *caller,
 			      const struct vmm_sync_list *list, struct vmm_sync_object **objects)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	bool rewind = list->flags & VMM_SYNC_ALLOW_REWIND;
 	struct vmm_device *device;
@@ -66,7 +73,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
 			return refuse(sync, list->values[i]);
 		objects[i] = sync->object;
-		vmm_sync_show_locked(sync);
+		vmm_sync_enable_lockless_locked(sync);
 	}
 	return status;
 }
@@ -79,7 +86,7 @@ vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller, const struct vm
 
 	if (vmm_unlikely(!vmm_ok(status)))
 		return status;
-	vmm_os_mutex_lock(&caller->process->lock);
+	vmm_process_lock(caller->process);
 	status = find_locked(caller, list, objects);
 	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
 		struct vmm_sync_object *object = objects[i];
@@ -87,10 +94,10 @@ vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller, const struct vm
 		if (vmm_likely(!vmm_sync_raise(object, list->values[i],
 					       list->flags & VMM_SYNC_ALLOW_REWIND)))
 			continue;
-		vmm_sync_get(object); /* its handle may be destroyed once the lock is let go */
+		vmm_sync_get(object); /* the handle may be destroyed once the lock is released */
 		objects[awaited++] = object;
 	}
-	vmm_os_mutex_unlock(&caller->process->lock);
+	vmm_process_unlock(caller->process);
 	for (uint32_t i = 0; i < awaited; i++) {
 		vmm_sync_deliver(objects[i]);
 		vmm_sync_put(objects[i]);

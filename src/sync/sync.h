@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sync: synchronization objects. What they are and may be created as (flags.c), who holds them (object.c), where the values
- * of fences lie (page.c), who waits for them (wait.c) and who signals them (signal.c).
+ * sync: synchronization objects: the types and flags that may be created (flags.c), objects and
+ * their openings (object.c), the memory of fence values (page.c), waits (wait.c) and signals
+ * (signal.c).
  *
- * An object is what several openings have in common; an opening is what a handle names: one process's, and with fences
- * one device's. Numbers of types and flags are those of the DDI; the doors check that they are.
+ * An object is the state that several openings share. An opening is what a handle names: it belongs
+ * to one process, and of a fence to one device. The numbers of types and flags are those of the
+ * DDI; the entry-point modules check that.
  */
 #ifndef VMM_SYNC_SYNC_H
 #define VMM_SYNC_SYNC_H
@@ -34,9 +36,9 @@ enum vmm_sync_type {
 #define VMM_SYNC_UNUSED          0x200u
 #define VMM_SYNC_UNWAIT_ON_LAST  0x400u /* UnwaitCpuWaitersOnlyOnDestroy */
 
-/* ---- what may be created (flags.c); pure ---- */
+/* ---- what may be created (flags.c); pure functions ---- */
 
-/* Interface versions as the upper digits of the number that a miniport registers count them. */
+/* WDDM versions, as the upper digits of the interface version that a miniport registers. */
 #define VMM_SYNC_VERSION(interface_version) ((interface_version) >> 12)
 enum {
 	VMM_SYNC_WDDM_1_0 = 0x1,
@@ -55,14 +57,15 @@ struct vmm_sync_refusal {
 	const char *rule, *why; /* static */
 };
 /*
- * May an object of that type be created with those flags at that version? The checks come in one order: the type, reserved
- * bits, sharing, what fits the type. False: *refusal says which rule the first that fails is. first_form: by the call of
- * WDDM 1.0, which has no flags.
+ * Returns whether an object of that type may be created with those flags at that version. The order
+ * of the checks is fixed: type, reserved bits, sharing, combinations with the type. false: *refusal
+ * has the rule and the reason of the first check that fails. first_form: the call of WDDM 1.0,
+ * which has no flags.
  */
 bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint32_t flags,
 			 struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
 
-/* The same for an opening of an object that exists (SFL-34). */
+/* The same for opening an existing object (SFL-34). */
 bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 		       struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
 
@@ -71,120 +74,159 @@ bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 struct vmm_sync_request {
 	uint32_t type, flags;
 	bool first_form;
-	bool owned;                /* mutexes: from the beginning (MTX-01) */
+	bool owned;                /* mutexes: created held (MTX-01) */
 	uint32_t max_count, count; /* semaphores */
-	uint64_t value;            /* fences: the initial one */
+	uint64_t value;            /* fences: the initial value */
 	uint64_t event;            /* CPU notification: the client's handle */
-	uint32_t affinity;         /* fences: of physical adapters; 0: all */
-	/* Periodic fences: the handle of the adapter whose display they follow, which target, how long before its sync. */
+	uint32_t affinity;         /* fences: mask of physical adapters; 0: all */
+	/*
+	 * Periodic fences: the handle of the adapter whose display they follow, the target, and how
+	 * long before its vertical sync they rise.
+	 */
 	uint32_t adapter, target;
 	uint64_t time_100ns;
 	/* out */
 	uint32_t handle;
-	uint32_t global_handle; /* 0: it has none (SFL-02, SFL-06) */
+	uint32_t global_handle; /* 0: none (SFL-02, SFL-06) */
 	void *cpu_address;      /* monitored fences: where the client reads the value */
-	uint64_t gpu_address;   /* and where its GPU finds it (MFN-04); 0: nowhere */
+	uint64_t gpu_address;   /* GPU address of the value (MFN-04); 0: none */
 };
 /*
- * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
- * about it is right and the type is not built. The device is alive.
+ * Creates an object and an opening of the device, and fills the out members. Returns
+ * VMM_INVALID_PARAMETER with a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: not an event (CPN-02);
+ * VMM_NOT_SUPPORTED: a periodic fence of an adapter without display targets, or of another adapter
+ * than the device's. The caller is inside the device.
  */
 vmm_status vmm_sync_create(struct vmm_device *device,
 			   struct vmm_sync_request *request) VMM_MUST_CHECK;
 /*
- * VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). inside: the device that the
- * caller is inside, or NULL; what the miniport signals ends inside its own only (CPN-06).
+ * Destroys the opening. Returns VMM_INVALID_PARAMETER with a finding if the process may not destroy
+ * that handle (SYN-12, MFN-35). inside: the device that the caller is inside, or NULL. A
+ * notification that the miniport signals can be destroyed only inside its device (CPN-06).
  */
 vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
 			    uint32_t handle) VMM_MUST_CHECK;
-/* What live.h knows the device by of a notification that the miniport signals; NULL: it is none. */
+/*
+ * Returns the hazard handle of the device of a notification that the miniport signals. NULL: the
+ * handle is not one.
+ */
 void *vmm_sync_driver_device(struct vmm_process *process, uint32_t handle);
 /*
- * CPN-10: a record of our caller's about such a notification of the device that it is inside. VMM_INVALID_PARAMETER and a
- * finding: the handle is not one; otherwise what the miniport says.
+ * Passes a record of the client about such a notification to the miniport, and returns its answer.
+ * VMM_INVALID_PARAMETER with a finding: the handle is not such a notification of the device that
+ * the caller is inside. (CPN-10)
  */
-vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint32_t flags,
+vmm_status vmm_sync_pass_record(struct vmm_device *inside, uint32_t handle, uint32_t flags,
 				void *record) VMM_MUST_CHECK;
 
+struct vmm_sync_periodic_source;
 /*
- * What the miniport has to do with them, from whoever knows the port. No lock held. Of `create_event` any failure is the
- * client's to see.
+ * Calls from sync to the miniport, implemented by the module that owns the port. Called with no
+ * lock held. A failure of `create_event` is returned to the client as it is.
  */
-struct vmm_sync_beat;
 struct vmm_sync_driver {
 	vmm_status (*create_event)(struct vmm_device *device, int event, void **result);
 	void (*destroy_event)(struct vmm_adapter *adapter, void *event);
-	vmm_status (*tell_event)(struct vmm_device *device, void *event, uint32_t flags,
-				 void *record);
-	/* MFN-04, where the device has GPU virtual addresses. No GPU reaches them once unmap_pages has come back. */
+	vmm_status (*pass_record)(struct vmm_device *device, void *event, uint32_t flags,
+				  void *record);
+	/*
+	 * Maps the pages at a GPU virtual address of the device, if it has those (MFN-04). After
+	 * unmap_pages has returned no GPU accesses them.
+	 */
 	vmm_status (*map_pages)(struct vmm_device *device, const struct vmm_os_memory *pages,
 				uint64_t size_bytes, void **window, uint64_t *address);
 	void (*unmap_pages)(struct vmm_device *device, void *window);
-	/* Of video present, 0: it has no display (PMF-06). */
+	/* Number of video present targets; 0: the adapter has no display (PMF-06). */
 	uint32_t (*target_count)(const struct vmm_adapter *adapter);
-	/* PMF-03. VMM_INVALID_PARAMETER: the time does not fit the target's frames. */
-	vmm_status (*begin_beat)(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
-				 struct vmm_sync_beat **beat);
+	/*
+	 * Starts the periodic notifications of a target (PMF-03). VMM_INVALID_PARAMETER: the time
+	 * does not fit the frames of the target.
+	 */
+	vmm_status (*begin_periodic)(struct vmm_adapter *adapter, uint32_t target,
+				     uint64_t time_100ns, struct vmm_sync_periodic_source **source);
 };
 
 /* ---- periodic fences (periodic.c) ---- */
 
 /*
- * What makes a periodic fence rise; its owner's memory, which it fills with `ended`. `begin_beat` gives it away: until `ended`
- * has been called, with the sync lock held, or vmm_sync_end_beat has come back.
+ * The source of a periodic fence: the miniport's notifications that raise it. Its owner allocates
+ * it and sets `ended`. From the return of `begin_periodic` on it belongs to sync, until `ended` is
+ * called (with the sync lock held) or vmm_sync_end_periodic_source returns.
  */
-struct vmm_sync_beat {
-	struct vmm_sync_object *object; /* NULL: nobody has it any more; guarded by the sync lock */
-	void (*ended)(struct vmm_sync_beat *beat);
+struct vmm_sync_periodic_source {
+	struct vmm_sync_object *object; /* NULL: the fence has ended; guarded by the sync lock */
+	void (*ended)(struct vmm_sync_periodic_source *source);
 };
-/* So many vertical syncs are due. The state lock held at most. */
-void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uint32_t count);
-/* Its adapter stops: the fence stays as it is. `ended` is not called. */
-void vmm_sync_end_beat(struct vmm_world *world, struct vmm_sync_beat *beat);
+/*
+ * Raises the fence by `count`, the number of vertical syncs that are due. The caller may hold the
+ * state lock or an outer one.
+ */
+void vmm_sync_signal_periodic(struct vmm_world *world, struct vmm_sync_periodic_source *source,
+			      uint32_t count);
+/* Detaches the source when its adapter stops: the fence keeps its value. `ended` is not called. */
+void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_periodic_source *source);
 
-/* SYN-14: nobody is inside the device any more. */
+/*
+ * Begin and end the synchronization state of a device. At the end no call is inside the device.
+ * (SYN-14)
+ */
 void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
-/* vmm_process_disturb, for those of its calls that wait for a keyed mutex. */
+/* The part of vmm_process_disturb for calls that wait for a keyed mutex. */
 void vmm_keyed_disturb(struct vmm_process *process);
-/* SYN-15 */
+/* Ends all synchronization objects of the process. (SYN-15) */
 void vmm_sync_end_process(struct vmm_process *process);
-/* TDRS-13: the mutexes that its contexts hold are free; paging and state locks held at most. */
+/*
+ * Frees the mutexes that contexts of the lost device hold. The caller may hold the paging and state
+ * locks. (TDRS-13)
+ */
 void vmm_sync_lose_owners(struct vmm_device *device);
-/* TDRS-01: its fences have their largest value; paging and state locks held at most. */
+/*
+ * Raises the fences of the lost device to their largest value. The caller may hold the paging and
+ * state locks. (TDRS-01)
+ */
 void vmm_sync_lose_device(struct vmm_device *device);
 
 /* ---- sharing (share.c) ---- */
 
-#define VMM_SYNC_ACCESS_WAIT   0x1u /* of an NT handle (SHR-10) */
+#define VMM_SYNC_ACCESS_WAIT   0x1u /* access rights of an NT handle (SHR-10) */
 #define VMM_SYNC_ACCESS_SIGNAL 0x2u
 /*
- * What an NT handle of it would name, with a reference that the caller puts. VMM_INVALID_PARAMETER and a finding: not an
- * object that may be shared (SHR-06).
+ * Fills the target for an NT handle of the object, with a reference that the caller puts. Returns
+ * VMM_INVALID_PARAMETER with a finding if the object may not be shared (SHR-06).
  */
 vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
 			   struct vmm_nt_target *target) VMM_MUST_CHECK;
-/* For what keeps an object with others (SHR-07): a reference to one that may be shared; NULL and a finding: it may not. */
+/*
+ * Returns a reference to an object that is to be part of a bundle (SHR-07). NULL with a finding: it
+ * may not be shared.
+ */
 struct vmm_sync_object;
 struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 void vmm_sync_put(struct vmm_sync_object *object);
-/* A handle of the process for it; fences are the device's. */
+/* Opens the object for the process, and for the device if it is a fence. */
 vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *device,
 			      struct vmm_sync_object *object, uint32_t *handle) VMM_MUST_CHECK;
 struct vmm_sync_open {
 	uint64_t nt_handle;
-	struct vmm_device
-		*device; /* NULL: the first form, which has no flags and gives no addresses */
+	/* NULL: the call of WDDM 1.0, which has no flags and returns no addresses */
+	struct vmm_device *device;
 	uint32_t flags, affinity;
 	/* out */
 	uint32_t handle;
-	void *cpu_address;    /* NULL: it has none */
-	uint64_t gpu_address; /* 0: likewise */
+	void *cpu_address;    /* NULL: none */
+	uint64_t gpu_address; /* 0: none */
 };
-/* By its global handle, which anybody may use (SHR-31). VMM_INVALID_PARAMETER and a finding: it is none (SHR-02); VMM_NO_MEMORY. */
+/*
+ * Opens an object by its global handle, which any process may use (SHR-31). Returns
+ * VMM_INVALID_PARAMETER with a finding: not a global handle (SHR-02); VMM_NO_MEMORY.
+ */
 vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global,
 				uint32_t *handle) VMM_MUST_CHECK;
-/* With a finding: VMM_INVALID_HANDLE, VMM_OBJECT_TYPE_MISMATCH: not an NT handle of a synchronization object (SHR-13, SHR-15). */
+/*
+ * Opens an object by its NT handle. Returns, with a finding each: VMM_INVALID_HANDLE: not an NT
+ * handle (SHR-13); VMM_OBJECT_TYPE_MISMATCH: not one of a synchronization object (SHR-15).
+ */
 vmm_status vmm_sync_open_shared(struct vmm_process *process,
 				struct vmm_sync_open *open) VMM_MUST_CHECK;
 
@@ -196,14 +238,15 @@ vmm_status vmm_sync_open_shared(struct vmm_process *process,
 #define VMM_SYNC_WAIT_ANY          0x1u
 
 struct vmm_sync_list {
-	const uint32_t *handles; /* our copies */
+	const uint32_t *handles; /* copied from the caller */
 	const uint64_t *values;
 	uint32_t count, flags;
 };
 
 /*
- * The device that a call names: one that the caller is inside, or (device NULL) by its handle, whose look-up then shares the
- * process's lock with that of the objects. VMM_PENDING in that case: the device is paused, and must be entered first.
+ * The device of a call. Either the caller is inside it, or `device` is NULL and device_handle names
+ * it; then the device is looked up under the same hold of the process lock as the objects. The
+ * calls return VMM_PENDING if that device is paused: the caller must enter it first.
  */
 struct vmm_sync_caller {
 	struct vmm_process *process;
@@ -211,8 +254,8 @@ struct vmm_sync_caller {
 	uint32_t device_handle;
 };
 /*
- * One fence and value, and its device, without a lock. VMM_OK: that was all of it. VMM_PENDING: nothing has changed, and it
- * takes vmm_sync_signal, or vmm_sync_poll, to say what is to be done. Allocates nothing.
+ * Fast path of a signal or wait on one fence: takes no lock and allocates nothing. VMM_OK: done.
+ * VMM_PENDING: nothing has changed, and the caller continues with vmm_sync_signal or vmm_sync_poll.
  */
 struct vmm_sync_one {
 	uint32_t device, handle;
@@ -222,19 +265,28 @@ vmm_status vmm_sync_signal_one(const struct vmm_process *process,
 			       const struct vmm_sync_one *one) VMM_MUST_CHECK;
 vmm_status vmm_sync_poll_one(const struct vmm_process *process,
 			     const struct vmm_sync_one *one) VMM_MUST_CHECK;
-/* MFN-20. All of it or, for whatever is wrong with one entry, nothing. Allocates nothing. */
+/*
+ * Signals every entry of the list, or none if one of them is invalid. Allocates nothing. (MFN-20)
+ */
 vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller,
 			   const struct vmm_sync_list *list) VMM_MUST_CHECK;
-/* VMM_OK: the wait is satisfied, or failed; VMM_PENDING: it is not, or the device is paused. Allocates nothing. */
+/*
+ * Checks a wait without sleeping. Returns VMM_OK: satisfied; VMM_PENDING: not satisfied, or the
+ * device is paused; or an error. Allocates nothing.
+ */
 vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller,
 			 const struct vmm_sync_list *list) VMM_MUST_CHECK;
 /*
- * Blocks until it is satisfied (MFN-11). Comes out of the device while that is paused (PNP-05), and goes in again; *device
- * NULL: it has ended meanwhile. VMM_CANCELLED: the end of a fence, or of the device (MFN-17).
+ * Sleeps until the wait is satisfied (MFN-11). The call leaves the device while that is paused
+ * (PNP-05) and then enters it again; *device is NULL if the device has ended meanwhile.
+ * VMM_CANCELLED: a fence or the device has ended (MFN-17).
  */
-vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
+vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_hazard_guard *visit,
 			 const struct vmm_sync_list *list) VMM_MUST_CHECK;
-/* MFN-12: returns at once; the event is set when the wait ends. VMM_INVALID_HANDLE: no event (MFN-13). */
+/*
+ * Starts a wait that sets the event when it ends, and returns at once. VMM_INVALID_HANDLE: not an
+ * event (MFN-13). (MFN-12)
+ */
 vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
 			       uint64_t event) VMM_MUST_CHECK;
 
@@ -242,9 +294,9 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 
 struct vmm_keyed_request {
 	uint64_t key;
-	const void *data; /* our copy, for whoever opens it */
+	const void *data; /* copied from the caller, for openings */
 	uint32_t data_bytes;
-	bool nt_security; /* no global handle (KMX-06) */
+	bool nt_security; /* it gets no global handle (KMX-06) */
 	/* out */
 	uint32_t handle, global_handle;
 };
@@ -253,55 +305,68 @@ vmm_status vmm_keyed_create(struct vmm_process *process,
 struct vmm_keyed_open {
 	uint32_t global;     /* its global handle */
 	bool with_data;      /* the caller has a buffer for private data, ... */
-	uint32_t data_bytes; /* ... and says that it is so large (KMX-08) */
+	uint32_t data_bytes; /* ... and this is its size (KMX-08) */
 	uint32_t handle;     /* out */
 };
-/* VMM_INVALID_PARAMETER and a finding (KMX-03, KMX-08); VMM_NO_MEMORY. */
+/*
+ * Opens a keyed mutex by its global handle. VMM_INVALID_PARAMETER with a finding (KMX-03, KMX-08);
+ * VMM_NO_MEMORY.
+ */
 vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *open) VMM_MUST_CHECK;
 /*
- * For what keeps one with others (SHR-07): a reference to one made with NtSecuritySharing; NULL and a finding: it is none. The
- * handle is tied to the device, of whose resource it goes into a bundle: with that one, acquires fail (KMX-23).
+ * Returns a reference to a keyed mutex that is to be part of a bundle (SHR-07). NULL with a
+ * finding: it was not made with NtSecuritySharing. The opening becomes tied to the device whose
+ * resource is in the bundle: once that is lost, acquires through it fail (KMX-23).
  */
 struct vmm_keyed;
 struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
 void vmm_keyed_put(struct vmm_keyed *keyed);
-/* The same as vmm_keyed_open without a global handle. device: NULL: tied to none. */
+/*
+ * vmm_keyed_open for a keyed mutex of a bundle. device: the device that the opening is tied to;
+ * NULL: none.
+ */
 vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
 			       struct vmm_keyed *keyed, struct vmm_keyed_open *open) VMM_MUST_CHECK;
 vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 struct vmm_keyed_access {
 	uint64_t key, fence;  /* fence: out of an acquire, into a release */
-	uint64_t deadline_ns; /* acquire: of the world's clock; VMM_OS_FOREVER */
-	void *data;           /* ours; as many bytes go out of or into the mutex */
+	uint64_t deadline_ns; /* acquire: time on the world's clock, or VMM_OS_FOREVER */
+	/* the library's buffer; data_bytes are copied out of or into the mutex */
+	void *data;
 	uint32_t data_bytes;
 };
 /*
- * VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: its holder ended without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile;
- * VMM_DEVICE_REMOVED: the device, or the adapter, of its bundle's resource is lost (KMX-23);
- * VMM_INVALID_PARAMETER and a finding.
+ * Acquire and release through an opening. VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: the holder ended
+ * without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile; VMM_DEVICE_REMOVED: the
+ * device that the opening is tied to, or its adapter, is lost (KMX-23); VMM_INVALID_PARAMETER with
+ * a finding.
  */
 vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
 			     struct vmm_keyed_access *access) VMM_MUST_CHECK;
 vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
 			     const struct vmm_keyed_access *access) VMM_MUST_CHECK;
 
-/* ---- fences of our own, which clients can only wait for (MFN-35) ---- */
+/* ---- fences of the library, which clients can only wait for (MFN-35) ---- */
 
 struct vmm_sync;
 vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync) VMM_MUST_CHECK;
-/* A handle of the device's process, whose lock is held; 0: no memory. */
-uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK;
+/*
+ * Creates a handle in the device's process, whose lock the caller holds. Returns 0 without memory.
+ */
+uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_process_lock_class);
 void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
 /*
- * One whose value the GPU stores: what it is, the word for the miniport to store into, and telling who waits that it moved (with
- * no sync or state lock held; the object by a reference, which goes).
+ * For a fence whose value the GPU stores: its value, the word for the miniport to store into, and
+ * notification of the waiters that the word changed. vmm_sync_owned_notify takes over the reference
+ * of vmm_sync_owned_get; no sync or state lock held.
  */
 struct vmm_sync_object;
 uint64_t vmm_sync_owned_value(const struct vmm_sync *sync);
 void *vmm_sync_owned_word(const struct vmm_sync *sync);
 struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync);
-void vmm_sync_owned_tell(struct vmm_sync_object *object);
-void vmm_sync_end_owned(struct vmm_sync *sync); /* frees who waits */
+void vmm_sync_owned_notify(struct vmm_sync_object *object);
+void vmm_sync_end_owned(struct vmm_sync *sync); /* ends all waits for it */
 
 #endif

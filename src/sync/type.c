@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What each type does with packets (type.h), and the queues of those whose waits are not by value. */
+/*
+ * The tables of fences and CPU notifications (type.h), and the queues of types whose waits are not
+ * by value.
+ */
 #include "sync/type.h"
 
 const struct vmm_sync_class *const vmm_sync_classes[VMM_SYNC_TYPE_LIMIT] = {
@@ -11,11 +14,12 @@ const struct vmm_sync_class *const vmm_sync_classes[VMM_SYNC_TYPE_LIMIT] = {
 	[VMM_SYNC_PERIODIC_MONITORED_FENCE] = &vmm_sync_monitored_fence, /* PMF-05 */
 };
 
-/* ---- queues; sync lock held ---- */
+/* ---- queues; the caller holds the sync lock ---- */
 
-/* All that the wait names, or nothing (MTX-08). */
-static bool take_all(struct vmm_sync_wait *wait)
+/* Takes all objects of the wait, or none (MTX-08). */
+static bool take_all(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	for (uint32_t i = 0; i < wait->count; i++) {
 		if (vmm_sync_class_of(wait->nodes[i].object)->take(&wait->nodes[i]))
 			continue;
@@ -28,6 +32,7 @@ static bool take_all(struct vmm_sync_wait *wait)
 
 bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	wait->done = take_all(wait);
 	wait->queued = !wait->done;
 	for (uint32_t i = 0; i < wait->count && wait->queued; i++)
@@ -37,6 +42,7 @@ bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
 
 void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	for (uint32_t i = 0; i < wait->count; i++)
 		vmm_list_remove(&wait->nodes[i].link);
 	wait->queued = false;
@@ -46,7 +52,8 @@ struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
 {
 	struct vmm_list *link;
 
-	if (!object->units) /* for nobody, however many there are */
+	vmm_assert_held(&object->world->sync_lock);
+	if (!object->units) /* nothing can be taken */
 		return NULL;
 	vmm_list_for_each (link, &object->queue) {
 		struct vmm_sync_wait *wait =
@@ -58,8 +65,12 @@ struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
 	return NULL;
 }
 
-/* One that it held, with a reference; NULL: there is none, and the owner is in no list any more. */
+/*
+ * Frees one object of the owner and returns it with a reference. NULL: there is none left, and the
+ * owner is in no list anymore.
+ */
 static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	if (vmm_list_empty(&owner->held)) {
 		vmm_list_remove(&owner->link);
@@ -74,8 +85,8 @@ static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
 	return object;
 }
 
-/* The next that is free, for whoever waits for it. False: there was none. */
-static bool pass_on(struct vmm_sync_object *object)
+/* Offers a freed object to its waiters and puts it. Returns false for NULL. */
+static bool deliver_freed(struct vmm_sync_object *object)
 {
 	if (!object)
 		return false;
@@ -89,13 +100,13 @@ void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner)
 	struct vmm_sync_object *object;
 
 	do {
-		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_sync_lock(world);
 		object = free_one_locked(owner);
-		vmm_os_mutex_unlock(&world->sync_lock);
-	} while (pass_on(object));
+		vmm_sync_unlock(world);
+	} while (deliver_freed(object));
 }
 
-/* Who is lost takes nothing any more, so the list comes to an end. */
+/* A lost device takes no more objects, so the list becomes empty. */
 void vmm_sync_lose_owners(struct vmm_device *device)
 {
 	struct vmm_world *world = device->process->world;
@@ -103,20 +114,22 @@ void vmm_sync_lose_owners(struct vmm_device *device)
 
 	do {
 		object = NULL;
-		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_sync_lock(world);
 		while (!object && !vmm_list_empty(&device->sync_owners))
 			object = free_one_locked(vmm_container_of(device->sync_owners.next,
 								  struct vmm_sync_owner, link));
-		vmm_os_mutex_unlock(&world->sync_lock);
-	} while (pass_on(object));
+		vmm_sync_unlock(world);
+	} while (deliver_freed(object));
 }
 
 /* ---- monitored fences ---- */
 
 static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_observe *observe = sync->process->world->observe;
 
+	vmm_assert_held(&sync->process->lock);
 	if (use->form == VMM_SYNC_FORM_1) {
 		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
 			    "%s: 0x%08x is a monitored fence, and the call has no value", use->what,
@@ -151,9 +164,11 @@ const struct vmm_sync_class vmm_sync_monitored_fence = {
 /* ---- fences of WDDM 1.1 ---- */
 
 static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_observe *observe = sync->process->world->observe;
 
+	vmm_assert_held(&sync->process->lock);
 	if (use->form == VMM_SYNC_FORM_1) {
 		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
 			    "%s: 0x%08x is a fence, and the call has no value", use->what,
@@ -163,8 +178,8 @@ static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync
 	if (use->count == 1)
 		return VMM_OK;
 	vmm_finding(observe, "FEN-02", sync->process->id, sync->handle,
-		    "%s: 0x%08x is a fence, which stands alone in a call; there are %u objects",
-		    use->what, sync->handle, use->count);
+		    "%s: 0x%08x is a fence, which must be the only object; there are %u", use->what,
+		    sync->handle, use->count);
 	return VMM_INVALID_PARAMETER;
 }
 
@@ -178,9 +193,11 @@ const struct vmm_sync_class vmm_sync_fence = {
 /* ---- CPU notifications ---- */
 
 static vmm_status check_notification(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	bool drivers = vmm_sync_is_drivers(sync->object);
 
+	vmm_assert_held(&sync->process->lock);
 	if (use->signal && !drivers)
 		return VMM_OK;
 	vmm_finding(sync->process->world->observe, drivers ? "CPN-05" : "CPN-04", sync->process->id,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits (MFN-11, MFN-14, MFN-15, MFN-17, MFN-19): a wait has a node in the heap of each fence that has not reached its value, all under the one sync lock. A signal
- * that finds waiters takes out those that it satisfies and wakes them when it holds no lock any more.
+ * Waits (MFN-11, MFN-14, MFN-15, MFN-17, MFN-19). A wait has one node in the heap of each fence
+ * that has not reached its value. The one sync lock of the world guards all heaps. A signal that
+ * finds waiters removes those that it satisfies, and wakes them after it has released the lock.
  */
 #include "sync/sync_private.h"
 
-/* ---- waits and heaps; sync lock held ---- */
+/* ---- waits and heaps; the caller holds the sync lock ---- */
 
-/* MFN-26: those that somebody waits for are known. */
-static void note_awaited(struct vmm_sync_object *object)
+/* Keeps the object in world->sync_awaited while its heap is not empty (MFN-26). */
+static void note_awaited(struct vmm_sync_object *object) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&object->world->sync_lock);
 	if (!object->heap == vmm_list_empty(&object->awaited))
 		return;
 	if (object->heap) {
@@ -20,44 +22,48 @@ static void note_awaited(struct vmm_sync_object *object)
 	vmm_list_init(&object->awaited);
 }
 
-/* How many nodes are in heaps, or about to be. Only who has the sync lock writes it. */
-static void count_awaited(struct vmm_world *world, uint32_t more)
+/* Adds to the number of nodes in heaps or about to be. Written under the sync lock only. */
+static void count_awaited(struct vmm_world *world, uint32_t more) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&world->sync_lock);
 	atomic_store_explicit(
 		&world->sync_awaited_count,
 		atomic_load_explicit(&world->sync_awaited_count, memory_order_relaxed) + more,
 		memory_order_relaxed);
 }
 
-static void stand_in(struct vmm_sync_node *node)
+static void insert_node(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&node->object->world->sync_lock);
 	vmm_sync_heap_insert(&node->object->heap, node);
 	node->wait->missing++;
 	note_awaited(node->object);
 }
 
 /*
- * Counts as a waiter from before the look at the value on, for signals (fence.c) and for stores that nobody tells of
- * (vmm_sync_reread); the locked instruction of the one is the other's, too.
+ * Counts the waiter before it reads the value, for signals (fence.c) and for stores without notice
+ * (vmm_sync_reread). The locked instruction of vmm_sync_count_waiter orders both.
  */
-static void begin_node(struct vmm_sync_node *node)
+static void begin_node(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_sync_object *object = node->object;
 
+	vmm_assert_held(&node->object->world->sync_lock);
 	count_awaited(object->world, 1);
 	vmm_sync_count_waiter(object, 1);
 	if (vmm_sync_reached(object, node->value)) {
 		vmm_sync_count_waiter(object, UINT32_MAX);
 		count_awaited(object->world, UINT32_MAX);
 	} else {
-		stand_in(node);
+		insert_node(node);
 	}
 }
 
-static void take_out(struct vmm_sync_node *node)
+static void remove_node(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_sync_object *object = node->object;
 
+	vmm_assert_held(&node->object->world->sync_lock);
 	vmm_sync_heap_remove(&object->heap, node);
 	vmm_sync_count_waiter(object, UINT32_MAX);
 	count_awaited(object->world, UINT32_MAX);
@@ -65,20 +71,25 @@ static void take_out(struct vmm_sync_node *node)
 	note_awaited(object);
 }
 
-static void take_out_all(struct vmm_sync_wait *wait)
+static void remove_all_nodes(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	if (wait->queued) {
 		vmm_sync_queue_leave_locked(wait);
 		return;
 	}
 	for (uint32_t i = 0; i < wait->count && wait->missing; i++)
 		if (wait->nodes[i].rank)
-			take_out(&wait->nodes[i]);
+			remove_node(&wait->nodes[i]);
 }
 
-/* MFN-14: all of them at one look; those that were there and were rewound since stand in again. */
-static bool is_satisfied(struct vmm_sync_wait *wait)
+/*
+ * All values must be reached at the same time. Nodes whose fence was rewound since are inserted
+ * again. (MFN-14)
+ */
+static bool is_satisfied(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	if (wait->any)
 		return wait->missing < wait->count;
 	if (!wait->missing && wait->count > 1)
@@ -90,27 +101,31 @@ static bool is_satisfied(struct vmm_sync_wait *wait)
 
 bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	for (uint32_t i = 0; i < wait->count; i++)
 		begin_node(&wait->nodes[i]);
 	wait->done = wait->any ? wait->missing < wait->count : !wait->missing;
 	if (wait->done)
-		take_out_all(wait);
+		remove_all_nodes(wait);
 	return wait->done;
 }
 
 bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait)
 {
+	vmm_assert_held(&wait->world->sync_lock);
 	if (wait->done)
 		return false;
-	take_out_all(wait);
+	remove_all_nodes(wait);
 	wait->done = true;
 	return true;
 }
 
-/* From here on the wait is its sleeper's again. */
+/* After this the wait belongs to its sleeper again. */
 static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_sync_batch *batch)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
-	take_out_all(wait);
+	vmm_assert_held(&wait->world->sync_lock);
+	remove_all_nodes(wait);
 	wait->status = status;
 	wait->done = true;
 	if (wait->sleeper) {
@@ -118,39 +133,47 @@ static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_s
 		atomic_fetch_or(&wait->sleeper->state, VMM_SLEEPER_DONE);
 		return;
 	}
-	if (wait->tellers)
-		atomic_fetch_add(wait->tellers, 1);
+	if (wait->running_callbacks)
+		atomic_fetch_add(wait->running_callbacks, 1);
 	batch->words[batch->count++] = NULL;
 	vmm_list_remove(&wait->link);
-	vmm_list_push_back(&batch->told, &wait->link);
+	vmm_list_push_back(&batch->completed, &wait->link);
 }
 
-/* The words may be gone by now, with the frame of who slept there: a wake only compares addresses. */
+/*
+ * The words may be gone by now, with the stack frame of the sleeper. A wake-up only uses the
+ * address.
+ */
 void vmm_sync_batch_flush(struct vmm_sync_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->count; i++)
 		if (batch->words[i])
 			vmm_os_wake(batch->os, batch->words[i], UINT32_MAX);
-	while (!vmm_list_empty(&batch->told)) {
+	while (!vmm_list_empty(&batch->completed)) {
 		struct vmm_sync_wait *wait =
-			vmm_container_of(batch->told.next, struct vmm_sync_wait, link);
+			vmm_container_of(batch->completed.next, struct vmm_sync_wait, link);
 
-		_Atomic uint32_t *tellers = wait->tellers;
+		_Atomic uint32_t *running_callbacks = wait->running_callbacks;
 
 		vmm_list_remove(&wait->link);
-		wait->tell(
-			wait); /* from here on the wait may be gone, and without the count whoever is told */
-		if (tellers && atomic_fetch_sub(tellers, 1) == 1)
-			vmm_os_wake(batch->os, tellers, UINT32_MAX);
+		/*
+		 * Then the wait may be gone. The count in `running_callbacks` keeps its owner
+		 * alive.
+		 */
+		wait->on_end(wait);
+		if (running_callbacks && atomic_fetch_sub(running_callbacks, 1) == 1)
+			vmm_os_wake(batch->os, running_callbacks, UINT32_MAX);
 	}
 	batch->count = 0;
 }
 
-/* Not by value: the oldest of those that can have all they want. */
+/* Objects that are not by value: ends the oldest waits that can take all they name. */
 static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_sync_wait *wait;
 
+	vmm_assert_held(&object->world->sync_lock);
 	while (batch->count < VMM_SYNC_BATCH) {
 		wait = vmm_sync_queue_next_locked(object);
 		if (!wait)
@@ -162,15 +185,19 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
+	vmm_assert_held(&object->world->sync_lock);
 	if (!object->heap)
 		return deliver_queue(object, batch);
-	/* Looked at each time: a wait for many of which another was rewound stands in again, and may be for a value that has gone. */
+	/*
+	 * The value is read again for each node: a wait for several fences, one of which was
+	 * rewound, may have been inserted again.
+	 */
 	while (object->heap && vmm_sync_reached(object, object->heap->value)) {
 		struct vmm_sync_node *node = object->heap;
 
 		if (batch->count == VMM_SYNC_BATCH)
 			return false;
-		take_out(node);
+		remove_node(node);
 		if (is_satisfied(node->wait))
 			end_wait(node->wait, VMM_OK, batch);
 	}
@@ -182,20 +209,21 @@ void vmm_sync_deliver(struct vmm_sync_object *object)
 	struct vmm_sync_batch batch;
 	bool all;
 
-	vmm_sync_tell_clients(object);
+	vmm_sync_wake_clients(object);
 	vmm_sync_batch_init(&batch, object->world->os);
 	do {
-		vmm_os_mutex_lock(&object->world->sync_lock);
+		vmm_sync_lock(object->world);
 		all = vmm_sync_deliver_locked(object, &batch);
-		vmm_os_mutex_unlock(&object->world->sync_lock);
+		vmm_sync_unlock(object->world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 }
 
 bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
-	struct vmm_sync_node *kept = NULL;
+	struct vmm_sync_node *parked = NULL;
 
+	vmm_assert_held(&object->world->sync_lock);
 	while (object->heap && batch->count < VMM_SYNC_BATCH) {
 		struct vmm_sync_node *node = object->heap;
 
@@ -205,21 +233,21 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 		}
 		vmm_sync_heap_remove(&object->heap, node);
 		node->rank = 1;
-		node->parent = kept;
-		kept = node;
+		node->parent = parked;
+		parked = node;
 	}
 	bool all = !object->heap;
-	while (kept) {
-		struct vmm_sync_node *next = kept->parent;
+	while (parked) {
+		struct vmm_sync_node *next = parked->parent;
 
-		vmm_sync_heap_insert(&object->heap, kept);
-		kept = next;
+		vmm_sync_heap_insert(&object->heap, parked);
+		parked = next;
 	}
 	note_awaited(object);
 	return all;
 }
 
-/* ---- what a client waits for ---- */
+/* ---- the list of a wait ---- */
 
 static vmm_status check_list(const struct vmm_process *process, const struct vmm_sync_list *list)
 {
@@ -239,7 +267,7 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 	if (!vmm_sync_is_monitored(sync->object)) {
 		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, true), sync->process->id,
 			    sync->handle,
-			    "wait from the CPU: 0x%08x is not a monitored fence but of type %u",
+			    "wait from the CPU: 0x%08x is of type %u; only monitored fences are",
 			    sync->handle, sync->object->type);
 		return VMM_INVALID_PARAMETER;
 	}
@@ -249,7 +277,7 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 		vmm_finding(observe, denied ? "SHR-10" : "SFL-16", sync->process->id, sync->handle,
 			    "wait: 0x%08x was %s", sync->handle,
 			    denied ? "opened from an NT handle without the right to wait"
-				   : "made or opened with NoWait");
+				   : "created or opened with NoWait");
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
@@ -261,16 +289,17 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 }
 
 static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_t value,
-			   struct vmm_sync_object **object)
+			   struct vmm_sync_object **object) VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_sync *sync = vmm_sync_find_locked(process, handle, "wait from the CPU");
 
+	vmm_assert_held(&process->lock);
 	if (vmm_unlikely(!sync))
 		return VMM_INVALID_PARAMETER;
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
 		return refuse(sync, value);
-	vmm_sync_show_locked(sync);
+	vmm_sync_enable_lockless_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
 }
@@ -284,7 +313,7 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 
 	if (vmm_unlikely(!vmm_ok(status)))
 		return status;
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	status = vmm_sync_find_device_locked(caller, &device);
 	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
 		struct vmm_sync_object *object = NULL;
@@ -293,7 +322,7 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 		if (vmm_likely(status == VMM_OK))
 			reached += vmm_sync_reached(object, list->values[i]);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (status != VMM_OK)
 		return status;
 	return reached == list->count || ((list->flags & VMM_SYNC_WAIT_ANY) && reached)
@@ -301,7 +330,7 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 		       : VMM_PENDING;
 }
 
-/* ---- what is kept of it ---- */
+/* ---- charging ---- */
 
 vmm_status vmm_sync_charge(const struct vmm_process *process, struct vmm_sync_wait *wait,
 			   const char *what, uint64_t bytes)
@@ -326,7 +355,7 @@ void vmm_sync_refund(struct vmm_sync_wait *wait)
 	vmm_account_put(payer);
 }
 
-/* ---- a wait of its own ---- */
+/* ---- sleeping waits ---- */
 
 #define LOCAL_NODES 64u
 struct waiting {
@@ -343,10 +372,14 @@ static void put_objects(struct vmm_sync_wait *wait)
 	wait->count = 0;
 }
 
-/* Fills the nodes; each object found has a reference, whatever comes back. Process lock held. */
+/*
+ * Fills the nodes. Each object found has a reference, also after an error. Caller holds the process
+ * lock.
+ */
 static vmm_status fill_locked(struct vmm_process *process, struct vmm_sync_wait *wait,
-			      const struct vmm_sync_list *list)
+			      const struct vmm_sync_list *list) VMM_REQUIRES(vmm_process_lock_class)
 {
+	vmm_assert_held(&process->lock);
 	wait->count = list->count;
 	wait->any = list->flags & VMM_SYNC_WAIT_ANY;
 	wait->of_cpu = true;
@@ -365,17 +398,19 @@ static vmm_status fill_locked(struct vmm_process *process, struct vmm_sync_wait 
 	return VMM_OK;
 }
 
-/* VMM_PENDING: it waits, in the device's list of sleepers or of waits that end with an event. */
+/* Starts the wait. VMM_PENDING: it is in the device's list of sleepers, or of waits with events. */
 static vmm_status begin(struct vmm_device *device, struct vmm_sync_wait *wait,
 			const struct vmm_sync_list *list)
 {
 	struct vmm_process *process = device->process;
 
-	/* One lock inside the other: whoever destroys a handle finds either no node yet, or all of them. */
-	vmm_os_mutex_lock(&process->lock);
+	/*
+	 * Both locks are held: a thread that destroys a handle finds either no node or all of them.
+	 */
+	vmm_process_lock(process);
 	vmm_status status = fill_locked(process, wait, list);
 	if (vmm_ok(status)) {
-		vmm_os_mutex_lock(&process->world->sync_lock);
+		vmm_sync_lock(process->world);
 		if (!vmm_sync_wait_begin_locked(wait)) {
 			status = VMM_PENDING;
 			if (wait->sleeper)
@@ -383,13 +418,13 @@ static vmm_status begin(struct vmm_device *device, struct vmm_sync_wait *wait,
 			else
 				vmm_list_push_back(&device->sync_waits, &wait->link);
 		}
-		vmm_os_mutex_unlock(&process->world->sync_lock);
+		vmm_sync_unlock(process->world);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return status;
 }
 
-/* Why the sleeper must come out; VMM_OK: it need not. *again: it may come back. */
+/* Returns why the sleeper must leave the device, or VMM_OK. *again: it may enter again. */
 static vmm_status disturbance(const struct vmm_device *device, bool *again)
 {
 	*again = false;
@@ -397,7 +432,7 @@ static vmm_status disturbance(const struct vmm_device *device, bool *again)
 		return VMM_DEVICE_REMOVED; /* LOCK-33, TDRS-06 */
 	if (atomic_load(&device->ending))
 		return VMM_CANCELLED; /* MFN-18 */
-	*again = vmm_live_is_paused(device->live);
+	*again = vmm_hazard_is_paused(device->hazard);
 	return *again ? VMM_PENDING : VMM_OK;
 }
 
@@ -407,7 +442,10 @@ static vmm_status await(struct vmm_device *device, struct waiting *w)
 	vmm_status status;
 	bool again;
 
-	/* The list knows it: from here on a disturbance is seen here, or there. */
+	/*
+	 * The sleeper is in the device's list: a disturbance is seen in the check or wakes the
+	 * sleep.
+	 */
 	while ((status = disturbance(device, &again)) == VMM_OK) {
 		uint32_t state = atomic_fetch_and(&w->sleeper.state, ~VMM_SLEEPER_DISTURBED);
 
@@ -420,14 +458,14 @@ static vmm_status await(struct vmm_device *device, struct waiting *w)
 		if (!vmm_ok(status))
 			break;
 	}
-	vmm_os_mutex_lock(&w->wait.world->sync_lock);
+	vmm_sync_lock(w->wait.world);
 	vmm_list_remove(&w->sleeper.link);
 	bool done = !vmm_sync_wait_withdraw_locked(&w->wait);
-	vmm_os_mutex_unlock(&w->wait.world->sync_lock);
+	vmm_sync_unlock(w->wait.world);
 	return done ? w->wait.status : status;
 }
 
-/* VMM_PENDING: the device is paused. */
+/* Waits inside the device. VMM_PENDING: the device is being paused. */
 static vmm_status wait_inside(struct vmm_device *device, struct waiting *w,
 			      const struct vmm_sync_list *list)
 {
@@ -448,19 +486,22 @@ static vmm_status wait_inside(struct vmm_device *device, struct waiting *w,
 	return status;
 }
 
-/* A handle that has gone while the wait was outside a paused device: as if it had gone during the wait. */
+/*
+ * Handles that were destroyed while the wait was outside a paused device cancel the wait, as during
+ * it.
+ */
 static bool are_alive(struct vmm_process *process, const struct vmm_sync_list *list)
 {
 	bool alive = true;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	for (uint32_t i = 0; i < list->count && alive; i++)
 		alive = vmm_handle_lookup(&process->handles, list->handles[i], VMM_HANDLE_SYNC);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return alive;
 }
 
-vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
+vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_hazard_guard *visit,
 			 const struct vmm_sync_list *list)
 {
 	struct waiting w = {.wait.nodes = w.local, .wait.sleeper = &w.sleeper};
@@ -481,10 +522,10 @@ vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
 		}
 	}
 	while ((status = wait_inside(*device, &w, list)) == VMM_PENDING) {
-		const void *live = (*device)->live;
+		const void *hazard = (*device)->hazard;
 
-		vmm_live_leave(visit);
-		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+		vmm_hazard_leave(visit);
+		*device = vmm_hazard_enter(visit, VMM_HAZARD_DEVICE, hazard);
 		if (!*device || !are_alive((*device)->process, list)) {
 			status = VMM_CANCELLED;
 			break;
@@ -513,7 +554,7 @@ vmm_status vmm_sync_keep_event(const struct vmm_device *device, uint64_t event,
 		return status;
 	if (vmm_unlikely(!vmm_account_take_event(process->account))) {
 		vmm_reason(device->adapter->observe, VMM_NO_MEMORY, process->id, 0,
-			   "a wait with an event: process %u has %u of them, as many as it may",
+			   "a wait with an event: process %u already has %u, its limit",
 			   process->id, process->account->events_limit);
 		vmm_os_event_close(wait->event);
 		return VMM_NO_MEMORY;
@@ -542,13 +583,13 @@ static void set_event(struct vmm_sync_wait *wait)
 	free_event_wait(wait);
 }
 
-/* With its event, and paid for. */
+/* Makes a wait with its event, and charges both. */
 static vmm_status make_event_wait(struct vmm_device *device, uint32_t count, uint64_t event,
 				  struct event_wait **result)
 {
 	const uint64_t bytes = sizeof(struct event_wait) + count * sizeof(struct vmm_sync_node);
-	struct vmm_sync_wait kept = {0};
-	vmm_status status = vmm_sync_keep_event(device, event, &kept);
+	struct vmm_sync_wait charged = {0};
+	vmm_status status = vmm_sync_keep_event(device, event, &charged);
 
 	if (status == VMM_NO_MEMORY)
 		return status;
@@ -558,16 +599,16 @@ static vmm_status make_event_wait(struct vmm_device *device, uint32_t count, uin
 			    (unsigned long long)event);
 		return status;
 	}
-	status = vmm_sync_charge(device->process, &kept, "a wait with an event", bytes);
+	status = vmm_sync_charge(device->process, &charged, "a wait with an event", bytes);
 	struct event_wait *w = vmm_ok(status) ? vmm_calloc(1, bytes) : NULL;
 	if (!w) {
-		vmm_sync_refund(&kept);
-		vmm_sync_drop_event(&kept);
+		vmm_sync_refund(&charged);
+		vmm_sync_drop_event(&charged);
 		return VMM_NO_MEMORY;
 	}
-	w->wait = kept;
+	w->wait = charged;
 	w->wait.nodes = w->nodes;
-	w->wait.tell = set_event;
+	w->wait.on_end = set_event;
 	vmm_list_init(&w->wait.link);
 	*result = w;
 	return VMM_OK;
@@ -585,7 +626,7 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 		return status;
 	status = begin(device, &w->wait, list);
 	if (status == VMM_PENDING)
-		return VMM_OK; /* it may be over already */
+		return VMM_OK; /* the wait may have ended already */
 	if (vmm_ok(status))
 		vmm_os_event_set(w->wait.event);
 	free_event_wait(&w->wait);
@@ -594,19 +635,18 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 
 void vmm_sync_cancel_events(struct vmm_device *device)
 {
-	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 	struct vmm_sync_batch batch;
 	bool all;
 
 	vmm_sync_batch_init(&batch, device->adapter->os);
 	do {
-		vmm_os_mutex_lock(lock);
+		vmm_sync_lock(device->process->world);
 		while (!vmm_list_empty(&device->sync_waits) && batch.count < VMM_SYNC_BATCH)
 			end_wait(vmm_container_of(device->sync_waits.next, struct vmm_sync_wait,
 						  link),
 				 VMM_CANCELLED, &batch);
 		all = vmm_list_empty(&device->sync_waits);
-		vmm_os_mutex_unlock(lock);
+		vmm_sync_unlock(device->process->world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 }

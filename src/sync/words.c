@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fences in the hands of clients (base/fence_word.h, docs/adr/0003-fences-without-a-message.md): who may have the page of one that can be shared,
- * and what the host does for those who sleep in it. What it finds there steers nothing but whether somebody is woken.
+ * words: fences that clients signal and wait for in the fence's page, without a message
+ * (base/fence_word.h, docs/adr/0003-fences-without-a-message.md): which clients may have the page
+ * of a fence that can be shared, and the host's part for those that sleep on it. Clients can store
+ * anything to the page. Its content decides only whether a thread is woken.
  */
 #include "sync/sync_private.h"
 
@@ -19,25 +21,25 @@ void vmm_sync_withdraw(const struct vmm_sync *sync)
 		vmm_os_memory_withdraw(&sync->object->slot.page->memory);
 }
 
-void vmm_sync_tell_clients(struct vmm_sync_object *object)
+void vmm_sync_wake_clients(struct vmm_sync_object *object)
 {
 	struct vmm_fence_page *page = atomic_load(&object->page);
 
 	if (vmm_likely(!page) || !atomic_load(&page->sleepers))
 		return;
 	atomic_fetch_add(&page->turns, 1);
-	vmm_os_wake_elsewhere(&page->turns);
+	vmm_os_wake_shared(&page->turns);
 }
 
-void vmm_sync_shut_words(struct vmm_sync_object *object)
+void vmm_sync_disable_words(struct vmm_sync_object *object)
 {
-	vmm_os_mutex_lock(&object->world->sync_lock);
+	vmm_sync_lock(object->world);
 	object->seen_by_gpu = true;
 	struct vmm_fence_page *page = atomic_load(&object->page);
 	if (page)
 		atomic_store(&page->shut, 1);
-	vmm_os_mutex_unlock(&object->world->sync_lock);
-	vmm_sync_tell_clients(object);
+	vmm_sync_unlock(object->world);
+	vmm_sync_wake_clients(object);
 }
 
 void vmm_sync_end_opening_words(const struct vmm_sync *sync, bool unwait)
@@ -47,12 +49,15 @@ void vmm_sync_end_opening_words(const struct vmm_sync *sync, bool unwait)
 
 	if (vmm_likely(!page))
 		return;
-	/* Who waits through that adapter is told so, whichever of both he hears of first (LOCK-33). */
+	/*
+	 * A client that waits through that adapter reports the removal, whichever of the two
+	 * changes it sees first (LOCK-33).
+	 */
 	bool closed = sync->device && atomic_load(&sync->device->adapter->closed);
 	atomic_store(&page->removed, closed ? sync->device->adapter->luid : 0);
 	if (unwait)
 		atomic_fetch_add(&page->cancels, 1);
-	/* Whoever ended between its store and what comes after it. */
+	/* A client may have ended between its store and its wake-up of the waiters. */
 	vmm_sync_deliver(object);
 }
 
@@ -62,9 +67,12 @@ void vmm_sync_end_words(struct vmm_sync_object *object)
 		vmm_world_remove_sleepers(object->world, &object->sleepers);
 }
 
-/* ---- giving it away ---- */
+/* ---- sharing the page ---- */
 
-/* Not one that a GPU raises unheard. From here on signals of ours look whether clients sleep. */
+/*
+ * Refuses a fence that a GPU stores to, because nothing would wake the clients. From here on
+ * signals of the host check for sleeping clients.
+ */
 static bool share_locked(struct vmm_sync_object *object)
 {
 	if (object->seen_by_gpu)
@@ -90,39 +98,39 @@ static bool give_locked(struct vmm_process *process, uint32_t device_handle, uin
 
 	if (!device || !sync || sync->device != device || (sync->quick & both) != both ||
 	    sync->owned || !process->viewer || !(sync->object->flags & VMM_SYNC_SHARED) ||
-	    !vmm_device_may_go_unseen(device, VIDMM_EVENT_WAIT, VIDMM_EVENT_SYNC) ||
+	    !vmm_device_may_bypass_host(device, VIDMM_EVENT_WAIT, VIDMM_EVENT_SYNC) ||
 	    !vmm_ok(vmm_os_memory_writable(&sync->object->slot.page->memory, &words->fd)))
 		return false;
 	words->adapter = device->adapter->luid;
-	vmm_os_mutex_lock(&process->world->sync_lock);
+	vmm_sync_lock(process->world);
 	bool shared = share_locked(sync->object);
-	vmm_os_mutex_unlock(&process->world->sync_lock);
+	vmm_sync_unlock(process->world);
 	return shared;
 }
 
-bool vmm_sync_give_words(struct vmm_process *process, uint32_t device, uint32_t handle,
-			 struct vmm_sync_words *words)
+bool vmm_sync_share_words(struct vmm_process *process, uint32_t device, uint32_t handle,
+			  struct vmm_sync_words *words)
 {
 	*words = (struct vmm_sync_words){.epoch = vmm_world_epoch(process->world), .fd = -1};
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	bool given = give_locked(process, device, handle, words);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!given && words->fd >= 0)
 		vmm_os_event_close(words->fd);
 	return given;
 }
 
-void vmm_sync_told(struct vmm_process *process, uint32_t handle)
+void vmm_sync_client_signaled(struct vmm_process *process, uint32_t handle)
 {
 	struct vmm_sync_object *object = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && atomic_load(&sync->object->page)) {
 		object = sync->object;
 		vmm_sync_get(object);
 	}
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	if (!object)
 		return;
 	vmm_sync_deliver(object);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intervals in order of address, in a treap: a search tree by address and a heap by weight, so its shape is that of
- * a random order of insertion, whatever the real one was. Each node knows the largest hole of its subtree, so a free
- * place is found without a look at every node.
+ * A treap of intervals: a search tree by address and a heap by random weight, so its expected depth
+ * is logarithmic for any order of insertion. Each node stores the largest gap of its subtree, so a
+ * free place is found without a visit of every node.
  */
 #include "vaspace/vaspace_private.h"
 
@@ -135,7 +135,7 @@ static bool fits(uint64_t from, uint64_t to, const struct vmm_va_request *reques
 	return true;
 }
 
-/* `from`: where the node before the subtree ends; `to`: where the one behind it begins. */
+/* from: end of the node before the subtree; to: begin of the node after it. */
 static bool search(const struct vmm_va_node *root, uint64_t from, uint64_t to,
 		   const struct vmm_va_request *request, uint64_t *base)
 {

@@ -51,7 +51,7 @@ uint64_t vmm_vaspace_high(const struct vmm_vaspace *space)
 	return space->high;
 }
 
-/* xorshift: the same calls make the same tree. */
+/* xorshift: deterministic, so the same calls build the same tree. */
 static uint32_t next_weight(struct vmm_vaspace *space)
 {
 	space->seed ^= space->seed << 13;
@@ -92,7 +92,7 @@ static void drop_piece(struct vmm_vaspace *space, struct vmm_va_piece *piece)
 	vmm_free(piece);
 }
 
-/* The piece ends at `at`; the rest of it, as `rest`, begins there. */
+/* Splits the piece at `at`; `rest` becomes the second part. */
 static void split(struct vmm_vaspace *space, struct vmm_va_piece *piece, uint64_t at,
 		  struct vmm_va_piece *rest)
 {
@@ -109,7 +109,10 @@ static void split(struct vmm_vaspace *space, struct vmm_va_piece *piece, uint64_
 	add_piece(space, rest);
 }
 
-/* Not what is mapped: an object's pieces stay as they were asked for. */
+/*
+ * Adjacent pieces of equal content merge, except mapped ones: those stay as the client requested
+ * them.
+ */
 static bool may_merge(const struct vmm_va_piece *a, const struct vmm_va_piece *b)
 {
 	return a && b && a->range == b->range && a->content.kind <= VMM_VA_ZERO &&

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's side: its argument as a request, and what the answer says back into it. */
+/*
+ * The client's side: serializes an argument into a request, and stores an answer in the argument.
+ */
 #include "wire/wire_private.h"
 
-/* A program's addresses are its own affair; here they only pass as numbers. */
+/* An address of the program; to the host it is only a number. */
 static void *pointer(uint64_t value)
 {
 	return (void *)(uintptr_t)value;
 }
 
-static vmm_status ask_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-			     uint32_t at);
+static vmm_status request_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at);
 
-static vmm_status ask_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			    uint32_t at)
+static vmm_status request_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				uint32_t at)
 {
 	uint32_t slot = at + member->at;
 	uint64_t memory = vmm_wire_slot(call, slot);
@@ -32,17 +34,17 @@ static vmm_status ask_array(struct vmm_wire_call *call, const struct vmm_wire_me
 		.slot = slot,
 		.at = (uint32_t)(sent - call->request.data),
 		.bytes = (uint32_t)(count * member->unit),
-		.back = member->back,
+		.returned = member->returned,
 		.memory = pointer(memory),
 	};
 	vmm_wire_set_slot(call, slot, VMM_WIRE_SENT);
-	vmm_status status = vmm_wire_note(call, &span);
+	vmm_status status = vmm_wire_add_span(call, &span);
 	for (uint64_t i = 0; member->record && i < count && vmm_ok(status); i++)
-		status = ask_record(call, member->record, span.at + (uint32_t)i * member->unit);
+		status = request_record(call, member->record, span.at + (uint32_t)i * member->unit);
 	return status;
 }
 
-static vmm_status ask_descriptor(struct vmm_wire_call *call, uint32_t slot)
+static vmm_status request_descriptor(struct vmm_wire_call *call, uint32_t slot)
 {
 	uint64_t handle = vmm_wire_slot(call, slot);
 
@@ -60,19 +62,19 @@ static vmm_status ask_descriptor(struct vmm_wire_call *call, uint32_t slot)
 	return VMM_OK;
 }
 
-void vmm_wire_disown(struct vmm_wire_call *call, uint32_t which)
+void vmm_wire_mark_closed(struct vmm_wire_call *call, uint32_t which)
 {
 	vmm_wire_set_slot(call, call->descriptor_at[which], VMM_WIRE_NO_DESCRIPTOR);
 }
 
-static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			     uint32_t at)
+static vmm_status request_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				 uint32_t at)
 {
 	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
-		return ask_array(call, member, at);
+		return request_array(call, member, at);
 	case VMM_WIRE_DESCRIPTOR:
-		return ask_descriptor(call, at + member->at);
+		return request_descriptor(call, at + member->at);
 	case VMM_WIRE_DESCRIPTOR_OUT:
 	case VMM_WIRE_INTO:
 	case VMM_WIRE_UNREAD:
@@ -82,24 +84,24 @@ static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_m
 		if (vmm_wire_slot(call, at + member->at))
 			vmm_wire_set_slot(call, at + member->at, VMM_WIRE_SENT);
 		return VMM_OK;
-	default: /* as it stands there */
+	default: /* sent as it is */
 		return VMM_OK;
 	}
 }
 
-static vmm_status ask_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-			     uint32_t at)
+static vmm_status request_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at)
 {
 	vmm_status status = VMM_OK;
 
 	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
 		if (vmm_wire_applies(call, &record->members[i], at))
-			status = ask_member(call, &record->members[i], at);
+			status = request_member(call, &record->members[i], at);
 	return status;
 }
 
-vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
-			const void *argument)
+vmm_status vmm_wire_make_request(struct vmm_wire_call *call,
+				 const struct vmm_wire_operation *operation, const void *argument)
 {
 	call->operation = operation;
 	call->request.length = 0;
@@ -108,16 +110,16 @@ vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operat
 		return VMM_OK;
 	if (!vmm_wire_append(&call->request, argument, operation->argument->bytes))
 		return VMM_NO_MEMORY;
-	return ask_record(call, operation->argument, 0);
+	return request_record(call, operation->argument, 0);
 }
 
 /* ---- the answer ---- */
 
-static vmm_status fill(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes)
+static vmm_status copy_answer(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes)
 {
 	uint64_t at = 0;
 
-	if (call->operation->back) {
+	if (call->operation->returned) {
 		uint32_t length = call->operation->argument->bytes;
 
 		if (bytes < length)
@@ -128,7 +130,7 @@ static vmm_status fill(struct vmm_wire_call *call, const uint8_t *answer, uint32
 	for (uint32_t i = 0; i < call->count; i++) {
 		const struct vmm_wire_span *span = &call->spans[i];
 
-		if (!span->back)
+		if (!span->returned)
 			continue;
 		if (at > bytes || span->bytes > bytes - at)
 			return VMM_INVALID_PARAMETER;
@@ -139,9 +141,9 @@ static vmm_status fill(struct vmm_wire_call *call, const uint8_t *answer, uint32
 	return at == bytes ? VMM_OK : VMM_INVALID_PARAMETER;
 }
 
-/* The pointer that the host means, or 0. */
-static vmm_status settle_into(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			      uint64_t *value)
+/* Translates an offset + 1 in an array of the client to an address. 0 stays 0. */
+static vmm_status restore_into(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			       uint64_t *value)
 {
 	const struct vmm_wire_span *span = vmm_wire_span_of(call, member->into);
 
@@ -153,7 +155,7 @@ static vmm_status settle_into(struct vmm_wire_call *call, const struct vmm_wire_
 	return VMM_OK;
 }
 
-static vmm_status settle_descriptor(const struct vmm_wire_call *call, uint64_t *value)
+static vmm_status restore_descriptor(const struct vmm_wire_call *call, uint64_t *value)
 {
 	if (!*value)
 		return VMM_OK;
@@ -163,11 +165,11 @@ static vmm_status settle_descriptor(const struct vmm_wire_call *call, uint64_t *
 	return VMM_OK;
 }
 
-static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-				uint32_t at, const uint8_t *to);
+static vmm_status restore_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at, const uint8_t *to);
 
-static vmm_status settle_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			       uint32_t at)
+static vmm_status restore_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				uint32_t at)
 {
 	struct vmm_wire_span *span = vmm_wire_next_span(call, at + member->at);
 	vmm_status status = VMM_OK;
@@ -175,14 +177,14 @@ static vmm_status settle_array(struct vmm_wire_call *call, const struct vmm_wire
 	if (!span || !member->record)
 		return VMM_OK;
 	for (uint32_t done = 0; done < span->bytes && vmm_ok(status); done += member->unit)
-		status = settle_record(call, member->record, span->at + done,
-				       (const uint8_t *)span->memory + done);
+		status = restore_record(call, member->record, span->at + done,
+					(const uint8_t *)span->memory + done);
 	return status;
 }
 
-/* What the client has in the slot stays, unless the host gave something. */
-static vmm_status settle_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-				uint32_t at, const uint8_t *to)
+/* Stores what the host returned in the slot; otherwise the slot gets the client's value back. */
+static vmm_status restore_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				 uint32_t at, const uint8_t *to)
 {
 	uint32_t slot = at + member->at;
 	uint64_t value = vmm_wire_slot(call, slot);
@@ -193,13 +195,13 @@ static vmm_status settle_member(struct vmm_wire_call *call, const struct vmm_wir
 	case VMM_WIRE_TOKEN:
 		return VMM_OK;
 	case VMM_WIRE_INTO:
-		status = settle_into(call, member, &value);
+		status = restore_into(call, member, &value);
 		break;
 	case VMM_WIRE_DESCRIPTOR_OUT:
-		status = settle_descriptor(call, &value);
+		status = restore_descriptor(call, &value);
 		break;
 	case VMM_WIRE_ARRAY:
-		status = settle_array(call, member, at);
+		status = restore_array(call, member, at);
 		value = 0;
 		break;
 	default:
@@ -212,35 +214,35 @@ static vmm_status settle_member(struct vmm_wire_call *call, const struct vmm_wir
 	return status;
 }
 
-static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-				uint32_t at, const uint8_t *to)
+static vmm_status restore_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at, const uint8_t *to)
 {
 	vmm_status status = VMM_OK;
 
 	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
 		if (vmm_wire_applies(call, &record->members[i], at))
-			status = settle_member(call, &record->members[i], at, to);
+			status = restore_member(call, &record->members[i], at, to);
 	return status;
 }
 
-vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
-			   void *argument)
+vmm_status vmm_wire_read_answer(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
+				void *argument)
 {
 	if (!argument || !call->operation->argument->bytes)
 		return bytes ? VMM_INVALID_PARAMETER : VMM_OK;
-	vmm_status status = fill(call, answer, bytes);
+	vmm_status status = copy_answer(call, answer, bytes);
 
 	call->next = 0;
 	if (vmm_ok(status))
-		status = settle_record(call, call->operation->argument, 0, argument);
+		status = restore_record(call, call->operation->argument, 0, argument);
 	if (!vmm_ok(status))
 		return status;
-	if (call->operation->back)
+	if (call->operation->returned)
 		memcpy(argument, call->request.data, call->operation->argument->bytes);
 	for (uint32_t i = 0; i < call->count; i++) {
 		const struct vmm_wire_span *span = &call->spans[i];
 
-		if (span->back && span->bytes)
+		if (span->returned && span->bytes)
 			memcpy(span->memory, call->request.data + span->at, span->bytes);
 	}
 	return VMM_OK;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's side: a request, which may be anything, as an argument; what came of the call as an answer. */
+/*
+ * The host's side: turns a request, which may be any bytes, into an argument, and the result of the
+ * call into an answer.
+ */
 #include "wire/wire_private.h"
 
-static vmm_status receive_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-				 uint32_t at, uint32_t *end);
+static vmm_status read_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			      uint32_t at, uint32_t *end);
 
-static vmm_status receive_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-				uint32_t at, uint32_t *end)
+static vmm_status read_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			     uint32_t at, uint32_t *end)
 {
 	uint32_t slot = at + member->at;
 	uint64_t sent = vmm_wire_slot(call, slot);
@@ -15,9 +18,13 @@ static vmm_status receive_array(struct vmm_wire_call *call, const struct vmm_wir
 		return VMM_OK;
 	uint64_t count = vmm_wire_count(call, member, at);
 	if (sent == VMM_WIRE_TOO_LONG && count > member->limit) {
-		/* A count with no array is what functions refuse; where no array means something, it has one that is not read. */
+		/*
+		 * Functions refuse a count without an array. A function to which NULL means
+		 * something gets a pointer that it does not read, because it checks the count
+		 * first.
+		 */
 		vmm_wire_set_slot(call, slot,
-				  member->pointed ? (uint64_t)(uintptr_t)call->request.data : 0);
+				  member->non_null ? (uint64_t)(uintptr_t)call->request.data : 0);
 		return VMM_OK;
 	}
 	if (sent != VMM_WIRE_SENT || count > member->limit)
@@ -29,24 +36,24 @@ static vmm_status receive_array(struct vmm_wire_call *call, const struct vmm_wir
 		.slot = slot,
 		.at = *end,
 		.bytes = (uint32_t)length,
-		.back = member->back,
+		.returned = member->returned,
 	};
 	*end += (uint32_t)vmm_align_up(length, 8);
-	vmm_status status = vmm_wire_note(call, &span);
+	vmm_status status = vmm_wire_add_span(call, &span);
 	for (uint64_t i = 0; member->record && i < count && vmm_ok(status); i++)
-		status = receive_record(call, member->record, span.at + (uint32_t)i * member->unit,
-					end);
-	/* Behind what is in it: conditions and counts are the client's until here. */
+		status = read_record(call, member->record, span.at + (uint32_t)i * member->unit,
+				     end);
+	/* Set last: conditions and counts of nested members are read as the client sent them. */
 	vmm_wire_set_slot(call, slot, (uint64_t)(uintptr_t)(call->request.data + span.at));
 	return status;
 }
 
-static vmm_status receive_descriptor(struct vmm_wire_call *call, uint32_t slot)
+static vmm_status read_descriptor(struct vmm_wire_call *call, uint32_t slot)
 {
 	uint64_t named = vmm_wire_slot(call, slot);
 
-	if (!named ||
-	    named == VMM_WIRE_NO_DESCRIPTOR) /* which is no number of one of ours either */
+	/* stays: all ones is not a descriptor of the host either */
+	if (!named || named == VMM_WIRE_NO_DESCRIPTOR)
 		return VMM_OK;
 	if (named > call->descriptor_count)
 		return VMM_INVALID_PARAMETER;
@@ -54,14 +61,14 @@ static vmm_status receive_descriptor(struct vmm_wire_call *call, uint32_t slot)
 	return VMM_OK;
 }
 
-static vmm_status receive_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-				 uint32_t at, uint32_t *end)
+static vmm_status read_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			      uint32_t at, uint32_t *end)
 {
 	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
-		return receive_array(call, member, at, end);
+		return read_array(call, member, at, end);
 	case VMM_WIRE_DESCRIPTOR:
-		return receive_descriptor(call, at + member->at);
+		return read_descriptor(call, at + member->at);
 	case VMM_WIRE_DESCRIPTOR_OUT:
 	case VMM_WIRE_INTO:
 	case VMM_WIRE_UNREAD:
@@ -81,19 +88,20 @@ static vmm_status receive_member(struct vmm_wire_call *call, const struct vmm_wi
 	}
 }
 
-static vmm_status receive_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-				 uint32_t at, uint32_t *end)
+static vmm_status read_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			      uint32_t at, uint32_t *end)
 {
 	vmm_status status = VMM_OK;
 
 	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
 		if (vmm_wire_applies(call, &record->members[i], at))
-			status = receive_member(call, &record->members[i], at, end);
+			status = read_member(call, &record->members[i], at, end);
 	return status;
 }
 
-vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
-			    struct vmm_wire_bytes *bytes)
+vmm_status vmm_wire_read_request(struct vmm_wire_call *call,
+				 const struct vmm_wire_operation *operation,
+				 struct vmm_wire_bytes *bytes)
 {
 	uint32_t end = (uint32_t)vmm_align_up(operation->argument->bytes, 8);
 
@@ -103,14 +111,14 @@ vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_op
 	call->count = 0;
 	call->foreign = false;
 	*bytes = (struct vmm_wire_bytes){0};
-	if (!call->request.length) { /* what there is of it, is not of the client's */
+	if (!call->request.length) { /* a buffer of length 0 is not the client's data */
 		vmm_free(call->request.data);
 		call->request = (struct vmm_wire_bytes){0};
 		return VMM_OK;
 	}
 	if (call->descriptor_count > VMM_WIRE_DESCRIPTORS_MAX || call->request.length < end)
 		return VMM_INVALID_PARAMETER;
-	vmm_status status = receive_record(call, operation->argument, 0, &end);
+	vmm_status status = read_record(call, operation->argument, 0, &end);
 	if (vmm_ok(status) && end != call->request.length)
 		return VMM_INVALID_PARAMETER;
 	return status;
@@ -118,12 +126,12 @@ vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_op
 
 /* ---- the answer ---- */
 
-static void forget_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-			  uint32_t at);
+static void hide_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			uint32_t at);
 
-/* Where in the client's copy of what was sent it points to, plus one. */
-static uint64_t place_in(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			 uint64_t value)
+/* Returns the offset + 1 at which `value` points into the array of `into`; 0: not into it. */
+static uint64_t offset_in(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			  uint64_t value)
 {
 	const struct vmm_wire_span *span = vmm_wire_span_of(call, member->into);
 	uint64_t begin = span ? (uint64_t)(uintptr_t)(call->request.data + span->at) : 0;
@@ -133,8 +141,8 @@ static uint64_t place_in(struct vmm_wire_call *call, const struct vmm_wire_membe
 	return value - begin + 1;
 }
 
-static void forget_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			 uint32_t at)
+static void hide_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+		       uint32_t at)
 {
 	const struct vmm_wire_span *span = vmm_wire_next_span(call, at + member->at);
 
@@ -142,21 +150,21 @@ static void forget_array(struct vmm_wire_call *call, const struct vmm_wire_membe
 	if (!span)
 		return;
 	for (uint32_t done = 0; member->record && done < span->bytes; done += member->unit)
-		forget_record(call, member->record, span->at + done);
+		hide_record(call, member->record, span->at + done);
 }
 
-static void forget_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
-			  uint32_t at)
+static void hide_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			uint32_t at)
 {
 	uint32_t slot = at + member->at;
 	uint64_t value = vmm_wire_slot(call, slot);
 
 	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
-		forget_array(call, member, at);
+		hide_array(call, member, at);
 		break;
 	case VMM_WIRE_INTO:
-		vmm_wire_set_slot(call, slot, place_in(call, member, value));
+		vmm_wire_set_slot(call, slot, offset_in(call, member, value));
 		break;
 	case VMM_WIRE_DESCRIPTOR_OUT:
 		vmm_assert(call->descriptor_count < VMM_WIRE_DESCRIPTORS_MAX);
@@ -173,31 +181,31 @@ static void forget_member(struct vmm_wire_call *call, const struct vmm_wire_memb
 	}
 }
 
-/* No address and no descriptor number of the host's goes out. */
-static void forget_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
-			  uint32_t at)
+/* Removes all addresses and descriptor numbers of the host from the argument. */
+static void hide_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			uint32_t at)
 {
 	for (uint32_t i = 0; i < record->count; i++)
 		if (vmm_wire_applies(call, &record->members[i], at))
-			forget_member(call, &record->members[i], at);
+			hide_member(call, &record->members[i], at);
 }
 
-vmm_status vmm_wire_answer(struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
+vmm_status vmm_wire_make_answer(struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
 {
 	call->next = call->descriptor_count = 0;
 	if (!call->request.data) {
 		answer->length = 0;
 		return VMM_OK;
 	}
-	forget_record(call, call->operation->argument, 0);
+	hide_record(call, call->operation->argument, 0);
 	answer->length = 0;
-	if (call->operation->back &&
+	if (call->operation->returned &&
 	    !vmm_wire_append(answer, call->request.data, call->operation->argument->bytes))
 		return VMM_NO_MEMORY;
 	for (uint32_t i = 0; i < call->count; i++) {
 		const struct vmm_wire_span *span = &call->spans[i];
 
-		if (span->back &&
+		if (span->returned &&
 		    !vmm_wire_append(answer, call->request.data + span->at, span->bytes))
 			return VMM_NO_MEMORY;
 	}

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C HERE.H, or table.py OPERATIONS.TSV PREFIX NAMES.H. What is wrong with the table is said by its line."""
+"""Makes C from operations.tsv. Errors in the table are reported with their line.
+
+table.py OPERATIONS.TSV OUT.H OUT.C LOCAL.H: the tables, and local names of the D3DKMT functions
+table.py OPERATIONS.TSV PREFIX NAMES.H:     macros that give each D3DKMT function the prefix
+"""
 
 import re
 import sys
@@ -8,12 +12,12 @@ import sys
 RECORD_KINDS = {'descriptor': 'DESCRIPTOR', 'code': 'CODE', 'descriptor-out': 'DESCRIPTOR_OUT', 'address': 'ADDRESS',
                 'memory': 'MEMORY', 'token': 'TOKEN', 'presence': 'PRESENCE', 'unread': 'UNREAD'}
 
-# What a line may begin with: the first of its numbers.
+# The first word of a line, and the first number of that kind.
 FIRST = {'operation': 1, 'callback': 1001, 'unbuilt': 1501, 'runtime': 2001}
 COLUMNS = {'operation': (5, 6), 'unbuilt': (4,)}
 
 
-class Bad(Exception):
+class TableError(Exception):
     pass
 
 
@@ -29,10 +33,10 @@ def member(type_name, fields, records):
     parts = [f'.at = {at}']
     if what in ('array', 'record'):
         if (what == 'record') != (of in records):
-            raise Bad(f'{of} is {"no" if what == "record" else "a"} record of this table')
+            raise TableError(f'{of} is {"not " if what == "record" else ""}a record of this table')
         parts += [f'.kind = VMM_WIRE_ARRAY, .unit = sizeof({of}), .limit = {int(limit.rstrip("!"))}u']
         if limit.endswith('!'):
-            parts.append('.pointed = true')
+            parts.append('.non_null = true')
         name, _, least = count.partition('|')
         if name.isdigit():
             parts.append(f'.least = {int(name)}')
@@ -40,8 +44,8 @@ def member(type_name, fields, records):
             parts.append(f'.counted = true, .count_at = offsetof({type_name}, {name}), '
                          f'.count_bytes = sizeof((({type_name} *)0)->{name}), .least = {int(least or 0)}')
         if direction not in ('in', 'inout'):
-            raise Bad(f'{path}: in or inout?')
-        parts.append(f'.back = {"true" if direction == "inout" else "false"}')
+            raise TableError(f'{path}: wrong direction "{direction}": expected in or inout')
+        parts.append(f'.returned = {"true" if direction == "inout" else "false"}')
         if what == 'record':
             parts.append(f'.record = &record_{identifier(of)}')
     elif what == 'into':
@@ -49,9 +53,9 @@ def member(type_name, fields, records):
     elif kind in RECORD_KINDS:
         parts.append(f'.kind = VMM_WIRE_{RECORD_KINDS[kind]}')
     else:
-        raise Bad(f'no kind {kind}')
+        raise TableError(f'unknown kind {kind}')
     if what not in ('array', 'record') and (count, limit, direction) != ('-', '-', '-'):
-        raise Bad(f'{path}: {kind} has no count')
+        raise TableError(f'{path}: kind {kind} takes no count, limit or direction')
     for condition in when.split('+') if when != '-' else []:
         bits = re.fullmatch(r'([\w.]+)&(0x[0-9A-Fa-f]+)=(\w+)', condition)
         values = re.fullmatch(r'values>=([12]):(\w+)', condition)
@@ -64,12 +68,12 @@ def member(type_name, fields, records):
         elif values:
             parts.append(f'.when_values = {values[1]}, .when_objects = offsetof({type_name}, {values[2]})')
         else:
-            raise Bad(f'{condition}: what condition is that?')
+            raise TableError(f'unknown condition {condition}')
     return f'\t{{.name = "{path}", {", ".join(parts)}}},'
 
 
 def read(path):
-    """[(record or operation, [members])]"""
+    """Returns [(line number, columns, [(line number, columns of a member)])], one for each record and call."""
     things = []
     with open(path, encoding='utf-8') as lines:
         for number, line in enumerate(lines, 1):
@@ -80,21 +84,21 @@ def read(path):
             try:
                 if fields[0] == '':
                     if len(fields) != 7:
-                        raise Bad('a member has six columns')
+                        raise TableError('a member line needs six columns')
                     things[-1][2].append((number, fields[1:]))
                 elif fields[0] == 'record' and len(fields) == 2:
                     things.append((number, fields, []))
                 elif fields[0] in FIRST and len(fields) in COLUMNS.get(fields[0], (5,)):
                     things.append((number, fields, []))
                 else:
-                    raise Bad('what is that?')
-            except Bad as bad:
+                    raise TableError(f'unknown line, or wrong number of columns: {fields[0]}')
+            except TableError as bad:
                 sys.exit(f'{path}:{number}: {bad}')
     return things
 
 
 def describe(path, things):
-    """The C source's lines; the calls, by what their lines begin with."""
+    """Returns the lines of the C source, and the calls by the first word of their lines."""
     records, calls, lines, sections = set(), {kind: [] for kind in FIRST}, [], {}
     for number, fields, members in things:
         type_name = fields[1] if fields[0] == 'record' else fields[3]
@@ -103,7 +107,7 @@ def describe(path, things):
         for at, columns in members:
             try:
                 initializers.append(member(type_name, columns, records))
-            except (Bad, ValueError) as bad:
+            except (TableError, ValueError) as bad:
                 sys.exit(f'{path}:{at}: {bad}')
         if initializers:
             lines += [f'static const struct vmm_wire_member members_{name}[] = {{', *initializers, '};']
@@ -116,22 +120,23 @@ def describe(path, things):
             continue
         of_kind = calls[fields[0]]
         if int(fields[1]) != FIRST[fields[0]] + len(of_kind):
-            sys.exit(f'{path}:{number}: numbers are given one after the other, and never again')
+            sys.exit(f'{path}:{number}: number {fields[1]}: expected {FIRST[fields[0]] + len(of_kind)}; '
+                     'numbers are consecutive and never reused')
         if fields[0] == 'unbuilt':
             of_kind.append((int(fields[1]), fields[2], type_name, True, name, False, ''))
             continue
         if fields[4] not in ('in', 'inout', 'const-inout'):
-            sys.exit(f'{path}:{number}: in or inout?')
+            sys.exit(f'{path}:{number}: wrong direction "{fields[4]}": expected in, inout or const-inout')
         section = re.fullmatch(r'section:(\w+)&(0x[0-9A-Fa-f]+)', fields[5]) if fields[5:] else None
         if fields[5:] not in ([], ['carried']) and not section:
-            sys.exit(f'{path}:{number}: carried, or a section, or nothing')
+            sys.exit(f'{path}:{number}: wrong last column "{fields[5]}": expected carried or section:MEMBER&MASK')
         if section:
             sections[fields[2]] = f', .section_at = offsetof({type_name}, {section[1]}), .section_mask = {section[2]}u'
         constant = 'const ' if fields[4] != 'inout' and fields[0] != 'runtime' else ''
         of_kind.append((int(fields[1]), fields[2], type_name, fields[4] != 'in', name, fields[5:] == ['carried'], constant))
     lines.append('const struct vmm_wire_operation vmm_wire_operations[] = {')
     for number, function, _, back, name, *_ in sum(calls.values(), []):
-        lines.append(f'\t{{.number = {number}, .name = "{function}", .back = {"true" if back else "false"}, '
+        lines.append(f'\t{{.number = {number}, .name = "{function}", .returned = {"true" if back else "false"}, '
                      f'.argument = &record_{name}{sections.get(function, "")}}},')
     lines.append('};')
     lines.append('const struct vmm_wire_numbers vmm_wire_numbers[] = {')
@@ -142,7 +147,7 @@ def describe(path, things):
 
 
 def rename(calls, prefix, path):
-    """Macros by which whoever includes them speaks of other functions than those that are exported."""
+    """Writes macros that rename the D3DKMT functions, so that an includer does not use the exported ones."""
     with open(path, 'w', encoding='utf-8') as out:
         out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n')
         for _, function, *_ in calls['operation']:
@@ -155,10 +160,11 @@ def main():
     if len(outs) == 2:
         rename(calls, *outs)
         return
-    header, source, here = outs
-    rename(calls, 'vmm_here_', here)
+    header, source, local = outs
+    rename(calls, 'vmm_local_', local)
     with open(header, 'w', encoding='utf-8') as out:
-        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument); unbuilt: with its *. */\n')
+        out.write('/* SPDX-License-Identifier: MIT */\n'
+                  '/* Made from operations.tsv. X(number, function, argument type); of an unbuilt callback with its *. */\n')
         for name, kind, wanted in (('VMM_WIRE_OPERATIONS', 'operation', False), ('VMM_WIRE_CARRIED', 'operation', True),
                                    ('VMM_WIRE_CALLBACKS', 'callback', False), ('VMM_WIRE_UNBUILT', 'unbuilt', False),
                                    ('VMM_WIRE_RUNTIME', 'runtime', False)):

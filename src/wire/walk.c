@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both sides need to go through the members of an argument in one order. */
+/* What both sides need to visit the members of an argument in the same order. */
 #include "wire/wire_private.h"
 
 const struct vmm_wire_operation *vmm_wire_operation(uint32_t number)
@@ -34,7 +34,7 @@ void vmm_wire_finish(struct vmm_wire_call *call)
 	memset(call, 0, sizeof(*call));
 }
 
-/* What the first object of an array that was sent, or came, takes. */
+/* Returns which values the first object of an array takes. */
 static enum vmm_wire_values values_of(const struct vmm_wire_call *call, uint32_t slot)
 {
 	uint32_t handle;
@@ -82,13 +82,13 @@ uint64_t vmm_wire_count(const struct vmm_wire_call *call, const struct vmm_wire_
 {
 	uint64_t count = 0;
 
-	/* Little endian, so that the low bytes come first. */
+	/* Little endian: the low bytes come first. */
 	if (member->counted)
 		memcpy(&count, call->request.data + at + member->count_at, member->count_bytes);
 	return count ? count : member->least;
 }
 
-vmm_status vmm_wire_note(struct vmm_wire_call *call, const struct vmm_wire_span *span)
+vmm_status vmm_wire_add_span(struct vmm_wire_call *call, const struct vmm_wire_span *span)
 {
 	if (call->count == call->capacity) {
 		uint32_t capacity = call->capacity ? 2 * call->capacity : 8;
@@ -147,7 +147,7 @@ uint8_t *vmm_wire_append(struct vmm_wire_bytes *bytes, const void *data, uint64_
 		bytes->data = larger;
 		bytes->capacity = (uint32_t)capacity;
 	}
-	/* The gap is zero: nothing of ours goes out with it. */
+	/* The padding is zero, so no other memory of this process is sent. */
 	memset(bytes->data + bytes->length, 0, at - bytes->length);
 	if (length)
 		memcpy(bytes->data + at, data, length);

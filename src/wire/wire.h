@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire: calls as bytes, so that whoever calls and whoever does it need not share memory: D3DKMT functions, device callbacks, and what
- * include/vidmm has beside them (runtime). Which member of which argument is more than a value stands in operations.tsv. Pure: no threads, no descriptors are touched, no handle is looked up.
+ * wire: calls as bytes, so that caller and callee need not share memory. Calls are D3DKMT
+ * functions, device callbacks, and the other functions of include/vidmm (runtime). operations.tsv
+ * lists the members of each argument that are more than a value. Pure: no threads; no descriptor
+ * and no handle is used.
  *
- *   client                                    host
- *   vmm_wire_ask      -> request, descriptors -> vmm_wire_receive, the call itself
- *   vmm_wire_accept   <- answer, descriptors  <- vmm_wire_answer
+ *   client                                             host
+ *   vmm_wire_make_request -> request, descriptors -> vmm_wire_read_request, then the call
+ *   vmm_wire_read_answer  <- answer, descriptors  <- vmm_wire_make_answer
  *
- * The host never follows a pointer of the client's: it gets what pointers point to, checks every count against the table and the
- * bytes that came, and lets pointers point into those. Whatever a request says, vmm_wire_receive refuses it or leaves an
- * argument whose every pointer is NULL or has as many bytes behind it as its count says.
+ * The host never follows a pointer of the client. What pointers point to is sent along. The host
+ * checks every count against the table and the bytes received, and sets pointers to these bytes.
+ * For any request, vmm_wire_read_request refuses it or leaves an argument in which each pointer is
+ * NULL or has as many bytes behind it as its count says.
  */
 #ifndef VMM_WIRE_WIRE_H
 #define VMM_WIRE_WIRE_H
@@ -17,32 +20,36 @@
 #include <vidmm/vidmm.h>
 #include "base/base.h"
 
-/* The largest request or answer in bytes; one message of descriptors. */
+/* the largest request or answer in bytes; descriptors of one call */
 #define VMM_WIRE_BYTES_MAX       (32u << 20)
 #define VMM_WIRE_DESCRIPTORS_MAX 8u
 
-/* The functions that take two values, as one argument. */
+/* The argument of functions that take two values. */
 struct vmm_wire_priority_class {
 	void *process;
 	uint32_t priority_class;
 };
 
-/* The runtime's calls. A device is what device_create gave; 0 for none. Pointers and HANDLEs are 8 bytes, as everywhere. */
+/*
+ * Arguments of the runtime calls. `device` is the number of device_create; 0: none. Pointers and
+ * HANDLEs have 8 bytes on every machine.
+ */
 struct vmm_wire_device_create {
-	uint32_t adapter; /* its place among the host's, from 0 */
+	uint32_t adapter; /* index among the host's adapters, from 0 */
 	uint32_t device;  /* out */
-	uint32_t handle;  /* out: that of the D3DKMT functions */
+	uint32_t handle;  /* out: D3DKMT handle of the device */
 };
 struct vmm_wire_device {
 	uint32_t device;
 };
 struct vmm_wire_device_set_trim {
 	uint32_t device, reserved;
-	void *function, *context; /* come back in notices (protocol.h); function NULL: no more */
+	/* returned in notifications (protocol.h); function NULL: end of the registration */
+	void *function, *context;
 };
 struct vmm_wire_resource_set_shared {
 	uint32_t device, reserved;
-	void *resource; /* the runtime's own name for it */
+	void *resource; /* the runtime's handle of the resource */
 };
 struct vmm_wire_resource_share {
 	uint32_t device, km_resource;
@@ -51,7 +58,7 @@ struct vmm_wire_resource_share {
 struct vmm_wire_resource_open {
 	uint32_t device, global_handle;
 	uint32_t km_resource;      /* out */
-	uint32_t allocation_count; /* in: room, out: how many */
+	uint32_t allocation_count; /* in: capacity; out: number of allocations */
 	uint32_t *allocations;
 };
 struct vmm_wire_nt_handle_name {
@@ -61,106 +68,135 @@ struct vmm_wire_nt_handle_name {
 };
 struct vmm_wire_sync_values {
 	uint32_t handle;
-	uint32_t values; /* out: enum vmm_wire_values; none also for what is no object */
+	uint32_t values; /* out: enum vmm_wire_values; NONE also if the handle names no object */
 };
 enum vmm_wire_words { VMM_WIRE_WORDS_NEVER, VMM_WIRE_WORDS_NOT_NOW, VMM_WIRE_WORDS_GIVEN };
 struct vmm_wire_sync_words {
 	uint32_t device, handle;
-	uint64_t epoch;   /* out: as long as it is the host's, the answer holds */
-	void *page;       /* out: GIVEN: a descriptor of the fence's page (base/fence_word.h) */
+	uint64_t epoch; /* out: the answer is valid while this is the host's epoch */
+	/* out, if GIVEN: a descriptor of the fence's page (base/fence_word.h) */
+	void *page;
 	uint32_t words;   /* out: enum vmm_wire_words */
-	uint32_t adapter; /* out: luid of the device's */
+	uint32_t adapter; /* out: LUID of the device's adapter */
 };
-struct vmm_wire_sync_told {
-	uint32_t handle; /* its value was raised in the page, and the host waits for it */
+struct vmm_wire_sync_signaled {
+	/* fence whose value was raised in its page, while waits in the host are pending */
+	uint32_t handle;
 };
 
-/* Of the host's adapter, all clients together; peaks are since this client last asked, at first since the adapter started. */
+/*
+ * Statistics of an adapter of the host, over all clients. Peaks are since this client last asked,
+ * at first since the adapter started.
+ */
 struct vmm_wire_adapter_statistics {
-	uint32_t adapter, reserved;                 /* its place among the host's, from 0 */
-	struct vidmm_adapter_statistics statistics; /* out; as it was where the call fails */
+	uint32_t adapter, reserved;                 /* index among the host's adapters, from 0 */
+	struct vidmm_adapter_statistics statistics; /* out; unchanged if the call fails */
 };
 
 struct vmm_wire_record;
 struct vmm_wire_operation {
-	uint32_t
-		number; /* D3DKMT functions from 1, callbacks from 1001 (1501: unbuilt), the runtime's calls from 2001; for ever */
+	/*
+	 * D3DKMT functions from 1, callbacks from 1001 (1501: not built), runtime calls from 2001.
+	 * A number is never reused.
+	 */
+	uint32_t number;
 	const char *name;
-	bool back; /* the argument itself is written to */
+	bool returned; /* the argument itself is in the answer */
 	const struct vmm_wire_record *argument;
-	/* With one of those bits of the argument the memory of its records is a descriptor; mask 0: never. */
+	/*
+	 * If one of these bits of the argument is set, the memory of its records is a descriptor.
+	 * Mask 0: never.
+	 */
 	uint32_t section_at, section_mask;
 };
-/* NULL: there is none of that number, or name. */
+/* These return NULL if no operation has the number or name. */
 const struct vmm_wire_operation *vmm_wire_operation(uint32_t number);
 const struct vmm_wire_operation *vmm_wire_operation_named(const char *name);
 uint32_t vmm_wire_argument_bytes(const struct vmm_wire_operation *operation);
 
 struct vmm_wire_bytes {
-	uint8_t *data; /* aligned to 8; vmm_free */
+	uint8_t *data; /* aligned to 8 bytes; freed by vmm_free */
 	uint32_t length, capacity;
 };
 
-/* What one pointer points to. */
+/* The bytes that one pointer points to. */
 struct vmm_wire_span {
-	uint32_t slot; /* where in the request the pointer stands */
+	uint32_t slot; /* offset of the pointer in the request */
 	uint32_t at, bytes;
-	bool back;    /* comes back with the answer */
-	void *memory; /* the client's */
+	bool returned; /* returned in the answer */
+	void *memory;  /* address in the client */
 };
 
 /*
- * What the union of some calls is depends on the type of their first object, which only who has the handle knows. So each side
- * looks for itself; if they do not agree the request is malformed.
+ * What the union of some calls contains depends on the type of their first object. Only the holder
+ * of the handle knows it, so each side looks it up. If they disagree, the request is malformed.
  */
 enum vmm_wire_values {
-	VMM_WIRE_VALUES_NONE,  /* none, or no object */
-	VMM_WIRE_VALUE_SCALAR, /* one for all: fences of WDDM 1.1 */
-	VMM_WIRE_VALUES_ARRAY  /* one for each: monitored fences */
+	VMM_WIRE_VALUES_NONE,  /* no values, or no object */
+	VMM_WIRE_VALUE_SCALAR, /* one value for all objects: fences of WDDM 1.1 */
+	VMM_WIRE_VALUES_ARRAY  /* one value for each object: monitored fences */
 };
 typedef enum vmm_wire_values (*vmm_wire_values_fn)(void *context, uint32_t handle);
 
-/* A call on one of the two sides; all zero before the first use, but for `values` and its context. */
+/* A call on one of the two sides. All zero before the first use, except `values` and `context`. */
 struct vmm_wire_call {
-	vmm_wire_values_fn values; /* NULL: everything is of type none */
+	vmm_wire_values_fn values; /* NULL: the type of every object is NONE */
 	void *context;
 	const struct vmm_wire_operation *operation;
 	struct vmm_wire_bytes request;
 	struct vmm_wire_span *spans;
 	uint32_t count, capacity, next;
-	bool foreign; /* the request names memory or code of the client's: numbers here, of which nothing may be made */
-	/* In the order in which the bytes name them. With the request on the client's side, and with the answer on the host's,
-	 * they are for the other side. A number that can be none is not among them, and says so in the bytes. */
+	/*
+	 * the request names memory or code of the client: here they are numbers, which must not be
+	 * used as addresses
+	 */
+	bool foreign;
+	/*
+	 * Descriptors in the order in which the bytes name them. They are to be sent with the
+	 * request (client) or with the answer (host). A number that cannot be a descriptor is not
+	 * among them; the bytes say so.
+	 */
 	int64_t descriptors[VMM_WIRE_DESCRIPTORS_MAX];
-	uint32_t descriptor_at[VMM_WIRE_DESCRIPTORS_MAX]; /* the client's: where it is named */
+	/* client: offset in the request at which it is named */
+	uint32_t descriptor_at[VMM_WIRE_DESCRIPTORS_MAX];
 	uint32_t descriptor_count;
 };
 void vmm_wire_finish(struct vmm_wire_call *call);
-/* On the client's side: nothing is open by the number of descriptors[which]. Something else has to go in its place. */
-void vmm_wire_disown(struct vmm_wire_call *call, uint32_t which);
+/* Client: marks descriptors[which] as not open. The caller sends a placeholder in its place. */
+void vmm_wire_mark_closed(struct vmm_wire_call *call, uint32_t which);
 
 /*
- * The request, in call->request, of an argument; for NULL, which functions refuse, one of no bytes. An array that is longer than any function takes is not sent; the host then
- * has its count and no array. VMM_INVALID_PARAMETER: too many descriptors; VMM_NO_MEMORY: also when it is larger than
- * VMM_WIRE_BYTES_MAX.
+ * Client: makes the request for an argument in call->request; no bytes for NULL, which functions
+ * refuse. An array that is longer than any function takes is not sent; the host then has its count
+ * and no array. Returns VMM_INVALID_PARAMETER if there are too many descriptors; VMM_NO_MEMORY also
+ * if the request is larger than VMM_WIRE_BYTES_MAX.
  */
-vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
-			const void *argument) VMM_MUST_CHECK;
+vmm_status vmm_wire_make_request(struct vmm_wire_call *call,
+				 const struct vmm_wire_operation *operation,
+				 const void *argument) VMM_MUST_CHECK;
 /*
- * On the host: takes the bytes (data may be NULL then) and makes them the argument, in place; of none it is NULL. call->descriptors are those that came.
- * VMM_INVALID_PARAMETER: malformed; no well-meant client sends that.
+ * Host: takes over the bytes (data may be NULL then) and makes them the argument, in place; NULL if
+ * there are none. call->descriptors are those received. Returns VMM_INVALID_PARAMETER if the
+ * request is malformed, which no honest client sends.
  */
-vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
-			    struct vmm_wire_bytes *bytes) VMM_MUST_CHECK;
+vmm_status vmm_wire_read_request(struct vmm_wire_call *call,
+				 const struct vmm_wire_operation *operation,
+				 struct vmm_wire_bytes *bytes) VMM_MUST_CHECK;
 static inline void *vmm_wire_argument(const struct vmm_wire_call *call)
 {
 	return call->request.data;
 }
-/* What goes back; call->descriptors then are those to be sent along. VMM_NO_MEMORY. */
-vmm_status vmm_wire_answer(struct vmm_wire_call *call,
-			   struct vmm_wire_bytes *answer) VMM_MUST_CHECK;
-/* The answer into the client's argument, which is as it was asked with. VMM_INVALID_PARAMETER: it is none for this call. */
-vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
-			   void *argument) VMM_MUST_CHECK;
+/*
+ * Host: makes the answer. call->descriptors are then those to be sent with it. Returns VMM_OK or
+ * VMM_NO_MEMORY.
+ */
+vmm_status vmm_wire_make_answer(struct vmm_wire_call *call,
+				struct vmm_wire_bytes *answer) VMM_MUST_CHECK;
+/*
+ * Client: stores the answer in the argument, which must be as it was in vmm_wire_make_request.
+ * Returns VMM_INVALID_PARAMETER if it is not an answer to this call.
+ */
+vmm_status vmm_wire_read_answer(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
+				void *argument) VMM_MUST_CHECK;
 
 #endif

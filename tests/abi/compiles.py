@@ -4,7 +4,7 @@
 
 Each header alone as C11 and as C++17, with gcc and with clang; the six public ones also inside extern "C", before
 and after wsl/winadapter.h, for old and new interface versions, with 16-bit wchar_t, and with the base types forced to
-be ours; and a small miniport and a small client of each kind. Prints TAP; says what is skipped.
+be ours; every header that a program may include before the headers of the C++ library; and a small miniport and a small client of each kind. Prints TAP; says what is skipped.
 """
 
 import os
@@ -12,14 +12,45 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from kernel import VERSIONS
-from tap import HERE, PUBLIC, WDDM, Tap, compiler_for, run
+from tap import HERE, INCLUDABLE, INCLUDE, PUBLIC, WDDM, Tap, compiler_for, run
 
-FLAGS = ['-fsyntax-only', '-Wall', '-Wextra', '-Wundef', '-Wshadow', '-Wpointer-arith', '-Werror', '-I' + WDDM]
+FLAGS = ['-fsyntax-only', '-Wall', '-Wextra', '-Wundef', '-Wshadow', '-Wpointer-arith', '-Werror',
+         '-I' + WDDM, '-I' + INCLUDE]
 LANGUAGES = {'c': ['-std=c11', '-pedantic', '-Wstrict-prototypes', '-Wmissing-prototypes'], 'c++': ['-std=c++17']}
 COMPILERS = ('gcc', 'clang')
 WSL = ['-isystem', '/usr/include/wsl/stubs']
 WINADAPTER = '#include <wsl/winadapter.h>\n'
 WORKERS = 2
+
+# Standard headers after ours, and uses of them, so that the templates are compiled and not only read.
+CXX_LIBRARY = '''#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+int uses_the_library(void);
+int uses_the_library(void)
+{
+	std::vector<int> numbers = {3, 1, 2};
+	std::map<std::string, int> names;
+	std::atomic<int> total{0};
+	std::string text;
+
+	std::sort(numbers.begin(), numbers.end());
+	std::transform(numbers.begin(), numbers.end(), std::back_inserter(text),
+		       [](int n) { return static_cast<char>('0' + n); });
+	names[text] = numbers.front();
+	for (const auto &name : names)
+		total += name.second;
+	return total.load();
+}
+'''
 
 
 def include(*names):
@@ -56,8 +87,13 @@ def jobs(winadapter):
             found += [Job(name + ' after winadapter.h', WINADAPTER + include(name), flags=WSL),
                       Job(name + ' before winadapter.h', include(name) + WINADAPTER, flags=WSL),
                       Job(name + ' with winadapter.h in reach', in_c_linkage(include(name)), ('c++',), WSL)]
+    # -Wno-shadow: vidmm.h has a function and a structure of one name, which gcc takes for a constructor that is hidden.
+    found += [Job(name + ' before the C++ library', include(name) + CXX_LIBRARY, ('c++',), ['-Wno-shadow'])
+              for name in INCLUDABLE]
+    found += [Job('old annotations on request', '#define WDDM_SAL1_ANNOTATIONS\n' + include('d3dkmddi.h')
+                  + 'void f(__in int a, __out_ecount(a) int *b);\n')]
     found += [Job('version ' + version, define(version) + everything)
-              for version in ('1.0', '1.1', '1.3', '2.0', '2.9')]
+              for version in ('1.0', '1.1', '1.3', '2.0', '2.9', '3.1', '3.2')]
     found += [Job(f'user-mode version {number:#x}', user_version(number) + everything)
               for number in (0xC, 0x2003, 0x5002)]
     found += [Job('16-bit wchar_t', everything, flags=['-fshort-wchar']),
@@ -101,6 +137,8 @@ def main():
         tap.ok(mine and not failed, f'{job.name} ({len(mine)} ways)', '\n'.join(failed).splitlines()[:20])
     broken = compile_job(Job('', include('dispmprt.h') + 'ULONG_PTR x = DXGK_NO_SUCH_NAME;\n'), 'gcc', 'c')
     tap.ok(broken is None or broken != '', 'source that is wrong is noticed')
+    taken = compile_job(Job('', '#define __in\n' + CXX_LIBRARY), 'gcc', 'c++')
+    tap.ok(taken is None or taken != '', 'a macro that takes a name of the C++ library is noticed')
     return tap.finish()
 
 

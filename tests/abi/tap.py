@@ -8,9 +8,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-WDDM = os.path.join(ROOT, 'include', 'wddm')
+INCLUDE = os.path.join(ROOT, 'include')
+WDDM = os.path.join(INCLUDE, 'wddm')
 DATA = os.path.join(HERE, 'data')
 PUBLIC = ('d3dukmdt.h', 'd3dkmdt.h', 'd3dkmthk.h', 'd3dumddi.h', 'd3dkmddi.h', 'dispmprt.h')
+# Every header that a program may include, by the name that it includes.
+INCLUDABLE = (*PUBLIC, 'ntddk.h', *sorted('vidmm/' + name for name in os.listdir(os.path.join(INCLUDE, 'vidmm'))
+                                         if name.endswith('.h')))
 
 
 class Tap:

@@ -232,7 +232,7 @@ struct apart_counts apart_count(pid_t pid)
 	return counts;
 }
 
-/* For whoever reads why it failed. */
+/* Explains a failure to the reader of the log. */
 static void show_descriptors(pid_t pid)
 {
 	char path[320], target[64];
@@ -267,8 +267,8 @@ void apart_settle_to(struct apart *apart, const struct apart_counts *before)
 	} while ((now.tv_sec - end.tv_sec) * 1000 < APART_HANG_MS);
 	const struct apart_counts counts = apart_count(apart->host.pid);
 	show_descriptors(apart->host.pid);
-	fail_msg(
-		"the host is left with %u descriptors, %u of them memory objects; before it had %u and %u",
-		counts.descriptors, counts.memory_objects, before->descriptors,
-		before->memory_objects);
+	fail_msg("the host is left with %u descriptors, %u of them memory objects; "
+		 "before it had %u and %u",
+		 counts.descriptors, counts.memory_objects, before->descriptors,
+		 before->memory_objects);
 }

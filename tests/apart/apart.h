@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apart: a host and its clients as programs of their own, for tests. apart_host serves softgpu on a socket until its standard input ends;
- * apart_client connects and does what its mode says. Both say on their standard output how far they are; nobody sleeps: whoever
- * waits, waits for a byte, for the end of a file or for a process. /proc says what a program has.
+ * apart: a host and its clients as separate processes, for tests. apart_host serves softgpu on a
+ * socket until its standard input ends; apart_client connects and does what its mode says. Both
+ * report progress on their standard output. A test never sleeps for a fixed time: it waits for a
+ * byte, for the end of a file or for a process. /proc shows what resources a process has.
  */
 #ifndef VMM_TESTS_APART_H
 #define VMM_TESTS_APART_H
@@ -13,7 +14,10 @@
 
 #define APART_HANG_MS 60000
 
-/* Memory that a sanitizer keeps is not the host's; that of threads knows no threads that are made after a fork. */
+/*
+ * Memory that a sanitizer keeps is not the host's; that of threads knows no threads that are made
+ * after a fork.
+ */
 #if defined(__has_feature)
 #define APART_IS_BUILT(feature) __has_feature(feature)
 #else
@@ -53,8 +57,8 @@ struct apart {
 /* What /proc says of a program. */
 struct apart_counts {
 	uint32_t descriptors, memory_objects, mappings; /* memory objects: descriptors of memfds */
-	uint64_t
-		private_kib; /* memory that nobody else has: video memory that was used once, too */
+	/* Private memory of the host, including video memory that was used once. */
+	uint64_t private_kib;
 };
 
 /* Before the tests: where the programs are (arguments of the test program). */
@@ -63,23 +67,32 @@ void apart_init(int count, char **arguments);
 void apart_start(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib);
 /* A new one, after the last has ended, on the same socket. */
 void apart_start_again(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib);
-/* The host ends in an orderly way and finds that nothing is left of its clients; else the test fails. */
+/*
+ * The host ends in an orderly way and finds that nothing is left of its clients; else the test
+ * fails.
+ */
 void apart_stop(struct apart *apart);
 void apart_remove(struct apart *apart); /* the socket; after the host has ended in whatever way */
-/* Until nobody is connected and nothing of anybody is left. */
+/* Waits until no client is connected and no object of any client is left. */
 void apart_settle(struct apart *apart);
 
-/* And until the host has no more descriptors and memory objects than that: what is put off until the GPU is through, say. */
+/*
+ * And until the host has no more descriptors and memory objects than that: what is put off until
+ * the GPU is through, say.
+ */
 struct apart_counts;
 void apart_settle_to(struct apart *apart, const struct apart_counts *before);
 
-/* Then: bytes that it has of its allocator. Nobody knows under a sanitizer. */
+/* Then: bytes that it has of its allocator. Unknown under a sanitizer. */
 uint64_t apart_memory(struct apart *apart);
 
 /* apart_client MODE SOCKET [ARGUMENT...] */
 void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
 		  const char *argument);
-/* `vidmm replay` plays a recording against the host, once, as fast as it goes, and says on `errors` what is wrong: nothing, as long as all is well. */
+/*
+ * `vidmm replay` plays a recording against the host, once, as fast as it goes, and says on `errors`
+ * what is wrong: nothing, as long as all is well.
+ */
 void apart_player(struct apart *apart, struct apart_program *program, const char *vidmm,
 		  const char *recording, int errors);
 /* Forgets what it has said so far. */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asleep: a program whose threads are wherever a thread can be when its host ends: asleep in the page of a fence, taking turns with another program by such a page,
- * inside calls that wait, locking by a word; with work queued behind a wait that nobody ends, and with memory that is locked. Whatever they are at ends with
- * nothing but that the device has been removed, and what is locked stays. Argument: "make" for who makes the fences, "open" for the other one, who
- * finds them by their names; "sleep" for one whose threads all sleep in the page of a fence of its own, and wait in a function that the host has called, so that none is in a call. A byte on its output when it has its fences, and one when all threads are there.
+ * asleep: a client with a thread in every place where a thread can be when its host ends. Threads
+ * sleep in the page of a fence, take turns with another client by such a page, wait inside calls,
+ * or lock by a lock word. Work is queued behind a wait that is never satisfied, and memory is
+ * locked. Every operation may end only with the status that the device has been removed, and locked
+ * memory stays mapped. Argument: "make" makes the fences. "open" opens those of the other client by
+ * name. "sleep" makes a private fence: all threads sleep in its page, or wait in a function that
+ * the host has called, so that none is in a call. The client writes a byte to its output when it
+ * has its fences, and another when all threads are at their places.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -161,7 +165,10 @@ static struct apart_fence fence_of(struct asleep *a, const char *name, bool made
 	return fence;
 }
 
-/* Work that is queued for good: a context that waits for what never comes, and a signal behind that. */
+/*
+ * Work that is queued for good: a context that waits for what never comes, and a signal behind
+ * that.
+ */
 static void queue_work(struct asleep *a)
 {
 	D3DKMT_CREATECONTEXT create = {.hDevice = a->device, .EngineAffinity = 1};
@@ -195,7 +202,10 @@ static void APIENTRY wait_for_all(D3DKMT_TRIMNOTIFICATION *args)
 		sched_yield();
 }
 
-/* It has so much that the other's reservation leaves it less (PRI-13), and is called for that (RES-09). */
+/*
+ * It has so much that the other's reservation leaves it less (PRI-13), and is called for that
+ * (RES-09).
+ */
 static void be_called(struct asleep *a, LUID adapter)
 {
 	struct scripted_allocation spec = {
@@ -256,7 +266,7 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 	a->device = device.hDevice;
 	a->mutex = mutex.hKeyedMutex;
 	a->first = made ? 0 : 1;
-	/* Who wakes his own sleepers wakes all of that fence. */
+	/* A client that wakes its own sleeping threads wakes all that sleep on that fence. */
 	a->fence = fence_of(a, sleeps ? "alone" : "asleep", made || sleeps, &a->fds[0]);
 	a->turns = fence_of(a, "turns", made, &a->fds[1]);
 	queue_work(a);
@@ -275,7 +285,7 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 		a->words[i] = i ^ (uint32_t)getpid();
 }
 
-/* As far as can be seen: who is not there yet ends alike. */
+/* As far as can be seen: a thread that does not sleep yet ends the same way. */
 static void await_all(const struct asleep *a, struct thread *threads, uint32_t count)
 {
 	const struct vmm_fence_page *page = (const void *)(uintptr_t)a->fence.value;

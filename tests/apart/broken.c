@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host that is broken on purpose, where APART_BROKEN is set: everybody is the same owner, nothing private is laid over anything, and a client gets the
- * descriptor of all of the large object. Every program finds what it wrote, and nothing else is wrong: only who looks at what else it could see finds out.
+ * A host that is broken on purpose if APART_BROKEN is set: all clients count as the same owner, no
+ * private memory replaces shared pages, and a client gets a descriptor of the whole large object.
+ * Every client still finds what it wrote, and nothing else is wrong. Only a client that searches
+ * the rest of the memory it can see detects the fault.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,22 +28,22 @@ static bool broken(void)
 	}
 
 WRAP(uint64_t, vmm_os_viewer_owner, (struct vmm_os_viewer * viewer), (viewer), 1)
-WRAP(vmm_status, vmm_os_private_lay,
+WRAP(vmm_status, vmm_os_client_object_cover,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner,
       bool *fresh),
      (memory, offset, length, owner, fresh), (fresh ? (void)(*fresh = false) : (void)0, VMM_OK))
-WRAP(void, vmm_os_private_leave,
+WRAP(void, vmm_os_client_object_release,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, bool may_go),
      (memory, offset, length, may_go), (void)0)
-WRAP(void, vmm_os_private_take,
+WRAP(void, vmm_os_client_object_uncover,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length),
      (memory, offset, length), (void)0)
-WRAP(void, vmm_os_private_end, (const struct vmm_os_memory *memory, uint64_t owner),
+WRAP(void, vmm_os_client_object_end_owner, (const struct vmm_os_memory *memory, uint64_t owner),
      (memory, owner), (void)0)
-WRAP(bool, vmm_os_private_is_surplus,
+WRAP(bool, vmm_os_client_object_is_surplus,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length),
      (memory, offset, length), false)
-WRAP(bool, vmm_os_private_is_of,
+WRAP(bool, vmm_os_client_object_is_owned_by,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner),
      (memory, offset, length, owner), true)
 
@@ -54,7 +56,7 @@ static uint64_t show_all(const struct vmm_os_memory *memory, uint64_t offset, ui
 	*at = offset;
 	return length;
 }
-WRAP(uint64_t, vmm_os_find_shown,
+WRAP(uint64_t, vmm_os_find_visible,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner, int *fd,
       uint64_t *at),
      (memory, offset, length, owner, fd, at), show_all(memory, offset, length, fd, at))

@@ -50,7 +50,7 @@ void apart_close(struct apart_device *d)
 
 void apart_say(void)
 {
-	/* Nobody need listen. */
+	/* The output may have no reader. */
 	if (write(1, ".", 1) != 1 && errno != EAGAIN)
 		apart_end(APART_DONE);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the modes of apart_client share: a connection with a device, and the helpers of support/client.h on it. */
+/*
+ * What the modes of apart_client share: a connection with a device, and the helpers of
+ * support/client.h on it.
+ */
 #ifndef VMM_TESTS_APART_CLIENT_H
 #define VMM_TESTS_APART_CLIENT_H
 
@@ -22,23 +25,29 @@ void apart_open(struct apart_device *d, const char *socket, const char *name, ui
 void apart_close(struct apart_device *d);
 /* So far it has come. */
 void apart_say(void);
-/* Has somebody closed its standard input? */
+/* Has the standard input been closed? */
 bool apart_told_to_end(void);
 /* Until then. */
 void apart_wait_for_end(void);
-/* Ends the program: APART_REMOVED for what a call answers without a host, else with a message and 1. */
+/*
+ * Ends the program: APART_REMOVED for what a call answers without a host, else with a message and
+ * 1.
+ */
 void apart_failed(const char *what, HRESULT status) __attribute__((noreturn));
 
 /* Ends the program in the middle of things, with whatever threads there are. */
 void apart_end(int code) __attribute__((noreturn));
 
-/* look.c: of every second word the upper half, where the next says whose it is. */
+/* look.c: of every second word the upper half, where the next names the program that wrote it. */
 #define APART_MAGIC 0xC5A9u
-/* The program whose words are in memory that is mapped into this one; 0: none but its own. */
+/* Returns the program that wrote words found in memory mapped into this one; 0: only its own. */
 uint32_t apart_look_around(void);
 /* Ends the program where it would not find any. */
 void apart_look_at_something(void);
-/* From now on every descriptor and every byte that the host sends is looked at, and the last descriptors are kept, and mapped whole. */
+/*
+ * From now on every descriptor and every byte that the host sends is looked at, and the last
+ * descriptors are kept, and mapped whole.
+ */
 void apart_keep_all(void);
 
 /* modes.c: a fence of a device on APART_SCRIPTED, and its value where it is mapped */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apart_host SOCKET VRAM-KIB APERTURE-KIB: softgpu, and as second adapter a miniport of WDDM 3.0, served. A byte on its standard output: it listens. "w" on its input: it answers with a byte when
- * nobody is connected and nothing of anybody is left; "m": then with eight, what it has of its allocator. At the end of its input it ends, if it finds that so: else it says why, and ends with 1.
+ * apart_host SOCKET VRAM-KIB APERTURE-KIB: serves softgpu and, as second adapter, a miniport of
+ * WDDM 3.0. It writes a byte to its standard output when it listens. On input "w" it answers with a
+ * byte when no client is connected and no object of any client is left. On "m" it waits for the
+ * same, and answers with eight bytes: how much it has from its allocator. At the end of its input
+ * it ends with 0 if no client and no object is left; else it says why and ends with 1.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -30,7 +33,7 @@ static struct {
 	char finding[256];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Something has gone: whoever waits looks again. */
+/* A client or an object has gone: threads that wait check again. */
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	(void)context;
@@ -55,7 +58,7 @@ static void on_line(void *context, const char *line)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* For whoever reads why it failed. */
+/* Explains a failure to the reader of the log. */
 static void show_descriptors(void)
 {
 	char path[300], target[128];
@@ -80,7 +83,9 @@ static uint64_t count_allocations(struct vidmm_adapter *adapter)
 	return statistics.allocations;
 }
 
-/* The end of a process has events, of its allocations and others; the second is for the last of it. */
+/*
+ * The end of a process has events, of its allocations and others; the second is for the last of it.
+ */
 static void settle(struct vidmm_server *server, struct vidmm_adapter *adapter)
 {
 	pthread_mutex_lock(&seen.lock);

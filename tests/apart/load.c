@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load: what a program does all day, in an order drawn from a seed, until its standard input ends: writes, checks, copies by the GPU, discards, offers,
- * deallocations. It knows what every word of its memory must be: every second one says where it is, those between whose it is and when
- * it was written. Now and then it looks through everything that is mapped into it, and must find no word of another program's. A byte on its output for
- * every operation.
+ * load: the usual operations of a client, in an order drawn from a seed, until its standard input
+ * ends: writes, checks, copies by the GPU, discards, offers, deallocations. It knows what every
+ * word of its memory must be: every second word contains its position, those between contain the
+ * program that wrote it and the time. At intervals it searches everything that is mapped into it,
+ * and must find no word of another program. It writes a byte to its output for every operation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +291,10 @@ int apart_load(const char *socket, const char *seed)
 	return APART_DONE;
 }
 
-/* The same, by a program that keeps all it is ever given and looks all the time; its fences have words of its own, too. */
+/*
+ * The same, by a program that keeps all it is ever given and looks all the time; its fences have
+ * words of its own, too.
+ */
 int apart_hoard(const char *socket, const char *seed)
 {
 	static struct load l;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program has of the host's: everything that is mapped into it and shared with anybody, and, where it keeps all (__wrap_recvmsg), all the memory of whatever
- * object the host has ever sent it a descriptor of, and the bytes of every message. No word in there may be of another program; what is to be read cannot be mapped to be written to,
- * and no object can be made smaller under the host.
+ * Searches what a client got from the host: everything shared that is mapped into it and, if it
+ * retains descriptors (__wrap_recvmsg), the whole memory of each object that the host ever sent a
+ * descriptor of, and the bytes of every message. No word in there may be of another program. Memory
+ * for reading cannot be mapped for writing, and the client can shrink no object of the host.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@
 
 #define KEPT 96u
 
-/* The program whose words are there; 0: none but this one's. */
+/* Returns the program that wrote the words there; 0: only this one. */
 static uint32_t look_at_words(const uint32_t *words, size_t count, size_t each)
 {
 	for (size_t i = 0; i + 1 < count; i += each)
@@ -67,7 +68,10 @@ void apart_keep_all(void)
 	hoard.all = true;
 }
 
-/* All that is in it: what is not has never been written by anybody, and looking would make it. */
+/*
+ * Searches the populated pages only: the others were never written, and reading would allocate
+ * them.
+ */
 static uint32_t look_at_memory_of(int fd)
 {
 	static uint32_t words[1 << 14];
@@ -99,7 +103,7 @@ static uint32_t look_at_kept(void)
 	return found;
 }
 
-/* Memory that it shares with nobody is its own. */
+/* Memory that it shares with no other process is private. */
 uint32_t apart_look_around(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
@@ -117,7 +121,7 @@ uint32_t apart_look_around(void)
 	return found ? found : look_at_kept();
 }
 
-/* Whoever looks must be able to find something. */
+/* Proves that the search can find a word of another program. */
 void apart_look_at_something(void)
 {
 	uint32_t *words =
@@ -149,7 +153,7 @@ static bool is_kept_locked(const struct stat *stat_of)
 	return false;
 }
 
-/* As long as there is room for it: whoever looks around finds it. */
+/* Retains the descriptor while the table has free entries; the search reads the table. */
 static void keep(int fd, const struct stat *stat_of)
 {
 	pthread_mutex_lock(&hoard.lock);

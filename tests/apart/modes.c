@@ -11,7 +11,7 @@
 #define HELD       3u
 #define HELD_BYTES (128u << 10)
 
-/* ---- hold: memory that is locked and written to; the end of its input, and it is still there ---- */
+/* ---- hold: locked memory is written to, and still has its content when the input ends ---- */
 
 int apart_hold(const char *socket, const char *argument)
 {
@@ -92,7 +92,7 @@ HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
 	return d->device.cb->pfnSignalSynchronizationObjectFromCpuCb(d->device.handle, &args);
 }
 
-/* Inside a call that nobody ends but the host's death. */
+/* Inside a call that only the host's death ends. */
 int apart_wait_fence(const char *socket, const char *argument)
 {
 	struct apart_device d;
@@ -105,7 +105,10 @@ int apart_wait_fence(const char *socket, const char *argument)
 	apart_failed("pfnWaitForSynchronizationObjectFromCpuCb", wait_for(&d, fence, 1000));
 }
 
-/* The page of a fence: its value is seen there, and it cannot be written to by whatever way a program has. */
+/*
+ * The page of a fence: its value is seen there, and it cannot be written to by whatever way a
+ * program has.
+ */
 int apart_fences(const char *socket, const char *argument)
 {
 	struct apart_device d;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relatives: programs that have something in common, as D3DKMT clients. This one and one that it forks, each with a connection of its own, pass each other handles
- * and descriptors over a socket; then the other is killed. What must hold is checked here: the exit code says whether it did, a line which did not.
+ * relatives: D3DKMT clients that share objects. This program and one that it forks, each with its
+ * own connection, pass each other handles and descriptors over a socket; then the other is killed.
+ * This program checks what must hold: the exit code says whether all checks passed, a line names
+ * each that failed.
  */
 #include <d3dkmthk.h>
 #include <pthread.h>
@@ -116,7 +118,7 @@ static void kill_other(struct relative *r)
 	check(waitpid(r->child, NULL, 0) == r->child, "and has ended");
 }
 
-/* ---- keyed: who waits for a keyed mutex whose owner is killed, is told that it was abandoned ---- */
+/* ---- keyed: a wait for a keyed mutex ends with STATUS_ABANDONED when its owner is killed ---- */
 
 static void own_keyed(struct relative *r)
 {
@@ -199,7 +201,7 @@ static int inside(struct relative *r, const char *socket)
 	return APART_DONE;
 }
 
-/* ---- mutex: a context that waits for a mutex gets on when the process of its holder is killed ---- */
+/* ---- mutex: a context that waits for a mutex goes on when the holder's process is killed ---- */
 
 static D3DKMT_HANDLE make_context(struct relative *r)
 {
@@ -265,7 +267,7 @@ static int mutex(struct relative *r, const char *socket)
 	return APART_DONE;
 }
 
-/* ---- nt: a descriptor is the object, whoever holds it, and outlives who made it ---- */
+/* ---- nt: a descriptor is the object in every process, and outlives its creating process ---- */
 
 static int nt(struct relative *r, const char *socket)
 {
@@ -353,7 +355,10 @@ static int exec_other(struct relative *r, const char *socket)
 	}
 	check(waitpid(r->child, &status, 0) == r->child && status == 0, "the other found 17");
 	check(!apart_kmt_wait(r->device, fence.handle, 18) && *fence.value == 18, "18 comes");
-	/* A host looks for the last descriptor when a process ends, and cannot know of one that is closed later. */
+	/*
+	 * A host looks for the last descriptor when a process ends, and cannot know of one that is
+	 * closed later.
+	 */
 	close(fd);
 	return APART_DONE;
 }
@@ -369,7 +374,7 @@ int apart_inherit(const char *socket, const char *number)
 	return APART_DONE;
 }
 
-/* ---- name: it is the host's, for whoever is connected, as long as somebody holds the object by it ---- */
+/* ---- name: the host has the names: any client can open one while the object is held ---- */
 
 static int named(struct relative *r, const char *socket)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One thing at a time: what is left of a program, for itself and for others, when it or its host ends. */
+/*
+ * What is left of a client, for itself and for others, when it or its host ends; one case at a
+ * time.
+ */
 #include "apart.h"
 
 #include <stdio.h>
@@ -57,7 +60,10 @@ static void a_wait_ends_with_the_host(void **state)
 
 enum { SLEEPERS = 3 };
 
-/* Programs whose threads are in all places where one can be, most of them in the page of a fence that all have (docs/adr/0003). */
+/*
+ * Programs whose threads are in all places where one can be, most of them in the page of a fence
+ * that all have (docs/adr/0003).
+ */
 static void fall_asleep(struct apart *apart, struct apart_program programs[SLEEPERS])
 {
 	apart_client(apart, &programs[0], "asleep", "make");
@@ -92,7 +98,10 @@ static void nobody_sleeps_on_when_the_host_is_killed(void **state)
 	}
 }
 
-/* Nothing but that: not that a wait was cancelled because another program's opening of the fence has ended a moment before. */
+/*
+ * Nothing but that: not that a wait was cancelled because another program's opening of the fence
+ * has ended a moment before.
+ */
 static void nobody_sleeps_on_when_the_host_ends(void **state)
 {
 	struct apart_program programs[SLEEPERS];

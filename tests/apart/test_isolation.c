@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs under load that keep every descriptor they are given and map it whole, and look through all that is mapped into them, all the time
- * (look.c). What they see is their own: in a host as it is, also while others are killed; and not in a host that is broken on purpose (broken.c).
+ * Programs under load that keep every descriptor they are given and map it whole, and look through
+ * all that is mapped into them, all the time (look.c). With an intact host they find only their own
+ * words, also while others are killed. With a host that is broken on purpose (broken.c) they find
+ * others.
  */
 #include "apart.h"
 
@@ -49,7 +51,7 @@ static void nobody_sees_what_is_anothers(void **state)
 	apart_stop(&apart);
 }
 
-/* Whoever looks at it finds out; and nothing but looking does. */
+/* Only the search (look.c) detects the broken host. */
 static void a_host_that_shows_too_much_is_found_out(void **state)
 {
 	struct apart apart;

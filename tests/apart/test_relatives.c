@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs share: by handles, by names, by descriptors that go over a socket, through fork and through exec; and what is left when one is killed. */
+/*
+ * What programs share: by handles, by names, by descriptors that go over a socket, through fork and
+ * through exec; and what is left when one is killed.
+ */
 #include "apart.h"
 
 static void run(const char *what)

@@ -136,13 +136,13 @@ def programs_share_buffers_in_the_recorded_order():
     with Host() as host:
         result = clean(host.replay('--verify', 'full', '--json', EVERY, IMPORTER))
         alone = clean(host.replay('--verify', 'full', '--json', IMPORTER))
-        host.await_line('came', 'pid')
+        host.await_line(' connected: ', 'pid')
     here = clean(run('replay', '--verify', 'full', '--json', '--vram', '16M', EVERY, IMPORTER))
     assert result['verify_errors'] == 0 and result['lost'] == here['lost'], (result, here)
     assert alone['lost']['unmatched_imports'] > result['lost']['unmatched_imports'], (alone, result)
     assert len(result['traces']) == 2, result
     # Each was a program of its own.
-    came = {line.split('pid ')[1].split(',')[0] for line in host.lines if 'came' in line}
+    came = {line.split('pid ')[1].split(',')[0] for line in host.lines if ' connected: ' in line}
     assert len(came) >= 3, host.lines
 
 
@@ -168,7 +168,7 @@ def a_host_that_dies_ends_the_replay():
     with Host() as host:
         player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--verify', 'stamps', '--json', EXAMPLE],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        host.await_line('came: glmark2')
+        host.await_line('connected: glmark2')
         while host.requests() < 200:
             pass  # each look is a program and a message
         host.process.kill()
@@ -184,10 +184,10 @@ def a_host_that_dies_ends_the_replay():
 def a_player_that_is_killed_is_gone_from_the_host():
     with Host() as host:
         player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, EXAMPLE], stdout=subprocess.DEVNULL)
-        host.await_line('came: glmark2')
+        host.await_line('connected: glmark2')
         player.send_signal(signal.SIGKILL)
         player.wait()
-        host.await_line('has gone')
+        host.await_line('disconnected')
         clients = json.loads(run('clients', '--json', '--socket', host.socket).stdout)
         assert clients['clients'] == [], clients
         assert clean(host.replay('--verify', 'full', '--json', EVERY))['verify_errors'] == 0
@@ -198,10 +198,10 @@ def of_several_players_the_killed_one_is_named_and_the_others_go_on():
     with Host() as host:
         crew = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--gpu-time', 'none', '--verify', 'stamps', '--json', EXAMPLE, EVERY],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        host.await_line('came: glmark2')
+        host.await_line('connected: glmark2')
         while host.requests() < 200:
             pass
-        player = int(next(line for line in host.lines if 'came: glmark2' in line).split('pid ')[1].split(',')[0])
+        player = int(next(line for line in host.lines if 'connected: glmark2' in line).split('pid ')[1].split(',')[0])
         assert player != crew.pid, host.lines
         os.kill(player, signal.SIGKILL)
         output, errors = crew.communicate(timeout=60)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_storm HOST CLIENT [ROUNDS [HOSTS [SEED [VRAM-MIB APERTURE-MIB VIDMM RECORDING...]]]]: programs under load, of which one is killed at a moment that is
- * not chosen, again and again; and hosts, with all their clients connected. Those that are left find what they wrote. What the killed ones had is gone from the
- * host: memory objects, descriptors, allocations, threads. Scripts give more rounds than the suite does.
+ * test_storm HOST CLIENT [ROUNDS [HOSTS [SEED [VRAM-MIB APERTURE-MIB VIDMM RECORDING...]]]]: kills
+ * clients under load at random moments, again and again, and hosts with all their clients
+ * connected. The remaining clients find what they wrote. The host has freed everything of the
+ * killed ones: memory objects, descriptors, allocations, threads. Scripts ask for more rounds than
+ * the suite.
  *
- * With recordings there is for each a program beside the others that plays it (`vidmm replay --verify stamps`), from the beginning again when it is through
- * or was killed. It checks what it wrote whenever it uses it, and says so at once if that is not there.
+ * For each recording, one more client plays it (`vidmm replay --verify stamps`), and starts again
+ * when it has finished or was killed. It checks its content at every use, and reports a difference
+ * at once.
  */
 #include "apart.h"
 
@@ -20,8 +23,9 @@
 #define VRAM_KIB     512u /* less than one of them wants: everything moves all the time */
 #define APERTURE     1024u
 /*
- * What the host may have more of its allocator after all rounds than after half of them (threads have some of their own): five hundred that lose a KiB each
- * are above. And than before the first, for what it keeps to be quick.
+ * What the host may have more of its allocator after all rounds than after half of them (threads
+ * have some of their own): five hundred that lose a KiB each are above. And than before the first,
+ * for what it keeps to be quick.
  */
 #define MEMORY_BYTES (512u << 10)
 #define STORE_BYTES  (4u << 20)
@@ -67,7 +71,10 @@ static void start_all(struct apart *apart, struct programs *programs)
 
 /* ---- players ---- */
 
-/* LeakSanitizer's, which looks at the threads of a player that ends from a process of its own, when the player is killed meanwhile. */
+/*
+ * LeakSanitizer's, which looks at the threads of a player that ends from a process of its own, when
+ * the player is killed meanwhile.
+ */
 static bool is_of_killed(const char *line, size_t length)
 {
 	static const char gone[] = "Unable to get registers from thread";
@@ -89,7 +96,7 @@ static void said_nothing(void)
 	}
 }
 
-/* Who is through begins anew. */
+/* A player that has finished starts again. */
 static void play_on(struct apart *apart, struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
@@ -116,7 +123,7 @@ static void stop_players(struct programs *programs)
 
 /* ---- programs are killed ---- */
 
-/* Whoever it is, all have come some way since the last time. */
+/* Every program has made progress since the last check. */
 static void kill_one(struct apart *apart, struct programs *programs)
 {
 	struct apart_program *witness = &programs->all[draw(LOADS)];
@@ -166,20 +173,24 @@ static void clients_die_at_any_moment_and_nobody_notices(void **state)
 	const uint64_t half = blow(&apart, storm.rounds - storm.rounds / 2, &first);
 	const uint64_t whole = blow(&apart, storm.rounds / 2, &first);
 	const struct apart_counts last = apart_count(apart.host.pid);
-	print_message(
-		"# %u kills: descriptors %u and %u, memory objects %u and %u, mappings %u and %u, KiB allocated %llu, %llu and %llu, private %llu and %llu; %llu recordings to their end\n",
-		storm.rounds, first.descriptors, last.descriptors, first.memory_objects,
-		last.memory_objects, first.mappings, last.mappings,
-		(unsigned long long)before >> 10, (unsigned long long)half >> 10,
-		(unsigned long long)whole >> 10, (unsigned long long)first.private_kib,
-		(unsigned long long)last.private_kib, (unsigned long long)storm.completed);
+	print_message("# %u kills: descriptors %u and %u, memory objects %u and %u, "
+		      "mappings %u and %u, KiB allocated %llu, %llu and %llu, "
+		      "private %llu and %llu; %llu recordings to their end\n",
+		      storm.rounds, first.descriptors, last.descriptors, first.memory_objects,
+		      last.memory_objects, first.mappings, last.mappings,
+		      (unsigned long long)before >> 10, (unsigned long long)half >> 10,
+		      (unsigned long long)whole >> 10, (unsigned long long)first.private_kib,
+		      (unsigned long long)last.private_kib, (unsigned long long)storm.completed);
 	assert_true(whole < half + MEMORY_BYTES && whole < before + STORE_BYTES);
 	apart_stop(&apart);
 }
 
 /* ---- hosts are killed ---- */
 
-/* It says that the device has been removed and ends; or it was not connected yet, or through. No signal, no hang. */
+/*
+ * It says that the device has been removed and ends; or it was not connected yet, or through. No
+ * signal, no hang.
+ */
 static void players_are_told(struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
@@ -190,7 +201,9 @@ static void players_are_told(struct programs *programs)
 	}
 }
 
-/* Every call comes back and says so; nobody hangs, nobody crashes; a new host serves at the same place. */
+/*
+ * Every call returns and says so; no client hangs or crashes; a new host serves at the same path.
+ */
 static void hosts_die_at_any_moment_and_clients_are_told(void **state)
 {
 	struct apart apart;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A host with an adapter whose clients have monitored fences, and programs that are its clients, in this one; each with a fence of its own. */
+/*
+ * A host with an adapter that supports monitored fences, and its clients, all in this process; each
+ * client has its own fence.
+ */
 #ifndef VMM_TESTS_CLIENT_FENCE_WORLD_H
 #define VMM_TESTS_CLIENT_FENCE_WORLD_H
 

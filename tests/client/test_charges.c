@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What waits of a client keep in the host is the client's to pay for; those of contexts are in tests/serve. */
+/*
+ * What waits of a client keep in the host is the client's to pay for (Q-150); those of contexts are
+ * in tests/serve.
+ */
 #include "fence_world.h"
 
 #include <sched.h>
@@ -37,7 +40,10 @@ static NTSTATUS await_many(struct program *p, uint64_t value, int event)
 	return D3DKMTWaitForSynchronizationObjectFromCpu(&args);
 }
 
-/* Of waits with an event, one after the other, until the client has as much as it may: how many, and what each costs. */
+/*
+ * Of waits with an event, one after the other, until the client has as much as it may: how many,
+ * and what each costs.
+ */
 static uint32_t fill_up(struct world *w, struct program *p, int event, uint32_t most,
 			uint64_t *each)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client of a host sees: its calls, its memory, and what happens to it when the host goes, or the program forks. */
+/*
+ * What a client of a host sees: its calls, its memory, and what happens to it when the host goes,
+ * or the program forks.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -162,7 +165,13 @@ static void figures_come_from_the_host(void **state)
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 1, &there),
 			 STATUS_INVALID_PARAMETER);
 	assert_memory_equal(&there, &untouched, sizeof(there));
-	there.struct_size--;
+	/* An older program's structure ends before the last member. */
+	there.struct_size = offsetof(struct vidmm_adapter_statistics, handles_destroyed_locked);
+	there.handles_destroyed_locked = 77;
+	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there), STATUS_SUCCESS);
+	assert_int_equal(there.allocations, 1);
+	assert_int_equal(there.handles_destroyed_locked, 77);
+	there.struct_size = 0; /* not set */
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there),
 			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(vidmm_remote_adapter_statistics(NULL, 0, &untouched),
@@ -395,7 +404,10 @@ static void await_in_flight(struct world *w, uint32_t count)
 		assert_int_equal(vidmm_server_clients(w->server, &info, 1), 1);
 }
 
-/* More threads than channels: who comes too late is told so at once, and who waits comes back when it may. */
+/*
+ * More threads than channels: a thread that finds none free fails at once, and a thread that waits
+ * returns when its wait ends.
+ */
 static void more_threads_than_channels(void **state)
 {
 	const struct vidmm_server_options options = {.struct_size = sizeof(options),
@@ -455,10 +467,13 @@ static void cut(struct world *w)
 static void cut_and_leave(struct world *w)
 {
 	cut(w);
-	vmm_client_leave(w->connection);
+	vmm_client_begin_disconnect(w->connection);
 }
 
-/* A thread whose first call needs a channel of its own, when the session ends and nobody here has heard of it. */
+/*
+ * The first call of a thread needs a new channel, after the session has ended and before this
+ * client has noticed.
+ */
 static HRESULT call_without_a_session(void (*meanwhile)(struct world *))
 {
 	struct world w;
@@ -635,7 +650,9 @@ static void *in_a_thread(void *argument)
 	return NULL;
 }
 
-/* To the process or the connection that was attached last; on a thread that entered one, to that. */
+/*
+ * To the process or the connection that was attached last; on a thread that entered one, to that.
+ */
 static void functions_go_where_the_program_says(void **state)
 {
 	struct world w;
@@ -645,7 +662,7 @@ static void functions_go_where_the_program_says(void **state)
 	(void)state;
 	start(&w);
 	assert_int_equal(vidmm_process_open(w.host.host, "local", &process), 0);
-	assert_int_equal(adapters_seen(), 0); /* nobody is attached */
+	assert_int_equal(adapters_seen(), 0); /* no thread is attached */
 	vidmm_connection_attach(w.connection);
 	assert_int_equal(adapters_seen(), 1);
 	struct vidmm_client_info info;
@@ -676,7 +693,7 @@ static void functions_go_where_the_program_says(void **state)
 	assert_int_equal(adapters_seen(), 0); /* with the connection the attachment went */
 }
 
-/* ---- nobody there ---- */
+/* ---- no host there ---- */
 
 static void nobody_serves_there(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fences in the hands of clients: which signals and waits need no message, and that nobody sleeps on who should not. */
+/*
+ * Fences of clients: which signals and waits need no message, and that no thread sleeps longer than
+ * it should.
+ */
 #include "fence_world.h"
 
 #include <pthread.h>
@@ -34,7 +37,7 @@ static struct vmm_fence_page *page_in_host(struct world *w)
 {
 	struct vmm_world *world = &w->host->world;
 
-	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_shared_lock(world);
 	const struct vmm_epoch_sleepers *sleepers =
 		vmm_list_empty(&world->epoch_sleepers)
 			? NULL
@@ -42,7 +45,7 @@ static struct vmm_fence_page *page_in_host(struct world *w)
 					   link);
 	struct vmm_fence_page *page =
 		sleepers ? vmm_container_of(sleepers->turns, struct vmm_fence_page, turns) : NULL;
-	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_shared_unlock(world);
 	return page;
 }
 
@@ -258,7 +261,10 @@ static void a_lost_device_satisfies_the_waits_of_others(void **state)
 	end(&w, &a, &b);
 }
 
-/* SFL-18, TDRS-06: unless it is not to be; who waits through the device comes back. */
+/*
+ * With NO_MAX_ON_TDR the fence keeps its value; only a wait by the lost device ends, with
+ * STATUS_DEVICE_REMOVED. (SFL-18, TDRS-06)
+ */
 static void a_lost_device_ends_its_waits(void **state)
 {
 	struct program a, b;
@@ -327,7 +333,7 @@ static void a_signal_that_is_cut_short_is_heard(void **state)
 	assert_int_equal(await(&b, 9, event), STATUS_SUCCESS);
 	fall_asleep(&w, &s, &b, 9);
 	struct vmm_fence_page *page = page_in_host(&w);
-	/* The same is what a program's own store would be, behind everybody's back. */
+	/* This stands for a client's direct store, of which the host gets no message. */
 	atomic_store(&page->value, 9);
 	go(&a);
 	assert_int_equal(wake_up(&s), STATUS_SUCCESS);
@@ -337,7 +343,7 @@ static void a_signal_that_is_cut_short_is_heard(void **state)
 	stop(&w);
 }
 
-/* ---- what somebody is to hear of ---- */
+/* ---- fences with a listener for events ---- */
 
 static void count_event(void *context, const struct vidmm_event *event, const char *text)
 {
@@ -346,7 +352,7 @@ static void count_event(void *context, const struct vidmm_event *event, const ch
 	atomic_fetch_add((_Atomic uint32_t *)context, 1);
 }
 
-/* who sleeps goes to the host when somebody begins to listen. */
+/* Threads asleep in the page move to waits in the host when a listener subscribes. */
 static void who_listens_hears_of_waits(void **state)
 {
 	_Atomic uint32_t heard = 0;
@@ -371,7 +377,10 @@ static void who_listens_hears_of_waits(void **state)
 
 /* ---- a GPU that stores without telling gets an address ---- */
 
-/* As begin, and a third program, on an adapter that gives a GPU an address of what is opened there (MFN-04). */
+/*
+ * As begin, and a third program, on an adapter that gives a GPU an address of what is opened there
+ * (MFN-04).
+ */
 static void begin_beside_gpu(struct world *w, struct program *a, struct program *b,
 			     struct program *c)
 {
@@ -390,7 +399,10 @@ static void begin_beside_gpu(struct world *w, struct program *a, struct program 
 	assert_non_null(page_in_host(w));
 }
 
-/* Who sleeps there goes to the host; from then on every signal and every wait is one message, and none is any more. */
+/*
+ * A thread asleep in the page moves to a wait in the host; from then on every signal and every wait
+ * costs exactly one message.
+ */
 static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
 {
 	struct program a, b, c;
@@ -432,7 +444,7 @@ static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
 	end(&w, &a, &b);
 }
 
-/* Nobody had asked for the page before: then nobody gets it. */
+/* No client had asked for the page before: then no client gets it. */
 static void what_a_gpu_has_first_has_no_page(void **state)
 {
 	struct program a, b, c;
@@ -453,7 +465,10 @@ static void what_a_gpu_has_first_has_no_page(void **state)
 	end(&w, &a, &b);
 }
 
-/* It has seen the page open, and stores when it is shut, and whoever slept there waits in the host. */
+/*
+ * The signal has seen the page enabled, and stores after it was disabled, when the thread that
+ * slept there waits in the host.
+ */
 static void a_signal_that_the_shutting_overtakes_is_heard(void **state)
 {
 	struct program a, b, c;
@@ -464,15 +479,16 @@ static void a_signal_that_the_shutting_overtakes_is_heard(void **state)
 	(void)state;
 	begin_beside_gpu(&w, &a, &b, &c);
 	struct vmm_fence_page *page = page_in_host(&w);
-	struct vmm_wire_sync_told told = {.handle = a.fence};
+	struct vmm_wire_sync_signaled signaled = {.handle = a.fence};
 	fall_asleep(&w, &s, &b, 9);
 	open_of(&c, &a, 0);
 	while (!atomic_load(&page->awaited))
 		sched_yield();
 	/* What vmm_client_signal does behind its look. */
 	atomic_store(&page->value, 9);
-	assert_int_equal(vmm_client_call(a.connection, VMM_WIRE_sync_told, 0, &told, &result),
-			 VMM_OK);
+	assert_int_equal(
+		vmm_client_call(a.connection, VMM_WIRE_sync_signaled, 0, &signaled, &result),
+		VMM_OK);
 	assert_int_equal(wake_up(&s), STATUS_SUCCESS);
 	assert_true(*c.value == 9);
 	go(&c);
@@ -501,9 +517,10 @@ static void *take_turns(void *argument)
 }
 
 /*
- * Two programs take turns, and at some moment, another one for each fence, the page is shut under their hands. Were a signal lost both
- * would wait for ever; in the end the value is that of the last one. (A call that stored to the page and sent a message, too, would have
- * raised it to the same value twice, which is what once is: that no call does is seen by the messages above.)
+ * Two programs take turns, and at some moment, another one for each fence, the page is shut under
+ * their hands. Were a signal lost both would wait for ever; in the end the value is that of the
+ * last one. (A call that stored to the page and sent a message, too, would have raised it to the
+ * same value twice, which is what once is: that no call does is seen by the messages above.)
  */
 static void no_turn_is_lost_while_the_page_is_shut(void **state)
 {
@@ -534,9 +551,12 @@ static void no_turn_is_lost_while_the_page_is_shut(void **state)
 	end(&w, &player[0].p, &player[1].p);
 }
 
-/* ---- who may not ---- */
+/* ---- openings without the right to signal ---- */
 
-/* SFL-15: who may not signal cannot; from then on nobody else is given the page, and whoever has it goes on. */
+/*
+ * An opening without the right to signal cannot signal. From then on no other client gets the page,
+ * and those that have it keep it. (SFL-15)
+ */
 static void who_may_not_signal_has_no_page(void **state)
 {
 	struct program a, b, c;
@@ -576,7 +596,11 @@ static void who_may_not_signal_has_no_page(void **state)
 	end(&w, &a, &b);
 }
 
-/* Those of one device alone share a page; the last opening's end is not everybody's (SFL-28). */
+/*
+ * Fences without a client page: those of one device alone, which share a page; those that end all
+ * waits with the last opening (SFL-28); and those without the right to signal. Each signal is a
+ * message.
+ */
 static void others_go_by_messages(void **state)
 {
 	static const uint32_t flags[] = {0, SHARED | UNWAIT_ON_LAST, SHARED | NO_SIGNAL};
@@ -669,7 +693,10 @@ static void *flip(void *argument)
 	return NULL;
 }
 
-/* MFN-14: one of the fences of a wait for many is rewound again and again, also between two looks of one delivery. */
+/*
+ * MFN-14: one of the fences of a wait for many is rewound again and again, also between two looks
+ * of one delivery.
+ */
 static void a_value_that_comes_and_goes_holds_nobody_up(void **state)
 {
 	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -694,13 +721,13 @@ static void a_value_that_comes_and_goes_holds_nobody_up(void **state)
 									 (HANDLE)(intptr_t)event};
 	assert_int_equal(pthread_create(&f.thread, NULL, flip, &f), 0);
 	for (uint32_t i = 0; i < 300; i++) {
-		struct vmm_wire_sync_told told = {.handle = a.fence};
+		struct vmm_wire_sync_signaled signaled = {.handle = a.fence};
 		int32_t result;
 
 		assert_int_equal(D3DKMTWaitForSynchronizationObjectFromCpu(&wait), STATUS_SUCCESS);
 		while (read(event, &count, sizeof(count)) < 0)
-			assert_int_equal(vmm_client_call(a.connection, VMM_WIRE_sync_told, 0, &told,
-							 &result),
+			assert_int_equal(vmm_client_call(a.connection, VMM_WIRE_sync_signaled, 0,
+							 &signaled, &result),
 					 VMM_OK);
 	}
 	atomic_store(&f.stop, true);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a device has locked when it is lost, to a page fault (TDR-19) or with a reset (TDR-07, TDR-10): the same for what was locked by a word and for what was
- * locked by a message (docs/adr/0002-locks-without-a-message.md). Each case is played twice, the second time with somebody who listens
- * to locks, for whom each is a message; what the program has seen must be equal, word by word.
+ * What a device has locked when it is lost, to a page fault (TDR-19) or with a reset (TDR-07,
+ * TDR-10): the same for what was locked by a word and for what was locked by a message
+ * (docs/adr/0002-locks-without-a-message.md). Each case is played twice, the second time with a
+ * listener for lock events, so that each lock is a message; what the program has seen must be
+ * equal, word by word.
  */
 #include <support/test.h>
 
@@ -333,7 +335,10 @@ static void play(enum how how, bool by_messages, struct seen seen[ALLOCATIONS])
 	stop(&w);
 }
 
-/* TDR-11: what was in video memory is gone with the adapter, and there only; the pointer is good, and what is locked is locked. */
+/*
+ * TDR-11: what was in video memory is gone with the adapter, and there only; the pointer is good,
+ * and what is locked is locked.
+ */
 static void check(enum how how, uint32_t index, const struct seen *seen)
 {
 	bool gone = !index && (how == PAGE_FAULT_RESETS_ADAPTER || how == ADAPTER_HANGS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The actors of the random workload, for the files that act: workload.c, and what wide runs add in wide.c. */
+/*
+ * The actors of the random workload, for the files that implement them: workload.c, and wide.c for
+ * wide runs.
+ */
 #ifndef VMM_TESTS_CORE_ACTOR_H
 #define VMM_TESTS_CORE_ACTOR_H
 
@@ -33,20 +36,27 @@ enum {
 struct buffer {
 	D3DKMT_HANDLE handle; /* 0: none */
 	uint32_t bytes, number;
-	uint32_t
-		home; /* the context whose packets use it: two contexts have no order between them */
-	bool stamped; /* written by STAMP alone, which checks what is there first */
+	/* the context whose packets use it, because two contexts have no order between them */
+	uint32_t home;
+	bool stamped; /* written by STAMP only, which checks the old content first */
 	bool offered;
-	bool pinned; /* an overlay; like what else concerns places it follows from the number, not from dice */
+	/*
+	 * an overlay; like all placement choices it follows from the number, not from random
+	 * numbers
+	 */
+	bool pinned;
 	uint32_t version;
 	unsigned char *shadow;
-	/* What is kept in system memory follows from the number; no dice. */
+	/* Permanent backing stores: follows from the number, not from random numbers. */
 	bool permanent;
-	unsigned char *own; /* memory of ours that is the backing store, or NULL */
+	unsigned char *own; /* memory of the client that is the backing store, or NULL */
 	uint32_t visits;
-	/* Of a wide run: never locked (Protected, or not CpuVisible), compared by a copy of the GPU's instead. */
+	/*
+	 * In a wide run: never locked (Protected, or not CpuVisible); compared through a copy made
+	 * by the GPU.
+	 */
 	bool hidden;
-	bool held; /* locked, across what else the actor does */
+	bool held; /* locked during other actions of the actor */
 	struct softgpu_allocation spec;
 };
 
@@ -120,8 +130,8 @@ bool actor_render(struct actor *a);
 void actor_put_fill(struct actor *a, struct client_context *c, struct buffer *b);
 
 /* wide.c */
-bool wide_act(struct actor *a, bool *acted); /* false in *acted: the turn is workload.c's */
-void wide_wish(struct buffer *b, struct softgpu_allocation *spec);
+bool wide_act(struct actor *a, bool *acted); /* false in *acted: workload.c chooses the action */
+void wide_spec(struct buffer *b, struct softgpu_allocation *spec);
 bool wide_compare(struct actor *a, struct buffer *b);
 bool wide_refill(struct actor *a, struct buffer *b);
 bool wide_share(struct actor *a);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sharing in wide runs: two processes by the D3DKMT functions, the one creates and locks, the other opens and copies. */
+/*
+ * Sharing in wide runs, through D3DKMT functions: one process creates and locks, the other opens
+ * and copies.
+ */
 #include "actor.h"
 
 #define SHARED_BYTES 8192u
@@ -8,7 +11,7 @@ struct side {
 	struct vidmm_process *process;
 	D3DKMT_HANDLE adapter, device;
 	D3DKMT_CREATECONTEXT context;
-	D3DKMT_HANDLE allocation[3]; /* two shared ones, one of its own */
+	D3DKMT_HANDLE allocation[3]; /* two shared allocations, one private */
 	D3DKMT_HANDLE global;
 };
 
@@ -108,7 +111,7 @@ static bool copy(struct actor *a, struct side *s, uint32_t from, uint32_t to)
 	return did(a, status, "D3DKMT render");
 }
 
-/* Writes the bytes there, or compares them. */
+/* Writes the bytes, or compares them. */
 static bool look(struct actor *a, struct side *s, uint32_t index, unsigned char first, bool write)
 {
 	D3DKMT_LOCK args = {.hDevice = s->device, .hAllocation = s->allocation[index]};
@@ -137,10 +140,13 @@ static bool use_both(struct actor *a, struct side *owner, struct side *other)
 	    !look(a, owner, 0, first, true) || !open_side(a, other) ||
 	    !allocate(a, other, 1, false) || !open_resource(a, other, owner->global))
 		return false;
-	/* By the other's GPU work into what the owner sees, and into what is its own. */
+	/* A packet of the opening process copies between the owner's allocation and its own. */
 	return copy(a, other, 0, 1) && look(a, owner, 1, first, false) && copy(a, other, 1, 2) &&
 	       look(a, other, 2, first, false) &&
-	       /* The owner goes; what is shared stays for who has it open. */
+	       /*
+	        * The owner destroys its handles; the shared allocation stays for the process that
+	        * has it open.
+	        */
 	       close_side(a, owner) && copy(a, other, 0, 2) && look(a, other, 2, first, false) &&
 	       close_side(a, other);
 }

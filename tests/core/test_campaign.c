@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A million random operations: wide runs of the workload, seed after seed, on simulated interleavings and every eighth
- * with real threads. It ends when the operations are done; where a build is slow, when the seconds are over, and it
- * always says how many were done; a build in which even a tenth is too much fails.
- *
- *   test_campaign [FIRST_SEED [OPERATIONS [SECONDS]]]    OPERATIONS 0: as many as the seconds allow
- *   test_campaign FIRST_SEED OPERATIONS SECONDS sim|linux    seeds of one kind alone
+ * A million random operations: wide runs of the workload, seed after seed, on simulated
+ * interleavings and every eighth with real threads. It ends when the operations are done. In a slow
+ * build it ends when the time limit is over. It always reports the number done, and fails if that
+ * is less than a tenth.
+ *     test_campaign [FIRST_SEED [OPERATIONS [SECONDS]]]    OPERATIONS 0: no limit
+ *     test_campaign FIRST_SEED OPERATIONS SECONDS sim|linux    seeds of one kind only
  */
 #include "workload.h"
 
@@ -21,14 +21,17 @@
 #define OPERATIONS_EACH  500u
 #define OPERATIONS_LEAST 100000u
 
-/* The sanitizer of threads has the real threads to look at, which are every eighth seed. */
+/* The thread sanitizer is of use only with real threads, which are every eighth seed. */
 #define OPERATIONS (WORKLOAD_UNDER_TSAN ? 200000u : 1000000u)
 
 static uint64_t first_seed = 1, operations = OPERATIONS;
 static double seconds = 90;
 static const char *kind_only = "";
 
-/* Of this program's threads, so that a busy machine does not make the campaign smaller. */
+/*
+ * Processor time of this program's threads, so that a busy machine does not make the campaign
+ * smaller.
+ */
 static double processor_seconds(void)
 {
 	struct timespec now;
@@ -93,7 +96,7 @@ static void report(const struct workload_result *totals, uint64_t done, uint64_t
 		       operations, seconds);
 }
 
-static void a_million_operations_keep_every_byte(void **state)
+static void a_million_random_operations_preserve_every_byte(void **state)
 {
 	struct workload_result totals = {.hash = 0};
 	uint64_t seed = first_seed, done = 0;
@@ -105,9 +108,10 @@ static void a_million_operations_keep_every_byte(void **state)
 	}
 	report(&totals, done, seed);
 	assert_true(done >= operations || done >= OPERATIONS_LEAST);
-	if (done < OPERATIONS_LEAST) /* a run by hand */
+	if (done < OPERATIONS_LEAST) /* a manual run */
 		return;
-	assert_true(totals.evictions > done / 100); /* the workload must reach what it is for */
+	/* the workload must reach each of its special cases */
+	assert_true(totals.evictions > done / 100);
 	assert_true(totals.renames > done / 1000);
 	assert_true(totals.discards > done / 10000);
 	for (uint32_t k = 0; k < WORKLOAD_KINDS; k++)
@@ -117,7 +121,7 @@ static void a_million_operations_keep_every_byte(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_million_operations_keep_every_byte),
+		cmocka_unit_test(a_million_random_operations_preserve_every_byte),
 	};
 
 	if (argc > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* softgpu's display: what the monitor shows is what was presented, whichever way it got there. */
+/* softgpu's display: the monitor shows what was presented, by blit, fill or flip. */
 #include <support/client.h>
 
 #include <string.h>
@@ -50,13 +50,13 @@ static void stop(struct screen *s)
 
 static D3DKMT_HANDLE picture(struct screen *s, uint32_t width, uint32_t height, int source)
 {
-	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
 					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
 					  .size_bytes = (uint64_t)width * height * 4,
 					  .width = width,
 					  .height = height};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
-				      .PrivateDriverDataSize = sizeof(wish),
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec),
 				      .VidPnSourceId = source > 0 ? (uint32_t)source : 0};
 	D3DKMT_CREATEALLOCATION args = {
 		.hDevice = s->device, .NumAllocations = 1, .pAllocationInfo = &info};
@@ -97,7 +97,7 @@ static D3DKMT_PRESENT ask(const struct screen *s, D3DKMT_HANDLE from, D3DKMT_HAN
 
 enum { BLT = 0x1, FILL = 0x2, FLIP = 0x4 };
 
-/* On real threads a frame may begin while somebody looks: there the program only goes through the motions. */
+/* On real threads a frame may begin during the comparison: there only the calls are made. */
 static bool can_look(const struct screen *s)
 {
 	return s->client.kind == VIDMM_HOST_SIM;
@@ -124,7 +124,7 @@ static void flip(struct screen *s, uint32_t source, D3DKMT_HANDLE primary)
 		vidmm_sleep_until_ns(s->client.host, vidmm_now_ns(s->client.host) + FRAME_NS / 20);
 	if (!can_look(s))
 		return;
-	frame = monitor(s, source)->frame; /* the first is told before it is read */
+	frame = monitor(s, source)->frame; /* the first flip is visible before it is read */
 	for (int i = 0; i < 40 && monitor(s, source)->frame == frame; i++)
 		vidmm_sleep_until_ns(s->client.host, vidmm_now_ns(s->client.host) + FRAME_NS / 20);
 }
@@ -141,7 +141,7 @@ static uint32_t pixel(const struct screen *s, uint32_t source, uint32_t x, uint3
 	return value;
 }
 
-static void the_monitor_shows_what_is_flipped_to(void **state)
+static void the_monitor_shows_the_flipped_primary(void **state)
 {
 	for (uint64_t mmio = 0; mmio < 2; mmio++) {
 		struct screen s;
@@ -150,8 +150,9 @@ static void the_monitor_shows_what_is_flipped_to(void **state)
 		D3DKMT_HANDLE a = picture(&s, WIDTH, HEIGHT, 0), b = picture(&s, WIDTH, HEIGHT, 0);
 		paint(&s, a, WIDTH, HEIGHT, 0x10000);
 		paint(&s, b, WIDTH, HEIGHT, 0x20000);
+		/* dark */
 		if (can_look(&s))
-			assert_int_equal(monitor(&s, 0)->width, 0); /* dark */
+			assert_int_equal(monitor(&s, 0)->width, 0);
 		for (uint32_t i = 0; i < 4; i++) {
 			flip(&s, 0, i % 2 ? b : a);
 			if (!can_look(&s))
@@ -180,12 +181,12 @@ static void presents_copy_fill_and_stretch(void **state)
 	D3DKMT_PRESENT args = ask(&s, 0, primary, FILL); /* all of it */
 	args.Color = 0x123456;
 	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
-	args = ask(&s, small, primary, BLT); /* to twice its width and three times its height */
+	args = ask(&s, small, primary, BLT); /* scaled by two in width and three in height */
 	args.Flags.DstRectValid = 1;
 	args.DstRect = (RECT){10, 5, 26, 17};
 	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
 	RECT part = {2, 1, 4, 2};
-	args = ask(&s, small, primary, BLT); /* a part of it, pixel for pixel */
+	args = ask(&s, small, primary, BLT); /* a part of it, unscaled */
 	args.Flags.DstRectValid = 1;
 	args.DstRect = (RECT){40, 0, 48, 4};
 	args.SubRectCnt = 1;
@@ -205,8 +206,8 @@ static void presents_copy_fill_and_stretch(void **state)
 	stop(&s);
 }
 
-/* What is no picture, or lies outside, or would have to be converted. */
-static void presents_are_refused(void **state)
+/* Allocations that are no picture, rectangles outside, and formats that would need conversion. */
+static void invalid_presents_are_refused(void **state)
 {
 	struct screen s;
 
@@ -236,7 +237,7 @@ static void presents_are_refused(void **state)
 }
 
 /* Many sub rectangles do not fit one DMA buffer (DMA-29). */
-static void a_present_of_many_rectangles(void **state)
+static void a_present_of_many_rectangles_takes_several_buffers(void **state)
 {
 	enum { COUNT = 4096, SIDE = 64 };
 	static RECT parts[COUNT];
@@ -258,7 +259,7 @@ static void a_present_of_many_rectangles(void **state)
 	stop(&s);
 }
 
-static void the_monitor_is_dark_when_its_device_is_gone(void **state)
+static void the_monitor_is_dark_after_its_device_is_destroyed(void **state)
 {
 	struct screen s;
 
@@ -284,11 +285,11 @@ static void the_monitor_is_dark_when_its_device_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(the_monitor_shows_what_is_flipped_to),
+		BOTH(the_monitor_shows_the_flipped_primary),
 		BOTH(presents_copy_fill_and_stretch),
-		BOTH(presents_are_refused),
-		BOTH(a_present_of_many_rectangles),
-		BOTH(the_monitor_is_dark_when_its_device_is_gone),
+		BOTH(invalid_presents_are_refused),
+		BOTH(a_present_of_many_rectangles_takes_several_buffers),
+		BOTH(the_monitor_is_dark_after_its_device_is_destroyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What softgpu does wrong on command, and that everybody gets over it. */
+/* Faults that softgpu makes on command, and that all clients recover. */
 #include <support/client.h>
 
 static uint32_t missed, resets;
@@ -42,7 +42,7 @@ static void stop(struct world *w)
 	client_stop(&w->client);
 }
 
-/* The words change although nobody was told for a while. */
+/* The words change although no completion was reported in that interval. */
 static void fill_with(struct world *w, uint32_t opcode, uint32_t pattern)
 {
 	const struct softgpu_command fault = {(uint16_t)opcode, 0, sizeof(fault)};
@@ -52,7 +52,7 @@ static void fill_with(struct world *w, uint32_t opcode, uint32_t pattern)
 	client_submit(&w->context);
 }
 
-static void sub_14_a_lost_interrupt_is_asked_for(void **state)
+static void sub_14_a_lost_interrupt_is_found_by_the_query(void **state)
 {
 	struct world w;
 
@@ -65,7 +65,7 @@ static void sub_14_a_lost_interrupt_is_asked_for(void **state)
 		}
 		assert_int_equal(missed, 5);
 		assert_int_equal(resets, 0);
-		/* Behind it comes another, which tells of both. */
+		/* A later interrupt reports both. */
 		fill_with(&w, SOFTGPU_LOSE_INTERRUPT, 1);
 		fill_with(&w, SOFTGPU_NOP, 2);
 		client_idle(&w.client);
@@ -75,7 +75,7 @@ static void sub_14_a_lost_interrupt_is_asked_for(void **state)
 	}
 }
 
-static void sub_12_a_second_interrupt_says_nothing_new(void **state)
+static void sub_12_a_repeated_interrupt_is_ignored(void **state)
 {
 	struct world w;
 
@@ -99,7 +99,7 @@ static HRESULT answer(struct world *w, NTSTATUS status)
 	return client_try_submit(&w->context);
 }
 
-static void dma_31_answers_on_command(void **state)
+static void dma_31_commanded_render_statuses_reach_the_client(void **state)
 {
 	struct world w;
 
@@ -109,10 +109,10 @@ static void dma_31_answers_on_command(void **state)
 	assert_int_equal(answer(&w, STATUS_INVALID_USER_BUFFER), D3DDDIERR_INVALIDUSERBUFFER);
 	assert_int_equal(answer(&w, STATUS_PRIVILEGED_INSTRUCTION),
 			 D3DDDIERR_PRIVILEGEDINSTRUCTION);
-	assert_int_equal(answer(&w, STATUS_SUCCESS), E_INVALIDARG); /* no answer */
+	assert_int_equal(answer(&w, STATUS_SUCCESS), E_INVALIDARG); /* no status */
 	assert_int_equal(w.client.findings, 0);
-	assert_int_equal(answer(&w, STATUS_UNSUCCESSFUL),
-			 E_INVALIDARG); /* not one that it may give */
+	/* an undocumented status */
+	assert_int_equal(answer(&w, STATUS_UNSUCCESSFUL), E_INVALIDARG);
 	assert_true(client_found(&w.client, "DMA-31"));
 	assert_int_equal(answer(&w, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE),
 			 D3DDDIERR_DEVICEREMOVED);
@@ -122,9 +122,9 @@ static void dma_31_answers_on_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sub_14_a_lost_interrupt_is_asked_for),
-		cmocka_unit_test(sub_12_a_second_interrupt_says_nothing_new),
-		cmocka_unit_test(dma_31_answers_on_command),
+		cmocka_unit_test(sub_14_a_lost_interrupt_is_found_by_the_query),
+		cmocka_unit_test(sub_12_a_repeated_interrupt_is_ignored),
+		cmocka_unit_test(dma_31_commanded_render_statuses_reach_the_client),
 	};
 
 	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

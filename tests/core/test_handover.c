@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two clients, memory for one: each submission waits until the other's is complete, and then nothing else is in flight
- * that could wake anybody. Whoever prepares, worker or client, must never leave a packet to somebody who has
- * just stopped looking. Many interleavings; a lost wake-up is a deadlock, which the simulator reports. And contexts that
- * end with their last packet, while others go on.
+ * Two clients with memory for one: each submission waits until the other's is complete. Then no
+ * other packet is in flight that could wake a thread. The thread that prepares, worker or client,
+ * must never leave a packet to a thread that has just stopped looking for work. Many interleavings;
+ * a lost wake-up is a deadlock, which the simulator reports. Also contexts that are destroyed at
+ * their last completion while others continue.
  */
 #include <support/client.h>
 
@@ -41,7 +42,7 @@ static void take_turns(void *argument)
 	}
 }
 
-/* A context ends as soon as its packet is complete, perhaps while the DPC is still at that. */
+/* A context is destroyed as soon as its packet is complete, perhaps while the DPC still runs. */
 static void end_at_once(void *argument)
 {
 	struct one_client *c = argument;
@@ -100,21 +101,21 @@ static void one_world(uint32_t kind, uint64_t seed, uint64_t vram_bytes, void (*
 	client_stop(&client);
 }
 
-static void clients_hand_the_memory_to_each_other(void **state)
+static void two_clients_take_turns_in_the_same_memory(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= seeds; seed++)
 		one_world(VIDMM_HOST_SIM, seed, 1 * MIB, take_turns);
 }
 
-static void real_clients_do_so_too(void **state)
+static void two_clients_on_threads_take_turns_in_the_same_memory(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= seeds / 20; seed++)
 		one_world(VIDMM_HOST_LINUX, seed, 1 * MIB, take_turns);
 }
 
-static void contexts_end_with_their_last_packet(void **state)
+static void contexts_are_destroyed_at_their_last_completion(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= seeds / 20; seed++) {
@@ -126,9 +127,9 @@ static void contexts_end_with_their_last_packet(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clients_hand_the_memory_to_each_other),
-		cmocka_unit_test(real_clients_do_so_too),
-		cmocka_unit_test(contexts_end_with_their_last_packet),
+		cmocka_unit_test(two_clients_take_turns_in_the_same_memory),
+		cmocka_unit_test(two_clients_on_threads_take_turns_in_the_same_memory),
+		cmocka_unit_test(contexts_are_destroyed_at_their_last_completion),
 	};
 
 	if (argc > 1)

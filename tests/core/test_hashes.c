@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Determinism: the same seed gives the same event stream, byte for byte, in every build. hashes.tsv holds the hash of
- * the stream for some seeds; each build compares with it. A deliberate change of behaviour writes it anew:
- *
- *   build/gcc/tests/core/test_hashes --write tests/core/hashes.tsv
+ * Determinism: the same seed gives the same event stream, byte for byte, in every build. hashes.tsv
+ * holds the hash of the stream for some seeds; each build compares with it. After a deliberate
+ * change of behavior it is written anew:
+ *     build/gcc/tests/core/test_hashes --write tests/core/hashes.tsv
  */
 #include "workload.h"
 
@@ -52,7 +52,7 @@ static FILE *open_golden(void)
 	return file;
 }
 
-static void every_build_has_the_same_event_stream(void **state)
+static void every_build_gives_the_recorded_hashes(void **state)
 {
 	FILE *file = open_golden();
 	char line[256];
@@ -81,7 +81,7 @@ static void every_build_has_the_same_event_stream(void **state)
 			 row, "test_hashes --write tests/core/hashes.tsv");
 }
 
-static void the_same_run_again_is_the_same(void **state)
+static void a_repeated_run_has_the_same_hash(void **state)
 {
 	(void)state;
 	for (uint32_t row = 0; row < 3; row++) {
@@ -92,7 +92,7 @@ static void the_same_run_again_is_the_same(void **state)
 	}
 }
 
-static void another_seed_or_interleaving_is_another_stream(void **state)
+static void another_seed_or_interleaving_gives_another_hash(void **state)
 {
 	uint64_t seen[SEEDS + 1];
 
@@ -120,7 +120,8 @@ static int write_golden(const char *path)
 	}
 	fprintf(file,
 		"# SPDX-License-Identifier: MIT\n"
-		"# The event streams of some seeds (test_hashes.c). After a deliberate change of behaviour:\n"
+		"# The event streams of some seeds (test_hashes.c). After a deliberate change of "
+		"behavior:\n"
 		"# build/gcc/tests/core/test_hashes --write tests/core/hashes.tsv\n"
 		"# seed\tswitch_per_1024\thash\n");
 	for (uint32_t row = 0; row < SEEDS; row++) {
@@ -139,9 +140,9 @@ static int write_golden(const char *path)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_build_has_the_same_event_stream),
-		cmocka_unit_test(the_same_run_again_is_the_same),
-		cmocka_unit_test(another_seed_or_interleaving_is_another_stream),
+		cmocka_unit_test(every_build_gives_the_recorded_hashes),
+		cmocka_unit_test(a_repeated_run_has_the_same_hash),
+		cmocka_unit_test(another_seed_or_interleaving_gives_another_hash),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that hang the GPU at random while others use it: whatever they are doing, they come back with a lost device, open
- * a new one and go on. On the simulator with random interleavings, and on real threads. Nobody ever waits for ever, nothing is
- * found wrong, nothing dies.
- *
- * test_recovery [first seed [how many]]
+ * Clients that hang the GPU at random while others use it. Each call returns with a lost device;
+ * the client opens a new one and continues. On the simulator with random interleavings, and on real
+ * threads. No wait lasts for ever, there are no findings, and the host continues.
+ *     test_recovery [FIRST_SEED [COUNT]]
  */
 #include <support/client.h>
 
@@ -17,7 +16,7 @@
 #define KIB         1024u
 #define ACTORS      3u
 #define ALLOCATIONS 6u
-#define VRAM_ONLY   1u /* segment set of every third */
+#define VRAM_ONLY   1u /* segment set of every third allocation */
 #define SIZE        (96u * KIB)
 
 struct run;
@@ -36,7 +35,7 @@ struct actor {
 struct run {
 	struct client client;
 	uint32_t steps, hang_per_1024;
-	uint64_t stall_ns; /* at most; 0: nothing takes long */
+	uint64_t stall_ns; /* at most; 0: no packet is long */
 	_Atomic uint32_t lost, wrong;
 	struct actor actor[ACTORS];
 };
@@ -49,7 +48,7 @@ static uint32_t draw(struct actor *a, uint32_t below)
 	return (uint32_t)((x ^ x >> 27) >> 33) % below;
 }
 
-/* Success, or the device is lost; anything else is told and counted. */
+/* Success, or the device is lost; any other status is reported and counted. */
 static bool good(struct actor *a, HRESULT result, const char *what)
 {
 	if (result == S_OK)
@@ -96,7 +95,7 @@ static bool render(struct actor *a)
 	uint32_t node = draw(a, 2);
 	struct client_context *c = &a->context[node];
 
-	/* Nothing orders two contexts, so each has allocations of its own. */
+	/* Two contexts have no order between them, so each has its own allocations. */
 	for (uint32_t n = 1 + draw(a, 3); n; n--)
 		client_reference(c, a->allocation[draw(a, ALLOCATIONS / 2) * 2 + node], draw(a, 2));
 	if (a->run->stall_ns && draw(a, 16) == 0) {
@@ -130,9 +129,15 @@ static bool lock(struct actor *a)
 	if (!good(a, result, "lock"))
 		return false;
 	memset(data, (int)a->number, 256);
-	/* LKR-02: what can be in video memory alone is not to be rendered with while it is locked. */
+	/*
+	 * LKR-02: an allocation that can only be in video memory must not be rendered with while it
+	 * is locked.
+	 */
 	if (index % 3 != VRAM_ONLY && draw(a, 4) == 0 && !render(a)) {
-		/* TDR-11: a lost device's locks can be given back, and until then their pointers are good. */
+		/*
+		 * TDR-11: locks of a lost device can be released, and their pointers are valid
+		 * until then.
+		 */
 		memset(data, 0, 256);
 		good(a, client_unlock(&a->device, *allocation), "unlock of a lost device");
 		return false;
@@ -197,10 +202,10 @@ static void count_taken_back(void *context, const struct vidmm_event *event, con
 		atomic_fetch_add(&taken_back, event->arg[3]);
 }
 
-/* How many devices were lost. */
+/* The number of devices that were lost. */
 static uint32_t run_seed(uint32_t kind, uint64_t seed, uint32_t steps)
 {
-	/* Any number of resets: what counts is that each is survived. */
+	/* Any number of resets is permitted: each must be survived. */
 	struct vidmm_tdr_options tdr = {3, 2000, 60000, 1, VIDMM_TDR_LIMIT_MAX, 2};
 	const struct vidmm_registry_value registry[] = {{"SwizzlingRanges", 4},
 							{"PreemptionAware", seed / 2 % 2},
@@ -215,13 +220,16 @@ static uint32_t run_seed(uint32_t kind, uint64_t seed, uint32_t steps)
 		.registry_count = 3,
 		.tdr = &tdr,
 	};
-	/* On the simulator some packets take long, too long alone or together with others. */
+	/*
+	 * On the simulator some packets are long, too long by themselves or together with others.
+	 */
 	struct run run = {.steps = steps,
 			  .hang_per_1024 = 24,
 			  .stall_ns = kind == VIDMM_HOST_SIM ? 4000000000u : 0};
 
+	/* an additional reset does no harm here */
 	if (kind == VIDMM_HOST_LINUX)
-		tdr.delay_ms = 60; /* a reset too many does no harm here */
+		tdr.delay_ms = 60;
 	client_start(&run.client, &options);
 	assert_int_not_equal(vidmm_subscribe(run.client.host, 1ull << VIDMM_EVENT_RECOVERY,
 					     count_taken_back, NULL),
@@ -251,7 +259,7 @@ static uint32_t run_seed(uint32_t kind, uint64_t seed, uint32_t steps)
 
 static uint64_t first_seed = 1, seed_count = 60;
 
-static void tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_the_simulator(void **state)
+static void tdr_07_tdr_09_pre_07_clients_recover_from_hangs_on_the_simulator(void **state)
 {
 	uint32_t lost = 0;
 
@@ -264,7 +272,7 @@ static void tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_the_simulator(void **
 	assert_true(atomic_load(&taken_back) >= seed_count / 4);
 }
 
-static void tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_threads(void **state)
+static void tdr_07_tdr_09_pre_07_clients_recover_from_hangs_on_threads(void **state)
 {
 	uint32_t lost = 0;
 
@@ -277,8 +285,8 @@ static void tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_threads(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_the_simulator),
-		cmocka_unit_test(tdr_07_tdr_09_pre_07_programs_outlive_hangs_on_threads),
+		cmocka_unit_test(tdr_07_tdr_09_pre_07_clients_recover_from_hangs_on_the_simulator),
+		cmocka_unit_test(tdr_07_tdr_09_pre_07_clients_recover_from_hangs_on_threads),
 	};
 
 	if (argc > 1)

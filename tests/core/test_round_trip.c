@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole stack once through, on both back ends: what the CPU writes, the GPU copies, under more demand than video
- * memory; every byte is compared.
+ * The whole stack once, on both back ends: the GPU copies what the CPU wrote, with more allocations
+ * than video memory holds. Every byte is compared.
  */
 #include <support/client.h>
 

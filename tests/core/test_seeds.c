@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The random workload over many seeds: on simulated interleavings, and with real threads. Without arguments a fixed
- * number of seeds, as in the suite; otherwise
- *
- *   test_seeds FIRST [COUNT [OPERATIONS [sim|linux]]]    COUNT 0: until it fails
+ * The random workload over many seeds: on simulated interleavings, and with real threads. Without
+ * arguments it runs a fixed number of seeds, as in the suite; otherwise:
+ *     test_seeds FIRST [COUNT [OPERATIONS [sim|linux]]]    COUNT 0: until it fails
  */
 #include "workload.h"
 
@@ -21,7 +20,7 @@ static struct workload_result totals;
 
 static void run(uint32_t kind, uint64_t seed)
 {
-	/* From no switch but where somebody blocks, to one at nearly every point. */
+	/* From no thread switch except at blocking calls, to one at nearly every point. */
 	static const uint32_t switches[] = {0, 20, 200, 700};
 	struct workload workload = {.kind = kind,
 				    .seed = seed,
@@ -43,7 +42,7 @@ static void run(uint32_t kind, uint64_t seed)
 	totals.waits += result.waits;
 }
 
-static void every_seed_keeps_every_byte(void **state)
+static void every_seed_preserves_every_byte(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; !sim_seeds || i < sim_seeds; i++)
@@ -52,7 +51,8 @@ static void every_seed_keeps_every_byte(void **state)
 	       " renames, %" PRIu64 " discards, %" PRIu64 " waits\n",
 	       sim_seeds, totals.events, totals.evictions, totals.renames, totals.discards,
 	       totals.waits);
-	if (first_seed == 1 && sim_seeds >= 60) { /* the workload must reach what it is for */
+	/* the workload must reach each of its special cases */
+	if (first_seed == 1 && sim_seeds >= 60) {
 		assert_true(totals.evictions > 1000);
 		assert_true(totals.renames > 100);
 		assert_true(totals.discards > 10);
@@ -60,7 +60,7 @@ static void every_seed_keeps_every_byte(void **state)
 	}
 }
 
-static void real_threads_keep_every_byte(void **state)
+static void runs_on_threads_preserve_every_byte(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; !linux_seeds || i < linux_seeds; i++)
@@ -70,8 +70,8 @@ static void real_threads_keep_every_byte(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_seed_keeps_every_byte),
-		cmocka_unit_test(real_threads_keep_every_byte),
+		cmocka_unit_test(every_seed_preserves_every_byte),
+		cmocka_unit_test(runs_on_threads_preserve_every_byte),
 	};
 
 	if (argc > 1)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes on all the time must not go to the system: once every page has been where it will be again, paging takes
- * no page faults, because backing stores that are given up (PAG-12) stay the library's.
+ * The steady state must not use the system. Once every page has been at the addresses where it will
+ * be again, paging takes no page faults, because backing stores that are given up (PAG-12) are
+ * retained by the library.
  */
 #include <support/client.h>
 
@@ -21,7 +22,7 @@ static uint64_t page_faults(void)
 	return (uint64_t)usage.ru_minflt;
 }
 
-/* Everything in and out again, by writes of the GPU. */
+/* Pages every allocation in and out again, by writes of the GPU. */
 static void go_around(struct client_context *context, const D3DKMT_HANDLE *buffers, unsigned times)
 {
 	for (unsigned i = 0; i < times * BUFFERS; i++) {
@@ -31,7 +32,7 @@ static void go_around(struct client_context *context, const D3DKMT_HANDLE *buffe
 	client_idle(context->device->client);
 }
 
-static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void **state)
+static void pag_12_reused_backing_stores_cause_no_page_faults(void **state)
 {
 	struct client_options options = {.kind = *(uint32_t *)*state, .vram_bytes = VRAM_BYTES};
 	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
@@ -59,8 +60,9 @@ static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void *
 	faults = page_faults() - faults;
 	vidmm_adapter_statistics(client.adapter, &after);
 	/*
-	 * All of it really went out and in, 16384 pages each way. Some faults are the rest of the program's (a sanitizer's,
-	 * above all) and the system's, which may take a page table back; pages given back to it would fault one by one.
+	 * All content was paged out and in, 16384 pages each way. Some faults come from the rest of
+	 * the program (mainly a sanitizer) and from the system, which may reclaim a page table. If
+	 * pages were given back to the system, each would fault.
 	 */
 	assert_int_equal(after.bytes_paged_in - before.bytes_paged_in, 8u * VRAM_BYTES);
 	assert_true(after.bytes_paged_out > before.bytes_paged_out);
@@ -71,7 +73,7 @@ static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void *
 	client_stop(&client);
 }
 
-/* ---- nothing is allocated on the way of a submission ---- */
+/* ---- a submission allocates no memory ---- */
 
 static _Atomic bool counting;
 static _Atomic uint32_t allocated;
@@ -117,7 +119,7 @@ static void sub_01_a_submission_in_steady_state_allocates_nothing(void **state)
 	atomic_store(&counting, false);
 	assert_int_equal(atomic_load(&allocated), 0);
 	atomic_store(&counting, true);
-	(void)client_allocate(&device, 16384, 0); /* it does count */
+	(void)client_allocate(&device, 16384, 0); /* allocations are counted */
 	atomic_store(&counting, false);
 	assert_true(atomic_load(&allocated) > 0);
 	assert_int_equal(client.findings, 0);
@@ -131,11 +133,9 @@ int main(void)
 	static uint32_t kinds[] = {VIDMM_HOST_LINUX, VIDMM_HOST_SIM};
 	const struct CMUnitTest tests[] = {
 		{"linux: pag_12 given-up stores come back without page faults",
-		 pag_12_stores_that_are_given_up_come_back_without_page_faults, NULL, NULL,
-		 &kinds[0]},
+		 pag_12_reused_backing_stores_cause_no_page_faults, NULL, NULL, &kinds[0]},
 		{"sim: pag_12 given-up stores come back without page faults",
-		 pag_12_stores_that_are_given_up_come_back_without_page_faults, NULL, NULL,
-		 &kinds[1]},
+		 pag_12_reused_backing_stores_cause_no_page_faults, NULL, NULL, &kinds[1]},
 		{"linux: sub_01 a submission allocates nothing",
 		 sub_01_a_submission_in_steady_state_allocates_nothing, NULL, NULL, &kinds[0]},
 		{"sim: sub_01 a submission allocates nothing",

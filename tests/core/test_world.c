@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds as a whole, on softgpu: several adapters and hosts, starting and stopping many times, processes that end with
- * everything in use, a GPU that never finishes, a miniport that breaks its contract while its engines work.
+ * Worlds as a whole, on softgpu: several adapters and hosts, repeated start and stop, processes
+ * that end with locked and busy objects, a GPU that never finishes, and a miniport that breaks its
+ * contract while its engines work.
  */
 #include <support/client.h>
 
@@ -83,7 +84,7 @@ static void open_device(struct client_device *device, struct vidmm_process *proc
 	device->handle = vidmm_device_handle(device->device);
 }
 
-/* The GPU copies a pattern around; everything is compared. */
+/* The GPU copies a pattern between allocations; all are compared. */
 static void work(struct client_device *device, uint32_t rounds, uint32_t pattern)
 {
 	struct client_context context;
@@ -103,7 +104,7 @@ static void work(struct client_device *device, uint32_t rounds, uint32_t pattern
 		assert_int_equal(client_deallocate(device, a[i]), S_OK);
 }
 
-static void two_adapters_live_in_one_host(void **state)
+static void one_host_runs_two_adapters(void **state)
 {
 	struct vidmm_host *host = start_host(*(uint32_t *)*state);
 	struct vidmm_adapter *adapter[2] = {start_adapter(host, 1 * MIB),
@@ -118,19 +119,19 @@ static void two_adapters_live_in_one_host(void **state)
 	D3DKMT_HANDLE other = client_allocate(&device[1], 64 * KIB, CPU);
 	for (uint32_t i = 0; i < 4; i++)
 		work(&device[i % 2], 5, i << 20);
-	client_context(&device[0], 0,
-		       &context); /* what belongs to the other adapter is nothing here */
+	/* an object of the other adapter is invalid here */
+	client_context(&device[0], 0, &context);
 	client_reference(&context, other, false);
 	assert_int_equal(client_try_submit(&context), (HRESULT)0xC0262115);
 	vidmm_device_destroy(device[0].device);
 	vidmm_adapter_stop(adapter[0]);
-	work(&device[1], 4, 0x77000000); /* goes on without it */
+	work(&device[1], 4, 0x77000000); /* continues without it */
 	vidmm_process_close(process);
 	vidmm_adapter_stop(adapter[1]);
 	vidmm_host_destroy(host);
 }
 
-static void two_hosts_know_nothing_of_each_other(void **state)
+static void two_hosts_are_independent(void **state)
 {
 	struct vidmm_host *host[2] = {start_host(*(uint32_t *)*state), start_host(VIDMM_HOST_SIM)};
 
@@ -149,7 +150,7 @@ static void two_hosts_know_nothing_of_each_other(void **state)
 	vidmm_host_destroy(host[0]);
 }
 
-/* Leaks are what vidmm_host_destroy asserts about threads and memory objects. */
+/* vidmm_host_destroy asserts that no thread or memory object is leaked. */
 static void an_adapter_starts_and_stops_a_hundred_times(void **state)
 {
 	struct vidmm_host *host = start_host(*(uint32_t *)*state);
@@ -173,7 +174,7 @@ static void an_adapter_starts_and_stops_a_hundred_times(void **state)
 
 /* ---- ends ---- */
 
-static void a_process_ends_with_everything_in_use(void **state)
+static void a_process_ends_with_locked_and_busy_objects(void **state)
 {
 	struct vidmm_host *host = start_host(*(uint32_t *)*state);
 	struct vidmm_adapter *adapter = start_adapter(host, 2 * MIB);
@@ -196,8 +197,8 @@ static void a_process_ends_with_everything_in_use(void **state)
 			client_submit(&context[i & 1]);
 		}
 		renamed = a[4];
-		assert_int_equal(client_try_lock(&device, &renamed, 0x80, NULL),
-				 S_OK); /* never unlocked */
+		/* the lock is never released */
+		assert_int_equal(client_try_lock(&device, &renamed, 0x80, NULL), S_OK);
 		assert_int_equal(client_deallocate(&device, a[5]), S_OK);
 	}
 	vidmm_process_close(process);
@@ -208,8 +209,11 @@ static void a_process_ends_with_everything_in_use(void **state)
 	vidmm_host_destroy(host);
 }
 
-/* An engine is in the middle of long copies when the adapter stops for a violation; what it reads and writes stays. */
-static void a_violation_while_an_engine_copies(void **state)
+/*
+ * The adapter stops for a violation while an engine executes long copies. The memory that it reads
+ * and writes stays valid.
+ */
+static void a_violation_during_a_copy_stops_the_adapter(void **state)
 {
 	struct vidmm_host *host = start_host(*(uint32_t *)*state);
 
@@ -234,8 +238,8 @@ static void a_violation_while_an_engine_copies(void **state)
 		vidmm_settle(host);
 		atomic_store(&patch_fails, true);
 		client_reference(&context, a, false);
-		(void)client_try_submit(
-			&context); /* patched before it returns, or later, or fails over its DMA buffer */
+		/* Patched before the call returns, or later; or it fails for its DMA buffer. */
+		(void)client_try_submit(&context);
 		assert_int_equal(client_try_lock(&device, &a, 0, NULL), D3DDDIERR_DEVICEREMOVED);
 		vidmm_process_close(process);
 		vidmm_adapter_stop(adapter);
@@ -279,8 +283,11 @@ static void lock_for_ever(void *argument)
 	(void)client_try_lock(c->device, &c->allocation, 0, NULL);
 }
 
-/* On the simulator nothing waits for ever: when nobody can go on, it says who waits for what, and the world ends. */
-static void a_hang_is_reported_and_the_world_can_be_left(void **state)
+/*
+ * On the simulator no wait lasts for ever: when no thread can continue, the deadlock report names
+ * each thread and what it waits for, and the world ends.
+ */
+static void a_hang_is_reported_and_the_host_can_be_destroyed(void **state)
 {
 	struct deadlock deadlock = {0};
 	const struct vidmm_host_options options = {.struct_size = sizeof(options),
@@ -312,7 +319,7 @@ static void a_hang_is_reported_and_the_world_can_be_left(void **state)
 	assert_non_null(
 		strstr(deadlock.text, "\"another client\" waits for completion of a packet"));
 	assert_non_null(strstr(deadlock.text, "\"vidsch worker\" waits for work (idle worker)"));
-	assert_non_null(strstr(deadlock.text, "kernel objects")); /* the engines */
+	assert_non_null(strstr(deadlock.text, "kernel objects")); /* the threads of the engines */
 
 	assert_int_not_equal(client_try_lock(&device, &a, 0, NULL), S_OK);
 	vidmm_thread_join(thread);
@@ -325,12 +332,12 @@ static void a_hang_is_reported_and_the_world_can_be_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(two_adapters_live_in_one_host),
-		ON_BOTH(two_hosts_know_nothing_of_each_other),
+		ON_BOTH(one_host_runs_two_adapters),
+		ON_BOTH(two_hosts_are_independent),
 		ON_BOTH(an_adapter_starts_and_stops_a_hundred_times),
-		ON_BOTH(a_process_ends_with_everything_in_use),
-		ON_BOTH(a_violation_while_an_engine_copies),
-		cmocka_unit_test(a_hang_is_reported_and_the_world_can_be_left),
+		ON_BOTH(a_process_ends_with_locked_and_busy_objects),
+		ON_BOTH(a_violation_during_a_copy_stops_the_adapter),
+		cmocka_unit_test(a_hang_is_reported_and_the_host_can_be_destroyed),
 	};
 
 	return cmocka_run_group_tests_name("world", tests, NULL, NULL);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What wide runs do beside the usual: every kind of lock, offers in lists, priorities, residency, what is never locked. */
+/*
+ * Additional actions of wide runs: every kind of lock, offers in lists, priorities, residency,
+ * allocations that are never locked.
+ */
 #include "actor.h"
 
 #include <stdlib.h>
 
 enum { IN_MEMORY = 1, IN_APERTURE = 2, NOT_RESIDENT = 3, TOGETHER = 4 };
 
-void wide_wish(struct buffer *b, struct softgpu_allocation *spec)
+void wide_spec(struct buffer *b, struct softgpu_allocation *spec)
 {
 	static const uint32_t priorities[] = {0,          0x28000000, 0x50000000,
 					      0x78000001, 0xA0000000, 0xC8000000};
@@ -23,7 +26,7 @@ void wide_wish(struct buffer *b, struct softgpu_allocation *spec)
 		spec->flags |= SOFTGPU_ALLOCATION_PROTECTED;
 }
 
-/* ---- what is never locked ---- */
+/* ---- allocations that are never locked ---- */
 
 bool wide_compare(struct actor *a, struct buffer *b)
 {
@@ -89,7 +92,7 @@ static bool lock_and_compare(struct actor *a, struct buffer *b, uint32_t flags)
 		return true;
 	if (!is_ok(a, result, "another lock"))
 		return false;
-	/* With no order at all, what the bytes are is nobody's promise. */
+	/* Without any order, the bytes are undefined. */
 	bool ordered = (flags & (IGNORE_SYNC | DONOT_WAIT)) != (IGNORE_SYNC | DONOT_WAIT);
 	if (ordered && !compare(a, b, bytes))
 		return false;
@@ -136,7 +139,7 @@ static bool lock_otherwise(struct actor *a, struct buffer *b)
 	return lock_and_compare(a, b, flags);
 }
 
-/* Under pressure what the CPU holds moves about beneath its address (LOCK-04). */
+/* Under memory pressure a locked allocation moves while its address stays (LOCK-04). */
 static bool hold(struct actor *a, struct buffer *b)
 {
 	void *bytes, *again;
@@ -184,7 +187,10 @@ static bool lock_together(struct actor *a)
 
 /* ---- offers, priorities, residency ---- */
 
-/* OFR-10: it counts when the buffer has been processed; reclaimed before, it never does. */
+/*
+ * OFR-10: the offer takes effect when the buffer has been processed; after a reclaim before that,
+ * never.
+ */
 static bool offer_in_list(struct actor *a, struct buffer *b)
 {
 	struct client_context *c = &a->context[b->home];

@@ -59,7 +59,7 @@ static void forget_buffer(struct buffer *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* With all that it has, in use or not. */
+/* With all its objects, in use or not. */
 static void close_device(struct actor *a)
 {
 	vidmm_device_destroy(a->device.device);
@@ -75,8 +75,9 @@ static bool has_banks(const struct run *run)
 	return run->workload->seed % 2;
 }
 
-/* Which banks, which way out, and whether it is pinned. */
-static void wish_for_place(const struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
+/* The banks, the eviction segment set, and whether it is pinned. */
+static void choose_segments(const struct actor *a, struct buffer *b,
+			    struct softgpu_allocation *spec)
 {
 	uint32_t n = b->number;
 
@@ -91,11 +92,12 @@ static void wish_for_place(const struct actor *a, struct buffer *b, struct softg
 	b->bytes = OVERLAY_BYTES;
 	spec->size_bytes = b->bytes;
 	spec->flags |= SOFTGPU_ALLOCATION_OVERLAY;
-	if (!a->run->vram_visible) /* what is pinned where the CPU cannot see it can never be compared */
+	/* a pinned allocation that is not CPU-visible can never be compared */
+	if (!a->run->vram_visible)
 		spec->segment_set = 2;
 }
 
-/* The same with memory of our own behind it. */
+/* The same with existing memory of the client. */
 static bool allocate_over(struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
 {
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = spec,
@@ -107,8 +109,9 @@ static bool allocate_over(struct actor *a, struct buffer *b, struct softgpu_allo
 		return differs(a, "no memory", 0);
 	memset(b->own, (int)b->number, b->bytes);
 	memset(b->shadow, b->stamped ? 0 : (int)b->number, b->bytes);
+	/* never stamped */
 	if (b->stamped)
-		memset(b->own, 0, b->bytes); /* never stamped */
+		memset(b->own, 0, b->bytes);
 	info.pSystemMem = b->own;
 	spec->flags |= SOFTGPU_ALLOCATION_EXISTING_SYSTEM;
 	bool good = is_ok(a, a->device.cb->pfnAllocateCb(a->device.handle, &args), "allocate over");
@@ -116,7 +119,7 @@ static bool allocate_over(struct actor *a, struct buffer *b, struct softgpu_allo
 	return good;
 }
 
-/* Every tenth is a primary, as far as one can be in its segments. */
+/* Every tenth is a primary, as far as its segments permit. */
 static HRESULT create(struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
 {
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = spec,
@@ -129,7 +132,7 @@ static HRESULT create(struct actor *a, struct buffer *b, struct softgpu_allocati
 		spec->flags &= ~(uint32_t)SOFTGPU_ALLOCATION_CACHED;
 	}
 	HRESULT result = a->device.cb->pfnAllocateCb(a->device.handle, &args);
-	if (b->pinned && result == D3DERR_OUTOFVIDEOMEMORY) { /* others have the zone */
+	if (b->pinned && result == D3DERR_OUTOFVIDEOMEMORY) { /* others use the zone */
 		b->pinned = false;
 		spec->flags &= ~(uint32_t)SOFTGPU_ALLOCATION_OVERLAY;
 		result = a->device.cb->pfnAllocateCb(a->device.handle, &args);
@@ -155,7 +158,7 @@ static bool allocate(struct actor *a, struct buffer *b)
 			     .number = ++a->numbers,
 			     .home = draw(a, CONTEXTS),
 			     .stamped = draw(a, 3) == 0};
-	wish_for_place(a, b, &spec);
+	choose_segments(a, b, &spec);
 	b->shadow = calloc(1, b->bytes); /* a new allocation reads as zero */
 	if (!b->shadow)
 		return differs(a, "no memory", 0);
@@ -164,13 +167,16 @@ static bool allocate(struct actor *a, struct buffer *b)
 		spec.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM;
 	bool over = b->number % 5 == 3 && !b->permanent && !a->run->workload->no_existing_memory;
 	if (a->run->workload->wide && !over)
-		wide_wish(b, &spec);
+		wide_spec(b, &spec);
 	bool good = over ? allocate_over(a, b, &spec) : is_ok(a, create(a, b, &spec), "allocate");
 	b->spec = spec;
 	return good;
 }
 
-/* Memory of ours is ours again when the call returns, with all that the GPU was to write (ALF-13). */
+/*
+ * The client's memory belongs to the client again when the call returns, with everything that the
+ * GPU wrote (ALF-13).
+ */
 static bool deallocate(struct actor *a, struct buffer *b)
 {
 	bool good = is_ok(a, client_deallocate(&a->device, b->handle), "deallocate");
@@ -190,7 +196,7 @@ void actor_scribble(struct actor *a, struct buffer *b, unsigned char *bytes, uin
 		bytes[i] = b->shadow[i] = (unsigned char)(value + i * 13);
 }
 
-/* Of a permanent buffer: writes two pages of it, and says which. */
+/* Writes two pages of a permanent buffer and says which. */
 static bool touch_pages(struct actor *a, struct buffer *b)
 {
 	uint32_t pages = b->bytes / 4096, visit = b->visits++;
@@ -206,7 +212,7 @@ static bool touch_pages(struct actor *a, struct buffer *b)
 	return compare(a, b, bytes) && unlock(a, b);
 }
 
-/* Locks, compares all of it, perhaps writes; at times without waiting, and then perhaps in vain. */
+/* Locks, compares all of it, perhaps writes; sometimes with DonotWait, which may fail. */
 static bool visit(struct actor *a, struct buffer *b)
 {
 	if (b->hidden)
@@ -226,18 +232,21 @@ static bool visit(struct actor *a, struct buffer *b)
 
 		actor_scribble(a, b, bytes, from, 1 + draw(a, b->bytes - from));
 	}
-	b->home = draw(a, CONTEXTS); /* it was idle: another context may go on with it */
+	b->home = draw(a, CONTEXTS); /* it was idle: another context may use it next */
 	return unlock(a, b) && (!b->permanent || b->stamped || touch_pages(a, b));
 }
 
-/* A discarding lock gives another instance, or the same one after a wait; the content is the writer's. */
+/*
+ * A lock with Discard returns another instance, or the same one after a wait; the caller writes all
+ * content.
+ */
 static bool discard(struct actor *a, struct buffer *b)
 {
 	void *bytes;
 	HRESULT result = client_try_lock(&a->device, &b->handle, DISCARD, &bytes);
 
-	if (result ==
-	    D3DERR_WASSTILLDRAWING) /* every instance may be named by a buffer; none is, here */
+	/* Queued buffers could reference every instance; here no buffer does. */
+	if (result == D3DERR_WASSTILLDRAWING)
 		result = client_try_lock(&a->device, &b->handle, DISCARD | NO_EXISTING_REFERENCE,
 					 &bytes);
 	if (!is_ok(a, result, "discarding lock"))
@@ -271,7 +280,7 @@ static bool reclaim(struct actor *a, struct buffer *b)
 	if (!discarded)
 		return true;
 	a->discards++;
-	b->stamped = false; /* its stamps are gone */
+	b->stamped = false; /* the discard lost its stamps */
 	if (b->hidden)
 		return wide_refill(a, b);
 	if (!is_ok(a, client_try_lock(&a->device, &b->handle, 0, &bytes),
@@ -283,7 +292,7 @@ static bool reclaim(struct actor *a, struct buffer *b)
 
 /* ---- the GPU's work ---- */
 
-/* A buffer of that context, not offered, of that kind; NULL if there is none. */
+/* A buffer of that context and kind that is not offered; NULL if there is none. */
 static struct buffer *choose(struct actor *a, uint32_t home, bool stamped)
 {
 	uint32_t start = draw(a, BUFFERS);
@@ -416,7 +425,7 @@ static bool act(struct actor *a)
 		close_device(a);
 		return open_device(a);
 	}
-	for (uint32_t i = 0; i < BUFFERS; i++) /* a full set is the usual state */
+	for (uint32_t i = 0; i < BUFFERS; i++) /* all buffers exist most of the time */
 		if (!a->buffer[i].handle)
 			return allocate(a, &a->buffer[i]);
 	return actor_render(a);
@@ -455,8 +464,9 @@ static void run_actor(void *argument)
 		good = act(a);
 		vidmm_adapter_check(a->run->client.adapter);
 	}
+	/* a mismatch is recorded in a->failure */
 	if (good)
-		(void)check_all(a); /* a difference stands in a->failure */
+		(void)check_all(a);
 	if (a->device.device)
 		close_device(a);
 }
@@ -474,18 +484,18 @@ static void on_deadlock(void *context, const char *report)
 }
 
 /* Events come from several threads at once. */
-static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct client *client = context;
 
-	pthread_mutex_lock(&ears);
+	pthread_mutex_lock(&event_lock);
 	if (event->type == VIDMM_EVENT_FATAL)
 		client->fatals++;
 	else if (!client->findings++)
 		snprintf(client->finding[0], sizeof(client->finding[0]), "%s", text);
-	pthread_mutex_unlock(&ears);
+	pthread_mutex_unlock(&event_lock);
 }
 
 /* For D3DKMT clients, which share. */
@@ -499,7 +509,7 @@ static void find_luid(struct run *run)
 	run->luid = info.AdapterLuid;
 }
 
-/* The shape of the adapter comes from the seed, too. */
+/* The properties of the adapter depend on the seed too. */
 static void start(struct run *run, struct actor *dice)
 {
 	uint32_t dma_segment_set = draw(dice, 2) * 2;
@@ -526,7 +536,7 @@ static void start(struct run *run, struct actor *dice)
 		.bar_count = 1,
 		.registry = values,
 		.registry_count = sizeof(values) / sizeof(values[0]),
-		.first_fence_id = 0xFFFFFFF0u, /* every run passes the wrap */
+		.first_fence_id = 0xFFFFFFF0u, /* every run passes the wrap of fence ids */
 		.tdr = run->workload->kind == VIDMM_HOST_LINUX ? &client_no_tdr : NULL,
 	};
 	const struct vidmm_host_options host = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A random workload over the whole stack: actors (threads) with their own devices, contexts and buffers allocate, lock,
- * write, copy and stamp by the GPU, offer, reclaim, rename, deallocate, end contexts and devices, in little video memory.
- * A shadow copy of every buffer says what the CPU must see at each lock and at the end.
+ * A random workload over the whole stack, in little video memory. Actors (threads) have their own
+ * devices, contexts and buffers. They allocate, lock, write, copy and stamp by the GPU, offer,
+ * reclaim, rename, deallocate, and destroy contexts and devices. A shadow copy of every buffer
+ * holds what the CPU must see at each lock and at the end.
  *
- * Everything follows from the options; on a simulator so does the event stream.
+ * The options determine every choice; on a simulator also the event stream.
  */
 #ifndef VMM_TESTS_CORE_WORKLOAD_H
 #define VMM_TESTS_CORE_WORKLOAD_H
@@ -13,8 +14,8 @@
 #include <stdint.h>
 
 /*
- * The sanitizer of threads would call it a race that a program may write into its own memory while an update of the
- * GPU's copy reads it; what it writes follows later.
+ * A client may write into its own memory while an update from the GPU's copy reads it; the write is
+ * transferred later. The thread sanitizer would report that as a race.
  */
 #define WORKLOAD_UNDER_TSAN false
 #if defined(__has_feature)
@@ -28,16 +29,20 @@ struct workload {
 	uint32_t kind; /* enum vidmm_host_kind */
 	uint64_t seed;
 	uint32_t switch_per_1024;
-	uint32_t actors, operations; /* each */
-	bool no_existing_memory; /* of the program's own, where a lock may write beside an update that reads (LOCK-08) */
-	bool wide; /* everything that may be asked for (wide.c); smaller memory and buffers */
+	uint32_t actors, operations; /* per actor */
+	/*
+	 * no existing memory of the client, where a lock may write during an update that reads
+	 * (LOCK-08)
+	 */
+	bool no_existing_memory;
+	bool wide; /* every supported request (wide.c); smaller memory and buffers */
 };
 
-/* What wide runs do beside the usual, and how often they got to the end of it. */
+/* Additional actions of wide runs; the result counts how often each was completed. */
 enum workload_kind {
 	WORKLOAD_LOCK_OTHERWISE,
 	WORKLOAD_HOLD,
-	WORKLOAD_UNSEEN, /* compared by a copy of the GPU's */
+	WORKLOAD_UNSEEN, /* compared by a copy that the GPU makes */
 	WORKLOAD_PRIORITIES,
 	WORKLOAD_RESIDENCY,
 	WORKLOAD_OFFER_IN_LIST,
@@ -46,13 +51,13 @@ enum workload_kind {
 };
 
 struct workload_result {
-	char failure[512]; /* empty: everything was as the shadow says */
+	char failure[512]; /* empty: all content equaled the shadow */
 	uint64_t hash;     /* of the event stream; sim */
 	uint64_t events, evictions, renames, discards, waits;
 	uint64_t reached[WORKLOAD_KINDS];
 };
 
-/* A deadlock ends the program with the seed and the report. */
+/* Runs the workload. A deadlock ends the program with the seed and the report. */
 void workload_run(const struct workload *workload, struct workload_result *result);
 
 #endif

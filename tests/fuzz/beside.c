@@ -81,7 +81,10 @@ void beside_end(struct beside *b)
 
 /* ---- the honest program ---- */
 
-/* What it has: one allocation that stays locked while the hostile one is at work, and one that is not. */
+/*
+ * What it has: one allocation that stays locked while the hostile one is at work, and one that is
+ * not.
+ */
 struct guest {
 	struct client client;
 	struct client_device device;
@@ -101,7 +104,7 @@ static bool guest_lock(struct guest *g, uint32_t i, uint64_t **words)
 	return true;
 }
 
-/* The client's end of a connection; -1: it is turned away. */
+/* The client's end of a connection; -1: the server refused it. */
 static int more(void *server)
 {
 	int pair[2];
@@ -140,7 +143,7 @@ static const char *guest_begin(struct guest *g, struct vidmm_server *server)
 	return NULL;
 }
 
-/* Its answers are those of a client that nobody disturbs. */
+/* Its answers are those of an undisturbed client. */
 static const char *guest_look(struct guest *g)
 {
 	uint64_t *words;

@@ -77,7 +77,7 @@ bool draw_applies(const struct vmm_wire_member *member, const uint8_t *record)
 		return true;
 	const uint8_t *objects =
 		(const uint8_t *)(uintptr_t)draw_get(record, member->when_objects, 8);
-	/* What nobody looks at stands for an array that is too long. */
+	/* An address that is never read stands for an array that is too long. */
 	if (!objects || objects == (const uint8_t *)0x1000 ||
 	    !draw_get(record, member->count_at, 4))
 		return false;
@@ -107,7 +107,7 @@ static void draw_member(struct draw *d, const struct vmm_wire_member *member, ui
 	else if (!draw_below(d, 4))
 		draw_set(record, member->at, 0, 8);
 	else if (count > member->limit)
-		draw_set(record, member->at, 0x1000, 8); /* nobody looks there */
+		draw_set(record, member->at, 0x1000, 8); /* this address is never read */
 	else {
 		uint8_t *memory = draw_block(d, count * member->unit);
 

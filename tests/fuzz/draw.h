@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments of calls drawn by the table of operations (src/wire/operations.tsv): whatever a client could have in one, well-meant or not.
- * Blocks are exact, so a sanitizer sees each byte.
+ * Arguments of calls drawn by the table of operations (src/wire/operations.tsv): whatever a client
+ * could have in one, well-meant or not. Blocks are exact, so a sanitizer sees each byte.
  */
 #ifndef VMM_TESTS_FUZZ_DRAW_H
 #define VMM_TESTS_FUZZ_DRAW_H
@@ -14,7 +14,10 @@ struct draw {
 	uint64_t seed;
 	void *blocks[DRAW_BLOCKS]; /* what the client's pointers point to */
 	uint32_t count;
-	/* Words that mean something, of which arguments are made now and then: handles, most of all. */
+	/*
+	 * Words that mean something, of which arguments are made now and then: handles, most of
+	 * all.
+	 */
 	const uint32_t *pool;
 	uint32_t pool_count;
 	const int *descriptors; /* the same for HANDLEs that are descriptors */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_answers [SECONDS [SEED]]: a miniport that answers DxgkDdiCreateAllocation with what no miniport may say, fails or
- * forgets. The create is refused with all that it did, and nobody else notices.
+ * fuzz_answers [SECONDS [SEED]]: a miniport that answers DxgkDdiCreateAllocation with what no
+ * miniport may say, fails or forgets. The create fails and all its effects are undone; no other
+ * process notices.
  */
 #include "refusal.h"
 
@@ -84,7 +85,7 @@ static void spoil_figures(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO 
 	case 1:
 		info->Size = SIZE_MAX - refusal_draw(r, 4095);
 		break;
-	case 2: /* larger than all there is, which nobody forbids */
+	case 2: /* larger than all there is, which no rule forbids */
 		info->Flags.Value |= CPU_VISIBLE;
 		info->Size = (SIZE_T)1 << (40 + refusal_draw(r, 24));
 		break;

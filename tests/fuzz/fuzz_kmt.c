@@ -113,7 +113,7 @@ static NTSTATUS create_heap(struct refusal *r)
 	case 5:
 		args.Flags.StandardAllocation = 0;
 		break;
-	case 6: /* both, or a descriptor that nobody has */
+	case 6: /* both, or a descriptor that is not open */
 		args.Flags.ExistingSysMem = refusal_draw(r, 2);
 		args.Flags.ExistingSection = 1;
 		info.hSection = (HANDLE)(uintptr_t)(100000 + refusal_wide(r));

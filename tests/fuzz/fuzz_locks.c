@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_locks [SECONDS [SEED]]: the race of locks (lock_race.h), rounds of 10^6 operations on threads and shorter ones on the
- * simulator in between.
+ * fuzz_locks [SECONDS [SEED]]: the race of locks (lock_race.h), rounds of 10^6 operations on
+ * threads and shorter ones on the simulator in between.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ enum { FEW = 2000, SOME = 20000, MANY = 1000000 };
 
 static void round_of(uint64_t seed, uint64_t on_threads, uint64_t on_sim)
 {
-	struct race_figures threads = race_run(VIDMM_HOST_LINUX, seed, on_threads);
-	struct race_figures sim = race_run(VIDMM_HOST_SIM, seed, on_sim);
+	struct race_statistics threads = race_run(VIDMM_HOST_LINUX, seed, on_threads);
+	struct race_statistics sim = race_run(VIDMM_HOST_SIM, seed, on_sim);
 
 	printf("# seed %llu: %llu and %llu operations, %llu and %llu evictions\n",
 	       (unsigned long long)seed, (unsigned long long)threads.operations,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_serve [SECONDS [SEED]]: a client that means harm (hostile.h) against a server, beside honest ones (beside.h). A script is bytes: those of the
- * corpus (VIDMM_SOURCE_ROOT/tests/fuzz/corpus/serve, made by corpus/serve.py), then mutations of them and new ones. fuzz_serve_guided.c runs the same scripts as
- * libFuzzer finds them.
+ * fuzz_serve [SECONDS [SEED]]: a client that means harm (hostile.h) against a server, beside honest
+ * ones (beside.h). A script is bytes: those of the corpus
+ * (VIDMM_SOURCE_ROOT/tests/fuzz/corpus/serve, made by corpus/serve.py), then mutations of them and
+ * new ones. fuzz_serve_guided.c runs the same scripts as libFuzzer finds them.
  *
  * fuzz_serve SCRIPT: that file alone, again.
  */
@@ -146,7 +147,8 @@ int main(int count, char **arguments)
 	beside_end(&f.beside);
 	for (uint32_t i = 0; i < f.corpus_count; i++)
 		free(f.corpus[i]);
-	printf("%s 1 - %llu scripts: %llu welcomes, %llu requests, %llu answers, %llu calls done, %llu refused, %llu objects mapped, %llu words written\n",
+	printf("%s 1 - %llu scripts: %llu welcomes, %llu requests, %llu answers, "
+	       "%llu calls done, %llu refused, %llu objects mapped, %llu words written\n",
 	       b->wrong ? "not ok" : "ok", (unsigned long long)b->scripts,
 	       (unsigned long long)b->welcomes, (unsigned long long)b->requests,
 	       (unsigned long long)b->answers, (unsigned long long)b->done,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_storm [SECONDS [SEED]]: four processes on softgpu, in whose way everything goes wrong that can: packets that hang, interrupts
- * that get lost or come twice, statuses that are legal and that are not, buffers that are patched late, preemptions that are never
- * answered, adapters that stop, die or vanish while they are used. Whoever reads something reads what was written there, nobody
- * waits for ever (the simulator reports it), and nothing is found wrong but what was done wrong.
+ * fuzz_storm [SECONDS [SEED]]: four processes on softgpu, while every fault happens that can:
+ * packets that hang, interrupts that get lost or come twice, statuses that are legal and that are
+ * not, buffers that are patched late, preemptions that are never answered, adapters that stop, die
+ * or vanish while they are used. Every read finds what was written there, no thread waits forever
+ * (the simulator reports it), and the findings are exactly the faults that were injected.
  */
 #include <support/client.h>
 #include <support/softgpu_table.h>
@@ -134,7 +135,7 @@ static BOOLEAN tell_missed(PVOID context)
 	return TRUE;
 }
 
-/* SUB-14: who has lost an interrupt says so now. */
+/* A node whose interrupt was lost reports its fence now. (SUB-14) */
 static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUERYCURRENTFENCE args)
 {
 	NTSTATUS status = storm.real.DxgkDdiQueryCurrentFence(adapter, args);
@@ -290,7 +291,7 @@ static NTSTATUS reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE
 	NTSTATUS status =
 		storm.removed ? STATUS_UNSUCCESSFUL : storm.real.DxgkDdiResetEngine(adapter, args);
 
-	if (status == STATUS_SUCCESS) /* nobody misses what was aborted */
+	if (status == STATUS_SUCCESS) /* aborted work needs no interrupt */
 		storm.told[args->NodeOrdinal] = args->LastAbortedFenceId;
 	return status;
 }
@@ -330,8 +331,8 @@ struct actor {
 	uint32_t number;
 	struct vidmm_process *process;
 	struct client_device device;
-	struct client_context context,
-		second; /* of one node: one never reads what the other has gone on to write */
+	/* Both are of one node: neither reads what the other has gone on to write. */
+	struct client_context context, second;
 	D3DKMT_HANDLE allocation[ALLOCATIONS];
 	uint32_t pattern[ALLOCATIONS]; /* 0: not known */
 	struct vidmm_thread *thread;
@@ -523,7 +524,7 @@ static void act(void *argument)
 			continue;
 		}
 		a->run->lost++;
-		a->inside = true; /* nobody may stop the adapter meanwhile */
+		a->inside = true; /* the adapter must not stop meanwhile */
 		close_all(a);
 		a->open = open_all(a);
 		a->inside = false;
@@ -571,7 +572,7 @@ static void end_epoch(struct run *run, enum fault how)
 	storm.removed = how == REMOVAL;
 	if (how == REMOVAL)
 		storm.count[REMOVAL]++;
-	if (how == SURPRISE) { /* PNP-08: as REMOVAL, but somebody says so */
+	if (how == SURPRISE) { /* PNP-08: as REMOVAL, but reported */
 		assert_int_equal(vidmm_adapter_remove(run->client.adapter, VIDMM_REMOVAL_PNP), 0);
 		storm.count[SURPRISE]++;
 	}

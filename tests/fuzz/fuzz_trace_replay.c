@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_trace_replay [SECONDS [SEED]]: recordings that are broken in every place. First the hand-written recordings cut
- * after each byte, then mutants of them, each replayed in this process on a small adapter. Whatever the text says, a
- * replay ends clean, with findings or with "bad input", and with the sanitizers' blessing.
+ * fuzz_trace_replay [SECONDS [SEED]]: recordings that are broken in every place. First the
+ * hand-written recordings cut after each byte, then mutants of them, each replayed in this process
+ * on a small adapter. Whatever the text says, a replay ends clean, with findings or with "bad
+ * input", and with the sanitizers' blessing.
  *
- * Without arguments 10,000 mutants, as a test; else until the time is over. A mutant is a function of its seed: run
- * `fuzz_trace_replay 0 SEED` to see one again.
+ * Without arguments 10,000 mutants, as a test; else until the time is over. A mutant is a function
+ * of its seed: run `fuzz_trace_replay 0 SEED` to see one again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,10 @@
 #define __SANITIZE_THREAD__ 1
 #endif
 #endif
-/* These replays have one thread, so the thread sanitizer has nothing to see, and takes ten times as long. */
+/*
+ * These replays have one thread, so the thread sanitizer has nothing to see, and takes ten times as
+ * long.
+ */
 #ifdef __SANITIZE_THREAD__
 #define FIXED_ROUNDS 300u
 #define CUT_STEP     50u

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_wire [SECONDS [SEED]]: arguments of every D3DKMT function, device callback and call of the runtime, drawn by the table, to the host and back. What the client meant
- * arrives, and what the host wrote comes back to where the client's pointers point. Then the same request with bytes changed,
- * cut or added: the host refuses it, or every pointer that it is left with has its bytes inside the request. An
- * answer with bytes changed does not write outside of what the client gave. Blocks are exact, so a sanitizer sees each byte.
+ * fuzz_wire [SECONDS [SEED]]: arguments of every D3DKMT function, device callback and call of the
+ * runtime, drawn by the table, to the host and back. What the client meant arrives, and what the
+ * host wrote comes back to where the client's pointers point. Then the same request with bytes
+ * changed, cut or added: the host refuses it, or every pointer that it is left with has its bytes
+ * inside the request. An answer with bytes changed does not write outside of what the client gave.
+ * Blocks are exact, so a sanitizer sees each byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +47,7 @@ static void look_at_array(struct host *h, const struct vmm_wire_member *member, 
 	const uint8_t *begin = h->call->request.data, *end = begin + h->call->request.length;
 
 	/* Longer than any function reads; such a list is there all the same. */
-	if (!memory || (member->pointed && count > member->limit))
+	if (!memory || (member->non_null && count > member->limit))
 		return;
 	bool inside = count <= member->limit && memory >= begin && memory <= end &&
 		      bytes <= (uint64_t)(end - memory);
@@ -56,7 +58,7 @@ static void look_at_array(struct host *h, const struct vmm_wire_member *member, 
 		look_at_record(h, member->record, memory + i * member->unit);
 	for (uint64_t i = 0; i < bytes && !member->record; i++) {
 		h->sum += memory[i];
-		if (h->write && member->back)
+		if (h->write && member->returned)
 			memory[i] ^= 0x5A;
 	}
 }
@@ -80,7 +82,7 @@ static vmm_status receive(struct fuzz *f, struct vmm_wire_call *host,
 	memcpy(bytes.data, data, length);
 	memcpy(host->descriptors, client->descriptors, sizeof(host->descriptors));
 	host->descriptor_count = client->descriptor_count;
-	vmm_status status = vmm_wire_receive(host, client->operation, &bytes);
+	vmm_status status = vmm_wire_read_request(host, client->operation, &bytes);
 	check(f, !bytes.data, "the bytes are the call's");
 	return status;
 }
@@ -160,8 +162,11 @@ static void bad_answers(struct fuzz *f, struct vmm_wire_call *client,
 		if (!exact)
 			abort();
 		memcpy(exact, data, length);
-		/* Taken or not, what is written is what the client gave; the sanitizer says otherwise. */
-		vmm_status status = vmm_wire_accept(client, exact, length, f->argument);
+		/*
+		 * Taken or not, what is written is what the client gave; the sanitizer says
+		 * otherwise.
+		 */
+		vmm_status status = vmm_wire_read_answer(client, exact, length, f->argument);
 		f->refused += !vmm_ok(status);
 		free(exact);
 	}
@@ -215,10 +220,11 @@ static void trip(struct fuzz *f, struct vmm_wire_call *client)
 	      "a request is taken");
 	if (!f->wrong) {
 		look_at_record(&h, client->operation->argument, vmm_wire_argument(&host));
-		check(f, vmm_ok(vmm_wire_answer(&host, &answer)), "there is an answer");
+		check(f, vmm_ok(vmm_wire_make_answer(&host, &answer)), "there is an answer");
 		memcpy(client->descriptors, host.descriptors, sizeof(host.descriptors));
 		client->descriptor_count = host.descriptor_count;
-		check(f, vmm_ok(vmm_wire_accept(client, answer.data, answer.length, f->argument)),
+		check(f,
+		      vmm_ok(vmm_wire_read_answer(client, answer.data, answer.length, f->argument)),
 		      "the answer is taken");
 		check(f, !memcmp(before, f->argument, bytes),
 		      "what nobody wrote is as it was, pointers first of all");
@@ -239,7 +245,8 @@ static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 		return; /* nothing of it is sent */
 	f->argument = draw_block(&f->draw, bytes);
 	draw_record(&f->draw, operation->argument, f->argument);
-	check(f, vmm_ok(vmm_wire_ask(&client, operation, f->argument)), "a request can be made");
+	check(f, vmm_ok(vmm_wire_make_request(&client, operation, f->argument)),
+	      "a request can be made");
 	if (!f->wrong)
 		bad_requests(f, &client);
 	if (!f->wrong)
@@ -260,7 +267,8 @@ int main(int count, char **arguments)
 	for (; !f.wrong && (count > 1 ? time(NULL) < end : rounds < FIXED_ROUNDS); rounds++)
 		for (uint32_t i = 0; i < vmm_wire_operation_count && !f.wrong; i++)
 			round_of(&f, &vmm_wire_operations[i]);
-	printf("%s 1 - %llu rounds of %u functions, %llu bad ones refused, %llu taken for what they say\n",
+	printf("%s 1 - %llu rounds of %u functions, %llu bad ones refused, "
+	       "%llu taken for what they say\n",
 	       f.wrong ? "not ok" : "ok", (unsigned long long)rounds, vmm_wire_operation_count,
 	       (unsigned long long)f.refused, (unsigned long long)f.taken);
 	return f.wrong ? 1 : 0;

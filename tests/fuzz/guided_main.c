@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In the place of libFuzzer's main: fuzz_serve_guided.c over its seeds, and over so many scripts as its own functions make of them, in every build of the
- * suite. So what only `./x fuzz` would run is compiled and works.
+ * In the place of libFuzzer's main: fuzz_serve_guided.c over its seeds, and over so many scripts as
+ * its own functions make of them, in every build of the suite. So what only `./x fuzz` would run is
+ * compiled and works.
  *
  * guided_serve FOLDER ROUNDS
  */

@@ -65,7 +65,10 @@ static void keep_view(struct hostile *h, void *memory, size_t bytes)
 	h->views[at] = (struct hostile_view){memory, bytes};
 }
 
-/* An object of the host's: all of it is the client's to see, and nothing of it can be made to hurt the host. */
+/*
+ * An object of the host's: all of it is the client's to see, and nothing of it can be made to hurt
+ * the host.
+ */
 static void look_at_object(struct hostile *h, int fd, bool writable)
 {
 	struct stat stat;
@@ -101,7 +104,10 @@ static void take_descriptor(struct hostile *h, int fd, bool keep)
 	h->draw.descriptor_count = h->descriptor_count;
 }
 
-/* The epoch is to be read alone; the table is the client's to write to, and the host's to survive that. */
+/*
+ * The epoch is to be read alone; the table is the client's to write to, and the host's to survive
+ * that.
+ */
 static void look_at_words(struct hostile *h, const struct vmm_message_words *message, int fd)
 {
 	bool table = message->what == VMM_WORDS_TABLE;
@@ -399,7 +405,9 @@ static void join(struct hostile *h, struct hostile_connection *c)
 		(void)hostile_receive(h, c, answer, &room, true);
 }
 
-/* A request whose bytes are in a memfd, or in something else, and are as many as it says, or not. */
+/*
+ * A request whose bytes are in a memfd, or in something else, and are as many as it says, or not.
+ */
 static void lying_request(struct hostile *h, struct hostile_connection *c)
 {
 	uint32_t what = byte(h), said = VMM_PROTOCOL_INLINE_MAX + byte(h) * 4096u + 8;
@@ -439,7 +447,10 @@ static void raw_packet(struct hostile *h, struct hostile_connection *c)
 	(void)hostile_send(h, byte(h) % 8 ? c->fd : c->view, packet, bytes, NULL, 0, NULL, 0);
 }
 
-/* Into memory that it shares with the host: command buffers, lists, locked allocations. No command that takes for ever. */
+/*
+ * Into memory that it shares with the host: command buffers, lists, locked allocations. No command
+ * that takes for ever.
+ */
 static void scribble(struct hostile *h)
 {
 	if (h->view_count == 0)
@@ -550,7 +561,7 @@ static void step(struct hostile *h)
 		close_something(h, c);
 		break;
 	case 13:
-		tell(h, c, byte(h) % 2 ? VMM_MESSAGE_FAREWELL : VMM_MESSAGE_CLIENTS);
+		tell(h, c, byte(h) % 2 ? VMM_MESSAGE_DISCONNECT : VMM_MESSAGE_CLIENTS);
 		break;
 	case 14:
 		scribble(h);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile: a client that is no library but bytes on sockets (src/wire/protocol.h). A script says what it does next: connect, say hello or
- * something like it, make calls that are meant or not, send descriptors that are not what it says, not read, close. Whatever comes back from the
- * host is looked through: nothing in it may be another client's, and what is mapped for it must be such that it cannot hurt the host.
+ * hostile: a client that is no library but bytes on sockets (src/wire/protocol.h). A script says
+ * what it does next: connect, say hello or something like it, make calls that are meant or not,
+ * send descriptors that are not what it says, not read, close. Whatever comes back from the host is
+ * looked through: nothing in it may be another client's, and what is mapped for it must be such
+ * that it cannot hurt the host.
  *
- * A script is a sequence of steps of HOSTILE_STEP_BYTES: what it does (corpus/serve.py has the names), on which connection, arguments, and
- * what else is drawn by chance (two bytes). What is behind the last whole step does not count. So a script can be cut, joined and changed at any step.
+ * A script is a sequence of steps of HOSTILE_STEP_BYTES: what it does (corpus/serve.py has the
+ * names), on which connection, arguments, and what else is drawn by chance (two bytes). What is
+ * behind the last whole step does not count. So a script can be cut, joined and changed at any
+ * step.
  */
 #ifndef VMM_TESTS_FUZZ_HOSTILE_H
 #define VMM_TESTS_FUZZ_HOSTILE_H
@@ -65,7 +69,7 @@ struct hostile {
 	struct hostile_scribbler *scribbler; /* a thread that writes into it; NULL: none */
 	uint64_t tag;
 	const char *wrong; /* what the host did that it must not */
-	/* What came of it, for whoever wants to know whether the script gets anywhere. */
+	/* Results: they show whether the script makes progress. */
 	uint64_t welcomes, requests, answers, done, refusals, mapped, scribbled;
 };
 
@@ -75,25 +79,39 @@ void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *
 
 /* hostile_call.c: well-formed calls, one after the other, as a client's library would make them */
 void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what);
-/* Any operation, or a certain one, with an argument drawn from the table; nobody waits for its answer. */
+/*
+ * Any operation, or a certain one, with an argument drawn from the table; does not wait for the
+ * answer.
+ */
 void hostile_draw(struct hostile *h, struct hostile_connection *c);
 void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which);
 
-/* Sends a well-formed call; nobody waits for its answer. */
+/* Sends a well-formed call; does not wait for the answer. */
 bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
 		 const void *argument);
 
-/* hostile_adopt.c: an allocation over memory of its own, of which it says this or that when the host asks */
+/*
+ * hostile_adopt.c: an allocation over memory of its own, of which it says this or that when the
+ * host asks
+ */
 void hostile_adopt(struct hostile *h, struct hostile_connection *c, uint32_t way, uint32_t offset);
 
-/* hostile_words.c: its table of lock words, a mapping of its own of the size of struct vmm_lock_words */
+/*
+ * hostile_words.c: its table of lock words, a mapping of its own of the size of struct
+ * vmm_lock_words
+ */
 void hostile_words_take(struct hostile *h, void *words);
-/* Writes into it so often, in one way or any; or, from now until the next time, with a thread while other steps are done. */
+/*
+ * Writes into it so often, in one way or any; or, from now until the next time, with a thread while
+ * other steps are done.
+ */
 void hostile_words(struct hostile *h, uint32_t times, uint32_t way, bool meanwhile);
 void hostile_words_stop(struct hostile *h);
 void hostile_words_forget(struct hostile *h);
 
-/* hostile_mutate.c: changes a script by whole steps and within one; the new length, at most `room`. */
+/*
+ * hostile_mutate.c: changes a script by whole steps and within one; the new length, at most `room`.
+ */
 size_t hostile_mutate(struct draw *draw, uint8_t *script, size_t bytes, size_t room);
 /* Begins with steps of one, goes on with those of another. */
 size_t hostile_cross(struct draw *draw, const uint8_t *one, size_t one_bytes, const uint8_t *other,
@@ -104,7 +122,10 @@ size_t hostile_opening(uint8_t *script, size_t room);
 /* hostile.c */
 bool hostile_send(struct hostile *h, int fd, const void *head, size_t head_bytes,
 		  const void *payload, size_t payload_bytes, const int *fds, uint32_t fd_count);
-/* Waits for one message and looks through it; false: the connection has ended. *bytes: room, then what came. */
+/*
+ * Waits for one message and looks through it; false: the connection has ended. *bytes: room, then
+ * what came.
+ */
 bool hostile_receive(struct hostile *h, struct hostile_connection *c, void *message, size_t *bytes,
 		     bool wait);
 /* Nothing is under way on it, or is not a moment later. */

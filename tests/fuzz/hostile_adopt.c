@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of its own that it brings along (ADOPT, ADOPTED): what it says of that on the view socket, and what it does with it later. */
+/*
+ * Memory of its own that it brings along (ADOPT, ADOPTED): what it says of that on the view socket,
+ * and what it does with it later.
+ */
 #include <d3dumddi.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +19,7 @@ enum { BYTES = 8 * 4096, MOMENT_MS = 200 };
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* Sealed as it must be, or not, or so that nobody else can write. */
+/* Sealed as it must be, or not, or so that no other process can write. */
 static int memory(uint32_t way)
 {
 	static const int seals[] = {F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW, 0,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that a client's library could make: so that what the others do in between hits a host that has something to lose. */
+/*
+ * Calls that a client's library could make: so that what the others do in between hits a host that
+ * has something to lose.
+ */
 #include <d3dumddi.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +46,7 @@ static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire
 	};
 
 	call->values = draw_values_of;
-	if (!vmm_ok(vmm_wire_ask(call, of, argument)) ||
+	if (!vmm_ok(vmm_wire_make_request(call, of, argument)) ||
 	    call->request.length > VMM_PROTOCOL_INLINE_MAX)
 		return false;
 	bend(h, call);
@@ -75,8 +78,8 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 		return false;
 	/* What is numbered as a descriptor stays with those that came. */
 	call->descriptor_count = 0;
-	return vmm_ok(vmm_wire_accept(call, message + sizeof(*answer),
-				      (uint32_t)(bytes - sizeof(*answer)), argument));
+	return vmm_ok(vmm_wire_read_answer(call, message + sizeof(*answer),
+					   (uint32_t)(bytes - sizeof(*answer)), argument));
 }
 
 static bool call_it(struct hostile *h, struct hostile_connection *c, const char *name,
@@ -212,7 +215,10 @@ static void make_fence(struct hostile *h, struct hostile_connection *c)
 	(void)call_it(h, c, "D3DKMTShareObjects", &share);
 }
 
-/* For a value that nobody signals: nobody waits for the answer, the channel is busy until its end. */
+/*
+ * Waits for a value that is never signaled. Does not wait for the answer: the channel is busy until
+ * its end.
+ */
 static void wait_for_ever(struct hostile *h, struct hostile_connection *c)
 {
 	D3DKMT_HANDLE handle = any(h);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Scripts are changed where they have joints: a step is put in, taken out, said again, changed in one byte. */
+/*
+ * Scripts are changed where they have joints: a step is put in, taken out, said again, changed in
+ * one byte.
+ */
 #include <string.h>
 
 #include "hostile.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's lock words (base/lock_word.h) are memory that it may write to: anything, at any time, also while the host is inside a call of its. */
+/*
+ * The client's lock words (base/lock_word.h) are memory that it may write to: anything, at any
+ * time, also while the host is inside a call of its.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -36,7 +39,7 @@ static void count(struct vmm_lock_word *place, uint32_t handle, bool up)
 	uint64_t word = atomic_load(&place->word);
 	uint32_t locks = word & VMM_LOCK_WORD_LOCKS_MAX;
 
-	if (vmm_lock_word_is_open_for(word, handle) &&
+	if (vmm_lock_word_is_enabled_for(word, handle) &&
 	    (up ? locks < VMM_LOCK_WORD_LOCKS_MAX : locks > 0))
 		(void)atomic_compare_exchange_strong(&place->word, &word, up ? word + 1 : word - 1);
 }
@@ -70,7 +73,7 @@ static void scribble(struct scribbler *s, uint32_t way)
 		break;
 	case AN_OPENING:
 		atomic_store(&place->word, (uint64_t)handle << VMM_LOCK_WORD_HANDLE_SHIFT |
-						   VMM_LOCK_WORD_OPEN | (number & 0xFFFCFFFFu));
+						   VMM_LOCK_WORD_ENABLED | (number & 0xFFFCFFFFu));
 		break;
 	case A_PLACE:
 		write_place(s, place);

@@ -198,7 +198,10 @@ static void set_up(struct refusal *r, void **kind)
 	r->stale = world_allocate(w, 4096, 0);
 	assert_int_equal(client_deallocate(&w->device, r->stale), S_OK);
 	client_idle(&w->client);
-	/* Whoever wants pages collects those that paging no longer reads; from here on there are none to collect. */
+	/*
+	 * An allocation of pages first collects those that paging no longer reads; from here on
+	 * there are none to collect.
+	 */
 	D3DKMT_HANDLE last = world_allocate(w, 4096, 0);
 	client_write(&w->device, last, 4096, 0);
 	assert_int_equal(client_deallocate(&w->device, last), S_OK);

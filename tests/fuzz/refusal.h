@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random calls that must be refused, on the scripted miniport: what was there before is there afterwards, bytes,
- * residency, statistics and the miniport's balance of creates and destroys, and it goes on working.
+ * Random calls that must be refused, on the scripted miniport: what was there before is there
+ * afterwards, bytes, residency, statistics and the miniport's balance of creates and destroys, and
+ * it goes on working.
  */
 #ifndef VMM_TESTS_FUZZ_REFUSAL_H
 #define VMM_TESTS_FUZZ_REFUSAL_H
@@ -32,7 +33,10 @@ struct refusal {
 	struct client_device other; /* of another process */
 	D3DKMT_HANDLE foreign;      /* an allocation of its */
 	D3DKMT_HANDLE stale;
-	/* Of the same process, by D3DKMT: a device of its own, a context of that, a resource with one allocation. */
+	/*
+	 * Of the same process, by D3DKMT: a device of its own, a context of that, a resource with
+	 * one allocation.
+	 */
 	D3DKMT_HANDLE kmt_adapter, kmt_device, kmt_context, kmt_resource, kmt_allocation;
 	struct refusal_snapshot before;
 };

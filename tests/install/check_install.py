@@ -95,7 +95,7 @@ def cases(installed, source, compiler):
         yield f'a program builds and runs with the {name} library', printed == version, printed
     sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
     said = installed.starts_driver(compiler, sources)
-    yield 'a driver builds, and the installed program starts it', 'it starts' in said, said
+    yield 'a driver builds, and the installed program starts it', 'the adapter starts' in said, said
     complaint = installed.dxcore()
     yield 'libdxcore.so has the D3DKMT functions', not complaint, complaint
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)

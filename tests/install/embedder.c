@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The smallest program of a stranger: the installed headers, the installed library, nothing of this tree. */
+/* The smallest client: the installed headers and library, and nothing of this tree. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which allocation properties a miniport may give, from the text of docs/rules/allocation-flags.md alone: it knows nothing of
- * how vidmm looks at them.
+ * Which allocation properties a miniport may give, from the text of docs/rules/allocation-flags.md
+ * alone: it knows nothing of how vidmm looks at them.
  */
 #ifndef VMM_TESTS_RANDOM_FLAGS_H
 #define VMM_TESTS_RANDOM_FLAGS_H
@@ -52,7 +52,10 @@ struct flags_case {
 
 enum flags_verdict { FLAGS_GOOD, FLAGS_NOT_BUILT, FLAGS_BAD };
 
-/* rules: those that are broken, with spaces between; the first of them is not always the one that is named. */
+/*
+ * rules: those that are broken, with spaces between; the first of them is not always the one that
+ * is named.
+ */
 enum flags_verdict flags_judge(const struct flags_case *c, char rules[128]);
 /* Bits that the version has. */
 uint32_t flags_known(uint32_t version);

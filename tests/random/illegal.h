@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that must be refused, in the middle of what random.h does: flags, values and handles that no rule allows, for whatever
- * state the allocations are in. No other thread runs meanwhile, so nothing at all may be different afterwards.
+ * Calls that must be refused, in the middle of what random.h does: flags, values and handles that
+ * no rule allows, for whatever state the allocations are in. No other thread runs meanwhile, so
+ * nothing at all may be different afterwards.
  */
 #ifndef VMM_TESTS_RANDOM_ILLEGAL_H
 #define VMM_TESTS_RANDOM_ILLEGAL_H
@@ -18,7 +19,10 @@ struct illegal {
 };
 
 typedef HRESULT illegal_call(struct illegal *call);
-/* E_INVALIDARG and a finding where nothing else is said. S_OK, and NULL in call->r: nothing illegal came to mind. */
+/*
+ * E_INVALIDARG and a finding where nothing else is said. S_OK, and NULL in call->r: nothing illegal
+ * came to mind.
+ */
 illegal_call illegal_create, illegal_lock, illegal_unlock, illegal_offer, illegal_reclaim,
 	illegal_priority, illegal_make_resident, illegal_evict, illegal_deallocate, illegal_update,
 	illegal_render;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPU: every flag of a lock that the oracle calls legal for the allocation, with and without a list of pages. */
+/*
+ * The CPU: every flag of a lock that the oracle calls legal for the allocation, with and without a
+ * list of pages.
+ */
 #include "random.h"
 
 #include <lock_oracle.h>
@@ -149,7 +152,7 @@ static HRESULT unlock(struct random *r, const struct item *item)
 				      : client_unlock(&r->w.device, item->handle);
 }
 
-/* Does whoever locks it see what the model says? */
+/* Whether a lock with FLAGS must show the content that the model has. */
 static bool is_promised(const struct random *r, const struct item *item, uint32_t flags)
 {
 	if (r->wddm2)
@@ -209,7 +212,10 @@ static uint32_t count_held(const struct random *r)
 	return count;
 }
 
-/* Held, it stays out of the way of other work, and what is written while it is held is written last. */
+/*
+ * Held, it stays out of the way of other work, and what is written while it is held is written
+ * last.
+ */
 static bool may_hold(struct random *r, const struct item *item, uint32_t flags)
 {
 	if (draw(r, 3) || count_held(r) >= HELD_AT_ONCE || !is_promised(r, item, flags) ||

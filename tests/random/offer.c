@@ -123,7 +123,10 @@ void random_priorities(struct random *r)
 		      r->w.device.cb->pfnSetPriorityCb(r->w.device.handle, &args), none);
 }
 
-/* Where it says that it is, it may be; and out of every segment nothing that was written is on its way. */
+/*
+ * Where it says that it is, it may be; and out of every segment nothing that was written is on its
+ * way.
+ */
 static void look_at(struct random *r, struct item *item, uint32_t status)
 {
 	/* PRI-15: with another set it stays where it is until it is needed elsewhere. */
@@ -180,8 +183,9 @@ static HRESULT make(struct random *r, struct item *const *items, uint32_t count,
 }
 
 /*
- * All of a list is in memory together, in one piece each, beside what is pinned. A list that fits by its bytes and then
- * cannot be placed is an end of the device (PRI-16), which is not what is looked for here.
+ * All of a list is in memory together, in one piece each, beside what is pinned. A list that fits
+ * by its bytes and then cannot be placed is an end of the device (PRI-16), which is not what is
+ * looked for here.
  */
 bool random_may_list(const struct random *r, uint32_t bytes)
 {
@@ -207,7 +211,10 @@ void random_make_resident(struct random *r)
 	}
 	HRESULT result = make(r, items, count, draw(r, 2) ? CANT_TRIM : 0);
 	random_expect(r, RANDOM_MAKE_RESIDENT, items[0], result, no_room);
-	/* What is on the list needs no further room, so it must succeed; or else the device would be lost. */
+	/*
+	 * What is on the list needs no further room, so it must succeed; or else the device would
+	 * be lost.
+	 */
 	if ((result == S_OK || result == E_PENDING) && draw(r, 4) == 0)
 		random_expect(r, RANDOM_MAKE_RESIDENT, items[0],
 			      make(r, items, count, CANT_TRIM | MUST_SUCCEED), queued);

@@ -238,7 +238,10 @@ static void set_up(struct scripted_miniport *m)
 	s->transfer_chunk_bytes = seed_now % 5 == 0 ? 8 * KIB : 0;
 }
 
-/* SWZ-24: where the CPU sees nothing the miniport would have to say what it is to see. This one does not. */
+/*
+ * SWZ-24: where the CPU sees nothing the miniport would have to say what it is to see. This one
+ * does not.
+ */
 static void answer(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	const DXGKARG_ACQUIRESWIZZLINGRANGE *args = call->args;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random legal calls about allocations, on the scripted miniport of every version from 1.0 to 3.0, in memory that is too
- * small for them: every property, every flag of a lock, offers, priorities, residency, and the GPU's work in between. A
- * byte model says what the CPU, or a copy of the GPU's, must find; the invariants of every segment are walked after each call.
+ * Random legal calls about allocations, on the scripted miniport of every version from 1.0 to 3.0,
+ * in memory that is too small for them: every property, every flag of a lock, offers, priorities,
+ * residency, and the GPU's work in between. A byte model says what the CPU, or a copy of the GPU's,
+ * must find; the invariants of every segment are walked after each call.
  *
- * One client; the GPU is a thread of its own, which works when the client waits, or when a call says so.
+ * One client; the GPU is a thread of its own, which works when the client waits, or when a call
+ * says so.
  */
 #ifndef VMM_TESTS_RANDOM_RANDOM_H
 #define VMM_TESTS_RANDOM_RANDOM_H
@@ -63,7 +65,7 @@ struct item {
 	struct scripted_allocation spec;
 	uint32_t bytes;
 	bool primary, offered;
-	bool lost; /* what it holds is nobody's promise: written anew before it is compared */
+	bool lost; /* content undefined: rewritten before it is compared */
 	unsigned char *model;
 	void *own;      /* memory that it was created over, of ours or (kernel) of the miniport's */
 	void *resource; /* hResource: it is that one's only allocation; NULL: none */
@@ -100,9 +102,12 @@ struct random_totals {
 	uint64_t properties[2], lock_flags[2]; /* below 2.0, from 2.0 on */
 };
 
-/* So many operations on the adapter that the seed says; then all is compared, ended, and nothing is left. */
+/*
+ * So many operations on the adapter that the seed says; then all is compared, ended, and nothing is
+ * left.
+ */
 void random_run(uint64_t seed, uint64_t operations, struct random_totals *totals);
-/* The same in parts, for who does something else in between. */
+/* The same in parts, for a caller that does something else in between. */
 void random_begin(struct random *r, uint64_t seed);
 void random_step(struct random *r);
 void random_end(struct random *r, struct random_totals *totals);

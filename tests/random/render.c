@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU's work: words written and bytes copied, in two contexts, each with the items of its own. */
+/*
+ * The GPU's work: words written and bytes copied, in two contexts, each with the items of its own.
+ */
 #include "random.h"
 
 #include <string.h>
@@ -15,7 +17,9 @@ struct work {
 	bool held; /* one of them is locked: it may be refused (LKR) */
 };
 
-/* What the GPU may be told to use, if it is for reading and writing or (held) for looking at alone. */
+/*
+ * What the GPU may be told to use, if it is for reading and writing or (held) for looking at alone.
+ */
 static bool may_use(const struct random *r, const struct item *item)
 {
 	if (!item->handle || item->offered || item->lost)
@@ -81,7 +85,9 @@ static void put_command(struct work *w, unsigned char *after[LISTED_MAX])
 	world_command(w->context, &command);
 }
 
-/* DoNotRetireInstance; and below 2.0, from 1.2 on, an offer for when the buffer is done (OFR-10). */
+/*
+ * DoNotRetireInstance; and below 2.0, from 1.2 on, an offer for when the buffer is done (OFR-10).
+ */
 static void set_list_flags(struct work *w, uint32_t offered[LISTED_MAX])
 {
 	struct random *r = w->r;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random_illegal [FIRST_SEED [CALLS]]: a million random calls with flags, values and handles that are not allowed, under the
- * sanitizer of addresses; fewer in other builds. Each is refused with the status and the rule that the text says, and nothing is
- * different afterwards: statistics, residency, what the miniport has; the legal calls in between find every byte.
+ * random_illegal [FIRST_SEED [CALLS]]: a million random calls with flags, values and handles that
+ * are not allowed, under the sanitizer of addresses; fewer in other builds. Each is refused with
+ * the status and the rule that the text says, and nothing is different afterwards: statistics,
+ * residency, what the miniport has; the legal calls in between find every byte.
  */
 #include "illegal.h"
 
@@ -83,7 +84,10 @@ static void take(struct random *r, struct snapshot *s)
 				 S_OK);
 }
 
-/* A render may find out what is wrong when it has taken a DMA buffer, and the context's pool of them grows. */
+/*
+ * A render may find out what is wrong when it has taken a DMA buffer, and the context's pool of
+ * them grows.
+ */
 static void compare(struct random *r, const struct item *item, struct snapshot *before,
 		    bool may_grow_pool)
 {
@@ -150,8 +154,8 @@ static uint64_t run_seed(uint64_t seed, struct random_totals *totals)
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		for (uint32_t i = 0; i < LEGAL_EACH; i++)
 			random_step(r);
-		random_idle(
-			r); /* or what was destroyed before goes in the next call, whatever that is */
+		/* Else a later call would free what was destroyed here, and change the snapshot. */
+		random_idle(r);
 		vidmm_settle(r->w.client.host);
 		take(r, &before);
 		for (uint32_t i = 0; i < ILLEGAL_EACH; i++)

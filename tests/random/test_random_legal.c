@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations, under the sanitizer of addresses; fewer
- * in other builds. EACH of them on one adapter.
+ * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations, under the
+ * sanitizer of addresses; fewer in other builds. EACH of them on one adapter.
  */
 #include "random.h"
 

@@ -14,8 +14,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The reader is stricter on purpose; each of these is a rule of the format's text or a limit of ours.
 STRICTER = re.compile(
-    r'begins with its time|too far|wants|(more|longer|larger) than|always exists|version 1|#t0|#wtrack'
-    r'|header line|\[w\]\[f\]|is not step|ring number|fence token|submission \d+, \d+ is next|no #end|after #end'
+    r'expected a time in ns|too large|event .: expected|(more|longer|larger) than|always exists|format version|#t0|#wtrack'
+    r'|header line|unexpected # line|\[w\]\[f\]|is not step|ring number|fence token|submission number \d+ is out of order|no #end|after #end'
     r'|relocation source|unexpected text')
 NUMBER = re.compile(rb'-?\d+')
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A miniport that lies: softgpu, but every n-th TRANSFER is left out of the paging buffer and reported as done. It
- * exists to show that a replay's verification notices a broken paging path.
+ * A miniport that lies: softgpu, but every n-th TRANSFER is left out of the paging buffer and
+ * reported as done. It exists to show that a replay's verification notices a broken paging path.
  *
- * The program that links it must be linked with --wrap=DxgkInitialize: that is how it gets hold of softgpu's table.
+ * The program that links it must be linked with --wrap=DxgkInitialize: that is how it gets hold of
+ * softgpu's table.
  */
 #ifndef VMM_TESTS_REPLAY_DROPPING_MINIPORT_H
 #define VMM_TESTS_REPLAY_DROPPING_MINIPORT_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole replays in this process: what the driver makes of recordings, and that it notices what goes wrong. */
+/*
+ * Whole replays in this process: what the driver makes of recordings, and that it notices what goes
+ * wrong.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +166,12 @@ static void processes_share_what_they_export(void **state)
 
 	(void)state;
 	expect(&options, REPLAY_CLEAN, &result);
-	/* One of a key that nobody exports, one before its export. */
+	/* One import of a key that is never exported, one before its export. */
 	assert_int_equal(result.unmatched_imports, 2);
 	assert_int_equal(result.foreign_accesses, 1); /* `b` of an imported buffer */
 	assert_int_equal(result.submissions, 7);
 	replay_result_finish(&result);
-	/* Alone, every import is of memory that nobody exported. */
+	/* Alone, every import is of memory that was never exported. */
 	options.inputs = &inputs[1];
 	options.input_count = 1;
 	expect(&options, REPLAY_CLEAN, &result);
@@ -205,7 +208,7 @@ static void an_import_outlives_its_exporter(void **state)
 	recording_event(&recordings[2],
 			"8000000 x 2 0 1 0 0 0 1 0 1"); /* sees what the first wrote */
 	recording_event(&recordings[2], "9000000 d 1");
-	recording_event(&recordings[2], "9500000 i 2 131072 7"); /* now nobody has it */
+	recording_event(&recordings[2], "9500000 i 2 131072 7"); /* now no program has it */
 	recording_end(&recordings[2]);
 	for (i = 0; i < 3; i++)
 		inputs[i] = input_of(&recordings[i]);
@@ -259,7 +262,7 @@ static void every_hundredth_transfer_dropped_is_caught_and_named(void **state)
 	assert_non_null(strstr(messages.text, "expected"));
 	assert_non_null(strstr(messages.text, "\n    "));
 	replay_result_finish(&result);
-	/* Without verification nobody knows. */
+	/* Without verification the loss is not detected. */
 	options = options_for(&input, 1, MIB, &messages);
 	options.aperture_bytes = 8 * MIB;
 	options.driver_entry = dropping_driver_entry;
@@ -381,8 +384,9 @@ static void a_submission_larger_than_all_memory_is_a_finding(void **state)
 }
 
 /*
- * 4 MiB of buffers in each submission. Without relocations every command is a split point, and one is enough for memory for
- * a few; a table of relocations is one command, and wants all that it names at once.
+ * 4 MiB of buffers in each submission. Without relocations every command is a split point, and one
+ * is enough for memory for a few; a table of relocations is one command, and wants all that it
+ * names at once.
  */
 static struct recording large_submissions(bool relocations)
 {

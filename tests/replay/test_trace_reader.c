@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the reader makes of good recordings, however they are stored and cut into pieces; its limits; merging. */
+/*
+ * What the reader makes of good recordings, however they are stored and cut into pieces; its
+ * limits; merging.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,11 +92,11 @@ static void events_carry_their_fields(void **state)
 
 static void submissions_carry_their_lists(void **state)
 {
-	struct trace_reader *reader = open_text(
-		HEADER
-		"0 c 1 16384\n0 c 2 1048576\n0 c 3 65536\n0 k 1\n"
-		"9 x 1 1 3 0 64 256 3 5 1c 2wfgac 3 ?4 !5 @0 64:1 8:2+128 @2 0:0+4294967295w 12345:1 -12345:0\n#end 5\n",
-		TRACE_OK);
+	struct trace_reader *reader =
+		open_text(HEADER "0 c 1 16384\n0 c 2 1048576\n0 c 3 65536\n0 k 1\n"
+				 "9 x 1 1 3 0 64 256 3 5 1c 2wfgac 3 ?4 !5 @0 64:1 8:2+128 "
+				 "@2 0:0+4294967295w 12345:1 -12345:0\n#end 5\n",
+			  TRACE_OK);
 	const struct trace_submission *s;
 	struct trace_event event;
 	unsigned i;
@@ -124,7 +127,10 @@ static void submissions_carry_their_lists(void **state)
 	expect_end(reader);
 }
 
-/* A recording of many pieces: larger than any buffer of the reader, with lines of very different length. */
+/*
+ * A recording of many pieces: larger than any buffer of the reader, with lines of very different
+ * length.
+ */
 static struct recording long_recording(void)
 {
 	struct recording recording;
@@ -324,10 +330,10 @@ static void limits_bound_what_a_recording_may_cost(void **state)
 	expect_limit(HEADER "0 k 1\n0 k 2\n", &limits, "more than 1 contexts");
 	expect_limit(HEADER "0 c 1 4096\n0 c 2 4096\n0 x 1 0 1 0 0 0 2 0 1 2\n", &limits,
 		     "more than 1 objects");
-	expect_limit(
-		"#gemtrace 1\n#program 0123456789012345678901234567890123456789012345678901234567890123456789"
-		"0123456789012345678901234567890123456789\n",
-		&limits, "line longer than 100 bytes");
+	expect_limit("#gemtrace 1\n#program 01234567890123456789012345678901234567890123456789"
+		     "01234567890123456789"
+		     "0123456789012345678901234567890123456789\n",
+		     &limits, "line longer than 100 bytes");
 }
 
 #define HEADER_AT(t0)                                                               \
@@ -341,7 +347,10 @@ static void processes_merge_by_their_own_clocks(void **state)
 		HEADER_AT("900") "200 c 1 4096\n250 c 2 4096\n#end 2\n",
 		HEADER_AT("5000") "#end 0\n",
 	};
-	/* On the earliest clock: 100/200/300 of the first, 200/250 of the second. Equal times go in the order given. */
+	/*
+	 * On the earliest clock: 100/200/300 of the first, 200/250 of the second. Equal times go in
+	 * the order given.
+	 */
 	static const struct {
 		unsigned process, id;
 		uint64_t when_ns;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rule of the trace format, broken once: the reader must name the line and what is wrong, and stop there. */
+/*
+ * Every rule of the trace format, broken once: the reader must name the line and what is wrong, and
+ * stop there.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "support/test.h"
 #include "trace.h"
 
-#define HEADER                                                                                      \
-	"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset 0x0416 c\n#date 2026-01-01\n#t0 7\n" \
+#define HEADER                                                             \
+	"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset 0x0416 c\n" \
+	"#date 2026-01-01\n#t0 7\n"                                        \
 	"#model base_ns=1 bytes_per_ns=2\n#wtrack 1\n"
 #define FIRST "0 c 1 8192\n0 c 2 4096\n0 m 1 0 4096 wb\n0 k 1\n"
 
@@ -61,12 +65,14 @@ static void header_lines_come_in_order(void **state)
 		 "#t0"},
 		{"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset c\n#date d\n#t0 5 \n", 7,
 		 "#t0"},
-		{"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset c\n#date d\n#t0 18446744073709551615\n",
+		{"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset c\n#date d\n"
+		 "#t0 18446744073709551615\n",
 		 7, "#t0"},
-		{"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset c\n#date d\n#t0 5\n#model m\n#wtrack 2\n",
+		{"#gemtrace 1\n#program p\n#note n\n#driver d\n#chipset c\n#date d\n"
+		 "#t0 5\n#model m\n#wtrack 2\n",
 		 9, "#wtrack"},
-		{HEADER "#note again\n", 10, "out of place"},
-		{HEADER FIRST "#t0 9\n", 14, "out of place"},
+		{HEADER "#note again\n", 10, "unexpected # line"},
+		{HEADER FIRST "#t0 9\n", 14, "unexpected # line"},
 	};
 
 	(void)state;
@@ -77,8 +83,8 @@ static void the_end_counts_the_events_and_is_the_end(void **state)
 {
 	static const struct broken cases[] = {
 		{HEADER FIRST, 14, "no #end"},
-		{HEADER FIRST "#end 3\n", 14, "says 3 events, there are 4"},
-		{HEADER FIRST "#end\n", 14, "out of place"},
+		{HEADER FIRST "#end 3\n", 14, "a count of 3, but the recording has 4 events"},
+		{HEADER FIRST "#end\n", 14, "unexpected # line"},
 		{HEADER FIRST "#end four\n", 14, "number of events"},
 		{HEADER FIRST "#end 4", 14, "cut short"},
 		{HEADER FIRST "#end 4\n0 d 1\n", 15, "after #end"},
@@ -94,20 +100,20 @@ static void the_end_counts_the_events_and_is_the_end(void **state)
 static void events_begin_with_a_time_that_does_not_decrease(void **state)
 {
 	static const struct broken cases[] = {
-		{HEADER "5 c 1 4096\n4 d 1\n", 11, "backwards"},
-		{HEADER "c 1 4096\n", 10, "begins with its time"},
-		{HEADER " 0 c 1 4096\n", 10, "begins with its time"},
-		{HEADER "-1 c 1 4096\n", 10, "begins with its time"},
-		{HEADER "9223372036854775807 c 1 4096\n", 10, "too far"},
-		{HEADER "99999999999999999999999 c 1 4096\n", 10, "begins with its time"},
-		{HEADER "0\n", 10, "begins with its time"},
-		{HEADER "\n", 10, "begins with its time"},
+		{HEADER "5 c 1 4096\n4 d 1\n", 11, "before that of the previous"},
+		{HEADER "c 1 4096\n", 10, "expected a time in ns"},
+		{HEADER " 0 c 1 4096\n", 10, "expected a time in ns"},
+		{HEADER "-1 c 1 4096\n", 10, "expected a time in ns"},
+		{HEADER "9223372036854775807 c 1 4096\n", 10, "too large"},
+		{HEADER "99999999999999999999999 c 1 4096\n", 10, "expected a time in ns"},
+		{HEADER "0\n", 10, "expected a time in ns"},
+		{HEADER "\n", 10, "expected a time in ns"},
 		{HEADER "0 \n", 10, "unknown event"},
 		{HEADER "0 z 1\n", 10, "unknown event"},
 		{HEADER "0 cc 1\n", 10, "unknown event"},
 		{HEADER "0 5 1\n", 10, "unknown event"},
 		{HEADER "0  c 1 4096\n", 10, "unknown event"},
-		{HEADER "0 c 1 4096\r\n", 10, "c wants"},
+		{HEADER "0 c 1 4096\r\n", 10, "event c: expected"},
 		{HEADER FIRST "1 d 1 ", 14, "cut short"},
 	};
 
@@ -126,20 +132,20 @@ static void buffers_count_up_and_have_pages(void **state)
 		{HEADER "0 c 1 4097\n", 10, "number of pages"},
 		{HEADER "0 i 1 100 7\n", 10, "number of pages"},
 		{HEADER "0 c 1 2199023255552\n", 10, "larger than"},
-		{HEADER "0 c 1\n", 10, "c wants"},
-		{HEADER "0 c 1 4096 x\n", 10, "c wants"},
-		{HEADER "0 c 1 4096 u 3\n", 10, "c wants"},
-		{HEADER "0 c 1 4096 uu\n", 10, "c wants"},
-		{HEADER "0 c 1 4096 \n", 10, "c wants"},
-		{HEADER "0 c 1 -4096\n", 10, "c wants"},
-		{HEADER "0 i 1 4096\n", 10, "i wants"},
-		{HEADER "0 i 1 4096 7 8\n", 10, "i wants"},
+		{HEADER "0 c 1\n", 10, "event c: expected"},
+		{HEADER "0 c 1 4096 x\n", 10, "event c: expected"},
+		{HEADER "0 c 1 4096 u 3\n", 10, "event c: expected"},
+		{HEADER "0 c 1 4096 uu\n", 10, "event c: expected"},
+		{HEADER "0 c 1 4096 \n", 10, "event c: expected"},
+		{HEADER "0 c 1 -4096\n", 10, "event c: expected"},
+		{HEADER "0 i 1 4096\n", 10, "event i: expected"},
+		{HEADER "0 i 1 4096 7 8\n", 10, "event i: expected"},
 		{HEADER FIRST "0 e 3 7\n", 14, "undefined buffer 3"},
-		{HEADER FIRST "0 e 1 key\n", 14, "e wants"},
+		{HEADER FIRST "0 e 1 key\n", 14, "event e: expected"},
 		{HEADER FIRST "0 d 1\n1 d 1\n", 15, "undefined buffer 1"},
 		{HEADER FIRST "0 d 0\n", 14, "undefined buffer 0"},
-		{HEADER FIRST "0 d 1 2\n", 14, "d wants"},
-		{HEADER FIRST "0 d x\n", 14, "d wants"},
+		{HEADER FIRST "0 d 1 2\n", 14, "event d: expected"},
+		{HEADER FIRST "0 d x\n", 14, "event d: expected"},
 	};
 
 	(void)state;
@@ -155,17 +161,17 @@ static void ranges_lie_in_their_buffer(void **state)
 		{HEADER FIRST "0 r 1 8192 1\n", 14, "outside the buffer"},
 		{HEADER FIRST "0 r 1 0 8193\n", 14, "outside the buffer"},
 		{HEADER FIRST "0 r 3 0 1\n", 14, "undefined buffer 3"},
-		{HEADER FIRST "0 r 1 0\n", 14, "r wants"},
-		{HEADER FIRST "0 r 1 0 1 x\n", 14, "r wants"},
+		{HEADER FIRST "0 r 1 0\n", 14, "event r: expected"},
+		{HEADER FIRST "0 r 1 0 1 x\n", 14, "event r: expected"},
 		{HEADER FIRST "0 m 1 0 4096 wx\n", 14, "map type"},
 		{HEADER FIRST "0 m 1 0 4096 wbx\n", 14, "map type"},
-		{HEADER FIRST "0 m 1 0 4096\n", 14, "m wants"},
+		{HEADER FIRST "0 m 1 0 4096\n", 14, "event m: expected"},
 		{HEADER FIRST "0 u 1 0 8192\n", 14, "not mapped"},
 		{HEADER FIRST "0 u 1 0 4096\n0 u 1 0 4096\n", 15, "not mapped"},
-		{HEADER FIRST "0 w 2 0 4096 m\n", 14, "no mapping"},
-		{HEADER FIRST "0 u 1 0 4096\n0 w 1 0 4096 m\n", 15, "no mapping"},
+		{HEADER FIRST "0 w 2 0 4096 m\n", 14, "is not mapped"},
+		{HEADER FIRST "0 u 1 0 4096\n0 w 1 0 4096 m\n", 15, "is not mapped"},
 		{HEADER FIRST "0 w 1 0 4096 x\n", 14, "write kind"},
-		{HEADER FIRST "0 w 1 0 4096\n", 14, "w wants"},
+		{HEADER FIRST "0 w 1 0 4096\n", 14, "event w: expected"},
 	};
 
 	(void)state;
@@ -175,34 +181,34 @@ static void ranges_lie_in_their_buffer(void **state)
 static void other_events_have_their_fields(void **state)
 {
 	static const struct broken cases[] = {
-		{HEADER FIRST "0 k 1\n", 14, "made twice"},
-		{HEADER FIRST "0 k 0\n", 14, "made twice"},
-		{HEADER FIRST "0 k -1\n", 14, "k wants"},
+		{HEADER FIRST "0 k 1\n", 14, "already exists"},
+		{HEADER FIRST "0 k 0\n", 14, "already exists"},
+		{HEADER FIRST "0 k -1\n", 14, "event k: expected"},
 		{HEADER FIRST "0 K 2\n", 14, "unknown context"},
 		{HEADER FIRST "0 K 0\n", 14, "always exists"},
 		{HEADER FIRST "0 K 1\n0 K 1\n", 15, "unknown context"},
-		{HEADER FIRST "0 s 1 1\n", 14, "s wants"},
-		{HEADER FIRST "0 s 1 1 g\n", 14, "s wants"},
-		{HEADER FIRST "0 s 1 100000000 0\n", 14, "s wants"},
-		{HEADER FIRST "0 q 1 -1\n", 14, "q wants"},
-		{HEADER FIRST "0 q 1 - 0\n", 14, "q wants"},
-		{HEADER FIRST "0 q 1 5-1 0\n", 14, "q wants"},
-		{HEADER FIRST "0 b 1 2\n", 14, "b wants"},
-		{HEADER FIRST "0 b 1\n", 14, "b wants"},
-		{HEADER FIRST "0 a 1 2\n", 14, "a wants"},
+		{HEADER FIRST "0 s 1 1\n", 14, "event s: expected"},
+		{HEADER FIRST "0 s 1 1 g\n", 14, "event s: expected"},
+		{HEADER FIRST "0 s 1 100000000 0\n", 14, "event s: expected"},
+		{HEADER FIRST "0 q 1 -1\n", 14, "event q: expected"},
+		{HEADER FIRST "0 q 1 - 0\n", 14, "event q: expected"},
+		{HEADER FIRST "0 q 1 5-1 0\n", 14, "event q: expected"},
+		{HEADER FIRST "0 b 1 2\n", 14, "event b: expected"},
+		{HEADER FIRST "0 b 1\n", 14, "event b: expected"},
+		{HEADER FIRST "0 a 1 2\n", 14, "event a: expected"},
 		{HEADER FIRST "0 a 9 1\n", 14, "undefined buffer 9"},
-		{HEADER FIRST "0 f 1\n", 14, "f wants"},
-		{HEADER FIRST "0 f 1 x\n", 14, "f wants"},
-		{HEADER FIRST "0 y 1 rr begin\n", 14, "y wants"},
-		{HEADER FIRST "0 y 1 wr begin\n", 14, "y wants"},
-		{HEADER FIRST "0 y 1 rw middle\n", 14, "y wants"},
-		{HEADER FIRST "0 y 1 begin\n", 14, "y wants"},
-		{HEADER FIRST "0 t 1 3 512\n", 14, "t wants"},
-		{HEADER FIRST "0 t 1 1\n", 14, "t wants"},
-		{HEADER FIRST "0 t 1 1 4294967296\n", 14, "t wants"},
-		{HEADER FIRST "0 v 1 xyz\n", 14, "v wants"},
-		{HEADER FIRST "0 v 1 0123456789abcdef0\n", 14, "v wants"},
-		{HEADER FIRST "0 v 1\n", 14, "v wants"},
+		{HEADER FIRST "0 f 1\n", 14, "event f: expected"},
+		{HEADER FIRST "0 f 1 x\n", 14, "event f: expected"},
+		{HEADER FIRST "0 y 1 rr begin\n", 14, "event y: expected"},
+		{HEADER FIRST "0 y 1 wr begin\n", 14, "event y: expected"},
+		{HEADER FIRST "0 y 1 rw middle\n", 14, "event y: expected"},
+		{HEADER FIRST "0 y 1 begin\n", 14, "event y: expected"},
+		{HEADER FIRST "0 t 1 3 512\n", 14, "event t: expected"},
+		{HEADER FIRST "0 t 1 1\n", 14, "event t: expected"},
+		{HEADER FIRST "0 t 1 1 4294967296\n", 14, "event t: expected"},
+		{HEADER FIRST "0 v 1 xyz\n", 14, "event v: expected"},
+		{HEADER FIRST "0 v 1 0123456789abcdef0\n", 14, "event v: expected"},
+		{HEADER FIRST "0 v 1\n", 14, "event v: expected"},
 	};
 
 	(void)state;
@@ -212,15 +218,17 @@ static void other_events_have_their_fields(void **state)
 static void submissions_list_known_buffers_once(void **state)
 {
 	static const struct broken cases[] = {
-		{HEADER FIRST "0 x 2 1 1 0 0 0 1 0 1\n", 14, "submission 2, 1 is next"},
-		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1\n0 x 1 1 1 0 0 0 1 0 1\n", 15, "2 is next"},
+		{HEADER FIRST "0 x 2 1 1 0 0 0 1 0 1\n", 14,
+		 "submission number 2 is out of order: expected 1"},
+		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1\n0 x 1 1 1 0 0 0 1 0 1\n", 15,
+		 "out of order: expected 2"},
 		{HEADER FIRST "0 x 1 2 1 0 0 0 1 0 1\n", 14, "unknown context 2"},
 		{HEADER FIRST "0 K 1\n0 x 1 1 1 0 0 0 1 0 1\n", 15, "unknown context 1"},
 		{HEADER FIRST "0 x 1 1 1 1 0 0 1 0 1\n", 14, "batch index"},
 		{HEADER FIRST "0 x 1 1 1 0 0 0 0 0\n", 14, "batch index"},
 		{HEADER FIRST "0 x 1 1 1 0 0 0 70000 0 1\n", 14, "more than 65535 objects"},
 		{HEADER FIRST "0 x 1 1 1 0 0 0 2 0 1\n", 14, "2 objects announced, 1 listed"},
-		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1 2\n", 14, "relocation before"},
+		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1 2\n", 14, "relocation before the @"},
 		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 3\n", 14, "undefined buffer 3"},
 		{HEADER FIRST "0 d 2\n0 x 1 1 1 0 0 0 1 0 2\n", 15, "undefined buffer 2"},
 		{HEADER FIRST "0 x 1 1 1 0 0 0 2 0 1 1\n", 14, "listed twice"},
@@ -231,9 +239,9 @@ static void submissions_list_known_buffers_once(void **state)
 		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 w\n", 14, "object 0 is not"},
 		{HEADER FIRST "0 x 1 1 1 0 8192 1 1 0 1\n", 14, "batch outside"},
 		{HEADER FIRST "0 x 1 1 1 0 18446744073709551614 4 1 0 1\n", 14, "batch outside"},
-		{HEADER FIRST "0 x 1 1 1 0 0 0 1\n", 14, "x wants"},
-		{HEADER FIRST "0 x 1 1 1 0 0 -1 1 0 1\n", 14, "x wants"},
-		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1 \n", 14, "relocation before"},
+		{HEADER FIRST "0 x 1 1 1 0 0 0 1\n", 14, "event x: expected"},
+		{HEADER FIRST "0 x 1 1 1 0 0 -1 1 0 1\n", 14, "event x: expected"},
+		{HEADER FIRST "0 x 1 1 1 0 0 0 1 0 1 \n", 14, "relocation before the @"},
 	};
 
 	(void)state;
@@ -245,9 +253,9 @@ static void submissions_list_known_buffers_once(void **state)
 static void relocations_are_announced_and_lie_in_their_buffer(void **state)
 {
 	static const struct broken cases[] = {
-		{HEADER FIRST X "1 1 2\n", 14, "0 relocations, announced 1"},
-		{HEADER FIRST X "0 1 2 @0 4:1\n", 14, "1 relocations, announced 0"},
-		{HEADER FIRST X "1 1 2 4:1\n", 14, "relocation before its @"},
+		{HEADER FIRST X "1 1 2\n", 14, "0 relocations, but the line announces 1"},
+		{HEADER FIRST X "0 1 2 @0 4:1\n", 14, "1 relocations, but the line announces 0"},
+		{HEADER FIRST X "1 1 2 4:1\n", 14, "relocation before the @"},
 		{HEADER FIRST X "1 1 2 @2 4:1\n", 14, "source is not in the object list"},
 		{HEADER FIRST X "1 1 2 @ 4:1\n", 14, "source is not in the object list"},
 		{HEADER FIRST X "1 1 2 @0 4:2\n", 14, "relocation 4:2 is not"},
@@ -284,7 +292,7 @@ static void bytes_that_are_no_text_are_refused(void **state)
 	static const char cut[] = "\x28\xB5\x2F\xFD";
 
 	(void)state;
-	expect_bad(zero, sizeof(zero) - 1, 10, "c wants");
+	expect_bad(zero, sizeof(zero) - 1, 10, "event c: expected");
 	expect_bad(zstd, sizeof(zstd) - 1, 1, "zstd");
 	expect_bad(cut, sizeof(cut) - 1, 1, "cut short");
 }

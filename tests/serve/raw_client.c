@@ -250,7 +250,7 @@ static void send_hello(struct raw *raw, const char *name, uint64_t window_bytes,
 	close(pair[1]);
 }
 
-/* False: it is turned away. */
+/* Returns false if the server refuses the client. */
 static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
 {
 	union {
@@ -297,12 +297,12 @@ void raw_close(struct raw *raw)
 	raw->channel = raw->view = -1;
 }
 
-void raw_farewell(struct raw *raw)
+void raw_disconnect(struct raw *raw)
 {
-	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
-						  .kind = VMM_MESSAGE_FAREWELL};
+	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
+						    .kind = VMM_MESSAGE_DISCONNECT};
 
-	assert_true(raw_send(raw->channel, &farewell, sizeof(farewell), NULL, 0, NULL, 0));
+	assert_true(raw_send(raw->channel, &disconnect, sizeof(disconnect), NULL, 0, NULL, 0));
 	raw_expect_end(raw->channel);
 	raw_close(raw);
 }
@@ -377,7 +377,7 @@ static void ask(struct vmm_wire_call *call, const char *operation, const void *a
 	const struct vmm_wire_operation *known = vmm_wire_operation_named(operation);
 
 	assert_non_null(known);
-	assert_int_equal(vmm_wire_ask(call, known, argument), VMM_OK);
+	assert_int_equal(vmm_wire_make_request(call, known, argument), VMM_OK);
 }
 
 void raw_ask(struct raw *raw, int channel, const char *operation, const void *argument)
@@ -427,7 +427,7 @@ static void accept_answer(struct vmm_wire_call *call, struct arrived *arrived, s
 	call->descriptor_count = 0;
 	for (uint32_t i = first; i < count; i++)
 		call->descriptors[call->descriptor_count++] = fds[i];
-	assert_int_equal(vmm_wire_accept(call, body, bytes, argument), VMM_OK);
+	assert_int_equal(vmm_wire_read_answer(call, body, bytes, argument), VMM_OK);
 	if (first)
 		munmap(body, bytes);
 }
@@ -445,7 +445,10 @@ static void execute(struct raw *raw, const struct vmm_message_view *view, int *f
 	assert_true(address >= raw->window &&
 		    address + view->length <= raw->window + raw->window_bytes);
 	assert_int_equal(count, view->what == VMM_VIEW_MAP);
-	/* The bare call: ThreadSanitizer takes mmap for a store to the range, which other threads go on using. */
+	/*
+	 * The bare call: ThreadSanitizer takes mmap for a store to the range, which other threads
+	 * go on using.
+	 */
 	assert_true((char *)syscall(SYS_mmap, address, view->length, access, flags,
 				    count ? fds[0] : -1, (off_t)view->offset) == address);
 	raw->maps += count;
@@ -646,8 +649,8 @@ void served_meet(struct served *served, struct raw *one, const char *name, struc
 
 void served_part(struct served *served, struct raw *one, struct raw *two)
 {
-	raw_farewell(one);
+	raw_disconnect(one);
 	if (two)
-		raw_farewell(two);
+		raw_disconnect(two);
 	served_stop(served);
 }

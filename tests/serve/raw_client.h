@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program on the other side of a socket, as bare as it can be: it sends messages of protocol.h, good ones and bad ones, from threads
- * of the test. And the host that it talks to: softgpu, a server, what was logged and found.
+ * A program on the other side of a socket, as bare as it can be: it sends messages of protocol.h,
+ * good ones and bad ones, from threads of the test. And the host that it talks to: softgpu, a
+ * server, what was logged and found.
  */
 #ifndef VMM_TESTS_RAW_CLIENT_H
 #define VMM_TESTS_RAW_CLIENT_H
@@ -31,7 +32,10 @@ void served_start(struct served *served, const struct vidmm_client_limits *limit
 /* With another limit than a minute for what a client says of its own memory; 0: that. */
 void served_start_with(struct served *served, const struct vidmm_client_limits *limits,
 		       uint32_t clients_max, int adopt_ms);
-/* Nobody is connected any more; nothing was found that the test did not forget. */
+/*
+ * Checks that no client is connected, and that there are no findings but those the test has
+ * cleared.
+ */
 void served_stop(struct served *served);
 /* Waits until a line with this in it has been logged. */
 void served_await(struct served *served, const char *text);
@@ -59,13 +63,18 @@ void raw_open(struct raw *raw, struct served *served, const char *name);
 /* False: the host turned it away. */
 bool raw_try_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
-/* With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us, and nothing is open. */
+/*
+ * With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us,
+ * and nothing is open.
+ */
 bool raw_open_freezable(struct raw *raw, struct served *served, const char *name);
 /* Says hello, and is gone before the host hears it. */
 void raw_open_briefly(struct served *served, const char *name);
 void raw_close(struct raw *raw); /* as a program that was killed */
-void raw_farewell(struct raw *raw);
-/* A host with one client, or two, who get on with it as they like; at the end those that are left say farewell. */
+void raw_disconnect(struct raw *raw);
+/*
+ * A host with one client or two, which the test drives; at the end the remaining ones disconnect.
+ */
 void served_meet(struct served *served, struct raw *one, const char *name, struct raw *two,
 		 const char *name_of_two);
 void served_part(struct served *served, struct raw *one, struct raw *two);
@@ -103,7 +112,7 @@ NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocat
 void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c);
 void raw_render(struct raw *raw, struct client_context *c);
 
-/* A keyed mutex whose key is 0: acquiring it by another one waits for ever. */
+/* A keyed mutex whose key is 0: acquiring it by another one waits forever. */
 D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global);
 void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key);
 NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client that means well gets: hello, calls and their answers, farewell, the list of clients. */
+/*
+ * What a client that means well gets: hello, calls and their answers, disconnecting, the list of
+ * clients.
+ */
 #include "raw_client.h"
 #include "host/host_private.h"
 #include "memory/memory_private.h"
@@ -35,8 +38,8 @@ static void a_client_comes_calls_and_goes(void **state)
 	assert_int_equal(info.handles, 3);
 	assert_int_equal(info.requests, 3);
 
-	raw_farewell(&raw);
-	served_await(&served, "has gone");
+	raw_disconnect(&raw);
+	served_await(&served, "disconnected");
 	served_await_clients(&served, 0);
 	served_stop(&served);
 }
@@ -55,7 +58,7 @@ static void a_call_that_fails_says_why(void **state)
 	assert_int_equal(args.hDevice, 0);
 	client_forget(&served.client);
 	raw_close(&raw);
-	served_await(&served, "has gone");
+	served_await(&served, "disconnected");
 	served_stop(&served);
 }
 
@@ -111,7 +114,10 @@ static D3DKMT_HANDLE share(struct raw *raw, D3DKMT_HANDLE device)
 	return args.hResource;
 }
 
-/* A descriptor comes with an answer, travels as any other, and goes with a request of another client. */
+/*
+ * A descriptor comes with an answer, travels as any other, and goes with a request of another
+ * client.
+ */
 static void an_nt_handle_is_a_descriptor(void **state)
 {
 	struct served served;
@@ -139,8 +145,8 @@ static void an_nt_handle_is_a_descriptor(void **state)
 	assert_true(raw_call(&two, "D3DKMTQueryResourceInfoFromNtHandle", &query) < 0);
 	client_forget(&served.client);
 	close(other);
-	raw_farewell(&one);
-	raw_farewell(&two);
+	raw_disconnect(&one);
+	raw_disconnect(&two);
 	close(fd);
 	served_stop(&served);
 }
@@ -236,7 +242,10 @@ static void alf_11_memory_of_a_clients_is_looked_at(void **state)
 	served_part(&served, &raw, NULL);
 }
 
-/* nobody waits for a client for ever, and nobody but its own call for as long as that. */
+/*
+ * The host waits for a client for a limited time, and only the call of that client waits so long.
+ * (Q-95)
+ */
 static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
 {
 	struct vmm_message_adopt adopt;
@@ -248,7 +257,7 @@ static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
 	raw_open(&other, &served, "other");
 	raw_open(&raw, &served, "silent");
 	ask_for_heap(&raw, raw_device(&raw), &adopt);
-	served_await(&served, "is cut off: it does not answer for its memory");
+	served_await(&served, "is cut off: it did not answer a request for its memory");
 	raw_expect_end(raw.channel);
 	served_await_clients(&served, 1);
 	(void)raw_device(&other);
@@ -277,7 +286,7 @@ static void who_answers_another_question_is_cut_off(void **state)
 		int fd = i == 2 ? -1 : heap_memfd(HEAP_BYTES, F_SEAL_SHRINK);
 		answer_for_heap(&raw, &adopted, fd);
 		raw_expect_end(raw.channel);
-		served_await(&served, "what it says of its memory is malformed");
+		served_await(&served, "its answer to a request for its memory is malformed");
 		if (fd >= 0)
 			close(fd);
 		raw_close(&raw);
@@ -326,10 +335,10 @@ static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **
 	mine = figures_of(&two);
 	assert_int_equal(mine.peak_system_bytes, before);
 	assert_int_equal(figures_of(&one).peak_system_bytes, before);
-	/* Who is inside the process has those since the start, whoever looked. */
+	/* In-process callers have the peaks since the start, whichever client read them. */
 	vidmm_adapter_statistics(served.client.adapter, &here);
 	assert_int_equal(here.peak_system_bytes, before + 4 * MIB);
-	/* But for peaks they are the same, whoever asks. */
+	/* Except for peaks, all callers get the same statistics. */
 	here.peak_system_bytes = mine.peak_system_bytes;
 	here.peak_resident_bytes = mine.peak_resident_bytes;
 	for (uint32_t i = 0; i < VIDMM_SEGMENTS_MAX; i++)
@@ -346,13 +355,16 @@ static uint32_t count_lookers(struct served *served)
 	uint32_t count = 0;
 
 	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_list_for_each (at, &adapter->memory->looks.lookers)
+	vmm_list_for_each (at, &adapter->memory->peaks.readers)
 		count++;
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	return count;
 }
 
-/* However often it asks, and whatever it says: it leaves nothing behind, and is told nothing where the call fails. */
+/*
+ * However often it asks, and whatever it says: it leaves nothing behind, and is told nothing where
+ * the call fails.
+ */
 static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
 {
 	enum { OFTEN = 1000 };

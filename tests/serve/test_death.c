@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Clients that go while calls of theirs wait, and a host that goes while clients wait: nobody else notices, and nobody waits for ever. */
+/*
+ * Clients that end while their calls wait, and a host that ends while clients wait: no other client
+ * notices, and no thread waits forever.
+ */
 #include "raw_client.h"
 
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The call that waits is on the first channel: nobody would read from it. */
+/* The call that waits is on the first channel: the host would not read from it. */
 static void a_client_dies_inside_a_wait(void **state)
 {
 	struct served served;
@@ -38,7 +41,7 @@ static void a_client_goes_while_others_of_its_threads_wait(void **state)
 		raw_ask_acquire(&raw, channel, mutex, 1);
 		served_await_inside(&served, 1);
 		if (polite)
-			raw_farewell(&raw);
+			raw_disconnect(&raw);
 		else
 			raw_close(&raw);
 		raw_expect_end(channel);
@@ -69,7 +72,10 @@ static void others_get_on_after_a_death(void **state)
 	served_part(&served, &other, NULL);
 }
 
-/* As many calls wait as one client may have, and those of two: yet another one is served as if there were none. */
+/*
+ * As many calls wait as one client may have, and those of two: yet another one is served as if
+ * there were none.
+ */
 static void blocked_channels_hold_nobody_else(void **state)
 {
 	enum { CHANNELS = 63 };
@@ -100,12 +106,15 @@ static void blocked_channels_hold_nobody_else(void **state)
 		assert_int_equal(raw_await(channel[i]), STATUS_SUCCESS);
 		close(channel[i]);
 	}
-	raw_farewell(&one);
+	raw_disconnect(&one);
 	raw_close(&two);
 	served_part(&served, &other, NULL);
 }
 
-/* The lock waits for a packet of half a second, with nothing of the core's held; the client does not live to see it. */
+/*
+ * The lock waits for a packet of half a second, with nothing of the core's held; the client does
+ * not live to see it.
+ */
 static void a_client_dies_in_a_lock_behind_the_gpu(void **state)
 {
 	struct served served;
@@ -176,7 +185,10 @@ static void a_client_asks_and_goes_at_once(void **state)
 	served_stop(&served);
 }
 
-/* Its hello comes and nobody is there any more; what is logged says so, as of every client that has gone. */
+/*
+ * The client has closed its socket when its hello is read; the log says so, as for every client
+ * that disconnects.
+ */
 static void a_client_goes_before_its_welcome(void **state)
 {
 	struct served served;
@@ -184,8 +196,8 @@ static void a_client_goes_before_its_welcome(void **state)
 	(void)state;
 	served_start(&served, NULL, 0);
 	raw_open_briefly(&served, "brief");
-	served_await(&served, "came: brief");
-	served_await(&served, "has gone");
+	served_await(&served, "connected: brief");
+	served_await(&served, "disconnected");
 	served_await_clients(&served, 0);
 	served_stop(&served);
 }
@@ -205,8 +217,8 @@ static uint64_t allocations(struct served *served)
 }
 
 /*
- * What a dead client had waits for power; nobody else waits for it, and then it goes. Whoever calls meanwhile waits for power himself; who does
- * not need the adapter is served.
+ * The objects of a dead client are freed when the adapter has power again; no other client waits
+ * for that. A call that needs the adapter meanwhile waits for power; one that does not is served.
  */
 static void a_client_dies_while_the_adapter_sleeps(void **state)
 {
@@ -230,11 +242,11 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	raw_render(&raw, &c);
 	set_power(&served, VIDMM_POWER_D3);
 	raw_close(&raw); /* it is inside nothing */
-	served_await(&served, "has gone");
-	/* Who comes and goes, and who has no need of the adapter, gets on. */
+	served_await(&served, "disconnected");
+	/* A client that connects and disconnects without using the adapter is served. */
 	raw_open(&third, &served, "third");
 	(void)raw_mutex(&third, NULL);
-	raw_farewell(&third);
+	raw_disconnect(&third);
 	const D3DKMT_LOCK lock = {.hDevice = alive, .hAllocation = kept};
 	raw_ask(&other, other.channel, "D3DKMTLock", &lock);
 	served_await_inside(&served, 1);
@@ -249,10 +261,10 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 }
 
 /* How a client goes is what it said last, whichever of its sockets is seen closed first. */
-static void who_says_farewell_has_gone_no_other_way(void **state)
+static void a_disconnect_message_is_the_only_cause_logged(void **state)
 {
-	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
-						  .kind = VMM_MESSAGE_FAREWELL};
+	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
+						    .kind = VMM_MESSAGE_DISCONNECT};
 	struct served served;
 
 	(void)state;
@@ -261,7 +273,8 @@ static void who_says_farewell_has_gone_no_other_way(void **state)
 		struct raw raw;
 
 		raw_open(&raw, &served, "polite");
-		assert_true(raw_send(raw.channel, &farewell, sizeof(farewell), NULL, 0, NULL, 0));
+		assert_true(
+			raw_send(raw.channel, &disconnect, sizeof(disconnect), NULL, 0, NULL, 0));
 		close(raw.view);
 		raw.view = -1;
 		raw_close(&raw);
@@ -285,7 +298,7 @@ static void a_closed_view_socket_is_the_end(void **state)
 	served_meet(&served, &raw, "half", NULL, NULL);
 	close(raw.view);
 	raw.view = -1;
-	served_await(&served, "has gone: its view socket is closed");
+	served_await(&served, "disconnected: its view socket is closed");
 	raw_expect_end(raw.channel);
 	served_await_clients(&served, 0);
 	raw_close(&raw);
@@ -304,7 +317,7 @@ int main(void)
 		cmocka_unit_test(a_client_asks_and_goes_at_once),
 		cmocka_unit_test(a_client_goes_before_its_welcome),
 		cmocka_unit_test(a_client_dies_while_the_adapter_sleeps),
-		cmocka_unit_test(who_says_farewell_has_gone_no_other_way),
+		cmocka_unit_test(a_disconnect_message_is_the_only_cause_logged),
 		cmocka_unit_test(a_closed_view_socket_is_the_end),
 	};
 

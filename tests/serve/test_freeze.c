@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content that moves while a thread of the client stores into it: the host freezes it through the client's userfaultfd, and no
- * store is lost. What the client is not known to have mapped is not moved.
+ * Content that moves while a thread of the client stores into it: the host freezes it through the
+ * client's userfaultfd, and no store is lost. What the client is not known to have mapped is not
+ * moved.
  */
 #include "raw_client.h"
 
@@ -120,7 +121,7 @@ static void end(struct busy *b, struct served *served)
 	close(b->stop[0]);
 	close(b->stop[1]);
 	b->raw.view = b->looking.view;
-	raw_farewell(&b->raw);
+	raw_disconnect(&b->raw);
 	served_stop(served);
 }
 
@@ -155,7 +156,10 @@ static void no_store_is_lost_when_content_moves(void **state)
 	end(&b, &served);
 }
 
-/* It has executed the mapping, but nobody has heard of that: power goes on only after it was heard. */
+/*
+ * The client has executed the mapping, but the host has not read its answer: a power change fails
+ * until the host has read it.
+ */
 static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
 {
 	struct served served;
@@ -175,13 +179,16 @@ static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
 	end(&b, &served);
 }
 
-/* ---- a client whose address space is busy ---- */
+/* ---- a client with a busy address space ---- */
 
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t busy_changed = PTHREAD_COND_INITIALIZER;
 static bool is_busy, has_come;
 
-/* Of this program, also for the library in it: what takes the lock of the client's address space waits as long as that is busy. */
+/*
+ * Of this program, also for the library in it: what takes the lock of the client's address space
+ * waits as long as that is busy.
+ */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -215,7 +222,10 @@ static void await_come(void)
 	pthread_mutex_unlock(&busy_lock);
 }
 
-/* It stays where it is, and whoever wanted it elsewhere goes on. Also when the client lets the host in too late. */
+/*
+ * The content is not moved, and the operation that wanted to move it goes on; also when the client
+ * admits the host too late.
+ */
 static void a_client_that_is_never_frozen_holds_nobody_up(void **state)
 {
 	struct served served;
@@ -239,7 +249,7 @@ static void a_client_that_is_never_frozen_holds_nobody_up(void **state)
 	await_stores(&b, WORDS);
 	assert_true(power(&served, VIDMM_POWER_D3) < 0);
 	await_stores(&b, WORDS);
-	raw_farewell(&other);
+	raw_disconnect(&other);
 	end(&b, &served);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages that no well-meant client sends, and clients that take what they can get. Each is refused or cut off, with a line that
- * says why; another client never notices; and no descriptor is left behind.
+ * Messages that no well-meant client sends, and clients that take what they can get. Each is
+ * refused or cut off, with a line that says why; another client never notices; and no descriptor is
+ * left behind.
  */
 #include "raw_client.h"
 
@@ -38,7 +39,7 @@ static void end(struct scene *s)
 	served_await_clients(&s->served, 1);
 	while (folder_count("/proc/self/fd") != s->descriptors)
 		sched_yield();
-	raw_farewell(&s->witness);
+	raw_disconnect(&s->witness);
 	served_stop(&s->served);
 }
 
@@ -191,7 +192,7 @@ static void sessions_are_not_to_be_guessed(void **state)
 	thief.welcome.session[0] = thief.welcome.session[1] = 0;
 	assert_int_equal(raw_join(&thief, &status), -1);
 	assert_int_equal(status, STATUS_ACCESS_DENIED);
-	raw_farewell(&thief);
+	raw_disconnect(&thief);
 	/* One that has ended has no channels any more. */
 	memcpy(thief.welcome.session, s.witness.welcome.session, 0);
 	assert_int_equal(raw_join(&thief, &status), -1);
@@ -215,7 +216,7 @@ static void silent_strangers_keep_nobody_out(void **state)
 	(void)raw_device(&late);
 	for (uint32_t i = 0; i < SILENT; i++)
 		close(fd[i]);
-	raw_farewell(&late);
+	raw_disconnect(&late);
 	end(&s);
 }
 
@@ -333,12 +334,13 @@ static void another_hello(struct raw *raw)
 	message(raw->channel, &hello, sizeof(hello), &raw->view, 1);
 }
 
-static void a_farewell_that_is_long(struct raw *raw)
+static void a_disconnect_message_that_is_too_long(struct raw *raw)
 {
-	const char farewell[64] = {0};
-	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_FAREWELL};
+	const char disconnect[64] = {0};
+	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC,
+					.kind = VMM_MESSAGE_DISCONNECT};
 
-	(void)raw_send(raw->channel, &head, sizeof(head), farewell, sizeof(farewell), NULL, 0);
+	(void)raw_send(raw->channel, &head, sizeof(head), disconnect, sizeof(disconnect), NULL, 0);
 }
 
 static void another_magic(struct raw *raw)
@@ -355,26 +357,27 @@ static void malformed_messages_end_their_client(void **state)
 
 	(void)state;
 	begin(&s, NULL, 0);
-	cut_off_after(&s, shorter_than_it_says, "not as long as it says");
-	cut_off_after(&s, longer_than_it_says, "not as long as it says");
-	cut_off_after(&s, a_head_alone, "not as long as it says");
-	cut_off_after(&s, no_memfd, "without its bytes");
-	cut_off_after(&s, a_pipe_as_memfd, "no sealed memfd");
-	cut_off_after(&s, a_memfd_without_seals, "no sealed memfd");
-	cut_off_after(&s, a_memfd_that_is_too_short, "no sealed memfd");
-	cut_off_after(&s, more_than_any_request, "no sealed memfd");
+	cut_off_after(&s, shorter_than_it_says,
+		      "the length of its request differs from its header");
+	cut_off_after(&s, longer_than_it_says, "the length of its request differs from its header");
+	cut_off_after(&s, a_head_alone, "the length of its request differs from its header");
+	cut_off_after(&s, no_memfd, "has no memfd with its payload");
+	cut_off_after(&s, a_pipe_as_memfd, "not in a sealed memfd");
+	cut_off_after(&s, a_memfd_without_seals, "not in a sealed memfd");
+	cut_off_after(&s, a_memfd_that_is_too_short, "not in a sealed memfd");
+	cut_off_after(&s, more_than_any_request, "not in a sealed memfd");
 	cut_off_after(&s, descriptors_that_do_not_come, "not as many descriptors");
-	cut_off_after(&s, another_hello, "has no place there");
-	cut_off_after(&s, a_farewell_that_is_long, "has no place there");
+	cut_off_after(&s, another_hello, "of a kind not allowed here");
+	cut_off_after(&s, a_disconnect_message_that_is_too_long, "of a kind not allowed here");
 	cut_off_after(&s, another_magic, "no message of this protocol");
 	end(&s);
 }
 
-/* On a further channel: FAREWELL belongs to the first one. */
-static void a_farewell_on_another_channel_ends_its_client(void **state)
+/* On a further channel: DISCONNECT belongs to the first one. */
+static void a_disconnect_message_on_another_channel_ends_its_client(void **state)
 {
-	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
-						  .kind = VMM_MESSAGE_FAREWELL};
+	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
+						    .kind = VMM_MESSAGE_DISCONNECT};
 	struct scene s;
 	struct raw raw;
 	int32_t status;
@@ -383,7 +386,7 @@ static void a_farewell_on_another_channel_ends_its_client(void **state)
 	begin(&s, NULL, 0);
 	raw_open(&raw, &s.served, "bad");
 	int channel = raw_join(&raw, &status);
-	message(channel, &farewell, sizeof(farewell), NULL, 0);
+	message(channel, &disconnect, sizeof(disconnect), NULL, 0);
 	raw_expect_end(channel);
 	raw_expect_end(raw.channel);
 	close(channel);
@@ -424,7 +427,7 @@ static void requests_that_are_no_calls_are_refused(void **state)
 			assert_int_equal(refused(&raw, operation, body, sizeof(body)),
 					 STATUS_INVALID_PARAMETER);
 	(void)raw_device(&raw);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
@@ -446,7 +449,7 @@ static void requests_without_an_argument(void **state)
 		assert_true(raw_await(raw.channel) < 0);
 	}
 	client_forget(&s.served.client);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
@@ -462,8 +465,9 @@ static void a_client_that_never_reads_its_answers(void **state)
 	assert_non_null(info);
 	begin(&s, NULL, 0);
 	raw_open(&raw, &s.served, "deaf");
-	assert_int_equal(vmm_wire_ask(&call, vmm_wire_operation_named("D3DKMTEnumAdapters2"), &all),
-			 0);
+	assert_int_equal(
+		vmm_wire_make_request(&call, vmm_wire_operation_named("D3DKMTEnumAdapters2"), &all),
+		0);
 	const struct vmm_message_request r =
 		request_of(call.operation->number, call.request.length);
 	while (raw_send(raw.channel, &r, sizeof(r), call.request.data, call.request.length, NULL,
@@ -504,7 +508,7 @@ static void channels_have_a_limit(void **state)
 	assert_true(third >= 0);
 	close(second);
 	close(third);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
@@ -520,12 +524,12 @@ static void clients_have_a_limit(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	const struct vmm_message_hello hello = good_hello();
 	try_hello(&s, &hello, sizeof(hello), pair, 1, STATUS_INSUFFICIENT_RESOURCES);
-	served_await(&s.served, "there are 2 clients");
-	raw_farewell(&raw);
+	served_await(&s.served, "the maximum of 2 clients is connected");
+	raw_disconnect(&raw);
 	/* It counts until nothing of it is left. */
 	while (!raw_try_open(&raw, &s.served, "third"))
 		;
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	close(pair[0]);
 	close(pair[1]);
 	end(&s);
@@ -550,16 +554,19 @@ static void handles_have_a_limit(void **state)
 	}
 	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
 	assert_int_equal(count, 8); /* beside the adapter and the device */
-	served_await(&s.served, "it has as much as it may");
+	served_await(&s.served, "it has reached its limit");
 	D3DKMT_DESTROYALLOCATION end_it = {
 		.hDevice = device, .AllocationCount = 1, .phAllocationList = &last};
 	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
 	assert_int_equal(raw_try_allocate(&raw, device, 4 * KIB, &next), STATUS_SUCCESS);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
-/* Of system memory: each allocation has its backing store from the first lock on. What is given back can be had again. */
+/*
+ * Of system memory: each allocation has its backing store from the first lock on. What is given
+ * back can be had again.
+ */
 static void memory_has_a_limit(void **state)
 {
 	const struct vidmm_client_limits limits = {.memory_bytes = 4 * MIB};
@@ -583,14 +590,14 @@ static void memory_has_a_limit(void **state)
 	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
 	assert_int_equal(vidmm_server_clients(s.served.server, info, 2), 2);
 	assert_true(info[1].memory_bytes > 3 * MIB && info[1].memory_bytes <= 4 * MIB);
-	served_await(&s.served, "it has as much as it may");
+	served_await(&s.served, "it has reached its limit");
 	D3DKMT_DESTROYALLOCATION end_it = {
 		.hDevice = device, .AllocationCount = 1, .phAllocationList = held};
 	assert_int_equal(raw_unlock(&raw, device, held[0]), STATUS_SUCCESS);
 	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
 	D3DKMT_HANDLE again = raw_allocate(&raw, device, 1 * MIB);
 	assert_int_equal(raw_lock(&raw, device, again, &data), STATUS_SUCCESS);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
@@ -619,8 +626,8 @@ static NTSTATUS run_something(struct scene *s, uint64_t limit, uint64_t bytes[2]
 	NTSTATUS status = raw_call(&raw, "D3DKMTRender", &args);
 	bytes[1] = memory_of(s);
 	if (!NT_SUCCESS(status))
-		served_await(&s->served, "it has as much as it may");
-	raw_farewell(&raw);
+		served_await(&s->served, "it has reached its limit");
+	raw_disconnect(&raw);
 	end(s);
 	return status;
 }
@@ -736,7 +743,7 @@ static void q_150_queued_waits_are_charged(void **state)
 	for (uint32_t i = 0; i < ROOM; i++)
 		assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_SUCCESS);
 	assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_INSUFFICIENT_RESOURCES);
-	served_await(&s.served, "it has as much as it may");
+	served_await(&s.served, "it has reached its limit");
 	assert_int_equal(memory_of(&s), limits.memory_bytes);
 	const D3DKMT_DESTROYCONTEXT end_it = {.hContext =
 						      (D3DKMT_HANDLE)(uintptr_t)w.held.c.hContext};
@@ -759,7 +766,10 @@ static D3DKMT_HANDLE make_semaphore(struct raw *raw, D3DKMT_HANDLE device)
 	return create.hSyncObject;
 }
 
-/* The context ends, then the client, with waits in its queue: that all is given back then the account itself checks. */
+/*
+ * The context ends, then the client, with waits in its queue: that all is given back then the
+ * account itself checks.
+ */
 static void q_150_waits_that_are_given_up_cost_nothing(void **state)
 {
 	enum { COUNT = 50, OBJECTS = 32 };
@@ -789,7 +799,10 @@ static void q_150_waits_that_are_given_up_cost_nothing(void **state)
 	end(&s);
 }
 
-/* Each event that waits keeps a descriptor of the client's in the host: there are as many as it may have handles. */
+/*
+ * Each event that waits keeps a descriptor of the client's in the host: there are as many as it may
+ * have handles.
+ */
 static void events_have_a_limit(void **state)
 {
 	enum { LIMIT = 40 };
@@ -821,7 +834,7 @@ static void events_have_a_limit(void **state)
 	for (uint32_t i = 0; i < LIMIT; i++)
 		assert_int_equal(queue_event(&raw, &held, event), STATUS_SUCCESS);
 	assert_int_equal(queue_event(&raw, &held, event), STATUS_INSUFFICIENT_RESOURCES);
-	served_await(&s.served, "it has as much as it may");
+	served_await(&s.served, "it has reached its limit");
 	/* What has ended does not count any more. */
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
 		.hContext = (D3DKMT_HANDLE)(uintptr_t)other.c.hContext,
@@ -841,7 +854,7 @@ static void events_have_a_limit(void **state)
 		sched_yield();
 	assert_int_equal(status, STATUS_SUCCESS);
 	close(event);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	end(&s);
 }
 
@@ -883,7 +896,7 @@ int main(void)
 		cmocka_unit_test(sessions_are_not_to_be_guessed),
 		cmocka_unit_test(silent_strangers_keep_nobody_out),
 		cmocka_unit_test(malformed_messages_end_their_client),
-		cmocka_unit_test(a_farewell_on_another_channel_ends_its_client),
+		cmocka_unit_test(a_disconnect_message_on_another_channel_ends_its_client),
 		cmocka_unit_test(requests_that_are_no_calls_are_refused),
 		cmocka_unit_test(requests_without_an_argument),
 		cmocka_unit_test(a_client_that_never_reads_its_answers),

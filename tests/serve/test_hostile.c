@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients that mean harm by messages which are well-formed, one by one: what changes between two looks of the host's, and what does not
- * come back when the host closes, writes or waits. Another client never notices.
+ * Clients that mean harm by messages which are well-formed, one by one: what changes between two
+ * looks of the host's, and what does not come back when the host closes, writes or waits. Another
+ * client never notices.
  */
 #include "raw_client.h"
 
@@ -41,8 +42,9 @@ static void set_power(struct vidmm_adapter *adapter, uint32_t state)
 }
 
 /*
- * SYN-32: the first object says what the union of a call is. While the call waits for power, what was no object becomes one by another
- * channel: the number that was in the union is no address for that.
+ * SYN-32: the first object says what the union of a call is. While the call waits for power, what
+ * was no object becomes one by another channel: the number that was in the union is no address for
+ * that.
  */
 static void a_union_is_what_it_was_when_it_came(void **state)
 {
@@ -84,7 +86,7 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 	assert_int_equal(fence, later);
 	set_power(served.client.adapter, VIDMM_POWER_D0);
 	assert_int_equal(raw_await(raw.channel), STATUS_SUCCESS); /* a number it was */
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	close(channel);
 	served_await_clients(&served, 0);
 	vidmm_adapter_stop(second);
@@ -93,7 +95,10 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 
 /* ---- what does not come back when it is closed ---- */
 
-/* A connection that whoever closes it last waits for, until the peer has read what was sent or is gone. -1: there is no network. */
+/*
+ * A connection whose last close blocks until the peer has read what was sent or has gone. Returns
+ * -1 if there is no network.
+ */
 static int lingering(int *peer)
 {
 	const struct linger hour = {.l_onoff = 1, .l_linger = 3600};
@@ -119,7 +124,10 @@ static int lingering(int *peer)
 	return fd;
 }
 
-/* More of them than workers that wait; in messages that are refused, and in ones that nobody reads. */
+/*
+ * More such connections than waiting workers; in messages that are refused, and in messages that
+ * are never read.
+ */
 static void what_is_never_closed_holds_nobody_up(void **state)
 {
 	enum { STRANGERS = 6 };
@@ -151,19 +159,22 @@ static void what_is_never_closed_holds_nobody_up(void **state)
 	(void)raw_allocate(&witness, device, 64 * KIB);
 	raw_open(&other, &served, "other");
 	(void)raw_device(&other);
-	raw_farewell(&other);
-	raw_farewell(&witness);
+	raw_disconnect(&other);
+	raw_disconnect(&witness);
 	served_await_clients(&served, 0);
 	for (uint32_t i = 0; i < STRANGERS; i++) {
-		close(peers[i]); /* who lingers hears that there is nobody any more */
+		close(peers[i]); /* a lingering close ends: its peer has gone */
 		close(ends[i][0]);
 	}
 	served_stop(&served);
 }
 
-/* ---- descriptors that nobody reads ---- */
+/* ---- descriptors that are never read ---- */
 
-/* They would count against all that the host's user may have on their way, and so against all other clients. */
+/*
+ * They would count against all that the host's user may have on their way, and so against all other
+ * clients.
+ */
 static void who_asks_before_it_has_read_descriptors_is_cut_off(void **state)
 {
 	struct served served;
@@ -186,11 +197,11 @@ static void who_asks_before_it_has_read_descriptors_is_cut_off(void **state)
 					   .pSharedNtHandle = &handle};
 	raw_ask(&raw, raw.channel, "D3DKMTShareObjects", &share);
 	raw_ask(&raw, raw.channel, "D3DKMTShareObjects", &share);
-	served_await(&served, "is cut off: it asks again before it has read its answer");
+	served_await(&served, "is cut off: it sent a request before it had read the last answer");
 	served_await_clients(&served, 1);
 	(void)raw_device(&other);
 	raw_close(&raw);
-	raw_farewell(&other);
+	raw_disconnect(&other);
 	served_stop(&served);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client sees of its memory: instructions on its view socket, mapped into its window, exchanged when content moves. */
+/*
+ * What a client sees of its memory: instructions on its view socket, mapped into its window,
+ * exchanged when content moves.
+ */
 #include "raw_client.h"
 
 #include <string.h>
@@ -38,11 +41,14 @@ static void a_lock_shows_memory_in_the_window(void **state)
 		assert_int_equal(((char *)data)[i], 0);
 	fill(data, 64 * KIB, 1);
 	assert_int_equal(raw_unlock(&raw, device, allocation), STATUS_SUCCESS);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
-/* Three times as much as the adapter has memory goes through its memory, and is shown from wherever it is. */
+/*
+ * Three times as much as the adapter has memory goes through its memory, and is shown from wherever
+ * it is.
+ */
 static void content_moves_and_the_address_does_not(void **state)
 {
 	enum { COUNT = 12 };
@@ -79,11 +85,14 @@ static void content_moves_and_the_address_does_not(void **state)
 		assert_int_equal(raw_unlock(&raw, device, to[i]), 0);
 	}
 	assert_true(raw.maps > maps);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
-/* Addresses that were given back are given again: a window of 64 MiB is enough for any number of allocations, one after the other. */
+/*
+ * Addresses that were given back are given again: a window of 64 MiB is enough for any number of
+ * allocations, one after the other.
+ */
 static void the_window_is_used_again(void **state)
 {
 	struct served served;
@@ -104,7 +113,7 @@ static void the_window_is_used_again(void **state)
 			.hDevice = device, .AllocationCount = 1, .phAllocationList = &allocation};
 		assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end), 0);
 	}
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
@@ -132,7 +141,7 @@ static void a_window_that_is_full_refuses_locks(void **state)
 	D3DKMT_GETDEVICESTATE alive = {.hDevice = device,
 				       .StateType = D3DKMT_DEVICESTATE_EXECUTION};
 	assert_int_equal(raw_call(&raw, "D3DKMTGetDeviceState", &alive), STATUS_SUCCESS);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
@@ -167,7 +176,7 @@ static void a_client_that_reads_no_instructions_is_cut_off(void **state)
 	D3DKMT_HANDLE alive = raw_device(&other);
 	assert_int_equal(raw_lock(&other, alive, raw_allocate(&other, alive, 4 * KIB), &data), 0);
 	raw_close(&raw);
-	raw_farewell(&other);
+	raw_disconnect(&other);
 	served_stop(&served);
 }
 
@@ -198,7 +207,9 @@ static int shown(struct raw *raw, D3DKMT_HANDLE device, struct vmm_message_view 
 	return fd;
 }
 
-/* An object that a client has a descriptor of cannot be made smaller by it, under the host's feet. */
+/*
+ * An object that a client has a descriptor of cannot be made smaller by it, under the host's feet.
+ */
 static void what_is_shown_is_sealed(void **state)
 {
 	struct served served;
@@ -212,7 +223,7 @@ static void what_is_shown_is_sealed(void **state)
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(ftruncate(fd, 1 << 30), -1);
 	close(fd);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
@@ -224,7 +235,10 @@ static uint64_t memory_in(int fd)
 	return (uint64_t)object.st_blocks * 512;
 }
 
-/* One small allocation holds the memory object in which it lies, not the pages that others had there: nobody pays for those. */
+/*
+ * One small allocation keeps the memory object that contains it, but not the pages that other
+ * allocations had there: those are freed before new memory is created for a client.
+ */
 static void what_is_free_goes_back_before_there_is_more(void **state)
 {
 	struct served served;
@@ -254,11 +268,14 @@ static void what_is_free_goes_back_before_there_is_more(void **state)
 	close(lock_and_see(&raw, device, raw_allocate(&raw, device, 60 * MIB), &view));
 	assert_true(memory_in(fd) <= 4 * MIB);
 	close(fd);
-	raw_farewell(&raw);
+	raw_disconnect(&raw);
 	served_stop(&served);
 }
 
-/* Allocations of one client lie side by side in what it may be shown; in that nobody else's do. */
+/*
+ * Allocations of one client share the memory objects it may map; those of other clients are never
+ * in them.
+ */
 static void nobody_is_shown_what_others_are(void **state)
 {
 	struct served served;
@@ -282,8 +299,8 @@ static void nobody_is_shown_what_others_are(void **state)
 		    second.offset + second.length <= first.offset);
 	for (uint32_t i = 0; i < 3; i++)
 		close(fds[i]);
-	raw_farewell(&raw[0]);
-	raw_farewell(&raw[1]);
+	raw_disconnect(&raw[0]);
+	raw_disconnect(&raw[1]);
 	served_stop(&served);
 }
 

@@ -17,7 +17,10 @@
 
 enum { REFUSED = -2, UNTRIED = -1, OBJECTS = 1 << 16 };
 
-/* Which object was mapped for writing for whom, by inode: those of memfds do not come again. */
+/*
+ * The object that was mapped for writing, and its process, by inode: inode numbers of memfds are
+ * not reused.
+ */
 static struct object {
 	uint64_t inode;
 	uint32_t owner;
@@ -34,7 +37,7 @@ static struct object *slot_of(uint64_t inode)
 	return &objects[at % OBJECTS];
 }
 
-/* What is given to one is given to nobody else, then or later. */
+/* An object given to one process is given to no other, then or later. */
 static void claim(const struct apart_viewer *viewer, uint64_t inode)
 {
 	pthread_mutex_lock(&objects_lock);
@@ -54,7 +57,7 @@ static struct apart_viewer *of(struct vmm_os_viewer *viewer)
 	return vmm_container_of(viewer, struct apart_viewer, viewer);
 }
 
-/* The range in which all of it lies; lock held. */
+/* The range that contains all of it; the lock is held. */
 static struct apart_range *find(struct apart_viewer *viewer, const char *address, uint64_t length)
 {
 	struct vmm_list *link;
@@ -98,7 +101,10 @@ static void wake(const struct apart_viewer *viewer, const char *address, uint64_
 		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_WAKE, &range) == 0);
 }
 
-/* What a client may be given: of a size that stays, and opened to be read alone where it is not to be written. */
+/*
+ * A descriptor that a client may get: its size is sealed, and it is opened read-only unless the
+ * client may write.
+ */
 static void check(int fd, uint64_t length, uint64_t offset, bool writable)
 {
 	struct stat info;
@@ -107,7 +113,10 @@ static void check(int fd, uint64_t length, uint64_t offset, bool writable)
 	vmm_assert(seals >= 0 && (seals & F_SEAL_SHRINK));
 	vmm_assert(fstat(fd, &info) == 0 && offset <= (uint64_t)info.st_size &&
 		   length <= (uint64_t)info.st_size - offset);
-	/* It may still be opened again to be written to where all who have it may signal the fence there (docs/adr/0003). */
+	/*
+	 * It may be opened again for writing if every process that has it may signal the fence
+	 * there (docs/adr/0003).
+	 */
 	vmm_assert(writable || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
 }
 
@@ -125,7 +134,7 @@ static vmm_status map(struct vmm_os_viewer *v, char *address, uint64_t length, i
 	vmm_assert(fstat(fd, &info) == 0);
 	if (writable)
 		claim(viewer, info.st_ino);
-	/* The bare system call, as in os_memory.c: others go on using the range. */
+	/* The bare system call, as in os_memory.c: other threads use the range. */
 	char *at = (char *)syscall(SYS_mmap, address, length, access, MAP_SHARED | MAP_FIXED, fd,
 				   (off_t)offset);
 	vmm_assert(at == address);
@@ -235,7 +244,7 @@ static vmm_status adopt(struct vmm_os_viewer *v, char *address, uint64_t length,
 			uint64_t *offset)
 {
 	struct apart_viewer *viewer = of(v);
-	if (viewer->nt && vmm_nt_meets_kernel(viewer->nt, address, length))
+	if (viewer->nt && vmm_nt_overlaps_kernel(viewer->nt, address, length))
 		return VMM_INVALID_PARAMETER;
 	pthread_mutex_lock(&viewer->lock);
 	vmm_status status = vmm_client_adopt(viewer->cannot_freeze ? -1 : userfault(viewer), 1,
@@ -287,8 +296,8 @@ void apart_open(struct client *client, struct apart_viewer *viewer, struct clien
 	apart_begin(viewer, client->kind == VIDMM_HOST_SIM);
 	viewer->nt = client->host->world.nt;
 	*device = (struct client_device){.client = client};
-	assert_int_equal(vmm_host_process_open_apart(client->host, "apart", &viewer->viewer,
-						     &device->process),
+	assert_int_equal(vmm_host_process_open_client(client->host, "apart", &viewer->viewer,
+						      &device->process),
 			 0);
 	assert_int_equal(vidmm_device_create(device->process, client->adapter, &device->device), 0);
 	device->cb = vidmm_device_callbacks(device->device);
@@ -334,7 +343,7 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 	vmm_assert(viewer);
 	apart_begin(viewer, vmm_os_kind(host->world.os) == VMM_OS_SIM);
 	viewer->nt = host->world.nt;
-	vmm_status status = vmm_host_process_open_apart(host, name, &viewer->viewer, process);
+	vmm_status status = vmm_host_process_open_client(host, name, &viewer->viewer, process);
 	if (!vmm_ok(status)) {
 		apart_end(viewer);
 		free(viewer);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes in another address space, without another process: a viewer whose address space is a second set of ranges in our
- * own. It maps nothing but the descriptors that it is given, as a client would, and never looks into what is the core's.
+ * Out-of-process clients inside the test's own process: a viewer whose address space is a second
+ * set of ranges in the test's. Like a client, it maps only the descriptors that it is given, and
+ * never accesses memory of the core.
  *
- * With VIDMM_APART set in the environment every process that a test opens is one (the linker's --wrap), so that what holds for
- * clients in our address space is tested of others as well.
+ * With VIDMM_APART set in the environment every process that a test opens is such a client (the
+ * linker's --wrap), so that the tests for in-process clients run for out-of-process ones as well.
  */
 #ifndef VMM_TESTS_SUPPORT_APART_H
 #define VMM_TESTS_SUPPORT_APART_H
@@ -24,14 +25,14 @@ struct apart_range {
 struct apart_viewer {
 	struct vmm_os_viewer viewer;
 	uint32_t id;
-	bool virtual_time; /* nobody stores while something moves: freezing needs nothing */
+	bool virtual_time; /* no thread stores during a move: write protection is not needed */
 	bool cannot_freeze;
 	pthread_mutex_t lock;
 	struct vmm_list ranges;
 	int userfault_fd;  /* -1: not opened yet, -2: refused */
-	struct vmm_nt *nt; /* of the host: what is the kernel's is not the viewer's */
+	struct vmm_nt *nt; /* of the host: kernel memory is not the viewer's */
 	uint32_t maps, freezes, live;
-	/* The last descriptor that it was given, of its own, and where. */
+	/* The last descriptor that it was given as its own, and its address. */
 	int last_fd;
 	uint64_t last_offset, last_length;
 	bool last_writable;
@@ -42,14 +43,20 @@ void apart_begin(struct apart_viewer *viewer, bool virtual_time);
 /* Asserts that nothing is left. */
 void apart_end(struct apart_viewer *viewer);
 
-/* client_open and client_close of a process that looks through the viewer. */
+/* client_open and client_close of an out-of-process client whose memory the viewer maps. */
 void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device);
 void apart_close(struct apart_viewer *viewer, struct client_device *device);
-/* Is it in another address space, whether a test asked for that or the environment did? */
+/* Returns whether the process is out-of-process, because of the test or of the environment. */
 bool apart_is(const struct vidmm_process *process);
-/* Until it is called again: who opens a process is in the kernel, where the host is, whatever the environment asks for. */
+/*
+ * With `stay` true, processes are opened in-process from now on, because the caller acts for a
+ * miniport, whatever the environment says.
+ */
 void apart_stay_in_the_host(bool stay);
-/* vmm_process_abandon, for who uses the exported D3DKMT functions and so cannot include what declares it. */
+/*
+ * vmm_process_abandon, for tests that use the exported D3DKMT functions and so cannot include its
+ * header.
+ */
 void apart_abandon(struct vidmm_process *process);
 
 #endif

@@ -148,7 +148,7 @@ HRESULT client_deallocate(struct client_device *device, D3DKMT_HANDLE allocation
 
 	HRESULT result = device->cb->pfnDeallocateCb(device->handle, &args);
 
-	client_settle(device->client); /* the worker tells the miniport */
+	client_settle(device->client); /* the worker calls the miniport */
 	return result;
 }
 

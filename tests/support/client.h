@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A user-mode driver of softgpu for tests, through the public doors alone: a host, an adapter on softgpu, processes,
- * devices, contexts; allocations, locks, command buffers. Every helper asserts success; the raw callbacks are there
- * for what is meant to fail.
+ * A user-mode driver of softgpu for tests, which uses the public doors only: a host, an adapter on
+ * softgpu, processes, devices, contexts, allocations, locks, command buffers. Every helper asserts
+ * success; tests of failures call the raw callbacks.
  */
 #ifndef VMM_TESTS_SUPPORT_CLIENT_H
 #define VMM_TESTS_SUPPORT_CLIENT_H
@@ -23,15 +23,15 @@ struct client_options {
 	uint32_t first_fence_id;
 	uint64_t system_memory_bytes;
 	uint32_t verify;
-	uint64_t monitor_bytes;                      /* BAR 1; 0: there is none */
-	const struct vidmm_registry_value *registry; /* further ones */
+	uint64_t monitor_bytes;                      /* BAR 1; 0: no such BAR */
+	const struct vidmm_registry_value *registry; /* additional values */
 	uint32_t registry_count;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
-	uint32_t physical_adapters;          /* of a link; 0: one */
+	uint32_t physical_adapters;          /* of a link; 0: one adapter */
 	uint32_t features;                   /* vidmm_adapter_options.features */
 	/*
-	 * NULL: on the simulator the defaults; on real threads none, because a busy machine may stop a thread for as long as it
-	 * likes, and a GPU in software with it.
+	 * NULL: on the simulator the defaults. On real threads no timeouts, because a busy machine
+	 * may stop a thread, and with it a software GPU, for any time.
 	 */
 	const struct vidmm_tdr_options *tdr;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: the defaults */
@@ -70,10 +70,10 @@ struct client_context {
 };
 
 void client_start(struct client *client, const struct client_options *options);
-/* Whether the adapter started is the result; client_stop ends it either way. */
+/* Returns whether the adapter started; client_stop ends it either way. */
 vidmm_status client_try_start(struct client *client, const struct client_options *options);
 void client_stop(struct client *client);
-/* Did one of the findings since client_forget carry this rule id? */
+/* Returns whether one of the findings since client_forget has this rule id. */
 bool client_found(const struct client *client, const char *rule);
 void client_forget(struct client *client);
 
@@ -98,7 +98,7 @@ void client_expect(struct client_device *device, D3DKMT_HANDLE allocation, uint6
 
 void client_context(struct client_device *device, uint32_t node, struct client_context *context);
 void client_context_end(struct client_context *context);
-/* Adds (or finds) an allocation in the list being built; returns its index. */
+/* Adds (or finds) an allocation in the allocation list being built. Returns its index. */
 uint32_t client_use(struct client_context *context, D3DKMT_HANDLE allocation, bool write);
 void client_command(struct client_context *context, const void *command, uint32_t bytes);
 void client_reference(struct client_context *context, D3DKMT_HANDLE allocation, bool write);
@@ -108,11 +108,12 @@ void client_fill(struct client_context *context, D3DKMT_HANDLE to, uint64_t byte
 		 uint32_t pattern);
 void client_stall(struct client_context *context, uint64_t nanoseconds);
 HRESULT client_try_submit(
-	struct client_context *context); /* starts a new buffer whatever came of it */
+	struct client_context *context); /* starts a new buffer whatever the result */
 void client_submit(struct client_context *context);
 /*
- * On real threads, for the thread that started the client: what it did has had its effect on the others. Submissions end
- * with it, because the worker may take over what the caller queued. Threads of the test's own go on racing.
+ * On real threads, for the thread that started the client: returns when its calls have had their
+ * effect on other threads. Submissions end with it, because the worker may take over what the
+ * caller queued. Threads that the test started are not waited for.
  */
 void client_settle(struct client *client);
 void client_idle(struct client *client);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <vidmm/serve.h>
 
-/* A socket whose other end is the server's: a channel of a client in this program. */
+/* A socket whose other end belongs to the server: a channel of a client in this program. */
 static inline int connect_to(struct vidmm_server *server)
 {
 	int pair[2];

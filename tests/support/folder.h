@@ -5,7 +5,10 @@
 #include <dirent.h>
 #include <stdint.h>
 
-/* How many entries a folder has, with what looks at it: what is open in /proc/self/fd, threads in /proc/self/task. 0: it cannot be read. */
+/*
+ * Returns the number of entries of a folder, including the descriptor used to read it: open
+ * descriptors in /proc/self/fd, threads in /proc/self/task. 0: it cannot be read.
+ */
 static inline uint32_t folder_count(const char *path)
 {
 	DIR *folder = opendir(path);

@@ -7,7 +7,7 @@
 
 #include <d3dkmthk.h>
 
-/* An OBJECT_ATTRIBUTES with a name of ASCII, of at most 64 characters. */
+/* An OBJECT_ATTRIBUTES with an ASCII name of at most 64 characters. */
 struct named {
 	uint16_t text[64];
 	UNICODE_STRING string;

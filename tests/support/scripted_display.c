@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scripted miniport does of displays: presents that touch source and destination, sources that remember. */
+/*
+ * The displays of the scripted miniport: presents that access source and destination, sources that
+ * record what they show.
+ */
 #include "scripted_miniport.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One command and its patch location; the DMA buffer has room, or the test did not want it to. */
+/*
+ * Writes one command and its patch location. The DMA buffer has space, or the test made it too
+ * small on purpose.
+ */
 static void put(DXGKARG_PRESENT *args, char *start, uint32_t op, uint32_t index)
 {
 	struct scripted_command *command = args->pDmaBuffer;
@@ -31,7 +37,7 @@ static NTSTATUS translate(const struct scripted_miniport *m, DXGKARG_PRESENT *ar
 {
 	char *start = args->pDmaBuffer;
 
-	if (!start) /* a flip of the display's own */
+	if (!start) /* a flip by the display itself */
 		return STATUS_SUCCESS;
 	put(args, start, SCRIPTED_USE, DXGK_PRESENT_SOURCE_INDEX);
 	put(args, start, SCRIPTED_WRITE, DXGK_PRESENT_DESTINATION_INDEX);

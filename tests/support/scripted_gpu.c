@@ -9,7 +9,7 @@
 
 /* ---- addresses ---- */
 
-/* Of a link the lead describes the segments that each adapter has. */
+/* On a link the lead describes the segments that each adapter has. */
 static const struct scripted_settings *described(const struct scripted_miniport *m)
 {
 	return m->engine[0] ? &m->engine[0]->settings : &m->settings;
@@ -32,7 +32,7 @@ static bool is_aperture(const struct scripted_segment *s)
 	return (s->flags & 0x1) != 0;
 }
 
-/* What lies at an address of a segment, and for how many bytes at least. */
+/* The bytes at an address of a segment, and how many of them are contiguous at least. */
 static char *resolve(struct scripted_miniport *m, struct scripted_place place, uint64_t *run)
 {
 	const struct scripted_segment *s = segment_of(m, place.segment);
@@ -52,7 +52,8 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 
 		if (shown)
 			return shown;
-		if (!m->shown) /* else page by page: the next one may be shown */
+		/* else page by page: the next page may be mapped in the host aperture */
+		if (!m->shown)
 			*run = s->size_bytes - offset;
 		base = s->flags & 0x4 ? m->bar + s->bar_offset : m->hidden[place.segment - 1];
 		return base ? base + offset : NULL;
@@ -100,7 +101,8 @@ static struct scripted_place segment_place(const DXGKARG_BUILDPAGINGBUFFER *args
 }
 
 /*
- * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset is for the segment's side.
+ * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset applies to the segment's
+ * side.
  */
 static struct scripted_place end_place(const DXGKARG_BUILDPAGINGBUFFER *args,
 				       const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
@@ -130,7 +132,7 @@ struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scri
 }
 
 /*
- * Bytes [done, +*step) of an operation of `total` bytes; INSUFFICIENT when a rest remains (PAG-07).
+ * Bytes [done, +*step) of an operation of `total` bytes; INSUFFICIENT if a rest remains (PAG-07).
  */
 static NTSTATUS portion(const struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
 			uint64_t total, uint64_t *step)
@@ -163,7 +165,10 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	return status;
 }
 
-/* SWZ-25: what a lock by an address of its own sees; the tiles of this GPU are plain rows, so it is a copy. */
+/*
+ * SWZ-25: what a lock by an alternate address sees. The tiles of this GPU are plain rows, so it is
+ * a copy.
+ */
 static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, step;
@@ -199,7 +204,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 	return status;
 }
 
-/* Its context memory begins with a word that says so. */
+/* The context memory begins with a word that says that it is initialized. */
 static NTSTATUS put_init(DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	struct scripted_command *command = scripted_put(args, SCRIPTED_FILL, 0);
@@ -215,10 +220,8 @@ static NTSTATUS put_init(DXGKARG_BUILDPAGINGBUFFER *args)
 	return STATUS_SUCCESS;
 }
 
-/*
- * The pages go into the buffer, as many as fit: nobody promises that the MDL is still there later.
- */
-/* The number of a page to be mapped, of an MDL or, from 2.9 on, of a list. */
+/* The page numbers are written to the buffer, as many as fit: the MDL may not exist later. */
+/* The number of a page to be mapped, from an MDL or, from 2.9 on, from a list. */
 static uint64_t page_to_map(const DXGKARG_BUILDPAGINGBUFFER *args, uint64_t index)
 {
 	if (args->Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT)
@@ -232,7 +235,7 @@ static uint64_t page_to_map(const DXGKARG_BUILDPAGINGBUFFER *args, uint64_t inde
 	return adl->Flags.Contiguous ? adl->BasePageNumber + index : adl->Pages[index];
 }
 
-/* Both operations begin alike: device, allocation, segment, place and number of pages. */
+/* Both operations begin alike: device, allocation, segment, address and number of pages. */
 static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, left = args->MapApertureSegment.NumberOfPages - done,
@@ -287,7 +290,7 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 		return put_unmap(args);
 	case DXGK_OPERATION_INIT_CONTEXT_RESOURCE:
 		return put_init(args);
-	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps nothing about contents */
+	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps no record of contents */
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:
 	case DXGK_OPERATION_NOTIFY_RESIDENCY:
@@ -316,7 +319,7 @@ static D3DDDI_PATCHLOCATIONLIST patch_of(const struct scripted_command *command,
 	};
 }
 
-/* Where a copy reads; its slot is one of its own, beside that of where it writes. */
+/* The source of a copy; its slot is separate from that of the destination. */
 static D3DDDI_PATCHLOCATIONLIST source_patch_of(const struct scripted_command *command, uint32_t at,
 						uint32_t split)
 {
@@ -340,8 +343,8 @@ static bool is_command(const DXGKARG_RENDER *args, const struct scripted_command
 	return command->op == SCRIPTED_USE || command->op == SCRIPTED_WRITE;
 }
 
-/* Copies the commands that fit and names what they use; the rest is for the next pass. */
-/* Nobody will patch it (NoPatchingRequired): it goes by where the list says that the allocation is. */
+/* Copies the commands that fit, with patch locations; the rest is for the next pass. */
+/* Not patched (NoPatchingRequired): the address comes from the allocation list. */
 static void place_at_once(const DXGKARG_RENDER *args, struct scripted_command *command)
 {
 	const DXGK_ALLOCATIONLIST *a = &args->pAllocationList[command->allocation];
@@ -389,7 +392,7 @@ NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
 					  : STATUS_SUCCESS;
 }
 
-/* ---- carrying out ---- */
+/* ---- execution ---- */
 
 static void fault(struct scripted_miniport *m)
 {
@@ -465,7 +468,10 @@ static void run_use(struct scripted_miniport *m, const struct scripted_command *
 		fault(m);
 }
 
-/* A paging command runs on the adapter for which it was built. Without contexts that is not known until here (DMA-33). */
+/*
+ * A paging command runs on the adapter for which it was built. Without contexts that is known only
+ * here (DMA-33).
+ */
 static bool is_for(const struct scripted_miniport *m, struct scripted_command *c, uint32_t engine)
 {
 	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
@@ -500,7 +506,7 @@ static void run_command(struct scripted_miniport *m, const struct scripted_comma
 	}
 }
 
-/* Where a packet's buffer is: a physical address, or an address of the aperture. */
+/* The address of a packet's buffer: physical, or in the aperture. */
 static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, UINT offset,
 		  void *bytes, size_t length)
 {
@@ -520,7 +526,7 @@ static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, U
 	return pointer != NULL;
 }
 
-/* What each adapter of a link has a part of, or a copy. */
+/* Content of which each adapter of a link has a part, or a copy. */
 static void choose_engine(struct scripted_command *c, uint32_t engine)
 {
 	if (c->source.engine == SCRIPTED_EACH)
@@ -590,7 +596,7 @@ void scripted_raise(struct scripted_miniport *m, const DXGKARGCB_NOTIFY_INTERRUP
 	raise_interrupt(&r);
 }
 
-/* Without a link a node that is not there is told as it is. */
+/* Without a link an invalid node is reported as it is. */
 static uint32_t nodes_each(const struct scripted_miniport *m)
 {
 	return m->settings.link.NumberOfLinksInChain > 1
@@ -626,7 +632,9 @@ void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 	if (n->count == SCRIPTED_QUEUE_MAX)
 		abort(); /* SUB-15 allows 64 */
 	n->queue[(n->head + n->count++) % SCRIPTED_QUEUE_MAX].submit = *submit;
-	/* Ids begin anywhere (SUB-01): nothing yet is the one before the first. */
+	/*
+	 * Ids may begin anywhere (SUB-01): initially the one before the first counts as completed.
+	 */
 	if (!n->submitted_fence)
 		n->completed_fence = n->reported_fence = submit->SubmissionFenceId - 1;
 	n->submitted_fence = submit->SubmissionFenceId;
@@ -652,7 +660,10 @@ static bool take(struct scripted_miniport *m, struct scripted_node *n,
 	return any;
 }
 
-/* A node executes one packet after the other: a second thread that drives it leaves its packets to the first. */
+/*
+ * A node executes one packet at a time: a second thread that calls this leaves its packets to the
+ * first.
+ */
 static bool start_running(struct scripted_miniport *m, struct scripted_node *n)
 {
 	scripted_guard(m);
@@ -692,7 +703,7 @@ static uint32_t complete(struct scripted_miniport *m, uint32_t node, uint32_t co
 	return done;
 }
 
-/* What follows from a completion may be the work of another thread. */
+/* The effects of a completion may be the work of another thread. */
 void scripted_settle(struct scripted_miniport *m)
 {
 	if (m->settle && !scripted_in_hook && pthread_equal(m->owner, pthread_self()))
@@ -756,7 +767,7 @@ void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fe
 	if (n->count && n->queue[n->head].submit.SubmissionFenceId == fence &&
 	    !(flags &
 	      (DXGK_PAGE_FAULT_ADAPTER_RESET_REQUIRED | DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED))) {
-		n->completed_fence = n->reported_fence = fence; /* it goes on with the next */
+		n->completed_fence = n->reported_fence = fence; /* it continues with the next one */
 		n->head = (n->head + 1) % SCRIPTED_QUEUE_MAX;
 		n->count--;
 	}
@@ -833,7 +844,7 @@ void scripted_gpu_start(struct scripted_miniport *m)
 	scripted_host_start(m);
 }
 
-/* A stopped device raises no interrupt: whoever completes something just now gets to its end first. */
+/* A stopped device raises no interrupt: a thread that is completing packets finishes first. */
 void scripted_gpu_stop(struct scripted_miniport *m)
 {
 	LARGE_INTEGER a_moment = {.QuadPart = -10};
@@ -849,7 +860,7 @@ void scripted_gpu_stop(struct scripted_miniport *m)
 	scripted_host_stop(m);
 }
 
-/* ---- what it says of itself to 2.x ---- */
+/* ---- what it reports to 2.x ---- */
 
 static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args)
 {

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware scheduling of the scripted miniport: a ring per queue. Nothing runs until the test says so; then the GPU stores the
- * command's id into the queue's progress fence and interrupts. What it is told to do with a suspended context is a fault.
+ * Hardware scheduling of the scripted miniport: a ring per queue. Nothing runs until the test
+ * requests it. Then the GPU stores the command's id into the queue's progress fence and
+ * interrupts. A command submitted to a suspended context counts as a fault.
  */
 #include "scripted_miniport.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of DXGK_NODEMETADATA.Flags: behind the type and a name whose characters have 16 bits there, whatever they have here. */
+/*
+ * Offset of DXGK_NODEMETADATA.Flags: behind the type and a name of 16-bit characters, whatever
+ * wchar_t is here.
+ */
 #define FLAGS_OFFSET      (4u + 32u * 2u)
 #define NODE_TAKES_QUEUES 0x3u /* ContextSchedulingSupported, RingBufferFenceRelease */
 
@@ -87,7 +91,7 @@ static NTSTATUS APIENTRY destroy_hw_queue(IN_CONST_HANDLE handle)
 	struct scripted_hw_queue *queue = handle;
 	struct scripted_miniport *m = queue->context->m;
 
-	queue->fence = NULL; /* it is not ours any more */
+	queue->fence = NULL; /* it may be freed now */
 	m->live_hw_queues--;
 	return scripted_end(m, scripted_begin(m, VIDMM_DDI_DESTROY_HW_QUEUE, handle, NULL, 0),
 			    NULL);
@@ -138,7 +142,7 @@ static NTSTATUS APIENTRY submit_to_hw_queue(IN_CONST_HANDLE adapter,
 
 	if (call->forced)
 		return scripted_end(m, call, NULL);
-	m->faults += queue->inside++ != 0; /* SUB-27: never twice for a queue */
+	m->faults += queue->inside++ != 0; /* SUB-27: never entered twice for one queue */
 	scripted_guard(m);
 	m->faults += queue->context->suspended || queue->count == SCRIPTED_HW_RING ||
 		     m->hw_resetting >> queue->context->node & 1;
@@ -188,7 +192,7 @@ static NTSTATUS APIENTRY suspend_context(IN_CONST_HANDLE adapter,
 
 	if (call->forced)
 		return scripted_end(m, call, NULL);
-	m->faults += args->contextSuspendFence <= context->suspend_fence; /* it rises */
+	m->faults += args->contextSuspendFence <= context->suspend_fence; /* it must rise */
 	context->suspend_fence = args->contextSuspendFence;
 	context->asked = m->settings.hw_withhold_suspension;
 	if (context->asked)
@@ -249,7 +253,10 @@ static void invalidate(struct scripted_miniport *m, struct scripted_hw_context *
 			m->hw_queue[q].count = 0;
 }
 
-/* The first context with commands hung it; others that have some as well only suffer, where the test wants that. */
+/*
+ * The first context with commands caused the hang. Other contexts with commands are invalidated
+ * only if the test sets hw_collateral.
+ */
 static NTSTATUS APIENTRY reset_hw_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETHWENGINE args)
 {
 	struct scripted_miniport *m = adapter;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scripted miniport's DDIs: each records itself, does its work or fails on demand, and lets the
- * hook have a say.
+ * The DDIs of the scripted miniport: each records itself, does its work or fails on request, and
+ * calls the hook.
  */
 #include "support/scripted_miniport.h"
 
@@ -15,8 +15,8 @@
 #define MAGIC_RESOURCE   0x52435653u
 
 /*
- * What it makes for the port; all are in m->objects, so that a dead adapter's leave with
- * scripted_destroy.
+ * Objects that it creates for the port; all are in m->objects, so scripted_destroy frees those of
+ * a removed adapter.
  */
 struct object {
 	LIST_ENTRY link;
@@ -42,9 +42,9 @@ struct open_allocation {
 	bool on_each; /* LinkMirrored, LinkInstanced */
 };
 
-/* DriverEntry and AddDevice have no argument that could say whose they are. */
+/* DriverEntry and AddDevice have no argument that identifies the miniport. */
 static struct scripted_miniport *armed;
-static struct scripted_miniport *arriving; /* the next AddDevice's, armed when that is over */
+static struct scripted_miniport *arriving; /* for the next AddDevice, armed after the present one */
 
 /* ---- recording ---- */
 
@@ -661,7 +661,7 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 			.address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset,
 		};
 
-		/* Of a buffer that is broadcast another engine may be reading it. */
+		/* Another engine may be reading a broadcast buffer. */
 		if (place->segment != now.segment || place->engine != now.engine ||
 		    place->address != now.address)
 			*place = now;
@@ -816,7 +816,7 @@ static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLL
 		m, scripted_begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static const DRIVER_INITIALIZATION_DATA full_table = {
 	.Version = DXGKDDI_INTERFACE_VERSION_WDDM1_3,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A miniport under a test's control: an ordinary table of DDIs that records every call with its
- * arguments, does what it is told, and can be told to do it wrong.
+ * arguments, executes it, and can be made to fail.
  *
  *   struct scripted_miniport *m = scripted_create();    a working 1.3 render adapter
  *   m->settings.caps.NumberOfSwizzlingRanges = 4;       what it reports, until the adapter starts
@@ -15,12 +15,13 @@
  * BAR 0 (so BAR 0 needs 16 MiB); segment 2 an aperture of 16 MiB at 1 GiB; two nodes, paging on
  * node 1; DMA and paging buffers in system memory; each packet completes inside SubmitCommand.
  *
- * It runs what it is given: paging buffers hold commands that its GPU carries out by memcpy when
- * their packet completes, not before; so does a render buffer made of struct scripted_command. An
+ * Its GPU executes commands: paging buffers hold commands that it executes by memcpy when their
+ * packet completes, not before; so does a render buffer made of struct scripted_command. An
  * aperture has a page table. A wrong order or address shows as wrong bytes or in `faults`.
  *
- * Threads: DDIs may come from any; scripted_* functions from the test. Compiled into a test's own
- * program: sources `scripted_miniport` of the root's meson.build, dependency vmm_port_dep.
+ * Threads: any thread may call DDIs; the test calls scripted_* functions. The miniport is compiled
+ * into the test program: sources `scripted_miniport` of the root's meson.build, dependency
+ * vmm_port_dep.
  */
 #ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 #define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
@@ -43,7 +44,7 @@
 #define SCRIPTED_APERTURE_BASE  ((uint64_t)1 << 30)
 #define SCRIPTED_APERTURE_BYTES ((uint64_t)16 << 20)
 
-/* ---- what a client says to it ---- */
+/* ---- private data and commands of a client ---- */
 
 /*
  * pPrivateDriverData of one allocation; other sizes: 64 KiB in segments 1 and 2. Zero sets mean
@@ -63,28 +64,37 @@ enum scripted_op {
 	SCRIPTED_USE = 1, /* references the allocation: resolves its address, changes nothing */
 	SCRIPTED_WRITE,   /* writes `value` into the 32-bit word there */
 	/*
-	 * `count` bytes; in a render buffer from source.address of the allocation with index source.segment in the list,
-	 * into `offset` of `allocation`
+	 * `count` bytes; in a render buffer from source.address of the allocation with index
+	 * source.segment in the list, to `offset` of `allocation`
 	 */
 	SCRIPTED_COPY,
 	/* in paging buffers only */
 	SCRIPTED_FILL,
 	SCRIPTED_MAP, /* followed by `count` physical page addresses */
 	SCRIPTED_UNMAP,
-	SCRIPTED_TABLE, /* `count` entries of the table at `destination` from `offset` on: those that follow, or all the first */
-	SCRIPTED_FLUSH /* the process `offset` in the addresses from source.address to destination.address */
+	/*
+	 * `count` entries of the table at `destination` from `offset` on: the entries that follow,
+	 * or each equal to the first
+	 */
+	SCRIPTED_TABLE,
+	/* the process `offset`, for the addresses from source.address to destination.address */
+	SCRIPTED_FLUSH
 };
 
 /*
- * Commands follow each other; Render copies them and emits one patch location for each USE and
+ * Commands follow each other. Render copies them and emits one patch location for each USE and
  * WRITE.
  */
-#define SCRIPTED_INIT_WORD 0x1217C0DEu /* INIT_CONTEXT_RESOURCE writes it at the start */
-#define SCRIPTED_EACH      UINT32_MAX  /* so a buffer that is broadcast has one content (SPL-16) */
+#define SCRIPTED_INIT_WORD 0x1217C0DEu /* INIT_CONTEXT_RESOURCE writes it to the start */
+/* so that a broadcast buffer has the same content for all (SPL-16) */
+#define SCRIPTED_EACH      UINT32_MAX
 struct scripted_place {
-	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
-	uint32_t
-		engine; /* of a link: whose segment it is; SCRIPTED_EACH: that of the adapter which executes it */
+	uint32_t segment; /* 0: `address` is a CPU pointer */
+	/*
+	 * on a link: the adapter with the segment; SCRIPTED_EACH: the adapter that executes the
+	 * command
+	 */
+	uint32_t engine;
 	uint64_t address;
 };
 struct scripted_command {
@@ -93,7 +103,8 @@ struct scripted_command {
 	uint32_t slot;
 	uint64_t offset; /* in the allocation */
 	uint32_t value;
-	uint32_t split; /* 1: SplitOffset is this command's start; 0: that of the command before */
+	/* 1: SplitOffset is the start of this command; 0: that of the command before */
+	uint32_t split;
 	struct scripted_place source, destination; /* destination: patched */
 	uint64_t count;                            /* bytes, or pages of MAP and UNMAP */
 };
@@ -110,18 +121,21 @@ struct scripted_segment {
 	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
 	uint64_t vpr_offset, vpr_bytes;
 	uint32_t vpr_alignment, vpr_regions, vpr_reserve_bytes;
-	/* 2.x, with SupportsCpuHostAperture: where in the BAR, and how many pages of the segment's size */
+	/*
+	 * 2.x, with SupportsCpuHostAperture: its offset in the BAR, and its number of pages of the
+	 * segment's page size
+	 */
 	uint64_t host_offset;
 	uint32_t host_pages;
 };
 
-/* Page tables of the GPU, from scripted_mmu on; an entry in memory is a DXGK_PTE. */
+/* Page tables of the GPU, after scripted_mmu; an entry in memory is a DXGK_PTE. */
 struct scripted_mmu_settings {
 	DXGK_GPUMMUCAPS caps;
 	DXGK_PAGE_TABLE_LEVEL_DESC level[8];
-	UINT root_pages;         /* GetRootPageTableSize rounds up to so many; 0: one */
-	uint64_t reserve_bytes;  /* of each process, for itself */
-	NTSTATUS reserve_status; /* what it was answered */
+	UINT root_pages;         /* GetRootPageTableSize rounds up to a multiple of this; 0: 1 */
+	uint64_t reserve_bytes;  /* reserved in each process for the miniport */
+	NTSTATUS reserve_status; /* the answer to that */
 	uint64_t reserved_at;
 };
 
@@ -130,33 +144,39 @@ struct scripted_settings {
 	DRIVER_INITIALIZATION_DATA table; /* Version and entry points */
 	DXGK_DRIVERCAPS caps;
 	uint32_t segment_count;
-	uint32_t second_segment_count; /* what the second pass says; 0: the same */
+	uint32_t second_segment_count; /* count reported by the second pass; 0: the same */
 	struct scripted_segment segment[SCRIPTED_SEGMENTS_MAX];
 	uint32_t paging_segment, paging_bytes, paging_private_bytes;
 	DXGK_DEVICEINFO device;
-	bool leave_device_info; /* CreateDevice does not touch pInfo */
+	bool leave_device_info; /* CreateDevice does not write pInfo */
 	DXGK_CONTEXTINFO context;
 	LINKED_DEVICE
-	link; /* what LinkDevice answers, which is in the table from scripted_link on */
+	link; /* the answer of LinkDevice, which is in the table after scripted_link */
 	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
-	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: of these ranges */
+	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: number of these ranges */
 	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
 	ULONG source_count, child_count;
 	/* may change at any time */
 	_Atomic bool complete_at_once;
-	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
+	_Atomic bool ignore_fences; /* completes without reporting: the interrupt is lost */
 	_Atomic bool
 		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
-	uint64_t frame_100ns;        /* of each target; more before a vertical sync is refused */
-	/* Hardware scheduling (scripted_hw): it asks whether that is enabled; DXGK_NODEMETADATA_FLAGS of each node. */
+	/* of each target; a shorter time before a vertical sync is refused */
+	uint64_t frame_100ns;
+	/*
+	 * Hardware scheduling (scripted_hw): whether it asks if that is enabled;
+	 * DXGK_NODEMETADATA_FLAGS of each node.
+	 */
 	bool hw_ask;
 	uint32_t hw_node_flags[SCRIPTED_NODES_MAX];
-	bool hw_ignore_fences;       /* stores, and does not interrupt */
-	bool hw_withhold_suspension; /* scripted_hw_suspended answers; otherwise SuspendContext does */
+	bool hw_ignore_fences; /* stores the fence without interrupting */
+	/* scripted_hw_suspended answers; otherwise SuspendContext does */
+	bool hw_withhold_suspension;
 	bool hw_collateral; /* a reset invalidates all contexts of the node that have commands */
-	bool hw_spare_all;  /* it invalidates none */
-	uint32_t present_passes;       /* calls that a Present takes; 0: one */
-	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
+	bool hw_spare_all;  /* a reset invalidates no context */
+	uint32_t present_passes; /* calls that one Present takes; 0: one */
+	/* maximum that one call of a transfer or fill does; 0: all */
+	uint64_t transfer_chunk_bytes;
 };
 
 /* ---- what it records ---- */
@@ -164,10 +184,10 @@ struct scripted_settings {
 struct scripted_call {
 	enum vidmm_ddi ddi;
 	NTSTATUS status;
-	bool forced; /* by scripted_fail: it did nothing */
+	bool forced; /* failed by scripted_fail: it did nothing */
 	uint32_t irql;
-	HANDLE handle; /* the DDI's first argument where that is a device or a context */
-	void *args;    /* the caller's structure: in the hook only */
+	HANDLE handle; /* the DDI's first argument if that is a device or a context */
+	void *args;    /* the caller's structure; valid in the hook only */
 	union {        /* as it arrived */
 		DXGKARG_QUERYADAPTERINFO query;
 		DXGKARG_CREATEDEVICE create_device;
@@ -222,8 +242,8 @@ struct scripted_call {
 		} power;
 	} in;
 	/*
-	 * Copies that stay: the allocation list of Render and Patch, the patch locations that Patch
-	 * was given.
+	 * Copies that remain valid: the allocation list of Render and Patch, the patch locations
+	 * of Patch.
 	 */
 	DXGK_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
@@ -234,7 +254,9 @@ struct scripted_call {
 };
 
 struct scripted_miniport;
-/* Sees each call before it returns; may change what call->args points to, and call->status. */
+/*
+ * Called for each call before it returns; may change what call->args points to, and call->status.
+ */
 typedef void scripted_hook(void *context, struct scripted_miniport *m, struct scripted_call *call);
 
 struct scripted_failure {
@@ -249,42 +271,43 @@ struct scripted_packet {
 struct scripted_node {
 	struct scripted_packet queue[SCRIPTED_QUEUE_MAX];
 	uint32_t head, count;
-	uint32_t drivers; /* calls of the thread that executes its packets, inside one another */
+	uint32_t drivers; /* nesting depth of the thread that executes its packets */
 	pthread_t driver;
 	uint32_t completed_fence, reported_fence;
-	uint32_t submitted_fence; /* the last */
-	bool halted; /* between a reset and its restart: what is submitted is a fault */
+	uint32_t submitted_fence; /* the last submitted one */
+	bool halted;              /* between a reset and its restart: a submission is a fault */
 };
 
-/* Of hardware scheduling; in the order in which they were made, and never used again. */
+/* Hardware scheduling; in order of creation, never reused. */
 #define SCRIPTED_HW_MAX  64u
 #define SCRIPTED_HW_RING 256u
 struct scripted_hw_context {
 	struct scripted_miniport *m;
-	HANDLE port; /* what DxgkCbInvalidateHwContext names */
+	HANDLE port; /* what DxgkCbInvalidateHwContext takes */
 	uint32_t node;
 	bool live, suspended;
-	bool asked;             /* to suspend it, and has not answered */
-	uint64_t suspend_fence; /* the last one asked for */
+	bool asked;             /* was asked to suspend it, and has not answered */
+	uint64_t suspend_fence; /* the last one requested */
 };
 struct scripted_hw_queue {
 	struct scripted_hw_context *context;
-	void *fence; /* where the last command said that the progress fence is */
+	void *fence; /* address of the progress fence in the last command */
 	uint64_t id[SCRIPTED_HW_RING];
 	uint32_t head, count;
-	_Atomic uint32_t inside;      /* threads in SubmitCommandToHwQueue */
-	uint64_t last_private;        /* private data of up to 8 bytes, as it came */
-	const uint64_t *kept_private; /* and where it was: nobody's after the call (SUB-27) */
+	_Atomic uint32_t inside; /* threads in SubmitCommandToHwQueue */
+	uint64_t last_private;   /* private data of up to 8 bytes, as submitted */
+	/* and its address, which is invalid after the call (SUB-27) */
+	const uint64_t *kept_private;
 };
 
-/* What it knows of a process's page tables. */
+/* The miniport's record of a process's page tables. */
 #define SCRIPTED_PROCESSES_MAX 16u
 #define SCRIPTED_TLB           64u
 struct scripted_process {
 	struct scripted_miniport *m;
 	HANDLE port;
 	bool live;
-	D3DGPU_PHYSICAL_ADDRESS root; /* as it was written to first */
+	D3DGPU_PHYSICAL_ADDRESS root; /* as it was first written */
 	struct scripted_translation {
 		uint64_t page; /* + 1; 0: none */
 		DXGK_PTE entry;
@@ -294,7 +317,7 @@ struct scripted_process {
 struct scripted_miniport {
 	struct scripted_process process[SCRIPTED_PROCESSES_MAX];
 	_Atomic uint32_t live_processes;
-	struct scripted_root { /* the last that each context was told of */
+	struct scripted_root { /* the last root that each context was given */
 		HANDLE context;
 		D3DGPU_PHYSICAL_ADDRESS address;
 		UINT entries;
@@ -305,8 +328,9 @@ struct scripted_miniport {
 	void *hook_context;
 	struct scripted_failure failure[VIDMM_DDI_LAST + 1];
 	/*
-	 * On real threads: lets all others get to where they wait. What the owner's thread completes has had its effect
-	 * when the call comes back; other threads go on racing.
+	 * On real threads: waits until all other threads are blocked. The effects of what the
+	 * owner's thread completes are visible when the call returns; other threads are not waited
+	 * for.
 	 */
 	void (*settle)(void *context);
 	void *settle_context;
@@ -315,24 +339,24 @@ struct scripted_miniport {
 	struct scripted_miniport *next; /* that the AddDevice after its own belongs to */
 	struct scripted_miniport *engine[SCRIPTED_NODES_MAX]; /* of a link, the lead first */
 
-	/* what StartDevice was given */
+	/* arguments of StartDevice */
 	PDEVICE_OBJECT device_object;
 	DXGKRNL_INTERFACE services;
 	DXGK_DEVICE_INFO device_info;
 	uint64_t bar_physical, bar_bytes;
 	char *bar;
 
-	/* what it counts: 0 at StopDevice unless somebody forgot to close (PNP-03) */
+	/* counters: 0 at StopDevice unless an object was not closed (PNP-03) */
 	_Atomic uint32_t live_devices, live_contexts, live_allocations, live_opens, live_resources;
 	_Atomic uint32_t live_events, live_periodic;
-	uint32_t faults; /* of its GPU: an address that leads nowhere, a command that is none */
-	uint32_t dpcs;   /* DxgkDdiDpcRoutine ran */
+	uint32_t faults; /* of its GPU: an invalid address or command */
+	uint32_t dpcs;   /* calls of DxgkDdiDpcRoutine */
 
-	bool hw_enabled; /* it was told so */
+	bool hw_enabled; /* the port said so */
 	struct scripted_hw_context hw_context[SCRIPTED_HW_MAX];
 	struct scripted_hw_queue hw_queue[SCRIPTED_HW_MAX];
 	uint32_t hw_context_count, hw_queue_count;
-	uint32_t hw_resetting; /* bit per node: what is submitted there is a fault (TDR-21) */
+	uint32_t hw_resetting; /* bit per node: a submission there is a fault (TDR-21) */
 	_Atomic uint32_t live_hw_queues;
 
 	/* guarded by `guard` */
@@ -341,17 +365,18 @@ struct scripted_miniport {
 	struct scripted_call **calls;
 	uint32_t call_count, call_capacity;
 	struct scripted_node node[SCRIPTED_NODES_MAX];
-	_Atomic uint32_t completing; /* calls of scripted_complete that are under way */
+	_Atomic uint32_t completing; /* calls of scripted_complete in progress */
 
 	uint64_t *page_table
 		[SCRIPTED_SEGMENTS_MAX];     /* of aperture segments: physical addresses of pages */
 	char *hidden[SCRIPTED_SEGMENTS_MAX]; /* of memory segments that are not CpuVisible */
 	/*
-	 * Host apertures. While a page of a segment is shown it is in the BAR, for the GPU too: by segment page, which of the
-	 * aperture's; by aperture page, which of the segment's; both + 1, 0: none.
+	 * Host apertures. A page of a segment that is mapped is in the BAR, for the GPU too.
+	 * Indexed by segment page: the aperture's page; by aperture page: the segment's page. Both
+	 * + 1; 0: none.
 	 */
 	uint32_t *shown_at[SCRIPTED_SEGMENTS_MAX], *shows[SCRIPTED_SEGMENTS_MAX];
-	_Atomic uint32_t shown; /* pages, of all apertures */
+	_Atomic uint32_t shown; /* mapped pages, of all apertures */
 };
 
 struct scripted_miniport *scripted_create(void);
@@ -360,21 +385,25 @@ void scripted_destroy(struct scripted_miniport *m);
  * The table, for vmm_port_options.initialization_data; or scripted_driver_entry for .driver_entry.
  */
 const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m);
-/* The next scripted_driver_entry and AddDevice are this one's. */
+/* The next scripted_driver_entry and AddDevice are for this miniport. */
 void scripted_arm(struct scripted_miniport *m);
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path);
 /*
- * The physical adapters of a link: one driver, whose table is the first's, and so many AddDevices, one for each in this
- * order. Each says that it is in the chain, the one of that number that it leads it.
+ * Makes the physical adapters of a link: one driver with the first miniport's table, and that many
+ * AddDevices, one for each in this order. Each reports that it is in the chain; the one with
+ * number `lead` reports that it is the lead.
  */
 void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead);
 /*
- * Registers with another interface: the entries it does not have become pointers that crash when
- * called. From 2.0 on it answers the queries of 2.x as well.
+ * Registers with another interface version: entries that it does not have become pointers that
+ * crash when called. From 2.0 on it answers the queries of 2.x as well.
  */
 void scripted_set_version(struct scripted_miniport *m, ULONG version);
 
-/* DxgkDdiStopDeviceAndReleasePostDisplayOwnership, which is not in the table unless a test puts it there. */
+/*
+ * DxgkDdiStopDeviceAndReleasePostDisplayOwnership, which is in the table only if a test puts it
+ * there.
+ */
 NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
 				   PDXGK_DISPLAY_INFORMATION display);
 
@@ -382,10 +411,10 @@ NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status,
 		   uint32_t times);
 
-/* The call of that number in the log, also while calls are made; NULL: there are fewer. */
+/* The call with that number in the log, also while calls are made; NULL: there are fewer. */
 const struct scripted_call *scripted_at(const struct scripted_miniport *log, uint32_t index);
 uint32_t scripted_count(const struct scripted_miniport *m, enum vidmm_ddi ddi);
-/* The n-th recorded call of the DDI, from 0; NULL when there are fewer. */
+/* The n-th recorded call of the DDI, from 0; NULL if there are fewer. */
 const struct scripted_call *scripted_nth(const struct scripted_miniport *m, enum vidmm_ddi ddi,
 					 uint32_t n);
 const struct scripted_call *scripted_last(const struct scripted_miniport *m, enum vidmm_ddi ddi);
@@ -396,13 +425,14 @@ void scripted_forget(struct scripted_miniport *m);
 /* ---- its GPU (scripted_gpu.c) ---- */
 
 /*
- * In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. Each
- * adapter has segments of its own, as the lead describes them, in its own BAR and page tables. Its GPU finds there what is
- * LinkMirrored or LinkInstanced, and its buffers; everything else it reaches in those of the lead.
+ * On a link node n of adapter e is e * NbAsymetricProcessingNodes + n here, because the lead's
+ * miniport gets all submissions. Each adapter has its own segments, as the lead describes them, in
+ * its own BAR and page tables. Its GPU finds LinkMirrored and LinkInstanced content and its
+ * buffers there; all other content is in the lead's segments.
  */
 
 /*
- * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
+ * Executes and reports up to `count` packets of a node, oldest first. Returns how many. Any IRQL
  * up to DISPATCH.
  */
 uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count);
@@ -416,35 +446,37 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
  * DxgkCbQueueDpc.
  */
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
-/* Answers a preemption request: drops what has not been completed and reports both fences. */
+/* Answers a preemption request: drops packets that are not complete and reports both fences. */
 void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
 /*
- * Reports a page fault: DXGK_PAGE_FAULT_FLAGS, id 0 with FENCE_INVALID. If it is the oldest packet's and asks for no reset,
- * that one is over.
+ * Reports a page fault: DXGK_PAGE_FAULT_FLAGS, id 0 with FENCE_INVALID. If the packet is the
+ * oldest one and no reset is requested, the packet counts as complete.
  */
 void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fence,
 			 uint32_t flags);
-/* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
+/*
+ * Reads or writes what the GPU sees at an address of a segment. Returns false if nothing is there.
+ */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);
-/* The same of one adapter of a link. */
+/* The same for one adapter of a link. */
 bool scripted_engine_access(struct scripted_miniport *m, struct scripted_place place, void *bytes,
 			    size_t length, bool write);
-/* The adapter of a link that the paging operation is for: that of its hSystemContext. */
+/* The adapter of a link that a paging operation is for: that of its hSystemContext. */
 uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args);
 
-/* Entries of the table that it has only if a test puts them there. */
+/* Entries that are in the table only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
 DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
-DXGKDDI_MAPCPUHOSTAPERTURE scripted_map_host; /* it has these two */
+DXGKDDI_MAPCPUHOSTAPERTURE scripted_map_host; /* adds these two entries */
 DXGKDDI_UNMAPCPUHOSTAPERTURE scripted_unmap_host;
-/* Where the bytes at that offset are while they are shown; NULL: they are not. *run: how many. */
+/* Address of the bytes at that offset while they are mapped, or NULL. *run: how many. */
 char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, uint64_t offset,
 			  uint64_t *run);
 void scripted_host_start(struct scripted_miniport *m);
 void scripted_host_stop(struct scripted_miniport *m);
-DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
-/* From 3.0 on. Its handle of an event is an address in the miniport; it keeps the record of an escape as it came. */
+DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* adds that entry */
+/* From 3.0 on. The miniport's handle of an event is an address; it records an escape as it came. */
 DXGKDDI_CREATECPUEVENT scripted_create_cpu_event;
 DXGKDDI_DESTROYCPUEVENT scripted_destroy_cpu_event;
 DXGKDDI_ESCAPE scripted_escape;
@@ -455,37 +487,47 @@ DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 /* ---- GPU virtual addresses (scripted_mmu.c) ---- */
 
 /*
- * Into the table and the capabilities of a miniport of 2.0 or later: that many levels of 256 entries, tables in that segment (0:
- * system memory). Two levels: 32 bits of address, the root as large as need be.
+ * Adds GPU virtual addresses to the table and the capabilities of a miniport of 2.0 or later: that
+ * many levels of 256 entries, tables in that segment (0: system memory). With two levels addresses
+ * have 32 bits, and the root is as large as needed.
  */
 void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment);
-/* DxgkDdiValidateSubmitCommand into the table; it writes SCRIPTED_VALIDATED into private data behind the client's. */
+/*
+ * Adds DxgkDdiValidateSubmitCommand to the table; it writes SCRIPTED_VALIDATED into private data
+ * behind the client's.
+ */
 #define SCRIPTED_VALIDATED 0x56
 void scripted_validate_commands(struct scripted_miniport *m);
-/* The process of that number. */
+/* The process with that number. */
 struct scripted_process *scripted_process(struct scripted_miniport *m, uint32_t number);
-/* What the GPU finds at an address of the process; false: a fault, and nothing after it was moved. */
+/*
+ * Reads or writes what the GPU finds at an address of the process. Returns false after a fault;
+ * nothing behind the fault was moved.
+ */
 bool scripted_virtual_access(struct scripted_process *process, uint64_t address, void *bytes,
 			     size_t length, bool write);
-/* The entry of that page, past the TLB. false: one on the way is invalid. */
+/* The entry of that page, without the TLB. Returns false if an entry on the way is invalid. */
 bool scripted_walk(struct scripted_process *process, uint64_t address, DXGK_PTE *entry);
 bool scripted_mmu_query(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 NTSTATUS scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
 void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command *command);
-/* Of a context by address: its commands are found, and say USE, WRITE and COPY, by virtual address. */
+/* For a virtual context: reads its commands USE, WRITE and COPY, which have virtual addresses. */
 void scripted_mmu_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *submit);
 struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
 				      size_t more_bytes);
 
 /* ---- hardware scheduling (scripted_hw.c) ---- */
 
-/* Into the table of a miniport of 2.6 or later; node 0 takes hardware queues. */
+/* Adds the entries to the table of a miniport of 2.6 or later; node 0 takes hardware queues. */
 void scripted_hw(struct scripted_miniport *m);
-/* The GPU carries out up to `count` commands of the queue of that number, oldest first; returns how many. */
+/*
+ * The GPU executes up to `count` commands of the queue with that number, oldest first. Returns how
+ * many.
+ */
 uint32_t scripted_hw_complete(struct scripted_miniport *m, uint32_t queue, uint32_t count);
-/* Its progress fence gets that value, whatever was submitted. */
+/* Sets its progress fence to that value, whatever was submitted. */
 void scripted_hw_store(struct scripted_miniport *m, uint32_t queue, uint64_t value, bool interrupt);
-/* SUSPEND_CONTEXT_COMPLETED of the context of that number. */
+/* Reports SUSPEND_CONTEXT_COMPLETED of the context with that number. */
 void scripted_hw_suspended(struct scripted_miniport *m, uint32_t context, uint64_t fence);
 void scripted_hw_start(struct scripted_miniport *m);
 struct scripted_miniport *scripted_of_device(HANDLE handle);
@@ -493,10 +535,10 @@ void scripted_raise(struct scripted_miniport *m, const DXGKARGCB_NOTIFY_INTERRUP
 
 /* ---- its display (scripted_display.c): settings.source_count sources ---- */
 
-/* Every allocation is described as so many pixels. */
+/* Every allocation is described with this number of pixels. */
 #define SCRIPTED_WIDTH  64u
 #define SCRIPTED_HEIGHT 32u
-/* Target n is at the end of a picture that it read from there; */
+/* Target n has finished a frame that it read from there; */
 void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address);
 /* interrupt 14 */
 void scripted_beat(struct scripted_miniport *m, uint32_t target, uint32_t id);
@@ -507,14 +549,17 @@ DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
 DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;
 DXGKDDI_SETVIDPNSOURCEVISIBILITY scripted_set_source_visibility;
 
-/* Used by scripted_miniport.c, and by it for what it has in other files. */
+/* Used between the source files of the scripted miniport. */
 struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
 				     const void *args, size_t size);
 NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args);
 struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node);
 uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
-/* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
+/*
+ * All queues are dropped and count as complete, apertures map nothing. Nothing may be submitted
+ * until `halted` is cleared.
+ */
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted);
 uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node);
 void scripted_gpu_start(struct scripted_miniport *m);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scripted miniport's page tables: real ones, in the memory that they were given, written by its GPU when a paging buffer runs
- * (GPU_PHYSICAL) or at once (CPU_VIRTUAL), and walked by it from the root. What it has translated once it keeps until it is
- * told to flush: an access by an entry that is another by now counts as stale.
+ * The scripted miniport's page tables: real ones, in the memory that they were given. Its GPU
+ * writes them when a paging buffer runs (GPU_PHYSICAL), or they are written at once (CPU_VIRTUAL);
+ * the GPU walks them from the root. A translation stays in its TLB until it is flushed: an access
+ * by a stale translation is counted.
  */
 #include "support/scripted_miniport.h"
 
@@ -310,7 +311,7 @@ bool scripted_walk(struct scripted_process *process, uint64_t address, DXGK_PTE 
 	return true;
 }
 
-/* Through the TLB, which must not differ from what is there. */
+/* Through the TLB, which must agree with the tables. */
 static bool translate(struct scripted_process *process, uint64_t address, DXGK_PTE *entry)
 {
 	struct scripted_translation *slot = &process->tlb[(address >> PAGE_SHIFT) % SCRIPTED_TLB];

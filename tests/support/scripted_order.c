@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a scripted miniport has recorded, as text. */
+/* The recorded calls of a scripted miniport, as text. */
 #include "support/scripted_miniport.h"
 
 #include <string.h>

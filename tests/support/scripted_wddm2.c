@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scripted miniport has of later interface versions: the length of its table, and the entries that came with 2.0. */
+/*
+ * Later interface versions of the scripted miniport: the length of its table, and the entries that
+ * came with 2.0.
+ */
 #include "scripted_miniport.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 
 enum { NOT_THERE = 0xA5 };
 
-/* What a lower version before it had taken away is an empty entry. */
+/* An entry removed for a lower version stays empty. */
 static void put_back(char *table, size_t end)
 {
 	char gone[sizeof(void *)];
@@ -155,7 +158,7 @@ char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, u
 	return at ? aperture_page(m, segment, at - 1) + offset % size : NULL;
 }
 
-/* What is already shown, or is not there, is not asked for: a fault of its own. */
+/* A page that is mapped already, or not there, must not be requested: a fault. */
 static void show(struct scripted_miniport *m, uint32_t segment, uint32_t page, uint64_t of)
 {
 	const struct scripted_segment *s = &m->settings.segment[segment - 1];
@@ -172,7 +175,7 @@ static void show(struct scripted_miniport *m, uint32_t segment, uint32_t page, u
 	m->shown++;
 }
 
-/* Whoever looks at the page of the aperture afterwards sees that it is none. */
+/* A later access to the aperture page finds that it is unmapped. */
 static void unshow(struct scripted_miniport *m, uint32_t segment, uint32_t page)
 {
 	const struct scripted_segment *s = &m->settings.segment[segment - 1];
@@ -189,7 +192,7 @@ static void unshow(struct scripted_miniport *m, uint32_t segment, uint32_t page)
 	m->shown--;
 }
 
-static void *kept(const void *list, uint64_t count, size_t size)
+static void *copy_of(const void *list, uint64_t count, size_t size)
 {
 	void *copy = malloc(count * size + 1);
 
@@ -205,8 +208,10 @@ NTSTATUS APIENTRY scripted_map_host(IN_CONST_HANDLE adapter,
 	struct scripted_call *call =
 		scripted_begin(m, VIDMM_DDI_MAP_CPU_HOST_APERTURE, NULL, args, sizeof(*args));
 
-	call->host_pages = kept(args->pCpuHostAperturePages, args->NumberOfPages, sizeof(UINT32));
-	call->segment_pages = kept(args->pMemorySegmentPages, args->NumberOfPages, sizeof(UINT64));
+	call->host_pages =
+		copy_of(args->pCpuHostAperturePages, args->NumberOfPages, sizeof(UINT32));
+	call->segment_pages =
+		copy_of(args->pMemorySegmentPages, args->NumberOfPages, sizeof(UINT64));
 	for (uint64_t i = 0; i < args->NumberOfPages && !call->forced; i++)
 		show(m, args->SegmentId, args->pCpuHostAperturePages[i],
 		     args->pMemorySegmentPages[i]);
@@ -220,7 +225,8 @@ NTSTATUS APIENTRY scripted_unmap_host(IN_CONST_HANDLE adapter,
 	struct scripted_call *call =
 		scripted_begin(m, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, NULL, args, sizeof(*args));
 
-	call->host_pages = kept(args->pCpuHostAperturePages, args->NumberOfPages, sizeof(UINT32));
+	call->host_pages =
+		copy_of(args->pCpuHostAperturePages, args->NumberOfPages, sizeof(UINT32));
 	for (uint64_t i = 0; i < args->NumberOfPages && !call->forced; i++)
 		unshow(m, args->SegmentId, args->pCpuHostAperturePages[i]);
 	return scripted_end(m, call, NULL);

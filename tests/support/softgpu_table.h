@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For wrappers around softgpu: its table, which is one of 1.3 and ends where that does. */
+/* For wrappers around softgpu: copies its table, which is one of 1.3 and ends there. */
 #ifndef VMM_TESTS_SOFTGPU_TABLE_H
 #define VMM_TESTS_SOFTGPU_TABLE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every test program includes: cmocka 1.1 wants its five prerequisites included before it and in
- * this order. One program runs one group (cmocka_run_group_tests_name), because TAP allows one plan.
+ * Included by every test program: cmocka 1.1 needs its five prerequisites included before it and
+ * in this order. One program runs one group (cmocka_run_group_tests_name), because TAP allows one
+ * plan.
  */
 #ifndef VMM_TESTS_SUPPORT_TEST_H
 #define VMM_TESTS_SUPPORT_TEST_H

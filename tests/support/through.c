@@ -15,7 +15,7 @@
 
 enum { CLIENTS = 4096, SERVERS = 64, INSIDE = 256 };
 
-/* A process of a test and the connection that it has instead of being called. */
+/* A process of a test, and the connection through which it is called. */
 struct through {
 	struct vidmm_server *server;
 	struct vidmm_connection *connection;
@@ -24,7 +24,7 @@ struct through {
 };
 static struct through clients[CLIENTS];
 static struct vidmm_server *servers[SERVERS];
-/* Threads that are inside the host's part of device_create: what they call is meant. */
+/* Threads inside the host's part of device_create; their calls are not redirected. */
 static struct vmm_os_thread *inside[INSIDE];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -63,8 +63,8 @@ static struct vidmm_connection *connection_by_viewer(const struct vmm_os_viewer 
 
 /* ---- the host's side ---- */
 
-/* A client would see it a little later; the test looks at once. */
-static void shown(void *context, struct vmm_os_viewer *viewer)
+/* A client would see it a little later; the test reads it at once. */
+static void view_sent(void *context, struct vmm_os_viewer *viewer)
 {
 	struct vidmm_connection *connection = connection_by_viewer(viewer);
 
@@ -73,13 +73,13 @@ static void shown(void *context, struct vmm_os_viewer *viewer)
 		(void)vmm_client_execute_views(connection);
 }
 
-static void noticed(void *context, struct vmm_os_viewer *viewer)
+static void notice_sent(void *context, struct vmm_os_viewer *viewer)
 {
 	struct vidmm_connection *connection = connection_by_viewer(viewer);
 
 	(void)context;
 	if (connection)
-		vmm_client_look(connection);
+		vmm_client_poll(connection);
 }
 
 static struct vidmm_server *server_of(struct vidmm_host *host)
@@ -89,8 +89,8 @@ static struct vidmm_server *server_of(struct vidmm_host *host)
 		.limits = {.channels = 100000, .unread_bytes = 1u << 30}};
 	const struct vmm_server_hooks hooks = {
 		.stepped = true,
-		.shown = shown,
-		.noticed = noticed,
+		.view_sent = view_sent,
+		.notice_sent = notice_sent,
 	};
 	uint32_t free_one = SERVERS;
 
@@ -108,8 +108,9 @@ static struct vidmm_server *server_of(struct vidmm_host *host)
 /* ---- memory that runs out ---- */
 
 /*
- * A test that lets the n-th allocation fail means one of the core's, not one of the way there (which tests/client and tests/serve have
- * fail). In a call through a host it counts from where the host begins with it.
+ * A test that lets the n-th allocation fail means one of the core, not one of the connection
+ * (tests/client and tests/serve let those fail). In a call through a host the count starts where
+ * the host begins with the call.
  */
 static _Thread_local uint32_t fails_after;
 
@@ -143,14 +144,17 @@ vmm_status __wrap_vmm_client_call(struct vidmm_connection *connection, uint32_t 
 	return status;
 }
 
-/* Around what the host does for a client. */
+/* Wraps what the host does for a client. */
 struct vmm_process *__wrap_vmm_kmt_step(struct vmm_os *os, struct vmm_process *process)
 {
 	arm(process != NULL);
 	return __real_vmm_kmt_step(os, process);
 }
 
-/* ---- address space that runs out: a window is reserved once, so its views are counted against what a program may still take ---- */
+/*
+ * ---- address space that runs out: a window is reserved once, so its mappings are counted against
+ * the limit ----
+ */
 
 static _Atomic uint64_t views_left = UINT64_MAX;
 static const struct vmm_os_viewer_ops *host_ops;
@@ -213,7 +217,7 @@ bool through_is_free(const void *address)
 	return is_free;
 }
 
-/* The host's end of a channel, by the client's. */
+/* The host's end of a channel, found by the client's end. */
 static _Atomic int other_end[1 << 16];
 
 static int more(void *context)
@@ -230,13 +234,13 @@ static int more(void *context)
 	return -1;
 }
 
-/* Both are in one address space: what is the kernel's is none of a client's. */
+/* Both ends are in one address space; kernel memory is not accessible to a client. */
 static bool owns(void *context, uint64_t address, uint64_t length)
 {
 	const struct vidmm_server *server = context;
 
-	return !vmm_nt_meets_kernel(server->host->world.nt, (const void *)(uintptr_t)address,
-				    length);
+	return !vmm_nt_overlaps_kernel(server->host->world.nt, (const void *)(uintptr_t)address,
+				       length);
 }
 
 static void sent(void *context, int fd)
@@ -304,11 +308,11 @@ bool through_close(struct vidmm_process *process)
 	pthread_mutex_lock(&lock);
 	*through = (struct through){0};
 	pthread_mutex_unlock(&lock);
-	/* Elsewhere the host sees the end of a channel and ends the session. */
-	vmm_client_leave(gone.connection);
-	if (vmm_client_are_inside(gone.connection))
-		vmm_session_cut(gone.server, number, "has gone, inside a call");
-	while (vmm_client_are_inside(gone.connection))
+	/* In another program the host sees the end of a channel and ends the session. */
+	vmm_client_begin_disconnect(gone.connection);
+	if (vmm_client_has_callers(gone.connection))
+		vmm_session_cut(gone.server, number, "disconnected inside a call");
+	while (vmm_client_has_callers(gone.connection))
 		vidmm_sleep_until_ns(gone.server->host, vidmm_now_ns(gone.server->host) + 100);
 	vidmm_disconnect(gone.connection);
 	vmm_server_step_end(gone.server, id);
@@ -331,7 +335,7 @@ void __wrap_vidmm_host_destroy(struct vidmm_host *host)
 
 /* ---- devices ---- */
 
-static void stand(const struct vidmm_server *server, bool in)
+static void set_inside(const struct vidmm_server *server, bool in)
 {
 	struct vmm_os_thread *self = vmm_os_thread_self(vmm_serve_os(server));
 	struct vmm_os_thread *from = in ? NULL : self, *to = in ? self : NULL;
@@ -365,9 +369,9 @@ int32_t __wrap_vmm_serve_device_create(struct vmm_session *session,
 int32_t __wrap_vmm_serve_device_create(struct vmm_session *session,
 				       struct vmm_wire_device_create *args)
 {
-	stand(session->server, true);
+	set_inside(session->server, true);
 	int32_t status = __real_vmm_serve_device_create(session, args);
-	stand(session->server, false);
+	set_inside(session->server, false);
 	return status;
 }
 
@@ -378,7 +382,7 @@ vidmm_status __wrap_vidmm_device_create(struct vidmm_process *process,
 					struct vidmm_adapter *adapter,
 					struct vidmm_device **device);
 
-/* Its place among those that there are; one that is not there any more has the place behind the last. */
+/* Its index among the existing ones; one that no longer exists has the index behind the last. */
 static uint32_t place_of(const struct vidmm_server *server, const struct vidmm_adapter *adapter)
 {
 	struct vmm_adapter *nth;
@@ -441,7 +445,10 @@ WRAP(vidmm_status, vidmm_resource_open,
      vidmm_remote_resource_open(remote(device), global_handle, km_resource, allocations,
 				allocation_count))
 
-/* ---- D3DKMT functions: for whom a thread calls, says the world, as it does without a host ---- */
+/*
+ * ---- D3DKMT functions: the world determines the process for which a thread calls, as without a
+ * host ----
+ */
 
 static struct vidmm_connection *caller(void)
 {
@@ -463,7 +470,7 @@ static struct vidmm_connection *caller(void)
 	}
 VMM_WIRE_OPERATIONS(FUNCTION)
 
-/* Those that take values, by way of the library's own functions. */
+/* Functions that take values, by way of the library's own functions. */
 NTSTATUS __real_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
 				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle);
 NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,

@@ -15,6 +15,8 @@ TOKEN = re.compile(
     re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*(\w*)')
+# The last parenthesis of a function's declaration; attribute macros without arguments may follow.
+DECLARATOR_END = re.compile(r'\)(?:\s+[A-Z][A-Z0-9_]*)*\s*$')
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\(.*?\)\)', re.S)
 
 
@@ -69,47 +71,58 @@ def without_directives(code):
     return '\n'.join(kept)
 
 
-def functions(source):
-    """(name, first line, lines) of each function definition, from the line of its name to its last brace."""
-    code = without_directives(split_comments(source)[0])
-    found, depth, statement, opened, transparent = [], 0, 0, None, 0
+def statements(code):
+    """(head, offset, body, end) of each statement at file level, of code without comments and directives.
+
+    head: the text before its semicolon or first brace, from `offset` on. body: the text between the braces, or
+    None. end: the offset of the semicolon or of the last brace.
+    """
+    depth, start, opened, transparent = 0, 0, None, 0
     for match in re.finditer(r'[{};]', code):
         at, token = match.start(), match[0]
         if token == '{':
             if depth == 0:
-                head = code[statement:at]
-                if re.search(r'\bextern\s+""\s*$', head):
+                if re.search(r'\bextern\s+""\s*$', code[start:at]):
                     transparent += 1
-                    statement = at + 1
+                    start = at + 1
                     continue
-                opened = function_name(head, statement)
+                opened = at
             depth += 1
         elif token == '}':
             if depth == 0:
                 transparent -= 1
-                statement = at + 1
+                start = at + 1
                 continue
             depth -= 1
             if depth == 0:
-                if opened:
-                    first = code.count('\n', 0, opened[1]) + 1
-                    last = code.count('\n', 0, at) + 1
-                    found.append((opened[0], first, last - first + 1))
-                opened, statement = None, at + 1
+                yield code[start:opened], start, code[opened + 1:at], at
+                start = at + 1
         elif depth == 0:
-            statement = at + 1
+            yield code[start:at], start, None, at
+            start = at + 1
+
+
+def functions(source):
+    """(name, first line, lines) of each function definition, from the line of its name to its last brace."""
+    code = without_directives(split_comments(source)[0])
+    found = []
+    for head, offset, body, end in statements(code):
+        named = function_name(head, offset) if body is not None else None
+        if named:
+            first = code.count('\n', 0, named[1]) + 1
+            found.append((named[0], first, code.count('\n', 0, end) + 2 - first))
     return found
 
 
 def function_name(head, offset):
-    """(name, position) if the text before a brace at file level declares a function, else None."""
+    """(name, position) if the text before a brace or a semicolon at file level declares a function, else None."""
     head = ATTRIBUTE.sub(lambda m: ' ' * len(m[0]), head)
     depth = 0
     for character in head:
         depth += (character == '(') - (character == ')')
         if character == '=' and depth == 0:
             return None
-    if not head.rstrip().endswith(')'):
+    if not DECLARATOR_END.search(head):
         return None
     skipped = macro_lines(head)
     head, offset = head[skipped:], offset + skipped

@@ -14,6 +14,7 @@ import checks
 import cscan
 import layers as layering
 import links
+import measures
 import suite
 import wire
 
@@ -162,6 +163,44 @@ def tally(stdout, result='OK'):
     return suite.count({'stdout': stdout, 'result': result, 'name': 'x'})
 
 
+def measured(measure, text, path='src/a.c'):
+    return measures.take({path: text})[measure][0]
+
+
+def named(term, text):
+    return measured(f'files of src that name: {term}', text)
+
+
+def density(text):
+    return measured('asserts per 1000 lines of src/sync', text, 'src/sync/a.c')
+
+
+NO_ASSERT = '_locked functions that do not begin with vmm_assert_held'
+NO_REQUIRES = '_locked functions without VMM_REQUIRES'
+ALL_TEXTS = 'nobody, whoever, somebody, anybody in all texts'
+SPLIT = 'struct members split from their types'
+PAGING = 'calls that take paging_lock outside vmm_paging_lock and vmm_paging_trylock'
+BRANCHES = 'functions that branch on vmm_os_mutex_held outside asserts'
+LOCKED = '''static int f_locked(struct a *a)
+{
+	struct b *b = a->b, c = {.d = {1}}; /* the lock */
+	const uint64_t *const e[2] = {0};
+
+	vmm_assert_held(&b->lock);
+	return b->count;
+}
+'''
+PROTOTYPE = 'static int f_locked(struct a *a) VMM_REQUIRES(vmm_state_lock_class);\n'
+ONE_OF_20 = 'vmm_assert(a);\n' + 'a;\n' * 49
+LIMITS = '# text\nmeasure\tlimit\tgoal\nfalls\t5\t<= 0\nrises\t5\t>= 20\n'
+
+
+def compared(falls, rises, more=()):
+    """The problems of a table with two rows."""
+    numbers = {'falls': (falls, []), 'rises': (rises, []), **dict.fromkeys(more, (0, []))}
+    return [problem for _, problems in measures.compare(measures.read_rows(LIMITS), numbers) for problem in problems]
+
+
 def broken_links(readme):
     with tempfile.TemporaryDirectory() as root:
         for name, text in (('README.md', readme), ('docs/a.md', '# One `heading`, two\n')):
@@ -272,10 +311,10 @@ CASES = [
     ('a header without the structures fails', lambda: fails(flag_page(FLAG_HEADER.replace('FLAGS2', 'FLAGS3'), RED + BLUE), 'no flags found')),
     ('a good rule table passes', lambda: rules([HEAD, ROW_1, ROW_2], TEST_1)[0] == 0),
     ('a repeated rule id fails', lambda: 'defined twice' in rules([HEAD, ROW_1, ROW_1], {})[1]),
-    ('a malformed rule row fails', lambda: 'filled cells' in rules([HEAD, ROW_1[:4]], {})[1]),
+    ('a malformed rule row fails', lambda: 'cells, none empty' in rules([HEAD, ROW_1[:4]], {})[1]),
     ('an unknown provenance fails', lambda: 'provenance' in rules([HEAD, ROW_1[:4] + ('rumour', 'x')], {})[1]),
     ('an id in no table fails',
-     lambda: rules([HEAD, ROW_1], {'src/a.c': '/* LOCK-99 */\n'}) == (1, 'rules: src/a.c: LOCK-99 is in no table\n')),
+     lambda: rules([HEAD, ROW_1], {'src/a.c': '/* LOCK-99 */\n'}) == (1, 'rules: src/a.c: LOCK-99 is not in a rule table\n')),
     ('a test named after no rule fails',
      lambda: 'LOCK-98' in rules([HEAD, ROW_1], {'tests/a/a.c': 'static void lock_98_x(void **state)\n{\n}\n'})[1]),
     ('a rule without code or test is missing', lambda: 'missing' in state_of('LOCK-02', TEST_1)),
@@ -300,6 +339,59 @@ CASES = [
      lambda: suite.account({'name': 'p', 'result': 'FAIL', 'stderr': 'last words\n',
                             'stdout': '1..3\n# before\nnot ok 1\n# after\nok 2\n# not this\nok 3\n'})
      == ['p: FAIL', '# before', 'not ok 1', '# after', 'last words']),
+    ('the pronouns are counted', lambda: measured(ALL_TEXTS, 'Nobody is\nwhoever, somebody; ANYBODY') == 4),
+    ('parts of words and names are no pronouns, and tests do not count',
+     lambda: measured(ALL_TEXTS, 'nobody_waits, nobodys') == 0 and measured(ALL_TEXTS, 'nobody', 'tests/a.c') == 0),
+    ('forbidden words of comments are counted, across lines too',
+     lambda: measured('"turned away" in comments of src and include', '/* is turned\n * away, Turned away */') == 2),
+    ('forbidden words in code and literals do not count',
+     lambda: measured('"nobody" in comments of src and include', 'uid = nobody; print("nobody"); /* the caller */') == 0),
+    ('a file that names a term counts once',
+     lambda: named('hazard pointer', '/* a hazard\n * pointer; hazard pointers */') == 1 and named('race', '/* races */') == 1
+     and named('lock-free', '/* lock-free */') == 1 and named('fast path', '/* Fast path */') == 1
+     and named('seqlock', '/* seqlock */') == 1),
+    ('a file that names another term does not count',
+     lambda: named('race', '/* a trace, a brace */') == 0 and named('fast path', '/* breakfast path */') == 0),
+    ('a line of 100 columns passes', lambda: measured('lines over 100 columns', '\t/* ' + 'x' * 86 + ' */\n', 'tests/a.h') == 0),
+    ('a line of 101 columns counts, in a comment too',
+     lambda: measured('lines over 100 columns', '\t/* ' + 'x' * 87 + ' */\n', 'tests/a.h') == 1),
+    ('a member split from its type counts', lambda: measured(SPLIT, 'struct a {\n\tstruct b\n\t\t/* it */\n\t\t*c; /* of */\n};\n') == 1),
+    ('a member on one line, a list, an else and a line too long to join do not count',
+     lambda: measured(SPLIT, f'struct a {{\n\tstruct b *c;\n}};\nenum e {{\n\tA,\n\tB\n}};\nelse\n\tb;\n{"t" * 60}\n{"n" * 60};\n') == 0),
+    ('a _locked function with its assert behind the declarations passes', lambda: measured(NO_ASSERT, LOCKED) == 0),
+    ('a _locked function without assert counts', lambda: measured(NO_ASSERT, LOCKED.replace('_held', '')) == 1),
+    ('an assert behind another statement does not count',
+     lambda: measured(NO_ASSERT, LOCKED.replace('\tvmm', '\tcount = 1;\n\tvmm')) == 1
+     and measured(NO_ASSERT, LOCKED.replace('\tvmm', '\tgrow(a);\n\tvmm')) == 1),
+    ('VMM_REQUIRES on the prototype or on the definition passes',
+     lambda: measured(NO_REQUIRES, PROTOTYPE + LOCKED) == 0
+     and measured(NO_REQUIRES, LOCKED.replace(')\n', ')\n\tVMM_REQUIRES(vmm_state_lock_class) VMM_NO_ANALYSIS\n', 1)) == 0),
+    ('a _locked function without VMM_REQUIRES counts', lambda: measured(NO_REQUIRES, LOCKED) == 1),
+    ('the prototype of another file serves only a function that is not static',
+     lambda: measures.take({'src/a.h': PROTOTYPE, 'src/a.c': LOCKED})[NO_REQUIRES][0] == 1
+     and measures.take({'src/a.h': PROTOTYPE[7:], 'src/a.c': LOCKED[7:]})[NO_REQUIRES][0] == 0),
+    ('a way to take the paging lock counts',
+     lambda: measured(PAGING, 'void f(void)\n{\n\tvmm_os_mutex_lock(&of(a)->paging_lock);\n}\n') == 1
+     and measured(PAGING, 'bool f(void)\n{\n\treturn vmm_os_mutex_trylock(\n\t\t&a->paging_lock);\n}\n') == 1),
+    ('the functions that wrap it, and other locks, do not count',
+     lambda: measured(PAGING, 'void vmm_paging_lock(void)\n{\n\tvmm_os_mutex_lock(&a->paging_lock);\n}\n', 'src/memory/memory.c') == 0
+     and measured(PAGING, 'void f(void)\n{\n\tvmm_os_mutex_lock(&a->lock);\n\tg(&a->paging_lock);\n}\n') == 0),
+    ('asserts are counted for each 1000 lines', lambda: density(ONE_OF_20) == 20 and density(ONE_OF_20.replace('(a)', '_held(a)')) == 20),
+    ('static asserts, asserts in comments and a density just below do not count',
+     lambda: density('_Static_assert(a, "");\n/* vmm_assert(a) */\nvmm_assert_failed(a);\n') == 0 and density(ONE_OF_20 + 'a;\n') == 19),
+    ('a branch on vmm_os_mutex_held counts',
+     lambda: measured(BRANCHES, 'void f(void)\n{\n\tvmm_assert(g(a));\n\tif (!vmm_os_mutex_held(a))\n\t\tg();\n}\n') == 1),
+    ('vmm_os_mutex_held in an assert does not count',
+     lambda: measured(BRANCHES, 'void f(void)\n{\n\tvmm_assert(g(a) || vmm_os_mutex_held(a));\n}\n') == 0),
+    ('numbers as in their rows pass', lambda: compared(5, 5) == []),
+    ('a number that rose above its row fails', lambda: fails(compared(6, 5), '6 now, the limit is 5')),
+    ('a number that fell below its row fails where it is to rise', lambda: fails(compared(5, 4), '4 now, the limit is 5')),
+    ('a row must be lowered when its number is better', lambda: fails(compared(4, 5), '4 now, lower its row')),
+    ('a row must be raised when its number is better', lambda: fails(compared(5, 6), '6 now, raise its row')),
+    ('a measure without row fails', lambda: fails(compared(5, 5, ['new']), 'no row')),
+    ('a row without measure fails', lambda: fails(measures.compare(measures.read_rows(LIMITS), {'falls': (5, [])})[1][1], 'no such measure')),
+    ('an update takes better numbers only',
+     lambda: measures.updated(LIMITS, {'falls': (4, []), 'rises': (4, [])}) == LIMITS.replace('falls\t5', 'falls\t4')),
     ('a build without log fails', lambda: suite.read_log('/nonexistent')[:2] == (0, 1)),
 ]
 

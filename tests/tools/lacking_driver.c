@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver that calls a service which nobody has. */
+/* A driver that imports a service which no loader provides. */
 #include <ntddk.h>
 
 NTSTATUS vidmm_test_service_that_nobody_has(void);

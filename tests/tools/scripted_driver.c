@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scripted miniport as a driver file, wrong in the way that the registry value Break says. It uses what any
- * miniport may: the published headers and the kernel services of whoever loads it.
+ * The scripted miniport as a driver file, with the fault that the registry value Break selects. It
+ * uses what any miniport may: the published headers and the kernel services of its loader.
  */
 #include <string.h>
 

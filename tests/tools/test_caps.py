@@ -106,7 +106,7 @@ def on_terminal(width, *args, env=None):
 
 @test
 def softgpu_is_clean():
-    done = expect(caps(), 0, ('softgpu', '0x4002 (WDDM 1.3)', 'MultiEngineAware', 'BAR 0 + 0x0', 'it starts'))
+    done = expect(caps(), 0, ('softgpu', '0x4002 (WDDM 1.3)', 'MultiEngineAware', 'BAR 0 + 0x0', 'the adapter starts'))
     assert done.stderr == '', done.stderr
     assert re.search(r'^  1   memory +256 MiB +256 MiB  0x0 +BAR 0 \+ 0x0  CpuVisible$', done.stdout, re.M), done.stdout
     assert re.search(r'^  node 1 .*paging$', done.stdout, re.M)
@@ -149,7 +149,7 @@ def bad_settings_are_refused_with_everything_learned_before():
     done = expect(caps('--set', 'PagingBufferSegment=1'), 1,
                   ('SEG-21', 'PagingBufferSegmentId is 1, which is a memory segment', 'STATUS_INVALID_PARAMETER',
                    'vidmm rules SEG-21', 'NumberOfSwizzlingRanges', 'CpuVisible'))
-    assert 'it starts' not in done.stdout
+    assert 'the adapter starts' not in done.stdout
     expect(caps('--set', 'ApertureSize=4097'), 1, ('STATUS_DEVICE_CONFIGURATION_ERROR', 'in DxgkDdiStartDevice'))
     expect(caps('--interface', '2.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
     expect(caps('--set', 'PagingNode=2'), 1, 'refused')
@@ -185,7 +185,7 @@ def softgpu_as_a_file_is_softgpu():
 def a_file_is_found_where_it_lies():
     folder, name = os.path.split(DRIVER['softgpu_driver'])
     done = subprocess.run([VIDMM, 'caps', '--driver', name], cwd=folder, capture_output=True, text=True)
-    expect(done, 0, 'it starts')
+    expect(done, 0, 'the adapter starts')
 
 
 @test
@@ -193,7 +193,7 @@ def a_driver_linked_with_libvidmm_uses_the_services_of_the_program():
     if 'linked_driver' not in DRIVER:
         return 'not built with sanitizers'
     for backend in ('sim', 'linux'):
-        expect(caps('--driver', DRIVER['linked_driver'], '--bar', '16M', '--backend', backend), 0, 'it starts')
+        expect(caps('--driver', DRIVER['linked_driver'], '--bar', '16M', '--backend', backend), 0, 'the adapter starts')
     return None
 
 
@@ -257,14 +257,14 @@ def a_driver_that_crashes_says_where():
 
 @test
 def a_driver_that_starts_may_break_rules():
-    expect(broken(LEVEL), 1, ('NT-02', 'it starts, and breaks rules'))
+    expect(broken(LEVEL), 1, ('NT-02', 'the adapter starts, but it breaks rules'))
     report = report_of(broken(LEVEL, '--json'))
     assert report['started'] and report['findings'][0]['rule'] == 'NT-02' and len(report['segments']) == 2
 
 
 @test
 def what_is_not_built_is_a_note():
-    expect(broken(DISPLAY), 0, ('Notes', 'displays are not built', 'it starts'))
+    expect(broken(DISPLAY), 0, ('Notes', 'displays are not built', 'the adapter starts'))
     assert report_of(broken(DISPLAY, '--json'))['reasons'][0]['status_name'] == 'STATUS_NOT_SUPPORTED'
 
 
@@ -292,7 +292,7 @@ def exit_code_3_for_what_is_no_driver():
         text.write('not an object file\n' * 100)
         text.flush()
         for path, why in (('/nonexistent/driver.so', 'No such file'), (text.name, text.name),
-                          (DRIVER['empty_driver'], 'no DriverEntry'), ('nonexistent.so', './nonexistent.so'),
+                          (DRIVER['empty_driver'], 'no DriverEntry is exported'), ('nonexistent.so', './nonexistent.so'),
                           (DRIVER['lacking_driver'], 'vidmm_test_service_that_nobody_has')):
             done = expect(caps('--driver', path), 3, err=why)
             assert done.stdout == '' and done.stderr.startswith('vidmm: '), done

@@ -53,14 +53,14 @@ def node_0_is_a_node_too():
 @test
 def a_wait_for_what_nobody_knows_says_so():
     good(['#1 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (2, 2000, 1, 'lock', 0, 2000, 0)],
-         'packet 9 of node 2 (paging, or too long ago to be known)')
+         'packet 9 of node 2 (a paging packet, or submitted before the known part of the stream)')
 
 
 @test
 def other_processes_events_and_earlier_ones_are_no_reason():
     good(['#1 10ns p1 wait/lock ns=10 node=0 number=1', DOOR % (2, 10, 1, 'lock', 0, 10, 0),
           '#3 20ns p2 wait/lock ns=7 node=0 number=3', DOOR % (4, 20, 1, 'lock', 0xC000000D, 0, 3)],
-         'no event says why', unwanted=['number 3', 'waited 7'])
+         'no event of this call gives a reason', unwanted=['number 3', 'waited 7'])
 
 
 @test
@@ -72,12 +72,12 @@ def a_finding_is_the_reason():
 
 @test
 def a_discard_says_why_it_was_not_renamed():
-    good([DOOR % (1, 20, 1, 'lock', 0, 5, 0x82)], 'not renamed: the GPU was done with')
+    good([DOOR % (1, 20, 1, 'lock', 0, 5, 0x82)], 'not renamed: the GPU had completed its use of the current instance')
     good(['#1 20ns p1 wait/lock ns=5 node=0 number=1', DOOR % (2, 20, 1, 'lock', 0, 5, 0x82)],
-         'not renamed: as many instances as it may have')
+         'not renamed: the maximum number of instances was in use')
     good(['#1 20ns p1 rename/reused 0x40000080 old=0x40000040 instances=3 bytes=4096',
           DOOR % (2, 20, 1, 'lock', 0, 5, 0x82)],
-         'renamed: it goes on in 0x40000080, a reused instance, 3 alive', unwanted=['not renamed'])
+         'renamed to 0x40000080, a reused instance, 3 instances alive', unwanted=['not renamed'])
 
 
 @test
@@ -95,8 +95,8 @@ def moves_are_counted_and_its_own_told():
              for n in range(1, 301)]
     out = good(moves + ['#301 16ns p1 residency/referenced 0x40000040 bytes=8192 from=0 to=1 offset=0x0',
                         DOOR % (302, 20, 1, 'lock', 0, 10, 0)],
-               'it (8.00 KiB) went from system memory to segment 1: referenced',
-               'meanwhile 300 others of the process (1.17 MiB) went from segment 1 to system memory: pressure')
+               'the allocation (8.00 KiB) moved from system memory to segment 1: referenced',
+               'meanwhile 300 other allocations of the process (1.17 MiB) moved from segment 1 to system memory: pressure')
     assert len(out.splitlines()) == 4, out
 
 
@@ -105,7 +105,7 @@ def the_last_failure_and_the_slowest_call_of_each_process():
     lines = [DOOR % (1, 10, 1, 'lock', 0, 4, 0), DOOR % (2, 20, 1, 'render', 0, 9, 0), DOOR % (3, 30, 1, 'offer', 0, 7, 0),
              DOOR % (4, 40, 1, 'unlock', 0xC000000D, 0, 0), DOOR % (5, 50, 1, 'allocate', 0xC000009A, 0, 0),
              DOOR % (6, 60, 3, 'lock', 0, 1, 0)]
-    out = good(lines, 'process 1: 5 calls, 2 failed', 'the last that failed: allocate', 'the slowest: render',
+    out = good(lines, 'process 1: 5 calls, 2 failed', 'last failed call: allocate', 'slowest call: render',
                'process 3: 1 calls, 0 failed')
     assert 'unlock' not in out and 'offer' not in out
     code, out, _ = explain(lines, '3')
@@ -135,7 +135,7 @@ def mfn_31_a_cycle_is_named_from_each_of_its_contexts():
 @test
 def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
     lines = cycle() + [SYNC % (5, 5000, 1, 'released', 0x40000140, 1, 5, 0x40000180)]
-    good(lines, '0x40000140 of process 1 would signal it with 3, queued at 2.00 us; no wait holds it any more', unwanted=['cycle', '0x40000140 waits'])
+    good(lines, '0x40000140 of process 1 would signal it with 3, queued at 2.00 us; no wait blocks it', unwanted=['cycle', '0x40000140 waits'])
     lines += [SYNC % (6, 6000, 1, 'signaled', 0x40000140, 2, 3, 0x400001c0), SYNC % (7, 7000, 2, 'released', 0x40000240, 2, 3, 0x40000280),
               SYNC % (8, 8000, 2, 'signaled', 0x40000240, 1, 7, 0x400002c0)]
     good(lines, 'process 2: 0 calls, 0 failed', unwanted=['waits', 'signal'])
@@ -144,7 +144,7 @@ def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
 @test
 def mfn_31_a_cycle_that_was_given_up_is_still_named():
     good(cycle() + [SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180), SYNC % (6, 5000, 1, 'dropped', 0x40000140, 2, 3, 0x400001c0)],
-         CYCLE + '    - that was given up at 5.00 us\n', 'no signal for it stands behind a wait', unwanted=['cycle: context 0x40000240'])
+         CYCLE + '    - this wait was given up at 5.00 us\n', 'no queued signal would satisfy it', unwanted=['cycle: context 0x40000240'])
     # Of what a stream that begins later does not hold nothing is said.
     good([SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180)], 'process 1', unwanted=['given up', 'waits'])
 
@@ -176,14 +176,14 @@ def ring(order, size):
 @test
 def mfn_31_a_context_that_waits_for_itself_and_longer_cycles():
     good([SYNC % (1, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (2, 2000, 1, 'queued', 0x40000140, 1, 5, 0x40000180)],
-         'waits for fence 0x40000180 to reach 5, which context 0x40000140 of process 1 would signal itself, behind that wait')
+         'waits for fence 0x40000180 to reach 5, which context 0x40000140 of process 1 would signal itself, after that wait')
     for size in (50, 100):
         out = good(ring(range(1, size + 1), size))
         named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
         assert len(named) == 1 and out.count('a cycle') == size, named
         # The middle of a very long one is left out.
         assert named[0].count('which context') == min(size, 65), named
-        assert ('goes on with 35 more, the last of them context 0x40000040 of process 2, which waits' in named[0]) == (size == 100), named
+        assert ('continues with 35 more contexts, the last of them context 0x40000040 of process 2, which waits' in named[0]) == (size == 100), named
         assert named[0].endswith('which context 0x40000040 of process 1 would signal'), named
 
 
@@ -215,13 +215,13 @@ def mfn_31_three_contexts_of_two_adapters():
     # The same without who would signal what the first waits for: that comes from a CPU, or never.
     out = explained('chain')
     assert 'cycle' not in out and out.count(' waits for fence ') == 5, out
-    assert out.count('no signal for it stands behind a wait: it must come from a CPU, a GPU, or a call that has not been made') == 1, out
+    assert out.count('no queued signal would satisfy it: the signal must come from a CPU, a GPU or a later call') == 1, out
 
 
 @test
 def mfn_31_units_have_no_values():
     good([SYNC % (1, 1000, 1, 'held', 0x40000140, 4, 0, 0x40000180), SYNC % (2, 2000, 2, 'queued', 0x40000240, 4, 0, 0x40000280)],
-         'context 0x40000140 waits for a unit of 0x40000180 since 1.00 us\n',
+         'context 0x40000140 waits for a unit of object 0x40000180 since 1.00 us\n',
          'context 0x40000240 of process 2 would signal it, queued at 2.00 us; no wait')
 
 
@@ -231,7 +231,7 @@ def what_is_no_event_is_bad_input():
                  '#1 2ns p1 door/lock a=1 b=2 c=3 d=4 e=5', '#1 2ns p1 ' + 'x' * 400, '#1 2ns p1 door/lock status=0x',
                  '#1 2ns p1 door/lock status=-1'):
         code, _, err = explain([DOOR % (1, 10, 1, 'lock', 0, 4, 0), line])
-        assert code == 3 and 'line 2: not an event' in err, (line, code, err)
+        assert code == 3 and 'line 2: not a line of an event stream' in err, (line, code, err)
     assert explain([])[0] == 3
     assert explain([DOOR % (1, 10, 1, 'lock', 0, 4, 0)], '7')[0] == 3
 

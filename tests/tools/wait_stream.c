@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait_stream ring|chain FILE: what three contexts of two adapters say while they wait for each other's fences, a line for each event,
- * as any program may write it for `vidmm explain`. Each would signal behind its wait what the next one waits for; in a chain the
- * last would signal nobody's, and the first waits for the CPU. Node and GPU are shared with one that runs on.
+ * wait_stream ring|chain FILE: what three contexts of two adapters say while they wait for each
+ * other's fences, a line for each event, as any program may write it for `vidmm explain`. Each
+ * would signal behind its wait what the next one waits for; in a chain the last would signal no
+ * other context's, and the first waits for the CPU. Node and GPU are shared with one that runs on.
  */
 #include <queue_world.h>
 

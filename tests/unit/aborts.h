@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a call abort? For the asserts that guard against vidmm's own mistakes. */
+/* Runs a call that must abort: for the asserts that detect internal errors of the library. */
 #ifndef VMM_TESTS_UNIT_ABORTS_H
 #define VMM_TESTS_UNIT_ABORTS_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every D3DKMT call and device callback of a program goes out as a request and comes back as an answer, within this process: linked
- * with --wrap for each function of the table and for the door's table of callbacks, the conformance suite then says whether anything got lost on the way.
- * Client memory and functions pass as they are; a host that does not share the address space must not take them.
+ * Every D3DKMT call and device callback of a program goes out as a request and comes back as an
+ * answer, within this process: linked with --wrap for each function of the table and for the door's
+ * table of callbacks, the conformance suite then says whether anything got lost on the way. Client
+ * memory and functions pass as they are; a host that does not share the address space must not take
+ * them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,27 +90,27 @@ static int32_t there_and_back(const struct trip *trip, void *argument)
 	const struct vmm_wire_operation *operation = trip->operation;
 	struct vmm_wire_bytes bytes = {0}, answer = {0}, arrived = {0};
 	on_the_way = true;
-	NTSTATUS status = vmm_wire_ask(&client, operation, argument), result = status;
+	NTSTATUS status = vmm_wire_make_request(&client, operation, argument), result = status;
 
 	if (NT_SUCCESS(status) && !sent(&client.request, &bytes))
 		status = STATUS_NO_MEMORY;
 	memcpy(host.descriptors, client.descriptors, sizeof(host.descriptors));
 	host.descriptor_count = client.descriptor_count;
 	if (NT_SUCCESS(status))
-		status = vmm_wire_receive(&host, operation, &bytes);
+		status = vmm_wire_read_request(&host, operation, &bytes);
 	vmm_free(bytes.data);
 	if (NT_SUCCESS(status)) {
 		on_the_way = false;
 		result = trip->call(trip->device, vmm_wire_argument(&host));
 		on_the_way = true;
-		status = vmm_wire_answer(&host, &answer);
+		status = vmm_wire_make_answer(&host, &answer);
 	}
 	memcpy(client.descriptors, host.descriptors, sizeof(host.descriptors));
 	client.descriptor_count = host.descriptor_count;
 	if (NT_SUCCESS(status) && !sent(&answer, &arrived))
 		status = STATUS_NO_MEMORY;
 	if (NT_SUCCESS(status))
-		status = vmm_wire_accept(&client, arrived.data, arrived.length, argument);
+		status = vmm_wire_read_answer(&client, arrived.data, arrived.length, argument);
 	vmm_free(arrived.data);
 	vmm_free(answer.data);
 	vmm_wire_finish(&host);
@@ -209,16 +211,18 @@ NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 const D3DDDI_DEVICECALLBACKS *__real_vmm_umd_callbacks(void);
 const D3DDDI_DEVICECALLBACKS *__wrap_vmm_umd_callbacks(void);
 
-/* What is said of a handle that is none, or of one on which there is no call, says the call itself. */
+/*
+ * What is said of a handle that is none, or of one on which there is no call, says the call itself.
+ */
 static int32_t callback_trip(const struct vmm_wire_operation *operation, HANDLE handle,
 			     void *argument, call_fn call)
 {
-	struct vmm_visit visit;
-	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+	struct vmm_hazard_guard visit;
+	struct vmm_device *device = vmm_hazard_enter(&visit, VMM_HAZARD_DEVICE, handle);
 	const struct trip trip = {operation, device ? device->process : NULL, handle, call};
 
 	if (device)
-		vmm_live_leave(&visit);
+		vmm_hazard_leave(&visit);
 	return there_and_back(&trip, argument);
 }
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `vidmm caps`: starts the miniport in a host without clients, collects what the start reports, and
+ * stops it.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,7 +15,7 @@
 #include "driver.h"
 #include "wrap.h"
 
-/* ---- what the start says ---- */
+/* ---- findings, reasons and fatal violations of the start ---- */
 
 static struct caps_complaint *complaint_of(struct caps_result *result, uint32_t type,
 					   const char *rule, const char *text)
@@ -47,7 +51,7 @@ static void complain(struct caps_result *result, uint32_t type, uint32_t status,
 		text += strspn(text, " ");
 	}
 	pthread_mutex_lock(&result->lock);
-	result->broken_count += type != VIDMM_EVENT_REASON;
+	result->violation_count += type != VIDMM_EVENT_REASON;
 	complaint = complaint_of(result, type, rule, text);
 	if (complaint) {
 		complaint->status = status;
@@ -74,30 +78,36 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 static void on_deadlock(void *context, const char *report)
 {
 	complain(context, VIDMM_EVENT_FATAL, 0,
-		 "deadlock: the miniport waits for what never comes");
+		 "deadlock: the miniport waits and no thread can wake it");
 	fprintf(stderr, "vidmm: %s\n", report);
 }
 
-/* ---- a driver that crashes takes the program with it, but not its secret ---- */
+/* ---- crashes of the driver: the step is printed before the program ends ---- */
 
 static const struct vidmm_adapter_report *crash_report;
 
-static void put(const char *text)
+static void write_stderr(const char *text)
 {
 	if (write(STDERR_FILENO, text, strlen(text)) < 0)
-		return; /* nobody is left to be told */
+		return; /* standard error is closed: nothing can be reported */
 }
 
-/* Back in the driver, the instruction is tried again and ends the program: a debugger or a core file finds it there. */
+/*
+ * Signal handler. SA_RESETHAND has restored the default action, so that the faulting instruction
+ * runs again and ends the program. A debugger or a core file then shows that instruction.
+ */
 static void on_crash(int number)
 {
 	(void)number;
-	put("vidmm: the driver crashed; the start was in ");
-	put(step_name(crash_report->step));
-	put("\n");
+	write_stderr("vidmm: the driver crashed; the start was in ");
+	write_stderr(step_name(crash_report->step));
+	write_stderr("\n");
 }
 
-/* Whoever watches for crashes already (a sanitizer) says more. */
+/*
+ * Installs the handler only for signals with the default action: a sanitizer that handles them
+ * reports more.
+ */
 static void watch_for_crashes(const struct vidmm_adapter_report *report)
 {
 	static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
@@ -166,7 +176,7 @@ static enum replay_status run(const struct caps_options *options, vidmm_driver_e
 
 enum replay_status caps_verdict(const struct caps_result *result)
 {
-	return result->status < 0 || result->broken_count ? REPLAY_FINDINGS : REPLAY_CLEAN;
+	return result->status < 0 || result->violation_count ? REPLAY_FINDINGS : REPLAY_CLEAN;
 }
 
 /* ---- the verb ---- */
@@ -204,7 +214,7 @@ int caps_main(int argc, const char **argv)
 	if (status == REPLAY_CLEAN) {
 		pthread_mutex_init(&result->lock, NULL);
 		status = run(&options, entry, result);
-		/* Of a world that could not be made there is nothing to tell. */
+		/* Without a host there is no report to show. */
 		if (status != REPLAY_ENVIRONMENT)
 			status = show(&options, result, status);
 		pthread_mutex_destroy(&result->lock);

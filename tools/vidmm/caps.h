@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `vidmm caps`: starts a miniport, keeps what it reported and what is wrong with it, stops it, and shows that for people
- * (caps_print.c) or programs (caps_json.c, docs/caps.md). The miniport is softgpu or a shared object with a
- * DriverEntry.
+ * `vidmm caps`: starts a miniport, collects what it reports and which rules it breaks, and stops
+ * it. The result is printed as text (caps_print.c) or as JSON (caps_json.c, docs/caps.md). The
+ * miniport is softgpu or a shared object with a DriverEntry.
  */
 #ifndef VIDMM_TOOLS_CAPS_H
 #define VIDMM_TOOLS_CAPS_H
@@ -27,12 +27,14 @@ struct caps_options {
 	enum color_mode color;
 };
 
-/* Something that the start said, once for each text. */
+/*
+ * A finding, reason or fatal violation reported during the start. Equal reports share one element.
+ */
 struct caps_complaint {
 	uint32_t type;   /* VIDMM_EVENT_FINDING, _REASON or _FATAL */
 	uint32_t status; /* of a reason */
 	uint64_t count;
-	char rule[12];  /* of a finding: the part of the text in front of the colon */
+	char rule[12];  /* of a finding: the text before the colon */
 	char text[512]; /* the rest */
 };
 
@@ -40,20 +42,21 @@ struct caps_result {
 	vidmm_status status; /* of the start */
 	struct vidmm_adapter_report report;
 	struct caps_complaint complaints[CAPS_COMPLAINTS_MAX];
-	unsigned complaint_count; /* kept; further kinds are dropped */
-	unsigned broken_count;    /* findings and fatal violations among all */
-	pthread_mutex_t lock;     /* events may come from several threads */
+	/* elements of complaints[]; different reports beyond the maximum are dropped */
+	unsigned complaint_count;
+	unsigned violation_count; /* findings and fatal violations, dropped ones included */
+	pthread_mutex_t lock;     /* guards the complaints: events may come from several threads */
 };
 
-/* As options_parse, for argv[1..] of `vidmm caps`. */
+/* Parses argv[1..] of `vidmm caps`; returns as options_parse does (options.h). */
 bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code);
 void caps_options_finish(struct caps_options *options);
 
-/* The exit code of a finished start. */
+/* Returns the exit code for a start: REPLAY_FINDINGS if it was refused or broke a rule. */
 enum replay_status caps_verdict(const struct caps_result *result);
 void caps_print(FILE *file, const struct caps_options *options, const struct caps_result *result,
 		bool color, int width);
-/* False when out of memory or when the file cannot be written. */
+/* Returns false when out of memory or when FILE cannot be written. */
 bool caps_json(FILE *file, const struct caps_options *options, const struct caps_result *result);
 
 int caps_main(int argc, const char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs. The schema is in docs/caps.md: keys are added, never renamed or removed. Sizes are integers; addresses are
- * strings, because they use all 64 bits.
+ * The report as JSON. The schema is in docs/caps.md: keys are added, never renamed or removed.
+ * Sizes are integers. Addresses are strings, because they use all 64 bits.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,7 +30,7 @@ static json_t *name_or_null(const char *name)
 	return name ? json_string(name) : json_null();
 }
 
-/* A file's name may be any bytes. */
+/* Null for a text that is not UTF-8: a file name may contain any bytes. */
 static json_t *text_of(const char *text)
 {
 	json_t *string = text ? json_string(text) : NULL;
@@ -98,7 +98,7 @@ static json_t *cap_of(const struct cap *cap, uint64_t value)
 	}
 }
 
-/* Members that the version has not got are null. */
+/* Members that the structure of the interface version lacks are null. */
 static json_t *caps_of(const struct vidmm_adapter_report *report)
 {
 	json_t *object;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Tables of the names of the DDI and look-ups in them. tests/tools/test_caps.py compares them with
+ * the headers.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <d3dkmddi.h>
@@ -140,7 +144,7 @@ const char *wddm_version_name(uint32_t version)
 		uint32_t version;
 		const char *name;
 	} names[] = {
-		{0, "not said"},           {DXGKDDI_WDDMv1, "1.0"},   {DXGKDDI_WDDMv1_2, "1.2"},
+		{0, "not reported"},       {DXGKDDI_WDDMv1, "1.0"},   {DXGKDDI_WDDMv1_2, "1.2"},
 		{DXGKDDI_WDDMv1_3, "1.3"}, {DXGKDDI_WDDMv2, "2.0"},   {DXGKDDI_WDDMv2_1, "2.1"},
 		{DXGKDDI_WDDMv2_2, "2.2"}, {DXGKDDI_WDDMv2_3, "2.3"}, {DXGKDDI_WDDMv2_4, "2.4"},
 		{DXGKDDI_WDDMv2_5, "2.5"}, {DXGKDDI_WDDMv2_6, "2.6"}, {DXGKDDI_WDDMv2_7, "2.7"},
@@ -182,7 +186,7 @@ static const struct {
 	[VIDMM_START_START_DEVICE] = {"start_device", "DxgkDdiStartDevice"},
 	[VIDMM_START_DRIVERCAPS] = {"driver_caps", "DxgkDdiQueryAdapterInfo for DXGK_DRIVERCAPS"},
 	[VIDMM_START_SEGMENTS] = {"segments", "DxgkDdiQueryAdapterInfo for the segments"},
-	[VIDMM_START_CORE] = {"core", "setting up VidMm and VidSch"},
+	[VIDMM_START_CORE] = {"core", "the setup of VidMm and VidSch"},
 	[VIDMM_START_RUNNING] = {"running", "the running adapter"},
 };
 

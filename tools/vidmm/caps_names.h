@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface's words: names of flags, versions and steps, and the capabilities that are shown. */
+/*
+ * Names of the DDI: flags, interface versions, preemption granularities, steps of a start; and the
+ * table of the members of DXGK_DRIVERCAPS that are shown.
+ */
 #ifndef VIDMM_TOOLS_CAPS_NAMES_H
 #define VIDMM_TOOLS_CAPS_NAMES_H
 
 #include <stddef.h>
 #include <vidmm/caps.h>
 
-/* Names by bit; what is above the last is reserved. */
+/* Names indexed by bit number. Bits from `count` on are reserved. */
 struct flag_names {
 	const char *const *names;
 	unsigned count;
 };
 extern const struct flag_names segment_flags, scheduling_flags, memory_flags;
 
-/* Of bit `bit`; `reserved` holds the text for one without a name. */
+/* Returns the name of bit BIT. For a bit without a name the text is written to RESERVED. */
 const char *flag_name(const struct flag_names *flags, unsigned bit, char reserved[16]);
-/* "CpuVisible UseBanking"; "-" for none. Returns `text`. */
+/* Writes the names of the set bits, such as "CpuVisible UseBanking", or "-" for 0. Returns TEXT. */
 const char *flags_text(const struct flag_names *flags, uint32_t value, char *text, size_t size);
 
-/* "1.3" of 0x4002; "unknown". */
+/* Returns the WDDM version of an interface version ("1.3" for 0x4002), or "unknown". */
 const char *interface_name(uint32_t version);
-/* "1.3", "2.7" or a number; false: no such version. */
+/* Parses "1.3", "2.7" or a hexadecimal number. Returns false if there is no such version. */
 int interface_parse(const char *text, uint64_t *version);
-/* "1.3" of 0x1300; "not said" of 0. */
+/* Returns the name of a WDDMVersion ("1.3" for 0x1300); "not reported" for 0. */
 const char *wddm_version_name(uint32_t version);
 const char *preemption_name(uint32_t granularity, int compute);
-/* For people and, as the first word, for programs. */
+/* Return the name of a step of the start: step_name for text output, step_key for JSON. */
 const char *step_name(uint32_t step);
 const char *step_key(uint32_t step);
 
@@ -42,10 +45,10 @@ enum cap_kind {
 };
 
 struct cap {
-	const char *name; /* the interface's */
+	const char *name; /* member of DXGK_DRIVERCAPS */
 	enum cap_kind kind;
-	size_t offset, size;  /* in struct vidmm_adapter_report */
-	uint32_t since_bytes; /* the structure of a version that has it is at least as long */
+	size_t offset, size;  /* of the member of struct vidmm_adapter_report */
+	uint32_t since_bytes; /* the smallest sizeof(DXGK_DRIVERCAPS) that contains the member */
 };
 extern const struct cap caps_table[];
 extern const unsigned caps_count;

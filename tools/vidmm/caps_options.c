@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The command line of `vidmm caps`. */
 #include <popt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,10 @@
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
 
-/* Values that softgpu reads (vidmm/softgpu.h; a test compares): a name it would ignore is a typing mistake. */
+/*
+ * Registry values that softgpu reads (vidmm/softgpu.h; a test compares the lists). Another name is
+ * refused, because softgpu would ignore it silently.
+ */
 static const char *const softgpu_settings[] = {
 	"ApertureSize",
 	"ApertureCoherent",
@@ -35,7 +39,7 @@ static const char *const softgpu_settings[] = {
 	"InterfaceVersion",
 };
 
-/* What popt fills in; NULL where an option was not given. */
+/* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *driver, *interface, *backend, *color;
 	const char **sets, **bars;
@@ -64,7 +68,7 @@ static bool take_driver(const char *text, struct caps_options *options)
 	if (!text)
 		return true;
 	if (text[0] == '\0')
-		return usage("--driver wants softgpu or a file%s", "");
+		return usage("--driver has no value: expected softgpu or a driver file%s", "");
 	return driver_path(text, &options->driver);
 }
 
@@ -88,7 +92,7 @@ static bool take_setting(const char *text, struct caps_options *options)
 	if (length == 0 || text[length] != '=' ||
 	    (!units_parse_u64(text + length + 1, &setting->value) &&
 	     !units_parse_size(text + length + 1, &setting->value)))
-		return usage("--set wants NAME=NUMBER, not \"%s\"", text);
+		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
 	name = strdup(text);
 	if (!name)
 		return false;
@@ -96,7 +100,7 @@ static bool take_setting(const char *text, struct caps_options *options)
 	setting->name = name;
 	options->setting_count++;
 	return options->driver || known_setting(name) ||
-	       usage("softgpu has no setting \"%s\"; vidmm/softgpu.h lists them", name);
+	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }
 
 static bool take_settings(const struct raw *raw, struct caps_options *options)
@@ -113,9 +117,11 @@ static bool take_settings(const struct raw *raw, struct caps_options *options)
 	if (!good || !raw->interface)
 		return good;
 	if (options->driver)
-		return usage("--interface is softgpu's: a driver file says its own version%s", "");
+		return usage("--interface applies to softgpu: a driver file has its own version%s",
+			     "");
 	if (!interface_parse(raw->interface, &version))
-		return usage("--interface wants 1.0 to 3.2 or 0x..., not \"%s\"", raw->interface);
+		return usage("--interface \"%s\" is not valid: expected 1.0 to 3.2, or 0x...",
+			     raw->interface);
 	options->settings[options->setting_count].name = strdup("InterfaceVersion");
 	options->settings[options->setting_count].value = version;
 	return options->settings[options->setting_count++].name != NULL;
@@ -128,10 +134,11 @@ static bool take_bars(const struct raw *raw, struct caps_options *options)
 	options->bars[0] = BAR_BYTES_DEFAULT;
 	options->bar_count = count ? count : 1;
 	if (count > VIDMM_REPORT_BARS_MAX)
-		return usage("a device has up to 6 BARs%s", "");
+		return usage("--bar is given too often: a device has at most 6 BARs%s", "");
 	for (i = 0; i < count; i++) {
 		if (!units_parse_size(raw->bars[i], &options->bars[i]) || options->bars[i] % 4096)
-			return usage("--bar wants a size in whole pages, not \"%s\"", raw->bars[i]);
+			return usage("--bar \"%s\" is not valid: expected a multiple of 4096 bytes",
+				     raw->bars[i]);
 	}
 	return true;
 }
@@ -142,9 +149,9 @@ static bool take_words(const struct raw *raw, struct caps_options *options)
 	if (raw->backend && strcmp(raw->backend, "linux") == 0)
 		options->host_kind = VIDMM_HOST_LINUX;
 	else if (raw->backend && strcmp(raw->backend, "sim") != 0)
-		return usage("--backend is sim or linux, not \"%s\"", raw->backend);
+		return usage("--backend \"%s\" is not valid: expected sim or linux", raw->backend);
 	return color_parse(raw->color, &options->color) ||
-	       usage("--color is auto, always or never, not \"%s\"", raw->color);
+	       usage("--color \"%s\" is not valid: expected auto, always or never", raw->color);
 }
 
 static bool interpret(poptContext context, const struct raw *raw, struct caps_options *options)
@@ -154,7 +161,8 @@ static bool interpret(poptContext context, const struct raw *raw, struct caps_op
 	options->json = raw->json;
 	options->quiet = raw->quiet;
 	if (rest)
-		return usage("what is \"%s\"? A driver's file goes behind --driver", rest);
+		return usage("unexpected argument \"%s\"; a driver file is the value of --driver",
+			     rest);
 	return take_driver(raw->driver, options) && take_settings(raw, options) &&
 	       take_bars(raw, options) && take_words(raw, options);
 }
@@ -184,27 +192,28 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 	int help = 0, code;
 	struct poptOption table[] = {
 		{"driver", 0, POPT_ARG_STRING, &raw.driver, 0,
-		 "softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
+		 "miniport: softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
 		{"set", 0, POPT_ARG_ARGV, &raw.sets, 0,
-		 "a registry value of the device and the driver; may be repeated", "NAME=VALUE"},
+		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
 		{"interface", 0, POPT_ARG_STRING, &raw.interface, 0,
-		 "the version that softgpu registers: 1.0, 1.1, 1.2, 1.3 (default), or a number",
+		 "interface version of softgpu: 1.0, 1.1, 1.2, 1.3 (default), or a number",
 		 "VERSION"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.bars, 0,
-		 "a memory BAR of the device; may be repeated (default: one of 256M)", "SIZE"},
+		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
-		 "sim (default): one thread, virtual time; linux: real threads and time", "WHICH"},
-		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "the same as JSON (docs/caps.md)", NULL},
-		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0, "say nothing when nothing is wrong",
-		 NULL},
-		{"color", 0, POPT_ARG_STRING, &raw.color, 0, "auto (default), always, never",
-		 "WHEN"},
-		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
+		 "WHICH"},
+		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "JSON output (docs/caps.md)", NULL},
+		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
+		 "no output unless a rule is broken or the start is refused", NULL},
+		{"color", 0, POPT_ARG_STRING, &raw.color, 0,
+		 "colored output: auto (default), always, never", "WHEN"},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool go_on = false;
+	bool proceed = false;
 
-	argv[0] = "vidmm caps"; /* popt shows it */
+	argv[0] = "vidmm caps"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
@@ -216,11 +225,11 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		poptPrintHelp(context, stdout, 0);
 		*exit_code = REPLAY_CLEAN;
 	} else {
-		go_on = interpret(context, &raw, options);
+		proceed = interpret(context, &raw, options);
 	}
 	free_raw(&raw);
 	poptFreeContext(context);
-	return go_on;
+	return proceed;
 }
 
 void caps_options_finish(struct caps_options *options)

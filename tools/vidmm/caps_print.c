@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* For people: everything that was learned, then what is wrong, then whether the adapter starts. */
+/*
+ * The report as text: everything that the miniport reported, then its findings, then whether the
+ * adapter starts.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -11,7 +14,7 @@
 #include "wrap.h"
 
 #define LABEL_WIDTH     30
-/* Flags that have less room than this begin a line of their own. */
+/* With fewer columns left than this, the flags of a segment are printed on the next line. */
 #define FLAGS_WIDTH_MIN 26
 
 struct page {
@@ -20,7 +23,7 @@ struct page {
 	const char *bold, *good, *bad, *dim, *off;
 };
 
-/* A size without loss: 256 MiB, 16,388 KiB, 4,097 B. */
+/* Writes a size in the largest unit that divides it: 256 MiB, 16,388 KiB, 4,097 B. */
 static const char *exact_bytes(uint64_t bytes, char *text, size_t size)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -103,7 +106,7 @@ static void cpu_cell(const struct vidmm_adapter_report *report,
 	}
 }
 
-/* Names, and behind them what a flag that counts for nothing is. */
+/* Writes the names of the effective flags, then those that are ignored for the kind of segment. */
 static void flags_cell(const struct vidmm_segment_report *segment, char *text, size_t size)
 {
 	uint32_t ignored = segment->effective_flags || segment->flags == 0
@@ -141,7 +144,7 @@ static void fill_line(const struct vidmm_adapter_report *report, uint32_t index,
 	flags_cell(segment, line->flags, sizeof(line->flags));
 }
 
-/* Flags stand behind the other columns or, where the terminal is too narrow, below them. */
+/* The flags are the last column or, on a narrow terminal, the next line. */
 static void print_line(const struct page *page, const struct segment_line *line, const int *widths)
 {
 	int column = 2, i;
@@ -154,7 +157,7 @@ static void print_line(const struct page *page, const struct segment_line *line,
 		int width = i == COLUMN_SIZE || i == COLUMN_LIMIT ? widths[i] : -widths[i];
 
 		if (i == COLUMN_COUNT - 1 && !behind)
-			width = 0; /* no blanks at a line's end */
+			width = 0; /* no trailing blanks */
 		fprintf(page->file, "  %*s", width, line->cell[i]);
 	}
 	if (behind) {
@@ -334,14 +337,14 @@ static void print_complaints(const struct page *page, const struct caps_result *
 
 	if (!result->complaint_count)
 		return;
-	heading(page, result->broken_count ? "Findings" : "Notes");
+	heading(page, result->violation_count ? "Findings" : "Notes");
 	for (i = 0; i < result->complaint_count; i++) {
 		print_complaint(page, &result->complaints[i]);
 		if (!rule && result->complaints[i].rule[0])
 			rule = result->complaints[i].rule;
 	}
 	if (rule)
-		fprintf(page->file, "  %s`vidmm rules %s` explains that rule%s\n", page->dim, rule,
+		fprintf(page->file, "  %s`vidmm rules %s` explains this rule%s\n", page->dim, rule,
 			page->off);
 }
 
@@ -360,10 +363,11 @@ static void print_verdict(const struct page *page, const struct caps_result *res
 		wrap_print(page->file, text, 8, 2, page->width);
 		return;
 	}
-	if (result->broken_count)
-		fprintf(page->file, "%sit starts, and breaks rules%s\n", page->bad, page->off);
+	if (result->violation_count)
+		fprintf(page->file, "%sthe adapter starts, but it breaks rules%s\n", page->bad,
+			page->off);
 	else
-		fprintf(page->file, "%sit starts%s\n", page->good, page->off);
+		fprintf(page->file, "%sthe adapter starts%s\n", page->good, page->off);
 }
 
 void caps_print(FILE *file, const struct caps_options *options, const struct caps_result *result,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `vidmm clients`: asks a server who is connected to it. */
+/* `vidmm clients`: asks a server for the list of its clients. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -35,14 +35,14 @@ static enum replay_status connect_to(const char *path, int *result)
 		*result = fd;
 		return REPLAY_CLEAN;
 	}
-	const char *why =
-		errno == ENOENT || errno == ECONNREFUSED ? "nobody serves there" : strerror(errno);
+	const char *why = errno == ENOENT || errno == ECONNREFUSED ? "no server listens there"
+								   : strerror(errno);
 	if (fd >= 0)
 		close(fd);
 	return failed(path, why);
 }
 
-/* The records of the answer; *bytes are freed by the caller. */
+/* Asks for the list and stores its records in *BYTES, which the caller frees. */
 static enum replay_status ask(int fd, const char *path, struct vmm_packet *packet,
 			      struct vmm_wire_bytes *bytes)
 {
@@ -50,27 +50,31 @@ static enum replay_status ask(int fd, const char *path, struct vmm_packet *packe
 						  .kind = VMM_MESSAGE_CLIENTS};
 	const uint32_t head = sizeof(struct vmm_message_head);
 
-	if (!vmm_packet_room(packet) ||
+	if (!vmm_packet_reserve(packet) ||
 	    vmm_message_send(fd, &question, sizeof(question), NULL, NULL, 0) ||
 	    vmm_packet_await(fd, packet) != VMM_RECEIVED)
-		return failed(path, "it does not answer");
+		return failed(path, "the server does not answer");
 	if (packet->u.head.kind == VMM_MESSAGE_REFUSED)
-		return failed(path, "it refuses to say: only its own user may ask");
+		return failed(path,
+			      "the server refuses the list: only its own user may ask for it");
 	uint32_t length = packet->u.head.bytes;
 	if (packet->u.head.kind != VMM_MESSAGE_LIST || length % sizeof(struct vmm_message_client))
-		return failed(path, "what answers is no server of this version");
+		return failed(path, "the answer is not that of a server of this version");
 	if (length > VMM_PROTOCOL_INLINE_MAX)
 		return packet->fd_count &&
 				       vmm_message_from_memfd(packet->fds[0], length, bytes) >= 0
 			       ? REPLAY_CLEAN
-			       : failed(path, "its answer cannot be read");
+			       : failed(path, "the memory object of the answer cannot be read");
 	if (packet->bytes != head + length)
-		return failed(path, "its answer is not as long as it says");
+		return failed(path, "the answer is shorter or longer than its head says");
 	bytes->data = calloc(1, length + 1);
 	if (!bytes->data)
 		return failed(path, "out of memory");
 	bytes->length = length;
-	/* A head of packets is longer than that of this message. */
+	/*
+	 * The head of a packet is longer than the head of this message, so the first records were
+	 * received into it.
+	 */
 	uint32_t early = VMM_PACKET_HEAD - head < length ? VMM_PACKET_HEAD - head : length;
 	memcpy(bytes->data, (const char *)&packet->u + head, early);
 	memcpy(bytes->data + early, packet->body.data, length - early);
@@ -82,7 +86,7 @@ static void show(const struct vmm_message_client *clients, size_t count)
 	char memory[32], handles[32], requests[32];
 
 	if (!count)
-		printf("nobody is connected\n");
+		printf("no client is connected\n");
 	else
 		printf("%7s  %7s  %-24s %8s %7s %7s %10s %10s %14s\n", "process", "pid", "name",
 		       "channels", "inside", "devices", "memory", "handles", "requests");
@@ -158,13 +162,13 @@ int clients_main(int argc, const char **argv)
 	enum replay_status status = REPLAY_USAGE;
 	struct poptOption table[] = {
 		{"socket", 0, POPT_ARG_STRING, &path, 0,
-		 "where the server is (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
-		{"json", 0, POPT_ARG_NONE, &json, 0, "the same as JSON (docs/serve.md)", NULL},
-		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		 "socket of the server (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
+		{"json", 0, POPT_ARG_NONE, &json, 0, "JSON output (docs/serve.md)", NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
 
-	argv[0] = "vidmm clients"; /* popt shows it */
+	argv[0] = "vidmm clients"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	code = poptGetNextOpt(context);
 	if (code < -1) {
@@ -174,7 +178,8 @@ int clients_main(int argc, const char **argv)
 		poptPrintHelp(context, stdout, 0);
 		status = REPLAY_CLEAN;
 	} else if (poptPeekArg(context)) {
-		fprintf(stderr, "vidmm clients: what is \"%s\"?\ntry: vidmm clients --help\n",
+		fprintf(stderr,
+			"vidmm clients: unexpected argument \"%s\"\ntry: vidmm clients --help\n",
 			poptPeekArg(context));
 	} else {
 		if (!path)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Contents of buffers: versions of their blocks, with one value for all blocks where they are
+ * equal.
+ */
 #include <stdlib.h>
 
 #include "content.h"
@@ -25,7 +29,7 @@ struct content *content_get(struct content *content)
 
 void content_put(struct content *content)
 {
-	if (!content || --content->references > 0 || content->fixed)
+	if (!content || --content->references > 0 || content->in_arena)
 		return;
 	free(content->versions);
 	free(content);
@@ -33,7 +37,7 @@ void content_put(struct content *content)
 
 uint32_t content_next_version(struct content *content)
 {
-	/* 0 and CONTENT_UNKNOWN have meanings of their own. */
+	/* 0 means zero-filled and CONTENT_UNKNOWN means unverifiable: neither is ever assigned. */
 	content->last_version =
 		content->last_version + 1 == CONTENT_UNKNOWN ? 1 : content->last_version + 1;
 	return content->last_version;

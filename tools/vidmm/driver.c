@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Loads a miniport from a shared object. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 static enum replay_status bad_driver(const char *path, const char *why)
 {
-	/* The loader's own texts begin with the path. */
+	/* The loader's own messages begin with the path already. */
 	if (strncmp(why, path, strlen(path)) == 0)
 		fprintf(stderr, "vidmm: %s\n", why);
 	else
@@ -34,7 +35,7 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry)
 		return bad_driver(path, dlerror());
 	symbol = dlsym(module, "DriverEntry");
 	if (!symbol)
-		return bad_driver(path, "it has no DriverEntry (is it hidden?)");
+		return bad_driver(path, "no DriverEntry is exported (is its visibility hidden?)");
 	memcpy(entry, &symbol, sizeof(symbol));
 	return REPLAY_CLEAN;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A miniport in a file. */
+/* driver: a miniport in a shared object. */
 #ifndef VIDMM_TOOLS_DRIVER_H
 #define VIDMM_TOOLS_DRIVER_H
 
@@ -8,12 +8,17 @@
 #include "replay.h"
 
 /*
- * The DriverEntry of a shared object (NULL: softgpu's). It stays loaded until the program ends: threads that it started may
- * still be on their way out. What is wrong with it has been said. What it calls is found in this program, which exports the kernel
- * services as libvidmm.so does.
+ * Loads the shared object at PATH (NULL: softgpu) and stores its DriverEntry in *ENTRY. A failure
+ * has been reported when it returns. The object stays loaded until the process ends, because
+ * threads that it started may still be returning. Its undefined symbols are resolved by this
+ * program, which exports the kernel services as libvidmm.so does.
  */
 enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry);
-/* "softgpu" is none: *path is NULL. A name without a slash is a file here, not one for the loader to search. False: no memory. */
+/*
+ * Stores the path of the driver that TEXT names, NULL for "softgpu". A name without a slash is a
+ * file in the current directory, not one that the loader searches for. Returns false when out of
+ * memory.
+ */
 bool driver_path(const char *text, char **path);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of shared buffers. Between processes, the table and the contents are carved out of one
+ * shared anonymous mapping.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,13 +11,18 @@
 #include "grow.h"
 
 #define KEYS_MAX    65536u
-#define ARENA_BYTES ((size_t)256 << 20) /* of addresses; memory comes when it is used */
+/* reserved addresses; the kernel allocates pages on first use */
+#define ARENA_BYTES ((size_t)256 << 20)
 
 struct exchange {
 	struct exchange_key *keys;
-	uint32_t key_count, key_room;
-	/* Between programs: what follows in the mapping. Contents are never given back: exports are few. */
-	char *arena; /* NULL: everything is of the heap */
+	uint32_t key_count, key_capacity;
+	/*
+	 * Between processes: the arena that follows this structure in the mapping. Contents are
+	 * never given back to it, because exports are few. NULL: everything is allocated on the
+	 * heap.
+	 */
+	char *arena;
 	size_t arena_used;
 };
 
@@ -38,13 +47,13 @@ static struct exchange *create_mapping(void)
 		return NULL;
 	exchange->arena = (char *)(exchange + 1);
 	exchange->keys = take_from_arena(exchange, KEYS_MAX * sizeof(*exchange->keys));
-	exchange->key_room = KEYS_MAX;
+	exchange->key_capacity = KEYS_MAX;
 	return exchange;
 }
 
-struct exchange *exchange_create(bool between_programs)
+struct exchange *exchange_create(bool between_processes)
 {
-	return between_programs ? create_mapping() : calloc(1, sizeof(struct exchange));
+	return between_processes ? create_mapping() : calloc(1, sizeof(struct exchange));
 }
 
 void exchange_destroy(struct exchange *exchange)
@@ -74,11 +83,11 @@ struct exchange_key *exchange_find(struct exchange *exchange, uint64_t key)
 	return NULL;
 }
 
-static bool has_room(struct exchange *exchange)
+static bool has_space(struct exchange *exchange)
 {
 	if (exchange->arena)
-		return exchange->key_count < exchange->key_room;
-	return grow_array((void **)&exchange->keys, &exchange->key_room, exchange->key_count,
+		return exchange->key_count < exchange->key_capacity;
+	return grow_array((void **)&exchange->keys, &exchange->key_capacity, exchange->key_count,
 			  sizeof(*exchange->keys));
 }
 
@@ -89,7 +98,7 @@ struct exchange_key *exchange_add(struct exchange *exchange)
 	for (i = 0; i < exchange->key_count && exchange->keys[i].users > 0; i++)
 		;
 	if (i == exchange->key_count) {
-		if (!has_room(exchange))
+		if (!has_space(exchange))
 			return NULL;
 		exchange->key_count++;
 	}
@@ -117,14 +126,15 @@ void exchange_put(struct exchange *exchange, uint32_t index)
 	key->content = NULL;
 }
 
-bool exchange_take(struct exchange *exchange, struct exchange_key *key, struct content **content)
+bool exchange_share_content(struct exchange *exchange, struct exchange_key *key,
+			    struct content **content)
 {
 	struct content *moved;
 	size_t versions;
 
 	if (!*content)
 		return true;
-	if (!exchange->arena || (*content)->fixed) {
+	if (!exchange->arena || (*content)->in_arena) {
 		key->content = content_get(*content);
 		return true;
 	}
@@ -133,7 +143,7 @@ bool exchange_take(struct exchange *exchange, struct exchange_key *key, struct c
 	if (!moved)
 		return false;
 	*moved = **content;
-	moved->fixed = true;
+	moved->in_arena = true;
 	moved->references = 1;
 	moved->versions = (uint32_t *)(moved + 1);
 	if (!moved->uniform)

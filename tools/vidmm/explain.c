@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads an event stream (`vidmm replay --events`) and says of each process why its last call that failed did so, and where the
- * time of its slowest call went. Every sentence comes from an event between the call's beginning and its end. Of contexts that are
- * held by a wait, at the end of the stream or when they were given up, it says by what (explain_waits.c).
+ * `vidmm explain`: reads an event stream (`vidmm replay --events`). For each process it explains
+ * why its last failed call failed, and where the time of its slowest call went. Each sentence comes
+ * from an event between the beginning and the end of that call. For contexts that a wait blocks, at
+ * the end of the stream or when the wait was given up, it prints what blocks them
+ * (explain_waits.c).
  */
 #include "explain.h"
 
@@ -21,36 +23,39 @@
 
 enum { DISCARD = 0x80, TEXT = 32, MOVES = 16 };
 
-/* What is kept of one process. */
-struct subject {
+/* What is known of one process. */
+struct process_summary {
 	uint32_t process;
 	uint64_t calls, failed, slowest_ns;
-	char *failure, *slow, *given_up; /* explanations; NULL: none */
+	char *failure, *slow, *given_up; /* printed explanations; NULL: none */
 };
 
 struct explain {
 	struct explain_history *history;
 	struct explain_waits *waits;
-	struct subject *subjects;
+	struct process_summary *summaries;
 	unsigned count;
 	uint64_t lines;
 };
 
 /* ---- one call ---- */
 
-/* How many allocations went from one kind of place to another for one reason; there may be hundreds. */
+/*
+ * Moves of allocations, counted by source segment, destination segment and reason, because there
+ * may be hundreds of them.
+ */
 struct moves {
 	char reason[TEXT];
 	uint64_t from, to, count, bytes;
 };
 
-struct telling {
+struct explanation {
 	FILE *out;
 	const struct explain *explain;
 	const struct logged_event *door;
 	bool waited, renamed;
-	unsigned said;
-	struct moves moves[MOVES]; /* of other allocations of the process */
+	unsigned sentences;
+	struct moves moves[MOVES]; /* moves of other allocations of the process */
 	unsigned move_count;
 };
 
@@ -59,14 +64,14 @@ static bool is(const struct logged_event *event, const char *type, const char *r
 	return strcmp(event->type, type) == 0 && (!reason || strcmp(event->reason, reason) == 0);
 }
 
-static void begin_sentence(struct telling *t)
+static void begin_sentence(struct explanation *t)
 {
-	t->said++;
+	t->sentences++;
 	fputs("    - ", t->out);
 }
 
-/* Which packet it was: whose, since when. */
-static void tell_packet(struct telling *t, const struct logged_event *wait)
+/* Prints the packet that a wait waited for: its process and context, and when it was accepted. */
+static void print_packet(struct explanation *t, const struct logged_event *wait)
 {
 	uint64_t node = logged_value(wait, "node"), number = logged_value(wait, "number");
 	const struct explain_submission *s =
@@ -76,7 +81,7 @@ static void tell_packet(struct telling *t, const struct logged_event *wait)
 	if (!s) {
 		fprintf(t->out,
 			"packet %" PRIu64 " of node %" PRIu64
-			" (paging, or too long ago to be known)",
+			" (a paging packet, or submitted before the known part of the stream)",
 			number, node);
 		return;
 	}
@@ -87,26 +92,27 @@ static void tell_packet(struct telling *t, const struct logged_event *wait)
 		units_time(wait->time_ns - s->time_ns, ago, sizeof(ago)));
 }
 
-static void tell_wait(struct telling *t, const struct logged_event *event)
+static void print_wait(struct explanation *t, const struct logged_event *event)
 {
 	static const struct {
 		const char *reason, *text;
 	} reasons[] = {
-		{"space", "for something in video memory to become idle, so that it can leave"},
-		{"paging_buffer", "for a paging buffer: all were in flight"},
-		{"dma_buffer", "for a DMA buffer: all of the context were in flight"},
-		{"destroy", "for the GPU to be done with what is destroyed"},
-		{"power", "for the adapter to get power"},
+		{"space",
+		 "for an allocation in video memory to become idle, so that it can be evicted"},
+		{"paging_buffer", "for a paging buffer: all of them were in flight"},
+		{"dma_buffer", "for a DMA buffer: all of those of the context were in flight"},
+		{"destroy", "for the GPU to complete its use of what the call destroys"},
+		{"power", "for the adapter to be powered up"},
 	};
 	char time[TEXT];
 
 	begin_sentence(t);
 	t->waited = true;
 	if (is(event, "wait", "declined")) {
-		fputs("DonotWait (LOCK-08, LOCK-16; without Discard the sign to rename: REN-14, REN-21): it would have "
-		      "had to wait for ",
+		fputs("DonotWait (LOCK-08, LOCK-16; without Discard, the hint to rename: REN-14, "
+		      "REN-21): the lock would have waited for ",
 		      t->out);
-		tell_packet(t, event);
+		print_packet(t, event);
 		fputc('\n', t->out);
 		return;
 	}
@@ -118,11 +124,11 @@ static void tell_wait(struct telling *t, const struct logged_event *event)
 		}
 	}
 	fputs("for ", t->out);
-	tell_packet(t, event);
+	print_packet(t, event);
 	fputc('\n', t->out);
 }
 
-static void tell_range(struct telling *t, const struct logged_event *event)
+static void print_range(struct explanation *t, const struct logged_event *event)
 {
 	uint64_t range = logged_value(event, "range"), for_whom = logged_value(event, "for");
 
@@ -130,7 +136,7 @@ static void tell_range(struct telling *t, const struct logged_event *event)
 		begin_sentence(t);
 		fprintf(t->out,
 			"swizzling range %" PRIu64 " was taken from 0x%08" PRIx32
-			" of process %" PRIu32 ", which had used it least recently\n",
+			" of process %" PRIu32 ", the least recently used one\n",
 			range, event->object, event->process);
 	} else if (is(event, "range", "refused") && event->object == t->door->object) {
 		const char *name = status_name((uint32_t)for_whom);
@@ -141,7 +147,7 @@ static void tell_range(struct telling *t, const struct logged_event *event)
 	}
 }
 
-static const char *place(uint64_t segment, char *text)
+static const char *segment_text(uint64_t segment, char *text)
 {
 	if (!segment)
 		return "system memory";
@@ -149,15 +155,16 @@ static const char *place(uint64_t segment, char *text)
 	return text;
 }
 
-/* "from segment 1 to system memory: pressure" */
-static void tell_way(struct telling *t, uint64_t from, uint64_t to, const char *reason)
+/* Prints the route of a move, such as "from segment 1 to system memory: pressure". */
+static void print_route(struct explanation *t, uint64_t from, uint64_t to, const char *reason)
 {
 	char old[TEXT], new[TEXT];
 
-	fprintf(t->out, "from %s to %s: %s\n", place(from, old), place(to, new), reason);
+	fprintf(t->out, "from %s to %s: %s\n", segment_text(from, old), segment_text(to, new),
+		reason);
 }
 
-static void count_move(struct telling *t, const struct logged_event *event)
+static void count_move(struct explanation *t, const struct logged_event *event)
 {
 	uint64_t from = logged_value(event, "from"), to = logged_value(event, "to");
 	struct moves *m = t->moves;
@@ -176,7 +183,7 @@ static void count_move(struct telling *t, const struct logged_event *event)
 	m->bytes += logged_value(event, "bytes");
 }
 
-static void tell_move(struct telling *t, const struct logged_event *event)
+static void print_move(struct explanation *t, const struct logged_event *event)
 {
 	char bytes[TEXT];
 
@@ -185,43 +192,45 @@ static void tell_move(struct telling *t, const struct logged_event *event)
 		return;
 	}
 	begin_sentence(t);
-	fprintf(t->out, "it (%s) went ",
+	fprintf(t->out, "the allocation (%s) moved ",
 		units_bytes(logged_value(event, "bytes"), bytes, sizeof(bytes)));
-	tell_way(t, logged_value(event, "from"), logged_value(event, "to"), event->reason);
+	print_route(t, logged_value(event, "from"), logged_value(event, "to"), event->reason);
 }
 
-static void tell_other_moves(struct telling *t)
+static void print_other_moves(struct explanation *t)
 {
 	char bytes[TEXT];
 
 	for (const struct moves *m = t->moves; m < t->moves + t->move_count; m++) {
 		begin_sentence(t);
-		fprintf(t->out, "meanwhile %" PRIu64 " other%s of the process (%s) went ", m->count,
-			m->count == 1 ? "" : "s", units_bytes(m->bytes, bytes, sizeof(bytes)));
-		tell_way(t, m->from, m->to, m->reason);
+		fprintf(t->out,
+			"meanwhile %" PRIu64 " other allocation%s of the process (%s) moved ",
+			m->count, m->count == 1 ? "" : "s",
+			units_bytes(m->bytes, bytes, sizeof(bytes)));
+		print_route(t, m->from, m->to, m->reason);
 	}
 }
 
-static void tell_event(void *context, const struct logged_event *event)
+static void print_event(void *context, const struct logged_event *event)
 {
-	struct telling *t = context;
+	struct explanation *t = context;
 	bool own = event->process == t->door->process;
 
 	if (is(event, "range", NULL)) {
-		tell_range(t, event);
+		print_range(t, event);
 	} else if ((own || !event->process) && event->text &&
 		   (is(event, "finding", NULL) || is(event, "reason", NULL))) {
 		begin_sentence(t);
 		fprintf(t->out, "%s\n", event->text);
 	} else if (own && is(event, "wait", NULL)) {
-		tell_wait(t, event);
+		print_wait(t, event);
 	} else if (own && is(event, "residency", NULL)) {
-		tell_move(t, event);
+		print_move(t, event);
 	} else if (own && is(event, "rename", NULL)) {
 		begin_sentence(t);
 		t->renamed = true;
 		fprintf(t->out,
-			"renamed: it goes on in 0x%08" PRIx32 ", %s instance, %" PRIu64 " alive\n",
+			"renamed to 0x%08" PRIx32 ", %s instance, %" PRIu64 " instances alive\n",
 			event->object, strcmp(event->reason, "new") == 0 ? "a new" : "a reused",
 			logged_value(event, "instances"));
 	}
@@ -232,15 +241,15 @@ static bool failed(const struct logged_event *door)
 	return logged_value(door, "status") >> 30 == 3;
 }
 
-/* Why a lock with Discard came back with the instance that it had. */
-static void tell_rename(struct telling *t)
+/* Explains why a lock with Discard returned the current instance. */
+static void print_rename(struct explanation *t)
 {
 	if (strcmp(t->door->reason, "lock") != 0 || t->renamed || failed(t->door) ||
 	    !(logged_value(t->door, "flags") & DISCARD))
 		return;
 	begin_sentence(t);
-	fputs(t->waited ? "not renamed: as many instances as it may have were in use\n"
-			: "not renamed: the GPU was done with the instance it has\n",
+	fputs(t->waited ? "not renamed: the maximum number of instances was in use\n"
+			: "not renamed: the GPU had completed its use of the current instance\n",
 	      t->out);
 }
 
@@ -248,7 +257,8 @@ static char *explain_call(const struct explain *explain, const struct logged_eve
 {
 	char *text = NULL, time[TEXT], at[TEXT];
 	size_t size;
-	struct telling t = {.out = open_memstream(&text, &size), .explain = explain, .door = door};
+	struct explanation t = {
+		.out = open_memstream(&text, &size), .explain = explain, .door = door};
 	uint32_t status = (uint32_t)logged_value(door, "status");
 	const char *name = status_name(status);
 
@@ -262,12 +272,12 @@ static char *explain_call(const struct explain *explain, const struct logged_eve
 	fprintf(t.out, ": %s after %s (event %" PRIu64 ", at %s)\n", name ? name : "status",
 		units_time(logged_value(door, "ns"), time, sizeof(time)), door->number,
 		units_time(door->time_ns, at, sizeof(at)));
-	explain_history_of(explain->history, door, tell_event, &t);
-	tell_rename(&t);
-	tell_other_moves(&t);
-	if (!t.said) {
+	explain_history_of(explain->history, door, print_event, &t);
+	print_rename(&t);
+	print_other_moves(&t);
+	if (!t.sentences) {
 		begin_sentence(&t);
-		fputs("no event says why\n", t.out);
+		fputs("no event of this call gives a reason\n", t.out);
 	}
 	if (fclose(t.out) != 0) {
 		free(text);
@@ -278,78 +288,80 @@ static char *explain_call(const struct explain *explain, const struct logged_eve
 
 /* ---- the stream ---- */
 
-static struct subject *subject_of(struct explain *explain, uint32_t process)
+static struct process_summary *summary_of(struct explain *explain, uint32_t process)
 {
-	struct subject *more;
+	struct process_summary *more;
 
 	for (unsigned i = 0; i < explain->count; i++) {
-		if (explain->subjects[i].process == process)
-			return &explain->subjects[i];
+		if (explain->summaries[i].process == process)
+			return &explain->summaries[i];
 	}
-	more = realloc(explain->subjects, (explain->count + 1) * sizeof(*more));
+	more = realloc(explain->summaries, (explain->count + 1) * sizeof(*more));
 	if (!more)
 		return NULL;
-	explain->subjects = more;
+	explain->summaries = more;
 	more += explain->count++;
-	*more = (struct subject){.process = process};
+	*more = (struct process_summary){.process = process};
 	return more;
 }
 
-static bool take_call(struct explain *explain, const struct logged_event *door)
+static bool add_call(struct explain *explain, const struct logged_event *door)
 {
-	struct subject *subject = subject_of(explain, door->process);
+	struct process_summary *summary = summary_of(explain, door->process);
 	uint64_t ns = logged_value(door, "ns");
-	char **place;
+	char **text;
 
-	if (!subject)
+	if (!summary)
 		return false;
-	subject->calls++;
+	summary->calls++;
 	if (failed(door)) {
-		subject->failed++;
-		place = &subject->failure;
-	} else if (ns > subject->slowest_ns) {
-		subject->slowest_ns = ns;
-		place = &subject->slow;
+		summary->failed++;
+		text = &summary->failure;
+	} else if (ns > summary->slowest_ns) {
+		summary->slowest_ns = ns;
+		text = &summary->slow;
 	} else {
 		return true;
 	}
-	free(*place);
-	*place = explain_call(explain, door);
-	return *place != NULL;
+	free(*text);
+	*text = explain_call(explain, door);
+	return *text != NULL;
 }
 
-/* The last context of a process that was given up while it waited: by what it was held then. */
-static bool note_given_up(struct explain *explain, const struct logged_event *event)
+/*
+ * Keeps, for the last context of a process whose wait was given up, what blocked it at that time.
+ */
+static bool add_given_up(struct explain *explain, const struct logged_event *event)
 {
-	struct subject *subject = subject_of(explain, event->process);
+	struct process_summary *summary = summary_of(explain, event->process);
 	char *text = NULL, at[TEXT];
 	size_t size;
-	FILE *out = subject ? open_memstream(&text, &size) : NULL;
+	FILE *out = summary ? open_memstream(&text, &size) : NULL;
 
 	if (!out)
 		return false;
-	bool known = explain_waits_tell(explain->waits, out, event->process, event->object);
+	bool known = explain_waits_print(explain->waits, out, event->process, event->object);
 
 	if (known)
-		fprintf(out, "    - that was given up at %s\n",
+		fprintf(out, "    - this wait was given up at %s\n",
 			units_time(event->time_ns, at, sizeof(at)));
 	if (fclose(out) != 0 || !known) {
 		free(text);
 		return !known;
 	}
-	free(subject->given_up);
-	subject->given_up = text;
+	free(summary->given_up);
+	summary->given_up = text;
 	return true;
 }
 
-static bool take_event(struct explain *explain, const struct logged_event *event)
+static bool add_event(struct explain *explain, const struct logged_event *event)
 {
-	if (is(event, "door", NULL) && !take_call(explain, event))
+	if (is(event, "door", NULL) && !add_call(explain, event))
 		return false;
-	if (is(event, "sync", "given_up") && !note_given_up(explain, event))
+	if (is(event, "sync", "given_up") && !add_given_up(explain, event))
 		return false;
 	if (is(event, "sync", NULL) &&
-	    (!subject_of(explain, event->process) || !explain_waits_add(explain->waits, event)))
+	    (!summary_of(explain, event->process) || !explain_waits_add(explain->waits, event)))
 		return false;
 	return explain_history_add(explain->history, event);
 }
@@ -368,10 +380,11 @@ static int read_events(struct explain *explain, FILE *file, const char *path)
 		if (length && line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		if (strlen(line) + 1 < (size_t)length || !logged_event_parse(line, &event)) {
-			fprintf(stderr, "vidmm: %s, line %" PRIu64 ": not an event\n", path,
-				explain->lines);
+			fprintf(stderr,
+				"vidmm: %s, line %" PRIu64 ": not a line of an event stream\n",
+				path, explain->lines);
 			result = REPLAY_BAD_INPUT;
-		} else if (!take_event(explain, &event)) {
+		} else if (!add_event(explain, &event)) {
 			fprintf(stderr, "vidmm: out of memory\n");
 			result = REPLAY_ENVIRONMENT;
 		}
@@ -384,36 +397,36 @@ static int read_events(struct explain *explain, FILE *file, const char *path)
 	return result;
 }
 
-static int print(const struct explain *explain, const char *wanted)
+static int print(const struct explain *explain, const char *process_filter)
 {
 	unsigned shown = 0;
 
 	for (unsigned i = 0; i < explain->count; i++) {
-		const struct subject *s = &explain->subjects[i];
+		const struct process_summary *s = &explain->summaries[i];
 		char count[2][TEXT], number[TEXT];
 
 		snprintf(number, sizeof(number), "%" PRIu32, s->process);
-		if (wanted && strcmp(wanted, number) != 0)
+		if (process_filter && strcmp(process_filter, number) != 0)
 			continue;
 		printf("%sprocess %s: %s calls, %s failed\n", shown++ ? "\n" : "", number,
 		       units_count(s->calls, count[0], TEXT),
 		       units_count(s->failed, count[1], TEXT));
 		if (s->failure)
-			printf("  the last that failed: %s", s->failure);
+			printf("  last failed call: %s", s->failure);
 		if (s->slow)
-			printf("  the slowest: %s", s->slow);
+			printf("  slowest call: %s", s->slow);
 		if (s->given_up)
 			printf("%s", s->given_up);
-		explain_waits_tell_all(explain->waits, stdout, s->process);
+		explain_waits_print_all(explain->waits, stdout, s->process);
 	}
 	if (shown)
 		return REPLAY_CLEAN;
-	fprintf(stderr, "vidmm: no calls%s%s\n", wanted ? " of process " : "",
-		wanted ? wanted : "");
+	fprintf(stderr, "vidmm: the stream has no calls%s%s\n",
+		process_filter ? " of process " : "", process_filter ? process_filter : "");
 	return REPLAY_BAD_INPUT;
 }
 
-static int explain_file(FILE *file, const char *path, const char *wanted)
+static int explain_file(FILE *file, const char *path, const char *process_filter)
 {
 	struct explain explain = {.history = explain_history_create(),
 				  .waits = explain_waits_create()};
@@ -421,13 +434,13 @@ static int explain_file(FILE *file, const char *path, const char *wanted)
 						      : REPLAY_ENVIRONMENT;
 
 	if (result == REPLAY_CLEAN)
-		result = print(&explain, wanted);
+		result = print(&explain, process_filter);
 	for (unsigned i = 0; i < explain.count; i++) {
-		free(explain.subjects[i].failure);
-		free(explain.subjects[i].slow);
-		free(explain.subjects[i].given_up);
+		free(explain.summaries[i].failure);
+		free(explain.summaries[i].slow);
+		free(explain.summaries[i].given_up);
 	}
-	free(explain.subjects);
+	free(explain.summaries);
 	explain_waits_destroy(explain.waits);
 	explain_history_destroy(explain.history);
 	return result;
@@ -435,7 +448,7 @@ static int explain_file(FILE *file, const char *path, const char *wanted)
 
 int explain_main(int argc, const char **argv)
 {
-	const char *wanted = argc == 3 ? argv[2] : NULL;
+	const char *process_filter = argc == 3 ? argv[2] : NULL;
 	bool piped = argc > 1 && strcmp(argv[1], "-") == 0;
 	FILE *file;
 	int result;
@@ -449,7 +462,7 @@ int explain_main(int argc, const char **argv)
 		fprintf(stderr, "vidmm: %s: %s\n", argv[1], strerror(errno));
 		return REPLAY_ENVIRONMENT;
 	}
-	result = explain_file(file, argv[1], wanted);
+	result = explain_file(file, argv[1], process_filter);
 	if (!piped)
 		fclose(file);
 	return result;

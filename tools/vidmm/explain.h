@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `vidmm explain EVENTS`: why the last calls of each program that failed, or that took long, did so. */
+/*
+ * `vidmm explain EVENTS`: why the last failed call of each process failed, and what its slowest
+ * call waited for.
+ */
 #ifndef VIDMM_TOOLS_EXPLAIN_H
 #define VIDMM_TOOLS_EXPLAIN_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Parses the lines that vidmm_event_format writes. */
 #include "explain_events.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static uint64_t number(struct cursor *c, int base)
 	char *end = NULL;
 	uint64_t value = 0;
 
-	/* strtoull also takes blanks and signs. */
+	/* strtoull accepts leading blanks and signs as well: refuse them. */
 	if (c->good && ((*c->at >= '0' && *c->at <= '9') || base == 16))
 		value = strtoull(c->at, &end, base);
 	if (!end || end == c->at)
@@ -34,7 +35,10 @@ static uint64_t number(struct cursor *c, int base)
 	return value;
 }
 
-/* What comes before one of the stops, or the end. */
+/*
+ * Copies the characters before one of STOPS, or before the end of the line. An empty or too long
+ * word is an error.
+ */
 static void word(struct cursor *c, const char *stops, char *into, size_t size)
 {
 	size_t length = strcspn(c->at, stops);

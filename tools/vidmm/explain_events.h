@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event stream as text, one event a line (vidmm_event_format), read back. */
+/* Parser of the event stream as text, one event in each line (vidmm_event_format). */
 #ifndef VIDMM_TOOLS_EXPLAIN_EVENTS_H
 #define VIDMM_TOOLS_EXPLAIN_EVENTS_H
 
@@ -17,12 +17,15 @@ struct logged_event {
 		uint64_t value;
 	} value[LOGGED_VALUES];
 	unsigned value_count;
-	const char *text; /* into the line; NULL: none */
+	const char *text; /* points into the line; NULL: none */
 };
 
-/* False: not an event. The line has no newline; text points into it. */
+/*
+ * Parses a line without its newline. Returns false if it is not an event. EVENT->text points into
+ * LINE.
+ */
 bool logged_event_parse(const char *line, struct logged_event *event);
-/* 0 when the event has no such value. */
+/* Returns the value of that name, 0 if the event has none. */
 uint64_t logged_value(const struct logged_event *event, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Two ring buffers: the last events, and the last submissions by node and number. */
 #include "explain_history.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 enum { EVENTS = 1 << 14, SUBMISSIONS = 1 << 16 };
 
 struct explain_history {
-	struct logged_event events[EVENTS]; /* event n at n % EVENTS; text is the history's own */
+	/* ring buffer: event n is at n % EVENTS; its text is an allocated copy */
+	struct logged_event events[EVENTS];
 	uint64_t added;
 	struct explain_submission submissions[SUBMISSIONS];
 };
@@ -33,7 +35,10 @@ static unsigned place_of(uint64_t node, uint64_t number)
 
 static void add_submission(struct explain_history *history, const struct logged_event *event)
 {
-	/* The node stands where other events have a reason; node 0 is not written. */
+	/*
+	 * The node is in the field where other events have a reason. The formatter leaves node 0
+	 * out.
+	 */
 	struct explain_submission s = {.node = strtoull(event->reason, NULL, 10),
 				       .number = logged_value(event, "number"),
 				       .time_ns = event->time_ns,
@@ -66,14 +71,17 @@ const struct explain_submission *explain_history_submission(const struct explain
 	return number && s->number == number && s->node == node ? s : NULL;
 }
 
-/* Does the call that ends with `door` begin after this event? */
+/* Returns whether EVENT precedes the call that ends with DOOR. */
 static bool is_before(const struct logged_event *event, const struct logged_event *door)
 {
 	uint64_t began_ns = door->time_ns - logged_value(door, "ns");
 
 	if (event->time_ns != began_ns)
 		return event->time_ns < began_ns;
-	/* Time may stand still between two calls; the end of the last one does not. */
+	/*
+	 * Virtual time may be the same in two calls: the end of the process's previous call
+	 * separates them.
+	 */
 	return event->process == door->process && strcmp(event->type, "door") == 0;
 }
 

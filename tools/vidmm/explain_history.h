@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of an event stream explains a call: the events since it began, and who submitted what somebody waited for. Bounded:
- * a stream may be longer than memory.
+ * The part of an event stream that explains a call: the events since the call began, and the
+ * submissions that a wait may name. It is bounded, because a stream may be larger than memory.
  */
 #ifndef VIDMM_TOOLS_EXPLAIN_HISTORY_H
 #define VIDMM_TOOLS_EXPLAIN_HISTORY_H
@@ -11,21 +11,21 @@
 struct explain_history;
 
 struct explain_submission {
-	uint64_t node, number; /* number 0: nothing here */
+	uint64_t node, number; /* number 0: unused slot */
 	uint64_t time_ns, references;
 	uint32_t process, context;
 };
 
 struct explain_history *explain_history_create(void);
 void explain_history_destroy(struct explain_history *history);
-/* Keeps a copy. False: out of memory. */
+/* Stores a copy of EVENT. Returns false when out of memory. */
 bool explain_history_add(struct explain_history *history, const struct logged_event *event);
-/* NULL: unknown, or too long ago. */
+/* Returns NULL if the submission is unknown or no longer kept. */
 const struct explain_submission *explain_history_submission(const struct explain_history *history,
 							    uint64_t node, uint64_t number);
 /*
- * Calls fn, oldest first, for what happened during the call that this event (a door's) ends, whoever's it was. A call that
- * took no time began when the last one of its process ended.
+ * Calls FN, oldest event first, for each event of any process during the call that the event DOOR
+ * ends. A call that took no time began when the previous call of its process ended.
  */
 void explain_history_of(const struct explain_history *history, const struct logged_event *door,
 			void (*fn)(void *context, const struct logged_event *event), void *context);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queues of contexts as far as events tell of them: by what each is held, and which signals stand behind that. A wait needs all of
- * its objects, an object one signal. Whoever is held by what somebody who is not held would signal gets on by himself; a cycle is
- * looked for among the others, the shortest first.
+ * The wait-for graph of context queues, from the "sync" events. A queue is blocked by a wait. The
+ * wait has one hold for each of its objects and needs all of them; one signal satisfies a hold. The
+ * algorithm has two steps. First it finds every queue that can make progress: each queue without
+ * holds, and transitively each queue whose holds such queues would satisfy. A breadth-first search
+ * over the remaining queues then finds the shortest cycle through a given queue.
  */
 #include "explain_waits.h"
 
@@ -12,34 +14,42 @@
 
 #include "units.h"
 
-enum { TEXT = 32, SIGNALS_TOLD = 8, CYCLE_TOLD = 64 };
+enum { TEXT = 32, SIGNALS_MAX = 8, CYCLE_STEPS_MAX = 64 };
 
-/* An object and value, waited for or to be signalled. */
+/* An object and a value: of a hold, or of a queued signal. */
 struct item {
-	uint64_t object, value, now, time_ns; /* value 0: of units */
-	uint32_t handle;                      /* in the context's process */
-	bool coming; /* waited for, and a queue that goes on by itself would signal it (find_free) */
+	/*
+	 * value 0: the object has units instead of values (mutex, semaphore); now: its value at
+	 * that time
+	 */
+	uint64_t object, value, now, time_ns;
+	uint32_t handle; /* handle in the context's process */
+	/* for find_unblocked: a hold, and a queue that can make progress would signal it */
+	bool will_be_signaled;
 };
 
 struct items {
 	struct item *at;
-	size_t count, room;
+	size_t count, capacity;
 };
 
-/* A context of which something is held or queued. */
+/* The queue of a context that is blocked or has a queued signal. */
 struct queue {
 	uint32_t process, context;
 	struct items holds, signals; /* oldest first */
-	/* find_free: so many of its holds are not coming; 0: it goes on by itself, and is in a list. */
-	size_t missing;
+	/*
+	 * For find_unblocked: the number of holds that no unblocked queue would satisfy. At 0 the
+	 * queue can make progress and is in the list that `next` links.
+	 */
+	size_t unsatisfied;
 	struct queue *next;
-	/* find_cycle: the search has been here. */
-	bool seen;
+	/* For find_cycle: the search has visited this queue. */
+	bool visited;
 };
 
 struct explain_waits {
 	struct queue *queues;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 struct explain_waits *explain_waits_create(void)
@@ -63,7 +73,7 @@ void explain_waits_destroy(struct explain_waits *waits)
 	free(waits);
 }
 
-/* ---- what happened ---- */
+/* ---- events ---- */
 
 static struct queue *find(const struct explain_waits *waits, uint32_t process, uint32_t context)
 {
@@ -73,22 +83,22 @@ static struct queue *find(const struct explain_waits *waits, uint32_t process, u
 	return NULL;
 }
 
-/* Room for one more of a size; NULL: out of memory. */
-static void *grown(void *at, size_t count, size_t *room, size_t size)
+/* Doubles the array if it is full. Returns NULL when out of memory. */
+static void *grown(void *at, size_t count, size_t *capacity, size_t size)
 {
-	if (count < *room)
+	if (count < *capacity)
 		return at;
-	size_t more = *room ? *room * 2 : 4;
+	size_t more = *capacity ? *capacity * 2 : 4;
 	void *moved = realloc(at, more * size);
 
 	if (moved)
-		*room = more;
+		*capacity = more;
 	return moved;
 }
 
-static bool put(struct items *items, const struct logged_event *event)
+static bool append_item(struct items *items, const struct logged_event *event)
 {
-	struct item *at = grown(items->at, items->count, &items->room, sizeof(*at));
+	struct item *at = grown(items->at, items->count, &items->capacity, sizeof(*at));
 
 	if (!at)
 		return false;
@@ -101,8 +111,11 @@ static bool put(struct items *items, const struct logged_event *event)
 	return true;
 }
 
-/* Signals of a queue are reached in their order, so it is the oldest of its kind. */
-static void take(struct items *items, const struct logged_event *event)
+/*
+ * Removes the oldest item with the object and value of EVENT: a queue executes its signals in
+ * order.
+ */
+static void remove_item(struct items *items, const struct logged_event *event)
 {
 	uint64_t object = logged_value(event, "object"), value = logged_value(event, "value");
 
@@ -119,7 +132,7 @@ static void take(struct items *items, const struct logged_event *event)
 static struct queue *add_queue(struct explain_waits *waits, const struct logged_event *event)
 {
 	struct queue *queues =
-		grown(waits->queues, waits->count, &waits->room, sizeof(*waits->queues));
+		grown(waits->queues, waits->count, &waits->capacity, sizeof(*waits->queues));
 
 	if (!queues)
 		return NULL;
@@ -145,29 +158,29 @@ bool explain_waits_add(struct explain_waits *waits, const struct logged_event *e
 	struct queue *queue = find(waits, event->process, event->object);
 
 	if (!queue && !more)
-		return true; /* the stream began behind its beginning */
+		return true; /* the hold or signal precedes the beginning of the stream */
 	if (!queue)
 		queue = add_queue(waits, event);
 	if (!queue)
 		return false;
 	if (more)
-		return put(held ? &queue->holds : &queue->signals, event);
+		return append_item(held ? &queue->holds : &queue->signals, event);
 	if (strcmp(event->reason, "released") == 0 || strcmp(event->reason, "given_up") == 0)
 		queue->holds.count = 0;
 	else
-		take(&queue->signals, event);
+		remove_item(&queue->signals, event);
 	drop_if_empty(waits, queue);
 	return true;
 }
 
-/* ---- who would go on with whose signal ---- */
+/* ---- queues that can make progress, and cycles ---- */
 
 static bool satisfies(const struct item *signal, const struct item *hold)
 {
 	return signal->object == hold->object && signal->value >= hold->value;
 }
 
-/* The first of its signals that would do. */
+/* Returns the first signal of QUEUE that would satisfy HOLD, NULL if there is none. */
 static const struct item *signal_for(const struct queue *queue, const struct item *hold)
 {
 	for (size_t i = 0; i < queue->signals.count; i++)
@@ -176,8 +189,12 @@ static const struct item *signal_for(const struct queue *queue, const struct ite
 	return NULL;
 }
 
-/* With what one that goes on would signal, so do others: they are put behind it. */
-static void set_free(struct explain_waits *waits, const struct queue *from, struct queue **last)
+/*
+ * Marks the holds that the signals of FROM would satisfy. Queues without another hold are appended
+ * to the list at *LAST.
+ */
+static void unblock_waiters(struct explain_waits *waits, const struct queue *from,
+			    struct queue **last)
 {
 	for (size_t i = 0; i < waits->count; i++) {
 		struct queue *queue = &waits->queues[i];
@@ -185,18 +202,18 @@ static void set_free(struct explain_waits *waits, const struct queue *from, stru
 		for (size_t n = 0; n < queue->holds.count; n++) {
 			struct item *hold = &queue->holds.at[n];
 
-			if (hold->coming || !signal_for(from, hold))
+			if (hold->will_be_signaled || !signal_for(from, hold))
 				continue;
-			hold->coming = true;
-			if (--queue->missing)
+			hold->will_be_signaled = true;
+			if (--queue->unsatisfied)
 				continue;
 			*last = (*last)->next = queue;
 		}
 	}
 }
 
-/* Who goes on by himself: each is looked at once. */
-static void find_free(struct explain_waits *waits)
+/* Finds all queues that can make progress, as a work list in which each queue is processed once. */
+static void find_unblocked(struct explain_waits *waits)
 {
 	struct queue first = {.next = NULL}, *last = &first;
 
@@ -204,34 +221,39 @@ static void find_free(struct explain_waits *waits)
 		struct queue *queue = &waits->queues[i];
 
 		queue->next = NULL;
-		queue->missing = queue->holds.count;
+		queue->unsatisfied = queue->holds.count;
 		for (size_t n = 0; n < queue->holds.count; n++)
-			queue->holds.at[n].coming = false;
-		if (!queue->missing)
+			queue->holds.at[n].will_be_signaled = false;
+		if (!queue->unsatisfied)
 			last = last->next = queue;
 	}
 	for (const struct queue *queue = first.next; queue; queue = queue->next)
-		set_free(waits, queue, &last);
+		unblock_waiters(waits, queue, &last);
 }
 
-/* How a search got to a queue: it would signal what the one before it waits for. */
+/* A step of the breadth-first search: QUEUE would signal what the queue of step FROM waits for. */
 struct step {
 	const struct queue *queue;
-	const struct item *hold; /* of the one before it; NULL: it is the first */
-	size_t from, next;       /* steps; next: set in a cycle that was found, 0 behind the last */
+	const struct item *hold; /* of the queue of step `from`; NULL in the first step */
+	/* indexes of steps; next: set in a cycle that was found, 0 in its last step */
+	size_t from, next;
 };
 
 struct search {
 	struct explain_waits *waits;
-	struct step *steps; /* one for each queue at most */
+	struct step *steps; /* at most one for each queue */
 	size_t count;
-	const struct item *last; /* what the last of a cycle waits for and the first would signal */
+	/* the hold of the cycle's last queue that its first queue would satisfy */
+	const struct item *last;
 };
 
-/* From one step on to those who would satisfy that wait of it. True: the first is one of them. */
-static bool follow(struct search *s, size_t at, const struct item *hold)
+/*
+ * Adds the queues that would satisfy HOLD of step AT. Returns true if the first queue is one of
+ * them, which closes the cycle.
+ */
+static bool expand_step(struct search *s, size_t at, const struct item *hold)
 {
-	if (hold->coming)
+	if (hold->will_be_signaled)
 		return false;
 	for (size_t i = 0; i < s->waits->count; i++) {
 		struct queue *next = &s->waits->queues[i];
@@ -242,24 +264,27 @@ static bool follow(struct search *s, size_t at, const struct item *hold)
 			s->last = hold;
 			return true;
 		}
-		if (next->seen)
+		if (next->visited)
 			continue;
-		next->seen = true;
+		next->visited = true;
 		s->steps[s->count++] = (struct step){.queue = next, .hold = hold, .from = at};
 	}
 	return false;
 }
 
-/* False: none goes through the first. Otherwise the shortest is linked by `next`. */
+/*
+ * Searches for the shortest cycle through the first queue. Returns false if there is none;
+ * otherwise `next` links its steps.
+ */
 static bool find_cycle(struct search *s)
 {
 	for (size_t i = 0; i < s->waits->count; i++)
-		s->waits->queues[i].seen = false;
+		s->waits->queues[i].visited = false;
 	for (size_t at = 0; at < s->count; at++) {
 		const struct items *holds = &s->steps[at].queue->holds;
 
 		for (size_t i = 0; i < holds->count; i++) {
-			if (!follow(s, at, &holds->at[i]))
+			if (!expand_step(s, at, &holds->at[i]))
 				continue;
 			for (; at; at = s->steps[at].from)
 				s->steps[s->steps[at].from].next = at;
@@ -269,135 +294,138 @@ static bool find_cycle(struct search *s)
 	return false;
 }
 
-/* ---- sentences ---- */
+/* ---- output ---- */
 
-static void tell_hold(FILE *out, const struct item *hold)
+static void print_hold(FILE *out, const struct item *hold)
 {
 	if (hold->value)
 		fprintf(out, "waits for fence 0x%08" PRIx32 " to reach %" PRIu64, hold->handle,
 			hold->value);
 	else
-		fprintf(out, "waits for a unit of 0x%08" PRIx32, hold->handle);
+		fprintf(out, "waits for a unit of object 0x%08" PRIx32, hold->handle);
 }
 
-static void tell_queue(FILE *out, const struct queue *queue)
+static void print_queue(FILE *out, const struct queue *queue)
 {
 	fprintf(out, "context 0x%08" PRIx32 " of process %" PRIu32, queue->context, queue->process);
 }
 
-/* "waits for ..., which <next> would signal" of each step; of a very long cycle the beginning and the end. */
-static void tell_cycle(FILE *out, const struct search *s)
+/*
+ * Prints "waits for ..., which <next> would signal" for each step. The middle of a cycle with more
+ * than CYCLE_STEPS_MAX steps is left out.
+ */
+static void print_cycle(FILE *out, const struct search *s)
 {
 	const struct step *step = s->steps;
-	size_t told = 0, left_out = 0;
+	size_t shown = 0, left_out = 0;
 
 	fputs("    - MFN-31, a cycle: ", out);
-	tell_queue(out, step->queue);
+	print_queue(out, step->queue);
 	fputc(' ', out);
 	for (; step->next; step = &s->steps[step->next]) {
 		const struct step *next = &s->steps[step->next];
 
-		if (++told > CYCLE_TOLD) {
+		if (++shown > CYCLE_STEPS_MAX) {
 			left_out++;
 			continue;
 		}
-		tell_hold(out, next->hold);
+		print_hold(out, next->hold);
 		fputs(", which ", out);
-		tell_queue(out, next->queue);
+		print_queue(out, next->queue);
 		fputs(" would signal, which ", out);
 	}
 	if (left_out) {
-		fprintf(out, "goes on with %zu more, the last of them ", left_out);
-		tell_queue(out, step->queue);
+		fprintf(out, "continues with %zu more contexts, the last of them ", left_out);
+		print_queue(out, step->queue);
 		fputs(", which ", out);
 	}
-	tell_hold(out, s->last);
+	print_hold(out, s->last);
 	fputs(", which ", out);
-	tell_queue(out, s->steps->queue);
-	fputs(step == s->steps ? " would signal itself, behind that wait\n" : " would signal\n",
+	print_queue(out, s->steps->queue);
+	fputs(step == s->steps ? " would signal itself, after that wait\n" : " would signal\n",
 	      out);
 }
 
-static void tell_signal(FILE *out, const struct queue *queue, const struct item *signal)
+static void print_signal(FILE *out, const struct queue *queue, const struct item *signal)
 {
 	char at[TEXT];
 
 	fputs("    - ", out);
-	tell_queue(out, queue);
+	print_queue(out, queue);
 	fputs(" would signal it", out);
 	if (signal->value)
 		fprintf(out, " with %" PRIu64, signal->value);
 	fprintf(out, ", queued at %s", units_time(signal->time_ns, at, sizeof(at)));
 	if (!queue->holds.count) {
-		fputs("; no wait holds it any more\n", out);
+		fputs("; no wait blocks it\n", out);
 		return;
 	}
 	fputs(", but ", out);
-	tell_hold(out, queue->holds.at);
+	print_hold(out, queue->holds.at);
 	if (queue->holds.count > 1)
 		fprintf(out, " and %zu more", queue->holds.count - 1);
 	fputc('\n', out);
 }
 
-/* What it waits for, and who would signal that. */
-static void tell_one(const struct explain_waits *waits, FILE *out, const struct queue *queue,
-		     const struct item *hold)
+/* Prints a hold of QUEUE and the queued signals that would satisfy it. */
+static void print_one(const struct explain_waits *waits, FILE *out, const struct queue *queue,
+		      const struct item *hold)
 {
 	char at[TEXT];
-	unsigned told = 0;
+	unsigned shown = 0;
 
 	fprintf(out, "  context 0x%08" PRIx32 " ", queue->context);
-	tell_hold(out, hold);
+	print_hold(out, hold);
 	fprintf(out, " since %s", units_time(hold->time_ns, at, sizeof(at)));
 	if (hold->value)
 		fprintf(out, ", when it was %" PRIu64, hold->now);
 	fputc('\n', out);
-	for (size_t i = 0; i < waits->count && told < SIGNALS_TOLD; i++) {
+	for (size_t i = 0; i < waits->count && shown < SIGNALS_MAX; i++) {
 		const struct item *signal = signal_for(&waits->queues[i], hold);
 
 		if (!signal)
 			continue;
-		told++;
-		tell_signal(out, &waits->queues[i], signal);
+		shown++;
+		print_signal(out, &waits->queues[i], signal);
 	}
-	if (!told)
-		fputs("    - no signal for it stands behind a wait: it must come from a CPU, a GPU, "
-		      "or a call that has not been made\n",
+	if (!shown)
+		fputs("    - no queued signal would satisfy it: the signal must come from a CPU, "
+		      "a GPU or a later call\n",
 		      out);
 }
 
-/* After find_free. Without memory for the search it says that. */
-static void tell(struct explain_waits *waits, FILE *out, const struct queue *queue)
+/* Prints all holds of QUEUE and the shortest cycle through it. find_unblocked has run. */
+static void print_queue_holds(struct explain_waits *waits, FILE *out, const struct queue *queue)
 {
 	struct search s = {.waits = waits, .steps = calloc(waits->count, sizeof(struct step))};
 
 	for (size_t i = 0; i < queue->holds.count; i++)
-		tell_one(waits, out, queue, &queue->holds.at[i]);
+		print_one(waits, out, queue, &queue->holds.at[i]);
 	if (s.steps) {
 		s.steps[s.count++].queue = queue;
 		if (find_cycle(&s))
-			tell_cycle(out, &s);
+			print_cycle(out, &s);
 	} else {
-		fputs("    - no memory to look for a cycle\n", out);
+		fputs("    - out of memory: no search for a cycle\n", out);
 	}
 	free(s.steps);
 }
 
-bool explain_waits_tell(struct explain_waits *waits, FILE *out, uint32_t process, uint32_t context)
+bool explain_waits_print(struct explain_waits *waits, FILE *out, uint32_t process, uint32_t context)
 {
 	const struct queue *queue = find(waits, process, context);
 
 	if (!queue || !queue->holds.count)
 		return false;
-	find_free(waits);
-	tell(waits, out, queue);
+	find_unblocked(waits);
+	print_queue_holds(waits, out, queue);
 	return true;
 }
 
-void explain_waits_tell_all(struct explain_waits *waits, FILE *out, uint32_t process)
+void explain_waits_print_all(struct explain_waits *waits, FILE *out, uint32_t process)
 {
-	find_free(waits);
+	find_unblocked(waits);
 	for (size_t i = 0; i < waits->count; i++)
 		if (waits->queues[i].process == process && waits->queues[i].holds.count)
-			tell(waits, out, &waits->queues[i]);
+			print_queue_holds(waits, out, &waits->queues[i]);
 }

@@ -3,19 +3,19 @@
 
 #include "grow.h"
 
-bool grow_array(void **array, uint32_t *room, uint32_t count, size_t element_size)
+bool grow_array(void **array, uint32_t *capacity, uint32_t count, size_t element_size)
 {
-	uint32_t wanted = *room ? *room * 2 : 64;
+	uint32_t wanted = *capacity ? *capacity * 2 : 64;
 	void *grown;
 
-	if (count < *room)
+	if (count < *capacity)
 		return true;
-	if (wanted < *room)
+	if (wanted < *capacity)
 		return false;
 	grown = realloc(*array, wanted * element_size);
 	if (!grown)
 		return false;
 	*array = grown;
-	*room = wanted;
+	*capacity = wanted;
 	return true;
 }

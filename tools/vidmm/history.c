@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An open hash table from (process, handle) to a ring of events. Handles are used again after a while; a CREATE event
- * starts their history afresh. The table only grows, by one ring per handle ever alive at the same time.
+ * A hash table with linear probing from (process, handle) to a ring of events. Handles are reused;
+ * a CREATE event restarts the history of its handle. The table only grows, by one ring for each
+ * distinct handle.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,63 +11,64 @@
 #include "history.h"
 
 struct ring {
-	uint32_t process, handle; /* handle 0: free place */
-	uint32_t next; /* events seen since CREATE; the newest is at (next - 1) % HISTORY_EVENTS */
+	uint32_t process, handle; /* handle 0: unused slot */
+	/* events since CREATE; the newest is at (next - 1) % HISTORY_EVENTS */
+	uint32_t next;
 	struct vidmm_event events[HISTORY_EVENTS];
 };
 
 struct history {
 	struct vidmm_host *host;
 	uint32_t subscription;
-	pthread_mutex_t
-		lock; /* protects the rest: events come from several threads on a linux host */
+	/* guards the rest: on a linux host, events come from several threads */
+	pthread_mutex_t lock;
 	struct ring *rings;
-	uint32_t room, used; /* room: a power of two */
+	uint32_t capacity, used; /* capacity: a power of two */
 };
 
-static uint32_t slot_of(uint32_t process, uint32_t handle, uint32_t room)
+static uint32_t slot_of(uint32_t process, uint32_t handle, uint32_t capacity)
 {
 	uint64_t x = ((uint64_t)process << 32 | handle) * 0x9E3779B97F4A7C15u;
 
-	return (uint32_t)(x >> 32) & (room - 1);
+	return (uint32_t)(x >> 32) & (capacity - 1);
 }
 
-/* The ring of that allocation, or the free place where it belongs. */
-static struct ring *find(struct ring *rings, uint32_t room, uint32_t process, uint32_t handle)
+/* Returns the ring of that allocation, or the unused slot where it belongs. */
+static struct ring *find(struct ring *rings, uint32_t capacity, uint32_t process, uint32_t handle)
 {
-	uint32_t slot = slot_of(process, handle, room);
+	uint32_t slot = slot_of(process, handle, capacity);
 
 	while (rings[slot].handle != 0 &&
 	       (rings[slot].handle != handle || rings[slot].process != process))
-		slot = (slot + 1) & (room - 1);
+		slot = (slot + 1) & (capacity - 1);
 	return &rings[slot];
 }
 
 static void grow(struct history *history)
 {
-	uint32_t room = history->room * 2, i;
-	struct ring *rings = calloc(room, sizeof(*rings));
+	uint32_t capacity = history->capacity * 2, i;
+	struct ring *rings = calloc(capacity, sizeof(*rings));
 
 	if (!rings)
 		return;
-	for (i = 0; i < history->room; i++) {
+	for (i = 0; i < history->capacity; i++) {
 		struct ring *old = &history->rings[i];
 
 		if (old->handle != 0)
-			*find(rings, room, old->process, old->handle) = *old;
+			*find(rings, capacity, old->process, old->handle) = *old;
 	}
 	free(history->rings);
 	history->rings = rings;
-	history->room = room;
+	history->capacity = capacity;
 }
 
 static void record(struct history *history, const struct vidmm_event *event)
 {
-	struct ring *ring = find(history->rings, history->room, event->process, event->object);
+	struct ring *ring = find(history->rings, history->capacity, event->process, event->object);
 
 	if (ring->handle == 0) {
-		/* Full for want of memory: what is known stays known. */
-		if (history->used + 1 >= history->room)
+		/* The table is full and could not grow: the existing histories are kept. */
+		if (history->used + 1 >= history->capacity)
 			return;
 		history->used++;
 		ring->process = event->process;
@@ -76,7 +78,7 @@ static void record(struct history *history, const struct vidmm_event *event)
 		ring->next = 0;
 	if (event->type == VIDMM_EVENT_RENAME && event->reason == 0 &&
 	    event->arg[0] != event->object) {
-		const struct ring *old = find(history->rings, history->room, event->process,
+		const struct ring *old = find(history->rings, history->capacity, event->process,
 					      (uint32_t)event->arg[0]);
 
 		ring->next = old->next;
@@ -93,7 +95,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	if (event->object == 0)
 		return;
 	pthread_mutex_lock(&history->lock);
-	if (history->used * 2 >= history->room)
+	if (history->used * 2 >= history->capacity)
 		grow(history);
 	record(history, event);
 	pthread_mutex_unlock(&history->lock);
@@ -115,8 +117,8 @@ struct history *history_create(struct vidmm_host *host)
 		mask |= (uint64_t)1 << types[i];
 	pthread_mutex_init(&history->lock, NULL);
 	history->host = host;
-	history->room = 64;
-	history->rings = calloc(history->room, sizeof(*history->rings));
+	history->capacity = 64;
+	history->rings = calloc(history->capacity, sizeof(*history->rings));
 	if (history->rings)
 		history->subscription = vidmm_subscribe(host, mask, on_event, history);
 	if (history->subscription == 0) {
@@ -143,7 +145,7 @@ unsigned history_of(struct history *history, uint32_t process, uint32_t handle,
 	unsigned count = 0;
 
 	pthread_mutex_lock(&history->lock);
-	const struct ring *ring = find(history->rings, history->room, process, handle);
+	const struct ring *ring = find(history->rings, history->capacity, process, handle);
 	if (ring->handle != 0) {
 		uint32_t kept = ring->next < HISTORY_EVENTS ? ring->next : HISTORY_EVENTS;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * history: the last few events of each allocation, so that wrong content can be explained. Fed by vidmm's event
- * stream, from any thread; read by the replay's thread. An allocation is known by process and handle; instances that
- * renaming made share one history.
+ * history: the last events of each allocation, which explain wrong content. The event stream feeds
+ * it, on any thread; the thread of the replay reads it. An allocation is identified by process and
+ * handle. Instances that renaming created share one history.
  */
 #ifndef VIDMM_TOOLS_HISTORY_H
 #define VIDMM_TOOLS_HISTORY_H
@@ -14,10 +14,10 @@
 
 struct history;
 
-/* NULL when out of memory or subscriptions. */
+/* Returns NULL when out of memory or of subscriptions. */
 struct history *history_create(struct vidmm_host *host);
 void history_destroy(struct history *history);
-/* Copies up to HISTORY_EVENTS events, oldest first; returns how many. */
+/* Copies up to HISTORY_EVENTS events, oldest first. Returns their number. */
 unsigned history_of(struct history *history, uint32_t process, uint32_t handle,
 		    struct vidmm_event events[HISTORY_EVENTS]);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary as JSON. The schema is in docs/replay.md: keys are added, never renamed or removed. */
+/*
+ * The summary as JSON. The schema is in docs/replay.md: keys are added, never renamed or removed.
+ */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stddef.h>
@@ -60,7 +62,7 @@ static const struct number lost_numbers[] = {
 	NUMBER(refused_tilings), NUMBER(ignored_tilings),   NUMBER(ignored_exports),
 };
 
-/* null: the host is another program, and only it knows. */
+/* Adds the numbers of LIST. A number that only the host knows is null. */
 static void add_numbers(json_t *object, const struct number *list, size_t count,
 			const struct options *options, const struct replay_result *result)
 {
@@ -71,7 +73,7 @@ static void add_numbers(json_t *object, const struct number *list, size_t count,
 
 		memcpy(&value, (const char *)result + list[i].offset, sizeof(value));
 		json_object_set_new(object, list[i].key,
-				    replay_knows(&options->replay, result, list[i].offset)
+				    replay_has_value(&options->replay, result, list[i].offset)
 					    ? json_integer((json_int_t)value)
 					    : json_null());
 	}
@@ -87,7 +89,10 @@ static json_t *traces_of(const struct options *options, const struct replay_resu
 
 		json_t *file = json_string(options->inputs[i].path);
 
-		/* A file's name may be any bytes; the header's texts were made UTF-8 when read. */
+		/*
+		 * A file name may contain any bytes: one that is not UTF-8 is null. The texts of
+		 * the header were made UTF-8 by the reader.
+		 */
 		json_array_append_new(array, json_pack("{s:o, s:s, s:s, s:s, s:s, s:s}", "file",
 						       file ? file : json_null(), "program",
 						       header->program, "note", header->note,
@@ -141,8 +146,9 @@ static const char *backend_of(const struct replay_options *options)
 static void add_memory(json_t *object, const struct options *options, const struct run *run)
 {
 	const struct replay_result *result = &run->result;
-	bool percent = !run->memory.bytes && !options->replay.connect; /* of nothing else */
-	bool known = !options->replay.connect || result->told;
+	/* a run has no percentage if it was given a size, or uses a host's memory */
+	bool percent = !run->memory.bytes && !options->replay.connect;
+	bool known = !options->replay.connect || result->statistics_known;
 	uint64_t vram = options->replay.connect ? result->vram_bytes : run->vram_bytes;
 	uint64_t aperture =
 		options->replay.connect ? result->aperture_bytes : options->replay.aperture_bytes;
@@ -181,8 +187,9 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
 	json_object_set_new(object, "segments",
-			    options->replay.connect && !result->told ? json_null()
-								     : segments_of(result));
+			    options->replay.connect && !result->statistics_known
+				    ? json_null()
+				    : segments_of(result));
 	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), options,
 		    result);
 	json_object_set_new(object, "lost", lost);

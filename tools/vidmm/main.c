@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* vidmm: the command line. Data goes to stdout, talk to stderr; exit codes are enum replay_status. */
+/*
+ * vidmm: the command line. Data goes to stdout, messages to stderr. Exit codes are enum
+ * replay_status.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +19,24 @@
 #include "serve.h"
 #include "summary.h"
 
-#define MIB                ((uint64_t)1 << 20)
-#define LEAST_BESIDE_BYTES ((uint64_t)256 * 1024)
+#define MIB             ((uint64_t)1 << 20)
+#define EXTRA_BYTES_MIN ((uint64_t)256 * 1024)
 
-struct talk {
+struct console {
 	struct progress progress;
 	bool color;
 };
 
-static void say(void *context, const char *text)
+static void print_message(void *context, const char *text)
 {
-	struct talk *talk = context;
+	struct console *console = context;
 
-	progress_clear(&talk->progress);
-	fprintf(stderr, "%svidmm: %s%s\n", talk->color ? "\033[31m" : "", text,
-		talk->color ? "\033[0m" : "");
+	progress_clear(&console->progress);
+	fprintf(stderr, "%svidmm: %s%s\n", console->color ? "\033[31m" : "", text,
+		console->color ? "\033[0m" : "");
 }
 
-/* One call a line, because events may come from several threads. */
+/* Each line is one call of stdio, because events may come from several threads. */
 static void write_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	char line[1024];
@@ -48,12 +51,13 @@ static uint64_t round_up(double bytes, uint64_t unit)
 }
 
 /*
- * Whole MiB of the peak; of a submission, which may be small, whole pages, and enough for the largest buffer, which no
- * splitting makes smaller, with its rows of tiles and what checks it.
+ * Returns the video memory for a percentage. Of the peak: rounded up to 1 MiB. Of the largest
+ * submission: rounded up to a page, and at least the largest buffer, which cannot be split, plus
+ * EXTRA_BYTES_MIN for rows of tiles and the report buffer.
  */
-static uint64_t share_of(const struct replay_measure *measure, const struct memory_size *size)
+static uint64_t vram_for_run(const struct replay_measure *measure, const struct memory_size *size)
 {
-	uint64_t share, least = measure->largest_buffer_bytes + LEAST_BESIDE_BYTES;
+	uint64_t share, least = measure->largest_buffer_bytes + EXTRA_BYTES_MIN;
 
 	if (!size->largest)
 		return round_up((double)measure->peak_live_bytes * size->percent / 100, MIB);
@@ -61,8 +65,9 @@ static uint64_t share_of(const struct replay_measure *measure, const struct memo
 	return share > least ? share : round_up((double)least, 4096);
 }
 
-/* Video memory of each run; percentages need a look through the recordings first. */
-static enum replay_status size_runs(struct options *options, struct talk *talk, struct run *runs)
+/* Determines the video memory of each run. Percentages need a first pass over the recordings. */
+static enum replay_status size_runs(struct options *options, struct console *console,
+				    struct run *runs)
 {
 	enum replay_status status = REPLAY_CLEAN;
 	struct replay_measure measure = {0};
@@ -76,22 +81,23 @@ static enum replay_status size_runs(struct options *options, struct talk *talk, 
 		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
 		if (options->runs[i].bytes || options->replay.connect)
 			continue;
-		talk->progress.what = "measuring";
+		console->progress.what = "measuring";
 		if (measure.peak_live_bytes == 0)
 			status = replay_measure(&options->replay, largest, &measure);
-		runs[i].vram_bytes = share_of(&measure, &options->runs[i]);
+		runs[i].vram_bytes = vram_for_run(&measure, &options->runs[i]);
 	}
 	return status;
 }
 
-static enum replay_status run_all(struct options *options, struct talk *talk, struct run *runs)
+static enum replay_status run_all(struct options *options, struct console *console,
+				  struct run *runs)
 {
-	enum replay_status worst = size_runs(options, talk, runs);
+	enum replay_status worst = size_runs(options, console, runs);
 	unsigned i;
 
 	if (worst != REPLAY_CLEAN)
 		return worst;
-	talk->progress.what = "replaying";
+	console->progress.what = "replaying";
 	for (i = 0; i < options->run_count; i++) {
 		enum replay_status status;
 
@@ -100,7 +106,7 @@ static enum replay_status run_all(struct options *options, struct talk *talk, st
 		if (status > worst)
 			worst = status;
 	}
-	progress_clear(&talk->progress);
+	progress_clear(&console->progress);
 	return worst;
 }
 
@@ -143,7 +149,7 @@ static int replay_main(int argc, const char **argv)
 {
 	struct options options;
 	struct run *runs;
-	struct talk talk = {0};
+	struct console console = {0};
 	FILE *events;
 	enum replay_status status = REPLAY_ENVIRONMENT;
 	int exit_code;
@@ -153,19 +159,19 @@ static int replay_main(int argc, const char **argv)
 		options_finish(&options);
 		return exit_code;
 	}
-	talk.color = options_color(&options, STDERR_FILENO);
-	options.replay.message = say;
-	options.replay.message_context = &talk;
+	console.color = options_color(&options, STDERR_FILENO);
+	options.replay.message = print_message;
+	options.replay.message_context = &console;
 	if (isatty(STDERR_FILENO) && !options.quiet) {
 		options.replay.progress = progress_update;
-		options.replay.progress_context = &talk.progress;
+		options.replay.progress_context = &console.progress;
 	}
 	runs = calloc(options.run_count, sizeof(*runs));
 	if (options.parse_only) {
 		status = parse_only(&options.replay);
 	} else if (runs && open_events(&options, &events)) {
-		status = run_all(&options, &talk, runs);
-		/* Of a recording that cannot be read there is nothing to tell. */
+		status = run_all(&options, &console, runs);
+		/* A recording that cannot be read has no result to report. */
 		if (status < REPLAY_BAD_INPUT)
 			status = report(&options, runs, status);
 		if (events && events != stdout && fclose(events) != 0)
@@ -181,15 +187,16 @@ static int replay_main(int argc, const char **argv)
 static int help(FILE *file, int exit_code)
 {
 	fputs("usage: vidmm VERB [ARGUMENTS]\n"
-	      "  replay TRACE...   run recorded GPU memory traffic through the video memory manager\n"
-	      "  caps              start a miniport: what it reports, and what is wrong with it\n"
-	      "  rules [ID]        explain a rule that a finding names, or list them\n"
-	      "  explain EVENTS    why calls failed or took long, from what replay --events wrote\n"
-	      "  serve             a host for programs of their own: they connect to its socket\n"
-	      "  clients           who is connected to it\n"
-	      "  picture FILE.png  what a monitor on the software GPU shows of a test picture\n"
+	      "  replay TRACE...   play recorded GPU memory traffic through the memory manager\n"
+	      "  caps              start a miniport, print its report and broken rules\n"
+	      "  rules [ID]        explain the rule that a finding cites, or list all rules\n"
+	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
+	      "  serve             run a host to which programs connect by a socket\n"
+	      "  clients           list the clients of a host\n"
+	      "  picture FILE.png  draw and save a test picture on the software GPU\n"
 	      "  --version         print the version\n"
-	      "  --help            this text; `vidmm VERB --help` has the options of replay, caps, serve, clients\n"
+	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
+	      "                    caps, serve, clients\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
 	      file);
 	return exit_code;

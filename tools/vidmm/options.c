@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The command line of `vidmm replay`. */
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #define RANGES_MAX             65535u
 #define APERTURE_BYTES_DEFAULT ((uint64_t)1 << 30)
 
-/* What popt fills in; NULL where an option was not given. */
+/* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
 		*compare, *color, *events, *connect_path;
@@ -26,7 +27,7 @@ static bool usage(const char *format, const char *value)
 	return false;
 }
 
-/* The place of `text` in `words`; -1: none of them. NULL is the first. */
+/* Returns the index of TEXT in WORDS, 0 if TEXT is NULL, -1 if it is not in WORDS. */
 static int choose(const char *text, const char *const *words)
 {
 	int i;
@@ -62,11 +63,12 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 	bool good = true;
 
 	if (raw->compare && raw->vram)
-		return usage("--compare and --vram exclude each other%s", "");
+		return usage("--compare and --vram cannot be combined%s", "");
 	if (!raw->compare) {
 		options->run_count = 1;
 		return parse_memory(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
-		       usage("--vram wants a size or a percentage, not \"%s\"", raw->vram);
+		       usage("--vram \"%s\" is not valid: expected a size or a percentage",
+			     raw->vram);
 	}
 	options->compare = true;
 	list = strdup(raw->compare);
@@ -76,7 +78,8 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 		       parse_memory(item, &options->runs[options->run_count++]);
 	free(list);
 	return (good && options->run_count > 0) ||
-	       usage("--compare wants up to 8 sizes or percentages, not \"%s\"", raw->compare);
+	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes or percentages",
+		     raw->compare);
 }
 
 static bool parse_words(const struct raw *raw, struct options *options)
@@ -88,13 +91,16 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	int gpu_time = choose(raw->gpu_time, times);
 
 	if (verify < 0)
-		return usage("--verify is none, stamps or full, not \"%s\"", raw->verify);
+		return usage("--verify \"%s\" is not valid: expected none, stamps or full",
+			     raw->verify);
 	if (backend < 0)
-		return usage("--backend is sim or linux, not \"%s\"", raw->backend);
+		return usage("--backend \"%s\" is not valid: expected sim or linux", raw->backend);
 	if (gpu_time < 0)
-		return usage("--gpu-time is model or none, not \"%s\"", raw->gpu_time);
+		return usage("--gpu-time \"%s\" is not valid: expected model or none",
+			     raw->gpu_time);
 	if (!color_parse(raw->color, &options->color))
-		return usage("--color is auto, always or never, not \"%s\"", raw->color);
+		return usage("--color \"%s\" is not valid: expected auto, always or never",
+			     raw->color);
 	options->replay.verify = (enum replay_verify)verify;
 	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
 	options->replay.gpu_time = gpu_time == 0;
@@ -109,19 +115,22 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 	if (raw->aperture && strcmp(raw->aperture, "none") == 0)
 		options->replay.aperture_bytes = 0;
 	else if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
-		return usage("--aperture wants a size or none, not \"%s\"", raw->aperture);
+		return usage("--aperture \"%s\" is not valid: expected a size or none",
+			     raw->aperture);
 	options->replay.aperture_bytes = (options->replay.aperture_bytes + 4095) & ~(uint64_t)4095;
 	uint64_t ranges = 0;
 	options->replay.limit_ranges = raw->ranges != NULL;
 	if (raw->ranges && (!units_parse_u64(raw->ranges, &ranges) || ranges > RANGES_MAX))
-		return usage("--ranges wants a number up to 65535, not \"%s\"", raw->ranges);
+		return usage("--ranges \"%s\" is not valid: expected a number up to 65535",
+			     raw->ranges);
 	options->replay.ranges = (uint32_t)ranges;
-	/* Seeds go through JSON, whose integers are signed. */
+	/* JSON output contains the seed, and JSON integers are signed. */
 	if (raw->seed && (!units_parse_u64(raw->seed, &options->replay.seed) ||
 			  options->replay.seed > INT64_MAX))
-		return usage("--seed wants a number, not \"%s\"", raw->seed);
+		return usage("--seed \"%s\" is not valid: expected a number below 2^63", raw->seed);
 	if (raw->switch_chance && (!units_parse_u64(raw->switch_chance, &chance) || chance > 1024))
-		return usage("--switch wants a number up to 1024, not \"%s\"", raw->switch_chance);
+		return usage("--switch \"%s\" is not valid: expected a number up to 1024",
+			     raw->switch_chance);
 	options->replay.switch_per_1024 = (uint32_t)chance;
 	return true;
 }
@@ -135,7 +144,7 @@ static bool take_inputs(poptContext context, struct options *options)
 	while (paths && paths[count])
 		count++;
 	if (count == 0)
-		return usage("no recording given%s", "");
+		return usage("no recording was given%s", "");
 	options->inputs = calloc(count, sizeof(*options->inputs));
 	if (!options->inputs)
 		return false;
@@ -148,13 +157,12 @@ static bool take_inputs(poptContext context, struct options *options)
 	options->replay.inputs = options->inputs;
 	options->replay.input_count = count;
 	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
-		return usage(
-			"the standard input can be read only once: give --vram a size in bytes%s",
-			"");
+		return usage("the standard input can be read only once: --vram must be a size%s",
+			     "");
 	return true;
 }
 
-/* What is the host's own business, or what this program would do in its place. */
+/* Options about what the host decides are refused with --connect. */
 static bool parse_connection(const struct raw *raw, struct options *options)
 {
 	const char *const others[] = {raw->vram,    raw->aperture, raw->ranges, raw->compare,
@@ -165,9 +173,9 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 		return true;
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (others[i])
-			return usage(
-				"with --connect, memory, GPU and scheduling are the host's, not \"%s\"",
-				others[i]);
+			return usage("with --connect, memory, GPU and scheduling are the host's; "
+				     "option value \"%s\" is not allowed",
+				     others[i]);
 	}
 	options->connect_path = strdup(raw->connect_path ? raw->connect_path : "");
 	options->replay.connect = options->connect_path;
@@ -177,7 +185,7 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 static bool interpret(poptContext context, const struct raw *raw, struct options *options)
 {
 	options->json = raw->json;
-	options->replay.hash_events = raw->json; /* nothing else shows it */
+	options->replay.hash_events = raw->json; /* only JSON output contains it */
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
@@ -185,7 +193,7 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	    !take_inputs(context, options))
 		return false;
 	if (raw->events && options->run_count > 1)
-		return usage("--events writes one run, --compare makes several%s", "");
+		return usage("--events covers one run, but --compare has several%s", "");
 	options->events_path = raw->events ? strdup(raw->events) : NULL;
 	return true;
 }
@@ -212,45 +220,47 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	int help = 0, code;
 	struct poptOption table[] = {
 		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
-		 "video memory; a percentage is of what the programs had alive at most, or with \"largest\" behind it of what the largest submission refers to (default 100%)",
+		 "video memory: a size, or a percentage of the peak of live buffers "
+		 "(default 100%), or with suffix \"largest\" of the largest submission's buffers",
 		 "SIZE|PERCENT%"},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
-		 "aperture segment, or none (default 1G)", "SIZE"},
+		 "size of the aperture segment, or none (default 1G)", "SIZE"},
 		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,
-		 "swizzling ranges, through which the CPU sees tiled buffers (default 64)", "N"},
+		 "number of swizzling ranges of the GPU (default 64)", "N"},
 		{"compare", 0, POPT_ARG_STRING, &raw.compare, 0,
-		 "one run for each amount of video memory, side by side (100%,50%,25%)", "LIST"},
+		 "comparison of runs with these amounts of video memory (100%,50%,25%)", "LIST"},
 		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,
-		 "check contents: none (default), stamps (each 64 KiB), full (each page)", "HOW"},
+		 "verification of contents: none (default), stamps (each 64 KiB), full (each page)",
+		 "HOW"},
 		{"gpu-time", 0, POPT_ARG_STRING, &raw.gpu_time, 0,
-		 "model (default): the recording's pace and GPU time; none: as fast as it goes",
+		 "pace: model (default; recorded times and GPU time) or none (as fast as possible)",
 		 "HOW"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
-		 "sim (default): one thread, virtual time; linux: real threads and time", "WHICH"},
-		{"seed", 0, POPT_ARG_STRING, &raw.seed, 0,
-		 "sim: of all that is drawn by chance (default 0)", "N"},
+		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
+		 "WHICH"},
+		{"seed", 0, POPT_ARG_STRING, &raw.seed, 0, "sim: random seed (default 0)", "N"},
 		{"switch", 0, POPT_ARG_STRING, &raw.switch_chance, 0,
-		 "sim: chance in 1024 of changing threads where that is possible (default 0)", "N"},
+		 "sim: probability in 1024 of a thread switch where one is possible (default 0)",
+		 "N"},
 		{"events", 0, POPT_ARG_STRING, &raw.events, 0,
-		 "write every event as a line of text", "FILE"},
+		 "file for the events of the run, one line each (-: standard output)", "FILE"},
 		{"connect", 0, POPT_ARG_NONE, &raw.connect, 0,
-		 "to the host that `vidmm serve` is: a program for each recording", NULL},
-		{"socket", 0, POPT_ARG_STRING, &raw.connect_path, 0, "the same, at that socket",
-		 "PATH"},
-		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "the summary as JSON (docs/replay.md)",
-		 NULL},
+		 "use of a running host (`vidmm serve`), with a process for each recording", NULL},
+		{"socket", 0, POPT_ARG_STRING, &raw.connect_path, 0,
+		 "as --connect, with the path of the host's socket", "PATH"},
+		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "JSON output (docs/replay.md)", NULL},
 		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
-		 "no summary and no progress, only what is wrong", NULL},
-		{"color", 0, POPT_ARG_STRING, &raw.color, 0, "auto (default), always, never",
-		 "WHEN"},
+		 "no summary and no progress bar, only findings and failures", NULL},
+		{"color", 0, POPT_ARG_STRING, &raw.color, 0,
+		 "colored output: auto (default), always, never", "WHEN"},
 		{"parse-only", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &raw.parse_only, 0,
-		 "read and check the recordings, and say how long that takes", NULL},
-		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		 "no replay: check of the recordings, with the time that takes", NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool go_on = false;
+	bool proceed = false;
 
-	argv[0] = "vidmm replay"; /* popt shows it */
+	argv[0] = "vidmm replay"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
@@ -263,11 +273,11 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		poptPrintHelp(context, stdout, 0);
 		*exit_code = REPLAY_CLEAN;
 	} else {
-		go_on = interpret(context, &raw, options);
+		proceed = interpret(context, &raw, options);
 	}
 	free_raw(&raw);
 	poptFreeContext(context);
-	return go_on;
+	return proceed;
 }
 
 void options_finish(struct options *options)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock for each process, on a cache line of its own. Whoever waits for one says what it wants from it (`wanted`), so that its
- * owner makes the system call only then.
+ * Each worker process has a clock in shared memory, on a separate cache line: the recorded time up
+ * to which it has done everything. A waiter stores the earliest time that it needs in the clock's
+ * `wanted_ns` and sleeps by a futex, so that the clock's owner makes the system call only if a
+ * waiter needs it.
  */
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -15,8 +17,9 @@
 
 struct clock {
 	_Alignas(64) _Atomic uint64_t now_ns;
-	_Atomic uint64_t wanted_ns; /* the least that somebody waits for; ORDER_END: nobody */
-	_Atomic uint32_t woken;     /* counts; what waiters sleep on */
+	/* the earliest time that a waiter needs; ORDER_END: no waiter */
+	_Atomic uint64_t wanted_ns;
+	_Atomic uint32_t wake_count; /* futex word: counts the wake-ups */
 };
 
 struct order {
@@ -54,22 +57,22 @@ void order_reach(struct order *order, unsigned self, uint64_t when_ns)
 	struct clock *clock = &order->clock[self];
 
 	atomic_store(&clock->now_ns, when_ns);
-	/* ORDER_END is as far as it goes, so all are woken then. */
+	/* At ORDER_END the clock never moves again, so all waiters are woken. */
 	if (when_ns < atomic_load(&clock->wanted_ns) && when_ns != ORDER_END)
 		return;
 	atomic_store(&clock->wanted_ns, ORDER_END);
-	atomic_fetch_add(&clock->woken, 1);
-	syscall(SYS_futex, &clock->woken, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	atomic_fetch_add(&clock->wake_count, 1);
+	syscall(SYS_futex, &clock->wake_count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static bool is_there(struct clock *clock, uint64_t when_ns, bool mine_first)
+static bool has_reached(struct clock *clock, uint64_t when_ns, bool self_first)
 {
 	uint64_t now_ns = atomic_load(&clock->now_ns);
 
-	return now_ns > when_ns || (now_ns == when_ns && (mine_first || now_ns == ORDER_END));
+	return now_ns > when_ns || (now_ns == when_ns && (self_first || now_ns == ORDER_END));
 }
 
-static void want(struct clock *clock, uint64_t when_ns)
+static void request_wake(struct clock *clock, uint64_t when_ns)
 {
 	uint64_t wanted_ns = atomic_load(&clock->wanted_ns);
 
@@ -85,12 +88,13 @@ void order_wait(struct order *order, unsigned self, uint64_t when_ns)
 	for (i = 0; i < order->count; i++) {
 		struct clock *clock = &order->clock[i];
 
-		while (i != self && !is_there(clock, when_ns, self < i)) {
-			uint32_t woken = atomic_load(&clock->woken);
+		while (i != self && !has_reached(clock, when_ns, self < i)) {
+			uint32_t wake_count = atomic_load(&clock->wake_count);
 
-			want(clock, when_ns);
-			if (!is_there(clock, when_ns, self < i))
-				syscall(SYS_futex, &clock->woken, FUTEX_WAIT, woken, NULL, NULL, 0);
+			request_wake(clock, when_ns);
+			if (!has_reached(clock, when_ns, self < i))
+				syscall(SYS_futex, &clock->wake_count, FUTEX_WAIT, wake_count, NULL,
+					NULL, 0);
 		}
 	}
 }

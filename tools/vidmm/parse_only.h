@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and checks recordings without a video memory manager, and prints what reading costs. */
+/*
+ * `vidmm replay --parse-only`: reads and checks recordings without a memory manager and prints the
+ * time that reading takes.
+ */
 #ifndef VIDMM_TOOLS_PARSE_ONLY_H
 #define VIDMM_TOOLS_PARSE_ONLY_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A test picture on its whole way: two primaries, each frame drawn by the GPU through D3DKMTPresent (fills, and a copy of a
- * small picture to twice its size), flipped to, read by the display and found in the monitor's memory. On the simulator,
- * so that the same frame is the same file.
+ * `vidmm picture`: a test picture through the whole display path. The GPU draws each frame into one
+ * of two primaries by D3DKMTPresent (fills, and a copy of a small image to twice its size), flips
+ * to it, and the display engine copies it to the monitor's memory. It runs on sim, so that the same
+ * frame gives the same file.
  */
 #include "picture.h"
 
@@ -25,7 +26,7 @@
 #define VRAM_BYTES    ((uint64_t)16 << 20)
 #define MONITOR_BYTES ((uint64_t)2 << 20)
 #define FRAMES_MAX    100000ul
-#define FRAME_NS      20000000u /* more than one at 60 Hz */
+#define FRAME_NS      20000000u /* more than one refresh period at 60 Hz */
 
 struct picture {
 	struct vidmm_host *host;
@@ -112,7 +113,7 @@ static bool open_device(struct picture *p)
 	       make(p, SPRITE, SPRITE, false, &p->sprite);
 }
 
-/* The sprite: a diagonal gradient that the CPU writes. */
+/* The sprite is a diagonal gradient that the CPU writes. */
 static bool draw_sprite(struct picture *p)
 {
 	D3DKMT_LOCK lock = {.hDevice = p->device, .hAllocation = p->sprite};
@@ -164,7 +165,10 @@ static bool draw_frame(struct picture *p, unsigned long frame)
 	       present(p, primary, 0, flip, (RECT){0}, 0);
 }
 
-/* false: errno, if it is not 0, says why. */
+/*
+ * Writes the monitor's image to PATH. Returns false on failure; errno gives the reason unless it is
+ * 0.
+ */
 static bool save(const struct picture *p, const char *path)
 {
 	uint64_t bytes = 0;
@@ -217,9 +221,10 @@ int picture_main(int argc, const char **argv)
 		frames = strtoul(argv[2], &end, 10);
 	if (argc < 2 || argc > 3 || (end && (*end || end == argv[2])) || !frames ||
 	    frames > FRAMES_MAX) {
-		fputs("usage: vidmm picture FILE.png [FRAME]\n"
-		      "Draws a test picture with the software GPU, flips to it, and saves what the monitor shows\n"
-		      "in its FRAME-th frame (1 to 100000, default 1). FILE \"-\": standard output.\n",
+		fputs("usage: vidmm picture FILE.png|- [FRAME]\n"
+		      "Draws a test picture with the software GPU, flips to it, and saves the\n"
+		      "monitor's image in frame FRAME (1 to 100000, default 1).\n"
+		      "-: standard output.\n",
 		      stderr);
 		return REPLAY_USAGE;
 	}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `vidmm picture`: what a monitor on softgpu shows, as a PNG file. */
+/* `vidmm picture`: writes what a monitor on softgpu shows as a PNG file. */
 #ifndef VIDMM_TOOLS_PICTURE_H
 #define VIDMM_TOOLS_PICTURE_H
 
-/* argv[1]: the file ("-": standard output); argv[2]: which frame, from 1, default 1. Returns the exit code. */
+/*
+ * argv[1] is the file ("-": standard output), argv[2] the number of the frame (from 1, default 1).
+ * Returns the exit code.
+ */
 int picture_main(int argc, const char **argv);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Writes PNG files: a header, one IDAT chunk that zlib compresses, and an end chunk. */
 #include "png.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static void put32(unsigned char *to, uint32_t value)
 	to[3] = (unsigned char)value;
 }
 
-/* Length, type, data, and the checksum of type and data. */
+/* Writes a chunk: length, type, data, and the CRC-32 of type and data. */
 static bool put_chunk(FILE *file, const char type[4], const unsigned char *data, uint32_t bytes)
 {
 	unsigned char head[8], tail[4];
@@ -36,7 +37,10 @@ static bool put_chunk(FILE *file, const char type[4], const unsigned char *data,
 	       fwrite(tail, sizeof(tail), 1, file) == 1;
 }
 
-/* Each row begins with its filter: none. */
+/*
+ * Returns the rows as PNG stores them: a filter byte (0, none), then red, green and blue of each
+ * pixel.
+ */
 static unsigned char *rows_of(const void *pixels, uint32_t width, uint32_t height,
 			      uint32_t pitch_bytes, size_t row_bytes)
 {
@@ -57,10 +61,12 @@ static unsigned char *rows_of(const void *pixels, uint32_t width, uint32_t heigh
 
 static bool put_pixels(FILE *file, const unsigned char *rows, size_t bytes)
 {
-	uLongf room = compressBound(bytes);
-	unsigned char *packed = malloc(room);
-	bool done = packed && compress2(packed, &room, rows, bytes, DEFLATE_LEVEL) == Z_OK &&
-		    room <= INT32_MAX && put_chunk(file, "IDAT", packed, (uint32_t)room);
+	uLongf packed_bytes = compressBound(bytes);
+	unsigned char *packed = malloc(packed_bytes);
+	bool done = packed &&
+		    compress2(packed, &packed_bytes, rows, bytes, DEFLATE_LEVEL) == Z_OK &&
+		    packed_bytes <= INT32_MAX &&
+		    put_chunk(file, "IDAT", packed, (uint32_t)packed_bytes);
 
 	free(packed);
 	return done;

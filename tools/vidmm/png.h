@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of X8R8G8B8 pixels as PNG files: 8 bits a channel, no alpha. */
+/* Writes X8R8G8B8 pixels as a PNG file with 8 bits per channel and no alpha. */
 #ifndef VIDMM_TOOLS_PNG_H
 #define VIDMM_TOOLS_PNG_H
 
@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* false: errno says why. Width and height 1 to 65535, rows of pitch_bytes. */
+/*
+ * WIDTH and HEIGHT are 1 to 65535 pixels, PITCH_BYTES is the distance of two rows. Returns false on
+ * failure; errno gives the reason.
+ */
 bool png_write(FILE *file, const void *pixels, uint32_t width, uint32_t height,
 	       uint32_t pitch_bytes);
 

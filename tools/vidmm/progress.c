@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The progress bar. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
@@ -17,8 +18,9 @@ void progress_update(void *context, double fraction)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	now_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	/* no bar in the first interval: a short replay shows none */
 	if (progress->drawn_ns == 0)
-		progress->drawn_ns = now_ns; /* what is done in an instant needs no bar */
+		progress->drawn_ns = now_ns;
 	if (now_ns - progress->drawn_ns < INTERVAL_NS)
 		return;
 	progress->drawn_ns = now_ns;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A bar on stderr, when that is a terminal; drawn at most ten times a second. */
+/*
+ * A progress bar on stderr, drawn at most ten times a second. The caller uses it only if stderr is
+ * a terminal.
+ */
 #ifndef VIDMM_TOOLS_PROGRESS_H
 #define VIDMM_TOOLS_PROGRESS_H
 
@@ -9,13 +12,14 @@
 
 struct progress {
 	const char *what;
-	uint64_t drawn_ns; /* when last */
-	atomic_bool shown; /* something is on the line; messages come from several threads */
+	uint64_t drawn_ns; /* time of the last update */
+	/* the bar is on the line; atomic, because messages come from several threads */
+	atomic_bool shown;
 };
 
-/* For struct replay_options. */
+/* Draws the bar; for replay_options.progress. FRACTION is 0 to 1. */
 void progress_update(void *progress, double fraction);
-/* Makes the line empty, before other text. */
+/* Clears the line of the bar before other text is printed. */
 void progress_clear(struct progress *progress);
 
 #endif

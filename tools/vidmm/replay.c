@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Plays recordings: opens and merges them, starts a world and a driver for each process, and runs
+ * the events in merged order.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "crew.h"
 #include "umd.h"
+#include "workers.h"
 
-/* A merged set of open recordings. */
+/* The open recordings of a replay and their merge. */
 struct recordings {
 	const struct replay_options *options;
 	struct trace_reader **readers;
@@ -16,7 +20,7 @@ struct recordings {
 	struct trace_merge *merge;
 };
 
-static void complain(const struct replay_options *options, const char *text)
+static void print_message(const struct replay_options *options, const char *text)
 {
 	if (options->message)
 		options->message(options->message_context, text);
@@ -25,7 +29,7 @@ static void complain(const struct replay_options *options, const char *text)
 static enum replay_status status_of(const struct replay_options *options, enum trace_result result,
 				    const struct trace_reader *reader)
 {
-	complain(options, reader ? trace_error(reader) : "out of memory");
+	print_message(options, reader ? trace_error(reader) : "out of memory");
 	return result == TRACE_BAD ? REPLAY_BAD_INPUT : REPLAY_ENVIRONMENT;
 }
 
@@ -81,7 +85,7 @@ static void show_progress(const struct recordings *recordings)
 					      (double)done / (double)size);
 }
 
-/* TRACE_END as REPLAY_CLEAN with *event NULL. */
+/* Reads the next event in merged order. At the end it returns REPLAY_CLEAN with *EVENT NULL. */
 static enum replay_status next_event(struct recordings *recordings, uint64_t count,
 				     unsigned *process, uint64_t *when_ns,
 				     const struct trace_event **event)
@@ -97,7 +101,7 @@ static enum replay_status next_event(struct recordings *recordings, uint64_t cou
 	return status_of(recordings->options, result, recordings->readers[*process]);
 }
 
-/* Bytes of all buffers alive, the most there ever were, and of the largest. */
+/* The bytes of all live buffers now and at the peak, and of the largest buffer. */
 struct live {
 	uint64_t bytes, peak_bytes, largest_bytes;
 };
@@ -168,29 +172,32 @@ static enum replay_status start_processes(struct world *world, const struct reco
 	return status;
 }
 
-/* The events before this one are done; what other programs see of it comes in the recorded order. */
-static void keep_order(struct world *world, const struct trace_event *event, uint64_t when_ns)
+/*
+ * Publishes that all events before this one are done. If the event touches shared memory, waits for
+ * this worker's turn in the recorded order.
+ */
+static void wait_for_turn(struct world *world, const struct trace_event *event, uint64_t when_ns)
 {
-	const struct world_crew *crew = &world->crew;
+	const struct world_worker *worker = &world->worker;
 
-	if (!crew->order)
+	if (!worker->order)
 		return;
-	uint64_t time_ns = ORDER_BEGIN + when_ns + crew->shift_ns;
-	order_reach(crew->order, crew->index, time_ns);
-	if (umd_concerns_others(world->processes[0], event))
-		order_wait(crew->order, crew->index, time_ns);
+	uint64_t time_ns = ORDER_BEGIN + when_ns + worker->shift_ns;
+	order_reach(worker->order, worker->index, time_ns);
+	if (umd_touches_shared(world->processes[0], event))
+		order_wait(worker->order, worker->index, time_ns);
 }
 
-/* None goes on before all are there. */
-static void meet(struct world *world, uint64_t when_ns)
+/* Barrier of all workers: returns when each of them has reached WHEN_NS. */
+static void wait_for_all(struct world *world, uint64_t when_ns)
 {
-	if (!world->crew.order)
+	if (!world->worker.order)
 		return;
-	order_reach(world->crew.order, world->crew.index, when_ns);
-	order_wait(world->crew.order, world->crew.index, when_ns - 1);
+	order_reach(world->worker.order, world->worker.index, when_ns);
+	order_wait(world->worker.order, world->worker.index, when_ns - 1);
 }
 
-/* Every event at its time, or as fast as it goes. */
+/* Runs every event, at its recorded time or as fast as possible. */
 static enum replay_status run_events(struct world *world, struct recordings *recordings,
 				     uint64_t start_ns)
 {
@@ -210,9 +217,9 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 		count_live(&live, event);
 		result->peak_live_bytes = live.peak_bytes;
 		if (paced)
-			world->place->wait_until_ns(world,
-						    start_ns + when_ns + world->crew.shift_ns);
-		keep_order(world, event, when_ns);
+			world->ops->wait_until_ns(world,
+						  start_ns + when_ns + world->worker.shift_ns);
+		wait_for_turn(world, event, when_ns);
 		status = umd_event(world->processes[process], event);
 		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
 			status = umd_poll_report(world->processes[process], false);
@@ -228,10 +235,10 @@ static enum replay_status check_everything(struct world *world)
 	enum replay_status status = REPLAY_CLEAN;
 	unsigned i;
 
-	/* Nobody changes what is shared any more. */
-	if (world->crew.order) {
-		order_reach(world->crew.order, world->crew.index, ORDER_END);
-		order_wait(world->crew.order, world->crew.index, ORDER_END);
+	/* Wait until no worker changes shared buffers any more. */
+	if (world->worker.order) {
+		order_reach(world->worker.order, world->worker.index, ORDER_END);
+		order_wait(world->worker.order, world->worker.index, ORDER_END);
 	}
 	for (i = 0; i < world->process_count && status == REPLAY_CLEAN; i++)
 		status = umd_final_check(world->processes[i]);
@@ -244,33 +251,37 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	enum replay_status status = world_start(world);
 	uint64_t start_ns, wall_ns;
 
-	/* What the host had done by now is none of theirs; what follows is, until the last has played its recording. */
+	/*
+	 * The statistics begin when all workers have connected and end when the last one has played
+	 * its recording.
+	 */
 	if (status == REPLAY_CLEAN) {
-		meet(world, ORDER_BEGIN);
+		wait_for_all(world, ORDER_BEGIN);
 		status = start_processes(world, recordings);
 	}
 	if (status != REPLAY_CLEAN)
 		return status;
-	start_ns = world->place->now_ns(world);
+	start_ns = world->ops->now_ns(world);
 	wall_ns = wall_clock_ns();
 	status = run_events(world, recordings, start_ns);
 	if (!world->deadlocked)
-		world->place->wait_idle(world);
+		world->ops->wait_idle(world);
 	result->wall_ns = wall_clock_ns() - wall_ns;
-	result->virtual_ns = world->place->now_ns(world) - start_ns;
-	/* Before the check, which is the replay's and not the programs' doing. */
-	meet(world, ORDER_PLAYED);
-	world->place->collect(world);
+	result->virtual_ns = world->ops->now_ns(world) - start_ns;
+	/* Sample the statistics before the final check, which is not part of the recordings. */
+	wait_for_all(world, ORDER_PLAYED);
+	world->ops->collect(world);
 	if (status == REPLAY_CLEAN)
 		status = check_everything(world);
-	result->event_hash = world->place->event_hash(world);
+	result->event_hash = world->ops->event_hash(world);
 	return status;
 }
 
-static enum replay_status run_here(const struct replay_options *options,
-				   const struct world_crew *crew, struct replay_result *result)
+static enum replay_status run_recordings(const struct replay_options *options,
+					 const struct world_worker *worker,
+					 struct replay_result *result)
 {
-	struct world world = {.options = options, .result = result, .crew = *crew};
+	struct world world = {.options = options, .result = result, .worker = *worker};
 	struct recordings recordings;
 	enum replay_status status = open_recordings(&recordings, options, 0);
 
@@ -288,21 +299,25 @@ enum replay_status replay_run(const struct replay_options *options, struct repla
 {
 	memset(result, 0, sizeof(*result));
 	if (options->connect && options->input_count > 1)
-		result->status = crew_run(options, run_here, result);
+		result->status = workers_run(options, run_recordings, result);
 	else
-		result->status = run_here(options, &(struct world_crew){0}, result);
+		result->status = run_recordings(options, &(struct world_worker){0}, result);
 	return result->status;
 }
 
-bool replay_knows(const struct replay_options *options, const struct replay_result *result,
-		  size_t offset)
+bool replay_has_value(const struct replay_options *options, const struct replay_result *result,
+		      size_t offset)
 {
 	if (!options->connect)
 		return true;
-	/* The host has them, of each of its clients, in its log and among its events. */
+	/*
+	 * A host in another process writes the findings of all its clients to its log and its
+	 * events.
+	 */
 	if (offset == offsetof(struct replay_result, finding_count))
 		return false;
-	return result->told || offset < offsetof(struct replay_result, told) ||
+	return result->statistics_known ||
+	       offset < offsetof(struct replay_result, statistics_known) ||
 	       offset >= offsetof(struct replay_result, blocks_checked);
 }
 

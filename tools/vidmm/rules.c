@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* `vidmm rules`: prints rules from the table that scripts/rules.py generates. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -20,19 +21,19 @@ static void print_rule(const struct vidmm_rule *rule)
 
 static void print_line(const struct vidmm_rule *rule)
 {
-	int room = LINE_WIDTH - 10, length = (int)strlen(rule->text);
+	int columns = LINE_WIDTH - 10, length = (int)strlen(rule->text);
 
-	if (length <= room) {
+	if (length <= columns) {
 		printf("%-8s  %s\n", rule->id, rule->text);
 		return;
 	}
-	/* Cut at a word, so that no character is cut either. */
-	while (room > 0 && rule->text[room] != ' ')
-		room--;
-	printf("%-8s  %.*s ...\n", rule->id, room, rule->text);
+	/* Cut at a blank, so that no multibyte character is cut. */
+	while (columns > 0 && rule->text[columns] != ' ')
+		columns--;
+	printf("%-8s  %.*s ...\n", rule->id, columns, rule->text);
 }
 
-/* LOCK matches LOCK-07. */
+/* Returns whether the rule belongs to FAMILY: LOCK-07 belongs to LOCK. */
 static bool in_family(const struct vidmm_rule *rule, const char *family)
 {
 	size_t length = strlen(family);
@@ -62,6 +63,6 @@ int rules_main(int argc, const char **argv)
 	}
 	if (shown)
 		return REPLAY_CLEAN;
-	fprintf(stderr, "vidmm rules: no rule \"%s\"\n", argv[1]);
+	fprintf(stderr, "vidmm rules: there is no rule or family \"%s\"\n", argv[1]);
 	return REPLAY_USAGE;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* `vidmm serve`: starts a host and its adapters, listens, and stops on SIGTERM or SIGINT. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -15,14 +16,14 @@
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
 
-#define HANDLES_DEFAULT 1000000u /* of one client: include/vidmm/serve.h */
+#define HANDLES_DEFAULT 1000000u /* per client, as in include/vidmm/serve.h */
 
 struct service {
 	struct serve_options options;
 	FILE *log;
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapters[SERVE_ADAPTERS_MAX];
-	unsigned adapter_count; /* started */
+	unsigned adapter_count; /* number of started adapters */
 	struct vidmm_server *server;
 	struct serve_socket socket;
 };
@@ -34,7 +35,7 @@ static void on_line(void *context, const char *line)
 
 	(void)sscanf(line, "client %" SCNu32, &client);
 	if (!s->options.quiet)
-		serve_log_of(s->log, client, line);
+		serve_log_limited(s->log, client, line);
 }
 
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
@@ -46,7 +47,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	if (event->type == VIDMM_EVENT_FATAL)
 		serve_log_write(s->log, line);
 	else
-		serve_log_of(s->log, event->process, line);
+		serve_log_limited(s->log, event->process, line);
 }
 
 static enum replay_status start_adapter(struct service *s, const struct serve_adapter *a)
@@ -71,7 +72,7 @@ static enum replay_status start_adapter(struct service *s, const struct serve_ad
 		vidmm_adapter_start(s->host, &options, &s->adapters[s->adapter_count]);
 	if (started < 0) {
 		fprintf(stderr,
-			"vidmm: the adapter on %s is refused with 0x%08x (`vidmm caps` says more)\n",
+			"vidmm: the adapter on %s was refused: status 0x%08x (see `vidmm caps`)\n",
 			a->driver ? a->driver : "softgpu", (unsigned)started);
 		return REPLAY_FINDINGS;
 	}
@@ -110,13 +111,13 @@ static enum replay_status start_server(struct service *s)
 
 	if (vidmm_server_create(s->host, &options, &s->server) < 0 ||
 	    vidmm_server_listen(s->server, s->socket.fd) < 0) {
-		fprintf(stderr, "vidmm: cannot serve\n");
+		fprintf(stderr, "vidmm: cannot create the server\n");
 		return REPLAY_ENVIRONMENT;
 	}
 	return REPLAY_CLEAN;
 }
 
-static void say_ready(struct service *s)
+static void report_ready(struct service *s)
 {
 	char line[256];
 
@@ -130,7 +131,7 @@ static void say_ready(struct service *s)
 static void stop(struct service *s)
 {
 	(void)sd_notify(0, "STOPPING=1");
-	/* No new program finds it while the old ones are let go. */
+	/* Close the socket first: no new client connects while the others are disconnected. */
 	serve_socket_close(&s->socket);
 	vidmm_server_destroy(s->server);
 	while (s->adapter_count)
@@ -139,8 +140,10 @@ static void stop(struct service *s)
 }
 
 /*
- * Each program has sockets here, and what it may see of an allocation is an object of its own, with a descriptor. So that one program's allocations do not take
- * those of all, it may have a quarter as many handles unless somebody has said how many.
+ * Raises the limit of open files to the hard limit. Each client costs descriptors: its sockets, and
+ * one for each memory object that it may map. Unless the configuration limits handles, a client may
+ * have at most a quarter as many handles as there are descriptors, so that one client cannot use up
+ * all of them.
  */
 static void raise_limits(struct serve_options *o)
 {
@@ -160,7 +163,7 @@ static enum replay_status serve(struct service *s)
 	sigset_t ends;
 	int number;
 
-	/* Before there are threads, which have them blocked, too. */
+	/* Block the signals before any thread exists: threads inherit the mask. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
@@ -172,10 +175,10 @@ static enum replay_status serve(struct service *s)
 	if (status == REPLAY_CLEAN)
 		status = start_server(s);
 	if (status == REPLAY_CLEAN) {
-		say_ready(s);
+		report_ready(s);
 		while (sigwait(&ends, &number) != 0)
 			;
-		serve_log_write(s->log, "ends");
+		serve_log_write(s->log, "stops on a signal");
 	}
 	stop(s);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `vidmm serve`: a host with its adapters for programs of their own, until it is told to end (SIGTERM, SIGINT); `vidmm clients`: who
- * is connected to one.
+ * `vidmm serve`: a host with adapters for out-of-process clients, until SIGTERM or SIGINT. `vidmm
+ * clients`: lists the clients of a host.
  */
 #ifndef VIDMM_TOOLS_SERVE_H
 #define VIDMM_TOOLS_SERVE_H
@@ -19,10 +19,10 @@
 struct serve_adapter {
 	char *driver; /* path of a shared object; NULL: softgpu */
 	uint64_t bars[SERVE_BARS_MAX];
-	unsigned bar_count; /* 0: one of 256 MiB */
+	unsigned bar_count; /* 0: the device has one BAR of 256 MiB */
 	struct vidmm_registry_value settings[SERVE_SETTINGS_MAX];
 	unsigned setting_count;
-	char *description, *driver_store; /* NULL: the library's own */
+	char *description, *driver_store; /* NULL: the library's defaults */
 	uint64_t system_memory_bytes;
 	uint32_t physical_adapters;
 };
@@ -32,36 +32,43 @@ struct serve_options {
 	unsigned adapter_count;
 	struct vidmm_client_limits limits;
 	uint32_t clients_max;
-	bool other_users;   /* programs of other users may come */
-	char *socket, *log; /* NULL: the default, standard error */
+	bool other_users;   /* programs of other users may connect */
+	char *socket, *log; /* NULL: the default path; the standard error stream */
 	bool quiet;
 };
 
-/* As options_parse, for argv[1..] of `vidmm serve`. */
+/* Parses argv[1..] of `vidmm serve`; returns as options_parse does (options.h). */
 bool serve_options_parse(int argc, const char **argv, struct serve_options *options,
 			 int *exit_code);
 void serve_options_finish(struct serve_options *options);
-/* What a file of JSON says (docs/serve.md), into options. False: what is wrong with it has been said. */
+/*
+ * Reads a JSON configuration (docs/serve.md) into OPTIONS. Returns false on an error, which has
+ * been printed.
+ */
 bool serve_config_read(const char *path, struct serve_options *options);
 
 /* ---- serve_socket.c ---- */
 struct serve_socket {
-	int fd, lock; /* lock: -1 where the socket is not ours */
-	char *path;   /* to be removed at the end; NULL: not ours */
+	int fd, lock; /* lock: file descriptor of the lock file, -1 for a socket of systemd */
+	char *path;   /* unlinked on close; NULL: a socket of systemd */
 };
-/* Where it is when nobody says: NULL and a message, if nothing tells. */
+/*
+ * Returns the default path of the socket, to be freed. Returns NULL after a message if
+ * XDG_RUNTIME_DIR is not set, or NULL when out of memory.
+ */
 char *serve_default_path(void);
 /*
- * Listens at that path (NULL: the default, whose folder is made, for the user alone), or on what systemd hands over. REPLAY_ENVIRONMENT:
- * somebody serves there already, or it cannot be; that has been said.
+ * Listens at PATH, or on the socket that systemd passed. NULL is the default path; its directory is
+ * created with mode 0700. Returns REPLAY_ENVIRONMENT after a message if another server listens
+ * there or the socket cannot be made.
  */
 enum replay_status serve_socket_open(const char *path, struct serve_socket *socket);
 void serve_socket_close(struct serve_socket *socket);
 
 /* ---- serve_log.c ---- */
 void serve_log_write(FILE *log, const char *text);
-/* Of that client (0: of none): unless there were too many of it. */
-void serve_log_of(FILE *log, uint32_t client, const char *text);
+/* Writes a line about CLIENT (0: about none), within the rate limit of that client. */
+void serve_log_limited(FILE *log, uint32_t client, const char *text);
 
 int serve_main(int argc, const char **argv);
 int clients_main(int argc, const char **argv);

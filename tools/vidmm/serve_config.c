@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration of a server, as JSON (docs/serve.md): every key is known, or it is refused. */
+/*
+ * The configuration of a server, as JSON (docs/serve.md). Unknown keys and values of a wrong type
+ * are errors.
+ */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -12,22 +15,22 @@
 struct reading {
 	const char *path;
 	struct serve_options *options;
-	struct serve_adapter *adapter; /* that is being read */
+	struct serve_adapter *adapter; /* the adapter that is being read */
 };
 
-typedef bool take_fn(struct reading *r, const json_t *value);
+typedef bool read_fn(struct reading *r, const json_t *value);
 struct key {
 	const char *name;
-	take_fn *take;
+	read_fn *read;
 };
 
-static bool wrong(const struct reading *r, const char *key, const char *why)
+static bool config_error(const struct reading *r, const char *key, const char *why)
 {
 	fprintf(stderr, "vidmm: %s: \"%s\": %s\n", r->path, key, why);
 	return false;
 }
 
-static bool take_object(struct reading *r, const json_t *object, const struct key *keys)
+static bool read_object(struct reading *r, const json_t *object, const struct key *keys)
 {
 	const char *name;
 	json_t *value;
@@ -39,15 +42,16 @@ static bool take_object(struct reading *r, const json_t *object, const struct ke
 		while (key->name && strcmp(key->name, name) != 0)
 			key++;
 		if (!key->name)
-			return wrong(r, name, "nobody knows that key");
-		if (!key->take(r, value))
-			return wrong(r, name, "it has no value of its kind");
+			return config_error(r, name, "unknown key");
+		if (!key->read(r, value))
+			return config_error(r, name,
+					    "the value has a wrong type or is out of range");
 	}
 	return true;
 }
 
-/* A number, or a size as text: "256M". */
-static bool take_size(const json_t *value, uint64_t *bytes)
+/* Reads a number of bytes, or a size as text such as "256M". */
+static bool read_size(const json_t *value, uint64_t *bytes)
 {
 	if (json_is_string(value))
 		return units_parse_size(json_string_value(value), bytes);
@@ -55,7 +59,7 @@ static bool take_size(const json_t *value, uint64_t *bytes)
 	return json_is_integer(value) && json_integer_value(value) >= 0;
 }
 
-static bool take_u32(const json_t *value, uint32_t *number)
+static bool read_u32(const json_t *value, uint32_t *number)
 {
 	json_int_t given = json_integer_value(value);
 
@@ -63,7 +67,7 @@ static bool take_u32(const json_t *value, uint32_t *number)
 	return json_is_integer(value) && given > 0 && given <= UINT32_MAX;
 }
 
-static bool take_text(const json_t *value, char **text)
+static bool read_text(const json_t *value, char **text)
 {
 	free(*text);
 	*text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
@@ -89,7 +93,7 @@ static bool bars(struct reading *r, const json_t *value)
 	if (!json_is_array(value) || !count || count > SERVE_BARS_MAX)
 		return false;
 	for (a->bar_count = 0; a->bar_count < count; a->bar_count++)
-		if (!take_size(json_array_get(value, a->bar_count), &a->bars[a->bar_count]) ||
+		if (!read_size(json_array_get(value, a->bar_count), &a->bars[a->bar_count]) ||
 		    !a->bars[a->bar_count] || a->bars[a->bar_count] % 4096)
 			return false;
 	return true;
@@ -107,8 +111,10 @@ static bool settings(struct reading *r, const json_t *value)
 	{
 		struct vidmm_registry_value *setting = &a->settings[a->setting_count];
 
-		if (!take_size(number, &setting->value))
-			return wrong(r, name, "a setting is a number, or a size");
+		if (!read_size(number, &setting->value))
+			return config_error(
+				r, name,
+				"the value of a registry setting must be a number or a size");
 		setting->name = strdup(name);
 		if (!setting->name)
 			return false;
@@ -119,22 +125,22 @@ static bool settings(struct reading *r, const json_t *value)
 
 static bool description(struct reading *r, const json_t *value)
 {
-	return take_text(value, &r->adapter->description);
+	return read_text(value, &r->adapter->description);
 }
 
 static bool driver_store(struct reading *r, const json_t *value)
 {
-	return take_text(value, &r->adapter->driver_store);
+	return read_text(value, &r->adapter->driver_store);
 }
 
 static bool system_memory(struct reading *r, const json_t *value)
 {
-	return take_size(value, &r->adapter->system_memory_bytes);
+	return read_size(value, &r->adapter->system_memory_bytes);
 }
 
 static bool physical_adapters(struct reading *r, const json_t *value)
 {
-	return take_u32(value, &r->adapter->physical_adapters);
+	return read_u32(value, &r->adapter->physical_adapters);
 }
 
 static bool adapters(struct reading *r, const json_t *value)
@@ -155,32 +161,32 @@ static bool adapters(struct reading *r, const json_t *value)
 		const json_t *one = json_array_get(value, i);
 
 		r->adapter = &o->adapters[o->adapter_count++];
-		if (!json_is_object(one) || !take_object(r, one, keys))
+		if (!json_is_object(one) || !read_object(r, one, keys))
 			return false;
 	}
 	return true;
 }
 
-/* ---- limits, and the rest ---- */
+/* ---- limits and other settings ---- */
 
 static bool channels(struct reading *r, const json_t *value)
 {
-	return take_u32(value, &r->options->limits.channels);
+	return read_u32(value, &r->options->limits.channels);
 }
 
 static bool handles(struct reading *r, const json_t *value)
 {
-	return take_u32(value, &r->options->limits.handles);
+	return read_u32(value, &r->options->limits.handles);
 }
 
 static bool memory(struct reading *r, const json_t *value)
 {
-	return take_size(value, &r->options->limits.memory_bytes);
+	return read_size(value, &r->options->limits.memory_bytes);
 }
 
 static bool unread(struct reading *r, const json_t *value)
 {
-	return take_size(value, &r->options->limits.unread_bytes);
+	return read_size(value, &r->options->limits.unread_bytes);
 }
 
 static bool limits(struct reading *r, const json_t *value)
@@ -191,12 +197,12 @@ static bool limits(struct reading *r, const json_t *value)
 					  {"unread", unread},
 					  {NULL, NULL}};
 
-	return json_is_object(value) && take_object(r, value, keys);
+	return json_is_object(value) && read_object(r, value, keys);
 }
 
 static bool clients(struct reading *r, const json_t *value)
 {
-	return take_u32(value, &r->options->clients_max);
+	return read_u32(value, &r->options->clients_max);
 }
 
 static bool other_users(struct reading *r, const json_t *value)
@@ -207,12 +213,12 @@ static bool other_users(struct reading *r, const json_t *value)
 
 static bool socket_path(struct reading *r, const json_t *value)
 {
-	return take_text(value, &r->options->socket);
+	return read_text(value, &r->options->socket);
 }
 
 static bool log_path(struct reading *r, const json_t *value)
 {
-	return take_text(value, &r->options->log);
+	return read_text(value, &r->options->log);
 }
 
 bool serve_config_read(const char *path, struct serve_options *options)
@@ -232,8 +238,9 @@ bool serve_config_read(const char *path, struct serve_options *options)
 		fprintf(stderr, "vidmm: %s:%d: %s\n", path, error.line, error.text);
 		return false;
 	}
-	bool good = json_is_object(root) ? take_object(&reading, root, keys)
-					 : wrong(&reading, "", "it is no object");
+	bool good = json_is_object(root)
+			    ? read_object(&reading, root, keys)
+			    : config_error(&reading, "", "the configuration must be a JSON object");
 	json_decref(root);
 	return good;
 }

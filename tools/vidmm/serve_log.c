@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log of a server: one call a line, because lines come from several threads. What a client does wrong is said there, and it can
- * do that as fast as it likes: each has so many lines at once and so many in a second; how many were left out is said with its next one.
+ * The log of a server. Each line is one call of stdio, because lines come from several threads. A
+ * client can cause lines at any rate, so each client has a token bucket: BURST_LINES at once,
+ * LINES_PER_SECOND in the long run. The number of dropped lines is written before the client's next
+ * line.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,11 +13,13 @@
 
 #include "serve.h"
 
-/* Clients by their numbers, which go round; the first is of whatever is no client's. */
-enum { SOURCES = 64, AT_ONCE = 200, IN_A_SECOND = 2 };
+/*
+ * The buckets are indexed by client number modulo SOURCES; element 0 is for lines about no client.
+ */
+enum { SOURCES = 64, BURST_LINES = 200, LINES_PER_SECOND = 2 };
 
 struct source {
-	uint64_t full_ns; /* when it may say as much as ever again */
+	uint64_t full_ns; /* the time at which the bucket is full again */
 	uint64_t left_out;
 };
 static struct source sources[SOURCES + 1];
@@ -29,22 +33,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* *left_out: before this one. */
-static bool may_say(struct source *s, uint64_t *left_out)
+/*
+ * Takes a token for a line. Returns false if the bucket is empty: the line is dropped. *LEFT_OUT is
+ * the number of lines dropped before this one.
+ */
+static bool take_token(struct source *s, uint64_t *left_out)
 {
-	const uint64_t each = 1000000000u / IN_A_SECOND, now = now_ns();
-	bool may;
+	const uint64_t interval_ns = 1000000000u / LINES_PER_SECOND, now = now_ns();
+	bool allowed;
 
 	pthread_mutex_lock(&lock);
 	if (s->full_ns < now)
 		s->full_ns = now;
-	may = s->full_ns - now <= (AT_ONCE - 1) * each;
-	*left_out = may ? s->left_out : 0;
-	s->left_out = may ? 0 : s->left_out + 1;
-	if (may)
-		s->full_ns += each;
+	allowed = s->full_ns - now <= (BURST_LINES - 1) * interval_ns;
+	*left_out = allowed ? s->left_out : 0;
+	s->left_out = allowed ? 0 : s->left_out + 1;
+	if (allowed)
+		s->full_ns += interval_ns;
 	pthread_mutex_unlock(&lock);
-	return may;
+	return allowed;
 }
 
 void serve_log_write(FILE *log, const char *text)
@@ -58,15 +65,16 @@ void serve_log_write(FILE *log, const char *text)
 	fflush(log);
 }
 
-void serve_log_of(FILE *log, uint32_t client, const char *text)
+void serve_log_limited(FILE *log, uint32_t client, const char *text)
 {
 	char line[64];
 	uint64_t left_out;
 
-	if (!may_say(&sources[client ? 1 + client % SOURCES : 0], &left_out))
+	if (!take_token(&sources[client ? 1 + client % SOURCES : 0], &left_out))
 		return;
 	if (left_out) {
-		snprintf(line, sizeof(line), "%" PRIu64 " lines were left out here", left_out);
+		snprintf(line, sizeof(line), "%" PRIu64 " lines of this client were dropped here",
+			 left_out);
 		serve_log_write(log, line);
 	}
 	serve_log_write(log, text);

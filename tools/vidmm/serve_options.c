@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The command line of `vidmm serve`. */
 #include <popt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "driver.h"
 #include "serve.h"
 
-/* What popt fills in; NULL where an option was not given. */
+/* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	const char **drivers;
 	char *config, *socket, *log;
@@ -24,9 +25,9 @@ static bool usage(const char *format, const char *value)
 static bool take_driver(const char *text, struct serve_options *options)
 {
 	if (!text[0])
-		return usage("--driver wants softgpu or a file%s", "");
+		return usage("--driver has no value: expected softgpu or a driver file%s", "");
 	if (options->adapter_count == SERVE_ADAPTERS_MAX)
-		return usage("there are too many adapters%s", "");
+		return usage("too many adapters: a server has at most 16%s", "");
 	return driver_path(text, &options->adapters[options->adapter_count++].driver);
 }
 
@@ -39,14 +40,16 @@ static void replace(char **text, char **given)
 	*given = NULL;
 }
 
-/* The command line has the last word. */
+/*
+ * Command-line options take precedence over the configuration file. Adapters of both are started.
+ */
 static bool interpret(poptContext context, struct raw *raw, struct serve_options *options,
 		      int *exit_code)
 {
 	const char *rest = poptPeekArg(context);
 
 	if (rest)
-		return usage("what is \"%s\"?", rest);
+		return usage("unexpected argument \"%s\"", rest);
 	if (raw->config && !serve_config_read(raw->config, options)) {
 		*exit_code = REPLAY_BAD_INPUT;
 		return false;
@@ -78,23 +81,25 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 	int help = 0, code;
 	struct poptOption table[] = {
 		{"driver", 0, POPT_ARG_ARGV, &raw.drivers, 0,
-		 "an adapter on softgpu (default) or on a shared object with a DriverEntry; may be repeated",
+		 "miniport of an adapter: softgpu (default), or a shared object with a "
+		 "DriverEntry; repeatable",
 		 "DRIVER"},
 		{"config", 0, POPT_ARG_STRING, &raw.config, 0,
-		 "adapters, limits and the rest, as JSON (docs/serve.md)", "FILE"},
-		{"socket", 0, POPT_ARG_STRING, &raw.socket, 0,
-		 "where programs find it (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
-		{"log", 0, POPT_ARG_STRING, &raw.log, 0,
-		 "write there who comes and goes and what is found (default: standard error)",
+		 "configuration: adapters, limits and other settings as JSON (docs/serve.md)",
 		 "FILE"},
-		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0, "no line for who comes and goes",
-		 NULL},
-		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		{"socket", 0, POPT_ARG_STRING, &raw.socket, 0,
+		 "path of the socket (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
+		{"log", 0, POPT_ARG_STRING, &raw.log, 0,
+		 "file for connections, disconnections and findings (default: standard error)",
+		 "FILE"},
+		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
+		 "no lines for connections and disconnections", NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool go_on = false;
+	bool proceed = false;
 
-	argv[0] = "vidmm serve"; /* popt shows it */
+	argv[0] = "vidmm serve"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
@@ -106,11 +111,11 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		poptPrintHelp(context, stdout, 0);
 		*exit_code = REPLAY_CLEAN;
 	} else {
-		go_on = interpret(context, &raw, options, exit_code);
+		proceed = interpret(context, &raw, options, exit_code);
 	}
 	free_raw(&raw);
 	poptFreeContext(context);
-	return go_on;
+	return proceed;
 }
 
 void serve_options_finish(struct serve_options *options)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The socket of a server: its path, who may reach it, one that a server left behind, one that systemd made. */
+/*
+ * The socket of a server: its path and permissions, removal of a stale socket, and sockets passed
+ * by systemd.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,11 +41,15 @@ char *serve_default_path(void)
 
 	if (runtime && runtime[0] == '/')
 		return joined(runtime, "/vidmm/socket");
-	fprintf(stderr, "vidmm: where is the socket? XDG_RUNTIME_DIR is not set; say --socket\n");
+	fprintf(stderr,
+		"vidmm: the socket has no default path: set XDG_RUNTIME_DIR or use --socket\n");
 	return NULL;
 }
 
-/* The folder of the default path: ours, and nobody else's. */
+/*
+ * Creates the directory of the default path, or checks that it belongs to the user and that no
+ * other user may enter it.
+ */
 static bool make_folder(const char *path)
 {
 	struct stat info;
@@ -55,18 +62,21 @@ static bool make_folder(const char *path)
 	if (mkdir(folder, 0700) && errno != EEXIST)
 		(void)failed(folder, strerror(errno));
 	else if (lstat(folder, &info) || !S_ISDIR(info.st_mode))
-		(void)failed(folder, "it is no folder");
+		(void)failed(folder, "not a directory");
 	else if (info.st_uid != geteuid() || info.st_mode & 077)
 		(void)failed(
 			folder,
-			"others may reach what is in it: it must be the user's own, mode 0700");
+			"others may reach the socket in it: it must belong to the user, mode 0700");
 	else
 		good = true;
 	free(folder);
 	return good;
 }
 
-/* Whoever has the lock serves at that path; it goes with the process. */
+/*
+ * Takes the lock file of PATH. Its holder is the only server at that path. The kernel releases the
+ * lock when the process ends.
+ */
 static enum replay_status take_lock(const char *path, int *lock)
 {
 	char *name = joined(path, ".lock");
@@ -78,7 +88,7 @@ static enum replay_status take_lock(const char *path, int *lock)
 	if (*lock < 0)
 		status = failed(name, strerror(errno));
 	else if (flock(*lock, LOCK_EX | LOCK_NB))
-		status = failed(path, "another server is there already");
+		status = failed(path, "another server already listens there");
 	free(name);
 	return status;
 }
@@ -92,7 +102,10 @@ static bool address_of(const char *path, struct sockaddr_un *address)
 	return true;
 }
 
-/* With the lock nobody serves there: what is left is stale, if it is a socket; anything else is not ours to remove. */
+/*
+ * Removes a socket that an earlier server left behind: while this process holds the lock, no other
+ * server uses it. Any other kind of file, and the socket of another user, is an error.
+ */
 static enum replay_status remove_stale(const char *path)
 {
 	struct stat info;
@@ -100,9 +113,9 @@ static enum replay_status remove_stale(const char *path)
 	if (lstat(path, &info))
 		return errno == ENOENT ? REPLAY_CLEAN : failed(path, strerror(errno));
 	if (!S_ISSOCK(info.st_mode))
-		return failed(path, "it is there, and no socket");
+		return failed(path, "the path exists and is no socket");
 	if (info.st_uid != geteuid())
-		return failed(path, "it is another user's");
+		return failed(path, "the socket belongs to another user");
 	return unlink(path) ? failed(path, strerror(errno)) : REPLAY_CLEAN;
 }
 
@@ -133,10 +146,11 @@ static enum replay_status listen_at(const char *path, int *result)
 static enum replay_status from_systemd(int count, struct serve_socket *result)
 {
 	if (count > 1)
-		return failed("systemd", "more than one socket is handed over");
+		return failed("systemd", "more than one socket was passed");
 	if (sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
-		return failed("systemd",
-			      "what is handed over is no listening ListenSequentialPacket= socket");
+		return failed(
+			"systemd",
+			"the passed descriptor is not a listening ListenSequentialPacket= socket");
 	result->fd = SD_LISTEN_FDS_START;
 	return REPLAY_CLEAN;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every status of wddm_status.h; a test compares the two. */
+/* The names of all statuses of wddm_status.h; tests/tools/test_caps.py compares them. */
 #include <stddef.h>
 #include <wddm_kernel.h>
 

@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
-/* "STATUS_INVALID_PARAMETER"; NULL: not one that the DDI uses. */
+/*
+ * Returns a name such as "STATUS_INVALID_PARAMETER", NULL for a status that the DDI does not use.
+ */
 const char *status_name(uint32_t status);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows are one table, so that one run and compared runs show the same things in the same order. */
+/*
+ * The summary as text. One table of rows is used for a single run and for compared runs, so that
+ * both show the same values in the same order.
+ */
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -29,7 +32,7 @@ static const struct row rows[] = {
 	{"", ROW_GAP, 0},
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
-	ROW("moved together", ROW_BYTES, bytes_moved),
+	ROW("moved by compaction", ROW_BYTES, bytes_moved),
 	ROW("evictions", ROW_COUNT, evictions),
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
@@ -60,11 +63,11 @@ static struct paint paint_of(bool color)
 	return (struct paint){"", "", "", "", ""};
 }
 
-/* A host that is another program may have gone before it said how it was. */
-static bool is_row_of(const struct row *row, const struct options *options,
-		      const struct replay_result *result)
+/* A host in another process may have died before it reported the value. */
+static bool row_has_value(const struct row *row, const struct options *options,
+			  const struct replay_result *result)
 {
-	return row->kind == ROW_GAP || replay_knows(&options->replay, result, row->offset);
+	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
 
 static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
@@ -112,22 +115,24 @@ static const char *memory_of(const struct run *run, char *text, size_t size)
 	return text;
 }
 
-static bool is_of(const struct row *row, size_t offset)
+static bool row_shows(const struct row *row, size_t offset)
 {
 	return row->kind != ROW_GAP && row->offset == offset;
 }
 
-/* Renames and swizzling ranges: what they were good for. */
+/* Prints a note behind the rows of renames and swizzling ranges. */
 static void print_lock_note(FILE *file, const struct row *row, const struct replay_result *result)
 {
 	char text[32];
 
-	if (is_of(row, offsetof(struct replay_result, waits_avoided)) && result->waits_avoided)
-		fprintf(file, "   renamed while the GPU was still at it");
-	if (is_of(row, offsetof(struct replay_result, ranges_acquired)) && result->ranges_reclaimed)
+	if (row_shows(row, offsetof(struct replay_result, waits_avoided)) && result->waits_avoided)
+		fprintf(file, "   renamed while the GPU used the previous instance");
+	if (row_shows(row, offsetof(struct replay_result, ranges_acquired)) &&
+	    result->ranges_reclaimed)
 		fprintf(file, "   %s of them taken from other allocations",
 			units_count(result->ranges_reclaimed, text, sizeof(text)));
-	if (is_of(row, offsetof(struct replay_result, range_fallbacks)) && result->range_fallbacks)
+	if (row_shows(row, offsetof(struct replay_result, range_fallbacks)) &&
+	    result->range_fallbacks)
 		fprintf(file, "   unswizzled into system memory instead");
 }
 
@@ -136,10 +141,10 @@ static void print_note(FILE *file, const struct row *row, const struct replay_re
 	char text[32];
 
 	if (row->offset == offsetof(struct replay_result, submissions) && result->extra_renders)
-		fprintf(file, "   and %s more command buffers, where one was too small",
+		fprintf(file, "   in %s additional command buffers",
 			units_count(result->extra_renders, text, sizeof(text)));
 	if (row->offset == offsetof(struct replay_result, relocations) && result->clamped_deltas)
-		fprintf(file, "   %s point beyond their buffer and were clamped",
+		fprintf(file, "   %s beyond their buffer, clamped",
 			units_count(result->clamped_deltas, text, sizeof(text)));
 }
 
@@ -171,19 +176,19 @@ static void print_time(FILE *file, const struct options *options,
 			units_time(result->virtual_ns, virtual_time, sizeof(virtual_time)));
 }
 
-/* Things a recording asked for that this driver could not do as asked. */
+/* Prints what the driver could not do as recorded. */
 static void print_lost(FILE *file, const struct replay_result *result)
 {
 	const struct {
 		uint64_t count;
 		const char *what;
 	} lost[] = {
-		{result->unmatched_imports,
-		 "imports of memory that nobody exported: ordinary buffers"},
-		{result->foreign_accesses, "CPU accesses to another process's buffer: left out"},
-		{result->refused_tilings, "tilings that the GPU cannot have: linear"},
-		{result->ignored_tilings, "tiling changes of shared buffers: left out"},
-		{result->ignored_exports, "exports of buffers shared or in use already: left out"},
+		{result->unmatched_imports, "imports without an export: ordinary buffers"},
+		{result->foreign_accesses, "CPU accesses to another process's buffer: omitted"},
+		{result->refused_tilings, "tilings that the GPU does not support: linear"},
+		{result->ignored_tilings, "tiling changes of shared buffers: omitted"},
+		{result->ignored_exports,
+		 "exports of buffers already shared or bracketed: omitted"},
 	};
 	char text[32];
 	size_t i;
@@ -202,12 +207,12 @@ static void verdict(char *text, size_t size, const struct options *options,
 	char errors[32];
 
 	if (options->replay.verify == REPLAY_VERIFY_NONE)
-		snprintf(text, size, "not asked for");
+		snprintf(text, size, "not verified");
 	else if (result->verify_errors)
 		snprintf(text, size, "%s wrong",
 			 units_count(result->verify_errors, errors, sizeof(errors)));
 	else
-		snprintf(text, size, "all right");
+		snprintf(text, size, "correct");
 }
 
 static void print_verdict(FILE *file, const struct options *options,
@@ -234,18 +239,19 @@ static void print_verdict(FILE *file, const struct options *options,
 				: "none",
 			paint->off);
 	if (result->status != REPLAY_CLEAN && !result->finding_count && !result->verify_errors)
-		fprintf(file, "  %s%s%s\n", paint->bad, "the replay ended early, see above",
-			paint->off);
+		fprintf(file, "  %s%s%s\n", paint->bad,
+			"the replay ended early; see the messages above", paint->off);
 }
 
-/* Of a host that is another program: what it has, and whose doings the figures are. */
+/* Prints the memory of a host in another process. */
 static void print_host(FILE *file, const struct replay_result *result)
 {
 	char text[64];
 
-	if (!result->told)
+	if (!result->statistics_known)
 		return;
-	fprintf(file, "  %-*s%*s   of the host; its figures are of all its clients meanwhile\n",
+	fprintf(file,
+		"  %-*s%*s   of the host; statistics cover all its clients during the replay\n",
 		LABEL_WIDTH, "video memory", VALUE_WIDTH,
 		units_bytes(result->vram_bytes, text, sizeof(text)));
 	fprintf(file, "  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
@@ -259,10 +265,10 @@ static void print_memory(FILE *file, const struct options *options, const struct
 	fprintf(file, "  %-*s%*s", LABEL_WIDTH, "video memory", VALUE_WIDTH,
 		units_bytes(run->vram_bytes, text, sizeof(text)));
 	if (run->memory.largest)
-		fprintf(file, "   %g %% of what the largest submission refers to",
+		fprintf(file, "   %g %% of the buffers of the largest submission",
 			run->memory.percent);
 	else if (run->memory.bytes == 0)
-		fprintf(file, "   %g %% of the %s that were alive at most", run->memory.percent,
+		fprintf(file, "   %g %% of the %s peak of live buffers", run->memory.percent,
 			units_bytes(run->result.peak_live_bytes, peak, sizeof(peak)));
 	fprintf(file, "\n  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
 		units_bytes(options->replay.aperture_bytes, text, sizeof(text)));
@@ -281,7 +287,7 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 	else
 		print_memory(file, options, run);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!is_row_of(&rows[i], options, result))
+		if (!row_has_value(&rows[i], options, result))
 			continue;
 		if (rows[i].kind != ROW_GAP) {
 			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a replay found out, for people (text) and for programs (JSON, docs/replay.md). */
+/* The result of a replay as text, or as JSON (docs/replay.md). */
 #ifndef VIDMM_TOOLS_SUMMARY_H
 #define VIDMM_TOOLS_SUMMARY_H
 
@@ -7,7 +7,7 @@
 
 #include "options.h"
 
-/* One finished run and the memory it had. */
+/* One finished run and its video memory. */
 struct run {
 	struct memory_size memory;
 	uint64_t vram_bytes;
@@ -15,10 +15,13 @@ struct run {
 };
 
 void summary_print(FILE *file, const struct options *options, const struct run *run, bool color);
-/* Side by side. */
+/* Prints several runs in columns. */
 void summary_compare(FILE *file, const struct options *options, const struct run *runs,
 		     unsigned count, bool color);
-/* False when out of memory. One run: an object; compared ones: an object with "runs". */
+/*
+ * Writes one run as an object, compared runs as an object with "runs". Returns false when out of
+ * memory or if FILE cannot be written.
+ */
 bool summary_json(FILE *file, const struct options *options, const struct run *runs,
 		  unsigned count);
 

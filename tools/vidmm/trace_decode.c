@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in, plain text out. Whether a stream is compressed is told by its first four bytes, not by its name, so
- * that a pipe works too. A frame that asks for more than zstd's own default window (128 MiB) is refused by zstd.
+ * Reads bytes and returns plain text. The first four bytes decide whether a stream is compressed,
+ * not its name, so that a pipe works as well. zstd refuses a frame that needs more than its default
+ * maximum window of 128 MiB.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ void trace_decode_finish(struct trace_decode *decode)
 	free(decode->input_bytes);
 }
 
-/* 0 at the end, -1 when it cannot be read. */
+/* Returns the bytes read, 0 at the end, -1 on failure. */
 static long read_input(struct trace_decode *decode, char *buffer, size_t size)
 {
 	ssize_t got;
@@ -81,7 +82,7 @@ static long read_input(struct trace_decode *decode, char *buffer, size_t size)
 	return got;
 }
 
-/* More input, behind what is left of the old. */
+/* Reads more input behind the unconsumed part of the buffer. */
 static bool refill(struct trace_decode *decode)
 {
 	size_t left = decode->input.size - decode->input.pos;
@@ -153,7 +154,10 @@ static long read_zstd(struct trace_decode *decode, char *buffer, size_t size)
 		rest = ZSTD_decompressStream(decode->zstd, &out, &decode->input);
 		if (ZSTD_isError(rest))
 			return bad_frame(decode, ZSTD_getErrorName(rest));
-		/* Called without input after the end of a frame, zstd answers with the size of the next frame's header. */
+		/*
+		 * At the end of a frame and without input, zstd returns the size of the next
+		 * frame's header instead of 0: ignore that.
+		 */
 		if (decode->input.pos != in_before || out.pos != out_before)
 			decode->frame_open = rest != 0;
 		decode->may_hold = out.pos == out.size;

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The nine header lines. What they say ends up on terminals and in JSON, so it is made harmless here. */
+/*
+ * Reads the nine header lines. Their texts are printed on terminals and in JSON, so they are
+ * reduced to printable UTF-8 here.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace_private.h"
 
-/* Length of the well-formed UTF-8 sequence at p (0: none), control characters not counted as well-formed. */
+/*
+ * Returns the length of the printable, well-formed UTF-8 character at P; 0 for control characters
+ * and for malformed bytes.
+ */
 static size_t utf8_length(const unsigned char *p, size_t left)
 {
 	static const struct {
@@ -34,7 +40,10 @@ static size_t utf8_length(const unsigned char *p, size_t left)
 	return 0;
 }
 
-/* Copies printable UTF-8; every other byte becomes '?'. Cuts at a character when `to` is full. */
+/*
+ * Copies printable UTF-8 and replaces each other byte by '?'. If TO is too small, the text ends at
+ * a character boundary.
+ */
 static void copy_text(char *to, size_t size, const char *from, const char *end)
 {
 	size_t used = 0;
@@ -79,7 +88,7 @@ static enum trace_result read_value(struct trace_reader *reader, unsigned index,
 	switch (index) {
 	case 0:
 		if (end - from != 1 || *from != '1')
-			return trace_bad(reader, "this is not version 1 of the format");
+			return trace_bad(reader, "unsupported format version: expected 1");
 		break;
 	case 1:
 		copy_text(header->program, sizeof(header->program), from, end);
@@ -101,14 +110,14 @@ static enum trace_result read_value(struct trace_reader *reader, unsigned index,
 		trace_scan_stop(&scan);
 		if (!trace_scan_u64(&scan, &header->t0_ns) || scan.stop != end ||
 		    header->t0_ns > INT64_MAX / 2)
-			return trace_bad(reader, "#t0 wants a time in ns");
+			return trace_bad(reader, "#t0: expected a time in ns");
 		break;
 	case 7:
 		read_model(header, from, end);
 		break;
 	default:
 		if (end - from != 1 || (*from != '0' && *from != '1'))
-			return trace_bad(reader, "#wtrack is 0 or 1");
+			return trace_bad(reader, "#wtrack: expected 0 or 1");
 		header->write_tracking = *from == '1';
 		break;
 	}

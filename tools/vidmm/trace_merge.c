@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One event of each reader is held ready; the earliest goes next. Few readers, so they are simply compared. */
+/*
+ * Merges recordings: it holds the next event of each reader and returns the earliest. There are few
+ * readers, so a linear search is enough.
+ */
 #include <stdlib.h>
 
 #include "trace.h"
@@ -7,14 +10,17 @@
 struct lane {
 	struct trace_reader *reader;
 	struct trace_event event;
-	uint64_t shift_ns;        /* its t0 after the earliest one */
-	enum trace_result result; /* of the reading that filled `event` */
+	uint64_t shift_ns;        /* difference of its t0 to the earliest t0 */
+	enum trace_result result; /* of the read that filled `event` */
 };
 
 struct trace_merge {
 	unsigned count;
-	unsigned
-		given; /* lane whose event was handed out last: read on before the next choice; count: none */
+	/*
+	 * the lane whose event was returned last, which is read on before the next choice; count:
+	 * none
+	 */
+	unsigned returned;
 	struct lane lane[];
 };
 
@@ -26,7 +32,7 @@ struct trace_merge *trace_merge_create(struct trace_reader *const *readers, unsi
 
 	if (!merge)
 		return NULL;
-	merge->count = merge->given = count;
+	merge->count = merge->returned = count;
 	for (i = 0; i < count; i++) {
 		uint64_t t0_ns = trace_header(readers[i])->t0_ns;
 
@@ -55,8 +61,8 @@ enum trace_result trace_merge_next(struct trace_merge *merge, unsigned *process,
 	uint64_t best_ns = 0;
 	unsigned i;
 
-	if (merge->given < merge->count) {
-		struct lane *lane = &merge->lane[merge->given];
+	if (merge->returned < merge->count) {
+		struct lane *lane = &merge->lane[merge->returned];
 
 		lane->result = trace_next(lane->reader, &lane->event);
 	}
@@ -68,7 +74,7 @@ enum trace_result trace_merge_next(struct trace_merge *merge, unsigned *process,
 			continue;
 		if (lane->result != TRACE_OK) {
 			*process = i;
-			merge->given = merge->count;
+			merge->returned = merge->count;
 			return lane->result;
 		}
 		if (!best || at_ns < best_ns) {
@@ -77,11 +83,11 @@ enum trace_result trace_merge_next(struct trace_merge *merge, unsigned *process,
 		}
 	}
 	if (!best) {
-		merge->given = merge->count;
+		merge->returned = merge->count;
 		return TRACE_END;
 	}
-	merge->given = (unsigned)(best - merge->lane);
-	*process = merge->given;
+	merge->returned = (unsigned)(best - merge->lane);
+	*process = merge->returned;
 	*when_ns = best_ns;
 	*event = &best->event;
 	return TRACE_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader: whole lines out of the source, one event out of each line. Parsers never look for the end of a line
- * first: the text they get ends with a newline, which is no digit, so that each field stops there by itself.
+ * The reader: takes whole lines from the source and parses one event from each. Parsers do not
+ * search for the end of the line first: it is a newline, which is not a digit, so the scan of each
+ * field stops there.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ enum trace_result trace_failed(struct trace_reader *reader, const char *format, 
 	return TRACE_IO;
 }
 
-/* The last newline in [from, to), NULL: none. */
+/* Returns the last newline in [FROM, TO), or NULL. */
 static const char *last_newline(const char *from, const char *to)
 {
 	while (to > from) {
@@ -64,27 +65,30 @@ static const char *last_newline(const char *from, const char *to)
 	return NULL;
 }
 
-/* Moves the beginning of a line to the start of the text, so that there is room behind it. */
-static enum trace_result make_room(struct trace_reader *reader)
+/*
+ * Moves the unfinished line to the start of the buffer, so that text can be appended. Doubles the
+ * buffer if the line fills it.
+ */
+static enum trace_result make_space(struct trace_reader *reader)
 {
 	size_t kept = (size_t)(reader->filled - reader->at);
-	size_t room = reader->room;
+	size_t capacity = reader->capacity;
 	char *text;
 
 	memmove(reader->text, reader->at, kept);
-	if (kept == room) {
-		if (room >= reader->limits.line_bytes)
+	if (kept == capacity) {
+		if (capacity >= reader->limits.line_bytes)
 			return trace_bad(reader, "line longer than %u bytes",
 					 reader->limits.line_bytes);
-		room *= 2;
-		if (room > reader->limits.line_bytes)
-			room = reader->limits.line_bytes;
-		text = realloc(reader->text, room + TRACE_SCAN_SLACK);
+		capacity *= 2;
+		if (capacity > reader->limits.line_bytes)
+			capacity = reader->limits.line_bytes;
+		text = realloc(reader->text, capacity + TRACE_SCAN_SLACK);
 		if (!text)
 			return trace_failed(reader, "out of memory");
-		memset(text + room, 0, TRACE_SCAN_SLACK);
+		memset(text + capacity, 0, TRACE_SCAN_SLACK);
 		reader->text = text;
-		reader->room = room;
+		reader->capacity = capacity;
 	}
 	reader->at = reader->lines_end = reader->text;
 	reader->filled = reader->text + kept;
@@ -94,7 +98,7 @@ static enum trace_result make_room(struct trace_reader *reader)
 enum trace_result trace_fill(struct trace_reader *reader)
 {
 	while (reader->at == reader->lines_end) {
-		enum trace_result result = make_room(reader);
+		enum trace_result result = make_space(reader);
 		size_t used = (size_t)(reader->filled - reader->text);
 		const char *why = NULL, *newline;
 		long got;
@@ -103,7 +107,7 @@ enum trace_result trace_fill(struct trace_reader *reader)
 			return result;
 		got = reader->text_ended ? 0
 					 : trace_source_read(reader->source, reader->text + used,
-							     reader->room - used, &why);
+							     reader->capacity - used, &why);
 		if (got < 0)
 			return trace_source_bad_data(reader->source)
 				       ? trace_bad(reader, "%s", why)
@@ -121,7 +125,7 @@ enum trace_result trace_fill(struct trace_reader *reader)
 	return TRACE_OK;
 }
 
-/* "#end COUNT", and nothing may follow it. */
+/* Reads the line "#end COUNT". No text may follow it. */
 static enum trace_result read_end(struct trace_reader *reader)
 {
 	struct trace_scan scan;
@@ -131,13 +135,14 @@ static enum trace_result read_end(struct trace_reader *reader)
 	const char *why = NULL;
 
 	if (memcmp(reader->at, "#end ", 5) != 0)
-		return trace_bad(reader, "header line out of place");
+		return trace_bad(reader, "unexpected # line: expected #end COUNT");
 	trace_scan_at(&scan, reader->at + 5);
 	trace_scan_stop(&scan);
 	if (!trace_scan_u64(&scan, &count) || *scan.stop != '\n')
-		return trace_bad(reader, "#end wants the number of events");
+		return trace_bad(reader, "#end: expected the number of events");
 	if (count != reader->events)
-		return trace_bad(reader, "#end says %llu events, there are %llu",
+		return trace_bad(reader,
+				 "#end has a count of %llu, but the recording has %llu events",
 				 (unsigned long long)count, (unsigned long long)reader->events);
 	reader->at = scan.stop + 1;
 	reader->line++;
@@ -153,7 +158,7 @@ static enum trace_result read_end(struct trace_reader *reader)
 	return TRACE_END;
 }
 
-/* Of a submission that is not wanted only the newline is looked for. */
+/* With TRACE_SKIM, skips a submission line to its newline. */
 static enum trace_result skim_submission(struct trace_reader *reader, struct trace_scan *scan,
 					 struct trace_event *event)
 {
@@ -173,11 +178,12 @@ static enum trace_result read_event(struct trace_reader *reader, struct trace_ev
 	trace_scan_stop(&scan);
 	blank = scan.stop;
 	if (!trace_scan_u64(&scan, &event->time_ns) || *blank != ' ')
-		return trace_bad(reader, "an event begins with its time in ns");
+		return trace_bad(reader, "expected a time in ns at the beginning of an event");
 	if (event->time_ns > INT64_MAX / 2)
-		return trace_bad(reader, "time is too far away");
+		return trace_bad(reader, "the time of the event is too large");
 	if (event->time_ns < reader->last_time_ns)
-		return trace_bad(reader, "time runs backwards");
+		return trace_bad(reader,
+				 "the time of the event is before that of the previous event");
 	trace_scan_stop(&scan);
 	trace_scan_stop(&scan);
 	if (scan.stop != blank + 2 || *scan.stop != ' ')
@@ -222,11 +228,11 @@ static struct trace_reader *reader_create(const char *name, const struct trace_l
 	reader->limits = limits ? *limits : trace_default_limits;
 	reader->flags = flags;
 	reader->line = 1;
-	reader->room = TEXT_BYTES_FIRST;
-	if (reader->room > reader->limits.line_bytes)
-		reader->room = reader->limits.line_bytes;
+	reader->capacity = TEXT_BYTES_FIRST;
+	if (reader->capacity > reader->limits.line_bytes)
+		reader->capacity = reader->limits.line_bytes;
 	reader->name = strdup(name);
-	reader->text = calloc(1, reader->room + TRACE_SCAN_SLACK);
+	reader->text = calloc(1, reader->capacity + TRACE_SCAN_SLACK);
 	if (!reader->name || !reader->text) {
 		trace_close(reader);
 		return NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_scan: numbers out of text at a few ns each. A recording is mostly relocations, and each is two or three
- * short numbers, so this is the innermost loop of a replay.
+ * trace_scan: converts numbers in text, at a few ns each. A recording consists mostly of
+ * relocations, each of two or three short numbers, so this is the innermost loop of a replay.
  *
- * It looks at 64 bytes at a time and makes a bit mask of those that are not digits; the numbers are what lies
- * between, so no byte is tested twice and the conversion of one number does not wait for the end of the one
- * before. The scanned text must be followed by a byte that is no digit and TRACE_SCAN_SLACK more readable bytes.
+ * It classifies 64 bytes at a time into a bit mask of the bytes that are not digits. The fields are
+ * the ranges between set bits. No byte is tested twice, and the conversion of one number does not
+ * wait for the end of the previous one. A non-digit byte and TRACE_SCAN_SLACK more readable bytes
+ * must follow the scanned text.
  */
 #ifndef VIDMM_TOOLS_TRACE_SCAN_H
 #define VIDMM_TOOLS_TRACE_SCAN_H
@@ -20,10 +21,10 @@
 #define TRACE_SCAN_SLACK 128u
 
 struct trace_scan {
-	const char *base;  /* of the 64 bytes in `mask` */
-	uint64_t mask;     /* bit n: base[n] is no digit, and not passed yet */
-	const char *field; /* start of the present field */
-	const char *stop;  /* first byte after it that is no digit */
+	const char *base;  /* the 64 bytes that `mask` describes */
+	uint64_t mask;     /* bit n: base[n] is not a digit and was not passed yet */
+	const char *field; /* start of the current field */
+	const char *stop;  /* first byte after it that is not a digit */
 };
 
 static inline uint64_t trace_scan_mask(const char *p)
@@ -32,7 +33,10 @@ static inline uint64_t trace_scan_mask(const char *p)
 	unsigned i;
 
 #if defined(__SSE2__)
-	/* '0'..'9' become the ten smallest signed bytes, so that one signed comparison finds the rest. */
+	/*
+	 * Subtraction maps '0'..'9' to the ten smallest signed bytes: one signed comparison finds
+	 * all other bytes.
+	 */
 	for (i = 0; i < 4; i++) {
 		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
 
@@ -47,7 +51,7 @@ static inline uint64_t trace_scan_mask(const char *p)
 	return mask;
 }
 
-/* Makes the text at p the present field. */
+/* Makes the text at P the current field. */
 static inline void trace_scan_at(struct trace_scan *scan, const char *p)
 {
 	scan->base = p;
@@ -55,7 +59,7 @@ static inline void trace_scan_at(struct trace_scan *scan, const char *p)
 	scan->field = scan->stop = p;
 }
 
-/* Advances `stop` to the next byte that is no digit. */
+/* Advances `stop` to the next byte that is not a digit. */
 static inline void trace_scan_stop(struct trace_scan *scan)
 {
 	while (__builtin_expect(scan->mask == 0, 0)) {
@@ -66,14 +70,17 @@ static inline void trace_scan_stop(struct trace_scan *scan)
 	scan->mask &= scan->mask - 1;
 }
 
-/* The next field begins after the byte at `stop`. */
+/* Advances to the field after the byte at `stop`. */
 static inline void trace_scan_next(struct trace_scan *scan)
 {
 	scan->field = scan->stop + 1;
 	trace_scan_stop(scan);
 }
 
-/* 1 to 8 digits at p: pairs, then fours, then eight at once (on a little-endian machine). */
+/*
+ * Converts 1 to 8 digits at P by SIMD within a register: pairs, then groups of four, then eight (on
+ * a little-endian machine).
+ */
 static inline uint32_t trace_scan_eight(const char *p, size_t digits)
 {
 	uint64_t x;
@@ -96,16 +103,16 @@ static inline uint32_t trace_scan_eight(const char *p, size_t digits)
 
 #define TRACE_SCAN_BAD UINT64_MAX
 
-/* Any number of digits. */
+/* Converts any number of digits; TRACE_SCAN_BAD on overflow or without digits. */
 uint64_t trace_scan_long(const char *p, size_t digits);
 
-/* The present field as a number; TRACE_SCAN_BAD: no digits, or too large a number. */
+/* Returns the current field as a number; TRACE_SCAN_BAD if it has no digits or overflows. */
 static inline uint64_t trace_scan_value(const struct trace_scan *scan)
 {
 	const unsigned char *p = (const unsigned char *)scan->field;
 	size_t digits = (size_t)(scan->stop - scan->field);
 
-	/* The short ones are what relocations are made of. */
+	/* Relocations consist of short numbers. */
 	if (digits == 1)
 		return p[0] - (unsigned)'0';
 	if (digits == 2)

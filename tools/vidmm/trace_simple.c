@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every event but the submission. Each parser reads its fields first ("wants id off len") and then checks them
- * against what is known; both kinds of complaint name the line.
+ * Parses all events except submissions. Each parser first reads its fields ("expected id off len")
+ * and then checks them against the state of the recording. All messages name the line.
  */
 #include <string.h>
 
 #include "trace_private.h"
 
-/* The next field is a decimal number that ends with `end`. */
+/* Reads the next field as a decimal number. Returns false unless END follows it. */
 static bool number(struct trace_scan *scan, uint64_t *value, char end)
 {
 	trace_scan_next(scan);
@@ -20,7 +20,7 @@ static bool number_u32(struct trace_scan *scan, uint32_t *value, char end)
 	return trace_scan_u32(scan, value) && *scan->stop == end;
 }
 
-/* The rest of the line is `word`. */
+/* Returns whether the rest of the line is WORD. */
 static bool last_word(struct trace_scan *scan, const char *word)
 {
 	size_t length = strlen(word);
@@ -32,7 +32,10 @@ static bool last_word(struct trace_scan *scan, const char *word)
 	return true;
 }
 
-/* A hexadecimal field, with or without 0x; leaves scan->stop behind it. */
+/*
+ * Reads a hexadecimal field, with or without 0x, and sets scan->stop behind it. Returns false
+ * unless END follows it.
+ */
 static bool hex_number(struct trace_scan *scan, uint64_t *value, char end)
 {
 	const char *p = scan->stop + 1;
@@ -70,20 +73,20 @@ static enum trace_result parse_create(struct trace_reader *reader, struct trace_
 	uint64_t id;
 
 	if (!number(scan, &id, ' '))
-		return trace_bad(reader, "c wants: id size [u]");
+		return trace_bad(reader, "event c: expected id size [u]");
 	trace_scan_next(scan);
 	if (!trace_scan_u64(scan, &event->u.create.size_bytes))
-		return trace_bad(reader, "c wants: id size [u]");
+		return trace_bad(reader, "event c: expected id size [u]");
 	event->u.create.user_memory = *scan->stop == ' ';
 	if (event->u.create.user_memory ? !last_word(scan, "u") : *scan->stop != '\n')
-		return trace_bad(reader, "c wants: id size [u]");
+		return trace_bad(reader, "event c: expected id size [u]");
 	event->u.create.keyed = false;
 	event->u.create.key = 0;
 	event->id = (uint32_t)id;
 	return trace_state_create(reader, id, event->u.create.size_bytes);
 }
 
-/* i id size key. A key that is no number is allowed by the format, but no export can match it. */
+/* i id size key. The format allows a key that is not a number, but no export can match it. */
 static enum trace_result parse_import(struct trace_reader *reader, struct trace_scan *scan,
 				      struct trace_event *event)
 {
@@ -91,7 +94,7 @@ static enum trace_result parse_import(struct trace_reader *reader, struct trace_
 	const char *key;
 
 	if (!number(scan, &id, ' ') || !number(scan, &event->u.create.size_bytes, ' '))
-		return trace_bad(reader, "i wants: id size key");
+		return trace_bad(reader, "event i: expected id size key");
 	key = scan->stop + 1;
 	event->u.create.keyed = number(scan, &event->u.create.key, '\n');
 	if (!event->u.create.keyed) {
@@ -99,7 +102,7 @@ static enum trace_result parse_import(struct trace_reader *reader, struct trace_
 			key++;
 		scan->stop = key;
 		if (*key != '\n')
-			return trace_bad(reader, "i wants: id size key");
+			return trace_bad(reader, "event i: expected id size key");
 	}
 	event->u.create.user_memory = false;
 	event->id = (uint32_t)id;
@@ -118,7 +121,7 @@ static bool map_type(struct trace_scan *scan)
 	return false;
 }
 
-/* m u w r: all name a range of a buffer. */
+/* m u w r: events with a range of a buffer. */
 static enum trace_result parse_range(struct trace_reader *reader, struct trace_scan *scan,
 				     struct trace_event *event)
 {
@@ -127,7 +130,7 @@ static enum trace_result parse_range(struct trace_reader *reader, struct trace_s
 	struct trace_buffer *buffer;
 
 	if (!number(scan, &id, ' ') || !number(scan, &offset, ' ') || !number(scan, &length, end))
-		return trace_bad(reader, "%c wants: id off len%s", (char)event->op,
+		return trace_bad(reader, "event %c: expected id off len%s", (char)event->op,
 				 event->op == TRACE_MAP     ? " type"
 				 : event->op == TRACE_WRITE ? " kind"
 							    : "");
@@ -143,18 +146,19 @@ static enum trace_result parse_range(struct trace_reader *reader, struct trace_s
 	switch (event->op) {
 	case TRACE_MAP:
 		if (!map_type(scan))
-			return trace_bad(reader, "map type is none of wb wc gtt uc fix");
+			return trace_bad(reader,
+					 "unknown map type: expected wb, wc, gtt, uc or fix");
 		return trace_state_map(reader, buffer, offset, length);
 	case TRACE_UNMAP:
 		if (!trace_state_unmap(&reader->state, buffer, offset, length))
-			return trace_bad(reader, "unmap of what is not mapped");
+			return trace_bad(reader, "unmap of a range that is not mapped");
 		return TRACE_OK;
 	case TRACE_WRITE:
 		event->u.range.exact = last_word(scan, "p");
 		if (!event->u.range.exact && !last_word(scan, "m"))
-			return trace_bad(reader, "write kind is neither p nor m");
+			return trace_bad(reader, "unknown write kind: expected p or m");
 		if (!event->u.range.exact && buffer->maps == TRACE_NONE)
-			return trace_bad(reader, "write through no mapping");
+			return trace_bad(reader, "write to a buffer that is not mapped");
 		return TRACE_OK;
 	default:
 		return TRACE_OK;
@@ -215,7 +219,10 @@ static bool parse_flag(struct trace_scan *scan, bool *flag)
 	return true;
 }
 
-/* Events of one buffer with fields of their own; the text is what they want. */
+/*
+ * Parses the fields after the id of the events that name one buffer. Returns NULL, or the expected
+ * syntax.
+ */
 static const char *parse_fields(struct trace_scan *scan, struct trace_event *event)
 {
 	bool good;
@@ -253,13 +260,13 @@ static enum trace_result parse_buffer_event(struct trace_reader *reader, struct 
 
 	if (event->op == TRACE_CLOSE) {
 		if (!number(scan, &id, '\n'))
-			return trace_bad(reader, "d wants: id");
+			return trace_bad(reader, "event d: expected id");
 	} else {
 		if (!number(scan, &id, ' '))
-			return trace_bad(reader, "%c wants: id ...", (char)event->op);
+			return trace_bad(reader, "event %c: expected id ...", (char)event->op);
 		wants = parse_fields(scan, event);
 		if (wants)
-			return trace_bad(reader, "%c wants: %s", (char)event->op, wants);
+			return trace_bad(reader, "event %c: expected %s", (char)event->op, wants);
 	}
 	buffer = trace_state_buffer(&reader->state, id);
 	if (!buffer)
@@ -300,11 +307,11 @@ enum trace_result trace_parse_simple(struct trace_reader *reader, struct trace_s
 	case TRACE_CONTEXT:
 	case TRACE_CONTEXT_END:
 		if (!number_u32(scan, &event->id, '\n'))
-			return trace_bad(reader, "%c wants: ctx", (char)event->op);
+			return trace_bad(reader, "event %c: expected ctx", (char)event->op);
 		return trace_state_context(reader, event->id, event->op == TRACE_CONTEXT);
 	case TRACE_FENCE:
 		if (!number(scan, &fence, ' ') || !number(scan, &event->u.wait.waited_ns, '\n'))
-			return trace_bad(reader, "f wants: fence ns");
+			return trace_bad(reader, "event f: expected fence ns");
 		return TRACE_OK;
 	default:
 		return trace_bad(reader, "unknown event %c", (char)event->op);

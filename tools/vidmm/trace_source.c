@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A source is a decoder, with or without a thread that runs it ahead of the reader: decompression costs more than
- * parsing, and a second processor can do it meanwhile. The thread fills a ring of blocks; `lock` protects the ring's
- * counters, a block's bytes belong to the thread while it is not counted as filled and to the reader afterwards.
+ * A source is a decoder, optionally with a thread that runs it ahead of the reader: decompression
+ * costs more than parsing, and a second processor can do it in parallel. The thread fills a ring
+ * buffer of blocks (one producer, one consumer). `lock` guards the counters of the ring. A block
+ * belongs to the thread until it is counted as filled, and to the reader after that.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,17 +17,18 @@
 
 struct block {
 	char *bytes;
-	long size; /* as trace_decode_read returned it: 0 end, -1 failure */
+	long size; /* result of trace_decode_read: 0 at the end, -1 on failure */
 };
 
 struct trace_source {
-	struct trace_decode decode; /* the thread's alone, when there is one, but for `consumed` */
+	/* used by the thread alone if there is one, except for `consumed` */
+	struct trace_decode decode;
 	bool ahead;
 	pthread_t thread;
 	struct block block[BLOCKS];
-	size_t taken; /* of the oldest filled block, by the reader */
+	size_t taken; /* bytes of the oldest filled block that the reader has taken */
 
-	/* under lock */
+	/* guarded by `lock` */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned first, filled;
@@ -60,7 +62,10 @@ static void *read_ahead(void *arg)
 	return NULL;
 }
 
-/* Without a thread the source still works, only slower, so failing to start one is not an error. */
+/*
+ * Starts the thread. Failing to start it is no error: the source then decodes in the reader's
+ * thread.
+ */
 static void start_ahead(struct trace_source *source)
 {
 	unsigned i;
@@ -89,7 +94,7 @@ struct trace_source *trace_source_file(const char *path, bool ahead)
 		free(source);
 		return NULL;
 	}
-	/* A thread that waits for a pipe could not be stopped. */
+	/* A pipe is read without a thread: one that is blocked in read() could not be stopped. */
 	if (ahead && strcmp(path, "-") != 0)
 		start_ahead(source);
 	return source;
@@ -127,7 +132,7 @@ void trace_source_close(struct trace_source *source)
 	free(source);
 }
 
-/* The oldest filled block; the thread cannot touch it until it is given back. */
+/* Waits for the oldest filled block. The thread does not touch it before give_back. */
 static struct block *wait_filled(struct trace_source *source)
 {
 	struct block *block;
@@ -146,7 +151,10 @@ static void give_back(struct trace_source *source)
 	source->first = (source->first + 1) % BLOCKS;
 	source->filled--;
 	source->taken = 0;
-	/* Waking the thread costs the reader more than parsing a block does, so there shall be work for it. */
+	/*
+	 * Waking the thread costs the reader more than parsing a block, so the thread is woken only
+	 * when half of the ring is free.
+	 */
 	if (source->filled == BLOCKS / 2)
 		pthread_cond_signal(&source->changed);
 	pthread_mutex_unlock(&source->lock);
@@ -156,7 +164,7 @@ static long read_blocks(struct trace_source *source, char *buffer, size_t size)
 {
 	struct block *block = wait_filled(source);
 
-	/* An end or a failure stays in the ring: every later read finds it again. */
+	/* The block of an end or a failure stays in the ring: every later read returns it again. */
 	if (block->size <= 0)
 		return block->size;
 	if (size > (size_t)block->size - source->taken)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must be remembered of a recording to check its next event: sizes of the buffers alive, their mappings, the
- * contexts. Every array grows by what the text itself names and stops at the reader's limits.
+ * The state that later events are checked against: sizes of live buffers, their mappings, contexts.
+ * Each array grows with the ids and events of the recording, up to the limits of the reader.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ enum trace_result trace_state_create(struct trace_reader *reader, uint64_t id, u
 	struct trace_state *state = &reader->state;
 
 	if (id != (uint64_t)state->buffer_count + 1)
-		return trace_bad(reader, "buffer %llu out of order, %u is next",
+		return trace_bad(reader, "buffer id %llu is out of order: expected %u",
 				 (unsigned long long)id, state->buffer_count + 1);
 	if (size_bytes == 0 || size_bytes % 4096 != 0)
 		return trace_bad(reader, "buffer size %llu is not a number of pages",
@@ -37,7 +37,7 @@ enum trace_result trace_state_create(struct trace_reader *reader, uint64_t id, u
 		return trace_bad(reader, "buffers larger than %llu bytes, or %llu together",
 				 (unsigned long long)reader->limits.buffer_bytes,
 				 (unsigned long long)reader->limits.live_bytes);
-	if (!grow_array((void **)&state->buffers, &state->buffer_room, state->buffer_count + 1,
+	if (!grow_array((void **)&state->buffers, &state->buffer_capacity, state->buffer_count + 1,
 			sizeof(*state->buffers)))
 		return trace_failed(reader, "out of memory");
 	state->buffers[id] = (struct trace_buffer){.size_bytes = size_bytes, .maps = TRACE_NONE};
@@ -78,9 +78,9 @@ enum trace_result trace_state_map(struct trace_reader *reader, struct trace_buff
 	if (index != TRACE_NONE) {
 		state->map_free = state->maps[index].next;
 	} else {
-		/* No free one: all [0, map_alive) are in use. */
+		/* The free list is empty: elements [0, map_alive) are in use. */
 		index = state->map_alive;
-		if (!grow_array((void **)&state->maps, &state->map_room, index,
+		if (!grow_array((void **)&state->maps, &state->map_capacity, index,
 				sizeof(*state->maps)))
 			return trace_failed(reader, "out of memory");
 	}
@@ -132,17 +132,17 @@ enum trace_result trace_state_context(struct trace_reader *reader, uint32_t cont
 
 	if (begin) {
 		if (context == 0 || index != TRACE_NONE)
-			return trace_bad(reader, "context %u made twice", context);
+			return trace_bad(reader, "context %u already exists", context);
 		if (state->context_count >= reader->limits.contexts)
 			return trace_bad(reader, "more than %u contexts", reader->limits.contexts);
-		if (!grow_array((void **)&state->contexts, &state->context_room,
+		if (!grow_array((void **)&state->contexts, &state->context_capacity,
 				state->context_count, sizeof(*state->contexts)))
 			return trace_failed(reader, "out of memory");
 		state->contexts[state->context_count++] = context;
 		return TRACE_OK;
 	}
 	if (context == 0)
-		return trace_bad(reader, "context 0 always exists");
+		return trace_bad(reader, "context 0 cannot end: it always exists");
 	if (index == TRACE_NONE)
 		return trace_bad(reader, "unknown context %u", context);
 	state->contexts[index] = state->contexts[--state->context_count];

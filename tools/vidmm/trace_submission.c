@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The submission line: nine tenths of a recording's bytes. The relocation loop is the hot one; it is kept free of
- * calls, and what it rejects is explained afterwards, from the token, by explain_token.
+ * Parses submission lines, which are nine tenths of the bytes of a recording. The loop over
+ * relocations is the hot loop and contains no calls. bad_relocation composes the message for a
+ * rejected token afterwards.
  */
 #include <string.h>
 
 #include "grow.h"
 #include "trace_private.h"
 
-/* w f g a c, each at most once and in this order. */
+/* Parses object flags: w f g a c, each at most once, in this order. */
 static bool object_flags(struct trace_scan *scan, uint32_t *flags)
 {
 	static const char letters[] = "wfgac";
@@ -69,7 +70,7 @@ static enum trace_result parse_fences(struct trace_reader *reader, struct trace_
 	while (*scan->stop == ' ' && (scan->stop[1] == '?' || scan->stop[1] == '!')) {
 		struct trace_fence *fence;
 
-		if (!grow_array((void **)&submission->fences, &reader->fence_room,
+		if (!grow_array((void **)&submission->fences, &reader->fence_capacity,
 				submission->fence_count, sizeof(*submission->fences)))
 			return trace_failed(reader, "out of memory");
 		fence = &submission->fences[submission->fence_count++];
@@ -77,12 +78,14 @@ static enum trace_result parse_fences(struct trace_reader *reader, struct trace_
 		fence->signal = *scan->stop == '!';
 		trace_scan_next(scan);
 		if (!trace_scan_u64(scan, &fence->number))
-			return trace_bad(reader, "fence token wants a number");
+			return trace_bad(reader, "fence token: expected a number");
 	}
 	return TRACE_OK;
 }
 
-/* A relocation token: step ":" index [ "+" delta ] [ "w" ]. False: not one. */
+/*
+ * Parses a relocation token: step ":" index [ "+" delta ] [ "w" ]. Returns false if it is invalid.
+ */
 static inline bool parse_relocation(struct trace_scan *scan, uint32_t objects, uint64_t *offset,
 				    struct trace_relocation *relocation)
 {
@@ -121,17 +124,19 @@ static inline bool parse_relocation(struct trace_scan *scan, uint32_t objects, u
 }
 
 /*
- * Relocations until something else comes, or the array is full, or one is wrong (then the scan stays before it).
- * Works on a copy of the scan whose address goes nowhere, so that it is kept in registers.
+ * Parses relocations until another kind of token, the end of the array, or an invalid token (the
+ * scan stays before it). Returns their number. It works on a local copy of the scan whose address
+ * does not escape, so that the compiler keeps it in registers.
  */
 static uint32_t run_of_relocations(struct trace_scan *scan, uint32_t objects, uint64_t *offset,
-				   uint64_t last_offset, struct trace_relocation *to, uint32_t room)
+				   uint64_t last_offset, struct trace_relocation *to,
+				   uint32_t capacity)
 {
 	struct trace_scan s = *scan;
 	uint64_t at = *offset;
 	uint32_t count;
 
-	for (count = 0; count < room && *s.stop == ' ' && s.stop[1] != '@'; count++) {
+	for (count = 0; count < capacity && *s.stop == ' ' && s.stop[1] != '@'; count++) {
 		const char *blank = s.stop;
 
 		*offset = at;
@@ -162,7 +167,7 @@ static enum trace_result bad_relocation(struct trace_reader *reader, const char 
 			 length, token, submission->object_count);
 }
 
-/* "@" index, and where its relocations may lie. */
+/* Parses "@" index and computes the largest offset of a relocation in that buffer. */
 static enum trace_result parse_group(struct trace_reader *reader, struct trace_scan *scan,
 				     uint32_t relocations, uint64_t *last_offset)
 {
@@ -171,12 +176,12 @@ static enum trace_result parse_group(struct trace_reader *reader, struct trace_s
 
 	trace_scan_next(scan);
 	if (scan->stop != scan->field || *scan->stop != '@')
-		return trace_bad(reader, "relocation before its @ source");
+		return trace_bad(reader, "a relocation before the @ token of its source buffer");
 	trace_scan_next(scan);
 	if (!trace_scan_u32(scan, &source) || source >= submission->object_count)
 		return trace_bad(reader, "relocation source is not in the object list");
-	if (!grow_array((void **)&submission->groups, &reader->group_room, submission->group_count,
-			sizeof(*submission->groups)))
+	if (!grow_array((void **)&submission->groups, &reader->group_capacity,
+			submission->group_count, sizeof(*submission->groups)))
 		return trace_failed(reader, "out of memory");
 	submission->groups[submission->group_count++] = (struct trace_group){source, relocations};
 	*last_offset = reader->state.buffers[submission->objects[source].id].size_bytes - 4;
@@ -198,12 +203,13 @@ static enum trace_result parse_relocations(struct trace_reader *reader, struct t
 		while (*scan->stop == ' ' && scan->stop[1] != '@') {
 			uint32_t done;
 
-			if (!grow_array((void **)&submission->relocations, &reader->relocation_room,
-					count, sizeof(*submission->relocations)))
+			if (!grow_array((void **)&submission->relocations,
+					&reader->relocation_capacity, count,
+					sizeof(*submission->relocations)))
 				return trace_failed(reader, "out of memory");
 			done = run_of_relocations(scan, submission->object_count, &offset,
 						  last_offset, submission->relocations + count,
-						  reader->relocation_room - count);
+						  reader->relocation_capacity - count);
 			if (done == 0)
 				return bad_relocation(reader, scan->stop + 1);
 			count += done;
@@ -233,14 +239,14 @@ static enum trace_result check_fields(struct trace_reader *reader, const uint64_
 	struct trace_submission *submission = &reader->submission;
 
 	if (fields[0] != reader->state.submissions + 1)
-		return trace_bad(reader, "submission %llu, %llu is next",
+		return trace_bad(reader, "submission number %llu is out of order: expected %llu",
 				 (unsigned long long)fields[0],
 				 (unsigned long long)reader->state.submissions + 1);
 	if (fields[1] > UINT32_MAX ||
 	    !trace_state_context_known(&reader->state, (uint32_t)fields[1]))
 		return trace_bad(reader, "unknown context %llu", (unsigned long long)fields[1]);
 	if (fields[2] > UINT32_MAX)
-		return trace_bad(reader, "ring number");
+		return trace_bad(reader, "the ring number is too large");
 	if (fields[6] == 0 || fields[3] >= fields[6])
 		return trace_bad(reader, "batch index %llu is not in the object list",
 				 (unsigned long long)fields[3]);
@@ -252,9 +258,9 @@ static enum trace_result check_fields(struct trace_reader *reader, const uint64_
 	submission->batch = (uint32_t)fields[3];
 	submission->start = fields[4];
 	submission->length = fields[5];
-	while (reader->object_room < fields[6]) {
-		if (!grow_array((void **)&submission->objects, &reader->object_room,
-				reader->object_room, sizeof(*submission->objects)))
+	while (reader->object_capacity < fields[6]) {
+		if (!grow_array((void **)&submission->objects, &reader->object_capacity,
+				reader->object_capacity, sizeof(*submission->objects)))
 			return trace_failed(reader, "out of memory");
 	}
 	return TRACE_OK;
@@ -268,7 +274,8 @@ enum trace_result trace_parse_submission(struct trace_reader *reader, struct tra
 	uint64_t fields[8], batch_bytes;
 
 	if (!header_fields(scan, fields))
-		return trace_bad(reader, "x wants: seq ctx ring batch start len nobj nreloc ...");
+		return trace_bad(reader,
+				 "event x: expected seq ctx ring batch start len nobj nreloc ...");
 	result = check_fields(reader, fields);
 	if (result != TRACE_OK)
 		return result;
@@ -287,7 +294,7 @@ enum trace_result trace_parse_submission(struct trace_reader *reader, struct tra
 	if (*scan->stop != '\n')
 		return trace_bad(reader, "unexpected text in a submission");
 	if (submission->relocation_count != fields[7])
-		return trace_bad(reader, "%u relocations, announced %llu",
+		return trace_bad(reader, "%u relocations, but the line announces %llu",
 				 submission->relocation_count, (unsigned long long)fields[7]);
 	event->u.submission = submission;
 	return TRACE_OK;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One process: its device, and which event goes to which part of the driver. */
+/*
+ * One process of the replay: its device, its report buffer, and the dispatch of events to the parts
+ * of the driver.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +10,8 @@
 
 #include "umd_private.h"
 
-#define REPORT_AGE_MAX \
-	64u /* submissions between two looks at a report that must be locked for it */
+/* submissions between two reads of a report buffer that is locked for each read */
+#define REPORT_AGE_MAX 64u
 
 static const char *error_name(HRESULT hr)
 {
@@ -20,7 +23,7 @@ static const char *error_name(HRESULT hr)
 		{E_INVALIDARG, "invalid argument"},
 		{E_NOTIMPL, "not implemented"},
 		{D3DERR_OUTOFVIDEOMEMORY, "out of video memory"},
-		{D3DERR_WASSTILLDRAWING, "was still drawing"},
+		{D3DERR_WASSTILLDRAWING, "the GPU still uses the allocation"},
 		{D3DERR_NOTAVAILABLE, "not available"},
 		{D3DDDIERR_DEVICEREMOVED, "device removed"},
 		{D3DDDIERR_INVALIDHANDLE, "invalid handle"},
@@ -77,9 +80,9 @@ static enum replay_status unlock_report(struct umd *umd)
 }
 
 /*
- * The buffer where the GPU writes the errors it finds, in the aperture so that the GPU uses it in place while the
- * driver keeps it locked (LKR-05) and looks into it without asking anybody. Without an aperture it is locked for each
- * look.
+ * Creates the buffer into which the GPU writes wrong stamps. In an aperture the GPU uses it in
+ * place while the driver keeps it locked (LKR-05) and reads it without a call. Without an aperture
+ * it is locked for each read.
  */
 static enum replay_status create_report(struct umd *umd)
 {
@@ -104,7 +107,7 @@ static enum replay_status create_report(struct umd *umd)
 	status = lock_report(umd, &report);
 	if (status != REPLAY_CLEAN)
 		return status;
-	report->capacity = UMD_REPORT_ROOM;
+	report->capacity = UMD_REPORT_RECORDS_MAX;
 	if (!umd_has_aperture(umd))
 		return unlock_report(umd);
 	umd->report = report;
@@ -127,13 +130,14 @@ enum replay_status umd_create(struct world *world, unsigned index,
 	umd->base_ns = header->base_ns;
 	umd->bytes_per_ns = header->bytes_per_ns;
 	snprintf(umd->name, sizeof(umd->name), "%.63s", header->program);
-	status = world->place->open(world, umd->name, &umd->door);
+	status = world->ops->open(world, umd->name, &umd->device);
 	if (status < 0) {
-		world_message(world, "%s: no device: 0x%08" PRIX32, umd->name, (uint32_t)status);
+		world_message(world, "%s: cannot create a device: status 0x%08" PRIX32, umd->name,
+			      (uint32_t)status);
 		return REPLAY_ENVIRONMENT;
 	}
-	umd->callbacks = umd->door->callbacks;
-	umd->handle = umd->door->device;
+	umd->callbacks = umd->device->callbacks;
+	umd->handle = umd->device->device;
 	return world->block_bytes ? create_report(umd) : REPLAY_CLEAN;
 }
 
@@ -143,8 +147,8 @@ void umd_destroy(struct umd *umd)
 
 	if (!umd)
 		return;
-	if (umd->door)
-		umd->door->place->close(umd->door);
+	if (umd->device)
+		umd->device->ops->close(umd->device);
 	for (i = 0; i < umd->buffer_count; i++) {
 		if (umd->buffers[i])
 			content_put(umd->buffers[i]->content);
@@ -174,7 +178,7 @@ static enum replay_status buffer_event(struct umd *umd, const struct trace_event
 	case TRACE_DOMAIN:
 		return umd_wait_idle(umd, buffer, event->u.domain.write != 0);
 	case TRACE_WAIT:
-		/* A wait of no time is a question. */
+		/* a wait with timeout 0 is a query */
 		if (event->u.wait.timeout_ns == 0)
 			return umd_poll_busy(umd, buffer);
 		return umd_wait_idle(umd, buffer, false);
@@ -188,7 +192,7 @@ static enum replay_status buffer_event(struct umd *umd, const struct trace_event
 	case TRACE_ADVISE:
 		return umd_buffer_advise(umd, buffer, event->u.needed);
 	default:
-		/* m, u: every allocation is mapped by its locks. v: addresses are the memory manager's. */
+		/* m, u: locks map allocations. v: the memory manager chooses the addresses. */
 		return REPLAY_CLEAN;
 	}
 }
@@ -198,7 +202,7 @@ static bool is_shared(const struct umd *umd, uint32_t id)
 	return umd_buffer_of(umd, id)->key != UMD_NO_KEY;
 }
 
-bool umd_concerns_others(const struct umd *umd, const struct trace_event *event)
+bool umd_touches_shared(const struct umd *umd, const struct trace_event *event)
 {
 	uint32_t i;
 
@@ -235,8 +239,9 @@ enum replay_status umd_event(struct umd *umd, const struct trace_event *event)
 		return umd_buffer_close(umd, event->id);
 	case TRACE_CONTEXT_END:
 		return umd_context_end(umd, event->id);
-	case TRACE_CONTEXT: /* made when first used: many are never */
-	case TRACE_FENCE:   /* what a program waited for is in the times of its other events */
+	/* created at its first submission, because many contexts are never used */
+	case TRACE_CONTEXT:
+	case TRACE_FENCE: /* the times of the program's other events contain the waits */
 		return REPLAY_CLEAN;
 	default:
 		return buffer_event(umd, event);
@@ -253,7 +258,7 @@ static void read_report(struct umd *umd, const struct softgpu_report *report)
 	for (; umd->report_seen < count; umd->report_seen++) {
 		const struct softgpu_report_record *record = &records[umd->report_seen];
 
-		if (umd->report_seen >= UMD_REPORT_ROOM) {
+		if (umd->report_seen >= UMD_REPORT_RECORDS_MAX) {
 			umd->world->result->verify_errors += count - umd->report_seen;
 			umd->report_seen = count;
 			break;
@@ -305,7 +310,7 @@ uint32_t umd_handle_of(const struct umd *umd, uint32_t buffer)
 
 uint32_t umd_process_id(const struct umd *umd)
 {
-	return umd->door->process_id;
+	return umd->device->process_id;
 }
 
 const char *umd_name(const struct umd *umd)

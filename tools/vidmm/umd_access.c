@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU in a buffer's bytes: writes, reads, and the check of what must be there. A lock names the pages it is
- * about; with verification also the page of the first touched block's stamp.
+ * CPU accesses: writes, reads, and the check of the expected content. A lock lists the pages of the
+ * access; with verification also the page of the first block's stamp.
  *
- * A tiled buffer is seen as the picture that it is, by way of a swizzling range. Stamps are
- * where the GPU finds them, in the tiles; and whatever is written into a row of the picture touches the whole row of tiles.
- * Within a bracket it is locked as it is, which may be either, so nothing is said about its content then.
+ * A tiled buffer is locked as its linear image, through a swizzling range. Stamps are where the GPU
+ * finds them in the tiled layout, and a write into a row of the image touches all blocks of that
+ * row of tiles. Within a bracket the lock may give either layout, so content is not checked and
+ * becomes unknown when written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +16,25 @@
 struct access {
 	struct umd_buffer *buffer;
 	uint64_t offset, length;
-	uint32_t first_block, last_block; /* touched, when content is verified */
-	char *base;                       /* where the buffer's first byte is, while locked */
-	bool wants_picture, picture;      /* what is there is the picture */
-	bool unknown;                     /* or either */
+	uint32_t first_block, last_block; /* touched blocks, if content is verified */
+	/* address of the buffer's first byte while it is locked */
+	char *base;
+	/* wants_linear: lock the linear image; linear: the lock gave it */
+	bool wants_linear, linear;
+	bool layout_unknown; /* the layout behind `base` is not known */
 };
 
-/* Rows of tiles: X 512 bytes x 8 rows, Y 128 bytes x 32 rows in columns of 16 bytes. */
+/*
+ * Returns the bytes of a row of tiles. An X tile has 512 bytes x 8 rows; a Y tile 128 bytes x 32
+ * rows, in columns of 16 bytes.
+ */
 static uint64_t row_of_tiles(const struct umd_buffer *buffer)
 {
 	return (uint64_t)buffer->stride_bytes * (buffer->tiling == UMD_TILED_X ? 8 : 32);
 }
 
-/* Where in the picture the byte is that has this offset in the tiles. */
-static uint64_t in_picture(const struct umd_buffer *buffer, uint64_t offset)
+/* Returns the offset in the linear image of the byte at OFFSET of the tiled layout. */
+static uint64_t linear_offset(const struct umd_buffer *buffer, uint64_t offset)
 {
 	uint64_t row = row_of_tiles(buffer), in_tile = offset % UMD_PAGE_BYTES;
 	uint64_t tile = offset % row / UMD_PAGE_BYTES, x, y;
@@ -51,13 +57,13 @@ static struct access access_to(struct umd *umd, struct umd_buffer *buffer, uint6
 		.buffer = buffer,
 		.offset = offset,
 		.length = length,
-		.wants_picture = tiled && buffer->brackets == 0,
-		/* While a bracket is open it can be locked in no other way (SWZ-14). */
-		.unknown = tiled && buffer->brackets != 0,
+		.wants_linear = tiled && buffer->brackets == 0,
+		/* The lock of an open bracket decides the layout of further locks (SWZ-14). */
+		.layout_unknown = tiled && buffer->brackets != 0,
 	};
 	uint64_t last = offset + length - 1;
 
-	if (access.wants_picture) {
+	if (access.wants_linear) {
 		uint64_t row = row_of_tiles(buffer);
 
 		offset -= offset % row;
@@ -77,7 +83,10 @@ static bool is_whole(const struct access *access)
 	return access->offset == 0 && access->length == access->buffer->size_bytes;
 }
 
-/* The page list of an access; 0 pages and no memory trouble: the whole buffer. False when out of memory. */
+/*
+ * Fills umd->pages with the pages of an access. *COUNT is 0 for the whole buffer. Returns false
+ * when out of memory.
+ */
 static bool list_pages(struct umd *umd, const struct access *access, UINT *count)
 {
 	uint64_t first = access->offset / UMD_PAGE_BYTES;
@@ -90,13 +99,13 @@ static bool list_pages(struct umd *umd, const struct access *access, UINT *count
 		stamp = (uint64_t)access->first_block * umd->world->block_bytes / UMD_PAGE_BYTES;
 	if (is_whole(access))
 		return true;
-	if (umd->page_room < last - first + 2) {
+	if (umd->page_capacity < last - first + 2) {
 		UINT *pages = realloc(umd->pages, (last - first + 2) * sizeof(*pages));
 
 		if (!pages)
 			return false;
 		umd->pages = pages;
-		umd->page_room = (uint32_t)(last - first + 2);
+		umd->page_capacity = (uint32_t)(last - first + 2);
 	}
 	if (stamp < first)
 		umd->pages[used++] = (UINT)stamp;
@@ -106,7 +115,9 @@ static bool list_pages(struct umd *umd, const struct access *access, UINT *count
 	return true;
 }
 
-/* Locks for the access, waiting. access->base NULL: the buffer cannot be locked. */
+/*
+ * Locks for the access and waits for the GPU. access->base is NULL if the buffer cannot be locked.
+ */
 static enum replay_status begin(struct umd *umd, struct access *access, UINT flags)
 {
 	enum replay_status status;
@@ -114,10 +125,10 @@ static enum replay_status begin(struct umd *umd, struct access *access, UINT fla
 	char *data;
 
 	access->base = NULL;
-	if (access->wants_picture) {
-		status = umd_lock_picture(umd, access->buffer, flags, &access->base);
-		access->picture = access->buffer->seen_as_picture;
-		access->unknown = !access->picture;
+	if (access->wants_linear) {
+		status = umd_lock_linear(umd, access->buffer, flags, &access->base);
+		access->linear = access->buffer->locked_linear;
+		access->layout_unknown = !access->linear;
 		return status;
 	}
 	if (!list_pages(umd, access, &page_count))
@@ -134,7 +145,7 @@ static char *stamp_of(const struct access *access, uint32_t block)
 {
 	uint64_t offset = (uint64_t)block * access->buffer->content->block_bytes;
 
-	return access->base + (access->picture ? in_picture(access->buffer, offset) : offset);
+	return access->base + (access->linear ? linear_offset(access->buffer, offset) : offset);
 }
 
 static void check_blocks(struct umd *umd, const struct access *access)
@@ -142,7 +153,7 @@ static void check_blocks(struct umd *umd, const struct access *access)
 	const struct content *content = access->buffer->content;
 	uint32_t block;
 
-	if (access->unknown)
+	if (access->layout_unknown)
 		return;
 	for (block = access->first_block; block <= access->last_block; block++) {
 		struct softgpu_stamp expected = {0}, found;
@@ -158,7 +169,9 @@ static void check_blocks(struct umd *umd, const struct access *access)
 		umd->world->result->blocks_checked++;
 		if (memcmp(&found, &expected, sizeof(found)) == 0)
 			continue;
-		/* Version 0 is no stamp at all, yet the message must say whose block it is. */
+		/*
+		 * Version 0 is zero-filled and has no stamp: name buffer and block for the message.
+		 */
 		expected.buffer = content->number;
 		expected.block = block;
 		world_wrong_stamp(umd->world, &expected, &found, "the CPU");
@@ -170,7 +183,7 @@ static enum replay_status write_stamps(struct umd *umd, const struct access *acc
 	struct content *content = access->buffer->content;
 	uint32_t version = content_next_version(content), block;
 
-	if (access->unknown) {
+	if (access->layout_unknown) {
 		content_set_all(content, CONTENT_UNKNOWN);
 		return REPLAY_CLEAN;
 	}
@@ -192,7 +205,10 @@ static enum replay_status write_stamps(struct umd *umd, const struct access *acc
 	return REPLAY_CLEAN;
 }
 
-/* Every byte that the recording says was written is written; with verification the stamps go on top. */
+/*
+ * Writes every byte that the recording says was written. With verification, stamps are written on
+ * top.
+ */
 static enum replay_status write_bytes(struct umd *umd, const struct access *access)
 {
 	const struct umd_buffer *buffer = access->buffer;
@@ -205,8 +221,9 @@ static enum replay_status write_bytes(struct umd *umd, const struct access *acce
 }
 
 /*
- * Every byte is new, so the old ones may go: another instance of the allocation will do (REN). The driver submits
- * at every `x`, hence no unsubmitted command buffer names any instance. *done false: no renaming, lock as usual.
+ * A write of the whole buffer locks with Discard, so that the memory manager may rename the
+ * allocation (REN). The driver submits at every `x`, so no unsubmitted command buffer references an
+ * instance. *DONE false: no lock was taken, and the caller locks without Discard.
  */
 static enum replay_status write_discarding(struct umd *umd, struct access *access, bool *done)
 {
@@ -218,7 +235,7 @@ static enum replay_status write_discarding(struct umd *umd, struct access *acces
 	HRESULT hr = umd_lock(umd, access->buffer, flags | form, 0, &access->base);
 
 	*done = SUCCEEDED(hr);
-	access->picture = access->buffer->seen_as_picture = *done && form;
+	access->linear = access->buffer->locked_linear = *done && form;
 	if (hr == E_NOTIMPL || hr == D3DERR_WASSTILLDRAWING || hr == D3DERR_NOTAVAILABLE)
 		return REPLAY_CLEAN;
 	if (FAILED(hr))
@@ -230,7 +247,7 @@ static enum replay_status write_discarding(struct umd *umd, struct access *acces
 enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
 			     uint64_t length)
 {
-	/* First: only then is known whether the GPU can have the tiling. */
+	/* Allocate first: only then is it known whether the GPU supports the tiling. */
 	enum replay_status status = umd_buffer_ready(umd, buffer);
 	bool done = false;
 
@@ -273,8 +290,11 @@ enum replay_status umd_check(struct umd *umd, struct umd_buffer *buffer)
 
 	if (!buffer->content || buffer->handle == 0 || buffer->foreign)
 		return REPLAY_CLEAN;
-	/* What the CPU never saw as a picture has its tiles, wherever it is. It may stay there. */
-	access.wants_picture &= buffer->seen_as_picture;
+	/*
+	 * A buffer that was not locked as a linear image last has the tiled layout; the lock leaves
+	 * it in place.
+	 */
+	access.wants_linear &= buffer->locked_linear;
 	status = begin(umd, &access, UMD_LOCK_READ_ONLY);
 	if (status != REPLAY_CLEAN || !access.base)
 		return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command buffer being filled. A submission that does not fit the buffers that the miniport gives is cut, in
- * command order, into parts with a pfnRenderCb each; an allocation is listed again in each part that names it.
+ * The command buffer that is being filled. A submission that does not fit into the buffers of the
+ * context is divided, in command order, into parts with one pfnRenderCb each. A part lists each
+ * allocation that its commands reference.
  */
 #include "umd_private.h"
 
@@ -21,7 +22,7 @@ void *umd_batch_command(struct umd *umd, uint16_t opcode, uint16_t flags, size_t
 	return command;
 }
 
-/* Each part begins by saying where its errors go. */
+/* Begins a part. With verification, its first command names the report buffer. */
 static void begin_part(struct umd *umd)
 {
 	struct umd_batch *batch = &umd->batch;
@@ -36,7 +37,11 @@ static void begin_part(struct umd *umd)
 	}
 }
 
-/* What does not fit into video memory is split, so nothing stays bound longer than needed. */
+/*
+ * Appends a NULL element to the allocation list, which asks the miniport to unbind allocations
+ * after each command. Without an aperture DMA buffers are split, and an unbound allocation can be
+ * evicted at the next split.
+ */
 static void ask_to_unbind(struct umd_batch *batch)
 {
 	D3DDDI_ALLOCATIONLIST *last = &batch->context->allocations[batch->allocation_count++];
@@ -60,13 +65,13 @@ static enum replay_status render(struct umd *umd)
 	};
 	HRESULT hr = umd->callbacks->pfnRenderCb(umd->handle, &render);
 
-	/* Whatever the result, these are the buffers for the next call (DMA-11). */
+	/* On failure as well, these are the buffers for the next call (DMA-11). */
 	context->commands = render.pNewCommandBuffer;
 	context->allocations = render.pNewAllocationList;
 	context->patches = render.pNewPatchLocationList;
 	context->command_bytes = render.NewCommandBufferSize;
-	context->allocation_room = render.NewAllocationListSize;
-	context->patch_room = render.NewPatchLocationListSize;
+	context->allocation_capacity = render.NewAllocationListSize;
+	context->patch_capacity = render.NewPatchLocationListSize;
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnRenderCb", NULL, hr);
 	umd->world->result->renders++;
@@ -86,16 +91,16 @@ enum replay_status umd_batch_end(struct umd *umd)
 	return render(umd);
 }
 
-static bool has_room(const struct umd_batch *batch, size_t bytes, uint32_t allocations,
-		     uint32_t patches)
+static bool has_space(const struct umd_batch *batch, size_t bytes, uint32_t allocations,
+		      uint32_t patches)
 {
 	const struct umd_context *context = batch->context;
 
 	return bytes <= context->command_bytes - batch->used_bytes &&
-	       /* One more for ask_to_unbind. */
-	       allocations < context->allocation_room - batch->allocation_count &&
-	       /* The miniport's list, as long as this one, also has an entry for each operand. */
-	       patches <= context->patch_room - batch->patch_count - batch->operand_count;
+	       /* Keep one element for ask_to_unbind. */
+	       allocations < context->allocation_capacity - batch->allocation_count &&
+	       /* The miniport's list has the same length and also an entry for each operand. */
+	       patches <= context->patch_capacity - batch->patch_count - batch->operand_count;
 }
 
 enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t allocations,
@@ -103,14 +108,15 @@ enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t all
 {
 	enum replay_status status;
 
-	if (__builtin_expect(has_room(&umd->batch, bytes, allocations, patches), 1))
+	if (__builtin_expect(has_space(&umd->batch, bytes, allocations, patches), 1))
 		return REPLAY_CLEAN;
 	status = render(umd);
 	if (status != REPLAY_CLEAN)
 		return status;
 	begin_part(umd);
-	if (has_room(&umd->batch, bytes, allocations, patches))
+	if (has_space(&umd->batch, bytes, allocations, patches))
 		return REPLAY_CLEAN;
-	world_message(umd->world, "%s: command buffers became too small for a command", umd->name);
+	world_message(umd->world, "%s: the new command buffer is too small for one command",
+		      umd->name);
 	return REPLAY_FINDINGS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers: from `c` to `d`. A buffer becomes an allocation at its first use, because only then is known whether it
- * is tiled; until then nothing can be waited for and nothing can be offered.
+ * Buffers, from event c to event d. A buffer is allocated at its first use, because only then is it
+ * known whether it is tiled. An unallocated buffer is never busy and is not offered.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ enum replay_status umd_buffer_create(struct umd *umd, const struct trace_event *
 	bool opened = false;
 	enum replay_status status = REPLAY_CLEAN;
 
-	if (!grow_array((void **)&umd->buffers, &umd->buffer_room, umd->buffer_count,
+	if (!grow_array((void **)&umd->buffers, &umd->buffer_capacity, umd->buffer_count,
 			sizeof(*umd->buffers)))
 		return umd_no_memory(umd);
 	buffer = calloc(1, sizeof(*buffer));
@@ -54,7 +54,7 @@ static HRESULT try_allocate(struct umd *umd, struct umd_buffer *buffer, D3DDDICB
 		private_data.stride_bytes = buffer->stride_bytes;
 	}
 	if (buffer->user_memory) {
-		/* The program's own pages never move to video memory: they stay in reach of the aperture, if there is one. */
+		/* User memory stays in system memory: in the aperture segment if there is one. */
 		private_data.flags |= SOFTGPU_ALLOCATION_CACHED;
 		private_data.segment_set = umd_has_aperture(umd) ? 0x2 : 0;
 	}
@@ -77,7 +77,9 @@ enum replay_status umd_buffer_allocate(struct umd *umd, struct umd_buffer *buffe
 	allocate->hResource = shared ? (HANDLE)buffer : NULL;
 	hr = try_allocate(umd, buffer, allocate);
 	if (hr == E_INVALIDARG && buffer->tiling != UMD_LINEAR) {
-		/* A layout that the GPU cannot have (stride, size): linear, as drivers do. */
+		/*
+		 * The GPU does not support this stride or size: allocate it linear, as drivers do.
+		 */
 		umd->world->result->refused_tilings++;
 		buffer->tiling = UMD_LINEAR;
 		hr = try_allocate(umd, buffer, allocate);
@@ -106,7 +108,7 @@ enum replay_status umd_buffer_deallocate(struct umd *umd, struct umd_buffer *buf
 		return umd_failed(umd, "pfnDeallocateCb", buffer, hr);
 	buffer->handle = 0;
 	buffer->brackets = 0;
-	buffer->seen_as_picture = false;
+	buffer->locked_linear = false;
 	buffer->offered = false;
 	buffer->resource = false;
 	return REPLAY_CLEAN;
@@ -171,11 +173,14 @@ enum replay_status umd_buffer_tiling(struct umd *umd, struct umd_buffer *buffer,
 	if (buffer->tiling == mode)
 		return REPLAY_CLEAN;
 	if (buffer->key != UMD_NO_KEY) {
-		/* The others would not hear of it. */
+		/* Other processes would not learn of the change. */
 		umd->world->result->ignored_tilings++;
 		return REPLAY_CLEAN;
 	}
-	/* WDDM has no such change: another allocation, at the next use, zero like every new one. */
+	/*
+	 * WDDM cannot change the tiling of an allocation. The next use creates another one,
+	 * zero-filled.
+	 */
 	status = umd_buffer_deallocate(umd, buffer);
 	buffer->tiling = (uint8_t)mode;
 	buffer->stride_bytes = stride_bytes;
@@ -195,7 +200,7 @@ enum replay_status umd_buffer_advise(struct umd *umd, struct umd_buffer *buffer,
 
 	if (needed)
 		return buffer->offered ? reclaim(umd, buffer) : REPLAY_CLEAN;
-	/* Nothing to offer yet, offered already, or others (a lock, a process) still want it. */
+	/* Not offered: an unallocated, offered, bracketed or shared buffer. */
 	if (buffer->handle == 0 || buffer->offered || buffer->brackets > 0 ||
 	    buffer->key != UMD_NO_KEY)
 		return REPLAY_CLEAN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts. A recorded context becomes one of the device's at its first submission. All rings go to node 0: the
- * recorded kernel orders the submissions that share a buffer, on whatever ring; on one node the order of submission
- * gives that, across nodes a driver would have to build it from synchronization objects.
+ * Contexts. A recorded context is created at its first submission. All rings are mapped to node 0:
+ * the recorded kernel orders submissions that share a buffer across rings. One node gives that
+ * order. Several nodes would need synchronization objects.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static enum replay_status create(struct umd *umd, uint32_t number, struct umd_co
 	struct umd_context *context;
 	HRESULT hr;
 
-	if (!grow_array((void **)&umd->contexts, &umd->context_room, umd->context_count,
+	if (!grow_array((void **)&umd->contexts, &umd->context_capacity, umd->context_count,
 			sizeof(*umd->contexts)))
 		return umd_no_memory(umd);
 	context = calloc(1, sizeof(*context));
@@ -35,18 +35,18 @@ static enum replay_status create(struct umd *umd, uint32_t number, struct umd_co
 	context->allocations = create.pAllocationList;
 	context->patches = create.pPatchLocationList;
 	context->command_bytes = create.CommandBufferSize;
-	context->allocation_room = create.AllocationListSize;
-	context->patch_room = create.PatchLocationListSize;
+	context->allocation_capacity = create.AllocationListSize;
+	context->patch_capacity = create.PatchLocationListSize;
 	umd->contexts[umd->context_count++] = context;
 	*result = context;
-	if (context->command_bytes < LEAST_COMMAND_BYTES || context->allocation_room < LEAST_LIST ||
-	    context->patch_room < LEAST_LIST) {
+	if (context->command_bytes < LEAST_COMMAND_BYTES ||
+	    context->allocation_capacity < LEAST_LIST || context->patch_capacity < LEAST_LIST) {
 		world_message(
 			umd->world,
 			"%s: a context of %u bytes, %u allocations and %u patch locations is too "
 			"small for any command",
-			umd->name, context->command_bytes, context->allocation_room,
-			context->patch_room);
+			umd->name, context->command_bytes, context->allocation_capacity,
+			context->patch_capacity);
 		return REPLAY_ENVIRONMENT;
 	}
 	return REPLAY_CLEAN;
@@ -56,7 +56,7 @@ enum replay_status umd_context_find(struct umd *umd, uint32_t number, struct umd
 {
 	uint32_t i;
 
-	/* The newest is nearly always the one in use. */
+	/* search from the newest, which is nearly always the one in use */
 	for (i = umd->context_count; i-- > 0;) {
 		if (umd->contexts[i]->number == number) {
 			*context = umd->contexts[i];
@@ -89,7 +89,10 @@ enum replay_status umd_context_end(struct umd *umd, uint32_t number)
 	return REPLAY_CLEAN;
 }
 
-/* A command at the end of each context's work, on memory of its own that is locked then. */
+/*
+ * Submits a command that writes a marker allocation at the end of each context, and locks the
+ * marker, which waits for the command.
+ */
 enum replay_status umd_drain(struct umd *umd)
 {
 	struct umd_buffer marker = {.size_bytes = UMD_PAGE_BYTES, .key = UMD_NO_KEY};
@@ -101,13 +104,13 @@ enum replay_status umd_drain(struct umd *umd)
 		status = umd_buffer_allocate(umd, &marker, false, NULL);
 	for (i = 0; i < umd->context_count && status == REPLAY_CLEAN; i++) {
 		umd_batch_begin(umd, umd->contexts[i]);
-		status = umd_submit_use(umd, &marker);
+		status = umd_submit_write(umd, &marker);
 		if (status == REPLAY_CLEAN)
 			status = umd_batch_end(umd);
 		if (status == REPLAY_CLEAN)
 			status = umd_wait_idle(umd, &marker, true);
 	}
-	/* No doing of the recorded program's. */
+	/* These renders are not the recorded program's. */
 	umd->world->result->renders = renders;
 	return status == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &marker) : status;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks, and the events that are nothing but a lock: waiting for the GPU, asking for it, dma-buf brackets. */
+/*
+ * Locks, and the events that become a lock only: waits for the GPU, busy queries, dma-buf brackets.
+ */
 #include "umd_private.h"
 
 HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count,
@@ -28,7 +30,7 @@ enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer)
 	return FAILED(hr) ? umd_failed(umd, "pfnUnlockCb", buffer, hr) : REPLAY_CLEAN;
 }
 
-/* LOCK-24 leaves the locking of a shared allocation to its creator. */
+/* Only the creator of a shared allocation may lock it (LOCK-24). Counts accesses by others. */
 static bool lockable(struct umd *umd, struct umd_buffer *buffer)
 {
 	if (buffer->foreign)
@@ -48,17 +50,19 @@ enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, 
 	status = umd_buffer_ready(umd, buffer);
 	if (status != REPLAY_CLEAN)
 		return status;
-	/* A driver tries first, so that it could do something else; this one has nothing else to do. */
+	/*
+	 * As drivers do, try with DonotWait first. This driver has no other work to do meanwhile.
+	 */
 	hr = umd_lock(umd, buffer, flags | UMD_LOCK_DO_NOT_WAIT, page_count, data);
 	if (hr == D3DERR_WASSTILLDRAWING)
 		hr = umd_lock(umd, buffer, flags, page_count, data);
 	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
 }
 
-enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, UINT flags,
-				    char **data)
+enum replay_status umd_lock_linear(struct umd *umd, struct umd_buffer *buffer, UINT flags,
+				   char **data)
 {
-	const UINT picture_flags = flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
+	const UINT linear_flags = flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
 	enum replay_status status;
 	HRESULT hr;
 
@@ -68,23 +72,23 @@ enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, 
 	status = umd_buffer_ready(umd, buffer);
 	if (status != REPLAY_CLEAN)
 		return status;
-	hr = umd_lock(umd, buffer, picture_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
+	hr = umd_lock(umd, buffer, linear_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
 	if (hr == D3DERR_WASSTILLDRAWING)
-		hr = umd_lock(umd, buffer, picture_flags, 0, data);
-	buffer->seen_as_picture = SUCCEEDED(hr);
-	if (hr ==
-	    D3DERR_NOTAVAILABLE) /* no range for it, and no memory in which it could be unswizzled */
+		hr = umd_lock(umd, buffer, linear_flags, 0, data);
+	buffer->locked_linear = SUCCEEDED(hr);
+	/* neither a swizzling range nor memory for an unswizzled copy is available */
+	if (hr == D3DERR_NOTAVAILABLE)
 		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE, 0, data);
 	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
 }
 
-/* An allocation that does not exist yet, or whose content nobody wants, has nothing to wait for. */
+/* A buffer that is not allocated, or is offered, is not busy. */
 static bool may_be_busy(const struct umd_buffer *buffer)
 {
 	return buffer->handle != 0 && !buffer->offered;
 }
 
-/* There may be a range through which the CPU saw it the last time. */
+/* Returns whether the allocation may still have the swizzling range of its last lock. */
 static bool may_have_range(struct umd *umd, struct umd_buffer *buffer)
 {
 	D3DDDI_RESIDENCYSTATUS status = D3DDDI_RESIDENCYSTATUS_NOTRESIDENT;
@@ -94,13 +98,16 @@ static bool may_have_range(struct umd *umd, struct umd_buffer *buffer)
 		.pResidencyStatus = &status,
 	};
 
-	return buffer->seen_as_picture && !buffer->brackets &&
+	return buffer->locked_linear && !buffer->brackets &&
 	       SUCCEEDED(umd->callbacks->pfnQueryResidencyCb(umd->handle, &query)) &&
 	       status == D3DDDI_RESIDENCYSTATUS_RESIDENTINGPUMEMORY;
 }
 
-/* Nobody looks at the content, so nothing should move for it: a range that is there stays, and none is asked for. */
-static HRESULT lock_for_nothing(struct umd *umd, struct umd_buffer *buffer, UINT flags)
+/*
+ * Locks without an access to the content. It moves nothing: an existing swizzling range is kept,
+ * and none is acquired.
+ */
+static HRESULT lock_without_access(struct umd *umd, struct umd_buffer *buffer, UINT flags)
 {
 	char *data;
 
@@ -115,7 +122,7 @@ enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, boo
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = lock_for_nothing(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY);
+	hr = lock_without_access(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY);
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnLockCb", buffer, hr);
 	return umd_unlock(umd, buffer);
@@ -127,7 +134,7 @@ enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer)
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = lock_for_nothing(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT);
+	hr = lock_without_access(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT);
 	if (hr == D3DERR_WASSTILLDRAWING)
 		return REPLAY_CLEAN;
 	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : umd_unlock(umd, buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the user-mode driver share. */
+/* Internals of the user-mode driver. */
 #ifndef VIDMM_TOOLS_UMD_PRIVATE_H
 #define VIDMM_TOOLS_UMD_PRIVATE_H
 
@@ -8,9 +8,9 @@
 
 #include "umd.h"
 
-#define UMD_PAGE_BYTES  4096u
-#define UMD_NO_KEY      UINT32_MAX
-#define UMD_REPORT_ROOM 64u /* records */
+#define UMD_PAGE_BYTES         4096u
+#define UMD_NO_KEY             UINT32_MAX
+#define UMD_REPORT_RECORDS_MAX 64u /* records of the report buffer */
 
 /* The bits of D3DDDICB_LOCKFLAGS. */
 enum {
@@ -23,82 +23,87 @@ enum {
 	UMD_LOCK_NO_EXISTING_REFERENCE = 0x100
 };
 
-/* The values of `t`. */
+/* The tiling modes of event t. */
 enum umd_tiling { UMD_LINEAR = 0, UMD_TILED_X = 1, UMD_TILED_Y = 2 };
 
 struct umd_buffer {
 	uint32_t id;
-	D3DKMT_HANDLE handle; /* 0: not allocated yet; Discard may change it */
+	D3DKMT_HANDLE handle; /* 0: not allocated yet; a lock with Discard may change it */
 	uint64_t size_bytes;
-	struct content *content; /* NULL when nothing is verified */
-	uint32_t key;            /* index in the exchange, UMD_NO_KEY: not shared */
+	struct content *content; /* NULL without verification */
+	uint32_t key;            /* index in the exchange; UMD_NO_KEY: not shared */
 	uint32_t stride_bytes;
-	uint32_t brackets; /* y: begun and not ended; the allocation is locked that often */
-	uint8_t tiling;    /* enum umd_tiling, as created or to be created */
+	uint32_t brackets; /* y: brackets begun and not ended; each holds a lock */
+	uint8_t tiling;    /* enum umd_tiling of the allocation, or for its creation */
 	bool user_memory;
-	bool seen_as_picture; /* tiled, and so it was locked the last time */
+	/* tiled, and its last lock gave the linear image (swizzling range or unswizzled) */
+	bool locked_linear;
 	bool offered;
-	bool foreign;  /* another process made it: no lock (LOCK-24) */
-	bool resource; /* belongs to the runtime resource that the buffer's address names */
+	bool foreign;  /* created by another process: cannot be locked (LOCK-24) */
+	bool resource; /* part of a resource whose runtime handle is the buffer's address */
 };
 
 struct umd_context {
-	uint32_t number; /* in the recording */
+	uint32_t number; /* number in the recording */
 	HANDLE handle;
 	char *commands;
 	D3DDDI_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
-	uint32_t command_bytes, allocation_room, patch_room;
+	uint32_t command_bytes, allocation_capacity, patch_capacity;
 };
 
-/* An object of the submission being built. */
+/* An object of the submission that is being built. */
 struct umd_slot {
 	D3DKMT_HANDLE handle;
-	uint32_t part;        /* of the last part that lists it */
-	uint32_t index;       /* in that part's allocation list */
+	uint32_t part;        /* the last part that lists the object */
+	uint32_t index;       /* index in the allocation list of that part */
 	uint32_t list_value;  /* WriteOperation */
 	uint32_t last_offset; /* largest AllocationOffset allowed */
-	uint32_t table;       /* the last table that was looked through for it */
+	uint32_t table;       /* the last relocation table whose size includes the object */
 	uint64_t size_bytes;
 };
 
-/* The command buffer being filled. */
+/*
+ * The command buffer that is being filled. A submission consists of one or more parts, each with
+ * one pfnRenderCb.
+ */
 struct umd_batch {
-	struct umd_context
-		*context; /* the last one submitted to, between submissions; NULL: gone */
-	uint32_t
-		part; /* counts pfnRenderCb calls of all submissions, so that slots need no clearing */
+	/* between submissions: the last context used; NULL if that was destroyed */
+	struct umd_context *context;
+	/* number of the part, counted over all submissions, so that slots need no reset */
+	uint32_t part;
 	uint32_t used_bytes, allocation_count, patch_count;
-	uint32_t operand_count; /* of commands: patch locations that the miniport adds */
-	uint32_t render_calls;  /* of this submission */
-	uint32_t table;         /* counts tables that had to be measured */
+	/* operands of commands: the miniport adds a patch location for each */
+	uint32_t operand_count;
+	uint32_t render_calls; /* parts rendered for this submission */
+	uint32_t table;        /* number of the last table whose size was computed */
 };
 
 struct umd {
 	struct world *world;
 	unsigned index;
 	char name[64];
-	uint64_t line; /* of the present event */
-	struct door *door;
-	const D3DDDI_DEVICECALLBACKS *callbacks; /* the door's */
-	HANDLE handle;                           /* its device: first argument of every callback */
+	uint64_t line; /* line of the current event */
+	struct host_device *device;
+	const D3DDDI_DEVICECALLBACKS *callbacks; /* callbacks of the device */
+	HANDLE handle;                           /* the device: first argument of every callback */
 	uint64_t base_ns;
 	double bytes_per_ns;
 
-	struct umd_buffer **buffers; /* by id - 1; NULL: closed */
-	uint32_t buffer_count, buffer_room;
+	struct umd_buffer **buffers; /* index: id - 1; NULL: closed */
+	uint32_t buffer_count, buffer_capacity;
 	struct umd_context **contexts;
-	uint32_t context_count, context_room;
+	uint32_t context_count, context_capacity;
 
 	struct umd_batch batch;
 	struct umd_slot *slots;
-	uint32_t slot_room;
-	UINT *pages; /* for page lists */
-	uint32_t page_room;
+	uint32_t slot_capacity;
+	UINT *pages; /* page list of a lock */
+	uint32_t page_capacity;
 
 	D3DKMT_HANDLE report_handle;
-	const struct softgpu_report *report; /* locked for good; NULL: for each look at it */
-	uint32_t report_age;                 /* submissions since the last look */
+	const struct softgpu_report *report; /* locked permanently; NULL: locked for each read */
+	uint32_t report_age;                 /* submissions since the last read */
 	uint64_t report_seen;
 };
 
@@ -107,7 +112,7 @@ static inline bool umd_has_aperture(const struct umd *umd)
 	return umd->world->adapter_sizes.aperture_bytes != 0;
 }
 
-/* Explains a failed callback and says how the replay ends. */
+/* Reports a failed callback. Returns the status with which the replay ends. */
 enum replay_status umd_failed(struct umd *umd, const char *callback,
 			      const struct umd_buffer *buffer, HRESULT hr);
 enum replay_status umd_no_memory(struct umd *umd);
@@ -115,7 +120,7 @@ enum replay_status umd_no_memory(struct umd *umd);
 /* umd_buffer.c */
 enum replay_status umd_buffer_create(struct umd *umd, const struct trace_event *event);
 enum replay_status umd_buffer_close(struct umd *umd, uint32_t id);
-/* Allocated, and not offered: may be used. Allocates on first use. */
+/* Makes the buffer usable: allocates it at its first use, and reclaims it if it is offered. */
 enum replay_status umd_buffer_ready(struct umd *umd, struct umd_buffer *buffer);
 enum replay_status umd_buffer_allocate(struct umd *umd, struct umd_buffer *buffer, bool shared,
 				       D3DDDICB_ALLOCATE *result);
@@ -130,7 +135,7 @@ static inline struct umd_buffer *umd_buffer_of(const struct umd *umd, uint32_t i
 
 /* umd_share.c */
 enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64_t key);
-/* *opened: the key was known and the buffer is another process's memory now. */
+/* Sets *OPENED if the key was exported; the buffer is then the exporter's memory. */
 enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64_t key,
 			      bool *opened);
 
@@ -138,15 +143,16 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count,
 		 char **data);
 enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer);
-/* A lock that waits; `flags` without DonotWait. *data NULL and REPLAY_CLEAN: not lockable (foreign). */
 /*
- * All of it, waiting; of a tiled one the picture and not the tiles, if it can be had: seen_as_picture. *data as below.
+ * Both wait for the GPU; FLAGS is without DonotWait. *DATA is NULL with REPLAY_CLEAN if the buffer
+ * is foreign and cannot be locked. umd_lock_linear locks the whole buffer, a tiled one as its
+ * linear image if that is available: locked_linear tells.
  */
-enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, UINT flags,
-				    char **data);
+enum replay_status umd_lock_linear(struct umd *umd, struct umd_buffer *buffer, UINT flags,
+				   char **data);
 enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, UINT flags,
 				    UINT page_count, char **data);
-/* Waits for the GPU: locks for reading, and unlocks. */
+/* Waits for the GPU by a lock and unlock, ReadOnly unless FOR_WRITING. */
 enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing);
 enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer);
 enum replay_status umd_bracket(struct umd *umd, struct umd_buffer *buffer,
@@ -166,13 +172,19 @@ enum replay_status umd_context_end(struct umd *umd, uint32_t number);
 /* umd_batch.c */
 void umd_batch_begin(struct umd *umd, struct umd_context *context);
 enum replay_status umd_batch_end(struct umd *umd);
-/* Makes room, by submitting the present part if need be. Slots must be looked up again afterwards. */
+/*
+ * Makes sure that the command buffer has space for BYTES, ALLOCATIONS and PATCHES. Renders the
+ * current part if it has not; indexes of slots are then invalid.
+ */
 enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t allocations,
 				     uint32_t patches);
-/* Both need room. */
+/* Append a command, or list an operand. The caller has reserved the space. */
 void *umd_batch_command(struct umd *umd, uint16_t opcode, uint16_t flags, size_t size_bytes);
 struct softgpu_operand umd_batch_operand(struct umd *umd, struct umd_slot *slot, uint64_t offset);
-/* The slot's place in the allocation list of the present part, where it is put if it is not there. */
+/*
+ * Returns the slot's index in the allocation list of the current part, and lists it there if it is
+ * not listed yet.
+ */
 static inline uint32_t umd_batch_list(struct umd *umd, struct umd_slot *slot)
 {
 	struct umd_batch *batch = &umd->batch;
@@ -188,7 +200,7 @@ static inline uint32_t umd_batch_list(struct umd *umd, struct umd_slot *slot)
 
 /* umd_submit.c */
 enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission);
-/* A command that does nothing but write to the buffer, in the part being filled. */
-enum replay_status umd_submit_use(struct umd *umd, struct umd_buffer *buffer);
+/* Appends a command to the current part that references the buffer for writing. */
+enum replay_status umd_submit_write(struct umd *umd, struct umd_buffer *buffer);
 
 #endif

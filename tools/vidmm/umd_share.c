@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sharing. WDDM knows at creation whether memory is shared, a recorded process decides later: the driver then makes
- * a shared allocation, has the content copied, and forgets the old one. The recording's key stands for the
- * global handle that the processes pass one another.
+ * Sharing. In WDDM, memory is shared from its creation, but a recorded process exports a buffer
+ * later. The driver then creates a shared allocation, has the content copied, and destroys the old
+ * allocation. The table of shared buffers (exchange.h) maps the key of the recording to the global
+ * handle.
  */
 #include <string.h>
 
 #include "umd_private.h"
 
-/* On the context that the process used last, whose work on the buffer the copy must follow. */
+/*
+ * Copies on the context that the process used last, so that the copy follows its work on the
+ * buffer.
+ */
 static enum replay_status copy_on_gpu(struct umd *umd, D3DKMT_HANDLE from, D3DKMT_HANDLE to,
 				      uint64_t size_bytes)
 {
@@ -32,7 +36,7 @@ static enum replay_status copy_on_gpu(struct umd *umd, D3DKMT_HANDLE from, D3DKM
 	return umd_batch_end(umd);
 }
 
-/* Both need not be in video memory for it, nor one. */
+/* Copies under two locks. Neither allocation has to be in video memory. */
 static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
 				      struct umd_buffer *to)
 {
@@ -51,20 +55,25 @@ static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
 	return status != REPLAY_CLEAN ? status : other;
 }
 
-/* One command, which cannot be split, wants both in video memory where there is no aperture. */
+/*
+ * Without an aperture, a copy command, which cannot be split, needs both allocations in video
+ * memory.
+ */
 static bool gpu_can_copy(const struct umd *umd, const struct umd_buffer *buffer)
 {
 	return umd_has_aperture(umd) ||
 	       buffer->size_bytes < umd->world->adapter_sizes.vram_bytes / 4;
 }
 
-/* Replaces the buffer's allocation, if it has one, by a shared one with the same content. */
+/*
+ * Replaces the buffer's allocation, if there is one, by a shared allocation with the same content.
+ */
 static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer,
 				      uint32_t *km_resource)
 {
 	struct umd_buffer old = *buffer;
 	D3DDDICB_ALLOCATE allocate = {0};
-	vidmm_status status = umd->door->place->set_shared(umd->door, buffer);
+	vidmm_status status = umd->device->ops->set_shared(umd->device, buffer);
 	enum replay_status result;
 
 	if (status < 0)
@@ -88,7 +97,7 @@ enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64
 	vidmm_status shared;
 	enum replay_status status;
 
-	/* Shared already, under an older key or by another process. */
+	/* Already shared under another key or by another process, or locked by a bracket. */
 	if (buffer->key != UMD_NO_KEY || buffer->brackets > 0) {
 		world->result->ignored_exports++;
 		return REPLAY_CLEAN;
@@ -99,14 +108,14 @@ enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64
 	if (status != REPLAY_CLEAN)
 		return status;
 	key = exchange_add(world->exchange);
-	if (!key || !exchange_take(world->exchange, key, &buffer->content))
+	if (!key || !exchange_share_content(world->exchange, key, &buffer->content))
 		return umd_no_memory(umd);
 	key->key = number;
-	key->process = world->crew.index + umd->index;
+	key->process = world->worker.index + umd->index;
 	key->users = 1;
 	key->size_bytes = buffer->size_bytes;
 	buffer->key = exchange_index(world->exchange, key);
-	shared = umd->door->place->share(umd->door, km_resource, &key->global_handle);
+	shared = umd->device->ops->share(umd->device, km_resource, &key->global_handle);
 	return shared < 0 ? umd_failed(umd, "vidmm_resource_share", buffer, (HRESULT)shared)
 			  : REPLAY_CLEAN;
 }
@@ -122,12 +131,12 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 	*opened = false;
 	if (!key || key->size_bytes < buffer->size_bytes)
 		return REPLAY_CLEAN;
-	status = umd->door->place->open_shared(umd->door, key->global_handle, &handle);
+	status = umd->device->ops->open_shared(umd->device, key->global_handle, &handle);
 	if (status < 0)
 		return umd_failed(umd, "vidmm_resource_open", buffer, (HRESULT)status);
 	key->users++;
 	buffer->handle = handle;
-	buffer->foreign = key->process != umd->world->crew.index + umd->index;
+	buffer->foreign = key->process != umd->world->worker.index + umd->index;
 	buffer->key = exchange_index(exchange, key);
 	if (key->content)
 		buffer->content = content_get(key->content);

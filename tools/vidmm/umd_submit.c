@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `x`: one command for each buffer listed, then a table with an address for each relocation. The commands only
- * pretend to draw: they touch each buffer, or with verification check what is in it and write what comes next; the
- * time is that of the recording's model.
+ * Event x: one command for each listed buffer, then a table with an address for each relocation.
+ * The commands do not draw. They reference each buffer, or with verification check its stamps and
+ * write the next version. A stall command takes the GPU time of the recording's model.
  */
 #include "grow.h"
 #include "umd_private.h"
 
-#define STALL_NS_MAX \
-	1000000000u /* a submission as long as the timeout of the GPU would end the device */
+/* a submission as long as the GPU's timeout would cause a reset */
+#define STALL_NS_MAX 1000000000u
 
-/* Buffers become allocations and get their places; nothing is in the command buffer yet, so this may fail. */
+/*
+ * Allocates the buffers and fills the slots. The command buffer is still empty, so a failure needs
+ * no cleanup.
+ */
 static enum replay_status fill_slots(struct umd *umd, const struct trace_submission *submission)
 {
 	uint32_t i;
 
-	while (umd->slot_room < submission->object_count) {
-		if (!grow_array((void **)&umd->slots, &umd->slot_room, umd->slot_room,
+	while (umd->slot_capacity < submission->object_count) {
+		if (!grow_array((void **)&umd->slots, &umd->slot_capacity, umd->slot_capacity,
 				sizeof(*umd->slots)))
 			return umd_no_memory(umd);
 	}
@@ -69,14 +72,16 @@ static enum replay_status put_reference(struct umd *umd, struct umd_slot *slot)
 	return REPLAY_CLEAN;
 }
 
-enum replay_status umd_submit_use(struct umd *umd, struct umd_buffer *buffer)
+enum replay_status umd_submit_write(struct umd *umd, struct umd_buffer *buffer)
 {
 	struct umd_slot slot = {.handle = buffer->handle, .list_value = 1};
 
 	return put_reference(umd, &slot);
 }
 
-/* One command for each run of blocks of one version. What nobody may rely on is not checked. */
+/*
+ * Appends one command for each run of blocks with the same version. Unknown content is not checked.
+ */
 static enum replay_status put_stamps(struct umd *umd, struct umd_slot *slot,
 				     struct content *content)
 {
@@ -124,7 +129,7 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 
 		if (content)
 			status = put_stamps(umd, slot, content);
-		/* Even a buffer of which nothing is known is used. */
+		/* A buffer without a stamp command is referenced too. */
 		if (status == REPLAY_CLEAN && slot->part != umd->batch.part)
 			status = put_reference(umd, slot);
 	}
@@ -132,11 +137,12 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 }
 
 /*
- * How many relocations a table may have: a command cannot be split, so what it refers to must be in video memory together,
- * and there is no aperture. A quarter leaves room for what is in the way.
+ * Without an aperture, returns the number of relocations that one table may have. A command cannot
+ * be split, so all allocations it references must fit into video memory together. A quarter of it
+ * leaves space for allocations that cannot be evicted at that time.
  */
-static uint32_t splittable(struct umd *umd, const struct trace_relocation *relocations,
-			   uint32_t count)
+static uint32_t relocations_that_fit(struct umd *umd, const struct trace_relocation *relocations,
+				     uint32_t count)
 {
 	uint64_t bytes = 0, limit = umd->world->adapter_sizes.vram_bytes / 4;
 	uint32_t table = ++umd->batch.table, i;
@@ -154,7 +160,7 @@ static uint32_t splittable(struct umd *umd, const struct trace_relocation *reloc
 	return i;
 }
 
-/* As many relocations as fit; returns how many. */
+/* Appends a table with as many relocations as fit. Returns their number. */
 static uint32_t put_table(struct umd *umd, const struct trace_relocation *relocations,
 			  uint32_t count)
 {
@@ -163,13 +169,13 @@ static uint32_t put_table(struct umd *umd, const struct trace_relocation *reloca
 	struct softgpu_relocations *table;
 	D3DDDI_PATCHLOCATIONLIST *patch = context->patches + batch->patch_count;
 	uint32_t start = batch->used_bytes, i, clamped = 0;
-	uint32_t room = context->patch_room - batch->patch_count - batch->operand_count;
+	uint32_t capacity = context->patch_capacity - batch->patch_count - batch->operand_count;
 	uint32_t slots = (context->command_bytes - start - (uint32_t)sizeof(*table)) / 8;
 
 	if (!umd_has_aperture(umd))
-		count = splittable(umd, relocations, count);
-	if (count > room)
-		count = room;
+		count = relocations_that_fit(umd, relocations, count);
+	if (count > capacity)
+		count = capacity;
 	if (count > slots)
 		count = slots;
 	for (i = 0; i < count; i++) {
@@ -178,7 +184,7 @@ static uint32_t put_table(struct umd *umd, const struct trace_relocation *reloca
 		uint32_t offset = relocation->delta;
 
 		if (__builtin_expect(slot->part != batch->part, 0)) {
-			if (batch->allocation_count + 1 == context->allocation_room)
+			if (batch->allocation_count + 1 == context->allocation_capacity)
 				break;
 			umd_batch_list(umd, slot);
 		}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Parses and prints sizes, percentages, counts and times. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +9,10 @@
 
 #include "units.h"
 
-/* A plain decimal number: no sign, exponent, blank or "inf", which strtod would take. */
+/*
+ * Parses a plain decimal number. A sign, exponent, blank, hexadecimal number or "inf", which strtod
+ * accepts, is refused.
+ */
 static bool parse_number(const char *text, double *value, const char **end)
 {
 	char *stop;
@@ -78,7 +82,7 @@ const char *units_count(uint64_t count, char *text, size_t size)
 	return text;
 }
 
-/* Three significant digits are enough for a person. */
+/* Prints three significant digits. */
 static const char *scaled(double value, const char *unit, char *text, size_t size)
 {
 	snprintf(text, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);

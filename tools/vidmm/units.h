@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes, shares, times and counts, as people write and read them. */
+/* Text forms of sizes, percentages, times and counts, for options and for output. */
 #ifndef VIDMM_TOOLS_UNITS_H
 #define VIDMM_TOOLS_UNITS_H
 
@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "4096", "512K", "1.5G", "256MiB"; powers of 1024. */
+/*
+ * Parses a size such as "4096", "512K", "1.5G" or "256MiB" (powers of 1024). All parsers return
+ * false for other texts.
+ */
 bool units_parse_size(const char *text, uint64_t *bytes);
-/* "50%", "12.5%", above 0. */
+/* Parses a percentage above 0, such as "50%" or "12.5%". */
 bool units_parse_percent(const char *text, double *percent);
 bool units_parse_u64(const char *text, uint64_t *value);
 
-/* All return `text`. "1,234,567"; "1.18 GiB"; "39.7 s". */
+/* Write "1,234,567", "1.18 GiB" and "39.7 s". All return TEXT. */
 const char *units_count(uint64_t count, char *text, size_t size);
 const char *units_bytes(uint64_t bytes, char *text, size_t size);
 const char *units_time(uint64_t ns, char *text, size_t size);

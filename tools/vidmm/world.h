@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world: what all processes of one replay in this program share. The place where the memory manager is (door.h), the keys
- * under which buffers are shared, the numbers of contents, the counters of the result, and the way to complain.
+ * world: the state that all recorded processes of a replay in this process share: how to reach the
+ * memory manager (host_ops.h), the table of shared buffers, the numbers of contents, the result,
+ * and the output of messages.
  */
 #ifndef VIDMM_TOOLS_WORLD_H
 #define VIDMM_TOOLS_WORLD_H
@@ -9,71 +10,76 @@
 #include <pthread.h>
 
 #include "content.h"
-#include "door.h"
 #include "exchange.h"
 #include "history.h"
+#include "host_ops.h"
 #include "order.h"
 #include "replay.h"
 
 struct umd;
 
-struct world_name {
+/* The buffer that a content number belongs to: index of its process, and id in the recording. */
+struct content_owner {
 	uint32_t process, buffer;
 };
 
 /*
- * The replay's processes that are programs of their own: this one among how many, and what they have in common (crew.h).
- * All zero where one program has them all.
+ * A worker process: its index, the number of workers, and what they share (workers.h). All zero if
+ * one process plays all recordings.
  */
-struct world_crew {
+struct world_worker {
 	unsigned index, count;
 	struct exchange *exchange;
 	struct order *order;
-	const struct trace_header *headers; /* of all */
-	uint64_t shift_ns;                  /* its recording began so long after the earliest */
+	const struct trace_header *headers; /* the headers of all recordings */
+	/* its recording begins this much later than the earliest one */
+	uint64_t shift_ns;
 };
 
 struct world {
 	const struct replay_options *options;
 	struct replay_result *result;
-	const struct door_place *place;
-	struct door_adapter adapter_sizes;
+	const struct host_ops *ops;
+	struct host_adapter_sizes adapter_sizes;
 	struct umd **processes;
 	unsigned process_count;
-	struct world_crew crew;
-	struct exchange *exchange; /* the crew's, or its own */
-	uint32_t block_bytes;      /* of verification; 0: none */
-	struct world_name
-		*names; /* of contents, by number - 1; of a crew every count'th number is its own */
-	uint32_t name_count, name_room;
+	struct world_worker worker;
+	struct exchange *exchange; /* shared by all workers, or the world's */
+	uint32_t block_bytes;      /* bytes of a block for verification; 0: no verification */
+	/* buffers by content number: index (number - 1) / number of workers */
+	struct content_owner *content_owners;
+	uint32_t owner_count, owner_capacity;
 	bool deadlocked;
 
-	/* Of door_there: who asks the host, and what it said at first. */
+	/* For host_remote: the connection that asks for statistics, and the first sample. */
 	struct vidmm_connection *connection;
 	struct vidmm_adapter_statistics before;
 
-	/* Of door_here. */
+	/* For host_local. */
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;
-	struct history *history; /* NULL when nothing is verified */
+	struct history *history; /* NULL without verification */
 	uint32_t finding_subscription, event_subscription;
 
-	/* What events of any thread write; read it under the lock while the world runs. */
-	pthread_mutex_t lock; /* also protects the findings in `result` */
+	/*
+	 * Written by event callbacks on any thread. While the world runs, accessed with the lock
+	 * held.
+	 */
+	pthread_mutex_t lock; /* also guards the findings in `result` */
 	char last_reason[240];
 };
 
 enum replay_status world_start(struct world *world);
 void world_stop(struct world *world);
 
-/* One line to the user, without a newline. */
+/* Reports one line, without a newline. */
 void world_message(struct world *world, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* NULL when out of memory. */
+/* Creates the content of a buffer with a new number. Returns NULL when out of memory. */
 struct content *world_content(struct world *world, uint32_t process, uint32_t buffer,
 			      uint64_t size_bytes);
-/* A block does not carry what it should; `found` is what it does carry. */
+/* Reports a block with a wrong stamp. CHECKER is "the GPU" or "the CPU". */
 struct softgpu_stamp;
 void world_wrong_stamp(struct world *world, const struct softgpu_stamp *expected,
-		       const struct softgpu_stamp *found, const char *who);
+		       const struct softgpu_stamp *found, const char *checker);
 #endif

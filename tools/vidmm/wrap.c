@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Word wrapping for terminals. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,7 +23,7 @@ int wrap_width(int fd)
 
 void wrap_print(FILE *file, const char *text, int column, int indent, int width)
 {
-	int used = 0; /* of the line, by words of ours */
+	int used = 0; /* columns of this line that hold words of TEXT */
 
 	while (*text) {
 		int length = (int)strcspn(text, " ");

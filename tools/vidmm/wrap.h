@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for a terminal of some width. */
+/* Word wrapping for the width of a terminal. */
 #ifndef VIDMM_TOOLS_WRAP_H
 #define VIDMM_TOOLS_WRAP_H
 
@@ -7,11 +7,14 @@
 
 #define WRAP_WIDTH_DEFAULT 96
 
-/* Columns of the terminal behind `fd`, or what COLUMNS says; WRAP_WIDTH_DEFAULT where there is none. */
+/*
+ * Returns the number of columns: the environment variable COLUMNS, or the width of the terminal FD,
+ * or WRAP_WIDTH_DEFAULT if there is neither; at least 40.
+ */
 int wrap_width(int fd);
 /*
- * Words, with the cursor at `column`: what would pass `width` goes to the next line, which begins at `indent`. Ends the
- * last line.
+ * Prints the words of TEXT with the cursor at COLUMN. A word that would pass WIDTH begins a new
+ * line at column INDENT. Ends the last line.
  */
 void wrap_print(FILE *file, const char *text, int column, int indent, int width);
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU access, priorities and residency for a D3DKMT client. The rules are those of the device callbacks. */
+/*
+ * CPU access, priorities and residency queries of a D3DKMT client. The rules are those of the
+ * device callbacks.
+ */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
 
-/* LOCK-41: the rules of pfnLockCb, and what they answer as it is. */
+/* The rules and statuses of pfnLockCb. (LOCK-41) */
 KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 {
 	struct vmm_kmt_call call;
 	void *pages = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTLock", "no argument");
+		return vmm_kmt_refuse("D3DKMTLock", "the argument pointer is NULL");
 	D3DKMT_LOCK args = *pData;
 	struct vmm_lock_request request = {
 		.handle = args.hAllocation,
@@ -20,7 +23,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 		.page_count = args.NumPages,
 		.page_list_given = args.pPages != NULL,
 	};
-	NTSTATUS status = vmm_kmt_enter_device_often(&call, args.hDevice, VIDMM_DOOR_LOCK, false);
+	NTSTATUS status = vmm_kmt_enter_device_inline(&call, args.hDevice, VIDMM_DOOR_LOCK, false);
 	if (NT_SUCCESS(status) && args.pPages)
 		status = vmm_copy_in(args.pPages, args.NumPages, VMM_KMT_PAGES_MAX,
 				     sizeof(uint32_t), &pages);
@@ -28,15 +31,15 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
 	if (vmm_unlikely(status == STATUS_PENDING))
-		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+		status = vmm_memory_lock_outside(&call.device, &call.guard, &request,
 						 vmm_memory_lock_in_full);
 	if (vmm_unlikely(pages != NULL))
 		vmm_free(pages);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
 	if (NT_SUCCESS(status))
 		pData->hAllocation = request.handle;
-	return vmm_kmt_leave_often(&call, status, args.hAllocation, args.NumPages,
-				   args.Flags.Value);
+	return vmm_kmt_leave_inline(&call, status, args.hAllocation, args.NumPages,
+				    args.Flags.Value);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
@@ -46,10 +49,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 	void *handles = local;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTUnlock", "no argument");
+		return vmm_kmt_refuse("D3DKMTUnlock", "the argument pointer is NULL");
 	D3DKMT_UNLOCK args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device_often(&call, args.hDevice, VIDMM_DOOR_UNLOCK, true);
-	/* The usual unlock allocates nothing. */
+	NTSTATUS status = vmm_kmt_enter_device_inline(&call, args.hDevice, VIDMM_DOOR_UNLOCK, true);
+	/* The usual unlock allocates no memory. */
 	if (vmm_likely(args.phAllocations && args.NumAllocations == 1))
 		local[0] = args.phAllocations[0];
 	else if (args.phAllocations && args.NumAllocations <= VMM_ARRAY_LENGTH(local))
@@ -61,10 +64,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 		status = vmm_memory_unlock(call.device, handles, args.NumAllocations);
 	if (handles != local)
 		vmm_free(handles);
-	return vmm_kmt_leave_often(&call, status, args.hDevice, args.NumAllocations, 0);
+	return vmm_kmt_leave_inline(&call, status, args.hDevice, args.NumAllocations, 0);
 }
 
-/* ---- priority and residency: one resource or a list (PRI-03, PRI-04) ---- */
+/* ---- priority and residency: one resource, or a list of allocations (PRI-03, PRI-04) ---- */
 
 static NTSTATUS copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
 			   const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape,
@@ -76,7 +79,7 @@ static NTSTATUS copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resour
 	shape->count = count;
 	if (NT_SUCCESS(status) && list)
 		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), handles);
-	/* A list of no entries is still a list, which a resource excludes. */
+	/* An empty list is still a list, and excludes a resource. */
 	shape->handles = *handles ? *handles : list;
 	return status;
 }
@@ -88,7 +91,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetAllocationPriority(const D3DKMT_SETALLOCATION
 	void *handles = NULL, *values = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetAllocationPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTSetAllocationPriority",
+				      "the argument pointer is NULL");
 	D3DKMT_SETALLOCATIONPRIORITY args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_SET_PRIORITY, false);
 	if (NT_SUCCESS(status))
@@ -104,18 +108,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetAllocationPriority(const D3DKMT_SETALLOCATION
 	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
 }
 
-/* A question of one of the two shapes, in the making. */
-struct question {
+/* A query for one resource or for a list of allocations. */
+struct query {
 	struct vmm_kmt_call call;
 	struct vmm_shape shape;
 	void *handles;
-	uint32_t *
-		values; /* NULL when the caller has no room for any: that is refused further down */
+	/* NULL if the caller gave no output array; the core refuses that. */
+	uint32_t *values;
 	uint32_t count;
 };
 
-static NTSTATUS prepare_question(struct question *q, D3DKMT_HANDLE resource,
-				 const D3DKMT_HANDLE *list, uint32_t count, bool wanted)
+static NTSTATUS prepare_query(struct query *q, D3DKMT_HANDLE resource, const D3DKMT_HANDLE *list,
+			      uint32_t count, bool wanted)
 {
 	NTSTATUS status = copy_shape(&q->call, resource, list, count, &q->shape, &q->handles);
 
@@ -126,8 +130,8 @@ static NTSTATUS prepare_question(struct question *q, D3DKMT_HANDLE resource,
 	return q->values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
-static NTSTATUS end_question(struct question *q, NTSTATUS status, uint32_t *answers,
-			     D3DKMT_HANDLE resource)
+static NTSTATUS end_query(struct query *q, NTSTATUS status, uint32_t *answers,
+			  D3DKMT_HANDLE resource)
 {
 	if (NT_SUCCESS(status))
 		memcpy(answers, q->values, q->count * sizeof(*answers));
@@ -138,18 +142,19 @@ static NTSTATUS end_question(struct question *q, NTSTATUS status, uint32_t *answ
 
 KMT_API NTSTATUS APIENTRY D3DKMTGetAllocationPriority(const D3DKMT_GETALLOCATIONPRIORITY *pData)
 {
-	struct question q = {0};
+	struct query q = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetAllocationPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetAllocationPriority",
+				      "the argument pointer is NULL");
 	D3DKMT_GETALLOCATIONPRIORITY args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_OTHER, false);
 	if (NT_SUCCESS(status))
-		status = prepare_question(&q, args.hResource, args.phAllocationList,
-					  args.AllocationCount, args.pPriorities != NULL);
+		status = prepare_query(&q, args.hResource, args.phAllocationList,
+				       args.AllocationCount, args.pPriorities != NULL);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_query_priority(q.call.device, &q.shape, q.values);
-	return end_question(&q, status, args.pPriorities, args.hResource);
+	return end_query(&q, status, args.pPriorities, args.hResource);
 }
 
 _Static_assert(sizeof(D3DKMT_ALLOCATIONRESIDENCYSTATUS) == sizeof(uint32_t), "copied as numbers");
@@ -157,17 +162,18 @@ _Static_assert(sizeof(D3DKMT_ALLOCATIONRESIDENCYSTATUS) == sizeof(uint32_t), "co
 KMT_API NTSTATUS APIENTRY
 D3DKMTQueryAllocationResidency(const D3DKMT_QUERYALLOCATIONRESIDENCY *pData)
 {
-	struct question q = {0};
+	struct query q = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryAllocationResidency", "no argument");
+		return vmm_kmt_refuse("D3DKMTQueryAllocationResidency",
+				      "the argument pointer is NULL");
 	D3DKMT_QUERYALLOCATIONRESIDENCY args = *pData;
 	NTSTATUS status =
 		vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_QUERY_RESIDENCY, false);
 	if (NT_SUCCESS(status))
-		status = prepare_question(&q, args.hResource, args.phAllocationList,
-					  args.AllocationCount, args.pResidencyStatus != NULL);
+		status = prepare_query(&q, args.hResource, args.phAllocationList,
+				       args.AllocationCount, args.pResidencyStatus != NULL);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_query_residency(q.call.device, &q.shape, q.values);
-	return end_question(&q, status, (uint32_t *)args.pResidencyStatus, args.hResource);
+	return end_query(&q, status, (uint32_t *)args.pResidencyStatus, args.hResource);
 }

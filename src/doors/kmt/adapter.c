@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Enumerating and opening adapters. A handle stands for an adapter's LUID, not for the adapter: it may outlive
- * it, and a device made from it outlives the handle (HND-10).
+ * Enumerating and opening adapters. A handle names an adapter's LUID, not the adapter object. It
+ * may outlive the adapter, and a device made from it outlives the handle (HND-10).
  */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
 
-/* What D3DKMTEnumAdapters2 says without an array, and what the old call's array holds (ADP-01, ADP-08). */
+/*
+ * The count that D3DKMTEnumAdapters2 returns without an array, and the array size of
+ * D3DKMTEnumAdapters. (ADP-01, ADP-08)
+ */
 #define ENUM2_CAPACITY 34u
 #define ENUM1_CAPACITY 16u
 
@@ -16,26 +19,29 @@ static LUID luid_of(const struct vmm_adapter *adapter)
 	return (LUID){.LowPart = adapter->luid};
 }
 
-/* Whoever closes the process closes its adapter handles, so the object behind one is a number and nothing to free. */
+/*
+ * The end of the process frees its adapter handles, so the object of such a handle is a number with
+ * nothing to free.
+ */
 static D3DKMT_HANDLE new_handle(struct vmm_process *process, const struct vmm_adapter *adapter)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	D3DKMT_HANDLE handle = vmm_handle_create(&process->handles, VMM_HANDLE_ADAPTER,
 						 (void *)(uintptr_t)adapter->luid);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return handle;
 }
 
 static void drop_handle(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	vmm_handle_destroy(&process->handles, handle);
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 }
 
 struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	uint32_t luid = (uint32_t)(uintptr_t)vmm_handle_lookup(&process->handles, handle,
 							       VMM_HANDLE_ADAPTER);
 	if (!luid)
@@ -43,28 +49,29 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
 			    "0x%08x is not a live adapter handle of process %u (%s)", handle,
 			    process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return luid ? vmm_adapter_get(process->world, luid) : NULL;
 }
 
 /*
- * Fills at most `room`; *count is how many there are, none included (ADP-09). Every fill makes new handles (HND-09), or none
- * at all. Every adapter renders and has no source, so that each filter shows it (ADP-03, ADP-04).
+ * Fills at most `capacity` entries. Returns in *count the number of adapters; 0 is valid (ADP-09).
+ * Each entry gets a new handle (HND-09); on failure none is left. Each adapter renders and has no
+ * source, so every filter includes it (ADP-03, ADP-04).
  */
-static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info, uint32_t room,
+static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info, uint32_t capacity,
 			  uint32_t *count)
 {
 	uint32_t made = 0;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	*count = vmm_adapter_count(process->world);
-	if (*count > room)
+	if (*count > capacity)
 		return STATUS_BUFFER_TOO_SMALL;
 	for (uint32_t i = 0; i < *count && NT_SUCCESS(status); i++) {
 		struct vmm_adapter *adapter = vmm_adapter_nth(process->world, i);
 
 		if (!adapter)
-			break; /* one has stopped meanwhile */
+			break; /* an adapter has stopped meanwhile */
 		info[made] = (D3DKMT_ADAPTERINFO){.hAdapter = new_handle(process, adapter),
 						  .AdapterLuid = luid_of(adapter)};
 		vmm_adapter_put(adapter);
@@ -79,8 +86,8 @@ static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info,
 	return status;
 }
 
-static NTSTATUS enumerate_into(const char *function, D3DKMT_ADAPTERINFO *adapters, uint32_t room,
-			       ULONG *count)
+static NTSTATUS enumerate_into(const char *function, D3DKMT_ADAPTERINFO *adapters,
+			       uint32_t capacity, ULONG *count)
 {
 	struct vmm_process *process = vmm_kmt_process();
 	D3DKMT_ADAPTERINFO local[ENUM2_CAPACITY];
@@ -88,10 +95,11 @@ static NTSTATUS enumerate_into(const char *function, D3DKMT_ADAPTERINFO *adapter
 
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
-	NTSTATUS status = enumerate(process, local, vmm_min_u32(room, ENUM2_CAPACITY), &found);
+	NTSTATUS status = enumerate(process, local, vmm_min_u32(capacity, ENUM2_CAPACITY), &found);
 	if (status == STATUS_BUFFER_TOO_SMALL)
 		vmm_finding(process->world->observe, "ADP-01", process->id, 0,
-			    "%s: there are %u adapters, NumAdapters is %u", function, found, room);
+			    "%s: there are %u adapters, NumAdapters is %u", function, found,
+			    capacity);
 	if (!NT_SUCCESS(status))
 		return status;
 	for (uint32_t i = 0; i < found; i++)
@@ -105,21 +113,21 @@ KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters(const D3DKMT_ENUMADAPTERS *pData)
 	D3DKMT_ENUMADAPTERS *data = (D3DKMT_ENUMADAPTERS *)(uintptr_t)pData;
 
 	if (!data)
-		return vmm_kmt_refuse("D3DKMTEnumAdapters", "no argument");
+		return vmm_kmt_refuse("D3DKMTEnumAdapters", "the argument pointer is NULL");
 	return enumerate_into("D3DKMTEnumAdapters", data->Adapters, ENUM1_CAPACITY,
 			      &data->NumAdapters);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters2(const D3DKMT_ENUMADAPTERS2 *pData)
 {
-	/* The argument is an output although the header calls it const. */
+	/* The argument is an output, although the header declares it const. */
 	D3DKMT_ENUMADAPTERS2 *data = (D3DKMT_ENUMADAPTERS2 *)(uintptr_t)pData;
 
 	if (!data)
-		return vmm_kmt_refuse("D3DKMTEnumAdapters2", "no argument");
+		return vmm_kmt_refuse("D3DKMTEnumAdapters2", "the argument pointer is NULL");
 	if (!vmm_kmt_process())
 		return STATUS_UNSUCCESSFUL;
-	if (!data->pAdapters) { /* ADP-01: a capacity to allocate, not the number */
+	if (!data->pAdapters) { /* the capacity to allocate, not the number (ADP-01) */
 		data->NumAdapters = ENUM2_CAPACITY;
 		return STATUS_SUCCESS;
 	}
@@ -132,7 +140,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters3(D3DKMT_ENUMADAPTERS3 *pData)
 	struct vmm_process *process = vmm_kmt_process();
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTEnumAdapters3", "no argument");
+		return vmm_kmt_refuse("D3DKMTEnumAdapters3", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	if (pData->Filter.Reserved) {
@@ -141,7 +149,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters3(D3DKMT_ENUMADAPTERS3 *pData)
 			    (unsigned long long)pData->Filter.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (!pData->pAdapters) { /* ADP-02: here it is the number */
+	if (!pData->pAdapters) { /* here it is the number (ADP-02) */
 		pData->NumAdapters = vmm_adapter_count(process->world);
 		return STATUS_SUCCESS;
 	}
@@ -155,7 +163,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROM
 	struct vmm_process *process = vmm_kmt_process();
 
 	if (!data)
-		return vmm_kmt_refuse("D3DKMTOpenAdapterFromLuid", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenAdapterFromLuid", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	LUID luid = data->AdapterLuid;
@@ -180,18 +188,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTCloseAdapter(const D3DKMT_CLOSEADAPTER *pData)
 	struct vmm_process *process = vmm_kmt_process();
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCloseAdapter", "no argument");
+		return vmm_kmt_refuse("D3DKMTCloseAdapter", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hAdapter;
-	vmm_os_mutex_lock(&process->lock);
-	bool live = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ADAPTER);
-	if (live)
+	vmm_process_lock(process);
+	bool is_live = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ADAPTER);
+	if (is_live)
 		vmm_handle_destroy(&process->handles, handle);
 	else
 		vmm_finding(process->world->observe, "ADP-07", process->id, handle,
 			    "D3DKMTCloseAdapter: 0x%08x is not a live adapter handle (%s)", handle,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
-	vmm_os_mutex_unlock(&process->lock);
-	return live ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+	vmm_process_unlock(process);
+	return is_live ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }

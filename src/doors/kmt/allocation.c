@@ -14,12 +14,17 @@ enum {
 	STANDARD_ALLOCATION = 0x10000,
 	EXISTING_SECTION = 0x20000,
 	RESERVED = 0xFFC00000,
-	/* NonSecure says who may open a shared resource; here everybody may. */
+	/*
+	 * NonSecure restricts which processes may open a shared resource; here every process may.
+	 */
 	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | NT_SECURITY |
 		CROSS_ADAPTER | STANDARD_ALLOCATION | EXISTING_SECTION,
 };
 
-/* What the two forms of D3DDDI_ALLOCATIONINFO have in common; the newer one's array has larger steps. */
+/*
+ * An array of D3DDDI_ALLOCATIONINFO or D3DDDI_ALLOCATIONINFO2. Common members have the same
+ * offsets; the newer form has a larger step.
+ */
 struct info_array {
 	char *first;
 	size_t step;
@@ -51,7 +56,7 @@ static NTSTATUS refuse(const struct vmm_kmt_call *call, const char *rule, const 
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* ALC-05: whatever hResource names, it is no input. */
+/* hResource is no input, whatever it contains. (ALC-05) */
 static NTSTATUS check_no_resource(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource)
 {
 	void *key;
@@ -88,13 +93,12 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 			      args->NumAllocations);
 	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags)) {
 		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   0, "ALF-38: a heap that other adapters have is not built");
+			   0, "ALF-38: an existing heap shared with other adapters is not built");
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (flags & ~(uint32_t)BUILT) {
 		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   0, "create allocation: of the flags 0x%x only 0x%x are built", flags,
-			   BUILT);
+			   0, "create allocation: flags 0x%x: only 0x%x are built", flags, BUILT);
 		return STATUS_NOT_SUPPORTED;
 	}
 	return STATUS_SUCCESS;
@@ -145,7 +149,7 @@ static void free_request(struct vmm_allocate_request *request)
 	vmm_free((void *)(uintptr_t)request->private_data);
 }
 
-/* The miniport may have written into the private data (ALF-34); the caller sees it, as it sees the handles. */
+/* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
 static void copy_out(const struct vmm_allocate_request *request, const struct info_array *array)
 {
 	for (uint32_t i = 0; i < request->count; i++) {
@@ -153,7 +157,8 @@ static void copy_out(const struct vmm_allocate_request *request, const struct in
 		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i);
 
 		memcpy(array->first + i * array->step, &item->handle, sizeof(item->handle));
-		if (request->standard) /* the data is the miniport's: the caller has no room for it */
+		/* the data is the miniport's, and the caller has no buffer for it */
+		if (request->standard)
 			continue;
 		if (item->private_bytes && info.pPrivateDriverData)
 			memcpy(info.pPrivateDriverData, item->private_data, item->private_bytes);
@@ -188,7 +193,7 @@ static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *fu
 	uint32_t flags, global = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse(function, "no argument");
+		return vmm_kmt_refuse(function, "the argument pointer is NULL");
 	D3DKMT_CREATEALLOCATION args = *pData;
 	const struct info_array array = {(char *)args.pAllocationInfo, step};
 	memcpy(&flags, &args.Flags, sizeof(flags));
@@ -203,7 +208,7 @@ static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *fu
 		status = vmm_kmt_standard_memory(&call, flags, &request);
 	if (NT_SUCCESS(status))
 		status = create(&call, flags, &request, &global);
-	if (NT_SUCCESS(status)) { /* ALC-07: and nothing else of the argument */
+	if (NT_SUCCESS(status)) { /* no other member of the argument is written (ALC-07) */
 		copy_out(&request, &array);
 		pData->hResource = request.resource_handle;
 		pData->hGlobalShare = global;
@@ -236,7 +241,7 @@ static NTSTATUS destroy_allocation(const D3DKMT_DESTROYALLOCATION2 *args)
 		status = vmm_copy_in(args->phAllocationList, args->AllocationCount,
 				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
 	if (NT_SUCCESS(status) &&
-	    (key || handles || flags)) /* ALC-06: nothing to destroy is fine */
+	    (key || handles || flags)) /* destroying nothing succeeds (ALC-06) */
 		status = vmm_memory_deallocate(call.device, key, handles,
 					       key ? 0 : args->AllocationCount, flags);
 	vmm_free(handles);
@@ -246,7 +251,7 @@ static NTSTATUS destroy_allocation(const D3DKMT_DESTROYALLOCATION2 *args)
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation(const D3DKMT_DESTROYALLOCATION *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyAllocation", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyAllocation", "the argument pointer is NULL");
 	const D3DKMT_DESTROYALLOCATION2 args = {.hDevice = pData->hDevice,
 						.hResource = pData->hResource,
 						.phAllocationList = pData->phAllocationList,
@@ -254,11 +259,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation(const D3DKMT_DESTROYALLOCATION
 	return destroy_allocation(&args);
 }
 
-/* ALF-37: the same with flags. */
+/* With flags. (ALF-37) */
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation2(const D3DKMT_DESTROYALLOCATION2 *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyAllocation2", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyAllocation2", "the argument pointer is NULL");
 	const D3DKMT_DESTROYALLOCATION2 args = *pData;
 	return destroy_allocation(&args);
 }

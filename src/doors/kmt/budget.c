@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Budgets and reservations of a process on an adapter (RES-10, PRI-14), and who wants to hear of them (RES-09). */
+/*
+ * Budgets and reservations of a process on an adapter (RES-10, PRI-14), and trim notifications
+ * (RES-09).
+ */
 #include "doors/kmt/kmt_private.h"
 
-/* What both calls name. */
+/* The arguments that both calls have. */
 struct subject {
 	const char *what;
 	HANDLE process;
@@ -10,7 +13,7 @@ struct subject {
 	uint32_t physical_adapter;
 };
 
-/* *adapter is kept even where this fails: vmm_adapter_put. */
+/* On failure, too, the caller releases *adapter by vmm_adapter_put. */
 static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 		      struct vmm_adapter **adapter)
 {
@@ -25,16 +28,16 @@ static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 		return STATUS_INVALID_PARAMETER;
 	if (subject->process && subject->process != VMM_KMT_OWN_PROCESS) {
 		vmm_finding(observe, "HND-07", call->process->id, 0,
-			    "%s: hProcess is neither 0 nor the caller's own; handles of other "
-			    "processes there are none",
+			    "%s: hProcess must be 0 or the caller's own; handles of other "
+			    "processes are not built",
 			    subject->what);
 		return STATUS_INVALID_HANDLE;
 	}
 	if (!subject->physical_adapter)
 		return STATUS_SUCCESS;
 	vmm_finding(observe, "RES-10", call->process->id, 0,
-		    "%s: physical adapter %u: what a process keeps resident is counted for the "
-		    "adapter as a whole (0)",
+		    "%s: physical adapter %u: must be 0, because residency is counted for the "
+		    "adapter as a whole",
 		    subject->what, subject->physical_adapter);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -46,7 +49,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryVideoMemoryInfo(D3DKMT_QUERYVIDEOMEMORYINFO
 	struct vmm_video_memory info;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryVideoMemoryInfo", "no argument");
+		return vmm_kmt_refuse("D3DKMTQueryVideoMemoryInfo", "the argument pointer is NULL");
 	D3DKMT_QUERYVIDEOMEMORYINFO args = *pData;
 	const struct subject subject = {"query video memory", args.hProcess, args.hAdapter,
 					args.PhysicalAdapterIndex};
@@ -71,7 +74,8 @@ D3DKMTChangeVideoMemoryReservation(const D3DKMT_CHANGEVIDEOMEMORYRESERVATION *pD
 	struct vmm_adapter *adapter;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTChangeVideoMemoryReservation", "no argument");
+		return vmm_kmt_refuse("D3DKMTChangeVideoMemoryReservation",
+				      "the argument pointer is NULL");
 	D3DKMT_CHANGEVIDEOMEMORYRESERVATION args = *pData;
 	const struct subject subject = {"reserve video memory", args.hProcess, args.hAdapter,
 					args.PhysicalAdapterIndex};
@@ -86,7 +90,7 @@ D3DKMTChangeVideoMemoryReservation(const D3DKMT_CHANGEVIDEOMEMORYRESERVATION *pD
 
 static void call_back(const struct vmm_trim_client *client, uint32_t flags, uint64_t bytes)
 {
-	/* What it calls, it calls for the process that registered it. */
+	/* D3DKMT calls of the callback are calls of the process that registered it. */
 	struct vmm_process *before = vmm_kmt_enter(client->owner);
 	D3DKMT_TRIMNOTIFICATION data = {
 		.Context = client->context, .Flags.Value = flags, .NumBytesToTrim = bytes};
@@ -110,7 +114,7 @@ static NTSTATUS register_trim(const struct vmm_kmt_call *call,
 	vmm_finding(adapter->observe, "RES-09", call->process->id, args->hDevice,
 		    "register a trim notification: %s (AdapterLuid 0x%x:0x%x, the device's adapter "
 		    "has 0:0x%x)",
-		    args->Callback ? "the device is another adapter's" : "no callback",
+		    args->Callback ? "the device belongs to another adapter" : "no callback",
 		    (unsigned)args->AdapterLuid.HighPart, (unsigned)args->AdapterLuid.LowPart,
 		    adapter->luid);
 	return STATUS_INVALID_PARAMETER;
@@ -122,7 +126,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTI
 	uint32_t handle = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTRegisterTrimNotification", "no argument");
+		return vmm_kmt_refuse("D3DKMTRegisterTrimNotification",
+				      "the argument pointer is NULL");
 	D3DKMT_REGISTERTRIMNOTIFICATION args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
 	if (NT_SUCCESS(status))
@@ -137,16 +142,16 @@ static NTSTATUS unregister_trim(struct vmm_kmt_call *call, uint32_t handle,
 {
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
-				      vmm_trim_device(call->process, handle));
+	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE,
+					vmm_trim_device(call->process, handle));
 	if (call->device)
-		status = vmm_trim_unregister(&call->device, &call->visit, handle,
+		status = vmm_trim_unregister(&call->device, &call->guard, handle,
 					     (void (*)(void))callback);
 	if (!NT_SUCCESS(status))
 		vmm_finding(call->process->world->observe, "RES-09", call->process->id, handle,
-			    "unregister a trim notification: 0x%x is no registration of the "
+			    "unregister a trim notification: 0x%x is not a registration of the "
 			    "process%s",
-			    handle, callback ? ", or another callback's" : "");
+			    handle, callback ? ", or belongs to another callback" : "");
 	return status;
 }
 
@@ -155,7 +160,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnregisterTrimNotification(D3DKMT_UNREGISTERTRIM
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTUnregisterTrimNotification", "no argument");
+		return vmm_kmt_refuse("D3DKMTUnregisterTrimNotification",
+				      "the argument pointer is NULL");
 	uint32_t handle = (uint32_t)(uintptr_t)pData->Handle;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OTHER);
 	if (NT_SUCCESS(status))

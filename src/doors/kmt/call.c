@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What every D3DKMT function does first and last: who calls, on what, what came of it. */
+/*
+ * Common begin and end of every D3DKMT function: the calling process, the device or context, the
+ * status and the event.
+ */
 #include "doors/kmt/kmt_private.h"
+#include "object/stopped.h"
 
-enum { PROCESS_SLOT = 5 }; /* of the thread; see os.h */
+enum { PROCESS_SLOT = 5 }; /* index of the thread's slot; see os.h */
 
 static _Atomic(struct vmm_process *) attached;
 static _Thread_local struct vmm_process *served;
@@ -95,52 +99,64 @@ NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door)
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_kmt_enter_live(struct vmm_kmt_call *call, void *device, bool cleaning)
+NTSTATUS vmm_kmt_no_device(struct vmm_kmt_call *call, const void *hazard, bool cleaning)
 {
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, device);
+	bool stopped = vmm_hazard_is_stopped(hazard);
+
+	call->on_stopped = stopped && cleaning;
+	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_kmt_enter_hazard(struct vmm_kmt_call *call, void *device, bool cleaning)
+{
+	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, device);
 	if (!call->device)
-		return STATUS_INVALID_PARAMETER;
+		return vmm_kmt_no_device(call, device, cleaning);
 	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
 }
 
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
-	void *live = NULL;
+	void *hazard = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_device *device =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_DEVICE);
-	if (device)
-		live = device->live;
-	else
+	if (device) {
+		hazard = device->hazard;
+		vmm_device_cache_add_locked(process, handle, hazard);
+	} else {
+		hazard = vmm_stopped_device_find_locked(process, handle);
+	}
+	if (!hazard)
 		report_handle(process, handle, VMM_HANDLE_DEVICE, "device");
-	if (live)
-		vmm_device_set_name_locked(process, handle, live);
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device)
 {
-	void *live = NULL;
+	void *hazard = NULL;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_context *context =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_CONTEXT);
 	if (context) {
-		live = vmm_sched_context_live(context);
-		*device = vmm_sched_context_device(context)->live;
+		hazard = vmm_sched_context_live(context);
+		*device = vmm_sched_context_device(context)->hazard;
 	} else {
-		report_handle(process, handle, VMM_HANDLE_CONTEXT, "context");
+		*device = vmm_stopped_device_find_locked(process, handle);
+		if (!*device)
+			report_handle(process, handle, VMM_HANDLE_CONTEXT, "context");
 	}
-	vmm_os_mutex_unlock(&process->lock);
-	return live;
+	vmm_process_unlock(process);
+	return hazard;
 }
 
 NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning)
 {
-	return vmm_kmt_enter_device_often(call, device, door, cleaning);
+	return vmm_kmt_enter_device_inline(call, device, door, cleaning);
 }
 
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
@@ -152,10 +168,10 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 	*context = NULL;
 	if (!NT_SUCCESS(status))
 		return status;
-	void *live = vmm_kmt_live_context(call->process, handle, &device);
-	*context = vmm_sched_enter_context(&call->visit, device, live);
+	void *hazard = vmm_kmt_live_context(call->process, handle, &device);
+	*context = vmm_sched_enter_context(&call->guard, device, hazard);
 	if (!*context)
-		return STATUS_INVALID_PARAMETER;
+		return vmm_kmt_no_device(call, device, false);
 	call->device = vmm_sched_context_device(*context);
 	return vmm_kmt_check_alive(call->device);
 }
@@ -163,7 +179,7 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags)
 {
-	return vmm_kmt_leave_often(call, status, object, count, flags);
+	return vmm_kmt_leave_inline(call, status, object, count, flags);
 }
 
 NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key)
@@ -173,12 +189,12 @@ NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE han
 	*key = NULL;
 	if (!handle)
 		return STATUS_SUCCESS;
-	vmm_os_mutex_lock(&call->process->lock);
+	vmm_process_lock(call->process);
 	resource = vmm_handle_lookup(&call->process->handles, handle, VMM_HANDLE_RESOURCE);
 	if (resource && resource->device == call->device)
 		*key = resource->runtime_handle;
 	else
 		report_handle(call->process, handle, VMM_HANDLE_RESOURCE, "resource");
-	vmm_os_mutex_unlock(&call->process->lock);
+	vmm_process_unlock(call->process);
 	return *key ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices and contexts of a D3DKMT client, and what it submits. */
+/* Devices and contexts of a D3DKMT client, and its render calls. */
 #include "doors/kmt/kmt_private.h"
+#include "object/stopped.h"
 
 #include <string.h>
 
@@ -37,7 +38,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 	D3DKMT_HANDLE handle = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateDevice", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateDevice", "the argument pointer is NULL");
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_CREATE_DEVICE);
 	if (!NT_SUCCESS(status))
 		return status;
@@ -47,7 +48,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 	vmm_adapter_put(adapter);
 	if (NT_SUCCESS(status)) {
 		pData->hDevice = handle;
-		/* Buffers belong to contexts; a device has some in LegacyMode alone. */
+		/* Buffers belong to contexts; a device has them in LegacyMode only. */
 		pData->pCommandBuffer = NULL;
 		pData->CommandBufferSize = 0;
 		pData->pAllocationList = NULL;
@@ -63,16 +64,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyDevice", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyDevice", "the argument pointer is NULL");
 	D3DKMT_HANDLE handle = pData->hDevice;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_DEVICE);
 	if (!NT_SUCCESS(status))
 		return status;
-	struct vmm_device *device = vmm_device_end(vmm_kmt_live_device(call.process, handle));
+	void *hazard = vmm_kmt_live_device(call.process, handle);
+	struct vmm_device *device = vmm_device_end(hazard);
 	if (device)
 		vmm_sched_destroy_device(device);
-	return vmm_kmt_leave(&call, device ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER, handle, 1,
-			     0);
+	else if (!vmm_stopped_device_end(hazard))
+		status = STATUS_INVALID_PARAMETER;
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
 static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *device)
@@ -94,7 +97,7 @@ static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *dev
 	}
 }
 
-/* TDR-19; zeros where there was no page fault. */
+/* Zeros if there was no page fault. (TDR-19) */
 static D3DKMT_DEVICEPAGEFAULT_STATE page_fault_state(const struct vmm_device *device)
 {
 	struct vmm_page_fault_record r;
@@ -116,9 +119,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetDeviceState", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetDeviceState", "the argument pointer is NULL");
 	D3DKMT_GETDEVICESTATE args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
+	call.on_stopped = false; /* it destroys nothing */
 	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
 		status = STATUS_DEVICE_REMOVED;
 	if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_EXECUTION) {
@@ -140,15 +144,16 @@ KMT_API NTSTATUS APIENTRY D3DKMTMarkDeviceAsError(D3DKMT_MARKDEVICEASERROR *pDat
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTMarkDeviceAsError", "no argument");
+		return vmm_kmt_refuse("D3DKMTMarkDeviceAsError", "the argument pointer is NULL");
 	D3DKMT_MARKDEVICEASERROR args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
+	call.on_stopped = false; /* it destroys nothing */
 	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
 		status = STATUS_DEVICE_REMOVED;
 	if (NT_SUCCESS(status) && args.Reason != D3DKMT_DEVICE_ERROR_REASON_GENERIC &&
 	    args.Reason != D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR) {
 		vmm_finding(call.device->adapter->observe, "TDRS-15", call.process->id,
-			    args.hDevice, "D3DKMTMarkDeviceAsError: there is no Reason 0x%08x",
+			    args.hDevice, "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
 			    (unsigned)args.Reason);
 		status = STATUS_INVALID_PARAMETER;
 	}
@@ -184,7 +189,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateContext", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateContext", "the argument pointer is NULL");
 	D3DKMT_CREATECONTEXT args = *pData;
 	NTSTATUS status =
 		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
@@ -211,20 +216,20 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pDat
 	void *device = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyContext", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyContext", "the argument pointer is NULL");
 	D3DKMT_HANDLE handle = pData->hContext;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_CONTEXT);
 	if (!NT_SUCCESS(status))
 		return status;
-	void *live = vmm_kmt_live_context(call.process, handle, &device);
-	status = vmm_kmt_enter_live(&call, device, true);
+	void *hazard = vmm_kmt_live_context(call.process, handle, &device);
+	status = vmm_kmt_enter_hazard(&call, device, true);
 	if (NT_SUCCESS(status))
-		status = vmm_sched_destroy_context(call.device, live);
+		status = vmm_sched_destroy_context(call.device, hazard);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
-/* DMA-11: after success and failure alike the pointers describe what may be used next. */
-static void give_buffers(D3DKMT_RENDER *data, const struct vmm_context *context)
+/* After success and failure the pointers describe the buffers to use next. (DMA-11) */
+static void copy_buffers_out(D3DKMT_RENDER *data, const struct vmm_context *context)
 {
 	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
 
@@ -236,7 +241,7 @@ static void give_buffers(D3DKMT_RENDER *data, const struct vmm_context *context)
 	data->NewPatchLocationListSize = u->patch_count;
 }
 
-/* DMA-10. The array is read once, and only if it is used. */
+/* The array is read once, and only if it is used. (DMA-10) */
 VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_RENDER *data,
 				   uint32_t count, struct vmm_render_request *request)
 {
@@ -254,8 +259,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 	struct vmm_context *context;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTRender", "no argument");
-	/* The members used, read once. */
+		return vmm_kmt_refuse("D3DKMTRender", "the argument pointer is NULL");
+	/* Only the members in use are read, each once. */
 	struct vmm_render_request request = {
 		.command_length = pData->CommandLength,
 		.command_offset = pData->CommandOffset,
@@ -271,7 +276,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 		status = vmm_unlikely(others) ? broadcast(context, pData, others, &request)
 					      : vmm_sched_render(context, &request);
 	if (context)
-		give_buffers(pData, context);
+		copy_buffers_out(pData, context);
 	if (NT_SUCCESS(status))
 		pData->QueuedBufferCount = request.queued;
 	return vmm_kmt_leave(&call, status, handle, request.allocation_count, request.flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* D3DKMTEscape: of its kinds the one escape to the miniport that we know what to do with, the usage of a CPU event (CPN-10). */
+/* D3DKMTEscape. Only one escape to the miniport is built: the usage of a CPU event (CPN-10). */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
@@ -22,27 +22,31 @@ static NTSTATUS refuse(const struct vmm_process *process, uint32_t object, const
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* The event decides whose device it is; a handle of another adapter than its own is not one of it. */
-static NTSTATUS tell(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args,
-		     D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
+/*
+ * Passes the record to the miniport. The event determines the device. An adapter handle other than
+ * that device's adapter is refused.
+ */
+static NTSTATUS pass_record(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args,
+			    D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
 {
 	struct vmm_adapter *adapter = vmm_kmt_adapter(call->process, args->hAdapter);
 
 	if (!adapter)
 		return STATUS_INVALID_PARAMETER;
-	void *live = vmm_sync_driver_device(call->process, record->hSyncObject);
-	call->device = live ? vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, live) : NULL;
+	void *hazard = vmm_sync_driver_device(call->process, record->hSyncObject);
+	call->device = hazard ? vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, hazard) : NULL;
 	bool fits = call->device && call->device->adapter == adapter &&
 		    (!args->hDevice || args->hDevice == call->device->handle);
 	vmm_adapter_put(adapter);
 	if (!fits)
-		return refuse(call->process, record->hSyncObject,
-			      live ? "it is of another adapter or device, or ends"
-				   : "hSyncObject is not a CPU notification made with SignalByKmd");
+		return refuse(
+			call->process, record->hSyncObject,
+			hazard ? "it belongs to another adapter or device, or is being destroyed"
+			       : "hSyncObject is not a CPU notification made with SignalByKmd");
 	NTSTATUS status = vmm_kmt_check_alive(call->device);
 	if (!NT_SUCCESS(status))
 		return status;
-	return vmm_sync_tell_driver(call->device, record->hSyncObject, args->Flags.Value, record);
+	return vmm_sync_pass_record(call->device, record->hSyncObject, args->Flags.Value, record);
 }
 
 static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
@@ -60,9 +64,10 @@ static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uin
 	if (args->PrivateDriverDataSize != sizeof(record))
 		return refuse(call->process, 0, "the record does not have its 48 bytes");
 	memcpy(&record, args->pPrivateDriverData, sizeof(record));
-	record.EscapeType = D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE; /* it was read twice */
+	/* the caller may have changed it between the two reads */
+	record.EscapeType = D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE;
 	*object = record.hSyncObject;
-	NTSTATUS status = tell(call, args, &record);
+	NTSTATUS status = pass_record(call, args, &record);
 	if (NT_SUCCESS(status))
 		memcpy(args->pPrivateDriverData, &record, sizeof(record));
 	return status;
@@ -74,7 +79,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTEscape(const D3DKMT_ESCAPE *pData)
 	uint32_t object = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTEscape", "no argument");
+		return vmm_kmt_refuse("D3DKMTEscape", "the argument pointer is NULL");
 	D3DKMT_ESCAPE args = *pData;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_ESCAPE);
 	if (NT_SUCCESS(status))

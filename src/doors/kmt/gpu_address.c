@@ -9,7 +9,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTMapGpuVirtualAddress(D3DDDI_MAPGPUVIRTUALADDRESS
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTMapGpuVirtualAddress", "no argument");
+		return vmm_kmt_refuse("D3DKMTMapGpuVirtualAddress", "the argument pointer is NULL");
 	D3DDDI_MAPGPUVIRTUALADDRESS args = *pData;
 	struct vmm_va_map_request request = vmm_va_map_request_of(&args);
 	NTSTATUS status = vmm_kmt_enter_queue(&call, args.hPagingQueue,
@@ -23,12 +23,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTMapGpuVirtualAddress(D3DDDI_MAPGPUVIRTUALADDRESS
 	return vmm_kmt_leave(&call, status, args.hAllocation, 1, args.Protection.Value);
 }
 
-/* The first member names a paging queue, or, as it did before there were any, the adapter. */
+/* The first member names a paging queue or, as in the form without paging queues, the adapter. */
 static bool is_queue(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	bool queue = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE) != NULL;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return queue;
 }
 
@@ -48,14 +48,15 @@ KMT_API NTSTATUS APIENTRY D3DKMTReserveGpuVirtualAddress(D3DDDI_RESERVEGPUVIRTUA
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReserveGpuVirtualAddress", "no argument");
+		return vmm_kmt_refuse("D3DKMTReserveGpuVirtualAddress",
+				      "the argument pointer is NULL");
 	D3DDDI_RESERVEGPUVIRTUALADDRESS args = *pData;
 	struct vmm_va_reserve_request request = vmm_va_reserve_request_of(&args);
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_GPU_VIRTUAL_ADDRESS);
 	if (NT_SUCCESS(status) && !is_queue(call.process, args.hPagingQueue)) {
 		status = reserve_on_adapter(&call, args.hAdapter, &request);
 	} else if (NT_SUCCESS(status)) {
-		status = vmm_kmt_enter_live(
+		status = vmm_kmt_enter_hazard(
 			&call, vmm_paging_queue_device(call.process, args.hPagingQueue), false);
 		if (NT_SUCCESS(status))
 			status = vmm_va_reserve(call.device, &request);
@@ -72,7 +73,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTFreeGpuVirtualAddress(const D3DKMT_FREEGPUVIRTUA
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTFreeGpuVirtualAddress", "no argument");
+		return vmm_kmt_refuse("D3DKMTFreeGpuVirtualAddress",
+				      "the argument pointer is NULL");
 	D3DKMT_FREEGPUVIRTUALADDRESS args = *pData;
 	struct vmm_adapter *adapter = NULL;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_GPU_VIRTUAL_ADDRESS);
@@ -91,7 +93,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTUpdateGpuVirtualAddress(const D3DKMT_UPDATEGPUVI
 	struct vmm_context *context;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTUpdateGpuVirtualAddress", "no argument");
+		return vmm_kmt_refuse("D3DKMTUpdateGpuVirtualAddress",
+				      "the argument pointer is NULL");
 	D3DKMT_UPDATEGPUVIRTUALADDRESS args = *pData;
 	struct vmm_address_request request = {.count = args.NumOperations,
 					      .flags = args.Flags.Value,
@@ -100,10 +103,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTUpdateGpuVirtualAddress(const D3DKMT_UPDATEGPUVI
 	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext,
 						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
 	if (NT_SUCCESS(status) && call.device->handle != args.hDevice) {
-		vmm_finding(
-			call.device->adapter->observe, "VA-10", call.process->id, args.hContext,
-			"update GPU virtual address: the context is device 0x%08x's, not 0x%08x's",
-			call.device->handle, args.hDevice);
+		vmm_finding(call.device->adapter->observe, "VA-10", call.process->id, args.hContext,
+			    "update GPU virtual address: the context belongs to device 0x%08x, "
+			    "not to 0x%08x",
+			    call.device->handle, args.hDevice);
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (NT_SUCCESS(status))
@@ -114,14 +117,14 @@ KMT_API NTSTATUS APIENTRY D3DKMTUpdateGpuVirtualAddress(const D3DKMT_UPDATEGPUVI
 	return vmm_kmt_leave(&call, status, args.hFenceObject, args.NumOperations, args.FenceValue);
 }
 
-/* ---- contexts whose commands are at virtual addresses ---- */
+/* ---- contexts whose commands have GPU virtual addresses ---- */
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateContextVirtual(D3DKMT_CREATECONTEXTVIRTUAL *pData)
 {
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateContextVirtual", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateContextVirtual", "the argument pointer is NULL");
 	D3DKMT_CREATECONTEXTVIRTUAL args = *pData;
 	struct vmm_context_request request = {.node = args.NodeOrdinal,
 					      .affinity = args.EngineAffinity,
@@ -168,7 +171,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitCommand(const D3DKMT_SUBMITCOMMAND *pData)
 	struct vmm_context *context = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitCommand", "no argument");
+		return vmm_kmt_refuse("D3DKMTSubmitCommand", "the argument pointer is NULL");
 	const D3DKMT_SUBMITCOMMAND args = *pData;
 	NTSTATUS status =
 		vmm_kmt_enter_context(&call, args.BroadcastContext[0], VIDMM_DOOR_RENDER, &context);

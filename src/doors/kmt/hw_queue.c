@@ -3,14 +3,17 @@
 #include "doors/kmt/kmt_private.h"
 #include "sched/hw_sched.h"
 
-/* Begins a call on the device that an object of it stands for; NULL: a finding has said what is wrong with the handle. */
+/*
+ * Begins a call on the device of an object. If device_of returns NULL, it has reported a finding
+ * about the handle.
+ */
 static NTSTATUS enter(struct vmm_kmt_call *call, uint32_t handle,
 		      void *device_of(struct vmm_process *process, uint32_t handle), bool cleaning)
 {
 	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_HW_QUEUE);
 
 	return NT_SUCCESS(status)
-		       ? vmm_kmt_enter_live(call, device_of(call->process, handle), cleaning)
+		       ? vmm_kmt_enter_hazard(call, device_of(call->process, handle), cleaning)
 		       : status;
 }
 
@@ -20,7 +23,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateHwContext(D3DKMT_CREATEHWCONTEXT *pData)
 	void *private_data = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateHwContext", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateHwContext", "the argument pointer is NULL");
 	D3DKMT_CREATEHWCONTEXT args = *pData;
 	struct vmm_hw_context_request request = {.node = args.NodeOrdinal,
 						 .affinity = args.EngineAffinity,
@@ -44,7 +47,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyHwContext(const D3DKMT_DESTROYHWCONTEXT *
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyHwContext", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyHwContext", "the argument pointer is NULL");
 	uint32_t handle = pData->hHwContext;
 	NTSTATUS status = enter(&call, handle, vmm_hw_device_of_context, true);
 	if (NT_SUCCESS(status))
@@ -58,7 +61,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateHwQueue(D3DKMT_CREATEHWQUEUE *pData)
 	void *private_data = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateHwQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateHwQueue", "the argument pointer is NULL");
 	D3DKMT_CREATEHWQUEUE args = *pData;
 	struct vmm_hw_queue_request request = {.context = args.hHwContext, .flags = args.Flags};
 	NTSTATUS status = enter(&call, args.hHwContext, vmm_hw_device_of_context, false);
@@ -84,7 +87,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyHwQueue(const D3DKMT_DESTROYHWQUEUE *pDat
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyHwQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyHwQueue", "the argument pointer is NULL");
 	uint32_t handle = pData->hHwQueue;
 	NTSTATUS status = enter(&call, handle, vmm_hw_device_of_queue, true);
 	if (NT_SUCCESS(status))
@@ -98,7 +101,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitCommandToHwQueue(const D3DKMT_SUBMITCOMMAN
 	void *private_data = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitCommandToHwQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTSubmitCommandToHwQueue",
+				      "the argument pointer is NULL");
 	D3DKMT_SUBMITCOMMANDTOHWQUEUE args = *pData;
 	struct vmm_hw_command command = {.queue = args.hHwQueue,
 					 .id = args.HwQueueProgressFenceId,
@@ -148,7 +152,8 @@ D3DKMTSubmitWaitForSyncObjectsToHwQueue(const D3DKMT_SUBMITWAITFORSYNCOBJECTSTOH
 	struct copies copies = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitWaitForSyncObjectsToHwQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTSubmitWaitForSyncObjectsToHwQueue",
+				      "the argument pointer is NULL");
 	D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE args = *pData;
 	struct vmm_hw_sync_request request = {
 		.queues = &args.hHwQueue, .queue_count = 1, .count = args.ObjectCount};
@@ -164,7 +169,7 @@ D3DKMTSubmitWaitForSyncObjectsToHwQueue(const D3DKMT_SUBMITWAITFORSYNCOBJECTSTOH
 	return vmm_kmt_leave(&call, status, args.hHwQueue, args.ObjectCount, 0);
 }
 
-/* Without a queue there is no device whose call it would be. */
+/* Without a queue there is no device for the call. */
 static NTSTATUS refuse_count(uint32_t queues)
 {
 	const struct vmm_process *process = vmm_kmt_process();
@@ -184,7 +189,8 @@ D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQ
 	struct copies copies = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitSignalSyncObjectsToHwQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTSubmitSignalSyncObjectsToHwQueue",
+				      "the argument pointer is NULL");
 	D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE args = *pData;
 	uint32_t queues = args.BroadcastHwQueueCount;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Keyed mutexes of a D3DKMT client. They belong to the process and to no device. */
+/* Keyed mutexes of a D3DKMT client. They belong to a process, not to a device. */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
 
-#define NS_A_TICK 100u
+#define NS_PER_TICK 100u
 
 NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
 				  const void *data, uint32_t bytes)
@@ -13,7 +13,7 @@ NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char 
 		return STATUS_SUCCESS;
 	vmm_finding(process->world->observe, rule, process->id, 0,
 		    "keyed mutex: %u bytes of private runtime data%s", bytes,
-		    data ? ", which is too much" : " and no pointer");
+		    data ? ", more than the maximum" : " and no pointer");
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -22,7 +22,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex(D3DKMT_CREATEKEYEDMUTEX *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateKeyedMutex (SYN-01, KMX-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateKeyedMutex (SYN-01, KMX-01)",
+				      "the argument pointer is NULL");
 	struct vmm_keyed_request request = {.key = pData->InitialValue};
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
@@ -41,7 +42,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2 *pDat
 	void *data = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateKeyedMutex2 (SYN-01, KMX-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateKeyedMutex2 (SYN-01, KMX-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_CREATEKEYEDMUTEX2 args = *pData;
 	struct vmm_keyed_request request = {.key = args.InitialValue,
 					    .data_bytes = args.PrivateRuntimeDataSize,
@@ -91,20 +93,22 @@ static NTSTATUS open_mutex(uint32_t global, const void *data, uint32_t bytes, D3
 KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutex(D3DKMT_OPENKEYEDMUTEX *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenKeyedMutex (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenKeyedMutex (SYN-01)",
+				      "the argument pointer is NULL");
 	return open_mutex(pData->hSharedHandle, NULL, 0, &pData->hKeyedMutex);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutex2(D3DKMT_OPENKEYEDMUTEX2 *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenKeyedMutex2 (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenKeyedMutex2 (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_OPENKEYEDMUTEX2 args = *pData;
 	return open_mutex(args.hSharedHandle, args.pPrivateRuntimeData, args.PrivateRuntimeDataSize,
 			  &pData->hKeyedMutex);
 }
 
-/* KMX-10: the mutex of a bundle, without its resource. */
+/* Opens the keyed mutex of a bundle without its resource. (KMX-10) */
 KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE *pData)
 {
 	struct vmm_bundle *bundle = NULL;
@@ -112,7 +116,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEX
 	uint32_t sync;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenKeyedMutexFromNtHandle (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenKeyedMutexFromNtHandle (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE args = *pData;
 	struct vmm_keyed_open open = {.with_data = args.pPrivateRuntimeData != NULL,
 				      .data_bytes = args.PrivateRuntimeDataSize};
@@ -138,7 +143,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyKeyedMutex(const D3DKMT_DESTROYKEYEDMUTEX
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyKeyedMutex (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyKeyedMutex (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_HANDLE handle = pData->hKeyedMutex;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
@@ -147,7 +153,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyKeyedMutex(const D3DKMT_DESTROYKEYEDMUTEX
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
-/* KMX-14: none: for ever; 0 or less: so long from now on; above: a time of day. */
+/*
+ * NULL: wait forever. 0 or negative: relative time; positive: absolute system time; both in units
+ * of 100 ns. (KMX-14)
+ */
 static uint64_t deadline_of(struct vmm_os *os, const LARGE_INTEGER *timeout)
 {
 	uint64_t now = vmm_os_now_ns(os), ticks, ns, deadline;
@@ -162,7 +171,7 @@ static uint64_t deadline_of(struct vmm_os *os, const LARGE_INTEGER *timeout)
 
 		ticks = (uint64_t)given > day ? (uint64_t)given - day : 0;
 	}
-	if (vmm_mul_overflows(ticks, NS_A_TICK, &ns) || vmm_add_overflows(now, ns, &deadline))
+	if (vmm_mul_overflows(ticks, NS_PER_TICK, &ns) || vmm_add_overflows(now, ns, &deadline))
 		return VMM_OS_FOREVER;
 	return deadline;
 }
@@ -192,7 +201,7 @@ static NTSTATUS acquire(D3DKMT_HANDLE handle, const LARGE_INTEGER *timeout,
 KMT_API NTSTATUS APIENTRY D3DKMTAcquireKeyedMutex(D3DKMT_ACQUIREKEYEDMUTEX *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTAcquireKeyedMutex", "no argument");
+		return vmm_kmt_refuse("D3DKMTAcquireKeyedMutex", "the argument pointer is NULL");
 	D3DKMT_ACQUIREKEYEDMUTEX args = *pData;
 	struct vmm_keyed_access access = {.key = args.Key};
 	NTSTATUS status = acquire(args.hKeyedMutex, args.pTimeout, &access, NULL);
@@ -204,7 +213,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTAcquireKeyedMutex(D3DKMT_ACQUIREKEYEDMUTEX *pDat
 KMT_API NTSTATUS APIENTRY D3DKMTAcquireKeyedMutex2(D3DKMT_ACQUIREKEYEDMUTEX2 *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTAcquireKeyedMutex2", "no argument");
+		return vmm_kmt_refuse("D3DKMTAcquireKeyedMutex2", "the argument pointer is NULL");
 	D3DKMT_ACQUIREKEYEDMUTEX2 args = *pData;
 	struct vmm_keyed_access access = {.key = args.Key,
 					  .data_bytes = args.PrivateRuntimeDataSize};
@@ -235,7 +244,7 @@ static NTSTATUS release(D3DKMT_HANDLE handle, struct vmm_keyed_access *access, c
 KMT_API NTSTATUS APIENTRY D3DKMTReleaseKeyedMutex(D3DKMT_RELEASEKEYEDMUTEX *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReleaseKeyedMutex", "no argument");
+		return vmm_kmt_refuse("D3DKMTReleaseKeyedMutex", "the argument pointer is NULL");
 	D3DKMT_RELEASEKEYEDMUTEX args = *pData;
 	struct vmm_keyed_access access = {.key = args.Key, .fence = args.FenceValue};
 	return release(args.hKeyedMutex, &access, NULL);
@@ -244,7 +253,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTReleaseKeyedMutex(D3DKMT_RELEASEKEYEDMUTEX *pDat
 KMT_API NTSTATUS APIENTRY D3DKMTReleaseKeyedMutex2(D3DKMT_RELEASEKEYEDMUTEX2 *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReleaseKeyedMutex2", "no argument");
+		return vmm_kmt_refuse("D3DKMTReleaseKeyedMutex2", "the argument pointer is NULL");
 	D3DKMT_RELEASEKEYEDMUTEX2 args = *pData;
 	struct vmm_keyed_access access = {.key = args.Key,
 					  .fence = args.FenceValue,

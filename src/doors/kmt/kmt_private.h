@@ -7,10 +7,10 @@
 #include "sched/sched.h"
 #include "sync/sync.h"
 
-/* The default for everything else is hidden: what clients link against says so. */
+/* Exported; all other symbols are hidden by default. */
 #define KMT_API __attribute__((visibility("default")))
 
-/* Bounds on what a caller may make us copy; far above what any client asks for. */
+/* Limits on what a caller can make the library copy; far above what clients use. */
 #define VMM_KMT_ALLOCATIONS_MAX   65536u
 #define VMM_KMT_PRIVATE_BYTES_MAX (1u << 20)
 #define VMM_KMT_PAGES_MAX         (1u << 20)
@@ -18,40 +18,49 @@
 
 struct vmm_kmt_call {
 	struct vmm_process *process;
-	struct vmm_device *device; /* stays until vmm_kmt_leave */
-	struct vmm_visit visit;
+	struct vmm_device *device; /* protected until vmm_kmt_leave */
+	struct vmm_hazard_guard guard;
 	uint64_t began;
 	uint32_t door;
+	bool on_stopped; /* it destroys something of a stopped device, so it succeeds */
 };
 
-/* Whose call it is; NULL when nobody is attached (STATUS_UNSUCCESSFUL, as without any device). */
+/*
+ * Returns the calling process; NULL if none is attached (the call then returns
+ * STATUS_UNSUCCESSFUL).
+ */
 struct vmm_process *vmm_kmt_process(void);
 
-#define VMM_KMT_OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
+#define VMM_KMT_OWN_PROCESS ((HANDLE)(intptr_t)-1) /* the value of GetCurrentProcess() */
 
-/* Begins a call of the calling process, on no device. STATUS_UNSUCCESSFUL: there is no process; nothing is to be left then but by vmm_kmt_leave. */
+/*
+ * Begins a call of the calling process without a device. Returns STATUS_UNSUCCESSFUL if there is no
+ * process. The caller may then return at once; vmm_kmt_leave has no effect.
+ */
 NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door);
 /*
- * The call, which has begun, is on the device that live.h knows so: that of an object of it, for calls that name no device.
- * NULL or gone: STATUS_INVALID_PARAMETER. cleaning: as below.
+ * Enters a device in a call that has begun, by its HANDLE of hazard.h: for calls that name an
+ * object of a device only. Returns STATUS_INVALID_PARAMETER if the HANDLE is NULL or dead.
+ * `cleaning`: see below.
  */
-NTSTATUS vmm_kmt_enter_live(struct vmm_kmt_call *call, void *device, bool cleaning);
+NTSTATUS vmm_kmt_enter_hazard(struct vmm_kmt_call *call, void *device, bool cleaning);
 
 /*
- * Begins a call on a device of the calling process. STATUS_INVALID_PARAMETER for what is no live device handle (HND-07);
- * STATUS_DEVICE_REMOVED for one that is lost, except when `cleaning`: close, destroy and unlock work on a lost device.
+ * Begins a call on a device of the calling process. Returns STATUS_INVALID_PARAMETER if the handle
+ * is no live device (HND-07), and STATUS_DEVICE_REMOVED if the device is lost, except when
+ * `cleaning`: close, destroy and unlock work on a lost device.
  */
 NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning);
-/* The same on a context, with its device. */
+/* Like vmm_kmt_enter_device, for a context and its device. */
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context);
-/* On the device whose paging queue that is: some calls name no device. */
+/* Like vmm_kmt_enter_device, for the device of a paging queue: some calls name no device. */
 NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
 			     bool cleaning);
 /*
- * STATUS_DEVICE_REMOVED: it is lost with its adapter or with a reset (TDR-07); STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE: it is in
- * error (PRI-16, TDR-19).
+ * Returns STATUS_DEVICE_REMOVED if the device is lost with its adapter or by a reset (TDR-07), and
+ * STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE if it is in error (PRI-16, TDR-19).
  */
 static inline NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
 {
@@ -59,79 +68,105 @@ static inline NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
 		       ? STATUS_DEVICE_REMOVED
 		       : vmm_device_answer(device);
 }
-/* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */
+/*
+ * Returns the status of a call on a device that cannot be entered: STATUS_DEVICE_REMOVED if its
+ * adapter has stopped (PNP-03), otherwise STATUS_INVALID_PARAMETER. hazard: NULL for a handle of no
+ * device.
+ */
+NTSTATUS vmm_kmt_no_device(struct vmm_kmt_call *call, const void *hazard, bool cleaning) VMM_COLD;
+/*
+ * Look up the HANDLE of hazard.h for a handle: of a device, or of a context with its device. Return
+ * NULL, with a finding, if there is no live object.
+ */
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);
 void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device);
-/* Ends it with the door event; returns the status. */
+/* Ends the call with its door event; returns the status. */
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags);
 
-/* vmm_kmt_enter_device and vmm_kmt_leave in line, for calls that take no longer than that: locks. */
-static inline NTSTATUS vmm_kmt_enter_device_often(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
-						  uint32_t door, bool cleaning)
+/*
+ * vmm_kmt_enter_device and vmm_kmt_leave inlined, for calls that are as short as these two: locks.
+ */
+static inline NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+						   uint32_t door, bool cleaning)
 {
 	struct vmm_process *process = vmm_kmt_process();
 
 	call->process = process;
 	call->device = NULL;
+	call->on_stopped = false;
 	call->door = door;
 	if (vmm_unlikely(!process))
 		return STATUS_UNSUCCESSFUL;
 	call->began = vmm_observe_begin(process->world->observe, VIDMM_EVENT_DOOR);
-	void *live = vmm_device_by_name(process, handle);
-	if (vmm_unlikely(!live))
-		live = vmm_kmt_live_device(process, handle);
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, live);
+	void *hazard = vmm_device_cache_find(process, handle);
+	if (vmm_unlikely(!hazard))
+		hazard = vmm_kmt_live_device(process, handle);
+	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, hazard);
 	if (vmm_unlikely(!call->device))
-		return STATUS_INVALID_PARAMETER;
+		return vmm_kmt_no_device(call, hazard, cleaning);
 	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
 }
 
-static inline NTSTATUS vmm_kmt_leave_often(const struct vmm_kmt_call *call, NTSTATUS status,
-					   uint32_t object, uint64_t count, uint64_t flags)
+static inline NTSTATUS vmm_kmt_leave_inline(const struct vmm_kmt_call *call, NTSTATUS status,
+					    uint32_t object, uint64_t count, uint64_t flags)
 {
+	if (vmm_unlikely(!call->device) && call->on_stopped)
+		status = STATUS_SUCCESS;
 	if (vmm_likely(call->process)) {
 		const struct vmm_world *world = call->process->world;
 
-		vmm_event_often(world->observe, VIDMM_EVENT_DOOR, call->process->id, object,
-				call->door, (uint32_t)status, count,
-				vmm_observe_elapsed(world->observe, call->began), flags);
+		vmm_event_inline(world->observe, VIDMM_EVENT_DOOR, call->process->id, object,
+				 call->door, (uint32_t)status, count,
+				 vmm_observe_elapsed(world->observe, call->began), flags);
 	}
 	if (vmm_likely(call->device))
-		vmm_live_leave(&call->visit);
+		vmm_hazard_leave(&call->guard);
 	return status;
 }
 
-/* For calls whose argument pointer is NULL: STATUS_INVALID_PARAMETER, and an event (HND-11). */
+/*
+ * For calls whose argument pointer is NULL or that lack a required part: a finding and
+ * STATUS_INVALID_PARAMETER. (HND-11)
+ */
 NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
 
-/* The adapter that a handle of the process stands for, kept until vmm_adapter_put; NULL: none, or it has stopped. */
+/*
+ * Returns the adapter of a handle of the process, kept until vmm_adapter_put. NULL: the handle is
+ * not live, or the adapter has stopped.
+ */
 struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle);
 
 /*
- * The key by which memory.h knows the resource of a handle. STATUS_INVALID_PARAMETER unless it is a resource of the
- * device; `zero` tells what handle 0 is: the key NULL.
+ * Returns in *key the key by which memory.h knows the resource of a handle; NULL for handle 0.
+ * Returns STATUS_INVALID_PARAMETER unless it is a resource of the call's device.
  */
 NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key);
 
 /* ---- standard.c ---- */
-/* Do the flags of D3DKMT_CREATEALLOCATION say that the caller describes what is to be created? */
+/* Returns whether the flags of D3DKMT_CREATEALLOCATION ask for a standard allocation. */
 bool vmm_kmt_is_standard(uint32_t flags);
-/* What it says, before anything is copied in: private data of its own it has none (ALC-03). */
+/*
+ * Checks the description of a standard allocation before anything is copied in; it has no private
+ * driver data. (ALC-03)
+ */
 NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
 				uint64_t *heap_bytes);
-/* The memory of the request's one item; whoever frees the request puts its section. */
+/* Sets the memory of the request's only item. Freeing the request releases its section. */
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);
 
 /* ---- keyed.c ---- */
-/* Private data comes with a pointer, or has no bytes (KMX-07, KMX-09): STATUS_INVALID_PARAMETER and a finding of that rule. */
+/*
+ * Checks that private data has a pointer, or no bytes. Otherwise a finding of that rule and
+ * STATUS_INVALID_PARAMETER. (KMX-07, KMX-09)
+ */
 NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
 				  const void *data, uint32_t bytes);
 
 /* ---- query.c ---- */
-/* QAI-07: does a query that names a physical adapter name one that can be asked? */
+/* Checks the index of a query that names a physical adapter. (QAI-07) */
 NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
 					const struct vmm_adapter *adapter, uint32_t index);
 

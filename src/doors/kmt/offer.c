@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Offers and the way back for a D3DKMT client. The rules are those of the device callbacks. */
+/* Offers and reclaims of a D3DKMT client. The rules are those of the device callbacks. */
 #include "doors/kmt/kmt_private.h"
 
-/* Our copies of a set; memory.h knows resources by their keys. */
+/* Copies of the caller's arrays. memory.h knows resources by their keys. */
 struct set_copy {
 	void *handles;
 	void **keys;
@@ -23,7 +23,7 @@ static NTSTATUS copy_keys(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
 		status = vmm_kmt_resource_key(call, ((uint32_t *)handles)[i], &copy->keys[i]);
 		if (NT_SUCCESS(status) && !copy->keys[i])
-			status = STATUS_INVALID_PARAMETER; /* handle 0 is no resource */
+			status = STATUS_INVALID_PARAMETER; /* handle 0 is not a resource */
 	}
 	vmm_free(handles);
 	copy->set.resources = copy->keys;
@@ -41,7 +41,7 @@ static NTSTATUS copy_set(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *r
 	if (NT_SUCCESS(status) && handles) {
 		status = vmm_copy_in(handles, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
 				     &copy->handles);
-		/* An empty array is still one of the two (OFR-02). */
+		/* An empty array counts as given (OFR-02). */
 		copy->set.allocations = copy->handles ? copy->handles : handles;
 	}
 	return status;
@@ -61,7 +61,7 @@ static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given,
 {
 	struct vmm_observe *observe = call->device->adapter->observe;
 
-	request->flags = given & ALLOW_DECOMMIT ? 0x1 : 0; /* as D3DDDI_OFFER_FLAGS */
+	request->flags = given & ALLOW_DECOMMIT ? 0x1 : 0; /* the bit of D3DDDI_OFFER_FLAGS */
 	request->immediately = given & OFFER_IMMEDIATELY;
 	if (given & ~(uint32_t)(OFFER_IMMEDIATELY | ALLOW_DECOMMIT)) {
 		vmm_finding(observe, "OFR-14", call->process->id, call->device->handle,
@@ -77,7 +77,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *
 	struct set_copy copy = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOfferAllocations", "no argument");
+		return vmm_kmt_refuse("D3DKMTOfferAllocations", "the argument pointer is NULL");
 	D3DKMT_OFFERALLOCATIONS args = *pData;
 	struct vmm_offer_request request = {.priority = (uint32_t)args.Priority};
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
@@ -92,7 +92,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *
 	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
 }
 
-/* Of the caller; results is BOOL or D3DDDI_RECLAIM_RESULT, both of which are 32 bits. */
+/* The caller's arguments. `results` is an array of BOOL or D3DDDI_RECLAIM_RESULT, both 32 bits. */
 struct reclaim {
 	const D3DKMT_HANDLE *resources, *handles;
 	uint32_t count;
@@ -100,7 +100,7 @@ struct reclaim {
 	bool boolean;
 };
 
-/* request: queue and queued are given, all else is made here. */
+/* Reclaims. The caller sets `queue` and `queued` of the request; this function sets the rest. */
 static NTSTATUS reclaim(const struct vmm_kmt_call *call, const struct reclaim *given,
 			struct vmm_reclaim_request *request)
 {
@@ -108,7 +108,7 @@ static NTSTATUS reclaim(const struct vmm_kmt_call *call, const struct reclaim *g
 	uint32_t *results = NULL;
 	NTSTATUS status = copy_set(call, given->resources, given->handles, given->count, &copy);
 
-	/* Only with a list, whose copy bounds the count. */
+	/* Only with a list: its copy has checked the count. */
 	if (NT_SUCCESS(status) && given->results && (given->resources || given->handles)) {
 		results = vmm_calloc(given->count + 1, sizeof(*results));
 		status = results ? STATUS_SUCCESS : STATUS_NO_MEMORY;
@@ -130,7 +130,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIO
 	struct vmm_reclaim_request request = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "no argument");
+		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "the argument pointer is NULL");
 	D3DKMT_RECLAIMALLOCATIONS args = *pData;
 	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
 				      args.pDiscarded, true};
@@ -143,15 +143,16 @@ KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIO
 _Static_assert(sizeof(D3DDDI_RECLAIM_RESULT) == sizeof(int32_t), "results are copied as numbers");
 
 /*
- * OFR-12, OFR-14: which of the two arrays the caller means is not to be seen here; a BOOL of 2 is as true as one of 1, and
- * nobody but who offers with AllowDecommit gets it.
+ * The call cannot tell which of the two arrays of the union the caller means. The values of
+ * D3DDDI_RECLAIM_RESULT are written: 2 is a true BOOL, too, and only a caller that offered with
+ * AllowDecommit gets it. (OFR-12, OFR-14)
  */
 KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations2(D3DKMT_RECLAIMALLOCATIONS2 *pData)
 {
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReclaimAllocations2", "no argument");
+		return vmm_kmt_refuse("D3DKMTReclaimAllocations2", "the argument pointer is NULL");
 	D3DKMT_RECLAIMALLOCATIONS2 args = *pData;
 	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
 				      (int32_t *)args.pResults, false};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* D3DKMTPresent, how many presents may be queued, and which shared primary a source has. */
+/* D3DKMTPresent, the limit of queued presents, and the shared primary of a source. */
 #include "doors/kmt/kmt_private.h"
 
 enum { SUB_RECTS_MAX = 4096 };
 
-/* What the flags ask for beyond blits, fills and flips of a source is not built. */
+/*
+ * Returns the part of the request that is not built, NULL if all of it is: blits, fills and flips
+ * of a source.
+ */
 static const char *unbuilt(const D3DKMT_PRESENT *args)
 {
 	const D3DKMT_PRESENTFLAGS f = args->Flags;
@@ -86,7 +89,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTPresent(D3DKMT_PRESENT *pData)
 	struct vmm_context *context;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTPresent", "no argument");
+		return vmm_kmt_refuse("D3DKMTPresent", "the argument pointer is NULL");
 	D3DKMT_PRESENT args = *pData;
 	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_PRESENT, &context);
 	if (NT_SUCCESS(status))
@@ -94,7 +97,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTPresent(D3DKMT_PRESENT *pData)
 	return vmm_kmt_leave(&call, status, args.hSource, 1, args.Flags.Value);
 }
 
-/* SUB-17. No published Type names the other member of the union, so how many flips may be pending cannot be set. */
+/*
+ * Sets or gets the limit of queued presents. No published Type names the other member of the union,
+ * so the limit of pending flips cannot be set. (SUB-17)
+ */
 static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT *args)
 {
 	struct vmm_device *device = call->device;
@@ -108,7 +114,7 @@ static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT
 		return STATUS_SUCCESS;
 	}
 	vmm_finding(device->adapter->observe, "SUB-17", call->process->id, args->hDevice,
-		    "D3DKMTSetQueuedLimit: there is no Type %u", (unsigned)args->Type);
+		    "D3DKMTSetQueuedLimit: unknown Type %u", (unsigned)args->Type);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -117,25 +123,27 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetQueuedLimit(const D3DKMT_SETQUEUEDLIMIT *pDat
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetQueuedLimit", "no argument");
+		return vmm_kmt_refuse("D3DKMTSetQueuedLimit", "the argument pointer is NULL");
 	D3DKMT_SETQUEUEDLIMIT args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
 	if (NT_SUCCESS(status))
 		status = set_limit(&call, &args);
+	/* const in its declaration, an output in the documentation */
 	if (NT_SUCCESS(status) && args.Type == D3DKMT_GET_QUEUEDLIMIT_PRESENT)
 		((D3DKMT_SETQUEUEDLIMIT *)(uintptr_t)pData)->QueuedPresentLimit =
-			args.QueuedPresentLimit; /* const by its declaration, out by its page */
+			args.QueuedPresentLimit;
 	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.Type);
 }
 
-/* DMA-36: what to open when a primary was replaced. */
+/* Returns the global handle to open after a primary was replaced. (DMA-36) */
 KMT_API NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHANDLE *pData)
 {
 	struct vmm_process *process = vmm_kmt_process();
 	uint32_t handle = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetSharedPrimaryHandle", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetSharedPrimaryHandle",
+				      "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_GETSHAREDPRIMARYHANDLE args = *pData;

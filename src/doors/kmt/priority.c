@@ -4,8 +4,8 @@
 #include "sched/hw_sched.h"
 
 /*
- * The same calls serve hardware contexts (SCH-10), whose handles are of their own kind: *context is NULL for one of those, and the
- * call is on its device.
+ * The same calls serve hardware contexts (SCH-10), which have their own kind of handle. For one of
+ * those *context is NULL and the call is on its device.
  */
 static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, struct vmm_context **context)
 {
@@ -15,9 +15,9 @@ static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, struct vm
 	if (!process || !vmm_hw_is_context(process, handle))
 		return vmm_kmt_enter_context(call, handle, VIDMM_DOOR_OTHER, context);
 	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_OTHER);
-	return NT_SUCCESS(status)
-		       ? vmm_kmt_enter_live(call, vmm_hw_device_of_context(process, handle), false)
-		       : status;
+	return NT_SUCCESS(status) ? vmm_kmt_enter_hazard(
+					    call, vmm_hw_device_of_context(process, handle), false)
+				  : status;
 }
 
 static NTSTATUS set_priority(D3DKMT_HANDLE handle, int32_t priority, bool in_process)
@@ -58,7 +58,8 @@ KMT_API NTSTATUS APIENTRY
 D3DKMTSetContextSchedulingPriority(const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetContextSchedulingPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTSetContextSchedulingPriority",
+				      "the argument pointer is NULL");
 	D3DKMT_SETCONTEXTSCHEDULINGPRIORITY args = *pData;
 	return set_priority(args.hContext, args.Priority, false);
 }
@@ -67,7 +68,8 @@ KMT_API NTSTATUS APIENTRY
 D3DKMTGetContextSchedulingPriority(D3DKMT_GETCONTEXTSCHEDULINGPRIORITY *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetContextSchedulingPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetContextSchedulingPriority",
+				      "the argument pointer is NULL");
 	return get_priority(pData->hContext, false, &pData->Priority);
 }
 
@@ -75,7 +77,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetContextInProcessSchedulingPriority(
 	const D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetContextInProcessSchedulingPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTSetContextInProcessSchedulingPriority",
+				      "the argument pointer is NULL");
 	D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY args = *pData;
 	return set_priority(args.hContext, args.Priority, true);
 }
@@ -84,7 +87,8 @@ KMT_API NTSTATUS APIENTRY
 D3DKMTGetContextInProcessSchedulingPriority(D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY *pData)
 {
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetContextInProcessSchedulingPriority", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetContextInProcessSchedulingPriority",
+				      "the argument pointer is NULL");
 	return get_priority(pData->hContext, true, &pData->Priority);
 }
 
@@ -97,8 +101,8 @@ static NTSTATUS enter_process(struct vmm_kmt_call *call, HANDLE process, const c
 	if (!NT_SUCCESS(status) || process == VMM_KMT_OWN_PROCESS)
 		return status;
 	vmm_finding(call->process->world->observe, "HND-07", call->process->id, 0,
-		    "%s: hProcess is not the caller's own (-1); handles of other processes there "
-		    "are none",
+		    "%s: hProcess is not the caller's own (-1); handles of other processes "
+		    "are not built",
 		    function);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -120,7 +124,8 @@ D3DKMTGetProcessSchedulingPriorityClass(HANDLE hProcess, D3DKMT_SCHEDULINGPRIORI
 	struct vmm_kmt_call call;
 
 	if (!pClass)
-		return vmm_kmt_refuse("D3DKMTGetProcessSchedulingPriorityClass", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetProcessSchedulingPriorityClass",
+				      "the argument pointer is NULL");
 	NTSTATUS status = enter_process(&call, hProcess, "D3DKMTGetProcessSchedulingPriorityClass");
 	if (NT_SUCCESS(status))
 		*pClass =

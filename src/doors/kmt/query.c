@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* D3DKMTQueryAdapterInfo: one record of each type, made of what the adapter is and copied out when it is whole. */
+/*
+ * D3DKMTQueryAdapterInfo: one record per type, built from the adapter's identity and copied out
+ * once it is complete.
+ */
 #include "doors/kmt/kmt_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* One record of each type that is built; the description alone is larger than the rest together. */
+/*
+ * The records of the types that are built. The description has its own function, because it is
+ * larger than all others together.
+ */
 union record {
 	uint32_t value;
 	D3DKMT_SEGMENTSIZEINFO sizes;
@@ -23,7 +29,7 @@ struct query {
 	struct vmm_adapter *adapter;
 	D3DKMT_QUERYADAPTERINFO args;
 	union record record;
-	size_t bytes; /* of the record */
+	size_t bytes; /* size of the record */
 };
 
 static NTSTATUS refuse(const struct query *q, const char *rule, const char *what, uint64_t value)
@@ -34,7 +40,7 @@ static NTSTATUS refuse(const struct query *q, const char *rule, const char *what
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS check_room(const struct query *q, size_t bytes)
+static NTSTATUS check_buffer(const struct query *q, size_t bytes)
 {
 	if (!q->args.pPrivateDriverData)
 		return refuse(q, "QAI-01", "the buffer is NULL, bytes needed", bytes);
@@ -57,9 +63,9 @@ static uint32_t driver_version(const struct vmm_adapter *adapter)
 /* SEG-05 */
 static D3DKMT_SEGMENTSIZEINFO segment_sizes(struct vmm_adapter *adapter)
 {
-	struct vmm_memory_figures f;
+	struct vmm_memory_statistics f;
 
-	vmm_memory_figures(adapter, &f);
+	vmm_memory_statistics(adapter, &f);
 	return (D3DKMT_SEGMENTSIZEINFO){.DedicatedVideoMemorySize = f.dedicated_video_bytes,
 					.DedicatedSystemMemorySize = f.dedicated_system_bytes,
 					.SharedSystemMemorySize = f.shared_system_bytes};
@@ -72,8 +78,9 @@ NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
 		return STATUS_SUCCESS;
 	if (index < adapter->physical_adapters) {
 		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "D3DKMTQueryAdapterInfo: physical adapter %u of a link: only what leads "
-			   "it, 0, is built",
+			   "D3DKMTQueryAdapterInfo: physical adapter %u of a link: only the lead "
+			   "adapter, "
+			   "0, is built",
 			   index);
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -83,11 +90,11 @@ NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* The index is the caller's, in the record's first word (QAI-07). */
+/* Reads the index of a physical adapter, the first word of the caller's record (QAI-07). */
 static NTSTATUS read_index(struct query *q, size_t bytes)
 {
 	uint32_t index;
-	NTSTATUS status = check_room(q, bytes);
+	NTSTATUS status = check_buffer(q, bytes);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -139,7 +146,7 @@ static NTSTATUS address(struct query *q)
 	return STATUS_SUCCESS;
 }
 
-/* Derived from where the device is, as everything about it: the same in every run. */
+/* Derived from the device's bus and slot, so it is the same in every run. */
 static NTSTATUS guid(struct query *q)
 {
 	const struct vmm_adapter_identity *is = &q->adapter->identity;
@@ -187,7 +194,7 @@ static NTSTATUS caps_1_3(struct query *q)
 	return value(q, caps.Value);
 }
 
-/* What a miniport of 1.3 has of it is good for copies. */
+/* The support that a miniport of WDDM 1.3 reports suffices for copies. */
 static NTSTATUS cross_adapter(struct query *q)
 {
 	q->record.cross_adapter.SupportTier =
@@ -198,7 +205,7 @@ static NTSTATUS cross_adapter(struct query *q)
 	return STATUS_SUCCESS;
 }
 
-/* A miniport's device is simulated here, whatever it is elsewhere. */
+/* The device of a miniport is always simulated here. */
 static uint32_t adapter_type(void)
 {
 	D3DKMT_ADAPTERTYPE kind = {.Value = 0};
@@ -208,7 +215,7 @@ static uint32_t adapter_type(void)
 	return kind.Value;
 }
 
-/* SCH-10: what the host enables is enabled; nothing is by default. */
+/* Supported and enabled if the host enabled hardware scheduling; by default it is not. (SCH-10) */
 static uint32_t caps_2_7(const struct vmm_adapter *adapter)
 {
 	D3DKMT_WDDM_2_7_CAPS caps = {.Value = 0};
@@ -220,14 +227,13 @@ static uint32_t caps_2_7(const struct vmm_adapter *adapter)
 static NTSTATUS not_built(const struct query *q)
 {
 	if ((uint32_t)q->args.Type > KMTQAITYPE_WDDM_3_0_CAPS)
-		return refuse(q, "QAI-03", "there is no such type, the last is",
-			      KMTQAITYPE_WDDM_3_0_CAPS);
+		return refuse(q, "QAI-03", "unknown type, the last is", KMTQAITYPE_WDDM_3_0_CAPS);
 	vmm_reason(q->adapter->observe, STATUS_NOT_SUPPORTED, q->process->id, 0,
 		   "D3DKMTQueryAdapterInfo: type %u is not built", (unsigned)q->args.Type);
 	return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS answer(struct query *q)
+static NTSTATUS build_record(struct query *q)
 {
 	switch ((uint32_t)q->args.Type) {
 	case KMTQAITYPE_GETSEGMENTSIZE:
@@ -279,11 +285,11 @@ static NTSTATUS answer(struct query *q)
 	}
 }
 
-/* QAI-06: whoever prints it does so as it is. */
+/* Clients print the text without a conversion. (QAI-06) */
 static NTSTATUS description(const struct query *q)
 {
 	D3DKMT_DRIVER_DESCRIPTION *to = q->args.pPrivateDriverData;
-	NTSTATUS status = check_room(q, sizeof(*to));
+	NTSTATUS status = check_buffer(q, sizeof(*to));
 	const char *text = q->adapter->identity.description;
 
 	if (!NT_SUCCESS(status))
@@ -294,19 +300,19 @@ static NTSTATUS description(const struct query *q)
 	return STATUS_SUCCESS;
 }
 
-/* A record that only the miniport and its user-mode driver know; its size is the caller's. */
+/* A record that only the miniport and its user-mode driver know. The caller determines its size. */
 static NTSTATUS driver_private(const struct query *q)
 {
 	uint32_t size = q->args.PrivateDriverDataSize;
-	NTSTATUS status = check_room(q, 1);
+	NTSTATUS status = check_buffer(q, 1);
 	void *data;
 
 	if (!NT_SUCCESS(status))
 		return status;
-	/* Some miniports read what their user-mode driver put there. */
+	/* Some miniports read what their user-mode driver stored there. */
 	status = vmm_copy_in(q->args.pPrivateDriverData, size, VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(q, "QAI-01", "nothing private is that large", size);
+		return refuse(q, "QAI-01", "more private bytes than the limit", size);
 	if (!NT_SUCCESS(status))
 		return status;
 	struct vmm_process *before = vmm_calling_process_set(q->adapter->os, q->process);
@@ -318,13 +324,13 @@ static NTSTATUS driver_private(const struct query *q)
 	return NT_SUCCESS(status) ? STATUS_SUCCESS : status; /* QAI-05 */
 }
 
-static NTSTATUS give(struct query *q)
+static NTSTATUS fill_record(struct query *q)
 {
-	NTSTATUS status = answer(q);
+	NTSTATUS status = build_record(q);
 
 	if (NT_SUCCESS(status))
-		status = check_room(q, q->bytes);
-	if (NT_SUCCESS(status)) /* QAI-02: no byte behind it */
+		status = check_buffer(q, q->bytes);
+	if (NT_SUCCESS(status)) /* no byte behind the record is written (QAI-02) */
 		memcpy(q->args.pPrivateDriverData, &q->record, q->bytes);
 	return status;
 }
@@ -340,7 +346,7 @@ static NTSTATUS by_type(struct query *q)
 	case KMTQAITYPE_DRIVER_DESCRIPTION_RENDER:
 		return description(q);
 	default:
-		return give(q); /* QAI-05: success is 0 */
+		return fill_record(q); /* success is STATUS_SUCCESS (QAI-05) */
 	}
 }
 
@@ -349,7 +355,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *
 	struct vmm_process *process = vmm_kmt_process();
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "no argument");
+		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	struct query q = {.process = process, .args = *pData};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * D3DKMTQueryAdapterInfo's QUERYREGISTRY: values of the keys that the miniport reads, and where the user-mode driver is. A
- * buffer without enough room is a success that says how much is needed (REG-01).
+ * Type QUERYREGISTRY of D3DKMTQueryAdapterInfo: values of the keys that the miniport reads, and the
+ * folder of the user-mode driver. A buffer that is too small is a success that returns the size
+ * needed (REG-01).
  */
 #include "doors/kmt/kmt_private.h"
 
@@ -14,7 +15,7 @@ struct registry_query {
 	const struct vmm_process *process;
 	const struct vmm_adapter *adapter;
 	const D3DKMT_QUERYADAPTERINFO *args;
-	D3DDDI_QUERYREGISTRY_INFO info; /* the caller's, read once */
+	D3DDDI_QUERYREGISTRY_INFO info; /* the caller's record, read once */
 };
 
 static NTSTATUS refuse(const struct registry_query *q, const char *rule, const char *what,
@@ -35,8 +36,7 @@ static NTSTATUS read_info(struct registry_query *q)
 			      args->PrivateDriverDataSize);
 	memcpy(&q->info, args->pPrivateDriverData, sizeof(q->info));
 	if ((uint32_t)q->info.QueryType >= D3DDDI_QUERYREGISTRY_MAX)
-		return refuse(q, "REG-03", "there is no such QueryType",
-			      (uint32_t)q->info.QueryType);
+		return refuse(q, "REG-03", "unknown QueryType", (uint32_t)q->info.QueryType);
 	if (q->info.QueryFlags.Reserved)
 		return refuse(q, "REG-03", "reserved QueryFlags are set", q->info.QueryFlags.Value);
 	return vmm_kmt_check_physical_adapter(q->process, q->adapter, q->info.PhysicalAdapterIndex);
@@ -49,8 +49,8 @@ static NTSTATUS missing(const struct registry_query *q, const char *what)
 	return STATUS_OBJECT_NAME_NOT_FOUND;
 }
 
-static NTSTATUS give(const struct registry_query *q, uint32_t type, const void *value,
-		     uint32_t bytes)
+static NTSTATUS return_value(const struct registry_query *q, uint32_t type, const void *value,
+			     uint32_t bytes)
 {
 	D3DDDI_QUERYREGISTRY_INFO *to = q->args->pPrivateDriverData;
 	bool fits = bytes <= q->args->PrivateDriverDataSize - HEADER;
@@ -69,12 +69,12 @@ static char fold(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Both keys have the same values; names differ in more than case. */
+/* Finds a value, case-insensitively. Both keys have the same values. */
 static const struct vmm_adapter_value *find(const struct vmm_adapter *adapter, const char *name)
 {
 	const struct vmm_adapter_identity *identity = &adapter->identity;
 
-	for (uint32_t i = identity->value_count; i--;) { /* of several, the last counts */
+	for (uint32_t i = identity->value_count; i--;) { /* of equal names, the last counts */
 		const char *a = identity->values[i].name, *b = name;
 
 		while (*a && fold(*a) == fold(*b))
@@ -85,7 +85,7 @@ static const struct vmm_adapter_value *find(const struct vmm_adapter *adapter, c
 	return NULL;
 }
 
-static NTSTATUS give_number(const struct registry_query *q)
+static NTSTATUS return_number(const struct registry_query *q)
 {
 	char name[sizeof(((struct vmm_adapter_value *)0)->name)];
 	size_t i;
@@ -93,7 +93,7 @@ static NTSTATUS give_number(const struct registry_query *q)
 	for (i = 0; i < sizeof(name); i++) {
 		WCHAR c = q->info.ValueName[i];
 
-		if ((uint32_t)c > 0x7E) /* no value of ours has such a name */
+		if ((uint32_t)c > 0x7E) /* value names are ASCII */
 			return missing(q, "(not ASCII)");
 		name[i] = (char)c;
 		if (!c)
@@ -106,12 +106,13 @@ static NTSTATUS give_number(const struct registry_query *q)
 	if (!found)
 		return missing(q, name);
 	return found->value > UINT32_MAX
-		       ? give(q, QWORD_TYPE, &found->value, sizeof(uint64_t))
-		       : give(q, DWORD_TYPE, &(uint32_t){(uint32_t)found->value}, sizeof(uint32_t));
+		       ? return_value(q, QWORD_TYPE, &found->value, sizeof(uint64_t))
+		       : return_value(q, DWORD_TYPE, &(uint32_t){(uint32_t)found->value},
+				      sizeof(uint32_t));
 }
 
 /* REG-04 */
-static NTSTATUS give_store(const struct registry_query *q)
+static NTSTATUS return_store(const struct registry_query *q)
 {
 	const char *path = q->adapter->identity.driver_store;
 	WCHAR wide[sizeof(q->adapter->identity.driver_store)];
@@ -119,7 +120,7 @@ static NTSTATUS give_store(const struct registry_query *q)
 
 	for (size_t i = 0; i <= length; i++)
 		wide[i] = (WCHAR)(unsigned char)path[i];
-	return give(q, STRING_TYPE, wide, (uint32_t)((length + 1) * sizeof(wide[0])));
+	return return_value(q, STRING_TYPE, wide, (uint32_t)((length + 1) * sizeof(wide[0])));
 }
 
 NTSTATUS vmm_kmt_query_registry(const struct vmm_process *process,
@@ -134,9 +135,9 @@ NTSTATUS vmm_kmt_query_registry(const struct vmm_process *process,
 	switch (q.info.QueryType) {
 	case D3DDDI_QUERYREGISTRY_SERVICEKEY:
 	case D3DDDI_QUERYREGISTRY_ADAPTERKEY:
-		return give_number(&q);
+		return return_number(&q);
 	case D3DDDI_QUERYREGISTRY_DRIVERSTOREPATH:
-		return give_store(&q);
+		return return_store(&q);
 	default:
 		return missing(&q, "the path of the driver's image");
 	}

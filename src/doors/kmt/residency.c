@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Residency and Lock2 of WDDM 2.x for a D3DKMT client. The rules are those of the device callbacks. */
+/* Residency and Lock2 of WDDM 2.x for a D3DKMT client, with the rules of the device callbacks. */
 #include "doors/kmt/kmt_private.h"
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pData)
@@ -7,7 +7,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pDat
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreatePagingQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreatePagingQueue", "the argument pointer is NULL");
 	D3DKMT_CREATEPAGINGQUEUE args = *pData;
 	struct vmm_paging_queue_request request = {
 		.priority = args.Priority,
@@ -31,8 +31,8 @@ NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uin
 	NTSTATUS status = vmm_kmt_begin(call, door);
 
 	return NT_SUCCESS(status)
-		       ? vmm_kmt_enter_live(call, vmm_paging_queue_device(call->process, queue),
-					    cleaning)
+		       ? vmm_kmt_enter_hazard(call, vmm_paging_queue_device(call->process, queue),
+					      cleaning)
 		       : status;
 }
 
@@ -41,7 +41,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyPagingQueue(D3DDDI_DESTROYPAGINGQUEUE *pD
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyPagingQueue", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroyPagingQueue", "the argument pointer is NULL");
 	D3DKMT_HANDLE queue = pData->hPagingQueue;
 	NTSTATUS status = vmm_kmt_enter_queue(&call, queue, VIDMM_DOOR_DESTROY_PAGING_QUEUE, true);
 	if (NT_SUCCESS(status))
@@ -55,7 +55,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTMakeResident(D3DDDI_MAKERESIDENT *pData)
 	void *handles = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTMakeResident", "no argument");
+		return vmm_kmt_refuse("D3DKMTMakeResident", "the argument pointer is NULL");
 	D3DDDI_MAKERESIDENT args = *pData;
 	struct vmm_residency_request request = {
 		.queue = args.hPagingQueue,
@@ -83,7 +83,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTUpdateAllocationProperty(D3DDDI_UPDATEALLOCPROPE
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTUpdateAllocationProperty", "no argument");
+		return vmm_kmt_refuse("D3DKMTUpdateAllocationProperty",
+				      "the argument pointer is NULL");
 	struct vmm_property_request request = {.queue = pData->hPagingQueue,
 					       .allocation = pData->hAllocation,
 					       .set = pData->SupportedSegmentSet,
@@ -104,7 +105,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTEvict(D3DKMT_EVICT *pData)
 	void *handles = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTEvict", "no argument");
+		return vmm_kmt_refuse("D3DKMTEvict", "the argument pointer is NULL");
 	D3DKMT_EVICT args = *pData;
 	struct vmm_residency_request request = {
 		.count = args.NumAllocations,
@@ -128,18 +129,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTLock2", "no argument");
+		return vmm_kmt_refuse("D3DKMTLock2", "the argument pointer is NULL");
 	struct vmm_lock_request request = {.handle = pData->hAllocation,
 					   .flags = pData->Flags.Value};
 	NTSTATUS status =
-		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
+		vmm_kmt_enter_device_inline(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
 	if (vmm_unlikely(status == STATUS_PENDING))
-		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+		status = vmm_memory_lock_outside(&call.device, &call.guard, &request,
 						 vmm_memory_lock2);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
-	return vmm_kmt_leave_often(&call, status, request.handle, 1, request.flags);
+	return vmm_kmt_leave_inline(&call, status, request.handle, 1, request.flags);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
@@ -147,11 +148,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTUnlock2", "no argument");
+		return vmm_kmt_refuse("D3DKMTUnlock2", "the argument pointer is NULL");
 	uint32_t handle = pData->hAllocation;
 	NTSTATUS status =
-		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
+		vmm_kmt_enter_device_inline(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call.device, &handle, 1);
-	return vmm_kmt_leave_often(&call, status, handle, 1, 0);
+	return vmm_kmt_leave_inline(&call, status, handle, 1, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening resources that somebody shared, by a global handle or by an NT handle. */
+/* Opening shared resources, by a global handle or by an NT handle. */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryResourceInfo(D3DKMT_QUERYRESOURCEINFO *pDat
 	struct vmm_share_sizes sizes;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryResourceInfo", "no argument");
+		return vmm_kmt_refuse("D3DKMTQueryResourceInfo", "the argument pointer is NULL");
 	D3DKMT_QUERYRESOURCEINFO args = *pData;
 	const struct vmm_share_key key = {.global = args.hGlobalShare};
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
@@ -33,7 +33,8 @@ D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 	uint32_t luid;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetSharedResourceAdapterLuid", "no argument");
+		return vmm_kmt_refuse("D3DKMTGetSharedResourceAdapterLuid",
+				      "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_GETSHAREDRESOURCEADAPTERLUID args = *pData;
@@ -49,7 +50,7 @@ D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 	return status;
 }
 
-/* One open in the making. */
+/* One open call in progress. */
 struct opening {
 	struct vmm_kmt_call call;
 	struct vmm_share_key key;
@@ -62,7 +63,8 @@ static NTSTATUS refuse(const struct opening *o, const char *rule, const char *wh
 		       uint32_t wanted)
 {
 	vmm_finding(o->call.device->adapter->observe, rule, o->call.process->id,
-		    o->call.device->handle, "open resource: %s is %u, not %u", what, given, wanted);
+		    o->call.device->handle, "open resource: %s is %u, must be %u", what, given,
+		    wanted);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -116,13 +118,13 @@ static NTSTATUS open_resource(struct opening *o, const D3DKMT_OPENRESOURCE *args
 	struct vmm_share_data into = data;
 	into.item_bytes = o->item_bytes;
 	status = vmm_share_read(o->call.device, &o->key, &o->sizes, &into);
-	if (!NT_SUCCESS(status)) /* somebody destroyed and shared meanwhile */
+	if (!NT_SUCCESS(status)) /* the resource was destroyed, or shared anew, meanwhile */
 		close_resource(o);
 	return status;
 }
 
-/* The caller's own private data pointers come to point into the total buffer (ROP-04). */
-static void give_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, size_t step)
+/* Writes the handles, and lets each pPrivateDriverData point into the total buffer. (ROP-04) */
+static void copy_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, size_t step)
 {
 	char *data = args->pTotalPrivateDriverDataBuffer;
 
@@ -134,7 +136,7 @@ static void give_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, s
 		};
 
 		memcpy((char *)args->pOpenAllocationInfo + i * step, &info, sizeof(info));
-		if (o->item_bytes[i]) /* without any there is no buffer */
+		if (o->item_bytes[i]) /* without private data there is no buffer */
 			data += o->item_bytes[i];
 	}
 }
@@ -153,7 +155,7 @@ static NTSTATUS open_with(D3DKMT_OPENRESOURCE *pData, const char *function, size
 	struct opening o = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse(function, "no argument");
+		return vmm_kmt_refuse(function, "the argument pointer is NULL");
 	D3DKMT_OPENRESOURCE args = *pData;
 	o.key.global = args.hGlobalShare;
 	NTSTATUS status =
@@ -161,7 +163,7 @@ static NTSTATUS open_with(D3DKMT_OPENRESOURCE *pData, const char *function, size
 	if (NT_SUCCESS(status))
 		status = open_key(&o, &args);
 	if (NT_SUCCESS(status)) {
-		give_out(&o, &args, step);
+		copy_out(&o, &args, step);
 		pData->hResource = o.resource;
 		pData->TotalPrivateDriverDataBufferSize = o.sizes.total_item_bytes;
 	}
@@ -188,7 +190,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResource2(D3DKMT_OPENRESOURCE *pData)
 
 /* ---- NT handles ---- */
 
-/* Enters the device and finds what the handle names, for vmm_bundle_put. */
+/*
+ * Enters the device and finds the bundle of the handle. The caller releases it by vmm_bundle_put.
+ */
 static NTSTATUS begin_nt(struct opening *o, D3DKMT_HANDLE device, HANDLE handle, uint32_t door)
 {
 	NTSTATUS status = vmm_kmt_enter_device(&o->call, device, door, false);
@@ -204,7 +208,8 @@ D3DKMTQueryResourceInfoFromNtHandle(D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE *pData)
 	struct opening o = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryResourceInfoFromNtHandle", "no argument");
+		return vmm_kmt_refuse("D3DKMTQueryResourceInfoFromNtHandle",
+				      "the argument pointer is NULL");
 	D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE args = *pData;
 	NTSTATUS status = begin_nt(&o, args.hDevice, args.hNtHandle, VIDMM_DOOR_OTHER);
 	if (NT_SUCCESS(status))
@@ -220,7 +225,7 @@ D3DKMTQueryResourceInfoFromNtHandle(D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE *pData)
 	return vmm_kmt_leave(&o.call, status, 0, 1, 0);
 }
 
-/* SHR-28: the resource, then what came with it; all of it or nothing. */
+/* Opens the resource, then the other objects of the bundle: all of them or none. (SHR-28) */
 static NTSTATUS open_bundle(struct opening *o, const D3DKMT_OPENRESOURCE *args,
 			    struct vmm_keyed_open *keyed, uint32_t *sync)
 {
@@ -243,7 +248,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResourceFromNtHandle(D3DKMT_OPENRESOURCEFROM
 	uint32_t sync = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenResourceFromNtHandle", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenResourceFromNtHandle",
+				      "the argument pointer is NULL");
 	D3DKMT_OPENRESOURCEFROMNTHANDLE given = *pData;
 	const D3DKMT_OPENRESOURCE args = {
 		.NumAllocations = given.NumAllocations,
@@ -262,7 +268,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResourceFromNtHandle(D3DKMT_OPENRESOURCEFROM
 	if (o.key.bundle)
 		vmm_bundle_put(o.key.bundle);
 	if (NT_SUCCESS(status)) {
-		give_out(&o, &args, sizeof(D3DDDI_OPENALLOCATIONINFO2));
+		copy_out(&o, &args, sizeof(D3DDDI_OPENALLOCATIONINFO2));
 		pData->TotalPrivateDriverDataBufferSize = o.sizes.total_item_bytes;
 		pData->hResource = o.resource;
 		pData->hKeyedMutex = keyed.handle;

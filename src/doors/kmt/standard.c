@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard allocations: those that the caller's arguments describe instead of a driver's private data. */
+/*
+ * Standard allocations, which the caller's arguments describe instead of a driver's private data.
+ */
 #include "doors/kmt/kmt_private.h"
 
 enum {
@@ -17,7 +19,7 @@ static NTSTATUS refuse(const struct vmm_kmt_call *call, const char *rule, const 
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* ALC-02, ALF-38: which flags and counts go together. */
+/* Checks the combination of flags and counts. (ALC-02, ALF-38) */
 static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags)
 {
@@ -28,8 +30,8 @@ static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
 			      "ExistingSysMem or ExistingSection without StandardAllocation",
 			      flags);
 	if (!existing || existing == EXISTING)
-		return refuse(call, "ALF-38", "not one of ExistingSysMem and ExistingSection",
-			      flags);
+		return refuse(call, "ALF-38",
+			      "exactly one of ExistingSysMem and ExistingSection is needed", flags);
 	if (args->NumAllocations != 1)
 		return refuse(call, "ALC-02", "not exactly one allocation", args->NumAllocations);
 	if (args->PrivateDriverDataSize)
@@ -49,7 +51,7 @@ static NTSTATUS check_description(const struct vmm_kmt_call *call,
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (what->Type != D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP)
-		return refuse(call, "ALC-01", "there is no such standard allocation Type",
+		return refuse(call, "ALC-01", "unknown standard allocation Type",
 			      (uint32_t)what->Type);
 	if (what->Flags.Value)
 		return refuse(call, "ALC-01", "reserved standard allocation Flags are set",
@@ -60,7 +62,7 @@ static NTSTATUS check_description(const struct vmm_kmt_call *call,
 	return STATUS_SUCCESS;
 }
 
-/* hSection is in the place of pSystemMem: on Linux a descriptor. */
+/* hSection is in the same place as pSystemMem; on Linux it is a descriptor. */
 static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocate_request *request)
 {
 	uintptr_t handle = (uintptr_t)request->items[0].system_memory;
@@ -71,14 +73,16 @@ static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocat
 
 	request->items[0].system_memory = NULL;
 	if (status == VMM_INVALID_HANDLE) {
-		(void)refuse(call, "ALF-38", "hSection is no descriptor", handle);
+		(void)refuse(call, "ALF-38", "hSection is not a descriptor", handle);
 	} else if (status == VMM_INVALID_PARAMETER) {
-		(void)refuse(call, "ALF-38",
-			     call->process->viewer
-				     ? "hSection is no memory to read and write that is sealed "
-				       "against shrinking, or less than Size"
-				     : "hSection is no memory to read and write, or less than Size",
-			     handle);
+		(void)refuse(
+			call, "ALF-38",
+			call->process->viewer
+				? "hSection is not readable and writable memory sealed "
+				  "against shrinking, or is smaller than Size"
+				: "hSection is not readable and writable memory, or is smaller "
+				  "than Size",
+			handle);
 	}
 	return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization objects of a D3DKMT client. Signals, and waits that need not wait, look device and objects up under one
- * lock and allocate nothing.
+ * Synchronization objects of a D3DKMT client. Signals, and waits that are satisfied at once, look
+ * device and objects up under one lock and allocate no memory.
  */
 #include "doors/kmt/kmt_private.h"
 
@@ -15,7 +15,7 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 	       "types have the numbers of the DDI");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
-/* SYN-02, SYN-04: without a live device nothing else is looked at. */
+/* Without a live device no other argument is checked. (SYN-02, SYN-04) */
 static NTSTATUS create(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 		       struct vmm_sync_request *request)
 {
@@ -30,7 +30,8 @@ D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData) /* SYN-01 */
-		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
 	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
 	if (request.type == VMM_SYNC_MUTEX) {
@@ -45,7 +46,7 @@ D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
 	return vmm_kmt_leave(&call, status, request.handle, 1, request.type);
 }
 
-/* What the type has no use for is not looked at (SYN-16). */
+/* Only members that the type uses are read (SYN-16). */
 static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
 {
 	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
@@ -81,7 +82,7 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 	return request;
 }
 
-static void give_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
+static void copy_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
 			   const struct vmm_sync_request *request)
 {
 	if (request->type == VMM_SYNC_MONITORED_FENCE) {
@@ -99,14 +100,15 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject2 (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject2 (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = *pData;
 	struct vmm_sync_request request = request_of(&args.Info);
 	NTSTATUS status = create(&call, args.hDevice, &request);
 	if (NT_SUCCESS(status)) {
 		pData->hSyncObject = request.handle;
 		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
-		give_addresses(&pData->Info, &request);
+		copy_addresses(&pData->Info, &request);
 	}
 	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
 }
@@ -117,14 +119,15 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_HANDLE handle = pData->hSyncObject;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_SYNC);
 	if (!NT_SUCCESS(status))
 		return status;
-	void *live = vmm_sync_driver_device(call.process, handle);
-	if (vmm_unlikely(live)) /* CPN-06: the miniport is told */
-		call.device = vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, live);
+	void *hazard = vmm_sync_driver_device(call.process, handle);
+	if (vmm_unlikely(hazard)) /* the miniport's event is destroyed, too (CPN-06) */
+		call.device = vmm_hazard_enter(&call.guard, VMM_HAZARD_DEVICE, hazard);
 	status = vmm_sync_destroy(call.process, call.device, handle);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
@@ -132,14 +135,14 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 /* ---- signals and waits of the CPU ---- */
 
 #define LOCAL_ITEMS 32u
-/* Copies of a caller's two arrays; short ones here. */
+/* Copies of the caller's two arrays; short ones are stored here. */
 struct arrays {
 	uint32_t local_handles[LOCAL_ITEMS];
 	uint64_t local_values[LOCAL_ITEMS];
-	void *handles, *values; /* longer ones */
+	void *handles, *values; /* longer ones, allocated */
 };
 
-/* MFN-34. Free with arrays_done, whatever comes back. */
+/* Copies the arrays (MFN-34). The caller ends with arrays_done, whatever is returned. */
 static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arrays,
 			    const void *handles, const void *values, struct vmm_sync_list *list)
 {
@@ -147,7 +150,7 @@ static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arra
 	list->handles = arrays->local_handles;
 	list->values = arrays->local_values;
 	if (!list->count)
-		return STATUS_SUCCESS; /* refused by whoever looks at the count */
+		return STATUS_SUCCESS; /* the core checks the count and refuses it */
 	if (!handles || !values || list->count > VMM_KMT_HANDLES_MAX) {
 		vmm_finding(call->process->world->observe, "SYN-33", call->process->id, 0,
 			    "%u objects: an array is missing, or there are more than %u",
@@ -182,7 +185,7 @@ static void arrays_done(const struct arrays *arrays)
 	vmm_free(arrays->values);
 }
 
-/* From the fast way to the slow one: the device is entered, which waits as long as it is paused. */
+/* Enters the device for the slow path, which waits while the device is paused. */
 static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door)
 {
 	uint64_t began = call->began;
@@ -192,7 +195,7 @@ static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t 
 	return status;
 }
 
-/* Of one fence: the caller's two arrays have one entry each, which is read once. */
+/* For one fence: each of the caller's two arrays has one entry, which is read once. */
 static inline struct vmm_sync_one first_of(D3DKMT_HANDLE device, const void *handles,
 					   const void *values)
 {
@@ -231,7 +234,8 @@ D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 	struct vmm_kmt_call call;
 
 	if (vmm_unlikely(!pData))
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu",
+				      "the argument pointer is NULL");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
@@ -242,7 +246,7 @@ D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
 		if (vmm_likely(vmm_sync_signal_one(call.process, &one) == VMM_OK))
-			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
+			return vmm_kmt_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
 	}
 	return signal_list(&call, &args);
 }
@@ -256,7 +260,7 @@ static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 		return status;
 	if (event)
 		return vmm_sync_wait_event(call->device, list, (uint64_t)(uintptr_t)event);
-	return vmm_sync_wait(&call->device, &call->visit, list);
+	return vmm_sync_wait(&call->device, &call->guard, list);
 }
 
 __attribute__((noinline)) static NTSTATUS wait_for_list(
@@ -285,7 +289,8 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	struct vmm_kmt_call call;
 
 	if (vmm_unlikely(!pData))
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu",
+				      "the argument pointer is NULL");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
@@ -297,20 +302,23 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
 		if (vmm_sync_poll_one(call.process, &one) == VMM_OK)
-			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1,
-						   args.Flags.Value);
+			return vmm_kmt_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1,
+						    args.Flags.Value);
 	}
 	return wait_for_list(&call, &args);
 }
 
-/* MFN-40: an event of its own, which can be read from once the fence has the value, and as long as nobody reads it. */
+/*
+ * Creates an event that becomes readable when the fence reaches the value, and stays so until it is
+ * read. (MFN-40)
+ */
 KMT_API NTSTATUS APIENTRY D3DKMTCreateSyncFile(D3DKMT_CREATESYNCFILE *pData)
 {
 	struct vmm_kmt_call call;
 	int event = -1;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateSyncFile", "no argument");
+		return vmm_kmt_refuse("D3DKMTCreateSyncFile", "the argument pointer is NULL");
 	D3DKMT_CREATESYNCFILE args = *pData;
 	uint32_t fence = args.hMonitoredFence;
 	uint64_t value = args.FenceValue;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits and signals in the queue of a context (SYN-25): they return when they are queued. What is wrong with the call is found here, in
- * sync (packet.c) or, of further contexts, in sched.
+ * Waits and signals in the queue of a context (SYN-25). They return when they are queued. Errors
+ * are found here, in sync (packet.c), and for further contexts in sched.
  */
 #include "doors/kmt/kmt_private.h"
 
 _Static_assert(D3DDDI_MAX_BROADCAST_CONTEXT == VMM_SYNC_BROADCAST_MAX, "as many as the DDI allows");
 
 #define LOCAL_ITEMS 32u
-/* A call with its copies of the caller's arrays (MFN-34); what is longer is allocated. */
+/* A call with its copies of the caller's arrays (MFN-34); longer arrays are allocated. */
 struct gpu_call {
 	struct vmm_kmt_call call;
 	struct vmm_context *context;
@@ -70,7 +70,7 @@ static NTSTATUS copy_values(struct gpu_call *g, const void *values)
 	return status;
 }
 
-/* One value for all objects, unless they have an array of them. */
+/* Sets one value for all objects, instead of an array of values. */
 static void set_scalar(struct gpu_call *g, uint64_t value)
 {
 	g->local_values[0] = value;
@@ -78,7 +78,10 @@ static void set_scalar(struct gpu_call *g, uint64_t value)
 	g->sync.request.scalar = true;
 }
 
-/* The union of the calls that came with WDDM 2.0: the first object says what it is (SYN-32). */
+/*
+ * Reads the union of the calls of WDDM 2.0: the type of the first object decides whether it is a
+ * value or an array. (SYN-32)
+ */
 static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 {
 	set_scalar(g, value);
@@ -87,7 +90,7 @@ static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 		       : STATUS_SUCCESS;
 }
 
-/* SYN-28: the further contexts, as sched knows them. */
+/* Looks up the further contexts of a broadcast. (SYN-28) */
 static NTSTATUS find_others(struct gpu_call *g, const D3DKMT_HANDLE *handles, uint32_t count)
 {
 	NTSTATUS status = vmm_sync_check_broadcast(g->call.process, count);
@@ -131,13 +134,13 @@ static NTSTATUS finish(struct gpu_call *g, NTSTATUS status, D3DKMT_HANDLE contex
 			     g->sync.request.flags);
 }
 
-/* SYN-21: the array of the older calls is in the structure. */
+/* The array of the older calls is inside their structure. (SYN-21) */
 static NTSTATUS copy_fixed(struct gpu_call *g, const D3DKMT_HANDLE *handles)
 {
 	if (g->sync.request.count <= LOCAL_ITEMS)
 		return copy_handles(g, handles);
 	g->sync.request.handles = g->local_handles;
-	return STATUS_SUCCESS; /* refused by whoever looks at the count */
+	return STATUS_SUCCESS; /* the core checks the count and refuses it */
 }
 
 KMT_API NTSTATUS APIENTRY
@@ -146,7 +149,8 @@ D3DKMTWaitForSynchronizationObject(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECT *pD
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObject", "no argument");
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObject",
+				      "the argument pointer is NULL");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_1, false, args.ObjectCount);
 	if (NT_SUCCESS(status))
@@ -161,7 +165,8 @@ D3DKMTWaitForSynchronizationObject2(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 *
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObject2", "no argument");
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObject2",
+				      "the argument pointer is NULL");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_2, false, args.ObjectCount);
 	if (NT_SUCCESS(status))
@@ -176,7 +181,8 @@ D3DKMTSignalSynchronizationObject(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECT *pDat
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObject", "no argument");
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObject",
+				      "the argument pointer is NULL");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_1, true, args.ObjectCount);
 	g.sync.request.flags = args.Flags.Value;
@@ -192,7 +198,8 @@ D3DKMTSignalSynchronizationObject2(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 *pD
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObject2", "no argument");
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObject2",
+				      "the argument pointer is NULL");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_2, true, args.ObjectCount);
 	g.sync.request.flags = args.Flags.Value;
@@ -211,7 +218,8 @@ D3DKMTWaitForSynchronizationObjectFromGpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromGpu", "no argument");
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromGpu",
+				      "the argument pointer is NULL");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_GPU, false, args.ObjectCount);
 	if (NT_SUCCESS(status))
@@ -227,7 +235,8 @@ D3DKMTSignalSynchronizationObjectFromGpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 	struct gpu_call g;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromGpu", "no argument");
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromGpu",
+				      "the argument pointer is NULL");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU args = *pData;
 	NTSTATUS status = enter(&g, args.hContext, VMM_SYNC_FORM_GPU, true, args.ObjectCount);
 	if (NT_SUCCESS(status))
@@ -237,7 +246,10 @@ D3DKMTSignalSynchronizationObjectFromGpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 	return finish(&g, status, args.hContext);
 }
 
-/* SYN-31: the contexts are all in the array, at least one; the first is the one that the call keeps. */
+/*
+ * Enters the first context. All contexts are in the array, at least one; the call is on the first.
+ * (SYN-31)
+ */
 static NTSTATUS enter_first(struct gpu_call *g,
 			    const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *args,
 			    D3DKMT_HANDLE *first)
@@ -274,7 +286,8 @@ D3DKMTSignalSynchronizationObjectFromGpu2(const D3DKMT_SIGNALSYNCHRONIZATIONOBJE
 	D3DKMT_HANDLE first;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromGpu2", "no argument");
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromGpu2",
+				      "the argument pointer is NULL");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 args = *pData;
 	NTSTATUS status = enter_first(&g, &args, &first);
 	if (NT_SUCCESS(status))

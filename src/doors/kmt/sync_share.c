@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* NT handles: sharing, names, and opening synchronization objects. On Linux such a handle is a file descriptor. */
+/*
+ * NT handles: sharing, names, and opening synchronization objects. On Linux an NT handle is a file
+ * descriptor.
+ */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
 
-/* A copy of the name, to be freed with vmm_free(*text); no attributes, or none in them: length 0 (SHR-11). */
+/*
+ * Copies the name of the attributes; the caller frees *text with vmm_free. Length 0: no attributes,
+ * or none with a name. (SHR-11)
+ */
 static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIBUTES *attributes,
 			  struct vmm_nt_name *name, void **text)
 {
@@ -17,7 +23,7 @@ static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIB
 	OBJECT_ATTRIBUTES args = *attributes;
 	if (args.Length != sizeof(args)) {
 		vmm_finding(observe, "SHR-26", process->id, 0,
-			    "object attributes of length %u, not %zu", (unsigned)args.Length,
+			    "object attributes: Length is %u, must be %zu", (unsigned)args.Length,
 			    sizeof(args));
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -25,13 +31,13 @@ static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIB
 		return STATUS_SUCCESS;
 	if (args.RootDirectory) {
 		vmm_reason(observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "object attributes: a RootDirectory is not built, names are whole ones");
+			   "object attributes: RootDirectory is not built; names must be complete");
 		return STATUS_NOT_SUPPORTED;
 	}
 	UNICODE_STRING string = *args.ObjectName;
 	if (!string.Length || string.Length % sizeof(uint16_t) || !string.Buffer) {
 		vmm_finding(observe, "SHR-26", process->id, 0,
-			    "a name of %u bytes: it has 1 to %u units of two bytes", string.Length,
+			    "name of %u bytes: must have 1 to %u units of two bytes", string.Length,
 			    VMM_NT_NAME_MAX);
 		return STATUS_OBJECT_NAME_INVALID;
 	}
@@ -42,18 +48,21 @@ static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIB
 	return status;
 }
 
-/* The device whose resource it is; 0: it is no resource. */
+/* Returns the device of a resource; 0 if the handle is not a resource. */
 static D3DKMT_HANDLE device_of(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
-	vmm_os_mutex_lock(&process->lock);
+	vmm_process_lock(process);
 	const struct vmm_resource *resource =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_RESOURCE);
 	D3DKMT_HANDLE device = resource ? resource->device->handle : 0;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_process_unlock(process);
 	return device;
 }
 
-/* SHR-07: what can be named together. What the handle would name, with a reference; the call has entered a device, or not. */
+/*
+ * Finds the objects that the new NT handle is to name, with a reference. The call may have entered
+ * a device afterwards. (SHR-07)
+ */
 static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *given,
 			    struct vmm_nt_target *target)
 {
@@ -61,9 +70,9 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 
 	if ((count != 1 && count != VMM_BUNDLE_MAX) || !given) {
 		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, 0,
-			    "share objects: %u objects%s: a resource, a synchronization object, or "
-			    "a resource, a keyed mutex and a synchronization object are shared by "
-			    "one handle",
+			    "share objects: %u objects%s; one handle can share a resource, a "
+			    "synchronization object, or a resource with a keyed mutex and a "
+			    "synchronization object",
 			    count, given ? "" : ", and no array");
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -73,7 +82,7 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 		return vmm_sync_target(call->process, handles[0], target);
 	if (!device) {
 		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, handles[0],
-			    "share objects: the first of three, 0x%08x, is no live resource",
+			    "share objects: the first of three, 0x%08x, is not a live resource",
 			    handles[0]);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -84,7 +93,7 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 				  : status;
 }
 
-/* SHR-37: the objects before the name. */
+/* The objects are checked before the name. (SHR-37) */
 static NTSTATUS share(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *handles,
 		      const OBJECT_ATTRIBUTES *attributes, uint32_t access, HANDLE *result)
 {
@@ -106,7 +115,10 @@ static NTSTATUS share(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE
 	return status;
 }
 
-/* SHR-09: whatever access is asked for; SHR-10: what it says counts where the host enforces it. */
+/*
+ * Any access mask is accepted (SHR-09). It has an effect where the host enforces access rights
+ * (SHR-10).
+ */
 KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE *hObjects,
 					     OBJECT_ATTRIBUTES *pObjectAttributes,
 					     DWORD dwDesiredAccess, HANDLE *phSharedNtHandle)
@@ -114,7 +126,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 	struct vmm_kmt_call call;
 
 	if (!phSharedNtHandle)
-		return vmm_kmt_refuse("D3DKMTShareObjects", "no place for the handle");
+		return vmm_kmt_refuse("D3DKMTShareObjects", "phSharedNtHandle is NULL");
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SHARE_OBJECTS);
 	if (!NT_SUCCESS(status))
 		return status;
@@ -138,7 +150,7 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 	status = copy_name(call.process, attributes, &name, &text);
 	if (NT_SUCCESS(status) && !name.length) {
 		vmm_finding(call.process->world->observe, "SHR-21", call.process->id, 0,
-			    "open NT handle from name: the attributes have none");
+			    "open NT handle from name: the attributes contain no name");
 		status = STATUS_OBJECT_NAME_INVALID;
 	}
 	if (NT_SUCCESS(status))
@@ -155,7 +167,8 @@ D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pDat
 	HANDLE handle = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName",
+				      "the argument pointer is NULL");
 	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = *pData;
 	if (!args.pObjAttrib)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName (SHR-21)", "no name");
@@ -170,7 +183,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME
 	HANDLE handle = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "the argument pointer is NULL");
 	D3DKMT_OPENNTHANDLEFROMNAME args = *pData;
 	if (!args.pObjAttrib)
 		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName (SHR-21)", "no name");
@@ -180,17 +193,17 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME
 	return status;
 }
 
-/* SHR-36: nobody here is a guest of a hypervisor. */
+/* No process here is a guest of a hypervisor. (SHR-36) */
 KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *pData)
 {
 	const struct vmm_process *process = vmm_kmt_process();
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTShareObjectWithHost", "no argument");
+		return vmm_kmt_refuse("D3DKMTShareObjectWithHost", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
-		   "SHR-36: share object with host: this is no guest of a hypervisor");
+		   "SHR-36: share object with host: this process is not a guest of a hypervisor");
 	return STATUS_NOT_SUPPORTED;
 }
 
@@ -200,7 +213,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZA
 	uint32_t handle = 0;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_HANDLE global = pData->hSharedHandle;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
 	if (!NT_SUCCESS(status))
@@ -216,7 +230,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECT
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenSyncObjectFromNtHandle (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenSyncObjectFromNtHandle (SYN-01)",
+				      "the argument pointer is NULL");
 	struct vmm_sync_open open = {.nt_handle = (uint64_t)(uintptr_t)pData->hNtHandle};
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
 	if (!NT_SUCCESS(status))
@@ -227,14 +242,15 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECT
 	return vmm_kmt_leave(&call, status, open.handle, 1, 0);
 }
 
-/* SHR-14: the device first. */
+/* The device is checked first. (SHR-14) */
 KMT_API NTSTATUS APIENTRY
 D3DKMTOpenSyncObjectFromNtHandle2(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 *pData)
 {
 	struct vmm_kmt_call call;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenSyncObjectFromNtHandle2 (SYN-01)", "no argument");
+		return vmm_kmt_refuse("D3DKMTOpenSyncObjectFromNtHandle2 (SYN-01)",
+				      "the argument pointer is NULL");
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 args = *pData;
 	struct vmm_sync_open open = {.nt_handle = (uint64_t)(uintptr_t)args.hNtHandle,
 				     .flags = args.Flags.Value,

@@ -7,10 +7,10 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 	struct vmm_umd_call call;
 	uint32_t local[64];
 	void *pages = NULL;
-	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_LOCK, false);
+	NTSTATUS status = vmm_umd_enter_inline(&call, device, VIDMM_DOOR_LOCK, false);
 
 	if (!data)
-		return vmm_umd_leave_often(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave_inline(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
 	D3DDDICB_LOCK args = *data;
 	struct vmm_lock_request request = {
 		.handle = args.hAllocation,
@@ -26,16 +26,16 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
 	if (vmm_unlikely(status == STATUS_PENDING))
-		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+		status = vmm_memory_lock_outside(&call.device, &call.guard, &request,
 						 vmm_memory_lock_in_full);
 	if (vmm_unlikely(pages != NULL))
 		vmm_umd_copy_done(pages, local);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;
+	/* GpuVirtualAddress is not written (LOCK-39). */
 	if (NT_SUCCESS(status))
-		data->hAllocation =
-			request.handle; /* GpuVirtualAddress is not ours to write (LOCK-39) */
-	return vmm_umd_leave_often(&call, status, args.hAllocation, args.NumPages,
-				   args.Flags.Value);
+		data->hAllocation = request.handle;
+	return vmm_umd_leave_inline(&call, status, args.hAllocation, args.NumPages,
+				    args.Flags.Value);
 }
 
 HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
@@ -43,12 +43,12 @@ HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
 	struct vmm_umd_call call;
 	uint32_t local[64];
 	void *handles = NULL;
-	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_UNLOCK, true);
+	NTSTATUS status = vmm_umd_enter_inline(&call, device, VIDMM_DOOR_UNLOCK, true);
 
 	if (NT_SUCCESS(status) && !data)
 		status = STATUS_INVALID_PARAMETER;
 	if (!NT_SUCCESS(status))
-		return vmm_umd_leave_often(&call, status, 0, 0, 0);
+		return vmm_umd_leave_inline(&call, status, 0, 0, 0);
 	D3DDDICB_UNLOCK args = *data;
 	if (vmm_likely(args.NumAllocations == 1 && args.phAllocations)) {
 		local[0] = args.phAllocations[0];
@@ -63,10 +63,10 @@ HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
 	uint32_t first = handles ? ((const uint32_t *)handles)[0] : 0;
 	if (vmm_unlikely(handles != local))
 		vmm_umd_copy_done(handles, local);
-	return vmm_umd_leave_often(&call, status, first, args.NumAllocations, 0);
+	return vmm_umd_leave_inline(&call, status, first, args.NumAllocations, 0);
 }
 
-/* A list of no entries is still a list, which a resource excludes (PRI-03, PRI-04). */
+/* An empty list is still a list, and excludes a resource (PRI-03, PRI-04). */
 static struct vmm_shape shape_of(void *resource, const D3DKMT_HANDLE *given, const uint32_t *copy,
 				 uint32_t count)
 {

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* A request for one allocation, the usual one, with no more private data than that, needs no memory of the heap. */
-struct one {
+/* Storage on the stack for the usual request: one allocation with little private data. */
+struct single_item {
 	struct vmm_allocate_item item;
 	_Alignas(16) unsigned char private_data[128];
 };
 
-static void free_items(struct vmm_allocate_request *request, const struct one *one)
+static void free_items(struct vmm_allocate_request *request, const struct single_item *one)
 {
 	for (uint32_t i = 0; request->items && i < request->count; i++)
 		vmm_umd_copy_done(request->items[i].private_data, one->private_data);
@@ -19,9 +19,9 @@ static void free_items(struct vmm_allocate_request *request, const struct one *o
 }
 
 static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_request *request,
-			     struct one *one)
+			     struct single_item *one)
 {
-	size_t room = args->NumAllocations == 1 ? sizeof(one->private_data) : 0;
+	size_t local_bytes = args->NumAllocations == 1 ? sizeof(one->private_data) : 0;
 	void *blob;
 	NTSTATUS status;
 
@@ -29,8 +29,9 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return STATUS_INVALID_PARAMETER;
 	one->item = (struct vmm_allocate_item){0};
-	request->items =
-		room ? &one->item : vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
+	request->items = local_bytes
+				 ? &one->item
+				 : vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
 	if (!request->items)
 		return STATUS_NO_MEMORY;
 	request->runtime_resource = args->hResource;
@@ -47,13 +48,13 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 		request->items[i].source_id = info.VidPnSourceId;
 		request->items[i].private_bytes = info.PrivateDriverDataSize;
 		status = vmm_umd_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
-					 VMM_UMD_PRIVATE_BYTES_MAX, 1, one->private_data, room,
-					 &request->items[i].private_data);
+					 VMM_UMD_PRIVATE_BYTES_MAX, 1, one->private_data,
+					 local_bytes, &request->items[i].private_data);
 	}
 	return status;
 }
 
-/* The miniport may have written into the private data (ALF-34); the caller sees it, as it sees the handles. */
+/* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
 static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCATE *data,
 		     const D3DDDICB_ALLOCATE *args)
 {
@@ -72,7 +73,7 @@ HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
 {
 	struct vmm_umd_call call;
 	struct vmm_allocate_request request = {0};
-	struct one one;
+	struct single_item one;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_ALLOCATE, false);
 
 	if (NT_SUCCESS(status) && !data)
@@ -102,7 +103,7 @@ static HRESULT deallocate(struct vmm_umd_call *call, const struct deallocation *
 	void *handles = NULL;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (!d->resource) /* ALF-36: with a resource the list is not even looked at */
+	if (!d->resource) /* with a resource the list is not read (ALF-36) */
 		status = vmm_umd_copy_in(d->handles, d->count, VMM_UMD_HANDLES_MAX,
 					 sizeof(uint32_t), local, sizeof(local), &handles);
 	if (NT_SUCCESS(status))
@@ -126,7 +127,7 @@ HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *da
 }
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-/* ALF-37: the same with flags. */
+/* With flags. (ALF-37) */
 static HRESULT APIENTRY deallocate2(HANDLE device, const D3DDDICB_DEALLOCATE2 *data)
 {
 	struct vmm_umd_call call;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What every callback does first and last: who calls, may it, what came of it, as which HRESULT. */
+/*
+ * Common begin and end of every callback: the device or context, whether it is usable, the status
+ * and its HRESULT.
+ */
 #include "doors/umd/umd_private.h"
 
 #include <string.h>
@@ -50,36 +53,47 @@ static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t
 		call->began = vmm_observe_begin(device->adapter->observe, VIDMM_EVENT_DOOR);
 }
 
-NTSTATUS vmm_umd_why_unusable(const struct vmm_device *device)
+NTSTATUS vmm_umd_no_device(struct vmm_umd_call *call, HANDLE handle, bool destroying)
+{
+	bool stopped = vmm_hazard_is_stopped(handle);
+
+	call->on_stopped = stopped && destroying;
+	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_umd_unusable_status(const struct vmm_device *device)
 {
 	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
-	/* PRI-16, TDR-07: why, was said when it came to that. */
+	/* the reason was reported when the error occurred (PRI-16, TDR-07) */
 	return vmm_device_answer(device);
 }
 
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
 {
-	return vmm_umd_enter_often(call, handle, door, destroying);
+	return vmm_umd_enter_inline(call, handle, door, destroying);
 }
 
-/* DMA-09, Q-23: what a NULL hContext stands for is the context that the driver made first. NULL: there was none. */
+/*
+ * Returns the context that a NULL hContext stands for: the one that the driver created first. NULL
+ * if there is none. (DMA-09, Q-23)
+ */
 VMM_COLD static HANDLE default_context(HANDLE handle)
 {
-	struct vmm_visit visit;
-	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+	struct vmm_hazard_guard guard;
+	struct vmm_device *device = vmm_hazard_enter(&guard, VMM_HAZARD_DEVICE, handle);
 
 	if (!device)
 		return NULL;
 	HANDLE context = atomic_load(&device->default_context);
-	vmm_live_leave(&visit);
+	vmm_hazard_leave(&guard);
 	return context;
 }
 
 NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
 			       uint32_t door, struct vmm_context **context)
 {
-	*context = vmm_sched_enter_context(&call->visit, device,
+	*context = vmm_sched_enter_context(&call->guard, device,
 					   vmm_likely(handle) ? handle : default_context(device));
 	if (vmm_unlikely(!*context))
 		return vmm_umd_enter(call, device, door, false);
@@ -90,7 +104,7 @@ NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE 
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags)
 {
-	return vmm_umd_leave_often(call, status, object, count, flags);
+	return vmm_umd_leave_inline(call, status, object, count, flags);
 }
 
 HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)

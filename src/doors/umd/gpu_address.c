@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU virtual addresses (VA): pfnMapGpuVirtualAddressCb, pfnReserveGpuVirtualAddressCb, pfnFreeGpuVirtualAddressCb. */
+/*
+ * GPU virtual addresses (VA): pfnMapGpuVirtualAddressCb, pfnReserveGpuVirtualAddressCb,
+ * pfnFreeGpuVirtualAddressCb, pfnUpdateGpuVirtualAddressCb. Contexts by address:
+ * pfnCreateContextVirtualCb, pfnSubmitCommandCb.
+ */
 #include "doors/umd/umd_private.h"
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
@@ -67,18 +71,19 @@ static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADD
 						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
+				     0);
 	D3DDDICB_UPDATEGPUVIRTUALADDRESS args = *data;
 	struct vmm_address_request request = {.count = args.NumOperations,
 					      .flags = args.Flags.Value,
 					      .fence = args.hFenceObject,
 					      .value = args.FenceValue};
 	if (NT_SUCCESS(status) && !context) {
-		vmm_finding(
-			call.device->adapter->observe, "VA-10", call.device->process->id,
-			call.device->handle,
-			"update GPU virtual address: hContext is no live context of device 0x%08x",
-			call.device->handle);
+		vmm_finding(call.device->adapter->observe, "VA-10", call.device->process->id,
+			    call.device->handle,
+			    "update GPU virtual address: hContext is not a live context of device "
+			    "0x%08x",
+			    call.device->handle);
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (NT_SUCCESS(status))
@@ -89,7 +94,7 @@ static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADD
 	return vmm_umd_leave(&call, status, args.hFenceObject, args.NumOperations, args.FenceValue);
 }
 
-/* ---- contexts whose commands are at virtual addresses ---- */
+/* ---- contexts whose commands have GPU virtual addresses ---- */
 
 static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRTUAL *data)
 {
@@ -116,7 +121,7 @@ static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRT
 	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
 }
 
-/* The members used, read once. */
+/* Only the members in use are read, each once. */
 static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data)
 {
 	struct vmm_command_request request = {.commands = data->Commands,
@@ -147,14 +152,16 @@ static HRESULT APIENTRY submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMA
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
+				     0);
 	NTSTATUS counted = vmm_sched_check_command_contexts(
 		call.device->adapter->observe, call.device->process->id, call.device->handle,
 		data->BroadcastContextCount);
 	if (NT_SUCCESS(counted) && !context) {
 		vmm_finding(call.device->adapter->observe, "SUB-26", call.device->process->id,
 			    call.device->handle,
-			    "submit command: the context named is no live one of device 0x%08x",
+			    "submit command: BroadcastContext[0] is not a live context of device "
+			    "0x%08x",
 			    call.device->handle);
 		counted = STATUS_INVALID_PARAMETER;
 	}

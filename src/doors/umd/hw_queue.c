@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware contexts and hardware queues of a user-mode driver (SUB-27, SCH-10). Their HANDLEs are the numbers of D3DKMT handles. */
+/*
+ * Hardware contexts and hardware queues of a user-mode driver (SUB-27, SCH-10). Their HANDLEs have
+ * the numbers of D3DKMT handles.
+ */
 #include "doors/umd/umd_private.h"
 #include "sched/hw_sched.h"
 
@@ -7,7 +10,7 @@
 
 #define PRIVATE_LOCAL 256u
 
-/* 0: of nothing. */
+/* The number of a HANDLE; 0, which names no object, if it has more than 32 bits. */
 static uint32_t number(HANDLE handle)
 {
 	return (uintptr_t)handle > UINT32_MAX ? 0 : (uint32_t)(uintptr_t)handle;
@@ -126,7 +129,7 @@ static HRESULT APIENTRY submit_command_to_hw_queue(HANDLE device,
 	return vmm_umd_leave(&call, status, command.queue, 1, (uint32_t)command.id);
 }
 
-/* What does not fit the bounds of SYN-34 is not read; the core says what is wrong with it. */
+/* Counts beyond the limits of SYN-34 are not read here; the core reports them. */
 static NTSTATUS submit_sync(struct vmm_umd_call *call, struct vmm_hw_sync_request *request,
 			    const D3DKMT_HANDLE *objects, const UINT64 *values)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Offers and the way back: pfnOfferAllocationsCb, pfnReclaimAllocationsCb, and those of WDDM 2.x with a paging queue. */
+/*
+ * Offers and reclaims: pfnOfferAllocationsCb, pfnReclaimAllocationsCb, and those of WDDM 2.x with a
+ * paging queue or flags.
+ */
 #include "doors/umd/umd_private.h"
 
 struct set_copy {
@@ -22,7 +25,7 @@ static NTSTATUS copy_set(struct set_copy *copy, const HANDLE *resources,
 	if (NT_SUCCESS(status) && handles)
 		status = vmm_umd_copy_in(handles, count, VMM_UMD_HANDLES_MAX, sizeof(uint32_t),
 					 copy->handles, sizeof(copy->handles), &copy->handle_copy);
-	/* An empty array is still one of the two (OFR-02). */
+	/* An empty array counts as given (OFR-02). */
 	copy->set.resources =
 		resources ? (copy->resource_copy ? copy->resource_copy : copy->resources) : NULL;
 	copy->set.allocations =
@@ -69,7 +72,7 @@ static HRESULT APIENTRY offer1(HANDLE device, const D3DDDICB_OFFERALLOCATIONS *d
 	return offer(&call, &o);
 }
 
-/* Of the caller; results is BOOL or D3DDDI_RECLAIM_RESULT, both of which are 32 bits. */
+/* The caller's arguments. `results` is an array of BOOL or D3DDDI_RECLAIM_RESULT, both 32 bits. */
 struct reclaim {
 	const HANDLE *resources;
 	const D3DKMT_HANDLE *handles;
@@ -84,7 +87,7 @@ static HRESULT reclaim(struct vmm_umd_call *call, const struct reclaim *given, U
 	uint32_t local[64] = {0}, *results = NULL;
 	NTSTATUS status = copy_set(&copy, given->resources, given->handles, given->count);
 
-	/* Only with a list, whose copy bounds the count. */
+	/* Only with a list: its copy has checked the count. */
 	if (NT_SUCCESS(status) && given->results && given->count &&
 	    (given->resources || given->handles)) {
 		results = given->count <= VMM_ARRAY_LENGTH(local)
@@ -128,7 +131,7 @@ static HRESULT APIENTRY reclaim1(HANDLE device, const D3DDDICB_RECLAIMALLOCATION
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 
-/* OFR-12: on a paging queue. */
+/* With a paging queue. (OFR-12) */
 static HRESULT reclaim_queued(HANDLE device, const struct reclaim *given, UINT64 *fence)
 {
 	struct vmm_umd_call call;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnPresentCb. On Windows the runtime knows from its application what is to be presented how, and the driver adds the
- * allocations; the callback's argument has those alone. So here (PRS-08): with a destination all of the source is
- * copied onto all of it, without one the source, a primary, is flipped to at the next vsync. Whoever needs more calls
- * D3DKMTPresent.
+ * pfnPresentCb. On Windows the application tells the runtime what to present and how; the driver
+ * adds the allocations, and the callback's argument contains only those. So here (PRS-08): with a
+ * destination, the whole source is copied onto the whole destination. Without one, the source must
+ * be a primary and is flipped to at the next vertical sync. D3DKMTPresent offers more.
  */
 #include "doors/umd/umd_private.h"
 
@@ -36,7 +36,8 @@ HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data)
 						VIDMM_DOOR_PRESENT, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
+				     0);
 	D3DDDICB_PRESENT args = *data;
 	if (!context) {
 		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,

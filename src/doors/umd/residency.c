@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Residency of WDDM 2.x: paging queues, pfnMakeResidentCb, pfnEvictCb; Lock2. */
+/*
+ * Residency of WDDM 2.x: paging queues, pfnMakeResidentCb, pfnEvictCb,
+ * pfnUpdateAllocationPropertyCb; Lock2 and Unlock2.
+ */
 #include "doors/umd/umd_private.h"
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
@@ -99,30 +102,30 @@ static HRESULT APIENTRY evict(HANDLE device, D3DDDICB_EVICT *data)
 static HRESULT APIENTRY lock2(HANDLE device, D3DDDICB_LOCK2 *data)
 {
 	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_LOCK2, false);
+	NTSTATUS status = vmm_umd_enter_inline(&call, device, VIDMM_DOOR_LOCK2, false);
 
 	if (!data)
-		return vmm_umd_leave_often(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave_inline(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
 	struct vmm_lock_request request = {.handle = data->hAllocation, .flags = data->Flags.Value};
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
 	if (vmm_unlikely(status == STATUS_PENDING))
-		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+		status = vmm_memory_lock_outside(&call.device, &call.guard, &request,
 						 vmm_memory_lock2);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;
-	return vmm_umd_leave_often(&call, status, request.handle, 1, request.flags);
+	return vmm_umd_leave_inline(&call, status, request.handle, 1, request.flags);
 }
 
 static HRESULT APIENTRY unlock2(HANDLE device, const D3DDDICB_UNLOCK2 *data)
 {
 	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_UNLOCK2, true);
+	NTSTATUS status = vmm_umd_enter_inline(&call, device, VIDMM_DOOR_UNLOCK2, true);
 	uint32_t handle = data ? data->hAllocation : 0;
 
 	if (NT_SUCCESS(status))
 		status = data ? vmm_memory_unlock(call.device, &handle, 1)
 			      : STATUS_INVALID_PARAMETER;
-	return vmm_umd_leave_often(&call, status, handle, 1, 0);
+	return vmm_umd_leave_inline(&call, status, handle, 1, 0);
 }
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. What a HANDLE is: object/live.h. */
+/*
+ * pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. HANDLEs are explained in object/hazard.h.
+ */
 #include "doors/umd/umd_private.h"
 
 HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data)
@@ -52,8 +54,8 @@ HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCO
 	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
-/* DMA-11: after success and failure alike the pointers describe what may be used next. */
-static void give_buffers(D3DDDICB_RENDER *data, const struct vmm_context *context)
+/* After success and failure the pointers describe the buffers to use next. (DMA-11) */
+static void copy_buffers_out(D3DDDICB_RENDER *data, const struct vmm_context *context)
 {
 	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
 
@@ -65,12 +67,12 @@ static void give_buffers(D3DDDICB_RENDER *data, const struct vmm_context *contex
 	data->NewPatchLocationListSize = u->patch_count;
 }
 
-/* DMA-10. The array is read once, and only if it is used: it is half a kilobyte. */
+/* The array is read once, and only if it is used: it has half a kilobyte. (DMA-10) */
 VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DDDICB_RENDER *data,
 				   uint32_t count, struct vmm_render_request *request)
 {
 	HANDLE handles[VMM_BROADCAST_MAX] = {NULL};
-	const struct vmm_broadcast_names names = {.count = count, .live = handles};
+	const struct vmm_broadcast_names names = {.count = count, .hazard = handles};
 
 	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
 		handles[i] = data->BroadcastContext[i];
@@ -85,8 +87,9 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
-	/* The members used, read once. */
+		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
+				     0);
+	/* Only the members in use are read, each once. */
 	struct vmm_render_request request = {
 		.command_length = data->CommandLength,
 		.command_offset = data->CommandOffset,
@@ -100,8 +103,8 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 		vmm_finding(
 			call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
 			handle ? "render: hContext is not a live context of device 0x%08x"
-			       : "render: hContext is NULL, and the first context of device 0x%08x has "
-				 "ended, or there was none",
+			       : "render: hContext is NULL, and the first context of device 0x%08x "
+				 "has ended, or there was none",
 			call.device->handle);
 		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
 				     0, 0, 0);
@@ -109,7 +112,7 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	if (NT_SUCCESS(status))
 		status = vmm_unlikely(others) ? broadcast(context, data, others, &request)
 					      : vmm_sched_render(context, &request);
-	give_buffers(data, context);
+	copy_buffers_out(data, context);
 	if (NT_SUCCESS(status))
 		data->QueuedBufferCount = request.queued;
 	return vmm_umd_leave(&call, status, 0, request.allocation_count, request.flags);

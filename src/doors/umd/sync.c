@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The device callbacks for synchronization objects. The rules are those of the D3DKMT functions. */
+/* Device callbacks for synchronization objects. The rules are those of the D3DKMT functions. */
 #include "doors/umd/umd_private.h"
 
 static HRESULT APIENTRY create_first_form(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT *data)
@@ -38,7 +38,7 @@ static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZA
 }
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-/* SYN-16: what the type has no use for is not looked at. */
+/* Only members that the type uses are read. (SYN-16) */
 static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
 {
 	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
@@ -100,7 +100,7 @@ struct arrays {
 	void *handles, *values;
 };
 
-/* MFN-34. Ends with arrays_done, whatever comes back. */
+/* Copies the arrays (MFN-34). The caller ends with arrays_done, whatever is returned. */
 static NTSTATUS copy_arrays(const struct vmm_umd_call *call, struct arrays *arrays,
 			    const void *handles, const void *values, struct vmm_sync_list *list)
 {
@@ -158,7 +158,7 @@ static NTSTATUS wait_for(struct vmm_umd_call *call, const struct vmm_sync_list *
 	if (event)
 		return vmm_sync_wait_event(call->device, list, (uint64_t)(uintptr_t)event);
 	NTSTATUS status = vmm_sync_poll(&caller, list);
-	return status == STATUS_PENDING ? vmm_sync_wait(&call->device, &call->visit, list) : status;
+	return status == STATUS_PENDING ? vmm_sync_wait(&call->device, &call->guard, list) : status;
 }
 
 static HRESULT APIENTRY wait_from_cpu(HANDLE device,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The device callbacks for waits and signals in the queue of a context. The rules are those of the D3DKMT functions. */
+/*
+ * Device callbacks for waits and signals in the queue of a context. The rules are those of the
+ * D3DKMT functions.
+ */
 #include "doors/umd/umd_private.h"
 
 #define LOCAL_ITEMS 32u
@@ -10,7 +13,7 @@ struct gpu_call {
 	struct vmm_sched_sync sync;
 	uint32_t local_handles[LOCAL_ITEMS];
 	uint64_t local_values[LOCAL_ITEMS];
-	void *handles, *values; /* copies: local, or allocated */
+	void *handles, *values; /* copies: in the local arrays, or allocated */
 	const void *others[VMM_SYNC_BROADCAST_MAX];
 };
 
@@ -55,7 +58,7 @@ static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)
 	return status == STATUS_INVALID_PARAMETER ? refuse_array(g) : status;
 }
 
-/* SYN-21: the array is in the structure; a count beyond it is refused by whoever looks at it. */
+/* The array is inside the structure. The core refuses a count beyond it. (SYN-21) */
 static NTSTATUS copy_fixed(struct gpu_call *g, const D3DKMT_HANDLE *handles)
 {
 	return g->sync.request.count <= LOCAL_ITEMS ? copy_handles(g, handles) : STATUS_SUCCESS;
@@ -152,7 +155,7 @@ static HRESULT APIENTRY signal_second_form(HANDLE device,
 #endif
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-/* SYN-32: the first object says what the union is. */
+/* The type of the first object decides whether the union is a value or an array. (SYN-32) */
 static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 {
 	g->local_values[0] = value;
@@ -200,7 +203,7 @@ static HRESULT APIENTRY signal_from_gpu(HANDLE device,
 	return finish(&g, status);
 }
 
-/* SYN-31: the contexts are all in the array. */
+/* All contexts are in the array. (SYN-31) */
 static HRESULT APIENTRY signal_from_gpu_2(HANDLE device,
 					  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *data)
 {
@@ -216,7 +219,8 @@ static HRESULT APIENTRY signal_from_gpu_2(HANDLE device,
 		if (NT_SUCCESS(entered))
 			vmm_finding(call.device->adapter->observe, "SYN-31",
 				    call.device->process->id, 0,
-				    "signal by contexts: none is named");
+				    "signal by contexts: BroadcastContextCount is 0, or the array "
+				    "is NULL");
 		return vmm_umd_leave(
 			&call, NT_SUCCESS(entered) ? STATUS_INVALID_PARAMETER : entered, 0, 0, 0);
 	}

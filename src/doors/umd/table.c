@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "doors/umd/umd_private.h"
 
-/* Filled once; constant from then on. */
+/* The table is filled once and constant from then on. */
 const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 {
 	static D3DDDI_DEVICECALLBACKS table;
-	static _Atomic uint32_t state; /* 0 empty, 1 being filled, 2 ready */
+	static _Atomic uint32_t state; /* 0: empty, 1: being filled, 2: ready */
 	uint32_t empty = 0;
 
 	if (atomic_load(&state) == 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnTrimResidencySet, a function of the user-mode driver's that the runtime calls: here it is the runtime's part of a trim
- * notification (RES-09) to know the function and the driver's handle of the device.
+ * pfnTrimResidencySet, the function of a user-mode driver for trim notifications (RES-09). The
+ * runtime's part is here: it knows the function and the driver's handle of the device.
  */
 #include "memory/memory.h"
 #include "umd.h"
@@ -10,12 +10,12 @@ static void call_driver(const struct vmm_trim_client *client, uint32_t flags, ui
 {
 	const D3DDDIARG_TRIMRESIDENCYSET args = {.TrimFlags.Value = flags, .NumBytesToTrim = bytes};
 
-	/* Nobody can do anything about a driver that does not want to. */
+	/* The result is ignored: the memory manager cannot force a driver to trim. */
 	(void)((PFND3DDDI_TRIMRESIDENCYSET)client->function)(client->context, &args);
 }
 
-NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_visit *visit, HANDLE umd_device,
-			  PFND3DDDI_TRIMRESIDENCYSET function)
+NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_hazard_guard *guard,
+			  HANDLE umd_device, PFND3DDDI_TRIMRESIDENCYSET function)
 {
 	const struct vmm_trim_client client = {
 		.call = call_driver, .function = (void (*)(void))function, .context = umd_device};
@@ -23,7 +23,7 @@ NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_visit *visit, H
 
 	if (handle) {
 		(*device)->umd_trim = 0;
-		NTSTATUS status = vmm_trim_unregister(device, visit, handle, NULL);
+		NTSTATUS status = vmm_trim_unregister(device, guard, handle, NULL);
 		if (!NT_SUCCESS(status) || !*device)
 			return status;
 	}

@@ -7,75 +7,94 @@
 #include "sched/sched.h"
 #include "sync/sync.h"
 
-/* Bounds on what a caller may make us copy; far above what any driver asks for. */
+/* Limits on what a caller can make the library copy; far above what drivers use. */
 #define VMM_UMD_ALLOCATIONS_MAX   65536u
 #define VMM_UMD_PRIVATE_BYTES_MAX (1u << 20)
 #define VMM_UMD_PAGES_MAX         (1u << 20)
 #define VMM_UMD_HANDLES_MAX       (1u << 20)
 
 struct vmm_umd_call {
-	struct vmm_device *device; /* NULL: none; else it stays until vmm_umd_leave */
-	struct vmm_visit visit;
+	struct vmm_device *device; /* NULL: none; else protected until vmm_umd_leave */
+	struct vmm_hazard_guard guard;
 	uint64_t began;
 	uint32_t door;
+	/* Of a call without a device: it destroys something of a stopped device, so it succeeds. */
+	bool on_stopped;
 };
 
 /*
- * Begins a call: a live device, not removed, not in error (LOCK-33, PRI-16); `destroying` calls are let through to
- * the end. STATUS_INVALID_PARAMETER for what is not a device.
+ * Begins a call on a live device that is neither removed nor in error (LOCK-33, PRI-16). With
+ * `destroying`, a lost device is accepted. Returns STATUS_INVALID_PARAMETER if the HANDLE is not a
+ * device.
  */
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE device, uint32_t door, bool destroying);
-NTSTATUS vmm_umd_why_unusable(const struct vmm_device *device) VMM_COLD;
-/* The same by way of one of its contexts, which then stays as well; *context NULL: the device has no such context. */
+/*
+ * Returns the status of a call on a HANDLE that cannot be entered: STATUS_DEVICE_REMOVED if its
+ * adapter has stopped (PNP-03), otherwise STATUS_INVALID_PARAMETER.
+ */
+NTSTATUS vmm_umd_no_device(struct vmm_umd_call *call, HANDLE handle, bool destroying) VMM_COLD;
+NTSTATUS vmm_umd_unusable_status(const struct vmm_device *device) VMM_COLD;
+/*
+ * Like vmm_umd_enter, by one of the device's contexts, which is then protected as well. *context is
+ * NULL if the device has no such context.
+ */
 NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
 			       uint32_t door, struct vmm_context **context);
-/* Ends it: the door event, and the HRESULT. */
+/* Ends the call with its door event; returns the HRESULT. */
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags);
 
 HRESULT vmm_umd_hresult(NTSTATUS status);
 
-/* The two in line, for calls that take no longer than that: locks. */
+/* vmm_umd_enter and vmm_umd_leave inlined, for calls that are as short as these two: locks. */
 static inline NTSTATUS vmm_umd_usable(const struct vmm_device *device)
 {
 	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
 			 atomic_load_explicit(&device->error, memory_order_relaxed) !=
 				 VMM_DEVICE_OK))
-		return vmm_umd_why_unusable(device);
+		return vmm_umd_unusable_status(device);
 	return STATUS_SUCCESS;
 }
 
-static inline NTSTATUS vmm_umd_enter_often(struct vmm_umd_call *call, HANDLE handle, uint32_t door,
-					   bool destroying)
+static inline NTSTATUS vmm_umd_enter_inline(struct vmm_umd_call *call, HANDLE handle, uint32_t door,
+					    bool destroying)
 {
-	struct vmm_device *device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, handle);
+	struct vmm_device *device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, handle);
 
 	call->device = device;
 	call->door = door;
 	if (vmm_unlikely(!device))
-		return STATUS_INVALID_PARAMETER;
+		return vmm_umd_no_device(call, handle, destroying);
 	call->began = vmm_observe_begin(device->adapter->observe, VIDMM_EVENT_DOOR);
 	return destroying ? STATUS_SUCCESS : vmm_umd_usable(device);
 }
 
-static inline HRESULT vmm_umd_leave_often(const struct vmm_umd_call *call, NTSTATUS status,
-					  uint32_t object, uint64_t count, uint64_t flags)
+static inline HRESULT vmm_umd_leave_inline(const struct vmm_umd_call *call, NTSTATUS status,
+					   uint32_t object, uint64_t count, uint64_t flags)
 {
 	const struct vmm_device *device = call->device;
 
 	if (vmm_likely(device)) {
-		vmm_event_often(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id,
-				object, call->door, (uint32_t)status, count,
-				vmm_observe_elapsed(device->adapter->observe, call->began), flags);
-		vmm_live_leave(&call->visit);
+		vmm_event_inline(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id,
+				 object, call->door, (uint32_t)status, count,
+				 vmm_observe_elapsed(device->adapter->observe, call->began), flags);
+		vmm_hazard_leave(&call->guard);
+	} else if (call->on_stopped) {
+		return S_OK;
 	}
 	return vmm_likely(status == STATUS_SUCCESS) ? S_OK : vmm_umd_hresult(status);
 }
 
-/* A call without its argument: entered and left. */
+/*
+ * A call with a NULL argument: enters and leaves the device. Returns E_INVALIDARG, or the error of
+ * entering.
+ */
 HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door);
 
-/* A copy of count elements of the caller's array, in `local` when it fits. *copy NULL for an empty array. */
+/*
+ * Copies count elements of the caller's array, into `local` if it is large enough. *copy is NULL
+ * for an empty array.
+ */
 NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 			 void *local, size_t local_bytes, void **copy);
 void vmm_umd_copy_done(void *copy, const void *local);

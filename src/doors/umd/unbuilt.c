@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks that are not built. Each is there, returns E_NOTIMPL and leaves an event with its name: a driver that
- * calls one learns at once that nothing was done.
+ * Callbacks that are not built. Each entry exists, returns E_NOTIMPL and emits an event with its
+ * name, so that a driver which calls one learns at once that nothing was done.
  */
 #include "doors/umd/umd_private.h"
 
@@ -53,7 +53,7 @@ NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLT
 NOT_BUILT(pfnSubmitPresentToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *value)
 #endif
 
-/* What came with WDDM 2. */
+/* Callbacks of WDDM 2.0 and later. */
 static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 {
 	(void)table;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* softgpu seen by a D3DKMT client: one process that is attached, one more to enter, an adapter handle, a device. */
+/*
+ * softgpu as a D3DKMT client sees it: one process that is attached, another one to enter, an
+ * adapter handle, a device.
+ */
 #ifndef VMM_TESTS_KMT_WORLD_H
 #define VMM_TESTS_KMT_WORLD_H
 
@@ -25,14 +28,17 @@ extern uint32_t kmt_sim, kmt_linux;
 	}
 
 void kmt_start(struct kmt_world *w, void **state);
-/* Closes both processes with whatever they have; nothing was found that the test did not expect. */
+/*
+ * Closes both processes with all their objects. Asserts that there was no finding that the test
+ * did not expect.
+ */
 void kmt_stop(struct kmt_world *w);
-/* The last call was refused with a finding of that rule; it counts as expected. */
+/* Asserts that the last call was refused with a finding of that rule, which counts as expected. */
 void kmt_found(struct kmt_world *w, const char *rule);
 
 D3DKMT_HANDLE kmt_open_adapter(struct kmt_world *w);
 D3DKMT_HANDLE kmt_device(struct kmt_world *w);
-/* One allocation of that many bytes, with the flags of D3DKMT_CREATEALLOCATIONFLAGS. */
+/* Creates one allocation of that many bytes, with the flags of D3DKMT_CREATEALLOCATIONFLAGS. */
 NTSTATUS kmt_try_allocate(struct kmt_world *w, uint64_t bytes, uint32_t flags,
 			  D3DKMT_CREATEALLOCATION *args, D3DKMT_HANDLE *allocation);
 D3DKMT_HANDLE kmt_allocate(struct kmt_world *w, uint64_t bytes);
@@ -41,7 +47,10 @@ NTSTATUS kmt_destroy(struct kmt_world *w, D3DKMT_HANDLE resource, const D3DKMT_H
 NTSTATUS kmt_lock(struct kmt_world *w, D3DKMT_HANDLE *allocation, uint32_t flags, void **data);
 NTSTATUS kmt_unlock(struct kmt_world *w, D3DKMT_HANDLE allocation);
 
-/* A context of the device; the client_... functions fill its command buffer, which D3DKMTRender gets. */
+/*
+ * Creates a context of the device. The client_... functions fill its command buffer, which
+ * D3DKMTRender gets.
+ */
 void kmt_context(struct kmt_world *w, struct client_context *c);
 NTSTATUS kmt_render(struct client_context *c, D3DKMT_RENDER *args);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Enumerating, opening and asking adapters; whose call it is. */
+/* Enumerating, opening and querying adapters, and the process for which a call is made. */
 #include "kmt_world.h"
 
 #include <string.h>
 
-static void nobody_attached_is_no_device_at_all(void **state)
+static void calls_without_an_attached_process_are_unsuccessful(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_ENUMADAPTERS2 all = {0};
@@ -18,11 +18,11 @@ static void nobody_attached_is_no_device_at_all(void **state)
 	vidmm_d3dkmt_attach(w.process);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
 	kmt_stop(&w);
-	/* With its process it is detached. */
+	/* Closing the process detaches it. */
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_UNSUCCESSFUL);
 }
 
-static void adp_01_without_an_array_it_says_how_many_to_make_room_for(void **state)
+static void adp_01_enumadapters2_without_an_array_returns_the_capacity(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_ADAPTERINFO info[4];
@@ -44,7 +44,7 @@ static void adp_01_without_an_array_it_says_how_many_to_make_room_for(void **sta
 	kmt_stop(&w);
 }
 
-static void adp_02_the_newer_call_says_how_many_there_are(void **state)
+static void adp_02_enumadapters3_without_an_array_returns_the_count(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_ADAPTERINFO info[16];
@@ -65,7 +65,7 @@ static void adp_02_the_newer_call_says_how_many_there_are(void **state)
 	kmt_stop(&w);
 }
 
-static void adp_08_the_old_call_fills_its_array(void **state)
+static void adp_08_enumadapters_fills_its_fixed_array(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_ENUMADAPTERS all = {0};
@@ -77,7 +77,7 @@ static void adp_08_the_old_call_fills_its_array(void **state)
 	kmt_stop(&w);
 }
 
-static void adp_05_two_adapters_have_two_luids(void **state)
+static void adp_05_adapters_have_different_luids(void **state)
 {
 	struct kmt_world w;
 	const uint64_t bar = 1 * MIB;
@@ -97,19 +97,71 @@ static void adp_05_two_adapters_have_two_luids(void **state)
 	assert_int_equal(info[0].AdapterLuid.LowPart, w.luid.LowPart);
 	assert_int_not_equal(info[1].AdapterLuid.LowPart, w.luid.LowPart);
 	assert_int_not_equal(info[1].AdapterLuid.LowPart, 0);
-	/* The same in every process. */
+	/* The LUIDs are the same in every process. */
 	vidmm_d3dkmt_enter(w.other);
 	open.AdapterLuid = info[1].AdapterLuid;
 	assert_int_equal(D3DKMTOpenAdapterFromLuid(&open), STATUS_SUCCESS);
 	vidmm_d3dkmt_enter(NULL);
 	vidmm_adapter_stop(second);
-	/* ADP-06: it is gone, and so is what its handle stood for. */
+	/* ADP-06: the LUID is unknown after the stop, and the handle is dead. */
 	assert_int_equal(D3DKMTOpenAdapterFromLuid(&open), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ADP-06");
 	D3DKMT_CREATEDEVICE device = {.hAdapter = info[1].hAdapter};
 	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_INVALID_PARAMETER);
 	const D3DKMT_CLOSEADAPTER close = {.hAdapter = info[1].hAdapter};
 	assert_int_equal(D3DKMTCloseAdapter(&close), STATUS_SUCCESS);
+	kmt_stop(&w);
+}
+
+/* Calls with the handle of the device, or of its context. */
+static void pnp_03_a_device_of_a_stopped_adapter_is_removed_until_it_is_destroyed(void **state)
+{
+	struct kmt_world w;
+	struct client_context c;
+	D3DKMT_RENDER render = {0};
+	void *data;
+
+	kmt_start(&w, state);
+	kmt_context(&w, &c);
+	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB), second = kmt_device(&w);
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = w.device}, end_second = {.hDevice = second};
+	const D3DKMT_DESTROYCONTEXT end_context = {.hContext =
+							   (D3DKMT_HANDLE)(uintptr_t)c.c.hContext};
+	D3DKMT_GETDEVICESTATE get = {.hDevice = w.device,
+				     .StateType = D3DKMT_DEVICESTATE_EXECUTION};
+	D3DKMT_CREATECONTEXT create = {.hDevice = w.device};
+	UINT64 value = 1;
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.hDevice = w.device,
+							    .ObjectCount = 1,
+							    .ObjectHandleArray = &a,
+							    .FenceValueArray = &value};
+	render.hContext = end_context.hContext;
+	vidmm_adapter_stop(w.client.adapter);
+	w.client.adapter = NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(kmt_lock(&w, &a, 0, &data), STATUS_DEVICE_REMOVED);
+		assert_int_equal(D3DKMTRender(&render), STATUS_DEVICE_REMOVED);
+		assert_int_equal(D3DKMTGetDeviceState(&get), STATUS_DEVICE_REMOVED);
+		assert_int_equal(D3DKMTCreateContext(&create), STATUS_DEVICE_REMOVED);
+		assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&signal),
+				 STATUS_DEVICE_REMOVED);
+		assert_int_equal(kmt_destroy(&w, 0, &a, 1), STATUS_SUCCESS);
+		assert_int_equal(D3DKMTDestroyContext(&end_context), STATUS_SUCCESS);
+	}
+	assert_int_equal(w.client.findings, 0);
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	/* From here on the handles of that device are dead; the other device's are not. */
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "HND-07");
+	assert_int_equal(D3DKMTRender(&render), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "HND-07");
+	assert_int_equal(kmt_lock(&w, &a, 0, &data), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "HND-07");
+	create.hDevice = second;
+	assert_int_equal(D3DKMTCreateContext(&create), STATUS_DEVICE_REMOVED);
+	if (*(uint32_t *)*state ==
+	    VIDMM_HOST_SIM) /* on real threads closing the process destroys it */
+		assert_int_equal(D3DKMTDestroyDevice(&end_second), STATUS_SUCCESS);
 	kmt_stop(&w);
 }
 
@@ -129,7 +181,7 @@ static void adp_06_an_unknown_luid_is_refused(void **state)
 	kmt_stop(&w);
 }
 
-static void adp_07_a_handle_is_closed_once(void **state)
+static void adp_07_closing_an_adapter_handle_twice_is_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CLOSEADAPTER close = {0};
@@ -141,13 +193,13 @@ static void adp_07_a_handle_is_closed_once(void **state)
 	assert_int_equal(D3DKMTCloseAdapter(&close), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTCloseAdapter(&close), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ADP-07");
-	close.hAdapter = w.device; /* another kind of handle */
+	close.hAdapter = w.device; /* a handle of another kind */
 	assert_int_equal(D3DKMTCloseAdapter(&close), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ADP-07");
 	kmt_stop(&w);
 }
 
-static void hnd_09_every_open_makes_a_new_handle(void **state)
+static void hnd_09_every_open_returns_a_new_adapter_handle(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_ADAPTERINFO info;
@@ -177,7 +229,7 @@ static void hnd_10_a_device_outlives_its_adapter_handle(void **state)
 	kmt_stop(&w);
 }
 
-static void hnd_01_hnd_03_one_table_in_steps_of_0x40(void **state)
+static void hnd_01_hnd_03_handles_start_at_0x40000000_in_steps_of_0x40(void **state)
 {
 	struct kmt_world w;
 
@@ -186,12 +238,12 @@ static void hnd_01_hnd_03_one_table_in_steps_of_0x40(void **state)
 	assert_int_equal(w.device, 0x40000040);
 	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
 	assert_int_equal(a, 0x40000080);
-	/* A failed create uses none up. */
+	/* A failed creation uses up no handle value. */
 	D3DKMT_CREATEALLOCATION bad = {0};
 	D3DKMT_HANDLE none = 0;
 	assert_int_not_equal(kmt_try_allocate(&w, 0, 0, &bad, &none), STATUS_SUCCESS);
 	assert_int_equal(none, 0);
-	client_forget(&w.client); /* whatever softgpu had to say about no bytes */
+	client_forget(&w.client); /* the finding of softgpu about an allocation of size 0 */
 	assert_int_equal(kmt_open_adapter(&w), 0x400000C0);
 	kmt_stop(&w);
 }
@@ -208,7 +260,7 @@ static NTSTATUS ask(D3DKMT_HANDLE adapter, uint32_t type, void *data, uint32_t s
 	return D3DKMTQueryAdapterInfo(&args);
 }
 
-static void qai_01_the_buffer_holds_the_record(void **state)
+static void qai_01_a_buffer_smaller_than_the_record_is_refused(void **state)
 {
 	struct kmt_world w;
 	uint32_t words[2] = {0x55555555, 0x55555555};
@@ -226,7 +278,7 @@ static void qai_01_the_buffer_holds_the_record(void **state)
 	kmt_stop(&w);
 }
 
-static void qai_02_what_is_behind_the_record_stays(void **state)
+static void qai_02_bytes_beyond_the_record_are_unchanged(void **state)
 {
 	struct kmt_world w;
 	uint32_t words[2] = {0x55555555, 0x55555555};
@@ -244,7 +296,7 @@ static void qai_02_what_is_behind_the_record_stays(void **state)
 	kmt_stop(&w);
 }
 
-static void seg_05_the_sizes_of_memory_are_those_of_the_statistics(void **state)
+static void seg_05_segment_sizes_equal_the_statistics(void **state)
 {
 	struct kmt_world w;
 	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};
@@ -265,7 +317,7 @@ static void seg_05_the_sizes_of_memory_are_those_of_the_statistics(void **state)
 	kmt_stop(&w);
 }
 
-static void qai_03_unknown_types_and_types_not_built(void **state)
+static void qai_03_unknown_and_unsupported_types_are_refused(void **state)
 {
 	struct kmt_world w;
 	uint8_t record[64];
@@ -293,20 +345,21 @@ static void qai_04_a_bad_adapter_handle_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(nobody_attached_is_no_device_at_all),
-		ON_BOTH(adp_01_without_an_array_it_says_how_many_to_make_room_for),
-		ON_BOTH(adp_02_the_newer_call_says_how_many_there_are),
-		ON_BOTH(adp_05_two_adapters_have_two_luids),
+		ON_BOTH(calls_without_an_attached_process_are_unsuccessful),
+		ON_BOTH(adp_01_enumadapters2_without_an_array_returns_the_capacity),
+		ON_BOTH(adp_02_enumadapters3_without_an_array_returns_the_count),
+		ON_BOTH(adp_05_adapters_have_different_luids),
+		ON_BOTH(pnp_03_a_device_of_a_stopped_adapter_is_removed_until_it_is_destroyed),
 		ON_BOTH(adp_06_an_unknown_luid_is_refused),
-		ON_BOTH(adp_07_a_handle_is_closed_once),
-		ON_BOTH(adp_08_the_old_call_fills_its_array),
-		ON_BOTH(hnd_01_hnd_03_one_table_in_steps_of_0x40),
-		ON_BOTH(hnd_09_every_open_makes_a_new_handle),
+		ON_BOTH(adp_07_closing_an_adapter_handle_twice_is_refused),
+		ON_BOTH(adp_08_enumadapters_fills_its_fixed_array),
+		ON_BOTH(hnd_01_hnd_03_handles_start_at_0x40000000_in_steps_of_0x40),
+		ON_BOTH(hnd_09_every_open_returns_a_new_adapter_handle),
 		ON_BOTH(hnd_10_a_device_outlives_its_adapter_handle),
-		ON_BOTH(qai_01_the_buffer_holds_the_record),
-		ON_BOTH(qai_02_what_is_behind_the_record_stays),
-		ON_BOTH(seg_05_the_sizes_of_memory_are_those_of_the_statistics),
-		ON_BOTH(qai_03_unknown_types_and_types_not_built),
+		ON_BOTH(qai_01_a_buffer_smaller_than_the_record_is_refused),
+		ON_BOTH(qai_02_bytes_beyond_the_record_are_unchanged),
+		ON_BOTH(seg_05_segment_sizes_equal_the_statistics),
+		ON_BOTH(qai_03_unknown_and_unsupported_types_are_refused),
 		ON_BOTH(qai_04_a_bad_adapter_handle_is_refused),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices, allocations, CPU access and submission of a D3DKMT client. */
+/* Devices, allocations, CPU access and submissions of a D3DKMT client. */
 #include "kmt_world.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum { READ_ONLY = 0x1, WRITE_ONLY = 0x2, DONOT_WAIT = 0x4 };
 
 /* ---- arguments ---- */
 
-static void hnd_11_no_argument_is_refused(void **state)
+static void hnd_11_a_null_argument_is_refused(void **state)
 {
 	struct kmt_world w;
 
@@ -49,7 +49,7 @@ static void hnd_11_no_argument_is_refused(void **state)
 	kmt_stop(&w);
 }
 
-static void hnd_07_only_a_live_handle_of_the_kind_and_process(void **state)
+static void hnd_07_wrong_kind_stale_or_foreign_handles_are_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_HANDLE bad[4];
@@ -73,7 +73,7 @@ static void hnd_07_only_a_live_handle_of_the_kind_and_process(void **state)
 		assert_int_equal(D3DKMTRender(&render), STATUS_INVALID_PARAMETER);
 		kmt_found(&w, "HND-07");
 	}
-	/* The same number means nothing in another process. */
+	/* The same number is another handle, or none, in another process. */
 	vidmm_d3dkmt_enter(w.other);
 	const D3DKMT_DESTROYDEVICE strange = {.hDevice = w.device};
 	assert_int_equal(D3DKMTDestroyDevice(&strange), STATUS_INVALID_PARAMETER);
@@ -82,7 +82,7 @@ static void hnd_07_only_a_live_handle_of_the_kind_and_process(void **state)
 	kmt_stop(&w);
 }
 
-static void hnd_08_a_resource_comes_before_its_allocations(void **state)
+static void hnd_08_a_resource_handle_precedes_its_allocation_handles(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION args = {0};
@@ -96,7 +96,7 @@ static void hnd_08_a_resource_comes_before_its_allocations(void **state)
 	kmt_stop(&w);
 }
 
-static void a_device_says_what_it_does_not_have(void **state)
+static void unsupported_device_flags_and_state_types_are_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEDEVICE args;
@@ -121,7 +121,7 @@ static void a_device_says_what_it_does_not_have(void **state)
 
 /* ---- allocations ---- */
 
-static void alc_01_something_must_be_asked_for(void **state)
+static void alc_01_a_creation_request_without_content_is_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION args = {0};
@@ -145,7 +145,7 @@ static void alc_01_something_must_be_asked_for(void **state)
 	kmt_stop(&w);
 }
 
-static void alc_04_sharing_needs_a_resource(void **state)
+static void alc_04_createshared_without_createresource_is_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION args = {0};
@@ -165,7 +165,7 @@ static void alc_04_sharing_needs_a_resource(void **state)
 	kmt_stop(&w);
 }
 
-static void alc_05_hresource_is_no_input(void **state)
+static void alc_05_a_nonzero_hresource_on_input_is_refused(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION args = {0};
@@ -184,7 +184,7 @@ static void alc_05_hresource_is_no_input(void **state)
 	kmt_stop(&w);
 }
 
-static void alc_06_what_can_be_destroyed(void **state)
+static void alc_06_destroying_resources_and_allocations(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION args = {0};
@@ -197,7 +197,7 @@ static void alc_06_what_can_be_destroyed(void **state)
 	assert_int_equal(kmt_destroy(&w, 0, &a, 1), STATUS_SUCCESS);
 	assert_int_equal(kmt_destroy(&w, 0, &a, 1), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ALF-36");
-	/* A resource takes its allocations along. */
+	/* Destroying a resource destroys its allocations. */
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CREATE_RESOURCE, &args, &a),
 			 STATUS_SUCCESS);
 	assert_int_equal(kmt_destroy(&w, args.hResource, NULL, 0), STATUS_SUCCESS);
@@ -205,7 +205,7 @@ static void alc_06_what_can_be_destroyed(void **state)
 	kmt_found(&w, "ALF-36");
 	assert_int_equal(kmt_destroy(&w, args.hResource, NULL, 0), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "HND-07");
-	/* An allocation leaves its resource behind. */
+	/* Destroying an allocation does not destroy its resource. */
 	args = (D3DKMT_CREATEALLOCATION){0};
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CREATE_RESOURCE, &args, &b),
 			 STATUS_SUCCESS);
@@ -214,7 +214,7 @@ static void alc_06_what_can_be_destroyed(void **state)
 	kmt_stop(&w);
 }
 
-static void a_refused_creation_leaves_nothing(void **state)
+static void a_refused_creation_leaves_no_handles_or_objects(void **state)
 {
 	struct kmt_world w;
 	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
@@ -232,7 +232,7 @@ static void a_refused_creation_leaves_nothing(void **state)
 	kmt_stop(&w);
 }
 
-static void the_newer_info_is_read_with_its_own_step(void **state)
+static void createallocation2_reads_an_array_of_allocationinfo2(void **state)
 {
 	struct kmt_world w;
 	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
@@ -259,7 +259,7 @@ static void the_newer_info_is_read_with_its_own_step(void **state)
 
 /* ---- CPU access and work ---- */
 
-static void lock_and_unlock_answer_in_ntstatus(void **state)
+static void lock_and_unlock_return_ntstatus(void **state)
 {
 	struct kmt_world w;
 	void *data;
@@ -280,7 +280,7 @@ static void lock_and_unlock_answer_in_ntstatus(void **state)
 	kmt_stop(&w);
 }
 
-static void lock_39_the_thunk_leaves_gpuvirtualaddress_alone(void **state)
+static void lock_39_d3dkmtlock_does_not_write_gpuvirtualaddress(void **state)
 {
 	struct kmt_world w;
 
@@ -298,7 +298,7 @@ static void lock_39_the_thunk_leaves_gpuvirtualaddress_alone(void **state)
 	kmt_stop(&w);
 }
 
-static void what_the_gpu_is_told_is_done(void **state)
+static void render_executes_commands_and_refuses_bad_handles(void **state)
 {
 	struct kmt_world w;
 	struct client_context c;
@@ -317,7 +317,7 @@ static void what_the_gpu_is_told_is_done(void **state)
 	assert_int_equal(kmt_lock(&w, &to, READ_ONLY, &data), STATUS_SUCCESS); /* waits */
 	assert_int_equal(((unsigned char *)data)[12345], 0x77);
 	assert_int_equal(kmt_unlock(&w, to), STATUS_SUCCESS);
-	/* A list that names nothing. */
+	/* A list with a handle that does not exist. */
 	client_copy(&c, from, 0xDEAD0040, 4096);
 	assert_int_equal(kmt_render(&c, &args), STATUS_INVALID_HANDLE);
 	kmt_found(&w, "DMA-16");
@@ -342,7 +342,7 @@ static void what_the_gpu_is_told_is_done(void **state)
 	kmt_stop(&w);
 }
 
-static void a_busy_allocation_is_busy(void **state)
+static void a_donotwait_lock_of_a_busy_allocation_fails(void **state)
 {
 	struct kmt_world w;
 	struct client_context c;
@@ -363,7 +363,7 @@ static void a_busy_allocation_is_busy(void **state)
 	kmt_stop(&w);
 }
 
-static void offers_priorities_and_residency(void **state)
+static void offers_priorities_and_residency_return_ntstatus(void **state)
 {
 	struct kmt_world w;
 	D3DKMT_CREATEALLOCATION made = {0};
@@ -400,13 +400,13 @@ static void offers_priorities_and_residency(void **state)
 	assert_int_equal(discarded, FALSE);
 	assert_int_equal(kmt_lock(&w, &a, 0, &data), STATUS_SUCCESS);
 	assert_int_equal(kmt_unlock(&w, a), STATUS_SUCCESS);
-	offer.HandleList = &a; /* OFR-02: one of the two arrays */
+	offer.HandleList = &a; /* OFR-02: exactly one of the two arrays */
 	assert_int_equal(D3DKMTOfferAllocations(&offer), STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "OFR-02");
 	kmt_stop(&w);
 }
 
-static void pri_01_a_priority_is_read_back(void **state)
+static void pri_01_getallocationpriority_returns_the_value_set(void **state)
 {
 	const UINT given[2] = {D3DDDI_ALLOCATIONPRIORITY_HIGH, 0x78000001};
 	D3DKMT_CREATEALLOCATION made = {0};
@@ -426,13 +426,13 @@ static void pri_01_a_priority_is_read_back(void **state)
 						  .AllocationCount = 2,
 						  .pPriorities = given};
 	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
-	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL); /* the miniport's word */
+	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL); /* the miniport's value */
 	assert_int_equal(D3DKMTSetAllocationPriority(&set), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
 	assert_int_equal(read[0], given[0]);
 	assert_int_equal(read[1], given[1]);
 	assert_int_equal(read[2], 7);
-	/* A resource shows one. */
+	/* A resource reports one value. */
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CREATE_RESOURCE, &made, &member),
 			 STATUS_SUCCESS);
 	ask = (D3DKMT_GETALLOCATIONPRIORITY){
@@ -440,7 +440,7 @@ static void pri_01_a_priority_is_read_back(void **state)
 	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
 	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL);
 	assert_int_equal(read[1], given[1]);
-	/* PRI-03: a mixture, no room, a handle that is none. */
+	/* PRI-03: a mixed form, too small an array, an invalid handle. */
 	ask.phAllocationList = list;
 	ask.AllocationCount = 2;
 	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
@@ -458,8 +458,8 @@ static void pri_01_a_priority_is_read_back(void **state)
 	kmt_stop(&w);
 }
 
-/* Destroying the device takes everything along, work in flight included. */
-static void a_device_ends_with_all_it_has(void **state)
+/* Destroying the device destroys everything of it, also queued work. */
+static void destroying_a_device_destroys_its_objects_and_queued_work(void **state)
 {
 	struct kmt_world w;
 	struct vidmm_adapter_statistics after = {.struct_size = sizeof(after)};
@@ -484,23 +484,23 @@ static void a_device_ends_with_all_it_has(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(hnd_11_no_argument_is_refused),
-		ON_BOTH(hnd_07_only_a_live_handle_of_the_kind_and_process),
-		ON_BOTH(hnd_08_a_resource_comes_before_its_allocations),
-		ON_BOTH(a_device_says_what_it_does_not_have),
-		ON_BOTH(alc_01_something_must_be_asked_for),
-		ON_BOTH(alc_04_sharing_needs_a_resource),
-		ON_BOTH(alc_05_hresource_is_no_input),
-		ON_BOTH(alc_06_what_can_be_destroyed),
-		ON_BOTH(a_refused_creation_leaves_nothing),
-		ON_BOTH(the_newer_info_is_read_with_its_own_step),
-		ON_BOTH(lock_and_unlock_answer_in_ntstatus),
-		ON_BOTH(lock_39_the_thunk_leaves_gpuvirtualaddress_alone),
-		ON_BOTH(what_the_gpu_is_told_is_done),
-		ON_BOTH(a_busy_allocation_is_busy),
-		ON_BOTH(offers_priorities_and_residency),
-		ON_BOTH(pri_01_a_priority_is_read_back),
-		ON_BOTH(a_device_ends_with_all_it_has),
+		ON_BOTH(hnd_11_a_null_argument_is_refused),
+		ON_BOTH(hnd_07_wrong_kind_stale_or_foreign_handles_are_refused),
+		ON_BOTH(hnd_08_a_resource_handle_precedes_its_allocation_handles),
+		ON_BOTH(unsupported_device_flags_and_state_types_are_refused),
+		ON_BOTH(alc_01_a_creation_request_without_content_is_refused),
+		ON_BOTH(alc_04_createshared_without_createresource_is_refused),
+		ON_BOTH(alc_05_a_nonzero_hresource_on_input_is_refused),
+		ON_BOTH(alc_06_destroying_resources_and_allocations),
+		ON_BOTH(a_refused_creation_leaves_no_handles_or_objects),
+		ON_BOTH(createallocation2_reads_an_array_of_allocationinfo2),
+		ON_BOTH(lock_and_unlock_return_ntstatus),
+		ON_BOTH(lock_39_d3dkmtlock_does_not_write_gpuvirtualaddress),
+		ON_BOTH(render_executes_commands_and_refuses_bad_handles),
+		ON_BOTH(a_donotwait_lock_of_a_busy_allocation_fails),
+		ON_BOTH(offers_priorities_and_residency_return_ntstatus),
+		ON_BOTH(pri_01_getallocationpriority_returns_the_value_set),
+		ON_BOTH(destroying_a_device_destroys_its_objects_and_queued_work),
 	};
 
 	return cmocka_run_group_tests_name("kmt_allocations", tests, NULL, NULL);

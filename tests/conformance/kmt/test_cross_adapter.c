@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cross-adapter resources (ALF-39): two adapters, two processes, one picture. softgpu knows no pixels; here it is told
- * of some, and a test may change what it answers.
+ * Cross-adapter resources (ALF-39): two adapters, two processes, one surface. softgpu knows no
+ * pixels; a wrapper here describes surfaces, and a test may change its answers.
  */
 #include "kmt_world.h"
 
@@ -16,21 +16,21 @@
 
 #define PAGE (4 * KIB)
 
-/* 1000 pixels of 4 bytes make rows of 4096 (whole 128 bytes); 5 rows count as 8. */
+/* 1000 pixels of 4 bytes make rows of 4096 bytes (a multiple of 128); 5 rows count as 8. */
 enum { WIDTH = 1000, HEIGHT = 5, PITCH = 4096, ROWS = 8, BYTES = PITCH * ROWS };
 enum { READ_ONLY = 0x1 };
 enum { APERTURE = 0x2, BOTH_SEGMENTS = 0x3 };
 enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, CROSS_ADAPTER = 0x800, NT_SECURITY = 0x40 };
 #define CROSS (CREATE_RESOURCE | CREATE_SHARED | CROSS_ADAPTER)
 
-/* ---- a miniport of pictures ---- */
+/* ---- a miniport that describes surfaces ---- */
 
 static DRIVER_INITIALIZATION_DATA softgpu;
-static bool no_cap; /* at the start */
+static bool no_cap; /* read at the start */
 static struct {
 	D3DDDIFORMAT format;
-	UINT width, pitch;    /* what is described; what the opener answers */
-	uint64_t opened_size; /* what the opener asks to create */
+	UINT width, pitch;    /* what is described; what the opening miniport answers */
+	uint64_t opened_size; /* the size that the opening miniport asks to create */
 	NTSTATUS describe, standard;
 	_Atomic uint32_t created, destroyed, asked;
 	D3DKMDT_GDISURFACEDATA question;
@@ -111,7 +111,7 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 	return __real_DxgkInitialize(driver, path, &ours);
 }
 
-static void be_right(void)
+static void reset_miniport(void)
 {
 	miniport.format = D3DDDIFMT_A8R8G8B8;
 	miniport.width = WIDTH;
@@ -120,10 +120,10 @@ static void be_right(void)
 	miniport.describe = miniport.standard = STATUS_SUCCESS;
 }
 
-/* ---- two adapters: the first is the attached process's, the second that of the other ---- */
+/* ---- two adapters: the first is the attached process's, the second the other process's ---- */
 
 struct hybrid {
-	struct kmt_world w, other; /* of `other`: the device */
+	struct kmt_world w, other; /* of `other`: its device */
 	struct vidmm_adapter *second;
 	D3DKMT_HANDLE second_handle;
 };
@@ -140,7 +140,7 @@ static void start(struct hybrid *h, void **state)
 
 	memset(&miniport, 0, sizeof(miniport));
 	memset(&h->other, 0, sizeof(h->other));
-	be_right();
+	reset_miniport();
 	kmt_start(&h->w, state);
 	assert_int_equal(vidmm_adapter_start(h->w.client.host, &options, &h->second), 0);
 	vidmm_d3dkmt_enter(h->w.other);
@@ -197,7 +197,7 @@ static void create(struct hybrid *h, struct creation *c)
 	assert_int_equal(D3DKMTCreateAllocation(&c->args), STATUS_SUCCESS);
 }
 
-/* In the other process on the second adapter. */
+/* In the other process, on the second adapter. */
 static NTSTATUS try_open(const struct hybrid *h, D3DKMT_HANDLE global, D3DKMT_HANDLE *resource,
 			 D3DKMT_HANDLE *a)
 {
@@ -218,7 +218,10 @@ static NTSTATUS try_open(const struct hybrid *h, D3DKMT_HANDLE global, D3DKMT_HA
 	return status;
 }
 
-/* The GPU of that device does it, in the process that has entered; it is done when this returns. */
+/*
+ * The GPU of that device executes it, for the process that has been entered. Returns when it is
+ * complete.
+ */
 static void by_gpu(struct kmt_world *w, D3DKMT_HANDLE a, D3DKMT_HANDLE into, uint32_t word)
 {
 	struct client_context c;
@@ -251,9 +254,9 @@ static uint32_t first_word(struct kmt_world *w, D3DKMT_HANDLE a)
 	return word;
 }
 
-/* ---- who may create one ---- */
+/* ---- requests to create one ---- */
 
-static void alf_39_one_allocation_that_is_shared(void **state)
+static void alf_39_a_cross_adapter_resource_is_one_shared_allocation(void **state)
 {
 	struct creation c;
 	struct hybrid h;
@@ -267,13 +270,13 @@ static void alf_39_one_allocation_that_is_shared(void **state)
 	prepare(&h, &c, CROSS);
 	c.info[0].Flags.Primary = 1;
 	assert_int_equal(D3DKMTCreateAllocation(&c.args), STATUS_NOT_SUPPORTED);
-	prepare(&h, &c, CROSS | 0x10020); /* a heap that exists */
+	prepare(&h, &c, CROSS | 0x10020); /* an existing heap */
 	assert_int_equal(D3DKMTCreateAllocation(&c.args), STATUS_NOT_SUPPORTED);
 	create(&h, &c);
 	stop(&h);
 }
 
-static void alf_39_linear_visible_write_combined_in_apertures(void **state)
+static void alf_39_other_flags_and_segments_are_refused(void **state)
 {
 	static const uint32_t wrong[] = {0, SOFTGPU_ALLOCATION_CACHED, SOFTGPU_ALLOCATION_PROTECTED,
 					 SOFTGPU_ALLOCATION_PERMANENT_SYSTEM};
@@ -292,7 +295,7 @@ static void alf_39_linear_visible_write_combined_in_apertures(void **state)
 	prepare(&h, &c, CROSS);
 	c.wish.flags |= SOFTGPU_ALLOCATION_TILED_X;
 	c.wish.stride_bytes = PITCH;
-	c.wish.segment_set = BOTH_SEGMENTS; /* softgpu tiles nothing else */
+	c.wish.segment_set = BOTH_SEGMENTS; /* softgpu tiles only with both segments */
 	expect_refused(&h, &c, "ALF-39");
 	prepare(&h, &c, CROSS);
 	c.wish.flags |= SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING;
@@ -301,14 +304,14 @@ static void alf_39_linear_visible_write_combined_in_apertures(void **state)
 	stop(&h);
 }
 
-static void alf_39_rows_and_height_are_rounded_up(void **state)
+static void alf_39_pitch_and_height_are_rounded_up(void **state)
 {
 	struct creation c;
 	struct hybrid h;
 
 	start(&h, state);
 	prepare(&h, &c, CROSS);
-	c.wish.size_bytes = BYTES - PAGE; /* room for 7 rows of 4096, or for more of 4000 */
+	c.wish.size_bytes = BYTES - PAGE; /* space for 7 rows of 4096, or for more of 4000 */
 	expect_refused(&h, &c, "ALF-39");
 	miniport.width = 0;
 	prepare(&h, &c, CROSS);
@@ -320,7 +323,7 @@ static void alf_39_rows_and_height_are_rounded_up(void **state)
 	stop(&h);
 }
 
-static void alf_39_a_miniport_that_cannot_create_one(void **state)
+static void alf_39_creation_fails_if_the_miniport_does_not_support_it(void **state)
 {
 	D3DKMT_CROSSADAPTERRESOURCE_SUPPORT support;
 	D3DKMT_QUERYADAPTERINFO ask = {.Type = KMTQAITYPE_CROSSADAPTERRESOURCE_SUPPORT,
@@ -345,16 +348,16 @@ static void alf_39_a_miniport_that_cannot_create_one(void **state)
 	miniport.format = D3DDDIFMT_UNKNOWN;
 	prepare(&h, &c, CROSS);
 	assert_int_equal(D3DKMTCreateAllocation(&c.args), STATUS_NOT_SUPPORTED);
-	be_right();
+	reset_miniport();
 	miniport.describe = STATUS_NOT_SUPPORTED;
 	assert_int_equal(D3DKMTCreateAllocation(&c.args), STATUS_NOT_SUPPORTED);
 	assert_int_equal(miniport.created, miniport.destroyed);
 	stop(&h);
 }
 
-/* ---- who may open it ---- */
+/* ---- requests to open one ---- */
 
-static void alf_39_the_opener_is_asked_for_the_same_picture(void **state)
+static void alf_39_the_opening_miniport_is_asked_for_the_same_surface(void **state)
 {
 	D3DKMT_HANDLE resource, a;
 	struct creation c;
@@ -375,7 +378,7 @@ static void alf_39_the_opener_is_asked_for_the_same_picture(void **state)
 	stop(&h);
 }
 
-static void alf_39_an_opener_that_sees_another_picture(void **state)
+static void alf_39_opening_fails_if_the_miniport_describes_another_surface(void **state)
 {
 	D3DKMT_HANDLE resource, a;
 	struct creation c;
@@ -386,7 +389,7 @@ static void alf_39_an_opener_that_sees_another_picture(void **state)
 	for (int i = 0; i < 4; i++) {
 		uint32_t before = atomic_load(&miniport.created) - atomic_load(&miniport.destroyed);
 
-		be_right();
+		reset_miniport();
 		if (i == 0)
 			miniport.pitch = WIDTH * 4;
 		if (i == 1)
@@ -402,15 +405,15 @@ static void alf_39_an_opener_that_sees_another_picture(void **state)
 		assert_int_equal(a, 0);
 		assert_int_equal(miniport.created - miniport.destroyed, before);
 	}
-	be_right();
+	reset_miniport();
 	miniport.standard = STATUS_NOT_SUPPORTED;
 	assert_int_equal(try_open(&h, c.args.hGlobalShare, &resource, &a), STATUS_NOT_SUPPORTED);
-	be_right();
+	reset_miniport();
 	assert_int_equal(try_open(&h, c.args.hGlobalShare, &resource, &a), STATUS_SUCCESS);
 	stop(&h);
 }
 
-static void rop_07_only_what_is_cross_adapter_crosses(void **state)
+static void rop_07_only_cross_adapter_resources_open_on_another_adapter(void **state)
 {
 	D3DKMT_HANDLE resource, a;
 	struct creation c;
@@ -427,7 +430,7 @@ static void rop_07_only_what_is_cross_adapter_crosses(void **state)
 	stop(&h);
 }
 
-/* The same by an NT handle, which has no number for others to guess. */
+/* The same by an NT handle, which has no number that other processes could guess. */
 static NTSTATUS try_open_nt(const struct hybrid *h, int nt, D3DKMT_HANDLE *a)
 {
 	struct softgpu_allocation total;
@@ -446,7 +449,7 @@ static NTSTATUS try_open_nt(const struct hybrid *h, int nt, D3DKMT_HANDLE *a)
 	return status;
 }
 
-static void rop_07_alf_39_a_handle_sent_to_another_adapter(void **state)
+static void rop_07_alf_39_an_nt_handle_opens_on_another_adapter(void **state)
 {
 	D3DKMT_HANDLE a;
 	struct hybrid h;
@@ -472,7 +475,7 @@ static void rop_07_alf_39_a_handle_sent_to_another_adapter(void **state)
 	stop(&h);
 }
 
-/* ---- what becomes of the picture ---- */
+/* ---- the content ---- */
 
 static void alf_39_two_gpus_see_one_memory(void **state)
 {
@@ -483,9 +486,9 @@ static void alf_39_two_gpus_see_one_memory(void **state)
 	start(&h, state);
 	create(&h, &c);
 	D3DKMT_HANDLE ours = c.info[0].hAllocation;
-	assert_int_equal(first_word(&h.w, ours), 0); /* and whatever is new is zero */
+	assert_int_equal(first_word(&h.w, ours), 0); /* and new content is zero */
 	by_gpu(&h.w, ours, 0, 0xCAFE0001);
-	assert_int_equal(first_word(&h.w, ours), 0xCAFE0001); /* the GPU is done with it */
+	assert_int_equal(first_word(&h.w, ours), 0xCAFE0001); /* the GPU has completed it */
 	assert_int_equal(try_open(&h, c.args.hGlobalShare, &resource, &theirs), STATUS_SUCCESS);
 	vidmm_d3dkmt_enter(h.w.other);
 	D3DKMT_HANDLE copy = kmt_allocate(&h.other, PAGE);
@@ -496,7 +499,7 @@ static void alf_39_two_gpus_see_one_memory(void **state)
 	assert_int_equal(first_word(&h.w, ours), 0xCAFE0002);
 	vidmm_adapter_check(h.w.client.adapter);
 	vidmm_adapter_check(h.second);
-	/* LOCK-24 holds across adapters, too. */
+	/* LOCK-24 applies across adapters, too. */
 	void *data;
 	vidmm_d3dkmt_enter(h.w.other);
 	assert_int_equal(kmt_lock(&h.other, &theirs, READ_ONLY, &data), STATUS_INVALID_PARAMETER);
@@ -504,7 +507,7 @@ static void alf_39_two_gpus_see_one_memory(void **state)
 	stop(&h);
 }
 
-static void alf_39_it_outlives_its_creator(void **state)
+static void alf_39_the_resource_outlives_its_creator(void **state)
 {
 	D3DKMT_HANDLE resource, theirs, none;
 	struct creation c;
@@ -518,18 +521,18 @@ static void alf_39_it_outlives_its_creator(void **state)
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = h.w.device};
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	assert_int_equal(try_open(&h, c.args.hGlobalShare, &none, &none), STATUS_INVALID_PARAMETER);
-	kmt_found(&h.w, "ROP-01"); /* nobody is left who shares it */
+	kmt_found(&h.w, "ROP-01"); /* no reference to the resource is left */
 	vidmm_d3dkmt_enter(h.w.other);
 	D3DKMT_HANDLE copy = kmt_allocate(&h.other, PAGE);
 	by_gpu(&h.other, theirs, copy, 0xBEEF0001);
-	/* With its last allocation the resource that was opened ends. */
+	/* Destroying its last allocation ends the opened resource. */
 	assert_int_equal(kmt_destroy(&h.other, 0, &theirs, 1), STATUS_SUCCESS);
 	assert_int_equal(kmt_destroy(&h.other, resource, NULL, 0), STATUS_INVALID_PARAMETER);
 	kmt_found(&h.w, "HND-07");
 	stop(&h);
 }
 
-static void alf_39_pnp_05_one_adapter_sleeps_and_the_other_works(void **state)
+static void alf_39_pnp_05_one_adapter_works_while_the_other_has_no_power(void **state)
 {
 	D3DKMT_HANDLE resource, theirs;
 	struct creation c;
@@ -566,14 +569,14 @@ static void alf_39_the_opening_adapter_may_stop_first(void **state)
 	vidmm_d3dkmt_enter(h.w.other);
 	by_gpu(&h.other, theirs, 0, 0xF00D);
 	vidmm_d3dkmt_enter(NULL);
-	vidmm_adapter_stop(h.second); /* with what its device has in flight */
+	vidmm_adapter_stop(h.second); /* with packets of its device in flight */
 	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0xF00D);
 	kmt_stop(&h.w);
 	assert_int_equal(miniport.created, miniport.destroyed);
 }
 
-/* Whatever cannot be had, nothing is left of the attempt. */
-static void a_picture_for_which_there_is_no_memory(void **state)
+/* Every internal allocation fails in turn; a failed creation leaves nothing behind. */
+static void out_of_memory_while_creating_a_cross_adapter_resource(void **state)
 {
 	D3DKMT_HANDLE resource, a;
 	uint32_t attempts = 0, live;
@@ -607,20 +610,20 @@ static void a_picture_for_which_there_is_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_39_one_allocation_that_is_shared),
-		ON_BOTH(alf_39_linear_visible_write_combined_in_apertures),
-		ON_BOTH(alf_39_rows_and_height_are_rounded_up),
-		ON_BOTH(alf_39_a_miniport_that_cannot_create_one),
-		ON_BOTH(alf_39_the_opener_is_asked_for_the_same_picture),
-		ON_BOTH(alf_39_an_opener_that_sees_another_picture),
-		ON_BOTH(rop_07_only_what_is_cross_adapter_crosses),
-		ON_BOTH(rop_07_alf_39_a_handle_sent_to_another_adapter),
+		ON_BOTH(alf_39_a_cross_adapter_resource_is_one_shared_allocation),
+		ON_BOTH(alf_39_other_flags_and_segments_are_refused),
+		ON_BOTH(alf_39_pitch_and_height_are_rounded_up),
+		ON_BOTH(alf_39_creation_fails_if_the_miniport_does_not_support_it),
+		ON_BOTH(alf_39_the_opening_miniport_is_asked_for_the_same_surface),
+		ON_BOTH(alf_39_opening_fails_if_the_miniport_describes_another_surface),
+		ON_BOTH(rop_07_only_cross_adapter_resources_open_on_another_adapter),
+		ON_BOTH(rop_07_alf_39_an_nt_handle_opens_on_another_adapter),
 		ON_BOTH(alf_39_two_gpus_see_one_memory),
-		ON_BOTH(alf_39_it_outlives_its_creator),
-		ON_BOTH(alf_39_pnp_05_one_adapter_sleeps_and_the_other_works),
+		ON_BOTH(alf_39_the_resource_outlives_its_creator),
+		ON_BOTH(alf_39_pnp_05_one_adapter_works_while_the_other_has_no_power),
 		ON_BOTH(alf_39_the_opening_adapter_may_stop_first),
-		{"sim: a_picture_for_which_there_is_no_memory",
-		 a_picture_for_which_there_is_no_memory, NULL, NULL, &kmt_sim},
+		{"sim: out_of_memory_while_creating_a_cross_adapter_resource",
+		 out_of_memory_while_creating_a_cross_adapter_resource, NULL, NULL, &kmt_sim},
 	};
 
 	return cmocka_run_group_tests_name("kmt_cross_adapter", tests, NULL, NULL);

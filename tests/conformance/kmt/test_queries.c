@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What D3DKMTQueryAdapterInfo says about an adapter, and which adapters there are to ask. */
+/* D3DKMTQueryAdapterInfo, and enumeration of adapters. */
 #include "kmt_world.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static NTSTATUS ask(D3DKMT_HANDLE adapter, uint32_t type, void *data, size_t siz
 	return D3DKMTQueryAdapterInfo(&args);
 }
 
-/* A second adapter that says something about itself. */
+/* A second adapter that describes itself. */
 static vidmm_status start_second(struct kmt_world *w, const char *description, const char *store,
 				 const struct vidmm_registry_value *values, uint32_t count,
 				 struct vidmm_adapter **second)
@@ -48,9 +48,9 @@ static D3DKMT_HANDLE open_second(LUID *luid)
 	return info[1].hAdapter;
 }
 
-/* ---- which adapters there are ---- */
+/* ---- enumeration ---- */
 
-static void adp_03_adp_04_a_render_adapter_is_seen_by_every_call(void **state)
+static void adp_03_adp_04_every_enumeration_returns_a_render_adapter(void **state)
 {
 	struct kmt_world w;
 
@@ -64,7 +64,7 @@ static void adp_03_adp_04_a_render_adapter_is_seen_by_every_call(void **state)
 		assert_int_equal(D3DKMTEnumAdapters3(&some), STATUS_SUCCESS);
 		assert_int_equal(some.NumAdapters, 1);
 		assert_int_equal(info[0].AdapterLuid.LowPart, w.luid.LowPart);
-		assert_int_equal(info[0].NumOfSources, 0); /* it renders only */
+		assert_int_equal(info[0].NumOfSources, 0); /* it is render-only */
 		assert_int_equal(info[0].bPrecisePresentRegionsPreferred, 0);
 	}
 	kmt_stop(&w);
@@ -72,7 +72,7 @@ static void adp_03_adp_04_a_render_adapter_is_seen_by_every_call(void **state)
 
 enum { CROWD = 17 };
 
-static void adp_09_none_is_fine_and_seventeen_are_too_many(void **state)
+static void adp_09_zero_adapters_succeed_and_seventeen_are_refused(void **state)
 {
 	struct kmt_world w;
 	struct vidmm_adapter *more[CROWD - 1];
@@ -89,7 +89,7 @@ static void adp_09_none_is_fine_and_seventeen_are_too_many(void **state)
 	assert_int_equal(all.NumAdapters, CROWD);
 	for (uint32_t i = 0; i < CROWD - 1; i++)
 		vidmm_adapter_stop(more[i]);
-	/* And none: of a host whose only adapter has stopped. */
+	/* No adapters: the only adapter of the host has stopped. */
 	struct vidmm_host *host;
 	struct vidmm_process *process;
 	const struct vidmm_host_options options = {.struct_size = sizeof(options),
@@ -134,7 +134,7 @@ static const struct {
 	{KMTQAITYPE_CROSSADAPTERRESOURCE_SUPPORT, 4},
 };
 
-static void qai_01_qai_05_every_record_is_whole_or_not_there(void **state)
+static void qai_01_qai_05_every_record_is_written_whole_or_not_at_all(void **state)
 {
 	static uint8_t record[16384 + 8];
 	struct kmt_world w;
@@ -157,7 +157,7 @@ static void qai_01_qai_05_every_record_is_whole_or_not_there(void **state)
 	kmt_stop(&w);
 }
 
-static void qai_07_adp_10_what_a_client_asks_of_every_adapter(void **state)
+static void qai_07_adp_10_queries_that_clients_ask_of_every_adapter_succeed(void **state)
 {
 	D3DKMT_QUERY_DEVICE_IDS ids = {0};
 	D3DKMT_DRIVER_DESCRIPTION text;
@@ -167,7 +167,10 @@ static void qai_07_adp_10_what_a_client_asks_of_every_adapter(void **state)
 	kmt_start(&w, state);
 	memset(&ids.DeviceIds, 0xAB, sizeof(ids.DeviceIds));
 	assert_int_equal(ask(w.adapter, KMTQAITYPE_PHYSICALADAPTERDEVICEIDS, &ids, sizeof(ids)), 0);
-	/* No vendor whose driver a client would load: 0x1414 is the software GPU, the others have hardware. */
+	/*
+	 * No vendor for which a client would load a driver: 0x1414 is the software GPU, the others
+	 * are hardware.
+	 */
 	assert_int_not_equal(ids.DeviceIds.VendorID, 0);
 	assert_int_not_equal(ids.DeviceIds.VendorID, 0x1414);
 	assert_int_not_equal(ids.DeviceIds.VendorID, 0x1002);
@@ -188,7 +191,7 @@ static void qai_07_adp_10_what_a_client_asks_of_every_adapter(void **state)
 	kmt_stop(&w);
 }
 
-static void seg_05_groups_are_made_of_the_same_sums(void **state)
+static void seg_05_group_sizes_add_up_to_the_segment_sizes(void **state)
 {
 	D3DKMT_SEGMENTGROUPSIZEINFO groups = {0};
 	D3DKMT_SEGMENTSIZEINFO sizes;
@@ -206,7 +209,7 @@ static void seg_05_groups_are_made_of_the_same_sums(void **state)
 	kmt_stop(&w);
 }
 
-static void two_adapters_are_in_two_places(void **state)
+static void two_adapters_have_different_addresses_and_guids(void **state)
 {
 	D3DKMT_ADAPTERADDRESS where[2];
 	D3DKMT_QUERY_ADAPTER_UNIQUE_GUID guid[2];
@@ -232,7 +235,7 @@ static void two_adapters_are_in_two_places(void **state)
 	kmt_stop(&w);
 }
 
-static void qai_06_a_description_can_be_printed(void **state)
+static void qai_06_a_description_is_printable_text(void **state)
 {
 	char longest[130];
 	D3DKMT_DRIVER_DESCRIPTION text;
@@ -265,7 +268,7 @@ static void qai_06_a_description_can_be_printed(void **state)
 	kmt_stop(&w);
 }
 
-static void caps_of_1_2_are_the_miniports(void **state)
+static void wddm_1_2_caps_are_those_of_the_miniport(void **state)
 {
 	static const struct vidmm_registry_value old = {"InterfaceVersion", 0x2005};
 	D3DKMT_WDDM_1_2_CAPS caps;
@@ -275,7 +278,7 @@ static void caps_of_1_2_are_the_miniports(void **state)
 	kmt_start(&w, state);
 	memset(&caps, 0xFF, sizeof(caps));
 	assert_int_equal(ask(w.adapter, KMTQAITYPE_WDDM_1_2_CAPS, &caps, sizeof(caps)), 0);
-	/* softgpu's: no preemption, and a reset for one engine. */
+	/* softgpu's: no preemption, and engine reset. */
 	assert_int_equal(caps.PreemptionCaps.GraphicsPreemptionGranularity,
 			 D3DKMDT_GRAPHICS_PREEMPTION_NONE);
 	assert_int_equal(caps.PreemptionCaps.ComputePreemptionGranularity,
@@ -283,12 +286,12 @@ static void caps_of_1_2_are_the_miniports(void **state)
 	assert_int_equal(caps.Value & ~4u, 0);
 	assert_int_equal(start_second(&w, NULL, NULL, &old, 1, &second), 0);
 	assert_int_equal(ask(open_second(NULL), KMTQAITYPE_WDDM_1_2_CAPS, &caps, sizeof(caps)),
-			 STATUS_NOT_SUPPORTED); /* of 1.1 */
+			 STATUS_NOT_SUPPORTED); /* an adapter of WDDM 1.1 */
 	vidmm_adapter_stop(second);
 	kmt_stop(&w);
 }
 
-static void qai_01_qai_05_the_miniports_own_record(void **state)
+static void qai_01_qai_05_umdriverprivate_is_answered_by_the_miniport(void **state)
 {
 	struct {
 		struct softgpu_adapter_info info;
@@ -307,7 +310,7 @@ static void qai_01_qai_05_the_miniports_own_record(void **state)
 	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, 1u << 30),
 			 STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "QAI-01");
-	/* The miniport's own refusal, and nothing is written. */
+	/* The miniport's own refusal; nothing is written. */
 	assert_int_equal(
 		ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, sizeof(record.info) - 1),
 		STATUS_BUFFER_TOO_SMALL);
@@ -337,18 +340,18 @@ struct registry {
 };
 
 static NTSTATUS read_value(D3DKMT_HANDLE adapter, struct registry *r, uint32_t key,
-			   const wchar_t *name, size_t room)
+			   const wchar_t *name, size_t buffer_bytes)
 {
 	memset(r, 0, sizeof(*r));
 	r->info.QueryType = (D3DDDI_QUERYREGISTRY_TYPE)key;
 	wcscpy(r->info.ValueName, name);
-	return ask(adapter, KMTQAITYPE_QUERYREGISTRY, r, room);
+	return ask(adapter, KMTQAITYPE_QUERYREGISTRY, r, buffer_bytes);
 }
 
 static const struct vidmm_registry_value numbers[] = {{"Small", 0x1234},
 						      {"Large", 0x123456789ABCull}};
 
-static void reg_02_reg_03_values_of_both_keys(void **state)
+static void reg_02_reg_03_values_of_both_registry_keys_are_read(void **state)
 {
 	struct vidmm_adapter *second;
 	struct registry r;
@@ -368,7 +371,7 @@ static void reg_02_reg_03_values_of_both_keys(void **state)
 		assert_int_equal(r.info.ValueType, QWORD_TYPE);
 		assert_int_equal(r.info.OutputValueSize, 8);
 		assert_true(r.info.OutputQword == 0x123456789ABCull);
-		/* REG-03: what is not there; nothing is written. */
+		/* REG-03: a missing value; nothing is written. */
 		assert_int_equal(read_value(a, &r, key, L"Smal", sizeof(r)),
 				 STATUS_OBJECT_NAME_NOT_FOUND);
 		assert_int_equal(read_value(a, &r, key, L"Smaller", sizeof(r)),
@@ -385,7 +388,7 @@ static void reg_02_reg_03_values_of_both_keys(void **state)
 	kmt_stop(&w);
 }
 
-static void reg_01_reg_04_a_path_is_asked_for_twice(void **state)
+static void reg_01_reg_04_driverstorepath_reports_its_size_then_its_value(void **state)
 {
 	struct vidmm_adapter *second;
 	struct registry r;
@@ -397,26 +400,26 @@ static void reg_01_reg_04_a_path_is_asked_for_twice(void **state)
 			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(start_second(&w, NULL, "/opt/umd", NULL, 0, &second), 0);
 	D3DKMT_HANDLE a = open_second(NULL);
-	/* No room: a success that says how much there must be. */
+	/* Too small a buffer: success, with the size needed. */
 	assert_int_equal(read_value(a, &r, key, L"", sizeof(r.info)), 0);
 	assert_int_equal(r.info.Status, D3DDDI_QUERYREGISTRY_STATUS_BUFFER_OVERFLOW);
 	assert_int_equal(r.info.OutputValueSize, sizeof(L"/opt/umd"));
 	assert_int_equal(r.info.OutputQword, 0);
-	/* One byte short of it, then exactly that. */
+	/* One byte less than needed, then exactly that. */
 	assert_int_equal(read_value(a, &r, key, L"", HEADER + sizeof(L"/opt/umd") - 1), 0);
 	assert_int_equal(r.info.Status, D3DDDI_QUERYREGISTRY_STATUS_BUFFER_OVERFLOW);
 	assert_int_equal(read_value(a, &r, key, L"", HEADER + sizeof(L"/opt/umd")), 0);
 	assert_int_equal(r.info.Status, D3DDDI_QUERYREGISTRY_STATUS_SUCCESS);
 	assert_int_equal(r.info.ValueType, STRING_TYPE);
 	assert_true(!wcscmp(r.info.OutputString, L"/opt/umd"));
-	/* What is not said is where the library of Linux looks. */
+	/* The default is the directory of the Linux library. */
 	assert_int_equal(read_value(w.adapter, &r, key, L"", sizeof(r)), 0);
 	assert_true(!wcscmp(r.info.OutputString, L"/usr/lib/wsl/drivers"));
 	vidmm_adapter_stop(second);
 	kmt_stop(&w);
 }
 
-static void reg_03_a_registry_query_is_well_formed(void **state)
+static void reg_03_a_malformed_registry_query_is_refused(void **state)
 {
 	struct registry r;
 	struct kmt_world w;
@@ -442,7 +445,7 @@ static void reg_03_a_registry_query_is_well_formed(void **state)
 			 STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "QAI-07");
 	r.info.PhysicalAdapterIndex = 0;
-	for (int i = 0; i < 260; i++) /* a name without an end */
+	for (int i = 0; i < 260; i++) /* a name without terminator */
 		r.info.ValueName[i] = L'x';
 	assert_int_equal(ask(w.adapter, KMTQAITYPE_QUERYREGISTRY, &r, sizeof(r)),
 			 STATUS_OBJECT_NAME_NOT_FOUND);
@@ -452,19 +455,19 @@ static void reg_03_a_registry_query_is_well_formed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(adp_03_adp_04_a_render_adapter_is_seen_by_every_call),
-		{"sim: adp_09_none_is_fine_and_seventeen_are_too_many",
-		 adp_09_none_is_fine_and_seventeen_are_too_many, NULL, NULL, &kmt_sim},
-		ON_BOTH(qai_01_qai_05_every_record_is_whole_or_not_there),
-		ON_BOTH(qai_01_qai_05_the_miniports_own_record),
-		ON_BOTH(qai_06_a_description_can_be_printed),
-		ON_BOTH(qai_07_adp_10_what_a_client_asks_of_every_adapter),
-		ON_BOTH(seg_05_groups_are_made_of_the_same_sums),
-		ON_BOTH(two_adapters_are_in_two_places),
-		ON_BOTH(caps_of_1_2_are_the_miniports),
-		ON_BOTH(reg_02_reg_03_values_of_both_keys),
-		ON_BOTH(reg_01_reg_04_a_path_is_asked_for_twice),
-		ON_BOTH(reg_03_a_registry_query_is_well_formed),
+		ON_BOTH(adp_03_adp_04_every_enumeration_returns_a_render_adapter),
+		{"sim: adp_09_zero_adapters_succeed_and_seventeen_are_refused",
+		 adp_09_zero_adapters_succeed_and_seventeen_are_refused, NULL, NULL, &kmt_sim},
+		ON_BOTH(qai_01_qai_05_every_record_is_written_whole_or_not_at_all),
+		ON_BOTH(qai_01_qai_05_umdriverprivate_is_answered_by_the_miniport),
+		ON_BOTH(qai_06_a_description_is_printable_text),
+		ON_BOTH(qai_07_adp_10_queries_that_clients_ask_of_every_adapter_succeed),
+		ON_BOTH(seg_05_group_sizes_add_up_to_the_segment_sizes),
+		ON_BOTH(two_adapters_have_different_addresses_and_guids),
+		ON_BOTH(wddm_1_2_caps_are_those_of_the_miniport),
+		ON_BOTH(reg_02_reg_03_values_of_both_registry_keys_are_read),
+		ON_BOTH(reg_01_reg_04_driverstorepath_reports_its_size_then_its_value),
+		ON_BOTH(reg_03_a_malformed_registry_query_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("kmt_queries", tests, NULL, NULL);

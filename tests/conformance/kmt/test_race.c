@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D3DKMT client that ends its device and contexts, or whose adapter stops, while its other threads go on calling with their
- * handles: whoever comes too late is answered as for a dead handle, and nobody touches what is gone (the sanitizers watch).
+ * A D3DKMT client destroys its device and contexts, or its adapter stops, while its other threads
+ * call with their handles. A call that comes too late is answered as for a dead handle. No freed
+ * memory is accessed (the sanitizers check that).
  */
 #include "kmt_world.h"
 
@@ -24,7 +25,7 @@ struct race {
 	_Atomic bool enough;
 };
 
-/* Runs on other threads than cmocka's, so a failure cannot be one of its assertions. */
+/* Runs on threads other than cmocka's, where a failed cmocka assertion would not end the test. */
 static void note(struct race *r, const char *function, NTSTATUS status)
 {
 	switch (status) {
@@ -42,7 +43,7 @@ static void note(struct race *r, const char *function, NTSTATUS status)
 	}
 }
 
-static void breathe(const struct race *r)
+static void let_others_run(const struct race *r)
 {
 	struct vidmm_host *host = r->w.client.host;
 
@@ -75,7 +76,7 @@ static void call_on(void *argument)
 		D3DKMT_DESTROYCONTEXT end = {.hContext =
 						     status ? render.hContext : context.hContext};
 		note(r, "D3DKMTDestroyContext", D3DKMTDestroyContext(&end));
-		breathe(r);
+		let_others_run(r);
 	}
 }
 
@@ -89,7 +90,7 @@ static void new_device(struct race *r)
 	r->device = r->w.device;
 }
 
-static void hnd_07_a_device_ends_under_its_callers(void **state)
+static void hnd_07_a_device_is_destroyed_during_calls_on_it(void **state)
 {
 	struct race *r = calloc(1, sizeof(*r));
 	struct vidmm_thread *thread[CALLERS];
@@ -106,10 +107,10 @@ static void hnd_07_a_device_ends_under_its_callers(void **state)
 		D3DKMT_DESTROYDEVICE end = {.hDevice = r->w.device};
 
 		assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
-		breathe(r);
+		let_others_run(r);
 		new_device(r);
 		for (uint32_t i = 0; i < 4; i++)
-			breathe(r);
+			let_others_run(r);
 	}
 	atomic_store(&r->enough, true);
 	for (uint32_t i = 0; i < CALLERS; i++)
@@ -144,11 +145,11 @@ static void call_on_adapter(void *argument)
 		D3DKMT_DESTROYDEVICE end = {.hDevice = device.hDevice};
 		if (!status)
 			note(r, "D3DKMTDestroyDevice", D3DKMTDestroyDevice(&end));
-		breathe(r);
+		let_others_run(r);
 	}
 }
 
-static void stop_under_callers(void **state)
+static void stop_adapter_during_calls(void **state)
 {
 	struct race *r = calloc(1, sizeof(*r));
 	struct vidmm_thread *thread[CALLERS];
@@ -161,11 +162,11 @@ static void stop_under_callers(void **state)
 						     &thread[i]),
 				 0);
 	while (atomic_load(&r->done) < 20)
-		breathe(r);
+		let_others_run(r);
 	vidmm_adapter_stop(r->w.client.adapter);
 	r->w.client.adapter = NULL;
 	while (!atomic_load(&r->late))
-		breathe(r);
+		let_others_run(r);
 	atomic_store(&r->enough, true);
 	for (uint32_t i = 0; i < CALLERS; i++)
 		vidmm_thread_join(thread[i]);
@@ -174,13 +175,13 @@ static void stop_under_callers(void **state)
 	free(r);
 }
 
-static void hnd_10_an_adapter_stops_under_its_callers(void **state)
+static void hnd_10_an_adapter_stops_during_calls_on_it(void **state)
 {
 	for (uint32_t round = 0; round < STOPS; round++)
-		stop_under_callers(state);
+		stop_adapter_during_calls(state);
 }
 
-/* ---- a miniport that is still answering when its adapter is to stop ---- */
+/* ---- a miniport that is inside a call when its adapter is stopped ---- */
 
 static DRIVER_INITIALIZATION_DATA softgpu;
 static struct {
@@ -228,10 +229,10 @@ static void ask_the_miniport(void *argument)
 					.pPrivateDriverData = record,
 					.PrivateDriverDataSize = sizeof(record)};
 
-	D3DKMTQueryAdapterInfo(&info); /* whatever softgpu says to that */
+	D3DKMTQueryAdapterInfo(&info); /* the finding of softgpu about that */
 }
 
-static void hnd_10_pnp_03_the_stop_waits_for_who_is_inside(void **state)
+static void hnd_10_pnp_03_the_stop_waits_for_running_calls(void **state)
 {
 	struct kmt_world w;
 	struct vidmm_thread *thread;
@@ -255,10 +256,10 @@ static void hnd_10_pnp_03_the_stop_waits_for_who_is_inside(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(hnd_07_a_device_ends_under_its_callers),
-		ON_BOTH(hnd_10_an_adapter_stops_under_its_callers),
-		{"hnd_10_pnp_03_the_stop_waits_for_who_is_inside",
-		 hnd_10_pnp_03_the_stop_waits_for_who_is_inside, NULL, NULL, &kmt_sim},
+		ON_BOTH(hnd_07_a_device_is_destroyed_during_calls_on_it),
+		ON_BOTH(hnd_10_an_adapter_stops_during_calls_on_it),
+		{"hnd_10_pnp_03_the_stop_waits_for_running_calls",
+		 hnd_10_pnp_03_the_stop_waits_for_running_calls, NULL, NULL, &kmt_sim},
 	};
 
 	return cmocka_run_group_tests_name("kmt race", tests, NULL, NULL);

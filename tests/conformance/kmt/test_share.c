@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources shared by a global handle, from one process to another. */
+/* Resources shared by a global handle between two processes. */
 #include "kmt_world.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ struct shared {
 	D3DKMT_HANDLE other_device;
 };
 
-/* And what the other process needs to open it. */
+/* The arguments with which the other process opens it. */
 struct opening {
 	D3DDDI_OPENALLOCATIONINFO info[2];
 	char runtime[sizeof(runtime_data)], total[2 * sizeof(struct softgpu_allocation) + 8];
@@ -76,7 +76,7 @@ static void prepare(const struct shared *s, struct opening *o)
 	};
 }
 
-static void the_sizes_are_what_was_given(void **state)
+static void queryresourceinfo_returns_the_sizes_given_at_creation(void **state)
 {
 	struct shared s;
 	D3DKMT_QUERYRESOURCEINFO ask;
@@ -88,14 +88,14 @@ static void the_sizes_are_what_was_given(void **state)
 	assert_int_equal(ask.PrivateRuntimeDataSize, sizeof(runtime_data));
 	assert_int_equal(ask.ResourcePrivateDriverDataSize, 0);
 	assert_int_equal(ask.TotalPrivateDriverDataSize, 2 * sizeof(struct softgpu_allocation));
-	/* A local handle names nothing that is shared. */
+	/* A local handle is no global handle. */
 	ask.hGlobalShare = s.resource;
 	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_INVALID_PARAMETER);
 	kmt_found(&s.w, "ROP-01");
 	stop(&s);
 }
 
-static void rop_01_sizes_and_count_must_be_the_stored_ones(void **state)
+static void rop_01_sizes_and_count_must_equal_the_stored_ones(void **state)
 {
 	struct shared s;
 	struct opening o;
@@ -146,7 +146,7 @@ static void rop_02_the_total_buffer_may_be_larger(void **state)
 	stop(&s);
 }
 
-static void rop_04_alc_08_the_data_comes_along(void **state)
+static void rop_04_alc_08_an_open_returns_runtime_and_private_data(void **state)
 {
 	struct shared s;
 	struct opening o;
@@ -178,12 +178,12 @@ static void rop_05_every_open_makes_new_handles(void **state)
 	assert_int_equal(D3DKMTOpenResource(&second.args), STATUS_SUCCESS);
 	assert_int_not_equal(first.args.hResource, second.args.hResource);
 	assert_int_not_equal(first.info[0].hAllocation, second.info[0].hAllocation);
-	/* HND-08 holds for opening, too. */
+	/* HND-08 applies to opening, too. */
 	assert_true(first.args.hResource < first.info[0].hAllocation);
 	stop(&s);
 }
 
-static void rop_06_it_lives_as_long_as_somebody_has_it(void **state)
+static void rop_06_a_resource_lives_until_its_last_reference_ends(void **state)
 {
 	struct shared s;
 	struct opening o;
@@ -208,7 +208,7 @@ static void rop_06_it_lives_as_long_as_somebody_has_it(void **state)
 	stop(&s);
 }
 
-static void a_global_handle_tells_its_adapter(void **state)
+static void the_adapter_of_a_global_handle_can_be_queried(void **state)
 {
 	D3DKMT_GETSHAREDRESOURCEADAPTERLUID ask = {0};
 	struct shared s;
@@ -229,7 +229,7 @@ static void a_global_handle_tells_its_adapter(void **state)
 	stop(&s);
 }
 
-static void rop_07_another_adapter_opens_nothing_of_this_one(void **state)
+static void rop_07_opening_on_another_adapter_is_refused(void **state)
 {
 	static const uint64_t bar = 1 * MIB;
 	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
@@ -245,28 +245,28 @@ static void rop_07_another_adapter_opens_nothing_of_this_one(void **state)
 	start(&s, state);
 	assert_int_equal(vidmm_adapter_start(s.w.client.host, &options, &second), 0);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
-	D3DKMT_CREATEDEVICE elsewhere = {.hAdapter = info[1].hAdapter};
-	assert_int_equal(D3DKMTCreateDevice(&elsewhere), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE second_device = {.hAdapter = info[1].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&second_device), STATUS_SUCCESS);
 	prepare(&s, &o);
-	o.args.hDevice = elsewhere.hDevice;
+	o.args.hDevice = second_device.hDevice;
 	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
 	kmt_found(&s.w, "ROP-07");
-	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = elsewhere.hDevice, .hGlobalShare = s.global};
+	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = second_device.hDevice, .hGlobalShare = s.global};
 	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_INVALID_PARAMETER);
 	kmt_found(&s.w, "ROP-07");
-	/* Another device of the same adapter does. */
+	/* Another device of the same adapter can open it. */
 	D3DKMT_CREATEDEVICE here = {.hAdapter = info[0].hAdapter};
 	assert_int_equal(D3DKMTCreateDevice(&here), STATUS_SUCCESS);
 	prepare(&s, &o);
 	o.args.hDevice = here.hDevice;
 	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
-	const D3DKMT_DESTROYDEVICE end = {.hDevice = elsewhere.hDevice};
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = second_device.hDevice};
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	vidmm_adapter_stop(second);
 	stop(&s);
 }
 
-static void rop_08_runtime_data_is_bytes(void **state)
+static void rop_08_runtime_data_is_opaque(void **state)
 {
 	static const uint32_t sizes[] = {0x38, 0x58, 1, 4097};
 	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
@@ -307,7 +307,7 @@ static void rop_08_runtime_data_is_bytes(void **state)
 	kmt_stop(&w);
 }
 
-static void the_newer_info_is_filled_with_its_own_step(void **state)
+static void openresource2_fills_an_array_of_openallocationinfo2(void **state)
 {
 	struct shared s;
 	struct opening o;
@@ -325,16 +325,16 @@ static void the_newer_info_is_filled_with_its_own_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(the_sizes_are_what_was_given),
-		ON_BOTH(rop_01_sizes_and_count_must_be_the_stored_ones),
+		ON_BOTH(queryresourceinfo_returns_the_sizes_given_at_creation),
+		ON_BOTH(rop_01_sizes_and_count_must_equal_the_stored_ones),
 		ON_BOTH(rop_02_the_total_buffer_may_be_larger),
-		ON_BOTH(rop_04_alc_08_the_data_comes_along),
+		ON_BOTH(rop_04_alc_08_an_open_returns_runtime_and_private_data),
 		ON_BOTH(rop_05_every_open_makes_new_handles),
-		ON_BOTH(rop_06_it_lives_as_long_as_somebody_has_it),
-		ON_BOTH(a_global_handle_tells_its_adapter),
-		ON_BOTH(rop_07_another_adapter_opens_nothing_of_this_one),
-		ON_BOTH(rop_08_runtime_data_is_bytes),
-		ON_BOTH(the_newer_info_is_filled_with_its_own_step),
+		ON_BOTH(rop_06_a_resource_lives_until_its_last_reference_ends),
+		ON_BOTH(the_adapter_of_a_global_handle_can_be_queried),
+		ON_BOTH(rop_07_opening_on_another_adapter_is_refused),
+		ON_BOTH(rop_08_runtime_data_is_opaque),
+		ON_BOTH(openresource2_fills_an_array_of_openallocationinfo2),
 	};
 
 	return cmocka_run_group_tests_name("kmt_share", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Standard allocations: a heap that exists. The program's memory, or that of a section, is the allocation; what the
- * miniport is to be asked for, the miniport says.
+ * Standard allocations: an existing heap. Memory of the client, or of a section, is the
+ * allocation; the miniport describes the rest.
  */
 #define _GNU_SOURCE /* memfd_create, MAP_ANONYMOUS */
 
@@ -37,12 +37,12 @@ enum {
 /* ---- a miniport whose answers a test may change ---- */
 
 static DRIVER_INITIALIZATION_DATA softgpu;
-static bool without_entry; /* at the start */
+static bool without_entry; /* read at the start */
 static struct {
 	bool changes_its_size, no_flag, odd_size, in_memory;
-	UINT resource_bytes; /* of data for the resource */
-	NTSTATUS answer;     /* instead of softgpu's; 0: softgpu's */
-	/* what was asked */
+	UINT resource_bytes; /* private data for the resource */
+	NTSTATUS answer;     /* instead of softgpu's answer; 0: softgpu's */
+	/* what the miniport was asked */
 	_Atomic uint32_t asked;
 	struct {
 		D3DKMDT_STANDARDALLOCATION_TYPE type;
@@ -51,7 +51,7 @@ static struct {
 		UINT bytes;
 	} question[2];
 	_Atomic uint32_t created, destroyed;
-	UINT created_bytes; /* of data for the resource, in the last creation */
+	UINT created_bytes; /* private data for the resource, in the last creation */
 	uint8_t created_byte;
 	struct softgpu_allocation wish; /* of the last creation */
 } miniport;
@@ -126,7 +126,7 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 	return __real_DxgkInitialize(driver, path, &ours);
 }
 
-/* ---- a world with memory that exists ---- */
+/* ---- a fixture with existing memory ---- */
 
 struct heap {
 	struct kmt_world w;
@@ -150,7 +150,7 @@ static void stop(struct heap *h)
 	assert_int_equal(munmap(h->memory, BYTES + PAGE), 0);
 }
 
-/* A creation that succeeds, for a test to spoil. */
+/* A creation that succeeds; a test changes it to be wrong. */
 struct creation {
 	D3DDDI_ALLOCATIONINFO2 info[2];
 	D3DKMT_CREATESTANDARDALLOCATION what;
@@ -187,7 +187,7 @@ static void expect_refused(struct heap *h, struct creation *c, const char *rule)
 	assert_int_equal(atomic_load(&miniport.created), before);
 }
 
-/* One page, 4096 bytes, of the allocation gets that word by the GPU. */
+/* The GPU fills one page, 4096 bytes, of the allocation with that word. */
 static void fill(struct kmt_world *w, D3DKMT_HANDLE a, uint32_t word)
 {
 	struct client_context c;
@@ -226,9 +226,9 @@ static void name_section(struct creation *c, int fd)
 	c->info[0].hSection = (HANDLE)(intptr_t)fd;
 }
 
-/* ---- what a caller must say ---- */
+/* ---- arguments of the caller ---- */
 
-static void alc_01_a_heap_has_a_type_a_size_and_memory(void **state)
+static void alc_01_an_existing_heap_without_type_size_or_memory_is_refused(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -262,13 +262,13 @@ static void alc_01_a_heap_has_a_type_a_size_and_memory(void **state)
 	prepare(&h, &c, HEAP);
 	c.what.ExistingHeapData.Size = 4096 * MIB;
 	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
-	assert_int_equal(atomic_load(&miniport.asked), 0); /* so far the miniport heard nothing */
+	assert_int_equal(atomic_load(&miniport.asked), 0); /* so far the miniport was not called */
 	prepare(&h, &c, HEAP);
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	stop(&h);
 }
 
-static void alc_02_alf_38_one_allocation_over_one_kind_of_memory(void **state)
+static void alc_02_alf_38_a_heap_has_one_allocation_and_one_kind_of_memory(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -288,7 +288,7 @@ static void alc_02_alf_38_one_allocation_over_one_kind_of_memory(void **state)
 	expect_refused(&h, &c, "ALF-38");
 	prepare(&h, &c, HEAP | EXISTING_SECTION);
 	expect_refused(&h, &c, "ALF-38");
-	/* A resource of its own or none: both are fine. */
+	/* With or without a new resource: both are valid. */
 	prepare(&h, &c, HEAP | CREATE_RESOURCE);
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	assert_int_not_equal(c.args.hResource, 0);
@@ -299,7 +299,7 @@ static void alc_02_alf_38_one_allocation_over_one_kind_of_memory(void **state)
 	stop(&h);
 }
 
-static void alf_38_a_live_resource_gets_no_heap(void **state)
+static void alf_38_a_heap_for_an_existing_resource_is_refused(void **state)
 {
 	struct creation first, c;
 	struct heap h;
@@ -314,7 +314,7 @@ static void alf_38_a_live_resource_gets_no_heap(void **state)
 	stop(&h);
 }
 
-static void alc_03_private_data_is_the_allocations_alone(void **state)
+static void alc_03_private_data_of_the_resource_is_refused(void **state)
 {
 	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
 					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
@@ -327,17 +327,17 @@ static void alc_03_private_data_is_the_allocations_alone(void **state)
 	prepare(&h, &c, HEAP);
 	c.args.PrivateDriverDataSize = sizeof(c.what);
 	expect_refused(&h, &c, "ALC-03");
-	c.args.PrivateDriverDataSize = 1u << 30; /* and nobody goes and reads it */
+	c.args.PrivateDriverDataSize = 1u << 30; /* and its pointer is not read */
 	expect_refused(&h, &c, "ALC-03");
 	prepare(&h, &c, HEAP);
 	c.info[0].pPrivateDriverData = &wish;
 	c.info[0].PrivateDriverDataSize = sizeof(wish);
 	assert_int_equal(create(&c), STATUS_SUCCESS);
-	assert_int_equal(atomic_load(&miniport.asked), 0); /* it has been said */
+	assert_int_equal(atomic_load(&miniport.asked), 0); /* the miniport was not called */
 	stop(&h);
 }
 
-static void alc_07_the_runtimes_handle_stays(void **state)
+static void alc_07_hprivateruntimeresourcehandle_is_unchanged(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -350,7 +350,7 @@ static void alc_07_the_runtimes_handle_stays(void **state)
 	stop(&h);
 }
 
-/* ---- what the miniport is asked ---- */
+/* ---- calls of the miniport ---- */
 
 static void alf_38_the_miniport_is_asked_for_sizes_then_for_data(void **state)
 {
@@ -360,7 +360,7 @@ static void alf_38_the_miniport_is_asked_for_sizes_then_for_data(void **state)
 
 	start(&h, state);
 	prepare(&h, &c, HEAP);
-	c.info[0].pPrivateDriverData = behind; /* of size 0: nothing may be written there */
+	c.info[0].pPrivateDriverData = behind; /* size 0: nothing may be written there */
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	assert_string_equal(behind, "not the caller's business");
 	assert_int_equal(atomic_load(&miniport.asked), 2);
@@ -375,13 +375,13 @@ static void alf_38_the_miniport_is_asked_for_sizes_then_for_data(void **state)
 		assert_int_equal(surface->Type, D3DKMDT_GDISURFACE_EXISTINGSYSMEM);
 		assert_int_equal((uint64_t)surface->Pitch * surface->Height, BYTES);
 	}
-	/* And what it said is what it is asked to create. */
+	/* The miniport is asked to create what it described. */
 	assert_int_equal(miniport.wish.size_bytes, BYTES);
 	assert_true(miniport.wish.flags & SOFTGPU_ALLOCATION_EXISTING_SYSTEM);
 	stop(&h);
 }
 
-static void alf_38_a_miniport_that_answers_something_else(void **state)
+static void alf_38_a_miniport_that_changes_size_or_flag_fails_the_call(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -410,7 +410,7 @@ static void alf_38_a_miniport_that_answers_something_else(void **state)
 	stop(&h);
 }
 
-static void alf_38_a_miniport_that_has_no_answer(void **state)
+static void alf_38_without_the_miniport_ddi_creation_is_not_supported(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -424,8 +424,8 @@ static void alf_38_a_miniport_that_has_no_answer(void **state)
 	stop(&h);
 }
 
-/* Whatever cannot be had, nothing is left of the attempt. */
-static void a_heap_for_which_there_is_no_memory(void **state)
+/* Every internal allocation fails in turn; a failed creation leaves nothing behind. */
+static void out_of_memory_while_creating_a_heap_changes_nothing(void **state)
 {
 	uint32_t attempts = 0;
 	struct creation c;
@@ -452,14 +452,14 @@ static void a_heap_for_which_there_is_no_memory(void **state)
 	stop(&h);
 }
 
-/* ---- what becomes of the memory ---- */
+/* ---- the memory ---- */
 
 static void a_heap_is_the_memory_itself(struct heap *h, bool in_memory)
 {
 	struct creation c;
 	void *data;
 
-	miniport.in_memory = in_memory; /* the GPU then has a copy of its own */
+	miniport.in_memory = in_memory; /* the GPU then has its own copy */
 	memset(h->memory, 0x5A, BYTES);
 	prepare(h, &c, HEAP);
 	assert_int_equal(create(&c), STATUS_SUCCESS);
@@ -476,12 +476,12 @@ static void a_heap_is_the_memory_itself(struct heap *h, bool in_memory)
 	assert_int_equal(first_word(&h->w, copy), 0x5B5B5B5B); /* the GPU reads it */
 	fill(&h->w, a, 0x11223344);
 	assert_int_equal(kmt_destroy(&h->w, 0, &a, 1), STATUS_SUCCESS);
-	/* The GPU's last write is there when the memory is the program's again. */
+	/* The GPU's last write is in the client's memory after destruction. */
 	assert_int_equal(((uint32_t *)h->memory)[0], 0x11223344);
 	assert_int_equal(((uint32_t *)h->memory)[PAGE / 4], 0x5A5A5A5A);
 }
 
-static void alf_38_a_heap_is_the_programs_memory(void **state)
+static void alf_38_a_heap_uses_the_clients_memory(void **state)
 {
 	struct heap h;
 
@@ -491,8 +491,8 @@ static void alf_38_a_heap_is_the_programs_memory(void **state)
 	stop(&h);
 }
 
-/* What the GPU has of it in video memory returns to the program's memory before the power goes. */
-static void alf_38_pnp_05_a_heap_survives_the_night(void **state)
+/* The GPU's copy in video memory is written to the client's memory before power off. */
+static void alf_38_pnp_05_heap_content_survives_power_off(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -506,7 +506,8 @@ static void alf_38_pnp_05_a_heap_survives_the_night(void **state)
 		vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
 		0);
 	assert_int_equal(*(uint32_t *)h.memory, 0x2EE2);
-	*(uint32_t *)h.memory = 0x2EE3; /* it is the program's, and nobody else is awake */
+	/* it is the client's memory, and the adapter has no power */
+	*(uint32_t *)h.memory = 0x2EE3;
 	assert_int_equal(vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D0, 0), 0);
 	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0x2EE3);
 	fill(&h.w, c.info[0].hAllocation, 0x2EE4);
@@ -514,7 +515,7 @@ static void alf_38_pnp_05_a_heap_survives_the_night(void **state)
 	stop(&h);
 }
 
-static void alf_11_a_heap_is_memory_that_is_there(void **state)
+static void alf_11_a_heap_over_unmapped_memory_is_refused(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -528,12 +529,12 @@ static void alf_11_a_heap_is_memory_that_is_there(void **state)
 	assert_int_equal(mprotect(h.memory + PAGE, PAGE, PROT_READ), 0);
 	assert_int_equal(create(&c), STATUS_INVALID_PARAMETER);
 	kmt_found(&h.w, "ALF-11");
-	c.what.ExistingHeapData.Size = PAGE; /* which ends before it */
+	c.what.ExistingHeapData.Size = PAGE; /* which is smaller than that */
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	stop(&h);
 }
 
-static void a_heap_of_the_programs_is_not_shared(void **state)
+static void sharing_a_heap_of_client_memory_is_not_supported(void **state)
 {
 	struct creation c;
 	struct heap h;
@@ -547,7 +548,7 @@ static void a_heap_of_the_programs_is_not_shared(void **state)
 
 /* ---- sections ---- */
 
-static void alf_38_a_section_is_memory_to_read_and_write(void **state)
+static void alf_38_a_section_must_be_large_enough_and_writable(void **state)
 {
 	struct creation c;
 	char path[64];
@@ -580,8 +581,8 @@ static void alf_38_a_section_is_memory_to_read_and_write(void **state)
 	stop(&h);
 }
 
-/* Of a process in another address space no memory is taken that could go under our hands. */
-static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
+/* An out-of-process section must be sealed, so that it cannot shrink while it is used. */
+static void alf_38_alf_11_an_out_of_process_section_must_be_sealed(void **state)
 {
 	bool all_are = getenv("VIDMM_APART") != NULL;
 	struct creation c;
@@ -589,7 +590,10 @@ static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
 
 	setenv("VIDMM_APART", "1", 1);
 	start(&h, state);
-	/* Shared by the program with whoever maps it, too: that it could have given as a section. */
+	/*
+	 * Memory that the client maps shared is refused, too: the client could have passed it as a
+	 * section.
+	 */
 	prepare(&h, &c, HEAP);
 	void *shared = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(shared != MAP_FAILED);
@@ -619,7 +623,7 @@ static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
 		unsetenv("VIDMM_APART");
 }
 
-static void alf_38_a_section_is_what_everybody_sees(void **state)
+static void alf_38_allocations_over_one_section_share_its_content(void **state)
 {
 	struct creation one, two;
 	struct heap h;
@@ -635,7 +639,7 @@ static void alf_38_a_section_is_what_everybody_sees(void **state)
 	name_section(&two, fd);
 	assert_int_equal(create(&one), STATUS_SUCCESS);
 	assert_int_equal(create(&two), STATUS_SUCCESS);
-	close(fd); /* they have it */
+	close(fd); /* the allocations have their own reference */
 	D3DKMT_HANDLE a = one.info[0].hAllocation, b = two.info[0].hAllocation;
 	vidmm_adapter_check(h.w.client.adapter);
 	assert_int_equal(first_word(&h.w, a), 0x600D);
@@ -650,8 +654,11 @@ static void alf_38_a_section_is_what_everybody_sees(void **state)
 	stop(&h);
 }
 
-/* What a lock of a section shows goes with the last allocation over it. */
-static void alf_11_a_lock_of_a_section_is_no_memory_to_build_on(void **state)
+/*
+ * The address that a lock of a section returns is valid only until the last allocation over it
+ * ends.
+ */
+static void alf_11_a_heap_over_a_locked_sections_address_is_refused(void **state)
 {
 	struct creation c, more;
 	struct heap h;
@@ -669,7 +676,7 @@ static void alf_11_a_lock_of_a_section_is_no_memory_to_build_on(void **state)
 	assert_int_equal(create(&more), STATUS_INVALID_PARAMETER);
 	kmt_found(&h.w, "ALF-11");
 	assert_int_equal(kmt_unlock(&h.w, c.info[0].hAllocation), STATUS_SUCCESS);
-	/* The section itself may be had as often as one likes. */
+	/* The section itself may be used any number of times. */
 	prepare(&h, &more, SECTION);
 	name_section(&more, fd);
 	assert_int_equal(create(&more), STATUS_SUCCESS);
@@ -691,7 +698,7 @@ static void open_shared(struct heap *h, D3DKMT_HANDLE global, struct kmt_world *
 	other->device = device.hDevice;
 	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = device.hDevice, .hGlobalShare = global};
 	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_SUCCESS);
-	/* ROP-03: the miniport's data are no private data of a client's. */
+	/* ROP-03: the miniport's data are no private data of a client. */
 	assert_int_equal(ask.TotalPrivateDriverDataSize, 0);
 	assert_int_equal(ask.ResourcePrivateDriverDataSize, 0);
 	assert_int_equal(ask.NumAllocations, 1);
@@ -719,19 +726,20 @@ static void rop_03_a_shared_section_has_no_private_data(void **state)
 	prepare(&h, &c, SECTION | CREATE_RESOURCE | CREATE_SHARED);
 	name_section(&c, fd);
 	miniport.resource_bytes = 16;
-	miniport.in_memory = true; /* whose copy would have to come back when nobody is left */
+	/* its content would have to be copied back when no reference is left */
+	miniport.in_memory = true;
 	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
 	miniport.in_memory = false;
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	close(fd);
-	assert_int_equal(miniport.created_bytes, 16); /* the miniport has it back */
+	assert_int_equal(miniport.created_bytes, 16); /* the miniport gets it back */
 	assert_int_equal(miniport.created_byte, 0xB5);
 	fill(&h.w, c.info[0].hAllocation, 0xFEED0001);
 	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0xFEED0001);
 	open_shared(&h, c.args.hGlobalShare, &other, &a);
 	vidmm_d3dkmt_enter(NULL);
 	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
-	vidmm_d3dkmt_enter(h.w.other); /* who goes on with it */
+	vidmm_d3dkmt_enter(h.w.other); /* the process that still uses it */
 	fill(&other, a, 0xFEED0002);
 	assert_int_equal(kmt_destroy(&other, 0, &a, 1), STATUS_SUCCESS);
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = other.device}; /* waits for the GPU */
@@ -744,24 +752,24 @@ static void rop_03_a_shared_section_has_no_private_data(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alc_01_a_heap_has_a_type_a_size_and_memory),
-		ON_BOTH(alc_02_alf_38_one_allocation_over_one_kind_of_memory),
-		ON_BOTH(alf_38_a_live_resource_gets_no_heap),
-		ON_BOTH(alc_03_private_data_is_the_allocations_alone),
-		ON_BOTH(alc_07_the_runtimes_handle_stays),
+		ON_BOTH(alc_01_an_existing_heap_without_type_size_or_memory_is_refused),
+		ON_BOTH(alc_02_alf_38_a_heap_has_one_allocation_and_one_kind_of_memory),
+		ON_BOTH(alf_38_a_heap_for_an_existing_resource_is_refused),
+		ON_BOTH(alc_03_private_data_of_the_resource_is_refused),
+		ON_BOTH(alc_07_hprivateruntimeresourcehandle_is_unchanged),
 		ON_BOTH(alf_38_the_miniport_is_asked_for_sizes_then_for_data),
-		ON_BOTH(alf_38_a_miniport_that_answers_something_else),
-		ON_BOTH(alf_38_a_miniport_that_has_no_answer),
-		{"sim: a_heap_for_which_there_is_no_memory", a_heap_for_which_there_is_no_memory,
-		 NULL, NULL, &kmt_sim},
-		ON_BOTH(alf_38_a_heap_is_the_programs_memory),
-		ON_BOTH(alf_38_pnp_05_a_heap_survives_the_night),
-		ON_BOTH(alf_11_a_heap_is_memory_that_is_there),
-		ON_BOTH(a_heap_of_the_programs_is_not_shared),
-		ON_BOTH(alf_38_a_section_is_memory_to_read_and_write),
-		ON_BOTH(alf_38_alf_11_of_a_process_apart_a_sealed_section),
-		ON_BOTH(alf_38_a_section_is_what_everybody_sees),
-		ON_BOTH(alf_11_a_lock_of_a_section_is_no_memory_to_build_on),
+		ON_BOTH(alf_38_a_miniport_that_changes_size_or_flag_fails_the_call),
+		ON_BOTH(alf_38_without_the_miniport_ddi_creation_is_not_supported),
+		{"sim: out_of_memory_while_creating_a_heap_changes_nothing",
+		 out_of_memory_while_creating_a_heap_changes_nothing, NULL, NULL, &kmt_sim},
+		ON_BOTH(alf_38_a_heap_uses_the_clients_memory),
+		ON_BOTH(alf_38_pnp_05_heap_content_survives_power_off),
+		ON_BOTH(alf_11_a_heap_over_unmapped_memory_is_refused),
+		ON_BOTH(sharing_a_heap_of_client_memory_is_not_supported),
+		ON_BOTH(alf_38_a_section_must_be_large_enough_and_writable),
+		ON_BOTH(alf_38_alf_11_an_out_of_process_section_must_be_sealed),
+		ON_BOTH(alf_38_allocations_over_one_section_share_its_content),
+		ON_BOTH(alf_11_a_heap_over_a_locked_sections_address_is_refused),
 		ON_BOTH(rop_03_a_shared_section_has_no_private_data),
 	};
 

@@ -46,7 +46,7 @@ static struct oracle_answer busy(void)
 	return (struct oracle_answer){.status = STATUS_GRAPHICS_ALLOCATION_BUSY};
 }
 
-/* Group 2 of the order of checks: what was asked for, by itself. */
+/* Group 2 of the order of checks: the request alone. */
 static void check_request(struct oracle_answer *answer, struct oracle_request r)
 {
 	breaks(answer, "LOCK-02", r.flags & ~(uint32_t)KNOWN);
@@ -63,17 +63,17 @@ static bool is_discard(struct oracle_request r, const struct oracle_allocation *
 	return HAS(DISCARD) && !a->shared && !a->pinned && !a->primary && !a->existing;
 }
 
-/* LOCK-13: the allocation on which synchronization may be given up. */
+/* LOCK-13: the allocation permits locks without synchronization. */
 static bool may_skip_sync(const struct oracle_allocation *a)
 {
 	return a->aperture && !a->swizzled && !(a->cached && !a->coherent);
 }
 
-/* Group 3: on this allocation, by this caller. */
+/* Group 3: the request with this allocation and this caller. */
 static void check_permission(struct oracle_answer *answer, struct oracle_request r,
 			     const struct oracle_allocation *a)
 {
-	breaks(answer, "LOCK-13", /* LOCK-12, LOCK-16: Discard voids it */
+	breaks(answer, "LOCK-13", /* LOCK-12, LOCK-16: Discard overrides it */
 	       (HAS(NOSYNC) || HAS(NOREADSYNC)) && !is_discard(r, a) && !may_skip_sync(a));
 	breaks(answer, "ALF-08", a->protected);
 	breaks(answer, "LOCK-23", !a->cpu_visible && !a->primary);
@@ -86,7 +86,7 @@ static void check_permission(struct oracle_answer *answer, struct oracle_request
 	breaks(answer, "SWZ-16", HAS(RANGE) && !a->memory && !(HAS(ALTVA) && a->ranges)); /* */
 }
 
-/* Group 4: who has it locked already. */
+/* Group 4: locks that are already held. */
 static void check_held(struct oracle_answer *answer, struct oracle_request r,
 		       const struct oracle_allocation *a)
 {
@@ -94,7 +94,10 @@ static void check_held(struct oracle_answer *answer, struct oracle_request r,
 	breaks(answer, "SWZ-15", a->held == ORACLE_RANGE);
 }
 
-/* LOCK-10, LOCK-11, LOCK-50: IgnoreSync counts only together with DonotWait. LOCK-15: readers do not. */
+/*
+ * LOCK-10, LOCK-11, LOCK-50: IgnoreSync has an effect only with DonotWait. LOCK-15: GPU readers do
+ * not block.
+ */
 static bool is_blocked(struct oracle_request r, const struct oracle_allocation *a)
 {
 	if (HAS(NOSYNC | NOWAIT))
@@ -102,7 +105,10 @@ static bool is_blocked(struct oracle_request r, const struct oracle_allocation *
 	return HAS(NOREADSYNC) ? a->writing : a->reading || a->writing;
 }
 
-/* What the GPU uses cannot be moved: that wait is not the flags' to skip, but DonotWait never waits. */
+/*
+ * Memory in use by the GPU cannot be moved. The flags cannot skip that wait, but DonotWait never
+ * waits.
+ */
 static struct oracle_answer moved(struct oracle_request r, const struct oracle_allocation *a,
 				  bool waited, enum oracle_place place)
 {
@@ -113,32 +119,32 @@ static struct oracle_answer moved(struct oracle_request r, const struct oracle_a
 	return (struct oracle_answer){.place = place, .waits = in_use};
 }
 
-/* SWZ-09: no range can be had. */
+/* SWZ-09: no swizzling range can be acquired. */
 static struct oracle_answer copied(struct oracle_request r, const struct oracle_allocation *a,
 				   bool waited)
 {
-	bool told = HAS(ENTIRE) || r.list == ORACLE_LIST;
+	bool has_region = HAS(ENTIRE) || r.list == ORACLE_LIST;
 
 	if (HAS(NOEVICT)) /* SWZ-10 */
 		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "SWZ-10", waited);
-	if (!told)
+	if (!has_region)
 		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "LOCK-19", waited);
 	if (a->pinned)
 		return refused(STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION, "SWZ-11", waited);
-	/* LOCK-21: of a list the pages alone, where they need not pass an aperture */
+	/* LOCK-21: with a list only its pages are copied, unless they pass through an aperture */
 	if (r.list == ORACLE_LIST && a->memory && !a->through)
 		return moved(r, a, waited, ORACLE_COMES_IN);
 	return moved(r, a, waited, ORACLE_LEAVES);
 }
 
-/* AcquireAperture: the linear image of an instance that is as `a` says. */
+/* AcquireAperture: the linear image of an instance whose state `a` describes. */
 static struct oracle_answer unswizzled(struct oracle_request r, const struct oracle_allocation *a)
 {
 	bool waits = is_blocked(r, a);
 
 	if (waits && HAS(NOWAIT))
 		return busy();
-	if (a->permanent) /* PAG-14; PAG-15: what the GPU wrote comes back first */
+	if (a->permanent) /* PAG-14; PAG-15: GPU writes are copied back first */
 		return a->gpu_newer ? moved(r, a, waits, ORACLE_STAYS)
 				    : (struct oracle_answer){.waits = waits};
 	if (a->away && !a->swizzled) /* SWZ-05, SWZ-22 */
@@ -148,7 +154,10 @@ static struct oracle_answer unswizzled(struct oracle_request r, const struct ora
 	return copied(r, a, waits);
 }
 
-/* REN: what a discard gets is an instance that nobody uses; NoExistingReference may hand back the one it named. */
+/*
+ * REN: a discard gets an instance that is not in use. With NoExistingReference that may be the
+ * current one.
+ */
 static struct oracle_answer discarded(struct oracle_request r, const struct oracle_allocation *a)
 {
 	struct oracle_allocation instance = *a;
@@ -159,7 +168,7 @@ static struct oracle_answer discarded(struct oracle_request r, const struct orac
 	instance.away &= same;
 	if (HAS(RANGE))
 		answer = unswizzled(r, &instance);
-	/* Another instance is meant, or may be. */
+	/* Another instance is requested, or permitted. */
 	answer.place = HAS(NOREF) ? ORACLE_ANYWHERE : ORACLE_STAYS;
 	if (answer.status != STATUS_SUCCESS)
 		answer.place = ORACLE_STAYS;
@@ -176,7 +185,8 @@ static struct oracle_answer plain(struct oracle_request r, const struct oracle_a
 		return busy();
 	if (a->permanent && a->gpu_newer) /* PAG-15 */
 		return moved(r, a, blocked, ORACLE_STAYS);
-	if (!a->hidden || a->permanent) /* LOCK-05; LOCK-20: without a list it is the whole */
+	/* LOCK-05; LOCK-20: without a list the whole allocation is locked */
+	if (!a->hidden || a->permanent)
 		return (struct oracle_answer){.waits = blocked};
 	if (HAS(NOEVICT)) /* LOCK-49, after the wait */
 		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "LOCK-49",
@@ -197,8 +207,7 @@ struct oracle_answer oracle_lock(struct oracle_request r, const struct oracle_al
 		check_held(&answer, r, a);
 	if (*answer.rules)
 		return answer;
-	if (HAS(ALTVA) &&
-	    a->existing) { /* another address of the caller's own memory is not built */
+	if (HAS(ALTVA) && a->existing) { /* existing memory gets no alternate address */
 		answer.status = STATUS_NOT_SUPPORTED;
 		return answer;
 	}

@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-/* Runs on other threads than cmocka's, so a failure cannot be one of its assertions. */
+/* Runs on threads other than cmocka's, where a failed cmocka assertion would not end the test. */
 #define CHECK(condition)                                                                         \
 	do {                                                                                     \
 		if (!(condition)) {                                                              \
@@ -33,8 +33,8 @@ struct page {
 struct item {
 	D3DKMT_HANDLE handle;
 	uint32_t pages;
-	bool tiled;     /* rows are seen in the linear image alone */
-	bool in_memory; /* its set names the memory segment, so there may be ranges */
+	bool tiled;     /* rows are seen only in the linear image */
+	bool in_memory; /* its segment set contains the memory segment, so it may get ranges */
 	struct page page[PAGES_MAX];
 	/* the lock that is held, if any */
 	uint32_t *words; /* of page `first_listed` */
@@ -50,7 +50,8 @@ struct runner {
 	struct client_device device;
 	struct client_context context;
 	struct item item[ITEMS];
-	D3DKMT_HANDLE hog; /* as large as video memory: where it is, nobody else is */
+	/* as large as video memory: while it is resident, every other allocation is evicted */
+	D3DKMT_HANDLE hog;
 	uint32_t patterns, stripe;
 };
 
@@ -58,7 +59,7 @@ struct runner {
 struct race {
 	struct world w;
 	uint64_t seed, vram_bytes;
-	bool hidden; /* the CPU does not see video memory */
+	bool hidden; /* video memory is not CPU-visible */
 	D3DKMT_HANDLE common;
 	struct runner runner[THREADS];
 };
@@ -106,21 +107,21 @@ static uint32_t *page_of(const struct item *item, uint32_t page)
 	return item->words + ((int64_t)page - first) * WORDS_OF_PAGE;
 }
 
-/* The pages that the lock is good for. */
-static uint32_t owed(const struct item *item, uint32_t i)
+/* The pages that the lock covers. */
+static uint32_t expected_page(const struct item *item, uint32_t i)
 {
 	return item->listed ? item->list[i] : i;
 }
 
-static uint32_t owed_count(const struct item *item)
+static uint32_t expected_page_count(const struct item *item)
 {
 	return item->listed ? item->listed : item->pages;
 }
 
 static void verify(struct runner *r, const struct item *item)
 {
-	for (uint32_t i = 0; i < owed_count(item); i++) {
-		uint32_t p = owed(item, i);
+	for (uint32_t i = 0; i < expected_page_count(item); i++) {
+		uint32_t p = expected_page(item, i);
 		const uint32_t *words = page_of(item, p);
 
 		for (uint32_t n = draw(r, 61); n < WORDS_OF_PAGE; n += 61)
@@ -141,12 +142,12 @@ static void write_some(struct runner *r, struct item *item)
 {
 	if (item->flags & READ_ONLY)
 		return;
-	write_page(r, item, owed(item, draw(r, owed_count(item))));
+	write_page(r, item, expected_page(item, draw(r, expected_page_count(item))));
 }
 
 static uint32_t choose_flags(struct runner *r, const struct item *item)
 {
-	/* Out of memory that the CPU does not see it must be evicted (LOCK-49). */
+	/* Content in memory without CpuVisible must be evicted for the lock (LOCK-49). */
 	const uint32_t more[] = {0, 0, READ_ONLY, r->race->hidden ? 0 : DONOT_EVICT};
 	uint32_t flags = 0;
 
@@ -170,7 +171,7 @@ static void lock_item(struct runner *r, struct item *item, uint32_t more)
 
 	item->flags = choose_flags(r, item) | more;
 	choose_list(r, item);
-	/* Some copy may be needed: then it must be told of what. */
+	/* The lock may need a copy, so the request must list the pages. */
 	if ((item->flags & ACQUIRE_APERTURE) && !item->listed)
 		item->flags |= LOCK_ENTIRE;
 	CHECK(lock_pages(&r->device, &item->handle, item->flags, item->listed ? item->list : NULL,
@@ -186,7 +187,7 @@ static void unlock_item(struct runner *r, struct item *item)
 	CHECK(client_unlock(&r->device, item->handle) == S_OK);
 }
 
-/* The whole is written, because nothing of the old content is owed. */
+/* The whole allocation is written, because the old content is not expected to survive. */
 static void discard(struct runner *r, struct item *item)
 {
 	uint32_t flags = DISCARD | (item->tiled ? RANGE_ENTIRE : 0);
@@ -204,7 +205,7 @@ static void discard(struct runner *r, struct item *item)
 		write_page(r, item, p);
 }
 
-/* Plain locks nest, also those of other threads; each writes where no other does. */
+/* Plain locks nest, also those of other threads. Each thread writes to its own words. */
 static void share(struct runner *r)
 {
 	D3DKMT_HANDLE handle = r->race->common;
@@ -233,7 +234,10 @@ static void submit(struct runner *r)
 	CHECK(client_try_submit(&r->context) == S_OK);
 }
 
-/* What the CPU holds may be rendered with, if it was locked without a range and can leave its segment (LKR-01). */
+/*
+ * A locked allocation may be rendered with if it was locked without a range and can be evicted
+ * (LKR-01).
+ */
 static void use(struct runner *r, struct item *item)
 {
 	if (item->words && ((item->flags & ACQUIRE_APERTURE) || item == &r->item[4]))
@@ -318,7 +322,7 @@ static void runner_main(void *argument)
 		if (r->item[i].words)
 			unlock_item(r, &r->item[i]);
 		lock_item(r, &r->item[i], 0);
-		if (i % 2) /* the others are unlocked by the end of their device (LOCK-30) */
+		if (i % 2) /* the other half is unlocked by destroying the device (LOCK-30) */
 			unlock_item(r, &r->item[i]);
 	}
 	client_context_end(&r->context);
@@ -337,9 +341,12 @@ static void start_runner(struct race *race, uint32_t i, uint64_t operations)
 		vidmm_thread_create(race->w.client.host, "runner", runner_main, r, &r->thread), 0);
 }
 
-struct race_figures race_run(uint32_t kind, uint64_t seed, uint64_t operations)
+struct race_statistics race_run(uint32_t kind, uint64_t seed, uint64_t operations)
 {
-	/* By turns: few ranges, none, more than are wanted; and video memory that the CPU sees, or not. */
+	/*
+	 * Each run differs: few, no or many swizzling ranges, and video memory that is CPU-visible
+	 * or not.
+	 */
 	static const uint32_t ranges[] = {5, 0, 64};
 	struct vidmm_registry_value values[] = {{"SwizzlingRanges", ranges[seed % 3]},
 						{"VramCpuVisible", seed % 4 != 3}};
@@ -350,7 +357,7 @@ struct race_figures race_run(uint32_t kind, uint64_t seed, uint64_t operations)
 					 .registry = values,
 					 .registry_count = 2};
 	struct race *race = calloc(1, sizeof(*race));
-	struct race_figures figures = {.operations = operations};
+	struct race_statistics figures = {.operations = operations};
 	void *state = &kind;
 
 	assert_non_null(race);

@@ -9,7 +9,7 @@ struct probe probe;
 
 static DRIVER_INITIALIZATION_DATA softgpu;
 static HANDLE softgpu_adapter;
-static atomic_flag busy = ATOMIC_FLAG_INIT; /* the log's; never held across a call */
+static atomic_flag busy = ATOMIC_FLAG_INIT; /* guards the log; never held across a call */
 
 NTSTATUS __real_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
@@ -33,7 +33,7 @@ static void record(const struct probe_call *call)
 	unguard();
 }
 
-/* Those before it stay as they are until they are forgotten. */
+/* The number of calls in the log. Entries below it do not change until probe_forget. */
 static uint32_t call_count(void)
 {
 	guard();

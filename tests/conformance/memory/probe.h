@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu under observation: every table that softgpu registers is replaced by one that logs the calls of memory
- * management with their arguments and lets a test change an answer. The program is linked with
- * --wrap=DxgkInitialize, so softgpu itself does not know.
+ * A probe between port and softgpu: every table that softgpu registers is replaced by one that logs
+ * the calls of memory management with their arguments, and that lets a test change an answer. The
+ * program is linked with --wrap=DxgkInitialize, so softgpu itself is unchanged.
  *
- * One world at a time. The log may be read while the adapter is idle.
+ * It supports one world at a time. The log may be read while the adapter is idle.
  */
 #ifndef VMM_TESTS_CONFORMANCE_PROBE_H
 #define VMM_TESTS_CONFORMANCE_PROBE_H
@@ -39,8 +39,9 @@ struct probe_call {
 	/* of PAGING: as the call came in, and what it wrote */
 	DXGKARG_BUILDPAGINGBUFFER paging;
 	uint64_t written_bytes;
-	DXGKARG_ACQUIRESWIZZLINGRANGE range; /* of ACQUIRE; of RELEASE its first three members */
-	DXGK_ALLOCATIONLIST list[4];         /* of RENDER and PATCH: the first entries */
+	/* of ACQUIRE; of RELEASE the first three members only */
+	DXGKARG_ACQUIRESWIZZLINGRANGE range;
+	DXGK_ALLOCATIONLIST list[4]; /* of RENDER and PATCH: the first entries */
 };
 
 enum { PROBE_CALLS = 8192 };
@@ -49,31 +50,41 @@ struct probe {
 	struct probe_call call[PROBE_CALLS];
 	uint32_t calls;
 
-	/* Changes of answers; all NULL or 0: softgpu's own. `context` is for the functions. */
+	/*
+	 * Changes to softgpu's answers; NULL or 0 leaves the answer as it is. `context` is for the
+	 * functions.
+	 */
 	void *context;
 	void (*edit_caps)(void *context, DXGK_DRIVERCAPS *caps);
 	void (*edit_segments)(void *context, DXGK_QUERYSEGMENTOUT3 *out);
 	void (*edit_allocation)(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index);
-	/* Before softgpu sees the call: true answers it with *status instead. */
+	/* Called before softgpu sees the call. Returning true answers the call with *status. */
 	bool (*answer_paging)(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status);
 	bool (*answer_acquire)(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args,
 			       NTSTATUS *status);
-	NTSTATUS
-	create_status; /* the answer of the next creation; softgpu's work is undone, its handles stay in place */
-	NTSTATUS open_status; /* the same of the next open */
-	uint32_t open_null;   /* 1..: that element of the next open is left NULL */
+	/*
+	 * the answer of the next creation; softgpu's work is undone, but its handles are not
+	 * cleared
+	 */
+	NTSTATUS create_status;
+	NTSTATUS open_status; /* the same for the next open */
+	/* 1 to n: hDeviceSpecificAllocation of that element is NULL in the next open */
+	uint32_t open_null;
 };
 extern struct probe probe;
 
 void probe_reset(void);
-void probe_forget(void); /* the log alone */
-/* How many calls of that kind; PROBE_PAGING: of that operation (-1: any) for that allocation (NULL: any). */
+void probe_forget(void); /* clears the log only */
+/*
+ * Number of calls of that kind. PROBE_PAGING: of that operation (-1: any) for that allocation
+ * (NULL: any).
+ */
 uint32_t probe_count(uint32_t ddi);
 uint32_t probe_paging_count(int operation, HANDLE allocation);
-/* The index-th such call (from 0), or NULL. */
+/* The index-th such call (from 0), or NULL if there are fewer. */
 const struct probe_call *probe_find(uint32_t ddi, uint32_t index);
 const struct probe_call *probe_find_paging(int operation, HANDLE allocation, uint32_t index);
-/* Where it stands in the log: of two calls the earlier is the lower. */
+/* Position in the log: of two calls the earlier one has the lower position. */
 uint32_t probe_position(const struct probe_call *call);
 /* softgpu's own answer, for an answer_paging that cuts an operation into pieces. */
 NTSTATUS probe_softgpu_paging(DXGKARG_BUILDPAGINGBUFFER *args);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UseAlternateVA: an address beside that of the view, what the miniport may make of it, when it ends, and how content
- * that is locked by it leaves its segment and comes back.
+ * UseAlternateVA: an address besides that of the CPU mapping. Covers what the miniport may change
+ * about it, when it ends, and how content locked by it is evicted and paged in.
  */
 #define _DEFAULT_SOURCE /* mincore */
 #include <sys/mman.h>
@@ -20,34 +20,37 @@ enum {
 
 static const struct client_options small = {.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB};
 
-/* A miniport with a window of its own: its ranges are twice as large as what they show, and elsewhere. */
+/*
+ * A miniport with its own window: its ranges are twice as large as requested and at another
+ * address.
+ */
 static struct {
 	uint64_t bar;      /* CpuTranslatedAddress of the memory segment */
-	uint64_t pages;    /* of what was mapped into the aperture last */
-	uint64_t physical; /* that it answers */
-	uint64_t size;     /* 0: as asked */
+	uint64_t pages;    /* of the pages mapped into the aperture last */
+	uint64_t physical; /* the address that it answers */
+	uint64_t size;     /* 0: the size requested */
 } miniport;
 
-static void keep_a_window(void *context, DXGK_QUERYSEGMENTOUT3 *out)
+static void reserve_window(void *context, DXGK_QUERYSEGMENTOUT3 *out)
 {
 	(void)context;
 	if (out->pSegmentDescriptor)
 		miniport.bar = keep_window(out, WINDOW);
 }
 
-static bool answer_figures(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NTSTATUS *status)
+static bool answer_settings(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NTSTATUS *status)
 {
 	(void)context;
 	(void)status;
 	args->CPUTranslatedAddress.QuadPart = (LONGLONG)miniport.physical;
 	if (miniport.size)
 		args->RangeSize = miniport.size;
-	args->SegmentId = IN_VRAM; /* softgpu has nothing against it there, and keeps the range */
+	args->SegmentId = IN_VRAM; /* softgpu accepts the range there and keeps it */
 	return false;
 }
 
-/* What goes out under a lock is what the window shows, all of it; what comes back is the surface. */
-static bool carry_window(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+/* An eviction under a lock transfers the whole window. A page-in transfers the surface. */
+static bool transfer_window(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
 {
 	DXGK_TRANSFER_END *source = &args->SpecialLockTransfer.Source;
 
@@ -106,7 +109,7 @@ static void expect(const uint32_t *words, uint64_t bytes, uint32_t pattern)
 			fail_msg("word %u is 0x%x, not 0x%x", i, words[i], pattern + i);
 }
 
-/* Something else may take its place at once, so this may be asked on the simulator alone. */
+/* Another mapping may reuse the address at once, so this is checked on the simulator only. */
 static bool is_reserved(const struct world *w, void *address)
 {
 	unsigned char in_core;
@@ -167,7 +170,7 @@ static HRESULT try_primary(struct world *w, struct answer answer, HANDLE resourc
 
 static const struct answer with_range = {0x400, VRAM, VRAM}, without = {0, VRAM, VRAM};
 
-static void alf_22_a_primary_gets_its_range_when_it_is_created(void **state)
+static void alf_22_a_usealternateva_primary_acquires_its_range_at_creation(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -186,7 +189,7 @@ static void alf_22_a_primary_gets_its_range_when_it_is_created(void **state)
 	client_lock(&w.device, a, ALTERNATE);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(probe_count(PROBE_ACQUIRE), 1);
-	/* It goes like any other (SWZ-13), and a lock takes it again. */
+	/* Its range is released like any other (SWZ-13), and a lock acquires one again. */
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_count(PROBE_RELEASE), 1);
 	use_now(&w, a, false);
@@ -225,7 +228,7 @@ static void expect_not_created(struct world *w, struct answer answer, HRESULT re
 	client_forget(&w->client);
 }
 
-static void alf_22_without_a_range_or_a_place_it_is_not_created(void **state)
+static void alf_22_creation_fails_without_a_range_or_a_placement(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -234,7 +237,7 @@ static void alf_22_without_a_range_or_a_place_it_is_not_created(void **state)
 	probe.answer_acquire = refuse;
 	miniport.physical = (uint32_t)STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 	expect_not_created(&w, with_range, E_INVALIDARG, "ALF-22");
-	assert_int_equal(try_primary(&w, without, NULL, &a), S_OK); /* which asks for none */
+	assert_int_equal(try_primary(&w, without, NULL, &a), S_OK); /* without UseAlternateVA */
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	miniport.physical = (uint32_t)STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
 	expect_not_created(&w, with_range, D3DERR_OUTOFVIDEOMEMORY, NULL);
@@ -245,7 +248,7 @@ static void alf_22_without_a_range_or_a_place_it_is_not_created(void **state)
 	world_stop(&w);
 }
 
-static void alf_22_what_is_in_the_way_leaves(void **state)
+static void alf_22_creation_evicts_others_and_fails_if_the_range_is_locked(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a, other;
@@ -255,9 +258,9 @@ static void alf_22_what_is_in_the_way_leaves(void **state)
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	other = allocate_in(&w.device, 2 * MIB, 0, VRAM);
 	use_now(&w, other, true);
-	assert_int_equal(try_primary(&w, with_range, NULL, &a), S_OK); /* it leaves */
+	assert_int_equal(try_primary(&w, with_range, NULL, &a), S_OK); /* `other` is evicted */
 	assert_int_equal(client_residency(&w.device, other), EVICTED);
-	/* The one range there is has an owner that is locked. */
+	/* The only range belongs to a locked allocation. */
 	client_lock(&w.device, a, ALTERNATE);
 	assert_int_equal(try_primary(&w, with_range, NULL, &other), D3DERR_OUTOFVIDEOMEMORY);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
@@ -265,7 +268,7 @@ static void alf_22_what_is_in_the_way_leaves(void **state)
 	world_stop(&w);
 }
 
-static void swz_26_a_primary_is_locked_in_the_way_that_it_was_created_for(void **state)
+static void swz_26_a_primary_is_locked_by_the_kind_of_address_it_was_created_with(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE with, none;
@@ -287,9 +290,9 @@ static void swz_26_a_primary_is_locked_in_the_way_that_it_was_created_for(void *
 	world_stop(&w);
 }
 
-/* ---- who may have one ---- */
+/* ---- conditions ---- */
 
-static void swz_23_who_may_ask_for_an_alternate_address(void **state)
+static void swz_23_invalid_requests_for_an_alternate_address_are_refused(void **state)
 {
 	static int runtime;
 	struct world w;
@@ -313,7 +316,7 @@ static void swz_23_who_may_ask_for_an_alternate_address(void **state)
 	struct softgpu_allocation wish = wish_of(BYTES, CPU, VRAM);
 	assert_int_equal(client_try_allocate(&w.device, &wish, &runtime, &shared, NULL), S_OK);
 	expect_lock_refused(&w, shared, ALTERNATE, E_INVALIDARG, "SWZ-23");
-	/* Also a primary that was created for it. */
+	/* The same of a primary that was created with the flag. */
 	static int other;
 	assert_int_equal(vidmm_resource_set_shared(w.device.device, &other), 0);
 	assert_int_equal(try_primary(&w, with_range, &other, &shared), S_OK);
@@ -322,7 +325,7 @@ static void swz_23_who_may_ask_for_an_alternate_address(void **state)
 	world_stop(&w);
 }
 
-static void swz_18_lkr_06_no_submission_names_what_is_locked_by_it(void **state)
+static void swz_18_lkr_06_a_render_fails_if_it_references_an_alternate_address_lock(void **state)
 {
 	struct world w;
 
@@ -337,13 +340,13 @@ static void swz_18_lkr_06_no_submission_names_what_is_locked_by_it(void **state)
 	client_forget(&w.client);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	probe_forget();
-	use_now(&w, a, true); /* SWZ-21: nothing is to be done before that */
+	use_now(&w, a, true); /* SWZ-21: no conversion is needed before that */
 	assert_int_equal(probe_paging_count(-1, NULL), 0);
 	world_stop(&w);
 }
 
-/* It shows the system copy, on which the CPU works wherever the instance is. */
-static void swz_24_pag_14_of_a_system_copy_that_stays(void **state)
+/* It shows the system copy, which the CPU uses wherever the instance is resident. */
+static void swz_24_pag_14_an_alternate_address_shows_the_retained_system_copy(void **state)
 {
 	static const UINT list[] = {2};
 	struct world w;
@@ -366,7 +369,7 @@ static void swz_24_pag_14_of_a_system_copy_that_stays(void **state)
 	expect(other, BYTES, 0x1401);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	use_now(&w, a, false);
-	/* LOCK-22: what was listed goes to the segment, and nothing else. */
+	/* LOCK-22: only the listed pages are copied to the segment. */
 	probe_forget();
 	D3DKMT_HANDLE handle = a;
 	void *page;
@@ -389,7 +392,7 @@ static void swz_24_pag_14_of_a_system_copy_that_stays(void **state)
 
 /* ---- the address ---- */
 
-static void swz_24_it_is_another_address_of_the_same_bytes(void **state)
+static void swz_24_the_alternate_address_differs_and_shows_the_same_bytes(void **state)
 {
 	struct world w;
 
@@ -409,11 +412,11 @@ static void swz_24_it_is_another_address_of_the_same_bytes(void **state)
 	assert_ptr_equal(client_lock(&w.device, a, 0), view);
 	expect(view, BYTES, 0x200);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* It stays what it is, also over a lock of another kind in between. */
+	/* The address is unchanged, also after a lock of another kind in between. */
 	assert_ptr_equal(client_lock(&w.device, a, ALTERNATE), other);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(probe_count(PROBE_ACQUIRE), 1);
-	/* SWZ-07: each level has its own. */
+	/* SWZ-07: each MIP level has its own range. */
 	D3DDDICB_LOCK args = {.hAllocation = a, .PrivateDriverData = 1, .Flags.Value = ALTERNATE};
 	assert_int_equal(w.device.cb->pfnLockCb(w.device.handle, &args), S_OK);
 	assert_ptr_not_equal(args.pData, other);
@@ -424,7 +427,7 @@ static void swz_24_it_is_another_address_of_the_same_bytes(void **state)
 	world_stop(&w);
 }
 
-static void swz_24_lock_18_a_page_list_moves_the_pointer(void **state)
+static void swz_24_lock_18_the_pointer_is_that_of_the_first_listed_page(void **state)
 {
 	static const UINT page = 2;
 	struct world w;
@@ -441,26 +444,26 @@ static void swz_24_lock_18_a_page_list_moves_the_pointer(void **state)
 	world_stop(&w);
 }
 
-static void swz_24_the_miniport_may_choose_size_and_place(void **state)
+static void swz_24_the_miniport_may_change_range_size_and_address(void **state)
 {
 	struct world w;
 
-	probe.edit_segments = keep_a_window;
+	probe.edit_segments = reserve_window;
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 
 	use_now(&w, a, true);
 	miniport.physical = miniport.bar + 2 * MIB - WINDOW;
 	miniport.size = 2 * BYTES;
-	probe.answer_acquire = answer_figures;
+	probe.answer_acquire = answer_settings;
 	uint32_t *words = client_lock(&w.device, a, ALTERNATE);
 
-	fill(words, 2 * BYTES, 0x300); /* all of it is there */
+	fill(words, 2 * BYTES, 0x300); /* the whole range is mapped */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_ptr_equal(client_lock(&w.device, a, ALTERNATE), words);
 	expect(words, 2 * BYTES, 0x300);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* SWZ-03: without the flag that range is no good. */
+	/* SWZ-03: without UseAlternateVA a changed range counts as failed. */
 	assert_int_equal(probe_count(PROBE_ACQUIRE), 1);
 	expect_lock_refused(&w, a, 0x8 | ACQUIRE_APERTURE, E_INVALIDARG, "LOCK-14");
 	probe.answer_acquire = NULL;
@@ -471,26 +474,26 @@ static void swz_24_the_miniport_may_choose_size_and_place(void **state)
 	world_stop(&w);
 }
 
-static void swz_24_an_answer_that_leads_nowhere_is_no_range(void **state)
+static void swz_24_an_acquire_answer_outside_the_bar_counts_as_no_range(void **state)
 {
 	struct world w;
 
-	probe.edit_segments = keep_a_window;
+	probe.edit_segments = reserve_window;
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 	const struct {
 		uint64_t physical, size;
 	} bad[] = {
 		{miniport.bar + 2 * MIB - PAGE, BYTES}, /* past the end of the BAR */
-		{miniport.bar + 8, BYTES},              /* not at a page */
-		{miniport.bar, BYTES - 1},              /* not all of it */
-		{miniport.bar + 2 * MIB, BYTES},        /* nothing is there */
-		{miniport.bar, UINT64_MAX},             /* no size at all */
+		{miniport.bar + 8, BYTES},              /* not page-aligned */
+		{miniport.bar, BYTES - 1},              /* smaller than the allocation */
+		{miniport.bar + 2 * MIB, BYTES},        /* outside the BAR */
+		{miniport.bar, UINT64_MAX},             /* invalid size */
 		{UINT64_MAX - 2 * PAGE + 1, BYTES},
 	};
 
 	use_now(&w, a, true);
-	probe.answer_acquire = answer_figures;
+	probe.answer_acquire = answer_settings;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		D3DKMT_HANDLE handle = a;
 		void *data;
@@ -501,14 +504,15 @@ static void swz_24_an_answer_that_leads_nowhere_is_no_range(void **state)
 				 D3DERR_NOTAVAILABLE);
 		assert_true(client_found(&w.client, "SWZ-24"));
 		assert_true(client_found(&w.client, "LOCK-19"));
-		assert_int_equal(probe_count(PROBE_RELEASE), i + 1); /* SWZ-13: given back */
+		/* SWZ-13: the range is released */
+		assert_int_equal(probe_count(PROBE_RELEASE), i + 1);
 		client_forget(&w.client);
 		assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	}
 	world_stop(&w);
 }
 
-static void swz_24_also_of_memory_that_the_cpu_does_not_see(void **state)
+static void swz_24_an_alternate_address_works_in_a_hidden_segment(void **state)
 {
 	struct world w;
 
@@ -528,7 +532,7 @@ static void swz_24_also_of_memory_that_the_cpu_does_not_see(void **state)
 	assert_int_equal(probe_find(PROBE_ACQUIRE, 0)->range.SegmentId, IN_VRAM);
 	fill(words, BYTES, 0x500);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* A plain lock still moves it (LOCK-49), and what was written there comes along. */
+	/* A plain lock still evicts it (LOCK-49), and what was written there is copied along. */
 	expect(client_lock(&w.device, a, 0), BYTES, 0x500);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
 	assert_int_equal(probe_count(PROBE_RELEASE), 1);
@@ -536,20 +540,20 @@ static void swz_24_also_of_memory_that_the_cpu_does_not_see(void **state)
 	world_stop(&w);
 }
 
-static void swz_24_q_07_also_of_an_aperture(void **state)
+static void swz_24_q_07_an_alternate_address_works_in_an_aperture(void **state)
 {
 	struct world w;
 
-	probe.edit_segments = keep_a_window;
+	probe.edit_segments = reserve_window;
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, APERTURE);
 
 	fill(client_lock(&w.device, a, 0), BYTES, 0x600);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	probe.answer_paging = note_mapped_pages;
-	probe.answer_acquire = answer_figures;
+	probe.answer_acquire = answer_settings;
 	use_now(&w, a, true);
-	miniport.physical = miniport.pages; /* what its aperture shows there */
+	miniport.physical = miniport.pages; /* the pages that the aperture maps there */
 	miniport.size = 0;
 	probe_forget();
 	expect_lock_refused(&w, a, ACQUIRE_APERTURE, E_INVALIDARG, "SWZ-16");
@@ -561,7 +565,7 @@ static void swz_24_q_07_also_of_an_aperture(void **state)
 	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	client_expect(&w.device, a, BYTES, 0x601);
-	/* Pages of others are not to be had. */
+	/* Pages of other allocations are refused. */
 	D3DKMT_HANDLE b = allocate_in(&w.device, BYTES, CPU, APERTURE);
 	use_now(&w, b, true);
 	miniport.physical += 16 * MIB;
@@ -572,7 +576,7 @@ static void swz_24_q_07_also_of_an_aperture(void **state)
 	world_stop(&w);
 }
 
-static void swz_24_q_07_without_ranges_an_aperture_has_none(void **state)
+static void swz_24_q_07_without_ranges_an_aperture_only_allocation_is_refused(void **state)
 {
 	struct world w;
 
@@ -586,7 +590,7 @@ static void swz_24_q_07_without_ranges_an_aperture_has_none(void **state)
 	world_stop(&w);
 }
 
-static void swz_09_without_a_range_it_shows_what_was_unswizzled(void **state)
+static void swz_09_without_a_range_an_alternate_address_shows_unswizzled_copy(void **state)
 {
 	struct world w;
 
@@ -610,7 +614,10 @@ static void swz_09_without_a_range_it_shows_what_was_unswizzled(void **state)
 	const struct probe_call *out = probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0);
 	assert_int_equal(out->paging.Transfer.Flags.Value, 0x18 | 0x2);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* SWZ-05: it is there now, and at that address; the view shows the same. */
+	/*
+	 * SWZ-05: the content is linear at that address now; the CPU mapping shows the same
+	 * (Q-12).
+	 */
 	assert_ptr_equal(client_lock(&w.device, a, ALTERNATE | DONOT_EVICT), other);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_ptr_equal(client_lock(&w.device, a, 0), view);
@@ -622,7 +629,7 @@ static void swz_09_without_a_range_it_shows_what_was_unswizzled(void **state)
 	world_stop(&w);
 }
 
-static void lock_32_without_memory_for_it_nothing_has_changed(void **state)
+static void lock_32_a_failed_alternate_lock_changes_nothing(void **state)
 {
 	struct world w;
 
@@ -653,7 +660,7 @@ static void lock_32_without_memory_for_it_nothing_has_changed(void **state)
 
 /* ---- its end ---- */
 
-static void swz_24_it_ends_with_its_range(void **state)
+static void swz_24_the_alternate_address_ends_with_its_range(void **state)
 {
 	struct world w;
 
@@ -661,7 +668,7 @@ static void swz_24_it_ends_with_its_range(void **state)
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM),
 		      b = allocate_in(&w.device, BYTES, CPU, VRAM);
 
-	client_write(&w.device, b, BYTES, 0); /* it has its own address before */
+	client_write(&w.device, b, BYTES, 0); /* it has a CPU mapping before */
 	use_now(&w, b, false);
 	void *address = client_lock(&w.device, a, ALTERNATE);
 
@@ -671,7 +678,7 @@ static void swz_24_it_ends_with_its_range(void **state)
 	client_lock(&w.device, b, ACQUIRE_APERTURE);
 	assert_true(is_released(&w, address));
 	assert_int_equal(client_unlock(&w.device, b), S_OK);
-	/* Eviction while nobody has it locked: by an ordinary transfer. */
+	/* Eviction while it is not locked uses an ordinary transfer. */
 	address = client_lock(&w.device, a, ALTERNATE);
 	fill(address, BYTES, 0x800);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
@@ -679,7 +686,7 @@ static void swz_24_it_ends_with_its_range(void **state)
 	evict_by_pressure(&w, a);
 	assert_true(is_released(&w, address));
 	assert_int_equal(specials(), 0);
-	/* Destruction, with the lock and all (LOCK-30). */
+	/* Destruction while it is locked (LOCK-30). */
 	address = client_lock(&w.device, a, ALTERNATE);
 	expect(address, BYTES, 0x800);
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
@@ -690,7 +697,7 @@ static void swz_24_it_ends_with_its_range(void **state)
 
 /* ---- out and back ---- */
 
-static void swz_25_lkr_07_out_and_back_by_special_lock_transfer(void **state)
+static void swz_25_lkr_07_eviction_and_page_in_use_special_lock_transfer(void **state)
 {
 	struct world w;
 
@@ -716,9 +723,9 @@ static void swz_25_lkr_07_out_and_back_by_special_lock_transfer(void **state)
 	assert_int_equal(out->paging.SpecialLockTransfer.Flags.Value, 0x18 | 0x2);
 	assert_int_equal(out->paging.SpecialLockTransfer.Source.SegmentId, IN_VRAM);
 	assert_int_equal(out->paging.SpecialLockTransfer.Destination.SegmentId, 0);
-	/* SWZ-13: the range is given back, after the way out through it. */
+	/* SWZ-13: the range is released after the eviction through it. */
 	assert_true(probe_position(out) < probe_position(probe_find(PROBE_RELEASE, 0)));
-	/* LOCK-04: the pointer is as good as before. */
+	/* LOCK-04: the pointer is still valid. */
 	expect(words, BYTES / 2, 0x1900);
 	expect(words + BYTES / 8, BYTES / 2, 0x900 + BYTES / 8);
 	fill(words + BYTES / 8, BYTES / 2, 0x2900);
@@ -740,7 +747,7 @@ static void swz_25_lkr_07_out_and_back_by_special_lock_transfer(void **state)
 	assert_int_equal(in->paging.SpecialLockTransfer.Source.SegmentId, 0);
 	assert_int_equal(in->paging.SpecialLockTransfer.Destination.SegmentId, IN_VRAM);
 	assert_true(is_released(&w, words));
-	/* From here on it goes like any other. */
+	/* From here on its range is released like any other. */
 	evict_by_pressure(&w, a);
 	assert_int_equal(specials(), 2);
 	words = client_lock(&w.device, a, 0);
@@ -750,7 +757,7 @@ static void swz_25_lkr_07_out_and_back_by_special_lock_transfer(void **state)
 	world_stop(&w);
 }
 
-static void lkr_07_a_plain_lock_sees_what_was_carried_out(void **state)
+static void lkr_07_a_plain_lock_sees_what_special_lock_transfer_evicted(void **state)
 {
 	struct world w;
 
@@ -771,21 +778,21 @@ static void lkr_07_a_plain_lock_sees_what_was_carried_out(void **state)
 	world_stop(&w);
 }
 
-static void lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look(void **state)
+static void lkr_07_a_miniport_chosen_image_is_paged_in_before_a_plain_lock(void **state)
 {
 	struct world w;
 
-	probe.edit_segments = keep_a_window;
+	probe.edit_segments = reserve_window;
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 	HANDLE kmd = probe_last_created();
 
-	client_write(&w.device, a, BYTES, 0); /* it has its own address before */
+	client_write(&w.device, a, BYTES, 0); /* it has a CPU mapping before */
 	use_now(&w, a, true);
 	miniport.physical = miniport.bar + 2 * MIB - WINDOW;
 	miniport.size = 2 * BYTES;
-	probe.answer_acquire = answer_figures;
-	probe.answer_paging = carry_window;
+	probe.answer_acquire = answer_settings;
+	probe.answer_paging = transfer_window;
 	uint32_t *words = client_lock(&w.device, a, ALTERNATE);
 
 	fill(words, 2 * BYTES, 0xB00);
@@ -801,7 +808,7 @@ static void lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look(vo
 	assert_ptr_equal(client_lock(&w.device, a, ALTERNATE), words);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	/* The view would show nothing that makes sense; so it is paged in. */
+	/* The CPU mapping would show the miniport's own format, so the allocation is paged in. */
 	const uint32_t *view = client_lock(&w.device, a, 0);
 
 	assert_int_equal(specials(), 2);
@@ -813,19 +820,19 @@ static void lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look(vo
 	world_stop(&w);
 }
 
-static void lkr_07_out_of_an_aperture_and_back_into_it(void **state)
+static void lkr_07_special_lock_transfer_out_of_and_into_an_aperture(void **state)
 {
 	enum { LARGE = MIB };
 	struct world w;
 
-	probe.edit_segments = keep_a_window;
+	probe.edit_segments = reserve_window;
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = allocate_in(&w.device, LARGE, CPU, APERTURE),
 		      all = allocate_in(&w.device, 4 * MIB - LARGE / 2, CPU, APERTURE);
 
 	client_write(&w.device, a, LARGE, 0xC00);
 	probe.answer_paging = note_mapped_pages;
-	probe.answer_acquire = answer_figures;
+	probe.answer_acquire = answer_settings;
 	use_now(&w, a, true);
 	miniport.physical = miniport.pages;
 	miniport.size = 0;
@@ -833,7 +840,7 @@ static void lkr_07_out_of_an_aperture_and_back_into_it(void **state)
 
 	fill(words, BYTES / 2, 0x1C00);
 	probe_forget();
-	use_now(&w, all, false); /* everything else there must go */
+	use_now(&w, all, false); /* evicts everything else there */
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
 	assert_int_equal(specials(), 1);
 	assert_int_equal(probe_count(PROBE_RELEASE), 1);
@@ -853,7 +860,7 @@ static void lkr_07_out_of_an_aperture_and_back_into_it(void **state)
 	world_stop(&w);
 }
 
-static void lkr_07_lock_30_whatever_ends_it_leaves_nothing_behind(void **state)
+static void lkr_07_lock_30_any_end_of_an_evicted_lock_frees_all_of_it(void **state)
 {
 	struct client_device other;
 	struct world w;
@@ -918,12 +925,12 @@ static void lock_again_and_again(void *argument)
 			if (client_unlock(&l->world->device, l->allocation) != S_OK)
 				l->failures++;
 		} else if (result != D3DERR_NOTAVAILABLE) {
-			l->failures++; /* NOTAVAILABLE: all three others have theirs locked */
+			l->failures++; /* NOTAVAILABLE: the three other allocations are locked */
 		}
 	}
 }
 
-static void swz_28_ranges_are_acquired_one_after_the_other(void **state)
+static void swz_28_acquire_calls_are_serialized(void **state)
 {
 	struct reentry r = {0};
 	struct locker lockers[4];
@@ -944,36 +951,36 @@ static void swz_28_ranges_are_acquired_one_after_the_other(void **state)
 		assert_int_equal(lockers[i].failures, 0);
 	}
 	assert_false(r.twice);
-	client_forget(&w.client); /* LOCK-19, where none was left */
+	client_forget(&w.client); /* LOCK-19: no range was left */
 	world_stop(&w);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(alf_22_a_primary_gets_its_range_when_it_is_created),
-		BOTH(alf_22_without_a_range_or_a_place_it_is_not_created),
-		BOTH(alf_22_what_is_in_the_way_leaves),
-		BOTH(swz_26_a_primary_is_locked_in_the_way_that_it_was_created_for),
-		BOTH(swz_23_who_may_ask_for_an_alternate_address),
-		BOTH(swz_18_lkr_06_no_submission_names_what_is_locked_by_it),
-		BOTH(swz_24_pag_14_of_a_system_copy_that_stays),
-		BOTH(swz_24_it_is_another_address_of_the_same_bytes),
-		BOTH(swz_24_lock_18_a_page_list_moves_the_pointer),
-		BOTH(swz_24_the_miniport_may_choose_size_and_place),
-		BOTH(swz_24_an_answer_that_leads_nowhere_is_no_range),
-		BOTH(swz_24_also_of_memory_that_the_cpu_does_not_see),
-		BOTH(swz_24_q_07_also_of_an_aperture),
-		BOTH(swz_24_q_07_without_ranges_an_aperture_has_none),
-		BOTH(swz_09_without_a_range_it_shows_what_was_unswizzled),
-		BOTH(lock_32_without_memory_for_it_nothing_has_changed),
-		BOTH(swz_24_it_ends_with_its_range),
-		BOTH(swz_25_lkr_07_out_and_back_by_special_lock_transfer),
-		BOTH(lkr_07_a_plain_lock_sees_what_was_carried_out),
-		BOTH(lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look),
-		BOTH(lkr_07_out_of_an_aperture_and_back_into_it),
-		BOTH(lkr_07_lock_30_whatever_ends_it_leaves_nothing_behind),
-		BOTH(swz_28_ranges_are_acquired_one_after_the_other),
+		BOTH(alf_22_a_usealternateva_primary_acquires_its_range_at_creation),
+		BOTH(alf_22_creation_fails_without_a_range_or_a_placement),
+		BOTH(alf_22_creation_evicts_others_and_fails_if_the_range_is_locked),
+		BOTH(swz_26_a_primary_is_locked_by_the_kind_of_address_it_was_created_with),
+		BOTH(swz_23_invalid_requests_for_an_alternate_address_are_refused),
+		BOTH(swz_18_lkr_06_a_render_fails_if_it_references_an_alternate_address_lock),
+		BOTH(swz_24_pag_14_an_alternate_address_shows_the_retained_system_copy),
+		BOTH(swz_24_the_alternate_address_differs_and_shows_the_same_bytes),
+		BOTH(swz_24_lock_18_the_pointer_is_that_of_the_first_listed_page),
+		BOTH(swz_24_the_miniport_may_change_range_size_and_address),
+		BOTH(swz_24_an_acquire_answer_outside_the_bar_counts_as_no_range),
+		BOTH(swz_24_an_alternate_address_works_in_a_hidden_segment),
+		BOTH(swz_24_q_07_an_alternate_address_works_in_an_aperture),
+		BOTH(swz_24_q_07_without_ranges_an_aperture_only_allocation_is_refused),
+		BOTH(swz_09_without_a_range_an_alternate_address_shows_unswizzled_copy),
+		BOTH(lock_32_a_failed_alternate_lock_changes_nothing),
+		BOTH(swz_24_the_alternate_address_ends_with_its_range),
+		BOTH(swz_25_lkr_07_eviction_and_page_in_use_special_lock_transfer),
+		BOTH(lkr_07_a_plain_lock_sees_what_special_lock_transfer_evicted),
+		BOTH(lkr_07_a_miniport_chosen_image_is_paged_in_before_a_plain_lock),
+		BOTH(lkr_07_special_lock_transfer_out_of_and_into_an_aperture),
+		BOTH(lkr_07_lock_30_any_end_of_an_evicted_lock_frees_all_of_it),
+		BOTH(swz_28_acquire_calls_are_serialized),
 	};
 
 	return cmocka_run_group_tests_name("alternate addresses", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SEG-13 to SEG-15: the banks of a segment and the hints that name them. */
+/* SEG-13 to SEG-15: the banks of a segment and HintedBank. */
 #include "world.h"
 
 enum { BANKS = 4, BANK = MIB, DOWN = 0x80 };
@@ -8,7 +8,7 @@ static const struct vidmm_registry_value four_banks[] = {{"VramBanks", BANKS}};
 static const struct client_options banked = {
 	.vram_bytes = BANKS * BANK, .registry = four_banks, .registry_count = 1};
 
-/* The hints in falling priority: an id each, plus DOWN. */
+/* HintedBank with these ids in falling priority, each plus DOWN or not. */
 static uint32_t hints(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
 {
 	return first | second << 8 | third << 16 | fourth << 24;
@@ -22,13 +22,13 @@ static uint64_t address_of(HANDLE kmd)
 	return (uint64_t)fill->paging.Fill.Destination.SegmentAddress.QuadPart;
 }
 
-/* Where an allocation with these hints comes to lie. */
+/* The placement of a new allocation with these hints. */
 static uint64_t place(struct world *w, uint64_t bytes, uint32_t banks)
 {
 	struct softgpu_allocation wish = wish_of(bytes, CPU, VRAM);
 
 	wish.hinted_banks = banks;
-	probe_forget(); /* the miniport's handles come again */
+	probe_forget(); /* the miniport reuses handles */
 	use_now(w, allocate_wish(&w->device, &wish), true);
 	return address_of(probe_last_created());
 }
@@ -49,7 +49,7 @@ static void seg_14_banks_are_tried_in_falling_priority_then_anywhere(void **stat
 	world_stop(&w);
 }
 
-static void seg_14_a_full_segment_makes_room_for_a_hint_that_finds_none(void **state)
+static void seg_14_a_full_segment_evicts_for_a_hinted_allocation(void **state)
 {
 	struct world w;
 
@@ -78,7 +78,7 @@ static void seg_13_an_allocation_may_cross_the_border_of_a_bank(void **state)
 	client_submit(&w.context);
 	client_idle(&w.client);
 	uint64_t first = address_of(kmd) / BANK, last = (address_of(kmd) + BANK + PAGE - 1) / BANK;
-	assert_true(last > first && last < BANKS); /* wholly in the segment, in two banks of it */
+	assert_true(last > first && last < BANKS); /* wholly inside the segment, across two banks */
 	const uint32_t *bytes = client_lock(&w.device, a, READ_ONLY);
 	for (uint32_t i = 0; i < (BANK + PAGE) / 4; i++)
 		assert_int_equal(bytes[i], 0x13131313);
@@ -86,7 +86,7 @@ static void seg_13_an_allocation_may_cross_the_border_of_a_bank(void **state)
 	world_stop(&w);
 }
 
-static void seg_15_each_hint_has_its_own_direction(void **state)
+static void seg_15_each_bank_hint_has_its_own_direction(void **state)
 {
 	struct world w;
 
@@ -95,7 +95,7 @@ static void seg_15_each_hint_has_its_own_direction(void **state)
 	assert_true(place(&w, PAGE, hints(2 | DOWN, 0, 0, 0)) == 2 * BANK - PAGE);
 	assert_true(place(&w, PAGE, hints(2, 0, 0, 0)) == BANK + PAGE);
 	assert_true(place(&w, PAGE, hints(2 | DOWN, 0, 0, 0)) == 2 * BANK - 2 * PAGE);
-	/* The second hint's direction is its own. */
+	/* The second hint has its own direction. */
 	assert_true(place(&w, BANK, hints(4, 0, 0, 0)) == 3 * BANK);
 	assert_true(place(&w, PAGE, hints(4, 3 | DOWN, 0, 0)) == 3 * BANK - PAGE);
 	world_stop(&w);
@@ -123,7 +123,7 @@ static void seg_15_the_only_bank_is_searched_from_the_right_end_too(void **state
 	world_stop(&w);
 }
 
-static void alf_17_a_hint_wins_over_the_end_of_the_segment(void **state)
+static void alf_17_a_bank_hint_takes_precedence_over_fromendofsegment(void **state)
 {
 	struct world w;
 	struct softgpu_allocation wish = wish_of(PAGE, CPU | SOFTGPU_ALLOCATION_FROM_END, VRAM);
@@ -169,7 +169,7 @@ static void seg_14_a_bank_that_does_not_exist_is_refused(void **state)
 	client_forget(&w.client);
 	assert_int_equal(try_hints(&w, 1, hints(127 | DOWN, 0, 0, 0)), E_INVALIDARG);
 	client_forget(&w.client);
-	/* The list ends at the first 0; a direction without a bank says nothing. */
+	/* The list ends at the first 0; a direction without a bank has no effect. */
 	assert_int_equal(try_hints(&w, 1, hints(1, 0, 127, 127)), S_OK);
 	assert_int_equal(try_hints(&w, 1, hints(DOWN, DOWN, DOWN, DOWN)), S_OK);
 	assert_int_equal(w.client.findings, 0);
@@ -183,7 +183,7 @@ static void no_preference(void *context, DXGK_ALLOCATIONINFO *info, uint32_t ind
 	info->PreferredSegment.Value = 0;
 }
 
-static void seg_14_hints_mean_nothing_without_banks_or_a_preferred_segment(void **state)
+static void seg_14_hints_are_ignored_without_banks_or_a_preferred_segment(void **state)
 {
 	struct world w;
 
@@ -203,12 +203,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(seg_13_an_allocation_may_cross_the_border_of_a_bank),
 		BOTH(seg_14_banks_are_tried_in_falling_priority_then_anywhere),
-		BOTH(seg_14_a_full_segment_makes_room_for_a_hint_that_finds_none),
+		BOTH(seg_14_a_full_segment_evicts_for_a_hinted_allocation),
 		BOTH(seg_14_a_bank_that_does_not_exist_is_refused),
-		BOTH(seg_14_hints_mean_nothing_without_banks_or_a_preferred_segment),
-		BOTH(seg_15_each_hint_has_its_own_direction),
+		BOTH(seg_14_hints_are_ignored_without_banks_or_a_preferred_segment),
+		BOTH(seg_15_each_bank_hint_has_its_own_direction),
 		BOTH(seg_15_the_only_bank_is_searched_from_the_right_end_too),
-		BOTH(alf_17_a_hint_wins_over_the_end_of_the_segment),
+		BOTH(alf_17_a_bank_hint_takes_precedence_over_fromendofsegment),
 	};
 
 	return cmocka_run_group_tests_name("banks", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ALF-14, ALF-15: when the CPU's caches are flushed for a Cached allocation, and when not. */
+/* ALF-14, ALF-15: when CPU caches are flushed for a Cached allocation, and when they are not. */
 #include "world.h"
 
 #include <pthread.h>
@@ -14,14 +14,14 @@ static const struct client_options not_coherent = {.vram_bytes = 4 * MIB,
 						   .registry_count = 1};
 static const struct client_options coherent = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
 
-/* What was flushed of one allocation, in order. Events come from several threads at once. */
+/* The flushes of one allocation, in order. Events come from several threads at once. */
 struct flushes {
 	pthread_mutex_t lock;
 	uint32_t object;
 	uint32_t to_gpu, to_cpu;
 	uint64_t bytes;
-	uint64_t
-		submit_after; /* the number of the first hand-over to the GPU after a flush to it */
+	/* sequence number of the first submission after a flush for the GPU */
+	uint64_t submit_after;
 	uint64_t flushed_at;
 };
 
@@ -74,7 +74,7 @@ static void expect_flushed_before_submission(struct flushes *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void alf_15_one_flush_before_submission(void **state)
+static void alf_15_cpu_writes_are_flushed_once_before_submission(void **state)
 {
 	for (uint32_t segments = VRAM; segments <= APERTURE; segments++) {
 		struct world w;
@@ -88,9 +88,10 @@ static void alf_15_one_flush_before_submission(void **state)
 		use_now(&w, a, false);
 		expect_flushed_before_submission(&f);
 		expect_flushes(&f, 1, 0);
-		use_now(&w, a, true); /* it is the GPU's already */
+		use_now(&w, a, true); /* the GPU owns it already */
 		expect_flushes(&f, 0, 0);
-		client_write(&w.device, a, BYTES, 0x16); /* back: what the CPU had is old */
+		/* ownership returns to the CPU, whose cached bytes are stale */
+		client_write(&w.device, a, BYTES, 0x16);
 		expect_flushes(&f, 0, 1);
 		client_write(&w.device, a, BYTES, 0x17);
 		expect_flushes(&f, 0, 0);
@@ -101,7 +102,7 @@ static void alf_15_one_flush_before_submission(void **state)
 	}
 }
 
-static void alf_15_lock_06_reading_leaves_nothing_to_write_back(void **state)
+static void alf_15_lock_06_a_readonly_lock_causes_no_flush(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -117,7 +118,7 @@ static void alf_15_lock_06_reading_leaves_nothing_to_write_back(void **state)
 	use_now(&w, a, true);
 	expect_flushes(&f, 0, 0);
 	client_lock(&w.device, a, READ_ONLY);
-	client_lock(&w.device, a, 0); /* in the same hands: nothing to do */
+	client_lock(&w.device, a, 0); /* the same owner: no flush */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	expect_flushes(&f, 0, 1);
@@ -126,7 +127,7 @@ static void alf_15_lock_06_reading_leaves_nothing_to_write_back(void **state)
 	world_stop(&w);
 }
 
-static void alf_15_a_coherent_aperture_needs_none(void **state)
+static void alf_15_a_coherent_aperture_needs_no_flush(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -142,7 +143,7 @@ static void alf_15_a_coherent_aperture_needs_none(void **state)
 	world_stop(&w);
 }
 
-static void alf_14_without_cached_there_is_none(void **state)
+static void alf_14_without_cached_there_is_no_flush(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -160,8 +161,8 @@ static void alf_14_without_cached_there_is_none(void **state)
 	world_stop(&w);
 }
 
-/* What the CPU wrote through a view of the segment goes out with the rest. */
-static void alf_15_an_eviction_passes_it_to_the_gpu(void **state)
+/* What the CPU wrote through a mapping of the segment is transferred with the rest. */
+static void alf_15_eviction_flushes_cpu_writes(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -179,8 +180,8 @@ static void alf_15_an_eviction_passes_it_to_the_gpu(void **state)
 	world_stop(&w);
 }
 
-/* Both have it: what the CPU writes under its lock is flushed before each use. */
-static void alf_15_lock_37_locked_in_an_aperture_each_use_is_a_passage(void **state)
+/* CPU and GPU own it at once: what the CPU writes under its lock is flushed before each use. */
+static void alf_15_lock_37_each_use_of_a_locked_aperture_allocation_flushes(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -198,7 +199,7 @@ static void alf_15_lock_37_locked_in_an_aperture_each_use_is_a_passage(void **st
 	world_stop(&w);
 }
 
-static void alf_15_pag_14_a_kept_copy_is_flushed_before_it_is_read(void **state)
+static void alf_15_pag_14_a_retained_copy_is_flushed_before_the_gpu_reads_it(void **state)
 {
 	struct world w;
 	struct flushes f;
@@ -222,13 +223,13 @@ static void alf_15_pag_14_a_kept_copy_is_flushed_before_it_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(alf_15_one_flush_before_submission),
-		BOTH(alf_15_lock_06_reading_leaves_nothing_to_write_back),
-		BOTH(alf_15_a_coherent_aperture_needs_none),
-		BOTH(alf_14_without_cached_there_is_none),
-		BOTH(alf_15_an_eviction_passes_it_to_the_gpu),
-		BOTH(alf_15_lock_37_locked_in_an_aperture_each_use_is_a_passage),
-		BOTH(alf_15_pag_14_a_kept_copy_is_flushed_before_it_is_read),
+		BOTH(alf_15_cpu_writes_are_flushed_once_before_submission),
+		BOTH(alf_15_lock_06_a_readonly_lock_causes_no_flush),
+		BOTH(alf_15_a_coherent_aperture_needs_no_flush),
+		BOTH(alf_14_without_cached_there_is_no_flush),
+		BOTH(alf_15_eviction_flushes_cpu_writes),
+		BOTH(alf_15_lock_37_each_use_of_a_locked_aperture_allocation_flushes),
+		BOTH(alf_15_pag_14_a_retained_copy_is_flushed_before_the_gpu_reads_it),
 	};
 
 	return cmocka_run_group_tests_name("coherence", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport may answer in DxgkDdiCreateAllocation: each wrong answer fails the call with its rule, is undone
- * in the miniport and leaves the caller's structures alone (ALF, SEG, PRI-02).
+ * Answers of a miniport in DxgkDdiCreateAllocation. Each wrong answer fails the call with a
+ * finding of its rule, is undone in the miniport, and leaves the caller's structures unchanged
+ * (ALF, SEG, PRI-02).
  */
 #include "world.h"
 
@@ -36,7 +37,7 @@ static void set_flags(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 	info->Flags.Value = *(const UINT *)context;
 }
 
-/* One creation with that change of the answer. */
+/* One creation with that edit of the miniport's answer. */
 static HRESULT create(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t),
 		      void *context, D3DKMT_HANDLE *a)
 {
@@ -73,7 +74,7 @@ static void expect_flags_refused(struct world *w, UINT flags, const char *rule)
 	expect_refused(w, set_flags, &flags, rule);
 }
 
-static void expect_flags_fine(struct world *w, UINT flags)
+static void expect_flags_accepted(struct world *w, UINT flags)
 {
 	D3DKMT_HANDLE a;
 
@@ -87,26 +88,26 @@ static void alf_02_reserved_flags_are_refused(void **state)
 	struct world w;
 
 	world_start(&w, state, NULL);
-	for (uint32_t bit = 15; bit < 32; bit++) /* 15 to 18 have a meaning from 2.0 on */
+	for (uint32_t bit = 15; bit < 32; bit++) /* bits 15 to 18 have a meaning from 2.0 on */
 		expect_flags_refused(&w, CPU_VISIBLE | 1u << bit, "ALF-02");
-	expect_flags_fine(&w, CPU_VISIBLE);
-	expect_flags_fine(&w, 0);
+	expect_flags_accepted(&w, CPU_VISIBLE);
+	expect_flags_accepted(&w, 0);
 	world_stop(&w);
 }
 
-static void alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it(void **state)
+static void alf_04_alf_05_permanentsysmem_and_cached_require_cpuvisible(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, NULL);
 	expect_flags_refused(&w, PERMANENT, "ALF-04");
-	expect_flags_fine(&w, PERMANENT | CPU_VISIBLE);
+	expect_flags_accepted(&w, PERMANENT | CPU_VISIBLE);
 	expect_flags_refused(&w, CACHED, "ALF-05");
-	expect_flags_fine(&w, CACHED | CPU_VISIBLE);
+	expect_flags_accepted(&w, CACHED | CPU_VISIBLE);
 	world_stop(&w);
 }
 
-static void alf_06_no_primary_has_a_say_in_system_memory(void **state)
+static void alf_06_a_primary_with_a_system_memory_flag_is_refused(void **state)
 {
 	static const UINT bad[] = {PERMANENT, CACHED, PROTECTED, EXISTING, EXISTING_KERNEL};
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
@@ -137,7 +138,7 @@ static void alf_06_no_primary_has_a_say_in_system_memory(void **state)
 	world_stop(&w);
 }
 
-static void alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others(void **state)
+static void alf_07_alf_09_alf_10_system_memory_flags_exclude_each_other(void **state)
 {
 	struct world w;
 
@@ -145,16 +146,16 @@ static void alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others(void **s
 	expect_flags_refused(&w, PROTECTED | PERMANENT | CPU_VISIBLE, "ALF-07");
 	expect_flags_refused(&w, PROTECTED | EXISTING, "ALF-07");
 	expect_flags_refused(&w, PROTECTED | EXISTING_KERNEL, "ALF-07");
-	expect_flags_fine(&w, PROTECTED);
+	expect_flags_accepted(&w, PROTECTED);
 	expect_flags_refused(&w, EXISTING | PERMANENT | CPU_VISIBLE, "ALF-09");
 	expect_flags_refused(&w, EXISTING | EXISTING_KERNEL, "ALF-09");
-	expect_flags_refused(&w, EXISTING, "ALF-11"); /* there is none */
+	expect_flags_refused(&w, EXISTING, "ALF-11"); /* no existing memory is given */
 	expect_flags_refused(&w, EXISTING_KERNEL | PERMANENT | CPU_VISIBLE, "ALF-10");
 	expect_flags_refused(&w, EXISTING_KERNEL, "ALF-12");
 	world_stop(&w);
 }
 
-static void alf_16_cached_is_a_hint(void **state)
+static void alf_16_cached_is_never_rejected_for_write_only_use(void **state)
 {
 	struct world w;
 
@@ -192,15 +193,15 @@ static void alf_21_alf_23_flags_for_primaries_and_links(void **state)
 	world_start(&w, state, NULL);
 	expect_flags_refused(&w, CPU_VISIBLE | ALTERNATE_VA, "ALF-21");
 	expect_flags_refused(&w, MIRRORED | INSTANCED, "ALF-23");
-	expect_flags_fine(&w, MIRRORED); /* softgpu is no link: PAG-22, PAG-23 */
-	expect_flags_fine(&w, INSTANCED);
-	expect_flags_fine(&w, SYNCHRONOUS);
-	expect_flags_fine(&w, OVERLAY);
-	expect_flags_fine(&w, CAPTURE);
+	expect_flags_accepted(&w, MIRRORED); /* softgpu is no link: PAG-22, PAG-23 */
+	expect_flags_accepted(&w, INSTANCED);
+	expect_flags_accepted(&w, SYNCHRONOUS);
+	expect_flags_accepted(&w, OVERLAY);
+	expect_flags_accepted(&w, CAPTURE);
 	world_stop(&w);
 }
 
-static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
+static void alf_24_a_history_buffer_allows_cpuvisible_and_cached_only(void **state)
 {
 	static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
 	struct client_options options = {.registry = &incoherent, .registry_count = 1};
@@ -211,16 +212,16 @@ static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE,
 			     "ALF-24"); /* the aperture is coherent: Cached too */
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | CACHED | FROM_END, "ALF-24");
-	expect_flags_fine(&w, HISTORY | CPU_VISIBLE | CACHED);
+	expect_flags_accepted(&w, HISTORY | CPU_VISIBLE | CACHED);
 	world_stop(&w);
 	world_start(&w, state, &options);
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | FROM_END, "ALF-24");
-	expect_flags_fine(&w, HISTORY | CPU_VISIBLE);
+	expect_flags_accepted(&w, HISTORY | CPU_VISIBLE);
 	world_stop(&w);
 }
 
-/* What is there to be read is what the GPU has left in it. */
-static void alf_24_the_cpu_reads_what_the_gpu_wrote_there(void **state)
+/* The GPU wrote the content that the CPU reads. */
+static void alf_24_the_cpu_reads_what_the_gpu_wrote_to_a_history_buffer(void **state)
 {
 	uint32_t flags = HISTORY | CPU_VISIBLE | CACHED;
 	struct world w;
@@ -238,7 +239,7 @@ static void alf_24_the_cpu_reads_what_the_gpu_wrote_there(void **state)
 	world_stop(&w);
 }
 
-static void alf_32_only_a_primary_has_a_source(void **state)
+static void alf_32_a_source_id_is_refused_unless_the_allocation_is_a_primary(void **state)
 {
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
@@ -283,7 +284,9 @@ static void alf_33_the_miniports_refusals_reach_the_caller(void **state)
 
 	world_start(&w, state, NULL);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		/* The failing miniport leaves its handles in place; they are not ours to destroy. */
+		/*
+		 * The failing miniport does not clear its handles; the test must not destroy them.
+		 */
 		probe.create_status = answers[i].status;
 		assert_int_equal(create(&w, edit_none, NULL, &a), answers[i].result);
 		assert_int_equal(a, 0);
@@ -294,7 +297,7 @@ static void alf_33_the_miniports_refusals_reach_the_caller(void **state)
 	world_stop(&w);
 }
 
-static void alf_33_any_other_status_is_the_miniports_mistake(void **state)
+static void alf_33_an_undocumented_create_status_is_a_miniport_violation(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -309,7 +312,7 @@ static void alf_33_any_other_status_is_the_miniports_mistake(void **state)
 	world_stop(&w);
 }
 
-static void alf_33_a_missing_handle_undoes_the_whole_call(void **state)
+static void alf_33_a_missing_miniport_handle_undoes_the_whole_call(void **state)
 {
 	struct softgpu_allocation wish[3];
 	D3DDDI_ALLOCATIONINFO info[3] = {{0}};
@@ -342,16 +345,16 @@ static void alf_33_a_missing_handle_undoes_the_whole_call(void **state)
 
 /* ---- sizes, sets, preferences ---- */
 
-struct figures {
+struct answer_values {
 	SIZE_T size;
 	UINT alignment, read, write, eviction, preferred, priority;
 };
 
-static const struct figures good = {PAGE, PAGE, 3, 3, 0, 1, D3DDDI_ALLOCATIONPRIORITY_NORMAL};
+static const struct answer_values good = {PAGE, PAGE, 3, 3, 0, 1, D3DDDI_ALLOCATIONPRIORITY_NORMAL};
 
-static void set_figures(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+static void set_answer_values(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 {
-	const struct figures *f = context;
+	const struct answer_values *f = context;
 
 	(void)index;
 	info->Size = f->size;
@@ -363,38 +366,38 @@ static void set_figures(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index
 	info->AllocationPriority = f->priority;
 }
 
-static void expect_figures_refused(struct world *w, struct figures f, const char *rule)
+static void expect_values_refused(struct world *w, struct answer_values f, const char *rule)
 {
-	expect_refused(w, set_figures, &f, rule);
+	expect_refused(w, set_answer_values, &f, rule);
 }
 
-static void expect_figures_fine(struct world *w, struct figures f)
+static void expect_values_accepted(struct world *w, struct answer_values f)
 {
 	D3DKMT_HANDLE a;
 
-	assert_int_equal(create(w, set_figures, &f, &a), S_OK);
+	assert_int_equal(create(w, set_answer_values, &f, &a), S_OK);
 	assert_int_equal(w->client.findings, 0);
 	assert_int_equal(client_deallocate(&w->device, a), S_OK);
 }
 
-static void seg_11_size_and_alignment(void **state)
+static void seg_11_invalid_size_or_alignment_is_refused(void **state)
 {
-	struct figures f = good;
+	struct answer_values f = good;
 	struct world w;
 
 	world_start(&w, state, NULL);
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	f.size = 0;
-	expect_figures_refused(&w, f, "SEG-11");
+	expect_values_refused(&w, f, "SEG-11");
 	f.size = SIZE_MAX;
-	expect_figures_refused(&w, f, "SEG-11");
+	expect_values_refused(&w, f, "SEG-11");
 	f = good;
 	f.alignment = 3 * PAGE;
-	expect_figures_refused(&w, f, "SEG-11");
+	expect_values_refused(&w, f, "SEG-11");
 	f.alignment = 0; /* a page */
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	f.alignment = 16;
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	world_stop(&w);
 }
 
@@ -422,81 +425,81 @@ static void seg_11_addresses_are_multiples_of_the_alignment_and_sizes_whole_page
 	world_stop(&w);
 }
 
-static void seg_16_preferences_lie_in_the_supported_sets(void **state)
+static void seg_16_a_preference_outside_the_supported_sets_is_refused(void **state)
 {
-	struct figures f = good;
+	struct answer_values f = good;
 	struct world w;
 
 	world_start(&w, state, NULL);
 	f.read = f.write = VRAM;
 	f.preferred = 2;
-	expect_figures_refused(&w, f, "SEG-16");
+	expect_values_refused(&w, f, "SEG-16");
 	f.preferred = 3; /* no such segment */
-	expect_figures_refused(&w, f, "SEG-16");
+	expect_values_refused(&w, f, "SEG-16");
 	f.preferred = 1 | 2 << 6; /* the second preference counts as well */
-	expect_figures_refused(&w, f, "SEG-16");
+	expect_values_refused(&w, f, "SEG-16");
 	f.preferred = 31 << 24;
-	expect_figures_refused(&w, f, "SEG-16");
+	expect_values_refused(&w, f, "SEG-16");
 	f.preferred = 0;
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	f.read = APERTURE; /* read or write set is enough on 1.x */
 	f.preferred = 1 | 2 << 6;
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	world_stop(&w);
 }
 
-static void seg_19_the_sets_name_existing_segments_and_are_not_empty(void **state)
+static void seg_19_segment_sets_that_are_empty_or_name_no_segment_are_refused(void **state)
 {
-	struct figures f = good;
+	struct answer_values f = good;
 	struct world w;
 
 	world_start(&w, state, NULL);
 	f.preferred = 0;
 	f.read = 0;
-	expect_figures_refused(&w, f, "SEG-19");
+	expect_values_refused(&w, f, "SEG-19");
 	f = good;
 	f.preferred = 0;
 	f.write = 0;
-	expect_figures_refused(&w, f, "SEG-19");
+	expect_values_refused(&w, f, "SEG-19");
 	f.write = 4;
-	expect_figures_refused(&w, f, "SEG-19");
+	expect_values_refused(&w, f, "SEG-19");
 	f.write = 3;
 	f.read = 0x80000001;
-	expect_figures_refused(&w, f, "SEG-19");
+	expect_values_refused(&w, f, "SEG-19");
 	world_stop(&w);
 }
 
-static void seg_20_eviction_goes_through_apertures_only(void **state)
+static void seg_20_an_eviction_set_may_name_apertures_only(void **state)
 {
-	struct figures f = good;
+	struct answer_values f = good;
 	struct world w;
 
 	world_start(&w, state, NULL);
 	f.eviction = VRAM;
-	expect_figures_refused(&w, f, "SEG-20");
+	expect_values_refused(&w, f, "SEG-20");
 	f.eviction = VRAM | APERTURE;
-	expect_figures_refused(&w, f, "SEG-20");
+	expect_values_refused(&w, f, "SEG-20");
 	f.eviction = 4;
-	expect_figures_refused(&w, f, "SEG-20");
+	expect_values_refused(&w, f, "SEG-20");
 	f.eviction = APERTURE;
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	world_stop(&w);
 }
 
-static void pri_02_a_priority_must_be_given(void **state)
+static void pri_02_allocation_priority_zero_is_refused(void **state)
 {
-	struct figures f = good;
+	struct answer_values f = good;
 	struct world w;
 
 	world_start(&w, state, NULL);
 	f.priority = 0;
-	expect_figures_refused(&w, f, "PRI-02");
+	expect_values_refused(&w, f, "PRI-02");
 	f.priority = D3DDDI_ALLOCATIONPRIORITY_NORMAL + 1;
-	expect_figures_fine(&w, f);
+	expect_values_accepted(&w, f);
 	world_stop(&w);
 }
 
-static void private_data_goes_to_the_miniport_and_comes_back(void **state)
+static void private_data_reaches_the_miniport_and_its_changes_are_returned(void **state)
 {
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
@@ -505,7 +508,7 @@ static void private_data_goes_to_the_miniport_and_comes_back(void **state)
 	struct world w;
 
 	world_start(&w, state, NULL);
-	info.pPrivateDriverData = NULL; /* bytes announced and none given */
+	info.pPrivateDriverData = NULL; /* a size without a pointer */
 	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
 	assert_int_equal(probe_count(PROBE_CREATE), 0);
 	info.pPrivateDriverData = &wish;
@@ -527,10 +530,11 @@ static void private_data_goes_to_the_miniport_and_comes_back(void **state)
 }
 
 /*
- * More than one huge page has room for, ended in an order that is not that of their creation, then made anew where the others were:
- * nothing is left of what those were, in which place and how often used.
+ * More allocations than one huge page holds are destroyed in another order than they were created
+ * in, then created again in the same memory. No placement and no usage counter of the old ones
+ * remains.
  */
-static void what_ended_leaves_nothing_to_who_takes_its_room(void **state)
+static void a_new_allocation_inherits_nothing_from_a_destroyed_one(void **state)
 {
 	enum { COUNT = 2500 };
 	static D3DKMT_HANDLE a[COUNT];
@@ -540,7 +544,8 @@ static void what_ended_leaves_nothing_to_who_takes_its_room(void **state)
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < COUNT; i++)
 			a[i] = allocate_in(&w.device, PAGE, CPU, VRAM);
-		assert_int_equal(world_statistics(&w).allocations, COUNT + 1); /* and the gate */
+		/* and the gate allocation */
+		assert_int_equal(world_statistics(&w).allocations, COUNT + 1);
 		for (uint32_t i = 0; i < COUNT; i += 7) {
 			assert_int_equal(client_residency(&w.device, a[i]), EVICTED);
 			const uint32_t *words = client_lock(&w.device, a[i], READ_ONLY);
@@ -564,26 +569,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(alf_02_reserved_flags_are_refused),
-		BOTH(alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it),
-		BOTH(alf_06_no_primary_has_a_say_in_system_memory),
-		BOTH(alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others),
-		BOTH(alf_16_cached_is_a_hint),
+		BOTH(alf_04_alf_05_permanentsysmem_and_cached_require_cpuvisible),
+		BOTH(alf_06_a_primary_with_a_system_memory_flag_is_refused),
+		BOTH(alf_07_alf_09_alf_10_system_memory_flags_exclude_each_other),
+		BOTH(alf_16_cached_is_never_rejected_for_write_only_use),
 		BOTH(alf_17_fromendofsegment_places_at_the_end),
 		BOTH(alf_21_alf_23_flags_for_primaries_and_links),
-		BOTH(alf_24_a_history_buffer_is_visible_and_nothing_else),
-		BOTH(alf_24_the_cpu_reads_what_the_gpu_wrote_there),
-		BOTH(alf_32_only_a_primary_has_a_source),
+		BOTH(alf_24_a_history_buffer_allows_cpuvisible_and_cached_only),
+		BOTH(alf_24_the_cpu_reads_what_the_gpu_wrote_to_a_history_buffer),
+		BOTH(alf_32_a_source_id_is_refused_unless_the_allocation_is_a_primary),
 		BOTH(alf_33_the_miniports_refusals_reach_the_caller),
-		BOTH(alf_33_any_other_status_is_the_miniports_mistake),
-		BOTH(alf_33_a_missing_handle_undoes_the_whole_call),
-		BOTH(seg_11_size_and_alignment),
+		BOTH(alf_33_an_undocumented_create_status_is_a_miniport_violation),
+		BOTH(alf_33_a_missing_miniport_handle_undoes_the_whole_call),
+		BOTH(seg_11_invalid_size_or_alignment_is_refused),
 		BOTH(seg_11_addresses_are_multiples_of_the_alignment_and_sizes_whole_pages),
-		BOTH(seg_16_preferences_lie_in_the_supported_sets),
-		BOTH(seg_19_the_sets_name_existing_segments_and_are_not_empty),
-		BOTH(seg_20_eviction_goes_through_apertures_only),
-		BOTH(pri_02_a_priority_must_be_given),
-		BOTH(private_data_goes_to_the_miniport_and_comes_back),
-		BOTH(what_ended_leaves_nothing_to_who_takes_its_room),
+		BOTH(seg_16_a_preference_outside_the_supported_sets_is_refused),
+		BOTH(seg_19_segment_sets_that_are_empty_or_name_no_segment_are_refused),
+		BOTH(seg_20_an_eviction_set_may_name_apertures_only),
+		BOTH(pri_02_allocation_priority_zero_is_refused),
+		BOTH(private_data_reaches_the_miniport_and_its_changes_are_returned),
+		BOTH(a_new_allocation_inherits_nothing_from_a_destroyed_one),
 	};
 
 	return cmocka_run_group_tests_name("creation", tests, NULL, NULL);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that ends a context, a resource or its device while its other threads go on using it: whoever comes too late is
- * answered as for a dead handle, and nobody touches what is gone (AddressSanitizer watches).
+ * A client destroys a context, a resource or its device while its other threads use it. A call
+ * that comes too late is answered as for a dead handle. No freed memory is accessed
+ * (AddressSanitizer checks that).
  */
 #include <sched.h>
 #include <stdio.h>
 
 #include "world.h"
 
-/* Runs on other threads than cmocka's, so a failure cannot be one of its assertions. */
+/* Runs on threads other than cmocka's, where a failed cmocka assertion would not end the test. */
 #define CHECK(condition)                                                              \
 	do {                                                                          \
 		if (!(condition)) {                                                   \
@@ -18,9 +19,9 @@
 		}                                                                     \
 	} while (0)
 
-enum { THREADS = 4, ITEMS = 4, KEPT = 2 };
+enum { THREADS = 4, ITEMS = 4, PERMANENT_CONTEXTS = 2 };
 
-/* What the threads of one client share; each entry may be dead by the time that it is used. */
+/* State shared by the threads of one client. Each entry may be dead when it is used. */
 struct shared {
 	struct world *world;
 	struct client_device device;
@@ -39,8 +40,8 @@ struct thread {
 	uint64_t state;
 };
 
-/* Lets others run. On the simulator time must pass, or the GPU gets no further. */
-static void breathe(struct world *w)
+/* Lets other threads run. On the simulator virtual time must pass, or the GPU makes no progress. */
+static void let_others_run(struct world *w)
 {
 	struct vidmm_host *host = w->client.host;
 
@@ -56,7 +57,7 @@ static uint32_t draw(struct thread *t, uint32_t below)
 	return (uint32_t)(t->state >> 33) % below;
 }
 
-/* What a call that raced with an end may say. */
+/* The permitted results of a call that raced with a destruction. */
 static bool note(struct thread *t, HRESULT result)
 {
 	atomic_fetch_add(&t->shared->steps, 1);
@@ -70,8 +71,9 @@ static bool note(struct thread *t, HRESULT result)
 }
 
 /*
- * Those below KEPT are made before the race and end with the device: their buffers hold a command that names an
- * allocation. The buffers of the others must not be written, since another thread may end them at any time.
+ * Contexts below PERMANENT_CONTEXTS are created before the race and end with the device: their
+ * buffers hold a command that references an allocation. The buffers of the others must not be
+ * written, since another thread may destroy them at any time.
  */
 static void make_context(struct thread *t, uint32_t index)
 {
@@ -82,7 +84,7 @@ static void make_context(struct thread *t, uint32_t index)
 
 	if (!note(t, d->cb->pfnCreateContextCb(d->handle, &create)))
 		return;
-	if (index < KEPT) {
+	if (index < PERMANENT_CONTEXTS) {
 		memcpy(create.pCommandBuffer, &command, sizeof(command));
 		create.pAllocationList[0] = (D3DDDI_ALLOCATIONLIST){
 			.hAllocation = atomic_load(&t->shared->allocation[index])};
@@ -93,10 +95,10 @@ static void make_context(struct thread *t, uint32_t index)
 static void render(struct thread *t, uint32_t index)
 {
 	struct client_device *d = &t->shared->device;
-	D3DDDICB_RENDER args = {.CommandLength =
-					index < KEPT ? sizeof(struct softgpu_reference) : 0,
-				.NumAllocations = 1,
-				.hContext = atomic_load(&t->shared->context[index])};
+	D3DDDICB_RENDER args = {
+		.CommandLength = index < PERMANENT_CONTEXTS ? sizeof(struct softgpu_reference) : 0,
+		.NumAllocations = 1,
+		.hContext = atomic_load(&t->shared->context[index])};
 
 	note(t, d->cb->pfnRenderCb(d->handle, &args));
 }
@@ -148,7 +150,7 @@ static void offer(struct thread *t, D3DKMT_HANDLE handle)
 	note(t, d->cb->pfnReclaimAllocationsCb(d->handle, &back));
 }
 
-/* Its handle is everybody's at once, also those that only guess it. */
+/* Every thread may use its handle at once, also a thread that only guesses it. */
 static void open_shared(struct thread *t, uint32_t index)
 {
 	uint32_t resource, handle = 0, count = 1;
@@ -186,17 +188,17 @@ static void step(struct thread *t)
 	case 10:
 		open_shared(t, index);
 		break;
-	case 11: /* the slot after the newest is the likely next one */
+	case 11: /* the slot after the newest one is likely to be used next */
 		deallocate(t, handle + draw(t, 4), NULL);
 		break;
 	case 0:
-		end_context(t, KEPT + index % KEPT);
+		end_context(t, PERMANENT_CONTEXTS + index % PERMANENT_CONTEXTS);
 		break;
 	case 1:
 		deallocate(t, handle, NULL);
 		allocate(t, index, NULL);
 		break;
-	case 2: /* two threads at once may create, extend and end one resource */
+	case 2: /* two threads may create, extend and destroy one resource at once */
 		allocate(t, index, resource);
 		break;
 	case 3:
@@ -217,7 +219,16 @@ static void step(struct thread *t)
 	}
 }
 
-/* Once the device is gone, every call says so. */
+/*
+ * The result of a call once the device has ended. `stopped`: what a call on a device of a stopped
+ * adapter returns until one of the threads has destroyed it. (PNP-03)
+ */
+static void check_gone(const struct thread *t, HRESULT result, HRESULT stopped)
+{
+	CHECK(result == E_INVALIDARG || (t->shared->stopping && result == stopped));
+}
+
+/* Once the device is destroyed, every call reports that. */
 static void expect_gone(struct thread *t)
 {
 	struct client_device *d = &t->shared->device;
@@ -226,13 +237,16 @@ static void expect_gone(struct thread *t)
 	D3DDDICB_RENDER args = {.hContext = atomic_load(&t->shared->context[0])};
 	D3DDDICB_DESTROYCONTEXT end = {.hContext = args.hContext};
 	uint32_t shared_resource;
+	vidmm_status status;
 
-	CHECK(d->cb->pfnRenderCb(d->handle, &args) == E_INVALIDARG);
-	CHECK(d->cb->pfnCreateContextCb(d->handle, &create) == E_INVALIDARG);
-	CHECK(d->cb->pfnDestroyContextCb(d->handle, &end) == E_INVALIDARG);
-	CHECK(client_try_lock(d, &handle, 0, NULL) == E_INVALIDARG);
-	CHECK(client_deallocate(d, handle) == E_INVALIDARG);
-	CHECK(vidmm_resource_share(d->device, 1, &shared_resource) == STATUS_INVALID_PARAMETER);
+	check_gone(t, d->cb->pfnRenderCb(d->handle, &args), D3DDDIERR_DEVICEREMOVED);
+	check_gone(t, d->cb->pfnCreateContextCb(d->handle, &create), D3DDDIERR_DEVICEREMOVED);
+	check_gone(t, d->cb->pfnDestroyContextCb(d->handle, &end), S_OK);
+	check_gone(t, client_try_lock(d, &handle, 0, NULL), D3DDDIERR_DEVICEREMOVED);
+	check_gone(t, client_deallocate(d, handle), S_OK);
+	status = vidmm_resource_share(d->device, 1, &shared_resource);
+	CHECK(status == STATUS_INVALID_PARAMETER ||
+	      (t->shared->stopping && status == STATUS_DEVICE_REMOVED));
 	vidmm_device_destroy(d->device);
 }
 
@@ -242,7 +256,7 @@ static void thread_main(void *argument)
 
 	while (!atomic_load(&t->shared->gone)) {
 		step(t);
-		breathe(t->shared->world);
+		let_others_run(t->shared->world);
 	}
 	expect_gone(t);
 }
@@ -265,7 +279,7 @@ static void prepare(struct shared *s, struct thread *maker)
 	}
 }
 
-/* The device, its process, or the adapter with everything. */
+/* Ends the device, its process, or the adapter with all of them. */
 static void end_device(struct shared *s)
 {
 	if (s->stopping)
@@ -294,7 +308,7 @@ static void end_world(struct shared *s)
 	vidmm_host_destroy(w->client.host);
 }
 
-/* One thread ends the device after so many steps of the others. */
+/* One thread ends the device after that many steps of the others. */
 static void run(void **state, uint64_t seed, uint32_t steps)
 {
 	struct client_options options = {
@@ -316,14 +330,14 @@ static void run(void **state, uint64_t seed, uint32_t steps)
 				 0);
 	}
 	while (atomic_load(&s.steps) < steps)
-		breathe(&w);
+		let_others_run(&w);
 	end_device(&s);
 	for (uint32_t i = 0; i < THREADS; i++)
 		vidmm_thread_join(t[i].thread);
 	end_world(&s);
 }
 
-static void who_comes_too_late_finds_a_dead_handle(void **state)
+static void calls_during_destruction_succeed_or_find_a_dead_handle(void **state)
 {
 	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
 
@@ -340,7 +354,7 @@ struct ender {
 	HRESULT result;
 };
 
-static void end_it(void *argument)
+static void destroyer_main(void *argument)
 {
 	struct ender *e = argument;
 	D3DDDICB_DESTROYCONTEXT args = {.hContext = e->context};
@@ -352,10 +366,13 @@ static void end_it(void *argument)
 	atomic_store(&e->done, true);
 }
 
-/* A second client whose one allocation is busy until the gate opens, and a lock that waits for it. */
+/*
+ * A second client whose only allocation is busy until the gate opens, and a lock that waits for
+ * it.
+ */
 struct busy {
 	struct world w;
-	struct world other; /* for lock_elsewhere: the gate's word and the second client's device */
+	struct world other; /* for lock_on_thread: the gate's word and the second client's device */
 	struct client_context context;
 	D3DKMT_HANDLE a;
 	struct helper locker;
@@ -373,10 +390,10 @@ static void busy_start(struct busy *b, void **state)
 	client_submit(&b->w.context);
 	client_reference(&b->context, b->a, true);
 	client_submit(&b->context);
-	lock_elsewhere(&b->locker, &b->other, b->a, 0);
+	lock_on_thread(&b->locker, &b->other, b->a, 0);
 }
 
-static void a_device_ends_when_the_last_call_on_it_returns(void **state)
+static void destroying_a_device_waits_for_its_running_calls(void **state)
 {
 	struct busy b;
 	struct vidmm_thread *thread;
@@ -384,12 +401,13 @@ static void a_device_ends_when_the_last_call_on_it_returns(void **state)
 
 	busy_start(&b, state);
 	struct ender e = {.device = &b.other.device};
-	assert_int_equal(
-		vidmm_thread_create(b.w.client.host, "ends the device", end_it, &e, &thread), 0);
-	/* From now on nobody gets in, while the one that is inside waits. */
+	assert_int_equal(vidmm_thread_create(b.w.client.host, "ends the device", destroyer_main, &e,
+					     &thread),
+			 0);
+	/* From now on calls are refused, while the one that is inside waits. */
 	while (again = b.a,
 	       client_try_lock(&b.other.device, &again, DONOT_WAIT, NULL) != E_INVALIDARG)
-		breathe(&b.w);
+		let_others_run(&b.w);
 	assert_false(atomic_load(&e.done));
 	assert_int_equal(atomic_load(&b.locker.state), 1);
 	gate_open(&b.w);
@@ -402,8 +420,11 @@ static void a_device_ends_when_the_last_call_on_it_returns(void **state)
 	world_stop(&b.w);
 }
 
-/* A call on a context is none on its neighbour: a context ends beside a lock that waits. */
-static void a_context_ends_beside_calls_on_its_device(void **state)
+/*
+ * A call on one context does not use another: a context is destroyed while a lock of the device
+ * waits.
+ */
+static void destroying_a_context_does_not_wait_for_other_calls_of_its_device(void **state)
 {
 	struct busy b;
 	struct client_context idle;
@@ -420,8 +441,8 @@ static void a_context_ends_beside_calls_on_its_device(void **state)
 	world_stop(&b.w);
 }
 
-/* Two threads end one context: one of them does. */
-static void a_context_ends_once(void **state)
+/* Two threads destroy one context: one of them succeeds. */
+static void only_one_of_two_threads_destroys_a_context(void **state)
 {
 	struct busy b;
 	struct vidmm_thread *thread;
@@ -430,17 +451,20 @@ static void a_context_ends_once(void **state)
 	busy_start(&b, state);
 	args.hContext = b.context.c.hContext;
 	struct ender e = {.device = &b.other.device, .context = b.context.c.hContext};
-	assert_int_equal(
-		vidmm_thread_create(b.w.client.host, "ends the context", end_it, &e, &thread), 0);
+	assert_int_equal(vidmm_thread_create(b.w.client.host, "ends the context", destroyer_main,
+					     &e, &thread),
+			 0);
 	/*
-	 * It waits for the gate (SUB-29); its handle is dead at once. What asks for that must not queue anything: the buffers of
-	 * the context come back when the gate opens, so a call that waited for one would be what the end of it waits for.
+	 * The destruction waits for the gate (SUB-29), but the handle is dead at once. The thread
+	 * that checks this must not queue anything: the buffers of the context return only when
+	 * the gate opens, so a call that waited for a buffer would wait for the thread that
+	 * destroys the context.
 	 */
 	D3DDDICB_RENDER too_long = {.hContext = args.hContext, .CommandLength = UINT32_MAX};
 	while (!client_found(&b.w.client, "DMA-09")) {
 		assert_int_equal(b.other.device.cb->pfnRenderCb(b.other.device.handle, &too_long),
 				 E_INVALIDARG);
-		breathe(&b.w);
+		let_others_run(&b.w);
 	}
 	assert_int_equal(b.other.device.cb->pfnDestroyContextCb(b.other.device.handle, &args),
 			 E_INVALIDARG);
@@ -457,13 +481,13 @@ static void a_context_ends_once(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(who_comes_too_late_finds_a_dead_handle),
-		BOTH(a_device_ends_when_the_last_call_on_it_returns),
-		BOTH(a_context_ends_beside_calls_on_its_device),
-		BOTH(a_context_ends_once),
+		BOTH(calls_during_destruction_succeed_or_find_a_dead_handle),
+		BOTH(destroying_a_device_waits_for_its_running_calls),
+		BOTH(destroying_a_context_does_not_wait_for_other_calls_of_its_device),
+		BOTH(only_one_of_two_threads_destroys_a_context),
 	};
 
-	if (count > 1) { /* one seed of the simulator's, again and again the same */
+	if (count > 1) { /* repeats one seed of the simulator */
 		void *kind = &on_sim;
 		uint64_t seed = strtoull(arguments[1], NULL, 0);
 

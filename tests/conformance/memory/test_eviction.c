@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* PAG-17 and SEG-20: the way of content out of a memory segment, through an aperture or straight. */
+/*
+ * PAG-17 and SEG-20: the eviction path of content from a memory segment, through an aperture or
+ * direct.
+ */
 #include "world.h"
 
-/* Nothing but allocations in the aperture. */
+/* Only allocations are in the aperture. */
 static const struct vidmm_registry_value bare[] = {{"DmaBufferSegmentSet", 0},
 						   {"PagingBufferSegment", 0}};
 static const struct client_options small = {
@@ -32,7 +35,7 @@ static void expect_straight(HANDLE kmd)
 	assert_non_null(out->paging.Transfer.Destination.pMdl);
 }
 
-/* Map, Transfer, Unmap, in this order and of the same pages. */
+/* Map, Transfer, Unmap, in this order and for the same pages. */
 static void expect_through(HANDLE kmd, uint64_t bytes)
 {
 	assert_int_equal(probe_paging_count(-1, kmd), 3);
@@ -60,7 +63,7 @@ static void expect_through(HANDLE kmd, uint64_t bytes)
 	assert_true(unmap->paging.UnmapApertureSegment.NumberOfPages == bytes / PAGE);
 }
 
-static void pag_17_memory_leaves_through_an_aperture_of_its_set(void **state)
+static void pag_17_memory_is_evicted_through_an_aperture_of_its_eviction_set(void **state)
 {
 	struct world w;
 
@@ -74,7 +77,10 @@ static void pag_17_memory_leaves_through_an_aperture_of_its_set(void **state)
 		client_write(&w.device, a, MIB, round << 24);
 		probe_forget();
 		use_now(&w, a, true);
-		/* In again straight from the backing pages: the set concerns eviction alone. */
+		/*
+		 * Page-in transfers directly from the backing pages: EvictionSegmentSet applies to
+		 * eviction only.
+		 */
 		assert_int_equal(probe_paging_count(-1, kmd), 1);
 		assert_int_equal(probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)
 					 ->paging.Transfer.Source.SegmentId,
@@ -89,9 +95,8 @@ static void pag_17_memory_leaves_through_an_aperture_of_its_set(void **state)
 	world_stop(&w);
 }
 
-/* A system copy that stays takes the same way, and none where the GPU wrote nothing. */
-static void pag_13_pag_17_what_is_kept_leaves_through_the_aperture_only_when_it_is_dirty(
-	void **state)
+/* A retained system copy is updated on the same path, and not at all if the GPU wrote nothing. */
+static void pag_13_pag_17_a_retained_copy_is_updated_through_the_aperture_if_dirty(void **state)
 {
 	struct softgpu_allocation wish =
 		wish_through(MIB, CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
@@ -120,7 +125,7 @@ static void pag_13_pag_17_what_is_kept_leaves_through_the_aperture_only_when_it_
 	world_stop(&w);
 }
 
-static void seg_20_what_no_aperture_of_the_set_can_hold_goes_straight(void **state)
+static void seg_20_without_a_large_enough_aperture_eviction_is_direct(void **state)
 {
 	struct world w;
 
@@ -180,7 +185,7 @@ static void make_aperture_busy(struct world *w, D3DKMT_HANDLE user)
 		vidmm_settle(w->client.host);
 }
 
-static void pag_17_a_busy_user_of_the_aperture_is_waited_for(void **state)
+static void pag_17_eviction_waits_for_a_busy_user_of_the_aperture(void **state)
 {
 	struct world w;
 
@@ -209,7 +214,7 @@ static void pag_17_a_busy_user_of_the_aperture_is_waited_for(void **state)
 	world_stop(&w);
 }
 
-static void pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fail(void **state)
+static void pag_17_eviction_succeeds_if_the_same_buffer_uses_the_aperture(void **state)
 {
 	struct world w;
 
@@ -234,7 +239,7 @@ static void pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fa
 	world_stop(&w);
 }
 
-static void pag_17_what_the_cpu_holds_moves_through_the_aperture_under_it(void **state)
+static void pag_17_locked_memory_is_evicted_through_the_aperture(void **state)
 {
 	struct world w;
 	struct softgpu_allocation wish = wish_of(MIB, CPU, VRAM | APERTURE);
@@ -268,11 +273,10 @@ static const struct vidmm_registry_value hidden[] = {
 static const struct client_options small_hidden = {
 	.vram_bytes = 4 * MIB, .aperture_bytes = 2 * MIB, .registry = hidden, .registry_count = 3};
 
-static void pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment(void **state)
+static void pag_17_a_lock_waits_for_eviction_from_a_hidden_segment(void **state)
 {
 	struct world w;
 	struct helper helper;
-	void *data;
 
 	world_start(&w, state, &small_hidden);
 	D3DKMT_HANDLE a = allocate_through(&w, 2 * MIB);
@@ -284,11 +288,9 @@ static void pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment(void **state
 	client_idle(&w.client);
 	make_aperture_busy(&w, user);
 	probe_forget();
-	D3DKMT_HANDLE handle = a;
-	assert_int_equal(client_try_lock(&w.device, &handle, DONOT_WAIT, &data),
-			 D3DERR_WASSTILLDRAWING); /* LOCK-08 */
+	expect_lock_declined(&w, a, 0);
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
-	lock_elsewhere(&helper, &w, a, 0);
+	lock_on_thread(&helper, &w, a, 0);
 	assert_int_equal(atomic_load(&helper.state), 1);
 	gate_open(&w);
 	helper_join(&helper);
@@ -302,7 +304,7 @@ static void pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment(void **state
 	world_stop(&w);
 }
 
-static void pag_17_content_survives_many_ways_out(void **state)
+static void pag_17_content_survives_repeated_eviction(void **state)
 {
 	enum { COUNT = 12 };
 	struct world w;
@@ -330,7 +332,7 @@ static void pag_17_content_survives_many_ways_out(void **state)
 	world_stop(&w);
 }
 
-/* ---- who loses (SEG-27) ---- */
+/* ---- fair shares (SEG-27) ---- */
 
 enum { PIECES = 8 };
 
@@ -350,7 +352,10 @@ static uint32_t residents(struct client_device *device, const D3DKMT_HANDLE *lis
 	return there;
 }
 
-/* One with little keeps it, though it is the oldest; two with as much take turns. */
+/*
+ * A process below its share keeps its allocation although it is the oldest. Two equal processes
+ * are evicted in turn.
+ */
 static void seg_27_each_process_has_its_share_of_a_segment(void **state)
 {
 	struct client_device other;
@@ -369,7 +374,10 @@ static void seg_27_each_process_has_its_share_of_a_segment(void **state)
 	for (uint32_t i = 0; i < 2 * PIECES; i++)
 		submit_use(&context, theirs[i]);
 	assert_int_equal(client_residency(&w.device, mine[0]), IN_VRAM);
-	/* It comes to half of it at the other's cost, and then loses as often as that. */
+	/*
+	 * It grows to half of the segment at the other's cost, and from then on is evicted as
+	 * often.
+	 */
 	for (uint32_t i = 1; i < PIECES; i++) {
 		uint32_t before = residents(&other, theirs, 2 * PIECES), kept;
 
@@ -390,8 +398,8 @@ static void seg_27_each_process_has_its_share_of_a_segment(void **state)
 	world_stop(&w);
 }
 
-/* A higher priority is kept, however much its process has. */
-static void seg_27_priority_goes_before_shares(void **state)
+/* An allocation of higher priority is not evicted, however much its process has. */
+static void seg_27_priority_takes_precedence_over_fair_shares(void **state)
 {
 	UINT high[4] = {0xA0000000, 0xA0000000, 0xA0000000, 0xA0000000};
 	struct client_device other;
@@ -422,17 +430,17 @@ static void seg_27_priority_goes_before_shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(pag_17_memory_leaves_through_an_aperture_of_its_set),
-		BOTH(pag_13_pag_17_what_is_kept_leaves_through_the_aperture_only_when_it_is_dirty),
+		BOTH(pag_17_memory_is_evicted_through_an_aperture_of_its_eviction_set),
+		BOTH(pag_13_pag_17_a_retained_copy_is_updated_through_the_aperture_if_dirty),
 		BOTH(pag_17_an_idle_user_of_the_aperture_is_evicted_for_it),
-		BOTH(pag_17_a_busy_user_of_the_aperture_is_waited_for),
-		BOTH(pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fail),
-		BOTH(pag_17_what_the_cpu_holds_moves_through_the_aperture_under_it),
-		BOTH(pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment),
-		BOTH(pag_17_content_survives_many_ways_out),
-		BOTH(seg_20_what_no_aperture_of_the_set_can_hold_goes_straight),
+		BOTH(pag_17_eviction_waits_for_a_busy_user_of_the_aperture),
+		BOTH(pag_17_eviction_succeeds_if_the_same_buffer_uses_the_aperture),
+		BOTH(pag_17_locked_memory_is_evicted_through_the_aperture),
+		BOTH(pag_17_a_lock_waits_for_eviction_from_a_hidden_segment),
+		BOTH(pag_17_content_survives_repeated_eviction),
+		BOTH(seg_20_without_a_large_enough_aperture_eviction_is_direct),
 		BOTH(seg_27_each_process_has_its_share_of_a_segment),
-		BOTH(seg_27_priority_goes_before_shares),
+		BOTH(seg_27_priority_takes_precedence_over_fair_shares),
 	};
 
 	return cmocka_run_group_tests_name("eviction", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ExistingSysMem and ExistingKernelSysMem (ALF-11 to ALF-13): the memory that the caller brings along is the backing
- * store itself, and the caller's again when the allocation is gone.
+ * ExistingSysMem and ExistingKernelSysMem (ALF-11 to ALF-13): the memory that the caller passes is
+ * the backing store itself. It is the caller's again when the allocation is destroyed.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -99,14 +99,14 @@ static void expect_wrap_refused(struct world *w, const void *memory, uint32_t fl
 	client_forget(&w->client);
 }
 
-/* softgpu rounds sizes up; a miniport that does not is asked for the odd size. */
+/* softgpu rounds sizes up; a miniport that does not keeps the odd size. */
 static void odd_size(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 {
 	(void)context, (void)index;
 	info->Size = BYTES - PAGE + 1;
 }
 
-static void alf_11_the_memory_is_whole_pages_that_are_there(void **state)
+static void alf_11_existing_memory_must_be_whole_mapped_pages(void **state)
 {
 	struct world w;
 
@@ -123,7 +123,7 @@ static void alf_11_the_memory_is_whole_pages_that_are_there(void **state)
 	expect_wrap_refused(&w, memory, EXISTING, BYTES, "ALF-11");
 	probe.edit_allocation = NULL;
 	assert_int_equal(munmap(memory + BYTES - PAGE, PAGE), 0);
-	expect_wrap_refused(&w, memory, EXISTING, BYTES, "ALF-11"); /* a hole at the end */
+	expect_wrap_refused(&w, memory, EXISTING, BYTES, "ALF-11"); /* the last page is unmapped */
 	assert_int_equal(mprotect(memory + PAGE, PAGE, PROT_READ), 0);
 	expect_wrap_refused(&w, memory, EXISTING, BYTES - PAGE, "ALF-11");
 	assert_int_equal(mprotect(memory + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
@@ -135,7 +135,7 @@ static void alf_11_the_memory_is_whole_pages_that_are_there(void **state)
 	assert_int_equal(munmap(memory + BYTES, PAGE), 0);
 }
 
-static void alf_11_alf_12_kernel_and_user_memory_are_told_apart(void **state)
+static void alf_11_alf_12_user_memory_is_not_accepted_as_kernel_memory_or_vice_versa(void **state)
 {
 	struct world w;
 
@@ -147,19 +147,21 @@ static void alf_11_alf_12_kernel_and_user_memory_are_told_apart(void **state)
 	expect_wrap_refused(&w, user, KERNEL, BYTES, "ALF-12");
 	expect_wrap_refused(&w, NULL, KERNEL, BYTES, "ALF-12");
 	expect_wrap_refused(&w, pool + 16, KERNEL, PAGE, "ALF-12");
-	expect_wrap_refused(&w, pool + PAGE, KERNEL, BYTES, "ALF-12"); /* beyond its end */
+	/* past the end of the pool block */
+	expect_wrap_refused(&w, pool + PAGE, KERNEL, BYTES, "ALF-12");
 	probe.edit_allocation = odd_size;
 	expect_wrap_refused(&w, pool, KERNEL, BYTES, "ALF-12");
 	probe.edit_allocation = NULL;
-	if (apart_is(w.device.process)) /* no address of another address space is one */
+	/* a kernel address of the host is refused for an out-of-process client */
+	if (apart_is(w.device.process))
 		expect_wrap_refused(&w, pool, KERNEL, BYTES, "ALF-12");
 	ExFreePoolWithTag(pool, TAG);
 	world_stop(&w);
 	munmap(user, BYTES);
 }
 
-/* Twice the same is no harm, nor is a part of it. */
-static void alf_11_alf_13_what_lies_over_the_same_memory_is_the_same(void **state)
+/* Allocations may overlap each other's memory, wholly or in part. */
+static void alf_11_alf_13_allocations_over_the_same_memory_share_content(void **state)
 {
 	struct world w;
 
@@ -191,7 +193,7 @@ static void alf_11_alf_13_what_lies_over_the_same_memory_is_the_same(void **stat
 	munmap(user, 2 * BYTES);
 }
 
-static void alf_11_memory_that_nobody_asked_for_is_refused(void **state)
+static void alf_11_memory_without_the_flag_or_for_a_shared_resource_is_refused(void **state)
 {
 	struct softgpu_allocation wish = wish_of(BYTES, CPU, 0);
 	struct softgpu_allocation existing = wish_of(BYTES, EXISTING, 0);
@@ -209,8 +211,8 @@ static void alf_11_memory_that_nobody_asked_for_is_refused(void **state)
 	munmap(memory, BYTES);
 }
 
-/* It is the caller's own address that a lock gives; another one of the same memory is not built. */
-static void swz_24_no_other_address_of_the_callers_own_memory(void **state)
+/* A lock returns the caller's own address; an alternate address of the same memory is not built. */
+static void swz_24_existing_memory_gets_no_alternate_address(void **state)
 {
 	struct world w;
 
@@ -233,7 +235,7 @@ static void use_in(struct world *w, char *memory, uint32_t flags, uint32_t segme
 	set_words(memory, 0x11110000);
 	D3DKMT_HANDLE a = wrap(w, memory, flags, segments);
 
-	expect_by_gpu(w, a, 0x11110000); /* what the program had written before */
+	expect_by_gpu(w, a, 0x11110000); /* what the client had written before */
 	assert_int_equal(client_residency(&w->device, a), segments == VRAM ? IN_VRAM : IN_APERTURE);
 	assert_ptr_equal(client_lock(&w->device, a, 0), memory);
 	set_words(memory, 0x11110001);
@@ -243,14 +245,14 @@ static void use_in(struct world *w, char *memory, uint32_t flags, uint32_t segme
 	assert_ptr_equal(client_lock(&w->device, a, READ_ONLY), memory);
 	expect_words(memory, 0x11110002);
 	assert_int_equal(client_unlock(&w->device, a), S_OK);
-	fill_by_gpu(w, a, 0x11110003); /* nobody looks before the end */
+	fill_by_gpu(w, a, 0x11110003); /* the result is read after destruction */
 	assert_int_equal(client_deallocate(&w->device, a), S_OK);
 	expect_words(memory, 0x11110003);
 	client_idle(&w->client);
 	assert_true(world_statistics(w).system_bytes <= before + BYTES); /* the other copy's */
 }
 
-static void alf_13_the_programs_memory_is_the_backing_store(void **state)
+static void alf_13_existingsysmem_is_the_backing_store(void **state)
 {
 	struct world w;
 
@@ -264,8 +266,11 @@ static void alf_13_the_programs_memory_is_the_backing_store(void **state)
 	munmap(memory, BYTES);
 }
 
-/* Of one who is in the kernel: of the host's own, wherever others are. */
-static void alf_13_a_miniports_memory_is_the_backing_store(void **state)
+/*
+ * The owner is a miniport, so its memory is the host's own, also if clients are out-of-process
+ * (Q-120).
+ */
+static void alf_13_existingkernelsysmem_is_the_backing_store(void **state)
 {
 	struct world w;
 
@@ -281,7 +286,7 @@ static void alf_13_a_miniports_memory_is_the_backing_store(void **state)
 	world_stop(&w);
 }
 
-static void alf_13_pag_13_eviction_keeps_the_rules_of_permanent_memory(void **state)
+static void alf_13_pag_13_eviction_copies_back_only_gpu_writes(void **state)
 {
 	struct world w;
 
@@ -306,7 +311,7 @@ static void alf_13_pag_13_eviction_keeps_the_rules_of_permanent_memory(void **st
 	munmap(memory, BYTES);
 }
 
-static void alf_13_discard_does_not_rename(void **state)
+static void alf_13_discard_does_not_rename_existing_memory(void **state)
 {
 	struct world w;
 	void *data;
@@ -328,7 +333,7 @@ static void alf_13_discard_does_not_rename(void **state)
 	munmap(memory, BYTES);
 }
 
-static void lock_34_a_lock_of_our_own_memory_waits_for_the_gpu(void **state)
+static void lock_34_a_lock_of_existing_memory_waits_for_the_gpu(void **state)
 {
 	struct helper helper;
 	struct world w;
@@ -339,7 +344,7 @@ static void lock_34_a_lock_of_our_own_memory_waits_for_the_gpu(void **state)
 
 	gate_close(&w);
 	fill_by_gpu(&w, a, 0x34343434);
-	lock_elsewhere(&helper, &w, a, 0);
+	lock_on_thread(&helper, &w, a, 0);
 	assert_int_equal(atomic_load(&helper.state), 1);
 	gate_open(&w);
 	helper_join(&helper);
@@ -366,12 +371,15 @@ static void deallocate_and_unmap(void *argument)
 	struct opener *o = argument;
 
 	(void)client_deallocate(&o->world->device, o->allocation);
-	munmap(o->memory, BYTES); /* from here on every access would be a crash */
+	munmap(o->memory, BYTES); /* from here on an access would fault */
 	atomic_store(&o->gone, 1);
 }
 
-/* The owner may free its memory when the call returns, so the call does not return before the GPU is done with it. */
-static void alf_13_deallocation_waits_for_the_gpu(void **state)
+/*
+ * The owner may free its memory when the call returns, so the call waits until the GPU is done
+ * with it.
+ */
+static void alf_13_deallocating_existing_memory_waits_for_the_gpu(void **state)
 {
 	for (uint32_t segments = VRAM; segments <= APERTURE; segments++) {
 		struct world w;
@@ -397,9 +405,12 @@ static void alf_13_deallocation_waits_for_the_gpu(void **state)
 	}
 }
 
-/* A device that ends, and an adapter that stops, give the memory back as a deallocation does. */
-/* It is no eviction: that the apertures of its EvictionSegmentSet are in use holds nothing up and loses nothing. */
-static void alf_13_deallocation_needs_no_way_through_an_aperture(void **state)
+/* Destroying the device, and stopping the adapter, return the memory as a deallocation does. */
+/*
+ * Deallocation is no eviction: busy apertures of its EvictionSegmentSet neither delay it nor lose
+ * content.
+ */
+static void alf_13_deallocation_does_not_wait_for_eviction_apertures(void **state)
 {
 	static const struct vidmm_registry_value bare[] = {{"DmaBufferSegmentSet", 0},
 							   {"PagingBufferSegment", 0}};
@@ -434,7 +445,7 @@ static void alf_13_deallocation_needs_no_way_through_an_aperture(void **state)
 	munmap(memory, BYTES);
 }
 
-static void alf_13_the_end_of_a_device_gives_the_memory_back(void **state)
+static void alf_13_destroying_the_device_returns_the_memory(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -467,8 +478,8 @@ static bool fail_all(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *s
 	return true;
 }
 
-/* Nobody can fetch what the GPU has any more, and the memory is the owner's all the same. */
-static void alf_13_lock_33_a_removed_adapter_lets_go_of_the_memory(void **state)
+/* The GPU's copy is lost with the adapter, but the memory is returned to its owner. */
+static void alf_13_lock_33_a_removed_adapter_returns_the_memory(void **state)
 {
 	struct world w;
 
@@ -504,7 +515,7 @@ static void refuse_open(struct world *w, void *memory)
 	assert_int_equal(a, 0);
 }
 
-static void alf_33_a_creation_that_fails_leaves_the_memory_alone(void **state)
+static void alf_33_a_failed_creation_leaves_existing_memory_unchanged(void **state)
 {
 	struct world w;
 
@@ -521,21 +532,21 @@ static void alf_33_a_creation_that_fails_leaves_the_memory_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(swz_24_no_other_address_of_the_callers_own_memory),
-		BOTH(alf_11_the_memory_is_whole_pages_that_are_there),
-		BOTH(alf_11_alf_12_kernel_and_user_memory_are_told_apart),
-		BOTH(alf_11_alf_13_what_lies_over_the_same_memory_is_the_same),
-		BOTH(alf_11_memory_that_nobody_asked_for_is_refused),
-		BOTH(alf_13_the_programs_memory_is_the_backing_store),
-		BOTH(alf_13_a_miniports_memory_is_the_backing_store),
-		BOTH(alf_13_pag_13_eviction_keeps_the_rules_of_permanent_memory),
-		BOTH(alf_13_discard_does_not_rename),
-		BOTH(lock_34_a_lock_of_our_own_memory_waits_for_the_gpu),
-		BOTH(alf_13_deallocation_waits_for_the_gpu),
-		BOTH(alf_13_deallocation_needs_no_way_through_an_aperture),
-		BOTH(alf_13_the_end_of_a_device_gives_the_memory_back),
-		BOTH(alf_13_lock_33_a_removed_adapter_lets_go_of_the_memory),
-		BOTH(alf_33_a_creation_that_fails_leaves_the_memory_alone),
+		BOTH(swz_24_existing_memory_gets_no_alternate_address),
+		BOTH(alf_11_existing_memory_must_be_whole_mapped_pages),
+		BOTH(alf_11_alf_12_user_memory_is_not_accepted_as_kernel_memory_or_vice_versa),
+		BOTH(alf_11_alf_13_allocations_over_the_same_memory_share_content),
+		BOTH(alf_11_memory_without_the_flag_or_for_a_shared_resource_is_refused),
+		BOTH(alf_13_existingsysmem_is_the_backing_store),
+		BOTH(alf_13_existingkernelsysmem_is_the_backing_store),
+		BOTH(alf_13_pag_13_eviction_copies_back_only_gpu_writes),
+		BOTH(alf_13_discard_does_not_rename_existing_memory),
+		BOTH(lock_34_a_lock_of_existing_memory_waits_for_the_gpu),
+		BOTH(alf_13_deallocating_existing_memory_waits_for_the_gpu),
+		BOTH(alf_13_deallocation_does_not_wait_for_eviction_apertures),
+		BOTH(alf_13_destroying_the_device_returns_the_memory),
+		BOTH(alf_13_lock_33_a_removed_adapter_returns_the_memory),
+		BOTH(alf_33_a_failed_creation_leaves_existing_memory_unchanged),
 	};
 
 	return cmocka_run_group_tests_name("existing", tests, NULL, NULL);

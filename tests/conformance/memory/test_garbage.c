@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no driver should pass: no structure, no device, no list, more entries than exist anywhere. Each is answered
- * with E_INVALIDARG, and everything goes on.
+ * Invalid calls that no driver should make: no structure, no device, no list, more entries than
+ * exist. Each is answered with E_INVALIDARG, and later calls work.
  */
 #include "world.h"
 
-static void no_structure(void **state)
+static void a_null_argument_structure_is_refused(void **state)
 {
 	struct world w;
 
@@ -29,7 +29,7 @@ static void no_structure(void **state)
 	world_stop(&w);
 }
 
-static void no_device(void **state)
+static void a_null_device_is_refused(void **state)
 {
 	static uint64_t nonsense[512];
 	struct world w;
@@ -74,7 +74,7 @@ static void no_device(void **state)
 	world_stop(&w);
 }
 
-static void no_list(void **state)
+static void a_null_list_is_refused(void **state)
 {
 	struct world w;
 	void *data;
@@ -106,8 +106,8 @@ static void no_list(void **state)
 	world_stop(&w);
 }
 
-/* Lists of nothing are no mistake: they do nothing. */
-static void empty_lists(void **state)
+/* Empty lists are valid and do nothing. */
+static void empty_lists_succeed_and_do_nothing(void **state)
 {
 	struct world w;
 
@@ -125,21 +125,24 @@ static void empty_lists(void **state)
 	assert_int_equal(cb->pfnOfferAllocationsCb(d, &offer), S_OK);
 	assert_int_equal(cb->pfnReclaimAllocationsCb(d, &reclaim), S_OK);
 	client_write(&w.device, a, PAGE, 1);
-	client_reference(&w.context, 0, false); /* a NULL element names nothing */
+	client_reference(&w.context, 0, false); /* a NULL element references no allocation */
 	(void)client_try_submit(&w.context);
 	client_forget(&w.client);
 	use_now(&w, a, false);
 	world_stop(&w);
 }
 
-/* A page list that changes while it is read must not get past the check (decision 3 of the architecture). */
+/*
+ * A page list that changes while it is read must not get past the check (decision 3 of the
+ * architecture).
+ */
 struct racer {
 	struct world *world;
 	volatile UINT *pages;
 	_Atomic bool stop;
 };
 
-/* The race is the test's purpose. */
+/* The data race is intended. */
 __attribute__((no_sanitize("thread"))) static void flip(void *argument)
 {
 	struct racer *r = argument;
@@ -149,7 +152,7 @@ __attribute__((no_sanitize("thread"))) static void flip(void *argument)
 			r->pages[0] = i & 1 ? 0x40000000 : 3;
 }
 
-static void lock_18_a_list_that_changes_meanwhile_is_read_once(void **state)
+static void lock_18_a_page_list_changed_by_another_thread_is_read_once(void **state)
 {
 	UINT pages[1] = {3};
 	struct racer r = {.pages = pages};
@@ -184,11 +187,11 @@ static void lock_18_a_list_that_changes_meanwhile_is_read_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(no_structure),
-		BOTH(no_device),
-		BOTH(no_list),
-		BOTH(empty_lists),
-		ON_LINUX(lock_18_a_list_that_changes_meanwhile_is_read_once),
+		BOTH(a_null_argument_structure_is_refused),
+		BOTH(a_null_device_is_refused),
+		BOTH(a_null_list_is_refused),
+		BOTH(empty_lists_succeed_and_do_nothing),
+		ON_LINUX(lock_18_a_page_list_changed_by_another_thread_is_read_once),
 	};
 
 	return cmocka_run_group_tests_name("garbage", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes in other address spaces: nobody finds bytes of others in what he was given, whatever he keeps of it; and content moves
- * under their stores without losing one.
+ * Out-of-process clients: no process finds bytes of another in memory that it was given, also in
+ * descriptors that it retained. Content moves while threads store to it, and no store is lost.
  */
 #define _DEFAULT_SOURCE /* pwrite */
 #include "world.h"
@@ -17,54 +17,55 @@
 #include "base/base.h"
 #include "support/apart.h"
 
-enum { KEPT = 256, SECRET = 0x5EC2E700 };
+enum { FDS_MAX = 256, SECRET = 0x5EC2E700 };
 
-/* Each descriptor that one was given, kept; they can not be taken back. */
-struct hoard {
-	int fd[KEPT];
+/* Every descriptor that a client was given. The host cannot take descriptors back. */
+struct retained {
+	int fd[FDS_MAX];
 	uint32_t count;
 };
 
-static void keep(struct hoard *hoard, const struct apart_viewer *viewer)
+static void retain_fd(struct retained *retained, const struct apart_viewer *viewer)
 {
-	if (viewer->last_fd >= 0 && hoard->count < KEPT)
-		hoard->fd[hoard->count++] = dup(viewer->last_fd);
+	if (viewer->last_fd >= 0 && retained->count < FDS_MAX)
+		retained->fd[retained->count++] = dup(viewer->last_fd);
 }
 
-/* No word of any of them is of the other's. */
-static void search(const struct hoard *hoard, uint32_t pattern, uint64_t *looked)
+/* Asserts that no word of the retained memory is the other process's. */
+static void search_retained(const struct retained *retained, uint32_t pattern, uint64_t *searched)
 {
-	for (uint32_t i = 0; i < hoard->count; i++) {
+	for (uint32_t i = 0; i < retained->count; i++) {
 		struct stat info;
 
-		assert_int_equal(fstat(hoard->fd[i], &info), 0);
+		assert_int_equal(fstat(retained->fd[i], &info), 0);
 		const uint32_t *words =
-			mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, hoard->fd[i], 0);
+			mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, retained->fd[i], 0);
 		assert_ptr_not_equal(words, MAP_FAILED);
 		for (uint64_t n = 0; n < (uint64_t)info.st_size / 4; n++)
 			if ((words[n] & 0xFFFFFF00) == pattern)
-				fail_msg("word %llu of descriptor %u is the other's",
-					 (unsigned long long)n, i);
-		*looked += (uint64_t)info.st_size;
+				fail_msg(
+					"word %llu of descriptor %u has the other client's pattern",
+					(unsigned long long)n, i);
+		*searched += (uint64_t)info.st_size;
 		munmap((void *)(uintptr_t)words, (size_t)info.st_size);
 	}
 }
 
-static void drop(struct hoard *hoard)
+static void close_retained(struct retained *retained)
 {
-	for (uint32_t i = 0; i < hoard->count; i++)
-		close(hoard->fd[i]);
+	for (uint32_t i = 0; i < retained->count; i++)
+		close(retained->fd[i]);
 }
 
-struct party {
+struct test_client {
 	struct apart_viewer viewer;
 	struct client_device device;
 	struct client_context context;
-	struct hoard hoard;
+	struct retained retained;
 	uint32_t pattern;
 };
 
-static void enter(struct world *w, struct party *p, uint32_t pattern)
+static void open_test_client(struct world *w, struct test_client *p, uint32_t pattern)
 {
 	memset(p, 0, sizeof(*p));
 	apart_open(&w->client, &p->viewer, &p->device);
@@ -72,20 +73,23 @@ static void enter(struct world *w, struct party *p, uint32_t pattern)
 	p->pattern = pattern;
 }
 
-static void leave(struct party *p)
+static void close_test_client(struct test_client *p)
 {
 	client_context_end(&p->context);
 	apart_close(&p->viewer, &p->device);
 }
 
-/* New memory is zero; then it holds the pattern, is used by the GPU, locked again where it is now, and may go. */
-static void play(struct world *w, struct party *p, uint32_t round)
+/*
+ * New memory is zero. Then it is filled with the pattern, used by the GPU, locked again at its new
+ * placement, and may be destroyed.
+ */
+static void run_round(struct world *w, struct test_client *p, uint32_t round)
 {
 	uint64_t bytes = (1 + round % 7) * 256 * KIB;
 	D3DKMT_HANDLE a = allocate_in(&p->device, bytes, CPU, 0);
 	uint32_t *words = client_lock(&p->device, a, 0);
 
-	keep(&p->hoard, &p->viewer);
+	retain_fd(&p->retained, &p->viewer);
 	for (uint64_t i = 0; i < bytes / 4; i++)
 		if (words[i])
 			fail_msg("word %llu of new memory is 0x%x", (unsigned long long)i,
@@ -96,7 +100,7 @@ static void play(struct world *w, struct party *p, uint32_t round)
 	client_reference(&p->context, a, true);
 	client_submit(&p->context);
 	words = client_lock(&p->device, a, 0);
-	keep(&p->hoard, &p->viewer);
+	retain_fd(&p->retained, &p->viewer);
 	for (uint64_t i = 0; i < bytes / 4; i++)
 		if (words[i] != (p->pattern | (uint8_t)round))
 			fail_msg("word %llu is 0x%x", (unsigned long long)i, words[i]);
@@ -106,22 +110,22 @@ static void play(struct world *w, struct party *p, uint32_t round)
 	(void)w;
 }
 
-static void nobody_finds_what_was_another_s(void **state)
+static void no_process_reads_bytes_of_another_process(void **state)
 {
-	static const struct client_options little = {.vram_bytes = 4 * MIB,
-						     .aperture_bytes = 8 * MIB};
-	struct party *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
-	uint64_t looked = 0;
+	static const struct client_options small_memory = {.vram_bytes = 4 * MIB,
+							   .aperture_bytes = 8 * MIB};
+	struct test_client *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+	uint64_t searched = 0;
 	struct world w;
 
 	assert_true(a && b);
-	world_start(&w, state, &little);
-	enter(&w, a, SECRET);
-	enter(&w, b, 0x0DDBA100);
-	/* A third, in the host's own address space, takes turns with them in the same segments. */
+	world_start(&w, state, &small_memory);
+	open_test_client(&w, a, SECRET);
+	open_test_client(&w, b, 0x0DDBA100);
+	/* A third process, in-process, uses the same segments in turn with them. */
 	for (uint32_t round = 0; round < 40; round++) {
-		play(&w, a, round);
-		play(&w, b, round + 3);
+		run_round(&w, a, round);
+		run_round(&w, b, round + 3);
 		D3DKMT_HANDLE own = allocate_in(&w.device, MIB, CPU, 0);
 		client_write(&w.device, own, MIB, 0x1000);
 		client_reference(&w.context, own, true);
@@ -130,59 +134,62 @@ static void nobody_finds_what_was_another_s(void **state)
 		assert_int_equal(client_deallocate(&w.device, own), S_OK);
 	}
 	client_idle(&w.client);
-	search(&a->hoard, b->pattern, &looked);
-	search(&b->hoard, a->pattern, &looked);
-	assert_true(looked > 40 * MIB);
-	leave(a);
-	/* What is left of it when it is gone is nobody's. */
+	search_retained(&a->retained, b->pattern, &searched);
+	search_retained(&b->retained, a->pattern, &searched);
+	assert_true(searched > 40 * MIB);
+	close_test_client(a);
+	/* What the destroyed process left is not given to another one. */
 	for (uint32_t round = 0; round < 10; round++)
-		play(&w, b, round);
-	search(&a->hoard, b->pattern, &looked);
-	leave(b);
-	drop(&a->hoard);
-	drop(&b->hoard);
+		run_round(&w, b, round);
+	search_retained(&a->retained, b->pattern, &searched);
+	close_test_client(b);
+	close_retained(&a->retained);
+	close_retained(&b->retained);
 	world_stop(&w);
 	free(a);
 	free(b);
 }
 
-/* It may go on writing through what it keeps: to memory that is nobody's. */
-static void what_is_kept_reaches_nobody(void **state)
+/*
+ * The dead client may write through the descriptors that it retained: the memory is used by no
+ * other process.
+ */
+static void memory_that_a_dead_client_still_maps_is_never_reused(void **state)
 {
-	static const struct client_options little = {.vram_bytes = 4 * MIB};
-	struct party *a = calloc(1, sizeof(*a));
+	static const struct client_options small_memory = {.vram_bytes = 4 * MIB};
+	struct test_client *a = calloc(1, sizeof(*a));
 	struct world w;
 
 	assert_true(a);
-	world_start(&w, state, &little);
-	enter(&w, a, SECRET);
+	world_start(&w, state, &small_memory);
+	open_test_client(&w, a, SECRET);
 	for (uint32_t round = 1; round < 20; round++)
-		play(&w, a, round);
-	leave(a);
+		run_round(&w, a, round);
+	close_test_client(a);
 	D3DKMT_HANDLE own = allocate_in(&w.device, 3 * MIB, CPU, 0);
 	client_write(&w.device, own, 3 * MIB, 0x7000);
 	client_reference(&w.context, own, true);
 	client_submit(&w.context);
-	for (uint32_t i = 0; i < a->hoard.count; i++) {
+	for (uint32_t i = 0; i < a->retained.count; i++) {
 		struct stat info;
 
-		assert_int_equal(fstat(a->hoard.fd[i], &info), 0);
-		void *kept = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-				  a->hoard.fd[i], 0);
-		assert_ptr_not_equal(kept, MAP_FAILED);
-		memset(kept, 0xEE, (size_t)info.st_size);
-		munmap(kept, (size_t)info.st_size);
-		assert_int_equal(ftruncate(a->hoard.fd[i], 0), -1);
+		assert_int_equal(fstat(a->retained.fd[i], &info), 0);
+		void *mapped = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    a->retained.fd[i], 0);
+		assert_ptr_not_equal(mapped, MAP_FAILED);
+		memset(mapped, 0xEE, (size_t)info.st_size);
+		munmap(mapped, (size_t)info.st_size);
+		assert_int_equal(ftruncate(a->retained.fd[i], 0), -1);
 	}
 	client_expect(&w.device, own, 3 * MIB, 0x7000);
-	drop(&a->hoard);
+	close_retained(&a->retained);
 	world_stop(&w);
 	free(a);
 }
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define MOVES 5u /* writers that never rest are slow there */
+#define MOVES 5u /* threads that store without pause are slow there */
 #endif
 #endif
 #ifndef MOVES
@@ -190,9 +197,9 @@ static void what_is_kept_reaches_nobody(void **state)
 #endif
 enum { WRITERS = 8, BYTES = 64 * KIB };
 
-/* Counts up its own words, each of which must always be what it stored last. */
+/* Increments its own words. Each word must always hold what the thread stored last. */
 struct writer {
-	_Atomic uint32_t *words; /* every eighth is its own */
+	_Atomic uint32_t *words; /* every eighth word is the thread's own */
 	uint32_t index;
 	_Atomic bool stop;
 	uint32_t stores;
@@ -217,20 +224,23 @@ static void store(void *argument)
 	}
 }
 
-/* The use by the GPU takes what is locked from video memory to the aperture. */
-static void pag_16_eight_writers_lose_no_store(void **state)
+/* Use by the GPU moves the locked allocation from video memory to the aperture. */
+static void pag_16_no_store_of_eight_threads_is_lost_while_memory_moves(void **state)
 {
-	static const struct client_options little = {.vram_bytes = 4 * MIB};
+	static const struct client_options small_memory = {.vram_bytes = 4 * MIB};
 	struct writer writers[WRITERS] = {0};
-	struct party *p = calloc(1, sizeof(*p));
+	struct test_client *p = calloc(1, sizeof(*p));
 	struct world w;
 
 	assert_true(p);
-	world_start(&w, state, &little);
-	enter(&w, p, 0);
+	world_start(&w, state, &small_memory);
+	open_test_client(&w, p, 0);
 	w.client.racing = true;
 	for (uint32_t move = 0; move < MOVES; move++) {
-		/* Unlocked it goes to video memory, and locked out of it: under the hands of eight. */
+		/*
+		 * Unlocked, it is paged in to video memory; locked, it is evicted, while eight
+		 * threads store to it.
+		 */
 		D3DKMT_HANDLE a = allocate_in(&p->device, BYTES, CPU, 0);
 
 		client_reference(&p->context, a, true);
@@ -258,7 +268,7 @@ static void pag_16_eight_writers_lose_no_store(void **state)
 		assert_int_equal(client_deallocate(&p->device, a), S_OK);
 		assert_int_equal(p->viewer.freezes, move + 1);
 	}
-	leave(p);
+	close_test_client(p);
 	world_stop(&w);
 	free(p);
 }
@@ -267,10 +277,13 @@ static void pag_16_eight_writers_lose_no_store(void **state)
 
 enum { ALTERNATE = ACQUIRE_APERTURE | USE_ALTERNATE_VA, WINDOW = 64 * KIB, PICTURE = 4 * PAGE };
 
-/* A miniport with a window at the end of the BAR, outside the segment, into which it puts pictures of one value. */
+/*
+ * A miniport with a window at the end of the BAR, outside the segment, into which it writes images
+ * of one value.
+ */
 static struct {
 	struct world *world;
-	bool hide; /* where the segment is */
+	bool hide; /* the memory segment is not CPU-visible */
 	uint64_t bar, at, size;
 	uint32_t value;
 	uint32_t reasons; /* events with Q-93 */
@@ -338,7 +351,7 @@ static void start_windows(struct world *w, void **state, uint32_t visible)
 		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_REASON, note_reason, NULL), 0);
 }
 
-/* What the CPU sees there: nothing but its own picture, and zeroes. */
+/* What the CPU sees there: only the allocation's own image, and zeros. */
 static void expect_window(const uint32_t *words, uint32_t value)
 {
 	for (uint32_t i = 0; i < 2 * PICTURE / 4; i++)
@@ -360,93 +373,93 @@ static uint32_t *lock_window(struct client_device *device, D3DKMT_HANDLE a, uint
 	return words;
 }
 
-/* Through what he kept he reaches neither the window nor who has it now. */
-static void scribble(const struct hoard *hoard)
+/* Retained descriptors reach neither the window nor its present user. */
+static void write_to_retained(const struct retained *retained)
 {
 	static const char evil[PAGE] = {0x6E};
 
-	for (uint32_t i = 0; i < hoard->count; i++) {
+	for (uint32_t i = 0; i < retained->count; i++) {
 		struct stat info;
 
-		assert_int_equal(fstat(hoard->fd[i], &info), 0);
+		assert_int_equal(fstat(retained->fd[i], &info), 0);
 		for (off_t at = 0; at < info.st_size; at += PAGE)
-			assert_int_equal(pwrite(hoard->fd[i], evil, PAGE, at), PAGE);
+			assert_int_equal(pwrite(retained->fd[i], evil, PAGE, at), PAGE);
 	}
 }
 
-/* One after the other they have the only window there is; each keeps what he was given. */
-static void swz_24_q_93_a_window_is_its_users_alone(void **state)
+/* The clients use the only window in turn; each retains its descriptors. */
+static void swz_24_q_93_a_window_shows_only_its_current_users_content(void **state)
 {
-	struct party *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
-	uint64_t looked = 0;
+	struct test_client *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
+	uint64_t searched = 0;
 	struct world w;
 
 	assert_true(p[0] && p[1]);
 	start_windows(&w, state, 1);
 	probe.answer_acquire = show_picture;
-	enter(&w, p[0], SECRET);
-	enter(&w, p[1], 0x0DDBA100);
+	open_test_client(&w, p[0], SECRET);
+	open_test_client(&w, p[1], 0x0DDBA100);
 	for (uint32_t round = 0; round < 6; round++) {
-		struct party *me = p[round % 2], *other = p[!(round % 2)];
+		struct test_client *me = p[round % 2], *other = p[!(round % 2)];
 		D3DKMT_HANDLE a = allocate_in(&me->device, PICTURE, CPU, VRAM);
 
 		uint32_t *words = lock_window(&me->device, a, me->pattern);
-		keep(&me->hoard, &me->viewer);
+		retain_fd(&me->retained, &me->viewer);
 		assert_ptr_equal(me->viewer.last_address, words);
 		fill_window(words, me->pattern);
-		/* The miniport sees it where its window is, and the other one nowhere. */
+		/* The miniport sees the image at its window, the other client nowhere. */
 		assert_memory_equal(in_bar(miniport.at), words, 2 * PICTURE);
-		scribble(&other->hoard);
+		write_to_retained(&other->retained);
 		assert_int_equal(words[PICTURE / 4], me->pattern);
 		assert_int_equal(client_unlock(&me->device, a), S_OK);
 		assert_ptr_equal(client_lock(&me->device, a, ALTERNATE), words);
 		assert_int_equal(words[1], me->pattern | 1);
 		assert_int_equal(client_unlock(&me->device, a), S_OK);
-		search(&other->hoard, me->pattern, &looked);
+		search_retained(&other->retained, me->pattern, &searched);
 		assert_int_equal(client_deallocate(&me->device, a), S_OK);
 		client_idle(&w.client);
 		for (uint32_t i = 0; i < 2 * PICTURE / 4; i++)
 			assert_int_equal(in_bar(miniport.at)[i], 0);
 	}
-	assert_true(looked > 0);
-	/* In the host's own address space it is the same window, after them and before them. */
+	assert_true(searched > 0);
+	/* An in-process client sees the same window, after them and before them. */
 	D3DKMT_HANDLE own = allocate_in(&w.device, PICTURE, CPU, VRAM);
 	uint32_t *words = lock_window(&w.device, own, 0x7700);
 	fill_window(words, 0x0DDBA200);
-	scribble(&p[0]->hoard);
+	write_to_retained(&p[0]->retained);
 	assert_int_equal(words[3], 0x0DDBA203);
 	assert_int_equal(client_unlock(&w.device, own), S_OK);
 	assert_int_equal(client_deallocate(&w.device, own), S_OK);
 	client_idle(&w.client);
 	D3DKMT_HANDLE last = allocate_in(&p[0]->device, PICTURE, CPU, VRAM);
 	(void)lock_window(&p[0]->device, last, SECRET);
-	/* He is gone, and has it locked. */
+	/* The client ends while it has it locked. */
 	for (uint32_t i = 0; i < 2; i++) {
-		leave(p[i]);
-		drop(&p[i]->hoard);
+		close_test_client(p[i]);
+		close_retained(&p[i]->retained);
 		free(p[i]);
 	}
 	assert_int_equal(miniport.reasons, 0);
 	world_stop(&w);
 }
 
-/* One with windows; to be left, and then freed. */
-static struct party *start_alone(struct world *w, void **state)
+/* One client with windows; the test calls leave, then free. */
+static struct test_client *start_alone(struct world *w, void **state)
 {
-	struct party *p = calloc(1, sizeof(*p));
+	struct test_client *p = calloc(1, sizeof(*p));
 
 	assert_true(p);
 	start_windows(w, state, 1);
 	probe.answer_acquire = show_picture;
-	enter(w, p, SECRET);
+	open_test_client(w, p, SECRET);
 	return p;
 }
 
-/* What is paged in for the lock is waited for, and then the window is made its own. */
-static void swz_04_q_93_paged_in_for_the_window(void **state)
+/* The lock waits for the page-in. Then the window is replaced by a client object. */
+static void swz_04_q_93_a_lock_pages_in_before_the_window_becomes_a_client_object(void **state)
 {
 	struct world w;
-	struct party *p = start_alone(&w, state);
+	struct test_client *p = start_alone(&w, state);
 
 	probe.edit_allocation = flag_swizzled;
 	D3DKMT_HANDLE a = allocate_in(&p->device, PICTURE, CPU, VRAM);
@@ -457,12 +470,12 @@ static void swz_04_q_93_paged_in_for_the_window(void **state)
 	assert_int_equal(client_unlock(&p->device, a), S_OK);
 	assert_int_equal(probe_count(PROBE_ACQUIRE), 1);
 	client_expect(&p->device, a, PICTURE, 0x100);
-	leave(p);
+	close_test_client(p);
 	free(p);
 	world_stop(&w);
 }
 
-static void expect_fallback(struct party *p, const char *why)
+static void expect_fallback(struct test_client *p, const char *why)
 {
 	D3DKMT_HANDLE a = allocate_in(&p->device, PICTURE, CPU, VRAM), handle = a;
 	uint32_t before = miniport.reasons;
@@ -488,73 +501,76 @@ static void expect_fallback(struct party *p, const char *why)
 	client_idle(&miniport.world->client);
 }
 
-static void swz_24_q_93_what_cannot_be_its_own_is_not_shown(void **state)
+static void swz_24_q_93_a_window_that_cannot_be_private_is_not_used(void **state)
 {
 	struct world w;
-	struct party *p = start_alone(&w, state);
+	struct test_client *p = start_alone(&w, state);
 
 	miniport.size = 2 * PICTURE - 8;
 	expect_fallback(p, "ends inside a page");
 	miniport.size = 2 * PICTURE;
-	miniport.at = MIB; /* of a segment, and of whoever is there */
+	miniport.at = MIB; /* inside a segment, over other allocations */
 	expect_fallback(p, "is in a segment");
 	miniport.at = 2 * MIB - WINDOW;
 	D3DKMT_HANDLE own = allocate_in(&w.device, PICTURE, CPU, VRAM);
 	(void)lock_window(&w.device, own, 0x7700);
 	miniport.value = 0;
 	miniport.at += PAGE;
-	expect_fallback(p, "another range's");
+	expect_fallback(p, "the window of another range");
 	assert_int_equal(client_unlock(&w.device, own), S_OK);
-	leave(p);
+	close_test_client(p);
 	world_stop(&w);
-	/* Nobody knows whether it is the allocation's own place. */
+	/* It is unknown whether the address is the allocation's own placement. */
 	probe.answer_acquire = NULL;
 	miniport.hide = true;
 	start_windows(&w, state, 0);
-	enter(&w, p, SECRET);
-	expect_fallback(p, "or that is not known");
-	leave(p);
+	open_test_client(&w, p, SECRET);
+	expect_fallback(p, "address is not known");
+	close_test_client(p);
 	world_stop(&w);
 	miniport.hide = false;
 	free(p);
 }
 
-/* Of memory that the CPU does not see a range shows the place itself; nobody has what lay there before him. */
-static void swz_24_q_93_a_hidden_place_is_its_users_alone(void **state)
+/*
+ * A range over memory without CpuVisible shows the placement itself. No client sees what was there
+ * before.
+ */
+static void swz_24_q_93_a_hidden_placement_shows_only_its_users_content(void **state)
 {
-	struct party *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
-	uint64_t looked = 0;
+	struct test_client *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
+	uint64_t searched = 0;
 	struct world w;
 
 	assert_true(p[0] && p[1]);
 	start_windows(&w, state, 0);
-	enter(&w, p[0], SECRET);
-	enter(&w, p[1], 0x0DDBA100);
+	open_test_client(&w, p[0], SECRET);
+	open_test_client(&w, p[1], 0x0DDBA100);
 	for (uint32_t round = 0; round < 6; round++) {
-		struct party *me = p[round % 2], *other = p[!(round % 2)];
+		struct test_client *me = p[round % 2], *other = p[!(round % 2)];
 		D3DKMT_HANDLE a = allocate_in(&me->device, PICTURE, CPU, VRAM);
 		D3DKMT_HANDLE own = allocate_in(&w.device, PICTURE, CPU, VRAM);
 
 		uint32_t *words = client_lock(&me->device, a, ALTERNATE);
-		keep(&me->hoard, &me->viewer);
+		retain_fd(&me->retained, &me->viewer);
 		for (uint32_t i = 0; i < PICTURE / 4; i++) {
 			assert_int_equal(words[i], 0);
 			words[i] = me->pattern | (uint8_t)i;
 		}
 		assert_int_equal(client_residency(&me->device, a), IN_VRAM);
 		use_now(&w, own, true);
-		scribble(&other->hoard);
+		write_to_retained(&other->retained);
 		assert_int_equal(words[PICTURE / 4 - 1], me->pattern | 0xFF);
-		search(&other->hoard, me->pattern, &looked);
+		search_retained(&other->retained, me->pattern, &searched);
 		assert_int_equal(client_unlock(&me->device, a), S_OK);
 		assert_int_equal(client_deallocate(&me->device, a), S_OK);
 		assert_int_equal(client_deallocate(&w.device, own), S_OK);
 		client_idle(&w.client);
 	}
-	assert_true(looked > 0);
+	assert_true(searched > 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		leave(p[i]);
-		drop(&p[i]->hoard);
+		close_test_client(p[i]);
+		close_retained(&p[i]->retained);
 		free(p[i]);
 	}
 	assert_int_equal(miniport.reasons, 0);
@@ -564,13 +580,13 @@ static void swz_24_q_93_a_hidden_place_is_its_users_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(nobody_finds_what_was_another_s),
-		BOTH(what_is_kept_reaches_nobody),
-		ON_LINUX(pag_16_eight_writers_lose_no_store),
-		BOTH(swz_24_q_93_a_window_is_its_users_alone),
-		BOTH(swz_04_q_93_paged_in_for_the_window),
-		BOTH(swz_24_q_93_what_cannot_be_its_own_is_not_shown),
-		BOTH(swz_24_q_93_a_hidden_place_is_its_users_alone),
+		BOTH(no_process_reads_bytes_of_another_process),
+		BOTH(memory_that_a_dead_client_still_maps_is_never_reused),
+		ON_LINUX(pag_16_no_store_of_eight_threads_is_lost_while_memory_moves),
+		BOTH(swz_24_q_93_a_window_shows_only_its_current_users_content),
+		BOTH(swz_04_q_93_a_lock_pages_in_before_the_window_becomes_a_client_object),
+		BOTH(swz_24_q_93_a_window_that_cannot_be_private_is_not_used),
+		BOTH(swz_24_q_93_a_hidden_placement_shows_only_its_users_content),
 	};
 
 	return cmocka_run_group_tests_name("memory isolation", tests, NULL, NULL);

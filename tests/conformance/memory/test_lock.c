@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* LOCK: what a lock gives, what it refuses, and what it waits for. lock_flags has the whole space of flags. */
+/*
+ * LOCK: what a lock returns, refuses, and waits for. test_lock_flags.c covers all combinations of
+ * flags.
+ */
 #include <errno.h>
 #include <unistd.h>
 
@@ -52,7 +55,7 @@ static void lock_02_reserved_bits_are_refused(void **state)
 	world_stop(&w);
 }
 
-static void lock_03_what_is_written_under_a_lock_is_there_under_the_next(void **state)
+static void lock_03_the_next_lock_sees_what_the_last_one_wrote(void **state)
 {
 	struct world w;
 
@@ -76,7 +79,10 @@ static void lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is(void **state
 
 	world_start(&w, state, NULL);
 	for (uint32_t round = 0; round < 6; round++) {
-		/* Seen first by the CPU, or by the GPU in either segment: always where a former owner filled it. */
+		/*
+		 * First accessed by the CPU, or by the GPU in either segment, always where another
+		 * allocation was before.
+		 */
 		D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, sets[round % 3]);
 
 		if (round % 3)
@@ -105,7 +111,7 @@ static bool is_readable(const void *address)
 	return readable;
 }
 
-static void lock_03_a_pointer_kept_past_the_unlock_reaches_nobodys_memory(void **state)
+static void lock_03_a_stale_pointer_reaches_no_other_allocation(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -119,24 +125,24 @@ static void lock_03_a_pointer_kept_past_the_unlock_reaches_nobodys_memory(void *
 
 	client_context(&other, 0, &context);
 	use_now(&w, a, true);
-	uint32_t *kept = client_lock(&w.device, a, 0);
-	assert_true(is_readable(kept));
+	uint32_t *stale = client_lock(&w.device, a, 0);
+	assert_true(is_readable(stale));
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	client_fill(&context, theirs, vram, 0x5EC4E7);
-	client_submit(&context); /* takes its place */
+	client_submit(&context); /* reuses its memory */
 	client_idle(&w.client);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	assert_false(is_readable(kept));
-	/* The same address shows the own content at the next lock. */
-	assert_ptr_equal(client_lock(&w.device, a, 0), kept);
-	assert_int_equal(*kept, 0);
+	assert_false(is_readable(stale));
+	/* At the next lock the same address shows the allocation's own content. */
+	assert_ptr_equal(client_lock(&w.device, a, 0), stale);
+	assert_int_equal(*stale, 0);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	client_context_end(&context);
 	client_close(&other);
 	world_stop(&w);
 }
 
-static void lock_04_the_address_stays_through_every_move(void **state)
+static void lock_04_the_address_is_unchanged_through_every_move(void **state)
 {
 	struct world w;
 
@@ -167,7 +173,7 @@ static void lock_04_a_locked_allocation_under_pressure_keeps_address_and_content
 	uint32_t *words = client_lock(&w.device, a, 0);
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	words[1] = 0xCAFE;
-	evict_by_pressure(&w, a); /* nothing else is left to go */
+	evict_by_pressure(&w, a); /* no other victim is left */
 	assert_int_equal(words[0], 0x70);
 	assert_int_equal(words[1], 0xCAFE);
 	words[2] = 0xF00D;
@@ -192,7 +198,7 @@ static void lock_05_a_plain_lock_waits_for_the_gpu(void **state)
 		gate_close(&w);
 		client_fill(&w.context, a, PAGE, 0x11 + write);
 		client_submit(&w.context);
-		lock_elsewhere(&h, &w, a, 0);
+		lock_on_thread(&h, &w, a, 0);
 		assert_int_equal(atomic_load(&h.state), 1);
 		gate_open(&w);
 		helper_join(&h);
@@ -204,7 +210,7 @@ static void lock_05_a_plain_lock_waits_for_the_gpu(void **state)
 	world_stop(&w);
 }
 
-static void lock_05_an_idle_allocation_is_not_waited_for(void **state)
+static void lock_05_a_lock_of_an_idle_allocation_does_not_wait(void **state)
 {
 	struct world w;
 
@@ -216,13 +222,13 @@ static void lock_05_an_idle_allocation_is_not_waited_for(void **state)
 	gate_close(&w);
 	client_reference(&w.context, a, true);
 	client_submit(&w.context);
-	client_lock(&w.device, b, 0); /* returns although the GPU is at work on something else */
+	client_lock(&w.device, b, 0); /* returns although the GPU executes something else */
 	assert_int_equal(client_unlock(&w.device, b), S_OK);
 	world_stop(&w);
 }
 
-/* What the lock found before it waited is not what it goes by afterwards. */
-static void lock_31_lock_25_the_world_may_change_while_a_lock_waits(void **state)
+/* A lock that waited looks everything up again. */
+static void lock_31_lock_25_a_waiting_lock_rechecks_handle_and_offer(void **state)
 {
 	struct world w;
 	struct helper gone, offered;
@@ -237,8 +243,8 @@ static void lock_31_lock_25_the_world_may_change_while_a_lock_waits(void **state
 	client_reference(&w.context, a, true);
 	client_reference(&w.context, b, true);
 	client_submit(&w.context);
-	lock_elsewhere(&gone, &w, a, 0);
-	lock_elsewhere(&offered, &w, b, 0);
+	lock_on_thread(&gone, &w, a, 0);
+	lock_on_thread(&offered, &w, b, 0);
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK);
 	gate_open(&w);
@@ -268,7 +274,7 @@ static void lock_07_readonly_with_writeonly_is_invalid(void **state)
 	world_stop(&w);
 }
 
-/* Busy for reading only, or for writing too. The gate is closed when this returns. */
+/* Busy with reads only, or with writes. The gate is closed when this returns. */
 static D3DKMT_HANDLE make_busy(struct world *w, uint32_t segment_set, bool write)
 {
 	D3DKMT_HANDLE a = allocate_in(&w->device, PAGE, CPU, segment_set);
@@ -287,8 +293,8 @@ static void lock_08_donotwait_fails_at_once_while_busy(void **state)
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a = make_busy(&w, 0, false);
 
-	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
-	assert_int_equal(client_unlock(&w.device, a), E_INVALIDARG); /* nothing was given out */
+	expect_lock_declined(&w, a, 0);
+	assert_int_equal(client_unlock(&w.device, a), E_INVALIDARG); /* no lock was counted */
 	assert_true(client_found(&w.client, "LOCK-28"));
 	client_forget(&w.client);
 	gate_open(&w);
@@ -298,7 +304,7 @@ static void lock_08_donotwait_fails_at_once_while_busy(void **state)
 	world_stop(&w);
 }
 
-static void lock_10_ignoresync_with_donotwait_goes_in_while_the_gpu_works(void **state)
+static void lock_10_ignoresync_with_donotwait_succeeds_while_busy(void **state)
 {
 	struct world w;
 
@@ -317,7 +323,7 @@ static void expect_wait(struct world *w, D3DKMT_HANDLE a, uint32_t flags)
 {
 	struct helper h;
 
-	lock_elsewhere(&h, w, a, flags);
+	lock_on_thread(&h, w, a, flags);
 	gate_open(w);
 	helper_join(&h);
 	assert_int_equal(h.result, S_OK);
@@ -334,7 +340,7 @@ static void lock_11_ignoresync_alone_waits(void **state)
 	world_stop(&w);
 }
 
-static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **state)
+static void lock_09_lock_12_lock_16_discard_overrides_donotwait_and_sync_flags(void **state)
 {
 	static const uint32_t flags[] = {DONOT_WAIT, IGNORE_SYNC | DONOT_WAIT, IGNORE_SYNC,
 					 IGNORE_READ_SYNC, IGNORE_READ_SYNC | DONOT_WAIT};
@@ -343,7 +349,7 @@ static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **st
 	world_start(&w, state, NULL);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		D3DKMT_HANDLE a = make_busy(&w, VRAM, true),
-			      renamed = a; /* in memory alone: LOCK-13 does not count */
+			      renamed = a; /* in memory only: LOCK-13 does not apply */
 
 		assert_int_equal(client_try_lock(&w.device, &renamed, DISCARD | flags[i], NULL),
 				 S_OK);
@@ -354,8 +360,7 @@ static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **st
 	world_stop(&w);
 }
 
-static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout(
-	void **state)
+static void lock_13_ignoresync_needs_an_aperture_and_linear_coherent_content(void **state)
 {
 	static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
 	struct client_options options = {.registry = &incoherent, .registry_count = 1};
@@ -381,7 +386,7 @@ static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coheren
 	world_stop(&w);
 }
 
-static void lock_13_cached_is_fine_where_an_aperture_is_coherent(void **state)
+static void lock_13_ignorereadsync_of_cached_is_allowed_in_a_coherent_aperture(void **state)
 {
 	struct world w;
 
@@ -420,7 +425,7 @@ static void lock_15_ignorereadsync_waits_for_writes_only(void **state)
 	world_stop(&w);
 }
 
-static void lock_16_ignorereadsync_with_donotwait(void **state)
+static void lock_16_ignorereadsync_with_donotwait_fails_only_for_pending_writes(void **state)
 {
 	struct world w;
 
@@ -431,11 +436,11 @@ static void lock_16_ignorereadsync_with_donotwait(void **state)
 	assert_int_equal(client_unlock(&w.device, read), S_OK);
 	gate_open(&w);
 	D3DKMT_HANDLE write = make_busy(&w, APERTURE, true);
-	expect_lock_refused(&w, write, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_lock_declined(&w, write, IGNORE_READ_SYNC);
 	world_stop(&w);
 }
 
-static void lock_50_ignoresync_and_ignorereadsync_together(void **state)
+static void lock_50_ignoresync_governs_with_donotwait_else_ignorereadsync(void **state)
 {
 	struct world w;
 
@@ -451,7 +456,7 @@ static void lock_50_ignoresync_and_ignorereadsync_together(void **state)
 	world_stop(&w);
 }
 
-static void lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock(void **state)
+static void lock_49_a_lock_evicts_from_a_segment_without_cpuvisible(void **state)
 {
 	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
 	struct client_options options = {.registry = &hidden, .registry_count = 1};
@@ -467,13 +472,12 @@ static void lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock(void 
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	client_expect(&w.device, a, 64 * KIB, 0x4900);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	client_lock(&w.device, a,
-		    DONOT_EVICT); /* LOCK-40: where nothing must be evicted it changes nothing */
+	client_lock(&w.device, a, DONOT_EVICT); /* LOCK-40: no effect if no eviction is needed */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);
 }
 
-static void lock_49_donotwait_does_not_wait_for_the_way_out_either(void **state)
+static void lock_49_donotwait_does_not_wait_for_the_eviction(void **state)
 {
 	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
 	struct client_options options = {.registry = &hidden, .registry_count = 1};
@@ -483,15 +487,15 @@ static void lock_49_donotwait_does_not_wait_for_the_way_out_either(void **state)
 	D3DKMT_HANDLE a = make_busy(&w, 0, false);
 
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
-	/* It would have to leave its segment, and the GPU reads it there. */
-	expect_lock_refused(&w, a, IGNORE_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
-	expect_lock_refused(&w, a, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	/* It would have to be evicted while the GPU reads it. */
+	expect_lock_declined(&w, a, IGNORE_SYNC);
+	expect_lock_declined(&w, a, IGNORE_READ_SYNC);
 	expect_wait(&w, a, IGNORE_READ_SYNC);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
 	world_stop(&w);
 }
 
-static void lock_40_donotevict_changes_nothing_where_nothing_must_go(void **state)
+static void lock_40_donotevict_has_no_effect_if_no_eviction_is_needed(void **state)
 {
 	struct world w;
 
@@ -512,28 +516,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(lock_01_a_bit_in_value_is_the_field),
 		BOTH(lock_02_reserved_bits_are_refused),
-		BOTH(lock_03_what_is_written_under_a_lock_is_there_under_the_next),
+		BOTH(lock_03_the_next_lock_sees_what_the_last_one_wrote),
 		BOTH(lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is),
-		BOTH(lock_03_a_pointer_kept_past_the_unlock_reaches_nobodys_memory),
-		BOTH(lock_04_the_address_stays_through_every_move),
+		BOTH(lock_03_a_stale_pointer_reaches_no_other_allocation),
+		BOTH(lock_04_the_address_is_unchanged_through_every_move),
 		BOTH(lock_04_a_locked_allocation_under_pressure_keeps_address_and_content),
 		BOTH(lock_05_a_plain_lock_waits_for_the_gpu),
-		BOTH(lock_05_an_idle_allocation_is_not_waited_for),
-		BOTH(lock_31_lock_25_the_world_may_change_while_a_lock_waits),
+		BOTH(lock_05_a_lock_of_an_idle_allocation_does_not_wait),
+		BOTH(lock_31_lock_25_a_waiting_lock_rechecks_handle_and_offer),
 		BOTH(lock_07_readonly_with_writeonly_is_invalid),
 		BOTH(lock_08_donotwait_fails_at_once_while_busy),
-		BOTH(lock_09_lock_12_lock_16_discard_makes_the_other_flags_void),
-		BOTH(lock_10_ignoresync_with_donotwait_goes_in_while_the_gpu_works),
+		BOTH(lock_09_lock_12_lock_16_discard_overrides_donotwait_and_sync_flags),
+		BOTH(lock_10_ignoresync_with_donotwait_succeeds_while_busy),
 		BOTH(lock_11_ignoresync_alone_waits),
-		BOTH(lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout),
-		BOTH(lock_13_cached_is_fine_where_an_aperture_is_coherent),
+		BOTH(lock_13_ignoresync_needs_an_aperture_and_linear_coherent_content),
+		BOTH(lock_13_ignorereadsync_of_cached_is_allowed_in_a_coherent_aperture),
 		BOTH(lock_14_ignoresync_with_acquireaperture_is_invalid),
 		BOTH(lock_15_ignorereadsync_waits_for_writes_only),
-		BOTH(lock_16_ignorereadsync_with_donotwait),
-		BOTH(lock_40_donotevict_changes_nothing_where_nothing_must_go),
-		BOTH(lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock),
-		BOTH(lock_49_donotwait_does_not_wait_for_the_way_out_either),
-		BOTH(lock_50_ignoresync_and_ignorereadsync_together),
+		BOTH(lock_16_ignorereadsync_with_donotwait_fails_only_for_pending_writes),
+		BOTH(lock_40_donotevict_has_no_effect_if_no_eviction_is_needed),
+		BOTH(lock_49_a_lock_evicts_from_a_segment_without_cpuvisible),
+		BOTH(lock_49_donotwait_does_not_wait_for_the_eviction),
+		BOTH(lock_50_ignoresync_governs_with_donotwait_else_ignorereadsync),
 	};
 
 	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);

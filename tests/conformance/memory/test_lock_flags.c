@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All 2048 combinations of lock flags, with and without a list of pages, on allocations of every kind in every state,
- * through pfnLockCb and through D3DKMTLock, against an oracle that was written from the rules: status, finding, handle,
- * waiting, and what must not have changed.
+ * All 2048 combinations of lock flags, with and without a page list, on allocations of every kind
+ * in every state, through pfnLockCb and D3DKMTLock. Each is compared with an oracle derived from
+ * the rules: status, finding, handle, waiting, and what must be unchanged.
  */
 #include <stdio.h>
 
@@ -64,16 +64,16 @@ static const struct kind kinds[] = {
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* A device that both doors know, and the process that it is of. */
-struct party {
+/* A device that both doors know, and its process. */
+struct door_device {
 	struct client_device *device;
 	D3DKMT_HANDLE kmt;
 };
 
-struct bench {
+struct fixture {
 	struct world w;
 	const struct kind *kind;
-	struct party self;
+	struct door_device self;
 };
 
 struct request {
@@ -91,24 +91,25 @@ static void note_handle(void *context, const struct vidmm_event *event, const ch
 		*(D3DKMT_HANDLE *)context = event->object;
 }
 
-/* The runtime on Windows has a device's D3DKMT handle; here the event stream names it. */
-static void make_device(struct world *w, struct party *party, struct client_device *device)
+/* The runtime on Windows knows a device's D3DKMT handle; here the event stream reports it. */
+static void make_device(struct world *w, struct door_device *door_device,
+			struct client_device *device)
 {
-	uint32_t ear =
-		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_DOOR, note_handle, &party->kmt);
+	uint32_t subscription = vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_DOOR,
+						note_handle, &door_device->kmt);
 
-	assert_int_not_equal(ear, 0);
+	assert_int_not_equal(subscription, 0);
 	assert_int_equal(vidmm_device_create(device->process, w->client.adapter, &device->device),
 			 0);
-	vidmm_unsubscribe(w->client.host, ear);
-	assert_int_not_equal(party->kmt, 0);
+	vidmm_unsubscribe(w->client.host, subscription);
+	assert_int_not_equal(door_device->kmt, 0);
 	device->cb = vidmm_device_callbacks(device->device);
 	device->handle = vidmm_device_handle(device->device);
-	party->device = device;
+	door_device->device = device;
 }
 
-/* The world's device again, with its context and its gate. */
-static void bench_start(struct bench *b, void **state, const struct kind *k)
+/* The fixture's device again, with its context and its gate. */
+static void fixture_start(struct fixture *b, void **state, const struct kind *k)
 {
 	struct vidmm_registry_value values[] = {{"VramCpuVisible", !k->hidden_vram},
 						{"ApertureCoherent", !k->incoherent},
@@ -135,7 +136,8 @@ struct answer {
 	void *data;
 };
 
-static struct answer call(const struct party *party, const struct request *r, D3DKMT_HANDLE handle)
+static struct answer call(const struct door_device *door_device, const struct request *r,
+			  D3DKMT_HANDLE handle)
 {
 	static const UINT good[] = {0}, bad[] = {0, 0x7FFFFFFF};
 	enum oracle_list list = r->lock.list;
@@ -145,7 +147,7 @@ static struct answer call(const struct party *party, const struct request *r, D3
 	UINT count = list == ORACLE_PAST_THE_END                        ? 2
 		     : list == ORACLE_LIST || list == ORACLE_NO_POINTER ? 1
 									: 0;
-	D3DKMT_LOCK thunk = {.hDevice = party->kmt,
+	D3DKMT_LOCK thunk = {.hDevice = door_device->kmt,
 			     .hAllocation = handle,
 			     .NumPages = count,
 			     .pPages = pages,
@@ -163,18 +165,21 @@ static struct answer call(const struct party *party, const struct request *r, D3
 		answer.handle = thunk.hAllocation;
 		answer.data = thunk.pData;
 	} else {
-		answer.result = party->device->cb->pfnLockCb(party->device->handle, &callback);
+		answer.result =
+			door_device->device->cb->pfnLockCb(door_device->device->handle, &callback);
 		answer.handle = callback.hAllocation;
 		answer.data = callback.pData;
 	}
 	return answer;
 }
 
-static bool unlocks(const struct party *party, enum door door, D3DKMT_HANDLE handle)
+static bool unlock_succeeds(const struct door_device *door_device, enum door door,
+			    D3DKMT_HANDLE handle)
 {
-	D3DKMT_UNLOCK args = {.hDevice = party->kmt, .NumAllocations = 1, .phAllocations = &handle};
+	D3DKMT_UNLOCK args = {
+		.hDevice = door_device->kmt, .NumAllocations = 1, .phAllocations = &handle};
 	int32_t result =
-		door == BY_THUNK ? D3DKMTUnlock(&args) : client_unlock(party->device, handle);
+		door == BY_THUNK ? D3DKMTUnlock(&args) : client_unlock(door_device->device, handle);
 
 	if (result)
 		assert_int_equal(result,
@@ -195,7 +200,7 @@ static bool lockable(const struct kind *k)
 	return ((k->flags & CPU) || k->primary) && !(k->flags & SOFTGPU_ALLOCATION_PROTECTED);
 }
 
-/* Of a hidden pinned one there is no address without a range. */
+/* A pinned allocation in a hidden segment has no CPU address without a range. */
 static bool has_plain_address(const struct kind *k)
 {
 	return lockable(k) && !k->for_alternate && !((k->flags & PINNED) && k->hidden_vram);
@@ -206,7 +211,7 @@ static bool has_memory(const struct kind *k)
 	return !k->segment_set || (k->segment_set & VRAM);
 }
 
-static bool exists(const struct kind *k, enum state s)
+static bool state_exists(const struct kind *k, enum state s)
 {
 	bool renamed =
 		lockable(k) && !k->shared && !k->primary && !(k->flags & (PINNED | EXISTING));
@@ -237,7 +242,7 @@ static void ask_for_alternate(void *context, DXGK_ALLOCATIONINFO *info, uint32_t
 	info->Flags.UseAlternateVA = 1;
 }
 
-static void create(struct bench *b, struct subject *s)
+static void create(struct fixture *b, struct subject *s)
 {
 	const struct kind *k = b->kind;
 	struct softgpu_allocation wish = wish_of(PAGE, k->flags, k->segment_set);
@@ -270,7 +275,7 @@ static uint32_t usual_flags(const struct kind *k)
 }
 
 /* Another instance has become the current one, and the GPU has used it. */
-static void supersede(struct bench *b, struct subject *s, bool used)
+static void supersede(struct fixture *b, struct subject *s, bool used)
 {
 	assert_int_equal(client_try_lock(b->self.device, &s->newest, DISCARD, NULL), S_OK);
 	assert_int_not_equal(s->newest, s->handle);
@@ -279,7 +284,7 @@ static void supersede(struct bench *b, struct subject *s, bool used)
 		use_now(&b->w, s->newest, true);
 }
 
-static void offer(struct bench *b, struct subject *s)
+static void offer(struct fixture *b, struct subject *s)
 {
 	D3DDDICB_OFFERALLOCATIONS args = {.HandleList = &s->handle,
 					  .NumAllocations = 1,
@@ -289,7 +294,7 @@ static void offer(struct bench *b, struct subject *s)
 			 S_OK);
 }
 
-static void reclaim(struct bench *b, struct subject *s)
+static void reclaim(struct fixture *b, struct subject *s)
 {
 	BOOL discarded = 1;
 	D3DDDICB_RECLAIMALLOCATIONS args = {
@@ -305,7 +310,7 @@ static bool is_written(const struct kind *k, enum state s)
 	return s != FRESH && (has_plain_address(k) || k->for_alternate);
 }
 
-static void bring_to(struct bench *b, struct subject *s, enum state state)
+static void bring_to_state(struct fixture *b, struct subject *s, enum state state)
 {
 	static const uint32_t held[STATES] = {
 		[HELD_RANGE] = ENTIRE_RANGE, [HELD_ALTERNATE] = ENTIRE_RANGE | USE_ALTERNATE_VA};
@@ -317,7 +322,7 @@ static void bring_to(struct bench *b, struct subject *s, enum state state)
 		gate_close(&b->w);
 		client_reference(&b->w.context, s->handle, state == WRITING);
 		client_submit(&b->w.context);
-		vidmm_settle(b->w.client.host); /* it is in the GPU's hands */
+		vidmm_settle(b->w.client.host); /* the GPU owns it */
 		break;
 	case OFFERED:
 		offer(b, s);
@@ -336,17 +341,17 @@ static void bring_to(struct bench *b, struct subject *s, enum state state)
 	}
 }
 
-static void prepare(struct bench *b, struct subject *s, enum state state)
+static void prepare(struct fixture *b, struct subject *s, enum state state)
 {
 	create(b, s);
-	client_idle(&b->w.client); /* what is pinned has its place, and zeroes in it */
+	client_idle(&b->w.client); /* a pinned allocation is placed, and zeroed there */
 	if (is_written(b->kind, state)) {
 		*(uint32_t *)client_lock(b->self.device, s->handle, usual_flags(b->kind)) =
 			0x12345678;
 		assert_int_equal(client_unlock(b->self.device, s->handle), S_OK);
 	}
 	if (state != FRESH && state != AWAY)
-		bring_to(b, s, state);
+		bring_to_state(b, s, state);
 	s->residency = client_residency(b->self.device, s->handle);
 }
 
@@ -388,7 +393,7 @@ static struct oracle_allocation describe(const struct kind *k, enum state s, uin
 
 /* ---- one combination ---- */
 
-static bool names(const struct client *client, const char *rules)
+static bool has_finding_of(const struct client *client, const char *rules)
 {
 	for (const char *rule = rules; *rule; rule += strcspn(rule, " "), rule += *rule == ' ') {
 		char id[16];
@@ -400,25 +405,25 @@ static bool names(const struct client *client, const char *rules)
 	return false;
 }
 
-static void wrong(const struct bench *b, const struct request *r, const char *what)
+static void report_difference(const struct fixture *b, const struct request *r, const char *what)
 {
 	fail_msg("kind %d, state %d, list %d, door %d, flags 0x%03x: %s; %u findings, first: %s",
 		 (int)(b->kind - kinds), r->state, r->lock.list, r->door, r->lock.flags, what,
 		 b->w.client.findings, b->w.client.findings ? b->w.client.finding[0] : "");
 }
 
-/* How often it was locked before; an unlock less or more would show. */
-static void expect_locks(const struct bench *b, const struct request *r, D3DKMT_HANDLE handle,
+/* How often it was locked before; a missing or extra unlock would be noticed. */
+static void expect_locks(const struct fixture *b, const struct request *r, D3DKMT_HANDLE handle,
 			 uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (!unlocks(&b->self, r->door, handle))
-			wrong(b, r, "a lock is missing");
-	if (unlocks(&b->self, r->door, handle))
-		wrong(b, r, "a lock is left");
+		if (!unlock_succeeds(&b->self, r->door, handle))
+			report_difference(b, r, "a lock is missing");
+	if (unlock_succeeds(&b->self, r->door, handle))
+		report_difference(b, r, "a lock is left");
 }
 
-static void check(struct bench *b, const struct request *r, const struct subject *s,
+static void check(struct fixture *b, const struct request *r, const struct subject *s,
 		  const struct oracle_answer *expected, const struct answer *got)
 {
 	uint32_t held = r->state >= HELD_PLAIN;
@@ -427,15 +432,15 @@ static void check(struct bench *b, const struct request *r, const struct subject
 	if (r->door == BY_CALLBACK)
 		result = oracle_hresult(result);
 	if (got->result != result)
-		wrong(b, r, "the status");
+		report_difference(b, r, "the status");
 	if ((got->data != NULL) != (result == 0))
-		wrong(b, r, "the pointer");
+		report_difference(b, r, "the pointer");
 	if (b->w.client.findings != (*expected->rules != 0) ||
-	    (*expected->rules && !names(&b->w.client, expected->rules)))
-		wrong(b, r, *expected->rules ? expected->rules : "no finding is due");
+	    (*expected->rules && !has_finding_of(&b->w.client, expected->rules)))
+		report_difference(b, r, *expected->rules ? expected->rules : "no finding is due");
 	if (result != 0 || !expected->may_rename) {
 		if ((got->handle != s->handle) != expected->renames)
-			wrong(b, r, "the handle");
+			report_difference(b, r, "the handle");
 	}
 	if (got->handle == s->handle) {
 		expect_locks(b, r, s->handle, held + (result == 0));
@@ -445,7 +450,7 @@ static void check(struct bench *b, const struct request *r, const struct subject
 	}
 }
 
-static void check_place(struct bench *b, const struct request *r, const struct subject *s,
+static void check_place(struct fixture *b, const struct request *r, const struct subject *s,
 			enum oracle_place place)
 {
 	static const uint32_t where[] = {
@@ -453,22 +458,25 @@ static void check_place(struct bench *b, const struct request *r, const struct s
 	uint32_t expected = place == ORACLE_STAYS ? s->residency : where[place];
 
 	if (expected && client_residency(b->self.device, s->handle) != expected)
-		wrong(b, r, "the place");
+		report_difference(b, r, "the place");
 }
 
-/* Whatever came of it, the content is what was written. An honoured Discard may leave anything (REN-15). */
-static void check_content(struct bench *b, const struct request *r, const struct subject *s)
+/*
+ * Whatever the result, the content is what was written. An honored Discard may leave any content
+ * (REN-15).
+ */
+static void check_content(struct fixture *b, const struct request *r, const struct subject *s)
 {
 	const uint32_t *word =
 		client_lock(b->self.device, s->handle, usual_flags(b->kind) | READ_ONLY);
 
 	if (*word != 0x12345678)
-		wrong(b, r, "the content");
+		report_difference(b, r, "the content");
 	assert_int_equal(client_unlock(b->self.device, s->handle), S_OK);
 }
 
 struct caller {
-	struct bench *bench;
+	struct fixture *fixture;
 	const struct request *request;
 	D3DKMT_HANDLE handle;
 	struct answer answer;
@@ -479,17 +487,20 @@ struct caller {
 static void caller_main(void *argument)
 {
 	struct caller *c = argument;
-	const struct world *w = &c->bench->w;
+	const struct world *w = &c->fixture->w;
 
 	atomic_store(&c->called, true);
-	c->answer = call(&c->bench->self, c->request, c->handle);
+	c->answer = call(&c->fixture->self, c->request, c->handle);
 	c->gate_was_open = atomic_load(w->gate_word) == w->gate_value;
 }
 
-/* A lock that waits must come back with the gate open; one that does not must come back with it closed. */
-static struct answer call_and_wait(struct bench *b, const struct request *r, D3DKMT_HANDLE handle)
+/*
+ * A lock that waits must return with the gate open; a lock that does not must return with it
+ * closed.
+ */
+static struct answer call_and_wait(struct fixture *b, const struct request *r, D3DKMT_HANDLE handle)
 {
-	struct caller c = {.bench = b, .request = r, .handle = handle};
+	struct caller c = {.fixture = b, .request = r, .handle = handle};
 	struct vidmm_thread *thread;
 
 	assert_int_equal(vidmm_thread_create(b->w.client.host, "locker", caller_main, &c, &thread),
@@ -501,11 +512,11 @@ static struct answer call_and_wait(struct bench *b, const struct request *r, D3D
 	gate_open(&b->w);
 	vidmm_thread_join(thread);
 	if (!c.gate_was_open)
-		wrong(b, r, "it did not wait");
+		report_difference(b, r, "it did not wait");
 	return c.answer;
 }
 
-static void end(struct bench *b, struct subject *s)
+static void end(struct fixture *b, struct subject *s)
 {
 	D3DDDICB_DEALLOCATE resource = {.hResource = &s->runtime};
 	struct client_device *device = b->self.device;
@@ -518,7 +529,7 @@ static void end(struct bench *b, struct subject *s)
 	client_forget(&b->w.client);
 }
 
-static struct oracle_answer expect(const struct bench *b, const struct request *r,
+static struct oracle_answer expect(const struct fixture *b, const struct request *r,
 				   const struct subject *s)
 {
 	const struct oracle_allocation allocation = describe(b->kind, r->state, s->residency);
@@ -528,7 +539,7 @@ static struct oracle_answer expect(const struct bench *b, const struct request *
 
 static uint32_t cells;
 
-static void one_combination(struct bench *b, const struct request *r)
+static void one_combination(struct fixture *b, const struct request *r)
 {
 	struct subject s = {.runtime = 0};
 
@@ -556,10 +567,10 @@ static void one_combination(struct bench *b, const struct request *r)
 
 /* ---- all of them ---- */
 
-/* The whole takes long. In a short run it is one combination of thirteen, in turn, so that none is special. */
+/* All combinations take long. A short run does every thirteenth one, with a rotating start. */
 static bool short_run = true;
 
-static void every_flag(struct bench *b, enum state s, enum oracle_list list,
+static void every_flag(struct fixture *b, enum state s, enum oracle_list list,
 		       bool (*leave_out)(enum state, uint32_t))
 {
 	static uint32_t turn;
@@ -583,19 +594,21 @@ static bool busy_with_flags_that_are_not_about_waiting(enum state s, uint32_t fl
 	       (flags & (READ_ONLY | WRITE_ONLY | LOCK_ENTIRE | USE_ALTERNATE_VA));
 }
 
-/* Real threads take their time: there, a plain allocation and one that must move for the CPU. */
-static void lock_41_every_combination_answers_as_the_rules_say(void **state)
+/*
+ * Real threads are slow: there, only a plain allocation and one that must be evicted for the CPU.
+ */
+static void lock_41_every_flag_combination_matches_the_oracle(void **state)
 {
 	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
 
 	for (size_t k = 0; k < KINDS; k++) {
-		struct bench b;
+		struct fixture b;
 
 		if (!sim && k != 0 && !kinds[k].hidden_vram)
 			continue;
-		bench_start(&b, state, &kinds[k]);
+		fixture_start(&b, state, &kinds[k]);
 		for (enum state s = FRESH; s < STATES; s++)
-			if (exists(&kinds[k], s))
+			if (state_exists(&kinds[k], s))
 				every_flag(&b, s, ORACLE_NO_LIST,
 					   sim ? nothing
 					       : busy_with_flags_that_are_not_about_waiting);
@@ -603,12 +616,12 @@ static void lock_41_every_combination_answers_as_the_rules_say(void **state)
 	}
 }
 
-static void lock_17_lock_18_lock_21_the_same_with_a_list_of_pages(void **state)
+static void lock_17_lock_18_lock_21_every_flag_with_a_page_list_matches_the_oracle(void **state)
 {
 	for (size_t k = 0; k < KINDS; k++) {
-		struct bench b;
+		struct fixture b;
 
-		bench_start(&b, state, &kinds[k]);
+		fixture_start(&b, state, &kinds[k]);
 		for (enum state s = FRESH; s <= AWAY; s++)
 			every_flag(&b, s, ORACLE_LIST, busy_with_flags_that_are_not_about_waiting);
 		for (enum oracle_list list = ORACLE_PAST_THE_END; list < ORACLE_LISTS; list++)
@@ -620,9 +633,9 @@ static void lock_17_lock_18_lock_21_the_same_with_a_list_of_pages(void **state)
 static void lock_02_each_reserved_bit_is_refused(void **state)
 {
 	static const uint32_t others[] = {0, READ_ONLY | WRITE_ONLY, EVERY_FLAG - 1};
-	struct bench b;
+	struct fixture b;
 
-	bench_start(&b, state, &kinds[0]);
+	fixture_start(&b, state, &kinds[0]);
 	for (uint32_t bit = EVERY_FLAG; bit; bit <<= 1)
 		for (uint32_t i = 0; i < 3; i++)
 			for (enum door door = BY_CALLBACK; door < DOORS; door++)
@@ -631,18 +644,18 @@ static void lock_02_each_reserved_bit_is_refused(void **state)
 	world_stop(&b.w);
 }
 
-/* Another process's device, to which it was shared. */
-static void lock_24_what_another_process_created_is_refused_in_every_way(void **state)
+/* The device of another process, to which the resource was shared. */
+static void lock_24_every_lock_of_another_process_s_allocation_is_refused(void **state)
 {
 	static const struct kind kind = {.flags = CPU, .shared = true};
 	struct client_device other;
 	struct subject s = {.runtime = 0};
-	struct bench b;
-	struct party them;
+	struct fixture b;
+	struct door_device them;
 	uint32_t global, count = 1, opened_resource;
 	D3DKMT_HANDLE opened;
 
-	bench_start(&b, state, &kind);
+	fixture_start(&b, state, &kind);
 	client_open(&b.w.client, &other);
 	vidmm_device_destroy(other.device);
 	make_device(&b.w, &them, &other);
@@ -663,8 +676,8 @@ static void lock_24_what_another_process_created_is_refused_in_every_way(void **
 			if (got.result != (door == BY_THUNK ? expected.status
 							    : oracle_hresult(expected.status)) ||
 			    got.handle != opened || got.data || b.w.client.findings != 1 ||
-			    !names(&b.w.client, expected.rules))
-				wrong(&b, &r, expected.rules);
+			    !has_finding_of(&b.w.client, expected.rules))
+				report_difference(&b, &r, expected.rules);
 		}
 	vidmm_d3dkmt_attach(b.w.device.process);
 	client_close(&other);
@@ -672,13 +685,13 @@ static void lock_24_what_another_process_created_is_refused_in_every_way(void **
 	world_stop(&b.w);
 }
 
-/* REN-11: the list is full of what an unsubmitted buffer may name. */
-static void lock_41_ren_11_too_many_references_in_both_languages(void **state)
+/* REN-11: the list is full of instances that an unsubmitted buffer may reference. */
+static void lock_41_ren_11_too_many_references_as_hresult_and_ntstatus(void **state)
 {
 	static const struct kind kind = {.flags = CPU};
-	struct bench b;
+	struct fixture b;
 
-	bench_start(&b, state, &kind);
+	fixture_start(&b, state, &kind);
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
 	wish.renaming_limit = 1;
 	D3DKMT_HANDLE a = allocate_wish(&b.w.device, &wish);
@@ -704,20 +717,21 @@ static void lock_41_ren_11_too_many_references_in_both_languages(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(lock_41_every_combination_answers_as_the_rules_say),
-		{"sim: lock_17_lock_18_lock_21_the_same_with_a_list_of_pages",
-		 lock_17_lock_18_lock_21_the_same_with_a_list_of_pages, world_prepare, NULL,
-		 &on_sim},
+		BOTH(lock_41_every_flag_combination_matches_the_oracle),
+		{"sim: lock_17_lock_18_lock_21_every_flag_with_a_page_list_matches_the_oracle",
+		 lock_17_lock_18_lock_21_every_flag_with_a_page_list_matches_the_oracle,
+		 world_prepare, NULL, &on_sim},
 		BOTH(lock_02_each_reserved_bit_is_refused),
-		BOTH(lock_24_what_another_process_created_is_refused_in_every_way),
-		BOTH(lock_41_ren_11_too_many_references_in_both_languages),
+		BOTH(lock_24_every_lock_of_another_process_s_allocation_is_refused),
+		BOTH(lock_41_ren_11_too_many_references_as_hresult_and_ntstatus),
 	};
 
 	short_run = count < 2 || strcmp(arguments[1], "all") != 0;
 	int failed = cmocka_run_group_tests_name("lock flags", tests, NULL, NULL);
 
-	/* The first difference ends the test that it is in. */
-	printf("# %u cells: 2048 combinations of flags (%s), %d kinds, %d states, both doors, with and without lists; %s\n",
+	/* The first difference ends its test. */
+	printf("# %u cells: 2048 combinations of flags (%s), %d kinds, %d states, "
+	       "both doors, with and without lists; %s\n",
 	       cells, short_run ? "one in thirteen" : "all", KINDS, STATES,
 	       failed ? "a difference from the oracle" : "0 differences from the oracle");
 	return failed;

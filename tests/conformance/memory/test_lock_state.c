@@ -2,7 +2,7 @@
 /* LOCK: page lists, permission, nesting, unlocking, and what ends a lock. */
 #include "world.h"
 
-static void lock_17_lockentire_takes_no_page_list(void **state)
+static void lock_17_lockentire_with_a_page_list_is_refused(void **state)
 {
 	const UINT page = 0;
 	struct world w;
@@ -75,12 +75,13 @@ static void lock_18_a_page_past_the_end_is_refused(void **state)
 	assert_int_equal(lock_pages(&w.device, &handle, 0, NULL, 3, &data), E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-18"));
 	client_forget(&w.client);
-	assert_int_equal(client_unlock(&w.device, a), E_INVALIDARG); /* none of them locked it */
+	/* none of the calls locked it */
+	assert_int_equal(client_unlock(&w.device, a), E_INVALIDARG);
 	client_forget(&w.client);
 	world_stop(&w);
 }
 
-static void lock_18_long_page_lists_are_taken_as_they_are(void **state)
+static void lock_18_long_page_lists_are_accepted(void **state)
 {
 	enum { PAGES = 1000 };
 	struct world w;
@@ -97,13 +98,13 @@ static void lock_18_long_page_lists_are_taken_as_they_are(void **state)
 	assert_ptr_equal(data, whole + (size_t)(PAGES - 1) * PAGE);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* More than any allocation could have: not even read. */
+	/* More pages than an allocation can have; the list is not read. */
 	assert_int_equal(lock_pages(&w.device, &a, 0, pages, UINT32_MAX, &data), E_INVALIDARG);
 	assert_null(data);
 	world_stop(&w);
 }
 
-static void lock_20_a_lock_that_names_nothing_is_for_the_whole(void **state)
+static void lock_20_without_lockentire_and_pages_the_whole_allocation_is_locked(void **state)
 {
 	struct world w;
 
@@ -117,7 +118,7 @@ static void lock_20_a_lock_that_names_nothing_is_for_the_whole(void **state)
 	world_stop(&w);
 }
 
-static void lock_23_alf_03_only_what_was_created_cpu_visible_can_be_locked(void **state)
+static void lock_23_alf_03_an_allocation_not_created_cpu_visible_cannot_be_locked(void **state)
 {
 	struct world w;
 
@@ -127,7 +128,7 @@ static void lock_23_alf_03_only_what_was_created_cpu_visible_can_be_locked(void 
 
 	expect_lock_refused(&w, hidden, 0, E_INVALIDARG, "LOCK-23");
 	expect_lock_refused(&w, hidden, DISCARD, E_INVALIDARG, "LOCK-23");
-	use_now(&w, hidden, true); /* it is there for the GPU all the same */
+	use_now(&w, hidden, true); /* the GPU can use it all the same */
 	client_lock(&w.device, visible, 0);
 	assert_int_equal(client_unlock(&w.device, visible), S_OK);
 	world_stop(&w);
@@ -153,7 +154,7 @@ static void lock_27_locks_nest_and_each_needs_its_unlock(void **state)
 	world_stop(&w);
 }
 
-static void lock_28_unlocking_what_is_not_locked_is_an_error(void **state)
+static void lock_28_unlocking_an_unlocked_allocation_is_refused(void **state)
 {
 	struct world w;
 
@@ -170,7 +171,7 @@ static void lock_28_unlocking_what_is_not_locked_is_an_error(void **state)
 	world_stop(&w);
 }
 
-static void lock_29_an_unlock_releases_all_of_its_list_or_nothing(void **state)
+static void lock_29_an_unlock_with_one_bad_handle_releases_nothing(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -187,12 +188,12 @@ static void lock_29_an_unlock_releases_all_of_its_list_or_nothing(void **state)
 	assert_true(client_found(&w.client, "LOCK-29"));
 	client_forget(&w.client);
 	assert_int_equal(unlock_many(&w.device, twice, 3),
-			 E_INVALIDARG); /* locked once, named twice */
+			 E_INVALIDARG); /* locked once, listed twice */
 	assert_true(client_found(&w.client, "LOCK-28"));
 	client_forget(&w.client);
 	assert_int_equal(unlock_many(&w.device, with_null, 2), E_INVALIDARG);
 	client_forget(&w.client);
-	assert_int_equal(unlock_many(&w.device, a, 3), S_OK); /* so all three still were locked */
+	assert_int_equal(unlock_many(&w.device, a, 3), S_OK); /* so all three were still locked */
 	client_lock(&w.device, a[0], 0);
 	client_lock(&w.device, a[0], 0);
 	client_lock(&w.device, a[1], 0);
@@ -202,7 +203,7 @@ static void lock_29_an_unlock_releases_all_of_its_list_or_nothing(void **state)
 	world_stop(&w);
 }
 
-static void lock_29_an_unlock_may_name_many(void **state)
+static void lock_29_an_unlock_may_list_many_handles(void **state)
 {
 	enum { COUNT = 300 };
 	struct world w;
@@ -219,7 +220,7 @@ static void lock_29_an_unlock_may_name_many(void **state)
 	world_stop(&w);
 }
 
-static void lock_29_lock_31_another_devices_handle_is_foreign(void **state)
+static void lock_29_lock_31_a_handle_of_another_process_s_device_is_refused(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -232,7 +233,7 @@ static void lock_29_lock_31_another_devices_handle_is_foreign(void **state)
 
 	client_lock(&w.device, ours, 0);
 	client_lock(&other, theirs, 0);
-	/* Handles are the process's own: the number may or may not exist here, it never names theirs. */
+	/* Handles are per process: the number may exist here, but never stands for theirs. */
 	if (theirs != ours)
 		expect_lock_refused(&w, theirs, 0, E_INVALIDARG, "LOCK-31");
 	assert_int_equal(unlock_many(&w.device, mixed, 2), E_INVALIDARG);
@@ -243,7 +244,7 @@ static void lock_29_lock_31_another_devices_handle_is_foreign(void **state)
 	world_stop(&w);
 }
 
-static void lock_31_the_same_process_cannot_cross_devices_either(void **state)
+static void lock_31_a_handle_of_another_device_of_the_process_is_refused(void **state)
 {
 	struct world w;
 	struct client_device second;
@@ -265,7 +266,7 @@ static void lock_31_the_same_process_cannot_cross_devices_either(void **state)
 	world_stop(&w);
 }
 
-static void lock_31_a_handle_that_is_gone_or_never_was_is_refused(void **state)
+static void lock_31_a_destroyed_or_unknown_handle_is_refused(void **state)
 {
 	struct world w;
 
@@ -276,7 +277,7 @@ static void lock_31_a_handle_that_is_gone_or_never_was_is_refused(void **state)
 	expect_lock_refused(&w, a, 0, E_INVALIDARG, "LOCK-31");
 	expect_lock_refused(&w, 0, 0, E_INVALIDARG, "LOCK-31");
 	expect_lock_refused(&w, UINT32_MAX, 0, E_INVALIDARG, "LOCK-31");
-	/* The slot's next owner is not reached by the old handle. */
+	/* The old handle does not reach the slot's next owner. */
 	D3DKMT_HANDLE b = client_allocate(&w.device, PAGE, CPU);
 	assert_int_not_equal(a, b);
 	expect_lock_refused(&w, a, 0, E_INVALIDARG, "LOCK-31");
@@ -334,19 +335,19 @@ static void lock_39_gpuvirtualaddress_is_not_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(lock_17_lockentire_takes_no_page_list),
+		BOTH(lock_17_lockentire_with_a_page_list_is_refused),
 		BOTH(lock_18_the_pointer_is_that_of_the_first_listed_page),
 		BOTH(lock_18_a_page_past_the_end_is_refused),
-		BOTH(lock_18_long_page_lists_are_taken_as_they_are),
-		BOTH(lock_20_a_lock_that_names_nothing_is_for_the_whole),
-		BOTH(lock_23_alf_03_only_what_was_created_cpu_visible_can_be_locked),
+		BOTH(lock_18_long_page_lists_are_accepted),
+		BOTH(lock_20_without_lockentire_and_pages_the_whole_allocation_is_locked),
+		BOTH(lock_23_alf_03_an_allocation_not_created_cpu_visible_cannot_be_locked),
 		BOTH(lock_27_locks_nest_and_each_needs_its_unlock),
-		BOTH(lock_28_unlocking_what_is_not_locked_is_an_error),
-		BOTH(lock_29_an_unlock_releases_all_of_its_list_or_nothing),
-		BOTH(lock_29_an_unlock_may_name_many),
-		BOTH(lock_29_lock_31_another_devices_handle_is_foreign),
-		BOTH(lock_31_the_same_process_cannot_cross_devices_either),
-		BOTH(lock_31_a_handle_that_is_gone_or_never_was_is_refused),
+		BOTH(lock_28_unlocking_an_unlocked_allocation_is_refused),
+		BOTH(lock_29_an_unlock_with_one_bad_handle_releases_nothing),
+		BOTH(lock_29_an_unlock_may_list_many_handles),
+		BOTH(lock_29_lock_31_a_handle_of_another_process_s_device_is_refused),
+		BOTH(lock_31_a_handle_of_another_device_of_the_process_is_refused),
+		BOTH(lock_31_a_destroyed_or_unknown_handle_is_refused),
 		BOTH(lock_30_destroying_a_locked_allocation_drops_the_lock),
 		BOTH(lock_30_destroying_a_device_drops_its_locks),
 		BOTH(lock_39_gpuvirtualaddress_is_not_written),

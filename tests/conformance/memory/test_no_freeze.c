@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A system that cannot hold stores back (no userfaultfd, as in many containers): what is locked stays where it is,
- * is rendered from there, and loses nothing.
+ * A system without write protection (no userfaultfd, as in many containers): a locked allocation
+ * is not moved, is rendered in place, and loses nothing.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,7 +26,7 @@ static void forbid_userfaultfd(void)
 	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-static void lock_35_without_write_protection_it_renders_in_place(void **state)
+static void lock_35_without_write_protection_a_locked_allocation_renders_in_place(void **state)
 {
 	struct world w;
 
@@ -57,7 +57,7 @@ static void lock_35_without_write_protection_it_renders_in_place(void **state)
 	world_stop(&w);
 }
 
-static void pag_16_without_write_protection_a_locked_allocation_is_not_pushed_out(void **state)
+static void pag_16_without_write_protection_a_locked_allocation_is_no_victim(void **state)
 {
 	struct world w;
 
@@ -69,7 +69,7 @@ static void pag_16_without_write_protection_a_locked_allocation_is_not_pushed_ou
 	use_now(&w, a, true);
 	uint32_t *words = client_lock(&w.device, a, 0);
 	words[0] = 5;
-	use_now(&w, b, true); /* no room beside it */
+	use_now(&w, b, true); /* no free space besides it */
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	assert_int_equal(client_residency(&w.device, b), IN_APERTURE);
 	assert_int_equal(words[0], 5);
@@ -77,7 +77,7 @@ static void pag_16_without_write_protection_a_locked_allocation_is_not_pushed_ou
 	world_stop(&w);
 }
 
-static void pag_16_pnp_05_without_write_protection_a_lock_keeps_the_power_on(void **state)
+static void pag_16_pnp_05_without_write_protection_a_lock_refuses_power_off(void **state)
 {
 	struct world w;
 
@@ -108,9 +108,9 @@ static void pag_16_pnp_05_without_write_protection_a_lock_keeps_the_power_on(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_LINUX(lock_35_without_write_protection_it_renders_in_place),
-		ON_LINUX(pag_16_without_write_protection_a_locked_allocation_is_not_pushed_out),
-		ON_LINUX(pag_16_pnp_05_without_write_protection_a_lock_keeps_the_power_on),
+		ON_LINUX(lock_35_without_write_protection_a_locked_allocation_renders_in_place),
+		ON_LINUX(pag_16_without_write_protection_a_locked_allocation_is_no_victim),
+		ON_LINUX(pag_16_pnp_05_without_write_protection_a_lock_refuses_power_off),
 	};
 
 	return cmocka_run_group_tests_name("without write protection", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OFR: offering memory, losing it under pressure only and in order, and being told so at reclaim. */
+/* OFR: offering memory, losing it under pressure only and in order, and the report at reclaim. */
 #include "world.h"
 
 #define LOW    D3DDDI_OFFER_PRIORITY_LOW
@@ -7,7 +7,7 @@
 #define HIGH   D3DDDI_OFFER_PRIORITY_HIGH
 #define AUTO   D3DDDI_OFFER_PRIORITY_AUTO
 
-/* Room for four of these in video memory. */
+/* Video memory for four allocations of this size. */
 static const struct client_options small = {.vram_bytes = 4 * MIB};
 
 static HRESULT offer(struct world *w, const D3DKMT_HANDLE *list, uint32_t count,
@@ -46,8 +46,8 @@ static D3DKMT_HANDLE filled(struct world *w, uint32_t pattern)
 	return a;
 }
 
-/* So many MiB are wanted by somebody else for a moment. */
-static void press(struct world *w, uint32_t mib)
+/* Another allocation needs that many MiB for one submission. */
+static void apply_pressure(struct world *w, uint32_t mib)
 {
 	D3DKMT_HANDLE need = allocate_in(&w->device, mib * MIB, 0, VRAM);
 
@@ -64,7 +64,7 @@ static void expect_zero(struct world *w, D3DKMT_HANDLE a)
 	assert_int_equal(client_unlock(&w->device, a), S_OK);
 }
 
-static void ofr_01_offered_memory_is_taken_when_its_work_is_done(void **state)
+static void ofr_01_offered_memory_is_discarded_after_earlier_work_completes(void **state)
 {
 	struct world w;
 
@@ -74,7 +74,7 @@ static void ofr_01_offered_memory_is_taken_when_its_work_is_done(void **state)
 	gate_close(&w);
 	client_reference(&w.context, a, true);
 	client_submit(&w.context);
-	offer_one(&w, a, LOW); /* returns with the GPU at work */
+	offer_one(&w, a, LOW); /* returns while the GPU works */
 	client_reference(&w.context, need, false);
 	client_submit(&w.context);
 	for (int i = 0; i < 20; i++)
@@ -88,8 +88,11 @@ static void ofr_01_offered_memory_is_taken_when_its_work_is_done(void **state)
 	world_stop(&w);
 }
 
-/* The head of the queue wants room in the aperture while what waits behind it needs an offered allocation there. */
-static void ofr_01_what_was_submitted_before_counts_even_if_nothing_is_prepared_yet(void **state)
+/*
+ * The head of the queue needs space in the aperture, while the packet behind it needs an offered
+ * allocation there.
+ */
+static void ofr_01_earlier_submissions_keep_the_content_if_not_yet_prepared(void **state)
 {
 	struct client_options options = {.vram_bytes = 4 * MIB, .aperture_bytes = 3 * MIB};
 	struct world w;
@@ -125,7 +128,7 @@ static void ofr_01_what_was_submitted_before_counts_even_if_nothing_is_prepared_
 	world_stop(&w);
 }
 
-static void ofr_02_exactly_one_of_the_two_arrays(void **state)
+static void ofr_02_exactly_one_of_presources_and_handlelist_is_accepted(void **state)
 {
 	struct world w;
 	HANDLE resource = &w;
@@ -149,7 +152,7 @@ static void ofr_02_exactly_one_of_the_two_arrays(void **state)
 				 E_INVALIDARG);
 		assert_true(client_found(&w.client, "OFR-02"));
 		client_forget(&w.client);
-		both.pResources = NULL; /* and then neither */
+		both.pResources = NULL; /* and neither of the two arrays */
 		both.HandleList = NULL;
 		back.pResources = NULL;
 		back.HandleList = NULL;
@@ -158,7 +161,7 @@ static void ofr_02_exactly_one_of_the_two_arrays(void **state)
 	world_stop(&w);
 }
 
-static void ofr_02_a_bad_entry_offers_and_reclaims_nothing(void **state)
+static void ofr_02_a_list_with_one_bad_entry_changes_nothing(void **state)
 {
 	struct world w;
 	BOOL discarded[2] = {5, 5};
@@ -183,7 +186,7 @@ static void ofr_02_a_bad_entry_offers_and_reclaims_nothing(void **state)
 	world_stop(&w);
 }
 
-static void ofr_03_only_four_priorities(void **state)
+static void ofr_03_an_unknown_offer_priority_is_refused(void **state)
 {
 	struct world w;
 
@@ -207,7 +210,7 @@ static void ofr_03_only_four_priorities(void **state)
 	world_stop(&w);
 }
 
-static void ofr_04_low_goes_first_then_normal_then_high_then_the_rest(void **state)
+static void ofr_04_low_is_discarded_first_then_normal_high_and_not_offered(void **state)
 {
 	static const D3DDDI_OFFER_PRIORITY order[] = {HIGH, LOW, NORMAL};
 	struct world w;
@@ -216,12 +219,12 @@ static void ofr_04_low_goes_first_then_normal_then_high_then_the_rest(void **sta
 	for (uint32_t taken = 1; taken <= 3; taken++) {
 		world_start(&w, state, &small);
 		D3DKMT_HANDLE kept =
-			filled(&w, 9); /* least recently used of all, and not offered */
+			filled(&w, 9); /* least recently used of all, but not offered */
 		for (int i = 0; i < 3; i++)
 			a[i] = filled(&w, (uint32_t)i);
 		for (int i = 0; i < 3; i++)
 			offer_one(&w, a[i], order[i]);
-		press(&w, taken);
+		apply_pressure(&w, taken);
 		assert_int_equal(reclaim(&w, a[1]), TRUE);
 		assert_int_equal(reclaim(&w, a[2]), taken > 1);
 		assert_int_equal(reclaim(&w, a[0]), taken > 2);
@@ -241,7 +244,7 @@ static void set_priority(struct world *w, D3DKMT_HANDLE a, UINT priority)
 	assert_int_equal(w->device.cb->pfnSetPriorityCb(w->device.handle, &args), S_OK);
 }
 
-static void ofr_04_auto_ranks_by_the_allocations_own_priority(void **state)
+static void ofr_04_auto_ranks_by_the_allocations_eviction_priority(void **state)
 {
 	struct world w;
 
@@ -253,15 +256,15 @@ static void ofr_04_auto_ranks_by_the_allocations_own_priority(void **state)
 	offer_one(&w, important, AUTO);
 	offer_one(&w, minor, AUTO);
 	offer_one(&w, normal, NORMAL);
-	press(&w, 2); /* one MiB is free */
-	press(&w, 3);
+	apply_pressure(&w, 2); /* one MiB is free */
+	apply_pressure(&w, 3);
 	assert_int_equal(reclaim(&w, important), FALSE);
 	assert_int_equal(reclaim(&w, normal), TRUE);
 	assert_int_equal(reclaim(&w, minor), TRUE);
 	world_stop(&w);
 }
 
-static void ofr_05_lock_25_offered_means_hands_off(void **state)
+static void ofr_05_lock_25_an_offered_allocation_cannot_be_locked_or_rendered(void **state)
 {
 	struct world w;
 
@@ -283,43 +286,43 @@ static void ofr_05_lock_25_offered_means_hands_off(void **state)
 	world_stop(&w);
 }
 
-static void ofr_06_the_content_is_there_unless_the_reclaim_says_otherwise(void **state)
+static void ofr_06_reclaim_reports_discarded_exactly_if_content_was_lost(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE b = filled(&w, 7), a = filled(&w, 6); /* a lies beside the free space */
+	D3DKMT_HANDLE b = filled(&w, 7), a = filled(&w, 6); /* a is adjacent to the free space */
 	const D3DKMT_HANDLE list[] = {a, b};
 	BOOL discarded[2];
 	D3DDDICB_RECLAIMALLOCATIONS back = {
 		.HandleList = list, .NumAllocations = 2, .pDiscarded = discarded};
 
 	assert_int_equal(offer(&w, list, 2, NORMAL), S_OK);
-	press(&w, 2); /* two are free */
+	apply_pressure(&w, 2); /* two MiB are free */
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
 	assert_int_equal(discarded[0], FALSE);
 	assert_int_equal(discarded[1], FALSE);
 	client_expect(&w.device, a, MIB, 6);
 	client_expect(&w.device, b, MIB, 7);
 	offer_one(&w, a, LOW);
-	press(&w, 3);
+	apply_pressure(&w, 3);
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
 	assert_int_equal(discarded[0], TRUE);
 	assert_int_equal(discarded[1], FALSE);
-	expect_zero(&w, a); /* nobody else's bytes either */
+	expect_zero(&w, a); /* and no bytes of another allocation */
 	client_expect(&w.device, b, MIB, 7);
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
-	assert_int_equal(discarded[0], FALSE); /* said once */
+	assert_int_equal(discarded[0], FALSE); /* it was reported once */
 	offer_one(&w, b, LOW);
-	press(&w, 4);
-	back.pDiscarded = NULL; /* the caller need not know */
+	apply_pressure(&w, 4);
+	back.pDiscarded = NULL; /* pDiscarded is optional */
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
-	use_now(&w, b, false); /* PAG-05: without content, as when it was new */
+	use_now(&w, b, false); /* PAG-05: without content, as after creation */
 	expect_zero(&w, b);
 	world_stop(&w);
 }
 
-static void ofr_06_evicted_content_is_not_lost_by_an_offer(void **state)
+static void ofr_06_an_offer_does_not_discard_evicted_content(void **state)
 {
 	struct world w;
 
@@ -328,7 +331,7 @@ static void ofr_06_evicted_content_is_not_lost_by_an_offer(void **state)
 
 	evict_by_pressure(&w, a);
 	offer_one(&w, a, LOW);
-	press(&w, 4);
+	apply_pressure(&w, 4);
 	assert_int_equal(reclaim(&w, a), FALSE);
 	client_expect(&w.device, a, MIB, 8);
 	world_stop(&w);
@@ -360,7 +363,7 @@ static void ofr_02_ofr_06_a_resource_is_offered_and_reported_as_a_whole(void **s
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
 	assert_int_equal(discarded, FALSE);
 	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &give), S_OK);
-	press(&w, 3); /* takes one of the two */
+	apply_pressure(&w, 3); /* discards one of the two */
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
 	assert_int_equal(discarded, TRUE);
 	give.pResources = &unknown;
@@ -370,7 +373,7 @@ static void ofr_02_ofr_06_a_resource_is_offered_and_reported_as_a_whole(void **s
 	world_stop(&w);
 }
 
-static void ofr_07_reclaiming_what_is_not_offered_is_fine(void **state)
+static void ofr_07_reclaiming_an_allocation_not_offered_reports_intact(void **state)
 {
 	struct world w;
 
@@ -382,11 +385,11 @@ static void ofr_07_reclaiming_what_is_not_offered_is_fine(void **state)
 	client_write(&w.device, a, PAGE, 1);
 	assert_int_equal(reclaim(&w, a), FALSE);
 	client_expect(&w.device, a, PAGE, 1);
-	/* Offering again changes the priority and nothing else: it now goes last. */
+	/* Offering again only changes the priority: now it is discarded last. */
 	offer_one(&w, again, LOW);
 	offer_one(&w, other, NORMAL);
 	offer_one(&w, again, HIGH);
-	press(&w, 3);
+	apply_pressure(&w, 3);
 	assert_int_equal(reclaim(&w, again), FALSE);
 	assert_int_equal(reclaim(&w, other), TRUE);
 	world_stop(&w);
@@ -404,14 +407,14 @@ static void ofr_08_a_locked_allocation_cannot_be_offered(void **state)
 	assert_int_equal(offer(&w, list, 2, LOW), E_INVALIDARG);
 	assert_true(client_found(&w.client, "OFR-08"));
 	client_forget(&w.client);
-	words[0] = 99; /* the lock is intact */
+	words[0] = 99; /* the lock is still valid */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	client_expect(&w.device, b, MIB, 2); /* and its companion was not offered */
+	client_expect(&w.device, b, MIB, 2); /* and the other entry was not offered */
 	offer_one(&w, a, LOW);
 	world_stop(&w);
 }
 
-static void ofr_09_pag_06_taken_memory_is_not_copied_anywhere(void **state)
+static void ofr_09_pag_06_a_discard_copies_nothing_back(void **state)
 {
 	struct world w;
 
@@ -421,7 +424,7 @@ static void ofr_09_pag_06_taken_memory_is_not_copied_anywhere(void **state)
 
 	offer_one(&w, a, LOW);
 	probe_forget();
-	press(&w, 4);
+	apply_pressure(&w, 4);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 0);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_DISCARD_CONTENT, kmd), 1);
 	const DXGKARG_BUILDPAGINGBUFFER *p =
@@ -431,7 +434,7 @@ static void ofr_09_pag_06_taken_memory_is_not_copied_anywhere(void **state)
 	world_stop(&w);
 }
 
-static void ofr_09_taken_aperture_memory_gives_its_pages_back(void **state)
+static void ofr_09_a_discard_from_an_aperture_frees_the_backing_store(void **state)
 {
 	struct client_options options = {.vram_bytes = 4 * MIB, .aperture_bytes = 4 * MIB};
 	struct world w;
@@ -448,7 +451,7 @@ static void ofr_09_taken_aperture_memory_gives_its_pages_back(void **state)
 	assert_int_equal(client_deallocate(&w.device, need), S_OK);
 	client_idle(&w.client);
 	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)),
-			 S_OK); /* collects */
+			 S_OK); /* frees what is pending */
 	assert_true(world_statistics(&w).system_bytes <= before - MIB);
 	assert_int_equal(reclaim(&w, a), TRUE);
 	const uint32_t *words = client_lock(&w.device, a, 0);
@@ -457,7 +460,7 @@ static void ofr_09_taken_aperture_memory_gives_its_pages_back(void **state)
 	world_stop(&w);
 }
 
-static void ren_20_offering_a_renamed_allocation_is_about_its_newest_instance(void **state)
+static void ren_20_an_offer_of_a_renamed_allocation_offers_its_newest_instance(void **state)
 {
 	struct world w;
 
@@ -466,24 +469,24 @@ static void ren_20_offering_a_renamed_allocation_is_about_its_newest_instance(vo
 	void *data;
 
 	assert_int_equal(client_deallocate(&w.device, first),
-			 S_OK); /* so that a0 lies beside the free space */
+			 S_OK); /* so that a0 is adjacent to the free space */
 	assert_int_equal(client_try_lock(&w.device, &a1, DISCARD, &data), S_OK);
 	for (uint32_t i = 0; i < MIB / 4; i++)
 		((uint32_t *)data)[i] = 0xA1 + i;
 	assert_int_equal(client_unlock(&w.device, a1), S_OK);
-	use_now(&w, a1, false); /* a0 is retired now, and still in video memory */
+	use_now(&w, a1, false); /* a0 is retired now, but still in video memory */
 	offer_one(&w, a1, LOW);
 	expect_lock_refused(&w, a1, 0, E_INVALIDARG, "LOCK-25");
-	press(&w, 3); /* the older instance is enough */
+	apply_pressure(&w, 3); /* discarding the older instance suffices */
 	assert_int_equal(reclaim(&w, a1), FALSE);
 	client_expect(&w.device, a1, MIB, 0xA1);
 	offer_one(&w, a1, LOW);
-	press(&w, 4);
+	apply_pressure(&w, 4);
 	assert_int_equal(reclaim(&w, a1), TRUE);
 	world_stop(&w);
 }
 
-static void ren_20_what_a_buffer_may_still_name_survives_the_offer(void **state)
+static void ren_20_instances_not_yet_retired_survive_an_offer(void **state)
 {
 	struct world w;
 
@@ -494,8 +497,8 @@ static void ren_20_what_a_buffer_may_still_name_survives_the_offer(void **state)
 	assert_int_equal(client_try_lock(&w.device, &a1, DISCARD, NULL), S_OK);
 	assert_int_equal(client_unlock(&w.device, a1), S_OK);
 	offer_one(&w, a1, LOW);
-	press(&w, 4);
-	assert_int_equal(reclaim(&w, a1), FALSE); /* the newest one is where the CPU left it */
+	apply_pressure(&w, 4);
+	assert_int_equal(reclaim(&w, a1), FALSE); /* the newest instance is where the CPU left it */
 	client_copy(&w.context, a0, out, MIB);
 	client_submit(&w.context);
 	client_expect(&w.device, out, MIB, 0xB0);
@@ -505,23 +508,23 @@ static void ren_20_what_a_buffer_may_still_name_survives_the_offer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(ofr_01_offered_memory_is_taken_when_its_work_is_done),
-		BOTH(ofr_01_what_was_submitted_before_counts_even_if_nothing_is_prepared_yet),
-		BOTH(ofr_02_exactly_one_of_the_two_arrays),
-		BOTH(ofr_02_a_bad_entry_offers_and_reclaims_nothing),
-		BOTH(ofr_03_only_four_priorities),
-		BOTH(ofr_04_low_goes_first_then_normal_then_high_then_the_rest),
-		BOTH(ofr_04_auto_ranks_by_the_allocations_own_priority),
-		BOTH(ofr_05_lock_25_offered_means_hands_off),
-		BOTH(ofr_06_the_content_is_there_unless_the_reclaim_says_otherwise),
-		BOTH(ofr_06_evicted_content_is_not_lost_by_an_offer),
+		BOTH(ofr_01_offered_memory_is_discarded_after_earlier_work_completes),
+		BOTH(ofr_01_earlier_submissions_keep_the_content_if_not_yet_prepared),
+		BOTH(ofr_02_exactly_one_of_presources_and_handlelist_is_accepted),
+		BOTH(ofr_02_a_list_with_one_bad_entry_changes_nothing),
+		BOTH(ofr_03_an_unknown_offer_priority_is_refused),
+		BOTH(ofr_04_low_is_discarded_first_then_normal_high_and_not_offered),
+		BOTH(ofr_04_auto_ranks_by_the_allocations_eviction_priority),
+		BOTH(ofr_05_lock_25_an_offered_allocation_cannot_be_locked_or_rendered),
+		BOTH(ofr_06_reclaim_reports_discarded_exactly_if_content_was_lost),
+		BOTH(ofr_06_an_offer_does_not_discard_evicted_content),
 		BOTH(ofr_02_ofr_06_a_resource_is_offered_and_reported_as_a_whole),
-		BOTH(ofr_07_reclaiming_what_is_not_offered_is_fine),
+		BOTH(ofr_07_reclaiming_an_allocation_not_offered_reports_intact),
 		BOTH(ofr_08_a_locked_allocation_cannot_be_offered),
-		BOTH(ofr_09_pag_06_taken_memory_is_not_copied_anywhere),
-		BOTH(ofr_09_taken_aperture_memory_gives_its_pages_back),
-		BOTH(ren_20_what_a_buffer_may_still_name_survives_the_offer),
-		BOTH(ren_20_offering_a_renamed_allocation_is_about_its_newest_instance),
+		BOTH(ofr_09_pag_06_a_discard_copies_nothing_back),
+		BOTH(ofr_09_a_discard_from_an_aperture_frees_the_backing_store),
+		BOTH(ren_20_instances_not_yet_retired_survive_an_offer),
+		BOTH(ren_20_an_offer_of_a_renamed_allocation_offers_its_newest_instance),
 	};
 
 	return cmocka_run_group_tests_name("offer", tests, NULL, NULL);

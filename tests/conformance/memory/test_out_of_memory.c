@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCK-32 and its kin: whichever internal allocation fails, the call says so, nothing has changed and nothing is
- * lost; the same call then succeeds. Every allocation of a call fails once, one after the other.
+ * LOCK-32 and out of memory elsewhere: whichever internal allocation fails, the call reports it,
+ * nothing has changed and nothing is lost. The same call then succeeds. Each allocation of a call
+ * fails once, in turn.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -12,7 +13,7 @@
 enum {
 	DEPTH = 40,
 	MANY = 100
-}; /* no call makes so many allocations; more entries than a call keeps on its stack */
+}; /* no call makes that many allocations; more entries than a call keeps on its stack */
 
 struct before {
 	uint64_t allocations, instances;
@@ -36,7 +37,7 @@ static void expect_unchanged(const struct world *w, struct before b)
 		fail_msg("finding: %s", w->client.finding[b.findings % CLIENT_FINDINGS]);
 }
 
-static void creating_allocations(void **state)
+static void out_of_memory_while_creating_allocations_changes_nothing(void **state)
 {
 	static int runtime;
 	struct world w;
@@ -85,8 +86,11 @@ static void creating_allocations(void **state)
 	world_stop(&w);
 }
 
-/* What is kept in system memory comes with its memory, or not at all; the caller's own is left alone. */
-static void creating_what_is_kept_in_system_memory(void **state)
+/*
+ * PermanentSysMem and ExistingSysMem are created with their memory or not at all; the caller's own
+ * memory is unchanged.
+ */
+static void out_of_memory_while_creating_permanent_or_existing_memory(void **state)
 {
 	static char own[2 * PAGE] __attribute__((aligned(4096)));
 	static const uint32_t flags[] = {CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM,
@@ -122,8 +126,8 @@ static void creating_what_is_kept_in_system_memory(void **state)
 	world_stop(&w);
 }
 
-/* Overlays have a place when the call returns, or none when it fails. */
-static void creating_what_is_pinned(void **state)
+/* Overlays are placed when the call returns, or not created when it fails. */
+static void out_of_memory_while_creating_pinned_allocations(void **state)
 {
 	struct world w;
 
@@ -163,7 +167,7 @@ static void creating_what_is_pinned(void **state)
 	world_stop(&w);
 }
 
-static void lock_32_locking(void **state)
+static void lock_32_a_lock_that_runs_out_of_memory_changes_nothing(void **state)
 {
 	struct world w;
 	UINT pages[MANY] = {1};
@@ -197,7 +201,7 @@ static void lock_32_locking(void **state)
 	world_stop(&w);
 }
 
-static void lock_32_discarding(void **state)
+static void lock_32_a_discard_that_runs_out_of_memory_changes_nothing(void **state)
 {
 	struct world w;
 
@@ -228,7 +232,7 @@ static void lock_32_discarding(void **state)
 	world_stop(&w);
 }
 
-static void lock_32_leaving_a_hidden_segment(void **state)
+static void lock_32_a_lock_out_of_memory_during_eviction_from_a_hidden_segment(void **state)
 {
 	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
 	struct client_options options = {.registry = &hidden, .registry_count = 1};
@@ -255,8 +259,11 @@ static void lock_32_leaving_a_hidden_segment(void **state)
 	world_stop(&w);
 }
 
-/* A range, or room for the unswizzled copy: resident, or paged in for it. */
-static void lock_32_seeing_the_linear_image(void **state)
+/*
+ * A range, or memory for the unswizzled copy; the allocation is resident, or paged in for the
+ * lock.
+ */
+static void lock_32_an_acquireaperture_lock_out_of_memory_keeps_content(void **state)
 {
 	struct world w;
 
@@ -280,12 +287,12 @@ static void lock_32_seeing_the_linear_image(void **state)
 			if (result == S_OK) {
 				assert_int_equal(*(uint32_t *)data, n);
 				assert_int_equal(client_unlock(&w.device, a), S_OK);
-				use_now(&w, a, true); /* tiled, it gets its form back */
+				use_now(&w, a, true); /* a tiled one is swizzled again */
 			} else {
 				assert_int_equal(result, E_OUTOFMEMORY);
 				assert_null(data);
 				assert_int_equal(w.client.findings, 0);
-				/* Putting it back needs memory as well. */
+				/* Undoing needs memory as well. */
 				assert_true(client_residency(&w.device, a) == before ||
 					    before == EVICTED);
 			}
@@ -295,7 +302,7 @@ static void lock_32_seeing_the_linear_image(void **state)
 	world_stop(&w);
 }
 
-static void creating_contexts_and_devices(void **state)
+static void out_of_memory_while_creating_contexts_and_devices(void **state)
 {
 	struct world w;
 
@@ -331,8 +338,8 @@ static void creating_contexts_and_devices(void **state)
 	world_stop(&w);
 }
 
-/* A context's first submission makes its DMA buffer; the allocations are paged in. */
-static void rendering(void **state)
+/* The first submission of a context creates its DMA buffer; the allocations are paged in. */
+static void out_of_memory_while_rendering_loses_at_most_the_device(void **state)
 {
 	struct world w;
 	uint32_t survived = 0;
@@ -362,7 +369,10 @@ static void rendering(void **state)
 		}
 		client_reference(&c, a, true);
 		result = client_try_submit(&c);
-		/* Memory that runs out behind an accepted call ends the device (SPL-12), never the adapter. */
+		/*
+		 * Running out of memory after an accepted call puts the device in error (SPL-12),
+		 * never the adapter.
+		 */
 		assert_true(result == S_OK || result == D3DDDIERR_DEVICEREMOVED);
 		survived += result == S_OK;
 		client_idle(&w.client);
@@ -375,7 +385,7 @@ static void rendering(void **state)
 	world_stop(&w);
 }
 
-static void calls_with_long_lists(void **state)
+static void out_of_memory_in_calls_with_long_lists_changes_nothing(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[MANY];
@@ -424,7 +434,7 @@ static void calls_with_long_lists(void **state)
 	world_stop(&w);
 }
 
-static void opening_a_shared_resource(void **state)
+static void out_of_memory_while_opening_a_shared_resource(void **state)
 {
 	static int runtime;
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
@@ -460,7 +470,7 @@ static void opening_a_shared_resource(void **state)
 	world_stop(&w);
 }
 
-static void starting_an_adapter(void **state)
+static void out_of_memory_while_starting_an_adapter(void **state)
 {
 	uint64_t bar = 4 * MIB;
 	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
@@ -499,7 +509,7 @@ static void starting_an_adapter(void **state)
 #define SANITIZED 1
 #endif
 
-#ifndef SANITIZED /* the sanitizers need address space themselves, and end where there is none */
+#ifndef SANITIZED /* sanitizers need address space themselves, and abort without it */
 static void leave_address_space(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -514,7 +524,7 @@ static void leave_address_space(uint64_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-static void lock_32_a_mapping_that_cannot_be_had_fails_the_lock(void **state)
+static void lock_32_a_lock_without_address_space_for_the_mapping_fails(void **state)
 {
 	enum { BYTES = 20 * 1024 * 1024 };
 	struct client_options options = {.vram_bytes = 64 * MIB};
@@ -530,7 +540,7 @@ static void lock_32_a_mapping_that_cannot_be_had_fails_the_lock(void **state)
 	expect_lock_refused(&w, a, 0, E_OUTOFMEMORY, NULL);
 	leave_address_space(0);
 	client_write(&w.device, a, BYTES, 0x32000000);
-	/* The same for an instance that is made for the lock. */
+	/* The same for an instance that is created for the lock. */
 	struct before b = look(&w);
 	leave_address_space(4 * MIB);
 	expect_lock_refused(&w, a, DISCARD, E_OUTOFMEMORY, NULL);
@@ -546,7 +556,7 @@ static void lock_32_a_mapping_that_cannot_be_had_fails_the_lock(void **state)
 
 /* ---- the limit on system memory ---- */
 
-static void lock_32_the_system_limit_fails_the_lock_and_nothing_else(void **state)
+static void lock_32_a_lock_above_the_system_memory_limit_fails_unchanged(void **state)
 {
 	struct client_options options = {.system_memory_bytes = 6 * MIB, .vram_bytes = 4 * MIB};
 	struct world w;
@@ -568,7 +578,7 @@ static void lock_32_the_system_limit_fails_the_lock_and_nothing_else(void **stat
 	world_stop(&w);
 }
 
-static void ren_11_no_memory_for_another_instance_is_no_instance(void **state)
+static void ren_11_a_discard_without_memory_for_an_instance_fails(void **state)
 {
 	struct client_options options = {.system_memory_bytes = 6 * MIB, .vram_bytes = 4 * MIB};
 	struct world w;
@@ -577,7 +587,7 @@ static void ren_11_no_memory_for_another_instance_is_no_instance(void **state)
 	D3DKMT_HANDLE a = client_allocate(&w.device, 4 * MIB, CPU), handle = a;
 
 	client_write(&w.device, a, 4 * MIB, 1);
-	/* The driver is to flush and to come back with NoExistingReference, as with a full list. */
+	/* The driver should flush and retry with NoExistingReference, as with a full list. */
 	expect_lock_refused(&w, a, DISCARD, D3DERR_WASSTILLDRAWING, NULL);
 	assert_int_equal(world_statistics(&w).instances, 2);
 	client_expect(&w.device, a, 4 * MIB, 1);
@@ -588,10 +598,13 @@ static void ren_11_no_memory_for_another_instance_is_no_instance(void **state)
 	world_stop(&w);
 }
 
-static void spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out(void **state)
+static void spl_13_under_a_tight_limit_page_in_waits_for_freed_backing_stores(void **state)
 {
 	enum { COUNT = 10 };
-	/* Four in video memory, six in system memory, room for one on its way, and the adapter's own buffers. */
+	/*
+	 * Four in video memory, six in system memory, space for one in transfer, and for the
+	 * adapter's own buffers.
+	 */
 	struct client_options options = {.vram_bytes = 4 * MIB, .system_memory_bytes = 12 * MIB};
 	struct world w;
 	D3DKMT_HANDLE a[COUNT];
@@ -612,8 +625,8 @@ static void spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out(void 
 	world_stop(&w);
 }
 
-/* An MDL describes less than 4 GiB; that is no fault of the caller's. */
-static void lock_32_four_gib_in_one_piece_have_no_backing_store(void **state)
+/* An MDL describes less than 4 GiB; the caller has made no mistake. */
+static void lock_32_a_lock_of_four_gib_fails_for_lack_of_a_backing_store(void **state)
 {
 	struct softgpu_allocation wish = wish_of((uint64_t)4 << 30, CPU, 0);
 	struct world w;
@@ -626,10 +639,15 @@ static void lock_32_four_gib_in_one_piece_have_no_backing_store(void **state)
 	assert_int_equal(client_try_lock(&w.device, &a, 0, NULL), E_OUTOFMEMORY);
 	assert_int_equal(client_events(&w.client, VIDMM_EVENT_REASON), reasons + 1);
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
-	wish.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM; /* which has one from the start */
+	/* which has a backing store from the start */
+	wish.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM;
 	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_OUTOFMEMORY);
 	wish.size_bytes = (uint64_t)1
-			  << 46; /* nor is there a note for each page of what has none */
+			  /*
+			   * and no memory for page bookkeeping of an allocation without backing
+			   * store
+			   */
+			  << 46;
 	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_OUTOFMEMORY);
 	expect_unchanged(&w, before);
 	wish.size_bytes = PAGE;
@@ -641,25 +659,25 @@ static void lock_32_four_gib_in_one_piece_have_no_backing_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(creating_allocations),
-		BOTH(creating_what_is_kept_in_system_memory),
-		BOTH(creating_what_is_pinned),
-		BOTH(lock_32_locking),
-		BOTH(lock_32_four_gib_in_one_piece_have_no_backing_store),
-		BOTH(lock_32_discarding),
-		BOTH(lock_32_leaving_a_hidden_segment),
-		BOTH(lock_32_seeing_the_linear_image),
-		BOTH(creating_contexts_and_devices),
-		BOTH(rendering),
-		BOTH(calls_with_long_lists),
-		BOTH(opening_a_shared_resource),
-		BOTH(starting_an_adapter),
+		BOTH(out_of_memory_while_creating_allocations_changes_nothing),
+		BOTH(out_of_memory_while_creating_permanent_or_existing_memory),
+		BOTH(out_of_memory_while_creating_pinned_allocations),
+		BOTH(lock_32_a_lock_that_runs_out_of_memory_changes_nothing),
+		BOTH(lock_32_a_lock_of_four_gib_fails_for_lack_of_a_backing_store),
+		BOTH(lock_32_a_discard_that_runs_out_of_memory_changes_nothing),
+		BOTH(lock_32_a_lock_out_of_memory_during_eviction_from_a_hidden_segment),
+		BOTH(lock_32_an_acquireaperture_lock_out_of_memory_keeps_content),
+		BOTH(out_of_memory_while_creating_contexts_and_devices),
+		BOTH(out_of_memory_while_rendering_loses_at_most_the_device),
+		BOTH(out_of_memory_in_calls_with_long_lists_changes_nothing),
+		BOTH(out_of_memory_while_opening_a_shared_resource),
+		BOTH(out_of_memory_while_starting_an_adapter),
 #ifndef SANITIZED
-		BOTH(lock_32_a_mapping_that_cannot_be_had_fails_the_lock),
+		BOTH(lock_32_a_lock_without_address_space_for_the_mapping_fails),
 #endif
-		BOTH(lock_32_the_system_limit_fails_the_lock_and_nothing_else),
-		BOTH(ren_11_no_memory_for_another_instance_is_no_instance),
-		BOTH(spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out),
+		BOTH(lock_32_a_lock_above_the_system_memory_limit_fails_unchanged),
+		BOTH(ren_11_a_discard_without_memory_for_an_instance_fails),
+		BOTH(spl_13_under_a_tight_limit_page_in_waits_for_freed_backing_stores),
 	};
 
 	return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);

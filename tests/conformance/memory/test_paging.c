@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PAG: the paging operations that the miniport is asked for, with their arguments and in their order. */
+/* PAG: the paging operations that the miniport gets, their arguments and their order. */
 #include "world.h"
 
 #define TRANSFER      DXGK_OPERATION_TRANSFER
@@ -10,7 +10,7 @@
 
 static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
 
-static void pag_02_nothing_that_the_gpu_uses_is_evicted(void **state)
+static void pag_02_allocations_in_use_by_the_gpu_are_not_evicted(void **state)
 {
 	struct world w;
 
@@ -24,7 +24,7 @@ static void pag_02_nothing_that_the_gpu_uses_is_evicted(void **state)
 	client_reference(&w.context, busy, true);
 	client_submit(&w.context);
 	client_reference(&w.context, next, false);
-	client_submit(&w.context); /* accepted; it must wait for the fence */
+	client_submit(&w.context); /* accepted; its packet must wait for the fence */
 	for (int i = 0; i < 20; i++)
 		vidmm_settle(w.client.host);
 	assert_int_equal(client_residency(&w.device, busy), IN_VRAM);
@@ -37,7 +37,7 @@ static void pag_02_nothing_that_the_gpu_uses_is_evicted(void **state)
 	world_stop(&w);
 }
 
-static void pag_02_what_one_buffer_names_is_resident_together(void **state)
+static void pag_02_all_allocations_a_buffer_references_are_resident_together(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[8];
@@ -57,7 +57,7 @@ static void pag_02_what_one_buffer_names_is_resident_together(void **state)
 	world_stop(&w);
 }
 
-static void pag_03_pag_04_pag_05_a_move_is_one_whole_transfer(void **state)
+static void pag_03_pag_04_pag_05_a_move_is_one_transfer_of_the_whole_allocation(void **state)
 {
 	struct world w;
 
@@ -105,7 +105,7 @@ static bool insufficient_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NT
 	return true;
 }
 
-static void pag_07_an_operation_goes_on_in_a_new_buffer(void **state)
+static void pag_07_an_operation_is_continued_in_a_new_paging_buffer(void **state)
 {
 	struct world w;
 	uint32_t calls = 0;
@@ -130,7 +130,7 @@ static void pag_07_an_operation_goes_on_in_a_new_buffer(void **state)
 	world_stop(&w);
 }
 
-/* One page at a time, each in a buffer of its own; MultipassOffset counts the pages done. */
+/* One page at a time, each in its own buffer; MultipassOffset counts the pages done. */
 static bool page_by_page(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
 {
 	DXGKARG_BUILDPAGINGBUFFER piece = *args;
@@ -146,14 +146,14 @@ static bool page_by_page(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATU
 	args->pDmaBuffer = piece.pDmaBuffer;
 	args->pDmaBufferPrivateData = piece.pDmaBufferPrivateData;
 	if (*status != STATUS_SUCCESS)
-		return true; /* no room for this piece: softgpu wrote nothing */
+		return true; /* does not fit: softgpu wrote nothing */
 	args->MultipassOffset = page + 1;
 	if ((page + 1) * (SIZE_T)PAGE < args->Transfer.TransferSize)
 		*status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	return true;
 }
 
-static void pag_07_a_transfer_in_many_pieces_arrives_whole(void **state)
+static void pag_07_a_transfer_of_many_passes_copies_every_byte(void **state)
 {
 	enum { PAGES = 100 };
 	struct world w;
@@ -180,7 +180,7 @@ static void pag_07_a_transfer_in_many_pieces_arrives_whole(void **state)
 	world_stop(&w);
 }
 
-static void pag_07_operations_are_packed(void **state)
+static void pag_07_operations_are_packed_into_one_paging_buffer(void **state)
 {
 	struct world w;
 
@@ -200,7 +200,7 @@ static void pag_07_operations_are_packed(void **state)
 	world_stop(&w);
 }
 
-static void pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others(void **state)
+static void pag_07_a_burst_of_operations_uses_several_paging_buffers(void **state)
 {
 	static const struct vidmm_registry_value one_page = {"PagingBufferSize", 512};
 	struct client_options options = {
@@ -231,7 +231,7 @@ static bool busy_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *
 	return true;
 }
 
-static void pag_08_a_busy_answer_is_repeated_with_the_allocation_idle(void **state)
+static void pag_08_after_allocation_busy_the_operation_is_reissued_idle(void **state)
 {
 	struct world w;
 
@@ -278,7 +278,7 @@ static bool special_busy_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NT
 	return true;
 }
 
-static void pag_08_also_of_a_special_lock_transfer(void **state)
+static void pag_08_a_busy_special_lock_transfer_is_reissued_idle(void **state)
 {
 	struct world w;
 	uint32_t calls = 0;
@@ -294,7 +294,7 @@ static void pag_08_also_of_a_special_lock_transfer(void **state)
 	evict_by_pressure(&w, a);
 	assert_int_equal(words[3], 0x0808);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	use_now(&w, a, false); /* and back */
+	use_now(&w, a, false); /* and evicted again */
 	probe.answer_paging = NULL;
 	assert_int_equal(calls, 4);
 	for (uint32_t i = 0; i < 4; i++)
@@ -336,7 +336,7 @@ static void pag_10_map_and_unmap_name_device_range_and_pages(void **state)
 	world_stop(&w);
 }
 
-static void pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture(void **state)
+static void pag_10_cachecoherent_is_set_for_cached_in_a_coherent_aperture_only(void **state)
 {
 	for (uint64_t coherent = 0; coherent < 2; coherent++) {
 		const struct vidmm_registry_value value = {"ApertureCoherent", coherent};
@@ -358,7 +358,7 @@ static void pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture(void **
 	}
 }
 
-static void pag_12_the_backing_store_is_given_up_while_resident(void **state)
+static void pag_12_the_backing_store_is_freed_while_resident_in_memory(void **state)
 {
 	struct world w;
 
@@ -370,10 +370,10 @@ static void pag_12_the_backing_store_is_given_up_while_resident(void **state)
 	client_write(&w.device, a, 2 * MIB, 0x12);
 	assert_true(world_statistics(&w).system_bytes == before + 2 * MIB);
 	use_now(&w, a, false);
-	/* Collected when something is destroyed or memory is asked for. */
+	/* Freed when something is destroyed or memory is requested. */
 	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)), S_OK);
 	assert_true(world_statistics(&w).system_bytes == before);
-	evict_by_pressure(&w, a); /* so even content that was only read is copied back */
+	evict_by_pressure(&w, a); /* so content that was only read is copied back as well */
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
 	client_expect(&w.device, a, 2 * MIB, 0x12);
 	world_stop(&w);
@@ -403,7 +403,7 @@ static void pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing(void **
 	world_stop(&w);
 }
 
-/* The last render call's entry for the only allocation it named. */
+/* The entry of the only allocation that the last render call referenced. */
 static DXGK_ALLOCATIONLIST rendered(const struct world *w)
 {
 	const struct probe_call *call = probe_find(PROBE_RENDER, 0), *last = call;
@@ -418,7 +418,7 @@ static DXGK_ALLOCATIONLIST rendered(const struct world *w)
 	return last ? last->list[0] : (DXGK_ALLOCATIONLIST){0};
 }
 
-static void pag_30_a_list_entry_carries_the_last_known_place(void **state)
+static void pag_30_a_list_entry_carries_the_last_placement(void **state)
 {
 	struct world w;
 
@@ -453,7 +453,7 @@ static void pag_30_a_list_entry_carries_the_last_known_place(void **state)
 	world_stop(&w);
 }
 
-static void pag_31_writeoperation_makes_it_written_by_that_buffer(void **state)
+static void pag_31_writeoperation_marks_the_allocation_dirty(void **state)
 {
 	struct world w;
 
@@ -465,7 +465,7 @@ static void pag_31_writeoperation_makes_it_written_by_that_buffer(void **state)
 	client_submit(&w.context);
 	client_lock(&w.device, a, IGNORE_READ_SYNC | DONOT_WAIT);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	/* The entry says it, whatever the commands do. */
+	/* The list entry decides, whatever the commands do. */
 	client_use(&w.context, a, true);
 	client_submit(&w.context);
 	expect_lock_refused(&w, a, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
@@ -498,21 +498,21 @@ static void pag_33_a_paging_buffer_is_patched_without_lists_before_it_is_submitt
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(pag_02_nothing_that_the_gpu_uses_is_evicted),
-		BOTH(pag_02_what_one_buffer_names_is_resident_together),
-		BOTH(pag_03_pag_04_pag_05_a_move_is_one_whole_transfer),
-		BOTH(pag_07_an_operation_goes_on_in_a_new_buffer),
-		BOTH(pag_07_a_transfer_in_many_pieces_arrives_whole),
-		BOTH(pag_07_operations_are_packed),
-		BOTH(pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others),
-		BOTH(pag_08_a_busy_answer_is_repeated_with_the_allocation_idle),
-		BOTH(pag_08_also_of_a_special_lock_transfer),
+		BOTH(pag_02_allocations_in_use_by_the_gpu_are_not_evicted),
+		BOTH(pag_02_all_allocations_a_buffer_references_are_resident_together),
+		BOTH(pag_03_pag_04_pag_05_a_move_is_one_transfer_of_the_whole_allocation),
+		BOTH(pag_07_an_operation_is_continued_in_a_new_paging_buffer),
+		BOTH(pag_07_a_transfer_of_many_passes_copies_every_byte),
+		BOTH(pag_07_operations_are_packed_into_one_paging_buffer),
+		BOTH(pag_07_a_burst_of_operations_uses_several_paging_buffers),
+		BOTH(pag_08_after_allocation_busy_the_operation_is_reissued_idle),
+		BOTH(pag_08_a_busy_special_lock_transfer_is_reissued_idle),
 		BOTH(pag_10_map_and_unmap_name_device_range_and_pages),
-		BOTH(pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture),
-		BOTH(pag_12_the_backing_store_is_given_up_while_resident),
+		BOTH(pag_10_cachecoherent_is_set_for_cached_in_a_coherent_aperture_only),
+		BOTH(pag_12_the_backing_store_is_freed_while_resident_in_memory),
 		BOTH(pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing),
-		BOTH(pag_30_a_list_entry_carries_the_last_known_place),
-		BOTH(pag_31_writeoperation_makes_it_written_by_that_buffer),
+		BOTH(pag_30_a_list_entry_carries_the_last_placement),
+		BOTH(pag_31_writeoperation_marks_the_allocation_dirty),
 		BOTH(pag_33_a_paging_buffer_is_patched_without_lists_before_it_is_submitted),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCK-21: a page list says what is unswizzled for a lock that gets no swizzling range, and what goes back: those pages
- * and no others. The rest of the allocation stays in its segment, and its content with it.
+ * LOCK-21: for a lock without a swizzling range, the page list says which pages are unswizzled and
+ * copied back. The other pages keep their placement and content.
  */
 #include "base/base.h"
 #include "world.h"
@@ -42,10 +42,10 @@ static void draw(struct world *w, D3DKMT_HANDLE a, uint32_t pattern)
 	assert_int_equal(client_unlock(&w->device, a), S_OK);
 }
 
-/* What the linear image should be: drawn with a pattern, then some pages painted over. */
+/* The expected linear image: filled with a pattern, then some pages overwritten. */
 struct picture {
 	uint32_t pattern;
-	uint32_t painted[PAGES]; /* 0: as drawn */
+	uint32_t painted[PAGES]; /* 0: the pattern */
 };
 
 static void expect_page(const struct picture *p, uint32_t page, const uint32_t *words)
@@ -75,7 +75,7 @@ static void expect_picture(struct world *w, D3DKMT_HANDLE a, const struct pictur
 	assert_int_equal(client_unlock(&w->device, a), S_OK);
 }
 
-/* Drawn, and in video memory; the log is empty. */
+/* Filled, and resident in video memory; the log is empty. */
 static D3DKMT_HANDLE resident(struct world *w, struct picture *p, uint32_t segment_set, HANDLE *kmd)
 {
 	D3DKMT_HANDLE a = tiled(&w->device, 0, segment_set);
@@ -89,7 +89,7 @@ static D3DKMT_HANDLE resident(struct world *w, struct picture *p, uint32_t segme
 	return a;
 }
 
-/* The first page that is listed is what the pointer shows. */
+/* The pointer is that of the first listed page. */
 static uint32_t *lock_list(struct world *w, D3DKMT_HANDLE a, uint32_t flags, const UINT *pages,
 			   UINT count)
 {
@@ -116,7 +116,7 @@ static void expect_transfer(HANDLE kmd, uint32_t index, uint32_t flags, uint32_t
 			 flags == TO_SYSTEM ? 0 : IN_VRAM);
 }
 
-static void lock_21_only_the_listed_pages_leave_and_return(void **state)
+static void lock_21_only_the_listed_pages_are_copied_out_and_back(void **state)
 {
 	static const UINT list[] = {9, 2, 3};
 	struct picture p;
@@ -128,7 +128,7 @@ static void lock_21_only_the_listed_pages_leave_and_return(void **state)
 	uint64_t evictions = world_statistics(&w).evictions;
 	uint32_t *nine = lock_list(&w, a, ACQUIRE_APERTURE, list, 3);
 
-	/* Neighbours go together. */
+	/* Adjacent pages are one transfer. */
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
 	expect_transfer(kmd, 0, TO_SYSTEM, 2, 2);
 	expect_transfer(kmd, 1, TO_SYSTEM, 9, 1);
@@ -145,7 +145,7 @@ static void lock_21_only_the_listed_pages_leave_and_return(void **state)
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
 	expect_transfer(kmd, 0, TO_SEGMENT, 2, 2);
 	expect_transfer(kmd, 1, TO_SEGMENT, 9, 1);
-	/* Nothing more is due before the GPU's next use. */
+	/* Nothing else is copied before the GPU's next use. */
 	probe_forget();
 	use_now(&w, a, true);
 	assert_int_equal(probe_paging_count(-1, kmd), 0);
@@ -154,7 +154,7 @@ static void lock_21_only_the_listed_pages_leave_and_return(void **state)
 	world_stop(&w);
 }
 
-static void lock_21_lock_06_what_is_only_read_does_not_go_back(void **state)
+static void lock_21_lock_06_pages_locked_readonly_are_not_copied_back(void **state)
 {
 	static const UINT list[] = {5};
 	struct picture p;
@@ -173,8 +173,8 @@ static void lock_21_lock_06_what_is_only_read_does_not_go_back(void **state)
 	world_stop(&w);
 }
 
-/* LOCK-08: what goes back is no use by the GPU; but the next lock sees it where it went. */
-static void lock_21_lock_08_pages_on_their_way_back_keep_nobody_out(void **state)
+/* LOCK-08: the copy back does not count as GPU use, but the next lock waits until it is done. */
+static void lock_21_lock_08_a_copy_back_in_progress_is_not_busy_for_a_lock(void **state)
 {
 	static const UINT list[] = {5};
 	struct picture p;
@@ -191,7 +191,10 @@ static void lock_21_lock_08_pages_on_their_way_back_keep_nobody_out(void **state
 		paint(&p, 5, five, round);
 		assert_int_equal(client_unlock(&w.device, a), S_OK);
 	}
-	/* The raw bytes, through the BAR: of a page of the linear image some are on each page of its row of tiles. */
+	/*
+	 * The raw bytes, through the BAR: a page of the linear image has bytes on each page of its
+	 * row of tiles.
+	 */
 	const uint32_t *raw = client_lock(&w.device, a, DONOT_WAIT | READ_ONLY);
 	uint32_t found = 0;
 
@@ -203,7 +206,7 @@ static void lock_21_lock_08_pages_on_their_way_back_keep_nobody_out(void **state
 	world_stop(&w);
 }
 
-static void lock_21_swz_19_evicted_under_the_lock_the_rest_follows(void **state)
+static void lock_21_swz_19_an_eviction_under_the_lock_copies_the_other_pages(void **state)
 {
 	static const UINT list[] = {6, 7};
 	struct picture p;
@@ -220,21 +223,21 @@ static void lock_21_swz_19_evicted_under_the_lock_the_rest_follows(void **state)
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
 	expect_transfer(kmd, 0, TO_SYSTEM, 0, 6);
 	expect_transfer(kmd, 1, TO_SYSTEM, 8, PAGES - 8);
-	/* The same pointer, the same bytes, and what is written now counts as well. */
+	/* The same pointer, the same bytes, and what is written now is copied as well. */
 	expect_page(&p, 6, six);
 	expect_page(&p, 7, six + WORDS_OF_PAGE);
 	paint(&p, 7, six + WORDS_OF_PAGE, 0x77777777);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	expect_picture(&w, a, &p);
 	probe_forget();
-	use_now(&w, a, true); /* SWZ-20: back in one piece, in its own form */
+	use_now(&w, a, true); /* SWZ-20: paged in as one transfer, swizzled */
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1);
 	expect_transfer(kmd, 0, TO_SEGMENT, 0, PAGES);
 	expect_picture(&w, a, &p);
 	world_stop(&w);
 }
 
-static void lock_21_pag_17_through_an_aperture_all_of_it_leaves(void **state)
+static void lock_21_pag_17_the_whole_allocation_is_evicted_through_an_aperture(void **state)
 {
 	static const UINT list[] = {4};
 	struct picture p;
@@ -262,8 +265,8 @@ static void lock_21_pag_17_through_an_aperture_all_of_it_leaves(void **state)
 	world_stop(&w);
 }
 
-/* what has no other form is copied without the flags. */
-static void lock_21_q_08_linear_content_is_copied_as_it_is(void **state)
+/* content without another form is copied without the flags. */
+static void lock_21_q_08_linear_content_is_copied_without_swizzle_flags(void **state)
 {
 	static const UINT list[] = {11};
 	struct vidmm_registry_value none = {"SwizzlingRanges", 0};
@@ -294,8 +297,8 @@ static void lock_21_q_08_linear_content_is_copied_as_it_is(void **state)
 	world_stop(&w);
 }
 
-/* SWZ-18, SWZ-14, SWZ-15: it is an aperture lock like any other. */
-static void lock_21_swz_15_swz_18_nobody_else_comes_in(void **state)
+/* SWZ-18, SWZ-14, SWZ-15: the rules for AcquireAperture locks apply. */
+static void lock_21_swz_15_swz_18_other_locks_and_renders_are_refused(void **state)
 {
 	static const UINT list[] = {1};
 	struct picture p;
@@ -317,7 +320,7 @@ static void lock_21_swz_15_swz_18_nobody_else_comes_in(void **state)
 	world_stop(&w);
 }
 
-static void lock_21_swz_24_at_an_alternate_address(void **state)
+static void lock_21_swz_24_listed_pages_at_an_alternate_address(void **state)
 {
 	static const UINT list[] = {12, 13};
 	struct picture p;
@@ -341,7 +344,7 @@ static void lock_21_swz_24_at_an_alternate_address(void **state)
 	paint(&p, 12, twelve, 0xCCCCCCCC);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	use_now(&w, a, true);
-	/* SWZ-25 is about what was seen through a range. */
+	/* SWZ-25 applies to content that was seen through a range. */
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, NULL), 0);
 	expect_picture(&w, a, &p);
 	world_stop(&w);
@@ -377,7 +380,7 @@ static void lock_21_lock_30_a_lock_dropped_with_its_device_is_an_unlock(void **s
 	vidmm_device_destroy(creator.device);
 	use_now(&w, opened, true);
 	expect_picture(&w, opened, &p);
-	/* And one that is destroyed while it is so locked takes everything with it. */
+	/* Destroying it while it is locked frees everything. */
 	HANDLE kmd;
 	D3DKMT_HANDLE b = resident(&w, &p, VRAM, &kmd);
 	lock_list(&w, b, ACQUIRE_APERTURE, list, 1);
@@ -399,10 +402,10 @@ static void pass_a_second(struct world *w) /* of virtual time */
 }
 
 /*
- * LOCK-15: a reader that was queued before the lock and begins during it. The pages go back when it is done, and not under
- * it.
+ * LOCK-15: a reader that was queued before the lock begins during it. The pages are copied back
+ * when it is done.
  */
-static void lock_21_lock_15_pages_do_not_go_back_under_a_reader(void **state)
+static void lock_21_lock_15_the_copy_back_waits_for_queued_readers(void **state)
 {
 	static const UINT list[] = {3};
 	struct vidmm_registry_value none = {"SwizzlingRanges", 0};
@@ -418,7 +421,10 @@ static void lock_21_lock_15_pages_do_not_go_back_under_a_reader(void **state)
 
 	client_write(&w.device, a, BYTES, p.pattern);
 	use_now(&w, a, true);
-	/* The second must wait for the first, because what it writes has to move; and the reader comes behind it. */
+	/*
+	 * The second packet must wait for the first, because its target has to move; the reader is
+	 * queued behind it.
+	 */
 	probe.edit_allocation = read_here_write_there;
 	D3DKMT_HANDLE mover = allocate_in(&w.device, PAGE, 0, 0);
 	probe.edit_allocation = NULL;
@@ -441,10 +447,10 @@ static void lock_21_lock_15_pages_do_not_go_back_under_a_reader(void **state)
 	pass_a_second(&w); /* the reader begins, and waits for its own gate */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	pass_a_second(&w);
-	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1); /* the reader has it */
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1); /* the reader runs */
 	gate_open(&w);
 	client_idle(&w.client);
-	client_expect(&w.device, copy, BYTES, 0x50000); /* the old content, all of it */
+	client_expect(&w.device, copy, BYTES, 0x50000); /* the old content */
 	use_now(&w, a, true);
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
 	expect_picture(&w, a, &p);
@@ -452,10 +458,10 @@ static void lock_21_lock_15_pages_do_not_go_back_under_a_reader(void **state)
 }
 
 /*
- * Whichever internal allocation fails, the lock says so; and what it may have begun does not stand in the way of what the
- * GPU does next, even if the same pages are asked for afterwards.
+ * Whichever internal allocation fails, the lock reports it. What it may have begun does not block
+ * the GPU's next use, even if the same pages are requested afterwards.
  */
-static void lock_21_lock_32_a_lock_that_fails_half_way_leaves_nothing(void **state)
+static void lock_21_lock_32_a_failed_lock_has_no_later_effect(void **state)
 {
 	enum { DEPTH = 40 };
 	static const UINT list[] = {2};
@@ -485,7 +491,7 @@ static void lock_21_lock_32_a_lock_that_fails_half_way_leaves_nothing(void **sta
 			client_forget(&w.client);
 			failures++;
 		}
-		client_copy(&w.context, b, a, BYTES); /* raw, between two of the same form */
+		client_copy(&w.context, b, a, BYTES); /* raw, between two of the same layout */
 		client_submit(&w.context);
 		client_idle(&w.client);
 		expect_page(&q, 2, lock_list(&w, a, ACQUIRE_APERTURE | READ_ONLY, list, 1));
@@ -506,8 +512,11 @@ static bool refuse(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *sta
 	return true;
 }
 
-/* PAG-09: the miniport refuses to take the pages back. The adapter is gone, the pointer is not, and all comes apart. */
-static void lock_21_lock_33_the_pages_outlive_the_adapter(void **state)
+/*
+ * PAG-09: the miniport refuses to take the pages back. The adapter is removed, the pointer stays
+ * valid, and all objects can be destroyed.
+ */
+static void lock_21_lock_33_the_pages_stay_mapped_after_adapter_removal(void **state)
 {
 	static const UINT list[] = {1};
 	struct picture p;
@@ -536,8 +545,11 @@ static void lock_21_lock_33_the_pages_outlive_the_adapter(void **state)
 	world_stop(&w);
 }
 
-/* The adapter evicts on its way down, also what is locked, and then ends the devices that are left. */
-static void lock_21_pnp_01_an_adapter_stops_under_the_lock(void **state)
+/*
+ * A stopping adapter evicts everything, also what is locked, and then ends the devices that are
+ * left.
+ */
+static void lock_21_pnp_01_an_adapter_stops_while_pages_are_locked(void **state)
 {
 	static const UINT list[] = {1, 14};
 	struct picture p;
@@ -560,20 +572,21 @@ static void lock_21_pnp_01_an_adapter_stops_under_the_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(lock_21_only_the_listed_pages_leave_and_return),
-		BOTH(lock_21_lock_06_what_is_only_read_does_not_go_back),
-		BOTH(lock_21_lock_08_pages_on_their_way_back_keep_nobody_out),
-		BOTH(lock_21_swz_19_evicted_under_the_lock_the_rest_follows),
-		BOTH(lock_21_pag_17_through_an_aperture_all_of_it_leaves),
-		BOTH(lock_21_q_08_linear_content_is_copied_as_it_is),
-		BOTH(lock_21_swz_15_swz_18_nobody_else_comes_in),
-		BOTH(lock_21_swz_24_at_an_alternate_address),
+		BOTH(lock_21_only_the_listed_pages_are_copied_out_and_back),
+		BOTH(lock_21_lock_06_pages_locked_readonly_are_not_copied_back),
+		BOTH(lock_21_lock_08_a_copy_back_in_progress_is_not_busy_for_a_lock),
+		BOTH(lock_21_swz_19_an_eviction_under_the_lock_copies_the_other_pages),
+		BOTH(lock_21_pag_17_the_whole_allocation_is_evicted_through_an_aperture),
+		BOTH(lock_21_q_08_linear_content_is_copied_without_swizzle_flags),
+		BOTH(lock_21_swz_15_swz_18_other_locks_and_renders_are_refused),
+		BOTH(lock_21_swz_24_listed_pages_at_an_alternate_address),
 		BOTH(lock_21_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
-		BOTH(lock_21_lock_32_a_lock_that_fails_half_way_leaves_nothing),
-		BOTH(lock_21_lock_33_the_pages_outlive_the_adapter),
-		BOTH(lock_21_pnp_01_an_adapter_stops_under_the_lock),
-		{"sim: lock_21_lock_15_pages_do_not_go_back_under_a_reader",
-		 lock_21_lock_15_pages_do_not_go_back_under_a_reader, world_prepare, NULL, &on_sim},
+		BOTH(lock_21_lock_32_a_failed_lock_has_no_later_effect),
+		BOTH(lock_21_lock_33_the_pages_stay_mapped_after_adapter_removal),
+		BOTH(lock_21_pnp_01_an_adapter_stops_while_pages_are_locked),
+		{"sim: lock_21_lock_15_the_copy_back_waits_for_queued_readers",
+		 lock_21_lock_15_the_copy_back_waits_for_queued_readers, world_prepare, NULL,
+		 &on_sim},
 	};
 
 	return cmocka_run_group_tests_name("page lists", tests, NULL, NULL);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* ALF-19, ALF-20, PAG-18 to PAG-20: overlay and capture allocations, and what their being pinned costs others. */
+/*
+ * ALF-19, ALF-20, PAG-18 to PAG-20: overlay and capture allocations, and how pinning affects other
+ * allocations.
+ */
 #include "world.h"
 
 enum { PAGES = 100, FIFTH = 20, CONTENT_LOST = (int)0xC0262116 };
 
 static const uint32_t kinds[] = {SOFTGPU_ALLOCATION_OVERLAY, SOFTGPU_ALLOCATION_CAPTURE};
 
-/* Segments of 100 pages with nothing but allocations in them. */
+/* Segments of 100 pages that contain allocations only. */
 static const struct vidmm_registry_value bare[] = {{"DmaBufferSegmentSet", 0},
 						   {"PagingBufferSegment", 0}};
 static const struct client_options hundred = {.vram_bytes = PAGES * PAGE,
@@ -30,7 +33,7 @@ static D3DKMT_HANDLE allocate_pinned(struct world *w, uint32_t pages, uint32_t k
 	return a;
 }
 
-/* First page in video memory, by the fill that a fresh allocation gets there. */
+/* The first page in video memory, from the fill of a fresh allocation. */
 static uint64_t page_of(HANDLE kmd)
 {
 	const struct probe_call *fill = probe_find_paging(DXGK_OPERATION_FILL, kmd, 0);
@@ -50,7 +53,10 @@ static void expect_no_room(struct world *w, uint32_t pages, uint32_t kind, uint3
 	probe_forget();
 	assert_int_equal(try_pinned(w, pages, kind, set, &a), D3DERR_OUTOFVIDEOMEMORY);
 	assert_int_equal(a, 0);
-	/* What can never be placed is the miniport's mistake; a zone that is full is nobody's. */
+	/*
+	 * An allocation that can never be placed is a violation of the miniport. A full zone is
+	 * not.
+	 */
 	assert_int_equal(w->client.findings, too_large);
 	assert_int_equal(client_found(&w->client, "PAG-19"), too_large);
 	assert_true(world_statistics(w).allocations == before);
@@ -60,7 +66,7 @@ static void expect_no_room(struct world *w, uint32_t pages, uint32_t kind, uint3
 	client_forget(&w->client);
 }
 
-static void alf_19_alf_20_pag_19_the_last_fifth_of_a_segment_and_no_more(void **state)
+static void alf_19_alf_20_pag_19_pinned_allocations_use_the_last_fifth_only(void **state)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		struct world w;
@@ -73,7 +79,7 @@ static void alf_19_alf_20_pag_19_the_last_fifth_of_a_segment_and_no_more(void **
 		expect_no_room(&w, FIFTH + 1, kinds[k], VRAM, true);
 		assert_int_equal(client_deallocate(&w.device, a), S_OK);
 		expect_no_room(&w, FIFTH + 1, kinds[k], VRAM, true);
-		/* all of them together, from the end. */
+		/* the limit is for all of them together, from the end. */
 		probe_forget();
 		allocate_pinned(&w, 12, SOFTGPU_ALLOCATION_OVERLAY, VRAM);
 		assert_int_equal(page_of(probe_last_created()), PAGES - 12);
@@ -115,7 +121,7 @@ static void pag_19_the_next_segment_of_the_set_is_tried(void **state)
 	world_stop(&w);
 }
 
-static void pag_19_hints_and_directions_do_not_lead_out_of_the_zone(void **state)
+static void pag_19_hints_and_directions_do_not_place_outside_the_last_fifth(void **state)
 {
 	static const struct vidmm_registry_value values[] = {{"VramBanks", 4}};
 	struct client_options options = hundred;
@@ -132,7 +138,7 @@ static void pag_19_hints_and_directions_do_not_lead_out_of_the_zone(void **state
 	world_stop(&w);
 }
 
-static void pag_19_only_what_lies_in_the_zone_leaves_for_it(void **state)
+static void pag_19_only_allocations_in_the_last_fifth_are_evicted_for_an_overlay(void **state)
 {
 	struct world w;
 
@@ -169,7 +175,7 @@ static void creator_main(void *argument)
 	atomic_store(&c->state, 2);
 }
 
-static void pag_19_what_the_gpu_uses_in_the_zone_is_waited_for(void **state)
+static void pag_19_creation_waits_for_the_gpu_to_free_the_last_fifth(void **state)
 {
 	struct creator creator = {0};
 	struct vidmm_thread *thread;
@@ -202,7 +208,7 @@ static void pag_19_what_the_gpu_uses_in_the_zone_is_waited_for(void **state)
 	world_stop(&w);
 }
 
-static void pag_18_pressure_moves_everything_but_what_is_pinned(void **state)
+static void pag_18_memory_pressure_never_moves_pinned_allocations(void **state)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		struct world w;
@@ -229,7 +235,7 @@ static void pag_18_pressure_moves_everything_but_what_is_pinned(void **state)
 				use_now(&w, mapped, true);
 			}
 		}
-		assert_int_equal(probe_paging_count(-1, kmd), 1); /* the fill, and never again */
+		assert_int_equal(probe_paging_count(-1, kmd), 1); /* the fill, and nothing later */
 		client_expect(&w.device, pinned, 7 * PAGE, 0x1800);
 		client_expect(&w.device, mapped, 5 * PAGE, 0x1801);
 		for (uint32_t i = 0; i < 4; i++)
@@ -238,7 +244,7 @@ static void pag_18_pressure_moves_everything_but_what_is_pinned(void **state)
 	}
 }
 
-static void pag_18_a_priority_makes_nobody_evictable(void **state)
+static void pag_18_minimum_priority_does_not_make_pinned_evictable(void **state)
 {
 	struct world w;
 	UINT minimum = D3DDDI_ALLOCATIONPRIORITY_MINIMUM;
@@ -273,11 +279,11 @@ static void pag_18_a_call_that_fails_leaves_nothing_pinned(void **state)
 	assert_int_equal(infos[0].hAllocation, 0);
 	assert_int_equal(world_statistics(&w).segment[0].resident_bytes, 0);
 	assert_int_equal(probe_count(PROBE_DESTROY), 2);
-	allocate_pinned(&w, FIFTH, kinds[0], VRAM); /* all of the zone */
+	allocate_pinned(&w, FIFTH, kinds[0], VRAM); /* the whole zone */
 	world_stop(&w);
 }
 
-static void lock_36_lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with(void **state)
+static void lock_36_lkr_02_rendering_with_a_locked_pinned_allocation_fails(void **state)
 {
 	struct world w;
 
@@ -302,7 +308,7 @@ static void lock_36_lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_w
 	world_stop(&w);
 }
 
-static void lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing(void **state)
+static void lkr_02_a_lock_after_an_accepted_submission_moves_nothing(void **state)
 {
 	struct world w;
 	void *data;
@@ -317,7 +323,7 @@ static void lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing(void *
 	client_reference(&w.context, busy, true);
 	client_submit(&w.context);
 	client_reference(&w.context, next, true);
-	client_submit(&w.context); /* waits for the space of `busy` */
+	client_submit(&w.context); /* waits for the memory of `busy` */
 	client_reference(&w.context, pinned, false);
 	client_submit(&w.context); /* waits behind it */
 	D3DKMT_HANDLE handle = pinned;
@@ -332,7 +338,7 @@ static void lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing(void *
 	world_stop(&w);
 }
 
-static void lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked(void **state)
+static void lock_49_a_pinned_allocation_in_a_hidden_segment_cannot_be_locked(void **state)
 {
 	static const struct vidmm_registry_value hidden[] = {{"VramCpuVisible", 0}};
 	const struct client_options options = {
@@ -350,7 +356,7 @@ static void lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked(void **s
 	world_stop(&w);
 }
 
-static void ren_14_ref_11_what_is_pinned_is_not_renamed(void **state)
+static void ren_14_ref_11_a_pinned_allocation_is_not_renamed(void **state)
 {
 	struct world w;
 	void *data;
@@ -374,7 +380,7 @@ static void ren_14_ref_11_what_is_pinned_is_not_renamed(void **state)
 	world_stop(&w);
 }
 
-static void ofr_08_what_is_pinned_cannot_be_offered(void **state)
+static void ofr_08_a_pinned_allocation_cannot_be_offered(void **state)
 {
 	struct world w;
 
@@ -404,7 +410,7 @@ static D3DKMT_HANDLE allocate_through(struct world *w, uint32_t pages)
 	return a;
 }
 
-static void pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content(void **state)
+static void pag_20_pnp_09_content_too_large_to_pass_an_overlay_is_lost(void **state)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		struct world w;
@@ -423,7 +429,7 @@ static void pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content(void **s
 		assert_int_equal(probe_paging_count(-1, kmd), 0); /* 4.1: no operation at all */
 		assert_true(client_found(&w.client, "PAG-20") && w.client.findings == 1);
 		assert_non_null(strstr(w.client.finding[0], "331776 bytes"));
-		assert_non_null(strstr(w.client.finding[0], "at most 327680 bytes"));
+		assert_non_null(strstr(w.client.finding[0], "at most 327680 contiguous bytes"));
 		client_forget(&w.client);
 		for (int twice = 0; twice < 2; twice++) {
 			client_reference(&w.context, lost, false);
@@ -433,15 +439,15 @@ static void pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content(void **s
 		}
 		const uint32_t *bytes = client_lock(&w.device, lost, READ_ONLY);
 		for (uint32_t i = 0; i < (PAGES - FIFTH + 1) * PAGE / 4; i++)
-			assert_int_equal(bytes[i], 0); /* and nobody else's content */
+			assert_int_equal(bytes[i], 0); /* and no content of another allocation */
 		assert_int_equal(client_unlock(&w.device, lost), S_OK);
-		use_now(&w, fits, true); /* others go on, of this device too */
+		use_now(&w, fits, true); /* other allocations still work, also on this device */
 		client_expect(&w.device, fits, (PAGES - FIFTH) * PAGE, (PAGES - FIFTH) << 20);
 		world_stop(&w);
 	}
 }
 
-static void pag_20_an_overlay_that_leaves_room_costs_nothing(void **state)
+static void pag_20_an_overlay_that_leaves_enough_space_loses_no_content(void **state)
 {
 	struct world w;
 
@@ -450,7 +456,7 @@ static void pag_20_an_overlay_that_leaves_room_costs_nothing(void **state)
 	D3DKMT_HANDLE a = allocate_through(&w, PAGES - 5);
 	evict_by_pressure(&w, a);
 	client_expect(&w.device, a, (PAGES - 5) * PAGE, (PAGES - 5) << 20);
-	/* 95 pages are free of overlays then, but 5 of them lie behind one. */
+	/* 95 pages are free of overlays then, but 5 of them are behind an overlay. */
 	D3DKMT_HANDLE second = allocate_pinned(&w, 5, kinds[0], APERTURE);
 	assert_int_equal(client_deallocate(&w.device, overlay), S_OK);
 	D3DKMT_HANDLE b = allocate_through(&w, PAGES - 10);
@@ -466,7 +472,7 @@ static void pag_20_an_overlay_that_leaves_room_costs_nothing(void **state)
 	world_stop(&w);
 }
 
-static void pag_20_others_leave_before_somebody_loses_content(void **state)
+static void pag_20_victims_without_loss_are_chosen_before_lossy_ones(void **state)
 {
 	struct world w;
 
@@ -478,7 +484,7 @@ static void pag_20_others_leave_before_somebody_loses_content(void **state)
 
 	client_write(&w.device, other, 19 * PAGE, 0x2002);
 	use_now(&w, other, true);
-	use_now(&w, next, true); /* `fragile` was used longer ago */
+	use_now(&w, next, true); /* `fragile` is less recently used */
 	assert_int_equal(client_residency(&w.device, fragile), IN_VRAM);
 	assert_int_equal(client_residency(&w.device, other), EVICTED);
 	client_expect(&w.device, fragile, 81 * PAGE, 81 << 20);
@@ -486,14 +492,14 @@ static void pag_20_others_leave_before_somebody_loses_content(void **state)
 	world_stop(&w);
 }
 
-/* ---- room in one piece: what cannot leave moves ---- */
+/* ---- contiguous space: allocations that cannot be evicted are moved ---- */
 
 static const struct client_options four_hundred = {.vram_bytes = 4 * PAGES * PAGE,
 						   .aperture_bytes = PAGES * PAGE,
 						   .registry = bare,
 						   .registry_count = 2};
 
-/* 100 pages free, 81 that cannot leave, 219 free. */
+/* 100 pages free, 81 that cannot be evicted, 219 free. */
 static D3DKMT_HANDLE start_scattered(struct world *w, void **state)
 {
 	world_start(w, state, &four_hundred);
@@ -506,7 +512,7 @@ static D3DKMT_HANDLE start_scattered(struct world *w, void **state)
 	return fragile;
 }
 
-static void pag_20_what_cannot_leave_moves_if_that_makes_room(void **state)
+static void pag_20_compaction_moves_allocations_that_cannot_be_evicted(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE fragile = start_scattered(&w, state);
@@ -536,8 +542,8 @@ static void pag_20_what_cannot_leave_moves_if_that_makes_room(void **state)
 	world_stop(&w);
 }
 
-/* What has a way out takes it: nothing moves for that. */
-static void pag_20_nothing_moves_while_somebody_can_leave(void **state)
+/* Allocations that can be evicted without loss are evicted; nothing is moved for that. */
+static void pag_20_no_compaction_while_an_eviction_without_loss_is_possible(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE fragile = start_scattered(&w, state);
@@ -554,8 +560,8 @@ static void pag_20_nothing_moves_while_somebody_can_leave(void **state)
 	world_stop(&w);
 }
 
-/* It stays where it is, and the device that wants the room is in error (SPL-12). */
-static void pag_20_what_the_cpu_holds_does_not_move(void **state)
+/* It is not moved, and the device that needs the space is in error (SPL-12). */
+static void pag_20_compaction_does_not_move_locked_allocations(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE fragile = start_scattered(&w, state);
@@ -580,7 +586,7 @@ static bool fail_moves(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS 
 	       args->Transfer.Source.SegmentId == args->Transfer.Destination.SegmentId;
 }
 
-static void pag_09_a_move_that_fails_ends_the_adapter(void **state)
+static void pag_09_a_failed_compaction_move_removes_the_adapter(void **state)
 {
 	struct world w;
 
@@ -597,7 +603,7 @@ static void pag_09_a_move_that_fails_ends_the_adapter(void **state)
 	world_stop(&w);
 }
 
-static void ofr_04_what_is_offered_goes_first_although_it_could_not_pass(void **state)
+static void ofr_04_offered_memory_goes_first_even_if_it_cannot_pass_an_overlay(void **state)
 {
 	struct world w;
 	BOOL discarded = 0;
@@ -619,13 +625,13 @@ static void ofr_04_what_is_offered_goes_first_although_it_could_not_pass(void **
 	assert_int_equal(client_residency(&w.device, other), IN_VRAM);
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &reclaim), S_OK);
 	assert_int_equal(discarded, 1);
-	assert_int_equal(w.client.findings, 0); /* nothing is lost that was not given up */
+	assert_int_equal(w.client.findings, 0); /* no content is lost except offered content */
 	use_now(&w, offered, true);
 	client_expect(&w.device, other, 19 * PAGE, 0x0404);
 	world_stop(&w);
 }
 
-/* The submission was accepted while the content was there; its device is in error, no other is. */
+/* The submission was accepted while the content existed. Only its device is in error. */
 static void pag_20_a_queued_submission_that_needs_lost_content_is_not_executed(void **state)
 {
 	struct client_device other;
@@ -651,7 +657,7 @@ static void pag_20_a_queued_submission_that_needs_lost_content_is_not_executed(v
 	client_reference(&w.context, busy, true);
 	client_submit(&w.context);
 	client_reference(&w.context, all, true);
-	client_submit(&w.context); /* waits for `busy`, then pushes `lost` out */
+	client_submit(&w.context); /* waits for `busy`, then evicts `lost` */
 	client_reference(&context, lost, true);
 	client_submit(&context);
 	gate_open(&w);
@@ -665,7 +671,7 @@ static void pag_20_a_queued_submission_that_needs_lost_content_is_not_executed(v
 	world_stop(&w);
 }
 
-static void pag_20_what_the_cpu_holds_is_not_lost(void **state)
+static void pag_20_content_of_a_locked_allocation_is_not_lost(void **state)
 {
 	struct world w;
 
@@ -683,7 +689,7 @@ static void pag_20_what_the_cpu_holds_is_not_lost(void **state)
 	world_stop(&w);
 }
 
-static void pag_20_a_lock_does_not_cost_the_content(void **state)
+static void pag_20_a_lock_that_needs_a_lossy_eviction_is_refused(void **state)
 {
 	static const struct vidmm_registry_value hidden[] = {
 		{"DmaBufferSegmentSet", 0}, {"PagingBufferSegment", 0}, {"VramCpuVisible", 0}};
@@ -707,31 +713,31 @@ static void pag_20_a_lock_does_not_cost_the_content(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(alf_19_alf_20_pag_19_the_last_fifth_of_a_segment_and_no_more),
+		BOTH(alf_19_alf_20_pag_19_pinned_allocations_use_the_last_fifth_only),
 		BOTH(pag_19_a_fifth_is_whole_pages_and_never_more),
 		BOTH(pag_19_the_next_segment_of_the_set_is_tried),
-		BOTH(pag_19_hints_and_directions_do_not_lead_out_of_the_zone),
-		BOTH(pag_19_only_what_lies_in_the_zone_leaves_for_it),
-		BOTH(pag_19_what_the_gpu_uses_in_the_zone_is_waited_for),
-		BOTH(pag_18_pressure_moves_everything_but_what_is_pinned),
-		BOTH(pag_18_a_priority_makes_nobody_evictable),
+		BOTH(pag_19_hints_and_directions_do_not_place_outside_the_last_fifth),
+		BOTH(pag_19_only_allocations_in_the_last_fifth_are_evicted_for_an_overlay),
+		BOTH(pag_19_creation_waits_for_the_gpu_to_free_the_last_fifth),
+		BOTH(pag_18_memory_pressure_never_moves_pinned_allocations),
+		BOTH(pag_18_minimum_priority_does_not_make_pinned_evictable),
 		BOTH(pag_18_a_call_that_fails_leaves_nothing_pinned),
-		BOTH(lock_36_lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with),
-		BOTH(lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing),
-		BOTH(lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked),
-		BOTH(ren_14_ref_11_what_is_pinned_is_not_renamed),
-		BOTH(ofr_08_what_is_pinned_cannot_be_offered),
-		BOTH(pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content),
-		BOTH(pag_20_an_overlay_that_leaves_room_costs_nothing),
-		BOTH(pag_20_others_leave_before_somebody_loses_content),
-		BOTH(pag_20_what_cannot_leave_moves_if_that_makes_room),
-		BOTH(pag_20_nothing_moves_while_somebody_can_leave),
-		BOTH(pag_20_what_the_cpu_holds_does_not_move),
-		BOTH(pag_09_a_move_that_fails_ends_the_adapter),
-		BOTH(ofr_04_what_is_offered_goes_first_although_it_could_not_pass),
+		BOTH(lock_36_lkr_02_rendering_with_a_locked_pinned_allocation_fails),
+		BOTH(lkr_02_a_lock_after_an_accepted_submission_moves_nothing),
+		BOTH(lock_49_a_pinned_allocation_in_a_hidden_segment_cannot_be_locked),
+		BOTH(ren_14_ref_11_a_pinned_allocation_is_not_renamed),
+		BOTH(ofr_08_a_pinned_allocation_cannot_be_offered),
+		BOTH(pag_20_pnp_09_content_too_large_to_pass_an_overlay_is_lost),
+		BOTH(pag_20_an_overlay_that_leaves_enough_space_loses_no_content),
+		BOTH(pag_20_victims_without_loss_are_chosen_before_lossy_ones),
+		BOTH(pag_20_compaction_moves_allocations_that_cannot_be_evicted),
+		BOTH(pag_20_no_compaction_while_an_eviction_without_loss_is_possible),
+		BOTH(pag_20_compaction_does_not_move_locked_allocations),
+		BOTH(pag_09_a_failed_compaction_move_removes_the_adapter),
+		BOTH(ofr_04_offered_memory_goes_first_even_if_it_cannot_pass_an_overlay),
 		BOTH(pag_20_a_queued_submission_that_needs_lost_content_is_not_executed),
-		BOTH(pag_20_what_the_cpu_holds_is_not_lost),
-		BOTH(pag_20_a_lock_does_not_cost_the_content),
+		BOTH(pag_20_content_of_a_locked_allocation_is_not_lost),
+		BOTH(pag_20_a_lock_that_needs_a_lossy_eviction_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("pinned", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* SEG and PAG-01: where an allocation goes, in which order segments are tried, and who leaves for it. */
+/*
+ * SEG and PAG-01: placement of an allocation, the order in which segments are tried, and its
+ * victims.
+ */
 #include "world.h"
 
 static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
@@ -49,7 +52,7 @@ static void limit_commit(void *context, DXGK_QUERYSEGMENTOUT3 *out)
 		out->pSegmentDescriptor[1].CommitLimit = *(const SIZE_T *)context;
 }
 
-static void seg_04_an_aperture_never_has_more_mapped_than_its_limit(void **state)
+static void seg_04_an_aperture_never_maps_more_than_its_commit_limit(void **state)
 {
 	SIZE_T limit = 2 * MIB;
 	struct world w;
@@ -72,7 +75,7 @@ static void seg_04_an_aperture_never_has_more_mapped_than_its_limit(void **state
 	world_stop(&w);
 }
 
-static void seg_04_what_exceeds_the_limit_disturbs_nobody(void **state)
+static void seg_04_an_allocation_above_the_commit_limit_evicts_nothing(void **state)
 {
 	SIZE_T limit = 2 * MIB;
 	struct world w;
@@ -87,12 +90,11 @@ static void seg_04_what_exceeds_the_limit_disturbs_nobody(void **state)
 	use_now(&w, a, true);
 	use_now(&w, big, true);
 	assert_int_equal(client_residency(&w.device, big), IN_VRAM);
-	wish.preferred_segment = 2; /* where it cannot fit */
+	wish.preferred_segment = 2; /* a segment in which it cannot fit */
 	D3DKMT_HANDLE misplaced = allocate_wish(&w.device, &wish);
 	use_now(&w, misplaced, true);
 	assert_int_equal(client_residency(&w.device, misplaced), IN_VRAM);
-	assert_int_equal(client_residency(&w.device, a),
-			 IN_APERTURE); /* was not pushed out in vain */
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE); /* was not evicted in vain */
 	evict_by_pressure(&w, misplaced);
 	world_stop(&w);
 }
@@ -102,7 +104,7 @@ static void limit_all_apertures(void *context, DXGK_DRIVERCAPS *caps)
 	caps->ApertureSegmentCommitLimit = *(const SIZE_T *)context;
 }
 
-static void seg_05_the_limit_of_all_apertures_holds_for_one(void **state)
+static void seg_05_aperturesegmentcommitlimit_bounds_a_single_aperture(void **state)
 {
 	SIZE_T limit = 2 * MIB;
 	struct world w;
@@ -119,7 +121,7 @@ static void seg_05_the_limit_of_all_apertures_holds_for_one(void **state)
 	for (int i = 0; i < 8; i++) {
 		use_now(&w, a[i % 4], true);
 		assert_int_equal(client_residency(&w.device, a[i % 4]), IN_APERTURE);
-		/* DMA and paging buffers take their part of it. */
+		/* DMA and paging buffers are counted as well. */
 		assert_true(world_statistics(&w).mapped_bytes <= limit);
 		assert_true(world_statistics(&w).segment[1].resident_bytes <
 			    world_statistics(&w).mapped_bytes);
@@ -129,7 +131,7 @@ static void seg_05_the_limit_of_all_apertures_holds_for_one(void **state)
 	world_stop(&w);
 }
 
-static void seg_17_a_direction_asks_for_the_high_end(void **state)
+static void seg_17_preference_direction_one_places_at_the_high_end(void **state)
 {
 	struct world w;
 
@@ -147,8 +149,8 @@ static void seg_17_a_direction_asks_for_the_high_end(void **state)
 	world_stop(&w);
 }
 
-/* A preference without a direction leaves the end to whoever says something about it (ALF-17). */
-static void seg_17_without_a_direction_fromendofsegment_counts(void **state)
+/* A preference without a direction leaves the choice to FromEndOfSegment (ALF-17). */
+static void seg_17_without_a_direction_fromendofsegment_applies(void **state)
 {
 	static const uint32_t preferred[] = {0, 1};
 	struct world w;
@@ -189,7 +191,7 @@ static void seg_18_preferred_segments_come_first_then_the_rest(void **state)
 	world_stop(&w);
 }
 
-static void seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next(void **state)
+static void seg_18_a_working_set_larger_than_a_segment_uses_the_next_one(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[6];
@@ -209,7 +211,7 @@ static void seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next(void 
 	world_stop(&w);
 }
 
-static void seg_18_a_place_refused_by_one_segment_leaves_nothing_behind(void **state)
+static void seg_18_a_failed_placement_in_one_segment_has_no_effect(void **state)
 {
 	struct client_options options = {.vram_bytes = 4 * MIB, .aperture_bytes = 2 * MIB};
 	struct softgpu_allocation wish = wish_of(MIB, CPU, VRAM | APERTURE);
@@ -222,7 +224,10 @@ static void seg_18_a_place_refused_by_one_segment_leaves_nothing_behind(void **s
 		a[i] = allocate_wish(&w.device, &wish);
 		client_reference(&w.context, a[i], true);
 	}
-	/* The aperture takes the first; the second, which has no content yet, is tried there and goes to memory. */
+	/*
+	 * The first is placed in the aperture. The second, which has no content yet, is tried
+	 * there and placed in memory.
+	 */
 	client_submit(&w.context);
 	client_idle(&w.client);
 	assert_int_equal(client_residency(&w.device, a[0]), IN_APERTURE);
@@ -234,7 +239,7 @@ static void seg_18_a_place_refused_by_one_segment_leaves_nothing_behind(void **s
 	world_stop(&w);
 }
 
-static void seg_18_what_the_gpu_still_uses_in_the_preferred_segment_is_waited_for(void **state)
+static void seg_18_placement_waits_for_the_gpu_to_free_the_preferred_segment(void **state)
 {
 	struct world w;
 
@@ -257,7 +262,7 @@ static void seg_18_what_the_gpu_still_uses_in_the_preferred_segment_is_waited_fo
 	world_stop(&w);
 }
 
-static void seg_19_reads_and_writes_have_their_own_sets(void **state)
+static void seg_19_reads_and_writes_use_their_own_segment_sets(void **state)
 {
 	struct world w;
 
@@ -276,7 +281,7 @@ static void seg_19_reads_and_writes_have_their_own_sets(void **state)
 	world_stop(&w);
 }
 
-static void seg_20_without_an_eviction_set_memory_goes_straight_to_system_pages(void **state)
+static void seg_20_eviction_set_zero_transfers_directly_to_system_pages(void **state)
 {
 	struct world w;
 
@@ -316,7 +321,7 @@ static void seg_21_paging_buffers_come_from_system_memory_or_from_an_aperture(vo
 	}
 }
 
-static void pag_01_an_aperture_full_of_idle_allocations_has_room_for_a_dma_buffer(void **state)
+static void pag_01_idle_allocations_in_an_aperture_are_evicted_for_a_dma_buffer(void **state)
 {
 	struct client_options options = {.vram_bytes = 4 * MIB, .aperture_bytes = 4 * MIB};
 	struct client_context second;
@@ -339,7 +344,7 @@ static void pag_01_an_aperture_full_of_idle_allocations_has_room_for_a_dma_buffe
 	world_stop(&w);
 }
 
-static void seg_21_one_command_is_room_enough_in_a_paging_buffer(void **state)
+static void seg_21_a_paging_buffer_of_one_command_suffices(void **state)
 {
 	for (uint64_t segment = 0; segment <= 2; segment += 2) {
 		const struct vidmm_registry_value values[] = {{"PagingBufferSize", 80},
@@ -365,7 +370,7 @@ static void seg_21_one_command_is_room_enough_in_a_paging_buffer(void **state)
 	}
 }
 
-static void seg_21_paging_goes_on_where_the_aperture_has_no_room_for_another_buffer(void **state)
+static void seg_21_paging_works_if_no_second_paging_buffer_fits_the_aperture(void **state)
 {
 	static const struct vidmm_registry_value values[] = {{"PagingBufferSize", 4096},
 							     {"DmaBufferSegmentSet", 0}};
@@ -397,7 +402,7 @@ static void seg_21_paging_goes_on_where_the_aperture_has_no_room_for_another_buf
 	world_stop(&w);
 }
 
-static void pag_01_creation_needs_no_room_in_any_segment(void **state)
+static void pag_01_creation_needs_no_free_segment_space(void **state)
 {
 	struct world w;
 
@@ -412,22 +417,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(seg_01_bit_n_minus_1_means_segment_n),
-		BOTH(seg_04_an_aperture_never_has_more_mapped_than_its_limit),
-		BOTH(seg_04_what_exceeds_the_limit_disturbs_nobody),
-		BOTH(seg_05_the_limit_of_all_apertures_holds_for_one),
-		BOTH(seg_17_a_direction_asks_for_the_high_end),
-		BOTH(seg_17_without_a_direction_fromendofsegment_counts),
+		BOTH(seg_04_an_aperture_never_maps_more_than_its_commit_limit),
+		BOTH(seg_04_an_allocation_above_the_commit_limit_evicts_nothing),
+		BOTH(seg_05_aperturesegmentcommitlimit_bounds_a_single_aperture),
+		BOTH(seg_17_preference_direction_one_places_at_the_high_end),
+		BOTH(seg_17_without_a_direction_fromendofsegment_applies),
 		BOTH(seg_18_preferred_segments_come_first_then_the_rest),
-		BOTH(seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next),
-		BOTH(seg_18_a_place_refused_by_one_segment_leaves_nothing_behind),
-		BOTH(seg_18_what_the_gpu_still_uses_in_the_preferred_segment_is_waited_for),
-		BOTH(seg_19_reads_and_writes_have_their_own_sets),
-		BOTH(seg_20_without_an_eviction_set_memory_goes_straight_to_system_pages),
+		BOTH(seg_18_a_working_set_larger_than_a_segment_uses_the_next_one),
+		BOTH(seg_18_a_failed_placement_in_one_segment_has_no_effect),
+		BOTH(seg_18_placement_waits_for_the_gpu_to_free_the_preferred_segment),
+		BOTH(seg_19_reads_and_writes_use_their_own_segment_sets),
+		BOTH(seg_20_eviction_set_zero_transfers_directly_to_system_pages),
 		BOTH(seg_21_paging_buffers_come_from_system_memory_or_from_an_aperture),
-		BOTH(seg_21_one_command_is_room_enough_in_a_paging_buffer),
-		BOTH(seg_21_paging_goes_on_where_the_aperture_has_no_room_for_another_buffer),
-		BOTH(pag_01_an_aperture_full_of_idle_allocations_has_room_for_a_dma_buffer),
-		BOTH(pag_01_creation_needs_no_room_in_any_segment),
+		BOTH(seg_21_a_paging_buffer_of_one_command_suffices),
+		BOTH(seg_21_paging_works_if_no_second_paging_buffer_fits_the_aperture),
+		BOTH(pag_01_idle_allocations_in_an_aperture_are_evicted_for_a_dma_buffer),
+		BOTH(pag_01_creation_needs_no_free_segment_space),
 	};
 
 	return cmocka_run_group_tests_name("placement", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ALF-06, ALF-31 and what follows from it: primaries as allocations. Nothing is displayed. */
+/* ALF-06, ALF-31 and related rules: primaries as allocations. Nothing is displayed. */
 #include "world.h"
 
 enum { PRIMARY = 0x1, STEREO = 0x2 };
@@ -68,7 +68,7 @@ static void expect_refused(struct world *w, uint32_t client_flags, struct answer
 
 static const struct answer anywhere = {0, VRAM | APERTURE, VRAM | APERTURE, 0};
 
-static void swz_26_usealternateva_needs_a_primary_that_was_created_for_it(void **state)
+static void swz_26_usealternateva_needs_a_primary_created_with_that_flag(void **state)
 {
 	struct world w;
 
@@ -81,7 +81,7 @@ static void swz_26_usealternateva_needs_a_primary_that_was_created_for_it(void *
 	world_stop(&w);
 }
 
-static void alf_31_a_primary_is_cpu_accessible_without_being_asked(void **state)
+static void alf_31_a_primary_is_implicitly_cpu_accessible(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE plain;
@@ -96,7 +96,7 @@ static void alf_31_a_primary_is_cpu_accessible_without_being_asked(void **state)
 	world_stop(&w);
 }
 
-static void alf_31_every_segment_that_it_is_written_in_is_cpu_accessible(void **state)
+static void alf_31_a_write_set_with_a_hidden_segment_is_refused(void **state)
 {
 	static const struct vidmm_registry_value hidden[] = {{"VramCpuVisible", 0}};
 	struct client_options options = small;
@@ -107,7 +107,7 @@ static void alf_31_every_segment_that_it_is_written_in_is_cpu_accessible(void **
 	world_start(&w, state, &options);
 	expect_refused(&w, PRIMARY, anywhere, "ALF-31");
 	expect_refused(&w, PRIMARY, (struct answer){0, APERTURE, VRAM, 0}, "ALF-31");
-	/* Only the write set counts, and what is in an aperture the CPU reaches (C-18). */
+	/* Only the write set counts, and the CPU reaches content of an aperture (C-18). */
 	D3DKMT_HANDLE a = allocate_primary(&w, (struct answer){0, VRAM, APERTURE, 0});
 	client_write(&w.device, a, 64 * KIB, 0x3101);
 	use_now(&w, a, false);
@@ -118,7 +118,7 @@ static void alf_31_every_segment_that_it_is_written_in_is_cpu_accessible(void **
 	world_stop(&w);
 }
 
-static void alf_31_a_primary_goes_where_it_prefers_or_anywhere_in_its_write_set(void **state)
+static void alf_31_a_primary_follows_preferences_then_its_write_set(void **state)
 {
 	struct world w;
 
@@ -150,7 +150,7 @@ static void alf_31_stereo_needs_a_primary(void **state)
 	world_stop(&w);
 }
 
-static void alf_06_what_a_primary_must_not_be(void **state)
+static void alf_06_forbidden_flags_on_a_primary_are_refused(void **state)
 {
 	static const UINT flags[] = {0x1 | 0x2, 0x1 | 0x4, 0x8, 0x10, 0x20};
 	struct answer answer = anywhere;
@@ -168,7 +168,7 @@ static void alf_06_what_a_primary_must_not_be(void **state)
 	world_stop(&w);
 }
 
-static void pag_10_no_device_owns_the_mapping_of_a_primary(void **state)
+static void pag_10_the_aperture_mapping_of_a_primary_has_a_null_device(void **state)
 {
 	struct world w;
 
@@ -212,7 +212,7 @@ static void ren_14_ref_11_a_primary_is_not_renamed(void **state)
 	world_stop(&w);
 }
 
-static void pag_12_a_primary_that_is_not_displayed_is_evicted_like_any_other(void **state)
+static void pag_12_a_primary_not_displayed_is_evicted_normally(void **state)
 {
 	struct world w;
 
@@ -268,7 +268,7 @@ static void ofr_11_a_resource_with_a_primary_is_offered_by_handle(void **state)
 	reclaim.NumAllocations = 1;
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &reclaim), S_OK);
 	client_write(&w.device, primary, PAGE, 1);
-	/* Priorities and residency may be asked of the resource. */
+	/* Priorities and residency may be queried for the resource. */
 	UINT priority = D3DDDI_ALLOCATIONPRIORITY_HIGH;
 	D3DDDICB_SETPRIORITY set = {.hResource = &with, .pPriorities = &priority};
 	assert_int_equal(w.device.cb->pfnSetPriorityCb(w.device.handle, &set), S_OK);
@@ -279,14 +279,14 @@ static void ofr_11_a_resource_with_a_primary_is_offered_by_handle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(swz_26_usealternateva_needs_a_primary_that_was_created_for_it),
-		BOTH(alf_06_what_a_primary_must_not_be),
-		BOTH(alf_31_a_primary_is_cpu_accessible_without_being_asked),
-		BOTH(alf_31_every_segment_that_it_is_written_in_is_cpu_accessible),
-		BOTH(alf_31_a_primary_goes_where_it_prefers_or_anywhere_in_its_write_set),
+		BOTH(swz_26_usealternateva_needs_a_primary_created_with_that_flag),
+		BOTH(alf_06_forbidden_flags_on_a_primary_are_refused),
+		BOTH(alf_31_a_primary_is_implicitly_cpu_accessible),
+		BOTH(alf_31_a_write_set_with_a_hidden_segment_is_refused),
+		BOTH(alf_31_a_primary_follows_preferences_then_its_write_set),
 		BOTH(alf_31_stereo_needs_a_primary),
-		BOTH(pag_10_no_device_owns_the_mapping_of_a_primary),
-		BOTH(pag_12_a_primary_that_is_not_displayed_is_evicted_like_any_other),
+		BOTH(pag_10_the_aperture_mapping_of_a_primary_has_a_null_device),
+		BOTH(pag_12_a_primary_not_displayed_is_evicted_normally),
 		BOTH(ren_14_ref_11_a_primary_is_not_renamed),
 		BOTH(ofr_11_a_resource_with_a_primary_is_offered_by_handle),
 	};

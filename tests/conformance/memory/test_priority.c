@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* PRI: priorities decide who leaves first; residency is what it says; both calls take two shapes and no others. */
+/*
+ * PRI: priorities decide the order of victims; residency queries; both calls accept two forms of
+ * arguments.
+ */
 #include "world.h"
 
 #define PRIORITY(name) D3DDDI_ALLOCATIONPRIORITY_##name
 
-/* Room for four allocations of a MiB. */
+/* Video memory for four allocations of 1 MiB. */
 static const struct client_options small = {.vram_bytes = 4 * MIB};
 
 static int runtime[2];
@@ -51,7 +54,7 @@ static uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
 	return mask;
 }
 
-/* Somebody else wants one MiB more than there is. */
+/* Another allocation needs one MiB more than is free. */
 static D3DKMT_HANDLE press_one(struct world *w)
 {
 	D3DKMT_HANDLE need = allocate_in(&w->device, MIB, 0, VRAM);
@@ -60,7 +63,7 @@ static D3DKMT_HANDLE press_one(struct world *w)
 	return need;
 }
 
-static void pri_01_the_lowest_priority_leaves_first(void **state)
+static void pri_01_the_lowest_priority_is_evicted_first(void **state)
 {
 	static const UINT creation[] = {PRIORITY(NORMAL), PRIORITY(MAXIMUM), PRIORITY(LOW),
 					PRIORITY(HIGH)};
@@ -71,11 +74,11 @@ static void pri_01_the_lowest_priority_leaves_first(void **state)
 	for (int i = 0; i < 4; i++)
 		a[i] = resident(&w, creation[i]);
 	press_one(&w);
-	assert_int_equal(in_vram(&w, a, 4), 0xB); /* the low one went */
+	assert_int_equal(in_vram(&w, a, 4), 0xB); /* the one of low priority was evicted */
 	world_stop(&w);
 }
 
-static void pri_01_among_equals_the_least_recently_used_leaves_first(void **state)
+static void pri_01_equal_priorities_are_evicted_in_lru_order(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
@@ -90,7 +93,7 @@ static void pri_01_among_equals_the_least_recently_used_leaves_first(void **stat
 	world_stop(&w);
 }
 
-static void pri_01_values_between_the_named_ones_are_taken(void **state)
+static void pri_01_values_between_the_named_priorities_are_accepted(void **state)
 {
 	static const UINT between[] = {PRIORITY(NORMAL) + 1, PRIORITY(MINIMUM),
 				       PRIORITY(LOW) + 12345, PRIORITY(MAXIMUM)};
@@ -103,11 +106,11 @@ static void pri_01_values_between_the_named_ones_are_taken(void **state)
 	assert_int_equal(set_priority(&w, NULL, a, 4, between), S_OK);
 	assert_int_equal(w.client.findings, 0);
 	press_one(&w);
-	assert_int_equal(in_vram(&w, a, 4), 0xD); /* the minimum one went */
+	assert_int_equal(in_vram(&w, a, 4), 0xD); /* the one of minimum priority was evicted */
 	world_stop(&w);
 }
 
-static void pri_03_a_list_takes_a_value_each(void **state)
+static void pri_03_a_handle_list_takes_one_value_per_entry(void **state)
 {
 	static const UINT values[] = {PRIORITY(HIGH), PRIORITY(HIGH), PRIORITY(NORMAL),
 				      PRIORITY(LOW)};
@@ -126,7 +129,7 @@ static void pri_03_a_list_takes_a_value_each(void **state)
 	world_stop(&w);
 }
 
-static void pri_03_a_resource_takes_one_value_for_all(void **state)
+static void pri_03_a_resource_takes_one_value_for_all_allocations(void **state)
 {
 	const UINT low = PRIORITY(LOW);
 	struct world w;
@@ -194,7 +197,7 @@ static void pri_03_mixed_shapes_and_bad_handles_change_nothing(void **state)
 	world_stop(&w);
 }
 
-static void pri_04_memory_aperture_nowhere(void **state)
+static void pri_04_residency_reports_memory_aperture_or_not_resident(void **state)
 {
 	struct world w;
 	D3DDDI_RESIDENCYSTATUS status[3];
@@ -239,7 +242,7 @@ static void pri_04_a_resource_reports_its_worst_member(void **state)
 	world_stop(&w);
 }
 
-static void pri_04_of_a_renamed_member_the_newest_instance_counts(void **state)
+static void pri_04_a_renamed_member_reports_its_newest_instance(void **state)
 {
 	struct world w;
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, VRAM);
@@ -262,7 +265,7 @@ static void pri_04_of_a_renamed_member_the_newest_instance_counts(void **state)
 	world_stop(&w);
 }
 
-static void pri_04_wrong_shapes_write_nothing(void **state)
+static void pri_04_a_query_with_invalid_arguments_writes_nothing(void **state)
 {
 	struct world w;
 	D3DDDI_RESIDENCYSTATUS status[2] = {9, 9};
@@ -331,16 +334,16 @@ static void pri_04_long_lists_are_answered_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(pri_01_the_lowest_priority_leaves_first),
-		BOTH(pri_01_among_equals_the_least_recently_used_leaves_first),
-		BOTH(pri_01_values_between_the_named_ones_are_taken),
-		BOTH(pri_03_a_list_takes_a_value_each),
-		BOTH(pri_03_a_resource_takes_one_value_for_all),
+		BOTH(pri_01_the_lowest_priority_is_evicted_first),
+		BOTH(pri_01_equal_priorities_are_evicted_in_lru_order),
+		BOTH(pri_01_values_between_the_named_priorities_are_accepted),
+		BOTH(pri_03_a_handle_list_takes_one_value_per_entry),
+		BOTH(pri_03_a_resource_takes_one_value_for_all_allocations),
 		BOTH(pri_03_mixed_shapes_and_bad_handles_change_nothing),
-		BOTH(pri_04_memory_aperture_nowhere),
+		BOTH(pri_04_residency_reports_memory_aperture_or_not_resident),
 		BOTH(pri_04_a_resource_reports_its_worst_member),
-		BOTH(pri_04_of_a_renamed_member_the_newest_instance_counts),
-		BOTH(pri_04_wrong_shapes_write_nothing),
+		BOTH(pri_04_a_renamed_member_reports_its_newest_instance),
+		BOTH(pri_04_a_query_with_invalid_arguments_writes_nothing),
 		BOTH(pri_04_long_lists_are_answered_in_order),
 	};
 

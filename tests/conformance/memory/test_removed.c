@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter that is gone: after a miniport's fatal answer, in whatever the memory manager was doing, every call
- * says so at once, no waiter stays behind, and everything still comes apart cleanly (LOCK-33, OFR-15, PAG-09).
+ * A removed adapter: after a fatal answer of the miniport, whatever the memory manager was doing,
+ * every call reports it at once and no thread keeps waiting. All objects can still be destroyed
+ * (LOCK-33, OFR-15, PAG-09).
  */
 #include "world.h"
 
@@ -12,7 +13,7 @@ static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_byt
 struct fault {
 	int operation;
 	bool transfer_out;
-	uint32_t after; /* so many of that kind still succeed */
+	uint32_t after; /* that many operations of the kind still succeed */
 	NTSTATUS status;
 	uint32_t calls;
 };
@@ -32,7 +33,7 @@ static bool answer_fault(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATU
 	return true;
 }
 
-/* Everything that a driver might call; outputs stay as they are. */
+/* All calls that a driver might make; outputs are unchanged. */
 static void expect_every_call_removed(struct world *w, D3DKMT_HANDLE a)
 {
 	const D3DDDI_DEVICECALLBACKS *cb = w->device.cb;
@@ -72,7 +73,7 @@ static void expect_every_call_removed(struct world *w, D3DKMT_HANDLE a)
 	assert_null(device);
 }
 
-/* What a driver that shuts down calls. */
+/* The calls of a driver that shuts down. */
 static void expect_shutdown_works(struct world *w, D3DKMT_HANDLE locked, D3DKMT_HANDLE other)
 {
 	assert_int_equal(client_unlock(&w->device, locked), S_OK);
@@ -81,7 +82,7 @@ static void expect_shutdown_works(struct world *w, D3DKMT_HANDLE locked, D3DKMT_
 	assert_int_equal(client_deallocate(&w->device, other), E_INVALIDARG);
 }
 
-/* A bit of everything, until the fault strikes: the GPU uses, moves, maps and drops what the CPU writes. */
+/* Various operations until the fault: the GPU uses, moves, maps and drops what the CPU writes. */
 static void work_until_removed(struct world *w, D3DKMT_HANDLE *locked, D3DKMT_HANDLE *other)
 {
 	D3DKMT_HANDLE a[6], mapped = allocate_in(&w->device, PAGE, CPU, APERTURE), big;
@@ -115,7 +116,7 @@ static void work_until_removed(struct world *w, D3DKMT_HANDLE *locked, D3DKMT_HA
 	client_idle(&w->client);
 }
 
-static void lock_33_ofr_15_pag_09_a_refused_operation_ends_the_adapter(void **state)
+static void lock_33_ofr_15_pag_09_a_refused_paging_operation_removes_the_adapter(void **state)
 {
 	static const struct fault faults[] = {
 		{.operation = DXGK_OPERATION_FILL, .status = STATUS_UNSUCCESSFUL},
@@ -133,7 +134,10 @@ static void lock_33_ofr_15_pag_09_a_refused_operation_ends_the_adapter(void **st
 		 .after = 1,
 		 .status = STATUS_UNSUCCESSFUL},
 		{.operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, .status = STATUS_UNSUCCESSFUL},
-		/* Asking twice for what was given: the allocation is idle, the buffer is empty. */
+		/*
+		 * Reissued after the answers that were given: the allocation is idle, the buffer
+		 * is empty.
+		 */
 		{.operation = DXGK_OPERATION_TRANSFER, .status = STATUS_GRAPHICS_ALLOCATION_BUSY},
 		{.operation = DXGK_OPERATION_FILL, .status = STATUS_GRAPHICS_ALLOCATION_BUSY},
 		{.operation = DXGK_OPERATION_FILL,
@@ -170,8 +174,8 @@ static bool fail_all(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *s
 	return true;
 }
 
-/* The adapter ends while the GPU is at work. */
-static void end_it(struct world *w)
+/* The adapter is removed while the GPU works. */
+static void remove_adapter(struct world *w)
 {
 	struct client_context second;
 
@@ -185,7 +189,7 @@ static void end_it(struct world *w)
 	client_forget(&w->client);
 }
 
-static void lock_33_a_waiter_is_told_at_once(void **state)
+static void lock_33_a_waiting_lock_returns_device_removed_at_once(void **state)
 {
 	struct world w;
 	struct helper plain, renaming;
@@ -201,9 +205,9 @@ static void lock_33_a_waiter_is_told_at_once(void **state)
 	client_reference(&w.context, a, true);
 	client_reference(&w.context, b, true);
 	client_submit(&w.context);
-	lock_elsewhere(&plain, &w, a, 0);
-	lock_elsewhere(&renaming, &w, b, DISCARD | NO_EXISTING_REFERENCE);
-	end_it(&w);
+	lock_on_thread(&plain, &w, a, 0);
+	lock_on_thread(&renaming, &w, b, DISCARD | NO_EXISTING_REFERENCE);
+	remove_adapter(&w);
 	helper_join(&plain); /* the gate is still closed */
 	helper_join(&renaming);
 	assert_int_equal(plain.result, REMOVED);
@@ -214,7 +218,7 @@ static void lock_33_a_waiter_is_told_at_once(void **state)
 	world_stop(&w);
 }
 
-static void lock_33_what_waits_for_preparation_goes_with_the_adapter(void **state)
+static void lock_33_unprepared_submissions_end_with_the_adapter(void **state)
 {
 	struct world w;
 
@@ -226,12 +230,12 @@ static void lock_33_what_waits_for_preparation_goes_with_the_adapter(void **stat
 	client_reference(&w.context, busy, true);
 	client_submit(&w.context);
 	for (int i = 0; i < 5; i++) {
-		client_reference(&w.context, next, true); /* must wait for room */
+		client_reference(&w.context, next, true); /* must wait for free space */
 		client_submit(&w.context);
 	}
 	probe.answer_paging = fail_all;
 	w.expect_fatal = true;
-	gate_open(&w); /* now there is room, and paging fails */
+	gate_open(&w); /* now there is space, and paging fails */
 	client_idle(&w.client);
 	while (!w.client.fatals)
 		vidmm_settle(w.client.host);
@@ -240,7 +244,7 @@ static void lock_33_what_waits_for_preparation_goes_with_the_adapter(void **stat
 	world_stop(&w);
 }
 
-static void lock_04_a_lock_is_good_until_the_unlock_even_then(void **state)
+static void lock_04_a_lock_stays_valid_after_adapter_removal(void **state)
 {
 	struct world w;
 
@@ -252,7 +256,7 @@ static void lock_04_a_lock_is_good_until_the_unlock_even_then(void **state)
 	uint32_t *one = client_lock(&w.device, in_vram, 0),
 		 *two = client_lock(&w.device, mapped, 0);
 	one[0] = two[0] = 4;
-	end_it(&w);
+	remove_adapter(&w);
 	one[1] = one[0] + 1;
 	two[1] = two[0] + 1;
 	assert_int_equal(one[1] + two[1], 10);
@@ -280,12 +284,13 @@ static void pag_09_a_locked_allocation_whose_move_fails_stays_in_use(void **stat
 	(void)client_try_submit(&w.context);
 	assert_int_equal(w.client.fatals, 1);
 	client_forget(&w.client);
-	words[1] = words[0] + 1; /* a store does not block for ever on a view that was frozen */
+	/* a store through a mapping that was write-protected does not block forever */
+	words[1] = words[0] + 1;
 	assert_int_equal(words[1], 2);
 	world_stop(&w);
 }
 
-static void teardown_of_a_removed_adapter_with_everything_alive(void **state)
+static void a_removed_adapter_is_torn_down_with_all_objects_alive(void **state)
 {
 	static int runtime;
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
@@ -308,8 +313,8 @@ static void teardown_of_a_removed_adapter_with_everything_alive(void **state)
 	client_reference(&w.context, gone, true);
 	client_submit(&w.context);
 	assert_int_equal(client_deallocate(&w.device, gone),
-			 S_OK); /* waits for the GPU, for ever now */
-	end_it(&w);
+			 S_OK); /* waits for the GPU, without end now */
+	remove_adapter(&w);
 	count = 1;
 	assert_true(vidmm_resource_open(other.device, global, &resource, &theirs, &count) < 0);
 	assert_true(vidmm_resource_share(w.device.device, resource, &global) < 0);
@@ -326,7 +331,7 @@ static void count_excuses(void *context, const struct vidmm_event *event, const 
 }
 
 /* A finding would blame the miniport; the fixture accepts none. */
-static void nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault(void **state)
+static void nt_06_a_removed_miniport_is_not_blamed_for_leaked_memory(void **state)
 {
 	struct world w;
 	_Atomic uint32_t excuses = 0;
@@ -336,7 +341,7 @@ static void nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault(vo
 	assert_int_not_equal(
 		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_REASON, count_excuses, &excuses),
 		0);
-	end_it(&w);
+	remove_adapter(&w);
 	world_stop(&w);
 	assert_int_equal(excuses, 1);
 }
@@ -344,13 +349,13 @@ static void nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault),
-		BOTH(lock_33_ofr_15_pag_09_a_refused_operation_ends_the_adapter),
-		BOTH(lock_33_a_waiter_is_told_at_once),
-		BOTH(lock_33_what_waits_for_preparation_goes_with_the_adapter),
-		BOTH(lock_04_a_lock_is_good_until_the_unlock_even_then),
+		BOTH(nt_06_a_removed_miniport_is_not_blamed_for_leaked_memory),
+		BOTH(lock_33_ofr_15_pag_09_a_refused_paging_operation_removes_the_adapter),
+		BOTH(lock_33_a_waiting_lock_returns_device_removed_at_once),
+		BOTH(lock_33_unprepared_submissions_end_with_the_adapter),
+		BOTH(lock_04_a_lock_stays_valid_after_adapter_removal),
 		BOTH(pag_09_a_locked_allocation_whose_move_fails_stays_in_use),
-		BOTH(teardown_of_a_removed_adapter_with_everything_alive),
+		BOTH(a_removed_adapter_is_torn_down_with_all_objects_alive),
 	};
 
 	return cmocka_run_group_tests_name("removed", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* REN and REF: which instance a lock with Discard gives, and which instances a submission may still name. */
+/*
+ * REN and REF: which instance a lock with Discard returns, and which instances a submission may
+ * still reference.
+ */
 #include "world.h"
 
 #define INVALID_INSTANCE ((HRESULT)0xC0262113)
@@ -12,7 +15,7 @@ static D3DKMT_HANDLE allocate_limited(struct world *w, uint32_t limit)
 	return allocate_wish(&w->device, &wish);
 }
 
-/* Locks with Discard, writes, unlocks; the instance's handle. */
+/* Locks with Discard, writes, unlocks; returns the instance's handle. */
 static D3DKMT_HANDLE discard(struct world *w, D3DKMT_HANDLE a, uint32_t pattern)
 {
 	void *data;
@@ -47,7 +50,7 @@ static void ren_01_a_busy_allocation_gets_another_instance(void **state)
 	assert_ptr_not_equal(old, new);
 	assert_int_equal(client_unlock(&w.device, a1), S_OK);
 	assert_int_equal(client_unlock(&w.device, a0),
-			 E_INVALIDARG); /* the lock is that of the new one */
+			 E_INVALIDARG); /* the lock is one of the new instance */
 	client_forget(&w.client);
 	world_stop(&w);
 }
@@ -66,7 +69,7 @@ static void ren_02_an_idle_current_instance_is_not_handed_out_again(void **state
 	assert_int_not_equal(a1, a0);
 	client_submit(&w.context);
 	client_expect(&w.device, out, PAGE,
-		      0x0A000000); /* the draw saw what it was recorded with */
+		      0x0A000000); /* the GPU read the content at the time of recording */
 	world_stop(&w);
 }
 
@@ -86,7 +89,7 @@ static void ren_02_the_handle_may_stay_with_noexistingreference(void **state)
 		assert_int_equal(client_unlock(&w.device, seen[i]), S_OK);
 	}
 	assert_int_equal(world_statistics(&w).instances,
-			 2); /* the gate and this one: nothing had to be made */
+			 2); /* the gate and this one: no further instance was needed */
 	world_stop(&w);
 }
 
@@ -111,7 +114,7 @@ static void ren_03_the_gpu_keeps_the_content_of_the_old_instance(void **state)
 	world_stop(&w);
 }
 
-static void ren_04_ref_09_an_instance_is_no_allocation_of_the_miniports(void **state)
+static void ren_04_ref_09_new_instances_share_one_miniport_allocation(void **state)
 {
 	struct world w;
 
@@ -161,7 +164,7 @@ static void ren_05_instances_are_resident_at_different_addresses(void **state)
 	world_stop(&w);
 }
 
-static void ren_06_discards_go_round_a_bounded_list(void **state)
+static void ren_06_discards_cycle_through_a_bounded_list(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE seen[8];
@@ -181,7 +184,10 @@ static void ren_06_discards_go_round_a_bounded_list(void **state)
 			seen[distinct++] = a;
 		}
 	}
-	/* Each is used and idle before the next discard: two would do, the first superseded one makes it three. */
+	/*
+	 * Each is used and idle before the next discard: two would suffice, the first superseded
+	 * one makes it three.
+	 */
 	assert_true(distinct <= 3);
 	world_stop(&w);
 }
@@ -203,12 +209,12 @@ static void ren_07_the_limit_counts_the_current_instance(void **state)
 	assert_int_not_equal(a[2], a[0]);
 	assert_int_equal(world_statistics(&w).instances, 4);
 	struct helper h;
-	lock_elsewhere(&h, &w, a[2], DISCARD); /* waits for one of the three */
+	lock_on_thread(&h, &w, a[2], DISCARD); /* waits for one of the three */
 	gate_open(&w);
 	helper_join(&h);
 	assert_int_equal(h.result, S_OK);
 	assert_true(h.gate_was_open);
-	assert_int_equal(h.allocation, a[0]); /* the one that has been superseded longest */
+	assert_int_equal(h.allocation, a[0]); /* the instance that was superseded first */
 	assert_int_equal(world_statistics(&w).instances, 4);
 	world_stop(&w);
 }
@@ -233,7 +239,7 @@ static void ren_08_without_a_limit_every_busy_discard_gets_memory(void **state)
 	world_stop(&w);
 }
 
-static void ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy(void **state)
+static void ren_09_under_pressure_retired_instances_are_freed_without_a_copy(void **state)
 {
 	struct world w;
 	void *data;
@@ -244,20 +250,20 @@ static void ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy(vo
 	use_now(&w, a0, true);
 	D3DKMT_HANDLE a1 = discard(&w, a0, 0x0909), a2;
 	use_now(&w, a1, true);        /* retires a0; both are in video memory */
-	a2 = discard(&w, a1, 0x0A0A); /* superseded, not retired: a buffer may name a1 */
+	a2 = discard(&w, a1, 0x0A0A); /* superseded, not retired: a buffer may reference a1 */
 	assert_int_equal(a2, a0);
 	a2 = discard(&w, a2, 0x0B0B);
 	use_now(&w, a2, true);
 	uint64_t instances = world_statistics(&w).instances;
 	probe_forget();
 	evict_by_pressure(&w, a2);
-	/* The newest one's content is kept, that of the retired ones is nobody's. */
+	/* The newest instance keeps its content; retired ones do not. */
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
 	assert_true(probe_paging_count(DXGK_OPERATION_DISCARD_CONTENT, kmd) >= 1);
 	const uint32_t *words = client_lock(&w.device, a2, READ_ONLY);
 	assert_int_equal(words[0], 0x0B0B);
 	assert_int_equal(client_unlock(&w.device, a2), S_OK);
-	/* Their memory is gone, they are not. */
+	/* Their memory is freed, but the instances exist. */
 	D3DKMT_HANDLE next = a2;
 	assert_int_equal(client_try_lock(&w.device, &next, DISCARD, &data), S_OK);
 	assert_int_not_equal(next, a2);
@@ -266,8 +272,11 @@ static void ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy(vo
 	world_stop(&w);
 }
 
-/* What no newer one has retired may be in a command buffer: it leaves with its content. What the GPU is at does not leave. */
-static void ren_09_what_may_still_be_named_keeps_its_content(void **state)
+/*
+ * A command buffer may reference an instance that no newer one has retired: it is evicted with its
+ * content. An instance in use by the GPU is not evicted.
+ */
+static void ren_09_instances_not_yet_retired_keep_their_content(void **state)
 {
 	struct client_options options = {.vram_bytes = 4 * MIB};
 	struct world w;
@@ -305,7 +314,7 @@ static void ren_09_what_may_still_be_named_keeps_its_content(void **state)
 	world_stop(&w);
 }
 
-static void ren_10_ref_10_a_full_list_waits_for_a_retired_instance(void **state)
+static void ren_10_ref_10_with_a_full_list_discard_waits_for_a_retired_instance(void **state)
 {
 	struct world w;
 	struct helper h;
@@ -317,7 +326,7 @@ static void ren_10_ref_10_a_full_list_waits_for_a_retired_instance(void **state)
 	submit_use(&w, a0);
 	D3DKMT_HANDLE a1 = discard(&w, a0, 1);
 	submit_use(&w, a1); /* retires a0, which is busy */
-	lock_elsewhere(&h, &w, a1, DISCARD);
+	lock_on_thread(&h, &w, a1, DISCARD);
 	assert_int_equal(atomic_load(&h.state), 1);
 	gate_open(&w);
 	helper_join(&h);
@@ -336,10 +345,10 @@ static void expect_no_instance(struct world *w, D3DKMT_HANDLE a)
 			 D3DERR_WASSTILLDRAWING);
 	assert_int_equal(handle, a);
 	assert_null(data);
-	assert_int_equal(w->client.findings, 0); /* nobody broke anything */
+	assert_int_equal(w->client.findings, 0); /* no rule was broken */
 }
 
-static void ren_11_without_a_retired_instance_the_lock_fails_at_once(void **state)
+static void ren_11_without_a_retired_instance_discard_fails_at_once(void **state)
 {
 	struct world w;
 
@@ -360,7 +369,7 @@ static void ren_11_without_a_retired_instance_the_lock_fails_at_once(void **stat
 	world_stop(&w);
 }
 
-static void ren_12_ref_08_the_retry_with_noexistingreference_gets_any(void **state)
+static void ren_12_ref_08_noexistingreference_may_reuse_any_instance(void **state)
 {
 	struct world w;
 	struct helper h;
@@ -376,7 +385,8 @@ static void ren_12_ref_08_the_retry_with_noexistingreference_gets_any(void **sta
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	gate_close(&w);
 	submit_use(&w, a);
-	lock_elsewhere(&h, &w, a, DISCARD | NO_EXISTING_REFERENCE); /* busy: it is waited for */
+	/* busy: the lock waits for it */
+	lock_on_thread(&h, &w, a, DISCARD | NO_EXISTING_REFERENCE);
 	assert_int_equal(atomic_load(&h.state), 1);
 	gate_open(&w);
 	helper_join(&h);
@@ -398,7 +408,7 @@ static void ren_13_noexistingreference_alone_changes_nothing(void **state)
 	submit_use(&w, a);
 	expect_lock_refused(&w, a, NO_EXISTING_REFERENCE | DONOT_WAIT, D3DERR_WASSTILLDRAWING,
 			    NULL);
-	lock_elsewhere(&h, &w, a, NO_EXISTING_REFERENCE);
+	lock_on_thread(&h, &w, a, NO_EXISTING_REFERENCE);
 	gate_open(&w);
 	helper_join(&h);
 	assert_true(h.gate_was_open);
@@ -406,7 +416,7 @@ static void ren_13_noexistingreference_alone_changes_nothing(void **state)
 	world_stop(&w);
 }
 
-static void ren_15_what_is_written_after_a_discard_reaches_the_gpu(void **state)
+static void ren_15_writes_after_a_discard_reach_the_gpu(void **state)
 {
 	struct world w;
 
@@ -436,7 +446,7 @@ static void ren_21_without_discard_the_handle_never_changes(void **state)
 	gate_close(&w);
 	submit_use(&w, a);
 	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING,
-			    NULL); /* the sign to rename by itself */
+			    NULL); /* the signal for the driver to rename by itself */
 	gate_open(&w);
 	client_idle(&w.client);
 	assert_int_equal(client_try_lock(&w.device, &handle, DONOT_WAIT, NULL), S_OK);
@@ -466,7 +476,7 @@ static void set_out_of_order_lock(void *context, DXGK_DRIVERCAPS *caps)
 	caps->MemoryManagementCaps.OutOfOrderLock = 1;
 }
 
-static void ren_19_ref_12_an_older_instance_is_locked_out_of_order_only(void **state)
+static void ren_19_ref_12_an_older_instance_is_locked_only_with_outoforderlock(void **state)
 {
 	struct world w;
 
@@ -483,7 +493,8 @@ static void ren_19_ref_12_an_older_instance_is_locked_out_of_order_only(void **s
 	D3DKMT_HANDLE a1 = discard(&w, a0, 1);
 	client_expect(&w.device, a0, PAGE, 0x190);
 	use_now(&w, a1, false);
-	expect_lock_refused(&w, a0, 0, E_INVALIDARG, "LOCK-26"); /* retired: not even then */
+	/* retired: refused with the capability as well */
+	expect_lock_refused(&w, a0, 0, E_INVALIDARG, "LOCK-26");
 	world_stop(&w);
 }
 
@@ -504,7 +515,7 @@ static void ren_20_any_live_handle_destroys_all_instances(void **state)
 		for (int i = 0; i < 3; i++)
 			expect_lock_refused(&w, a[i], 0, E_INVALIDARG, "LOCK-31");
 		assert_int_equal(world_statistics(&w).instances,
-				 4); /* the GPU still uses the first */
+				 4); /* the GPU still uses the first one */
 		gate_open(&w);
 		client_idle(&w.client);
 		while (world_statistics(&w).allocations != 1)
@@ -514,7 +525,7 @@ static void ren_20_any_live_handle_destroys_all_instances(void **state)
 	world_stop(&w);
 }
 
-static void ren_20_naming_two_instances_in_one_deallocation(void **state)
+static void ren_20_a_deallocation_may_list_two_instances(void **state)
 {
 	struct world w;
 
@@ -528,7 +539,7 @@ static void ren_20_naming_two_instances_in_one_deallocation(void **state)
 	world_stop(&w);
 }
 
-static void ren_23_ref_01_the_old_handle_is_good_until_the_new_one_is_used(void **state)
+static void ren_23_ref_01_the_old_handle_is_valid_until_the_new_one_is_used(void **state)
 {
 	struct world w;
 
@@ -573,7 +584,7 @@ static HRESULT submit_in_order(struct client_context *context, const D3DKMT_HAND
 	return client_try_submit(context);
 }
 
-static void ren_17_ref_03_ref_04_instances_come_in_rising_order_inside_a_buffer(void **state)
+static void ren_17_ref_03_ref_04_an_older_instance_after_a_newer_one_is_refused(void **state)
 {
 	struct world w;
 
@@ -592,17 +603,17 @@ static void ren_17_ref_03_ref_04_instances_come_in_rising_order_inside_a_buffer(
 	client_forget(&w.client);
 	client_idle(&w.client);
 	assert_int_equal(probe_count(PROBE_SUBMIT),
-			 0); /* nothing went out, no instance has changed */
+			 0); /* nothing was submitted, no instance has changed */
 	client_lock(&w.device, a2, DONOT_WAIT);
 	assert_int_equal(client_unlock(&w.device, a2), S_OK);
 	assert_int_equal(submit_in_order(&w.context, good, 5), S_OK);
-	/* Now a2 was used. */
+	/* Now a2 has been used. */
 	assert_int_equal(submit_in_order(&w.context, good + 1, 1), INVALID_INSTANCE);
 	client_forget(&w.client);
 	world_stop(&w);
 }
 
-static void ref_05_the_order_is_the_devices_not_the_contexts(void **state)
+static void ref_05_instance_order_holds_across_contexts_of_a_device(void **state)
 {
 	struct world w;
 	struct client_context second;
@@ -619,7 +630,7 @@ static void ref_05_the_order_is_the_devices_not_the_contexts(void **state)
 	world_stop(&w);
 }
 
-static HRESULT submit_keeping(struct world *w, D3DKMT_HANDLE kept, D3DKMT_HANDLE other)
+static HRESULT submit_donotretire(struct world *w, D3DKMT_HANDLE kept, D3DKMT_HANDLE other)
 {
 	client_reference(&w->context, kept, false);
 	w->context.c.pAllocationList[0].DoNotRetireInstance = 1;
@@ -628,16 +639,16 @@ static HRESULT submit_keeping(struct world *w, D3DKMT_HANDLE kept, D3DKMT_HANDLE
 	return client_try_submit(&w->context);
 }
 
-static void ren_18_ref_06_donotretireinstance_keeps_it_for_one_more_use(void **state)
+static void ren_18_ref_06_donotretireinstance_allows_one_more_buffer(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1);
 
-	assert_int_equal(submit_keeping(&w, a0, a1), S_OK);
-	assert_int_equal(submit_keeping(&w, a0, 0), S_OK); /* again with the flag */
-	use_now(&w, a0, false);                            /* without it: the last time */
+	assert_int_equal(submit_donotretire(&w, a0, a1), S_OK);
+	assert_int_equal(submit_donotretire(&w, a0, 0), S_OK); /* again with the flag */
+	use_now(&w, a0, false);                                /* without it: the last use */
 	client_reference(&w.context, a0, false);
 	assert_int_equal(client_try_submit(&w.context), INVALID_INSTANCE);
 	assert_true(client_found(&w.client, "REN-16"));
@@ -646,28 +657,31 @@ static void ren_18_ref_06_donotretireinstance_keeps_it_for_one_more_use(void **s
 	world_stop(&w);
 }
 
-static void ref_06_a_kept_instance_retires_with_the_next_use_of_a_newer_one(void **state)
+static void ref_06_the_next_use_of_a_newer_instance_retires_the_older(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1);
 
-	assert_int_equal(submit_keeping(&w, a0, a1), S_OK);
+	assert_int_equal(submit_donotretire(&w, a0, a1), S_OK);
 	use_now(&w, a1, false);
 	client_reference(&w.context, a0, false);
 	assert_int_equal(client_try_submit(&w.context), INVALID_INSTANCE);
 	client_forget(&w.client);
-	/* With nothing newer used, the flag has nothing to keep and its absence retires nothing. */
+	/*
+	 * As long as no newer instance is used, the flag has no effect, and its absence retires
+	 * nothing.
+	 */
 	D3DKMT_HANDLE b0 = client_allocate(&w.device, PAGE, CPU), b1 = discard(&w, b0, 1);
-	assert_int_equal(submit_keeping(&w, b0, 0), S_OK);
+	assert_int_equal(submit_donotretire(&w, b0, 0), S_OK);
 	use_now(&w, b0, false);
 	use_now(&w, b0, false);
 	use_now(&w, b1, false);
 	world_stop(&w);
 }
 
-static void ref_07_instances_come_back_however_often_one_discards(void **state)
+static void ref_07_retired_instances_become_reusable_under_any_discard_rate(void **state)
 {
 	struct world w;
 	uint64_t most = 0;
@@ -685,9 +699,11 @@ static void ref_07_instances_come_back_however_often_one_discards(void **state)
 		if (i % 100 == 0 && world_statistics(&w).instances > most)
 			most = world_statistics(&w).instances;
 	}
-	assert_true(
-		most <=
-		64); /* at most 16 DMA buffers are in flight; the rest is what the DPC has not seen yet */
+	assert_true(most <=
+		    /*
+		 * at most 16 DMA buffers are in flight; the rest have not been seen by the DPC yet
+		 */
+		    64);
 	world_stop(&w);
 }
 
@@ -697,7 +713,10 @@ struct grower {
 	uint32_t done, rounds;
 };
 
-/* Each discard makes an instance beside the first, which is the newest reference of the device. */
+/*
+ * Each discard creates an instance besides the first one, which is the newest reference of the
+ * device.
+ */
 static void grow_and_end(void *argument)
 {
 	struct grower *g = argument;
@@ -715,8 +734,11 @@ static void grow_and_end(void *argument)
 	}
 }
 
-/* The sanitizer of threads sees it when an instance takes more of the first one's reference than is its to read. */
-static void ren_04_an_instance_is_made_while_others_are_created(void **state)
+/*
+ * ThreadSanitizer reports it if a new instance copies more of the first one's reference than it
+ * may read.
+ */
+static void ren_04_creating_an_instance_races_with_other_creations(void **state)
 {
 	struct grower g[2];
 	struct world w;
@@ -742,30 +764,30 @@ int main(void)
 		BOTH(ren_02_an_idle_current_instance_is_not_handed_out_again),
 		BOTH(ren_02_the_handle_may_stay_with_noexistingreference),
 		BOTH(ren_03_the_gpu_keeps_the_content_of_the_old_instance),
-		BOTH(ren_04_ref_09_an_instance_is_no_allocation_of_the_miniports),
-		BOTH(ren_04_an_instance_is_made_while_others_are_created),
+		BOTH(ren_04_ref_09_new_instances_share_one_miniport_allocation),
+		BOTH(ren_04_creating_an_instance_races_with_other_creations),
 		BOTH(ren_05_instances_are_resident_at_different_addresses),
-		BOTH(ren_06_discards_go_round_a_bounded_list),
+		BOTH(ren_06_discards_cycle_through_a_bounded_list),
 		BOTH(ren_07_the_limit_counts_the_current_instance),
 		BOTH(ren_08_without_a_limit_every_busy_discard_gets_memory),
-		BOTH(ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy),
-		BOTH(ren_09_what_may_still_be_named_keeps_its_content),
-		BOTH(ren_10_ref_10_a_full_list_waits_for_a_retired_instance),
-		BOTH(ren_11_without_a_retired_instance_the_lock_fails_at_once),
-		BOTH(ren_12_ref_08_the_retry_with_noexistingreference_gets_any),
+		BOTH(ren_09_under_pressure_retired_instances_are_freed_without_a_copy),
+		BOTH(ren_09_instances_not_yet_retired_keep_their_content),
+		BOTH(ren_10_ref_10_with_a_full_list_discard_waits_for_a_retired_instance),
+		BOTH(ren_11_without_a_retired_instance_discard_fails_at_once),
+		BOTH(ren_12_ref_08_noexistingreference_may_reuse_any_instance),
 		BOTH(ren_13_noexistingreference_alone_changes_nothing),
-		BOTH(ren_15_what_is_written_after_a_discard_reaches_the_gpu),
+		BOTH(ren_15_writes_after_a_discard_reach_the_gpu),
 		BOTH(ren_16_ref_02_a_used_instance_retires_the_older_ones),
-		BOTH(ren_17_ref_03_ref_04_instances_come_in_rising_order_inside_a_buffer),
-		BOTH(ren_18_ref_06_donotretireinstance_keeps_it_for_one_more_use),
-		BOTH(ren_19_ref_12_an_older_instance_is_locked_out_of_order_only),
+		BOTH(ren_17_ref_03_ref_04_an_older_instance_after_a_newer_one_is_refused),
+		BOTH(ren_18_ref_06_donotretireinstance_allows_one_more_buffer),
+		BOTH(ren_19_ref_12_an_older_instance_is_locked_only_with_outoforderlock),
 		BOTH(ren_20_any_live_handle_destroys_all_instances),
-		BOTH(ren_20_naming_two_instances_in_one_deallocation),
+		BOTH(ren_20_a_deallocation_may_list_two_instances),
 		BOTH(ren_21_without_discard_the_handle_never_changes),
-		BOTH(ren_23_ref_01_the_old_handle_is_good_until_the_new_one_is_used),
-		BOTH(ref_05_the_order_is_the_devices_not_the_contexts),
-		BOTH(ref_06_a_kept_instance_retires_with_the_next_use_of_a_newer_one),
-		BOTH(ref_07_instances_come_back_however_often_one_discards),
+		BOTH(ren_23_ref_01_the_old_handle_is_valid_until_the_new_one_is_used),
+		BOTH(ref_05_instance_order_holds_across_contexts_of_a_device),
+		BOTH(ref_06_the_next_use_of_a_newer_instance_retires_the_older),
+		BOTH(ref_07_retired_instances_become_reusable_under_any_discard_rate),
 		BOTH(lock_26_a_retired_instance_cannot_be_locked),
 	};
 

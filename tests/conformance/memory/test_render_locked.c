@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rendering from what the CPU holds locked: it leaves video memory under an unchanged pointer, loses no store, and
- * comes back only after the unlock (LOCK-35 to LOCK-37, LKR, PAG-16).
+ * Rendering with locked allocations: they are evicted from video memory under an unchanged
+ * pointer, lose no store, and are paged in only after the unlock (LOCK-35 to LOCK-37, LKR,
+ * PAG-16).
  */
 #include "world.h"
 
@@ -21,7 +22,7 @@ static uint32_t *lock_in_vram(struct world *w, D3DKMT_HANDLE *a, uint64_t bytes,
 	return client_lock(&w->device, *a, 0);
 }
 
-static void lock_35_lkr_01_lkr_04_it_moves_out_under_the_same_pointer(void **state)
+static void lock_35_lkr_01_lkr_04_a_locked_allocation_is_evicted_under_its_pointer(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -68,7 +69,7 @@ static void lkr_04_what_the_gpu_writes_shows_through_the_locked_pointer(void **s
 	world_stop(&w);
 }
 
-static void lkr_08_it_does_not_go_back_before_the_unlock(void **state)
+static void lkr_08_it_is_not_paged_in_to_memory_before_the_unlock(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -88,7 +89,7 @@ static void lkr_08_it_does_not_go_back_before_the_unlock(void **state)
 	world_stop(&w);
 }
 
-static void lkr_08_what_is_locked_outside_goes_to_an_aperture(void **state)
+static void lkr_08_a_locked_allocation_not_resident_is_placed_in_an_aperture(void **state)
 {
 	struct world w;
 
@@ -97,7 +98,7 @@ static void lkr_08_what_is_locked_outside_goes_to_an_aperture(void **state)
 	uint32_t *words = client_lock(&w.device, a, 0);
 
 	words[0] = 0x80;
-	use_now(&w, a, true); /* it would rather be in video memory */
+	use_now(&w, a, true); /* it prefers video memory */
 	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
 	words[1] = 0x81;
 	D3DKMT_HANDLE out = allocate_in(&w.device, 64 * KIB, CPU, 0);
@@ -109,7 +110,7 @@ static void lkr_08_what_is_locked_outside_goes_to_an_aperture(void **state)
 	world_stop(&w);
 }
 
-static void lock_36_lkr_02_lkr_03_memory_only_fails_before_anything_is_queued(void **state)
+static void lock_36_lkr_02_lkr_03_without_an_aperture_the_render_queues_nothing(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -138,7 +139,7 @@ static void lock_36_lkr_02_lkr_03_memory_only_fails_before_anything_is_queued(vo
 	world_stop(&w);
 }
 
-static void lock_36_one_of_two_locks_is_a_lock(void **state)
+static void lock_36_one_remaining_nested_lock_still_fails_the_render(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -155,7 +156,7 @@ static void lock_36_one_of_two_locks_is_a_lock(void **state)
 	world_stop(&w);
 }
 
-static void lock_37_lkr_05_an_aperture_allocation_renders_where_it_is(void **state)
+static void lock_37_lkr_05_a_locked_aperture_allocation_renders_in_place(void **state)
 {
 	struct world w;
 
@@ -171,8 +172,7 @@ static void lock_37_lkr_05_an_aperture_allocation_renders_where_it_is(void **sta
 		client_reference(&w.context, a, false);
 		client_submit(&w.context);
 		client_lock(&w.device, a,
-			    IGNORE_SYNC |
-				    DONOT_WAIT); /* the cached pointer, and a lock beside it */
+			    IGNORE_SYNC | DONOT_WAIT); /* the cached pointer, and another lock */
 		assert_int_equal(client_unlock(&w.device, a), S_OK);
 	}
 	client_idle(&w.client);
@@ -181,13 +181,13 @@ static void lock_37_lkr_05_an_aperture_allocation_renders_where_it_is(void **sta
 	world_stop(&w);
 }
 
-/* ---- a thread that stores all the while: the simulator runs one thread at a time ---- */
+/* ---- a thread that stores continuously; the simulator runs one thread at a time ---- */
 
 struct storer {
 	volatile uint32_t *words;
 	uint32_t count;
 	_Atomic bool stop;
-	uint32_t *own; /* what it stored last, word by word */
+	uint32_t *own; /* the last value stored, word by word */
 	_Atomic uint64_t rounds;
 };
 
@@ -205,7 +205,7 @@ static void store_all_the_while(void *argument)
 	}
 }
 
-/* Moves a locked allocation with `move` under a running storer, several times over. */
+/* Moves a locked allocation with `move` while a thread stores to it, several times. */
 static void store_through_a_move(void **state, uint32_t set,
 				 void (*move)(struct world *, D3DKMT_HANDLE))
 {
@@ -213,7 +213,7 @@ static void store_through_a_move(void **state, uint32_t set,
 	struct world w;
 
 	world_start(&w, state, &small);
-	w.client.racing = true; /* nobody waits for a storer */
+	w.client.racing = true; /* submissions do not wait for the storing thread */
 	for (int round = 0; round < ROUNDS; round++) {
 		D3DKMT_HANDLE a;
 		struct vidmm_thread *thread;
@@ -252,7 +252,7 @@ static void pag_16_no_store_is_lost_while_a_locked_allocation_moves_for_the_gpu(
 	store_through_a_move(state, 0, render_it);
 }
 
-static void pag_16_no_store_is_lost_while_a_locked_allocation_is_pushed_out(void **state)
+static void pag_16_no_store_is_lost_while_a_locked_allocation_is_evicted(void **state)
 {
 	store_through_a_move(state, VRAM, evict_by_pressure);
 }
@@ -260,15 +260,15 @@ static void pag_16_no_store_is_lost_while_a_locked_allocation_is_pushed_out(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(lock_35_lkr_01_lkr_04_it_moves_out_under_the_same_pointer),
+		BOTH(lock_35_lkr_01_lkr_04_a_locked_allocation_is_evicted_under_its_pointer),
 		BOTH(lkr_04_what_the_gpu_writes_shows_through_the_locked_pointer),
-		BOTH(lkr_08_it_does_not_go_back_before_the_unlock),
-		BOTH(lkr_08_what_is_locked_outside_goes_to_an_aperture),
-		BOTH(lock_36_lkr_02_lkr_03_memory_only_fails_before_anything_is_queued),
-		BOTH(lock_36_one_of_two_locks_is_a_lock),
-		BOTH(lock_37_lkr_05_an_aperture_allocation_renders_where_it_is),
+		BOTH(lkr_08_it_is_not_paged_in_to_memory_before_the_unlock),
+		BOTH(lkr_08_a_locked_allocation_not_resident_is_placed_in_an_aperture),
+		BOTH(lock_36_lkr_02_lkr_03_without_an_aperture_the_render_queues_nothing),
+		BOTH(lock_36_one_remaining_nested_lock_still_fails_the_render),
+		BOTH(lock_37_lkr_05_a_locked_aperture_allocation_renders_in_place),
 		ON_LINUX(pag_16_no_store_is_lost_while_a_locked_allocation_moves_for_the_gpu),
-		ON_LINUX(pag_16_no_store_is_lost_while_a_locked_allocation_is_pushed_out),
+		ON_LINUX(pag_16_no_store_is_lost_while_a_locked_allocation_is_evicted),
 	};
 
 	return cmocka_run_group_tests_name("rendering while locked", tests, NULL, NULL);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the CPU has locked in unusual ways while the adapter is reset (TDR-11): by an alternate address, or some pages of it. The
- * pointers stay good, and lead to nobody else's bytes.
+ * Unusual locks during an adapter reset (TDR-11): an alternate address, or a page list. The
+ * pointers stay valid and reach no bytes of another allocation.
  */
 #include "base/base.h"
 #include "world.h"
 
 enum { BYTES = 64 * 1024, WORDS = BYTES / 4, STRIDE = 512 };
 
-/* A reset of the engine alone would leave memory as it is. */
+/* A reset of the engine alone would not change memory. */
 static const struct vidmm_registry_value whole[] = {{"PerEngineTdr", 0}};
 static const struct client_options small = {
 	.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB, .registry = whole, .registry_count = 1};
 
-/* A miniport whose ranges are seen in a window behind the segment; 0 bytes: where the allocation lies. */
+/*
+ * A miniport whose ranges are in a window behind the segment; 0 bytes: at the allocation's own
+ * placement.
+ */
 static uint64_t window_bytes, bar;
 
 static void keep_a_window(void *context, DXGK_QUERYSEGMENTOUT3 *out)
@@ -35,7 +38,7 @@ static bool answer_window(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NT
 	return false;
 }
 
-/* Another program's, which is what the timeout loses first; on virtual time. */
+/* Another client's device, which the timeout loses first; on virtual time. */
 static void hang(struct world *w)
 {
 	const struct softgpu_command command = {SOFTGPU_HANG, 0, sizeof(command)};
@@ -51,7 +54,10 @@ static void hang(struct world *w)
 	client_close(&guilty);
 }
 
-/* All of video memory belongs to others now. What the pointer writes is not there. */
+/*
+ * All of video memory belongs to other allocations now. Stores through the pointer do not arrive
+ * there.
+ */
 static void expect_apart(struct world *w, uint32_t *words, uint32_t count)
 {
 	struct client_device device;
@@ -92,7 +98,7 @@ static D3DKMT_HANDLE tiled_in_vram(struct world *w)
 	return a;
 }
 
-static void alternate_address(void **state)
+static void alternate_address_lock_across_reset(void **state)
 {
 	struct world w;
 
@@ -108,7 +114,7 @@ static void alternate_address(void **state)
 		words[i] = 0x66666666;
 	hang(&w);
 	for (uint32_t i = 0; i < WORDS; i++)
-		assert_int_equal(words[i], 0); /* what was in video memory is gone */
+		assert_int_equal(words[i], 0); /* content in video memory is lost */
 	vidmm_adapter_check(w.client.adapter);
 	expect_apart(&w, words, WORDS);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
@@ -117,15 +123,15 @@ static void alternate_address(void **state)
 	world_stop(&w);
 }
 
-static void tdr_11_swz_24_an_alternate_address_outlives_the_reset(void **state)
+static void tdr_11_swz_24_an_alternate_address_stays_mapped_across_a_reset(void **state)
 {
-	alternate_address(state);
+	alternate_address_lock_across_reset(state);
 	window_bytes = BYTES;
-	alternate_address(state);
+	alternate_address_lock_across_reset(state);
 	window_bytes = 0;
 }
 
-static void tdr_11_lock_21_listed_pages_outlive_the_reset(void **state)
+static void tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset(void **state)
 {
 	static const UINT list[] = {3, 4};
 	struct world w;
@@ -138,7 +144,7 @@ static void tdr_11_lock_21_listed_pages_outlive_the_reset(void **state)
 
 	for (uint32_t i = 0; i < 2 * PAGE / 4; i++)
 		words[i] = 0x55555555;
-	/* And one that nobody has locked any more, whose pages have not gone back yet. */
+	/* The same for an unlocked one whose pages have not been copied back yet. */
 	assert_int_equal(lock_pages(&w.device, &b, ACQUIRE_APERTURE, list, 2, &data), S_OK);
 	hang(&w);
 	vidmm_adapter_check(w.client.adapter);
@@ -160,8 +166,8 @@ static void tdr_11_lock_21_listed_pages_outlive_the_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdr_11_swz_24_an_alternate_address_outlives_the_reset),
-		ON_SIM(tdr_11_lock_21_listed_pages_outlive_the_reset),
+		ON_SIM(tdr_11_swz_24_an_alternate_address_stays_mapped_across_a_reset),
+		ON_SIM(tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset),
 	};
 
 	(void)on_linux;

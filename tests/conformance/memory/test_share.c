@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resources and sharing: who belongs to what, in which order the miniport hears of it, who may lock, and that a
- * shared allocation lives until its last opener is gone (ALF-34 to ALF-36, LOCK-24, REN-14).
+ * Resources and sharing: which resource an allocation belongs to, the order of the miniport calls,
+ * which process may lock, and that a shared allocation lives until its last opener ends (ALF-34 to
+ * ALF-36, LOCK-24, REN-14).
  */
 #include "world.h"
 
@@ -94,13 +95,13 @@ static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void 
 	assert_int_equal(client_unlock(&other, theirs.allocation), E_INVALIDARG);
 	client_forget(&w.client);
 	client_expect(&second, also_ours.allocation, PAGE,
-		      0x2400); /* the process counts, not the device */
+		      0x2400); /* the process decides, not the device */
 	vidmm_device_destroy(second.device);
 	client_close(&other);
 	world_stop(&w);
 }
 
-static void swz_23_no_alternate_address_of_what_is_shared(void **state)
+static void swz_23_an_alternate_address_of_a_shared_allocation_is_refused(void **state)
 {
 	struct world w;
 
@@ -113,7 +114,7 @@ static void swz_23_no_alternate_address_of_what_is_shared(void **state)
 	world_stop(&w);
 }
 
-static void lock_24_pag_10_the_process_counts_even_after_its_creating_device(void **state)
+static void lock_24_pag_10_the_creating_process_may_lock_after_its_device_ends(void **state)
 {
 	struct world w;
 	struct client_device creator, other;
@@ -135,7 +136,7 @@ static void lock_24_pag_10_the_process_counts_even_after_its_creating_device(voi
 	assert_int_equal(client_try_lock(&other, &handle, 0, NULL), E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-24"));
 	client_forget(&w.client);
-	/* The device that the miniport knew it by is gone. */
+	/* The device for which the miniport opened it is destroyed. */
 	probe_forget();
 	use_now(&w, s.allocation, true);
 	const struct probe_call *map =
@@ -147,7 +148,7 @@ static void lock_24_pag_10_the_process_counts_even_after_its_creating_device(voi
 	world_stop(&w);
 }
 
-static void lock_24_a_private_allocation_of_a_resource_is_its_owners(void **state)
+static void lock_24_an_unshared_allocation_of_a_resource_is_locked_by_its_owner(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a, resource;
@@ -159,7 +160,7 @@ static void lock_24_a_private_allocation_of_a_resource_is_its_owners(void **stat
 	world_stop(&w);
 }
 
-static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along(void **state)
+static void lock_30_destroying_a_device_drops_its_locks_of_a_shared_allocation(void **state)
 {
 	struct world w;
 	struct client_device second;
@@ -170,7 +171,7 @@ static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along
 		      also = open_it(&second, ours.global);
 
 	client_lock(&second, also.allocation, 0);
-	/* Each hold has its own count: the creator has nothing to unlock. */
+	/* Each reference has its own lock count: the creator has nothing to unlock. */
 	assert_int_equal(client_unlock(&w.device, ours.allocation), E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-28"));
 	client_forget(&w.client);
@@ -183,7 +184,7 @@ static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along
 	world_stop(&w);
 }
 
-static void lock_30_the_creators_end_leaves_the_locks_of_others(void **state)
+static void lock_30_destroying_the_creator_keeps_locks_of_other_devices(void **state)
 {
 	struct world w;
 	struct client_device second;
@@ -220,13 +221,13 @@ static void ren_14_ref_11_a_shared_allocation_is_not_renamed(void **state)
 	client_reference(&w.context, s.allocation, false);
 	client_submit(&w.context);
 	expect_lock_refused(&w, s.allocation, DISCARD | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
-	/* The other flags count as if Discard were not there. */
+	/* The other flags act as if Discard were absent. */
 	handle = s.allocation;
 	assert_int_equal(
 		client_try_lock(&w.device, &handle, DISCARD | IGNORE_SYNC | DONOT_WAIT, NULL),
 		S_OK);
 	assert_int_equal(client_unlock(&w.device, handle), S_OK);
-	lock_elsewhere(&h, &w, s.allocation, DISCARD);
+	lock_on_thread(&h, &w, s.allocation, DISCARD);
 	gate_open(&w);
 	helper_join(&h);
 	assert_true(h.gate_was_open);
@@ -237,9 +238,9 @@ static void ren_14_ref_11_a_shared_allocation_is_not_renamed(void **state)
 	world_stop(&w);
 }
 
-/* ---- what one device does with it concerns the others ---- */
+/* ---- effects of one device's calls on other devices ---- */
 
-/* Of the creator's process, so that both may lock (LOCK-24); each renders. */
+/* A device of the creator's process, so that both may lock (LOCK-24); each renders. */
 struct pair {
 	struct client_device second;
 	struct client_context context; /* the second device's */
@@ -250,7 +251,7 @@ static void pair_start(struct world *w, struct pair *p, void **state)
 {
 	world_start(w, state, NULL);
 	second_device(w, &p->second);
-	client_context(&p->second, 1, &p->context); /* on another node, too */
+	client_context(&p->second, 1, &p->context); /* also on another node */
 	p->ours = share_one(&w->device, RESOURCE(0));
 	p->theirs = open_it(&p->second, p->ours.global);
 }
@@ -262,7 +263,7 @@ static void pair_stop(struct world *w, struct pair *p)
 	world_stop(w);
 }
 
-static void lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for(void **state)
+static void lock_05_lock_08_a_lock_waits_for_work_of_every_device_and_node(void **state)
 {
 	struct softgpu_sync wait = {.command = {SOFTGPU_WAIT, 0, sizeof(wait)}};
 	D3DKMT_HANDLE gate, resource;
@@ -281,7 +282,7 @@ static void lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for(void
 	client_reference(&p.context, p.theirs.allocation, true);
 	client_submit(&p.context);
 	expect_lock_refused(&w, p.ours.allocation, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
-	lock_elsewhere(&h, &w, p.ours.allocation, 0);
+	lock_on_thread(&h, &w, p.ours.allocation, 0);
 	assert_int_equal(atomic_load(&h.state), 1);
 	atomic_store(word, 1);
 	helper_join(&h);
@@ -292,7 +293,7 @@ static void lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for(void
 	pair_stop(&w, &p);
 }
 
-static void swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_range(void **state)
+static void swz_18_lkr_06_a_range_lock_of_one_device_blocks_rendering_of_others(void **state)
 {
 	struct pair p;
 	struct world w;
@@ -303,7 +304,7 @@ static void swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_ra
 	assert_int_equal(client_try_submit(&p.context), D3DDDIERR_CANTRENDERLOCKEDALLOCATION);
 	assert_true(client_found(&w.client, "SWZ-18"));
 	client_forget(&w.client);
-	D3DKMT_HANDLE handle = p.theirs.allocation; /* nor does it lock it */
+	D3DKMT_HANDLE handle = p.theirs.allocation; /* nor can it be locked there */
 	assert_int_equal(client_try_lock(&p.second, &handle, 0, NULL), E_INVALIDARG);
 	assert_true(client_found(&w.client, "SWZ-15"));
 	client_forget(&w.client);
@@ -315,7 +316,7 @@ static void swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_ra
 	pair_stop(&w, &p);
 }
 
-static void lock_25_ofr_05_what_one_device_offers_no_other_uses(void **state)
+static void lock_25_ofr_05_an_offer_by_one_device_applies_to_all_devices(void **state)
 {
 	struct pair p;
 	struct world w;
@@ -346,7 +347,7 @@ static void lock_25_ofr_05_what_one_device_offers_no_other_uses(void **state)
 	pair_stop(&w, &p);
 }
 
-static void alf_34_creation_opens_and_destruction_closes_first(void **state)
+static void alf_34_create_precedes_open_and_close_precedes_destroy(void **state)
 {
 	struct world w;
 
@@ -369,7 +370,7 @@ static void alf_34_creation_opens_and_destruction_closes_first(void **state)
 	world_stop(&w);
 }
 
-static void alf_34_an_opener_opens_only(void **state)
+static void alf_34_opening_a_resource_calls_openallocation_only(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -388,7 +389,7 @@ static void alf_34_an_opener_opens_only(void **state)
 	HANDLE open = probe.call[0].object;
 	probe_forget();
 	assert_int_equal(client_deallocate(&other, theirs.allocation), S_OK);
-	assert_int_equal(probe.calls, 1); /* the creator goes on using it */
+	assert_int_equal(probe.calls, 1); /* the creator still uses it */
 	assert_int_equal(probe.call[0].ddi, PROBE_CLOSE);
 	assert_ptr_equal(probe.call[0].object, open);
 	client_close(&other);
@@ -396,7 +397,7 @@ static void alf_34_an_opener_opens_only(void **state)
 	world_stop(&w);
 }
 
-static void alf_34_the_last_one_out_destroys(void **state)
+static void alf_34_the_last_reference_destroys_the_allocation(void **state)
 {
 	struct world w;
 	struct client_device other, third;
@@ -414,7 +415,7 @@ static void alf_34_the_last_one_out_destroys(void **state)
 	assert_int_equal(probe_count(PROBE_DESTROY), 0);
 	assert_int_equal(client_deallocate(&third, too.allocation), S_OK);
 	assert_int_equal(probe_count(PROBE_DESTROY), 0);
-	/* It is still there for the GPU of the last opener, and it still opens. */
+	/* The GPU of the last opener can still use it, and it can still be opened. */
 	struct client_context context;
 	client_context(&other, 0, &context);
 	D3DKMT_HANDLE out = client_allocate(&other, PAGE, CPU);
@@ -440,7 +441,7 @@ static void alf_34_the_last_one_out_destroys(void **state)
 	world_stop(&w);
 }
 
-static void alf_34_an_open_that_gives_no_handle_fails_the_call(void **state)
+static void alf_34_an_open_without_a_device_specific_handle_fails(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -462,12 +463,12 @@ static void alf_34_an_open_that_gives_no_handle_fails_the_call(void **state)
 	assert_true(client_found(&w.client, "ALF-34"));
 	assert_int_equal(resource, 0);
 	client_forget(&w.client);
-	open_it(&other, s.global); /* nothing is left in the way */
+	open_it(&other, s.global); /* the slot can be reused */
 	client_close(&other);
 	world_stop(&w);
 }
 
-static void alf_34_one_missing_open_of_several_undoes_the_others(void **state)
+static void alf_34_one_failed_open_of_several_closes_the_others(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3], resource;
@@ -480,12 +481,12 @@ static void alf_34_one_missing_open_of_several_undoes_the_others(void **state)
 	assert_int_equal(probe_count(PROBE_CLOSE), 2);
 	assert_int_equal(probe_count(PROBE_DESTROY), 3);
 	assert_int_equal(free_resource(&w.device, RESOURCE(0)),
-			 E_INVALIDARG); /* the resource was not made either */
+			 E_INVALIDARG); /* the resource was not created either */
 	client_forget(&w.client);
 	world_stop(&w);
 }
 
-static void alf_35_a_resource_ties_its_allocations_together(void **state)
+static void alf_35_allocations_are_tied_to_their_resource(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4], first, second;
@@ -496,7 +497,7 @@ static void alf_35_a_resource_ties_its_allocations_together(void **state)
 	assert_int_equal(probe_find(PROBE_CREATE, 0)->flags, 1); /* Resource */
 	assert_int_equal(allocate_many(&w.device, RESOURCE(1), 1, a + 2, &second), S_OK);
 	assert_int_not_equal(second, first);
-	/* A private one may grow, under the same handle. */
+	/* A resource that is not shared may be extended; its handle stays the same. */
 	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, a + 3, &second), S_OK);
 	assert_int_equal(second, first);
 	probe_forget();
@@ -504,7 +505,7 @@ static void alf_35_a_resource_ties_its_allocations_together(void **state)
 	assert_int_equal(probe_count(PROBE_CLOSE), 3);
 	assert_int_equal(probe_count(PROBE_DESTROY),
 			 4);                    /* three allocations and the resource itself */
-	client_write(&w.device, a[2], PAGE, 0); /* the other one is untouched */
+	client_write(&w.device, a[2], PAGE, 0); /* the other allocation is unchanged */
 	expect_lock_refused(&w, a[3], 0, E_INVALIDARG, "LOCK-31");
 	world_stop(&w);
 }
@@ -523,7 +524,7 @@ static void alf_35_a_shared_resource_cannot_be_extended(void **state)
 	assert_int_equal(resource, 0);
 	client_forget(&w.client);
 	client_write(&w.device, s.allocation, PAGE, 0);
-	/* Nor can one be shared after the fact. */
+	/* Nor can a resource be shared after its creation. */
 	assert_int_equal(allocate_many(&w.device, RESOURCE(1), 1, &a, &resource), S_OK);
 	assert_true(vidmm_resource_set_shared(w.device.device, RESOURCE(1)) < 0);
 	assert_true(client_found(&w.client, "ALF-35"));
@@ -534,7 +535,7 @@ static void alf_35_a_shared_resource_cannot_be_extended(void **state)
 	world_stop(&w);
 }
 
-static void alf_35_a_resource_may_be_empty_but_something_must_be_asked_for(void **state)
+static void alf_35_no_resource_and_no_allocations_is_refused(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a, resource = 0;
@@ -549,7 +550,7 @@ static void alf_35_a_resource_may_be_empty_but_something_must_be_asked_for(void 
 	world_stop(&w);
 }
 
-static void alf_35_a_shared_resource_may_begin_empty(void **state)
+static void alf_35_a_shared_resource_may_be_created_empty(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -567,7 +568,7 @@ static void alf_35_a_shared_resource_may_begin_empty(void **state)
 	world_stop(&w);
 }
 
-static void alf_36_with_a_resource_the_list_is_ignored(void **state)
+static void alf_36_with_a_resource_the_handle_list_is_ignored(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[2], resource;
@@ -632,7 +633,7 @@ static void alf_36_a_bad_handle_in_the_list_frees_nothing(void **state)
 	world_stop(&w);
 }
 
-static void opening_asks_for_room_and_for_a_live_handle(void **state)
+static void opening_needs_a_large_enough_list_and_a_live_handle(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -661,28 +662,28 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(lock_24_only_the_creating_process_may_lock_a_shared_allocation),
-		BOTH(swz_23_no_alternate_address_of_what_is_shared),
-		BOTH(lock_24_pag_10_the_process_counts_even_after_its_creating_device),
-		BOTH(lock_24_a_private_allocation_of_a_resource_is_its_owners),
-		BOTH(lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along),
-		BOTH(lock_30_the_creators_end_leaves_the_locks_of_others),
+		BOTH(swz_23_an_alternate_address_of_a_shared_allocation_is_refused),
+		BOTH(lock_24_pag_10_the_creating_process_may_lock_after_its_device_ends),
+		BOTH(lock_24_an_unshared_allocation_of_a_resource_is_locked_by_its_owner),
+		BOTH(lock_30_destroying_a_device_drops_its_locks_of_a_shared_allocation),
+		BOTH(lock_30_destroying_the_creator_keeps_locks_of_other_devices),
 		BOTH(ren_14_ref_11_a_shared_allocation_is_not_renamed),
-		BOTH(lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for),
-		BOTH(swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_range),
-		BOTH(lock_25_ofr_05_what_one_device_offers_no_other_uses),
-		BOTH(alf_34_creation_opens_and_destruction_closes_first),
-		BOTH(alf_34_an_opener_opens_only),
-		BOTH(alf_34_the_last_one_out_destroys),
-		BOTH(alf_34_an_open_that_gives_no_handle_fails_the_call),
-		BOTH(alf_34_one_missing_open_of_several_undoes_the_others),
-		BOTH(alf_35_a_resource_ties_its_allocations_together),
+		BOTH(lock_05_lock_08_a_lock_waits_for_work_of_every_device_and_node),
+		BOTH(swz_18_lkr_06_a_range_lock_of_one_device_blocks_rendering_of_others),
+		BOTH(lock_25_ofr_05_an_offer_by_one_device_applies_to_all_devices),
+		BOTH(alf_34_create_precedes_open_and_close_precedes_destroy),
+		BOTH(alf_34_opening_a_resource_calls_openallocation_only),
+		BOTH(alf_34_the_last_reference_destroys_the_allocation),
+		BOTH(alf_34_an_open_without_a_device_specific_handle_fails),
+		BOTH(alf_34_one_failed_open_of_several_closes_the_others),
+		BOTH(alf_35_allocations_are_tied_to_their_resource),
 		BOTH(alf_35_a_shared_resource_cannot_be_extended),
-		BOTH(alf_35_a_resource_may_be_empty_but_something_must_be_asked_for),
-		BOTH(alf_35_a_shared_resource_may_begin_empty),
-		BOTH(alf_36_with_a_resource_the_list_is_ignored),
+		BOTH(alf_35_no_resource_and_no_allocations_is_refused),
+		BOTH(alf_35_a_shared_resource_may_be_created_empty),
+		BOTH(alf_36_with_a_resource_the_handle_list_is_ignored),
 		BOTH(alf_36_a_resource_survives_its_allocations),
 		BOTH(alf_36_a_bad_handle_in_the_list_frees_nothing),
-		BOTH(opening_asks_for_room_and_for_a_live_handle),
+		BOTH(opening_needs_a_large_enough_list_and_a_live_handle),
 	};
 
 	return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);

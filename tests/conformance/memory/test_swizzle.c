@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SWZ: swizzling ranges, from the lock that asks for one to whoever takes it away. */
+/* SWZ: swizzling ranges, from the lock that acquires one to its release. */
 #include "world.h"
 
 static struct vidmm_registry_value ranges(uint32_t count)
@@ -56,8 +56,10 @@ static uint32_t of_linear_to_system(HANDLE allocation)
 	return n;
 }
 
-/* What is swizzled never left its segment, so there is nothing to convert; and the range stays (SWZ-13). */
-static void swz_21_seen_through_a_range_it_is_ready_for_the_gpu(void **state)
+/*
+ * Swizzled content was never evicted, so nothing is converted; and the range is retained (SWZ-13).
+ */
+static void swz_21_no_conversion_before_gpu_use_after_a_range_lock(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE copy;
@@ -82,14 +84,14 @@ static void swz_21_seen_through_a_range_it_is_ready_for_the_gpu(void **state)
 	}
 	assert_int_equal(probe_paging_count(-1, kmd), 0);
 	expect_calls(1, 0);
-	/* Evicted, it leaves in the form that it has (SWZ-22). */
+	/* It is evicted in the form that it has (SWZ-22). */
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
 	assert_int_equal(of_linear_to_system(kmd), 0);
 	world_stop(&w);
 }
 
-static void swz_01_only_acquireaperture_asks_for_a_range(void **state)
+static void swz_01_only_acquireaperture_acquires_a_range(void **state)
 {
 	struct world w;
 
@@ -106,7 +108,7 @@ static void swz_01_only_acquireaperture_asks_for_a_range(void **state)
 	world_stop(&w);
 }
 
-static void swz_02_lock_38_what_the_miniport_is_told(void **state)
+static void swz_02_lock_38_the_acquire_call_has_the_documented_arguments(void **state)
 {
 	struct world w;
 	void *data;
@@ -122,17 +124,20 @@ static void swz_02_lock_38_what_the_miniport_is_told(void **state)
 		&probe_find_paging(DXGK_OPERATION_FILL, kmd, 0)->paging;
 
 	assert_int_equal(lock_level(&w, a, ACQUIRE_APERTURE, 7, &data), S_OK);
-	const DXGKARG_ACQUIRESWIZZLINGRANGE *told = &probe_find(PROBE_ACQUIRE, 0)->range;
+	const DXGKARG_ACQUIRESWIZZLINGRANGE *acquire_args = &probe_find(PROBE_ACQUIRE, 0)->range;
 
-	assert_ptr_equal(told->hAllocation, kmd);
-	assert_int_equal(told->PrivateDriverData, 7);
-	assert_int_equal(told->RangeId, 0);
-	assert_int_equal(told->SegmentId, IN_VRAM);
-	assert_int_equal(told->RangeSize, 3 * PAGE);
-	uint64_t address = (uint64_t)told->CPUTranslatedAddress.QuadPart;
+	assert_ptr_equal(acquire_args->hAllocation, kmd);
+	assert_int_equal(acquire_args->PrivateDriverData, 7);
+	assert_int_equal(acquire_args->RangeId, 0);
+	assert_int_equal(acquire_args->SegmentId, IN_VRAM);
+	assert_int_equal(acquire_args->RangeSize, 3 * PAGE);
+	uint64_t address = (uint64_t)acquire_args->CPUTranslatedAddress.QuadPart;
 	uint64_t offset = (uint64_t)fill->Fill.Destination.SegmentAddress.QuadPart;
 
-	/* The CPU's base of the segment, plus where in the segment it is: the other one tells. */
+	/*
+	 * The CPU base of the segment plus the allocation's offset, which the other allocation
+	 * shows.
+	 */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	touch_level(&w, before, 0);
 	const struct probe_call *other = probe_find(PROBE_ACQUIRE, 1);
@@ -165,7 +170,7 @@ static bool refuse_some(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NTST
 	return true;
 }
 
-static void swz_08_unsupported_is_not_asked_again(void **state)
+static void swz_08_unsupported_is_not_retried(void **state)
 {
 	NTSTATUS left[] = {STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED, 1};
 	struct world w;
@@ -185,7 +190,7 @@ static void swz_08_unsupported_is_not_asked_again(void **state)
 	world_stop(&w);
 }
 
-static void swz_08_unavailable_takes_ranges_from_others_least_recently_used_first(void **state)
+static void swz_08_unavailable_releases_least_recently_used_ranges_of_others(void **state)
 {
 	NTSTATUS left[] = {STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, 2};
 	struct world w;
@@ -199,7 +204,7 @@ static void swz_08_unavailable_takes_ranges_from_others_least_recently_used_firs
 
 	touch_level(&w, b, 0);
 	touch_level(&w, c, 0);
-	touch_level(&w, b, 0); /* now that of c is the older one */
+	touch_level(&w, b, 0); /* now the range of c is the least recently used */
 	probe_forget();
 	probe.context = left;
 	probe.answer_acquire = refuse_some;
@@ -214,7 +219,7 @@ static void swz_08_unavailable_takes_ranges_from_others_least_recently_used_firs
 	world_stop(&w);
 }
 
-static void swz_08_q_13_a_range_in_use_by_a_lock_is_not_taken(void **state)
+static void swz_08_q_13_a_range_in_use_by_a_lock_is_not_released(void **state)
 {
 	struct world w;
 
@@ -228,7 +233,7 @@ static void swz_08_q_13_a_range_in_use_by_a_lock_is_not_taken(void **state)
 	expect_lock_refused(&w, a, ACQUIRE_APERTURE | DONOT_EVICT, D3DERR_NOTAVAILABLE, "SWZ-10");
 	expect_calls(0, 0);
 	assert_int_equal(client_unlock(&w.device, held), S_OK);
-	touch_level(&w, a, 0); /* the same range: there is but one */
+	touch_level(&w, a, 0); /* the same range: there is only one */
 	expect_calls(1, 1);
 	assert_int_equal(probe_find(PROBE_ACQUIRE, 0)->range.RangeId, 0);
 	assert_true(probe_position(probe_find(PROBE_RELEASE, 0)) <
@@ -236,7 +241,7 @@ static void swz_08_q_13_a_range_in_use_by_a_lock_is_not_taken(void **state)
 	world_stop(&w);
 }
 
-static void swz_03_a_changed_range_counts_as_refused(void **state)
+static void swz_03_an_acquire_that_changes_the_range_counts_as_failed(void **state)
 {
 	struct world w;
 
@@ -266,7 +271,7 @@ static void swz_03_a_changed_range_counts_as_refused(void **state)
 	world_stop(&w);
 }
 
-static void swz_06_a_range_is_asked_for_once(void **state)
+static void swz_06_an_acquired_range_is_reused_without_a_ddi_call(void **state)
 {
 	struct world w;
 
@@ -276,14 +281,14 @@ static void swz_06_a_range_is_asked_for_once(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		touch_level(&w, a, 1);
 	expect_calls(1, 0);
-	use_now(&w, a, true); /* SWZ-21: nothing has to be done before the GPU goes on with it */
+	use_now(&w, a, true); /* SWZ-21: no conversion is needed before the GPU uses it */
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, NULL), 0);
 	touch_level(&w, a, 1);
 	expect_calls(1, 0);
 	world_stop(&w);
 }
 
-static void swz_07_one_range_for_each_level(void **state)
+static void swz_07_each_private_data_value_has_its_own_range(void **state)
 {
 	struct world w;
 
@@ -304,7 +309,7 @@ static void swz_07_one_range_for_each_level(void **state)
 	world_stop(&w);
 }
 
-static void swz_12_one_level_too_many_evicts_all_of_it(void **state)
+static void swz_12_one_range_too_many_evicts_the_allocation_and_its_ranges(void **state)
 {
 	struct world w;
 	void *data;
@@ -317,7 +322,7 @@ static void swz_12_one_level_too_many_evicts_all_of_it(void **state)
 	touch_level(&w, a, 0);
 	touch_level(&w, a, 1);
 	probe_forget();
-	/* Not evicted, it keeps what it has. */
+	/* Not evicted, it keeps its ranges. */
 	assert_int_equal(lock_level(&w, a, ACQUIRE_APERTURE | DONOT_EVICT, 2, NULL),
 			 D3DERR_NOTAVAILABLE);
 	client_forget(&w.client);
@@ -355,7 +360,7 @@ static void swz_13_eviction_releases_and_unlocking_does_not(void **state)
 		assert_int_equal(probe_find(PROBE_RELEASE, i)->range.PrivateDriverData, 3 + 2 * i);
 		assert_int_equal(probe_find(PROBE_RELEASE, i)->status, STATUS_SUCCESS);
 	}
-	/* SWZ-22: nobody of the CPU's wanted it, so it keeps its form. */
+	/* SWZ-22: no lock needed the linear form, so it keeps its form. */
 	assert_int_equal(
 		probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)->paging.Transfer.Flags.Value,
 		0x18);
@@ -363,7 +368,7 @@ static void swz_13_eviction_releases_and_unlocking_does_not(void **state)
 	world_stop(&w);
 }
 
-static void swz_13_the_adapter_stops_with_ranges_out(void **state)
+static void swz_13_stopping_the_adapter_releases_acquired_ranges(void **state)
 {
 	struct world w;
 
@@ -376,7 +381,7 @@ static void swz_13_the_adapter_stops_with_ranges_out(void **state)
 		    probe_position(probe_find(PROBE_STOP, 0)));
 }
 
-static void swz_04_what_is_elsewhere_is_paged_in_first(void **state)
+static void swz_04_evicted_content_is_paged_in_before_the_acquire(void **state)
 {
 	struct world w;
 
@@ -408,7 +413,7 @@ static void only_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint32_t ind
 	info->PreferredSegment.Value = IN_APERTURE;
 }
 
-static void swz_04_out_of_an_aperture_too(void **state)
+static void swz_04_content_in_an_aperture_is_moved_to_memory_first(void **state)
 {
 	struct world w;
 
@@ -433,7 +438,7 @@ static void swz_04_out_of_an_aperture_too(void **state)
 	world_stop(&w);
 }
 
-static void swz_14_swz_15_one_kind_of_pointer_at_a_time(void **state)
+static void swz_14_swz_15_range_locks_and_plain_locks_exclude_each_other(void **state)
 {
 	struct world w;
 
@@ -458,7 +463,7 @@ static void swz_14_swz_15_one_kind_of_pointer_at_a_time(void **state)
 	world_stop(&w);
 }
 
-static void swz_16_apertures_alone_have_no_ranges(void **state)
+static void swz_16_acquireaperture_of_an_aperture_only_allocation_is_refused(void **state)
 {
 	struct world w;
 
@@ -473,7 +478,7 @@ static void swz_16_apertures_alone_have_no_ranges(void **state)
 	world_stop(&w);
 }
 
-static void swz_18_lkr_06_no_rendering_under_such_a_lock(void **state)
+static void swz_18_lkr_06_rendering_under_a_range_lock_is_refused(void **state)
 {
 	struct world w;
 
@@ -487,13 +492,13 @@ static void swz_18_lkr_06_no_rendering_under_such_a_lock(void **state)
 	client_forget(&w.client);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	use_now(&w, a, true);
-	client_lock(&w.device, a, 0); /* and under another it may */
+	client_lock(&w.device, a, 0); /* and it may be locked with another range */
 	use_now(&w, a, true);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);
 }
 
-static void swz_18_what_was_submitted_before_goes_on_beside_it(void **state)
+static void swz_18_earlier_submissions_run_under_a_range_lock(void **state)
 {
 	struct world w;
 
@@ -507,7 +512,7 @@ static void swz_18_what_was_submitted_before_goes_on_beside_it(void **state)
 	client_reference(&w.context, first, false);
 	client_reference(&w.context, a, false);
 	client_submit(&w.context);
-	client_reference(&w.context, second, false); /* has to wait for the room of the first */
+	client_reference(&w.context, second, false); /* has to wait for the memory of the first */
 	client_submit(&w.context);
 	client_reference(&w.context, a, false); /* and this one behind it */
 	client_submit(&w.context);
@@ -521,7 +526,7 @@ static void swz_18_what_was_submitted_before_goes_on_beside_it(void **state)
 	world_stop(&w);
 }
 
-static void swz_19_evicted_under_the_lock_it_is_seen_as_before(void **state)
+static void swz_19_eviction_under_a_range_lock_keeps_address_and_bytes(void **state)
 {
 	struct world w;
 
@@ -534,7 +539,7 @@ static void swz_19_evicted_under_the_lock_it_is_seen_as_before(void **state)
 
 	words[5] = 0x55;
 	probe_forget();
-	if (w.kind == VIDMM_HOST_SIM) { /* a kernel may have no way to hold the stores back */
+	if (w.kind == VIDMM_HOST_SIM) { /* a kernel may have no write protection (userfaultfd) */
 		evict_by_pressure(&w, a);
 		assert_int_equal(of_linear_to_system(kmd), 1);
 		expect_calls(0, 1);
@@ -556,25 +561,25 @@ static void swz_19_evicted_under_the_lock_it_is_seen_as_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(swz_21_seen_through_a_range_it_is_ready_for_the_gpu),
-		BOTH(swz_01_only_acquireaperture_asks_for_a_range),
-		BOTH(swz_02_lock_38_what_the_miniport_is_told),
-		BOTH(swz_03_a_changed_range_counts_as_refused),
-		BOTH(swz_04_what_is_elsewhere_is_paged_in_first),
-		BOTH(swz_04_out_of_an_aperture_too),
-		BOTH(swz_06_a_range_is_asked_for_once),
-		BOTH(swz_07_one_range_for_each_level),
-		BOTH(swz_08_unsupported_is_not_asked_again),
-		BOTH(swz_08_unavailable_takes_ranges_from_others_least_recently_used_first),
-		BOTH(swz_08_q_13_a_range_in_use_by_a_lock_is_not_taken),
-		BOTH(swz_12_one_level_too_many_evicts_all_of_it),
+		BOTH(swz_21_no_conversion_before_gpu_use_after_a_range_lock),
+		BOTH(swz_01_only_acquireaperture_acquires_a_range),
+		BOTH(swz_02_lock_38_the_acquire_call_has_the_documented_arguments),
+		BOTH(swz_03_an_acquire_that_changes_the_range_counts_as_failed),
+		BOTH(swz_04_evicted_content_is_paged_in_before_the_acquire),
+		BOTH(swz_04_content_in_an_aperture_is_moved_to_memory_first),
+		BOTH(swz_06_an_acquired_range_is_reused_without_a_ddi_call),
+		BOTH(swz_07_each_private_data_value_has_its_own_range),
+		BOTH(swz_08_unsupported_is_not_retried),
+		BOTH(swz_08_unavailable_releases_least_recently_used_ranges_of_others),
+		BOTH(swz_08_q_13_a_range_in_use_by_a_lock_is_not_released),
+		BOTH(swz_12_one_range_too_many_evicts_the_allocation_and_its_ranges),
 		BOTH(swz_13_eviction_releases_and_unlocking_does_not),
-		BOTH(swz_13_the_adapter_stops_with_ranges_out),
-		BOTH(swz_14_swz_15_one_kind_of_pointer_at_a_time),
-		BOTH(swz_16_apertures_alone_have_no_ranges),
-		BOTH(swz_18_lkr_06_no_rendering_under_such_a_lock),
-		BOTH(swz_18_what_was_submitted_before_goes_on_beside_it),
-		BOTH(swz_19_evicted_under_the_lock_it_is_seen_as_before),
+		BOTH(swz_13_stopping_the_adapter_releases_acquired_ranges),
+		BOTH(swz_14_swz_15_range_locks_and_plain_locks_exclude_each_other),
+		BOTH(swz_16_acquireaperture_of_an_aperture_only_allocation_is_refused),
+		BOTH(swz_18_lkr_06_rendering_under_a_range_lock_is_refused),
+		BOTH(swz_18_earlier_submissions_run_under_a_range_lock),
+		BOTH(swz_19_eviction_under_a_range_lock_keeps_address_and_bytes),
 	};
 
 	return cmocka_run_group_tests_name("swizzling ranges", tests, NULL, NULL);

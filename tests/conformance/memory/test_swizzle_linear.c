@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SWZ: the form of content. Where there are no ranges, what the CPU sees of a tiled surface is unswizzled on its way to
- * system memory, and swizzled on its way back.
+ * SWZ: the form of content. Without ranges, a tiled surface that the CPU accesses is unswizzled
+ * when it is evicted to system memory, and swizzled when it is paged in.
  */
 #include "world.h"
 
@@ -24,7 +24,7 @@ static D3DKMT_HANDLE tiled(struct world *w, uint32_t segment_set)
 	return allocate_wish(&w->device, &wish);
 }
 
-/* Through the linear image: the test sees rows of pixels, whatever form they have elsewhere. */
+/* Through the linear image: the test sees rows of pixels, whatever the layout elsewhere. */
 static void draw(struct world *w, D3DKMT_HANDLE a, uint32_t pattern)
 {
 	uint32_t *words = client_lock(&w->device, a, ENTIRE);
@@ -44,7 +44,9 @@ static void expect_drawn(struct world *w, D3DKMT_HANDLE a, uint32_t pattern)
 	assert_int_equal(client_unlock(&w->device, a), S_OK);
 }
 
-/* Where the word of the linear image lies in the raw bytes; what is drawn is there, in another order. */
+/*
+ * Offset in the raw bytes of a word of the linear image; the content is the same in another order.
+ */
 static uint32_t find_raw(const uint32_t *raw, uint32_t word)
 {
 	for (uint32_t i = 0; i < WORDS; i++)
@@ -67,7 +69,7 @@ static uint32_t transfers(HANDLE kmd)
 	return probe_paging_count(DXGK_OPERATION_TRANSFER, kmd);
 }
 
-static void swz_09_without_a_range_it_is_unswizzled_into_system_memory(void **state)
+static void swz_09_without_a_range_content_is_unswizzled_into_system_memory(void **state)
 {
 	struct world w;
 
@@ -87,7 +89,7 @@ static void swz_09_without_a_range_it_is_unswizzled_into_system_memory(void **st
 	world_stop(&w);
 }
 
-static void swz_05_once_linear_it_is_just_shown(void **state)
+static void swz_05_content_evicted_linear_is_locked_without_a_ddi_call(void **state)
 {
 	struct world w;
 
@@ -106,7 +108,7 @@ static void swz_05_once_linear_it_is_just_shown(void **state)
 	world_stop(&w);
 }
 
-static void swz_10_lock_19_the_copy_must_be_allowed_and_told_what(void **state)
+static void swz_10_lock_19_the_copy_fallback_needs_permission_and_a_region(void **state)
 {
 	struct world w;
 	static const UINT page = 1;
@@ -123,7 +125,7 @@ static void swz_10_lock_19_the_copy_must_be_allowed_and_told_what(void **state)
 	evict_by_pressure(&w, a);
 	expect_lock_refused(&w, a, ACQUIRE_APERTURE, D3DERR_NOTAVAILABLE, "LOCK-19");
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	/* LOCK-21: a list will do. */
+	/* LOCK-21: a list suffices. */
 	assert_int_equal(lock_pages(&w.device, &a, ACQUIRE_APERTURE, &page, 1, &data), S_OK);
 	assert_int_equal(*(uint32_t *)data, 0x2000 + PAGE / 4);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
@@ -131,7 +133,7 @@ static void swz_10_lock_19_the_copy_must_be_allowed_and_told_what(void **state)
 	world_stop(&w);
 }
 
-static void lock_21_what_is_not_listed_is_not_lost(void **state)
+static void lock_21_pages_not_listed_keep_their_content(void **state)
 {
 	struct world w;
 	static const UINT page = 1;
@@ -158,7 +160,7 @@ static void pin(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 	info->Flags.Overlay = 1;
 }
 
-static void swz_11_what_is_pinned_cannot_leave_for_it(void **state)
+static void swz_11_a_pinned_allocation_has_no_copy_fallback(void **state)
 {
 	struct world w;
 
@@ -174,7 +176,7 @@ static void swz_11_what_is_pinned_cannot_leave_for_it(void **state)
 	world_stop(&w);
 }
 
-static void swz_17_without_the_flag_the_bytes_are_raw(void **state)
+static void swz_17_a_plain_lock_shows_raw_swizzled_bytes(void **state)
 {
 	struct world w;
 
@@ -184,7 +186,10 @@ static void swz_17_without_the_flag_the_bytes_are_raw(void **state)
 	draw(&w, a, 0x4000);
 	use_now(&w, a, false);
 	const uint32_t *raw = client_lock(&w.device, a, READ_ONLY);
-	/* Of a Y tile a column of 16 bytes is 512 bytes long: the second row's first word is the fifth. */
+	/*
+	 * In a Y tile a column of 16 bytes is 512 bytes long: the second row's first word is the
+	 * fifth.
+	 */
 	assert_int_equal(find_raw(raw, 0x4000), 0);
 	assert_int_equal(find_raw(raw, 0x4000 + STRIDE / 4), 4);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
@@ -192,7 +197,7 @@ static void swz_17_without_the_flag_the_bytes_are_raw(void **state)
 	world_stop(&w);
 }
 
-static void q_12_raw_where_there_is_only_the_linear_form(void **state)
+static void q_12_a_plain_lock_of_linear_content_shows_linear_bytes(void **state)
 {
 	struct world w;
 
@@ -210,7 +215,7 @@ static void q_12_raw_where_there_is_only_the_linear_form(void **state)
 	world_stop(&w);
 }
 
-static void swz_20_it_is_swizzled_again_before_the_gpu_uses_it(void **state)
+static void swz_20_linear_content_is_swizzled_before_gpu_use(void **state)
 {
 	struct world w;
 
@@ -225,7 +230,7 @@ static void swz_20_it_is_swizzled_again_before_the_gpu_uses_it(void **state)
 	assert_int_equal(transfer(kmd, 0)->Transfer.Flags.Value, 0x18 | 0x1);
 	assert_int_equal(transfer(kmd, 0)->Transfer.Destination.SegmentId, IN_VRAM);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_MAP_APERTURE_SEGMENT, kmd), 0);
-	/* SWZ-22: from here on it has its own form again, and moves in it. */
+	/* SWZ-22: from here on it is swizzled again, and is moved in that form. */
 	evict_by_pressure(&w, a);
 	assert_int_equal(transfer(kmd, 1)->Transfer.Flags.Value, 0x18);
 	use_now(&w, a, true);
@@ -241,7 +246,7 @@ static void prefer_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint32_t i
 	info->PreferredSegment.Value = IN_APERTURE;
 }
 
-static void swz_20_linear_it_does_not_go_where_it_would_rather_be(void **state)
+static void swz_20_linear_content_is_not_placed_in_a_preferred_aperture(void **state)
 {
 	struct world w;
 
@@ -272,7 +277,7 @@ static void write_in_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint32_t
 	info->SupportedWriteSegmentSet = APERTURE;
 }
 
-static void swz_20_never_mapped_in_the_linear_form(void **state)
+static void swz_20_linear_content_is_never_mapped_into_an_aperture(void **state)
 {
 	struct world w;
 
@@ -284,7 +289,7 @@ static void swz_20_never_mapped_in_the_linear_form(void **state)
 	probe.edit_allocation = NULL;
 	draw(&w, a, 0x7000);
 	probe_forget();
-	use_now(&w, a, true); /* a write, which only the aperture can take */
+	use_now(&w, a, true); /* a write, for which only the aperture is permitted */
 	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
 	assert_int_equal(transfers(kmd), 2);
 	assert_int_equal(transfer(kmd, 0)->Transfer.Flags.Value, 0x18 | 0x1);
@@ -295,7 +300,7 @@ static void swz_20_never_mapped_in_the_linear_form(void **state)
 	world_stop(&w);
 }
 
-static void swz_20_a_linear_surface_under_a_plain_lock_is_not_rendered_from(void **state)
+static void swz_20_rendering_from_a_linear_surface_under_a_plain_lock_fails(void **state)
 {
 	struct world w;
 
@@ -309,7 +314,7 @@ static void swz_20_a_linear_surface_under_a_plain_lock_is_not_rendered_from(void
 	client_forget(&w.client);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	use_now(&w, a, true);
-	client_lock(&w.device, a, 0); /* swizzled, it may be mapped while the CPU has it */
+	client_lock(&w.device, a, 0); /* swizzled, it may be mapped while it is locked */
 	use_now(&w, a, false);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	expect_drawn(&w, a, 0x8000);
@@ -323,7 +328,7 @@ static void through_the_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint3
 	info->EvictionSegmentSet = APERTURE;
 }
 
-static void swz_09_pag_17_also_on_the_way_through_an_aperture(void **state)
+static void swz_09_pag_17_eviction_through_an_aperture_unswizzles(void **state)
 {
 	struct world w;
 
@@ -344,7 +349,7 @@ static void swz_09_pag_17_also_on_the_way_through_an_aperture(void **state)
 	world_stop(&w);
 }
 
-static void swz_09_what_is_not_flagged_swizzled_is_moved_without_the_flag(void **state)
+static void swz_09_an_allocation_not_swizzled_is_moved_without_the_flag(void **state)
 {
 	struct world w;
 
@@ -373,10 +378,11 @@ static void flag_nothing(void *context, DXGK_ALLOCATIONINFO *info, uint32_t inde
 }
 
 /*
- * The same surface, said to be Swizzled and not: the flag decides whether a lock may go without synchronization, which
- * transfers convert, and whether the linear content may go where it cannot be converted.
+ * The same surface with and without the Swizzled flag. The flag decides whether a lock may skip
+ * synchronization, which transfers convert, and whether linear content may be placed where it
+ * cannot be converted.
  */
-static void alf_18_the_flag_selects_the_rules_of_swizzling(void **state)
+static void alf_18_the_swizzled_flag_selects_the_swizzling_rules(void **state)
 {
 	for (uint32_t flagged = 0; flagged < 2; flagged++) {
 		struct world w;
@@ -398,7 +404,10 @@ static void alf_18_the_flag_selects_the_rules_of_swizzling(void **state)
 		use_now(&w, a, true);
 		assert_int_equal(transfer(kmd, 1)->Transfer.Flags.Value,
 				 0x18 | (flagged ? 0x1 : 0));
-		/* LOCK-13: bytes that are converted on the way cannot be shared with the GPU. */
+		/*
+		 * LOCK-13: content that is converted during transfers cannot be shared with the
+		 * GPU.
+		 */
 		HRESULT unsynchronized = client_try_lock(&w.device, &a, 0x8 | 0x4, &data);
 		assert_int_equal(unsynchronized, flagged ? E_INVALIDARG : S_OK);
 		assert_int_equal(client_found(&w.client, "LOCK-13"), flagged);
@@ -409,23 +418,21 @@ static void alf_18_the_flag_selects_the_rules_of_swizzling(void **state)
 	}
 }
 
-static void swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up(void **state)
+static void swz_09_the_copy_fallback_waits_and_donotwait_returns_at_once(void **state)
 {
 	struct world w;
 	struct helper h;
 
 	start(&w, state);
-	D3DKMT_HANDLE a = tiled(&w, VRAM), handle = a;
-	void *data;
+	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
 	draw(&w, a, 0xB000);
 	use_now(&w, a, false);
 	gate_close(&w);
 	client_reference(&w.context, a, false);
 	client_submit(&w.context);
-	assert_int_equal(client_try_lock(&w.device, &handle, ENTIRE | DONOT_WAIT, &data),
-			 D3DERR_WASSTILLDRAWING);
-	lock_elsewhere(&h, &w, a, ENTIRE);
+	expect_lock_declined(&w, a, ENTIRE);
+	lock_on_thread(&h, &w, a, ENTIRE);
 	gate_open(&w);
 	helper_join(&h);
 	assert_true(h.gate_was_open);
@@ -456,7 +463,7 @@ static void pag_21_synchronous_paging_ends_before_the_next_begins(void **state)
 	use_now(&w, a, true);
 	evict_by_pressure(&w, a);
 	probe_forget();
-	/* In, and out again unswizzled; DonotWait is about the GPU's use alone. */
+	/* Paged in, and evicted unswizzled; DonotWait concerns use by the GPU only. */
 	const uint32_t *words = client_lock(&w.device, a, ENTIRE | DONOT_WAIT);
 
 	assert_int_equal(words[WORDS - 1], 0xF000 + WORDS - 1);
@@ -465,7 +472,7 @@ static void pag_21_synchronous_paging_ends_before_the_next_begins(void **state)
 	world_stop(&w);
 }
 
-static void swz_04_no_room_in_memory_segments(void **state)
+static void swz_04_a_lock_waits_for_free_space_in_a_memory_segment(void **state)
 {
 	struct world w;
 
@@ -476,9 +483,8 @@ static void swz_04_no_room_in_memory_segments(void **state)
 	draw(&w, a, 0xC000);
 	use_now(&w, a, false);
 	evict_by_pressure(&w, a);
-	/* All of it is in use by the GPU: room comes when it is done. */
-	D3DKMT_HANDLE all = allocate_in(&w.device, vram, 0, VRAM), handle = a;
-	void *data;
+	/* All of it is in use by the GPU: space is free when the GPU is done. */
+	D3DKMT_HANDLE all = allocate_in(&w.device, vram, 0, VRAM);
 	struct helper h;
 
 	gate_close(&w);
@@ -486,10 +492,9 @@ static void swz_04_no_room_in_memory_segments(void **state)
 	client_submit(&w.context);
 	while (client_residency(&w.device, all) != IN_VRAM)
 		vidmm_settle(w.client.host);
-	assert_int_equal(client_try_lock(&w.device, &handle, ENTIRE | DONOT_WAIT, &data),
-			 D3DERR_WASSTILLDRAWING);
+	expect_lock_declined(&w, a, ENTIRE);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	lock_elsewhere(&h, &w, a, ENTIRE);
+	lock_on_thread(&h, &w, a, ENTIRE);
 	gate_open(&w);
 	helper_join(&h);
 	assert_true(h.gate_was_open);
@@ -516,7 +521,7 @@ static void ren_01_discard_gets_the_linear_image_of_another_instance(void **stat
 	assert_int_equal(client_unlock(&w.device, other), S_OK);
 	use_now(&w, other, false);
 	expect_drawn(&w, other, 0xE000);
-	/* Refused, a discard makes no instance more. */
+	/* A refused discard creates no instance. */
 	uint64_t instances = world_statistics(&w).instances;
 
 	expect_lock_refused(&w, other, ACQUIRE_APERTURE | DISCARD | DONOT_EVICT,
@@ -529,23 +534,23 @@ static void ren_01_discard_gets_the_linear_image_of_another_instance(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(swz_04_no_room_in_memory_segments),
+		BOTH(swz_04_a_lock_waits_for_free_space_in_a_memory_segment),
 		BOTH(pag_21_synchronous_paging_ends_before_the_next_begins),
-		BOTH(swz_05_once_linear_it_is_just_shown),
-		BOTH(swz_09_without_a_range_it_is_unswizzled_into_system_memory),
-		BOTH(swz_09_pag_17_also_on_the_way_through_an_aperture),
-		BOTH(swz_09_what_is_not_flagged_swizzled_is_moved_without_the_flag),
-		BOTH(alf_18_the_flag_selects_the_rules_of_swizzling),
-		BOTH(swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up),
-		BOTH(swz_10_lock_19_the_copy_must_be_allowed_and_told_what),
-		BOTH(lock_21_what_is_not_listed_is_not_lost),
-		BOTH(swz_11_what_is_pinned_cannot_leave_for_it),
-		BOTH(swz_17_without_the_flag_the_bytes_are_raw),
-		BOTH(q_12_raw_where_there_is_only_the_linear_form),
-		BOTH(swz_20_it_is_swizzled_again_before_the_gpu_uses_it),
-		BOTH(swz_20_linear_it_does_not_go_where_it_would_rather_be),
-		BOTH(swz_20_never_mapped_in_the_linear_form),
-		BOTH(swz_20_a_linear_surface_under_a_plain_lock_is_not_rendered_from),
+		BOTH(swz_05_content_evicted_linear_is_locked_without_a_ddi_call),
+		BOTH(swz_09_without_a_range_content_is_unswizzled_into_system_memory),
+		BOTH(swz_09_pag_17_eviction_through_an_aperture_unswizzles),
+		BOTH(swz_09_an_allocation_not_swizzled_is_moved_without_the_flag),
+		BOTH(alf_18_the_swizzled_flag_selects_the_swizzling_rules),
+		BOTH(swz_09_the_copy_fallback_waits_and_donotwait_returns_at_once),
+		BOTH(swz_10_lock_19_the_copy_fallback_needs_permission_and_a_region),
+		BOTH(lock_21_pages_not_listed_keep_their_content),
+		BOTH(swz_11_a_pinned_allocation_has_no_copy_fallback),
+		BOTH(swz_17_a_plain_lock_shows_raw_swizzled_bytes),
+		BOTH(q_12_a_plain_lock_of_linear_content_shows_linear_bytes),
+		BOTH(swz_20_linear_content_is_swizzled_before_gpu_use),
+		BOTH(swz_20_linear_content_is_not_placed_in_a_preferred_aperture),
+		BOTH(swz_20_linear_content_is_never_mapped_into_an_aperture),
+		BOTH(swz_20_rendering_from_a_linear_surface_under_a_plain_lock_fails),
 		BOTH(ren_01_discard_gets_the_linear_image_of_another_instance),
 	};
 

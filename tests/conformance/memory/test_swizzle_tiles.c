@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SWZ with real tiles: what the CPU draws through a swizzling range the GPU finds in the tiles and the other way round, and
- * it stays so when ranges are lost, taken over, or cannot be had. Raw bytes are read by the GPU, which copies them into a
- * linear allocation.
+ * SWZ with real tiles: what the CPU writes through a swizzling range arrives as tiles for the GPU,
+ * and the reverse. That holds when ranges are lost, taken over, or not available. The GPU reads
+ * raw bytes by copying them into a linear allocation.
  */
 #include "world.h"
 
 enum { RANGE = ACQUIRE_APERTURE, ENTIRE = ACQUIRE_APERTURE | LOCK_ENTIRE };
 
 struct shape {
-	uint32_t flag, stride, rows; /* rows: as asked for; not always whole tiles */
+	uint32_t flag, stride, rows; /* rows: as requested; not always whole tiles */
 };
 
 static const struct shape shapes[] = {
@@ -19,7 +19,7 @@ static const struct shape shapes[] = {
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-/* The layouts in the words of the documentation rather than in those of the code. */
+/* The layouts from the words of the documentation, not from the code. */
 static uint64_t in_tiles(const struct shape *s, uint64_t linear)
 {
 	uint64_t x = linear % s->stride, y = linear / s->stride;
@@ -96,7 +96,7 @@ static void expect_drawn(struct world *w, const struct surface *s, uint32_t flag
 	unlock(w, s->handle);
 }
 
-/* By the GPU, which knows nothing of ranges. */
+/* By the GPU, which does not use ranges. */
 static void expect_tiles(struct world *w, const struct surface *s, uint32_t pattern)
 {
 	client_copy(&w->context, s->handle, s->copy, s->words * 4ull);
@@ -135,7 +135,7 @@ static void start(struct world *w, void **state, uint32_t range_count)
 	world_start(w, state, &options);
 }
 
-static void swz_01_the_cpu_draws_lines_and_the_gpu_finds_tiles(void **state)
+static void swz_01_linear_cpu_writes_arrive_as_tiles(void **state)
 {
 	struct world w;
 
@@ -148,7 +148,7 @@ static void swz_01_the_cpu_draws_lines_and_the_gpu_finds_tiles(void **state)
 		expect_tiles(&w, &s, 0x1000 * i);
 		render_tiles(&w, &s, 0x1000 * i + 77);
 		expect_drawn(&w, &s, RANGE, 0x1000 * i + 77);
-		/* SWZ-21: one range did it all, and nothing was paged. */
+		/* SWZ-21: one range sufficed, and nothing was paged. */
 		assert_int_equal(probe_count(PROBE_ACQUIRE), 1);
 		assert_int_equal(probe_count(PROBE_RELEASE), 0);
 		assert_int_equal(converted(&s), 0);
@@ -156,7 +156,7 @@ static void swz_01_the_cpu_draws_lines_and_the_gpu_finds_tiles(void **state)
 	world_stop(&w);
 }
 
-static void swz_17_q_35_a_plain_lock_sees_tiles_and_takes_the_range_back(void **state)
+static void swz_17_q_35_a_plain_lock_sees_tiles_and_releases_the_range(void **state)
 {
 	struct world w;
 
@@ -179,8 +179,11 @@ static void swz_17_q_35_a_plain_lock_sees_tiles_and_takes_the_range_back(void **
 	world_stop(&w);
 }
 
-/* SWZ-15: under a lock through it the range stays, whatever else is tried. */
-static void q_35_a_refused_lock_takes_nothing_back(void **state)
+/*
+ * SWZ-15: while it is locked through a range, the range is retained, whatever other locks are
+ * tried.
+ */
+static void q_35_a_refused_lock_releases_no_range(void **state)
 {
 	struct world w;
 
@@ -198,7 +201,7 @@ static void q_35_a_refused_lock_takes_nothing_back(void **state)
 	world_stop(&w);
 }
 
-static void swz_07_several_ranges_of_one_surface(void **state)
+static void swz_07_one_surface_may_have_several_ranges(void **state)
 {
 	struct world w;
 
@@ -220,7 +223,7 @@ static void swz_07_several_ranges_of_one_surface(void **state)
 	world_stop(&w);
 }
 
-/* SWZ-12: one too many, and the picture is in system memory. */
+/* SWZ-12: one range too many, and the image is in system memory. */
 static void swz_12_one_range_too_many_keeps_every_byte(void **state)
 {
 	struct world w;
@@ -241,8 +244,8 @@ static void swz_12_one_range_too_many_keeps_every_byte(void **state)
 	world_stop(&w);
 }
 
-/* SWZ-08: the only range goes from one to the next; the GPU is at them all the while. */
-static void swz_08_a_range_that_is_taken_over_leaves_tiles_behind(void **state)
+/* SWZ-08: the only range passes from one surface to the next while the GPU uses them all. */
+static void swz_08_a_released_range_leaves_tiled_content(void **state)
 {
 	struct surface s[3];
 	struct world w;
@@ -253,7 +256,7 @@ static void swz_08_a_range_that_is_taken_over_leaves_tiles_behind(void **state)
 	probe_forget();
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < 3; i++) {
-			/* What the one before rendered. */
+			/* What the previous one rendered. */
 			if (i || round)
 				expect_drawn(&w, &s[i], RANGE,
 					     0x4000 + round * 16 + (i ? 16 + i : 0));
@@ -266,8 +269,11 @@ static void swz_08_a_range_that_is_taken_over_leaves_tiles_behind(void **state)
 	world_stop(&w);
 }
 
-/* SWZ-13, SWZ-22: what leaves with a range leaves in tiles, and a new range shows it where it then is. */
-static void swz_13_what_is_evicted_with_a_range_comes_back_in_tiles(void **state)
+/*
+ * SWZ-13, SWZ-22: content evicted with a range is evicted tiled, and a new range shows it at its
+ * new placement.
+ */
+static void swz_13_content_evicted_with_a_range_returns_as_tiles(void **state)
 {
 	struct world w;
 
@@ -286,8 +292,11 @@ static void swz_13_what_is_evicted_with_a_range_comes_back_in_tiles(void **state
 	world_stop(&w);
 }
 
-/* SWZ-09, SWZ-20: the only range is locked, so the other one is unswizzled into system memory and swizzled on its way back. */
-static void swz_09_with_and_without_a_range_the_picture_is_the_same(void **state)
+/*
+ * SWZ-09, SWZ-20: the only range is locked, so the other surface is unswizzled into system memory
+ * and swizzled at page-in.
+ */
+static void swz_09_the_image_is_equal_with_and_without_a_range(void **state)
 {
 	struct world w;
 
@@ -313,8 +322,11 @@ static void swz_09_with_and_without_a_range_the_picture_is_the_same(void **state
 	world_stop(&w);
 }
 
-/* The way out under a lock (SWZ-19), and the way back. A kernel may have no way to hold the stores back, so on the simulator. */
-static void swz_19_evicted_under_the_lock_the_picture_stays(void **state)
+/*
+ * Eviction under a lock (SWZ-19), and page-in. A kernel may have no write protection
+ * (userfaultfd), so only on the simulator.
+ */
+static void swz_19_the_image_is_unchanged_by_eviction_under_the_lock(void **state)
 {
 	struct world w;
 
@@ -335,8 +347,10 @@ static void swz_19_evicted_under_the_lock_the_picture_stays(void **state)
 	world_stop(&w);
 }
 
-/* SWZ-24: where the CPU sees no video memory, a range that has an address of its own is the window into it. */
-static void swz_24_an_address_of_its_own_shows_the_picture_too(void **state)
+/*
+ * SWZ-24: if video memory is not CPU-visible, a range at an alternate address gives access to it.
+ */
+static void swz_24_a_range_at_its_own_address_shows_hidden_memory(void **state)
 {
 	struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
 	struct client_options options = {.registry = &hidden, .registry_count = 1};
@@ -363,8 +377,8 @@ static void swz_24_an_address_of_its_own_shows_the_picture_too(void **state)
 	}
 }
 
-/* REN-01: the GPU reads the old picture while the new one is drawn. */
-static void ren_01_a_picture_is_drawn_while_the_gpu_has_the_last_one(void **state)
+/* REN-01: the GPU reads the old image while the new one is written. */
+static void ren_01_a_new_instance_is_drawn_while_the_gpu_reads_the_old_one(void **state)
 {
 	struct world w;
 
@@ -388,7 +402,7 @@ static void ren_01_a_picture_is_drawn_while_the_gpu_has_the_last_one(void **stat
 	world_stop(&w);
 }
 
-/* Anything that may happen to a few surfaces that share two ranges and too little video memory. */
+/* Random operations on a few surfaces that share two ranges and too little video memory. */
 enum { CROWD = 6, STEPS = 250 };
 
 static void step(struct world *w, struct surface *s, uint32_t action, UINT level, uint32_t *pattern)
@@ -398,7 +412,7 @@ static void step(struct world *w, struct surface *s, uint32_t action, UINT level
 	uint32_t *words;
 
 	switch (action) {
-	case 0: /* drawn and looked at through a range, or without one where there is none left */
+	case 0: /* written and read through a range, or without one if none is left */
 	case 1:
 		words = lock_level(w, s->handle, ENTIRE, level);
 		compare_words(s, words, false, *pattern);
@@ -416,7 +430,7 @@ static void step(struct world *w, struct surface *s, uint32_t action, UINT level
 	case 4:
 		render_tiles(w, s, *pattern = next);
 		break;
-	case 5: /* raw; once unswizzled there is nothing raw */
+	case 5: /* raw; unswizzled content has no raw form */
 		if (linear)
 			break;
 		words = client_lock(&w->device, s->handle, 0);
@@ -432,7 +446,7 @@ static void step(struct world *w, struct surface *s, uint32_t action, UINT level
 	}
 }
 
-static void swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost(void **state)
+static void swz_08_swz_13_no_byte_is_lost_in_random_range_operations(void **state)
 {
 	static const struct shape crowd[CROWD] = {
 		{SOFTGPU_ALLOCATION_TILED_X, 512, 256},  {SOFTGPU_ALLOCATION_TILED_Y, 1024, 150},
@@ -462,7 +476,7 @@ static void swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost(void **stat
 	}
 	for (uint32_t i = 0; i < CROWD; i++)
 		expect_tiles(&w, &s[i], pattern[i]);
-	/* It was a crowd. */
+	/* Ranges were contended. */
 	assert_true(client_events(&w.client, VIDMM_EVENT_RANGE) > STEPS / 2);
 	assert_true(world_statistics(&w).evictions > STEPS / 8);
 	world_stop(&w);
@@ -471,18 +485,18 @@ static void swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(swz_01_the_cpu_draws_lines_and_the_gpu_finds_tiles),
-		BOTH(swz_17_q_35_a_plain_lock_sees_tiles_and_takes_the_range_back),
-		BOTH(q_35_a_refused_lock_takes_nothing_back),
-		BOTH(swz_07_several_ranges_of_one_surface),
+		BOTH(swz_01_linear_cpu_writes_arrive_as_tiles),
+		BOTH(swz_17_q_35_a_plain_lock_sees_tiles_and_releases_the_range),
+		BOTH(q_35_a_refused_lock_releases_no_range),
+		BOTH(swz_07_one_surface_may_have_several_ranges),
 		BOTH(swz_12_one_range_too_many_keeps_every_byte),
-		BOTH(swz_08_a_range_that_is_taken_over_leaves_tiles_behind),
-		BOTH(swz_13_what_is_evicted_with_a_range_comes_back_in_tiles),
-		BOTH(swz_09_with_and_without_a_range_the_picture_is_the_same),
-		BOTH(swz_19_evicted_under_the_lock_the_picture_stays),
-		BOTH(swz_24_an_address_of_its_own_shows_the_picture_too),
-		BOTH(swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost),
-		BOTH(ren_01_a_picture_is_drawn_while_the_gpu_has_the_last_one),
+		BOTH(swz_08_a_released_range_leaves_tiled_content),
+		BOTH(swz_13_content_evicted_with_a_range_returns_as_tiles),
+		BOTH(swz_09_the_image_is_equal_with_and_without_a_range),
+		BOTH(swz_19_the_image_is_unchanged_by_eviction_under_the_lock),
+		BOTH(swz_24_a_range_at_its_own_address_shows_hidden_memory),
+		BOTH(swz_08_swz_13_no_byte_is_lost_in_random_range_operations),
+		BOTH(ren_01_a_new_instance_is_drawn_while_the_gpu_reads_the_old_one),
 	};
 
 	return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PermanentSysMem (PAG-13 to PAG-15, PAG-31): the system copy stays while the GPU has one of its own. And Protected
- * (ALF-08), whose system copy nobody gets to see.
+ * PermanentSysMem (PAG-13 to PAG-15, PAG-31): the system copy is retained while the GPU has its
+ * own. And Protected (ALF-08), whose system copy has no CPU address.
  */
 #define _GNU_SOURCE /* readlink */
 #include "world.h"
@@ -19,7 +19,10 @@
 
 static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
 
-/* A permanent allocation with known content, in video memory, clean; *kmd is the miniport's. */
+/*
+ * A PermanentSysMem allocation with known content, resident in video memory, clean; *kmd is the
+ * miniport's handle.
+ */
 static D3DKMT_HANDLE make_resident(struct world *w, uint32_t segments, HANDLE *kmd)
 {
 	D3DKMT_HANDLE a = allocate_in(&w->device, PAGES * PAGE, PERMANENT, segments);
@@ -48,7 +51,7 @@ static void expect_words(const void *bytes, uint32_t count, uint32_t pattern)
 			fail_msg("word %u is 0x%x, not 0x%x", i, word[i], pattern);
 }
 
-/* What the GPU has: copied into another allocation and read there. */
+/* The GPU's content: copied into another allocation and read there. */
 static void expect_by_gpu(struct world *w, D3DKMT_HANDLE a, uint32_t page, uint32_t first_word)
 {
 	D3DKMT_HANDLE copy = allocate_in(&w->device, PAGES * PAGE, CPU, APERTURE);
@@ -76,12 +79,12 @@ static void pag_13_clean_content_is_dropped(void **state)
 	const DXGKARG_BUILDPAGINGBUFFER *drop = &probe_find_paging(DROP, kmd, 0)->paging;
 	assert_int_equal(drop->DiscardContent.SegmentId, 1);
 	client_expect(&w.device, a, PAGES * PAGE, 0x100);
-	use_now(&w, a, false); /* and it comes back */
+	use_now(&w, a, false); /* and it is paged in */
 	expect_by_gpu(&w, a, 3, 0x100 + 3 * PAGE / 4);
 	world_stop(&w);
 }
 
-static void pag_13_pag_31_what_the_gpu_wrote_is_copied_back(void **state)
+static void pag_13_pag_31_gpu_writes_are_copied_back(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -98,7 +101,7 @@ static void pag_13_pag_31_what_the_gpu_wrote_is_copied_back(void **state)
 	assert_int_equal(out->Transfer.Destination.SegmentId, 0);
 	expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, 0x7A7A7A7A);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	use_now(&w, a, false); /* in again: the dirt is gone with the copy */
+	use_now(&w, a, false); /* paged in again: it is clean */
 	probe_forget();
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
@@ -106,8 +109,8 @@ static void pag_13_pag_31_what_the_gpu_wrote_is_copied_back(void **state)
 	world_stop(&w);
 }
 
-/* A list entry that no patch location names gives the GPU no address to write to. */
-static void pag_31_a_mention_before_page_in_is_no_dirt(void **state)
+/* A list entry without a patch location gives the GPU no address to write to. */
+static void pag_31_a_write_entry_without_a_patch_location_is_not_dirty(void **state)
 {
 	struct world w;
 
@@ -129,7 +132,7 @@ static void pag_31_a_mention_before_page_in_is_no_dirt(void **state)
 	world_stop(&w);
 }
 
-static void pag_13_the_system_copy_stays_while_resident(void **state)
+static void pag_13_the_system_copy_is_retained_while_resident(void **state)
 {
 	struct world w;
 
@@ -138,7 +141,7 @@ static void pag_13_the_system_copy_stays_while_resident(void **state)
 	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, PERMANENT, VRAM);
 	HANDLE kmd = probe_last_created();
 
-	/* Nobody wrote: the first content is a fill (PAG-05), and both copies are zero. */
+	/* Nothing was written: the first content is a fill (PAG-05), and both copies are zero. */
 	use_now(&w, a, false);
 	assert_int_equal(probe_paging_count(FILL, kmd), 1);
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
@@ -192,7 +195,7 @@ static void pag_14_an_unlock_updates_the_gpus_copy(void **state)
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	expect_by_gpu(&w, a, 5, 0xCAFE);
 	probe_forget();
-	evict_by_pressure(&w, a); /* the CPU's writing is no dirt of the GPU's */
+	evict_by_pressure(&w, a); /* CPU writes do not count as GPU writes */
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
 	world_stop(&w);
 }
@@ -218,7 +221,7 @@ static void lock_22_only_the_listed_pages_are_copied(void **state)
 	assert_int_equal(in->Transfer.TransferSize, PAGE);
 	expect_by_gpu(&w, a, 3, 0x3333);
 
-	probe_forget(); /* neighbours go together */
+	probe_forget(); /* adjacent pages are one transfer */
 	assert_int_equal(lock_pages(&w.device, &a, 0, several, 4, &data), S_OK);
 	memset((char *)data - 9 * PAGE + 2 * PAGE, 0x22, 3 * PAGE);
 	memset(data, 0x99, PAGE);
@@ -237,7 +240,7 @@ static void lock_22_only_the_listed_pages_are_copied(void **state)
 	world_stop(&w);
 }
 
-static void lock_06_a_lock_for_reading_copies_nothing(void **state)
+static void lock_06_a_readonly_lock_copies_nothing(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -282,7 +285,7 @@ static void pag_14_nested_locks_are_copied_once_at_the_end(void **state)
 	world_stop(&w);
 }
 
-static void pag_15_a_lock_brings_back_what_the_gpu_wrote(void **state)
+static void pag_15_a_lock_copies_gpu_writes_to_the_system_copy(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -297,13 +300,13 @@ static void pag_15_a_lock_brings_back_what_the_gpu_wrote(void **state)
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, 0x15151515);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1); /* both are alike now */
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1); /* both copies are equal now */
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_paging_count(DROP, kmd), 1);
 	world_stop(&w);
 }
 
-static void pag_15_donotwait_brings_back_when_the_gpu_is_idle(void **state)
+static void pag_15_donotwait_copies_gpu_writes_back_once_idle(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -318,13 +321,13 @@ static void pag_15_donotwait_brings_back_when_the_gpu_is_idle(void **state)
 	gate_close(&w);
 	client_reference(&w.context, a, true);
 	client_submit(&w.context);
-	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_lock_declined(&w, a, 0);
 	gate_open(&w);
 	client_idle(&w.client);
 	world_stop(&w);
 }
 
-/* Beside a GPU that writes there is no content yet that a no-overwrite lock could go into. */
+/* While the GPU writes there, a no-overwrite lock has no current content to return. */
 static void pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment(void **state)
 {
 	struct world w;
@@ -336,21 +339,24 @@ static void pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment(void **stat
 	gate_close(&w);
 	client_reference(&w.context, a, false);
 	client_submit(&w.context);
-	client_lock(&w.device, a, IGNORE_SYNC | DONOT_WAIT); /* a reader is nobody's business */
+	client_lock(&w.device, a, IGNORE_SYNC | DONOT_WAIT); /* pending readers have no effect */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	gate_open(&w);
 	client_idle(&w.client);
 	gate_close(&w);
 	client_reference(&w.context, a, true);
 	client_submit(&w.context);
-	expect_lock_refused(&w, a, IGNORE_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_lock_declined(&w, a, IGNORE_SYNC);
 	gate_open(&w);
 	client_idle(&w.client);
 	world_stop(&w);
 }
 
-/* The GPU still reads when the CPU unlocks: the copy waits for it, and later work for the copy. */
-static void pag_14_lock_15_an_update_does_not_disturb_a_reader(void **state)
+/*
+ * The GPU still reads when the CPU unlocks: the copy waits for it, and later work waits for the
+ * copy.
+ */
+static void pag_14_lock_15_the_segment_update_waits_for_gpu_readers(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -379,8 +385,11 @@ static void pag_14_lock_15_an_update_does_not_disturb_a_reader(void **state)
 	world_stop(&w);
 }
 
-/* The copy node is held up, and with it the update; to a lock the allocation is idle all the same. */
-static void pag_14_lock_08_an_update_under_way_keeps_nobody_out(void **state)
+/*
+ * The copy node is blocked, and with it the update. For a lock the allocation is idle all the
+ * same.
+ */
+static void pag_14_lock_08_an_update_in_progress_is_not_busy_for_a_lock(void **state)
 {
 	struct client_context second;
 	struct world w;
@@ -422,7 +431,10 @@ static void pag_14_lock_08_an_update_under_way_keeps_nobody_out(void **state)
 	world_stop(&w);
 }
 
-/* LOCK-35: out of the memory segment, but without a copy; the pages under the lock are the GPU's now, too. */
+/*
+ * LOCK-35: it is evicted from the memory segment without a copy; the GPU uses the locked pages
+ * now, too.
+ */
 static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **state)
 {
 	struct world w;
@@ -446,7 +458,7 @@ static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **st
 	world_stop(&w);
 }
 
-static void pag_13_pag_16_what_is_locked_is_dropped_like_any_other(void **state)
+static void pag_13_pag_16_a_locked_clean_segment_copy_is_dropped(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -456,7 +468,8 @@ static void pag_13_pag_16_what_is_locked_is_dropped_like_any_other(void **state)
 	uint32_t *word = client_lock(&w.device, a, 0);
 
 	word[0] = 0x1600;
-	client_use(&w.context, a, true); /* a mention of what is locked is no dirt, either */
+	/* a list entry of a locked allocation does not make it dirty, either */
+	client_use(&w.context, a, true);
 	client_stall(&w.context, 1);
 	client_submit(&w.context);
 	client_idle(&w.client);
@@ -470,7 +483,7 @@ static void pag_13_pag_16_what_is_locked_is_dropped_like_any_other(void **state)
 	world_stop(&w);
 }
 
-static void lock_49_a_hidden_segment_need_not_be_left(void **state)
+static void lock_49_a_retained_copy_is_locked_without_eviction(void **state)
 {
 	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
 	const struct client_options options = {.vram_bytes = 4 * MIB,
@@ -533,7 +546,7 @@ static void ofr_04_an_offer_of_clean_content_loses_nothing(void **state)
 	world_stop(&w);
 }
 
-static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
+static void ren_01_each_instance_has_a_separate_system_copy(void **state)
 {
 	struct world w;
 	HANDLE kmd;
@@ -544,7 +557,7 @@ static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
 
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	for (uint32_t round = 1; round <= 6; round++) {
-		fill_by_gpu(&w, a, 0xD0D0D0D0 + round); /* dirt that nobody wants */
+		fill_by_gpu(&w, a, 0xD0D0D0D0 + round); /* GPU writes that are never read */
 		probe_forget();
 		assert_int_equal(client_try_lock(&w.device, &a, DISCARD, &data), S_OK);
 		assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
@@ -562,7 +575,7 @@ static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
 	world_stop(&w);
 }
 
-/* LOCK-30: the device that holds the lock ends; others go on with what it wrote. */
+/* LOCK-30: the device that holds the lock is destroyed; other devices use what it wrote. */
 static void pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock(void **state)
 {
 	static int runtime;
@@ -590,7 +603,7 @@ static void pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock(void **st
 	world_stop(&w);
 }
 
-/* REN-15 leaves the rest of the content undefined; the two copies agree on it all the same. */
+/* REN-15 leaves the rest of the content undefined; the two copies are equal all the same. */
 static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
 {
 	static const UINT page_1[] = {1};
@@ -614,7 +627,7 @@ static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
 	world_stop(&w);
 }
 
-static void alf_08_protected_memory_has_no_address(void **state)
+static void alf_08_a_lock_of_protected_memory_is_refused(void **state)
 {
 	struct world w;
 
@@ -624,7 +637,7 @@ static void alf_08_protected_memory_has_no_address(void **state)
 
 	expect_lock_refused(&w, a, 0, E_INVALIDARG, "ALF-08");
 	expect_lock_refused(&w, a, DISCARD, E_INVALIDARG, "ALF-08");
-	client_fill(&w.context, a, PAGE, 0x08080808); /* the GPU uses it as any other */
+	client_fill(&w.context, a, PAGE, 0x08080808); /* the GPU uses it like any other */
 	client_submit(&w.context);
 	client_idle(&w.client);
 	evict_by_pressure(&w, a);
@@ -637,7 +650,7 @@ static void alf_08_protected_memory_has_no_address(void **state)
 	world_stop(&w);
 }
 
-/* ---- where it all lies ---- */
+/* ---- system memory ---- */
 
 static uint32_t count_objects(void)
 {
@@ -657,7 +670,7 @@ static uint32_t count_objects(void)
 	return count;
 }
 
-/* New memory is zero, also where some was before. */
+/* New memory is zero, also where other allocations were before. */
 static void fill_and_free(struct world *w, uint32_t most)
 {
 	D3DKMT_HANDLE a[3];
@@ -678,7 +691,7 @@ static void fill_and_free(struct world *w, uint32_t most)
 	assert_int_equal(count_objects(), most);
 }
 
-static void system_memory_that_nobody_needs_goes_back(void **state)
+static void unused_system_memory_is_returned_to_the_system(void **state)
 {
 	static const struct client_options large = {.vram_bytes = 4 * MIB,
 						    .aperture_bytes = 256 * MIB};
@@ -695,28 +708,28 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(pag_13_clean_content_is_dropped),
-		BOTH(pag_13_pag_31_what_the_gpu_wrote_is_copied_back),
-		BOTH(pag_31_a_mention_before_page_in_is_no_dirt),
-		BOTH(pag_13_the_system_copy_stays_while_resident),
+		BOTH(pag_13_pag_31_gpu_writes_are_copied_back),
+		BOTH(pag_31_a_write_entry_without_a_patch_location_is_not_dirty),
+		BOTH(pag_13_the_system_copy_is_retained_while_resident),
 		BOTH(pag_14_a_lock_always_shows_the_system_copy),
 		BOTH(pag_14_an_unlock_updates_the_gpus_copy),
 		BOTH(lock_22_only_the_listed_pages_are_copied),
-		BOTH(lock_06_a_lock_for_reading_copies_nothing),
+		BOTH(lock_06_a_readonly_lock_copies_nothing),
 		BOTH(pag_14_nested_locks_are_copied_once_at_the_end),
-		BOTH(pag_15_a_lock_brings_back_what_the_gpu_wrote),
-		BOTH(pag_15_donotwait_brings_back_when_the_gpu_is_idle),
+		BOTH(pag_15_a_lock_copies_gpu_writes_to_the_system_copy),
+		BOTH(pag_15_donotwait_copies_gpu_writes_back_once_idle),
 		BOTH(pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment),
-		BOTH(pag_14_lock_15_an_update_does_not_disturb_a_reader),
-		BOTH(pag_14_lock_08_an_update_under_way_keeps_nobody_out),
+		BOTH(pag_14_lock_15_the_segment_update_waits_for_gpu_readers),
+		BOTH(pag_14_lock_08_an_update_in_progress_is_not_busy_for_a_lock),
 		BOTH(pag_13_lock_35_rendering_while_locked_moves_without_a_copy),
-		BOTH(pag_13_pag_16_what_is_locked_is_dropped_like_any_other),
-		BOTH(lock_49_a_hidden_segment_need_not_be_left),
+		BOTH(pag_13_pag_16_a_locked_clean_segment_copy_is_dropped),
+		BOTH(lock_49_a_retained_copy_is_locked_without_eviction),
 		BOTH(ofr_04_an_offer_of_clean_content_loses_nothing),
-		BOTH(ren_01_each_instance_has_a_system_copy_of_its_own),
+		BOTH(ren_01_each_instance_has_a_separate_system_copy),
 		BOTH(pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
 		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
-		BOTH(alf_08_protected_memory_has_no_address),
-		BOTH(system_memory_that_nobody_needs_goes_back),
+		BOTH(alf_08_a_lock_of_protected_memory_is_refused),
+		BOTH(unused_system_memory_is_returned_to_the_system),
 	};
 
 	return cmocka_run_group_tests_name("sysmem", tests, NULL, NULL);

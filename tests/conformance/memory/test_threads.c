@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several clients at once on one adapter that is too small for them: locks, discards, copies, offers, creation and
- * destruction, each client checking every byte it is owed. On the simulator from seeds, on threads as it comes.
+ * Several clients at once on one adapter that is too small for them: locks, discards, copies,
+ * offers, creation and destruction. Each client checks every byte of its own. On the simulator
+ * runs are determined by seeds; on real threads they are not.
  */
 #include <stdio.h>
 
 #include "world.h"
 
-/* Runs on other threads than cmocka's, so a failure cannot be one of its assertions. */
+/* Runs on threads other than cmocka's, where a failed cmocka assertion would not end the test. */
 #define CHECK(condition)                                                              \
 	do {                                                                          \
 		if (!(condition)) {                                                   \
@@ -24,8 +25,8 @@ struct item {
 	uint64_t bytes;
 	uint32_t pattern; /* word i is pattern + i; 0: all zero */
 	bool offered;
-	uint32_t lock_flags; /* that it must be locked with, to be seen row by row */
-	bool in_memory;      /* its set names the memory segment */
+	uint32_t lock_flags; /* flags that a lock needs to see it row by row */
+	bool in_memory;      /* its segment set contains the memory segment */
 };
 
 struct client_thread {
@@ -33,7 +34,7 @@ struct client_thread {
 	struct vidmm_thread *thread;
 	uint64_t seed, state;
 	uint32_t steps;
-	bool apertures; /* some items are tiled, and locks ask for the linear image (SWZ) */
+	bool apertures; /* some items are tiled, and locks request the linear image (SWZ) */
 	struct client_device device;
 	struct client_context context;
 	struct item item[ALLOCATIONS];
@@ -101,7 +102,8 @@ static void discard(struct client_thread *c, struct item *item)
 	HRESULT result = client_try_lock(&c->device, &item->handle, flags, &data);
 
 	if (result ==
-	    D3DERR_WASSTILLDRAWING) /* the list is full of what was never superseded in use */
+	    /* the list is full of instances that were never superseded in use */
+	    D3DERR_WASSTILLDRAWING)
 		result = client_try_lock(&c->device, &item->handle, flags | NO_EXISTING_REFERENCE,
 					 &data);
 	CHECK(result == S_OK);
@@ -227,7 +229,7 @@ static void run_clients(void **state, uint64_t seed, bool apertures, uint32_t st
 	world_stop(&w);
 }
 
-static void clients_that_want_too_much_get_their_own_bytes(void **state)
+static void clients_that_exceed_memory_read_their_own_bytes(void **state)
 {
 	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
 
@@ -235,8 +237,8 @@ static void clients_that_want_too_much_get_their_own_bytes(void **state)
 		run_clients(state, seed, false, sim ? 250 : 300);
 }
 
-/* SWZ-08, SWZ-19, SWZ-20, SWZ-28: fewer ranges than those who want one. */
-static void clients_that_see_linear_images_get_their_own_bytes(void **state)
+/* SWZ-08, SWZ-19, SWZ-20, SWZ-28: fewer ranges than clients that need one. */
+static void clients_with_too_few_ranges_read_their_own_bytes(void **state)
 {
 	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
 
@@ -244,7 +246,7 @@ static void clients_that_see_linear_images_get_their_own_bytes(void **state)
 		run_clients(state, seed, true, sim ? 250 : 300);
 }
 
-/* ---- somebody who only looks ---- */
+/* ---- a thread that only checks ---- */
 
 struct onlooker {
 	struct world *world;
@@ -264,8 +266,11 @@ static void look_on(void *argument)
 	}
 }
 
-/* What completes while a check holds the lock makes room for packets that wait for it; nobody else would submit them. */
-static void sub_16_a_check_leaves_no_packet_behind(void **state)
+/*
+ * A completion during a check, which holds the lock, makes waiting packets ready. The check must
+ * then submit them.
+ */
+static void sub_16_a_check_submits_packets_that_completion_made_ready(void **state)
 {
 	struct onlooker o = {.enough = false};
 	struct world w;
@@ -276,7 +281,7 @@ static void sub_16_a_check_leaves_no_packet_behind(void **state)
 	D3DKMT_HANDLE a = client_allocate(&w.device, 16 * KIB, CPU);
 	assert_int_equal(vidmm_thread_create(w.client.host, "onlooker", look_on, &o, &o.thread), 0);
 	for (uint32_t round = 0; round < 300; round++) {
-		for (uint32_t i = 0; i < 40; i++) { /* more than the node takes at once */
+		for (uint32_t i = 0; i < 40; i++) { /* more than the node accepts at once */
 			client_reference(&w.context, a, true);
 			client_submit(&w.context);
 		}
@@ -291,12 +296,12 @@ static void sub_16_a_check_leaves_no_packet_behind(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(clients_that_want_too_much_get_their_own_bytes),
-		BOTH(sub_16_a_check_leaves_no_packet_behind),
-		BOTH(clients_that_see_linear_images_get_their_own_bytes),
+		BOTH(clients_that_exceed_memory_read_their_own_bytes),
+		BOTH(sub_16_a_check_submits_packets_that_completion_made_ready),
+		BOTH(clients_with_too_few_ranges_read_their_own_bytes),
 	};
 
-	if (count > 1) { /* one seed of the simulator's, again and again the same */
+	if (count > 1) { /* repeats one seed of the simulator */
 		void *kind = &on_sim;
 
 		run_clients(&kind, strtoull(arguments[1], NULL, 0), count > 2, 250);

@@ -143,6 +143,14 @@ void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t fla
 	client_forget(&w->client);
 }
 
+void expect_lock_declined(struct world *w, D3DKMT_HANDLE allocation, uint32_t flags)
+{
+	uint64_t events = client_events(&w->client, VIDMM_EVENT_WAIT);
+
+	expect_lock_refused(w, allocation, flags | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	assert_int_equal(client_events(&w->client, VIDMM_EVENT_WAIT), events + 1);
+}
+
 HRESULT lock_pages(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,
 		   const UINT *pages, UINT count, void **data)
 {
@@ -174,7 +182,7 @@ static void helper_main(void *argument)
 	atomic_store(&h->state, 2);
 }
 
-void lock_elsewhere(struct helper *h, struct world *w, D3DKMT_HANDLE allocation, uint32_t flags)
+void lock_on_thread(struct helper *h, struct world *w, D3DKMT_HANDLE allocation, uint32_t flags)
 {
 	memset(h, 0, sizeof(*h));
 	h->world = w;
@@ -184,7 +192,7 @@ void lock_elsewhere(struct helper *h, struct world *w, D3DKMT_HANDLE allocation,
 			 0);
 	while (!atomic_load(&h->state))
 		vidmm_settle(w->client.host);
-	/* On the simulator it now is where it blocks; on threads, very likely. */
+	/* On the simulator the thread is now blocked; on real threads, very likely. */
 	for (uint32_t i = 0; i < 100; i++)
 		vidmm_settle(w->client.host);
 }

@@ -42,7 +42,7 @@ void priority_start(struct priority_world *p, void **state, world_setup *setup,
 		    const struct vidmm_tdr_options *tdr,
 		    const struct vidmm_scheduling_options *scheduling)
 {
-	/* On real threads the node's time is what a busy machine takes. */
+	/* On real threads a busy machine delays packets: no limit expires within a test. */
 	static const struct vidmm_scheduling_options patient = {10000, 60000000};
 	const struct client_options options = {.tdr = tdr,
 					       .scheduling = scheduling ? scheduling : &patient};
@@ -245,7 +245,7 @@ void lane_submit_write(struct lane *lane, D3DKMT_HANDLE allocation, uint32_t val
 	lane_render(lane);
 }
 
-/* ---- what the miniport got ---- */
+/* ---- what the miniport received ---- */
 
 static char name_of(const struct priority_world *p, const struct vidmm_event *event)
 {
@@ -278,7 +278,7 @@ void priority_forget(struct priority_world *p)
 void priority_complete(struct priority_world *p, uint32_t count)
 {
 	while (count--) {
-		/* What was overtaken is patched again before it goes (PAT-14), by the worker. */
+		/* The worker patches an overtaken packet again before it is submitted (PAT-14). */
 		while (!scripted_complete(p->w.m, 0, 1))
 			vidmm_settle(p->w.client.host);
 		vidmm_settle(p->w.client.host);

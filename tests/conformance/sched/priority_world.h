@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: contexts of D3DKMT clients that share node 0 of the scripted miniport, whose GPU completes what the test says. What
- * reaches the miniport is told by lane.
+ * Lanes: contexts of D3DKMT clients that share node 0 of the scripted miniport. Its GPU completes
+ * what the test says. What reaches the miniport is recorded by lane.
  */
 #ifndef VMM_TESTS_PRIORITY_WORLD_H
 #define VMM_TESTS_PRIORITY_WORLD_H
@@ -17,8 +17,9 @@ struct lane {
 	struct priority_world *world;
 	struct vidmm_process *process;
 	D3DKMT_HANDLE device, context;
-	D3DKMT_HANDLE own;       /* an allocation that nobody else uses, resident */
-	struct client_context c; /* its buffers; no device, for client_... that render */
+	D3DKMT_HANDLE own; /* an allocation that no other lane uses, resident */
+	/* its buffers; without a device, for the client_ functions that render */
+	struct client_context c;
 	char name;
 };
 
@@ -30,19 +31,21 @@ struct priority_world {
 	uint32_t lanes;
 };
 
-/* Two processes with a device each. tdr: NULL for no timeouts; scheduling: NULL for slices of 10 ms and more
- * patience than any test takes. */
+/*
+ * Starts two processes with one device each. tdr NULL: no timeouts. scheduling NULL: slices of 10
+ * ms, and a preemption patience that no test exceeds.
+ */
 void priority_start(struct priority_world *p, void **state, world_setup *setup,
 		    const struct vidmm_tdr_options *tdr,
 		    const struct vidmm_scheduling_options *scheduling);
 void priority_stop(struct priority_world *p);
 
-/* A context and no more: nothing of its own, nothing submitted. */
+/* A context only: it owns no allocation and nothing is submitted. */
 struct lane *priority_open(struct priority_world *p, uint32_t process, char name);
-/* Before the GPU has work. */
+/* To be called before the GPU has work. */
 struct lane *priority_lane(struct priority_world *p, uint32_t process, char name);
 void lane_end(struct lane *lane);
-void lane_enter(const struct lane *lane); /* the calling thread is in its process */
+void lane_enter(const struct lane *lane); /* the calling thread belongs to its process */
 NTSTATUS lane_try_priority(struct lane *lane, INT priority);
 void lane_priority(struct lane *lane, INT priority);
 INT lane_priority_of(struct lane *lane);
@@ -51,22 +54,31 @@ void process_class(struct priority_world *p, uint32_t process, uint32_t class);
 
 D3DKMT_HANDLE lane_allocate(struct lane *lane, uint64_t bytes, uint32_t segment_set);
 NTSTATUS lane_destroy(struct lane *lane, D3DKMT_HANDLE allocation);
-/* With DonotWait: STATUS_SUCCESS, having unlocked it again, or what the lock said. */
+/*
+ * Locks with DonotWait. Returns STATUS_SUCCESS, having unlocked again, or the status of the lock.
+ */
 NTSTATUS lane_try_lock(struct lane *lane, D3DKMT_HANDLE allocation, uint32_t flags);
 uint32_t lane_word(struct lane *lane, D3DKMT_HANDLE allocation);
-void lane_submit(struct lane *lane, uint32_t count); /* packets that use what is its own */
+/* packets that use the lane's own allocation */
+void lane_submit(struct lane *lane, uint32_t count);
 void lane_submit_use(struct lane *lane, D3DKMT_HANDLE allocation);
 void lane_submit_write(struct lane *lane, D3DKMT_HANDLE allocation, uint32_t value);
-/* Into the next packet; lane_render sends it. */
+/* Appends to the next packet; lane_render submits it. */
 void lane_render(struct lane *lane);
 
-/* The names of the lanes whose packets the miniport got since the last priority_forget, in order ('.': paging). */
+/*
+ * The names of the lanes whose packets the miniport got since the last priority_forget, in order
+ * ('.': paging).
+ */
 const char *priority_order(struct priority_world *p);
 void priority_forget(struct priority_world *p);
-/* The GPU completes so many packets of node 0, one after the other; the miniport gets what comes next. */
+/*
+ * The GPU completes `count` packets of node 0, one after the other; the miniport gets the next
+ * ones.
+ */
 void priority_complete(struct priority_world *p, uint32_t count);
 void priority_complete_all(struct priority_world *p);
-/* Ids of node 0 that the miniport got rise. */
+/* Asserts that the fence ids that the miniport got on node 0 rise. */
 void priority_assert_rising(struct priority_world *p);
 
 #endif

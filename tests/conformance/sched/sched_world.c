@@ -39,7 +39,7 @@ void world_start_with(struct world *w, void **state, world_setup *setup,
 
 	options.kind = *(uint32_t *)*state;
 	options.driver_entry = scripted_driver_entry;
-	if (!options.tdr) /* by default its GPU takes as long as the test wants */
+	if (!options.tdr) /* by default the test decides when its GPU completes packets */
 		options.tdr = &client_no_tdr;
 	memset(w, 0, sizeof(*w));
 	w->kind = options.kind;
@@ -50,7 +50,7 @@ void world_start_with(struct world *w, void **state, world_setup *setup,
 	for (const struct scripted_miniport *m = w->m; m->next; m = m->next) /* scripted_link */
 		options.physical_adapters =
 			options.physical_adapters ? options.physical_adapters + 1 : 2;
-	/* Starting maps the paging buffer, which nobody but the miniport itself can complete. */
+	/* Starting maps the paging buffer; only the miniport itself can complete that. */
 	client_start(&w->client, &options);
 	w->m->owner = pthread_self();
 	w->m->settle = settle;
@@ -77,10 +77,10 @@ void world_stop_adapter(struct world *w)
 	w->m->settings.complete_at_once = true; /* stopping may page once more */
 	client_stop(&w->client);
 	if (w->client.findings)
-		fail_msg("a finding that nobody provoked: %s", w->client.finding[0]);
+		fail_msg("a finding that the test did not provoke: %s", w->client.finding[0]);
 	assert_int_equal(w->fatals, w->expected_fatals);
 	assert_int_equal(w->m->faults, w->expected_faults);
-	if (!w->fatals) { /* a dead adapter's miniport hears no more Close and Destroy */
+	if (!w->fatals) { /* the miniport of a dead adapter gets no Close and Destroy calls */
 		assert_int_equal(w->m->live_devices, 0);
 		assert_int_equal(w->m->live_contexts, 0);
 		assert_int_equal(w->m->live_allocations, 0);
@@ -220,7 +220,10 @@ static void wait_idle(void *argument)
 	atomic_store(&waiter->idle, true);
 }
 
-/* With real threads the port's worker may be submitting, so the miniport's settings must stay as they are. */
+/*
+ * With real threads the port's worker may be submitting, so the miniport's settings must not
+ * change.
+ */
 static void run_threads(struct world *w)
 {
 	struct idle_waiter waiter = {.client = &w->client};
@@ -244,7 +247,10 @@ void world_run(struct world *w)
 		run_threads(w);
 		return;
 	}
-	/* From here on what the port still submits completes at once; should waiting for it not end, the simulator says so. */
+	/*
+	 * From here on every packet that the port submits completes at once. If waiting for one
+	 * does not end, the simulator reports the deadlock.
+	 */
 	w->m->settings.complete_at_once = true;
 	scripted_complete_all(w->m);
 	client_idle(&w->client);

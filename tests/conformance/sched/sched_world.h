@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of submission and scheduling start from: a host, an adapter on the scripted miniport, a process, a
- * device and a context of node 0. By default nothing completes until the test says so (world_run).
+ * Fixture of the submission and scheduling tests: a host, an adapter on the scripted miniport, a
+ * process, a device and a context of node 0. By default nothing completes until the test calls
+ * world_run.
  *
  * Every test runs on both back ends; `state` points to the kind of host.
  */
@@ -44,21 +45,24 @@ struct world {
 	uint32_t expected_fatals, expected_faults;
 };
 
-/* The miniport before it starts, for a test to change; NULL: as it is. */
+/* Changes the settings of the miniport before it starts; NULL: defaults. */
 typedef void world_setup(struct scripted_miniport *m);
 void world_start(struct world *w, void **state, world_setup *setup);
-/* Host and adapter only; with other options; then the device and its context. */
+/* Starts host and adapter only; with other options; then opens the device and its context. */
 void world_start_adapter(struct world *w, void **state, world_setup *setup);
 void world_start_with(struct world *w, void **state, world_setup *setup,
 		      const struct client_options *options);
 void world_open(struct world *w);
-/* Finishes all work, closes everything; asserts that no finding is left unread and nothing leaked in the miniport. */
+/*
+ * Finishes all work and closes everything. Asserts that no finding is left unread and that the
+ * miniport has leaked nothing.
+ */
 void world_stop(struct world *w);
 void world_stop_adapter(struct world *w);
-/* client_found, and then client_forget: the one finding that the test has just provoked. */
+/* Asserts that the one finding the test has provoked is of the rule, and forgets it. */
 void world_expect_finding(struct world *w, const char *rule);
 
-/* An allocation that can be anywhere, CPU visible; or as specified. */
+/* An allocation that may be in any segment and is CPU-visible; or one as specified. */
 D3DKMT_HANDLE world_allocate(struct world *w, uint64_t bytes, uint32_t segment_set);
 D3DKMT_HANDLE world_allocate_as(struct client_device *device,
 				const struct scripted_allocation *spec);
@@ -68,27 +72,33 @@ void world_use(struct client_context *context, D3DKMT_HANDLE allocation);
 void world_write(struct client_context *context, D3DKMT_HANDLE allocation, uint64_t offset,
 		 uint32_t value);
 void world_command(struct client_context *context, const struct scripted_command *command);
-/* The arguments of pfnRenderCb for what has been appended; then the call, after which the buffer is empty again. */
+/*
+ * The arguments of pfnRenderCb for the commands appended so far; then the call, after which the
+ * buffer is empty again.
+ */
 D3DDDICB_RENDER world_render_args(const struct client_context *context);
 HRESULT world_render(struct client_context *context, D3DDDICB_RENDER *args);
 /* One submission that uses the allocation. */
 void world_submit_use(struct client_context *context, D3DKMT_HANDLE allocation);
 void world_submit_write(struct client_context *context, D3DKMT_HANDLE allocation, uint64_t offset,
 			uint32_t value);
-uint32_t world_word(struct world *w, D3DKMT_HANDLE allocation,
-		    uint64_t offset); /* as the CPU sees it */
-/* What the GPU finds at that offset of the first allocation of the last submission: where its patch says. */
+/* as the CPU sees it */
+uint32_t world_word(struct world *w, D3DKMT_HANDLE allocation, uint64_t offset);
+/*
+ * The word that the GPU finds at that offset of the first allocation of the last submission, at its
+ * patched address.
+ */
 uint32_t world_gpu_word(struct world *w, uint64_t offset);
 
 /* The GPU works until everything submitted so far is complete. */
 void world_run(struct world *w);
-/* Others run until the miniport has seen `count` calls of the DDI. */
+/* Lets other threads run until the miniport has seen `count` calls of the DDI. */
 void world_await(struct world *w, enum vidmm_ddi ddi, uint32_t count);
-/* Render packets among the recorded submissions. */
+/* The number of render packets among the recorded submissions. */
 uint32_t world_render_submits(const struct world *w);
 const struct scripted_call *world_nth_of(const struct world *w, enum vidmm_ddi ddi, bool paging,
 					 uint32_t n);
-/* SUB-01 and DMA-31: the fences of all packets patched so far follow one another. */
+/* SUB-01 and DMA-31: asserts that the fence ids of all packets patched so far are consecutive. */
 void world_assert_fences(const struct world *w);
 
 #endif

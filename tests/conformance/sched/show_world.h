@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of presents and flips: besides world's device one of a D3DKMT client, with a context of node 0, on a scripted
- * miniport that has two sources and flips past the DMA buffer unless told otherwise.
+ * Fixture of present and flip tests. Besides the world's device it has a device of a D3DKMT client
+ * with a context of node 0. The scripted miniport has two sources and supports FlipOnVSyncMmIo
+ * unless a setup changes that.
  */
 #ifndef VMM_TESTS_SHOW_WORLD_H
 #define VMM_TESTS_SHOW_WORLD_H
@@ -21,17 +22,17 @@ void show_start(struct show *s, void **state, world_setup *setup);
 void show_start_with(struct show *s, void **state, world_setup *setup,
 		     const struct client_options *options);
 void show_stop(struct show *s);
-/* 64 KiB of the D3DKMT device's. `source` UINT32_MAX: no primary. */
+/* An allocation of 64 KiB of the D3DKMT device. `source` UINT32_MAX: not a primary. */
 D3DKMT_HANDLE show_allocate(struct show *s, uint32_t source);
 void show_destroy(struct show *s, D3DKMT_HANDLE allocation);
 D3DKMT_PRESENT show_blt(const struct show *s, D3DKMT_HANDLE from, D3DKMT_HANDLE to);
 D3DKMT_PRESENT show_flip(const struct show *s, uint32_t source, D3DKMT_HANDLE to);
 NTSTATUS show_present(struct show *s, const D3DKMT_PRESENT *args);
-/* Where the last SetVidPnSourceAddress of the source said; then the display has it on the screen. */
+/* The address of the last SetVidPnSourceAddress of the source; then a vsync with that address. */
 uint64_t show_address(const struct show *s, uint32_t source);
 void show_vsync(struct show *s, uint32_t target);
-/* Flips to it and waits until it is on the screen. */
+/* Flips to the primary and waits until it is shown. */
 void show_now(struct show *s, uint32_t source, D3DKMT_HANDLE primary);
-uint64_t show_displayed(const struct show *s); /* VIDMM_EVENT_DISPLAY so far */
+uint64_t show_displayed(const struct show *s); /* VIDMM_EVENT_DISPLAY events so far */
 
 #endif

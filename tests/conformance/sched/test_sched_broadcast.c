@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One buffer for several contexts: DMA-10, SPL-16, and what becomes of its submissions when one of them is preempted,
- * split, reset or its context destroyed.
+ * One DMA buffer for several contexts (DMA-10, SPL-16), and what happens to its submissions when
+ * one of them is preempted, split or reset, or its context is destroyed.
  *
- * Unless a test says otherwise the owner is the world's context on node 0, and the others are on nodes 0 and 1.
+ * Unless a test says otherwise, the owner is the world's context on node 0 and the others are on
+ * nodes 0 and 1.
  */
 #include "link_world.h"
 
@@ -23,7 +24,7 @@ static void contexts(struct broadcast_world *b)
 	client_context(&b->t.w.device, 1, &b->third);
 }
 
-/* Nothing completes until the test says so; `a` is resident. */
+/* Nothing completes until the test requests it; `a` is resident. */
 static void start_with(struct broadcast_world *b, void **state, world_setup *setup,
 		       const struct client_options *options)
 {
@@ -70,7 +71,7 @@ static void broadcast_use(struct broadcast_world *b)
 	assert_int_equal(broadcast(b, &args), S_OK);
 }
 
-/* What the miniport knows the n-th context by that was made, of its device. */
+/* The miniport's handle of the n-th context created on that device. */
 static HANDLE kmd(const struct broadcast_world *b, enum vidmm_ddi ddi, uint32_t n)
 {
 	const struct scripted_call *call = world_nth_of(&b->t.w, ddi, false, n);
@@ -81,7 +82,7 @@ static HANDLE kmd(const struct broadcast_world *b, enum vidmm_ddi ddi, uint32_t 
 
 /* ---- DMA-10 ---- */
 
-static void dma_10_each_context_gets_a_submission_of_its_own(void **state)
+static void dma_10_each_context_gets_its_own_submission_and_fence(void **state)
 {
 	struct broadcast_world b;
 	D3DDDICB_RENDER args;
@@ -115,8 +116,11 @@ static void dma_10_each_context_gets_a_submission_of_its_own(void **state)
 	world_stop(&b.t.w);
 }
 
-/* Busy until the last of them is complete; and each of the contexts goes on in its own order (SUB-04). */
-static void dma_10_what_it_names_is_busy_until_all_are_complete(void **state)
+/*
+ * The allocation is busy until the last copy is complete. Each context keeps its own order
+ * (SUB-04).
+ */
+static void dma_10_referenced_allocations_are_busy_until_all_copies_complete(void **state)
 {
 	struct broadcast_world b;
 	void *data;
@@ -132,7 +136,7 @@ static void dma_10_what_it_names_is_busy_until_all_are_complete(void **state)
 	vidmm_settle(b.t.w.client.host);
 	assert_int_equal(client_try_lock(&b.t.w.device, &a, 0x4, &data), S_OK);
 	assert_int_equal(client_unlock(&b.t.w.device, a), S_OK);
-	/* Behind one that was broadcast to it a context's own work stays behind. */
+	/* A context's own packet stays behind the one that was broadcast to it. */
 	broadcast_write(&b, 4, 2);
 	world_submit_write(&b.third, b.a, 4, 3);
 	world_run(&b.t.w);
@@ -142,8 +146,11 @@ static void dma_10_what_it_names_is_busy_until_all_are_complete(void **state)
 
 static void little_memory(struct scripted_miniport *m);
 
-/* PAT-12: nothing of what one of them still uses is pushed out, though the buffer's own submission is complete. */
-static void dma_10_pat_12_memory_is_theirs_until_all_are_complete(void **state)
+/*
+ * PAT-12: no allocation that one of the copies still uses is evicted, although the owner's
+ * submission is complete.
+ */
+static void dma_10_pat_12_addresses_stay_valid_until_all_copies_complete(void **state)
 {
 	struct broadcast_world b;
 
@@ -154,7 +161,7 @@ static void dma_10_pat_12_memory_is_theirs_until_all_are_complete(void **state)
 	assert_int_equal(scripted_complete(b.t.w.m, 0, 2), 2);
 	vidmm_settle(b.t.w.client.host);
 	const uint32_t paged = scripted_count(b.t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
-	world_submit_use(&b.t.w.context, large); /* it wants all there is */
+	world_submit_use(&b.t.w.context, large); /* its working set is all of memory */
 	vidmm_settle(b.t.w.client.host);
 	assert_int_equal(scripted_count(b.t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), paged);
 	assert_int_equal(world_render_submits(&b.t.w), 3);
@@ -169,7 +176,7 @@ static uint64_t buffer_of_last_render(const struct broadcast_world *b)
 	return (uint64_t)(uintptr_t)scripted_last(b->t.w.m, VIDMM_DDI_RENDER)->in.render.pDmaBuffer;
 }
 
-static void dma_10_the_buffer_is_free_when_all_are_complete(void **state)
+static void dma_10_the_dma_buffer_is_reused_after_all_copies_complete(void **state)
 {
 	struct broadcast_world b;
 
@@ -217,8 +224,8 @@ static void render_many(void *argument)
 	}
 }
 
-/* All buffers of the owner are with others: the next call waits for one of them. */
-static void dma_10_a_call_waits_for_a_buffer_that_others_still_run(void **state)
+/* All buffers of the owner are used by other contexts: the next call waits for one of them. */
+static void dma_10_render_waits_for_a_buffer_that_broadcast_contexts_use(void **state)
 {
 	struct broadcast_world b;
 	struct rendering r = {.b = &b, .count = 24};
@@ -228,7 +235,8 @@ static void dma_10_a_call_waits_for_a_buffer_that_others_still_run(void **state)
 	assert_int_equal(
 		vidmm_thread_create(b.t.w.client.host, "renders", render_many, &r, &thread), 0);
 	while (atomic_load(&r.done) < 16) {
-		scripted_complete(b.t.w.m, 0, 2); /* the owner's and the second's alone */
+		/* copies of the owner and of the second context only */
+		scripted_complete(b.t.w.m, 0, 2);
 		vidmm_settle(b.t.w.client.host);
 	}
 	for (uint32_t i = 0; i < 50; i++) {
@@ -244,7 +252,7 @@ static void dma_10_a_call_waits_for_a_buffer_that_others_still_run(void **state)
 	world_stop(&b.t.w);
 }
 
-/* DMA-29: of a buffer that takes several passes each is broadcast. */
+/* DMA-29: each pass of a multipass buffer is broadcast. */
 static void dma_10_dma_29_every_pass_is_broadcast(void **state)
 {
 	struct broadcast_world b;
@@ -269,7 +277,7 @@ static void dma_10_dma_29_every_pass_is_broadcast(void **state)
 	world_stop(&b.t.w);
 }
 
-static void dma_10_who_may_be_named(void **state)
+static void dma_10_invalid_broadcast_contexts_are_refused(void **state)
 {
 	struct broadcast_world b;
 	struct client_device other;
@@ -310,7 +318,7 @@ static void dma_10_who_may_be_named(void **state)
 	world_stop(&b.t.w);
 }
 
-static void dma_10_to_sixty_four_contexts(void **state)
+static void dma_10_at_most_sixty_four_broadcast_contexts_are_accepted(void **state)
 {
 	struct broadcast_world b;
 	struct client_context c[64];
@@ -330,8 +338,8 @@ static void dma_10_to_sixty_four_contexts(void **state)
 	world_stop(&b.t.w);
 }
 
-/* A failure queues nothing on any of them, and gives everything back. */
-static void dma_10_a_failure_is_one_of_all(void **state)
+/* A failure queues nothing on any context and returns all buffers. */
+static void dma_10_a_failed_render_queues_nothing_on_any_context(void **state)
 {
 	struct broadcast_world b;
 	D3DDDICB_RENDER args;
@@ -358,8 +366,11 @@ static void end_context(void *argument)
 	client_context_end(argument);
 }
 
-/* SUB-29 for each of its contexts: the miniport hears of the end once nothing of it runs, its buffers included. */
-static void end_meanwhile(struct broadcast_world *b, struct client_context *context, uint32_t node)
+/*
+ * SUB-29 for each of its contexts: the miniport's DestroyContext comes when no packet of it runs,
+ * its buffers included.
+ */
+static void end_on_thread(struct broadcast_world *b, struct client_context *context, uint32_t node)
 {
 	struct vidmm_thread *thread;
 
@@ -378,23 +389,23 @@ static void end_meanwhile(struct broadcast_world *b, struct client_context *cont
 	assert_int_equal(scripted_count(b->t.w.m, VIDMM_DDI_DESTROY_CONTEXT), 1);
 }
 
-static void dma_10_sub_29_a_context_ends_when_its_copy_is_complete(void **state)
+static void dma_10_sub_29_a_context_is_destroyed_after_its_copy_completes(void **state)
 {
 	struct broadcast_world b;
 
 	start(&b, state, NULL);
-	end_meanwhile(&b, &b.third, 1);
+	end_on_thread(&b, &b.third, 1);
 	world_submit_use(&b.t.w.context, b.a);
 	world_stop(&b.t.w);
 }
 
-/* Its own submission is complete, but others run its buffer. */
-static void dma_10_sub_29_the_owner_ends_when_all_copies_are_complete(void **state)
+/* Its own submission is complete, but other contexts still run its buffer. */
+static void dma_10_sub_29_the_owner_is_destroyed_after_all_copies_complete(void **state)
 {
 	struct broadcast_world b;
 
 	start(&b, state, NULL);
-	end_meanwhile(&b, &b.t.w.context, 1);
+	end_on_thread(&b, &b.t.w.context, 1);
 	world_submit_use(&b.third, b.a);
 	world_run(&b.t.w);
 	client_context(&b.t.w.device, 0, &b.t.w.context);
@@ -403,11 +414,11 @@ static void dma_10_sub_29_the_owner_ends_when_all_copies_are_complete(void **sta
 
 struct ending {
 	struct broadcast_world *b;
-	_Atomic(HANDLE) target; /* of a context that is about to end */
+	_Atomic(HANDLE) target; /* of a context that is about to be destroyed */
 };
 
-/* Makes contexts and ends them, while another thread broadcasts to them. */
-static void come_and_go(void *argument)
+/* Creates and destroys contexts while another thread broadcasts to them. */
+static void create_and_destroy(void *argument)
 {
 	struct ending *e = argument;
 
@@ -421,7 +432,7 @@ static void come_and_go(void *argument)
 	atomic_store(&e->target, NULL);
 }
 
-static void dma_10_contexts_come_and_go_meanwhile(void **state)
+static void dma_10_contexts_are_created_and_destroyed_during_broadcasts(void **state)
 {
 	struct broadcast_world b;
 	struct ending e = {.b = &b};
@@ -431,9 +442,9 @@ static void dma_10_contexts_come_and_go_meanwhile(void **state)
 	start(&b, state, NULL);
 	b.t.w.m->settings.complete_at_once = true;
 	atomic_store(&e.target, b.third.c.hContext);
-	assert_int_equal(
-		vidmm_thread_create(b.t.w.client.host, "ends contexts", come_and_go, &e, &thread),
-		0);
+	assert_int_equal(vidmm_thread_create(b.t.w.client.host, "ends contexts", create_and_destroy,
+					     &e, &thread),
+			 0);
 	while ((target = atomic_load(&e.target)) != NULL) {
 		world_use(&b.t.w.context, b.a);
 		D3DDDICB_RENDER args = world_render_args(&b.t.w.context);
@@ -444,7 +455,7 @@ static void dma_10_contexts_come_and_go_meanwhile(void **state)
 		assert_true(result == S_OK || result == E_INVALIDARG);
 	}
 	vidmm_thread_join(thread);
-	client_forget(&b.t.w.client); /* of those that came too late */
+	client_forget(&b.t.w.client); /* findings of broadcasts to destroyed contexts */
 	world_stop(&b.t.w);
 }
 
@@ -469,7 +480,7 @@ static void draw(struct client_context *context, D3DKMT_HANDLE allocation, uint3
 	world_command(context, &command);
 }
 
-/* Room for two, of one slot each in turn: a buffer of two or three portions. */
+/* Memory for two allocations, used alternately in one slot: a buffer of two or three portions. */
 static void broadcast_split(struct broadcast_world *b, D3DKMT_HANDLE *many, uint32_t count)
 {
 	D3DDDICB_RENDER args;
@@ -482,7 +493,10 @@ static void broadcast_split(struct broadcast_world *b, D3DKMT_HANDLE *many, uint
 	assert_int_equal(broadcast(b, &args), S_OK);
 }
 
-/* Each portion is the same bytes for each context, and the next one begins when all of them are done with it. */
+/*
+ * Each portion has the same bytes for each context. The next one begins when all of them have
+ * completed it.
+ */
 static void expect_portions(struct broadcast_world *b)
 {
 	uint32_t count = world_render_submits(&b->t.w), end = 0;
@@ -500,7 +514,7 @@ static void expect_portions(struct broadcast_world *b)
 	}
 }
 
-static void spl_16_a_portion_is_the_same_for_all(void **state)
+static void spl_16_each_portion_has_the_same_bytes_for_all_contexts(void **state)
 {
 	const struct client_options verifying = {.verify = 1};
 	struct broadcast_world b;
@@ -517,7 +531,7 @@ static void spl_16_a_portion_is_the_same_for_all(void **state)
 	world_stop(&b.t.w);
 }
 
-/* A miniport that writes into the buffer for whom it patches. */
+/* A miniport that writes the patched context into the buffer. */
 static void alter(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	(void)context, (void)m;
@@ -540,7 +554,7 @@ static void verify_altered(void **state, world_setup *setup, uint32_t verify, co
 	broadcast_write(&b, 0, 1);
 	b.t.w.m->hook = NULL;
 	if (rule) {
-		assert_int_equal(b.t.w.client.findings, 2); /* of each further context */
+		assert_int_equal(b.t.w.client.findings, 2); /* one for each further context */
 		assert_true(client_found(&b.t.w.client, rule));
 		client_forget(&b.t.w.client);
 	}
@@ -553,11 +567,11 @@ static void aware(struct scripted_miniport *m)
 	m->settings.caps.SchedulingCaps.PreemptionAware = 1;
 }
 
-static void spl_16_a_miniport_that_patches_it_for_each_is_reported(void **state)
+static void spl_16_a_miniport_that_patches_per_context_is_reported(void **state)
 {
 	verify_altered(state, aware, 1, "SPL-16");
-	verify_altered(state, aware, 0, NULL); /* the verifier looks, nobody else */
-	verify_altered(state, NULL, 1, NULL);  /* without preemption it may */
+	verify_altered(state, aware, 0, NULL); /* only the verifier checks it */
+	verify_altered(state, NULL, 1, NULL);  /* without preemption the miniport may do so */
 }
 
 /* ---- preemption and resets ---- */
@@ -574,8 +588,11 @@ static void withhold(struct scripted_miniport *m)
 	m->settings.withhold_preemption = true;
 }
 
-/* Node 1 answers that its copy has not run; it alone comes back, with a new id and the same bytes. */
-static void dma_10_pre_07_one_of_them_is_preempted(void **state)
+/*
+ * Node 1 answers that its copy has not run. That copy alone is resubmitted, with a new id and the
+ * same bytes.
+ */
+static void dma_10_pre_07_a_preempted_copy_is_resubmitted_alone(void **state)
 {
 	struct broadcast_world b = {0};
 
@@ -608,8 +625,8 @@ static void with_cancel(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiCancelCommand = scripted_cancel_command;
 }
 
-/* TDR-12: each of the submissions that never reached the hardware is cancelled once, in its own context. */
-static void dma_10_tdr_12_a_reset_cancels_each_of_them(void **state)
+/* TDR-12: each copy that never reached the hardware is cancelled once, in its own context. */
+static void dma_10_tdr_12_a_reset_cancels_each_unsubmitted_copy_once(void **state)
 {
 	struct broadcast_world b = {0};
 
@@ -617,8 +634,9 @@ static void dma_10_tdr_12_a_reset_cancels_each_of_them(void **state)
 	contexts(&b);
 	b.a = b.t.a;
 	timeout_hang(&b.t);
+	/* of 8 of node 0 and 4 of node 1 two each are submitted */
 	for (uint32_t i = 0; i < 4; i++)
-		broadcast_use(&b); /* of 8 of node 0 and 4 of node 1 two each are submitted */
+		broadcast_use(&b);
 	timeout_await(&b.t, VIDMM_RECOVERY_RESTARTED, 1);
 	vidmm_settle(b.t.w.client.host);
 	assert_int_equal(world_render_submits(&b.t.w), 4);
@@ -644,8 +662,11 @@ static void per_engine(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiQueryDependentEngineGroup = scripted_query_engine_group;
 }
 
-/* TDR-15: one copy hangs its engine; the device is lost with it, what runs elsewhere completes, and the buffer comes back. */
-static void dma_10_tdr_15_one_of_them_hangs(void **state)
+/*
+ * TDR-15: one copy hangs its engine. The device is lost, copies on other nodes complete, and the
+ * buffer is freed.
+ */
+static void dma_10_tdr_15_a_hung_copy_loses_the_device_and_frees_the_buffer(void **state)
 {
 	struct broadcast_world b = {0};
 
@@ -655,7 +676,8 @@ static void dma_10_tdr_15_one_of_them_hangs(void **state)
 	timeout_hang(&b.t);
 	broadcast_use(&b);
 	broadcast_use(&b);
-	while (!timeout_count(VIDMM_RECOVERY_ENGINE_RESET)) { /* node 0 works, node 1 does not */
+	/* node 0 completes packets, node 1 does not */
+	while (!timeout_count(VIDMM_RECOVERY_ENGINE_RESET)) {
 		scripted_complete(b.t.w.m, 0, 4);
 		if (b.t.w.kind == VIDMM_HOST_SIM)
 			timeout_pass(&b.t, 100 * NS_PER_MS);
@@ -670,8 +692,8 @@ static void dma_10_tdr_15_one_of_them_hangs(void **state)
 	timeout_stop(&b.t);
 }
 
-/* The adapter dies with submissions of all kinds: prepared, being split, waiting. */
-static void dma_10_the_adapter_stops_meanwhile(void **state)
+/* The adapter stops with submissions of all kinds: prepared, being split, waiting. */
+static void dma_10_a_stopping_adapter_frees_broadcast_submissions(void **state)
 {
 	struct broadcast_world b;
 	D3DKMT_HANDLE many[4];
@@ -690,8 +712,8 @@ static void dma_10_the_adapter_stops_meanwhile(void **state)
 
 /* ---- links ---- */
 
-/* Each adapter of the link runs it, on its own part of what all of them have. */
-static void dma_10_to_the_other_adapter_of_a_link(void **state)
+/* Each adapter of the link runs the buffer on its own copy of the allocations. */
+static void dma_10_a_broadcast_runs_on_each_adapter_of_a_link(void **state)
 {
 	struct world w;
 	struct client_context other;
@@ -725,7 +747,7 @@ static void link_with_buffers_in_an_aperture(struct scripted_miniport *m)
 	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
 }
 
-static void dma_10_not_to_another_adapter_s_aperture(void **state)
+static void dma_10_a_buffer_in_one_adapters_aperture_is_not_broadcast_to_another(void **state)
 {
 	struct world w;
 	struct client_context same, other;
@@ -749,26 +771,26 @@ static void dma_10_not_to_another_adapter_s_aperture(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_10_each_context_gets_a_submission_of_its_own),
-		ON_BOTH(dma_10_what_it_names_is_busy_until_all_are_complete),
-		ON_BOTH(dma_10_pat_12_memory_is_theirs_until_all_are_complete),
-		ON_BOTH(dma_10_the_buffer_is_free_when_all_are_complete),
-		ON_BOTH(dma_10_a_call_waits_for_a_buffer_that_others_still_run),
+		ON_BOTH(dma_10_each_context_gets_its_own_submission_and_fence),
+		ON_BOTH(dma_10_referenced_allocations_are_busy_until_all_copies_complete),
+		ON_BOTH(dma_10_pat_12_addresses_stay_valid_until_all_copies_complete),
+		ON_BOTH(dma_10_the_dma_buffer_is_reused_after_all_copies_complete),
+		ON_BOTH(dma_10_render_waits_for_a_buffer_that_broadcast_contexts_use),
 		ON_BOTH(dma_10_dma_29_every_pass_is_broadcast),
-		ON_BOTH(dma_10_who_may_be_named),
-		ON_BOTH(dma_10_to_sixty_four_contexts),
-		ON_BOTH(dma_10_a_failure_is_one_of_all),
-		ON_BOTH(dma_10_sub_29_a_context_ends_when_its_copy_is_complete),
-		ON_BOTH(dma_10_sub_29_the_owner_ends_when_all_copies_are_complete),
-		ON_LINUX(dma_10_contexts_come_and_go_meanwhile),
-		ON_BOTH(spl_16_a_portion_is_the_same_for_all),
-		ON_BOTH(spl_16_a_miniport_that_patches_it_for_each_is_reported),
-		ON_SIM(dma_10_pre_07_one_of_them_is_preempted),
-		ON_SIM(dma_10_tdr_12_a_reset_cancels_each_of_them),
-		ON_SIM(dma_10_tdr_15_one_of_them_hangs),
-		ON_BOTH(dma_10_the_adapter_stops_meanwhile),
-		ON_BOTH(dma_10_to_the_other_adapter_of_a_link),
-		ON_BOTH(dma_10_not_to_another_adapter_s_aperture),
+		ON_BOTH(dma_10_invalid_broadcast_contexts_are_refused),
+		ON_BOTH(dma_10_at_most_sixty_four_broadcast_contexts_are_accepted),
+		ON_BOTH(dma_10_a_failed_render_queues_nothing_on_any_context),
+		ON_BOTH(dma_10_sub_29_a_context_is_destroyed_after_its_copy_completes),
+		ON_BOTH(dma_10_sub_29_the_owner_is_destroyed_after_all_copies_complete),
+		ON_LINUX(dma_10_contexts_are_created_and_destroyed_during_broadcasts),
+		ON_BOTH(spl_16_each_portion_has_the_same_bytes_for_all_contexts),
+		ON_BOTH(spl_16_a_miniport_that_patches_per_context_is_reported),
+		ON_SIM(dma_10_pre_07_a_preempted_copy_is_resubmitted_alone),
+		ON_SIM(dma_10_tdr_12_a_reset_cancels_each_unsubmitted_copy_once),
+		ON_SIM(dma_10_tdr_15_a_hung_copy_loses_the_device_and_frees_the_buffer),
+		ON_BOTH(dma_10_a_stopping_adapter_frees_broadcast_submissions),
+		ON_BOTH(dma_10_a_broadcast_runs_on_each_adapter_of_a_link),
+		ON_BOTH(dma_10_a_buffer_in_one_adapters_aperture_is_not_broadcast_to_another),
 	};
 
 	return cmocka_run_group_tests_name("sched broadcast", tests, NULL, NULL);

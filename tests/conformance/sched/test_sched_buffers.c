@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a context is made of and what a render call must say: DMA-01 to DMA-13, DMA-33. */
+/* The buffers of a context and the arguments of a render call: DMA-01 to DMA-13, DMA-33. */
 #include "sched_world.h"
 #include <support/apart.h>
 
@@ -27,7 +27,7 @@ static void end_context(struct world *w, D3DDDICB_CREATECONTEXT *c)
 	assert_int_equal(w->device.cb->pfnDestroyContextCb(w->device.handle, &args), S_OK);
 }
 
-static void dma_01_a_context_has_the_buffers_that_the_miniport_asked_for(void **state)
+static void dma_01_first_buffers_are_as_large_as_the_miniport_asked(void **state)
 {
 	struct world w;
 
@@ -68,7 +68,7 @@ static void dma_01_a_context_without_buffers_is_refused(void **state)
 	world_stop(&w);
 }
 
-/* DMA-01: what the miniport says when it cannot is what the caller hears. */
+/* DMA-01: the miniport's failure status is returned to the caller. */
 static void dma_01_a_miniport_without_memory_fails_the_creation(void **state)
 {
 	struct world w;
@@ -84,7 +84,7 @@ static void dma_01_a_miniport_without_memory_fails_the_creation(void **state)
 	world_stop(&w);
 }
 
-static void dma_02_dma_12_sizes_never_drop_below_the_first_ones(void **state)
+static void dma_02_dma_12_sizes_never_drop_below_starting_values(void **state)
 {
 	struct world w;
 	uint32_t random = 12345;
@@ -102,7 +102,7 @@ static void dma_02_dma_12_sizes_never_drop_below_the_first_ones(void **state)
 		assert_true(args.NewCommandBufferSize >= 4 * KIB);
 		assert_true(args.NewAllocationListSize >= 8);
 		assert_true(args.NewPatchLocationListSize >= 16);
-		if (!(args.Flags.Value & 0x1)) /* without the flag the garbage has no effect */
+		if (!(args.Flags.Value & 0x1)) /* without the flag the arbitrary value is ignored */
 			assert_int_equal(args.NewCommandBufferSize, w.context.c.CommandBufferSize);
 		world_run(&w);
 		scripted_forget(w.m);
@@ -115,7 +115,7 @@ static void buffers_in_an_aperture(struct scripted_miniport *m)
 	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
 }
 
-static void dma_03_dma_buffers_live_in_apertures_only(void **state)
+static void dma_03_a_dma_buffer_segment_set_with_a_memory_segment_is_refused(void **state)
 {
 	struct world w;
 	D3DDDICB_CREATECONTEXT c;
@@ -157,7 +157,7 @@ static void dma_04_without_a_segment_the_buffer_is_in_system_memory(void **state
 			 submit->in.submit.DmaBufferPhysicalAddress.QuadPart);
 	assert_int_equal(patch->in.patch.DmaBufferPhysicalAddress.QuadPart,
 			 submit->in.submit.DmaBufferPhysicalAddress.QuadPart);
-	/* The GPU read its commands from that address and did as they say. */
+	/* The GPU read its commands from that address and executed them. */
 	assert_int_equal(((uint32_t *)client_lock(&w.device, a, 0))[2], 0xCAFE);
 	world_stop(&w);
 }
@@ -220,8 +220,8 @@ static void dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use(void *
 	world_stop(&w);
 }
 
-/* What is idle there leaves for a DMA buffer. */
-static void dma_05_a_full_aperture_makes_room_for_a_buffer(void **state)
+/* Idle content there is evicted for a DMA buffer. */
+static void dma_05_idle_content_is_evicted_from_a_full_aperture_for_a_buffer(void **state)
 {
 	struct world w;
 	struct client_context late;
@@ -242,30 +242,34 @@ static void dma_05_a_full_aperture_makes_room_for_a_buffer(void **state)
 	world_stop(&w);
 }
 
-struct crowded {
+struct full_aperture {
 	struct world w;
 	D3DKMT_HANDLE most;
 };
 
-static void submit_in_a_crowd(void *argument)
+static void submit_with_full_aperture(void *argument)
 {
-	struct crowded *c = argument;
+	struct full_aperture *c = argument;
 
 	for (uint32_t i = 0; i < 5; i++)
 		world_submit_write(&c->w.context, c->most, 4 * i, 0x30 + i);
 }
 
-/* With room for no more than one of them and the rest in use, the next submission waits for it instead of failing. */
-static void dma_05_where_one_buffer_fits_submissions_take_turns(void **state)
+/*
+ * If the free space holds only one of the buffers and the rest is in use, the next submission waits
+ * instead of failing.
+ */
+static void dma_05_submissions_take_turns_if_one_buffer_fits_the_aperture(void **state)
 {
-	struct crowded c;
+	struct full_aperture c;
 	struct vidmm_thread *thread;
 	uint32_t done = 0;
 
 	world_start(&c.w, state, buffers_in_an_aperture);
 	c.most = world_allocate(&c.w, 16 * MIB - 64 * KIB, WORLD_APERTURE);
-	assert_int_equal(
-		vidmm_thread_create(c.w.client.host, "client", submit_in_a_crowd, &c, &thread), 0);
+	assert_int_equal(vidmm_thread_create(c.w.client.host, "client", submit_with_full_aperture,
+					     &c, &thread),
+			 0);
 	while (done < 5) {
 		(void)scripted_complete(c.w.m, 1, UINT32_MAX);
 		done += scripted_complete(c.w.m, 0, 1);
@@ -278,8 +282,11 @@ static void dma_05_where_one_buffer_fits_submissions_take_turns(void **state)
 	world_stop(&c.w);
 }
 
-/* Buffers that nobody uses keep no place that a submission needs; they get one again when they are used again. */
-static void dma_05_idle_buffers_leave_an_aperture_to_a_working_set(void **state)
+/*
+ * Idle buffers are unmapped if a submission needs the space. They are mapped again for their next
+ * use.
+ */
+static void dma_05_idle_buffers_are_unmapped_for_a_working_set(void **state)
 {
 	struct world w;
 	struct client_context other;
@@ -305,8 +312,10 @@ static void dma_05_idle_buffers_leave_an_aperture_to_a_working_set(void **state)
 	world_stop(&w);
 }
 
-/* The first buffer of a context waits in the queue for what the GPU uses of the aperture. */
-static void dma_05_the_first_buffer_waits_where_all_is_in_use(void **state)
+/*
+ * The first buffer of a context waits in the queue for content of the aperture that the GPU uses.
+ */
+static void dma_05_the_first_buffer_waits_while_the_aperture_is_in_use(void **state)
 {
 	struct world w;
 	struct client_context late;
@@ -334,7 +343,7 @@ static void dma_05_the_first_buffer_waits_where_all_is_in_use(void **state)
 	world_stop(&w);
 }
 
-static void dma_06_buffers_start_on_pages(void **state)
+static void dma_06_buffers_start_at_page_boundaries(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[40];
@@ -342,7 +351,8 @@ static void dma_06_buffers_start_on_pages(void **state)
 	world_start(&w, state, NULL);
 	w.m->settings.complete_at_once = true;
 	for (uint32_t i = 0; i < 40;
-	     i++) { /* several DMA buffers, and more paging than one paging buffer holds */
+	     /* several DMA buffers, and more paging operations than one paging buffer holds */
+	     i++) {
 		a[i] = world_allocate(&w, 4 * MIB, 0);
 		world_submit_use(&w.context, a[i]);
 	}
@@ -372,7 +382,7 @@ struct private_watch {
 	bool wrong;
 };
 
-/* Nothing but the miniport writes here: zero at first, then whatever it left. */
+/* Only the miniport writes here: zero at first, then what it left. */
 static void watch_private(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct private_watch *watch = context;
@@ -401,7 +411,7 @@ static void watch_private(void *context, struct scripted_miniport *m, struct scr
 	}
 }
 
-static void dma_07_private_data_is_the_miniports_alone(void **state)
+static void dma_07_private_data_is_zeroed_once_and_written_by_the_miniport_only(void **state)
 {
 	struct world w;
 	struct private_watch watch = {0};
@@ -410,7 +420,8 @@ static void dma_07_private_data_is_the_miniports_alone(void **state)
 	w.m->hook = watch_private;
 	w.m->hook_context = &watch;
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	for (uint32_t i = 0; i < 5; i++) { /* one after the other: the same buffer each time */
+	/* one after the other, so it is the same buffer each time */
+	for (uint32_t i = 0; i < 5; i++) {
 		world_submit_use(&w.context, a);
 		world_run(&w);
 	}
@@ -426,7 +437,7 @@ static void no_private_data(struct scripted_miniport *m)
 	m->settings.context.DmaBufferPrivateDataSize = 0;
 }
 
-static void dma_07_no_private_data_is_a_null_pointer(void **state)
+static void dma_07_private_data_of_size_zero_is_a_null_pointer(void **state)
 {
 	struct world w;
 
@@ -466,7 +477,7 @@ static void make_wrong(D3DDDICB_RENDER *args, const struct client_context *conte
 	}
 }
 
-static void dma_08_sizes_beyond_the_buffers_are_refused(void **state)
+static void dma_08_sizes_above_those_of_the_buffers_are_refused(void **state)
 {
 	struct world w;
 	D3DDDICB_RENDER args;
@@ -502,7 +513,7 @@ static void keep_first_command(void *context, struct scripted_miniport *m,
 		memcpy(context, call->in.render.pCommand, sizeof(struct scripted_command));
 }
 
-static void dma_08_exactly_full_buffers_are_taken(void **state)
+static void dma_08_exactly_full_buffers_are_accepted(void **state)
 {
 	struct scripted_command first;
 	struct world w;
@@ -520,7 +531,10 @@ static void dma_08_exactly_full_buffers_are_taken(void **state)
 	assert_int_equal(world_render(&w.context, &args), S_OK);
 	assert_int_equal(scripted_last(w.m, VIDMM_DDI_RENDER)->in.render.PatchLocationListInSize,
 			 args.NewPatchLocationListSize);
-	/* CommandLength counts from the start of the buffer: what the miniport gets lies behind CommandOffset. */
+	/*
+	 * CommandLength counts from the start of the buffer; the miniport gets the bytes from
+	 * CommandOffset on.
+	 */
 	w.m->hook = keep_first_command;
 	w.m->hook_context = &first;
 	world_use(&w.context, a);
@@ -532,7 +546,8 @@ static void dma_08_exactly_full_buffers_are_taken(void **state)
 	assert_int_equal(render->CommandLength, sizeof(struct scripted_command));
 	assert_int_equal(first.op, SCRIPTED_WRITE);
 	assert_int_equal(first.value, 0x0FF5E7);
-	if (!apart_is(w.device.process)) /* then it is a copy (dma_14_the_miniport_gets_a_copy) */
+	/* An out-of-process client has its buffer copied (DMA-14). */
+	if (!apart_is(w.device.process))
 		assert_ptr_equal(render->pCommand, (char *)w.context.c.pCommandBuffer +
 							   sizeof(struct scripted_command));
 	w.m->hook = NULL;
@@ -573,7 +588,7 @@ static void dma_09_only_live_contexts_of_the_device_render(void **state)
 	world_stop(&w);
 }
 
-static void dma_09_q_23_null_is_the_first_context(void **state)
+static void dma_09_q_23_a_null_context_means_the_devices_first_context(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -592,7 +607,10 @@ static void dma_09_q_23_null_is_the_first_context(void **state)
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 2);
 	assert_ptr_equal(scripted_last(w.m, VIDMM_DDI_RENDER)->handle, first);
 	world_run(&w);
-	/* A device that has none; and then this one, when that context has ended: the second one is another. */
+	/*
+	 * A device without contexts; then this device after its first context was destroyed: the
+	 * second context is not the default.
+	 */
 	client_open(&w.client, &other);
 	args = (D3DDDICB_RENDER){.CommandLength = 8};
 	assert_int_equal(other.cb->pfnRenderCb(other.handle, &args), E_INVALIDARG);
@@ -609,8 +627,11 @@ static void dma_09_q_23_null_is_the_first_context(void **state)
 	world_stop(&w);
 }
 
-/* What no one has built is refused, so that nobody believes it done; and reserved bits are. */
-static void q_22_creation_flags(void **state)
+/*
+ * Flags that are not supported are refused, so that a client does not rely on them; reserved bits
+ * are refused too.
+ */
+static void q_22_unsupported_and_reserved_creation_flags_are_refused(void **state)
 {
 	static const struct {
 		uint32_t flags;
@@ -716,7 +737,7 @@ static void keep_device(void *context, struct scripted_miniport *m, struct scrip
 		*(HANDLE *)context = ((DXGKARG_CREATEDEVICE *)call->args)->hDevice;
 }
 
-static void dma_33_the_device_stands_for_the_context(void **state)
+static void dma_33_without_multi_engine_the_device_handle_replaces_the_context(void **state)
 {
 	struct world w;
 	HANDLE device = NULL;
@@ -740,7 +761,7 @@ static void dma_33_the_device_stands_for_the_context(void **state)
 	world_stop(&w);
 }
 
-static void dma_33_such_a_device_must_say_how_large_its_buffers_are(void **state)
+static void dma_33_without_multi_engine_device_info_must_give_buffer_sizes(void **state)
 {
 	struct world w;
 	D3DDDICB_CREATECONTEXT c = {0};
@@ -756,29 +777,29 @@ static void dma_33_such_a_device_must_say_how_large_its_buffers_are(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_01_a_context_has_the_buffers_that_the_miniport_asked_for),
+		ON_BOTH(dma_01_first_buffers_are_as_large_as_the_miniport_asked),
 		ON_BOTH(dma_01_a_context_without_buffers_is_refused),
 		ON_SIM(dma_01_a_miniport_without_memory_fails_the_creation),
-		ON_SIM(dma_02_dma_12_sizes_never_drop_below_the_first_ones),
-		ON_BOTH(dma_03_dma_buffers_live_in_apertures_only),
+		ON_SIM(dma_02_dma_12_sizes_never_drop_below_starting_values),
+		ON_BOTH(dma_03_a_dma_buffer_segment_set_with_a_memory_segment_is_refused),
 		ON_BOTH(dma_04_without_a_segment_the_buffer_is_in_system_memory),
 		ON_BOTH(dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use),
-		ON_BOTH(dma_05_a_full_aperture_makes_room_for_a_buffer),
-		ON_BOTH(dma_05_where_one_buffer_fits_submissions_take_turns),
-		ON_BOTH(dma_05_idle_buffers_leave_an_aperture_to_a_working_set),
-		ON_SIM(dma_05_the_first_buffer_waits_where_all_is_in_use),
-		ON_BOTH(dma_06_buffers_start_on_pages),
-		ON_BOTH(dma_07_private_data_is_the_miniports_alone),
-		ON_BOTH(dma_07_no_private_data_is_a_null_pointer),
-		ON_BOTH(dma_08_sizes_beyond_the_buffers_are_refused),
-		ON_SIM(dma_08_exactly_full_buffers_are_taken),
+		ON_BOTH(dma_05_idle_content_is_evicted_from_a_full_aperture_for_a_buffer),
+		ON_BOTH(dma_05_submissions_take_turns_if_one_buffer_fits_the_aperture),
+		ON_BOTH(dma_05_idle_buffers_are_unmapped_for_a_working_set),
+		ON_SIM(dma_05_the_first_buffer_waits_while_the_aperture_is_in_use),
+		ON_BOTH(dma_06_buffers_start_at_page_boundaries),
+		ON_BOTH(dma_07_private_data_is_zeroed_once_and_written_by_the_miniport_only),
+		ON_BOTH(dma_07_private_data_of_size_zero_is_a_null_pointer),
+		ON_BOTH(dma_08_sizes_above_those_of_the_buffers_are_refused),
+		ON_SIM(dma_08_exactly_full_buffers_are_accepted),
 		ON_BOTH(dma_09_only_live_contexts_of_the_device_render),
-		ON_BOTH(dma_09_q_23_null_is_the_first_context),
-		ON_BOTH(q_22_creation_flags),
+		ON_BOTH(dma_09_q_23_a_null_context_means_the_devices_first_context),
+		ON_BOTH(q_22_unsupported_and_reserved_creation_flags_are_refused),
 		ON_BOTH(dma_11_the_buffers_are_usable_after_a_failure),
 		ON_BOTH(dma_13_the_queued_count_includes_this_submission),
-		ON_BOTH(dma_33_the_device_stands_for_the_context),
-		ON_SIM(dma_33_such_a_device_must_say_how_large_its_buffers_are),
+		ON_BOTH(dma_33_without_multi_engine_the_device_handle_replaces_the_context),
+		ON_SIM(dma_33_without_multi_engine_device_info_must_give_buffer_sizes),
 	};
 
 	return cmocka_run_group_tests_name("sched buffers", tests, NULL, NULL);

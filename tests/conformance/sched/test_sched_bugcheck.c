@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where Windows stops the machine: the stop code and its parameters, the finding that says why; the adapter is stopped, the
- * process lives and can start another. The parameters of timeouts and preemption are in their tests.
+ * Violations for which Windows stops the machine. For each: the stop code with its parameters, and
+ * the finding that gives the reason. The adapter is stopped; the process lives and can start
+ * another one. The parameters of timeouts and preemption are in the tests of those.
  */
 #include "sched_world.h"
 
@@ -113,7 +114,7 @@ static uint32_t last_fence(struct world *w)
 	return scripted_last(w->m, VIDMM_DDI_PATCH)->in.patch.SubmissionFenceId;
 }
 
-/* Makes it happen, and what is expected of it. */
+/* Provokes the violation; the stop code and finding that it expects. */
 static void violate(struct scene *s)
 {
 	struct world *w = &s->w;
@@ -160,7 +161,7 @@ static void violate(struct scene *s)
 		break;
 	}
 	default: {
-		expect(s, "DMA-28", 0x10E, 0, 0, 0); /* the hook fills in the rest */
+		expect(s, "DMA-28", 0x10E, 0, 0, 0); /* the hook sets the rest */
 		w->m->hook_context = s;
 		w->m->hook = overflow;
 		world_use(&w->context, s->a);
@@ -172,7 +173,7 @@ static void violate(struct scene *s)
 	}
 }
 
-/* Dead, and nobody gets in any more; all can be closed. */
+/* The adapter is dead and refuses new calls; all objects can be closed. */
 static void expect_stopped(struct scene *s)
 {
 	struct world *w = &s->w;
@@ -202,7 +203,7 @@ static void a_stop_code(void **state, uint32_t what)
 	vidmm_settle(s.w.client.host);
 	expect_stopped(&s);
 	world_stop(&s.w);
-	/* The process goes on with another adapter. */
+	/* The process can use another adapter. */
 	world_start(&s.w, state, NULL);
 	s.a = world_allocate(&s.w, 64 * KIB, 0);
 	world_submit_use(&s.w.context, s.a);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* SEG-05: how much graphics memory there is, and the limit that all apertures have together. */
+/*
+ * SEG-05: the reported amounts of graphics memory, and the commit limit of all apertures together.
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -66,7 +68,7 @@ static void seg_05_the_totals_are_sums_and_minima(void **state)
 	expect_totals(state, with_system_segment, 0, 60 * MIB, 32 * MIB);
 }
 
-/* Starting fails with that text in a finding. */
+/* Asserts that the start fails with that text in a finding. */
 static void expect_no_start(void **state, world_setup *setup, const char *text)
 {
 	struct client client = {0};
@@ -89,12 +91,12 @@ static void too_much_dedicated(struct scripted_miniport *m)
 	m->settings.segment[3].size_bytes = m->settings.segment[3].commit_limit_bytes = 65 * MIB;
 }
 
-static void seg_05_what_leaves_nothing_to_map_does_not_start(void **state)
+static void seg_05_a_limit_that_permits_no_mapping_fails_the_start(void **state)
 {
 	limit_bytes = PAGE_BYTES - 1;
-	expect_no_start(state, two_apertures, "ApertureSegmentCommitLimit 4095");
+	expect_no_start(state, two_apertures, "ApertureSegmentCommitLimit is 4095");
 	limit_bytes = 0;
-	expect_no_start(state, too_much_dedicated, "68157440 bytes of memory segments");
+	expect_no_start(state, too_much_dedicated, "memory segments take 68157440 bytes");
 }
 
 static void expect_mapped_at_most(struct world *w, uint64_t bytes)
@@ -105,7 +107,7 @@ static void expect_mapped_at_most(struct world *w, uint64_t bytes)
 	assert_true(s.segment[1].resident_bytes + s.segment[2].resident_bytes <= s.mapped_bytes);
 }
 
-static void seg_05_all_apertures_together_keep_to_one_limit(void **state)
+static void seg_05_mappings_of_all_apertures_stay_below_the_global_limit(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
@@ -124,7 +126,7 @@ static void seg_05_all_apertures_together_keep_to_one_limit(void **state)
 		assert_int_equal(client_residency(&w.device, a[i]), IN_APERTURE);
 		expect_mapped_at_most(&w, limit_bytes);
 	}
-	/* One and two fit together, in two apertures. */
+	/* The first and second allocation fit together, in two apertures. */
 	world_submit_use(&w.context, a[0]);
 	world_submit_use(&w.context, a[1]);
 	world_run(&w);
@@ -146,7 +148,7 @@ static void use_both(struct world *w, D3DKMT_HANDLE a, D3DKMT_HANDLE b)
 	world_run(w);
 }
 
-static void seg_05_what_the_limit_leaves_no_room_for_goes_to_memory(void **state)
+static void seg_05_allocations_beyond_the_limit_are_placed_in_memory_segments(void **state)
 {
 	struct world w;
 	struct scripted_allocation spec = {.size_bytes = 3 * MIB,
@@ -164,7 +166,7 @@ static void seg_05_what_the_limit_leaves_no_room_for_goes_to_memory(void **state
 	assert_int_equal(client_residency(&w.device, first), IN_APERTURE);
 	assert_int_equal(client_residency(&w.device, second), IN_MEMORY);
 	expect_mapped_at_most(&w, limit_bytes);
-	/* Alone it goes where it would rather be. */
+	/* Alone it is placed in its preferred segment. */
 	D3DKMT_HANDLE third = world_allocate_as(&w.device, &spec);
 	world_submit_use(&w.context, third);
 	world_run(&w);
@@ -179,7 +181,7 @@ static void two_apertures_by_hand(struct scripted_miniport *m)
 	m->settings.complete_at_once = false;
 }
 
-static void seg_05_what_the_gpu_uses_in_another_aperture_is_waited_for(void **state)
+static void seg_05_at_the_limit_busy_mappings_of_another_aperture_are_waited_for(void **state)
 {
 	struct world w;
 
@@ -201,8 +203,8 @@ static void seg_05_what_the_gpu_uses_in_another_aperture_is_waited_for(void **st
 	world_stop(&w);
 }
 
-/* The zone of what is pinned is free, but the limit is reached by what lies elsewhere. */
-static void seg_05_an_overlay_gets_its_part_of_the_limit(void **state)
+/* The zone of pinned allocations is free, but mappings elsewhere have reached the limit. */
+static void seg_05_mappings_are_evicted_at_the_limit_for_an_overlay(void **state)
 {
 	struct world w;
 	struct scripted_allocation overlay = {.size_bytes = 512 * KIB,
@@ -231,11 +233,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(seg_05_the_totals_are_sums_and_minima),
-		ON_BOTH(seg_05_what_leaves_nothing_to_map_does_not_start),
-		ON_BOTH(seg_05_all_apertures_together_keep_to_one_limit),
-		ON_BOTH(seg_05_what_the_gpu_uses_in_another_aperture_is_waited_for),
-		ON_BOTH(seg_05_an_overlay_gets_its_part_of_the_limit),
-		ON_BOTH(seg_05_what_the_limit_leaves_no_room_for_goes_to_memory),
+		ON_BOTH(seg_05_a_limit_that_permits_no_mapping_fails_the_start),
+		ON_BOTH(seg_05_mappings_of_all_apertures_stay_below_the_global_limit),
+		ON_BOTH(seg_05_at_the_limit_busy_mappings_of_another_aperture_are_waited_for),
+		ON_BOTH(seg_05_mappings_are_evicted_at_the_limit_for_an_overlay),
+		ON_BOTH(seg_05_allocations_beyond_the_limit_are_placed_in_memory_segments),
 	};
 
 	return cmocka_run_group_tests_name("commit limit", tests, NULL, NULL);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Context allocations (PRE-11), and the packet that takes the GPU off a context before its memory moves (SUB-20). */
+/*
+ * Context allocations (PRE-11), and the packet that takes the GPU off a context before its memory
+ * moves (SUB-20).
+ */
 #include "timeout_world.h"
 
 #include <string.h>
 
 enum { UNIT = 16 * KIB, VALUE = 0x5AFE };
 
-/* What the miniport makes while it makes a context or a device, and what came of it. */
+/*
+ * The context allocations that the miniport creates inside CreateContext or CreateDevice, and the
+ * results.
+ */
 struct maker {
-	uint32_t want;   /* how many more */
-	uint32_t passes; /* so many calls before: the system's, for which there is none */
+	uint32_t want;   /* allocations still to create */
+	uint32_t passes; /* calls to skip first: those of the system device and context get none */
 	enum vidmm_ddi in;
 	DXGKARGCB_CREATECONTEXTALLOCATION args;
 	NTSTATUS status;
-	bool destroys; /* when the context ends */
+	bool destroys; /* when the context is destroyed */
 	NTSTATUS destroyed;
 };
 
@@ -95,7 +101,7 @@ static const struct scripted_call *nth_operation(const struct world *w, uint32_t
 	return NULL;
 }
 
-/* Transfers of it, in or out. */
+/* Transfers of the allocation, in or out. */
 static const struct scripted_call *transfer(const struct world *w, const struct maker *maker,
 					    bool in)
 {
@@ -136,7 +142,7 @@ static void submit(struct world *w, struct client_context *context, D3DKMT_HANDL
 	world_run(w);
 }
 
-/* All of the segment for another context, of the other node. */
+/* Uses the whole segment for another context, on the other node. */
 static void fill_segment(struct world *w, struct client_context *context)
 {
 	submit(w, context, world_allocate(w, 16 * UNIT, WORLD_MEMORY));
@@ -159,7 +165,7 @@ static void pre_11_initialized_once_before_the_first_packet(void **state)
 	assert_ptr_equal(init->in.paging.InitContextResource.hAllocation, &world_sim);
 	assert_int_equal(init->in.paging.InitContextResource.Destination.SegmentId, 1);
 	assert_null(init->in.paging.InitContextResource.Destination.VirtualAddress);
-	/* The packet is with the miniport once the paging is complete, not before. */
+	/* The miniport gets the packet only after the paging is complete. */
 	assert_int_equal(world_render_submits(&w), 0);
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 1);
@@ -171,7 +177,7 @@ static void pre_11_initialized_once_before_the_first_packet(void **state)
 	stop(&w);
 }
 
-static void pre_11_content_is_kept_when_it_leaves_and_comes_back(void **state)
+static void pre_11_content_survives_eviction_and_page_in(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	const uint32_t value = VALUE;
@@ -197,8 +203,8 @@ static void pre_11_content_is_kept_when_it_leaves_and_comes_back(void **state)
 	stop(&w);
 }
 
-/* It does not leave for another while a packet of its context is prepared. */
-static void pre_11_stays_while_a_packet_of_its_context_runs(void **state)
+/* It is not evicted for another packet while a packet of its context is prepared. */
+static void pre_11_context_memory_stays_resident_while_its_packet_runs(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	struct client_context other;
@@ -218,7 +224,7 @@ static void pre_11_stays_while_a_packet_of_its_context_runs(void **state)
 	stop(&w);
 }
 
-static void pre_11_of_a_device_is_for_all_its_contexts(void **state)
+static void pre_11_device_level_memory_is_resident_for_all_its_contexts(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_DEVICE);
 	struct client_context other;
@@ -236,7 +242,7 @@ static void pre_11_of_a_device_is_for_all_its_contexts(void **state)
 	stop(&w);
 }
 
-static void pre_11_only_for_what_is_being_made(void **state)
+static void pre_11_created_only_for_the_object_under_creation(void **state)
 {
 	static const char *const what[] = {"hDevice", "hContext", "shared"};
 	struct world w;
@@ -267,7 +273,7 @@ static void pre_11_only_for_what_is_being_made(void **state)
 	}
 }
 
-static void pre_11_gpu_addresses_are_not_built(void **state)
+static void pre_11_gpu_virtual_addresses_are_not_supported(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	struct world w;
@@ -279,7 +285,7 @@ static void pre_11_gpu_addresses_are_not_built(void **state)
 	stop(&w);
 }
 
-static void pre_11_the_miniport_ends_what_it_made(void **state)
+static void pre_11_the_miniport_destroys_its_context_allocations(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	struct client_context other;
@@ -295,7 +301,7 @@ static void pre_11_the_miniport_ends_what_it_made(void **state)
 	assert_int_equal(maker.destroyed, STATUS_SUCCESS);
 }
 
-/* The adapter is dead: nobody waits for a packet that would take the GPU off the context. */
+/* The adapter is dead: no thread waits for a packet that would take the GPU off the context. */
 static void sub_20_no_switch_on_a_dead_adapter(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
@@ -319,8 +325,8 @@ static void two_zero(struct scripted_miniport *m)
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
 }
 
-/* Its list has nothing to do with it: no client knows of it. */
-static void pre_11_in_memory_for_a_residency_list_too(void **state)
+/* A residency list does not matter: no client can name a context allocation. */
+static void pre_11_resident_also_for_packets_with_a_residency_list(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	struct world w;
@@ -341,7 +347,7 @@ static void pre_11_in_memory_for_a_residency_list_too(void **state)
 	stop(&w);
 }
 
-static void sub_20_the_gpu_leaves_the_context_before_its_memory_does(void **state)
+static void sub_20_a_context_switch_packet_precedes_eviction_of_context_memory(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	const struct scripted_call *last = NULL;
@@ -361,7 +367,7 @@ static void sub_20_the_gpu_leaves_the_context_before_its_memory_does(void **stat
 	assert_int_equal(s->NodeOrdinal, 0);
 	assert_int_equal(s->DmaBufferSubmissionStartOffset, s->DmaBufferSubmissionEndOffset);
 	assert_int_not_equal(s->SubmissionFenceId, 0);
-	/* Nothing pages it until the GPU has left, and then it goes. */
+	/* Nothing pages it until the GPU has left the context; then it is evicted. */
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
 	assert_int_equal(scripted_outstanding(w.m, 1), 0);
 	assert_int_equal(scripted_complete(w.m, 0, 1), 1);
@@ -389,8 +395,8 @@ static void sub_20_no_switch_once_another_context_was_submitted(void **state)
 	stop(&w);
 }
 
-/* Of the context that it is on, and before the miniport ends that; of another one, it is not. */
-static void sub_20_the_gpu_leaves_a_context_that_ends(void **state)
+/* A switch for the context that the GPU is on, before DestroyContext; none for another context. */
+static void sub_20_a_context_switch_packet_precedes_destruction_of_the_context(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	const struct scripted_call *last = NULL;
@@ -424,7 +430,7 @@ static void small_with_maker(struct scripted_miniport *m)
 	m->hook = hook;
 }
 
-static void sub_20_a_gpu_that_was_reset_is_on_no_context(void **state)
+static void sub_20_no_switch_after_an_adapter_reset(void **state)
 {
 	const struct scripted_call *last = NULL;
 	struct timeout_world t;
@@ -450,8 +456,8 @@ static void forget_at_d3(void *context, struct scripted_miniport *m, struct scri
 	hook(context, m, call);
 }
 
-/* Once: its content comes back as it was. */
-static void pre_11_content_is_kept_without_power(void **state)
+/* Once: its content is restored. */
+static void pre_11_content_survives_power_down(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
 	const uint32_t value = VALUE;
@@ -481,18 +487,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(pre_11_initialized_once_before_the_first_packet),
-		ON_BOTH(pre_11_content_is_kept_when_it_leaves_and_comes_back),
-		ON_SIM(pre_11_stays_while_a_packet_of_its_context_runs),
-		ON_BOTH(pre_11_of_a_device_is_for_all_its_contexts),
-		ON_BOTH(pre_11_only_for_what_is_being_made),
-		ON_BOTH(pre_11_gpu_addresses_are_not_built),
-		ON_BOTH(pre_11_the_miniport_ends_what_it_made),
-		ON_SIM(sub_20_the_gpu_leaves_the_context_before_its_memory_does),
-		ON_BOTH(pre_11_in_memory_for_a_residency_list_too),
+		ON_BOTH(pre_11_content_survives_eviction_and_page_in),
+		ON_SIM(pre_11_context_memory_stays_resident_while_its_packet_runs),
+		ON_BOTH(pre_11_device_level_memory_is_resident_for_all_its_contexts),
+		ON_BOTH(pre_11_created_only_for_the_object_under_creation),
+		ON_BOTH(pre_11_gpu_virtual_addresses_are_not_supported),
+		ON_BOTH(pre_11_the_miniport_destroys_its_context_allocations),
+		ON_SIM(sub_20_a_context_switch_packet_precedes_eviction_of_context_memory),
+		ON_BOTH(pre_11_resident_also_for_packets_with_a_residency_list),
 		ON_SIM(sub_20_no_switch_on_a_dead_adapter),
-		ON_BOTH(pre_11_content_is_kept_without_power),
-		ON_BOTH(sub_20_the_gpu_leaves_a_context_that_ends),
-		ON_BOTH(sub_20_a_gpu_that_was_reset_is_on_no_context),
+		ON_BOTH(pre_11_content_survives_power_down),
+		ON_BOTH(sub_20_a_context_switch_packet_precedes_destruction_of_the_context),
+		ON_BOTH(sub_20_no_switch_after_an_adapter_reset),
 		ON_BOTH(sub_20_no_switch_once_another_context_was_submitted),
 	};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Creating and opening allocations: bits that came with a version (ALF-02, ALF-24), private data (ALF-34). */
+/*
+ * Creating and opening allocations: flags that exist from a version on (ALF-02, ALF-24), private
+ * data (ALF-34).
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -7,7 +10,7 @@
 #define CACHED         0x4u
 #define HISTORY_BUFFER 0x4000u
 
-static void version_1_2(struct scripted_miniport *m)
+static void version_1_2_starts(struct scripted_miniport *m)
 {
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WIN8);
 }
@@ -27,12 +30,12 @@ static HRESULT try_flags(struct world *w, uint32_t flags)
 	return result;
 }
 
-/* Before, the bit is reserved; from then on it means something. */
-static void alf_02_alf_24_historybuffer_came_with_1_3(void **state)
+/* Before 1.3 the bit is reserved; from 1.3 on it has its meaning. */
+static void alf_02_alf_24_historybuffer_is_reserved_before_1_3(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, version_1_2);
+	world_start(&w, state, version_1_2_starts);
 	assert_int_equal(try_flags(&w, WORLD_CPU_VISIBLE | CACHED | HISTORY_BUFFER), E_INVALIDARG);
 	world_expect_finding(&w, "ALF-02");
 	assert_int_equal(try_flags(&w, WORLD_CPU_VISIBLE), S_OK);
@@ -43,7 +46,7 @@ static void alf_02_alf_24_historybuffer_came_with_1_3(void **state)
 	world_stop(&w);
 }
 
-static void alf_24_no_other_flag_goes_with_it(void **state)
+static void alf_24_historybuffer_excludes_other_flags(void **state)
 {
 	struct world w;
 
@@ -54,7 +57,7 @@ static void alf_24_no_other_flag_goes_with_it(void **state)
 		if ((1u << bit) & (WORLD_CPU_VISIBLE | CACHED))
 			continue;
 		assert_int_equal(try_flags(&w, flags), E_INVALIDARG);
-		/* Several of them are wrong for a reason of their own, which comes first. */
+		/* Several of them violate another rule too, which is checked first. */
 		assert_true(w.client.findings == 1);
 		if (!client_found(&w.client, "ALF-24"))
 			assert_true((1u << bit) & (0x10u | 0x20u | 0x400u));
@@ -69,10 +72,13 @@ enum { MARK = 0x0A1F0034 };
 
 struct scribbler {
 	bool when_created, when_opened;
-	uint32_t seen; /* by the last open that was no creation */
+	uint32_t seen; /* by the last open other than the creation */
 };
 
-/* The word at the end of a client's description, which the miniport itself does not look at (flags2 below 3.0). */
+/*
+ * The word at the end of a client's description, which the miniport itself ignores (flags2 below
+ * 3.0).
+ */
 static void scribble(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct scribbler *s = context;
@@ -111,7 +117,10 @@ static void open_it(struct client_device *device, uint32_t global)
 		vidmm_resource_open(device->device, global, &resource, &allocation, &count), 0);
 }
 
-/* What the miniport writes when the allocation is created reaches its creator, and everybody who opens it. */
+/*
+ * What the miniport writes at creation reaches the creator and every process that opens the
+ * allocation.
+ */
 static void alf_34_private_data_is_written_at_creation(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB};
@@ -132,7 +141,7 @@ static void alf_34_private_data_is_written_at_creation(void **state)
 	world_stop(&w);
 }
 
-static void alf_34_an_opener_cannot_change_it_for_the_next(void **state)
+static void alf_34_changes_by_one_opener_are_not_seen_by_the_next(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags2 = 7};
 	struct scribbler s = {.when_opened = true};
@@ -160,10 +169,10 @@ static void alf_34_an_opener_cannot_change_it_for_the_next(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(alf_02_alf_24_historybuffer_came_with_1_3),
-		ON_SIM(alf_24_no_other_flag_goes_with_it),
+		ON_SIM(alf_02_alf_24_historybuffer_is_reserved_before_1_3),
+		ON_SIM(alf_24_historybuffer_excludes_other_flags),
 		ON_BOTH(alf_34_private_data_is_written_at_creation),
-		ON_BOTH(alf_34_an_opener_cannot_change_it_for_the_next),
+		ON_BOTH(alf_34_changes_by_one_opener_are_not_seen_by_the_next),
 	};
 
 	return cmocka_run_group_tests_name("sched create", tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void per_engine_on_one_node(struct scripted_miniport *m)
 	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
 }
 
-/* Two devices of two processes, each with a context of node 0 and an allocation that is resident. */
+/* Two devices of two processes, each with a context of node 0 and a resident allocation. */
 struct engine_world {
 	struct timeout_world t;
 	struct client_device other;
@@ -84,7 +84,7 @@ static void expect_next(struct engine_world *e, uint32_t *at, enum vidmm_ddi ddi
 	assert_int_equal(call->irql, PASSIVE_LEVEL);
 }
 
-/* ---- who is lost, and who goes on ---- */
+/* ---- which device is lost, and which continues ---- */
 
 static void tdr_14_tdr_15_tdr_16_only_the_guilty_device_is_lost(void **state)
 {
@@ -111,7 +111,7 @@ static void tdr_14_tdr_15_tdr_16_only_the_guilty_device_is_lost(void **state)
 	const struct vidmm_event lost = timeout_event(VIDMM_RECOVERY_DEVICE_LOST, 0);
 	assert_int_equal(lost.process, vidmm_process_id(e.t.w.device.process));
 	assert_int_equal(lost.arg[0], 3); /* HUNG */
-	/* What was behind it is with the miniport again, with new ids, and what waited too. */
+	/* Packets behind it are resubmitted with new ids, and waiting ones are submitted. */
 	assert_true(newer(submitted(&e, 2), submitted(&e, 1)));
 	assert_true(newer(submitted(&e, 3), submitted(&e, 2)));
 	world_run(&e.t.w);
@@ -123,7 +123,7 @@ static void tdr_14_tdr_15_tdr_16_only_the_guilty_device_is_lost(void **state)
 	stop(&e);
 }
 
-static void tdr_16_paging_first_with_its_own_id(void **state)
+static void tdr_16_after_engine_reset_paging_is_resubmitted_first_with_its_id(void **state)
 {
 	struct engine_world e;
 
@@ -144,7 +144,7 @@ static void tdr_16_paging_first_with_its_own_id(void **state)
 	stop(&e);
 }
 
-static void tdr_12_the_rest_of_the_lost_device_is_cancelled(void **state)
+static void tdr_12_queued_packets_of_the_lost_device_are_cancelled(void **state)
 {
 	struct engine_world e;
 
@@ -161,7 +161,7 @@ static void tdr_12_the_rest_of_the_lost_device_is_cancelled(void **state)
 	stop(&e);
 }
 
-/* ---- in time after all ---- */
+/* ---- completed before the reset ---- */
 
 struct holder {
 	struct engine_world *e;
@@ -169,7 +169,10 @@ struct holder {
 	_Atomic bool inside, leave;
 };
 
-/* Patch is called with the paging lock held: whoever wants an engine reset must wait for it. */
+/*
+ * Patch is called with the paging lock held: a thread that begins an engine reset must wait for
+ * that lock.
+ */
 static void hold_in_patch(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct holder *h = context;
@@ -190,7 +193,7 @@ static void render_and_hold(void *argument)
 	world_submit_use(&h->context, h->e->b);
 }
 
-static void tdr_14_completed_in_the_meantime(void **state)
+static void tdr_14_a_packet_that_completes_in_time_is_not_reset(void **state)
 {
 	struct engine_world e;
 	struct vidmm_thread *thread;
@@ -228,7 +231,7 @@ static void report_aborted(void *context, struct scripted_miniport *m, struct sc
 			*(const uint32_t *)context;
 }
 
-/* A's packet is complete, B's hangs, and the miniport says that it aborted this one. */
+/* A's packet is complete and B's hangs; the miniport reports this id as aborted. */
 static void abort_as(struct engine_world *e, void **state, int32_t off, uint32_t *fence)
 {
 	start(e, state, per_engine);
@@ -258,17 +261,17 @@ static void abort_badly(void **state, int32_t off)
 	stop(&e);
 }
 
-static void tdr_15_an_id_older_than_the_last_completed(void **state)
+static void tdr_15_an_aborted_id_older_than_the_last_completed_is_an_error(void **state)
 {
 	abort_badly(state, -1);
 }
 
-static void tdr_15_an_id_newer_than_the_last_submitted(void **state)
+static void tdr_15_an_aborted_id_newer_than_the_last_submitted_is_an_error(void **state)
 {
 	abort_badly(state, 2);
 }
 
-static void tdr_15_the_packet_that_has_just_finished(void **state)
+static void tdr_15_an_aborted_packet_that_just_finished_still_loses_its_device(void **state)
 {
 	struct engine_world e;
 	uint32_t fence;
@@ -283,7 +286,7 @@ static void tdr_15_the_packet_that_has_just_finished(void **state)
 	stop(&e);
 }
 
-/* ---- when it is not enough ---- */
+/* ---- promotion to an adapter reset ---- */
 
 static void expect_adapter_reset(struct engine_world *e)
 {
@@ -297,7 +300,7 @@ static void expect_adapter_reset(struct engine_world *e)
 	stop(e);
 }
 
-static void tdr_17_a_failed_reset_is_promoted(void **state)
+static void tdr_17_a_failed_engine_reset_becomes_an_adapter_reset(void **state)
 {
 	struct engine_world e;
 
@@ -307,7 +310,7 @@ static void tdr_17_a_failed_reset_is_promoted(void **state)
 	expect_adapter_reset(&e);
 }
 
-static void tdr_17_so_is_that_of_a_paging_packet(void **state)
+static void tdr_17_an_engine_reset_of_a_paging_packet_becomes_an_adapter_reset(void **state)
 {
 	struct engine_world e;
 
@@ -327,8 +330,11 @@ static void render_locked(void *argument)
 	(void)client_try_submit(&e->t.w.context);
 }
 
-/* The thread that waits for that paging has the paging lock (LKR-01): it resets the engine, and then comes out. */
-static void tdr_17_under_the_paging_lock(void **state)
+/*
+ * The thread that waits for that paging holds the paging lock (LKR-01). It resets the engine itself
+ * and then returns.
+ */
+static void tdr_17_engine_reset_by_a_thread_that_holds_the_paging_lock(void **state)
 {
 	struct engine_world e;
 	struct vidmm_thread *thread;
@@ -353,7 +359,7 @@ static void answer_group(void *context, struct scripted_miniport *m, struct scri
 			*(const uint64_t *)context;
 }
 
-static void tdr_18_a_group_without_the_node_itself(void **state)
+static void tdr_18_an_engine_group_without_the_node_itself_is_an_error(void **state)
 {
 	struct engine_world e;
 	uint64_t group = 0x2;
@@ -373,8 +379,8 @@ static void tdr_18_a_group_without_the_node_itself(void **state)
 	stop(&e);
 }
 
-/* Not built: what depends on it is reset with the adapter. */
-static void tdr_18_dependent_engines_take_the_adapter_with_them(void **state)
+/* Not supported: dependent engines are reset with the adapter. */
+static void tdr_18_dependent_engines_cause_an_adapter_reset(void **state)
 {
 	struct engine_world e;
 	uint64_t group = 0x3;
@@ -389,9 +395,9 @@ static void tdr_18_dependent_engines_take_the_adapter_with_them(void **state)
 	expect_adapter_reset(&e);
 }
 
-/* ---- how often ---- */
+/* ---- limits ---- */
 
-/* One packet that never ends, of the world's own process, which then opens a new device. */
+/* One packet of the world's own process that never ends; the process then opens a new device. */
 static vidmm_status hang_once(struct engine_world *e, uint32_t n)
 {
 	struct timeout_world *t = &e->t;
@@ -414,7 +420,7 @@ static vidmm_status hang_once(struct engine_world *e, uint32_t n)
 	return status;
 }
 
-static void tdr_20_the_fifth_of_one_process_denies_it_the_gpu(void **state)
+static void tdr_20_the_fifth_engine_reset_of_a_process_denies_it_the_gpu(void **state)
 {
 	struct engine_world e;
 
@@ -426,7 +432,7 @@ static void tdr_20_the_fifth_of_one_process_denies_it_the_gpu(void **state)
 	const struct vidmm_event denied = timeout_event(VIDMM_RECOVERY_DENIED, 0);
 	assert_int_equal(denied.arg[0], 0x142);
 	assert_int_equal(denied.process, vidmm_process_id(e.t.w.device.process));
-	/* Others are none the worse for it, and the adapter has not been reset. */
+	/* Other processes are not affected, and the adapter has not been reset. */
 	assert_false(timeout_is_lost(&e.other, e.b));
 	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESTARTED), 0);
 	assert_int_equal(e.t.w.fatals, 0);
@@ -435,7 +441,7 @@ static void tdr_20_the_fifth_of_one_process_denies_it_the_gpu(void **state)
 	stop(&e);
 }
 
-static void tdr_20_tdr_13_hangs_that_are_far_apart_do_not_count(void **state)
+static void tdr_20_tdr_13_engine_resets_outside_the_time_window_do_not_count(void **state)
 {
 	struct engine_world e;
 
@@ -452,19 +458,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(tdr_14_tdr_15_tdr_16_only_the_guilty_device_is_lost),
-		ON_BOTH(tdr_16_paging_first_with_its_own_id),
-		ON_BOTH(tdr_12_the_rest_of_the_lost_device_is_cancelled),
-		ON_SIM(tdr_14_completed_in_the_meantime),
-		ON_SIM(tdr_15_an_id_older_than_the_last_completed),
-		ON_SIM(tdr_15_an_id_newer_than_the_last_submitted),
-		ON_SIM(tdr_15_the_packet_that_has_just_finished),
-		ON_SIM(tdr_17_a_failed_reset_is_promoted),
-		ON_BOTH(tdr_17_so_is_that_of_a_paging_packet),
-		ON_BOTH(tdr_17_under_the_paging_lock),
-		ON_SIM(tdr_18_a_group_without_the_node_itself),
-		ON_SIM(tdr_18_dependent_engines_take_the_adapter_with_them),
-		ON_SIM(tdr_20_the_fifth_of_one_process_denies_it_the_gpu),
-		ON_SIM(tdr_20_tdr_13_hangs_that_are_far_apart_do_not_count),
+		ON_BOTH(tdr_16_after_engine_reset_paging_is_resubmitted_first_with_its_id),
+		ON_BOTH(tdr_12_queued_packets_of_the_lost_device_are_cancelled),
+		ON_SIM(tdr_14_a_packet_that_completes_in_time_is_not_reset),
+		ON_SIM(tdr_15_an_aborted_id_older_than_the_last_completed_is_an_error),
+		ON_SIM(tdr_15_an_aborted_id_newer_than_the_last_submitted_is_an_error),
+		ON_SIM(tdr_15_an_aborted_packet_that_just_finished_still_loses_its_device),
+		ON_SIM(tdr_17_a_failed_engine_reset_becomes_an_adapter_reset),
+		ON_BOTH(tdr_17_an_engine_reset_of_a_paging_packet_becomes_an_adapter_reset),
+		ON_BOTH(tdr_17_engine_reset_by_a_thread_that_holds_the_paging_lock),
+		ON_SIM(tdr_18_an_engine_group_without_the_node_itself_is_an_error),
+		ON_SIM(tdr_18_dependent_engines_cause_an_adapter_reset),
+		ON_SIM(tdr_20_the_fifth_engine_reset_of_a_process_denies_it_the_gpu),
+		ON_SIM(tdr_20_tdr_13_engine_resets_outside_the_time_window_do_not_count),
 	};
 
 	return cmocka_run_group_tests_name("sched engine", tests, NULL, NULL);

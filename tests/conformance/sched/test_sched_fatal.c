@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The adapter stops for a violation while clients wait for it in every way there is: nobody waits for ever. */
+/*
+ * The adapter stops for a violation while clients wait for it in every possible way. Every wait
+ * ends.
+ */
 #include "sched_world.h"
 
 #define WAITERS 4u
@@ -15,7 +18,7 @@ struct scene {
 	struct vidmm_thread *thread[WAITERS];
 };
 
-/* For the GPU to be done with an allocation. */
+/* Waits for the GPU to finish with an allocation. */
 static void wait_in_lock(void *argument)
 {
 	struct scene *s = argument;
@@ -26,7 +29,7 @@ static void wait_in_lock(void *argument)
 	atomic_fetch_add(&s->ended, 1);
 }
 
-/* For a DMA buffer: more submissions than the context has. */
+/* Waits for a DMA buffer: more submissions than the context has buffers. */
 static void wait_for_buffer(void *argument)
 {
 	struct scene *s = argument;
@@ -40,7 +43,7 @@ static void wait_for_buffer(void *argument)
 	atomic_fetch_add(&s->ended, 1);
 }
 
-/* For the last packet of a context. */
+/* Waits for the last packet of a context. */
 static void wait_to_end(void *argument)
 {
 	struct scene *s = argument;
@@ -51,7 +54,7 @@ static void wait_to_end(void *argument)
 	atomic_fetch_add(&s->ended, 1);
 }
 
-/* For everything. */
+/* Waits for all work. */
 static void wait_for_idle(void *argument)
 {
 	struct scene *s = argument;
@@ -62,8 +65,10 @@ static void wait_for_idle(void *argument)
 	atomic_fetch_add(&s->ended, 1);
 }
 
-/* Meanwhile the worker waits for memory on behalf of a submission that wants all of it. */
-static void set_the_scene(struct scene *s, void **state)
+/*
+ * Meanwhile the worker waits for memory on behalf of a submission whose working set is all of it.
+ */
+static void prepare(struct scene *s, void **state)
 {
 	static void (*const waits[WAITERS])(void *) = {wait_in_lock, wait_for_buffer, wait_to_end,
 						       wait_for_idle};
@@ -77,7 +82,8 @@ static void set_the_scene(struct scene *s, void **state)
 	s->all = world_allocate(w, 16 * MIB, WORLD_MEMORY);
 	world_use(&w->context, s->a);
 	world_submit_use(&w->context, s->b);
-	vidmm_settle(w->client.host); /* the worker submits paging before that can complete */
+	/* the worker submits paging before that packet can complete */
+	vidmm_settle(w->client.host);
 	scripted_complete(w->m, 1, UINT32_MAX);
 	world_submit_use(&s->context[2], s->b);
 	world_submit_use(&w->context, s->all);
@@ -125,14 +131,15 @@ static void a_violation_releases(void **state, uint32_t cause)
 {
 	struct scene s = {0};
 
-	set_the_scene(&s, state);
+	prepare(&s, state);
 	violate(&s.w, cause);
 	for (uint32_t i = 0; i < WAITERS; i++)
 		vidmm_thread_join(s.thread[i]);
 	assert_int_equal(s.w.fatals, 1);
 	assert_int_equal(s.result[1], D3DDDIERR_DEVICEREMOVED);
-	assert_int_equal(s.result[2], S_OK); /* ending is always possible */
-	if (cause == BAD_FENCE)              /* otherwise its packet may have completed before */
+	assert_int_equal(s.result[2], S_OK); /* destruction is always possible */
+	/* with other causes its packet may have completed before */
+	if (cause == BAD_FENCE)
 		assert_int_equal(s.result[0], D3DDDIERR_DEVICEREMOVED);
 	client_forget(&s.w.client);
 	s.w.expected_fatals = 1;
@@ -159,8 +166,11 @@ static void lock_33_failed_paging_releases_every_waiter(void **state)
 	a_violation_releases(state, FAILED_PAGING);
 }
 
-/* Two devices, several contexts, things locked, renamed and offered: all of it ends although the miniport is dead. */
-static void lock_33_everything_can_be_closed_afterwards(void **state)
+/*
+ * Two devices and several contexts, with locked, renamed and offered allocations: all can be closed
+ * although the miniport is dead.
+ */
+static void lock_33_objects_of_a_stopped_adapter_can_be_closed(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -183,7 +193,7 @@ static void lock_33_everything_can_be_closed_afterwards(void **state)
 	assert_int_equal(other.cb->pfnOfferAllocationsCb(other.handle, &offer), S_OK);
 	scripted_complete(w.m, 1, 1);
 	scripted_report(w.m, 0, 1);
-	if (!w.fatals) /* an old number means nothing */
+	if (!w.fatals) /* an old handle is invalid */
 		scripted_report(w.m, 0, 0x7FFFFF00u);
 	assert_int_equal(w.fatals, 1);
 	assert_int_equal(client_deallocate(&w.device, aperture), S_OK);
@@ -202,7 +212,7 @@ int main(void)
 		ON_BOTH(lock_33_a_failed_submit_releases_every_waiter),
 		ON_BOTH(lock_33_a_failed_patch_releases_every_waiter),
 		ON_BOTH(lock_33_failed_paging_releases_every_waiter),
-		ON_BOTH(lock_33_everything_can_be_closed_afterwards),
+		ON_BOTH(lock_33_objects_of_a_stopped_adapter_can_be_closed),
 	};
 
 	return cmocka_run_group_tests_name("sched fatal", tests, NULL, NULL);

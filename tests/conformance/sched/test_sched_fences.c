@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the miniport reports about its packets, and when it takes effect: SUB-05 to SUB-12, faults. */
+/*
+ * What the miniport reports about its packets, and when it takes effect: SUB-05 to SUB-12, faults.
+ */
 #include "sched_world.h"
 
 #define DONOT_WAIT 0x4u
@@ -48,7 +50,9 @@ static void raise_interrupt(struct interrupt *i)
 			 STATUS_SUCCESS);
 }
 
-/* A world whose allocation is resident, so that every further submission is one packet on node 0. */
+/*
+ * A world whose allocation is resident, so that every further submission is one packet on node 0.
+ */
 static D3DKMT_HANDLE start_warm(struct world *w, void **state, world_setup *setup)
 {
 	world_start(w, state, setup);
@@ -80,17 +84,18 @@ static void finish(struct world *w)
 
 /* ---- completion ---- */
 
-static void sub_06_a_report_covers_everything_before_it(void **state)
+static void sub_06_a_completion_report_retires_all_earlier_fences(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a = start_warm(&w, state, NULL);
 
 	for (uint32_t i = 1; i <= 4; i++)
 		assert_int_equal(queued(&w, a), i);
-	assert_int_equal(world_render_submits(&w),
-			 3); /* one before, and two that the hardware takes (SUB-16) */
+	/* one packet before, and two in the hardware (SUB-16) */
+	assert_int_equal(world_render_submits(&w), 3);
 	assert_int_equal(scripted_complete(w.m, 0, 2), 2);
-	scripted_report(w.m, 0, fence_of(&w, 2)); /* the second; the first is never reported */
+	/* the second packet; the first is never reported */
+	scripted_report(w.m, 0, fence_of(&w, 2));
 	assert_int_equal(world_render_submits(&w), 5);
 	assert_int_equal(queued(&w, a), 3);
 	assert_int_equal(scripted_complete(w.m, 0, 2), 2);
@@ -99,7 +104,7 @@ static void sub_06_a_report_covers_everything_before_it(void **state)
 	finish(&w);
 }
 
-static void sub_12_repeated_reports_are_ignored(void **state)
+static void sub_12_repeated_completion_reports_are_ignored(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a = start_warm(&w, state, NULL);
@@ -109,13 +114,13 @@ static void sub_12_repeated_reports_are_ignored(void **state)
 	assert_int_equal(queued(&w, a), 2);
 	scripted_complete(w.m, 0, 2);
 	completed(&both, 0, fence_of(&w, 1));
-	completed(&both, 0, fence_of(&w, 0)); /* reported long ago */
+	completed(&both, 0, fence_of(&w, 0)); /* reported earlier */
 	raise_interrupt(&both);
 	raise_interrupt(&both);
 	assert_int_equal(queued(&w, a), 2);
 	both.count = 0;
 	completed(&both, 0, fence_of(&w, 2));
-	completed(&both, 0, fence_of(&w, 1)); /* an older one behind it takes nothing back */
+	completed(&both, 0, fence_of(&w, 1)); /* an older fence reported later changes nothing */
 	raise_interrupt(&both);
 	assert_int_equal(queued(&w, a), 2);
 	assert_int_equal(w.client.findings, 0);
@@ -178,7 +183,7 @@ static void refused_report(struct world *w, struct interrupt *i, uint32_t fence,
 	finish(w);
 }
 
-static void sub_12_a_fence_that_is_still_to_come_stops_the_adapter(void **state)
+static void sub_12_a_report_of_an_unsubmitted_fence_stops_the_adapter(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a = start_warm(&w, state, NULL);
@@ -191,7 +196,7 @@ static void sub_12_a_fence_that_is_still_to_come_stops_the_adapter(void **state)
 	refused_report(&w, &i, last + 1, last);
 }
 
-static void sub_12_a_fence_of_another_node_stops_the_adapter(void **state)
+static void sub_12_a_report_of_another_nodes_fence_stops_the_adapter(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a = start_warm(&w, state, NULL);
@@ -206,7 +211,7 @@ static void sub_12_a_fence_of_another_node_stops_the_adapter(void **state)
 	refused_report(&w, &i, fence_of(&w, 2), fence_of(&w, 3));
 }
 
-static void sub_12_a_faulted_fence_is_checked_as_well(void **state)
+static void sub_12_the_fence_of_a_fault_report_is_checked(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a = start_warm(&w, state, NULL);
@@ -302,7 +307,7 @@ static bool is_lost(struct client_device *device, D3DKMT_HANDLE allocation)
 	return result == D3DDDIERR_DEVICEREMOVED;
 }
 
-static void a_fault_loses_its_device_and_no_other(void **state)
+static void a_fault_loses_only_the_device_of_the_packet(void **state)
 {
 	struct two_devices t;
 
@@ -324,7 +329,7 @@ static void a_fault_loses_its_device_and_no_other(void **state)
 	end_two(&t);
 }
 
-/* The DPC comes for a batch: completed, faulted, completed. */
+/* One DPC for a batch of reports: completed, faulted, completed. */
 static void sub_06_a_fault_between_completions_is_not_lost(void **state)
 {
 	struct two_devices t;
@@ -365,15 +370,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(sub_05_a_failed_submit_stops_the_adapter),
 		ON_BOTH(sub_05_a_failed_submit_of_paging_stops_the_adapter),
-		ON_BOTH(sub_06_a_report_covers_everything_before_it),
+		ON_BOTH(sub_06_a_completion_report_retires_all_earlier_fences),
 		ON_BOTH(sub_06_a_fault_between_completions_is_not_lost),
 		ON_BOTH(sub_06_two_faults_of_one_batch_lose_both_devices),
 		ON_BOTH(sub_07_effects_wait_for_notify_dpc),
-		ON_BOTH(sub_12_repeated_reports_are_ignored),
-		ON_BOTH(sub_12_a_fence_that_is_still_to_come_stops_the_adapter),
-		ON_BOTH(sub_12_a_fence_of_another_node_stops_the_adapter),
-		ON_BOTH(sub_12_a_faulted_fence_is_checked_as_well),
-		ON_BOTH(a_fault_loses_its_device_and_no_other),
+		ON_BOTH(sub_12_repeated_completion_reports_are_ignored),
+		ON_BOTH(sub_12_a_report_of_an_unsubmitted_fence_stops_the_adapter),
+		ON_BOTH(sub_12_a_report_of_another_nodes_fence_stops_the_adapter),
+		ON_BOTH(sub_12_the_fence_of_a_fault_report_is_checked),
+		ON_BOTH(a_fault_loses_only_the_device_of_the_packet),
 	};
 
 	return cmocka_run_group_tests_name("sched fences", tests, NULL, NULL);

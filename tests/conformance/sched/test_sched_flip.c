@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Flips: what a source shows, from when on, and what must not happen to it meanwhile (DMA-32, SUB-11, SUB-17, PRS-02 to PRS-06). */
+/*
+ * Flips: which primary a source shows, from when on, and what must not happen to it meanwhile
+ * (DMA-32, SUB-11, SUB-17, PRS-02 to PRS-06).
+ */
 #include "show_world.h"
 
 #include <string.h>
@@ -21,7 +24,7 @@ static void expect_flip(struct show *s, uint32_t source, D3DKMT_HANDLE primary)
 	assert_int_equal(show_present(s, &args), STATUS_SUCCESS);
 }
 
-static void dma_32_a_flip_of_the_display_is_no_submission(void **state)
+static void dma_32_an_mmio_flip_produces_no_submission(void **state)
 {
 	struct show s;
 
@@ -47,13 +50,13 @@ static void dma_32_a_flip_of_the_display_is_no_submission(void **state)
 }
 
 /* Without FlipOnVSyncMmIo it is a packet with Flip. */
-static void dma_32_a_flip_in_a_dma_buffer(void **state)
+static void dma_32_without_mmio_flips_a_flip_is_a_dma_packet(void **state)
 {
 	struct show s;
 
 	show_start(&s, state, show_dma);
 	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
-	show_now(&s, 0, a); /* the first is told by SetVidPnSourceAddress all the same (PRS-03) */
+	show_now(&s, 0, a); /* the first flip uses SetVidPnSourceAddress nevertheless (PRS-03) */
 	expect_flip(&s, 0, b);
 	world_run(&s.w);
 	const DXGKARG_SUBMITCOMMAND *submit =
@@ -73,7 +76,7 @@ static void dma_32_a_flip_in_a_dma_buffer(void **state)
 	show_stop(&s);
 }
 
-static void prs_02_only_primaries_of_that_source(void **state)
+static void prs_02_a_flip_needs_a_primary_of_the_source(void **state)
 {
 	struct show s;
 
@@ -87,7 +90,7 @@ static void prs_02_only_primaries_of_that_source(void **state)
 	args = show_flip(&s, 0, plain);
 	assert_int_equal(show_present(&s, &args), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&s.w, "PRS-02");
-	args = show_flip(&s, 2, far); /* made for a source that is not there */
+	args = show_flip(&s, 2, far); /* created for a source that does not exist */
 	assert_int_equal(show_present(&s, &args), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&s.w, "PRS-02");
 	assert_int_equal(scripted_count(s.w.m, VIDMM_DDI_PRESENT), 0);
@@ -101,7 +104,7 @@ static void no_display(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiSetVidPnSourceVisibility = NULL;
 }
 
-static void prs_02_a_miniport_that_cannot_show_has_no_sources(void **state)
+static void prs_02_a_miniport_without_display_ddis_has_no_sources(void **state)
 {
 	struct show s;
 
@@ -110,13 +113,16 @@ static void prs_02_a_miniport_that_cannot_show_has_no_sources(void **state)
 	assert_int_equal(show_present(&s, &args), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&s.w, "PRS-02");
 	args = show_blt(&s, show_allocate(&s, UINT32_MAX), args.hSource);
-	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS); /* it can copy */
-	scripted_vsync(s.w.m, 0, 0); /* of what it says about displays nothing is heard */
+	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS); /* blits are possible */
+	scripted_vsync(s.w.m, 0, 0); /* what it reports about displays is ignored */
 	show_stop(&s);
 }
 
-/* The first is told at level two, with ModeChange, and then made visible; nobody waits for a vsync. */
-static void prs_03_a_dark_source_begins_to_show(void **state)
+/*
+ * The first flip is set at level two, with ModeChange, and the source is then made visible. No
+ * vsync is awaited.
+ */
+static void prs_03_the_first_flip_sets_the_address_then_makes_the_source_visible(void **state)
 {
 	struct show s;
 
@@ -136,7 +142,7 @@ static void prs_03_a_dark_source_begins_to_show(void **state)
 	show_stop(&s);
 }
 
-static void prs_03_a_refusal_leaves_the_source_dark(void **state)
+static void prs_03_a_failed_first_flip_leaves_the_source_dark(void **state)
 {
 	struct show s;
 
@@ -148,12 +154,12 @@ static void prs_03_a_refusal_leaves_the_source_dark(void **state)
 	vidmm_settle(s.w.client.host);
 	world_expect_finding(&s.w, "PRS-03");
 	assert_int_equal(show_displayed(&s), 0);
-	show_now(&s, 0, a); /* another try */
+	show_now(&s, 0, a); /* a second attempt */
 	show_destroy(&s, show_allocate(&s, 0));
 	show_stop(&s);
 }
 
-static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
+static void prs_04_address_is_set_at_dirql_when_drawing_is_complete(void **state)
 {
 	struct show s;
 
@@ -161,7 +167,7 @@ static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
 	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
 	show_now(&s, 0, a);
 	uint32_t before = addresses(&s);
-	/* What draws the next picture takes its time, and the flip is queued behind it. */
+	/* The packet that draws the next picture is long, and the flip is queued behind it. */
 	D3DKMT_PRESENT args = show_blt(&s, show_allocate(&s, UINT32_MAX), b);
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	expect_flip(&s, 0, b);
@@ -171,7 +177,8 @@ static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
 	assert_int_equal(addresses(&s), before + 1);
 	const struct scripted_call *call = last_address(&s);
 	assert_true(call->irql > DISPATCH_LEVEL);
-	assert_int_equal(call->in.source_address.Flags.Value, 0x4); /* FlipOnNextVSync */
+	/* Flags.Value 0x4: FlipOnNextVSync */
+	assert_int_equal(call->in.source_address.Flags.Value, 0x4);
 	assert_int_equal(call->in.source_address.VidPnSourceId, 0);
 	const DXGK_ALLOCATIONLIST *drawn =
 		&world_nth_of(&s.w, VIDMM_DDI_PATCH, false, 0)->allocations[2];
@@ -179,7 +186,7 @@ static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
 	assert_int_equal(show_address(&s, 0), drawn->PhysicalAddress.QuadPart);
 	show_vsync(&s, 0);
 	assert_int_equal(show_displayed(&s), 2);
-	/* At once, without a vsync. */
+	/* An immediate flip takes effect without a vsync. */
 	args = show_flip(&s, 0, a);
 	args.FlipInterval = D3DDDI_FLIPINTERVAL_IMMEDIATE;
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
@@ -190,7 +197,7 @@ static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
 	show_stop(&s);
 }
 
-static void prs_04_a_refusal_leaves_what_was_shown(void **state)
+static void prs_04_a_failed_flip_leaves_the_shown_primary(void **state)
 {
 	struct show s;
 
@@ -203,12 +210,12 @@ static void prs_04_a_refusal_leaves_what_was_shown(void **state)
 	vidmm_settle(s.w.client.host);
 	world_expect_finding(&s.w, "PRS-04");
 	assert_int_equal(show_displayed(&s), 1);
-	show_now(&s, 0, b); /* nothing of it is in the way */
+	show_now(&s, 0, b); /* the failed flip leaves no pending state */
 	show_stop(&s);
 }
 
-/* What another node draws counts as well. */
-static void prs_04_another_nodes_picture_is_waited_for(void **state)
+/* The flip waits for drawing on another node as well. */
+static void prs_04_a_flip_waits_for_drawing_on_another_node(void **state)
 {
 	struct show s;
 
@@ -222,7 +229,7 @@ static void prs_04_another_nodes_picture_is_waited_for(void **state)
 	args.hContext = context.hContext;
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	expect_flip(&s, 0, b);
-	scripted_complete(s.w.m, 0, 8); /* its own node has nothing to do */
+	scripted_complete(s.w.m, 0, 8); /* its own node is idle */
 	vidmm_settle(s.w.client.host);
 	assert_int_equal(addresses(&s), before);
 	world_run(&s.w);
@@ -232,8 +239,8 @@ static void prs_04_another_nodes_picture_is_waited_for(void **state)
 	show_stop(&s);
 }
 
-/* What another context of the node is at matters only if it draws that picture. */
-static void prs_04_sch_05_what_does_not_draw_it_is_not_waited_for(void **state)
+/* The state of another context of the node matters only if it draws that picture. */
+static void prs_04_sch_05_a_flip_does_not_wait_for_unrelated_contexts(void **state)
 {
 	struct show s;
 
@@ -265,7 +272,7 @@ static void prs_04_sch_05_what_does_not_draw_it_is_not_waited_for(void **state)
 	show_stop(&s);
 }
 
-/* A source shows what was flipped to last, whatever the priorities of those that flip. */
+/* A source shows the last flip in call order, whatever the priorities of the contexts. */
 static void prs_04_sch_05_flips_of_a_source_keep_their_order(void **state)
 {
 	struct show s;
@@ -289,7 +296,7 @@ static void prs_04_sch_05_flips_of_a_source_keep_their_order(void **state)
 	const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY priority = {context.hContext, 7};
 	assert_int_equal(D3DKMTSetContextSchedulingPriority(&priority), STATUS_SUCCESS);
 	D3DKMT_HANDLE c = show_allocate(&other, 0);
-	/* Both are in memory, and the miniport has all that it takes. */
+	/* Both are resident, and the miniport has as many packets as it takes. */
 	D3DKMT_PRESENT args = show_blt(&s, show_allocate(&s, UINT32_MAX), b);
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	args = show_blt(&other, show_allocate(&other, UINT32_MAX), c);
@@ -314,7 +321,7 @@ static void prs_04_sch_05_flips_of_a_source_keep_their_order(void **state)
 	show_stop(&s);
 }
 
-static void prs_05_a_vsync_tells_what_is_shown(void **state)
+static void prs_05_a_vsync_with_the_pending_address_completes_the_flip(void **state)
 {
 	struct show s;
 
@@ -325,10 +332,10 @@ static void prs_05_a_vsync_tells_what_is_shown(void **state)
 	expect_flip(&s, 0, b);
 	world_run(&s.w);
 	vidmm_settle(s.w.client.host);
-	scripted_vsync(s.w.m, 0, first); /* still the old one */
+	scripted_vsync(s.w.m, 0, first); /* the old address */
 	assert_int_equal(show_displayed(&s), 1);
 	assert_int_equal(s.w.client.findings, 0);
-	scripted_vsync(s.w.m, 0, first + 0x100000); /* neither */
+	scripted_vsync(s.w.m, 0, first + 0x100000); /* neither address */
 	vidmm_settle(s.w.client.host);
 	world_expect_finding(&s.w, "PRS-05");
 	assert_int_equal(show_displayed(&s), 1);
@@ -336,13 +343,13 @@ static void prs_05_a_vsync_tells_what_is_shown(void **state)
 	world_expect_finding(&s.w, "PRS-05");
 	show_vsync(&s, 0);
 	assert_int_equal(show_displayed(&s), 2);
-	show_vsync(&s, 0); /* every frame */
+	show_vsync(&s, 0); /* a vsync of every frame */
 	assert_int_equal(show_displayed(&s), 2);
 	assert_int_equal(s.w.client.findings, 0);
 	show_stop(&s);
 }
 
-/* The hardware may be as quick as that. */
+/* The hardware may report a vsync during the call. */
 static void vsync_at_once(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
@@ -357,7 +364,7 @@ static void vsync_at_once(void *context, struct scripted_miniport *m, struct scr
 	m->services.DxgkCbQueueDpc(m->services.DeviceHandle);
 }
 
-static void prs_05_a_vsync_inside_the_call(void **state)
+static void prs_05_a_vsync_during_setvidpnsourceaddress_is_accepted(void **state)
 {
 	struct show s;
 
@@ -394,8 +401,8 @@ static void flip_in_thread(void *argument)
 	atomic_store(&f->over, true);
 }
 
-/* A display that has died does not hang the program. */
-static void prs_05_a_vsync_that_never_comes(void **state)
+/* A display without vsyncs does not hang the client. */
+static void prs_05_a_flip_without_vsync_counts_as_shown_after_tdrdelay(void **state)
 {
 	const struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 	const struct client_options options = {.tdr = &tdr};
@@ -408,7 +415,7 @@ static void prs_05_a_vsync_that_never_comes(void **state)
 	expect_flip(&s, 0, b);
 	uint64_t began = vidmm_now_ns(s.w.client.host);
 	D3DKMT_PRESENT args = show_flip(&s, 0, a);
-	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS); /* waits for the one before */
+	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS); /* waits for the previous one */
 	assert_true(vidmm_now_ns(s.w.client.host) - began >= 1900000000u);
 	world_expect_finding(&s.w, "PRS-05");
 	assert_int_equal(show_displayed(&s), 2);
@@ -427,7 +434,7 @@ static void sub_17_one_flip_may_be_pending(void **state)
 	D3DKMT_PRESENT args = show_flip(&s, 0, a);
 	args.Flags.FlipDoNotWait = 1;
 	assert_int_equal(show_present(&s, &args), STATUS_GRAPHICS_ALLOCATION_BUSY);
-	show_now(&s, 1, c); /* the other source's are its own */
+	show_now(&s, 1, c); /* flips of the other source count separately */
 	struct flipper f = {.s = &s, .primary = a};
 	assert_int_equal(vidmm_thread_create(s.w.client.host, "flips", flip_in_thread, &f, &thread),
 			 0);
@@ -443,9 +450,9 @@ static void sub_17_one_flip_may_be_pending(void **state)
 	show_stop(&s);
 }
 
-/* ---- what is on the screen stays ---- */
+/* ---- the shown primary stays resident ---- */
 
-static void prs_06_what_is_shown_is_not_evicted(void **state)
+static void prs_06_the_shown_primary_is_not_evicted(void **state)
 {
 	struct scripted_allocation large = {.size_bytes = SCRIPTED_BAR_BYTES - 64 * KIB,
 					    .flags = WORLD_CPU_VISIBLE,
@@ -457,7 +464,7 @@ static void prs_06_what_is_shown_is_not_evicted(void **state)
 	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
 	show_now(&s, 0, a);
 	uint64_t address = show_address(&s, 0);
-	/* Room for exactly that beside it, again and again. */
+	/* Allocations that need exactly the space beside it, repeatedly. */
 	for (uint32_t i = 0; i < 3; i++) {
 		D3DKMT_HANDLE big = world_allocate_as(&s.w.device, &large);
 
@@ -469,12 +476,12 @@ static void prs_06_what_is_shown_is_not_evicted(void **state)
 	world_run(&s.w);
 	const struct scripted_call *patch = scripted_last(s.w.m, VIDMM_DDI_PATCH);
 	assert_int_equal(patch->allocations[2].PhysicalAddress.QuadPart, address);
-	/* What is not shown any more goes. */
+	/* A primary that is no longer shown can be evicted. */
 	show_now(&s, 0, b);
 	show_stop(&s);
 }
 
-static void prs_06_its_destruction_waits_until_another_is_shown(void **state)
+static void prs_06_destruction_waits_until_another_primary_is_shown(void **state)
 {
 	struct show s;
 
@@ -490,7 +497,7 @@ static void prs_06_its_destruction_waits_until_another_is_shown(void **state)
 	show_stop(&s);
 }
 
-static void prs_06_a_source_is_dark_before_its_device_ends(void **state)
+static void prs_06_a_source_is_made_dark_before_its_device_is_destroyed(void **state)
 {
 	struct show s;
 
@@ -513,8 +520,8 @@ static void prs_06_a_source_is_dark_before_its_device_ends(void **state)
 	world_stop(&s.w);
 }
 
-/* A flip whose turn has not come goes with its device, too; nothing of it reaches the display. */
-static void prs_06_a_device_ends_with_a_flip_pending(void **state)
+/* A flip that is not executed yet ends with its device; the display gets no call for it. */
+static void prs_06_a_pending_flip_is_dropped_when_its_device_is_destroyed(void **state)
 {
 	struct show s;
 
@@ -529,7 +536,10 @@ static void prs_06_a_device_ends_with_a_flip_pending(void **state)
 	world_stop(&s.w);
 }
 
-/* TDR-11: nothing is resident after a reset, so nothing is shown; the next flip begins anew. */
+/*
+ * TDR-11: nothing is resident after a reset, so no source shows anything; the next flip counts as
+ * the first.
+ */
 static void prs_03_after_a_reset_the_source_is_dark(void **state)
 {
 	const struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
@@ -561,7 +571,7 @@ static void prs_03_after_a_reset_the_source_is_dark(void **state)
 	show_stop(&s);
 }
 
-/* ---- interrupts told together ---- */
+/* ---- interrupts that are reported together ---- */
 
 struct both {
 	struct scripted_miniport *m;
@@ -593,7 +603,7 @@ static BOOLEAN tell_both(PVOID context)
 	return b->m->services.DxgkCbQueueDpc(b->m->services.DeviceHandle);
 }
 
-static void sub_11_dma_comes_before_display(void **state)
+static void sub_11_dma_interrupts_precede_vsync_interrupts(void **state)
 {
 	BOOLEAN result;
 	struct show s;
@@ -619,27 +629,27 @@ static void sub_11_dma_comes_before_display(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_32_a_flip_of_the_display_is_no_submission),
-		ON_BOTH(dma_32_a_flip_in_a_dma_buffer),
-		ON_SIM(prs_02_only_primaries_of_that_source),
-		ON_SIM(prs_02_a_miniport_that_cannot_show_has_no_sources),
-		ON_BOTH(prs_03_a_dark_source_begins_to_show),
-		ON_BOTH(prs_03_a_refusal_leaves_the_source_dark),
-		ON_BOTH(prs_04_at_dirql_when_the_picture_is_complete),
-		ON_BOTH(prs_04_a_refusal_leaves_what_was_shown),
-		ON_BOTH(prs_04_another_nodes_picture_is_waited_for),
-		ON_BOTH(prs_04_sch_05_what_does_not_draw_it_is_not_waited_for),
+		ON_BOTH(dma_32_an_mmio_flip_produces_no_submission),
+		ON_BOTH(dma_32_without_mmio_flips_a_flip_is_a_dma_packet),
+		ON_SIM(prs_02_a_flip_needs_a_primary_of_the_source),
+		ON_SIM(prs_02_a_miniport_without_display_ddis_has_no_sources),
+		ON_BOTH(prs_03_the_first_flip_sets_the_address_then_makes_the_source_visible),
+		ON_BOTH(prs_03_a_failed_first_flip_leaves_the_source_dark),
+		ON_BOTH(prs_04_address_is_set_at_dirql_when_drawing_is_complete),
+		ON_BOTH(prs_04_a_failed_flip_leaves_the_shown_primary),
+		ON_BOTH(prs_04_a_flip_waits_for_drawing_on_another_node),
+		ON_BOTH(prs_04_sch_05_a_flip_does_not_wait_for_unrelated_contexts),
 		ON_BOTH(prs_04_sch_05_flips_of_a_source_keep_their_order),
-		ON_BOTH(prs_05_a_vsync_tells_what_is_shown),
-		ON_BOTH(prs_05_a_vsync_inside_the_call),
-		ON_SIM(prs_05_a_vsync_that_never_comes),
+		ON_BOTH(prs_05_a_vsync_with_the_pending_address_completes_the_flip),
+		ON_BOTH(prs_05_a_vsync_during_setvidpnsourceaddress_is_accepted),
+		ON_SIM(prs_05_a_flip_without_vsync_counts_as_shown_after_tdrdelay),
 		ON_BOTH(sub_17_one_flip_may_be_pending),
-		ON_BOTH(prs_06_what_is_shown_is_not_evicted),
-		ON_BOTH(prs_06_its_destruction_waits_until_another_is_shown),
-		ON_BOTH(prs_06_a_source_is_dark_before_its_device_ends),
-		ON_BOTH(prs_06_a_device_ends_with_a_flip_pending),
+		ON_BOTH(prs_06_the_shown_primary_is_not_evicted),
+		ON_BOTH(prs_06_destruction_waits_until_another_primary_is_shown),
+		ON_BOTH(prs_06_a_source_is_made_dark_before_its_device_is_destroyed),
+		ON_BOTH(prs_06_a_pending_flip_is_dropped_when_its_device_is_destroyed),
 		ON_SIM(prs_03_after_a_reset_the_source_is_dark),
-		ON_BOTH(sub_11_dma_comes_before_display),
+		ON_BOTH(sub_11_dma_interrupts_precede_vsync_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

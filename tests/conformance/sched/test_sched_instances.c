@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which instance of a renamed allocation a submission may name (REF). */
+/* Which instance of a renamed allocation a submission may reference (REF). */
 #include "sched_world.h"
 
 #define DISCARD               0x80u
@@ -27,7 +27,7 @@ static D3DKMT_HANDLE discard(struct world *w, D3DKMT_HANDLE a, uint32_t flags, u
 	return a;
 }
 
-/* One buffer whose patch list names these instances in this order. */
+/* One buffer whose patch list references these instances in this order. */
 static HRESULT render(struct client_context *context, const D3DKMT_HANDLE *order, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -52,7 +52,7 @@ static void rejected(struct world *w, const D3DKMT_HANDLE *order, uint32_t count
 	assert_int_equal(render(&w->context, order, count), WRONG_INSTANCE);
 	assert_true(client_found(&w->client, "REN-16") || client_found(&w->client, "REF-03"));
 	client_forget(&w->client);
-	if (w->kind == VIDMM_HOST_SIM) /* on threads earlier buffers may be under way */
+	if (w->kind == VIDMM_HOST_SIM) /* on threads earlier buffers may still run */
 		assert_int_equal(scripted_count(w->m, VIDMM_DDI_PATCH), patched);
 }
 
@@ -89,8 +89,8 @@ static void ref_02_a_use_of_the_new_instance_retires_the_old_one(void **state)
 	world_stop(&w);
 }
 
-/* Only what is patched is used: the allocation list alone retires nothing. */
-static void ref_02_an_entry_that_is_not_patched_is_no_use(void **state)
+/* Only patched references are uses: the allocation list alone retires nothing. */
+static void ref_02_an_allocation_list_entry_alone_retires_nothing(void **state)
 {
 	struct world w;
 
@@ -101,14 +101,14 @@ static void ref_02_an_entry_that_is_not_patched_is_no_use(void **state)
 	accepted(&w, &b, 1);
 	accepted(&w, &a0, 1);
 	accepted(&w, &a1, 1);
-	client_use(&w.context, a0, false); /* and a retired one may stand in the list */
+	client_use(&w.context, a0, false); /* and the list may contain a retired one */
 	accepted(&w, &b, 1);
 	rejected(&w, &a0, 1);
 	world_run(&w);
 	world_stop(&w);
 }
 
-static void ref_03_ref_04_inside_a_buffer_instances_come_in_order(void **state)
+static void ref_03_ref_04_instances_out_of_order_in_a_buffer_are_refused(void **state)
 {
 	struct world w;
 
@@ -118,7 +118,7 @@ static void ref_03_ref_04_inside_a_buffer_instances_come_in_order(void **state)
 	rejected(&w, (D3DKMT_HANDLE[]){a1, a0}, 2);
 	rejected(&w, (D3DKMT_HANDLE[]){a0, a1, a0}, 3);
 	rejected(&w, (D3DKMT_HANDLE[]){a0, a2, a1}, 3);
-	accepted(&w, (D3DKMT_HANDLE[]){a0}, 1); /* what was rejected has retired nothing */
+	accepted(&w, (D3DKMT_HANDLE[]){a0}, 1); /* the rejected buffer has retired nothing */
 	accepted(&w, (D3DKMT_HANDLE[]){a0, a0, a1, a1, a2}, 5);
 	rejected(&w, (D3DKMT_HANDLE[]){a1, a2}, 2);
 	accepted(&w, (D3DKMT_HANDLE[]){a2}, 1);
@@ -127,7 +127,7 @@ static void ref_03_ref_04_inside_a_buffer_instances_come_in_order(void **state)
 	world_stop(&w);
 }
 
-static void ref_05_the_order_is_the_devices(void **state)
+static void ref_05_instance_order_holds_across_contexts_of_a_device(void **state)
 {
 	struct world w;
 	struct client_context second;
@@ -152,7 +152,7 @@ static HRESULT render_keeping(struct world *w, D3DKMT_HANDLE kept, D3DKMT_HANDLE
 	return client_try_submit(&w->context);
 }
 
-static void ref_06_do_not_retire_keeps_an_instance_for_another_buffer(void **state)
+static void ref_06_do_not_retire_keeps_an_instance_usable_by_a_later_buffer(void **state)
 {
 	struct world w;
 
@@ -160,8 +160,8 @@ static void ref_06_do_not_retire_keeps_an_instance_for_another_buffer(void **sta
 	D3DKMT_HANDLE a0 = renamable(&w, 0);
 	D3DKMT_HANDLE a1 = discard(&w, a0, 0, 1);
 	assert_int_equal(render_keeping(&w, a0, a1), S_OK);
-	assert_int_equal(render_keeping(&w, a0, 0), S_OK); /* as often as it is asked for */
-	accepted(&w, &a0, 1);                              /* the last time */
+	assert_int_equal(render_keeping(&w, a0, 0), S_OK); /* as often as the flag is set */
+	accepted(&w, &a0, 1);                              /* the last use with the flag */
 	rejected(&w, &a0, 1);
 	accepted(&w, &a1, 1);
 	D3DKMT_HANDLE a2 = discard(&w, a1, 0, 2);
@@ -183,19 +183,22 @@ static void ref_07_instances_are_reused(void **state)
 		a = discard(&w, a, 0, i);
 		accepted(&w, &a, 1);
 		if (i % 64 == 0 &&
-		    w.kind == VIDMM_HOST_SIM) /* on threads a call may be under way */
+		    w.kind == VIDMM_HOST_SIM) /* on threads a call may be in progress */
 			scripted_forget(w.m);
 	}
 	vidmm_adapter_statistics(w.client.adapter, &statistics);
 	assert_int_equal(statistics.allocations, 1);
-	/* Threads may lag behind by any number of buffers; what comes free is taken first all the same. */
+	/*
+	 * On threads the GPU may be behind by any number of buffers; the first instance that
+	 * becomes free is reused.
+	 */
 	assert_in_range(statistics.instances, 1, w.kind == VIDMM_HOST_SIM ? 8 : 999);
 	assert_true(statistics.renames > 1000);
 	world_run(&w);
 	world_stop(&w);
 }
 
-static void ref_08_ref_10_at_the_limit_the_client_flushes_and_says_so(void **state)
+static void ref_08_ref_10_at_the_limit_no_existing_reference_reuses_an_instance(void **state)
 {
 	struct world w;
 
@@ -204,7 +207,7 @@ static void ref_08_ref_10_at_the_limit_the_client_flushes_and_says_so(void **sta
 	D3DKMT_HANDLE a0 = renamable(&w, 2), tried;
 	D3DKMT_HANDLE a1 = discard(&w, a0, 0, 1);
 	tried = a1;
-	/* Both may be named by buffers that are not submitted yet. */
+	/* Buffers that are not submitted yet may reference both. */
 	assert_int_equal(client_try_lock(&w.device, &tried, DISCARD, NULL), D3DERR_WASSTILLDRAWING);
 	assert_int_equal(tried, a1);
 	accepted(&w, (D3DKMT_HANDLE[]){a0, a1}, 2);
@@ -252,15 +255,15 @@ static void ref_10_at_the_limit_a_busy_retired_instance_is_waited_for(void **sta
 	world_stop(&w);
 }
 
-static void ref_09_instances_are_one_allocation_at_several_places(void **state)
+static void ref_09_instances_share_one_miniport_allocation(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a0 = renamable(&w, 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		world_submit_write(&w.context, a0, 4,
-				   0x40); /* the second time with its place known */
+		/* the second time with its location known */
+		world_submit_write(&w.context, a0, 4, 0x40);
 		world_run(&w);
 	}
 	D3DKMT_HANDLE a1 = discard(&w, a0, 0, 1);
@@ -334,13 +337,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(ref_01_the_old_instance_lives_until_the_new_one_is_used),
 		ON_BOTH(ref_02_a_use_of_the_new_instance_retires_the_old_one),
-		ON_SIM(ref_02_an_entry_that_is_not_patched_is_no_use),
-		ON_BOTH(ref_03_ref_04_inside_a_buffer_instances_come_in_order),
-		ON_BOTH(ref_05_the_order_is_the_devices),
-		ON_BOTH(ref_06_do_not_retire_keeps_an_instance_for_another_buffer),
+		ON_SIM(ref_02_an_allocation_list_entry_alone_retires_nothing),
+		ON_BOTH(ref_03_ref_04_instances_out_of_order_in_a_buffer_are_refused),
+		ON_BOTH(ref_05_instance_order_holds_across_contexts_of_a_device),
+		ON_BOTH(ref_06_do_not_retire_keeps_an_instance_usable_by_a_later_buffer),
 		ON_BOTH(ref_07_instances_are_reused),
-		ON_BOTH(ref_08_ref_10_at_the_limit_the_client_flushes_and_says_so),
-		ON_BOTH(ref_09_instances_are_one_allocation_at_several_places),
+		ON_BOTH(ref_08_ref_10_at_the_limit_no_existing_reference_reuses_an_instance),
+		ON_BOTH(ref_09_instances_share_one_miniport_allocation),
 		ON_BOTH(ref_10_at_the_limit_a_busy_retired_instance_is_waited_for),
 		ON_SIM(ref_11_a_shared_allocation_is_never_renamed),
 		ON_SIM(ref_12_only_the_newest_instance_is_locked),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An adapter's life as the miniport sees it (PNP-01 to PNP-03), and what a failure on the way leaves behind. */
+/*
+ * An adapter's life cycle as the miniport sees it (PNP-01 to PNP-03), and the state after a failure
+ * in the middle.
+ */
 #include "sched_world.h"
 
 #include <pthread.h>
@@ -19,7 +22,7 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- starting ---- */
 
-/* A host, and an adapter on the miniport that may fail to start. */
+/* A host, and an adapter on a miniport that may fail to start. */
 struct attempt {
 	struct scripted_miniport *m;
 	struct vidmm_host *host;
@@ -70,7 +73,7 @@ static void end_attempt(struct attempt *a)
 	scripted_destroy(a->m);
 }
 
-static void pnp_01_the_order_of_a_life(void **state)
+static void pnp_01_life_cycle_ddis_come_in_the_documented_order(void **state)
 {
 	struct attempt a = {.m = scripted_create()};
 
@@ -86,7 +89,7 @@ static void pnp_01_the_order_of_a_life(void **state)
 	end_attempt(&a);
 }
 
-static void pnp_01_a_failed_start_undoes_what_was_done(void **state)
+static void pnp_01_a_failed_start_undoes_completed_steps(void **state)
 {
 	static const struct {
 		enum vidmm_ddi ddi;
@@ -115,8 +118,8 @@ static void pnp_01_a_failed_start_undoes_what_was_done(void **state)
 	}
 }
 
-/* Paging begins with the adapter: the paging buffer is mapped. */
-static void pnp_01_a_violation_while_starting_leaves_a_removed_adapter(void **state)
+/* Paging begins at the start: the paging buffer is mapped. */
+static void pnp_01_a_violation_during_start_removes_the_adapter(void **state)
 {
 	struct attempt a = {.m = scripted_create()};
 	struct vidmm_process *process;
@@ -131,12 +134,12 @@ static void pnp_01_a_violation_while_starting_leaves_a_removed_adapter(void **st
 	assert_null(device);
 	vidmm_process_close(process);
 	vidmm_adapter_stop(a.adapter);
-	a.m->live_devices = a.m->live_contexts =
-		0; /* the system's, which a dead adapter is not asked to end */
+	/* the system device, which a dead adapter's miniport is not asked to destroy */
+	a.m->live_devices = a.m->live_contexts = 0;
 	end_attempt(&a);
 }
 
-static void pnp_01_a_device_that_cannot_be_made_is_no_device(void **state)
+static void pnp_01_a_failed_device_creation_leaves_no_device(void **state)
 {
 	struct world w;
 	struct vidmm_device *device = NULL;
@@ -170,7 +173,7 @@ static void look_at_stop(void *context, struct scripted_miniport *m, struct scri
 			m->live_resources;
 }
 
-static void pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop(void **state)
+static void pnp_02_pnp_03_objects_are_closed_and_the_gpu_idle_at_stopdevice(void **state)
 {
 	struct world w;
 	struct at_stop seen = {0};
@@ -187,24 +190,27 @@ static void pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop(void **state
 	}
 	w.m->settings.complete_at_once = true;
 	scripted_complete_all(w.m);
-	client_lock(&w.device, a[3], 0); /* and the lock is never given back */
+	client_lock(&w.device, a[3], 0); /* and the lock is never released */
 	assert_int_equal(client_deallocate(&w.device, a[5]), S_OK);
-	vidmm_process_close(w.device.process); /* with its device, contexts and allocations */
+	/* the process still has its device, contexts and allocations */
+	vidmm_process_close(w.device.process);
 	world_stop_adapter(&w);
 	assert_int_equal(seen.stops, 1);
 	assert_int_equal(seen.outstanding, 0);
 	assert_int_equal(seen.objects, 0);
 }
 
-/* ---- stopping while clients are there ---- */
+/* ---- stopping with clients present ---- */
 
 struct stop_watch {
 	uint32_t transfers, unmaps; /* of clients' allocations */
-	uint32_t busy;              /* evictions beside a render packet */
-	uint32_t late;              /* paging after the first object of a client's was closed */
+	uint32_t busy;              /* evictions while a render packet is outstanding */
+	uint32_t late;              /* paging after the first object of a client was closed */
 	bool closing;
 	struct at_stop at_stop;
-	/* As any miniport's, its StopDevice does not return while its GPU may be telling something. */
+	/*
+	 * Like any miniport, it does not return from StopDevice while its GPU may report something.
+	 */
 	struct vidmm_host *host;
 	bool threads;
 	_Atomic bool stopping, gpu_left;
@@ -243,21 +249,38 @@ static void stop_main(void *argument)
 	vidmm_adapter_stop(argument);
 }
 
-/* Its handles are dead, whatever is done with them. */
-static void expect_dead(struct client_device *d, struct client_context *c, D3DKMT_HANDLE a)
+/*
+ * Calls on the device and its context return that it was removed. It can be destroyed; then its
+ * handles are invalid. (PNP-03)
+ */
+static void expect_stopped(struct client_device *d, struct client_context *c, D3DKMT_HANDLE a)
 {
 	D3DDDICB_RENDER args = world_render_args(c);
 	D3DDDICB_DESTROYCONTEXT end = {.hContext = c->c.hContext};
+	D3DDDICB_CREATECONTEXT create = {0};
+	D3DKMT_HANDLE other;
+	uint32_t shared = 0;
 
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(world_render(c, &args), D3DDDIERR_DEVICEREMOVED);
+		assert_int_equal(client_try_lock(d, &a, 0, NULL), D3DDDIERR_DEVICEREMOVED);
+		assert_int_equal(d->cb->pfnCreateContextCb(d->handle, &create),
+				 D3DDDIERR_DEVICEREMOVED);
+		other = 0x40000040;
+		assert_int_equal(client_try_lock(d, &other, 0, NULL), D3DDDIERR_DEVICEREMOVED);
+		assert_int_equal(vidmm_resource_share(d->device, 1, &shared),
+				 STATUS_DEVICE_REMOVED);
+		assert_int_equal(client_deallocate(d, a), S_OK);
+		assert_int_equal(d->cb->pfnDestroyContextCb(d->handle, &end), S_OK);
+	}
+	vidmm_device_destroy(d->device);
 	assert_int_equal(world_render(c, &args), E_INVALIDARG);
 	assert_int_equal(client_try_lock(d, &a, 0, NULL), E_INVALIDARG);
-	assert_int_equal(client_deallocate(d, a), E_INVALIDARG);
-	assert_int_equal(d->cb->pfnDestroyContextCb(d->handle, &end), E_INVALIDARG);
-	vidmm_device_destroy(d->device);
+	vidmm_device_destroy(d->device); /* nothing happens */
 	vidmm_process_close(d->process);
 }
 
-static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
+static void pnp_02_pnp_03_pag_28_a_stop_evicts_memory_and_closes_all_objects(void **state)
 {
 	struct world w;
 	struct stop_watch watch = {0};
@@ -282,7 +305,7 @@ static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
 	w.m->hook = watch_stop;
 	for (uint32_t i = 0; i < 10; i++)
 		world_submit_use(i & 1 ? &others : &w.context, i & 1 ? theirs : memory);
-	client_lock(&w.device, aperture, 0); /* and the lock is never given back */
+	client_lock(&w.device, aperture, 0); /* and the lock is never released */
 	assert_int_equal(vidmm_thread_create(w.client.host, "stops the adapter", stop_main,
 					     w.client.adapter, &thread),
 			 0);
@@ -299,16 +322,16 @@ static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
 	assert_int_equal(watch.at_stop.stops, 1);
 	assert_int_equal(watch.at_stop.outstanding + watch.at_stop.objects, 0);
 	assert_int_equal(w.client.findings, 0);
-	expect_dead(&w.device, &w.context, memory);
-	expect_dead(&other, &others, theirs);
+	expect_stopped(&w.device, &w.context, memory);
+	expect_stopped(&other, &others, theirs);
 	vidmm_host_destroy(w.client.host);
 	scripted_destroy(w.m);
 }
 
 /* ---- a device in error ---- */
 
-/* Two contexts, then a render that the miniport answers with an exception (DMA-31). */
-static void pri_16_a_device_in_error_is_good_for_its_end_only(void **state)
+/* Creates two contexts, then a render that the miniport answers with an exception (DMA-31). */
+static void pri_16_a_device_in_error_accepts_destruction_only(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -343,7 +366,7 @@ static void pri_16_a_device_in_error_is_good_for_its_end_only(void **state)
 	assert_int_equal(cb->pfnReclaimAllocationsCb(d, &reclaim), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(cb->pfnCreateContextCb(d, &create), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(cb->pfnAllocateCb(d, &allocate), D3DDDIERR_DEVICEREMOVED);
-	/* Others go on, and it can be taken down. */
+	/* Other devices continue, and this one can be destroyed. */
 	struct scripted_allocation spec = {.size_bytes = KIB};
 	world_submit_use(&others, world_allocate_as(&other, &spec));
 	assert_int_equal(client_unlock(&w.device, locked), S_OK);
@@ -356,7 +379,7 @@ static void pri_16_a_device_in_error_is_good_for_its_end_only(void **state)
 	world_stop(&w);
 }
 
-static void pnp_03_a_device_ends_from_the_inside_out(void **state)
+static void pnp_03_a_devices_objects_are_closed_before_the_device(void **state)
 {
 	struct world w;
 
@@ -371,8 +394,8 @@ static void pnp_03_a_device_ends_from_the_inside_out(void **state)
 	world_stop_adapter(&w);
 }
 
-/* An object that does not want to end counts as ended. */
-static void pnp_03_failures_to_end_are_reported(void **state)
+/* An object whose close DDI fails counts as closed. */
+static void pnp_03_failed_close_ddis_are_reported(void **state)
 {
 	struct world w;
 
@@ -386,15 +409,15 @@ static void pnp_03_failures_to_end_are_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pnp_01_the_order_of_a_life),
-		ON_BOTH(pnp_01_a_failed_start_undoes_what_was_done),
-		ON_BOTH(pnp_01_a_violation_while_starting_leaves_a_removed_adapter),
-		ON_SIM(pnp_01_a_device_that_cannot_be_made_is_no_device),
-		ON_BOTH(pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop),
-		ON_BOTH(pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything),
-		ON_BOTH(pri_16_a_device_in_error_is_good_for_its_end_only),
-		ON_BOTH(pnp_03_a_device_ends_from_the_inside_out),
-		ON_SIM(pnp_03_failures_to_end_are_reported),
+		ON_BOTH(pnp_01_life_cycle_ddis_come_in_the_documented_order),
+		ON_BOTH(pnp_01_a_failed_start_undoes_completed_steps),
+		ON_BOTH(pnp_01_a_violation_during_start_removes_the_adapter),
+		ON_SIM(pnp_01_a_failed_device_creation_leaves_no_device),
+		ON_BOTH(pnp_02_pnp_03_objects_are_closed_and_the_gpu_idle_at_stopdevice),
+		ON_BOTH(pnp_02_pnp_03_pag_28_a_stop_evicts_memory_and_closes_all_objects),
+		ON_BOTH(pri_16_a_device_in_error_accepts_destruction_only),
+		ON_BOTH(pnp_03_a_devices_objects_are_closed_before_the_device),
+		ON_SIM(pnp_03_failed_close_ddis_are_reported),
 	};
 
 	return cmocka_run_group_tests_name("sched life", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link of two adapters as its clients see it: one adapter, whose contexts run on either (SCH-08). Content is on its
- * lead, but for what test_sched_link_paging.c is about; what is not built on the other says so (QAI-07).
+ * A link of two adapters as its clients see it: one adapter, whose contexts run on either physical
+ * adapter (SCH-08). Content is on the lead, except in test_sched_link_paging.c. Features that are
+ * not supported on the second adapter are refused with a reason (QAI-07).
  */
 #include "timeout_world.h"
 
@@ -29,7 +30,7 @@ static void start(struct world *w, void **state)
 	world_start(w, state, linked);
 }
 
-/* The other adapter has come and gone, and between that only its power was changed. */
+/* The second adapter was started and stopped; in between only its power state changed. */
 static void stop(struct world *w, const char *seen)
 {
 	world_stop(w);
@@ -55,7 +56,7 @@ static HRESULT try_allocate(struct world *w, uint32_t flags, D3DKMT_HANDLE *a)
 	return result;
 }
 
-static void lnk_04_the_lead_does_the_work_of_a_link(void **state)
+static void lnk_04_only_the_lead_adapter_gets_link_wide_ddis(void **state)
 {
 	struct world w;
 
@@ -72,7 +73,7 @@ static void lnk_04_the_lead_does_the_work_of_a_link(void **state)
 	stop(&w, COME "set_power_state set_power_state " GO);
 }
 
-static void sch_08_a_context_is_on_one_adapter_of_a_link(void **state)
+static void sch_08_a_context_runs_on_the_adapter_of_its_engine_affinity(void **state)
 {
 	static const struct {
 		uint32_t node, affinity, seen;
@@ -113,10 +114,10 @@ static void context_on(struct client_device *device, uint32_t engine,
 	assert_int_equal(device->cb->pfnCreateContextCb(device->handle, &context->c), S_OK);
 }
 
-/* As the scripted miniport counts: two nodes each. */
+/* Numbers as the scripted miniport counts them: two nodes per adapter. */
 enum { LEADS = 0, SECONDS = 2 };
 
-static void sch_08_sub_02_adapters_of_a_link_work_apart(void **state)
+static void sch_08_sub_02_adapters_of_a_link_complete_independently(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -146,7 +147,7 @@ static void sch_08_sub_02_adapters_of_a_link_work_apart(void **state)
 		assert_int_equal(p->EngineOrdinal, i);
 		assert_int_equal(p->SubmissionFenceId, s->SubmissionFenceId);
 	}
-	/* The second is done first; the lead's goes on. */
+	/* The second adapter completes first; the lead's packet continues. */
 	assert_int_equal(scripted_complete(w.m, SECONDS, 1), 1);
 	vidmm_settle(w.client.host);
 	assert_int_equal(world_word(&w, b, 16), 0x52);
@@ -167,7 +168,7 @@ static void linked_overdue(struct scripted_miniport *m)
 	m->settings.withhold_preemption = true;
 }
 
-static void tdr_14_an_engine_of_another_adapter_is_reset_alone(void **state)
+static void tdr_14_an_engine_reset_affects_one_adapter_of_a_link(void **state)
 {
 	struct timeout_world t;
 	struct client_device guilty;
@@ -204,7 +205,7 @@ static void tdr_14_an_engine_of_another_adapter_is_reset_alone(void **state)
 	scripted_destroy(second);
 }
 
-static void pre_02_an_answer_of_another_adapter_is_its_own(void **state)
+static void pre_02_a_preemption_answer_counts_for_its_own_adapter(void **state)
 {
 	struct timeout_world t;
 	struct client_context other;
@@ -219,7 +220,7 @@ static void pre_02_an_answer_of_another_adapter_is_its_own(void **state)
 	t.w.m->settings.withhold_preemption = false;
 	scripted_preempted(t.w.m, SECONDS, call->in.preempt.PreemptionFenceId,
 			   packet->in.submit.SubmissionFenceId - 1);
-	world_await(&t.w, VIDMM_DDI_SUBMIT_COMMAND, 2); /* it runs again, where it was */
+	world_await(&t.w, VIDMM_DDI_SUBMIT_COMMAND, 2); /* it is resubmitted to the same adapter */
 	packet = scripted_nth(t.w.m, VIDMM_DDI_SUBMIT_COMMAND, 1);
 	assert_int_equal(packet->in.submit.EngineOrdinal, 1);
 	world_run(&t.w);
@@ -228,7 +229,10 @@ static void pre_02_an_answer_of_another_adapter_is_its_own(void **state)
 	scripted_destroy(second);
 }
 
-/* What the allocation was paged with, from its first use over an eviction to the next: operations, MDLs, bytes. */
+/*
+ * The paging of the allocation from its first use over an eviction to the next use: operations,
+ * MDLs, bytes.
+ */
 struct paged {
 	uint32_t fills, in, out;
 	uint64_t bytes;
@@ -265,7 +269,7 @@ static struct paged page_around(struct world *w, uint32_t flags)
 	return paged;
 }
 
-static void pag_22_pag_23_an_adapter_alone_is_every_adapter_of_its_link(void **state)
+static void pag_22_pag_23_link_flags_change_nothing_on_a_single_adapter(void **state)
 {
 	static const uint32_t flags[] = {0, MIRRORED, INSTANCED};
 	struct world w;
@@ -292,7 +296,7 @@ static NTSTATUS ask(D3DKMT_HANDLE adapter, KMTQUERYADAPTERINFOTYPE type, void *d
 	return D3DKMTQueryAdapterInfo(&args);
 }
 
-static void qai_07_a_link_is_one_adapter_of_two(void **state)
+static void qai_07_a_link_is_reported_as_one_adapter_of_two(void **state)
 {
 	static const NTSTATUS answers[] = {STATUS_SUCCESS, STATUS_NOT_SUPPORTED,
 					   STATUS_INVALID_PARAMETER};
@@ -328,13 +332,13 @@ static void qai_07_a_link_is_one_adapter_of_two(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(lnk_04_the_lead_does_the_work_of_a_link),
-		ON_BOTH(sch_08_a_context_is_on_one_adapter_of_a_link),
-		ON_BOTH(sch_08_sub_02_adapters_of_a_link_work_apart),
-		ON_BOTH(tdr_14_an_engine_of_another_adapter_is_reset_alone),
-		ON_BOTH(pre_02_an_answer_of_another_adapter_is_its_own),
-		ON_BOTH(pag_22_pag_23_an_adapter_alone_is_every_adapter_of_its_link),
-		ON_BOTH(qai_07_a_link_is_one_adapter_of_two),
+		ON_BOTH(lnk_04_only_the_lead_adapter_gets_link_wide_ddis),
+		ON_BOTH(sch_08_a_context_runs_on_the_adapter_of_its_engine_affinity),
+		ON_BOTH(sch_08_sub_02_adapters_of_a_link_complete_independently),
+		ON_BOTH(tdr_14_an_engine_reset_affects_one_adapter_of_a_link),
+		ON_BOTH(pre_02_a_preemption_answer_counts_for_its_own_adapter),
+		ON_BOTH(pag_22_pag_23_link_flags_change_nothing_on_a_single_adapter),
+		ON_BOTH(qai_07_a_link_is_reported_as_one_adapter_of_two),
 	};
 
 	return cmocka_run_group_tests_name("sched_link", tests, NULL, NULL);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The paging of both adapters of a link: who waits for which of them (SUB-03, PAG-22), buffers of their own (SEG-21, DMA-05),
- * a miniport that has no room, is busy or fails on one of them (PAG-07, PAG-08, PAG-09), the reset (PAG-27).
+ * Paging on both adapters of a link: which packet waits for which adapter (SUB-03, PAG-22), DMA and
+ * paging buffers per adapter (SEG-21, DMA-05), a miniport that has too little buffer space, is busy
+ * or fails on one adapter (PAG-07, PAG-08, PAG-09), and the reset (PAG-27).
  */
 #include "link_world.h"
 
 #include <string.h>
 
-/* As the scripted miniport counts: two nodes each, of which the second is for paging. */
+/*
+ * Numbers as the scripted miniport counts them: two nodes per adapter, the second one for paging.
+ */
 enum { BYTES = 64 * KIB, LEAD = 0, LEAD_PAGING = 1, SECOND = 2, SECOND_PAGING = 3 };
 
 static void start(struct world *w, void **state)
@@ -46,7 +49,10 @@ static void sub_03_pag_23_a_packet_waits_for_the_paging_of_each_adapter(void **s
 		settle(&w);
 		assert_int_equal(scripted_outstanding(w.m, LEAD_PAGING), 1);
 		assert_int_equal(scripted_outstanding(w.m, SECOND_PAGING), 1);
-		/* What matters to it is its own adapter's; it waits for both, since they are one step of the timeline. */
+		/*
+		 * Only its own adapter's paging matters to it. It waits for both, since they are
+		 * one step of the timeline.
+		 */
 		assert_int_equal(scripted_complete(w.m, LEAD_PAGING + SECOND_PAGING - last, 1), 1);
 		settle(&w);
 		assert_int_equal(
@@ -73,8 +79,11 @@ static void two_memories(struct scripted_miniport *m)
 		.base = (uint64_t)512 * MIB, .size_bytes = 4 * MIB, .commit_limit_bytes = 4 * MIB};
 }
 
-/* From one memory segment to another: out of the copy of one adapter, then into those of both, which waits for that. */
-static void pag_22_copies_come_in_when_the_one_that_left_is_out(void **state)
+/*
+ * From one memory segment to another: out of the copy on one adapter, then into the copies on both.
+ * The second part waits for the first.
+ */
+static void pag_22_page_in_of_copies_waits_for_the_transfer_out(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -112,15 +121,18 @@ static void pag_22_copies_come_in_when_the_one_that_left_is_out(void **state)
 	link_stop(&w);
 }
 
-/* A transfer out of one adapter and the transfers in that follow it in the same call. */
-static void pag_22_a_store_is_read_after_it_was_written(void **state)
+/* A transfer out on one adapter, and the transfers in that follow it in the same call. */
+static void pag_22_a_backing_store_is_read_only_after_it_was_written(void **state)
 {
 	struct client_context other;
 	struct world w;
 
 	start(&w, state);
 	link_context(&w.device, 0, 1, &other);
-	/* What may be written in segment 1 and read in segment 2 goes there by way of its store. */
+	/*
+	 * Content that may be written in segment 1 and read in segment 2 is transferred there
+	 * through its backing store.
+	 */
 	const struct scripted_allocation spec = {.size_bytes = BYTES,
 						 .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED,
 						 .read_set = WORLD_APERTURE,
@@ -131,7 +143,10 @@ static void pag_22_a_store_is_read_after_it_was_written(void **state)
 	w.m->settings.complete_at_once = false;
 	world_submit_use(&w.context, a);
 	settle(&w);
-	/* The lead's mapping is done, the other's copy is not out: the packet does not run. */
+	/*
+	 * The lead's mapping is done, but the other copy is not transferred out: the packet does
+	 * not run.
+	 */
 	scripted_complete(w.m, LEAD_PAGING, UINT32_MAX);
 	settle(&w);
 	assert_int_equal(scripted_outstanding(w.m, LEAD), 0);
@@ -141,7 +156,7 @@ static void pag_22_a_store_is_read_after_it_was_written(void **state)
 	world_run(&w);
 	assert_int_equal(link_word(&w, 0, 16), 0x52);
 	assert_int_equal(link_word(&w, 1, 16), 0x52);
-	/* And back: both copies come in, after nothing but unmapping. */
+	/* And back: both copies are transferred in, after unmapping only. */
 	world_submit_write(&w.context, a, 20, 0x51);
 	settle(&w);
 	world_run(&w);
@@ -150,8 +165,11 @@ static void pag_22_a_store_is_read_after_it_was_written(void **state)
 	link_stop(&w);
 }
 
-/* Alone an adapter's paging node keeps the order by itself; of a link it is not the only one. */
-static void sub_03_pag_22_a_packet_on_the_paging_node_waits_for_the_other(void **state)
+/*
+ * On a single adapter the paging node keeps the order by itself. A link has more than one paging
+ * node.
+ */
+static void sub_03_pag_22_a_packet_on_the_paging_node_waits_for_both_adapters(void **state)
 {
 	struct client_context other, beside;
 	struct world w;
@@ -180,8 +198,11 @@ static void sub_03_pag_22_a_packet_on_the_paging_node_waits_for_the_other(void *
 	link_stop(&w);
 }
 
-/* The render packet that is in front of one adapter's part goes first; the other's part would keep it from going at all. */
-static void pag_21_pag_22_what_runs_alone_begins_on_all_adapters(void **state)
+/*
+ * The render packet before one adapter's part is submitted first; the other adapter's part alone
+ * would block it.
+ */
+static void pag_21_pag_22_synchronous_paging_begins_on_all_adapters(void **state)
 {
 	struct client_context beside;
 	struct world w;
@@ -199,8 +220,8 @@ static void pag_21_pag_22_what_runs_alone_begins_on_all_adapters(void **state)
 	scripted_complete(w.m, LEAD_PAGING, 1);
 	scripted_complete(w.m, SECOND_PAGING, 1);
 	settle(&w);
-	assert_int_equal(scripted_outstanding(w.m, SECOND_PAGING),
-			 2); /* the packet and what follows */
+	/* the packet and the part that follows */
+	assert_int_equal(scripted_outstanding(w.m, SECOND_PAGING), 2);
 	assert_int_equal(scripted_outstanding(w.m, LEAD), 0);
 	world_run(&w);
 	w.m->settings.complete_at_once = true;
@@ -218,7 +239,7 @@ static void buffers_in_aperture(struct scripted_miniport *m)
 	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
 }
 
-static void seg_21_dma_05_buffers_are_mapped_where_they_are_read(void **state)
+static void seg_21_dma_05_buffers_are_mapped_on_the_adapter_that_reads_them(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -253,16 +274,16 @@ static void seg_21_dma_05_buffers_are_mapped_where_they_are_read(void **state)
 	link_stop(&w);
 }
 
-/* ---- a miniport that is difficult on one adapter ---- */
+/* ---- a miniport that fails on one adapter ---- */
 
 struct difficulty {
 	uint32_t engine, times;
 	NTSTATUS status;
-	uint32_t seen_idle; /* calls with AllocationIsIdle on either */
+	uint32_t seen_idle; /* calls with AllocationIsIdle for either adapter */
 };
 
-/* Half of the first transfer for that adapter; or nothing of it, as often as `times` says. */
-static void make_difficult(void *context, struct scripted_miniport *m, struct scripted_call *call)
+/* Answers half of the first transfer for that adapter, or none of it, as often as `times` says. */
+static void fail_paging(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	DXGKARG_BUILDPAGINGBUFFER *args = call->args;
 	const DXGKARG_BUILDPAGINGBUFFER *in = &call->in.paging;
@@ -288,20 +309,20 @@ static void make_difficult(void *context, struct scripted_miniport *m, struct sc
 	}
 }
 
-static void start_difficult(struct world *w, void **state, struct difficulty *d)
+static void start_failing(struct world *w, void **state, struct difficulty *d)
 {
 	start(w, state);
 	w->m->hook_context = d;
-	w->m->hook = make_difficult;
+	w->m->hook = fail_paging;
 }
 
-static void pag_07_one_adapter_alone_runs_out_of_space(void **state)
+static void pag_07_insufficient_paging_buffer_on_one_adapter(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct difficulty d = {.status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER};
 	struct world w;
 
-	start_difficult(&w, state, &d);
+	start_failing(&w, state, &d);
 	for (uint32_t i = 0; i < 4; i++) {
 		uint64_t seen = i / 2 ? LINK_ADAPTERS * BYTES : BYTES;
 		D3DKMT_HANDLE a = link_allocate(&w, flags[i / 2], WORLD_MEMORY);
@@ -321,7 +342,7 @@ static void pag_07_one_adapter_alone_runs_out_of_space(void **state)
 			for (uint32_t n = 0; n < BYTES / 4; n += 499)
 				assert_int_equal(link_word(&w, e, n * 4),
 						 0x4000 + n + (i / 2) * e * BYTES / 4);
-		/* And on the way out. */
+		/* And for the transfer out. */
 		d.times = 1;
 		link_push_out(&w);
 		client_expect(&w.device, a, seen, 0x4000);
@@ -331,12 +352,12 @@ static void pag_07_one_adapter_alone_runs_out_of_space(void **state)
 	link_stop(&w);
 }
 
-static void pag_08_one_adapter_alone_is_busy(void **state)
+static void pag_08_allocation_busy_on_one_adapter(void **state)
 {
 	struct difficulty d = {.status = STATUS_GRAPHICS_ALLOCATION_BUSY};
 	struct world w;
 
-	start_difficult(&w, state, &d);
+	start_failing(&w, state, &d);
 	for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
 		D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
 
@@ -351,13 +372,13 @@ static void pag_08_one_adapter_alone_is_busy(void **state)
 	link_stop(&w);
 }
 
-/* The lead's half was written: neither of them runs, and the link is over. */
-static void pag_09_one_adapter_alone_fails(void **state)
+/* The lead's half was built. Neither half runs, and the link is stopped. */
+static void pag_09_failed_paging_on_one_adapter_stops_the_link(void **state)
 {
 	struct difficulty d = {.engine = 1, .status = STATUS_UNSUCCESSFUL};
 	struct world w;
 
-	start_difficult(&w, state, &d);
+	start_failing(&w, state, &d);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY), plain = a;
 	client_write(&w.device, a, BYTES, 0x4000);
 	scripted_forget(w.m);
@@ -403,7 +424,7 @@ static void pag_27_every_copy_is_reported_lost(void **state)
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
 	world_run(w);
 	timeout_work(&t);
-	/* Of two on both adapters, and on the lead of one more and of the world's own. */
+	/* Two allocations are on both adapters; one more and the world's own are on the lead. */
 	assert_int_equal(link_count(w, DXGK_OPERATION_TRANSFER, 0), 4);
 	assert_int_equal(link_count(w, DXGK_OPERATION_TRANSFER, 1), 2);
 	for (uint32_t e = 0; e < LINK_ADAPTERS; e++)
@@ -411,7 +432,10 @@ static void pag_27_every_copy_is_reported_lost(void **state)
 			assert_int_equal(
 				link_nth(w, DXGK_OPERATION_TRANSFER, e, i)->Transfer.TransferSize,
 				0);
-	/* Three mappings or two, a DMA buffer or more, and a paging buffer, which is then mapped again. */
+	/*
+	 * Two or three mappings, one or more DMA buffers, and a paging buffer, which is then mapped
+	 * again.
+	 */
 	assert_true(link_count(w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, 0) >= 5);
 	assert_true(link_count(w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, 1) >= 4);
 	assert_int_equal(link_count(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT, 0), 1);
@@ -427,8 +451,8 @@ static void pag_27_every_copy_is_reported_lost(void **state)
 	scripted_destroy(link_second);
 }
 
-/* The paging of the other adapter hangs: so does the link. */
-static void tdr_05_paging_of_another_adapter_that_hangs_resets_the_link(void **state)
+/* The paging of the second adapter hangs, so the whole link is reset. */
+static void tdr_05_hung_paging_of_one_adapter_resets_the_link(void **state)
 {
 	struct timeout_world t;
 
@@ -456,16 +480,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(sub_03_pag_23_a_packet_waits_for_the_paging_of_each_adapter),
-		ON_BOTH(pag_22_copies_come_in_when_the_one_that_left_is_out),
-		ON_BOTH(pag_22_a_store_is_read_after_it_was_written),
-		ON_BOTH(sub_03_pag_22_a_packet_on_the_paging_node_waits_for_the_other),
-		ON_BOTH(pag_21_pag_22_what_runs_alone_begins_on_all_adapters),
-		ON_BOTH(seg_21_dma_05_buffers_are_mapped_where_they_are_read),
-		ON_BOTH(pag_07_one_adapter_alone_runs_out_of_space),
-		ON_BOTH(pag_08_one_adapter_alone_is_busy),
-		ON_BOTH(pag_09_one_adapter_alone_fails),
+		ON_BOTH(pag_22_page_in_of_copies_waits_for_the_transfer_out),
+		ON_BOTH(pag_22_a_backing_store_is_read_only_after_it_was_written),
+		ON_BOTH(sub_03_pag_22_a_packet_on_the_paging_node_waits_for_both_adapters),
+		ON_BOTH(pag_21_pag_22_synchronous_paging_begins_on_all_adapters),
+		ON_BOTH(seg_21_dma_05_buffers_are_mapped_on_the_adapter_that_reads_them),
+		ON_BOTH(pag_07_insufficient_paging_buffer_on_one_adapter),
+		ON_BOTH(pag_08_allocation_busy_on_one_adapter),
+		ON_BOTH(pag_09_failed_paging_on_one_adapter_stops_the_link),
 		ON_BOTH(pag_27_every_copy_is_reported_lost),
-		ON_BOTH(tdr_05_paging_of_another_adapter_that_hangs_resets_the_link),
+		ON_BOTH(tdr_05_hung_paging_of_one_adapter_resets_the_link),
 	};
 
 	return cmocka_run_group_tests_name("sched_link_order", tests, NULL, NULL);

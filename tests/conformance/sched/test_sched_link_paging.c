@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content on both adapters of a link: what is paged where, with which pages, and in which order (ALF-23, PAG-22, PAG-23,
- * SCH-09, SWZ-30).
+ * Content on both adapters of a link: what is paged where, with which pages, and in which order
+ * (ALF-23, PAG-22, PAG-23, SCH-09, SWZ-30).
  */
 #include "link_world.h"
 
@@ -20,7 +20,7 @@ static void with_a_range(struct scripted_miniport *m)
 	m->settings.caps.NumberOfSwizzlingRanges = 1;
 }
 
-/* Who asks for a store sees to it first that those are free which the GPU has read. */
+/* A request for a backing store first frees those that the GPU has read. */
 static uint64_t system_bytes(struct world *w)
 {
 	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
@@ -39,7 +39,7 @@ static void submit_use(struct world *w, D3DKMT_HANDLE a)
 	world_run(w);
 }
 
-/* From here on a submission needs no system memory of its own: there is a DMA buffer. */
+/* From here on a submission needs no further system memory: a DMA buffer exists. */
 static void warm_up(struct world *w, struct client_context *context)
 {
 	D3DKMT_HANDLE a = world_allocate(w, PAGE_BYTES, WORLD_MEMORY);
@@ -71,7 +71,10 @@ static void sch_09_each_adapter_of_a_link_has_a_system_context(void **state)
 	scripted_destroy(link_second);
 }
 
-/* What was paged since scripted_forget was submitted in the context of its adapter, to that adapter. */
+/*
+ * Asserts that all paging since scripted_forget was submitted in the system context of its adapter,
+ * to that adapter.
+ */
 static void expect_contexts(struct world *w)
 {
 	const struct scripted_call *patch, *submit;
@@ -88,7 +91,7 @@ static void expect_contexts(struct world *w)
 	}
 }
 
-static void pag_22_a_page_in_is_of_one_store_into_every_copy(void **state)
+static void pag_22_page_in_copies_one_backing_store_into_every_copy(void **state)
 {
 	struct world w;
 
@@ -117,7 +120,7 @@ static void pag_22_a_page_in_is_of_one_store_into_every_copy(void **state)
 	link_stop(&w);
 }
 
-static void pag_22_an_eviction_leaves_every_copy_and_copies_one(void **state)
+static void pag_22_eviction_transfers_one_copy_and_drops_the_others(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -138,7 +141,7 @@ static void pag_22_an_eviction_leaves_every_copy_and_copies_one(void **state)
 		assert_int_equal(link_count(&w, DXGK_OPERATION_DISCARD_CONTENT, writer), 0);
 		assert_int_equal(link_count(&w, DXGK_OPERATION_DISCARD_CONTENT, !writer), 1);
 		expect_contexts(&w);
-		/* All of them get what one has written. */
+		/* All copies get what was written to one. */
 		submit_use(&w, a);
 		for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
 			assert_int_equal(link_word(&w, e, 16), 0x51 + writer);
@@ -149,7 +152,7 @@ static void pag_22_an_eviction_leaves_every_copy_and_copies_one(void **state)
 	link_stop(&w);
 }
 
-static void pag_23_an_instanced_allocation_has_a_store_for_each_adapter(void **state)
+static void pag_23_an_instanced_allocation_has_a_backing_store_per_adapter(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -200,7 +203,7 @@ static void pag_23_an_instanced_allocation_has_a_store_for_each_adapter(void **s
 	link_stop(&w);
 }
 
-static void pag_05_pag_22_pag_23_every_copy_begins_as_zero(void **state)
+static void pag_05_pag_22_pag_23_every_copy_is_filled_with_zero_at_first(void **state)
 {
 	static const uint32_t flags[] = {0, LINK_MIRRORED, LINK_INSTANCED};
 	struct world w;
@@ -218,7 +221,7 @@ static void pag_05_pag_22_pag_23_every_copy_begins_as_zero(void **state)
 		submit_use(&w, a);
 		assert_int_equal(link_place(&w, 0).address, place);
 		for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
-			/* What is on the lead alone is filled there alone. */
+			/* Content that is on the lead alone is filled there only. */
 			bool there = !e || flags[i];
 
 			assert_int_equal(link_count(&w, DXGK_OPERATION_FILL, e), there);
@@ -257,7 +260,7 @@ static void pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter(void **st
 		world_submit_write(&w.context, a, 16, 0x51);
 		world_submit_write(&other, a, 32, 0x52);
 		world_run(&w);
-		/* The one store is behind both. */
+		/* The one backing store is mapped on both. */
 		assert_int_equal(world_word(&w, a, 16), 0x51);
 		assert_int_equal(world_word(&w, a, 32), instanced ? 0 : 0x52);
 		if (instanced)
@@ -270,7 +273,7 @@ static void pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter(void **st
 	link_stop(&w);
 }
 
-static void pag_17_each_copy_leaves_by_the_aperture_of_its_adapter(void **state)
+static void pag_17_each_copy_is_evicted_through_its_adapters_aperture(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct client_context other;
@@ -311,7 +314,7 @@ static void pag_17_each_copy_leaves_by_the_aperture_of_its_adapter(void **state)
 
 /* ---- what the CPU sees ---- */
 
-static void swz_30_a_lock_takes_content_out_of_all_adapters(void **state)
+static void swz_30_a_lock_evicts_linked_content_from_all_adapters(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct world w;
@@ -324,7 +327,7 @@ static void swz_30_a_lock_takes_content_out_of_all_adapters(void **state)
 
 		client_write(&w.device, a, seen, 0x7000);
 		submit_use(&w, a);
-		/* LOCK-40: it would have to leave. */
+		/* LOCK-40: it would have to be evicted. */
 		assert_int_equal(client_try_lock(&w.device, &handle, DONOT_EVICT, &data),
 				 D3DDDIERR_NOTAVAILABLE);
 		world_expect_finding(&w, "LOCK-49");
@@ -340,7 +343,7 @@ static void swz_30_a_lock_takes_content_out_of_all_adapters(void **state)
 	link_stop(&w);
 }
 
-static void lock_18_swz_30_a_page_list_reaches_every_part(void **state)
+static void lock_18_swz_30_a_locked_page_list_covers_every_instance(void **state)
 {
 	static const UINT past_mirrored[] = {BYTES / PAGE_BYTES},
 			  last[] = {LINK_ADAPTERS * BYTES / PAGE_BYTES - 1},
@@ -366,7 +369,7 @@ static void lock_18_swz_30_a_page_list_reaches_every_part(void **state)
 	link_stop(&w);
 }
 
-static void ren_04_each_instance_of_a_renamed_one_is_everywhere(void **state)
+static void ren_04_each_renaming_instance_is_on_all_adapters(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct world w;
@@ -397,9 +400,9 @@ static void ren_04_each_instance_of_a_renamed_one_is_everywhere(void **state)
 	link_stop(&w);
 }
 
-/* ---- what the copies are worth ---- */
+/* ---- validity of the copies ---- */
 
-static void pag_06_ofr_09_what_is_discarded_leaves_every_adapter(void **state)
+static void pag_06_ofr_09_a_discard_frees_the_copies_on_every_adapter(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct world w;
@@ -430,7 +433,7 @@ static void pag_06_ofr_09_what_is_discarded_leaves_every_adapter(void **state)
 	link_stop(&w);
 }
 
-static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
+static void pag_13_pag_14_a_retained_copy_is_transferred_to_every_adapter(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct client_context other;
@@ -445,7 +448,7 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 
 		client_write(&w.device, a, instanced ? LINK_ADAPTERS * BYTES : BYTES, 0x1000);
 		submit_use(&w, a);
-		/* PAG-13: nobody wrote, nothing is copied. */
+		/* PAG-13: it is not dirty, so nothing is copied. */
 		scripted_forget(w.m);
 		link_push_out(&w);
 		for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
@@ -453,7 +456,10 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 			assert_int_equal(link_count(&w, DXGK_OPERATION_DISCARD_CONTENT, e), 1);
 		}
 		submit_use(&w, a);
-		/* PAG-15: the other adapter's write comes back for the lock, and what the CPU writes goes to both. */
+		/*
+		 * PAG-15: the lock gets what the second adapter wrote, and what the CPU writes is
+		 * transferred to both.
+		 */
 		world_submit_write(&other, a, 16, 0x52);
 		world_run(&w);
 		assert_int_equal(world_word(&w, a, part + 16), 0x52);
@@ -498,8 +504,8 @@ static void narrow_aperture(struct scripted_miniport *m)
 		100 * PAGE_BYTES;
 }
 
-/* What cannot leave moves inside its memory segment, in each copy. */
-static void pag_20_every_copy_moves_where_it_cannot_leave(void **state)
+/* Content that cannot be evicted moves inside its memory segment, in each copy. */
+static void pag_20_content_that_cannot_be_evicted_is_compacted_on_every_adapter(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	enum { PAGES = 81 };
@@ -508,7 +514,8 @@ static void pag_20_every_copy_moves_where_it_cannot_leave(void **state)
 
 	world_start(&w, state, narrow_aperture);
 	link_context(&w.device, 0, 1, &other);
-	allocate_pages(&w, 20, 0x100, WORLD_APERTURE); /* an overlay in the way out */
+	/* an overlay that blocks the eviction path */
+	allocate_pages(&w, 20, 0x100, WORLD_APERTURE);
 	for (uint32_t i = 0; i < 2; i++) {
 		D3DKMT_HANDLE first = allocate_pages(&w, 160, 0, WORLD_MEMORY);
 		submit_use(&w, first);
@@ -540,7 +547,7 @@ static void pag_20_every_copy_moves_where_it_cannot_leave(void **state)
 	link_stop(&w);
 }
 
-static void pag_18_what_is_pinned_is_pinned_on_each_adapter(void **state)
+static void pag_18_pinned_allocations_are_pinned_on_each_adapter(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
 	struct world w;
@@ -566,8 +573,10 @@ static void pag_18_what_is_pinned_is_pinned_on_each_adapter(void **state)
 	link_stop(&w);
 }
 
-/* Segments are counted as one adapter has them, system memory and what is copied as what it is. */
-static void seg_04_pag_22_pag_23_what_is_counted(void **state)
+/*
+ * Segments are counted as one adapter has them; system memory and copied bytes are counted in full.
+ */
+static void seg_04_pag_22_pag_23_statistics_count_one_adapters_segments(void **state)
 {
 	static const uint32_t flags[] = {0, LINK_MIRRORED, LINK_INSTANCED};
 	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
@@ -585,7 +594,8 @@ static void seg_04_pag_22_pag_23_what_is_counted(void **state)
 				 BYTES);
 		assert_int_equal(after.bytes_filled - before.bytes_filled, copies * BYTES);
 		before = after;
-		client_write(&w.device, a, BYTES, 1); /* in sight of the CPU, or out and in again */
+		/* CPU-visible, or evicted and paged in again */
+		client_write(&w.device, a, BYTES, 1);
 		submit_use(&w, a);
 		vidmm_adapter_statistics(w.client.adapter, &after);
 		assert_int_equal(after.bytes_paged_in - before.bytes_paged_in,
@@ -601,7 +611,7 @@ static void seg_04_pag_22_pag_23_what_is_counted(void **state)
 	link_stop(&w);
 }
 
-static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
+static void pnp_05_content_of_all_adapters_survives_power_down(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED, 0};
 	struct client_context other;
@@ -639,8 +649,8 @@ static void without_contexts(struct scripted_miniport *m)
 	m->settings.caps.SchedulingCaps.MultiEngineAware = 0;
 }
 
-/* Its devices are its contexts; EngineOrdinal says where a packet runs. */
-static void dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter(void **state)
+/* The device handles replace contexts; EngineOrdinal gives the adapter of a packet. */
+static void dma_33_pag_23_without_multi_engine_paging_runs_on_each_adapter(void **state)
 {
 	struct client_context other;
 	struct world w;
@@ -662,8 +672,8 @@ static void dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter(void
 	link_stop(&w);
 }
 
-/* PAG-22: the caller's memory is the one store. */
-static void alf_13_pag_22_existing_memory_of_a_mirrored_one(void **state)
+/* PAG-22: the caller's memory is the only backing store. */
+static void alf_13_pag_22_existing_memory_backs_a_mirrored_allocation(void **state)
 {
 	static uint32_t memory[BYTES / 4] __attribute__((aligned(4096)));
 	struct scripted_allocation spec = {.size_bytes = BYTES,
@@ -693,7 +703,7 @@ static void alf_13_pag_22_existing_memory_of_a_mirrored_one(void **state)
 	link_stop(&w);
 }
 
-static void alf_23_what_is_not_built_on_a_link_says_so(void **state)
+static void alf_23_flags_not_supported_on_a_link_are_refused(void **state)
 {
 	static char memory[BYTES] __attribute__((aligned(4096)));
 	static const struct {
@@ -743,24 +753,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(sch_09_each_adapter_of_a_link_has_a_system_context),
-		ON_BOTH(pag_22_a_page_in_is_of_one_store_into_every_copy),
-		ON_BOTH(pag_22_an_eviction_leaves_every_copy_and_copies_one),
-		ON_BOTH(pag_23_an_instanced_allocation_has_a_store_for_each_adapter),
-		ON_BOTH(pag_05_pag_22_pag_23_every_copy_begins_as_zero),
+		ON_BOTH(pag_22_page_in_copies_one_backing_store_into_every_copy),
+		ON_BOTH(pag_22_eviction_transfers_one_copy_and_drops_the_others),
+		ON_BOTH(pag_23_an_instanced_allocation_has_a_backing_store_per_adapter),
+		ON_BOTH(pag_05_pag_22_pag_23_every_copy_is_filled_with_zero_at_first),
 		ON_BOTH(pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter),
-		ON_BOTH(pag_17_each_copy_leaves_by_the_aperture_of_its_adapter),
-		ON_BOTH(swz_30_a_lock_takes_content_out_of_all_adapters),
-		ON_BOTH(lock_18_swz_30_a_page_list_reaches_every_part),
-		ON_BOTH(ren_04_each_instance_of_a_renamed_one_is_everywhere),
-		ON_BOTH(pag_06_ofr_09_what_is_discarded_leaves_every_adapter),
-		ON_BOTH(pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter),
-		ON_BOTH(pag_20_every_copy_moves_where_it_cannot_leave),
-		ON_BOTH(pag_18_what_is_pinned_is_pinned_on_each_adapter),
-		ON_BOTH(seg_04_pag_22_pag_23_what_is_counted),
-		ON_BOTH(pnp_05_content_of_all_adapters_survives_the_power),
-		ON_BOTH(dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter),
-		ON_BOTH(alf_13_pag_22_existing_memory_of_a_mirrored_one),
-		ON_BOTH(alf_23_what_is_not_built_on_a_link_says_so),
+		ON_BOTH(pag_17_each_copy_is_evicted_through_its_adapters_aperture),
+		ON_BOTH(swz_30_a_lock_evicts_linked_content_from_all_adapters),
+		ON_BOTH(lock_18_swz_30_a_locked_page_list_covers_every_instance),
+		ON_BOTH(ren_04_each_renaming_instance_is_on_all_adapters),
+		ON_BOTH(pag_06_ofr_09_a_discard_frees_the_copies_on_every_adapter),
+		ON_BOTH(pag_13_pag_14_a_retained_copy_is_transferred_to_every_adapter),
+		ON_BOTH(pag_20_content_that_cannot_be_evicted_is_compacted_on_every_adapter),
+		ON_BOTH(pag_18_pinned_allocations_are_pinned_on_each_adapter),
+		ON_BOTH(seg_04_pag_22_pag_23_statistics_count_one_adapters_segments),
+		ON_BOTH(pnp_05_content_of_all_adapters_survives_power_down),
+		ON_BOTH(dma_33_pag_23_without_multi_engine_paging_runs_on_each_adapter),
+		ON_BOTH(alf_13_pag_22_existing_memory_backs_a_mirrored_allocation),
+		ON_BOTH(alf_23_flags_not_supported_on_a_link_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("sched_link_paging", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content on the adapters of a link against a model of it, under pressure, with clients that race: what a GPU or the CPU wrote
- * is there whenever the CPU looks, in each copy that has it (PAG-22, PAG-23, PAG-12, PAG-17, LOCK-05).
+ * Content on the adapters of a link against a model, under memory pressure, with clients on
+ * threads. The CPU must see what a GPU or the CPU wrote last, in each copy that holds it (PAG-22,
+ * PAG-23, PAG-12, PAG-17, LOCK-05).
  */
 #include "link_world.h"
 
@@ -14,10 +15,13 @@ enum { HIDDEN = 0x4, HIDDEN_ID = 3 };
 struct thing {
 	D3DKMT_HANDLE handle;
 	uint32_t flags, pages;
-	uint32_t word[LINK_ADAPTERS]
-		     [WORDS]; /* what is expected; one row unless it is LinkInstanced */
-	/* Nobody puts packets of several contexts in order: until the CPU has waited for them, one of them writes. */
-	uint32_t writer; /* LINK_ADAPTERS: none yet, + 1: all of them, the same */
+	/* the expected bytes; one row unless it is LinkInstanced */
+	uint32_t word[LINK_ADAPTERS][WORDS];
+	/*
+	 * Packets of several contexts have no order: until the CPU has waited for them, only one of
+	 * them may write.
+	 */
+	uint32_t writer; /* LINK_ADAPTERS: no context yet; + 1: all of them, with the same value */
 };
 
 struct racer {
@@ -36,8 +40,8 @@ static uint32_t pick(struct racer *r, uint32_t count)
 	return (uint32_t)(r->random >> 33) % count;
 }
 
-/* Little memory, small buffers that run full at different times, transfers in pieces. */
-static void cramped(struct scripted_miniport *m)
+/* Little memory, small buffers of different sizes, transfers in pieces. */
+static void little_memory(struct scripted_miniport *m)
 {
 	link_setup(m);
 	m->settings.complete_at_once = false;
@@ -133,7 +137,7 @@ static void expect_word(const struct thing *t, const char *bytes, uint32_t part,
 			 seen, t->word[part][word]);
 }
 
-static void cpu_looks(struct racer *r, struct thing *t)
+static void cpu_compares(struct racer *r, struct thing *t)
 {
 	bool writes = pick(r, 2);
 	D3DKMT_HANDLE handle = t->handle;
@@ -167,24 +171,25 @@ static void race(void *argument)
 
 		if (what < 8) {
 			gpu_writes(r, t);
-		} else if (what < 12) { /* where it may be read, which may be somewhere else */
+		} else if (what < 12) {
+			/* The segment in which it may be read may be another one. */
 			world_submit_use(&r->context[pick(r, LINK_ADAPTERS)], t->handle);
 		} else if (what < 19) {
-			cpu_looks(r, t);
+			cpu_compares(r, t);
 		} else {
 			assert_int_equal(client_deallocate(&r->device, t->handle), S_OK);
 			make(r, t);
 		}
 	}
 	for (uint32_t i = 0; i < ALLOCATIONS; i++) {
-		cpu_looks(r, &r->things[i]);
+		cpu_compares(r, &r->things[i]);
 		assert_int_equal(client_deallocate(&r->device, r->things[i].handle), S_OK);
 	}
 	atomic_store(&r->done, true);
 }
 
-/* One packet of one node after the other, in any order. */
-static void be_the_gpus(struct world *w, struct racer *all)
+/* Completes one packet at a time, of any node in any order. */
+static void complete_at_random(struct world *w, struct racer *all)
 {
 	struct racer chance = {.random = 77};
 	bool busy = true;
@@ -207,7 +212,7 @@ static void run(void **state, uint64_t seed, struct vidmm_adapter_statistics *fi
 	const struct client_options options = {.seed = seed, .switch_per_1024 = 200};
 	struct world w;
 
-	world_start_with(&w, state, cramped, &options);
+	world_start_with(&w, state, little_memory, &options);
 	w.client.racing = true;
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		racer[i] = (struct racer){.w = &w, .random = seed * 1000 + i};
@@ -219,7 +224,7 @@ static void run(void **state, uint64_t seed, struct vidmm_adapter_statistics *fi
 		assert_int_equal(
 			vidmm_thread_create(w.client.host, "racer", race, &racer[i], &thread[i]),
 			0);
-	be_the_gpus(&w, racer);
+	complete_at_random(&w, racer);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		vidmm_thread_join(thread[i]);
 	world_run(&w);
@@ -233,14 +238,14 @@ static void run(void **state, uint64_t seed, struct vidmm_adapter_statistics *fi
 	scripted_destroy(link_second);
 }
 
-static void pag_22_pag_23_content_is_what_was_written(void **state)
+static void pag_22_pag_23_random_content_on_linked_adapters_matches_the_model(void **state)
 {
 	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
 	uint32_t seeds = *(uint32_t *)*state == VIDMM_HOST_SIM ? 6 : 2;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		run(state, seed, &figures);
-		/* It was cramped. */
+		/* Memory was short. */
 		assert_true(figures.evictions > 100);
 		assert_true(figures.bytes_paged_out > MIB);
 	}
@@ -249,7 +254,7 @@ static void pag_22_pag_23_content_is_what_was_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pag_22_pag_23_content_is_what_was_written),
+		ON_BOTH(pag_22_pag_23_random_content_on_linked_adapters_matches_the_model),
 	};
 
 	return cmocka_run_group_tests_name("sched_link_random", tests, NULL, NULL);

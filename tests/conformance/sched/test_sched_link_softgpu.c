@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* softgpu as a link of two: engines with threads of their own on each adapter (LNK-03, PAG-22, PAG-23, SCH-08, TDR-05). */
+/*
+ * softgpu as a link of two adapters, each with engine threads (LNK-03, PAG-22, PAG-23, SCH-08,
+ * TDR-05).
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -65,7 +68,7 @@ static void fill(struct link *l, uint32_t engine, D3DKMT_HANDLE a, uint32_t valu
 	client_submit(&l->context[engine]);
 }
 
-/* Every word of that part of what the CPU sees. */
+/* Compares every word of that part of the locked allocation. */
 static void expect(struct link *l, D3DKMT_HANDLE a, uint32_t part, uint32_t value)
 {
 	const uint32_t *words = client_lock(&l->device, a, 0x1);
@@ -77,7 +80,7 @@ static void expect(struct link *l, D3DKMT_HANDLE a, uint32_t part, uint32_t valu
 	assert_int_equal(client_unlock(&l->device, a), S_OK);
 }
 
-static void lnk_03_softgpu_is_a_link_if_it_is_told_so(void **state)
+static void lnk_03_softgpu_starts_as_a_link_if_configured(void **state)
 {
 	struct client_options options = {.kind = *(uint32_t *)*state,
 					 .registry = linked,
@@ -96,7 +99,7 @@ static void lnk_03_softgpu_is_a_link_if_it_is_told_so(void **state)
 	client_stop(&client);
 }
 
-static void sch_08_each_adapter_reaches_what_is_on_the_lead(void **state)
+static void sch_08_each_adapter_accesses_memory_of_the_lead(void **state)
 {
 	struct link l;
 
@@ -133,8 +136,11 @@ static uint32_t in_tiles(uint32_t word)
 	return word / 2048 * 2048 + word % 256 / 128 * 1024 + word / 256 % 8 * 128 + word % 128;
 }
 
-/* A range of what is on the lead shows it to the CPU alone; both adapters find tiles there. */
-static void swz_21_each_adapter_sees_tiles_behind_a_range_of_the_leads(void **state)
+/*
+ * A swizzling range of content on the lead shows linear bytes to the CPU only. Both adapters see
+ * tiles there.
+ */
+static void swz_21_each_adapter_sees_tiles_behind_a_swizzling_range_of_the_lead(void **state)
 {
 	const struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
 						.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
@@ -182,12 +188,12 @@ static void touch(struct link *l, struct thing *t, uint64_t *random, uint32_t va
 
 	if (t->flags == SOFTGPU_ALLOCATION_LINK_INSTANCED) {
 		fill(l, engine, t->handle, t->value[engine] = value);
-	} else if (t->flags) { /* its copies are the driver's to keep alike */
+	} else if (t->flags) { /* the driver keeps its copies equal */
 		for (engine = 0; engine < ADAPTERS; engine++)
 			fill(l, engine, t->handle, value);
 		t->value[0] = value;
 	} else {
-		expect(l, t->handle, 0, t->value[0]); /* nobody else is at it any more */
+		expect(l, t->handle, 0, t->value[0]); /* no other client uses it now */
 		fill(l, engine, t->handle, t->value[0] = value);
 	}
 }
@@ -199,7 +205,7 @@ static void look(struct link *l, const struct thing *t)
 		expect(l, t->handle, i, t->value[i]);
 }
 
-static void pag_22_pag_23_content_survives_pressure_on_both(void **state)
+static void pag_22_pag_23_content_survives_memory_pressure_on_both_adapters(void **state)
 {
 	static const uint32_t flags[] = {SOFTGPU_ALLOCATION_LINK_MIRRORED,
 					 SOFTGPU_ALLOCATION_LINK_INSTANCED, 0};
@@ -256,10 +262,10 @@ static void tdr_05_a_hang_on_the_other_adapter_resets_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(lnk_03_softgpu_is_a_link_if_it_is_told_so),
-		ON_BOTH(sch_08_each_adapter_reaches_what_is_on_the_lead),
-		ON_BOTH(swz_21_each_adapter_sees_tiles_behind_a_range_of_the_leads),
-		ON_BOTH(pag_22_pag_23_content_survives_pressure_on_both),
+		ON_BOTH(lnk_03_softgpu_starts_as_a_link_if_configured),
+		ON_BOTH(sch_08_each_adapter_accesses_memory_of_the_lead),
+		ON_BOTH(swz_21_each_adapter_sees_tiles_behind_a_swizzling_range_of_the_lead),
+		ON_BOTH(pag_22_pag_23_content_survives_memory_pressure_on_both_adapters),
 		ON_SIM(tdr_05_a_hang_on_the_other_adapter_resets_both),
 	};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The allocation list: what a submission may name, what the miniport is shown of it, what follows (DMA-14 to DMA-35). */
+/*
+ * The allocation list: which handles a submission may name, what the miniport gets, and the
+ * consequences (DMA-14 to DMA-35).
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -9,7 +12,7 @@
 
 #define WRONG_DEVICE ((HRESULT)0xC0262115)
 
-/* Handles that the miniport gave out for opens, in order. */
+/* Handles that the miniport returned from OpenAllocation, in order. */
 struct opens {
 	HANDLE handle[8];
 	uint32_t count;
@@ -46,7 +49,7 @@ static void scribble(void *context, struct scripted_miniport *m, struct scripted
 			(D3DDDI_ALLOCATIONLIST){.hAllocation = s->wrong, .Value = 0x1F};
 }
 
-static void dma_14_the_list_is_converted_and_captured_once(void **state)
+static void dma_14_the_allocation_list_is_captured_and_converted_once(void **state)
 {
 	struct world w;
 	struct scribbler s = {.wrong = 0xDEAD};
@@ -75,7 +78,7 @@ static void dma_14_the_list_is_converted_and_captured_once(void **state)
 	world_stop(&w);
 }
 
-static void dma_15_a_zero_handle_is_a_null_element(void **state)
+static void dma_15_a_zero_handle_converts_to_a_null_element(void **state)
 {
 	struct world w;
 
@@ -96,7 +99,10 @@ static void dma_15_a_zero_handle_is_a_null_element(void **state)
 
 /* ---- handles ---- */
 
-/* The submission names a good allocation and `handle`; it fails before the miniport hears of it and changes nothing. */
+/*
+ * The submission names a valid allocation and `handle`. It fails before the miniport is called and
+ * changes nothing.
+ */
 static void refuse(struct world *w, D3DKMT_HANDLE good, D3DKMT_HANDLE handle, HRESULT expected,
 		   const char *rule)
 {
@@ -136,7 +142,7 @@ static void dma_16_a_foreign_handle_fails_before_render(void **state)
 			 0);
 	sister.handle = vidmm_device_handle(sister.device);
 	D3DKMT_HANDLE sisters = world_allocate_as(&sister, &spec);
-	/* The same number means something in the other process only. */
+	/* The same number is valid in the other process only. */
 	D3DKMT_HANDLE strangers = 0;
 	for (uint32_t i = 0; i < 20; i++)
 		strangers = world_allocate_as(&stranger, &spec);
@@ -172,7 +178,7 @@ static void dma_19_reserved_bits_are_zero(void **state)
 	world_stop(&w);
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static void assert_place(const struct scripted_call *call, uint32_t segment, uint64_t base,
 			 uint64_t bytes)
@@ -185,7 +191,7 @@ static void assert_place(const struct scripted_call *call, uint32_t segment, uin
 		assert_int_equal(call->allocations[0].PhysicalAddress.QuadPart, 0);
 }
 
-static void dma_17_dma_18_entries_say_where_an_allocation_is(void **state)
+static void dma_17_dma_18_entries_hold_the_last_known_segment_and_address(void **state)
 {
 	struct world w;
 
@@ -214,7 +220,7 @@ static void dma_17_dma_18_entries_say_where_an_allocation_is(void **state)
 	world_stop(&w);
 }
 
-static void dma_35_the_patch_list_brings_in_and_the_allocation_list_keeps_busy(void **state)
+static void dma_35_patch_list_decides_residency_allocation_list_decides_busy(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE b;
@@ -236,7 +242,7 @@ static void dma_35_the_patch_list_brings_in_and_the_allocation_list_keeps_busy(v
 
 /* ---- writing ---- */
 
-static void dma_22_a_write_keeps_readers_out_and_survives_eviction(void **state)
+static void dma_22_a_write_makes_ignore_read_sync_wait_and_the_content_dirty(void **state)
 {
 	struct world w;
 
@@ -260,7 +266,7 @@ static void dma_22_a_write_keeps_readers_out_and_survives_eviction(void **state)
 	world_stop(&w);
 }
 
-static void dma_23_two_entries_of_one_allocation_write_if_one_does(void **state)
+static void dma_23_two_entries_of_one_allocation_combine_write_operation_by_or(void **state)
 {
 	struct world w;
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -304,14 +310,14 @@ static void dma_23_two_entries_of_one_allocation_write_if_one_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_14_the_list_is_converted_and_captured_once),
-		ON_BOTH(dma_15_a_zero_handle_is_a_null_element),
+		ON_BOTH(dma_14_the_allocation_list_is_captured_and_converted_once),
+		ON_BOTH(dma_15_a_zero_handle_converts_to_a_null_element),
 		ON_BOTH(dma_16_a_foreign_handle_fails_before_render),
-		ON_BOTH(dma_17_dma_18_entries_say_where_an_allocation_is),
+		ON_BOTH(dma_17_dma_18_entries_hold_the_last_known_segment_and_address),
 		ON_BOTH(dma_19_reserved_bits_are_zero),
-		ON_BOTH(dma_22_a_write_keeps_readers_out_and_survives_eviction),
-		ON_BOTH(dma_23_two_entries_of_one_allocation_write_if_one_does),
-		ON_BOTH(dma_35_the_patch_list_brings_in_and_the_allocation_list_keeps_busy),
+		ON_BOTH(dma_22_a_write_makes_ignore_read_sync_wait_and_the_content_dirty),
+		ON_BOTH(dma_23_two_entries_of_one_allocation_combine_write_operation_by_or),
+		ON_BOTH(dma_35_patch_list_decides_residency_allocation_list_decides_busy),
 	};
 
 	return cmocka_run_group_tests_name("sched lists", tests, NULL, NULL);

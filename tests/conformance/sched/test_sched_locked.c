@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rendering with what the CPU holds locked (LKR). */
+/* Rendering with allocations that the CPU holds locked (LKR). */
 #include "sched_world.h"
 
 #include "os/os.h"
@@ -30,7 +30,10 @@ static uint32_t transfers(const struct world *w)
 	return count;
 }
 
-/* With real threads, moving what the CPU has locked takes a kernel that can hold up stores (PAG-16). */
+/*
+ * With real threads, moving a locked allocation needs a kernel that can write-protect mappings
+ * (PAG-16).
+ */
 static bool can_move_under_a_lock(uint32_t kind)
 {
 	const struct vmm_os_config config = {.kind = VMM_OS_LINUX};
@@ -54,7 +57,7 @@ static bool can_move_under_a_lock(uint32_t kind)
 	return can;
 }
 
-static void lkr_01_lkr_04_a_locked_allocation_leaves_memory_to_be_rendered(void **state)
+static void lkr_01_lkr_04_a_locked_allocation_is_moved_to_an_aperture_for_a_render(void **state)
 {
 	struct world w;
 
@@ -75,7 +78,7 @@ static void lkr_01_lkr_04_a_locked_allocation_leaves_memory_to_be_rendered(void 
 	world_run(&w);
 	assert_int_equal(patched(&w, 1)->SegmentId, 2);
 	words[4] = 0x14;
-	for (uint32_t i = 0; i < 5; i++) /* the pointer of then, the content of all */
+	for (uint32_t i = 0; i < 5; i++) /* the pointer of the lock, the content of all writers */
 		assert_int_equal(words[i], 0x10 + i);
 	unlock(&w, a);
 	assert_ptr_equal(lock(&w, a), words);
@@ -113,7 +116,7 @@ static void lkr_02_lkr_03_without_an_aperture_the_render_fails_until_the_unlock(
 	world_stop(&w);
 }
 
-static void lkr_05_in_an_aperture_it_renders_where_it_is(void **state)
+static void lkr_05_a_locked_allocation_in_an_aperture_renders_without_a_move(void **state)
 {
 	struct world w;
 
@@ -136,7 +139,7 @@ static void lkr_05_in_an_aperture_it_renders_where_it_is(void **state)
 	world_stop(&w);
 }
 
-static void lkr_08_it_stays_there_until_the_last_unlock(void **state)
+static void lkr_08_a_moved_allocation_stays_in_the_aperture_until_the_last_unlock(void **state)
 {
 	struct world w;
 
@@ -165,10 +168,10 @@ static void lkr_08_it_stays_there_until_the_last_unlock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(lkr_01_lkr_04_a_locked_allocation_leaves_memory_to_be_rendered),
+		ON_BOTH(lkr_01_lkr_04_a_locked_allocation_is_moved_to_an_aperture_for_a_render),
 		ON_BOTH(lkr_02_lkr_03_without_an_aperture_the_render_fails_until_the_unlock),
-		ON_BOTH(lkr_05_in_an_aperture_it_renders_where_it_is),
-		ON_BOTH(lkr_08_it_stays_there_until_the_last_unlock),
+		ON_BOTH(lkr_05_a_locked_allocation_in_an_aperture_renders_without_a_move),
+		ON_BOTH(lkr_08_a_moved_allocation_stays_in_the_aperture_until_the_last_unlock),
 	};
 
 	return cmocka_run_group_tests_name("sched locked", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Offers through the allocation list (OFR-10, DMA-24): they count once the DMA buffer has been processed. */
+/*
+ * Offers through the allocation list (OFR-10, DMA-24): they take effect when the DMA buffer has
+ * been processed.
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -49,7 +52,7 @@ static void expect_offered(struct world *w, D3DKMT_HANDLE a)
 	world_expect_finding(w, "OFR-05");
 }
 
-static void ofr_10_dma_24_offered_when_the_buffer_is_processed(void **state)
+static void ofr_10_dma_24_the_offer_takes_effect_when_the_buffer_completes(void **state)
 {
 	struct world w;
 
@@ -63,7 +66,7 @@ static void ofr_10_dma_24_offered_when_the_buffer_is_processed(void **state)
 	world_run(&w);
 	expect_offered(&w, a);
 	assert_int_equal(client_events(&w.client, VIDMM_EVENT_OFFER), 1);
-	/* Nobody needed the memory. */
+	/* No other allocation needed the memory. */
 	assert_false(reclaim(&w, a));
 	assert_int_equal(world_word(&w, a, 0), 0x10);
 	assert_int_equal(world_word(&w, a, 4), 0x11);
@@ -71,7 +74,7 @@ static void ofr_10_dma_24_offered_when_the_buffer_is_processed(void **state)
 	world_stop(&w);
 }
 
-static void ofr_10_its_memory_is_taken_and_reclaim_says_so(void **state)
+static void ofr_10_offered_memory_is_discarded_and_reclaim_reports_it(void **state)
 {
 	struct world w;
 
@@ -82,7 +85,10 @@ static void ofr_10_its_memory_is_taken_and_reclaim_says_so(void **state)
 	world_submit_write(&w.context, kept, 0, 0x21);
 	submit_offer(&w.context, a, 0x20, HIGH);
 	world_run(&w);
-	/* Nobody has asked whether it is offered; the need for memory alone finds it out, before what is not offered goes. */
+	/*
+	 * No call has asked whether it is offered. Memory pressure alone applies the offer, before
+	 * an allocation that is not offered is evicted.
+	 */
 	world_submit_use(&w.context, need);
 	world_run(&w);
 	assert_int_equal(client_events(&w.client, VIDMM_EVENT_DISCARD), 1);
@@ -93,8 +99,8 @@ static void ofr_10_its_memory_is_taken_and_reclaim_says_so(void **state)
 	world_stop(&w);
 }
 
-/* Work that was submitted before the offer counts keeps its content, as with the call (OFR-01). */
-static void ofr_10_what_is_queued_behind_keeps_the_content(void **state)
+/* Packets submitted before the offer takes effect keep the content, as with the call (OFR-01). */
+static void ofr_10_packets_queued_before_the_offer_takes_effect_keep_the_content(void **state)
 {
 	struct world w;
 
@@ -111,7 +117,7 @@ static void ofr_10_what_is_queued_behind_keeps_the_content(void **state)
 	world_stop(&w);
 }
 
-static void ofr_10_reclaimed_before_the_buffer_is_processed(void **state)
+static void ofr_10_a_reclaim_before_completion_cancels_the_offer(void **state)
 {
 	struct world w;
 
@@ -131,7 +137,7 @@ static void ofr_10_reclaimed_before_the_buffer_is_processed(void **state)
 	world_stop(&w);
 }
 
-static void ofr_10_an_allocation_may_end_before_it_is_offered(void **state)
+static void ofr_10_an_allocation_may_be_destroyed_before_its_offer_takes_effect(void **state)
 {
 	struct world w;
 
@@ -175,8 +181,8 @@ static void ofr_10_ofr_03_ofr_08_bad_entries_offer_nothing(void **state)
 	world_stop(&w);
 }
 
-/* What leaves for a sleep may be dropped if it is offered; whichever it was, the reclaim says so. */
-static void ofr_09_pnp_05_a_sleep_drops_or_keeps_what_is_offered_and_says_which(void **state)
+/* Offered content may be dropped at a power-down; Reclaim reports which it was. */
+static void ofr_09_pnp_05_reclaim_after_power_down_reports_dropped_content(void **state)
 {
 	static const uint32_t sleeps[] = {VIDMM_SLEEP_STANDBY, VIDMM_SLEEP_HIBERNATE};
 	struct world w;
@@ -195,14 +201,15 @@ static void ofr_09_pnp_05_a_sleep_drops_or_keeps_what_is_offered_and_says_which(
 		expect_offered(&w, a); /* as before */
 		BOOL discarded = reclaim(&w, a);
 		assert_int_equal(world_word(&w, a, 0), discarded ? 0 : 0x11);
-		assert_int_equal(world_word(&w, kept, 0), 0x22); /* this is nobody's to drop */
+		/* not offered, so it must not be dropped */
+		assert_int_equal(world_word(&w, kept, 0), 0x22);
 		world_submit_use(&w.context, a);
 		world_stop(&w);
 	}
 }
 
-/* The CPU gets in beside the GPU, while it is not offered yet; what it holds then cannot be given away. */
-static void ofr_10_ofr_08_locked_when_its_time_comes(void **state)
+/* The CPU locks it while it is busy and not yet offered; a locked allocation cannot be offered. */
+static void ofr_10_ofr_08_an_allocation_locked_at_completion_is_not_offered(void **state)
 {
 	struct world w;
 
@@ -226,7 +233,7 @@ static void windows_7(struct scripted_miniport *m)
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WIN7);
 }
 
-static void ofr_10_dma_19_before_1_2_the_field_is_reserved(void **state)
+static void ofr_10_dma_19_offer_priority_is_reserved_before_1_2(void **state)
 {
 	struct world w;
 
@@ -244,15 +251,15 @@ static void ofr_10_dma_19_before_1_2_the_field_is_reserved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(ofr_10_dma_24_offered_when_the_buffer_is_processed),
-		ON_BOTH(ofr_10_its_memory_is_taken_and_reclaim_says_so),
-		ON_BOTH(ofr_10_what_is_queued_behind_keeps_the_content),
-		ON_BOTH(ofr_10_reclaimed_before_the_buffer_is_processed),
-		ON_BOTH(ofr_10_an_allocation_may_end_before_it_is_offered),
+		ON_BOTH(ofr_10_dma_24_the_offer_takes_effect_when_the_buffer_completes),
+		ON_BOTH(ofr_10_offered_memory_is_discarded_and_reclaim_reports_it),
+		ON_BOTH(ofr_10_packets_queued_before_the_offer_takes_effect_keep_the_content),
+		ON_BOTH(ofr_10_a_reclaim_before_completion_cancels_the_offer),
+		ON_BOTH(ofr_10_an_allocation_may_be_destroyed_before_its_offer_takes_effect),
 		ON_BOTH(ofr_10_ofr_03_ofr_08_bad_entries_offer_nothing),
-		ON_SIM(ofr_09_pnp_05_a_sleep_drops_or_keeps_what_is_offered_and_says_which),
-		ON_BOTH(ofr_10_ofr_08_locked_when_its_time_comes),
-		ON_BOTH(ofr_10_dma_19_before_1_2_the_field_is_reserved),
+		ON_SIM(ofr_09_pnp_05_reclaim_after_power_down_reports_dropped_content),
+		ON_BOTH(ofr_10_ofr_08_an_allocation_locked_at_completion_is_not_offered),
+		ON_BOTH(ofr_10_dma_19_offer_priority_is_reserved_before_1_2),
 	};
 
 	return cmocka_run_group_tests_name("sched offer", tests, NULL, NULL);

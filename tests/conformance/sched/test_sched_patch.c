@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From the emitted patch list to final addresses: page-in order, DxgkDdiPatch, what holds until the fence (PAT). */
+/*
+ * From the emitted patch list to final addresses: page-in order, DxgkDdiPatch, and what holds until
+ * the fence (PAT).
+ */
 #include "sched_world.h"
 
 #include <string.h>
@@ -21,7 +24,7 @@ static void keep_created(void *context, struct scripted_miniport *m, struct scri
 		created->allocation[created->count++ % 4] = args->pAllocationInfo[0].hAllocation;
 }
 
-static void pat_03_allocations_come_in_in_list_order(void **state)
+static void pat_03_allocations_are_paged_in_in_patch_list_order(void **state)
 {
 	struct world w;
 	struct created created = {0};
@@ -32,8 +35,8 @@ static void pat_03_allocations_come_in_in_list_order(void **state)
 	w.m->hook_context = &created;
 	for (uint32_t i = 0; i < 4; i++) {
 		a[i] = world_allocate(&w, 64 * KIB, 0);
-		client_use(&w.context, a[i],
-			   false); /* the allocation list has them in order of creation */
+		/* the allocation list has them in order of creation */
+		client_use(&w.context, a[i], false);
 	}
 	static const uint32_t order[] = {2, 0, 3, 2, 1};
 	for (uint32_t i = 0; i < 5; i++)
@@ -52,9 +55,9 @@ static void pat_03_allocations_come_in_in_list_order(void **state)
 	world_stop(&w);
 }
 
-/* ---- what Patch is told ---- */
+/* ---- the arguments of Patch ---- */
 
-static void pat_11_patch_has_the_final_addresses(void **state)
+static void pat_11_patch_gets_the_final_addresses(void **state)
 {
 	struct world w;
 
@@ -68,27 +71,30 @@ static void pat_11_patch_has_the_final_addresses(void **state)
 	world_write(&w.context, a, 128, 0x11);
 	client_submit(&w.context);
 	world_run(&w);
-	world_submit_use(&w.context, most); /* pushes both out */
+	world_submit_use(&w.context, most); /* evicts both */
 	world_run(&w);
-	world_write(&w.context, a, 256, 0x22); /* comes back to another place */
+	world_write(&w.context, a, 256, 0x22); /* paged in again at another address */
 	client_submit(&w.context);
 	world_run(&w);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct scripted_call *render = scripted_nth(w.m, VIDMM_DDI_RENDER, 2 * i);
 		const struct scripted_call *patch = world_nth_of(&w, VIDMM_DDI_PATCH, false, 2 * i);
 
-		assert_int_equal(render->allocations[1 - i].SegmentId, 0); /* not known then */
+		/* its address is not known then */
+		assert_int_equal(render->allocations[1 - i].SegmentId, 0);
 		assert_int_equal(patch->allocations[1 - i].SegmentId, 1);
 		address[i] = (uint64_t)patch->allocations[1 - i].PhysicalAddress.QuadPart;
 	}
 	assert_int_not_equal(address[0], address[1]);
-	/* Both writes went to the places that Patch had, and the content went along in between. */
+	/*
+	 * Both writes reached the addresses that Patch had, and the content moved along in between.
+	 */
 	assert_int_equal(world_word(&w, a, 128), 0x11);
 	assert_int_equal(world_word(&w, a, 256), 0x22);
 	world_stop(&w);
 }
 
-static void pat_12_sub_02_memory_of_a_submitted_buffer_stays(void **state)
+static void pat_12_sub_02_allocations_of_a_submitted_buffer_stay_resident(void **state)
 {
 	struct world w;
 	struct client_context second;
@@ -98,18 +104,18 @@ static void pat_12_sub_02_memory_of_a_submitted_buffer_stays(void **state)
 	D3DKMT_HANDLE a = world_allocate(&w, 1 * MIB, WORLD_MEMORY),
 		      all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
 	world_submit_use(&w.context, a);
-	scripted_complete(w.m, 1, 1); /* its fill; the packet itself is with the hardware now */
+	scripted_complete(w.m, 1, 1); /* its fill; the packet itself is in the hardware now */
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
 	uint32_t paging = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
-	world_submit_use(&second, all); /* wants the place */
+	world_submit_use(&second, all); /* needs the placement */
 	for (uint32_t i = 0; i < 100; i++)
 		vidmm_settle(w.client.host);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), paging);
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
 	assert_int_equal(client_residency(&w.device, a), 1);
 	scripted_complete(w.m, 0, 1);
-	world_await(&w, VIDMM_DDI_BUILD_PAGING_BUFFER,
-		    paging + 2); /* out with A, in with the other */
+	/* A is paged out, the other one in */
+	world_await(&w, VIDMM_DDI_BUILD_PAGING_BUFFER, paging + 2);
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 2);
 	assert_int_not_equal(client_residency(&w.device, a), 1);
@@ -174,7 +180,7 @@ static void assert_same_portion(const DXGKARG_PATCH *p, const DXGKARG_SUBMITCOMM
 	assert_int_equal(p->Flags.NullRendering, s->Flags.NullRendering);
 }
 
-static void pat_15_submit_repeats_what_patch_was_told(void **state)
+static void pat_15_submit_gets_the_fence_and_offsets_of_the_last_patch(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -271,7 +277,7 @@ static void fail_patch(void **state, bool paging)
 
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, paging ? WORLD_MEMORY : 0);
-	if (!paging) { /* resident already, so that the next Patch is the packet's own */
+	if (!paging) { /* already resident, so that the next Patch belongs to the packet */
 		world_submit_use(&w.context, a);
 		world_run(&w);
 	}
@@ -286,7 +292,7 @@ static void fail_patch(void **state, bool paging)
 	assert_int_equal(w.fatal[1], 0x3);
 	assert_int_equal(w.fatal[2], (uint32_t)STATUS_UNSUCCESSFUL);
 	assert_int_equal(w.fatal[3], failed->in.patch.SubmissionFenceId);
-	/* The adapter is gone for its clients, and nobody waits for ever. */
+	/* The adapter is stopped for its clients, and every wait ends. */
 	world_use(&w.context, a);
 	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(client_try_lock(&w.device, &a, 0, NULL), D3DDDIERR_DEVICEREMOVED);
@@ -307,7 +313,7 @@ static void pat_18_a_failed_patch_of_paging_stops_the_adapter(void **state)
 
 /* ---- references that no patch location names ---- */
 
-/* Takes the last patch location back. */
+/* Removes the last patch location. */
 static void forget_one(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	DXGKARG_RENDER *out = call->args;
@@ -342,12 +348,12 @@ static void pat_10_a_reference_without_a_patch_location_is_reported(void **state
 	if (!strstr(w.client.finding[0], "entry 1"))
 		fail_msg("%s", w.client.finding[0]);
 	world_expect_finding(&w, "PAT-10");
-	w.expected_faults = 1; /* a command whose address nobody wrote */
+	w.expected_faults = 1; /* a command with an address that was not written */
 	world_stop(&w);
 }
 
-/* DMA-35: without the verifier nobody looks. */
-static void pat_10_is_for_the_verifier(void **state)
+/* DMA-35: without the verifier this is not checked. */
+static void pat_10_unpatched_references_are_not_checked_without_the_verifier(void **state)
 {
 	struct world w;
 
@@ -364,17 +370,17 @@ static void pat_10_is_for_the_verifier(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pat_03_allocations_come_in_in_list_order),
-		ON_BOTH(pat_11_patch_has_the_final_addresses),
-		ON_BOTH(pat_12_sub_02_memory_of_a_submitted_buffer_stays),
+		ON_BOTH(pat_03_allocations_are_paged_in_in_patch_list_order),
+		ON_BOTH(pat_11_patch_gets_the_final_addresses),
+		ON_BOTH(pat_12_sub_02_allocations_of_a_submitted_buffer_stay_resident),
 		ON_SIM(pat_13_the_buffer_is_patched_in_place),
-		ON_BOTH(pat_15_submit_repeats_what_patch_was_told),
+		ON_BOTH(pat_15_submit_gets_the_fence_and_offsets_of_the_last_patch),
 		ON_SIM(pat_16_patch_locations_arrive_as_emitted),
 		ON_BOTH(pat_17_sub_18_paging_is_patched_without_lists_in_the_system_context),
 		ON_BOTH(pat_18_a_failed_patch_stops_the_adapter),
 		ON_BOTH(pat_18_a_failed_patch_of_paging_stops_the_adapter),
 		ON_BOTH(pat_10_a_reference_without_a_patch_location_is_reported),
-		ON_BOTH(pat_10_is_for_the_verifier),
+		ON_BOTH(pat_10_unpatched_references_are_not_checked_without_the_verifier),
 	};
 
 	return cmocka_run_group_tests_name("sched patch", tests, NULL, NULL);

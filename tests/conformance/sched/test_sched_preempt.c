@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preemption of a node that takes long: PRE-01 to PRE-08, PRE-10, PRE-12, PAT-14, SUB-21, SPL-10, TDR-02.
+ * Preemption of a node whose packet runs long: PRE-01 to PRE-08, PRE-10, PRE-12, PAT-14, SUB-21,
+ * SPL-10, TDR-02.
  *
- * The watchdog asks for it half of TdrDelay after a packet became the first with the miniport.
+ * The watchdog requests it half of TdrDelay after a packet became the first one in the miniport.
  */
 #include "timeout_world.h"
 
@@ -30,7 +31,7 @@ static void aware_on_one_node(struct scripted_miniport *m)
 	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
 }
 
-/* On real threads the test needs some time of its own before an answer is late. */
+/* On real threads an answer counts as late only after a delay of the test machine. */
 static void start(struct timeout_world *t, void **state, world_setup *setup)
 {
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
@@ -40,7 +41,10 @@ static void start(struct timeout_world *t, void **state, world_setup *setup)
 	timeout_start(t, state, setup, &tdr);
 }
 
-/* `packets` on node 0, of which the miniport gets two (SUB-16), and the request that follows. */
+/*
+ * Queues `packets` on node 0, of which the miniport gets two (SUB-16), and waits for the preemption
+ * request.
+ */
 static void start_overdue(struct timeout_world *t, void **state, world_setup *setup,
 			  uint32_t packets)
 {
@@ -70,7 +74,7 @@ static bool newer(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
-/* What is with the GPU completes from now on; everything that was ever queued does. */
+/* The GPU completes packets from now on; everything that was ever queued completes. */
 static void finish(struct timeout_world *t)
 {
 	t->w.m->settings.withhold_preemption = false;
@@ -82,7 +86,7 @@ static void finish(struct timeout_world *t)
 
 /* ---- the request ---- */
 
-static void pre_01_pre_03_a_request_names_its_node_and_a_fresh_id(void **state)
+static void pre_01_pre_03_a_preemption_request_has_its_node_and_a_fresh_id(void **state)
 {
 	struct timeout_world t;
 
@@ -101,7 +105,7 @@ static void pre_01_pre_03_a_request_names_its_node_and_a_fresh_id(void **state)
 	finish(&t);
 }
 
-static void pre_01_a_request_that_fails_is_fatal(void **state)
+static void pre_01_a_failed_preemption_request_is_fatal(void **state)
 {
 	struct timeout_world t;
 
@@ -119,8 +123,8 @@ static void pre_01_a_request_that_fails_is_fatal(void **state)
 	timeout_stop(&t);
 }
 
-/* Not even when the one that took so long is done and there is room again. */
-static void pre_02_nothing_is_submitted_until_the_answer(void **state)
+/* Not even when the long packet has completed and the hardware could take another one. */
+static void pre_02_nothing_is_submitted_until_the_preemption_answer(void **state)
 {
 	struct timeout_world t;
 
@@ -137,7 +141,7 @@ static void pre_02_nothing_is_submitted_until_the_answer(void **state)
 	finish(&t);
 }
 
-static void pre_10_without_the_capability_nobody_is_asked(void **state)
+static void pre_10_without_the_capability_no_preemption_is_requested(void **state)
 {
 	struct timeout_world t;
 
@@ -149,7 +153,7 @@ static void pre_10_without_the_capability_nobody_is_asked(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_02_pre_10_the_request_comes_before_the_reset(void **state)
+static void tdr_02_pre_10_a_preemption_request_precedes_the_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -163,7 +167,7 @@ static void tdr_02_pre_10_the_request_comes_before_the_reset(void **state)
 	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_PREEMPT_COMMAND), 1);
 	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
 	assert_true(timeout_is_lost(&t.w.device, t.a));
-	/* TDR-09: it answers after all. */
+	/* TDR-09: the answer comes late. */
 	scripted_preempted(t.w.m, 0, requested(&t), requested(&t) - 1);
 	assert_int_equal(t.w.fatals, 0);
 	timeout_reopen(&t);
@@ -171,8 +175,8 @@ static void tdr_02_pre_10_the_request_comes_before_the_reset(void **state)
 	timeout_stop(&t);
 }
 
-/* However long the packet takes. */
-static void tdr_02_who_answers_is_not_reset(void **state)
+/* However long the packet runs. */
+static void tdr_02_a_node_that_answers_the_preemption_request_is_not_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -186,8 +190,8 @@ static void tdr_02_who_answers_is_not_reset(void **state)
 	finish(&t);
 }
 
-/* All packets complete, but the answer does not come: the node is of no more use. */
-static void tdr_02_the_answer_is_owed_by_an_empty_node_too(void **state)
+/* All packets complete, but the answer does not come: the node does not respond. */
+static void tdr_02_an_empty_node_that_does_not_answer_is_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -209,14 +213,14 @@ static void same_buffer(const DXGKARG_SUBMITCOMMAND *a, const DXGKARG_SUBMITCOMM
 	assert_memory_equal(a, &other, sizeof(other));
 }
 
-static void pre_04_pre_07_pre_08_pat_14_sub_21_what_was_preempted_runs_again(void **state)
+static void pre_04_pre_07_pre_08_pat_14_sub_21_preempted_packets_are_resubmitted(void **state)
 {
 	struct timeout_world t;
 	void *data;
 
 	start_overdue(&t, state, aware, 3);
 	scripted_preempted(t.w.m, 0, requested(&t), submitted(&t, 0));
-	/* The first has run; the second is with the miniport again, and the third now too. */
+	/* The first has run. The second was resubmitted, and the third was submitted. */
 	world_await(&t.w, VIDMM_DDI_SUBMIT_COMMAND, 4);
 	assert_int_equal(timeout_event(VIDMM_RECOVERY_PREEMPTED, 0).arg[3], 1);
 	assert_int_equal(client_try_lock(&t.w.device, &t.a, 0x4, &data), D3DERR_WASSTILLDRAWING);
@@ -244,7 +248,7 @@ static void pre_04_pre_07_pre_08_pat_14_sub_21_what_was_preempted_runs_again(voi
 	finish(&t);
 }
 
-static void pre_05_an_answer_from_inside_the_call(void **state)
+static void pre_05_an_answer_during_preemptcommand_is_accepted(void **state)
 {
 	struct timeout_world t;
 
@@ -270,7 +274,7 @@ static void pre_06_packets_may_complete_before_the_answer(void **state)
 	finish(&t);
 }
 
-static void pre_07_paging_first_with_its_own_id(void **state)
+static void pre_07_preempted_paging_is_resubmitted_first_with_its_id(void **state)
 {
 	struct timeout_world t;
 
@@ -307,15 +311,18 @@ static void render_locked(void *argument)
 	atomic_store(&r->done, true);
 }
 
-/* On threads it may be the worker that prepares the packet, and waits in the renderer's place. */
+/* On threads it may be the worker that prepares the packet and waits instead of the renderer. */
 static void assert_still_inside(const struct renderer *r)
 {
 	if (r->t->w.kind == VIDMM_HOST_SIM)
 		assert_false(atomic_load(&r->done));
 }
 
-/* A thread waits for paging with the paging lock held (LKR-01), and so it is the one that asks and that submits again. */
-static void pre_07_who_waits_under_the_paging_lock_follows_up(void **state)
+/*
+ * A thread waits for paging with the paging lock held (LKR-01), so that thread requests the
+ * preemption and resubmits.
+ */
+static void pre_07_a_thread_waiting_with_the_paging_lock_resubmits(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_thread *thread;
@@ -351,7 +358,7 @@ static void pre_07_who_waits_under_the_paging_lock_follows_up(void **state)
 
 #define TEXTURES 4u
 
-/* Room for two textures of 64 KiB, and each is in the slot that the one before it was in. */
+/* Memory for two textures of 64 KiB; each uses the slot of the previous one. */
 static void aware_with_little_memory(struct scripted_miniport *m)
 {
 	aware(m);
@@ -375,7 +382,7 @@ static void draw_textures(struct timeout_world *t, D3DKMT_HANDLE *texture)
 	client_submit(&t->w.context);
 }
 
-/* SPL-10: the first portion is preempted and runs again, as what it was; the others follow it. */
+/* SPL-10: the first portion is preempted and resubmitted unchanged; the others follow it. */
 static void spl_10_pre_08_pat_14_a_portion_is_preempted_like_a_submission(void **state)
 {
 	struct timeout_world t;
@@ -386,7 +393,7 @@ static void spl_10_pre_08_pat_14_a_portion_is_preempted_like_a_submission(void *
 		texture[i] = world_allocate(&t.w, 64 * KIB, WORLD_MEMORY);
 	timeout_hang(&t);
 	draw_textures(&t, texture);
-	while (!world_render_submits(&t.w)) { /* paging has a node of its own */
+	while (!world_render_submits(&t.w)) { /* paging has its own node */
 		scripted_complete(t.w.m, 1, UINT32_MAX);
 		vidmm_settle(t.w.client.host);
 	}
@@ -410,14 +417,15 @@ static void spl_10_pre_08_pat_14_a_portion_is_preempted_like_a_submission(void *
 	assert_int_equal(patch->PatchLocationListSubmissionLength, 2);
 	t.w.m->settings.withhold_preemption = false;
 	world_run(&t.w);
-	if (t.w.kind == VIDMM_HOST_SIM) /* a slow machine may be asked to preempt once more */
+	/* on a slow machine there may be one more preemption request */
+	if (t.w.kind == VIDMM_HOST_SIM)
 		assert_int_equal(world_render_submits(&t.w), 3);
 	for (uint32_t i = 0; i < TEXTURES; i++)
 		assert_int_equal(world_word(&t.w, texture[i], 0), 0x7E00 + i);
 	finish(&t);
 }
 
-/* ---- answers that are none ---- */
+/* ---- invalid answers ---- */
 
 static void answer_badly(void **state, uint32_t fence_off, int32_t last_off)
 {
@@ -435,22 +443,22 @@ static void answer_badly(void **state, uint32_t fence_off, int32_t last_off)
 	timeout_stop(&t);
 }
 
-static void pre_12_an_unknown_request(void **state)
+static void pre_12_an_answer_with_an_unknown_id_is_a_driver_error(void **state)
 {
 	answer_badly(state, 1, 0);
 }
 
-static void pre_12_last_completed_newer_than_submitted(void **state)
+static void pre_12_last_completed_newer_than_submitted_is_a_driver_error(void **state)
 {
 	answer_badly(state, 0, 100);
 }
 
-static void pre_12_last_completed_older_than_reported(void **state)
+static void pre_12_last_completed_older_than_reported_is_a_driver_error(void **state)
 {
 	answer_badly(state, 0, -100);
 }
 
-static void pre_12_an_answer_without_a_request(void **state)
+static void pre_12_an_answer_without_a_request_is_a_driver_error(void **state)
 {
 	struct timeout_world t;
 
@@ -465,10 +473,13 @@ static void pre_12_an_answer_without_a_request(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- and then the reset ---- */
+/* ---- followed by a reset ---- */
 
-/* One is resubmitted and hangs; what never ran, or only began, is told exactly once. */
-static void tdr_12_what_was_preempted_is_cancelled_like_the_rest(void **state)
+/*
+ * One packet is resubmitted and hangs. Each packet that did not run, or did not finish, is
+ * cancelled exactly once.
+ */
+static void tdr_12_preempted_packets_are_cancelled_once_after_a_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -485,24 +496,24 @@ static void tdr_12_what_was_preempted_is_cancelled_like_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pre_01_pre_03_a_request_names_its_node_and_a_fresh_id),
-		ON_SIM(pre_01_a_request_that_fails_is_fatal),
-		ON_SIM(pre_02_nothing_is_submitted_until_the_answer),
-		ON_SIM(pre_10_without_the_capability_nobody_is_asked),
-		ON_BOTH(tdr_02_pre_10_the_request_comes_before_the_reset),
-		ON_SIM(tdr_02_who_answers_is_not_reset),
-		ON_SIM(tdr_02_the_answer_is_owed_by_an_empty_node_too),
-		ON_BOTH(pre_04_pre_07_pre_08_pat_14_sub_21_what_was_preempted_runs_again),
-		ON_SIM(pre_05_an_answer_from_inside_the_call),
+		ON_BOTH(pre_01_pre_03_a_preemption_request_has_its_node_and_a_fresh_id),
+		ON_SIM(pre_01_a_failed_preemption_request_is_fatal),
+		ON_SIM(pre_02_nothing_is_submitted_until_the_preemption_answer),
+		ON_SIM(pre_10_without_the_capability_no_preemption_is_requested),
+		ON_BOTH(tdr_02_pre_10_a_preemption_request_precedes_the_reset),
+		ON_SIM(tdr_02_a_node_that_answers_the_preemption_request_is_not_reset),
+		ON_SIM(tdr_02_an_empty_node_that_does_not_answer_is_reset),
+		ON_BOTH(pre_04_pre_07_pre_08_pat_14_sub_21_preempted_packets_are_resubmitted),
+		ON_SIM(pre_05_an_answer_during_preemptcommand_is_accepted),
 		ON_SIM(pre_06_packets_may_complete_before_the_answer),
-		ON_BOTH(pre_07_paging_first_with_its_own_id),
-		ON_BOTH(pre_07_who_waits_under_the_paging_lock_follows_up),
+		ON_BOTH(pre_07_preempted_paging_is_resubmitted_first_with_its_id),
+		ON_BOTH(pre_07_a_thread_waiting_with_the_paging_lock_resubmits),
 		ON_BOTH(spl_10_pre_08_pat_14_a_portion_is_preempted_like_a_submission),
-		ON_SIM(pre_12_an_unknown_request),
-		ON_SIM(pre_12_last_completed_newer_than_submitted),
-		ON_SIM(pre_12_last_completed_older_than_reported),
-		ON_SIM(pre_12_an_answer_without_a_request),
-		ON_SIM(tdr_12_what_was_preempted_is_cancelled_like_the_rest),
+		ON_SIM(pre_12_an_answer_with_an_unknown_id_is_a_driver_error),
+		ON_SIM(pre_12_last_completed_newer_than_submitted_is_a_driver_error),
+		ON_SIM(pre_12_last_completed_older_than_reported_is_a_driver_error),
+		ON_SIM(pre_12_an_answer_without_a_request_is_a_driver_error),
+		ON_SIM(tdr_12_preempted_packets_are_cancelled_once_after_a_reset),
 	};
 
 	return cmocka_run_group_tests_name("sched preempt", tests, NULL, NULL);

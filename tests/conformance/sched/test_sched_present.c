@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Presents that go through DMA buffers: blits and fills (DMA-32, DMA-34, DMA-36, DMA-37, SUB-17, PRS-01, PRS-07, PRS-08). */
+/*
+ * Presents that use DMA buffers: blits and fills (DMA-32, DMA-34, DMA-36, DMA-37, SUB-17, PRS-01,
+ * PRS-07, PRS-08).
+ */
 #include "show_world.h"
 
 #include <string.h>
 
-static void nothing_came_of_it(struct show *s)
+static void expect_nothing_queued(struct show *s)
 {
 	assert_int_equal(world_render_submits(&s->w), 0);
 	assert_null(world_nth_of(&s->w, VIDMM_DDI_PATCH, false, 0));
@@ -15,10 +18,10 @@ static void expect_refused(struct show *s, const D3DKMT_PRESENT *args, NTSTATUS 
 {
 	assert_int_equal(show_present(s, args), status);
 	world_expect_finding(&s->w, rule);
-	nothing_came_of_it(s);
+	expect_nothing_queued(s);
 }
 
-static void dma_32_the_list_is_nothing_source_and_destination(void **state)
+static void dma_32_the_present_list_is_null_source_destination(void **state)
 {
 	struct show s;
 
@@ -44,7 +47,7 @@ static void dma_32_the_list_is_nothing_source_and_destination(void **state)
 	assert_int_equal(submit->Flags.Present, 1);
 	assert_int_equal(submit->Flags.Flip, 0);
 	assert_int_equal(world_nth_of(&s.w, VIDMM_DDI_PATCH, false, 0)->in.patch.Flags.Present, 1);
-	/* It ran: the destination has what the miniport writes there. */
+	/* It ran: the destination has the word that the miniport writes. */
 	const struct scripted_call *patch = world_nth_of(&s.w, VIDMM_DDI_PATCH, false, 0);
 	uint32_t word = 0;
 	assert_true(scripted_gpu_access(s.w.m, patch->allocations[2].SegmentId,
@@ -62,8 +65,11 @@ static void dma_32_the_list_is_nothing_source_and_destination(void **state)
 	show_stop(&s);
 }
 
-/* DMA-29: what does not fit comes in further buffers, in order; the caller sees one success. */
-static void dma_32_a_present_of_many_passes_is_one_present(void **state)
+/*
+ * DMA-29: a present that does not fit continues in further buffers, in order; the caller sees one
+ * success.
+ */
+static void dma_32_a_multipass_present_counts_as_one_present(void **state)
 {
 	struct show s;
 
@@ -80,7 +86,10 @@ static void dma_32_a_present_of_many_passes_is_one_present(void **state)
 	world_run(&s.w);
 	assert_int_equal(world_render_submits(&s.w), 3);
 	world_assert_fences(&s.w);
-	/* All three were one present (SUB-17): with a limit of one the next goes at once. */
+	/*
+	 * All three count as one present (SUB-17): with a limit of one the next is accepted at
+	 * once.
+	 */
 	const D3DKMT_SETQUEUEDLIMIT one = {.hDevice = s.device,
 					   .Type = D3DKMT_SET_QUEUEDLIMIT_PRESENT,
 					   .QueuedPresentLimit = 1};
@@ -91,7 +100,7 @@ static void dma_32_a_present_of_many_passes_is_one_present(void **state)
 	show_stop(&s);
 }
 
-static void dma_37_each_status_of_present(void **state)
+static void dma_37_each_present_status_maps_to_its_result(void **state)
 {
 	static const struct {
 		NTSTATUS says, means;
@@ -112,21 +121,22 @@ static void dma_37_each_status_of_present(void **state)
 		scripted_fail(s.w.m, VIDMM_DDI_PRESENT, answers[i].says, 1);
 		assert_int_equal(show_present(&s, &args), answers[i].means);
 		assert_int_equal(s.w.client.findings, 0);
-		nothing_came_of_it(&s);
+		expect_nothing_queued(&s);
 	}
-	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_NOT_SUPPORTED, 1); /* not one that it has */
+	/* an undocumented status */
+	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_NOT_SUPPORTED, 1);
 	expect_refused(&s, &args, STATUS_INVALID_PARAMETER, "DMA-37");
 	/* More buffers than there are bytes to fill them. */
 	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER, 1);
 	expect_refused(&s, &args, STATUS_INVALID_PARAMETER, "DMA-29");
-	/* Nothing of all that was counted as queued, and the next goes through. */
+	/* None of these counts as queued, and the next present succeeds. */
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	world_run(&s.w);
 	world_assert_fences(&s.w);
 	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, 1);
 	assert_int_equal(show_present(&s, &args), STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE);
-	assert_int_equal(show_present(&s, &args),
-			 STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE); /* the device is in error */
+	/* the device is in error */
+	assert_int_equal(show_present(&s, &args), STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE);
 	show_stop(&s);
 }
 
@@ -140,8 +150,8 @@ static void break_bounds(void *context, struct scripted_miniport *m, struct scri
 		return;
 	switch (*(uint32_t *)context) {
 	case 0:
-		out->pDmaBuffer =
-			(void *)((uintptr_t)in->pDmaBuffer + in->DmaSize + 1); /* NULL, too */
+		/* NULL, too */
+		out->pDmaBuffer = (void *)((uintptr_t)in->pDmaBuffer + in->DmaSize + 1);
 		break;
 	case 1:
 		out->pPatchLocationListOut =
@@ -154,7 +164,7 @@ static void break_bounds(void *context, struct scripted_miniport *m, struct scri
 	}
 }
 
-static void dma_28_present_stays_inside_its_buffers(void **state)
+static void dma_28_present_output_past_the_end_of_a_buffer_is_fatal(void **state)
 {
 	for (uint32_t what = 0; what < 3; what++) {
 		struct show s;
@@ -172,7 +182,7 @@ static void dma_28_present_stays_inside_its_buffers(void **state)
 	}
 }
 
-static void dma_28_a_flip_of_the_display_has_no_buffer_to_move_in(void **state)
+static void dma_28_a_miniport_that_advances_the_buffer_of_an_mmio_flip_is_reported(void **state)
 {
 	uint32_t what = 0;
 	struct show s;
@@ -187,9 +197,9 @@ static void dma_28_a_flip_of_the_display_has_no_buffer_to_move_in(void **state)
 	show_stop(&s);
 }
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
-static void prs_01_flags_and_allocations_go_together(void **state)
+static void prs_01_flags_must_match_the_given_allocations(void **state)
 {
 	struct show s;
 
@@ -218,19 +228,20 @@ static void prs_01_flags_and_allocations_go_together(void **state)
 	args.Flags.SrcRectValid = args.Flags.DstRectValid = 1;
 	args.SrcRect = args.DstRect = (RECT){0, 0, 8, 8};
 	expect_refused(&s, &args, STATUS_INVALID_HANDLE, "DMA-16");
-	args = show_blt(&s, a, b + 0x100); /* without rectangles it is looked at to be described */
+	/* without rectangles the allocation is described to get its size */
+	args = show_blt(&s, a, b + 0x100);
 	expect_refused(&s, &args, STATUS_INVALID_HANDLE, "DMA-16");
 	args = show_blt(&s, a, b);
 	args.Flags.Reserved = 1;
 	expect_refused(&s, &args, STATUS_INVALID_PARAMETER, "HND-11");
 	args = show_blt(&s, a, b);
-	args.Flags.RedirectedBlt = 1; /* no compositor */
+	args.Flags.RedirectedBlt = 1; /* RedirectedBlt needs a compositor */
 	assert_int_equal(show_present(&s, &args), STATUS_NOT_SUPPORTED);
 	args = show_flip(&s, 0, b);
 	args.FlipInterval = D3DDDI_FLIPINTERVAL_TWO;
 	assert_int_equal(show_present(&s, &args), STATUS_NOT_SUPPORTED);
 	assert_int_equal(scripted_count(s.w.m, VIDMM_DDI_PRESENT), 0);
-	nothing_came_of_it(&s);
+	expect_nothing_queued(&s);
 	show_stop(&s);
 }
 
@@ -241,7 +252,7 @@ static void keep_sub_rects(void *context, struct scripted_miniport *m, struct sc
 		memcpy(context, call->in.present.pDstSubRects, 2 * sizeof(RECT));
 }
 
-static void prs_07_rectangles(void **state)
+static void prs_07_sub_rectangles_are_scaled_to_the_destination(void **state)
 {
 	RECT subs[2] = {{0, 0, 8, 8}, {8, 4, 16, 16}};
 	struct show s;
@@ -250,14 +261,17 @@ static void prs_07_rectangles(void **state)
 	D3DKMT_HANDLE a = show_allocate(&s, UINT32_MAX), b = show_allocate(&s, UINT32_MAX);
 	D3DKMT_PRESENT args = show_blt(&s, a, b);
 
-	/* All of both, as the miniport describes them. */
+	/* All of source and destination, as the miniport describes them. */
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	const DXGKARG_PRESENT *in = &scripted_last(s.w.m, VIDMM_DDI_PRESENT)->in.present;
 	assert_int_equal(in->SrcRect.right, SCRIPTED_WIDTH);
 	assert_int_equal(in->DstRect.bottom, SCRIPTED_HEIGHT);
 	assert_int_equal(in->SubRectCnt, 1);
 	world_run(&s.w);
-	/* Twice as large: sub rectangles are of the source, the miniport gets them in the destination. */
+	/*
+	 * Scaled by two: sub rectangles are in source coordinates, and the miniport gets them in
+	 * destination coordinates.
+	 */
 	args.Flags.SrcRectValid = args.Flags.DstRectValid = 1;
 	args.SrcRect = (RECT){0, 0, 16, 16};
 	args.DstRect = (RECT){10, 20, 42, 52};
@@ -344,7 +358,7 @@ static D3DKMT_HANDLE shared_primary(struct show *s, D3DKMT_HANDLE *global)
 	return info.hAllocation;
 }
 
-static void dma_36_a_replaced_primary_is_opened_anew(void **state)
+static void dma_36_present_with_a_replaced_primary_fails_until_it_is_reopened(void **state)
 {
 	D3DKMT_HANDLE first_global, second_global;
 	struct show s;
@@ -364,7 +378,7 @@ static void dma_36_a_replaced_primary_is_opened_anew(void **state)
 	expect_refused(&s, &args, STATUS_GRAPHICS_ALLOCATION_INVALID, "DMA-36");
 	assert_int_equal(D3DKMTGetSharedPrimaryHandle(&get), STATUS_SUCCESS);
 	assert_int_equal(get.hSharedPrimary, second_global);
-	/* The new one, as its maker or by opening what the source has now. */
+	/* The new one is used by its creator, or by opening the current primary of the source. */
 	args = show_blt(&s, a, second);
 	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
 	D3DDDI_OPENALLOCATIONINFO info = {0};
@@ -381,7 +395,7 @@ static void dma_36_a_replaced_primary_is_opened_anew(void **state)
 	show_stop(&s);
 }
 
-static void dma_36_render_with_a_replaced_primary(void **state)
+static void dma_36_render_with_a_replaced_primary_fails(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = WORLD_CPU_VISIBLE};
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
@@ -396,7 +410,7 @@ static void dma_36_render_with_a_replaced_primary(void **state)
 		.NumAllocations = 1, .pAllocationInfo = &info, .hResource = &key};
 	info.Flags.Primary = 1;
 	assert_int_equal(s.w.device.cb->pfnAllocateCb(s.w.device.handle, &create), S_OK);
-	world_submit_use(&s.w.context, info.hAllocation); /* while it is the one */
+	world_submit_use(&s.w.context, info.hAllocation); /* while it is the current primary */
 	world_run(&s.w);
 	scripted_forget(s.w.m);
 	(void)shared_primary(&s, &global);
@@ -404,13 +418,13 @@ static void dma_36_render_with_a_replaced_primary(void **state)
 	D3DDDICB_RENDER args = world_render_args(&s.w.context);
 	assert_int_equal(world_render(&s.w.context, &args), (HRESULT)0xC0262106);
 	world_expect_finding(&s.w, "DMA-36");
-	nothing_came_of_it(&s);
+	expect_nothing_queued(&s);
 	show_stop(&s);
 }
 
-/* ---- how many ---- */
+/* ---- limits ---- */
 
-static void sub_17_the_limit_of_a_device(void **state)
+static void sub_17_the_present_limit_of_a_device_can_be_set(void **state)
 {
 	D3DKMT_SETQUEUEDLIMIT limit = {.Type = D3DKMT_GET_QUEUEDLIMIT_PRESENT};
 	struct show s;
@@ -458,7 +472,7 @@ static void present_in_thread(void *argument)
 	atomic_store(&b->over, true);
 }
 
-static void sub_17_a_present_too_many_waits_for_the_gpu(void **state)
+static void sub_17_a_present_above_the_limit_waits_for_the_gpu(void **state)
 {
 	const D3DKMT_SETQUEUEDLIMIT one = {.Type = D3DKMT_SET_QUEUEDLIMIT_PRESENT,
 					   .QueuedPresentLimit = 1};
@@ -521,18 +535,18 @@ static void dma_34_a_gdi_context_has_256_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_32_the_list_is_nothing_source_and_destination),
-		ON_BOTH(dma_32_a_present_of_many_passes_is_one_present),
-		ON_BOTH(dma_37_each_status_of_present),
-		ON_SIM(dma_28_present_stays_inside_its_buffers),
-		ON_SIM(dma_28_a_flip_of_the_display_has_no_buffer_to_move_in),
-		ON_SIM(prs_01_flags_and_allocations_go_together),
-		ON_SIM(prs_07_rectangles),
+		ON_BOTH(dma_32_the_present_list_is_null_source_destination),
+		ON_BOTH(dma_32_a_multipass_present_counts_as_one_present),
+		ON_BOTH(dma_37_each_present_status_maps_to_its_result),
+		ON_SIM(dma_28_present_output_past_the_end_of_a_buffer_is_fatal),
+		ON_SIM(dma_28_a_miniport_that_advances_the_buffer_of_an_mmio_flip_is_reported),
+		ON_SIM(prs_01_flags_must_match_the_given_allocations),
+		ON_SIM(prs_07_sub_rectangles_are_scaled_to_the_destination),
 		ON_BOTH(prs_08_presentcb_copies_or_flips),
-		ON_BOTH(dma_36_a_replaced_primary_is_opened_anew),
-		ON_SIM(dma_36_render_with_a_replaced_primary),
-		ON_SIM(sub_17_the_limit_of_a_device),
-		ON_BOTH(sub_17_a_present_too_many_waits_for_the_gpu),
+		ON_BOTH(dma_36_present_with_a_replaced_primary_fails_until_it_is_reopened),
+		ON_SIM(dma_36_render_with_a_replaced_primary_fails),
+		ON_SIM(sub_17_the_present_limit_of_a_device_can_be_set),
+		ON_BOTH(sub_17_a_present_above_the_limit_waits_for_the_gpu),
 		ON_SIM(dma_34_a_gdi_context_has_256_allocations),
 	};
 

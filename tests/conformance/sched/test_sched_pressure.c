@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Submissions that hardly fit, or do not fit (SPL-01, SPL-12, SPL-13). */
+/* Submissions whose working set barely fits or does not fit (SPL-01, SPL-12, SPL-13). */
 #include "sched_world.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void use_all(struct client_context *context, const D3DKMT_HANDLE *a, uint
 		world_use(context, a[i]);
 }
 
-static void spl_01_what_fits_is_one_portion(void **state)
+static void spl_01_a_working_set_that_fits_is_one_portion(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
@@ -57,7 +57,7 @@ static void spl_01_what_fits_is_one_portion(void **state)
 	world_stop(&w);
 }
 
-static void spl_12_a_set_that_cannot_fit_puts_the_device_in_error(void **state)
+static void spl_12_a_working_set_that_cannot_fit_puts_the_device_in_error(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -78,7 +78,7 @@ static void spl_12_a_set_that_cannot_fit_puts_the_device_in_error(void **state)
 	use_all(&w.context, a, 2);
 	client_submit(&w.context); /* fits, and completes */
 	use_all(&w.context, a, 3);
-	client_submit(&w.context); /* is accepted; that it cannot run shows later */
+	client_submit(&w.context); /* accepted; the out-of-memory error comes later */
 	client_idle(&w.client);
 	assert_int_equal(world_render_submits(&w), 1);
 	assert_int_equal(reasons.count, 1);
@@ -86,7 +86,7 @@ static void spl_12_a_set_that_cannot_fit_puts_the_device_in_error(void **state)
 	world_use(&w.context, a[0]);
 	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(client_try_lock(&w.device, &a[0], 0, NULL), D3DDDIERR_DEVICEREMOVED);
-	world_submit_use(&others, b); /* another device may have it all */
+	world_submit_use(&others, b); /* another device may use all of it */
 	client_idle(&w.client);
 	assert_int_equal(world_render_submits(&w), 2);
 	world_assert_fences(&w);
@@ -95,8 +95,11 @@ static void spl_12_a_set_that_cannot_fit_puts_the_device_in_error(void **state)
 	world_stop(&w);
 }
 
-/* The one that cannot run completes in its turn: what was queued around it is not held up, its buffers come free. */
-static void spl_12_the_rest_of_the_queue_goes_on(void **state)
+/*
+ * The packet that cannot run completes in order: packets around it are not delayed, and its buffers
+ * become free.
+ */
+static void spl_12_other_queued_packets_complete_after_an_out_of_memory_packet(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -109,9 +112,8 @@ static void spl_12_the_rest_of_the_queue_goes_on(void **state)
 		a[i] = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
 	world_submit_use(&w.context, all);
 	scripted_complete(w.m, 1, 1);
-	world_submit_use(
-		&w.context,
-		a[0]); /* waits for the memory of `all`, and so does everything behind it */
+	/* waits for the memory of `all`, and so do all packets behind it */
+	world_submit_use(&w.context, a[0]);
 	use_all(&w.context, a, 3);
 	client_submit(&w.context);
 	world_submit_use(&copy, a[1]);
@@ -122,14 +124,14 @@ static void spl_12_the_rest_of_the_queue_goes_on(void **state)
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 4);
 	assert_int_equal(client_try_lock(&w.device, &locked, 0x4, NULL), D3DDDIERR_DEVICEREMOVED);
-	assert_int_equal(client_deallocate(&w.device, a[2]),
-			 S_OK); /* destroying is what is left to do */
+	/* only destruction remains possible */
+	assert_int_equal(client_deallocate(&w.device, a[2]), S_OK);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_ALLOCATION), 1);
 	world_assert_fences(&w);
 	world_stop(&w);
 }
 
-static void spl_13_idle_memory_of_others_is_taken_first(void **state)
+static void spl_13_idle_allocations_of_other_devices_are_evicted_first(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -174,8 +176,11 @@ static void spl_13_memory_in_flight_is_waited_for(void **state)
 	world_stop(&w);
 }
 
-/* Many that take turns in memory for two: the order of submission is kept, nothing is starved, content moves along. */
-static void spl_13_more_than_fits_takes_turns(void **state)
+/*
+ * Many allocations take turns in memory for two: submission order is kept, no packet starves, and
+ * content moves along.
+ */
+static void spl_13_packets_that_do_not_fit_together_run_in_submission_order(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[6];
@@ -198,20 +203,23 @@ static void spl_13_more_than_fits_takes_turns(void **state)
 	world_stop(&w);
 }
 
-/* What the set already has in memory may have to move so that the rest finds a place in one piece. */
-static void spl_13_a_scattered_set_is_compacted(void **state)
+/*
+ * Resident parts of the working set may have to move so that the rest finds one contiguous free
+ * range.
+ */
+static void spl_13_memory_is_compacted_for_a_fragmented_working_set(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
 
 	world_start(&w, state, NULL);
 	w.m->settings.complete_at_once = true;
-	for (uint32_t i = 0; i < 4; i++) { /* four quarters */
+	for (uint32_t i = 0; i < 4; i++) { /* four quarters of memory */
 		a[i] = world_allocate(&w, 4 * MIB, WORLD_MEMORY);
 		world_submit_write(&w.context, a[i], 0, 0x60 + i);
 	}
 	D3DKMT_HANDLE half = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
-	world_use(&w.context, a[0]); /* every other quarter, and a half */
+	world_use(&w.context, a[0]); /* every other quarter, and an allocation of half the memory */
 	world_use(&w.context, a[2]);
 	world_write(&w.context, half, 0, 0x64);
 	client_submit(&w.context);
@@ -223,8 +231,11 @@ static void spl_13_a_scattered_set_is_compacted(void **state)
 	world_stop(&w);
 }
 
-/* OFR-01: queued work keeps the content of what is offered behind it; it must not keep the queue from moving. */
-static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
+/*
+ * OFR-01: queued packets keep the content of an allocation offered behind them. That must not block
+ * the queue.
+ */
+static void spl_13_allocations_offered_behind_queued_work_can_be_evicted(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -241,7 +252,7 @@ static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
 		      all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
 	world_submit_use(&w.context, c);
 	world_submit_write(&copy, a, 0, 0x70);
-	scripted_complete(w.m, 1, 2); /* the fills; both run, and nothing can leave */
+	scripted_complete(w.m, 1, 2); /* the fills; both run, and neither can be evicted */
 	world_submit_use(&w.context, h);
 	world_submit_use(&w.context, all);
 	world_submit_write(&w.context, a, 4, 0x71);
@@ -259,7 +270,7 @@ static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
 
 /* ---- system memory ---- */
 
-/* Room for one of the two, and for what the adapter and the contexts need. */
+/* Memory for one of the two, and for the adapter and the contexts. */
 static const struct client_options little = {.system_memory_bytes = 12 * MIB};
 
 static void start_with_little(struct world *w, void **state, D3DKMT_HANDLE *a, D3DKMT_HANDLE *b)
@@ -273,7 +284,7 @@ static void start_with_little(struct world *w, void **state, D3DKMT_HANDLE *a, D
 	assert_int_equal(world_render_submits(w), 1);
 }
 
-static void pag_02_system_memory_that_will_come_back_is_waited_for(void **state)
+static void pag_02_page_in_waits_for_system_memory_that_will_be_freed(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a, b;
@@ -291,10 +302,10 @@ static void pag_02_system_memory_that_will_come_back_is_waited_for(void **state)
 }
 
 /*
- * The GPU is done with it, and nobody has closed it yet. On threads the worker may have, and the submission then waits for
- * paging that only this thread could complete.
+ * The GPU has finished with it, but it is not closed yet. On threads the worker may have closed it;
+ * the submission then waits for paging that only this thread can complete.
  */
-static void pag_02_what_is_about_to_be_closed_comes_back_too(void **state)
+static void pag_02_page_in_waits_for_memory_of_objects_to_be_closed(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a, b;
@@ -324,7 +335,7 @@ static void keep_reason(void *context, const struct vidmm_event *event, const ch
 	pthread_mutex_unlock(&reason->lock);
 }
 
-static void pag_02_without_system_memory_the_device_alone_is_in_error(void **state)
+static void pag_02_without_system_memory_only_that_device_is_in_error(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -359,17 +370,17 @@ static void pag_02_without_system_memory_the_device_alone_is_in_error(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(spl_01_what_fits_is_one_portion),
-		ON_BOTH(spl_12_a_set_that_cannot_fit_puts_the_device_in_error),
-		ON_BOTH(spl_12_the_rest_of_the_queue_goes_on),
-		ON_BOTH(spl_13_idle_memory_of_others_is_taken_first),
+		ON_SIM(spl_01_a_working_set_that_fits_is_one_portion),
+		ON_BOTH(spl_12_a_working_set_that_cannot_fit_puts_the_device_in_error),
+		ON_BOTH(spl_12_other_queued_packets_complete_after_an_out_of_memory_packet),
+		ON_BOTH(spl_13_idle_allocations_of_other_devices_are_evicted_first),
 		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
-		ON_BOTH(spl_13_more_than_fits_takes_turns),
-		ON_BOTH(spl_13_a_scattered_set_is_compacted),
-		ON_BOTH(spl_13_what_is_offered_behind_queued_work_still_moves),
-		ON_BOTH(pag_02_system_memory_that_will_come_back_is_waited_for),
-		ON_SIM(pag_02_what_is_about_to_be_closed_comes_back_too),
-		ON_BOTH(pag_02_without_system_memory_the_device_alone_is_in_error),
+		ON_BOTH(spl_13_packets_that_do_not_fit_together_run_in_submission_order),
+		ON_BOTH(spl_13_memory_is_compacted_for_a_fragmented_working_set),
+		ON_BOTH(spl_13_allocations_offered_behind_queued_work_can_be_evicted),
+		ON_BOTH(pag_02_page_in_waits_for_system_memory_that_will_be_freed),
+		ON_SIM(pag_02_page_in_waits_for_memory_of_objects_to_be_closed),
+		ON_BOTH(pag_02_without_system_memory_only_that_device_is_in_error),
 	};
 
 	return cmocka_run_group_tests_name("sched pressure", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose packet is next (SCH-03 to SCH-05), what must not be overtaken, and what is complete meanwhile. */
+/*
+ * Which packet is submitted next (SCH-03 to SCH-05), what must not be overtaken, and what is
+ * complete meanwhile.
+ */
 #include "priority_world.h"
 
 #include <string.h>
@@ -24,8 +27,8 @@ static void assert_order(struct priority_world *p, const char *expected)
 
 /* ---- the order ---- */
 
-/* Two are with the miniport (SUB-16) when the higher one comes. */
-static void sch_05_the_highest_is_submitted_next(void **state)
+/* The miniport has two packets (SUB-16) when the one of higher priority is queued. */
+static void sch_05_the_packet_with_highest_priority_is_submitted_next(void **state)
 {
 	struct priority_world p;
 
@@ -44,7 +47,7 @@ static void sch_05_the_highest_is_submitted_next(void **state)
 	priority_stop(&p);
 }
 
-static void sch_05_without_preemption_nobody_is_asked(void **state)
+static void sch_05_without_the_capability_no_preemption_is_requested(void **state)
 {
 	struct priority_world p;
 
@@ -59,8 +62,8 @@ static void sch_05_without_preemption_nobody_is_asked(void **state)
 	priority_stop(&p);
 }
 
-/* It takes effect with the next packet, for those that are queued already. */
-static void sch_01_sch_05_a_priority_may_change_under_way(void **state)
+/* It takes effect with the next packet, also for packets that are queued already. */
+static void sch_01_sch_05_a_priority_change_affects_queued_packets(void **state)
 {
 	struct priority_world p;
 
@@ -99,8 +102,11 @@ static void sub_04_a_context_keeps_its_order(void **state)
 	priority_stop(&p);
 }
 
-/* Two processes, four contexts: the preferred one goes before its own process' other one, and before nobody else. */
-static void sch_03_ahead_of_its_own_process_alone(void **state)
+/*
+ * Two processes, four contexts: the preferred one is ahead of the other context of its own process
+ * only.
+ */
+static void sch_03_in_process_priority_does_not_overtake_other_processes(void **state)
 {
 	const struct vidmm_scheduling_options one_by_one = {1, 1000000};
 	struct priority_world p;
@@ -119,7 +125,7 @@ static void sch_03_ahead_of_its_own_process_alone(void **state)
 	priority_complete_all(&p);
 	const char *order = priority_order(&p) + 2;
 	assert_true(strchr(order, 'a') > strrchr(order, 'b'));
-	/* The others had as many turns in the first half as without it. */
+	/* The other process had as many turns in the first half as without it. */
 	uint32_t first = 0, others = 0;
 	for (uint32_t i = 0; i < 8; i++) {
 		first += order[i] == 'a' || order[i] == 'b';
@@ -146,7 +152,7 @@ static void sch_04_classes_order_processes_before_contexts(void **state)
 	priority_complete_all(&p);
 	assert_order(&p, "llhhhll");
 	priority_forget(&p);
-	/* But what is idle, is so in whatever process. */
+	/* But a context of idle priority is idle in any process. */
 	lane_priority(high, -7);
 	lane_submit(low, 3);
 	lane_submit(high, 2);
@@ -154,7 +160,7 @@ static void sch_04_classes_order_processes_before_contexts(void **state)
 	priority_complete_all(&p);
 	assert_order(&p, "lllllhh");
 	priority_forget(&p);
-	/* It takes effect for what is queued, as that of a context does. */
+	/* It takes effect for queued packets, like a context's priority. */
 	lane_priority(high, 0);
 	process_class(&p, 1, D3DKMT_SCHEDULINGPRIORITYCLASS_BELOW_NORMAL);
 	lane_submit(low, 4);
@@ -166,10 +172,10 @@ static void sch_04_classes_order_processes_before_contexts(void **state)
 }
 
 /*
- * All wait for the same paging and have had nothing yet: the oldest packet is next. Where one of them is in memory is nobody's
- * business, though it may be where the one that ended with the slice was.
+ * All wait for the same paging and have used no time yet: the oldest packet is next. A new context
+ * may have the address of the one whose slice it was; that must not matter.
  */
-static void sch_06_nobody_inherits_the_slice_of_one_that_ended(void **state)
+static void sch_06_the_slice_of_an_ended_context_is_not_inherited(void **state)
 {
 	struct priority_world p;
 	struct lane *lane[4];
@@ -236,7 +242,7 @@ static void sch_05_a_higher_packet_preempts_at_once(void **state)
 	lane_submit(low, 2);
 	lane_submit(high, 1);
 	await_requests(&p, 1);
-	if (p.w.kind == VIDMM_HOST_SIM) /* nothing is waited for */
+	if (p.w.kind == VIDMM_HOST_SIM) /* without waiting for a completion */
 		assert_int_equal(vidmm_now_ns(p.w.client.host), began);
 	assert_order(&p, "ll");
 	answer(&p, before);
@@ -249,7 +255,7 @@ static void sch_05_a_higher_packet_preempts_at_once(void **state)
 	finish_preempted(&p);
 }
 
-static void sch_05_nobody_preempts_his_equal(void **state)
+static void sch_05_equal_priority_does_not_preempt(void **state)
 {
 	struct priority_world p;
 
@@ -268,7 +274,7 @@ static void sch_05_nobody_preempts_his_equal(void **state)
 	finish_preempted(&p);
 }
 
-static void sch_05_who_is_raised_preempts(void **state)
+static void sch_05_a_context_raised_above_the_running_one_preempts(void **state)
 {
 	struct priority_world p;
 
@@ -297,8 +303,8 @@ static void sch_05_who_is_raised_preempts(void **state)
 	finish_preempted(&p);
 }
 
-/* SCH-06: four times, and then it may finish. */
-static void sch_05_sch_06_no_packet_is_preempted_for_ever(void **state)
+/* SCH-06: it is preempted four times, and then may finish. */
+static void sch_05_sch_06_preemptions_of_one_packet_are_bounded(void **state)
 {
 	struct priority_world p;
 
@@ -324,7 +330,7 @@ static void sch_05_sch_06_no_packet_is_preempted_for_ever(void **state)
 	finish_preempted(&p);
 }
 
-/* SCH-02: level 30 yields to nobody, and not to that either. */
+/* SCH-02: level 30 is never preempted, not even by another level 30. */
 static void sch_02_sub_21_hard_real_time_always_preempts(void **state)
 {
 	struct priority_world p;
@@ -347,7 +353,10 @@ static void sch_02_sub_21_hard_real_time_always_preempts(void **state)
 		priority_complete(&p, 1);
 	}
 	assert_order(&p, "lhlhlhlhlhlhl");
-	/* SUB-21: from 2.0 on the miniport is told what it has had before; every second one is the low one again. */
+	/*
+	 * SUB-21: from 2.0 on Resubmission is 1 for packets that the miniport had before; every
+	 * second one is the low one again.
+	 */
 	uint32_t first = scripted_count(p.w.m, VIDMM_DDI_SUBMIT_COMMAND) - 13;
 
 	for (uint32_t i = 0; i < 13; i++)
@@ -359,8 +368,11 @@ static void sch_02_sub_21_hard_real_time_always_preempts(void **state)
 
 /* ---- what must not be overtaken ---- */
 
-/* SCH-05: who waits for another's write lends it his priority; before that one nobody in between gets on. */
-static void sch_05_a_shared_allocation_is_used_in_order(void **state)
+/*
+ * SCH-05: a packet that waits for another context's write lends it its priority; no packet of a
+ * priority in between runs before.
+ */
+static void sch_05_writes_to_a_shared_allocation_are_not_overtaken(void **state)
 {
 	struct priority_world p;
 
@@ -387,7 +399,7 @@ static void sch_05_a_shared_allocation_is_used_in_order(void **state)
 	priority_stop(&p);
 }
 
-static void sch_05_who_only_reads_overtakes_who_only_reads(void **state)
+static void sch_05_readers_of_a_shared_allocation_may_overtake_readers(void **state)
 {
 	struct priority_world p;
 
@@ -404,16 +416,16 @@ static void sch_05_who_only_reads_overtakes_who_only_reads(void **state)
 	lane_submit_use(low, a);
 	lane_submit_use(high, a);
 	lane_submit_use(high, a);
-	/* A write follows all of them, also those of the context that has read it itself. */
+	/* A write follows all of them, also the reads of its own context. */
 	lane_submit_write(high, a, 0x30);
 	priority_complete_all(&p);
 	assert_order(&p, "--hhllh");
 	priority_stop(&p);
 }
 
-/* ---- what is complete ---- */
+/* ---- completion out of order ---- */
 
-static void sch_05_who_is_ahead_waits_for_nobody_behind(void **state)
+static void sch_05_completion_of_an_overtaking_packet_is_seen_at_once(void **state)
 {
 	struct priority_world p;
 
@@ -434,7 +446,7 @@ static void sch_05_who_is_ahead_waits_for_nobody_behind(void **state)
 	assert_int_equal(lane_try_lock(high, high->own, 0), STATUS_GRAPHICS_ALLOCATION_BUSY);
 	priority_complete(&p, 4);
 	assert_order(&p, "--hhl");
-	/* The low one is not done, and what it uses is busy; the rest is nobody's any more. */
+	/* The low packet is not complete, and its allocation is busy; the others are not. */
 	assert_int_equal(lane_try_lock(low, shared, 0), STATUS_GRAPHICS_ALLOCATION_BUSY);
 	assert_int_equal(lane_try_lock(low, shared, 0x400), STATUS_SUCCESS); /* IgnoreReadSync */
 	assert_int_equal(lane_try_lock(low, low->own, 0), STATUS_SUCCESS);
@@ -447,8 +459,8 @@ static void sch_05_who_is_ahead_waits_for_nobody_behind(void **state)
 	priority_stop(&p);
 }
 
-/* Two contexts use one allocation; the newer use is over, the older is not. */
-static void sch_05_the_older_use_counts_as_well(void **state)
+/* Two contexts use one allocation; the newer use is complete, the older is not. */
+static void sch_05_an_allocation_is_busy_until_its_older_use_completes(void **state)
 {
 	struct priority_world p;
 
@@ -475,8 +487,8 @@ static void sch_05_the_older_use_counts_as_well(void **state)
 	priority_stop(&p);
 }
 
-/* SCH-01: an idle packet waits as long as there is other work; nobody else has to know. */
-static void sch_01_sch_05_however_far_ahead(void **state)
+/* SCH-01: an idle packet waits as long as there is other work; other packets are not affected. */
+static void sch_01_sch_05_an_idle_packet_may_be_overtaken_by_any_number(void **state)
 {
 	struct priority_world p;
 
@@ -522,8 +534,11 @@ static NTSTATUS try_render(struct lane *lane)
 	return D3DKMTRender(&args);
 }
 
-/* TDR-09, TDR-12: of every context what the miniport had is over, and what it had not is cancelled. */
-static void tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts(void **state)
+/*
+ * TDR-09, TDR-12: of every context, packets in the miniport count as completed and queued ones are
+ * cancelled.
+ */
+static void tdr_09_tdr_12_a_reset_completes_or_cancels_packets_of_all_contexts(void **state)
 {
 	const struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
 	struct priority_world p;
@@ -533,16 +548,16 @@ static void tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts(void **state)
 	lane_priority(high, 3);
 	lane_submit(low, 4);
 	lane_submit(high, 3);
-	priority_complete(&p, 2); /* so that one is ahead of the other */
+	priority_complete(&p, 2); /* so that it is ahead of the other */
 	assert_order(&p, "llhh");
 	scripted_forget(p.w.m);
-	while (try_render(low) == STATUS_SUCCESS) /* no command: nothing but a packet */
+	while (try_render(low) == STATUS_SUCCESS) /* no command: an empty packet */
 		vidmm_sleep_until_ns(p.w.client.host,
 				     vidmm_now_ns(p.w.client.host) + 300 * NS_PER_MS);
 	vidmm_settle(p.w.client.host);
 	assert_int_equal(scripted_count(p.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
 	assert_int_equal(try_render(high), STATUS_DEVICE_REMOVED);
-	/* One of the high one's, two of the low one's, and what was rendered meanwhile. */
+	/* One packet of the high context, two of the low one, and those rendered meanwhile. */
 	assert_true(scripted_count(p.w.m, VIDMM_DDI_CANCEL_COMMAND) >= 3);
 	assert_int_equal(scripted_outstanding(p.w.m, 0), 0);
 	lane_end(low);
@@ -554,24 +569,24 @@ static void tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sch_05_the_highest_is_submitted_next),
-		ON_BOTH(sch_05_without_preemption_nobody_is_asked),
-		ON_BOTH(sch_01_sch_05_a_priority_may_change_under_way),
+		ON_BOTH(sch_05_the_packet_with_highest_priority_is_submitted_next),
+		ON_BOTH(sch_05_without_the_capability_no_preemption_is_requested),
+		ON_BOTH(sch_01_sch_05_a_priority_change_affects_queued_packets),
 		ON_BOTH(sub_04_a_context_keeps_its_order),
-		ON_SIM(sch_03_ahead_of_its_own_process_alone),
+		ON_SIM(sch_03_in_process_priority_does_not_overtake_other_processes),
 		ON_BOTH(sch_04_classes_order_processes_before_contexts),
-		ON_BOTH(sch_06_nobody_inherits_the_slice_of_one_that_ended),
+		ON_BOTH(sch_06_the_slice_of_an_ended_context_is_not_inherited),
 		ON_BOTH(sch_05_a_higher_packet_preempts_at_once),
-		ON_BOTH(sch_05_nobody_preempts_his_equal),
-		ON_BOTH(sch_05_who_is_raised_preempts),
-		ON_BOTH(sch_05_sch_06_no_packet_is_preempted_for_ever),
+		ON_BOTH(sch_05_equal_priority_does_not_preempt),
+		ON_BOTH(sch_05_a_context_raised_above_the_running_one_preempts),
+		ON_BOTH(sch_05_sch_06_preemptions_of_one_packet_are_bounded),
 		ON_BOTH(sch_02_sub_21_hard_real_time_always_preempts),
-		ON_BOTH(sch_05_a_shared_allocation_is_used_in_order),
-		ON_BOTH(sch_05_who_only_reads_overtakes_who_only_reads),
-		ON_BOTH(sch_05_who_is_ahead_waits_for_nobody_behind),
-		ON_BOTH(sch_05_the_older_use_counts_as_well),
-		ON_SIM(sch_01_sch_05_however_far_ahead),
-		ON_BOTH(tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts),
+		ON_BOTH(sch_05_writes_to_a_shared_allocation_are_not_overtaken),
+		ON_BOTH(sch_05_readers_of_a_shared_allocation_may_overtake_readers),
+		ON_BOTH(sch_05_completion_of_an_overtaking_packet_is_seen_at_once),
+		ON_BOTH(sch_05_an_allocation_is_busy_until_its_older_use_completes),
+		ON_SIM(sch_01_sch_05_an_idle_packet_may_be_overtaken_by_any_number),
+		ON_BOTH(tdr_09_tdr_12_a_reset_completes_or_cancels_packets_of_all_contexts),
 	};
 
 	return cmocka_run_group_tests_name("priority", tests, NULL, NULL);

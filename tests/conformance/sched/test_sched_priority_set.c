@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What clients may set and read back: SCH-01 to SCH-04, and the options of SCH-06. */
+/* Priorities that clients may set and read back: SCH-01 to SCH-04, and the options of SCH-06. */
 #include "priority_world.h"
 
 #define OWN_PROCESS ((HANDLE)(intptr_t)-1)
@@ -10,7 +10,7 @@ static void wddm2(struct scripted_miniport *m)
 	m->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
 }
 
-/* In 2.x nothing is resident by itself, so the lane has nothing of its own. */
+/* In 2.x nothing is resident by itself, so the lane has no allocation. */
 static struct lane *bare_lane(struct priority_world *p, uint32_t process)
 {
 	struct lane *lane = &p->lane[p->lanes++];
@@ -33,7 +33,7 @@ static void refused(struct lane *lane, INT priority, NTSTATUS status, const char
 	assert_int_equal(lane_priority_of(lane), before);
 }
 
-static void sch_01_minus_seven_to_seven_and_read_back(void **state)
+static void sch_01_priorities_minus_seven_to_seven_are_set_and_read_back(void **state)
 {
 	struct priority_world p;
 
@@ -52,7 +52,7 @@ static void sch_01_minus_seven_to_seven_and_read_back(void **state)
 	priority_stop(&p);
 }
 
-static void sch_01_sch_03_only_of_contexts_that_are_there(void **state)
+static void sch_01_sch_03_invalid_context_handles_are_refused(void **state)
 {
 	struct priority_world p;
 
@@ -84,14 +84,14 @@ static void sch_01_sch_03_only_of_contexts_that_are_there(void **state)
 	assert_int_equal(D3DKMTGetProcessSchedulingPriorityClass(OWN_PROCESS, NULL),
 			 STATUS_INVALID_PARAMETER);
 	client_forget(&p.w.client);
-	/* Another process' handle is none of this one's. */
+	/* A handle of another process is invalid here. */
 	lane->process = p.process[1];
 	assert_int_equal(lane_try_priority(lane, 1), STATUS_INVALID_PARAMETER);
 	client_forget(&p.w.client);
 	priority_stop(&p);
 }
 
-static void sch_02_absolute_levels_by_band(void **state)
+static void sch_02_absolute_levels_are_checked_by_band(void **state)
 {
 	static const INT free_ones[] = {0, 1}, reserved[] = {2, 9, 15, 31};
 	struct priority_world p;
@@ -113,7 +113,7 @@ static void sch_02_absolute_levels_by_band(void **state)
 		assert_int_equal(lane_priority_of(lane), ABSOLUTE | level);
 	}
 	refused(lane, ABSOLUTE | 15, STATUS_INVALID_PARAMETER, "SCH-02");
-	/* It is raising that needs the privilege. */
+	/* Only raising needs the privilege. */
 	lane_priority(lane, ABSOLUTE | 20);
 	vidmm_process_set_may_raise_priority(p.process[0], false);
 	refused(lane, ABSOLUTE | 21, STATUS_ACCESS_DENIED, "SCH-02");
@@ -121,14 +121,14 @@ static void sch_02_absolute_levels_by_band(void **state)
 	lane_priority(lane, ABSOLUTE | 16);
 	lane_priority(lane, 0);
 	refused(lane, ABSOLUTE | 16, STATUS_ACCESS_DENIED, "SCH-02");
-	/* The privilege is the process' own. */
+	/* The privilege belongs to the process. */
 	vidmm_process_set_may_raise_priority(p.process[1], true);
 	refused(lane, ABSOLUTE | 16, STATUS_ACCESS_DENIED, "SCH-02");
 	lane_priority(bare_lane(&p, 1), ABSOLUTE | 16);
 	priority_stop(&p);
 }
 
-static void sch_02_not_before_wddm_2(void **state)
+static void sch_02_absolute_levels_are_refused_before_wddm_2(void **state)
 {
 	struct priority_world p;
 
@@ -150,7 +150,7 @@ static INT in_process_of(struct lane *lane)
 	return args.Priority;
 }
 
-static void sch_03_zero_or_one_and_read_back(void **state)
+static void sch_03_in_process_priority_zero_or_one_is_set_and_read_back(void **state)
 {
 	static const INT others[] = {-7, -1, 2, 7, INT32_MIN};
 	struct priority_world p;
@@ -190,7 +190,7 @@ static NTSTATUS try_class(HANDLE process, INT class)
 						       (D3DKMT_SCHEDULINGPRIORITYCLASS) class);
 }
 
-static void sch_04_six_classes_of_the_process_itself(void **state)
+static void sch_04_a_process_sets_one_of_six_classes_for_itself(void **state)
 {
 	struct priority_world p;
 	D3DKMT_SCHEDULINGPRIORITYCLASS class = (D3DKMT_SCHEDULINGPRIORITYCLASS)99;
@@ -230,7 +230,7 @@ static void start_is_refused(void **state, uint32_t slice_us, uint32_t patience_
 	client_stop(&client);
 }
 
-static void sch_06_slices_that_make_no_sense_are_refused(void **state)
+static void sch_06_invalid_slice_options_are_refused(void **state)
 {
 	const struct vidmm_scheduling_options least = {1, 1};
 	struct priority_world p;
@@ -245,13 +245,13 @@ static void sch_06_slices_that_make_no_sense_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sch_01_minus_seven_to_seven_and_read_back),
-		ON_BOTH(sch_01_sch_03_only_of_contexts_that_are_there),
-		ON_BOTH(sch_02_absolute_levels_by_band),
-		ON_BOTH(sch_02_not_before_wddm_2),
-		ON_BOTH(sch_03_zero_or_one_and_read_back),
-		ON_BOTH(sch_04_six_classes_of_the_process_itself),
-		ON_BOTH(sch_06_slices_that_make_no_sense_are_refused),
+		ON_BOTH(sch_01_priorities_minus_seven_to_seven_are_set_and_read_back),
+		ON_BOTH(sch_01_sch_03_invalid_context_handles_are_refused),
+		ON_BOTH(sch_02_absolute_levels_are_checked_by_band),
+		ON_BOTH(sch_02_absolute_levels_are_refused_before_wddm_2),
+		ON_BOTH(sch_03_in_process_priority_zero_or_one_is_set_and_read_back),
+		ON_BOTH(sch_04_a_process_sets_one_of_six_classes_for_itself),
+		ON_BOTH(sch_06_invalid_slice_options_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("priorities set", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Surprise removal (PNP-08): each type and each answer, also while packets are queued, DDIs run and threads wait. */
+/*
+ * Surprise removal (PNP-08): each type and each answer, also while packets are queued, DDIs run and
+ * threads wait.
+ */
 #include "timeout_world.h"
 
 #include <string.h>
@@ -24,12 +27,12 @@ static void no_entry(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiNotifySurpriseRemoval = NULL;
 }
 
-static vidmm_status pull(struct world *w)
+static vidmm_status remove_adapter(struct world *w)
 {
 	return vidmm_adapter_remove(w->client.adapter, VIDMM_REMOVAL_PNP);
 }
 
-static uint32_t told(const struct world *w)
+static uint32_t notified(const struct world *w)
 {
 	return scripted_count(w->m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL);
 }
@@ -51,7 +54,10 @@ static bool is_software(enum vidmm_ddi ddi)
 	}
 }
 
-/* Since it was told, nothing that uses hardware. The last of these calls come with world_stop; see the hook. */
+/*
+ * Asserts that no DDI that uses hardware was called since the notification. The last calls come
+ * with world_stop; see the hook.
+ */
 static void expect_software_only(const struct world *w)
 {
 	const struct scripted_call *call;
@@ -65,8 +71,8 @@ static void expect_software_only(const struct world *w)
 	assert_true(since);
 }
 
-/* Every call of a program, and what it still may do. */
-static void expect_gone(struct world *w, D3DKMT_HANDLE a)
+/* Every call of a client, and whether it still succeeds. */
+static void expect_removed(struct world *w, D3DKMT_HANDLE a)
 {
 	void *data;
 
@@ -104,7 +110,7 @@ static void start_waiter(struct waiter *v)
 	vidmm_settle(v->w->client.host);
 }
 
-/* ---- while it runs ---- */
+/* ---- in full power ---- */
 
 static void pnp_08_removed_while_packets_are_queued(void **state)
 {
@@ -118,28 +124,28 @@ static void pnp_08_removed_while_packets_are_queued(void **state)
 	struct waiter v = {.w = &w, .a = a};
 	start_waiter(&v);
 	const uint32_t before = scripted_count(w.m, VIDMM_DDI_SUBMIT_COMMAND);
-	assert_int_equal(pull(&w), 0);
+	assert_int_equal(remove_adapter(&w), 0);
 	vidmm_thread_join(v.thread);
 	assert_int_equal(v.result, D3DDDIERR_DEVICEREMOVED);
-	assert_int_equal(told(&w), 1);
+	assert_int_equal(notified(&w), 1);
 	const struct scripted_call *call = scripted_last(w.m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL);
 	assert_int_equal(call->in.removal, DxgkRemovalPnPNotify);
 	assert_int_equal(call->irql, PASSIVE_LEVEL);
-	expect_gone(&w, a);
+	expect_removed(&w, a);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_SUBMIT_COMMAND), before);
-	/* Interrupts that come late say nothing. */
+	/* Late interrupts are ignored. */
 	scripted_complete_all(w.m);
 	client_close(&w.device);
 	expect_software_only(&w);
-	assert_int_equal(pull(&w), STATUS_INVALID_DEVICE_STATE);
+	assert_int_equal(remove_adapter(&w), STATUS_INVALID_DEVICE_STATE);
 	assert_int_equal(
 		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
 		STATUS_DEVICE_REMOVED);
-	assert_int_equal(told(&w), 1);
+	assert_int_equal(notified(&w), 1);
 	world_stop_adapter(&w);
 }
 
-static void pnp_08_removed_while_nothing_happens(void **state)
+static void pnp_08_removed_while_idle(void **state)
 {
 	struct world w;
 
@@ -148,16 +154,16 @@ static void pnp_08_removed_while_nothing_happens(void **state)
 	world_submit_use(&w.context, a);
 	world_run(&w);
 	const char *bytes = client_lock(&w.device, a, 0);
-	assert_int_equal(pull(&w), 0);
-	assert_int_equal(bytes[0], bytes[1]); /* pointers stay (LOCK-33) */
+	assert_int_equal(remove_adapter(&w), 0);
+	assert_int_equal(bytes[0], bytes[1]); /* pointers stay_inside (LOCK-33) */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	expect_gone(&w, a);
+	expect_removed(&w, a);
 	client_close(&w.device);
 	expect_software_only(&w);
 	world_stop_adapter(&w);
 }
 
-static void pnp_08_a_failure_is_fatal(void **state)
+static void pnp_08_a_failed_notification_is_fatal(void **state)
 {
 	struct world w;
 
@@ -166,20 +172,20 @@ static void pnp_08_a_failure_is_fatal(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		world_submit_use(&w.context, a);
 	scripted_fail(w.m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL, STATUS_UNSUCCESSFUL, 1);
-	assert_int_equal(pull(&w), STATUS_DEVICE_REMOVED);
+	assert_int_equal(remove_adapter(&w), STATUS_DEVICE_REMOVED);
 	world_expect_finding(&w, "PNP-08");
 	const uint64_t expected[4] = {0x10E, 0x1000u + VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL,
 				      (uint32_t)STATUS_UNSUCCESSFUL, DxgkRemovalPnPNotify};
 	for (uint32_t i = 0; i < 4; i++)
 		assert_true(w.fatal[i] == expected[i]);
 	const uint32_t calls = w.m->call_count;
-	expect_gone(&w, a);
-	assert_int_equal(w.m->call_count, calls); /* not even the end of objects */
+	expect_removed(&w, a);
+	assert_int_equal(w.m->call_count, calls); /* not even close and destroy DDIs */
 	w.expected_fatals = 1;
 	world_stop(&w);
 }
 
-/* It is not told, and not called any more but for its own end; nobody is at fault. */
+/* The miniport is not notified, and only the DDIs of its stop are called; that is no violation. */
 static void forsaken(void **state, world_setup *setup)
 {
 	struct world w;
@@ -191,27 +197,27 @@ static void forsaken(void **state, world_setup *setup)
 	struct waiter v = {.w = &w, .a = a};
 	start_waiter(&v);
 	const uint32_t calls = w.m->call_count;
-	assert_int_equal(pull(&w), STATUS_NOT_SUPPORTED);
+	assert_int_equal(remove_adapter(&w), STATUS_NOT_SUPPORTED);
 	vidmm_thread_join(v.thread);
 	assert_int_equal(v.result, D3DDDIERR_DEVICEREMOVED);
-	expect_gone(&w, a);
+	expect_removed(&w, a);
 	client_close(&w.device);
 	assert_int_equal(w.m->call_count, calls);
 	w.m->live_devices = w.m->live_contexts = w.m->live_allocations = w.m->live_opens = 0;
 	world_stop_adapter(&w);
 }
 
-static void pnp_08_without_the_capability_nothing_is_called(void **state)
+static void pnp_08_without_the_capability_the_miniport_is_not_notified(void **state)
 {
 	forsaken(state, NULL);
 }
 
-static void pnp_08_without_the_entry_nothing_is_called(void **state)
+static void pnp_08_without_the_entry_the_miniport_is_not_notified(void **state)
 {
 	forsaken(state, no_entry);
 }
 
-/* ---- while it sleeps ---- */
+/* ---- in low power ---- */
 
 static void submit_later(void *argument)
 {
@@ -241,34 +247,34 @@ static void start_sleeping(struct world *w, struct waiter *v, void **state, worl
 	vidmm_settle(w->client.host);
 }
 
-static void expect_awake(struct world *w, struct waiter *v)
+static void expect_released(struct world *w, struct waiter *v)
 {
 	vidmm_thread_join(v->thread);
 	assert_int_equal(v->result, D3DDDIERR_DEVICEREMOVED);
 	w->context.command_bytes = w->context.allocations = 0;
 	if (v->a)
-		expect_gone(w, v->a);
+		expect_removed(w, v->a);
 }
 
-static void pnp_08_removed_while_it_sleeps(void **state)
+static void pnp_08_removed_in_low_power(void **state)
 {
 	struct waiter v;
 	struct world w;
 
 	start_sleeping(&w, &v, state, can_be_removed);
-	assert_int_equal(pull(&w), STATUS_INVALID_DEVICE_STATE);
+	assert_int_equal(remove_adapter(&w), STATUS_INVALID_DEVICE_STATE);
 	const uint32_t power = scripted_count(w.m, VIDMM_DDI_SET_POWER_STATE);
 	assert_int_equal(vidmm_adapter_remove(w.client.adapter, VIDMM_REMOVAL_HIBERNATION), 0);
 	assert_int_equal(scripted_last(w.m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL)->in.removal,
 			 DxgkRemovalHibernation);
-	expect_awake(&w, &v);
+	expect_released(&w, &v);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_SET_POWER_STATE), power);
 	client_close(&w.device);
 	expect_software_only(&w);
 	world_stop_adapter(&w);
 }
 
-static void pnp_08_asleep_a_failure_is_fatal(void **state)
+static void pnp_08_in_low_power_a_failed_notification_is_fatal(void **state)
 {
 	struct waiter v;
 	struct world w;
@@ -280,13 +286,13 @@ static void pnp_08_asleep_a_failure_is_fatal(void **state)
 	world_expect_finding(&w, "PNP-08");
 	assert_int_equal(w.fatal[0], 0x10E);
 	assert_int_equal(w.fatal[3], DxgkRemovalHibernation);
-	expect_awake(&w, &v);
+	expect_released(&w, &v);
 	w.expected_fatals = 1;
 	world_stop(&w);
 }
 
-/* SupportSurpriseRemoval: the stop goes on whatever it answers. */
-static void pnp_08_asleep_a_failure_is_ignored_where_it_can(void **state)
+/* SupportSurpriseRemoval: the stop continues whatever it answers. */
+static void pnp_08_in_low_power_a_failure_is_ignored_with_support_surprise_removal(void **state)
 {
 	struct waiter v;
 	struct world w;
@@ -296,13 +302,13 @@ static void pnp_08_asleep_a_failure_is_ignored_where_it_can(void **state)
 	assert_int_equal(vidmm_adapter_remove(w.client.adapter, VIDMM_REMOVAL_HIBERNATION), 0);
 	world_expect_finding(&w, "PNP-08");
 	assert_int_equal(w.fatals, 0);
-	expect_awake(&w, &v);
+	expect_released(&w, &v);
 	client_close(&w.device);
 	expect_software_only(&w);
 	world_stop_adapter(&w);
 }
 
-static void pnp_08_what_is_refused(void **state)
+static void pnp_08_invalid_removals_are_refused(void **state)
 {
 	struct world w;
 
@@ -311,7 +317,7 @@ static void pnp_08_what_is_refused(void **state)
 	assert_int_equal(vidmm_adapter_remove(w.client.adapter, 2), STATUS_INVALID_PARAMETER);
 	assert_int_equal(vidmm_adapter_remove(w.client.adapter, VIDMM_REMOVAL_HIBERNATION),
 			 STATUS_INVALID_DEVICE_STATE);
-	assert_int_equal(told(&w), 0);
+	assert_int_equal(notified(&w), 0);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	world_submit_use(&w.context, a);
 	world_stop(&w);
@@ -325,7 +331,7 @@ struct inside {
 	_Atomic bool in, go;
 };
 
-static void stay(void *context, struct scripted_miniport *m, struct scripted_call *call)
+static void stay_inside(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct inside *i = context;
 
@@ -336,7 +342,7 @@ static void stay(void *context, struct scripted_miniport *m, struct scripted_cal
 		vidmm_settle(i->w->client.host);
 }
 
-static void pnp_08_it_overlaps_a_call_that_is_under_way(void **state)
+static void pnp_08_the_notification_may_overlap_a_running_ddi(void **state)
 {
 	struct inside i = {.ddi = VIDMM_DDI_RENDER};
 	struct waiter v;
@@ -345,27 +351,31 @@ static void pnp_08_it_overlaps_a_call_that_is_under_way(void **state)
 	world_start(&w, state, can_be_removed);
 	i.w = &w;
 	v = (struct waiter){.w = &w, .a = world_allocate(&w, 64 * KIB, 0)};
-	w.m->hook = stay;
+	w.m->hook = stay_inside;
 	w.m->hook_context = &i;
 	assert_int_equal(vidmm_thread_create(w.client.host, "renders", submit_later, &v, &v.thread),
 			 0);
 	while (!atomic_load(&i.in))
 		vidmm_settle(w.client.host);
-	assert_int_equal(pull(&w), 0);
-	assert_int_equal(told(&w), 1);
+	assert_int_equal(remove_adapter(&w), 0);
+	assert_int_equal(notified(&w), 1);
 	atomic_store(&i.go, true);
 	vidmm_thread_join(v.thread);
 	w.m->hook = NULL;
+	/* The only packets are the paging of its start. */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_SUBMIT_COMMAND),
-			 scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER)); /* its start alone */
+			 scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER));
 	w.context.command_bytes = w.context.allocations = 0;
-	expect_gone(&w, v.a);
+	expect_removed(&w, v.a);
 	client_close(&w.device);
 	world_stop_adapter(&w);
 }
 
-/* The reset ends with the device: no RestartFromTimeout, and nobody is waited for. */
-static void pnp_08_it_overlaps_a_reset(void **state)
+/*
+ * The reset ends with the device: no RestartFromTimeout, and no wait for threads inside the
+ * miniport.
+ */
+static void pnp_08_the_notification_may_overlap_a_reset(void **state)
 {
 	struct inside i = {.ddi = VIDMM_DDI_COLLECT_DBG_INFO};
 	struct timeout_world t;
@@ -373,7 +383,7 @@ static void pnp_08_it_overlaps_a_reset(void **state)
 	timeout_start(&t, state, can_be_removed, NULL);
 	timeout_hang(&t);
 	i.w = &t.w;
-	t.w.m->hook = stay;
+	t.w.m->hook = stay_inside;
 	t.w.m->hook_context = &i;
 	world_submit_use(&t.w.context, t.a);
 	while (!atomic_load(&i.in)) {
@@ -385,7 +395,7 @@ static void pnp_08_it_overlaps_a_reset(void **state)
 	struct waiter v = {.w = &t.w, .a = t.a};
 	start_waiter(&v);
 	atomic_store(&i.go, true);
-	assert_int_equal(pull(&t.w), 0);
+	assert_int_equal(remove_adapter(&t.w), 0);
 	vidmm_thread_join(v.thread);
 	assert_int_equal(v.result, D3DDDIERR_DEVICEREMOVED);
 	t.w.m->hook = NULL;
@@ -399,16 +409,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(pnp_08_removed_while_packets_are_queued),
-		ON_BOTH(pnp_08_removed_while_nothing_happens),
-		ON_BOTH(pnp_08_a_failure_is_fatal),
-		ON_BOTH(pnp_08_without_the_capability_nothing_is_called),
-		ON_BOTH(pnp_08_without_the_entry_nothing_is_called),
-		ON_BOTH(pnp_08_removed_while_it_sleeps),
-		ON_BOTH(pnp_08_asleep_a_failure_is_fatal),
-		ON_BOTH(pnp_08_asleep_a_failure_is_ignored_where_it_can),
-		ON_BOTH(pnp_08_what_is_refused),
-		ON_BOTH(pnp_08_it_overlaps_a_call_that_is_under_way),
-		ON_BOTH(pnp_08_it_overlaps_a_reset),
+		ON_BOTH(pnp_08_removed_while_idle),
+		ON_BOTH(pnp_08_a_failed_notification_is_fatal),
+		ON_BOTH(pnp_08_without_the_capability_the_miniport_is_not_notified),
+		ON_BOTH(pnp_08_without_the_entry_the_miniport_is_not_notified),
+		ON_BOTH(pnp_08_removed_in_low_power),
+		ON_BOTH(pnp_08_in_low_power_a_failed_notification_is_fatal),
+		ON_BOTH(pnp_08_in_low_power_a_failure_is_ignored_with_support_surprise_removal),
+		ON_BOTH(pnp_08_invalid_removals_are_refused),
+		ON_BOTH(pnp_08_the_notification_may_overlap_a_running_ddi),
+		ON_BOTH(pnp_08_the_notification_may_overlap_a_reset),
 	};
 
 	return cmocka_run_group_tests_name("surprise removal", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may come back from DxgkDdiRender, and what the port makes of it: DMA-28 to DMA-31, PAT-01 to PAT-10. */
+/* Results of DxgkDdiRender and what the port checks of them: DMA-28 to DMA-31, PAT-01 to PAT-10. */
 #include "sched_world.h"
 #include <support/apart.h>
 
@@ -7,7 +7,10 @@
 
 /* ---- statuses ---- */
 
-/* Refused by the miniport (or because of it): nothing queued, no fence used, and the next submission goes through. */
+/*
+ * The miniport fails the call, or the port refuses its output: nothing is queued, no fence id is
+ * used, and the next submission succeeds.
+ */
 static void refused(struct world *w, D3DKMT_HANDLE a, HRESULT expected)
 {
 	world_use(&w->context, a);
@@ -18,7 +21,7 @@ static void refused(struct world *w, D3DKMT_HANDLE a, HRESULT expected)
 	assert_int_equal(scripted_count(w->m, VIDMM_DDI_PATCH), 0);
 }
 
-static void goes_through(struct world *w, D3DKMT_HANDLE a)
+static void submission_succeeds(struct world *w, D3DKMT_HANDLE a)
 {
 	world_use(&w->context, a);
 	D3DDDICB_RENDER args = world_render_args(&w->context);
@@ -52,10 +55,10 @@ static void dma_31_a_failed_render_queues_nothing(void **state)
 		refused(&w, a, failures[i].result);
 		assert_int_equal(w.client.findings, 0);
 	}
-	scripted_fail(w.m, VIDMM_DDI_RENDER, STATUS_UNSUCCESSFUL, 1); /* not one that the DDI has */
+	scripted_fail(w.m, VIDMM_DDI_RENDER, STATUS_UNSUCCESSFUL, 1); /* not a status of this DDI */
 	refused(&w, a, E_INVALIDARG);
 	world_expect_finding(&w, "DMA-31");
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
@@ -74,10 +77,10 @@ static void dma_31_a_gpu_exception_loses_the_device(void **state)
 
 	scripted_fail(w.m, VIDMM_DDI_RENDER, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, 1);
 	refused(&w, a, D3DDDIERR_DEVICEREMOVED);
-	refused(&w, a, D3DDDIERR_DEVICEREMOVED); /* and so does every call from now on */
+	refused(&w, a, D3DDDIERR_DEVICEREMOVED); /* and so does every later call */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 1);
 	assert_int_equal(client_try_lock(&w.device, &a, 0, NULL), D3DDDIERR_DEVICEREMOVED);
-	world_submit_use(&others, b); /* another device is none the worse */
+	world_submit_use(&others, b); /* another device is not affected */
 	world_run(&w);
 	client_context_end(&others);
 	client_close(&other);
@@ -125,7 +128,7 @@ static void break_bounds(void *context, struct scripted_miniport *m, struct scri
 	}
 }
 
-static void dma_28_a_miniport_that_leaves_its_buffer_stops_the_adapter(void **state)
+static void dma_28_output_past_the_end_of_a_buffer_stops_the_adapter(void **state)
 {
 	for (uint32_t which = 0; which < BAD_BOUNDS; which++) {
 		struct world w;
@@ -145,7 +148,7 @@ static void dma_28_a_miniport_that_leaves_its_buffer_stops_the_adapter(void **st
 	}
 }
 
-/* Exactly full is inside. */
+/* Exactly full is within bounds. */
 static void fill_it_all(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	DXGKARG_RENDER *out = call->args;
@@ -157,20 +160,20 @@ static void fill_it_all(void *context, struct scripted_miniport *m, struct scrip
 	}
 }
 
-static void dma_28_a_full_buffer_is_inside_its_bounds(void **state)
+static void dma_28_an_exactly_full_buffer_is_within_bounds(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	w.m->hook = fill_it_all;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	const DXGKARG_SUBMITCOMMAND *submit =
 		&world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit;
 	assert_int_equal(submit->DmaBufferSubmissionStartOffset, 0);
 	assert_int_equal(submit->DmaBufferSubmissionEndOffset, submit->DmaBufferSize);
 	assert_int_equal(submit->DmaBufferPrivateDataSubmissionEndOffset, 64);
-	w.expected_faults = 1; /* its GPU makes nothing of the zeros behind the command */
+	w.expected_faults = 1; /* its GPU ignores the zeros behind the command */
 	world_stop(&w);
 }
 
@@ -183,7 +186,7 @@ static void short_patch_list(struct scripted_miniport *m)
 	m->settings.context.PatchLocationListSize = 16;
 }
 
-static void one_patch_a_pass(struct scripted_miniport *m)
+static void one_patch_per_pass(struct scripted_miniport *m)
 {
 	m->settings.context.PatchLocationListSize = 1;
 }
@@ -218,7 +221,8 @@ static void dma_29_several_passes_are_one_submission(void **state)
 	world_run(&w);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 3);
 	assert_int_equal(world_render_submits(&w), 3);
-	if (apart_is(w.device.process)) /* a copy of it, once (dma_14_the_miniport_gets_a_copy) */
+	/* The commands of an out-of-process client are copied once (DMA-14). */
+	if (apart_is(w.device.process))
 		commands = scripted_nth(w.m, VIDMM_DDI_RENDER, 0)->in.render.pCommand;
 	for (uint32_t pass = 0; pass < 3; pass++) {
 		const struct scripted_call *render = scripted_nth(w.m, VIDMM_DDI_RENDER, pass);
@@ -230,7 +234,7 @@ static void dma_29_several_passes_are_one_submission(void **state)
 		assert_int_equal(render->in.render.MultipassOffset, pass * length / 3);
 		assert_int_equal(submit->in.submit.DmaBufferSubmissionEndOffset, length / 3);
 		for (uint32_t other = 0; other < pass;
-		     other++) /* each its own buffer, private data and list */
+		     other++) /* each with its own buffer, private data and list */
 			assert_ptr_not_equal(
 				render->in.render.pDmaBuffer,
 				scripted_nth(w.m, VIDMM_DDI_RENDER, other)->in.render.pDmaBuffer);
@@ -246,13 +250,13 @@ static void contract(struct scripted_miniport *m)
 	m->settings.device.Flags.GuaranteedDmaBufferContract = 1;
 }
 
-static void dma_30_a_guaranteed_buffer_is_one(void **state)
+static void dma_30_with_guaranteed_contract_a_second_pass_is_an_error(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, contract);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	put_writes(&w, a, 16); /* just what one holds */
+	put_writes(&w, a, 16); /* exactly what one buffer holds */
 	client_submit(&w.context);
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 1);
@@ -274,7 +278,7 @@ static void dma_29_a_submission_may_need_any_number_of_passes(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, one_patch_a_pass);
+	world_start(&w, state, one_patch_per_pass);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	w.m->settings.complete_at_once = true;
 	put_writes(&w, a, COMMANDS);
@@ -286,7 +290,7 @@ static void dma_29_a_submission_may_need_any_number_of_passes(void **state)
 	world_stop(&w);
 }
 
-/* Lets `good` passes be, then answers like a miniport that has found something illegal. */
+/* Lets `good` passes succeed, then answers as for an illegal instruction. */
 static void fail_later(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	uint32_t *good = context;
@@ -310,20 +314,20 @@ static void dma_29_dma_31_a_failure_in_a_later_pass_queues_nothing(void **state)
 	assert_int_equal(world_render(&w.context, &args), D3DDDIERR_INVALIDINSTRUCTION);
 	assert_int_equal(args.QueuedBufferCount, UINT32_MAX);
 	w.m->hook = NULL;
-	assert_int_equal(*(uint32_t *)client_lock(&w.device, a, 0x4),
-			 0); /* DonotWait: it is idle */
+	/* DonotWait: it is idle */
+	assert_int_equal(*(uint32_t *)client_lock(&w.device, a, 0x4), 0);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
-/* With more passes than can be held back the first ones are out already; what is out completes. */
-static void dma_29_a_failure_after_many_passes_leaves_nothing_stuck(void **state)
+/* With more passes than can be held back, the first ones are already submitted and complete. */
+static void dma_29_after_a_late_failure_submitted_passes_complete(void **state)
 {
 	struct world w;
 	uint32_t good = 30;
 
-	world_start(&w, state, one_patch_a_pass);
+	world_start(&w, state, one_patch_per_pass);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	w.m->settings.complete_at_once = true;
 	w.m->hook = fail_later;
@@ -354,7 +358,7 @@ static void produce_nothing(void *context, struct scripted_miniport *m, struct s
 	call->status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 }
 
-static void dma_29_a_pass_must_produce_something(void **state)
+static void dma_29_a_pass_without_output_is_an_error(void **state)
 {
 	struct world w;
 
@@ -364,11 +368,11 @@ static void dma_29_a_pass_must_produce_something(void **state)
 	refused(&w, a, E_INVALIDARG);
 	world_expect_finding(&w, "DMA-29");
 	w.m->hook = NULL;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
-/* ---- the patch list it emits ---- */
+/* ---- the emitted patch list ---- */
 
 static bool is_garbage(const D3DDDI_PATCHLOCATIONLIST *list, uint32_t count)
 {
@@ -389,7 +393,7 @@ static void check_user_patches(void *context, struct scripted_miniport *m,
 				   is_garbage(call->in.render.pPatchLocationListIn, 10);
 }
 
-static void pat_01_the_clients_patch_list_is_for_the_miniport_alone(void **state)
+static void pat_01_the_clients_patch_list_is_passed_to_the_miniport_untouched(void **state)
 {
 	struct world w;
 	bool untouched = false;
@@ -401,13 +405,13 @@ static void pat_01_the_clients_patch_list_is_for_the_miniport_alone(void **state
 	for (size_t i = 0; i < 10 * sizeof(D3DDDI_PATCHLOCATIONLIST); i++)
 		((unsigned char *)w.context.c.pPatchLocationList)[i] = (unsigned char)(i * 7);
 	w.context.patches = 10;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	assert_true(untouched);
 	assert_int_equal(world_nth_of(&w, VIDMM_DDI_PATCH, false, 0)->patch_count, 1);
 	world_stop(&w);
 }
 
-/* Emits these patch locations instead, behind a command that occupies 72 bytes. */
+/* Emits these patch locations, behind a command that occupies 72 bytes. */
 struct emission {
 	D3DDDI_PATCHLOCATIONLIST patch[3];
 	uint32_t count;
@@ -433,7 +437,7 @@ static void four_slots(struct scripted_miniport *m)
 #define AT  offsetof(struct scripted_command, destination)
 #define END ((UINT)sizeof(struct scripted_command))
 
-/* Each emission is refused with its rule; then the same buffer with a good one goes through. */
+/* Each emission is refused with its rule; then the same buffer with a valid one is accepted. */
 static void refuse_emissions(void **state, const struct emission *bad, uint32_t count,
 			     const char *rule)
 {
@@ -449,7 +453,7 @@ static void refuse_emissions(void **state, const struct emission *bad, uint32_t 
 		world_expect_finding(&w, rule);
 	}
 	w.m->hook_context = &good;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
@@ -464,7 +468,7 @@ static void pat_02_an_index_beyond_the_list_is_refused(void **state)
 	refuse_emissions(state, bad, 2, "PAT-02");
 }
 
-static void pat_04_split_offsets_do_not_decrease(void **state)
+static void pat_04_decreasing_split_offsets_are_refused(void **state)
 {
 	static const struct emission bad[] = {
 		{.patch = {{.PatchOffset = AT},
@@ -489,11 +493,11 @@ static void pat_04_equal_split_offsets_are_one_split_point(void **state)
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	w.m->hook = emit;
 	w.m->hook_context = &good;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
-static void pat_05_a_patch_lies_behind_its_split_and_inside_the_buffer(void **state)
+static void pat_05_a_patch_offset_before_its_split_or_past_the_end_is_refused(void **state)
 {
 	static const struct emission bad[] = {
 		{.patch = {{.PatchOffset = END}}, .count = 1},
@@ -504,7 +508,7 @@ static void pat_05_a_patch_lies_behind_its_split_and_inside_the_buffer(void **st
 	refuse_emissions(state, bad, 3, "PAT-05");
 }
 
-static void pat_07_slots_end_where_the_miniport_said(void **state)
+static void pat_07_a_slot_id_at_or_above_the_maximum_is_refused(void **state)
 {
 	static const struct emission bad[] = {
 		{.patch = {{.SlotId = 4, .PatchOffset = AT}}, .count = 1},
@@ -514,7 +518,7 @@ static void pat_07_slots_end_where_the_miniport_said(void **state)
 	refuse_emissions(state, bad, 2, "PAT-07");
 }
 
-static void pat_07_without_a_number_every_slot_is_good(void **state)
+static void pat_07_with_maximum_zero_every_slot_id_is_accepted(void **state)
 {
 	struct world w;
 	struct emission good = {.patch = {{.SlotId = 0xFFFFFF, .PatchOffset = AT}}, .count = 1};
@@ -523,11 +527,11 @@ static void pat_07_without_a_number_every_slot_is_good(void **state)
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	w.m->hook = emit;
 	w.m->hook_context = &good;
-	goes_through(&w, a);
+	submission_succeeds(&w, a);
 	world_stop(&w);
 }
 
-/* PatchOffset of such an entry means nothing (PAT-05 speaks of the others). */
+/* PatchOffset of such an entry is ignored (PAT-05 is about the others). */
 static void pat_09_a_null_element_unbinds_and_is_not_patched(void **state)
 {
 	struct world w;
@@ -553,23 +557,23 @@ static void pat_09_a_null_element_unbinds_and_is_not_patched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(dma_28_a_miniport_that_leaves_its_buffer_stops_the_adapter),
-		ON_SIM(dma_28_a_full_buffer_is_inside_its_bounds),
+		ON_BOTH(dma_28_output_past_the_end_of_a_buffer_stops_the_adapter),
+		ON_SIM(dma_28_an_exactly_full_buffer_is_within_bounds),
 		ON_BOTH(dma_29_several_passes_are_one_submission),
-		ON_BOTH(dma_30_a_guaranteed_buffer_is_one),
+		ON_BOTH(dma_30_with_guaranteed_contract_a_second_pass_is_an_error),
 		ON_BOTH(dma_29_a_submission_may_need_any_number_of_passes),
 		ON_BOTH(dma_29_dma_31_a_failure_in_a_later_pass_queues_nothing),
-		ON_BOTH(dma_29_a_failure_after_many_passes_leaves_nothing_stuck),
-		ON_SIM(dma_29_a_pass_must_produce_something),
+		ON_BOTH(dma_29_after_a_late_failure_submitted_passes_complete),
+		ON_SIM(dma_29_a_pass_without_output_is_an_error),
 		ON_BOTH(dma_31_a_failed_render_queues_nothing),
 		ON_BOTH(dma_31_a_gpu_exception_loses_the_device),
-		ON_SIM(pat_01_the_clients_patch_list_is_for_the_miniport_alone),
+		ON_SIM(pat_01_the_clients_patch_list_is_passed_to_the_miniport_untouched),
 		ON_BOTH(pat_02_an_index_beyond_the_list_is_refused),
-		ON_SIM(pat_04_split_offsets_do_not_decrease),
+		ON_SIM(pat_04_decreasing_split_offsets_are_refused),
 		ON_SIM(pat_04_equal_split_offsets_are_one_split_point),
-		ON_SIM(pat_05_a_patch_lies_behind_its_split_and_inside_the_buffer),
-		ON_SIM(pat_07_slots_end_where_the_miniport_said),
-		ON_SIM(pat_07_without_a_number_every_slot_is_good),
+		ON_SIM(pat_05_a_patch_offset_before_its_split_or_past_the_end_is_refused),
+		ON_SIM(pat_07_a_slot_id_at_or_above_the_maximum_is_refused),
+		ON_SIM(pat_07_with_maximum_zero_every_slot_id_is_accepted),
 		ON_SIM(pat_09_a_null_element_unbinds_and_is_not_patched),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an adapter's reset is: TDR-03 to TDR-12, PAG-27, LOCK-33, OFR-15. */
+/* Reset of an adapter: TDR-03 to TDR-12, PAG-27, LOCK-33, OFR-15. */
 #include "timeout_world.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum {
 	STATE_HUNG = 3,
 };
 
-/* One packet that never ends; then whatever the reset brings is over. */
+/* One packet that never ends; returns when the reset is over. */
 static void hang_and_recover(struct timeout_world *t)
 {
 	timeout_hang(t);
@@ -60,7 +60,7 @@ static void note_cleanup(const struct scripted_call *call, struct cleanup *c)
 	c->transfers++;
 }
 
-/* Call number *at of the log is this one, at that level. */
+/* Asserts that call number *at of the log is this one, at that IRQL. */
 static void expect_call(struct timeout_world *t, uint32_t *at, enum vidmm_ddi ddi)
 {
 	const struct scripted_call *call = scripted_at(t->w.m, (*at)++);
@@ -71,7 +71,7 @@ static void expect_call(struct timeout_world *t, uint32_t *at, enum vidmm_ddi dd
 	assert_int_equal(call->irql, PASSIVE_LEVEL);
 }
 
-static void tdr_05_pag_27_everything_in_its_order(void **state)
+static void tdr_05_pag_27_reset_ddis_come_in_the_documented_order(void **state)
 {
 	struct timeout_world t;
 	struct cleanup c = {0};
@@ -86,8 +86,9 @@ static void tdr_05_pag_27_everything_in_its_order(void **state)
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, t.a);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
+	/* Render, Patch, SubmitCommand */
 	while (scripted_at(t.w.m, at)->ddi != VIDMM_DDI_QUERY_CURRENT_FENCE)
-		at++; /* Render, Patch, SubmitCommand */
+		at++;
 	expect_call(&t, &at, VIDMM_DDI_QUERY_CURRENT_FENCE);
 	expect_call(&t, &at, VIDMM_DDI_COLLECT_DBG_INFO);
 	assert_int_equal(scripted_at(t.w.m, at - 1)->in.debug.Reason, 0x117); /* TDR-03 */
@@ -103,7 +104,7 @@ static void tdr_05_pag_27_everything_in_its_order(void **state)
 	timeout_stop(&t);
 }
 
-static void pag_27_nothing_is_resident_afterwards(void **state)
+static void pag_27_nothing_is_resident_after_a_reset(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
@@ -119,13 +120,16 @@ static void pag_27_nothing_is_resident_afterwards(void **state)
 	timeout_stop(&t);
 }
 
-/* What cannot be written into one paging buffer goes over the same one again: nobody executes it. */
+/*
+ * Content-lost notifications that do not fit one paging buffer reuse the same buffer, because they
+ * are not executed.
+ */
 static void with_small_paging_buffer(struct scripted_miniport *m)
 {
 	m->settings.paging_bytes = 4096;
 }
 
-static void pag_27_more_than_a_paging_buffer_holds(void **state)
+static void pag_27_reset_cleanup_reuses_a_full_paging_buffer(void **state)
 {
 	struct timeout_world t;
 
@@ -139,9 +143,9 @@ static void pag_27_more_than_a_paging_buffer_holds(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
-static void tdr_03_collect_dbg_info_stops_nothing(void **state)
+static void tdr_03_a_failed_collect_dbg_info_does_not_stop_recovery(void **state)
 {
 	struct timeout_world t;
 
@@ -230,7 +234,7 @@ static struct vidmm_thread *start_blocking(struct timeout_world *t, struct block
 	return thread;
 }
 
-static void tdr_04_a_thread_that_stays_inside_is_fatal(void **state)
+static void tdr_04_a_thread_inside_the_miniport_past_tdrddidelay_is_fatal(void **state)
 {
 	struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
 	struct client_context second;
@@ -241,7 +245,8 @@ static void tdr_04_a_thread_that_stays_inside_is_fatal(void **state)
 		tdr.ddi_delay_ms = 100;
 	timeout_start(&t, state, NULL, &tdr);
 	struct vidmm_thread *thread = start_blocking(&t, &b, &second);
-	client_idle(&t.w.client); /* who waits is released although that thread is still inside */
+	/* waiting threads are released although that thread is still inside */
+	client_idle(&t.w.client);
 	assert_int_equal(t.w.fatals, 1);
 	assert_int_equal(t.w.fatal[0], 0x116);
 	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
@@ -251,7 +256,7 @@ static void tdr_04_a_thread_that_stays_inside_is_fatal(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_06_the_reset_waits_until_nobody_is_inside(void **state)
+static void tdr_06_the_reset_waits_until_no_thread_is_inside_the_miniport(void **state)
 {
 	struct client_context second;
 	struct timeout_world t;
@@ -260,14 +265,16 @@ static void tdr_06_the_reset_waits_until_nobody_is_inside(void **state)
 	timeout_start(&t, state, NULL, NULL);
 	struct vidmm_thread *thread = start_blocking(&t, &b, &second);
 	timeout_await(&t, VIDMM_RECOVERY_TIMEOUT, 1);
+	/* less than TdrDdiDelay */
 	if (t.w.kind == VIDMM_HOST_SIM)
-		timeout_pass(&t, 2 * NS_PER_S); /* less than TdrDdiDelay */
+		timeout_pass(&t, 2 * NS_PER_S);
 	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESET), 0);
 	atomic_store(&b.leave, true);
 	vidmm_thread_join(thread);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
 	assert_int_equal(t.w.fatals, 0);
-	client_idle(&t.w.client); /* what it queued will not run, and does not stay */
+	/* the packet that it queued does not run and does not stay queued */
+	client_idle(&t.w.client);
 	t.w.m->hook = NULL;
 	timeout_reopen(&t);
 	assert_false(timeout_is_lost(&t.w.device, t.a));
@@ -276,7 +283,7 @@ static void tdr_06_the_reset_waits_until_nobody_is_inside(void **state)
 
 /* ---- devices ---- */
 
-/* The device's state as it was told; 0: it was not lost. */
+/* The execution state of the device; 0: it was not lost. */
 static uint64_t lost_as(const struct client_device *device)
 {
 	uint32_t process = vidmm_process_id(device->process),
@@ -341,7 +348,7 @@ static void tdr_07_lock_33_ofr_15_every_device_is_lost(void **state)
 	expect_removed(&other, b);
 	world_use(&others, b);
 	assert_int_equal(client_try_submit(&others), D3DDDIERR_DEVICEREMOVED);
-	/* They can be ended, piece by piece, and the miniport hears of each. */
+	/* They can be destroyed piece by piece, and the miniport gets each call. */
 	assert_int_equal(client_deallocate(&other, b), S_OK);
 	client_context_end(&others);
 	client_idle(&t.w.client);
@@ -352,7 +359,7 @@ static void tdr_07_lock_33_ofr_15_every_device_is_lost(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_07_new_devices_work_also_of_the_same_process(void **state)
+static void tdr_07_the_same_process_can_create_working_devices(void **state)
 {
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 						 .flags = WORLD_CPU_VISIBLE};
@@ -371,7 +378,7 @@ static void tdr_07_new_devices_work_also_of_the_same_process(void **state)
 	world_submit_write(&context, b, 64, 0xC0FFEE);
 	client_idle(&t.w.client);
 	const uint32_t *words = client_lock(&second, b, 0);
-	assert_int_equal(words[0], 0); /* nothing of what was in that place before */
+	assert_int_equal(words[0], 0); /* zero, not the former content at that address */
 	assert_int_equal(words[16], 0xC0FFEE);
 	assert_int_equal(client_unlock(&second, b), S_OK);
 	assert_true(timeout_is_lost(&t.w.device, t.a));
@@ -379,7 +386,7 @@ static void tdr_07_new_devices_work_also_of_the_same_process(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- who waits ---- */
+/* ---- waiting threads ---- */
 
 struct waiter {
 	struct client_device *device;
@@ -395,7 +402,7 @@ static void lock_and_wait(void *argument)
 		     (uint32_t)client_try_lock(waiter->device, &waiter->allocation, 0, NULL));
 }
 
-static void tdr_09_whoever_waits_is_released(void **state)
+static void tdr_09_waiting_threads_are_released_by_a_reset(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_thread *thread;
@@ -406,7 +413,10 @@ static void tdr_09_whoever_waits_is_released(void **state)
 	world_submit_use(&t.w.context, t.a);
 	assert_int_equal(
 		vidmm_thread_create(t.w.client.host, "waits", lock_and_wait, &waiter, &thread), 0);
-	/* More than the context's pool of DMA buffers: the last ones wait for a buffer, and then hear of the reset. */
+	/*
+	 * More packets than the context's pool of DMA buffers: the last ones wait for a buffer and
+	 * then fail with the reset.
+	 */
 	HRESULT result = S_OK;
 	for (uint32_t i = 0; i < 40 && result == S_OK; i++) {
 		world_use(&t.w.context, t.a);
@@ -415,12 +425,12 @@ static void tdr_09_whoever_waits_is_released(void **state)
 	assert_int_equal(result, D3DDDIERR_DEVICEREMOVED);
 	vidmm_thread_join(thread);
 	assert_int_equal(atomic_load(&waiter.result), (uint32_t)D3DDDIERR_DEVICEREMOVED);
-	client_context_end(&t.w.context); /* and so does this not wait any more */
+	client_context_end(&t.w.context); /* and this no longer waits either */
 	timeout_stop(&t);
 }
 
-/* As above, but the world ends with the device gone first. */
-static void tdr_09_a_device_that_ends_does_not_wait_for_ever(void **state)
+/* As above, but the device is destroyed before the world. */
+static void tdr_09_a_reset_ends_the_wait_of_a_device_destruction(void **state)
 {
 	struct timeout_world t;
 
@@ -428,13 +438,14 @@ static void tdr_09_a_device_that_ends_does_not_wait_for_ever(void **state)
 	timeout_hang(&t);
 	for (uint32_t i = 0; i < 5; i++)
 		world_submit_use(&t.w.context, t.a);
-	client_close(&t.w.device); /* nothing has completed; this comes back because of the reset */
+	/* nothing has completed; the call returns because of the reset */
+	client_close(&t.w.device);
 	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESTARTED), 1);
 	t.w.m->settings.complete_at_once = true;
 	world_stop_adapter(&t.w);
 }
 
-static void tdr_09_an_adapter_that_stops_does_not_wait_for_ever(void **state)
+static void tdr_09_a_reset_ends_the_wait_of_an_adapter_stop(void **state)
 {
 	struct timeout_world t;
 
@@ -451,7 +462,7 @@ static void tdr_09_an_adapter_that_stops_does_not_wait_for_ever(void **state)
 	scripted_destroy(t.w.m);
 }
 
-static void tdr_09_late_interrupts_say_nothing(void **state)
+static void tdr_09_late_interrupts_for_old_ids_are_ignored(void **state)
 {
 	struct timeout_world t;
 
@@ -472,14 +483,17 @@ static void tdr_09_late_interrupts_say_nothing(void **state)
 	assert_int_equal((int32_t)(scripted_last(t.w.m, VIDMM_DDI_SUBMIT_COMMAND)
 					   ->in.submit.SubmissionFenceId -
 				   second) > 0,
-			 1); /* ids go on */
+			 1); /* fence ids continue */
 	scripted_report(t.w.m, 0, first);
 	assert_int_equal(t.w.fatals, 0);
 	timeout_stop(&t);
 }
 
-/* Paging hangs while a thread waits for it with the paging lock held (LKR-01: what is locked moves). */
-static void tdr_09_who_waits_under_the_paging_lock_comes_out(void **state)
+/*
+ * Paging hangs while a thread waits for it with the paging lock held (LKR-01: a locked allocation
+ * moves).
+ */
+static void tdr_09_a_wait_with_the_paging_lock_held_ends_with_the_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -490,9 +504,10 @@ static void tdr_09_who_waits_under_the_paging_lock_comes_out(void **state)
 	world_use(&t.w.context, t.a);
 	(void)client_try_submit(&t.w.context);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
-	assert_int_equal(timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).arg[1], 1); /* the paging node */
+	/* node 1, the paging node */
+	assert_int_equal(timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).arg[1], 1);
 	assert_int_equal(lost_as(&t.w.device), STATE_RESET);
-	words[1] = 2; /* TDR-11: the pointer is good */
+	words[1] = 2; /* TDR-11: the pointer is still valid */
 	assert_int_equal(words[1], 2);
 	assert_int_equal(client_unlock(&t.w.device, t.a), S_OK);
 	client_idle(&t.w.client);
@@ -503,7 +518,7 @@ static void tdr_09_who_waits_under_the_paging_lock_comes_out(void **state)
 
 /* ---- content ---- */
 
-static void tdr_11_locks_outlive_the_reset(void **state)
+static void tdr_11_locks_and_pointers_survive_the_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -519,7 +534,10 @@ static void tdr_11_locks_outlive_the_reset(void **state)
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, other);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
-	/* It shows system memory, and no longer the segment: nobody else's bytes, and nobody else sees these. */
+	/*
+	 * The lock shows system memory instead of the segment: no bytes of other processes, and
+	 * other processes do not see these.
+	 */
 	assert_int_equal(in_memory[3], 0);
 	assert_int_equal(in_aperture[3], 0x22222222);
 	in_memory[3] = 0x33333333;
@@ -533,7 +551,7 @@ static void tdr_11_locks_outlive_the_reset(void **state)
 	timeout_stop(&t);
 }
 
-/* Stand-ins for the runtime's resource handles. */
+/* Stand-ins for the resource handles of the runtime. */
 static int runtime[2];
 
 static D3DKMT_HANDLE share_as(struct timeout_world *t, uint32_t index, uint32_t set, uint32_t flags,
@@ -567,7 +585,10 @@ static void open_second(struct timeout_world *t, struct client_device *second)
 	second->handle = vidmm_device_handle(second->device);
 }
 
-/* TDR-11: a surviving handle of a new device finds what was in system memory; what was in video memory is gone. */
+/*
+ * TDR-11: a surviving handle of a new device finds the content that was in system memory; content
+ * of video memory is lost.
+ */
 static void tdr_11_shared_content_in_system_memory_survives(void **state)
 {
 	struct timeout_world t;
@@ -596,7 +617,7 @@ static void tdr_11_shared_content_in_system_memory_survives(void **state)
 	assert_int_equal((uint32_t)client_try_lock(&second, &opened[1], 0, &data), 0xC0262116);
 	world_use(&context, opened[1]);
 	assert_int_equal((uint32_t)client_try_submit(&context), 0xC0262116);
-	assert_int_equal(t.w.client.findings, 0); /* it is no mistake of that device's */
+	assert_int_equal(t.w.client.findings, 0); /* it is not an error of that device */
 	vidmm_device_destroy(second.device);
 	timeout_stop(&t);
 }
@@ -610,8 +631,8 @@ static HRESULT try_offer(struct client_device *device, D3DKMT_HANDLE allocation)
 	return device->cb->pfnOfferAllocationsCb(device->handle, &args);
 }
 
-/* OFR-08 refuses what is pinned: before the reset it is, and afterwards not. */
-static void pag_27_what_was_pinned_is_like_any_other(void **state)
+/* OFR-08 refuses pinned allocations: before the reset it is pinned, afterwards not. */
+static void pag_27_pinned_allocations_are_unpinned_by_a_reset(void **state)
 {
 	const struct scripted_allocation overlay = {.size_bytes = 64 * KIB,
 						    .flags = OVERLAY,
@@ -631,7 +652,7 @@ static void pag_27_what_was_pinned_is_like_any_other(void **state)
 	for (uint32_t i = 0; i < scripted_count(t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER); i++)
 		transfers += scripted_nth(t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)
 				     ->in.paging.Operation == DXGK_OPERATION_TRANSFER;
-	assert_int_equal(transfers, 2); /* the overlay and a */
+	assert_int_equal(transfers, 2); /* of the overlay and of a */
 	open_second(&t, &second);
 	assert_int_equal(vidmm_resource_open(second.device, global, &resource, &opened, &count), 0);
 	assert_int_equal(try_offer(&second, opened), S_OK);
@@ -640,7 +661,7 @@ static void pag_27_what_was_pinned_is_like_any_other(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- what never ran ---- */
+/* ---- packets that never ran ---- */
 
 static void with_cancel(struct scripted_miniport *m)
 {
@@ -648,7 +669,7 @@ static void with_cancel(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiCancelCommand = scripted_cancel_command;
 }
 
-static void tdr_12_what_never_ran_is_cancelled_once(void **state)
+static void tdr_12_queued_packets_of_lost_devices_are_cancelled_once(void **state)
 {
 	struct timeout_world t;
 
@@ -658,7 +679,8 @@ static void tdr_12_what_never_ran_is_cancelled_once(void **state)
 		world_submit_use(&t.w.context, t.a);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
 	client_idle(&t.w.client);
-	assert_int_equal(world_render_submits(&t.w), 2); /* SUB-16; the others stay away (TDR-12) */
+	/* SUB-16; the others are never submitted (TDR-12) */
+	assert_int_equal(world_render_submits(&t.w), 2);
 	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_CANCEL_COMMAND), 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct scripted_call *cancel =
@@ -681,7 +703,7 @@ static void tdr_12_what_never_ran_is_cancelled_once(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_12_nothing_is_cancelled_without_the_capability(void **state)
+static void tdr_12_without_the_capability_no_packet_is_cancelled(void **state)
 {
 	struct timeout_world t;
 
@@ -694,7 +716,7 @@ static void tdr_12_nothing_is_cancelled_without_the_capability(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_12_a_cancel_that_fails_is_fatal(void **state)
+static void tdr_12_a_failed_cancelcommand_is_fatal(void **state)
 {
 	struct timeout_world t;
 
@@ -716,27 +738,27 @@ static void tdr_12_a_cancel_that_fails_is_fatal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(tdr_05_pag_27_everything_in_its_order),
-		ON_BOTH(pag_27_nothing_is_resident_afterwards),
-		ON_SIM(pag_27_more_than_a_paging_buffer_holds),
-		ON_BOTH(pag_27_what_was_pinned_is_like_any_other),
-		ON_SIM(tdr_03_collect_dbg_info_stops_nothing),
+		ON_BOTH(tdr_05_pag_27_reset_ddis_come_in_the_documented_order),
+		ON_BOTH(pag_27_nothing_is_resident_after_a_reset),
+		ON_SIM(pag_27_reset_cleanup_reuses_a_full_paging_buffer),
+		ON_BOTH(pag_27_pinned_allocations_are_unpinned_by_a_reset),
+		ON_SIM(tdr_03_a_failed_collect_dbg_info_does_not_stop_recovery),
 		ON_BOTH(tdr_08_a_failed_reset_is_fatal),
 		ON_SIM(tdr_08_a_failed_restart_is_fatal),
-		ON_BOTH(tdr_04_a_thread_that_stays_inside_is_fatal),
-		ON_BOTH(tdr_06_the_reset_waits_until_nobody_is_inside),
+		ON_BOTH(tdr_04_a_thread_inside_the_miniport_past_tdrddidelay_is_fatal),
+		ON_BOTH(tdr_06_the_reset_waits_until_no_thread_is_inside_the_miniport),
 		ON_BOTH(tdr_07_lock_33_ofr_15_every_device_is_lost),
-		ON_BOTH(tdr_07_new_devices_work_also_of_the_same_process),
-		ON_BOTH(tdr_09_whoever_waits_is_released),
-		ON_BOTH(tdr_09_a_device_that_ends_does_not_wait_for_ever),
-		ON_BOTH(tdr_09_an_adapter_that_stops_does_not_wait_for_ever),
-		ON_SIM(tdr_09_late_interrupts_say_nothing),
-		ON_BOTH(tdr_09_who_waits_under_the_paging_lock_comes_out),
-		ON_BOTH(tdr_11_locks_outlive_the_reset),
+		ON_BOTH(tdr_07_the_same_process_can_create_working_devices),
+		ON_BOTH(tdr_09_waiting_threads_are_released_by_a_reset),
+		ON_BOTH(tdr_09_a_reset_ends_the_wait_of_a_device_destruction),
+		ON_BOTH(tdr_09_a_reset_ends_the_wait_of_an_adapter_stop),
+		ON_SIM(tdr_09_late_interrupts_for_old_ids_are_ignored),
+		ON_BOTH(tdr_09_a_wait_with_the_paging_lock_held_ends_with_the_reset),
+		ON_BOTH(tdr_11_locks_and_pointers_survive_the_reset),
 		ON_BOTH(tdr_11_shared_content_in_system_memory_survives),
-		ON_BOTH(tdr_12_what_never_ran_is_cancelled_once),
-		ON_SIM(tdr_12_nothing_is_cancelled_without_the_capability),
-		ON_SIM(tdr_12_a_cancel_that_fails_is_fatal),
+		ON_BOTH(tdr_12_queued_packets_of_lost_devices_are_cancelled_once),
+		ON_SIM(tdr_12_without_the_capability_no_packet_is_cancelled),
+		ON_SIM(tdr_12_a_failed_cancelcommand_is_fatal),
 	};
 
 	return cmocka_run_group_tests_name("sched reset", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport may report of a segment and of the paging buffers, and what it then is asked for: pitch (SEG-10), private data of paging
- * buffers (SEG-21), the page behind what is unmapped (PAG-10), a busy allocation (PAG-08), swizzling ranges (SWZ-02, SWZ-28).
+ * What a miniport may report of segments and paging buffers, and the DDI calls that follow: pitch
+ * (SEG-10), private data of paging buffers (SEG-21), the dummy page behind unmapped aperture pages
+ * (PAG-10), a busy allocation (PAG-08), swizzling ranges (SWZ-02, SWZ-28).
  */
 #include "sched_world.h"
 
@@ -40,7 +41,10 @@ static struct scripted_allocation wish(uint64_t pitch_aligned_bytes, uint32_t se
 					    .write_set = set};
 }
 
-/* The n-th operation of that kind (from 0), out of segments only where `out`; NULL: there are fewer. */
+/*
+ * The n-th operation of that kind (from 0), only out of segments if `out`. Returns NULL if there
+ * are fewer.
+ */
 static const DXGKARG_BUILDPAGINGBUFFER *operation(const struct world *w, uint32_t kind, bool out,
 						  uint32_t n)
 {
@@ -57,8 +61,8 @@ static const DXGKARG_BUILDPAGINGBUFFER *operation(const struct world *w, uint32_
 	return NULL;
 }
 
-/* Of 16 MiB there is room for four of 1 MiB each, because each takes 4; what moves is the content. */
-static void seg_10_it_takes_pitchalignedsize_in_the_segment_and_size_elsewhere(void **state)
+/* 16 MiB hold four allocations of 1 MiB, because each takes 4. Only the content is transferred. */
+static void seg_10_takes_pitchalignedsize_in_the_segment_and_size_in_others(void **state)
 {
 	const struct scripted_allocation spec = wish(PITCHED - 100, WORLD_MEMORY);
 	D3DKMT_HANDLE a[5];
@@ -74,8 +78,7 @@ static void seg_10_it_takes_pitchalignedsize_in_the_segment_and_size_elsewhere(v
 		const DXGKARG_BUILDPAGINGBUFFER *fill =
 			operation(&w, DXGK_OPERATION_FILL, false, i);
 
-		assert_int_equal(fill->Fill.FillSize,
-				 PITCHED); /* nothing of a former owner shows */
+		assert_int_equal(fill->Fill.FillSize, PITCHED); /* no content of a former owner */
 		assert_int_equal((fill->Fill.Destination.SegmentAddress.QuadPart -
 				  (LONGLONG)SCRIPTED_MEMORY_BASE) %
 					 PITCHED,
@@ -90,8 +93,8 @@ static void seg_10_it_takes_pitchalignedsize_in_the_segment_and_size_elsewhere(v
 	world_stop(&w);
 }
 
-/* Preferred or not. In an aperture it is its Size that counts. */
-static void seg_10_without_pitchalignedsize_it_never_goes_there(void **state)
+/* Preferred or not. In an aperture its Size counts. */
+static void seg_10_pitchalignedsize_zero_is_never_placed_in_the_segment(void **state)
 {
 	struct scripted_allocation spec = wish(0, WORLD_MEMORY | WORLD_APERTURE);
 	D3DKMT_HANDLE a;
@@ -114,7 +117,7 @@ static void seg_10_without_pitchalignedsize_it_never_goes_there(void **state)
 	world_stop(&w);
 }
 
-static void seg_10_what_has_no_size_there_or_too_little_is_refused(void **state)
+static void seg_10_pitchalignedsize_below_size_is_refused(void **state)
 {
 	const struct scripted_allocation bad[] = {
 		wish(0, WORLD_MEMORY), wish(SIZE - 1, WORLD_MEMORY),
@@ -131,7 +134,7 @@ static void seg_10_what_has_no_size_there_or_too_little_is_refused(void **state)
 		assert_int_equal(w.m->live_allocations, 0);
 	}
 	assert_int_equal(try_allocate(&w, &fine, &a), S_OK); /* no more than Size */
-	fine = wish(1, WORLD_APERTURE);                      /* which means nothing there */
+	fine = wish(1, WORLD_APERTURE);                      /* which is ignored there */
 	assert_int_equal(try_allocate(&w, &fine, &a), S_OK);
 	world_stop(&w);
 	world_start(&w, state, NULL); /* nor on an adapter without such a segment */
@@ -139,8 +142,8 @@ static void seg_10_what_has_no_size_there_or_too_little_is_refused(void **state)
 	world_stop(&w);
 }
 
-/* the CPU never sees the GPU's order of bytes. */
-static void seg_10_q_26_a_lock_shows_the_content_in_system_memory(void **state)
+/* the CPU never sees the GPU's byte order. */
+static void seg_10_q_26_a_lock_evicts_content_to_system_memory(void **state)
 {
 	const struct scripted_allocation spec = wish(PITCHED, WORLD_MEMORY);
 	D3DKMT_HANDLE a;
@@ -163,7 +166,7 @@ static void seg_10_q_26_a_lock_shows_the_content_in_system_memory(void **state)
 
 enum { PRIVATE_BYTES = 64, NOTE_BYTES = 8, BUFFERS = 40 };
 
-/* What the miniport has written into each buffer's private data, and whether it still is what it wrote. */
+/* What the miniport has written into each buffer's private data; checks that it is unchanged. */
 struct notes {
 	struct {
 		char *start;
@@ -191,7 +194,7 @@ static void note(struct notes *notes, DXGKARG_BUILDPAGINGBUFFER *args)
 		if (memcmp(start, nothing, PRIVATE_BYTES))
 			notes->wrong = "a new buffer's private data is not zero";
 	} else if (memcmp(start, notes->buffer[i].bytes, PRIVATE_BYTES)) {
-		notes->wrong = "somebody else wrote into private data";
+		notes->wrong = "private data was changed by another writer than the miniport";
 	}
 	notes->operations++;
 	if (args->DmaBufferPrivateDataSize < NOTE_BYTES) {
@@ -230,7 +233,7 @@ static void with_private_data(struct scripted_miniport *m)
 	m->settings.paging_private_bytes = PRIVATE_BYTES;
 }
 
-static void seg_21_private_data_of_a_paging_buffer_is_the_miniports(void **state)
+static void seg_21_paging_private_data_is_written_by_the_miniport_only(void **state)
 {
 	struct notes notes = {.buffers = 0};
 	D3DKMT_HANDLE a[6];
@@ -254,7 +257,7 @@ static void seg_21_private_data_of_a_paging_buffer_is_the_miniports(void **state
 
 /* ---- PAG-10 ---- */
 
-static void pag_10_what_is_unmapped_leads_to_a_page_that_can_be_read(void **state)
+static void pag_10_unmapped_aperture_pages_lead_to_a_readable_dummy_page(void **state)
 {
 	struct world w;
 
@@ -277,7 +280,7 @@ static void pag_10_what_is_unmapped_leads_to_a_page_that_can_be_read(void **stat
 	for (uint32_t page = 0; page < 3; page++) {
 		assert_true(scripted_gpu_access(w.m, 2, at + page * PAGE_BYTES, &word, sizeof(word),
 						false));
-		assert_int_equal(word, 0); /* and shows nobody's content */
+		assert_int_equal(word, 0); /* and shows no content of any allocation */
 	}
 	world_stop(&w);
 }
@@ -287,7 +290,7 @@ static void pag_10_what_is_unmapped_leads_to_a_page_that_can_be_read(void **stat
 struct busy {
 	uint32_t operation, node;
 	_Atomic uint32_t refused, accepted;
-	bool in_use; /* when it was asked again */
+	bool in_use; /* when the miniport was called again */
 };
 
 static bool is_said_to_be_idle(const DXGKARG_BUILDPAGINGBUFFER *build)
@@ -334,10 +337,11 @@ static void submit_use(void *argument)
 }
 
 /*
- * DMA-35: a buffer that runs has the allocation in its list and no patch location of it, so it may be paged; but the miniport says that
- * its GPU is at it. It is asked again when that buffer is complete.
+ * DMA-35: a running buffer has the allocation in its list without a patch location, so it may be
+ * paged. The miniport answers that its GPU uses it. The operation is retried when that buffer is
+ * complete.
  */
-static void pag_08_a_buffer_that_lists_it_is_waited_for(void **state)
+static void pag_08_busy_paging_is_retried_after_listing_buffers_complete(void **state)
 {
 	struct busy busy = {.operation = DXGK_OPERATION_TRANSFER};
 	struct vidmm_thread *thread;
@@ -347,7 +351,7 @@ static void pag_08_a_buffer_that_lists_it_is_waited_for(void **state)
 	D3DKMT_HANDLE listed = world_allocate(&w, 8 * MIB, WORLD_MEMORY),
 		      other = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
 	struct submitter s = {.w = &w, .allocation = world_allocate(&w, 12 * MIB, WORLD_MEMORY)};
-	world_submit_use(&w.context, other); /* at one end, out of the way */
+	world_submit_use(&w.context, other); /* at one end of the segment */
 	world_submit_write(&w.context, listed, 0, 0x8008);
 	world_run(&w);
 	client_use(&w.context, listed, false);
@@ -359,7 +363,7 @@ static void pag_08_a_buffer_that_lists_it_is_waited_for(void **state)
 	while (!atomic_load(&busy.refused))
 		vidmm_settle(w.client.host);
 	vidmm_settle(w.client.host);
-	assert_int_equal(busy.accepted, 0); /* the GPU is still at it */
+	assert_int_equal(busy.accepted, 0); /* the GPU still uses it */
 	assert_int_equal(scripted_complete(w.m, 0, 1), 1);
 	while (!atomic_load(&busy.accepted)) {
 		scripted_complete(w.m, 1, UINT32_MAX);
@@ -384,7 +388,7 @@ static void four_ranges(struct scripted_miniport *m)
 	m->settings.caps.NumberOfSwizzlingRanges = 3;
 }
 
-static void swz_02_the_address_is_that_of_the_segment_plus_the_offset(void **state)
+static void swz_02_range_address_is_segment_base_plus_offset(void **state)
 {
 	struct world w;
 
@@ -453,13 +457,14 @@ static void lock_again_and_again(void *argument)
 
 		if (result == S_OK)
 			l->failures += client_unlock(&l->w->device, handle) != S_OK;
+		/* the others hold them all */
 		else
-			l->failures += result != D3DERR_NOTAVAILABLE; /* the others have them all */
+			l->failures += result != D3DERR_NOTAVAILABLE;
 	}
 }
 
-/* Fewer ranges than threads, so that each lock takes one away from somebody else. */
-static void swz_28_acquire_calls_and_release_calls_come_one_after_the_other(void **state)
+/* Fewer ranges than threads, so that each lock takes a range from another thread. */
+static void swz_28_acquire_and_release_calls_do_not_overlap(void **state)
 {
 	struct inside inside = {.acquiring = 0};
 	struct locker lockers[5];
@@ -485,22 +490,22 @@ static void swz_28_acquire_calls_and_release_calls_come_one_after_the_other(void
 	assert_false(inside.twice);
 	assert_true(inside.acquired > 3 && inside.released >= inside.acquired - 3);
 	w.m->hook = NULL;
-	client_forget(&w.client); /* SWZ-10, where none was left */
+	client_forget(&w.client); /* SWZ-10, if none was left */
 	world_stop(&w);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(seg_10_it_takes_pitchalignedsize_in_the_segment_and_size_elsewhere),
-		ON_SIM(seg_10_without_pitchalignedsize_it_never_goes_there),
-		ON_SIM(seg_10_what_has_no_size_there_or_too_little_is_refused),
-		ON_SIM(seg_10_q_26_a_lock_shows_the_content_in_system_memory),
-		ON_SIM(seg_21_private_data_of_a_paging_buffer_is_the_miniports),
-		ON_SIM(pag_10_what_is_unmapped_leads_to_a_page_that_can_be_read),
-		ON_SIM(pag_08_a_buffer_that_lists_it_is_waited_for),
-		ON_SIM(swz_02_the_address_is_that_of_the_segment_plus_the_offset),
-		ON_BOTH(swz_28_acquire_calls_and_release_calls_come_one_after_the_other),
+		ON_BOTH(seg_10_takes_pitchalignedsize_in_the_segment_and_size_in_others),
+		ON_SIM(seg_10_pitchalignedsize_zero_is_never_placed_in_the_segment),
+		ON_SIM(seg_10_pitchalignedsize_below_size_is_refused),
+		ON_SIM(seg_10_q_26_a_lock_evicts_content_to_system_memory),
+		ON_SIM(seg_21_paging_private_data_is_written_by_the_miniport_only),
+		ON_SIM(pag_10_unmapped_aperture_pages_lead_to_a_readable_dummy_page),
+		ON_SIM(pag_08_busy_paging_is_retried_after_listing_buffers_complete),
+		ON_SIM(swz_02_range_address_is_segment_base_plus_offset),
+		ON_BOTH(swz_28_acquire_and_release_calls_do_not_overlap),
 	};
 
 	return cmocka_run_group_tests_name("sched segments", tests, NULL, NULL);

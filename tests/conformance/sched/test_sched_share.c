@@ -15,8 +15,8 @@ struct runner {
 	uint32_t process_id;
 	D3DKMT_HANDLE device, context;
 	uint64_t packet_ns;
-	uint32_t switches;        /* in favour of it */
-	_Atomic uint64_t packets; /* that the miniport got */
+	uint32_t switches;        /* in favor of it */
+	_Atomic uint64_t packets; /* packets that the miniport got */
 	struct vidmm_thread *thread;
 };
 
@@ -24,7 +24,7 @@ struct share {
 	struct client client;
 	struct runner runner[RUNNERS_MAX];
 	uint32_t runners;
-	uint32_t last; /* whose packet the miniport got last */
+	uint32_t last; /* the context whose packet the miniport got last */
 	_Atomic bool over;
 };
 
@@ -57,7 +57,7 @@ static void start(struct share *s, void **state, const struct vidmm_scheduling_o
 		vidmm_subscribe(s->client.host, 1ull << VIDMM_EVENT_QUEUE, on_event, s), 0);
 }
 
-/* In a process of its own. */
+/* In a separate process. */
 static struct runner *add(struct share *s, uint64_t packet_ns, INT priority)
 {
 	struct runner *r = &s->runner[s->runners];
@@ -130,7 +130,7 @@ static uint64_t time_of(const struct runner *r)
 	return atomic_load(&r->packets) * r->packet_ns;
 }
 
-/* However long their packets are, also beyond a slice. */
+/* Whatever the length of their packets, also longer than a slice. */
 static void sch_06_four_contexts_share_within_ten_percent(void **state)
 {
 	static const uint64_t lengths[] = {500 * NS_PER_US, 2 * NS_PER_MS, 7 * NS_PER_MS,
@@ -166,28 +166,28 @@ static uint32_t switches_with(void **state, uint32_t slice_us)
 }
 
 /* In three seconds: every millisecond, every twenty, every hundred. */
-static void sch_06_a_slice_is_as_long_as_it_is_said(void **state)
+static void sch_06_a_slice_has_the_configured_length(void **state)
 {
 	assert_in_range(switches_with(state, 1), 1500, 3100);
 	assert_in_range(switches_with(state, 20000), 100, 300);
 	assert_in_range(switches_with(state, 100000), 20, 65);
 }
 
-static void sch_06_minus_six_gets_on_beside_seven(void **state)
+static void sch_06_priority_minus_six_makes_progress_beside_seven(void **state)
 {
 	struct share s;
 
 	start(&s, state, NULL);
 	const struct runner *low = add(&s, 2 * NS_PER_MS, -6), *high = add(&s, 2 * NS_PER_MS, 7);
 	run(&s, 4000 * NS_PER_MS);
-	/* A packet for each 100 ms of the other's. */
+	/* One packet for each 100 ms of the other context. */
 	assert_in_range(atomic_load(&low->packets), 35, 45);
 	assert_true(atomic_load(&high->packets) > 1900);
 	stop(&s);
 }
 
-/* On real threads nobody knows how much, but everybody gets on. */
-static void sch_06_everybody_gets_on(void **state)
+/* On real threads the shares are not exact, but every context makes progress. */
+static void sch_06_every_context_above_idle_makes_progress(void **state)
 {
 	const struct vidmm_scheduling_options scheduling = {1000, 5000};
 	struct share s;
@@ -202,21 +202,21 @@ static void sch_06_everybody_gets_on(void **state)
 }
 
 /* SCH-01: -7 is idle priority. */
-static void sch_01_minus_seven_is_idle(void **state)
+static void sch_01_priority_minus_seven_runs_only_on_an_idle_node(void **state)
 {
 	struct share s;
 
 	start(&s, state, NULL);
 	const struct runner *idle = add(&s, NS_PER_MS, -7), *busy = add(&s, NS_PER_MS, -6);
 	run(&s, 10000 * NS_PER_MS);
-	/* What was first, or found the node idle. */
+	/* The first packet, or one that found the node idle. */
 	assert_true(atomic_load(&idle->packets) <= 4);
 	assert_true(atomic_load(&busy->packets) > 9990);
 	stop(&s);
 }
 
-/* Who was alone for long, or away, has neither to pay for it nor to be paid. */
-static void sch_06_time_alone_is_nobodys_debt(void **state)
+/* A context that was alone or idle for long gets neither a smaller nor a larger share later. */
+static void sch_06_time_alone_or_idle_changes_no_later_share(void **state)
 {
 	struct share s;
 
@@ -244,11 +244,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(sch_06_four_contexts_share_within_ten_percent),
-		ON_SIM(sch_06_a_slice_is_as_long_as_it_is_said),
-		ON_SIM(sch_06_minus_six_gets_on_beside_seven),
-		ON_BOTH(sch_06_everybody_gets_on),
-		ON_SIM(sch_01_minus_seven_is_idle),
-		ON_SIM(sch_06_time_alone_is_nobodys_debt),
+		ON_SIM(sch_06_a_slice_has_the_configured_length),
+		ON_SIM(sch_06_priority_minus_six_makes_progress_beside_seven),
+		ON_BOTH(sch_06_every_context_above_idle_makes_progress),
+		ON_SIM(sch_01_priority_minus_seven_runs_only_on_an_idle_node),
+		ON_SIM(sch_06_time_alone_or_idle_changes_no_later_share),
 	};
 
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* DMA buffers that are split because what they use does not fit together (SPL, and PAT where it is about portions). */
+/*
+ * DMA buffers that are split because their working set does not fit at once (SPL, and PAT about
+ * portions).
+ */
 #include "sched_world.h"
 
 #include <pthread.h>
@@ -48,7 +51,10 @@ static void textures(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
 		a[i] = world_allocate(w, 64 * KIB, WORLD_MEMORY);
 }
 
-/* A command that writes `value` to the start of the allocation in that slot; the buffer may be split before it. */
+/*
+ * Appends a command that writes `value` to the start of the allocation in that slot; the buffer may
+ * be split before it.
+ */
 static void draw(struct client_context *context, D3DKMT_HANDLE allocation, uint32_t slot,
 		 uint32_t value)
 {
@@ -62,7 +68,7 @@ static void draw(struct client_context *context, D3DKMT_HANDLE allocation, uint3
 	world_command(context, &command);
 }
 
-/* The same, at the split point of the command before. */
+/* The same, at the split point of the previous command. */
 static void draw_with(struct client_context *context, D3DKMT_HANDLE allocation, uint32_t slot,
 		      uint32_t value)
 {
@@ -98,8 +104,8 @@ static uint64_t splits(const struct world *w)
 }
 
 /*
- * SPL-03, SPL-07, PAT-15, PAT-16, SUB-19 over all render portions of the one buffer of `bytes` bytes and `patches` patch
- * locations that was submitted.
+ * Checks SPL-03, SPL-07, PAT-15, PAT-16, SUB-19 over all render portions of the one submitted
+ * buffer of `bytes` bytes and `patches` patch locations.
  */
 static void assert_portions(const struct world *w, uint32_t bytes, uint32_t patches)
 {
@@ -150,7 +156,7 @@ static void on_split(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_unlock(&seen->lock);
 }
 
-static void spl_02_what_does_not_fit_runs_in_portions(void **state)
+static void spl_02_a_working_set_that_does_not_fit_runs_in_portions(void **state)
 {
 	struct world w;
 	struct split_seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -179,10 +185,10 @@ static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 }
 
 /*
- * Two of three fit, and are needed in turns. For the third that one leaves which is needed last, though it was used last: by last use
- * each of them would come twice.
+ * Two of three fit and are used in turns. The third replaces the one that is needed last, although
+ * it was used last. Least recently used would page each in twice.
  */
-static void spl_02_q_66_what_is_needed_last_leaves_first(void **state)
+static void spl_02_q_66_the_allocation_needed_last_is_evicted_first(void **state)
 {
 	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};
 	struct world w;
@@ -198,15 +204,18 @@ static void spl_02_q_66_what_is_needed_last_leaves_first(void **state)
 	assert_int_equal(splits(&w), 2);
 	vidmm_adapter_statistics(w.client.adapter, &s);
 	assert_int_equal(s.bytes_filled, 3 * 64 * KIB);
-	assert_int_equal(s.bytes_paged_in, 64 * KIB); /* the second one, again */
+	assert_int_equal(s.bytes_paged_in, 64 * KIB); /* the second one is paged in again */
 	assert_int_equal(world_word(&w, a[0], 0), 0x23);
 	assert_int_equal(world_word(&w, a[1], 0), 0x24);
 	assert_int_equal(world_word(&w, a[2], 0), 0x22);
 	world_stop(&w);
 }
 
-/* Where paging runs on the same node, order is all that keeps it before the portion that needs it (SUB-03). */
-static void spl_04_on_the_paging_node_as_well(void **state)
+/*
+ * Where paging runs on the same node, only submission order puts it before the portion that needs
+ * it (SUB-03).
+ */
+static void spl_04_splitting_works_on_the_paging_node(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -226,7 +235,7 @@ static void spl_04_on_the_paging_node_as_well(void **state)
 	world_stop(&w);
 }
 
-static void spl_01_what_fits_is_not_split(void **state)
+static void spl_01_a_buffer_that_fits_is_not_split(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[ROOM];
@@ -244,7 +253,7 @@ static void spl_01_what_fits_is_not_split(void **state)
 	world_stop(&w);
 }
 
-/* SPL-04: between two portions the memory changes hands. */
+/* SPL-04: between two portions, memory is paged for the next one. */
 static void spl_04_paging_runs_between_portions(void **state)
 {
 	struct world w;
@@ -270,7 +279,7 @@ static void spl_04_paging_runs_between_portions(void **state)
 	world_stop(&w);
 }
 
-static void spl_11_a_buffer_is_split_as_often_as_it_takes(void **state)
+static void spl_11_a_buffer_may_be_split_many_times(void **state)
 {
 	enum { COUNT = 32 };
 	struct world w;
@@ -293,8 +302,8 @@ static void spl_11_a_buffer_is_split_as_often_as_it_takes(void **state)
 	world_stop(&w);
 }
 
-/* The oldest in memory, and named once only; but bound. */
-static void spl_05_what_is_bound_keeps_its_address(void **state)
+/* The oldest in memory, and referenced once only; but bound. */
+static void spl_05_bound_allocations_keep_their_addresses(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[5];
@@ -322,10 +331,10 @@ static void spl_05_what_is_bound_keeps_its_address(void **state)
 }
 
 /*
- * Room for two, and three of the first buffer's slots hold other allocations than the second's: had it those slots to begin
- * with, it could not run at all.
+ * Memory for two. Three slots of the first buffer hold other allocations than the second buffer's
+ * slots. If the second started with those slots, it could not run.
  */
-static void pat_06_a_buffer_begins_with_an_empty_table(void **state)
+static void pat_06_a_buffer_begins_with_an_empty_resource_table(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[5];
@@ -347,7 +356,7 @@ static void pat_06_a_buffer_begins_with_an_empty_table(void **state)
 	world_stop(&w);
 }
 
-static void spl_06_what_is_reprogrammed_at_the_split_point_may_move(void **state)
+static void spl_06_slots_reprogrammed_at_the_split_point_may_move(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
@@ -367,7 +376,7 @@ static void spl_06_what_is_reprogrammed_at_the_split_point_may_move(void **state
 }
 
 /* PAT-09: unbound by a NULL element, before the split point or at it. */
-static void pat_09_what_is_unbound_may_leave(void **state)
+static void pat_09_unbound_allocations_may_be_evicted(void **state)
 {
 	for (uint32_t at_the_split_point = 0; at_the_split_point < 2; at_the_split_point++) {
 		struct world w;
@@ -397,8 +406,11 @@ static void assert_in_error(struct world *w, D3DKMT_HANDLE a)
 	assert_int_equal(client_try_submit(&w->context), D3DDDIERR_DEVICEREMOVED);
 }
 
-/* Two that fill the memory each, in one slot: the second replaces the first, which leaves. In two slots both would be bound. */
-static void pat_08_a_later_entry_of_the_slot_replaces_the_row(void **state)
+/*
+ * Two that fill the memory each, in one slot: the second replaces the first, which is evicted. In
+ * two slots both would be bound.
+ */
+static void pat_08_a_later_entry_of_a_slot_frees_the_former_allocation(void **state)
 {
 	for (uint32_t slots = 1; slots <= 2; slots++) {
 		const struct scripted_allocation spec = {.size_bytes = (uint64_t)ROOM * 64 * KIB,
@@ -426,8 +438,8 @@ static void pat_08_a_later_entry_of_the_slot_replaces_the_row(void **state)
 	}
 }
 
-/* Both that fit are bound when the third is wanted: no portion is small enough. */
-static void spl_12_what_is_bound_leaves_no_room(void **state)
+/* Both that fit are bound when the third is needed: no portion is small enough. */
+static void spl_12_bound_allocations_that_leave_no_space_are_out_of_memory(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -444,8 +456,8 @@ static void spl_12_what_is_bound_leaves_no_room(void **state)
 	world_stop(&w);
 }
 
-/* Three at one split point. */
-static void spl_12_a_portion_that_cannot_be_smaller(void **state)
+/* Three references at one split point. */
+static void spl_12_one_split_point_that_cannot_fit_is_out_of_memory(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4];
@@ -466,8 +478,8 @@ static void spl_12_a_portion_that_cannot_be_smaller(void **state)
 	world_stop(&w);
 }
 
-/* PAT-07: without a number of slots nothing is ever unbound. */
-static void pat_07_without_slots_everything_stays_bound(void **state)
+/* PAT-07: with MaxAllocationListSlotId 0 nothing is ever unbound. */
+static void pat_07_with_maximum_zero_nothing_is_unbound(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -483,7 +495,7 @@ static void pat_07_without_slots_everything_stays_bound(void **state)
 	world_stop(&w);
 }
 
-/* SPL-07: what only the first portion used is in use until the last one is done. */
+/* SPL-07: an allocation that only the first portion used is busy until the last one completes. */
 static void spl_07_the_last_portion_completes_the_buffer(void **state)
 {
 	struct world w;
@@ -507,7 +519,9 @@ static void spl_07_the_last_portion_completes_the_buffer(void **state)
 	world_stop(&w);
 }
 
-/* SPL-09: no other context's work gets between, though it would fit and its node is free. */
+/*
+ * SPL-09: no packet of another context comes between, although it would fit and its node is free.
+ */
 static void spl_09_portions_run_back_to_back(void **state)
 {
 	struct world w;
@@ -542,8 +556,8 @@ static void spl_09_portions_run_back_to_back(void **state)
 	world_stop(&w);
 }
 
-/* What comes behind a split buffer, and uses the same memory, finds what the last portion left. */
-static void spl_07_what_follows_sees_all_portions(void **state)
+/* A packet behind a split buffer that uses the same memory finds what the last portion wrote. */
+static void spl_07_a_later_packet_sees_the_writes_of_all_portions(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[6];
@@ -562,7 +576,7 @@ static void spl_07_what_follows_sees_all_portions(void **state)
 	world_stop(&w);
 }
 
-static void spl_14_a_slot_that_stays_bound_is_a_leak(void **state)
+static void spl_14_a_slot_left_bound_is_reported_as_a_leak(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -580,7 +594,7 @@ static void spl_14_a_slot_that_stays_bound_is_a_leak(void **state)
 	world_stop(&w);
 }
 
-static void spl_14_what_is_reprogrammed_or_unbound_is_no_leak(void **state)
+static void spl_14_reprogrammed_or_unbound_slots_are_no_leak(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -598,7 +612,7 @@ static void spl_14_what_is_reprogrammed_or_unbound_is_no_leak(void **state)
 	world_stop(&w);
 }
 
-static void spl_15_no_dma_patching_leaves_slots_bound(void **state)
+static void spl_15_no_dma_patching_disables_leak_detection(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -624,7 +638,7 @@ static void submit_three(struct world *w, D3DKMT_HANDLE *a)
 	client_submit(&w->context);
 }
 
-/* Until the first portion is with the GPU, which has not started on it. */
+/* Until the miniport has the first portion, which the GPU has not started. */
 static void await_first_portion(struct world *w)
 {
 	while (world_render_submits(w) < 1) {
@@ -645,7 +659,7 @@ static BOOLEAN report_fault(PVOID context)
 	return w->m->services.DxgkCbQueueDpc(w->m->services.DeviceHandle);
 }
 
-/* A fault in a portion is one of the buffer's device; nobody waits for the rest in vain. */
+/* A fault in a portion loses the buffer's device; no thread waits for the other portions. */
 static void spl_07_a_portion_that_faults_loses_the_device(void **state)
 {
 	struct world w;
@@ -692,8 +706,8 @@ static void pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter(void **st
 	world_stop(&w);
 }
 
-/* The adapter dies while a portion is with the GPU: it is abandoned, and so is the rest. */
-static void spl_07_a_portion_is_abandoned_with_its_adapter(void **state)
+/* The adapter stops while the GPU runs a portion: it is abandoned, and so are the others. */
+static void spl_07_portions_are_abandoned_when_the_adapter_stops(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3], b;
@@ -702,7 +716,7 @@ static void spl_07_a_portion_is_abandoned_with_its_adapter(void **state)
 	b = world_allocate(&w, 64 * KIB, WORLD_APERTURE);
 	submit_three(&w, a);
 	await_first_portion(&w);
-	scripted_report(w.m, 0, 0x7); /* SUB-12: nobody submitted that */
+	scripted_report(w.m, 0, 0x7); /* SUB-12: an id that was never submitted */
 	client_idle(&w.client);
 	world_expect_finding(&w, "SUB-12");
 	world_use(&w.context, b);
@@ -726,8 +740,8 @@ static void append_unbinding(void *context, struct scripted_miniport *m, struct 
 		};
 }
 
-/* LKR-01 would move what the CPU locks meanwhile; bound, it stays. */
-static void spl_05_what_is_bound_stays_while_the_cpu_locks_it(void **state)
+/* LKR-01 would move an allocation that the CPU has locked; a bound one stays. */
+static void spl_05_bound_allocations_stay_while_the_cpu_locks_them(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[4], locked;
@@ -740,8 +754,8 @@ static void spl_05_what_is_bound_stays_while_the_cpu_locks_it(void **state)
 	client_submit(&w.context);
 	await_first_portion(&w);
 	locked = a[0];
-	assert_int_equal(client_try_lock(&w.device, &locked, 0xC, NULL),
-			 S_OK); /* DonotWait, IgnoreSync */
+	/* DonotWait, IgnoreSync */
+	assert_int_equal(client_try_lock(&w.device, &locked, 0xC, NULL), S_OK);
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 3);
 	for (uint32_t i = 0; i < 3; i++)
@@ -752,8 +766,8 @@ static void spl_05_what_is_bound_stays_while_the_cpu_locks_it(void **state)
 	world_stop(&w);
 }
 
-/* Its commands run; only the end of the list, which unbinds, is no place to split at. */
-static void spl_12_unbinding_at_the_end_is_no_split_point(void **state)
+/* Its commands run; only the end of the list, which unbinds, is no split point. */
+static void spl_12_unbinding_behind_the_last_command_is_no_split_point(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -778,7 +792,7 @@ static void little_memory_mapped(struct scripted_miniport *m)
 	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
 }
 
-/* DMA-05: it has a place in the aperture at each of its portions. */
+/* DMA-05: the buffer is mapped into the aperture for each of its portions. */
 static void dma_05_a_split_buffer_is_mapped(void **state)
 {
 	struct world w;
@@ -796,8 +810,8 @@ static void dma_05_a_split_buffer_is_mapped(void **state)
 	world_stop(&w);
 }
 
-/* Destroyed while it is under way: what was queued still runs to its end (SUB-29). */
-static void spl_07_a_context_ends_after_all_portions(void **state)
+/* Destroyed while it runs: what was queued still completes (SUB-29). */
+static void spl_07_a_context_is_destroyed_after_all_portions_complete(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[3];
@@ -829,7 +843,10 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 16;
 }
 
-/* One or two textures of `mine` in each command group, in two slots: with what is bound never more than three. */
+/*
+ * One or two textures of `mine` in each command group, in two slots: with the bound ones never more
+ * than three.
+ */
 static void draw_at_random(struct client_context *context, const D3DKMT_HANDLE *mine,
 			   uint32_t *words, uint32_t *seed)
 {
@@ -851,8 +868,8 @@ static void draw_at_random(struct client_context *context, const D3DKMT_HANDLE *
 	client_submit(context);
 }
 
-/* SPL-03: everything runs once and in order, whatever is split where. */
-static void spl_03_nothing_is_lost_and_nothing_runs_twice(void **state)
+/* SPL-03: everything runs once and in order, wherever the buffers are split. */
+static void spl_03_every_command_runs_once_and_in_order(void **state)
 {
 	struct world w;
 	struct client_context context[2];
@@ -906,34 +923,34 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(spl_08_splitting_needs_no_preemption_and_no_contexts),
-		ON_BOTH(spl_01_what_fits_is_not_split),
-		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
-		ON_BOTH(spl_02_q_66_what_is_needed_last_leaves_first),
-		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),
-		ON_BOTH(spl_04_on_the_paging_node_as_well),
+		ON_BOTH(spl_01_a_buffer_that_fits_is_not_split),
+		ON_BOTH(spl_02_a_working_set_that_does_not_fit_runs_in_portions),
+		ON_BOTH(spl_02_q_66_the_allocation_needed_last_is_evicted_first),
+		ON_BOTH(spl_03_every_command_runs_once_and_in_order),
+		ON_BOTH(spl_04_splitting_works_on_the_paging_node),
 		ON_BOTH(spl_04_paging_runs_between_portions),
-		ON_BOTH(spl_05_what_is_bound_keeps_its_address),
-		ON_BOTH(pat_06_a_buffer_begins_with_an_empty_table),
-		ON_BOTH(spl_06_what_is_reprogrammed_at_the_split_point_may_move),
-		ON_BOTH(pat_09_what_is_unbound_may_leave),
-		ON_BOTH(pat_07_without_slots_everything_stays_bound),
+		ON_BOTH(spl_05_bound_allocations_keep_their_addresses),
+		ON_BOTH(pat_06_a_buffer_begins_with_an_empty_resource_table),
+		ON_BOTH(spl_06_slots_reprogrammed_at_the_split_point_may_move),
+		ON_BOTH(pat_09_unbound_allocations_may_be_evicted),
+		ON_BOTH(pat_07_with_maximum_zero_nothing_is_unbound),
 		ON_BOTH(spl_07_the_last_portion_completes_the_buffer),
-		ON_BOTH(spl_07_what_follows_sees_all_portions),
+		ON_BOTH(spl_07_a_later_packet_sees_the_writes_of_all_portions),
 		ON_BOTH(spl_09_portions_run_back_to_back),
-		ON_BOTH(spl_11_a_buffer_is_split_as_often_as_it_takes),
-		ON_BOTH(pat_08_a_later_entry_of_the_slot_replaces_the_row),
-		ON_BOTH(spl_12_what_is_bound_leaves_no_room),
-		ON_BOTH(spl_12_a_portion_that_cannot_be_smaller),
-		ON_BOTH(spl_14_a_slot_that_stays_bound_is_a_leak),
-		ON_BOTH(spl_14_what_is_reprogrammed_or_unbound_is_no_leak),
+		ON_BOTH(spl_11_a_buffer_may_be_split_many_times),
+		ON_BOTH(pat_08_a_later_entry_of_a_slot_frees_the_former_allocation),
+		ON_BOTH(spl_12_bound_allocations_that_leave_no_space_are_out_of_memory),
+		ON_BOTH(spl_12_one_split_point_that_cannot_fit_is_out_of_memory),
+		ON_BOTH(spl_14_a_slot_left_bound_is_reported_as_a_leak),
+		ON_BOTH(spl_14_reprogrammed_or_unbound_slots_are_no_leak),
 		ON_BOTH(spl_07_a_portion_that_faults_loses_the_device),
 		ON_BOTH(pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter),
-		ON_BOTH(spl_07_a_portion_is_abandoned_with_its_adapter),
-		ON_BOTH(spl_05_what_is_bound_stays_while_the_cpu_locks_it),
-		ON_BOTH(spl_12_unbinding_at_the_end_is_no_split_point),
+		ON_BOTH(spl_07_portions_are_abandoned_when_the_adapter_stops),
+		ON_BOTH(spl_05_bound_allocations_stay_while_the_cpu_locks_them),
+		ON_BOTH(spl_12_unbinding_behind_the_last_command_is_no_split_point),
 		ON_BOTH(dma_05_a_split_buffer_is_mapped),
-		ON_BOTH(spl_07_a_context_ends_after_all_portions),
-		ON_BOTH(spl_15_no_dma_patching_leaves_slots_bound),
+		ON_BOTH(spl_07_a_context_is_destroyed_after_all_portions_complete),
+		ON_BOTH(spl_15_no_dma_patching_disables_leak_detection),
 	};
 
 	return cmocka_run_group_tests_name("sched split", tests, NULL, NULL);

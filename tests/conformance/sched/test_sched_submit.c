@@ -17,8 +17,8 @@ static void fences_wrap(void **state, uint32_t first)
 	world_start_with(&w, state, NULL, &options);
 	world_open(&w);
 	for (uint32_t i = 0; i < 12; i++) {
-		D3DKMT_HANDLE a =
-			world_allocate(&w, 64 * KIB, 0); /* each needs paging, on the other node */
+		/* each needs paging, on the other node */
+		D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 
 		world_submit_write(&w.context, a, 0, i + 1);
 		world_run(&w);
@@ -38,17 +38,17 @@ static void fences_wrap(void **state, uint32_t first)
 	world_stop(&w);
 }
 
-static void sub_01_fences_pass_the_end_of_32_bits(void **state)
+static void sub_01_fence_ids_wrap_past_32_bits_and_skip_zero(void **state)
 {
 	fences_wrap(state, 0xFFFFFFF8u);
 }
 
-static void sub_01_fences_pass_the_sign_bit(void **state)
+static void sub_01_fence_ids_pass_the_sign_bit(void **state)
 {
 	fences_wrap(state, 0x7FFFFFF8u);
 }
 
-static void sub_01_fences_start_where_the_embedder_says(void **state)
+static void sub_01_fence_ids_start_at_the_configured_value(void **state)
 {
 	struct client_options options = {.first_fence_id = 1};
 	struct world w;
@@ -90,15 +90,15 @@ static void paging_on_node_0(struct scripted_miniport *m)
 	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
 }
 
-static void sub_03_sch_09_on_its_own_node_paging_goes_first(void **state)
+static void sub_03_sch_09_paging_is_submitted_first_on_its_own_node(void **state)
 {
 	struct world w;
 
 	world_start(&w, state, paging_on_node_0);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
 	world_submit_use(&w.context, a);
-	assert_int_equal(scripted_outstanding(w.m, 0),
-			 2); /* both are with the hardware, which keeps their order */
+	/* both are in the hardware, which keeps their order */
+	assert_int_equal(scripted_outstanding(w.m, 0), 2);
 	assert_int_equal(scripted_nth(w.m, VIDMM_DDI_SUBMIT_COMMAND, 0)->in.submit.Flags.Paging, 1);
 	assert_int_equal(scripted_nth(w.m, VIDMM_DDI_SUBMIT_COMMAND, 1)->in.submit.Flags.Paging, 0);
 	assert_int_equal(scripted_outstanding(w.m, 1), 0);
@@ -116,7 +116,7 @@ static void sub_04_one_contexts_work_keeps_its_order(void **state)
 	world_start(&w, state, NULL);
 	client_context(&w.device, 0, &other);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	for (uint32_t i = 0; i < 20; i++) /* each writes its own number */
+	for (uint32_t i = 0; i < 20; i++) /* each writes its number */
 		world_submit_write(i % 3 ? &w.context : &other, a, 4 * i, i + 1);
 	world_run(&w);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -136,7 +136,7 @@ static void sub_04_one_contexts_work_keeps_its_order(void **state)
 	world_stop(&w);
 }
 
-static void sch_07_nodes_go_on_independently(void **state)
+static void sch_07_nodes_complete_work_independently(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -148,15 +148,15 @@ static void sch_07_nodes_go_on_independently(void **state)
 	b = world_allocate(&w, 64 * KIB, 0);
 	world_submit_use(&w.context, a);
 	world_submit_use(&copy, b);
-	scripted_complete(w.m, 1, UINT32_MAX); /* both fills, and the copy node's own work */
+	scripted_complete(w.m, 1, UINT32_MAX); /* both fills, and the copy node's packet */
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
 	assert_int_equal(client_try_lock(&w.device, &b, DONOT_WAIT, NULL), S_OK);
 	assert_int_equal(client_try_lock(&w.device, &a, DONOT_WAIT, NULL), D3DERR_WASSTILLDRAWING);
-	client_context_end(&copy); /* does not wait for node 0 either */
+	client_context_end(&copy); /* nor does it wait for node 0 */
 	world_stop(&w);
 }
 
-static void sch_07_a_device_ends_while_another_node_is_busy(void **state)
+static void sch_07_a_device_is_destroyed_while_another_node_is_busy(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -171,12 +171,12 @@ static void sch_07_a_device_ends_while_another_node_is_busy(void **state)
 	world_submit_use(&copy, b);
 	scripted_complete(w.m, 1, UINT32_MAX);
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
-	client_close(&other); /* what it waits for is its own */
+	client_close(&other); /* it waits for its own packets only */
 	assert_int_equal(scripted_outstanding(w.m, 0), 1);
 	world_stop(&w);
 }
 
-static void sch_07_sch_08_there_are_so_many_nodes_of_one_engine(void **state)
+static void sch_07_sch_08_only_existing_nodes_and_engines_are_accepted(void **state)
 {
 	static const struct {
 		uint32_t node, affinity;
@@ -201,8 +201,8 @@ static void sch_07_sch_08_there_are_so_many_nodes_of_one_engine(void **state)
 				&scripted_last(w.m, VIDMM_DDI_CREATE_CONTEXT)->in.create_context;
 
 			assert_int_equal(seen->NodeOrdinal, cases[i].node);
-			assert_int_equal(seen->EngineAffinity,
-					 1); /* one bit, whatever the client said */
+			/* one bit, whatever the client said */
+			assert_int_equal(seen->EngineAffinity, 1);
 		}
 	}
 	world_stop(&w);
@@ -231,7 +231,7 @@ static void sch_09_paging_has_a_system_device_and_context(void **state)
 
 /* ---- depth ---- */
 
-static void sub_15_sub_16_the_hardware_holds_a_few_packets_only(void **state)
+static void sub_15_sub_16_packets_in_hardware_never_exceed_the_limits(void **state)
 {
 	struct world w;
 	struct client_context copy;
@@ -258,7 +258,7 @@ static void sub_15_sub_16_the_hardware_holds_a_few_packets_only(void **state)
 	world_stop(&w);
 }
 
-/* A context has so many DMA buffers; who wants one more waits for the oldest. */
+/* The number of DMA buffers of a context; one more render waits for the oldest. */
 static void render_many(void *argument)
 {
 	struct world *w = argument;
@@ -287,7 +287,7 @@ static void sub_16_a_client_may_submit_any_number(void **state)
 
 /* ---- offsets and flags ---- */
 
-static void sub_19_paging_shares_buffers_and_rendering_starts_at_zero(void **state)
+static void sub_19_paging_offsets_rise_and_rendering_private_data_starts_at_zero(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a[12];
@@ -353,7 +353,7 @@ static void sub_22_null_rendering_reaches_patch_and_submit(void **state)
 
 /* ---- destruction ---- */
 
-static void sub_29_close_and_destroy_come_after_the_fence(void **state)
+static void sub_29_close_and_destroy_ddis_follow_the_fence(void **state)
 {
 	struct world w;
 
@@ -361,7 +361,7 @@ static void sub_29_close_and_destroy_come_after_the_fence(void **state)
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0), idle = world_allocate(&w, 64 * KIB, 0);
 	world_submit_write(&w.context, a, 0, 1);
 	scripted_complete(w.m, 1, 1);
-	assert_int_equal(client_deallocate(&w.device, idle), S_OK); /* nobody uses it: at once */
+	assert_int_equal(client_deallocate(&w.device, idle), S_OK); /* it is idle: at once */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_CLOSE_ALLOCATION), 1);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_ALLOCATION), 1);
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
@@ -414,12 +414,12 @@ static void ends_late(void **state, void (*end)(void *), bool device)
 		world_stop(&w);
 }
 
-static void sub_29_a_context_ends_after_its_last_fence(void **state)
+static void sub_29_a_context_is_destroyed_after_its_last_fence(void **state)
 {
 	ends_late(state, end_the_context, false);
 }
 
-static void sub_29_a_device_ends_after_its_last_fence(void **state)
+static void sub_29_a_device_is_destroyed_after_its_last_fence(void **state)
 {
 	ends_late(state, end_the_device, true);
 }
@@ -427,23 +427,23 @@ static void sub_29_a_device_ends_after_its_last_fence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sub_01_fences_pass_the_end_of_32_bits),
-		ON_BOTH(sub_01_fences_pass_the_sign_bit),
-		ON_SIM(sub_01_fences_start_where_the_embedder_says),
+		ON_BOTH(sub_01_fence_ids_wrap_past_32_bits_and_skip_zero),
+		ON_BOTH(sub_01_fence_ids_pass_the_sign_bit),
+		ON_SIM(sub_01_fence_ids_start_at_the_configured_value),
 		ON_BOTH(sub_03_work_on_another_node_waits_until_its_paging_is_complete),
-		ON_BOTH(sub_03_sch_09_on_its_own_node_paging_goes_first),
+		ON_BOTH(sub_03_sch_09_paging_is_submitted_first_on_its_own_node),
 		ON_BOTH(sub_04_one_contexts_work_keeps_its_order),
-		ON_BOTH(sch_07_nodes_go_on_independently),
-		ON_BOTH(sch_07_a_device_ends_while_another_node_is_busy),
-		ON_SIM(sch_07_sch_08_there_are_so_many_nodes_of_one_engine),
+		ON_BOTH(sch_07_nodes_complete_work_independently),
+		ON_BOTH(sch_07_a_device_is_destroyed_while_another_node_is_busy),
+		ON_SIM(sch_07_sch_08_only_existing_nodes_and_engines_are_accepted),
 		ON_SIM(sch_09_paging_has_a_system_device_and_context),
-		ON_BOTH(sub_15_sub_16_the_hardware_holds_a_few_packets_only),
+		ON_BOTH(sub_15_sub_16_packets_in_hardware_never_exceed_the_limits),
 		ON_BOTH(sub_16_a_client_may_submit_any_number),
-		ON_SIM(sub_19_paging_shares_buffers_and_rendering_starts_at_zero),
+		ON_SIM(sub_19_paging_offsets_rise_and_rendering_private_data_starts_at_zero),
 		ON_BOTH(sub_22_null_rendering_reaches_patch_and_submit),
-		ON_BOTH(sub_29_close_and_destroy_come_after_the_fence),
-		ON_BOTH(sub_29_a_context_ends_after_its_last_fence),
-		ON_BOTH(sub_29_a_device_ends_after_its_last_fence),
+		ON_BOTH(sub_29_close_and_destroy_ddis_follow_the_fence),
+		ON_BOTH(sub_29_a_context_is_destroyed_after_its_last_fence),
+		ON_BOTH(sub_29_a_device_is_destroyed_after_its_last_fence),
 	};
 
 	return cmocka_run_group_tests_name("sched submit", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SynchronousPaging (PAG-21, SUB-30). A hook watches every packet: one that pages such an allocation must find all earlier
- * packets that name it complete, and until it is complete no render packet may be submitted.
+ * SynchronousPaging (PAG-21, SUB-30). A hook checks every packet. One that pages such an allocation
+ * must find all earlier packets that list it complete. Until it is complete, no render packet may
+ * be submitted.
  */
 #include "sched_world.h"
 
@@ -18,14 +19,14 @@ struct packet {
 struct watch {
 	HANDLE kmd[WATCHED], open[WATCHED];
 	uint32_t count;
-	bool opening; /* the next open is of the newest */
+	bool opening; /* the next OpenAllocation is for the newest */
 	/* paging operations on them that no packet carries yet */
 	struct operation {
 		const char *at;
 		uint32_t which;
 	} operation[OPERATIONS];
 	uint32_t operations;
-	struct packet packet[PACKETS]; /* in the order in which they were patched */
+	struct packet packet[PACKETS]; /* in the order of their Patch calls */
 	uint32_t packets, synchronous_packets;
 	const char *wrong;
 };
@@ -73,7 +74,7 @@ static void see_build(struct watch *watch, const DXGKARG_BUILDPAGINGBUFFER *p)
 		(struct operation){.at = p->pDmaBuffer, .which = which};
 }
 
-/* The operations that were written into this part of the buffer. */
+/* The operations in this part of the buffer. */
 static void take_operations(struct watch *watch, struct packet *packet, const DXGKARG_PATCH *p)
 {
 	const char *start = (const char *)p->pDmaBuffer + p->DmaBufferSubmissionStartOffset;
@@ -159,7 +160,7 @@ static void small(struct scripted_miniport *m)
 	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes = 16 * UNIT;
 }
 
-/* From before the first packet. */
+/* Before the first packet. */
 static struct watch *start(struct world *w, void **state)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
@@ -167,7 +168,10 @@ static struct watch *start(struct world *w, void **state)
 	assert_non_null(watch);
 	world_start(w, state, small);
 	w->m->hook_context = watch;
-	/* With real threads nobody can say what the GPU has completed just now; there the bytes alone count. */
+	/*
+	 * With real threads the state of the GPU is unknown at this point; there only the bytes are
+	 * compared.
+	 */
 	w->m->hook = w->kind == VIDMM_HOST_SIM ? see : NULL;
 	return watch;
 }
@@ -192,7 +196,10 @@ static D3DKMT_HANDLE allocate(struct world *w, uint64_t bytes, uint32_t flags)
 	return world_allocate_as(&w->device, &spec);
 }
 
-/* Render packets that are with the miniport once the paging of `a` is, beside one more buffer that is ready on its node. */
+/*
+ * Returns how many further render packets the miniport has when it gets the paging of `a`. A
+ * buffer that uses `ready` could run on the paging node.
+ */
 static uint32_t render_packets_beside_paging(struct world *w, D3DKMT_HANDLE a, D3DKMT_HANDLE ready)
 {
 	struct client_context copy;
@@ -209,7 +216,7 @@ static uint32_t render_packets_beside_paging(struct world *w, D3DKMT_HANDLE a, D
 	return beside;
 }
 
-static void pag_21_sub_30_no_render_packet_beside_its_paging(void **state)
+static void pag_21_sub_30_no_render_packet_during_synchronous_paging(void **state)
 {
 	struct world w;
 	struct watch *watch = start(&w, state);
@@ -218,13 +225,16 @@ static void pag_21_sub_30_no_render_packet_beside_its_paging(void **state)
 
 	assert_int_equal(render_packets_beside_paging(&w, synchronous, ready), 0);
 	assert_int_equal(watch->synchronous_packets, 1);
-	/* Nothing else holds the others' work up. */
+	/* Nothing else delays the other packets. */
 	assert_int_equal(render_packets_beside_paging(&w, ordinary, ready), 1);
 	assert_int_equal(watch->synchronous_packets, 1);
 	stop(&w, watch);
 }
 
-/* The allocation is in the list of a running buffer that does not use it, and somebody wants its place. */
+/*
+ * A running buffer lists the allocation without using it, and another allocation needs its
+ * placement.
+ */
 static uint32_t paging_while_listed(struct world *w, D3DKMT_HANDLE listed, D3DKMT_HANDLE all)
 {
 	D3DKMT_HANDLE other = allocate(w, UNIT, 0);
@@ -242,7 +252,7 @@ static uint32_t paging_while_listed(struct world *w, D3DKMT_HANDLE listed, D3DKM
 	return built;
 }
 
-static void pag_21_its_paging_waits_for_all_that_name_it(void **state)
+static void pag_21_synchronous_paging_waits_for_all_packets_that_list_it(void **state)
 {
 	struct world w;
 	struct watch *watch = start(&w, state);
@@ -262,7 +272,10 @@ static uint32_t draw(uint64_t *state, uint32_t below)
 	return (uint32_t)(*state >> 33) % below;
 }
 
-/* More than fits, on both nodes, used or merely listed; every word is what was written last. */
+/*
+ * A working set larger than memory on both nodes, with references and list entries only; every word
+ * must have the last value written.
+ */
 static void run(void **state, uint64_t seed)
 {
 	struct world w;
@@ -286,7 +299,7 @@ static void run(void **state, uint64_t seed)
 			world_use(c, a[i]);
 		client_submit(c);
 		scripted_complete(w.m, draw(&seed, 2), draw(&seed, 3));
-		if (step % 12 == 11) /* a context has no more DMA buffers than that in flight */
+		if (step % 12 == 11) /* a context has no more DMA buffers in flight than that */
 			world_run(&w);
 	}
 	world_run(&w);
@@ -296,7 +309,7 @@ static void run(void **state, uint64_t seed)
 	stop(&w, watch);
 }
 
-static void pag_21_sub_30_in_any_order(void **state)
+static void pag_21_sub_30_holds_for_random_packets_on_two_nodes(void **state)
 {
 	for (uint64_t seed = 1; seed <= (*(uint32_t *)*state == VIDMM_HOST_SIM ? 100 : 10); seed++)
 		run(state, seed);
@@ -305,9 +318,9 @@ static void pag_21_sub_30_in_any_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(pag_21_sub_30_no_render_packet_beside_its_paging),
-		ON_SIM(pag_21_its_paging_waits_for_all_that_name_it),
-		ON_BOTH(pag_21_sub_30_in_any_order),
+		ON_SIM(pag_21_sub_30_no_render_packet_during_synchronous_paging),
+		ON_SIM(pag_21_synchronous_paging_waits_for_all_packets_that_list_it),
+		ON_BOTH(pag_21_sub_30_holds_for_random_packets_on_two_nodes),
 	};
 
 	return cmocka_run_group_tests_name("sched synchronous paging", tests, NULL, NULL);

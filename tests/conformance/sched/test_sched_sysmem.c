@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is kept in system memory, with a miniport that goes by page frames, does its transfers in pieces and may be busy
- * (ALF-12, ALF-13, PAG-07, PAG-08, PAG-13, PAG-14).
+ * Allocations in system memory, with a miniport that uses page frames, splits its transfers and may
+ * be busy (ALF-12, ALF-13, PAG-07, PAG-08, PAG-13, PAG-14).
  */
 #include "sched_world.h"
 #include <support/apart.h>
@@ -74,7 +74,7 @@ static void reach(struct world *w, char *memory, uint32_t flags, uint32_t segmen
 	assert_int_equal(word_at(memory, 3 * PAGE_BYTES), 0x14141414);
 }
 
-static void alf_13_page_frames_lead_to_the_memory(void **state)
+static void alf_13_page_frames_of_existing_memory_are_passed(void **state)
 {
 	static char own[BYTES] __attribute__((aligned(4096)));
 	struct world w;
@@ -85,8 +85,11 @@ static void alf_13_page_frames_lead_to_the_memory(void **state)
 	world_stop(&w);
 }
 
-/* Who brings it along is in the kernel: one of the host's own, wherever others are. */
-static void alf_12_alf_13_page_frames_lead_to_kernel_memory(void **state)
+/*
+ * Kernel memory is provided in the host's process, also if other clients are out-of-process
+ * (Q-120).
+ */
+static void alf_12_alf_13_page_frames_of_kernel_memory_are_passed(void **state)
 {
 	struct world w;
 
@@ -102,7 +105,7 @@ static void alf_12_alf_13_page_frames_lead_to_kernel_memory(void **state)
 	world_stop(&w);
 }
 
-static void pag_07_pag_14_an_update_in_pieces_arrives_whole(void **state)
+static void pag_07_pag_14_an_update_in_pieces_is_complete(void **state)
 {
 	static const UINT pages[] = {1, 2, 4};
 	struct world w;
@@ -118,7 +121,8 @@ static void pag_07_pag_14_an_update_in_pieces_arrives_whole(void **state)
 	D3DDDICB_LOCK args = {.hAllocation = a, .NumPages = 3, .pPages = pages};
 	assert_int_equal(w.device.cb->pfnLockCb(w.device.handle, &args), S_OK);
 	assert_ptr_equal(args.pData, bytes + PAGE_BYTES);
-	memset(bytes, 0x42, BYTES); /* pages 0 and 3, which were not asked for, stay behind */
+	/* pages 0 and 3, which were not requested, keep their content */
+	memset(bytes, 0x42, BYTES);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_submit_use(&w.context, a);
 	world_run(&w);
@@ -131,7 +135,7 @@ static void pag_07_pag_14_an_update_in_pieces_arrives_whole(void **state)
 	world_stop(&w);
 }
 
-/* Once: busy. The second time the allocation must be said to be idle. */
+/* The first call returns busy. The second must have AllocationIsIdle set. */
 struct busy {
 	uint32_t operation, calls, idle;
 };
@@ -158,7 +162,7 @@ static void answer_busy(void *context, struct scripted_miniport *m, struct scrip
 	}
 }
 
-static void pag_08_pag_13_a_busy_answer_is_repeated(void **state)
+static void pag_08_pag_13_a_busy_transfer_is_retried_with_allocationisidle(void **state)
 {
 	struct busy busy = {.operation = DXGK_OPERATION_DISCARD_CONTENT};
 	struct world w;
@@ -191,10 +195,10 @@ static void pag_08_pag_13_a_busy_answer_is_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_13_page_frames_lead_to_the_memory),
-		ON_BOTH(alf_12_alf_13_page_frames_lead_to_kernel_memory),
-		ON_BOTH(pag_07_pag_14_an_update_in_pieces_arrives_whole),
-		ON_BOTH(pag_08_pag_13_a_busy_answer_is_repeated),
+		ON_BOTH(alf_13_page_frames_of_existing_memory_are_passed),
+		ON_BOTH(alf_12_alf_13_page_frames_of_kernel_memory_are_passed),
+		ON_BOTH(pag_07_pag_14_an_update_in_pieces_is_complete),
+		ON_BOTH(pag_08_pag_13_a_busy_transfer_is_retried_with_allocationisidle),
 	};
 
 	return cmocka_run_group_tests_name("sched_sysmem", tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* When a GPU has timed out, and what the options say about that: TDR-01, TDR-02, TDR-13, SUB-14. */
+/* When a GPU counts as timed out, and the options: TDR-01, TDR-02, TDR-13, SUB-14. */
 #include "timeout_world.h"
 
 /* ---- when ---- */
 
-static void tdr_02_a_packet_of_1500_ms_is_left_alone(void **state)
+static void tdr_02_a_packet_of_1500_ms_is_not_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -20,7 +20,7 @@ static void tdr_02_a_packet_of_1500_ms_is_left_alone(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_02_a_packet_of_4000_ms_is_not(void **state)
+static void tdr_02_a_packet_of_4000_ms_is_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -37,7 +37,7 @@ static void tdr_02_a_packet_of_4000_ms_is_not(void **state)
 	timeout_stop(&t);
 }
 
-/* However many there are, and however long they take together. */
+/* However many there are, and whatever their total time. */
 static void tdr_02_packets_that_each_complete_in_time_never_time_out(void **state)
 {
 	struct timeout_world t;
@@ -54,8 +54,8 @@ static void tdr_02_packets_that_each_complete_in_time_never_time_out(void **stat
 	timeout_stop(&t);
 }
 
-/* The other node goes on meanwhile, and does not hide that this one does not. */
-static void tdr_02_each_node_has_its_own_time(void **state)
+/* The other node completes packets meanwhile, which does not hide that this one hangs. */
+static void tdr_02_each_node_times_out_by_itself(void **state)
 {
 	struct timeout_world t;
 	struct client_context other;
@@ -75,9 +75,9 @@ static void tdr_02_each_node_has_its_own_time(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- an interrupt that got lost ---- */
+/* ---- a lost interrupt ---- */
 
-static void sub_14_a_lost_interrupt_is_found_without_a_reset(void **state)
+static void sub_14_a_lost_interrupt_is_found_by_the_fence_query(void **state)
 {
 	struct timeout_world t;
 
@@ -86,7 +86,7 @@ static void sub_14_a_lost_interrupt_is_found_without_a_reset(void **state)
 	t.w.m->settings.ignore_fences = true;
 	world_submit_use(&t.w.context, t.a);
 	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
-	/* Nobody hears of it but by the question. */
+	/* Only the query finds it. */
 	client_idle(&t.w.client);
 	timeout_await(&t, VIDMM_RECOVERY_MISSED, 1);
 	const struct scripted_call *query = scripted_nth(t.w.m, VIDMM_DDI_QUERY_CURRENT_FENCE, 0);
@@ -99,7 +99,7 @@ static void sub_14_a_lost_interrupt_is_found_without_a_reset(void **state)
 	timeout_stop(&t);
 }
 
-static void sub_14_the_question_comes_before_the_reset(void **state)
+static void sub_14_the_fence_query_precedes_the_reset(void **state)
 {
 	struct timeout_world t;
 
@@ -129,7 +129,7 @@ static vidmm_status try_options(void **state, struct vidmm_tdr_options tdr, cons
 	return status;
 }
 
-static void tdr_01_what_the_options_may_be(void **state)
+static void tdr_01_invalid_options_are_refused(void **state)
 {
 	const struct vidmm_tdr_options good = VIDMM_TDR_DEFAULTS;
 	struct vidmm_tdr_options o;
@@ -192,13 +192,13 @@ static void tdr_01_level_1_is_fatal(void **state)
 	timeout_start(&t, state, NULL, &tdr);
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, t.a);
-	client_idle(&t.w.client); /* who waits is released */
+	client_idle(&t.w.client); /* waiting threads are released */
 	expect_fatal(&t);
 	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
 	timeout_stop(&t);
 }
 
-static void tdr_01_debug_mode_1_reports_and_goes_on(void **state)
+static void tdr_01_debug_mode_1_reports_timeouts_without_reset(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
@@ -215,7 +215,7 @@ static void tdr_01_debug_mode_1_reports_and_goes_on(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_01_delay_is_what_the_option_says(void **state)
+static void tdr_01_the_delay_follows_the_option(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
@@ -231,9 +231,9 @@ static void tdr_01_delay_is_what_the_option_says(void **state)
 	timeout_stop(&t);
 }
 
-/* ---- how often ---- */
+/* ---- limits ---- */
 
-/* Hangs again and again, so many ns apart. */
+/* Hangs repeatedly, at this interval in ns. */
 static void hang_repeatedly(struct timeout_world *t, uint32_t times, uint64_t apart_ns)
 {
 	for (uint32_t i = 0; i < times; i++) {
@@ -264,7 +264,7 @@ static void tdr_13_the_sixth_reset_of_a_minute_is_fatal(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_13_older_ones_do_not_count(void **state)
+static void tdr_13_resets_outside_the_time_window_do_not_count(void **state)
 {
 	struct timeout_world t;
 
@@ -275,7 +275,7 @@ static void tdr_13_older_ones_do_not_count(void **state)
 	timeout_stop(&t);
 }
 
-static void tdr_13_how_many_is_an_option(void **state)
+static void tdr_13_the_reset_count_is_an_option(void **state)
 {
 	struct timeout_world t;
 	struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
@@ -290,20 +290,20 @@ static void tdr_13_how_many_is_an_option(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdr_01_what_the_options_may_be),
+		ON_SIM(tdr_01_invalid_options_are_refused),
 		ON_SIM(tdr_01_level_0_never_resets),
 		ON_BOTH(tdr_01_level_1_is_fatal),
-		ON_SIM(tdr_01_debug_mode_1_reports_and_goes_on),
-		ON_SIM(tdr_01_delay_is_what_the_option_says),
-		ON_SIM(tdr_02_a_packet_of_1500_ms_is_left_alone),
-		ON_SIM(tdr_02_a_packet_of_4000_ms_is_not),
+		ON_SIM(tdr_01_debug_mode_1_reports_timeouts_without_reset),
+		ON_SIM(tdr_01_the_delay_follows_the_option),
+		ON_SIM(tdr_02_a_packet_of_1500_ms_is_not_reset),
+		ON_SIM(tdr_02_a_packet_of_4000_ms_is_reset),
 		ON_SIM(tdr_02_packets_that_each_complete_in_time_never_time_out),
-		ON_SIM(tdr_02_each_node_has_its_own_time),
-		ON_BOTH(sub_14_a_lost_interrupt_is_found_without_a_reset),
-		ON_BOTH(sub_14_the_question_comes_before_the_reset),
+		ON_SIM(tdr_02_each_node_times_out_by_itself),
+		ON_BOTH(sub_14_a_lost_interrupt_is_found_by_the_fence_query),
+		ON_BOTH(sub_14_the_fence_query_precedes_the_reset),
 		ON_SIM(tdr_13_the_sixth_reset_of_a_minute_is_fatal),
-		ON_SIM(tdr_13_older_ones_do_not_count),
-		ON_BOTH(tdr_13_how_many_is_an_option),
+		ON_SIM(tdr_13_resets_outside_the_time_window_do_not_count),
+		ON_BOTH(tdr_13_the_reset_count_is_an_option),
 	};
 
 	return cmocka_run_group_tests_name("sched timeout", tests, NULL, NULL);

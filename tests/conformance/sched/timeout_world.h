@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A world whose GPU may hang: timeouts are on, and what the watchdog says is recorded. On the simulator TdrDelay is the
- * default; on real threads half of it, which still is far more than a busy machine keeps a thread waiting for.
+ * A world whose GPU may hang: timeouts are enabled, and the watchdog's events are recorded. On the
+ * simulator TdrDelay is the default. On real threads it is half of that, which exceeds the delays
+ * of a busy machine.
  */
 #ifndef VMM_TESTS_TIMEOUT_WORLD_H
 #define VMM_TESTS_TIMEOUT_WORLD_H
@@ -17,22 +18,22 @@ struct timeout_world {
 	D3DKMT_HANDLE a; /* 64 KiB, resident in segment 1 */
 };
 
-/* tdr: NULL for that default. The GPU completes what it gets, until timeout_hang. */
+/* tdr NULL: that default. The GPU completes packets at once until timeout_hang is called. */
 void timeout_start(struct timeout_world *t, void **state, world_setup *setup,
 		   const struct vidmm_tdr_options *tdr);
 struct vidmm_tdr_options timeout_defaults(uint32_t kind);
-void timeout_hang(struct timeout_world *t); /* from here on it completes nothing by itself */
-void timeout_work(struct timeout_world *t); /* and now it does again */
-/* Devices that were lost are no use any more: closes the world's own, and opens it anew. */
+void timeout_hang(struct timeout_world *t); /* from here on the GPU completes nothing */
+void timeout_work(struct timeout_world *t); /* the GPU completes packets again */
+/* Closes the world's own device, which was lost, and opens a new one. */
 void timeout_reopen(struct timeout_world *t);
 void timeout_stop(struct timeout_world *t);
 
-/* Events of enum vidmm_recovery so far: how many, and the n-th of a kind. */
+/* Events of enum vidmm_recovery so far: their number, and the n-th of a kind. */
 uint32_t timeout_count(uint32_t what);
 struct vidmm_event timeout_event(uint32_t what, uint32_t n);
-/* Others run until that many are there; on the simulator time passes. */
+/* Lets other threads run until there are that many; on the simulator time passes. */
 void timeout_await(struct timeout_world *t, uint32_t what, uint32_t count);
-/* On the simulator; everything that is due until then happens. */
+/* On the simulator: lets time pass; everything that is due until then happens. */
 void timeout_pass(struct timeout_world *t, uint64_t nanoseconds);
 
 bool timeout_is_lost(struct client_device *device, D3DKMT_HANDLE allocation);

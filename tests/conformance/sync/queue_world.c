@@ -44,7 +44,7 @@ struct lane *queue_lane(struct priority_world *p, uint32_t process, char name)
 
 void queue_assert_order(struct priority_world *p, const char *expected)
 {
-	/* What a wait let go the worker prepares. */
+	/* The worker prepares packets that a satisfied wait has released. */
 	while (strlen(priority_order(p)) < strlen(expected))
 		vidmm_settle(p->w.client.host);
 	assert_string_equal(priority_order(p), expected);

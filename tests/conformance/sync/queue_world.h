@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts whose queues wait and signal: lanes of priority_world.h on the scripted miniport of WDDM 3.0, whose GPU completes what
- * the test says. Their packets name nothing, so nothing but the order of each queue, and what it waits for, decides.
+ * Contexts whose queues wait and signal: lanes of priority_world.h on the scripted miniport of WDDM
+ * 3.0, whose GPU completes what the test says. Their packets reference no allocations, so only the
+ * order of each queue and its waits decide.
  */
 #ifndef VMM_TESTS_QUEUE_WORLD_H
 #define VMM_TESTS_QUEUE_WORLD_H
@@ -12,9 +13,9 @@ void queue_3_0(struct scripted_miniport *m);
 void queue_start(struct priority_world *p, void **state);
 void queue_start_with(struct priority_world *p, void **state, world_setup *setup,
 		      const struct vidmm_tdr_options *tdr);
-/* Of one of the two processes, on its device. */
+/* A lane of one of the two processes, on its device. */
 struct lane *queue_lane(struct priority_world *p, uint32_t process, char name);
-/* The names of what the miniport has got since the last look. */
+/* The names of the lanes whose packets the miniport got since the last call. */
 void queue_assert_order(struct priority_world *p, const char *expected);
 void queue_found(struct priority_world *p, const char *rule);
 
@@ -24,10 +25,13 @@ struct queue_fence {
 };
 /* A monitored fence of the lane's device. */
 struct queue_fence queue_fence(struct lane *lane, uint32_t flags, uint64_t value);
-/* The same fence for another process: it is made Shared with an NT handle. */
+/*
+ * A handle of the same fence in another process: the fence is created Shared with
+ * NtSecuritySharing.
+ */
 D3DKMT_HANDLE queue_fence_for(struct lane *lane, D3DKMT_HANDLE fence, struct lane *other);
 NTSTATUS queue_destroy(struct lane *lane, D3DKMT_HANDLE fence);
-/* From the CPU. */
+/* Signals from the CPU. */
 NTSTATUS queue_cpu_signal(struct lane *lane, D3DKMT_HANDLE fence, uint64_t value);
 
 /* WaitForSynchronizationObjectFromGpu, SignalSynchronizationObjectFromGpu of one fence. */

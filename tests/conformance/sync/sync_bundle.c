@@ -72,8 +72,9 @@ NTSTATUS bundle_share_as(const D3DKMT_HANDLE *objects, uint32_t count, const cha
 	NTSTATUS status = D3DKMTShareObjects(count, objects, name ? name_it(&n, name) : NULL,
 					     access, &handle);
 
+	/* SHR-37 */
 	if (status)
-		assert_true(handle == (HANDLE)(uintptr_t)0xdead); /* SHR-37 */
+		assert_true(handle == (HANDLE)(uintptr_t)0xdead);
 	*nt = status ? -1 : (int)(uintptr_t)handle;
 	return status;
 }

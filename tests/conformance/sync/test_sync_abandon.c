@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whoever made a process's calls is gone: those that wait come back, none waits any more, and then the process can be closed. */
+/*
+ * The end of an out-of-process client whose calls wait: waiting calls return, later calls do not
+ * wait, and then the process can be closed.
+ */
 #include "host/host_private.h" /* before d3dkmthk.h, see kmt.h */
 
 #include "sync_world.h"
@@ -27,8 +30,8 @@ static void wait_for_key(void *argument)
 	vidmm_d3dkmt_enter(NULL);
 }
 
-/* Of both processes somebody waits; the calls of one alone come back. */
-static void shr_33_waits_of_who_is_gone_come_back(void **state)
+/* A thread of each process waits; only the calls of one return. */
+static void shr_33_waits_of_a_dead_client_process_return(void **state)
 {
 	struct sync_waiter mine = {0}, theirs = {0};
 	struct key_waiter key;
@@ -59,7 +62,7 @@ static void shr_33_waits_of_who_is_gone_come_back(void **state)
 	assert_int_equal(key.result, STATUS_CANCELLED);
 	vidmm_settle(s.w.client.host);
 	assert_int_equal(theirs.done, 0);
-	/* What comes later does not wait, but takes what can be had at once. */
+	/* Later calls do not wait, but take what is available at once. */
 	vidmm_d3dkmt_enter(s.process);
 	assert_int_equal(sync_wait(s.device, f.handle, 1), STATUS_CANCELLED);
 	assert_int_equal(sync_wait(s.device, f.handle, 0), STATUS_SUCCESS);
@@ -74,7 +77,7 @@ static void shr_33_waits_of_who_is_gone_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_33_waits_of_who_is_gone_come_back),
+		ON_BOTH(shr_33_waits_of_a_dead_client_process_return),
 	};
 
 	return cmocka_run_group_tests_name("sync abandon", tests, NULL, NULL);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* NT handles of resources: what goes into one, what comes out, who keeps it, by name (SHR, KMX, ROP, ALC). */
+/*
+ * NT handles of resources: which objects they can hold, what opening returns, lifetime, and names
+ * (SHR, KMX, ROP, ALC).
+ */
 #include "sync_bundle.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static void shr_06_shr_07_kmx_11_alc_04_what_one_handle_may_name(void **state)
+static void shr_06_shr_07_kmx_11_alc_04_only_valid_bundles_are_shared(void **state)
 {
 	D3DKMT_CREATEALLOCATION global, secret, none;
 	struct sync_world s;
@@ -56,7 +59,7 @@ static void shr_06_shr_07_kmx_11_alc_04_what_one_handle_may_name(void **state)
 				 STATUS_INVALID_PARAMETER);
 		sync_found(&s, bad[i].rule);
 	}
-	/* SHR-37: none of them has taken the name. */
+	/* SHR-37: no failed call has taken the name. */
 	const D3DKMT_HANDLE good[] = {b.resource, b.keyed, b.sync};
 	assert_int_equal(bundle_share_as(good, 3, "\\b", 0, &nt), STATUS_SUCCESS);
 	close(nt);
@@ -64,7 +67,7 @@ static void shr_06_shr_07_kmx_11_alc_04_what_one_handle_may_name(void **state)
 	sync_stop(&s);
 }
 
-static void shr_08_the_kinds_of_handles_differ(void **state)
+static void shr_08_descriptor_names_tell_resources_from_sync_objects(void **state)
 {
 	char path[32], name[64];
 	struct sync_world s;
@@ -117,7 +120,7 @@ static void shr_28_rop_05_a_bundle_opens_three_objects(void **state)
 	assert_int_equal(bundle_acquire(b.keyed, 2), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(s.device, b.sync, 9), STATUS_SUCCESS);
 	assert_int_equal(bundle_read(s.device, bundle_open(s.device, nt).allocation), 0xabcd);
-	/* A resource alone: nothing else, and the size says so. */
+	/* A resource alone: no other objects, and the size is 0. */
 	bundle_prepare(&o, s.device, bare);
 	o.args.pKeyedMutexPrivateRuntimeData = o.runtime;
 	o.args.KeyedMutexPrivateRuntimeDataSize = 5;
@@ -132,8 +135,8 @@ static void shr_28_rop_05_a_bundle_opens_three_objects(void **state)
 	sync_stop(&s);
 }
 
-/* ROP-01, ROP-02 and KMX-08 hold for NT handles, too; a refused opening leaves nothing behind. */
-static void rop_01_rop_02_kmx_08_openings_that_are_refused(void **state)
+/* ROP-01, ROP-02 and KMX-08 apply to NT handles too; a refused opening leaves nothing behind. */
+static void rop_01_rop_02_kmx_08_openings_with_wrong_sizes_are_refused(void **state)
 {
 	struct bundle_opening o;
 	struct sync_world s;
@@ -192,7 +195,7 @@ static void rop_01_rop_02_kmx_08_openings_that_are_refused(void **state)
 	sync_stop(&s);
 }
 
-static void shr_29_rop_06_the_handle_alone_keeps_all_three(void **state)
+static void shr_29_rop_06_the_nt_handle_alone_keeps_all_three_objects(void **state)
 {
 	struct sync_world s;
 	struct bundle b;
@@ -208,14 +211,15 @@ static void shr_29_rop_06_the_handle_alone_keeps_all_three(void **state)
 	assert_int_equal(bundle_read(s.device, b.allocation), 77);
 	assert_int_equal(bundle_acquire(b.keyed, 1), STATUS_SUCCESS);
 	assert_int_equal(bundle_release(b.keyed, 5), STATUS_SUCCESS);
-	vidmm_process_close(s.process); /* with all three, and the device */
+	/* the process still has handles of all three, and the device */
+	vidmm_process_close(s.process);
 	assert_int_equal(vidmm_process_open(s.w.client.host, "three", &s.process), 0);
 	vidmm_d3dkmt_attach(s.process);
 	vidmm_d3dkmt_enter(s.other);
 	b = bundle_open(s.other_device, nt);
 	assert_int_equal(bundle_acquire(b.keyed, 5), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(s.other_device, b.sync, 7), STATUS_SUCCESS);
-	/* The handle goes first now, and what was opened stays. */
+	/* The NT handle is closed first now; the opened objects remain. */
 	close(nt);
 	assert_int_equal(bundle_release(b.keyed, 1), STATUS_SUCCESS);
 	assert_int_equal(bundle_destroy_resource(s.other_device, b.resource), STATUS_SUCCESS);
@@ -232,7 +236,9 @@ static uint64_t allocations(struct sync_world *s)
 	return figures.allocations;
 }
 
-/* ROP-06: with the last handle its memory is free, although nobody is told when that goes. */
+/*
+ * ROP-06: the last handle frees the memory. There is no notification of its close, so it is polled.
+ */
 static void rop_06_the_last_handle_frees_the_memory(void **state)
 {
 	struct sync_world s;
@@ -245,7 +251,7 @@ static void rop_06_the_last_handle_frees_the_memory(void **state)
 	assert_int_equal(bundle_destroy_resource(s.device, b.resource), STATUS_SUCCESS);
 	assert_int_equal(allocations(&s), before + 1);
 	close(nt);
-	close(bundle_share_one(b.sync)); /* looks after handles that are gone */
+	close(bundle_share_one(b.sync)); /* sharing looks for closed NT handles */
 	assert_int_equal(allocations(&s), before + 1);
 	close(more);
 	close(bundle_share_one(b.sync));
@@ -253,7 +259,7 @@ static void rop_06_the_last_handle_frees_the_memory(void **state)
 	sync_stop(&s);
 }
 
-static void shr_30_local_handles_go_in_any_order(void **state)
+static void shr_30_local_handles_are_destroyed_in_any_order(void **state)
 {
 	static const uint8_t order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -292,7 +298,7 @@ static NTSTATUS open_keyed(int nt, uint32_t bytes, D3DKMT_HANDLE *keyed)
 	return status;
 }
 
-static void kmx_10_shr_15_shr_27_handles_of_another_kind(void **state)
+static void kmx_10_shr_15_shr_27_nt_handles_of_another_kind_are_refused(void **state)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE open_sync = {0};
 	struct bundle_opening o;
@@ -331,7 +337,7 @@ static void kmx_10_shr_15_shr_27_handles_of_another_kind(void **state)
 	sync_stop(&s);
 }
 
-static void shr_34_alf_35_a_shared_resource_is_sealed(void **state)
+static void shr_34_alf_35_no_allocation_is_added_to_a_shared_resource(void **state)
 {
 	D3DKMT_CREATEALLOCATION args;
 	struct sync_world s;
@@ -352,7 +358,7 @@ static void shr_34_alf_35_a_shared_resource_is_sealed(void **state)
 	sync_stop(&s);
 }
 
-static void shr_21_shr_24_names_of_resources(void **state)
+static void shr_21_shr_24_resources_are_opened_by_name(void **state)
 {
 	D3DKMT_OPENNTHANDLEFROMNAME none = {.dwDesiredAccess = 1};
 	struct sync_world s;
@@ -389,7 +395,7 @@ static void shr_21_shr_24_names_of_resources(void **state)
 	sync_stop(&s);
 }
 
-static void shr_25_a_handle_knows_its_name(void **state)
+static void shr_25_a_name_query_returns_the_full_path(void **state)
 {
 	static const char path[] = "\\BaseNamedObjects\\Fence";
 	uint16_t name[64] = {0};
@@ -424,7 +430,7 @@ static void shr_25_a_handle_knows_its_name(void **state)
 	sync_stop(&s);
 }
 
-/* The first form of opening, which says nothing about rights itself. */
+/* The first form of opening has no rights of its own. */
 static D3DKMT_HANDLE open_sync(int nt)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hNtHandle = (HANDLE)(intptr_t)nt};
@@ -433,7 +439,7 @@ static D3DKMT_HANDLE open_sync(int nt)
 	return args.hSyncObject;
 }
 
-/* In the queue of a context it is the same. */
+/* The same for waits and signals in a context's queue. */
 static void queue_both(struct sync_world *s, D3DKMT_HANDLE fence, bool waits, bool signals)
 {
 	D3DKMT_CREATECONTEXT context = {.hDevice = s->device};
@@ -462,7 +468,7 @@ static void queue_both(struct sync_world *s, D3DKMT_HANDLE fence, bool waits, bo
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_SUCCESS);
 }
 
-static void shr_10_what_the_access_of_a_handle_allows(void **state)
+static void shr_10_waits_and_signals_need_the_access_of_the_nt_handle(void **state)
 {
 	static const struct {
 		uint32_t access;
@@ -495,7 +501,10 @@ static void shr_10_what_the_access_of_a_handle_allows(void **state)
 			queue_both(&s, f, waits, signals);
 			close(nt);
 		}
-		/* Each handle has its own, also by one name; the creator's was made with none. */
+		/*
+		 * Each handle has its own access, also if opened by one name; the creator's handle
+		 * was created without access.
+		 */
 		int by_name;
 		assert_int_equal(bundle_share_as(&fence, 1, "\\f", 1, &nt), STATUS_SUCCESS);
 		assert_int_equal(bundle_by_name(true, "\\f", 2, &by_name), STATUS_SUCCESS);
@@ -508,7 +517,7 @@ static void shr_10_what_the_access_of_a_handle_allows(void **state)
 	}
 }
 
-static void shr_36_no_host_to_share_with(void **state)
+static void shr_36_share_object_with_host_is_not_supported(void **state)
 {
 	D3DKMT_SHAREOBJECTWITHHOST args = {.hVailProcessNtHandle = 0xdead};
 	struct sync_world s;
@@ -523,7 +532,7 @@ static void shr_36_no_host_to_share_with(void **state)
 	sync_stop(&s);
 }
 
-/* One acquire in a thread of its own. */
+/* One acquire in its own thread. */
 struct acquirer {
 	struct vidmm_process *process;
 	D3DKMT_HANDLE keyed;
@@ -559,7 +568,7 @@ static NTSTATUS join(struct acquirer *a)
 	return a->result;
 }
 
-static void kmx_23_an_adapter_that_stops_ends_acquires(void **state)
+static void kmx_23_a_stopping_adapter_ends_acquires_with_device_removed(void **state)
 {
 	struct acquirer creator, opener, loose;
 	struct bundle_opening o;
@@ -581,9 +590,9 @@ static void kmx_23_an_adapter_that_stops_ends_acquires(void **state)
 	s.w.client.adapter = NULL;
 	assert_int_equal(join(&creator), STATUS_DEVICE_REMOVED);
 	assert_int_equal(join(&opener), STATUS_DEVICE_REMOVED);
-	assert_int_equal(bundle_acquire(b.keyed, 1), STATUS_DEVICE_REMOVED); /* from now on */
+	assert_int_equal(bundle_acquire(b.keyed, 1), STATUS_DEVICE_REMOVED); /* any later acquire */
 	assert_int_equal(loose.done, 0);
-	/* The rest of the bundle goes on; its resource is gone. */
+	/* The rest of the bundle continues to work; its resource is destroyed. */
 	vidmm_d3dkmt_enter(s.other);
 	D3DKMT_HANDLE another;
 	assert_int_equal(open_keyed(nt, 6, &another), STATUS_SUCCESS);
@@ -606,8 +615,11 @@ static void kmx_23_an_adapter_that_stops_ends_acquires(void **state)
 	scripted_destroy(s.w.m);
 }
 
-/* SYN-14: the mutex is the process's. Who waits through a handle that came with a device waits on without that device. */
-static void kmx_23_syn_14_the_end_of_the_device_ends_no_acquire(void **state)
+/*
+ * SYN-14: the mutex belongs to the process. A thread that waits through a handle opened with a
+ * device keeps waiting after that device is destroyed.
+ */
+static void kmx_23_syn_14_destroying_the_device_does_not_end_acquires(void **state)
 {
 	struct acquirer opener;
 	struct sync_world s;
@@ -634,21 +646,21 @@ static void kmx_23_syn_14_the_end_of_the_device_ends_no_acquire(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_06_shr_07_kmx_11_alc_04_what_one_handle_may_name),
-		ON_BOTH(shr_08_the_kinds_of_handles_differ),
+		ON_BOTH(shr_06_shr_07_kmx_11_alc_04_only_valid_bundles_are_shared),
+		ON_BOTH(shr_08_descriptor_names_tell_resources_from_sync_objects),
 		ON_BOTH(shr_28_rop_05_a_bundle_opens_three_objects),
-		ON_BOTH(rop_01_rop_02_kmx_08_openings_that_are_refused),
-		ON_BOTH(shr_29_rop_06_the_handle_alone_keeps_all_three),
+		ON_BOTH(rop_01_rop_02_kmx_08_openings_with_wrong_sizes_are_refused),
+		ON_BOTH(shr_29_rop_06_the_nt_handle_alone_keeps_all_three_objects),
 		ON_BOTH(rop_06_the_last_handle_frees_the_memory),
-		ON_BOTH(shr_30_local_handles_go_in_any_order),
-		ON_BOTH(kmx_10_shr_15_shr_27_handles_of_another_kind),
-		ON_BOTH(shr_34_alf_35_a_shared_resource_is_sealed),
-		ON_BOTH(shr_21_shr_24_names_of_resources),
-		ON_BOTH(shr_25_a_handle_knows_its_name),
-		ON_BOTH(shr_10_what_the_access_of_a_handle_allows),
-		ON_BOTH(shr_36_no_host_to_share_with),
-		ON_BOTH(kmx_23_an_adapter_that_stops_ends_acquires),
-		ON_BOTH(kmx_23_syn_14_the_end_of_the_device_ends_no_acquire),
+		ON_BOTH(shr_30_local_handles_are_destroyed_in_any_order),
+		ON_BOTH(kmx_10_shr_15_shr_27_nt_handles_of_another_kind_are_refused),
+		ON_BOTH(shr_34_alf_35_no_allocation_is_added_to_a_shared_resource),
+		ON_BOTH(shr_21_shr_24_resources_are_opened_by_name),
+		ON_BOTH(shr_25_a_name_query_returns_the_full_path),
+		ON_BOTH(shr_10_waits_and_signals_need_the_access_of_the_nt_handle),
+		ON_BOTH(shr_36_share_object_with_host_is_not_supported),
+		ON_BOTH(kmx_23_a_stopping_adapter_ends_acquires_with_device_removed),
+		ON_BOTH(kmx_23_syn_14_destroying_the_device_does_not_end_acquires),
 	};
 
 	return cmocka_run_group_tests_name("sync bundle", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every combination of type and flags at every interface version, created for real: each cell that the catalogue calls legal gives an
- * object, with the handle and the addresses that belong to it, and every other one is refused. The table is the second one of the model test.
+ * Creates every combination of type and flags at every interface version. Each combination that is
+ * legal gives an object with its handle and addresses; every other one is refused. The expected
+ * results are the second table of the model test (tests/model/sync/flag_cells.h).
  */
 #include "sync_world.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* By their upper digits, as the table counts them. */
+/* By their upper digits, as the table has them. */
 static const ULONG versions[FLAG_LAST_VERSION + 1] = {
 	0,
 	DXGKDDI_INTERFACE_VERSION_VISTA,
@@ -57,7 +58,7 @@ static NTSTATUS create(struct sync_world *s, uint32_t type, uint32_t flags, int 
 	return sync_try_create(s, type, flags, args);
 }
 
-/* What is made is what was asked for. */
+/* The created object has the requested properties. */
 static bool is_right(const D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *args, uint32_t type, uint32_t flags)
 {
 	bool global = (flags & 3) == 1; /* SFL-02 */
@@ -90,12 +91,13 @@ static uint32_t try_cell(struct sync_world *s, uint32_t type, uint32_t flags, in
 	if (legal)
 		assert_int_equal(sync_destroy(args.hSyncObject), STATUS_SUCCESS);
 	client_forget(&s->w.client);
+	/* the worker destroys it */
 	if (legal && type == D3DDDI_PERIODIC_MONITORED_FENCE)
-		vidmm_settle(s->w.client.host); /* the worker ends it */
+		vidmm_settle(s->w.client.host);
 	return legal;
 }
 
-static void sfl_31_sfl_32_syn_06_every_legal_cell_is_made(void **state)
+static void sfl_31_sfl_32_syn_06_each_legal_combination_creates_an_object(void **state)
 {
 	uint32_t cells = 0, accepted = 0;
 	int event = sync_event();
@@ -121,7 +123,7 @@ static void sfl_31_sfl_32_syn_06_every_legal_cell_is_made(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(sfl_31_sfl_32_syn_06_every_legal_cell_is_made),
+		ON_SIM(sfl_31_sfl_32_syn_06_each_legal_combination_creates_an_object),
 	};
 
 	return cmocka_run_group_tests_name("sync cells", tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Creation and destruction of synchronization objects: arguments, types, flags, handles (SYN, SFL). */
+/*
+ * Creation and destruction of synchronization objects: arguments, types, flags, handles (SYN, SFL).
+ */
 #include "sync_world.h"
 
 #include <string.h>
 
 #include "base/base.h"
 
-static void syn_01_hnd_11_no_argument_is_refused(void **state)
+static void syn_01_hnd_11_a_null_argument_is_refused(void **state)
 {
 	struct sync_world s;
 
@@ -24,7 +26,7 @@ static void syn_01_hnd_11_no_argument_is_refused(void **state)
 	sync_stop(&s);
 }
 
-static void syn_02_syn_03_syn_05_the_first_form(void **state)
+static void syn_02_syn_03_syn_05_v1_create_accepts_mutex_and_semaphore_only(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = {0};
 	struct sync_world s;
@@ -46,7 +48,7 @@ static void syn_02_syn_03_syn_05_the_first_form(void **state)
 	sync_stop(&s);
 }
 
-static void syn_04_a_live_device_is_needed(void **state)
+static void syn_04_create_needs_a_live_device(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.Type = D3DDDI_MONITORED_FENCE};
 	struct sync_world s;
@@ -65,8 +67,8 @@ static void syn_04_a_live_device_is_needed(void **state)
 	sync_stop(&s);
 }
 
-/* What does not exist is refused, and so is a periodic fence without a display. */
-static void syn_06_syn_10_the_types_of_the_second_form(void **state)
+/* Undefined types are refused, and so is a periodic fence without a display. */
+static void syn_06_syn_10_v2_create_accepts_the_defined_types(void **state)
 {
 	struct sync_world s;
 
@@ -97,7 +99,7 @@ static void at_1_3(struct scripted_miniport *m)
 	m->settings.complete_at_once = true;
 }
 
-static void sfl_32_the_adapter_s_version_decides(void **state)
+static void sfl_32_the_adapters_interface_version_decides_which_flags_exist(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_world s;
@@ -120,8 +122,8 @@ static void sfl_32_the_adapter_s_version_decides(void **state)
 	sync_stop(&s);
 }
 
-/* One call per rule and what breaks it, on the way through the door. */
-static void sfl_03_sfl_05_sfl_10_sfl_13_each_flag_that_does_not_fit(void **state)
+/* One call per rule with the flag that violates it, through the D3DKMT functions. */
+static void sfl_03_sfl_05_sfl_10_sfl_13_flags_not_legal_for_the_type_are_refused(void **state)
 {
 	static const struct {
 		uint32_t type, flags;
@@ -147,7 +149,7 @@ static void sfl_03_sfl_05_sfl_10_sfl_13_each_flag_that_does_not_fit(void **state
 	sync_stop(&s);
 }
 
-static void sem_02_cpn_02_mfn_09_what_only_one_type_has(void **state)
+static void sem_02_cpn_02_mfn_09_invalid_type_parameters_are_refused(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {
 		.Info.Semaphore = {.MaxCount = 1, .InitialCount = 2}};
@@ -178,7 +180,7 @@ static void sem_02_cpn_02_mfn_09_what_only_one_type_has(void **state)
 	sync_stop(&s);
 }
 
-static void pmf_01_pmf_06_a_display_is_needed(void **state)
+static void pmf_01_pmf_06_a_periodic_fence_needs_a_display_target(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hSyncObject = 0xdead};
 	struct sync_world s;
@@ -222,7 +224,7 @@ static void syn_07_syn_08_syn_09_handles_go_up_by_0x40(void **state)
 	sync_stop(&s);
 }
 
-static void syn_11_syn_12_syn_13_what_cannot_be_destroyed(void **state)
+static void syn_11_syn_12_syn_13_destroy_of_invalid_handles_is_refused(void **state)
 {
 	struct sync_world s;
 
@@ -243,7 +245,7 @@ static void syn_11_syn_12_syn_13_what_cannot_be_destroyed(void **state)
 	sync_stop(&s);
 }
 
-static void syn_14_syn_15_what_ends_with_its_device_and_process(void **state)
+static void syn_14_syn_15_objects_end_with_their_device_or_process(void **state)
 {
 	struct sync_world s;
 
@@ -252,20 +254,20 @@ static void syn_14_syn_15_what_ends_with_its_device_and_process(void **state)
 	s.device = second;
 	struct sync_fence f = sync_fence(&s, 0, 1);
 	s.device = first;
-	assert_int_equal(sync_wait(first, f.handle, 1), STATUS_SUCCESS); /* any device may */
+	assert_int_equal(sync_wait(first, f.handle, 1), STATUS_SUCCESS); /* created by any device */
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = second};
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(first, f.handle, 1), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "SYN-22");
 	assert_int_equal(sync_destroy(f.handle), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "SYN-12");
-	for (uint32_t i = 0; i < 300; i++) /* SYN-15: left for the process's end */
+	for (uint32_t i = 0; i < 300; i++) /* SYN-15: left for the end of the process */
 		(void)sync_fence(&s, 0, i);
 	sync_stop(&s);
 }
 
-/* SYN-16: what the type has no use for may be anything; SFL-01: no shared handle comes back. */
-static void syn_16_sfl_01_what_is_not_looked_at(void **state)
+/* SYN-16: fields that the type does not use may have any value; SFL-01: SharedHandle returns 0. */
+static void syn_16_sfl_01_unused_input_fields_are_ignored(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args;
 	struct sync_world s;
@@ -280,8 +282,10 @@ static void syn_16_sfl_01_what_is_not_looked_at(void **state)
 	sync_stop(&s);
 }
 
-/* Each allocation of a creation fails once; nothing is left of it, not even a handle's number. */
-static void syn_17_out_of_memory(void **state)
+/*
+ * Each memory allocation of a creation fails once; nothing remains, not even a used handle number.
+ */
+static void syn_17_creation_without_memory_leaves_nothing(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hSyncObject = 0xdead};
 	struct sync_world s;
@@ -312,19 +316,19 @@ static void syn_17_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(syn_01_hnd_11_no_argument_is_refused),
-		ON_BOTH(syn_02_syn_03_syn_05_the_first_form),
-		ON_BOTH(syn_04_a_live_device_is_needed),
-		ON_BOTH(syn_06_syn_10_the_types_of_the_second_form),
-		ON_BOTH(sfl_32_the_adapter_s_version_decides),
-		ON_BOTH(sfl_03_sfl_05_sfl_10_sfl_13_each_flag_that_does_not_fit),
-		ON_BOTH(sem_02_cpn_02_mfn_09_what_only_one_type_has),
-		ON_BOTH(pmf_01_pmf_06_a_display_is_needed),
+		ON_BOTH(syn_01_hnd_11_a_null_argument_is_refused),
+		ON_BOTH(syn_02_syn_03_syn_05_v1_create_accepts_mutex_and_semaphore_only),
+		ON_BOTH(syn_04_create_needs_a_live_device),
+		ON_BOTH(syn_06_syn_10_v2_create_accepts_the_defined_types),
+		ON_BOTH(sfl_32_the_adapters_interface_version_decides_which_flags_exist),
+		ON_BOTH(sfl_03_sfl_05_sfl_10_sfl_13_flags_not_legal_for_the_type_are_refused),
+		ON_BOTH(sem_02_cpn_02_mfn_09_invalid_type_parameters_are_refused),
+		ON_BOTH(pmf_01_pmf_06_a_periodic_fence_needs_a_display_target),
 		ON_BOTH(syn_07_syn_08_syn_09_handles_go_up_by_0x40),
-		ON_BOTH(syn_11_syn_12_syn_13_what_cannot_be_destroyed),
-		ON_BOTH(syn_14_syn_15_what_ends_with_its_device_and_process),
-		ON_BOTH(syn_16_sfl_01_what_is_not_looked_at),
-		ON_BOTH(syn_17_out_of_memory),
+		ON_BOTH(syn_11_syn_12_syn_13_destroy_of_invalid_handles_is_refused),
+		ON_BOTH(syn_14_syn_15_objects_end_with_their_device_or_process),
+		ON_BOTH(syn_16_sfl_01_unused_input_fields_are_ignored),
+		ON_BOTH(syn_17_creation_without_memory_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests_name("sync create", tests, NULL, NULL);

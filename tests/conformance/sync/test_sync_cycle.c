@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* MFN-31: nobody looks for cycles, but what the events say names who is held by what, and who would signal it. */
+/*
+ * MFN-31: cycles are not detected, but events name each blocked context, its fence, and the
+ * contexts that would signal it.
+ */
 #include "queue_world.h"
 
 #include <pthread.h>
@@ -8,7 +11,7 @@
 
 enum { EVENTS = 64 };
 
-struct ears {
+struct recorder {
 	pthread_mutex_t lock;
 	struct vidmm_event event[EVENTS];
 	uint32_t count, looked;
@@ -16,7 +19,7 @@ struct ears {
 
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
-	struct ears *e = context;
+	struct recorder *e = context;
 
 	(void)text;
 	pthread_mutex_lock(&e->lock);
@@ -24,16 +27,16 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_unlock(&e->lock);
 }
 
-static uint32_t listen_to(struct priority_world *p, struct ears *e)
+static uint32_t record_events(struct priority_world *p, struct recorder *e)
 {
-	*e = (struct ears){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*e = (struct recorder){.lock = PTHREAD_MUTEX_INITIALIZER};
 	uint32_t id = vidmm_subscribe(p->w.client.host, 1ull << VIDMM_EVENT_SYNC, on_event, e);
 
 	assert_int_not_equal(id, 0);
 	return id;
 }
 
-static uint32_t heard(struct ears *e)
+static uint32_t recorded_count(struct recorder *e)
 {
 	pthread_mutex_lock(&e->lock);
 	uint32_t count = e->count;
@@ -48,13 +51,13 @@ struct told {
 	uint64_t value, now;
 };
 
-/* The next ones, in this order; returns the number of the last one's object. */
-static uint64_t expect(struct priority_world *p, struct ears *e, const struct told *told,
+/* Expects the next events in this order; returns the object number of the last one. */
+static uint64_t expect(struct priority_world *p, struct recorder *e, const struct told *told,
 		       uint32_t count)
 {
 	const struct vidmm_event *event = NULL;
 
-	while (heard(e) < e->looked + count)
+	while (recorded_count(e) < e->looked + count)
 		vidmm_settle(p->w.client.host);
 	for (uint32_t i = 0; i < count; i++) {
 		event = &e->event[e->looked++ % EVENTS];
@@ -69,16 +72,16 @@ static uint64_t expect(struct priority_world *p, struct ears *e, const struct to
 	return event->arg[0];
 }
 
-static uint64_t expect_one(struct priority_world *p, struct ears *e, struct told told)
+static uint64_t expect_one(struct priority_world *p, struct recorder *e, struct told told)
 {
 	return expect(p, e, &told, 1);
 }
 
-/* a waits for what b would signal, b for what a would; c shares the GPU with them. */
-static void mfn_31_the_events_of_a_cycle_say_who_waits_for_whom(void **state)
+/* a waits for a signal queued by b, and b for one queued by a; c uses the same node. */
+static void mfn_31_events_of_a_cycle_name_waiting_and_signaling_contexts(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b'),
@@ -86,7 +89,7 @@ static void mfn_31_the_events_of_a_cycle_say_who_waits_for_whom(void **state)
 	struct queue_fence f = queue_fence(a, 3, 1), g = queue_fence(b, 3, 0);
 	D3DKMT_HANDLE f_of_b = queue_fence_for(a, f.handle, b),
 		      g_of_a = queue_fence_for(b, g.handle, a);
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 
 	p.w.m->settings.complete_at_once = true;
 	assert_int_equal(lane_wait(a, f.handle, 5), STATUS_SUCCESS);
@@ -98,15 +101,15 @@ static void mfn_31_the_events_of_a_cycle_say_who_waits_for_whom(void **state)
 	uint64_t g_held = expect_one(&p, &e, (struct told){b, VIDMM_SYNC_HELD, g.handle, 3, 0});
 	assert_int_equal(lane_signal(b, f_of_b, 5), STATUS_SUCCESS);
 	uint64_t f_queued = expect_one(&p, &e, (struct told){b, VIDMM_SYNC_QUEUED, f_of_b, 5, 1});
-	/* Its number is the fence's, by whatever handle. */
+	/* Its number is that of the fence, whatever the handle. */
 	assert_int_equal(f_held, f_queued);
 	assert_int_equal(g_held, g_queued);
 	assert_int_not_equal(f_held, g_held);
 	assert_int_not_equal(e.event[0].process, e.event[2].process);
 	lane_render(c);
 	queue_assert_order(&p, "c");
-	assert_int_equal(heard(&e), e.looked);
-	/* A CPU cuts it. */
+	assert_int_equal(recorded_count(&e), e.looked);
+	/* A signal from the CPU ends the cycle. */
 	assert_int_equal(queue_cpu_signal(a, f.handle, 6), STATUS_SUCCESS);
 	expect(&p, &e,
 	       (struct told[]){{a, VIDMM_SYNC_RELEASED, f.handle, 5, 6},
@@ -120,16 +123,16 @@ static void mfn_31_the_events_of_a_cycle_say_who_waits_for_whom(void **state)
 }
 
 /* The line that `vidmm explain` reads. */
-static void mfn_31_an_event_is_a_line(void **state)
+static void mfn_31_each_wait_event_prints_as_one_line(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 	char line[256], wanted[256];
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a');
 	struct queue_fence f = queue_fence(a, 0, 2);
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 	assert_int_equal(lane_wait(a, f.handle, 5), STATUS_SUCCESS);
 	uint64_t number = expect_one(&p, &e, (struct told){a, VIDMM_SYNC_HELD, f.handle, 5, 2});
 	const struct vidmm_event *event = &e.event[0];
@@ -143,17 +146,19 @@ static void mfn_31_an_event_is_a_line(void **state)
 	priority_stop(&p);
 }
 
-/* What is there when it is reached holds nobody; a signal behind buffers alone comes by itself. */
-static void mfn_31_what_holds_nobody_is_no_event(void **state)
+/*
+ * A wait that is satisfied when reached blocks no context; a signal behind buffers is not an event.
+ */
+static void mfn_31_waits_that_block_no_context_emit_no_event(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
 	struct queue_fence f = queue_fence(a, 3, 5);
 	D3DKMT_HANDLE theirs = queue_fence_for(a, f.handle, b);
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 
 	for (uint32_t i = 0; i < 10; i++) {
 		assert_int_equal(lane_wait(b, theirs, 5), STATUS_SUCCESS);
@@ -165,20 +170,20 @@ static void mfn_31_what_holds_nobody_is_no_event(void **state)
 	priority_complete(&p, 1);
 	while (*f.value != 6)
 		vidmm_settle(p.w.client.host);
-	assert_int_equal(heard(&e), 0);
+	assert_int_equal(recorded_count(&e), 0);
 	vidmm_unsubscribe(p.w.client.host, id);
 	priority_stop(&p);
 }
 
-static void mfn_31_the_end_of_a_context_gives_up_what_it_was_held_by(void **state)
+static void mfn_31_destroying_a_blocked_context_gives_up_its_waits(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a');
 	struct queue_fence f = queue_fence(a, 0, 0), g = queue_fence(a, 0, 4);
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 	const struct lane ended = *a;
 
 	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_SUCCESS);
@@ -191,17 +196,17 @@ static void mfn_31_the_end_of_a_context_gives_up_what_it_was_held_by(void **stat
 			       {&ended, VIDMM_SYNC_GIVEN_UP, f.handle, 1, 0},
 			       {&ended, VIDMM_SYNC_DROPPED, f.handle, 1, 0}},
 	       4);
-	assert_int_equal(heard(&e), e.looked);
+	assert_int_equal(recorded_count(&e), e.looked);
 	assert_int_equal(*f.value, 0);
 	vidmm_unsubscribe(p.w.client.host, id);
 	priority_stop(&p);
 }
 
-/* Of a wait for several, those that are missing; their numbers tell them apart. */
-static void mfn_31_each_fence_that_is_missing_is_named(void **state)
+/* For a wait for several fences: those that are not satisfied; their numbers distinguish them. */
+static void mfn_31_each_unsatisfied_fence_is_named(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a');
@@ -214,7 +219,7 @@ static void mfn_31_each_fence_that_is_missing_is_named(void **state)
 								 .ObjectHandleArray = handles,
 								 .MonitoredFenceValueArray =
 									 values};
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 
 	lane_enter(a);
 	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromGpu(&wait), STATUS_SUCCESS);
@@ -226,21 +231,24 @@ static void mfn_31_each_fence_that_is_missing_is_named(void **state)
 	assert_int_equal(queue_cpu_signal(a, f.handle, 1), STATUS_SUCCESS);
 	assert_int_equal(queue_cpu_signal(a, g.handle, 3), STATUS_SUCCESS);
 	expect_one(&p, &e, (struct told){a, VIDMM_SYNC_RELEASED, f.handle, 1, 1});
-	assert_int_equal(heard(&e), e.looked);
+	assert_int_equal(recorded_count(&e), e.looked);
 	vidmm_unsubscribe(p.w.client.host, id);
 	priority_stop(&p);
 }
 
-/* Of several contexts those say it that are behind a wait; the first may have ended by then. */
-static void mfn_31_syn_28_a_broadcast_is_each_context_s(void **state)
+/*
+ * Of a broadcast, each context behind a wait has an event; the first context may have been
+ * destroyed by then.
+ */
+static void mfn_31_syn_28_a_broadcast_signal_is_reported_for_each_blocked_context(void **state)
 {
 	struct priority_world p;
-	struct ears e;
+	struct recorder e;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
 	struct queue_fence f = queue_fence(a, 0, 0), g = queue_fence(a, 0, 0);
-	uint32_t id = listen_to(&p, &e);
+	uint32_t id = record_events(&p, &e);
 
 	assert_int_equal(lane_wait(b, f.handle, 1), STATUS_SUCCESS);
 	expect_one(&p, &e, (struct told){b, VIDMM_SYNC_HELD, f.handle, 1, 0});
@@ -266,7 +274,7 @@ static void mfn_31_syn_28_a_broadcast_is_each_context_s(void **state)
 		assert_int_equal(e.event[i].process, process);
 	while (*g.value != 4)
 		vidmm_settle(p.w.client.host);
-	assert_int_equal(heard(&e), e.looked);
+	assert_int_equal(recorded_count(&e), e.looked);
 	vidmm_unsubscribe(p.w.client.host, id);
 	priority_stop(&p);
 }
@@ -274,12 +282,12 @@ static void mfn_31_syn_28_a_broadcast_is_each_context_s(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(mfn_31_the_events_of_a_cycle_say_who_waits_for_whom),
-		ON_BOTH(mfn_31_an_event_is_a_line),
-		ON_BOTH(mfn_31_what_holds_nobody_is_no_event),
-		ON_BOTH(mfn_31_the_end_of_a_context_gives_up_what_it_was_held_by),
-		ON_BOTH(mfn_31_each_fence_that_is_missing_is_named),
-		ON_BOTH(mfn_31_syn_28_a_broadcast_is_each_context_s),
+		ON_BOTH(mfn_31_events_of_a_cycle_name_waiting_and_signaling_contexts),
+		ON_BOTH(mfn_31_each_wait_event_prints_as_one_line),
+		ON_BOTH(mfn_31_waits_that_block_no_context_emit_no_event),
+		ON_BOTH(mfn_31_destroying_a_blocked_context_gives_up_its_waits),
+		ON_BOTH(mfn_31_each_unsatisfied_fence_is_named),
+		ON_BOTH(mfn_31_syn_28_a_broadcast_signal_is_reported_for_each_blocked_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU notifications that the miniport signals: its objects, its signals, what clients may not do, what they say about them (CPN). */
+/*
+ * CPU notifications that the miniport signals: their objects, the signals, calls that are refused
+ * to clients, and the usage escape (CPN).
+ */
 #include "sync_world.h"
 
 #include <poll.h>
@@ -26,7 +29,7 @@ static D3DKMT_HANDLE make(struct sync_world *s, int event)
 	return handle;
 }
 
-/* What the miniport was given for the n-th event. */
+/* The handle that the miniport got for the n-th event. */
 static HANDLE given(const struct sync_world *s, uint32_t n)
 {
 	return scripted_nth(s->w.m, VIDMM_DDI_CREATE_CPU_EVENT, n)->in.cpu_event.hDxgCpuEvent;
@@ -40,7 +43,7 @@ static NTSTATUS signal_as(const struct sync_world *s, HANDLE process, HANDLE eve
 	return s->w.m->services.DxgkCbSignalEvent(&args);
 }
 
-static void cpn_07_sfl_24_each_signal_of_the_miniport_sets_it_once(void **state)
+static void cpn_07_sfl_24_each_miniport_signal_sets_the_event_once(void **state)
 {
 	struct sync_world s;
 
@@ -67,7 +70,7 @@ static void cpn_07_sfl_24_each_signal_of_the_miniport_sets_it_once(void **state)
 	sync_stop(&s);
 }
 
-/* The miniport's mistakes, from inside a DDI, so that they have an adapter. */
+/* Invalid signals of the miniport, from inside a DDI, so that findings name the adapter. */
 struct mistakes {
 	struct sync_world *s;
 	NTSTATUS status[5];
@@ -82,10 +85,10 @@ static void make_mistakes(void *context, struct scripted_miniport *m, struct scr
 	(void)m;
 	if (call->ddi != VIDMM_DDI_ESCAPE)
 		return;
-	x->status[0] = signal_as(x->s, x->s, good, 1);    /* a process */
+	x->status[0] = signal_as(x->s, x->s, good, 1);    /* a process handle */
 	x->status[1] = signal_as(x->s, NULL, good, 3);    /* a reserved bit */
-	x->status[2] = signal_as(x->s, NULL, x->dead, 1); /* it has ended */
-	x->status[3] = signal_as(x->s, NULL, x, 1);       /* never was one */
+	x->status[2] = signal_as(x->s, NULL, x->dead, 1); /* it was destroyed */
+	x->status[3] = signal_as(x->s, NULL, x, 1);       /* never existed */
 	x->status[4] = signal_as(x->s, NULL, good, 0);    /* of a virtual machine */
 }
 
@@ -109,7 +112,7 @@ static NTSTATUS escape(struct sync_world *s, D3DKMT_HANDLE handle)
 	return escape_as(s, &args, &record);
 }
 
-static void cpn_07_what_is_no_live_event_is_refused(void **state)
+static void cpn_07_invalid_miniport_signals_are_refused(void **state)
 {
 	struct sync_world s;
 
@@ -133,7 +136,7 @@ static void cpn_07_what_is_no_live_event_is_refused(void **state)
 	sync_stop(&s);
 }
 
-static void cpn_05_clients_can_neither_wait_nor_signal(void **state)
+static void cpn_05_client_waits_and_signals_are_refused(void **state)
 {
 	struct sync_world s;
 
@@ -151,7 +154,7 @@ static void cpn_05_clients_can_neither_wait_nor_signal(void **state)
 	sync_stop(&s);
 }
 
-static void cpn_06_it_ends_with_its_handle_or_its_device(void **state)
+static void cpn_06_destroycpuevent_is_called_at_handle_device_or_process_end(void **state)
 {
 	struct sync_world s;
 
@@ -172,7 +175,7 @@ static void cpn_06_it_ends_with_its_handle_or_its_device(void **state)
 	sync_found(&s, "SYN-12");
 	assert_int_equal(scripted_count(s.w.m, VIDMM_DDI_DESTROY_CPU_EVENT), 2);
 	s.device = first;
-	D3DKMT_HANDLE three = make(&s, event); /* left for the process's end */
+	D3DKMT_HANDLE three = make(&s, event); /* left for the end of the process */
 	assert_int_not_equal(three, 0);
 	close(event); /* CPN-01 */
 	assert_int_equal(signal_as(&s, NULL, given(&s, 2), 1), STATUS_SUCCESS);
@@ -182,7 +185,7 @@ static void cpn_06_it_ends_with_its_handle_or_its_device(void **state)
 	sync_stop(&s);
 }
 
-/* None is left when the miniport is told to stop. */
+/* All are destroyed before StopDevice. */
 static void count_at_stop(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	(void)context;
@@ -190,8 +193,8 @@ static void count_at_stop(void *context, struct scripted_miniport *m, struct scr
 		assert_int_equal(m->live_events, 0);
 }
 
-/* The adapter stops with the device still there. */
-static void cpn_06_it_ends_with_the_adapter(void **state)
+/* The adapter stops while the device exists. */
+static void cpn_06_destroycpuevent_is_called_at_adapter_stop(void **state)
 {
 	struct sync_world s;
 
@@ -212,7 +215,7 @@ static void cpn_06_it_ends_with_the_adapter(void **state)
 	scripted_destroy(s.w.m);
 }
 
-static void cpn_08_the_miniport_s_failure_is_the_creation_s(void **state)
+static void cpn_08_a_failed_createcpuevent_fails_the_creation(void **state)
 {
 	static const NTSTATUS failures[] = {STATUS_NO_MEMORY, STATUS_UNSUCCESSFUL,
 					    STATUS_INVALID_PARAMETER};
@@ -241,7 +244,7 @@ static void without_events(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiCreateCpuEvent = NULL;
 }
 
-static void cpn_08_a_miniport_without_events(void **state)
+static void cpn_08_signal_by_kmd_needs_the_event_ddis(void **state)
 {
 	struct sync_world s;
 	D3DKMT_HANDLE handle;
@@ -254,7 +257,7 @@ static void cpn_08_a_miniport_without_events(void **state)
 	sync_stop(&s);
 }
 
-static void cpn_10_the_miniport_hears_what_it_is_for(void **state)
+static void cpn_10_the_usage_escape_reaches_the_miniport(void **state)
 {
 	struct sync_world s;
 
@@ -284,7 +287,7 @@ static void cpn_10_the_miniport_hears_what_it_is_for(void **state)
 	sync_stop(&s);
 }
 
-static void cpn_10_no_record_no_event_no_success(void **state)
+static void cpn_10_a_malformed_usage_escape_is_refused(void **state)
 {
 	struct sync_world s;
 
@@ -326,8 +329,8 @@ static void cpn_10_no_record_no_event_no_success(void **state)
 	sync_stop(&s);
 }
 
-/* The callback of another device cannot end what belongs to its own. */
-static void cpn_06_the_device_s_own_callback_ends_it(void **state)
+/* The callback of another device cannot destroy an object of this one. */
+static void cpn_06_only_the_own_devices_callback_destroys_it(void **state)
 {
 	struct sync_world s;
 
@@ -355,12 +358,12 @@ static void cpn_06_the_device_s_own_callback_ends_it(void **state)
 	sync_stop(&s);
 }
 
-/* ---- a thread of the miniport's that signals what may have ended by now ---- */
+/* ---- a miniport thread that signals events which may be destroyed by now ---- */
 
 enum { EVENTS = 400 };
 struct signaller {
 	struct sync_world *s;
-	_Atomic uintptr_t event; /* what it signals; 0: it ends */
+	_Atomic uintptr_t event; /* the event to signal; 0: the thread ends */
 	_Atomic uint64_t set;
 };
 
@@ -374,7 +377,7 @@ static void signal_main(void *argument)
 			atomic_fetch_add(&x->set, 1);
 }
 
-static void cpn_06_cpn_07_signals_race_with_the_end(void **state)
+static void cpn_06_cpn_07_miniport_signals_race_with_destruction(void **state)
 {
 	struct vidmm_thread *thread;
 	struct sync_world s;
@@ -390,7 +393,7 @@ static void cpn_06_cpn_07_signals_race_with_the_end(void **state)
 		assert_int_equal(sync_destroy(handle), STATUS_SUCCESS);
 		handle = make(&s, event);
 		atomic_store(&x.event, (uintptr_t)given(&s, i));
-		if (i % 16 == 0) { /* some are signalled, whoever is fast */
+		if (i % 16 == 0) { /* some have been signalled by then */
 			struct pollfd set = {.fd = event, .events = POLLIN};
 
 			assert_int_equal(poll(&set, 1, -1), 1);
@@ -408,17 +411,17 @@ static void cpn_06_cpn_07_signals_race_with_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(cpn_07_sfl_24_each_signal_of_the_miniport_sets_it_once),
-		ON_BOTH(cpn_07_what_is_no_live_event_is_refused),
-		ON_BOTH(cpn_05_clients_can_neither_wait_nor_signal),
-		ON_BOTH(cpn_06_it_ends_with_its_handle_or_its_device),
-		ON_BOTH(cpn_06_it_ends_with_the_adapter),
-		ON_BOTH(cpn_08_the_miniport_s_failure_is_the_creation_s),
-		ON_BOTH(cpn_08_a_miniport_without_events),
-		ON_BOTH(cpn_10_the_miniport_hears_what_it_is_for),
-		ON_BOTH(cpn_10_no_record_no_event_no_success),
-		ON_BOTH(cpn_06_the_device_s_own_callback_ends_it),
-		ON_LINUX(cpn_06_cpn_07_signals_race_with_the_end),
+		ON_BOTH(cpn_07_sfl_24_each_miniport_signal_sets_the_event_once),
+		ON_BOTH(cpn_07_invalid_miniport_signals_are_refused),
+		ON_BOTH(cpn_05_client_waits_and_signals_are_refused),
+		ON_BOTH(cpn_06_destroycpuevent_is_called_at_handle_device_or_process_end),
+		ON_BOTH(cpn_06_destroycpuevent_is_called_at_adapter_stop),
+		ON_BOTH(cpn_08_a_failed_createcpuevent_fails_the_creation),
+		ON_BOTH(cpn_08_signal_by_kmd_needs_the_event_ddis),
+		ON_BOTH(cpn_10_the_usage_escape_reaches_the_miniport),
+		ON_BOTH(cpn_10_a_malformed_usage_escape_is_refused),
+		ON_BOTH(cpn_06_only_the_own_devices_callback_destroys_it),
+		ON_LINUX(cpn_06_cpn_07_miniport_signals_race_with_destruction),
 	};
 
 	return cmocka_run_group_tests_name("sync driver", tests, NULL, NULL);

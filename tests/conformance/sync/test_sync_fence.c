@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of monitored fences: where they are read, what a signal of the CPU does to them (MFN). */
+/* Values of monitored fences: where clients read them, and the effect of CPU signals (MFN). */
 #include "sync_world.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void access_of(const void *address, char access[5])
 	assert_int_equal(fclose(maps), 0);
 }
 
-static void mfn_01_mfn_02_mfn_03_the_client_reads_the_value(void **state)
+static void mfn_01_mfn_02_mfn_03_the_client_reads_the_value_at_a_read_only_address(void **state)
 {
 	static const uint64_t values[] = {0, 1, (uint64_t)1 << 63, UINT64_MAX};
 	struct sync_world s;
@@ -45,8 +45,8 @@ static void mfn_01_mfn_02_mfn_03_the_client_reads_the_value(void **state)
 	sync_stop(&s);
 }
 
-/* Fences of a device share its pages and nobody else's; the mapping goes with the device. */
-static void mfn_39_syn_14_whose_pages_they_are(void **state)
+/* Fences of a device share pages with no other device; the mapping is removed with the device. */
+static void mfn_39_syn_14_fence_pages_belong_to_one_device_and_end_with_it(void **state)
 {
 	struct sync_world s;
 	char access[5];
@@ -63,7 +63,10 @@ static void mfn_39_syn_14_whose_pages_they_are(void **state)
 	access_of((const void *)two.value, access);
 	assert_true(access[0] != 'r' || access[3] != 's');
 	assert_int_equal(*one.value, 1);
-	/* More of them than one page has; destroyed ones leave room that reads as what is made there. */
+	/*
+	 * More fences than one page has slots. A new fence in the slot of a destroyed one reads its
+	 * own initial value.
+	 */
 	const _Atomic uint64_t *last = NULL;
 	for (uint32_t i = 0; i < 1000; i++) {
 		struct sync_fence f = sync_fence(&s, 0, i);
@@ -93,7 +96,7 @@ static void mfn_20_mfn_23_mfn_41_a_signal_raises_the_value(void **state)
 	sync_stop(&s);
 }
 
-static void mfn_24_mfn_42_syn_24_flags_of_a_signal(void **state)
+static void mfn_24_mfn_42_syn_24_cpu_signal_flags_are_checked(void **state)
 {
 	struct sync_world s;
 
@@ -114,7 +117,7 @@ static void mfn_24_mfn_42_syn_24_flags_of_a_signal(void **state)
 	sync_stop(&s);
 }
 
-static void mfn_20_syn_22_syn_33_one_to_thirty_two_live_objects(void **state)
+static void mfn_20_syn_22_syn_33_a_cpu_signal_takes_one_to_thirty_two_live_objects(void **state)
 {
 	D3DKMT_HANDLE handles[33];
 	UINT64 values[33];
@@ -155,7 +158,7 @@ static void mfn_20_syn_22_syn_33_one_to_thirty_two_live_objects(void **state)
 	sync_stop(&s);
 }
 
-static void sfl_15_sfl_16_what_an_opening_may_not_do(void **state)
+static void sfl_15_sfl_16_nosignal_and_nowait_deny_cpu_signals_and_waits(void **state)
 {
 	struct sync_world s;
 
@@ -177,7 +180,7 @@ static void sfl_15_sfl_16_what_an_opening_may_not_do(void **state)
 	sync_stop(&s);
 }
 
-static void hnd_07_syn_13_devices_and_fences_of_another_process(void **state)
+static void hnd_07_syn_13_handles_of_another_process_are_refused(void **state)
 {
 	struct sync_world s;
 
@@ -197,8 +200,8 @@ static void hnd_07_syn_13_devices_and_fences_of_another_process(void **state)
 	sync_stop(&s);
 }
 
-/* The value goes through the whole of 32 bits and on; what is above the stored word is not touched. */
-static void mfn_06_mfn_07_thirty_two_bits_wrap(void **state)
+/* The value passes 32 bits and continues; bytes above the stored word are not written. */
+static void mfn_06_mfn_07_fences_of_32_bits_survive_wrap_around(void **state)
 {
 	const uint64_t start = 0xFFFFFFF0, end = 0x100000010;
 	struct sync_waiter waiters[4] = {0};
@@ -223,7 +226,7 @@ static void mfn_06_mfn_07_thirty_two_bits_wrap(void **state)
 	}
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(sync_waiter_join(&waiters[i]), STATUS_SUCCESS);
-	/* SFL-20: what the GPU does not see has 64 bits here, too. */
+	/* SFL-20: fences without GPU access have 64 bits here too. */
 	f = sync_fence(&s, 0x80, 0x100000001);
 	assert_int_equal(*f.value, 0x100000001);
 	assert_int_equal(sync_signal(s.device, f.handle, UINT64_MAX - 1), STATUS_SUCCESS);
@@ -231,7 +234,7 @@ static void mfn_06_mfn_07_thirty_two_bits_wrap(void **state)
 	sync_stop(&s);
 }
 
-static void mfn_08_sfl_20_how_far_thirty_two_bits_reach(void **state)
+static void mfn_08_sfl_20_values_out_of_32_bit_reach_are_refused(void **state)
 {
 	struct sync_world s;
 
@@ -255,7 +258,7 @@ static void mfn_08_sfl_20_how_far_thirty_two_bits_reach(void **state)
 }
 
 /* The same through the callbacks of a user-mode driver. */
-static void mfn_01_mfn_20_the_device_callbacks(void **state)
+static void mfn_01_mfn_20_device_callbacks_create_and_signal_fences(void **state)
 {
 	struct sync_world s;
 
@@ -303,16 +306,16 @@ static void mfn_01_mfn_20_the_device_callbacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(mfn_01_mfn_02_mfn_03_the_client_reads_the_value),
-		ON_BOTH(mfn_39_syn_14_whose_pages_they_are),
+		ON_BOTH(mfn_01_mfn_02_mfn_03_the_client_reads_the_value_at_a_read_only_address),
+		ON_BOTH(mfn_39_syn_14_fence_pages_belong_to_one_device_and_end_with_it),
 		ON_BOTH(mfn_20_mfn_23_mfn_41_a_signal_raises_the_value),
-		ON_BOTH(mfn_24_mfn_42_syn_24_flags_of_a_signal),
-		ON_BOTH(mfn_20_syn_22_syn_33_one_to_thirty_two_live_objects),
-		ON_BOTH(sfl_15_sfl_16_what_an_opening_may_not_do),
-		ON_BOTH(hnd_07_syn_13_devices_and_fences_of_another_process),
-		ON_BOTH(mfn_06_mfn_07_thirty_two_bits_wrap),
-		ON_BOTH(mfn_08_sfl_20_how_far_thirty_two_bits_reach),
-		ON_BOTH(mfn_01_mfn_20_the_device_callbacks),
+		ON_BOTH(mfn_24_mfn_42_syn_24_cpu_signal_flags_are_checked),
+		ON_BOTH(mfn_20_syn_22_syn_33_a_cpu_signal_takes_one_to_thirty_two_live_objects),
+		ON_BOTH(sfl_15_sfl_16_nosignal_and_nowait_deny_cpu_signals_and_waits),
+		ON_BOTH(hnd_07_syn_13_handles_of_another_process_are_refused),
+		ON_BOTH(mfn_06_mfn_07_fences_of_32_bits_survive_wrap_around),
+		ON_BOTH(mfn_08_sfl_20_values_out_of_32_bit_reach_are_refused),
+		ON_BOTH(mfn_01_mfn_20_device_callbacks_create_and_signal_fences),
 	};
 
 	return cmocka_run_group_tests_name("sync fence", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Synchronization objects with global handles: who opens them, how long they live (SHR-01 to SHR-05, SHR-31, SFL-02, SFL-07). */
+/*
+ * Synchronization objects with global handles: opening and lifetime (SHR-01 to SHR-05, SHR-31,
+ * SFL-02, SFL-07).
+ */
 #include "sync_bundle.h"
 
 #include <string.h>
@@ -41,7 +44,7 @@ static D3DKMT_HANDLE opened(D3DKMT_HANDLE global)
 	return handle;
 }
 
-static void is_gone(struct sync_world *s, D3DKMT_HANDLE global)
+static void is_invalid(struct sync_world *s, D3DKMT_HANDLE global)
 {
 	D3DKMT_HANDLE none;
 
@@ -49,7 +52,7 @@ static void is_gone(struct sync_world *s, D3DKMT_HANDLE global)
 	sync_found(s, "SHR-02");
 }
 
-static void shr_01_shr_05_shr_31_sfl_02_fen_08_anybody_opens_it(void **state)
+static void shr_01_shr_05_shr_31_sfl_02_fen_08_any_process_opens_a_global_handle(void **state)
 {
 	int event = sync_event();
 	struct sync_world s;
@@ -62,7 +65,7 @@ static void shr_01_shr_05_shr_31_sfl_02_fen_08_anybody_opens_it(void **state)
 		assert_int_not_equal(o.global >> 30, 0);
 		D3DKMT_HANDLE one = opened(o.global), two = opened(o.global);
 		assert_true(one != two && one != o.handle && !(one & 0x3F));
-		/* SHR-31: a process that was told a number and nothing else. */
+		/* SHR-31: a process that knows only the number. */
 		vidmm_d3dkmt_enter(s.other);
 		D3DKMT_HANDLE theirs = opened(o.global);
 		assert_int_equal(sync_destroy(theirs), STATUS_SUCCESS);
@@ -76,10 +79,10 @@ static void shr_01_shr_05_shr_31_sfl_02_fen_08_anybody_opens_it(void **state)
 		sync_found(&s, "SYN-12");
 	}
 	close(event);
-	sync_stop(&s); /* with what both processes still have open */
+	sync_stop(&s); /* while both processes still have it open */
 }
 
-static void shr_02_sfl_07_sfl_03_what_is_no_global_handle(void **state)
+static void shr_02_sfl_07_sfl_03_opens_of_invalid_global_handles_are_refused(void **state)
 {
 	int event = sync_event();
 	struct sync_world s;
@@ -99,19 +102,19 @@ static void shr_02_sfl_07_sfl_03_what_is_no_global_handle(void **state)
 				     s.device,
 				     UINT32_MAX};
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_gone(&s, bad[i]);
-	/* A keyed mutex's is not this one's either. */
+		is_invalid(&s, bad[i]);
+	/* A global handle of a keyed mutex is refused too. */
 	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = o.global};
 	assert_int_equal(D3DKMTOpenKeyedMutex(&open), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "KMX-03");
 	assert_int_equal(sync_destroy(o.handle), STATUS_SUCCESS);
-	/* SFL-07: what NT handles share has none, whatever number is tried. */
+	/* SFL-07: objects shared by NT handles have no global handle, whatever number is tried. */
 	for (uint32_t i = 0; i < TYPES; i++) {
 		struct object nt = create(&s, types[i], 3, event);
 
 		assert_int_equal(nt.global, 0); /* SFL-06 */
 		for (uint32_t n = 0; n < 256; n++)
-			is_gone(&s, n % 4 << 30 | n / 4 << 6 | 2);
+			is_invalid(&s, n % 4 << 30 | n / 4 << 6 | 2);
 	}
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 monitored = {0}; /* SFL-03 */
 	assert_int_equal(sync_try_create(&s, D3DDDI_MONITORED_FENCE, 1, &monitored),
@@ -125,8 +128,8 @@ static void shr_02_sfl_07_sfl_03_what_is_no_global_handle(void **state)
 	sync_stop(&s);
 }
 
-/* SFL-04: not by an NT handle, too. SYN-19: and what the first form made by neither. */
-static void sfl_04_syn_19_shr_06_one_way_of_sharing(void **state)
+/* SFL-04: no NT handle either. SYN-19: objects of the first form can be shared in neither way. */
+static void sfl_04_syn_19_shr_06_globally_shared_objects_get_no_nt_handle(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT first = {0};
 	int event = sync_event(), nt;
@@ -153,8 +156,11 @@ static void sfl_04_syn_19_shr_06_one_way_of_sharing(void **state)
 	sync_stop(&s);
 }
 
-/* The object lives as long as a handle of any process, whichever goes last; then its number names nothing. */
-static void shr_03_shr_04_the_last_one_takes_the_global_handle_along(void **state)
+/*
+ * The object lives as long as a handle of any process, whichever is destroyed last; then the global
+ * handle is invalid.
+ */
+static void shr_03_shr_04_the_global_handle_ends_with_the_last_local_handle(void **state)
 {
 	static const uint8_t order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -178,15 +184,15 @@ static void shr_03_shr_04_the_last_one_takes_the_global_handle_along(void **stat
 			assert_int_equal(open_global(o.global, &more), STATUS_SUCCESS);
 			assert_int_equal(sync_destroy(more), STATUS_SUCCESS);
 		}
-		is_gone(&s, o.global);
+		is_invalid(&s, o.global);
 		vidmm_d3dkmt_enter(NULL);
 	}
 	close(event);
 	sync_stop(&s);
 }
 
-/* SYN-15: as if its handles had been destroyed, the creator's too. */
-static void shr_04_syn_15_shr_33_a_process_ends(void **state)
+/* SYN-15: as if its handles had been destroyed, the creator's included. */
+static void shr_04_syn_15_shr_33_process_end_drops_its_references(void **state)
 {
 	struct sync_world s;
 
@@ -199,16 +205,19 @@ static void shr_04_syn_15_shr_33_a_process_ends(void **state)
 	vidmm_process_close(s.process);
 	assert_int_equal(vidmm_process_open(s.w.client.host, "three", &s.process), 0);
 	vidmm_d3dkmt_attach(s.process);
-	is_gone(&s, gone.global);
+	is_invalid(&s, gone.global);
 	assert_int_equal(sync_destroy(opened(kept.global)), STATUS_SUCCESS);
 	assert_int_equal(sync_destroy(theirs), STATUS_SUCCESS);
-	is_gone(&s, kept.global);
+	is_invalid(&s, kept.global);
 	vidmm_d3dkmt_enter(NULL);
 	sync_stop(&s);
 }
 
-/* FEN-08: by an NT handle, and as the third of a bundle; so are mutexes and semaphores. */
-static void fen_08_shr_28_the_third_object_of_a_bundle(void **state)
+/*
+ * FEN-08: by an NT handle, and as the third object of a bundle; the same for mutexes and
+ * semaphores.
+ */
+static void fen_08_shr_28_each_legacy_type_can_be_the_third_object_of_a_bundle(void **state)
 {
 	struct sync_world s;
 	struct bundle b;
@@ -238,12 +247,12 @@ static void fen_08_shr_28_the_third_object_of_a_bundle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_01_shr_05_shr_31_sfl_02_fen_08_anybody_opens_it),
-		ON_BOTH(shr_02_sfl_07_sfl_03_what_is_no_global_handle),
-		ON_BOTH(sfl_04_syn_19_shr_06_one_way_of_sharing),
-		ON_BOTH(shr_03_shr_04_the_last_one_takes_the_global_handle_along),
-		ON_BOTH(shr_04_syn_15_shr_33_a_process_ends),
-		ON_BOTH(fen_08_shr_28_the_third_object_of_a_bundle),
+		ON_BOTH(shr_01_shr_05_shr_31_sfl_02_fen_08_any_process_opens_a_global_handle),
+		ON_BOTH(shr_02_sfl_07_sfl_03_opens_of_invalid_global_handles_are_refused),
+		ON_BOTH(sfl_04_syn_19_shr_06_globally_shared_objects_get_no_nt_handle),
+		ON_BOTH(shr_03_shr_04_the_global_handle_ends_with_the_last_local_handle),
+		ON_BOTH(shr_04_syn_15_shr_33_process_end_drops_its_references),
+		ON_BOTH(fen_08_shr_28_each_legacy_type_can_be_the_third_object_of_a_bundle),
 	};
 
 	return cmocka_run_group_tests_name("sync global", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keyed mutexes (KMX): handles, keys, waiting, time limits, who is gone. */
+/* Keyed mutexes (KMX): handles, keys, waits, time limits, and abandoned holders. */
 #include "sync_world.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static NTSTATUS destroy(D3DKMT_HANDLE handle)
 	return D3DKMTDestroyKeyedMutex(&args);
 }
 
-/* `timeout` NULL: for ever. */
+/* `timeout` NULL: no limit. */
 static NTSTATUS acquire(D3DKMT_HANDLE handle, uint64_t key, const int64_t *timeout, uint64_t *fence)
 {
 	LARGE_INTEGER limit = {.QuadPart = timeout ? *timeout : 0};
@@ -94,7 +94,7 @@ static NTSTATUS join(struct waiter *v)
 	return v->result;
 }
 
-static void kmx_01_kmx_03_kmx_04_kmx_05_kmx_24_handles(void **state)
+static void kmx_01_kmx_03_kmx_04_kmx_05_kmx_24_handles_are_created_opened_and_ended(void **state)
 {
 	struct sync_world s;
 	D3DKMT_HANDLE second, third, none;
@@ -126,14 +126,14 @@ static void kmx_01_kmx_03_kmx_04_kmx_05_kmx_24_handles(void **state)
 	vidmm_d3dkmt_enter(s.other);
 	assert_int_equal(open_global(m.hSharedHandle, &second), STATUS_SUCCESS);
 	assert_int_equal(destroy(second), STATUS_SUCCESS);
-	assert_int_equal(destroy(third), STATUS_SUCCESS); /* KMX-05: the last one */
+	assert_int_equal(destroy(third), STATUS_SUCCESS); /* KMX-05: the last local handle */
 	vidmm_d3dkmt_enter(NULL);
 	assert_int_equal(open_global(m.hSharedHandle, &none), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "KMX-03");
 	sync_stop(&s);
 }
 
-static void kmx_06_kmx_07_kmx_08_kmx_09_private_data(void **state)
+static void kmx_06_kmx_07_kmx_08_kmx_09_private_data_sizes_are_checked(void **state)
 {
 	D3DKMT_OPENKEYEDMUTEX2 open = {0};
 	char data[8] = "secret", seen[8] = "before";
@@ -177,7 +177,7 @@ static void kmx_06_kmx_07_kmx_08_kmx_09_private_data(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_20_private_data_goes_with_the_mutex(void **state)
+static void kmx_20_acquire_copies_and_release_replaces_private_data(void **state)
 {
 	char data[8] = "secret", seen[8] = "before";
 	struct sync_world s;
@@ -209,7 +209,7 @@ static void kmx_20_private_data_goes_with_the_mutex(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_keys(void **state)
+static void kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_acquire_needs_the_released_key(void **state)
 {
 	struct sync_world s;
 	D3DKMT_HANDLE second;
@@ -246,7 +246,7 @@ static void kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_keys(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_14_time_limits(void **state)
+static void kmx_14_acquire_time_limits_are_relative_or_absolute(void **state)
 {
 	const int64_t ten_ms = -100000, long_ago = 1;
 	struct sync_world s;
@@ -258,7 +258,10 @@ static void kmx_14_time_limits(void **state)
 	uint64_t took = vidmm_now_ns(s.w.client.host) - began;
 	assert_true(took >= 10000000);
 	if (s.w.kind == VIDMM_HOST_SIM) {
-		/* There the day begins with the world, in 1601; 5 ms from now. */
+		/*
+		 * In this world system time starts in 1601 with the world; the limit is 5 ms from
+		 * now.
+		 */
 		const int64_t when = (int64_t)((began + took) / 100) + 50000;
 
 		assert_int_equal(took, 10000000);
@@ -270,7 +273,7 @@ static void kmx_14_time_limits(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_13_kmx_16_one_waiter_of_the_key_gets_it(void **state)
+static void kmx_13_kmx_16_exactly_one_waiter_of_the_released_key_acquires(void **state)
 {
 	struct waiter v[4], other;
 	struct sync_world s;
@@ -283,7 +286,7 @@ static void kmx_13_kmx_16_one_waiter_of_the_key_gets_it(void **state)
 		start_waiter(&s, &v[i], m.hKeyedMutex, 3);
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(release(m.hKeyedMutex, 3, i), STATUS_SUCCESS);
-		assert_int_equal(join(&v[i]), STATUS_SUCCESS); /* in the order in which they came */
+		assert_int_equal(join(&v[i]), STATUS_SUCCESS); /* in the order of their calls */
 		vidmm_settle(s.w.client.host);
 		for (uint32_t k = i + 1; k < 4; k++)
 			assert_int_equal(v[k].done, 0);
@@ -295,7 +298,7 @@ static void kmx_13_kmx_16_one_waiter_of_the_key_gets_it(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_19_the_holder_goes(void **state)
+static void kmx_19_the_end_of_the_holder_abandons_the_mutex(void **state)
 {
 	struct waiter v;
 	struct sync_world s;
@@ -315,7 +318,7 @@ static void kmx_19_the_holder_goes(void **state)
 		assert_int_equal(try_acquire(m.hKeyedMutex, key), STATUS_ABANDONED);
 	assert_int_equal(release(m.hKeyedMutex, 0, 0), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "KMX-17");
-	/* One that was released before its holder went is as good as ever. */
+	/* A mutex that was released before its holder ended is not abandoned. */
 	m = create(0);
 	assert_int_equal(open_global(m.hSharedHandle, &theirs), STATUS_SUCCESS);
 	assert_int_equal(try_acquire(theirs, 0), STATUS_SUCCESS);
@@ -325,7 +328,7 @@ static void kmx_19_the_holder_goes(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_22_the_end_of_a_handle_frees_who_waits_through_it(void **state)
+static void kmx_22_destroying_a_handle_ends_acquires_that_wait_through_it(void **state)
 {
 	struct waiter v, through_second;
 	struct sync_world s;
@@ -346,7 +349,7 @@ static void kmx_22_the_end_of_a_handle_frees_who_waits_through_it(void **state)
 	sync_stop(&s);
 }
 
-static void kmx_11_it_is_not_shared_alone(void **state)
+static void kmx_11_a_keyed_mutex_cannot_be_shared_alone(void **state)
 {
 	struct sync_world s;
 	HANDLE nt;
@@ -364,7 +367,7 @@ static void kmx_11_it_is_not_shared_alone(void **state)
 	sync_stop(&s);
 }
 
-/* Eight threads pass it round by their keys; one that is lost is a hang. */
+/* Eight threads pass it on by their keys; a lost wake-up is a hang. */
 enum { PLAYERS = 8, ROUNDS = 300 };
 struct player {
 	D3DKMT_HANDLE handle;
@@ -414,15 +417,15 @@ static void kmx_12_kmx_16_no_hand_over_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(kmx_01_kmx_03_kmx_04_kmx_05_kmx_24_handles),
-		ON_BOTH(kmx_06_kmx_07_kmx_08_kmx_09_private_data),
-		ON_BOTH(kmx_20_private_data_goes_with_the_mutex),
-		ON_BOTH(kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_keys),
-		ON_BOTH(kmx_14_time_limits),
-		ON_BOTH(kmx_13_kmx_16_one_waiter_of_the_key_gets_it),
-		ON_BOTH(kmx_19_the_holder_goes),
-		ON_BOTH(kmx_22_the_end_of_a_handle_frees_who_waits_through_it),
-		ON_BOTH(kmx_11_it_is_not_shared_alone),
+		ON_BOTH(kmx_01_kmx_03_kmx_04_kmx_05_kmx_24_handles_are_created_opened_and_ended),
+		ON_BOTH(kmx_06_kmx_07_kmx_08_kmx_09_private_data_sizes_are_checked),
+		ON_BOTH(kmx_20_acquire_copies_and_release_replaces_private_data),
+		ON_BOTH(kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_acquire_needs_the_released_key),
+		ON_BOTH(kmx_14_acquire_time_limits_are_relative_or_absolute),
+		ON_BOTH(kmx_13_kmx_16_exactly_one_waiter_of_the_released_key_acquires),
+		ON_BOTH(kmx_19_the_end_of_the_holder_abandons_the_mutex),
+		ON_BOTH(kmx_22_destroying_a_handle_ends_acquires_that_wait_through_it),
+		ON_BOTH(kmx_11_a_keyed_mutex_cannot_be_shared_alone),
 		ON_BOTH(kmx_12_kmx_16_no_hand_over_is_lost),
 	};
 

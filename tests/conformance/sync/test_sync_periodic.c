@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Periodic monitored fences: what they follow, how they rise, who may do what, and their end (PMF). */
+/* Periodic monitored fences: parameters, rising values, allowed calls, and destruction (PMF). */
 #include "sync_world.h"
 
 #include <string.h>
@@ -44,14 +44,14 @@ static const DXGKARG_CREATEPERIODICFRAMENOTIFICATION *created(const struct sync_
 			->in.create_periodic;
 }
 
-/* The n-th notification fires; everybody goes on until he waits. */
+/* Fires the n-th notification and lets other threads run until they wait. */
 static void beat(struct sync_world *s, uint32_t n)
 {
 	scripted_beat(s->w.m, created(s, n)->VidPnTargetId, created(s, n)->NotificationID);
 	vidmm_settle(s->w.client.host);
 }
 
-static void pmf_03_pmf_07_the_value_rises_by_one_at_each(void **state)
+static void pmf_03_pmf_07_the_value_rises_by_one_per_notification(void **state)
 {
 	struct sync_world s;
 
@@ -77,7 +77,7 @@ static void pmf_03_pmf_07_the_value_rises_by_one_at_each(void **state)
 	sync_stop(&s);
 }
 
-static void pmf_05_waits_like_those_for_a_monitored_fence(void **state)
+static void pmf_05_cpu_and_gpu_waits_work_as_for_a_monitored_fence(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -99,7 +99,10 @@ static void pmf_05_waits_like_those_for_a_monitored_fence(void **state)
 	sync_stop(&s);
 }
 
-/* The miniport's 60 Hz clock runs by itself here, in virtual time: three beats are three frames. */
+/*
+ * The miniport's 60 Hz clock runs by itself here, in virtual time: three notifications take three
+ * frames.
+ */
 static void clock_main(void *argument)
 {
 	struct sync_world *s = argument;
@@ -112,7 +115,7 @@ static void clock_main(void *argument)
 	}
 }
 
-static void pmf_03_pmf_05_three_beats_are_three_frames(void **state)
+static void pmf_03_pmf_05_three_rises_take_three_frames(void **state)
 {
 	struct vidmm_thread *thread;
 	struct sync_world s;
@@ -130,7 +133,7 @@ static void pmf_03_pmf_05_three_beats_are_three_frames(void **state)
 	sync_stop(&s);
 }
 
-static void pmf_04_clients_do_not_signal_it(void **state)
+static void pmf_04_client_signals_are_denied(void **state)
 {
 	struct sync_world s;
 
@@ -144,7 +147,7 @@ static void pmf_04_clients_do_not_signal_it(void **state)
 	sync_stop(&s);
 }
 
-static void pmf_01_pmf_02_what_it_must_name(void **state)
+static void pmf_01_pmf_02_invalid_adapter_target_or_time_is_refused(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args;
 	struct sync_world s;
@@ -173,7 +176,7 @@ static void without_periodic(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiCreatePeriodicFrameNotification = NULL;
 }
 
-static void pmf_07_the_miniport_s_answers(void **state)
+static void pmf_07_miniport_failures_fail_the_creation(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args;
 	struct sync_world s;
@@ -193,7 +196,7 @@ static void pmf_07_the_miniport_s_answers(void **state)
 	sync_stop(&s);
 }
 
-static void pmf_07_interrupts_of_what_is_not_there(void **state)
+static void pmf_07_interrupts_for_unknown_notifications_are_errors(void **state)
 {
 	struct sync_world s;
 
@@ -202,7 +205,7 @@ static void pmf_07_interrupts_of_what_is_not_there(void **state)
 	uint32_t id = created(&s, 0)->NotificationID;
 	scripted_beat(s.w.m, 2, id); /* no such target */
 	sync_found(&s, "PMF-07");
-	scripted_beat(s.w.m, 1, id); /* it is target 0's */
+	scripted_beat(s.w.m, 1, id); /* it belongs to target 0 */
 	sync_found(&s, "PMF-07");
 	scripted_beat(s.w.m, 0, id + 1);
 	sync_found(&s, "PMF-07");
@@ -212,14 +215,14 @@ static void pmf_07_interrupts_of_what_is_not_there(void **state)
 	assert_int_equal(sync_destroy(f.handle), STATUS_SUCCESS);
 	vidmm_settle(s.w.client.host);
 	assert_int_equal(s.w.m->live_periodic, 0);
-	(void)make(&s, 0, 0, 0); /* the slot again, under another id */
+	(void)make(&s, 0, 0, 0); /* the same slot under another id */
 	scripted_beat(s.w.m, 0, id);
 	sync_found(&s, "PMF-07");
 	sync_stop(&s);
 }
 
-/* SHR-04, SHR-12: it goes on rising as long as somebody has it, the NT handle included. */
-static void pmf_03_shr_12_it_lasts_as_long_as_somebody_has_it(void **state)
+/* SHR-04, SHR-12: it rises as long as any handle is open, an NT handle included. */
+static void pmf_03_shr_12_it_rises_until_the_last_handle_is_closed(void **state)
 {
 	struct sync_world s;
 	HANDLE nt = NULL;
@@ -251,8 +254,8 @@ static void pmf_03_shr_12_it_lasts_as_long_as_somebody_has_it(void **state)
 	sync_stop(&s);
 }
 
-/* The adapter stops, and only an NT handle has it. */
-static void pnp_03_none_is_left_when_the_miniport_stops(void **state)
+/* The adapter stops while only an NT handle is open. */
+static void pnp_03_notifications_end_before_the_miniport_stops(void **state)
 {
 	struct sync_world s;
 	HANDLE nt = NULL;
@@ -266,7 +269,10 @@ static void pnp_03_none_is_left_when_the_miniport_stops(void **state)
 	close((int)(uintptr_t)nt);
 }
 
-/* Beats of all notifications that there ever were, on a thread of the miniport's, while fences come and go. */
+/*
+ * A miniport thread fires all notifications that ever existed, while fences are created and
+ * destroyed.
+ */
 enum { FENCES = 200 };
 struct beater {
 	struct sync_world *s;
@@ -285,7 +291,7 @@ static void beat_main(void *argument)
 	}
 }
 
-static void pmf_07_beats_race_with_the_end(void **state)
+static void pmf_07_notifications_race_with_destruction(void **state)
 {
 	struct vidmm_thread *thread;
 	struct sync_world s;
@@ -305,23 +311,23 @@ static void pmf_07_beats_race_with_the_end(void **state)
 	vidmm_thread_join(thread);
 	vidmm_settle(s.w.client.host);
 	assert_int_equal(s.w.m->live_periodic, 0);
-	client_forget(&s.w.client); /* PMF-07, of beats that came too late */
+	client_forget(&s.w.client); /* PMF-07, of notifications fired after destruction */
 	sync_stop(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pmf_03_pmf_07_the_value_rises_by_one_at_each),
-		ON_BOTH(pmf_05_waits_like_those_for_a_monitored_fence),
-		ON_SIM(pmf_03_pmf_05_three_beats_are_three_frames),
-		ON_BOTH(pmf_04_clients_do_not_signal_it),
-		ON_BOTH(pmf_01_pmf_02_what_it_must_name),
-		ON_BOTH(pmf_07_the_miniport_s_answers),
-		ON_BOTH(pmf_07_interrupts_of_what_is_not_there),
-		ON_BOTH(pmf_03_shr_12_it_lasts_as_long_as_somebody_has_it),
-		ON_BOTH(pnp_03_none_is_left_when_the_miniport_stops),
-		ON_LINUX(pmf_07_beats_race_with_the_end),
+		ON_BOTH(pmf_03_pmf_07_the_value_rises_by_one_per_notification),
+		ON_BOTH(pmf_05_cpu_and_gpu_waits_work_as_for_a_monitored_fence),
+		ON_SIM(pmf_03_pmf_05_three_rises_take_three_frames),
+		ON_BOTH(pmf_04_client_signals_are_denied),
+		ON_BOTH(pmf_01_pmf_02_invalid_adapter_target_or_time_is_refused),
+		ON_BOTH(pmf_07_miniport_failures_fail_the_creation),
+		ON_BOTH(pmf_07_interrupts_for_unknown_notifications_are_errors),
+		ON_BOTH(pmf_03_shr_12_it_rises_until_the_last_handle_is_closed),
+		ON_BOTH(pnp_03_notifications_end_before_the_miniport_stops),
+		ON_LINUX(pmf_07_notifications_race_with_destruction),
 	};
 
 	return cmocka_run_group_tests_name("sync periodic", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits and signals in the order of a context's queue, and whom they hold up (SYN-25 to SYN-28, MFN-28 to MFN-34, SUB-28). */
+/*
+ * Waits and signals in the order of a context's queue, and which contexts they block (SYN-25 to
+ * SYN-28, MFN-28 to MFN-34, SUB-28).
+ */
 #include "queue_world.h"
 
 #include <sys/eventfd.h>
@@ -9,7 +12,7 @@
 #define CPU_EVENT     0x2u
 #define REWIND        0x4u
 
-static void sub_28_syn_25_syn_26_mfn_29_a_wait_holds_its_context_alone(void **state)
+static void sub_28_syn_25_syn_26_mfn_29_a_wait_blocks_only_its_own_context(void **state)
 {
 	struct priority_world p;
 
@@ -24,7 +27,7 @@ static void sub_28_syn_25_syn_26_mfn_29_a_wait_holds_its_context_alone(void **st
 	lane_render(b);
 	queue_assert_order(&p, "bb");
 	priority_complete(&p, 2);
-	assert_int_equal(*g.value, 0); /* a later signal of that context is held, too */
+	assert_int_equal(*g.value, 0); /* a later signal of that context is blocked too */
 	assert_int_equal(queue_cpu_signal(a, f.handle, 1), STATUS_SUCCESS);
 	queue_assert_order(&p, "aa");
 	assert_int_equal(*g.value, 0);
@@ -34,17 +37,17 @@ static void sub_28_syn_25_syn_26_mfn_29_a_wait_holds_its_context_alone(void **st
 	priority_stop(&p);
 }
 
-static void mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it(void **state)
+static void mfn_28_sfl_14_sfl_21_a_signal_follows_all_earlier_buffers(void **state)
 {
 	struct priority_world p;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a');
-	/* Top of the pipeline: a buffer that is complete has been fetched. */
+	/* TopOfPipeline: a buffer that is complete has been fetched. */
 	struct queue_fence f = queue_fence(a, 0, 0), top = queue_fence(a, 0x8, 0),
 			   packets = queue_fence(a, 0x80, 0);
 	assert_int_equal(lane_signal(a, f.handle, 1), STATUS_SUCCESS);
-	assert_int_equal(*f.value, 1); /* nothing is before it */
+	assert_int_equal(*f.value, 1); /* no packet is before it */
 	lane_render(a);
 	assert_int_equal(lane_signal(a, f.handle, 2), STATUS_SUCCESS);
 	assert_int_equal(lane_signal(a, top.handle, 2), STATUS_SUCCESS);
@@ -54,8 +57,8 @@ static void mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it(void
 	assert_int_equal(lane_signal(a, packets.handle, 7), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 1);
 	queue_assert_order(&p, "aa");
-	assert_int_equal(*top.value,
-			 0); /* with the miniport, which has not said that the GPU read it */
+	/* in the miniport, which has not reported that the GPU fetched it */
+	assert_int_equal(*top.value, 0);
 	priority_complete(&p, 1);
 	assert_int_equal(*f.value, 2);
 	assert_int_equal(*top.value, 2);
@@ -67,8 +70,11 @@ static void mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it(void
 	priority_stop(&p);
 }
 
-/* With nothing before it, it is done in the call; so is what it lets go, in other contexts' queues, without another thread. */
-static void mfn_28_syn_26_who_signals_goes_on_with_who_waits(void **state)
+/*
+ * With no packet before it, the signal happens in the call. The same call resumes waiting contexts,
+ * without another thread.
+ */
+static void mfn_28_syn_26_a_signal_at_once_resumes_waiting_contexts(void **state)
 {
 	struct priority_world p;
 
@@ -98,7 +104,7 @@ static void mfn_28_syn_26_who_signals_goes_on_with_who_waits(void **state)
 	priority_stop(&p);
 }
 
-/* Three are queued, two with the miniport. */
+/* Three are queued, two are in the miniport. */
 static void syn_27_a_signal_at_submission_does_not_wait_for_the_end(void **state)
 {
 	struct priority_world p;
@@ -119,7 +125,7 @@ static void syn_27_a_signal_at_submission_does_not_wait_for_the_end(void **state
 	priority_stop(&p);
 }
 
-/* The arrays of a call are the caller's again when it returns. */
+/* The caller may reuse the arrays of a call when it returns. */
 static void mfn_34_values_belong_to_handles_and_are_copied(void **state)
 {
 	struct priority_world p;
@@ -157,8 +163,11 @@ static void mfn_34_values_belong_to_handles_and_are_copied(void **state)
 	priority_stop(&p);
 }
 
-/* The signal comes from another process; a thousand waits of each of two contexts are queued before it. */
-static void mfn_30_waits_come_long_before_their_signals(void **state)
+/*
+ * The signal comes from another process; a thousand waits of each of two contexts are queued before
+ * it.
+ */
+static void mfn_30_waits_may_be_queued_before_their_signals(void **state)
 {
 	enum { MANY = 1000 };
 	struct priority_world p;
@@ -171,7 +180,7 @@ static void mfn_30_waits_come_long_before_their_signals(void **state)
 		assert_int_equal(lane_wait(a, f.handle, i), STATUS_SUCCESS);
 		assert_int_equal(lane_signal(a, done.handle, i), STATUS_SUCCESS);
 	}
-	/* Submissions behind a wait wait for nothing, be they as many as they like. */
+	/* Submissions behind a wait never block the caller, whatever their number. */
 	for (uint32_t i = 0; i < 50; i++)
 		lane_render(a);
 	queue_assert_order(&p, "");
@@ -186,7 +195,7 @@ static void mfn_30_waits_come_long_before_their_signals(void **state)
 	priority_stop(&p);
 }
 
-static void mfn_31_tdrs_10_a_cycle_blocks_its_contexts_and_nothing_else(void **state)
+static void mfn_31_tdrs_10_a_wait_cycle_blocks_only_its_contexts(void **state)
 {
 	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
 	struct priority_world p;
@@ -216,7 +225,7 @@ static void mfn_31_tdrs_10_a_cycle_blocks_its_contexts_and_nothing_else(void **s
 	priority_stop(&p);
 }
 
-static void mfn_33_syn_22_the_end_of_a_fence_leaves_the_queue_what_it_needs(void **state)
+static void mfn_33_syn_22_queued_packets_keep_a_destroyed_fence_alive(void **state)
 {
 	struct priority_world p;
 
@@ -241,7 +250,7 @@ static void mfn_33_syn_22_the_end_of_a_fence_leaves_the_queue_what_it_needs(void
 	priority_stop(&p);
 }
 
-static void mfn_21_mfn_23_mfn_24_lower_values_and_rewinding(void **state)
+static void mfn_21_mfn_23_mfn_24_lower_values_are_ignored_unless_rewind_is_allowed(void **state)
 {
 	struct priority_world p;
 
@@ -250,8 +259,8 @@ static void mfn_21_mfn_23_mfn_24_lower_values_and_rewinding(void **state)
 	struct queue_fence f = queue_fence(a, 0, 10);
 	assert_int_equal(lane_signal(a, f.handle, 5), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 10);
-	assert_int_equal(lane_wait(b, f.handle, 10),
-			 STATUS_SUCCESS); /* it is satisfied, and stays so */
+	/* it is satisfied and stays satisfied */
+	assert_int_equal(lane_wait(b, f.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(lane_signal_with(a, f.handle, 5, REWIND), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 5);
 	lane_render(b);
@@ -287,7 +296,7 @@ static NTSTATUS signal_2(struct lane *const *lanes, uint32_t count, D3DKMT_HANDL
 	return status;
 }
 
-static void syn_28_syn_29_a_broadcast_is_one_signal_of_the_last(void **state)
+static void syn_28_syn_29_a_broadcast_signals_once_when_the_last_context_arrives(void **state)
 {
 	struct priority_world p;
 
@@ -298,7 +307,7 @@ static void syn_28_syn_29_a_broadcast_is_one_signal_of_the_last(void **state)
 	lane_render(lanes[0]);
 	assert_int_equal(lane_wait(lanes[1], hold.handle, 1), STATUS_SUCCESS);
 	assert_int_equal(signal_2(lanes, 3, f.handle, 1), STATUS_SUCCESS);
-	lane_render(lanes[2]); /* it has been there, and goes on */
+	lane_render(lanes[2]); /* it has arrived, and continues */
 	queue_assert_order(&p, "ac");
 	priority_complete(&p, 2);
 	assert_int_equal(*f.value, 0);
@@ -347,7 +356,7 @@ static uint32_t descriptors(void)
 	return count;
 }
 
-static void mfn_32_an_event_is_set_when_all_contexts_are_there(void **state)
+static void mfn_32_an_event_is_set_when_all_contexts_have_arrived(void **state)
 {
 	struct priority_world p;
 
@@ -365,13 +374,13 @@ static void mfn_32_an_event_is_set_when_all_contexts_are_there(void **state)
 	assert_int_equal(enqueue_event(lanes, 2, 0, 0, handle), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTSignalSynchronizationObject2(&second), STATUS_SUCCESS);
 	priority_complete(&p, 1);
-	assert_int_equal(events(event), 1); /* that of the first context alone */
+	assert_int_equal(events(event), 1); /* that of the first context only */
 	assert_int_equal(queue_cpu_signal(lanes[0], f.handle, 1), STATUS_SUCCESS);
 	uint64_t more = 0;
 	while (!(more = events(event)))
 		vidmm_settle(p.w.client.host);
 	assert_int_equal(more, 1);
-	while (descriptors() > before) /* ours is closed */
+	while (descriptors() > before) /* our descriptor is closed */
 		vidmm_settle(p.w.client.host);
 	assert_int_equal(enqueue_event(lanes, 2, 1, f.handle, handle), STATUS_INVALID_PARAMETER);
 	queue_found(&p, "MFN-32");
@@ -393,17 +402,17 @@ static void mfn_32_an_event_is_set_when_all_contexts_are_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sub_28_syn_25_syn_26_mfn_29_a_wait_holds_its_context_alone),
-		ON_BOTH(mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it),
-		ON_BOTH(mfn_28_syn_26_who_signals_goes_on_with_who_waits),
+		ON_BOTH(sub_28_syn_25_syn_26_mfn_29_a_wait_blocks_only_its_own_context),
+		ON_BOTH(mfn_28_sfl_14_sfl_21_a_signal_follows_all_earlier_buffers),
+		ON_BOTH(mfn_28_syn_26_a_signal_at_once_resumes_waiting_contexts),
 		ON_BOTH(syn_27_a_signal_at_submission_does_not_wait_for_the_end),
 		ON_BOTH(mfn_34_values_belong_to_handles_and_are_copied),
-		ON_BOTH(mfn_30_waits_come_long_before_their_signals),
-		ON_SIM(mfn_31_tdrs_10_a_cycle_blocks_its_contexts_and_nothing_else),
-		ON_BOTH(mfn_33_syn_22_the_end_of_a_fence_leaves_the_queue_what_it_needs),
-		ON_BOTH(mfn_21_mfn_23_mfn_24_lower_values_and_rewinding),
-		ON_BOTH(syn_28_syn_29_a_broadcast_is_one_signal_of_the_last),
-		ON_BOTH(mfn_32_an_event_is_set_when_all_contexts_are_there),
+		ON_BOTH(mfn_30_waits_may_be_queued_before_their_signals),
+		ON_SIM(mfn_31_tdrs_10_a_wait_cycle_blocks_only_its_contexts),
+		ON_BOTH(mfn_33_syn_22_queued_packets_keep_a_destroyed_fence_alive),
+		ON_BOTH(mfn_21_mfn_23_mfn_24_lower_values_are_ignored_unless_rewind_is_allowed),
+		ON_BOTH(syn_28_syn_29_a_broadcast_signals_once_when_the_last_context_arrives),
+		ON_BOTH(mfn_32_an_event_is_set_when_all_contexts_have_arrived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls of a context's queue refuse (SYN-21 to SYN-33), through both doors. */
+/*
+ * Refusals of the calls that append to a context's queue (SYN-21 to SYN-33), through D3DKMT
+ * functions and callbacks.
+ */
 #include "queue_world.h"
 
 #include <string.h>
@@ -59,7 +62,7 @@ static NTSTATUS signal_2(D3DKMT_HANDLE context, uint32_t count, D3DKMT_HANDLE ob
 	} while (0)
 #define INVALID(call, rule) REFUSED(call, STATUS_INVALID_PARAMETER, rule)
 
-static void syn_21_syn_22_syn_23_syn_24_what_the_older_calls_refuse(void **state)
+static void syn_21_syn_22_syn_23_syn_24_v1_and_v2_calls_refuse_invalid_arguments(void **state)
 {
 	struct priority_world p;
 
@@ -95,7 +98,7 @@ static void syn_21_syn_22_syn_23_syn_24_what_the_older_calls_refuse(void **state
 	assert_int_equal(*f.value, 6);
 	assert_int_equal(signal_2(a->context, 1, f.handle, 3, 4), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 3);
-	lane_render(a); /* none of them is in its way */
+	lane_render(a); /* none of the refused calls has left anything in the queue */
 	queue_assert_order(&p, "a");
 	INVALID(D3DKMTWaitForSynchronizationObject(NULL), "HND-11");
 	INVALID(D3DKMTWaitForSynchronizationObject2(NULL), "HND-11");
@@ -146,13 +149,13 @@ static NTSTATUS signal_gpu_2(const D3DKMT_HANDLE *contexts, uint32_t context_cou
 
 enum { MANY = 100 };
 
-static void syn_22_syn_23_syn_31_syn_33_what_the_newer_calls_refuse(void **state)
+static void syn_22_syn_23_syn_31_syn_33_gpu_calls_refuse_invalid_arguments(void **state)
 {
 	struct priority_world p;
 
 	queue_start(&p, state);
 	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
-	b = queue_lane(&p, 1, 'c'); /* its number is none of a context of the first process */
+	b = queue_lane(&p, 1, 'c'); /* the number is not a context of the first process */
 	struct queue_fence f = queue_fence(a, 0, 5), g = queue_fence(a, 0, 0);
 	UINT64 values[MANY];
 	D3DKMT_HANDLE objects[MANY];
@@ -187,7 +190,7 @@ static void syn_22_syn_23_syn_31_syn_33_what_the_newer_calls_refuse(void **state
 	assert_int_equal(wait_gpu(a->context, objects, MANY, values), STATUS_SUCCESS);
 	lane_render(a);
 	queue_assert_order(&p, "a");
-	values[57] = 1000; /* one of a hundred holds it */
+	values[57] = 1000; /* one of a hundred blocks it */
 	assert_int_equal(wait_gpu(a->context, objects, MANY, values), STATUS_SUCCESS);
 	lane_render(a);
 	queue_assert_order(&p, "");
@@ -199,7 +202,7 @@ static void syn_22_syn_23_syn_31_syn_33_what_the_newer_calls_refuse(void **state
 	priority_stop(&p);
 }
 
-static void sfl_15_sfl_16_who_may_not_signal_or_wait(void **state)
+static void sfl_15_sfl_16_nosignal_and_nowait_deny_queued_signals_and_waits(void **state)
 {
 	struct priority_world p;
 
@@ -220,8 +223,8 @@ static void sfl_15_sfl_16_who_may_not_signal_or_wait(void **state)
 	priority_stop(&p);
 }
 
-/* the scalar of the second form is the value of every monitored fence that it names. */
-static void syn_32_one_value_for_all_fences_of_the_second_form(void **state)
+/* the scalar of the second form is the value for every monitored fence in the array. */
+static void syn_32_v2_calls_use_one_value_for_all_fences(void **state)
 {
 	struct priority_world p;
 
@@ -257,7 +260,7 @@ static D3DKMT_HANDLE fence_of(struct client_device *device, const volatile uint6
 	return args.hSyncObject;
 }
 
-/* The calls with everything right have been seen; these have one thing wrong. */
+/* The valid calls were tested above; each of these has one error. */
 static void refuse_callbacks(struct world *w, HANDLE context, D3DKMT_HANDLE g)
 {
 	const D3DDDI_DEVICECALLBACKS *cb = w->device.cb;
@@ -302,7 +305,7 @@ static void refuse_callbacks(struct world *w, HANDLE context, D3DKMT_HANDLE g)
 	assert_int_equal(cb->pfnWaitForSynchronizationObject2Cb(device, NULL), E_INVALIDARG);
 }
 
-static void syn_25_syn_31_mfn_28_mfn_29_the_same_as_callbacks(void **state)
+static void syn_25_syn_31_mfn_28_mfn_29_device_callbacks_behave_as_d3dkmt_calls(void **state)
 {
 	const volatile uint64_t *f_value, *g_value;
 	struct world w;
@@ -352,11 +355,11 @@ static void syn_25_syn_31_mfn_28_mfn_29_the_same_as_callbacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(syn_21_syn_22_syn_23_syn_24_what_the_older_calls_refuse),
-		ON_BOTH(syn_22_syn_23_syn_31_syn_33_what_the_newer_calls_refuse),
-		ON_BOTH(sfl_15_sfl_16_who_may_not_signal_or_wait),
-		ON_BOTH(syn_32_one_value_for_all_fences_of_the_second_form),
-		ON_BOTH(syn_25_syn_31_mfn_28_mfn_29_the_same_as_callbacks),
+		ON_BOTH(syn_21_syn_22_syn_23_syn_24_v1_and_v2_calls_refuse_invalid_arguments),
+		ON_BOTH(syn_22_syn_23_syn_31_syn_33_gpu_calls_refuse_invalid_arguments),
+		ON_BOTH(sfl_15_sfl_16_nosignal_and_nowait_deny_queued_signals_and_waits),
+		ON_BOTH(syn_32_v2_calls_use_one_value_for_all_fences),
+		ON_BOTH(syn_25_syn_31_mfn_28_mfn_29_device_callbacks_behave_as_d3dkmt_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

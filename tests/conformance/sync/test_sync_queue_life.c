@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of a context's queue when the context, its device or the adapter ends, is lost or has no power; and values that the GPU stores itself. */
+/*
+ * A context's queue when the context, its device or the adapter is destroyed, lost or has no power;
+ * and values that the GPU stores itself.
+ */
 #include "queue_world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* what waits is given up, with all behind it; what was before it is done. */
-static void q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence(void **state)
+/* a pending wait and all packets behind it are given up; packets before it complete. */
+static void q_46_sub_29_destroying_a_context_does_not_wait_for_its_fences(void **state)
 {
 	struct priority_world p;
 
@@ -31,7 +34,7 @@ static void q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence(void **st
 	priority_stop(&p);
 }
 
-static void sub_29_a_device_ends_with_what_its_contexts_wait_for(void **state)
+static void sub_29_destroying_a_device_ends_its_contexts_waits(void **state)
 {
 	struct priority_world p;
 
@@ -52,8 +55,8 @@ static void sub_29_a_device_ends_with_what_its_contexts_wait_for(void **state)
 	priority_stop(&p);
 }
 
-/* The adapter stops under a program that has left its contexts waiting. */
-static void pnp_03_an_adapter_stops_whoever_waits(void **state)
+/* The adapter stops while contexts of a client wait. */
+static void pnp_03_an_adapter_stops_although_contexts_wait(void **state)
 {
 	struct priority_world p;
 
@@ -74,14 +77,14 @@ static void pnp_03_an_adapter_stops_whoever_waits(void **state)
 	scripted_destroy(p.w.m);
 }
 
-/* ---- who waits for what is behind a wait; WDDM 1.3, whose locks wait for the GPU ---- */
+/* ---- threads that wait for packets behind a wait; WDDM 1.3, whose locks wait for the GPU ---- */
 
 static void queue_1_3(struct scripted_miniport *m)
 {
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM1_3);
 }
 
-/* A FENCE, and the lane's queue waits for 1 of it. */
+/* A FENCE, and the lane's queue waits for its value 1. */
 static D3DKMT_HANDLE hold(struct lane *lane)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {.hDevice = lane->device,
@@ -96,7 +99,7 @@ static D3DKMT_HANDLE hold(struct lane *lane)
 	return create.hSyncObject;
 }
 
-static void sub_29_what_is_behind_a_wait_is_busy(void **state)
+static void sub_29_allocations_of_packets_behind_a_wait_are_busy(void **state)
 {
 	struct priority_world p;
 
@@ -112,12 +115,15 @@ static void sub_29_what_is_behind_a_wait_is_busy(void **state)
 	lane_submit_use(a, other);
 	assert_int_not_equal(lane_try_lock(a, a->own, 0), STATUS_SUCCESS);
 	assert_int_equal(lane_destroy(a, other), STATUS_SUCCESS);
-	assert_int_equal(p.w.m->live_allocations, live); /* its end waits for the packet */
+	assert_int_equal(p.w.m->live_allocations, live); /* its destruction waits for the packet */
 	lane_submit(b, 2);
 	queue_assert_order(&p, "bb");
 	priority_complete(&p, 2);
-	client_idle(&p.w.client); /* what is behind a wait is not waited for */
-	/* Its own queue cannot free it: the signal is behind the wait. Another context of the process can. */
+	client_idle(&p.w.client); /* packets behind a wait are not waited for */
+	/*
+	 * Its own queue cannot free it, because the signal is behind the wait. Another context of
+	 * the process can.
+	 */
 	lane_enter(a);
 	assert_int_equal(D3DKMTSignalSynchronizationObject2(&signal), STATUS_SUCCESS);
 	queue_assert_order(&p, "");
@@ -127,7 +133,7 @@ static void sub_29_what_is_behind_a_wait_is_busy(void **state)
 	from_there.hContext = create.hContext;
 	assert_int_equal(D3DKMTSignalSynchronizationObject2(&from_there), STATUS_SUCCESS);
 	while (strlen(priority_order(&p)) < 2 || p.w.m->live_allocations == live) {
-		world_run(&p.w); /* the second wants its allocation paged in */
+		world_run(&p.w); /* the second packet needs its allocation paged in */
 		vidmm_settle(p.w.client.host);
 	}
 	queue_assert_order(&p, "aa");
@@ -137,7 +143,7 @@ static void sub_29_what_is_behind_a_wait_is_busy(void **state)
 
 struct locker {
 	struct lane *lane;
-	_Atomic uint32_t at; /* 1: it is about to lock; 2: it is back */
+	_Atomic uint32_t at; /* 1: it is about to lock; 2: it has returned */
 	NTSTATUS status;
 };
 
@@ -153,7 +159,7 @@ static void lock_main(void *argument)
 	vidmm_d3dkmt_enter(NULL);
 }
 
-/* On return it waits for a packet of its lane that a wait holds back. */
+/* On return, a thread waits for a packet of its lane that is behind a wait. */
 static struct vidmm_thread *start_locker(struct priority_world *p, struct locker *l)
 {
 	struct vidmm_thread *thread = NULL;
@@ -167,7 +173,7 @@ static struct vidmm_thread *start_locker(struct priority_world *p, struct locker
 	return thread;
 }
 
-static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
+static void q_46_destroying_a_device_ends_a_lock_that_waits_for_its_packets(void **state)
 {
 	struct priority_world p;
 
@@ -180,8 +186,8 @@ static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
 	lane_enter(l.lane);
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	vidmm_thread_join(thread);
-	assert_int_equal(l.at, 2);  /* whatever it said, it said something */
-	client_forget(&p.w.client); /* where it came after the end, its handle is dead */
+	assert_int_equal(l.at, 2);  /* any status, but it returned */
+	client_forget(&p.w.client); /* if it came after the destruction, its handle is invalid */
 	priority_stop(&p);
 }
 
@@ -210,7 +216,7 @@ static void start_second(struct priority_world *p, struct scripted_miniport *m,
 	*device = create.hDevice;
 }
 
-static void sfl_11_syn_23_a_context_waits_for_one_of_another_adapter(void **state)
+static void sfl_11_syn_23_a_context_waits_for_a_context_of_another_adapter(void **state)
 {
 	struct vidmm_adapter *adapter;
 	struct priority_world p;
@@ -230,10 +236,10 @@ static void sfl_11_syn_23_a_context_waits_for_one_of_another_adapter(void **stat
 	assert_int_equal(lane_wait(a, ours, 1), STATUS_SUCCESS);
 	lane_render(a);
 	queue_assert_order(&p, "a");
-	priority_complete(&p, 1); /* the other adapter gets to work, and then this one */
+	priority_complete(&p, 1); /* the other adapter gets its packet, and then this one */
 	queue_assert_order(&p, "ba");
 	assert_int_equal(*back.value, 1);
-	/* What was not made to cross is of one adapter (SYN-23). */
+	/* A fence without CrossAdapter belongs to one adapter (SYN-23). */
 	struct queue_fence own = queue_fence(b, 0, 0);
 	p.device[1] = b->device;
 	struct lane first = *b;
@@ -284,7 +290,7 @@ static void tdrs_11_signals_of_lost_contexts_are_never_executed(void **state)
 	priority_stop(&p);
 }
 
-/* The waits of whoever survives are satisfied by the largest value. */
+/* Waits of surviving contexts are satisfied by the maximum value. */
 static void per_engine(struct scripted_miniport *m)
 {
 	queue_3_0(m);
@@ -294,7 +300,7 @@ static void per_engine(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiQueryDependentEngineGroup = scripted_query_engine_group;
 }
 
-static void tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete(void **state)
+static void tdrs_01_tdrs_11_waits_on_a_max_valued_fence_complete(void **state)
 {
 	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
 	struct priority_world p;
@@ -320,7 +326,7 @@ static void tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete(void **state)
 
 /* ---- power ---- */
 
-static void pnp_05_a_wait_outlasts_a_change_of_power(void **state)
+static void pnp_05_a_queued_wait_survives_a_power_change(void **state)
 {
 	struct priority_world p;
 
@@ -350,8 +356,11 @@ static void set_power(struct priority_world *p, enum vidmm_power power)
 			 0);
 }
 
-/* What it waits for may never come: it waits for the power outside, and then for that again. */
-static void pnp_05_q_71_a_lock_behind_a_wait_lets_power_go(void **state)
+/*
+ * The awaited value may never come. The thread leaves the device until power returns, and then
+ * waits again.
+ */
+static void pnp_05_q_71_a_lock_behind_a_wait_does_not_block_power_down(void **state)
 {
 	struct priority_world p;
 
@@ -383,8 +392,8 @@ static void pnp_05_q_71_a_lock_behind_a_wait_lets_power_go(void **state)
 	priority_stop(&p);
 }
 
-/* While it is outside its device may end. */
-static void pnp_05_q_71_a_lock_whose_device_has_gone_comes_back(void **state)
+/* While it has left the device, the device may be destroyed. */
+static void pnp_05_q_71_a_lock_returns_when_its_device_ended_meanwhile(void **state)
 {
 	struct priority_world p;
 
@@ -407,8 +416,9 @@ static void pnp_05_q_71_a_lock_whose_device_has_gone_comes_back(void **state)
 /* ---- values that a GPU stores ---- */
 
 /*
- * The path of a GPU to the word: the same memory by another mapping of the process, which it may write. There is no GPU address, as
- * no adapter here has GPU virtual addresses; what the core does about stores does not depend on how they came.
+ * The GPU's access to the fence word: the same memory through another mapping of the process, which
+ * is writable. No adapter here has GPU virtual addresses, so there is no GPU address. How a store
+ * is made does not matter to the core.
  */
 static _Atomic uint64_t *gpu_path(const _Atomic uint64_t *value)
 {
@@ -461,7 +471,7 @@ static void fence_interrupt(struct scripted_miniport *m)
 					       &result);
 }
 
-static void mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer(void **state)
+static void mfn_05_mfn_25_mfn_26_mfn_27_a_gpu_store_is_seen_when_its_buffer_ends(void **state)
 {
 	struct priority_world p;
 
@@ -474,10 +484,10 @@ static void mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer(v
 	lane_render(b);
 	atomic_store(gpu, 20);
 	assert_int_equal(*f.value, 20);
-	queue_assert_order(&p, "a"); /* nobody has been told */
+	queue_assert_order(&p, "a"); /* no notification was sent */
 	priority_complete(&p, 1);
 	queue_assert_order(&p, "b");
-	/* In the middle of a buffer, told by an interrupt (MFN-27). */
+	/* In the middle of a buffer, reported by an interrupt (MFN-27). */
 	assert_int_equal(lane_wait(a, f.handle, 30), STATUS_SUCCESS);
 	lane_render(a);
 	atomic_store(gpu, 30);
@@ -485,7 +495,7 @@ static void mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer(v
 	fence_interrupt(p.w.m);
 	queue_assert_order(&p, "a");
 	priority_complete(&p, 2);
-	/* It is literal: the value goes down, and signals count from there (MFN-25). */
+	/* The store is literal: the value decreases, and signals compare with it (MFN-25). */
 	atomic_store(gpu, 3);
 	assert_int_equal(*f.value, 3);
 	assert_int_equal(lane_wait(b, f.handle, 5), STATUS_SUCCESS);
@@ -504,7 +514,7 @@ static void umd(struct scripted_miniport *m)
 	queue_3_0(m);
 }
 
-static void mfn_35_mfn_36_a_context_waits_for_paging(void **state)
+static void mfn_35_mfn_36_a_context_waits_for_a_paging_queue_fence(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 					   .flags = 0x8001,
@@ -549,19 +559,19 @@ static void mfn_35_mfn_36_a_context_waits_for_paging(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence),
-		ON_BOTH(sub_29_a_device_ends_with_what_its_contexts_wait_for),
-		ON_BOTH(pnp_03_an_adapter_stops_whoever_waits),
-		ON_BOTH(sub_29_what_is_behind_a_wait_is_busy),
-		ON_BOTH(q_46_the_end_of_a_device_frees_who_waits_in_a_lock),
-		ON_BOTH(sfl_11_syn_23_a_context_waits_for_one_of_another_adapter),
+		ON_BOTH(q_46_sub_29_destroying_a_context_does_not_wait_for_its_fences),
+		ON_BOTH(sub_29_destroying_a_device_ends_its_contexts_waits),
+		ON_BOTH(pnp_03_an_adapter_stops_although_contexts_wait),
+		ON_BOTH(sub_29_allocations_of_packets_behind_a_wait_are_busy),
+		ON_BOTH(q_46_destroying_a_device_ends_a_lock_that_waits_for_its_packets),
+		ON_BOTH(sfl_11_syn_23_a_context_waits_for_a_context_of_another_adapter),
 		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
-		ON_SIM(tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete),
-		ON_BOTH(pnp_05_a_wait_outlasts_a_change_of_power),
-		ON_BOTH(pnp_05_q_71_a_lock_behind_a_wait_lets_power_go),
-		ON_BOTH(pnp_05_q_71_a_lock_whose_device_has_gone_comes_back),
-		ON_BOTH(mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer),
-		ON_BOTH(mfn_35_mfn_36_a_context_waits_for_paging),
+		ON_SIM(tdrs_01_tdrs_11_waits_on_a_max_valued_fence_complete),
+		ON_BOTH(pnp_05_a_queued_wait_survives_a_power_change),
+		ON_BOTH(pnp_05_q_71_a_lock_behind_a_wait_does_not_block_power_down),
+		ON_BOTH(pnp_05_q_71_a_lock_returns_when_its_device_ended_meanwhile),
+		ON_BOTH(mfn_05_mfn_25_mfn_26_mfn_27_a_gpu_store_is_seen_when_its_buffer_ends),
+		ON_BOTH(mfn_35_mfn_36_a_context_waits_for_a_paging_queue_fence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

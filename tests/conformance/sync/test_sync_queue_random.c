@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of two processes submit, wait, signal and end at random, the GPU completes what it likes; an oracle that knows nothing
- * but the order of each queue says what must have run and what the fences must read once nothing moves any more. Values only rise,
- * so there is one such state, whatever the order in which things happened (SYN-26, SYN-28, MFN-28 to MFN-31, SUB-28).
+ * Contexts of two processes submit, wait, signal and end at random, and the GPU completes random
+ * packets. An oracle that knows only the order of each queue computes which packets must have run
+ * and what the fences must read when nothing moves any more. Values only rise, so that state is
+ * unique, whatever the order of events (SYN-26, SYN-28, MFN-28 to MFN-31, SUB-28).
  */
 #include "queue_world.h"
 
@@ -17,13 +18,13 @@ struct operation {
 	enum kind kind;
 	uint32_t fence;
 	uint64_t value;
-	uint32_t *left; /* of a signal by several contexts: how many have not been there */
+	uint32_t *left; /* of a broadcast signal: contexts that have not arrived */
 };
 
 struct model {
 	struct operation operations[LANES][OPERATIONS];
 	uint32_t count[LANES], at[LANES];
-	uint32_t rendered[LANES]; /* must have run */
+	uint32_t rendered[LANES]; /* packets that must have run */
 	bool ended[LANES];
 	uint64_t value[FENCES], newest[FENCES];
 	uint32_t left[OPERATIONS], lefts;
@@ -57,7 +58,7 @@ static void append(struct model *m, uint32_t lane, struct operation operation)
 	m->operations[lane][m->count[lane]++] = operation;
 }
 
-/* False: it waits. */
+/* Returns false if it waits. */
 static bool pass(struct model *m, uint32_t lane, const struct operation *o)
 {
 	switch (o->kind) {
@@ -89,7 +90,7 @@ static void settle_model(struct model *m)
 	}
 }
 
-/* ---- what happens ---- */
+/* ---- random actions ---- */
 
 static D3DKMT_HANDLE handle_of(const struct run *r, uint32_t lane, uint32_t fence)
 {
@@ -160,7 +161,7 @@ static void note_submitted(struct run *r)
 	priority_forget(&r->p);
 }
 
-/* The GPU completes all that it gets; then what must have run has, and nothing else. */
+/* The GPU completes all that it gets; then exactly the packets that must have run have run. */
 static void compare(struct run *r)
 {
 	bool same = false;
@@ -182,7 +183,10 @@ static void compare(struct run *r)
 		assert_int_equal(*r->fence[f].value, r->m.value[f]);
 }
 
-/* whatever it waits for, it ends; nothing moves just now, so all that is left of it is behind that wait. */
+/*
+ * Q-46: destruction does not wait for its waits. Nothing moves now, so the rest of its queue is
+ * behind that wait.
+ */
 static void end(struct run *r, uint32_t lane)
 {
 	compare(r);
@@ -191,7 +195,7 @@ static void end(struct run *r, uint32_t lane)
 	r->p.w.m->settings.complete_at_once = false;
 	r->m.ended[lane] = true;
 	for (uint32_t o = r->m.at[lane]; o < r->m.count[lane]; o++)
-		if (r->m.operations[lane][o].left) /* it will never be there */
+		if (r->m.operations[lane][o].left) /* it will never arrive */
 			*r->m.operations[lane][o].left += LANES;
 	r->m.at[lane] = r->m.count[lane];
 }
@@ -237,7 +241,7 @@ static void begin(struct run *r, void **state, uint64_t seed)
 	}
 }
 
-static void sub_28_mfn_28_mfn_29_what_must_have_run_has(void **state)
+static void sub_28_mfn_28_mfn_29_random_queues_match_the_oracle(void **state)
 {
 	uint32_t ended = 0;
 
@@ -245,7 +249,7 @@ static void sub_28_mfn_28_mfn_29_what_must_have_run_has(void **state)
 		struct run *r = &run;
 
 		begin(r, state, seed);
-		/* A client waits for its 16 buffers in flight; nobody but this thread completes them. */
+		/* A client waits for its 16 buffers in flight, which only this thread completes. */
 		for (uint32_t i = 0; i < STEPS; i++) {
 			step(r, 4);
 			if (i % 12 == 0)
@@ -254,7 +258,7 @@ static void sub_28_mfn_28_mfn_29_what_must_have_run_has(void **state)
 		compare(r);
 		for (uint32_t l = 0; l < LANES; l++)
 			ended += r->m.ended[l];
-		/* What is still waiting is given up with its process. */
+		/* Waits that are still pending are given up with their process. */
 		r->p.w.m->settings.complete_at_once = true;
 		priority_stop(&r->p);
 	}
@@ -264,7 +268,7 @@ static void sub_28_mfn_28_mfn_29_what_must_have_run_has(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sub_28_mfn_28_mfn_29_what_must_have_run_has),
+		ON_BOTH(sub_28_mfn_28_mfn_29_random_queues_match_the_oracle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

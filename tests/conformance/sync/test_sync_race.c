@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lost wake-ups, and the end of fences under those who signal and wait: pairs of threads pass values to and fro, so that
- * every wait races with the signal that it waits for. One that is lost is a hang (threads) or a deadlock report (sim).
+ * Lost wake-ups, and destruction of fences during waits and signals. Pairs of threads pass values
+ * to and fro, so that every wait races with its signal. A lost wake-up is a hang (threads) or a
+ * deadlock report (sim).
  */
 #include "sync_world.h"
 
@@ -22,7 +23,9 @@ struct member {
 	struct vidmm_thread *thread;
 };
 
-/* Thread n waits until fence n has the round's number, then signals the next one's. */
+/*
+ * Thread n waits until fence n has the round's number, then signals the fence of the next thread.
+ */
 static void pass_on(void *argument)
 {
 	const struct member *m = argument;
@@ -64,7 +67,8 @@ static void mfn_11_mfn_20_no_wake_up_is_lost(void **state)
 }
 
 /*
- * How many waits race with signals of other threads. Fewer under the sanitizers, whose look at each takes longer.
+ * How many waits race with signals of other threads. Fewer under the sanitizers, where each takes
+ * longer.
  */
 #define RACES 10000000u
 #define LESS  1000000u
@@ -84,7 +88,7 @@ static void mfn_11_mfn_20_no_wake_up_is_lost(void **state)
 #define ALL_RACES RACES
 #endif
 
-enum { AHEAD = 4, OTHERS = 64 }; /* rounds; one wait of so many is for all fences, one for any */
+enum { AHEAD = 4, OTHERS = 64 }; /* rounds; one wait in this many is for all fences, one for any */
 
 static uint64_t draw(uint64_t *state)
 {
@@ -93,7 +97,7 @@ static uint64_t draw(uint64_t *state)
 	return *state ^= *state << 17;
 }
 
-/* What a round waits for: signals that are about to come, or have just come. */
+/* A round waits for signals that are about to be sent or were just sent. */
 static NTSTATUS race_wait(const struct member *m, uint64_t value, uint64_t kind)
 {
 	const struct ring *r = m->ring;
@@ -107,8 +111,9 @@ static NTSTATUS race_wait(const struct member *m, uint64_t value, uint64_t kind)
 }
 
 /*
- * Each signals its neighbour's fence with the round and waits for its own to be nearly as far; so nobody gets far ahead,
- * and most waits meet the signal at one time or another of its way. Who is furthest behind can always go on.
+ * Each thread signals its neighbor's fence with the round and waits until its own fence is nearly
+ * as far. So no thread gets far ahead, and most waits overlap a signal. The slowest thread can
+ * always continue.
  */
 static void race_on(void *argument)
 {
@@ -198,7 +203,7 @@ static void signal_and_wait(void *argument)
 	}
 }
 
-static void mfn_17_syn_22_fences_end_under_their_users(void **state)
+static void mfn_17_syn_22_fences_are_destroyed_during_waits_and_signals(void **state)
 {
 	struct ending *e = calloc(1, sizeof(*e));
 	struct vidmm_thread *thread[3];
@@ -217,14 +222,17 @@ static void mfn_17_syn_22_fences_end_under_their_users(void **state)
 		while (e->right < before + 5) {
 			vidmm_sleep_until_ns(e->s.w.client.host,
 					     vidmm_now_ns(e->s.w.client.host) + 1000);
-			/* All three may wait for what one of them has signalled on the fence before. */
+			/*
+			 * All three may wait for the value that one of them has signalled on the
+			 * previous fence.
+			 */
 			assert_int_equal(sync_signal(e->s.device, old, 64), STATUS_SUCCESS);
 		}
 		assert_int_equal(sync_destroy(old), STATUS_SUCCESS);
 		e->fence = fresh;
 	}
 	atomic_store(&e->enough, 1);
-	/* One may wait for what nobody has signalled on the last fence. */
+	/* One may wait for a value of the last fence that no thread has signalled. */
 	assert_int_equal(sync_signal(e->s.device, e->fence, 64), STATUS_SUCCESS);
 	for (uint32_t i = 0; i < 3; i++)
 		vidmm_thread_join(thread[i]);
@@ -239,7 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(mfn_11_mfn_20_no_wake_up_is_lost),
 		ON_LINUX(mfn_11_mfn_20_ten_million_races_lose_none),
-		ON_LINUX(mfn_17_syn_22_fences_end_under_their_users),
+		ON_LINUX(mfn_17_syn_22_fences_are_destroyed_during_waits_and_signals),
 	};
 
 	return cmocka_run_group_tests_name("sync race", tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two and three processes that share, open, wait, signal, acquire, release and end, each when the dice say so. Every way of sharing is
- * drawn: NT handles that were sent, names, global handles, bundles. Nobody may wait for ever, every event of a wait is set
- * once, a keyed mutex has one holder, and afterwards there are as many descriptors and mappings of memory objects as before.
+ * Two or three processes share, open, wait, signal, acquire, release and end at random. The random
+ * choice covers every way of sharing: NT handles that were sent, names, global handles, bundles. No
+ * wait lasts for ever, every event of a wait is set once, a keyed mutex has one holder, and no
+ * descriptor or memory mapping leaks.
  *
- * The keeper, in the thread of the test, makes what the round shares. Then it raises every fence to a value that satisfies all
- * waits, and passes keyed mutexes on until everybody is done: how often it must depends on the dice alone, not on when a
- * thread runs. A waiter that is forgotten is a deadlock report (sim), or a test that does not end.
+ * The coordinator, in the thread of the test, creates the shared objects of the round. Then it
+ * raises every fence to a value that satisfies all waits, and passes keyed mutexes on until all
+ * processes have finished. The number of steps depends on the seed only, not on thread timing. A
+ * forgotten waiter is a deadlock report (sim), or a test that does not end.
  */
 #include "sync_bundle.h"
 
@@ -32,7 +34,7 @@
 enum {
 	WORLDS = 40,
 	ROUNDS = 250, /* of each world */
-	WARM_UP = 25, /* what a world makes once, it has made by then */
+	WARM_UP = 25, /* objects that a world creates once exist by then */
 	ACTORS_MAX = 3,
 	THINGS_MAX = 2,
 	EVENTS_MAX = 8,
@@ -40,22 +42,23 @@ enum {
 	VALUES = 16,
 	PASSES_MAX = 10000,
 };
-#define LAST_VALUE (UINT64_MAX - 1) /* of a fence: no wait is for more */
+#define LAST_VALUE (UINT64_MAX - 1) /* of a fence: no wait is for a higher value */
 
 enum kind { FENCE_SENT, FENCE_NAMED, OBJECT_GLOBAL, KEYED_GLOBAL, BUNDLE, KIND_COUNT };
 
-/* What a round shares. */
+/* An object that the round shares. */
 struct thing {
 	enum kind kind;
 	char name[32];
-	int nt;                              /* the keeper's descriptor; -1: none */
+	int nt;                              /* the coordinator's descriptor; -1: none */
 	D3DKMT_HANDLE global;                /* of an object or a keyed mutex */
 	uint32_t type;                       /* of the object */
-	D3DKMT_HANDLE sync, keyed, resource; /* the keeper's; 0: none */
-	_Atomic uint32_t holder;             /* of the keyed mutex: who is inside, from 1 */
+	D3DKMT_HANDLE sync, keyed, resource; /* the coordinator's handle; 0: none */
+	/* of the keyed mutex: the actor that holds it, from 1 */
+	_Atomic uint32_t holder;
 };
 
-/* What an actor has of one. */
+/* An actor's handles of it. */
 struct share {
 	int nt;
 	D3DKMT_HANDLE sync, keyed, resource;
@@ -67,7 +70,7 @@ struct actor {
 	uint32_t index;
 	uint64_t random;
 	struct vidmm_process *process;
-	D3DKMT_HANDLE device, context; /* the context: 0 until it is wanted */
+	D3DKMT_HANDLE device, context; /* the context: 0 until it is needed */
 	struct share share[THINGS_MAX];
 	int event[EVENTS_MAX];
 	uint32_t events;
@@ -88,7 +91,7 @@ struct round {
 	uint64_t random;
 };
 
-/* How often what happened, over all rounds. */
+/* How often each action happened, over all rounds. */
 static _Atomic uint64_t waits, cancelled, signals, acquires, abandoned, openings, crashes, armed,
 	queued;
 
@@ -111,7 +114,7 @@ static bool has_keyed(const struct thing *t)
 	return t->kind == KEYED_GLOBAL || t->kind == BUNDLE;
 }
 
-static void went_wrong(struct actor *a, const char *what, NTSTATUS status)
+static void record_failure(struct actor *a, const char *what, NTSTATUS status)
 {
 	if (a->failure)
 		return;
@@ -124,11 +127,11 @@ static bool expect(struct actor *a, NTSTATUS status, const char *what, NTSTATUS 
 		   NTSTATUS third)
 {
 	if (status != STATUS_SUCCESS && status != second && status != third)
-		went_wrong(a, what, status);
+		record_failure(a, what, status);
 	return status == STATUS_SUCCESS;
 }
 
-/* ---- what an actor does ---- */
+/* ---- actions of an actor ---- */
 
 static void open_bundle(struct actor *a, struct share *h)
 {
@@ -197,7 +200,7 @@ static void open_thing(struct actor *a, const struct thing *t, struct share *h)
 		open_nt(a, h, h->nt);
 }
 
-/* SFL-27: the end of any handle of the fence ends it. */
+/* SFL-27: destroying any handle of the fence ends the wait. */
 static void wait_for(struct actor *a, D3DKMT_HANDLE fence, uint64_t value)
 {
 	NTSTATUS status = sync_wait(a->device, fence, value);
@@ -214,9 +217,9 @@ static void help(void *argument)
 
 	vidmm_d3dkmt_enter(a->process);
 	NTSTATUS status = sync_wait(a->device, a->helped, a->helped_value);
-	/* Its actor may have destroyed handle and device before it came. */
+	/* Its actor may have destroyed handle and device before the call. */
 	if (status && status != STATUS_CANCELLED && status != STATUS_INVALID_PARAMETER)
-		went_wrong(a, "helper", status);
+		record_failure(a, "helper", status);
 	vidmm_d3dkmt_enter(NULL);
 }
 
@@ -286,7 +289,7 @@ static void act_on_fence(struct actor *a, const struct thing *t, struct share *h
 
 /* ---- the queue of a context ---- */
 
-/* What is left in it goes with the device. */
+/* Packets left in it end with the device. */
 static bool want_context(struct actor *a)
 {
 	D3DKMT_CREATECONTEXT args = {.hDevice = a->device};
@@ -320,7 +323,7 @@ static void queue_fence(struct actor *a, D3DKMT_HANDLE fence)
 			     0, 0);
 }
 
-/* Mutexes, semaphores and fences; nobody may ever signal what a context waits for. */
+/* Mutexes, semaphores and fences; there may never be a signal for a context's wait. */
 static void queue_object(struct actor *a, D3DKMT_HANDLE object)
 {
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {.hContext = a->context,
@@ -359,7 +362,10 @@ static bool holds_any(const struct actor *a)
 	return any;
 }
 
-/* For ever only without holding another one: two that wait for each other are no fault of the mutexes. */
+/*
+ * Without a time limit only if it holds no other mutex: a deadlock of two actors would not be an
+ * error of the library.
+ */
 static void acquire(struct actor *a, struct thing *t, struct share *h)
 {
 	LARGE_INTEGER limit = {.QuadPart = -(int64_t)draw(&a->random, 1000)};
@@ -374,7 +380,7 @@ static void acquire(struct actor *a, struct thing *t, struct share *h)
 		    for_ever ? STATUS_ABANDONED : STATUS_TIMEOUT))
 		return;
 	if (h->holding || atomic_exchange(&t->holder, a->index + 1))
-		went_wrong(a, "two hold it", status);
+		record_failure(a, "two hold it", status);
 	h->holding = true;
 }
 
@@ -383,14 +389,14 @@ static void release(struct actor *a, struct thing *t, struct share *h)
 	if (!h->holding)
 		return;
 	if (atomic_exchange(&t->holder, 0) != a->index + 1)
-		went_wrong(a, "another has held it as well", 0);
+		record_failure(a, "another has held it as well", 0);
 	h->holding = false;
 	(void)expect(a, bundle_release(h->keyed, draw(&a->random, KEYS)), "release", 0, 0);
 }
 
 static void destroy_keyed(struct actor *a, struct thing *t, struct share *h)
 {
-	if (h->holding) /* it is abandoned with that */
+	if (h->holding) /* it is abandoned by that */
 		atomic_store(&t->holder, 0);
 	h->holding = false;
 	(void)expect(a, bundle_destroy_keyed(h->keyed), "destroy keyed", 0, 0);
@@ -456,7 +462,10 @@ static void begin(struct actor *a)
 	a->device = device.hDevice;
 }
 
-/* The helper comes back with the device, if not before. Everything else that is open ends with the process. */
+/*
+ * The helper returns at the latest when the device is destroyed. All other open objects end with
+ * the process.
+ */
 static void end(struct actor *a)
 {
 	const D3DKMT_DESTROYDEVICE device = {.hDevice = a->device};
@@ -489,7 +498,7 @@ static void live(void *argument)
 	atomic_store(&a->done, 1);
 }
 
-/* ---- the keeper ---- */
+/* ---- the coordinator ---- */
 
 static void make_object(struct round *r, struct thing *t)
 {
@@ -552,8 +561,11 @@ static void start_actor(struct round *r, uint32_t index)
 	assert_int_equal(vidmm_thread_create(r->s->w.client.host, "actor", live, a, &a->thread), 0);
 }
 
-/* The creator's own handle may go, as long as something keeps the object: another one, or the NT handle (SHR-04, SHR-12). */
-static void leave_early(struct round *r, struct thing *t)
+/*
+ * The creator may destroy its own handle as long as another handle or the NT handle keeps the
+ * object (SHR-04, SHR-12).
+ */
+static void replace_creator_handle(struct round *r, struct thing *t)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE again = {.hNtHandle = (HANDLE)(intptr_t)t->nt};
 
@@ -564,7 +576,7 @@ static void leave_early(struct round *r, struct thing *t)
 	t->sync = again.hSyncObject;
 }
 
-/* Passes a mutex on: whoever waits for the key that comes up has it then. */
+/* Passes a mutex on to a thread that waits for the key of the release. */
 static void pass_on(struct round *r, struct thing *t)
 {
 	for (uint32_t key = 0; key < KEYS; key++) {
@@ -586,7 +598,7 @@ static bool all_done(const struct round *r)
 	return true;
 }
 
-static void let_them(struct round *r)
+static void let_actors_run(struct round *r)
 {
 	struct vidmm_host *host = r->s->w.client.host;
 
@@ -598,26 +610,29 @@ static void keep(struct round *r)
 	uint32_t passes = 0;
 
 	for (uint32_t i = 0; i < r->things; i++)
-		leave_early(r, &r->thing[i]);
+		replace_creator_handle(r, &r->thing[i]);
 	if (draw(&r->random, 2))
-		let_them(r);
+		let_actors_run(r);
 	for (uint32_t i = 0; i < r->things; i++)
 		if (has_fence(&r->thing[i]))
 			assert_int_equal(sync_signal(r->s->device, r->thing[i].sync, LAST_VALUE),
 					 0);
 	while (!all_done(r)) {
-		/* In virtual time everybody has had many turns by then; real threads may not have. */
+		/*
+		 * In virtual time all actors have had many turns by then; real threads may not
+		 * have.
+		 */
 		assert_true(r->s->w.kind != VIDMM_HOST_SIM || passes++ < PASSES_MAX);
 		for (uint32_t i = 0; i < r->things; i++)
 			if (has_keyed(&r->thing[i]))
 				pass_on(r, &r->thing[i]);
-		let_them(r);
+		let_actors_run(r);
 	}
 }
 
 static void end_thing(struct round *r, const struct thing *t)
 {
-	if (has_fence(t)) /* what they signalled was lower */
+	if (has_fence(t)) /* their signalled value was lower */
 		assert_int_equal(sync_wait(r->s->device, t->sync, LAST_VALUE), 0);
 	if (t->nt >= 0)
 		close(t->nt);
@@ -637,8 +652,8 @@ static void check_actor(const struct round *r, struct actor *a, uint64_t seed, u
 			(unsigned)a->status);
 	assert_null(a->failure);
 	for (uint32_t i = 0; i < a->events; i++) {
-		assert_int_equal(sync_events(a->event[i]),
-				 1); /* SFL-30: by a value, or by an end */
+		/* SFL-30: by a value, or by a destruction */
+		assert_int_equal(sync_events(a->event[i]), 1);
 		close(a->event[i]);
 	}
 }
@@ -666,7 +681,7 @@ static void play(struct sync_world *s, uint64_t seed, uint32_t number)
 	free(r);
 }
 
-/* ---- what is left ---- */
+/* ---- leaks ---- */
 
 struct figures {
 	uint32_t descriptors, mappings;
@@ -691,7 +706,7 @@ static struct figures look(struct sync_world *s)
 	struct vidmm_adapter_statistics adapter = {.struct_size = sizeof(adapter)};
 	struct sync_fence f = sync_fence(s, 3, 0);
 
-	close(bundle_share_one(f.handle)); /* looks after handles that are gone */
+	close(bundle_share_one(f.handle)); /* sharing looks for closed NT handles */
 	assert_int_equal(sync_destroy(f.handle), 0);
 	vidmm_settle(s->w.client.host);
 	vidmm_adapter_statistics(s->w.client.adapter, &adapter);
@@ -716,18 +731,21 @@ static void play_world(void **state, uint32_t world, uint32_t rounds)
 	assert_int_equal(after.descriptors, before.descriptors);
 	assert_int_equal(after.mappings, before.mappings);
 	assert_int_equal(after.allocations, before.allocations);
-	/* What came too late, as when a helper's fence was destroyed, was refused with a finding. */
+	/*
+	 * A call that came too late, for example for a helper's destroyed fence, was refused with a
+	 * finding.
+	 */
 	client_forget(&s->w.client);
 	sync_stop(s);
 	free(s);
 }
 
-static void shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go(void **state)
+static void shr_33_syn_15_mfn_17_kmx_22_processes_start_and_end_at_random(void **state)
 {
 	uint32_t rounds = ROUNDS / SANITIZED, descriptors;
 
-	play_world(state, 0,
-		   1); /* the first one finds out what the system can do, and keeps that */
+	/* The first world probes the system's features and keeps descriptors of that. */
+	play_world(state, 0, 1);
 	descriptors = folder_count("/proc/self/fd");
 	waits = cancelled = signals = acquires = abandoned = openings = crashes = armed = queued =
 		0;
@@ -748,7 +766,7 @@ static void shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go),
+		ON_BOTH(shr_33_syn_15_mfn_17_kmx_22_processes_start_and_end_at_random),
 	};
 
 	return cmocka_run_group_tests_name("sync scenario", tests, NULL, NULL);

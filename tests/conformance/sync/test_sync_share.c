@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Monitored fences in several processes: NT handles, names, what each opening may do, who keeps the object (SHR, SFL). */
+/*
+ * Monitored fences in several processes: NT handles, names, rights of each opening, and lifetime
+ * (SHR, SFL).
+ */
 #include "sync_world.h"
 
 #include <fcntl.h>
@@ -19,8 +22,9 @@ static NTSTATUS share_as(D3DKMT_HANDLE object, const char *name, int *nt)
 	NTSTATUS status =
 		D3DKMTShareObjects(1, &object, name ? name_it(&n, name) : NULL, 0x20000, &handle);
 
+	/* SHR-37 */
 	if (status)
-		assert_true(handle == (HANDLE)(uintptr_t)0xdead); /* SHR-37 */
+		assert_true(handle == (HANDLE)(uintptr_t)0xdead);
 	*nt = status ? -1 : (int)(uintptr_t)handle;
 	return status;
 }
@@ -77,7 +81,7 @@ static NTSTATUS open_plain(int nt, D3DKMT_HANDLE *handle)
 	return status;
 }
 
-static void hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor(void **state)
+static void hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_an_nt_handle_is_a_descriptor(void **state)
 {
 	static const uint32_t accesses[] = {0, 1, 0x20000, D3DDDI_SYNC_OBJECT_ALL_ACCESS};
 	char path[32], name[64];
@@ -103,7 +107,7 @@ static void hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descripto
 		close(nt);
 	}
 	int zero = dup(0);
-	close(0); /* descriptor 0 is free, and not given out */
+	close(0); /* descriptor 0 is free, but not returned */
 	int nt = share(f.handle);
 	assert_true(nt >= 3);
 	close(nt);
@@ -113,7 +117,7 @@ static void hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descripto
 	sync_stop(&s);
 }
 
-static void shr_06_shr_07_shr_37_what_can_be_shared(void **state)
+static void shr_06_shr_07_shr_37_invalid_sharing_is_refused(void **state)
 {
 	struct sync_world s;
 	HANDLE handle;
@@ -162,7 +166,7 @@ static void shr_16_shr_18_shr_32_openings_share_one_value(void **state)
 	assert_int_equal(sync_signal(s.device, f.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(*g.value, 10);
 	close(nt);
-	/* SHR-04: the creator goes, the others stay. */
+	/* SHR-04: the creator's handle is destroyed, the others remain. */
 	assert_int_equal(sync_destroy(f.handle), STATUS_SUCCESS);
 	vidmm_d3dkmt_enter(s.other);
 	assert_int_equal(sync_signal(s.other_device, h.handle, 11), STATUS_SUCCESS);
@@ -172,7 +176,7 @@ static void shr_16_shr_18_shr_32_openings_share_one_value(void **state)
 }
 
 /* A wait in one process, the signal in another. */
-static void shr_18_mfn_16_a_wait_across_processes(void **state)
+static void shr_18_mfn_16_a_signal_ends_a_wait_of_another_process(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -194,7 +198,7 @@ static void shr_18_mfn_16_a_wait_across_processes(void **state)
 	sync_stop(&s);
 }
 
-static void shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens(void **state)
+static void shr_12_shr_13_shr_14_shr_15_shr_17_each_open_call_checks_the_nt_handle(void **state)
 {
 	struct sync_world s;
 	struct sync_fence g;
@@ -227,8 +231,8 @@ static void shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens(void **state)
 	sync_stop(&s);
 }
 
-/* SHR-20: a descriptor that went through a socket; the object is the same, the number need not be. */
-static void shr_20_a_handle_can_be_sent(void **state)
+/* SHR-20: a descriptor sent through a socket. The object is the same, the number may differ. */
+static void shr_20_an_nt_handle_can_be_sent_to_another_process(void **state)
 {
 	struct sync_world s;
 	char byte = 1, room[CMSG_SPACE(sizeof(int))];
@@ -261,7 +265,7 @@ static void shr_20_a_handle_can_be_sent(void **state)
 	sync_stop(&s);
 }
 
-static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
+static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_objects_are_opened_by_name(void **state)
 {
 	struct sync_world s;
 	int one, two, again, bad;
@@ -283,7 +287,10 @@ static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
 				 STATUS_OBJECT_NAME_NOT_FOUND);
 		sync_found(&s, "SHR-21");
 	}
-	/* SHR-23: with the last handle of a name it is gone, whatever handles of the object are left. */
+	/*
+	 * SHR-23: closing the last NT handle with a name ends the name, whatever local handles
+	 * exist.
+	 */
 	close(one);
 	int more;
 	assert_int_equal(by_name("\\Fences\\A", 1, &more), STATUS_SUCCESS);
@@ -291,7 +298,7 @@ static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
 	close(again);
 	assert_int_equal(by_name("\\Fences\\A", 1, &bad), STATUS_OBJECT_NAME_NOT_FOUND);
 	sync_found(&s, "SHR-21");
-	/* SHR-19: an opening shares it again, also one that was opened with flags 0. */
+	/* SHR-19: an opened handle can be shared again, also one that was opened with flags 0. */
 	struct sync_fence h = open_in(s.device, two, 0);
 	assert_int_equal(share_as(h.handle, "\\Fences\\A", &one), STATUS_SUCCESS);
 	assert_int_equal(by_name("\\Fences\\B", 1, &again), STATUS_SUCCESS);
@@ -301,7 +308,7 @@ static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
 	sync_stop(&s);
 }
 
-static void shr_21_shr_26_names_that_are_none(void **state)
+static void shr_21_shr_26_invalid_names_are_refused(void **state)
 {
 	uint16_t text[2] = {'x', 'y'};
 	UNICODE_STRING string = {.Buffer = (PWSTR)(void *)text};
@@ -335,8 +342,8 @@ static void shr_21_shr_26_names_that_are_none(void **state)
 	sync_stop(&s);
 }
 
-/* SFL-34: of the flags of an opening only those count that are about it. */
-static void sfl_17a_sfl_22_sfl_34_flags_of_an_opening(void **state)
+/* SFL-34: only the flags that concern an opening count. */
+static void sfl_17a_sfl_22_sfl_34_flags_apply_to_each_opening(void **state)
 {
 	struct sync_world s;
 	struct sync_fence g;
@@ -357,7 +364,7 @@ static void sfl_17a_sfl_22_sfl_34_flags_of_an_opening(void **state)
 	assert_int_equal(try_open(s.device, nt, 0x30, &g), STATUS_INVALID_PARAMETER);
 	sync_found(&s, "SFL-17");
 	vidmm_d3dkmt_enter(s.other);
-	g = open_in(s.other_device, nt, 0x20); /* it signals and does not wait */
+	g = open_in(s.other_device, nt, 0x20); /* it signals and cannot wait */
 	assert_int_equal(sync_signal(s.other_device, g.handle, 2), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(s.other_device, g.handle, 2), STATUS_ACCESS_DENIED);
 	sync_found(&s, "SFL-16");
@@ -367,8 +374,11 @@ static void sfl_17a_sfl_22_sfl_34_flags_of_an_opening(void **state)
 	sync_stop(&s);
 }
 
-/* SFL-08: what was private at its creation stays so; SFL-09: an opening with flags 0 can be shared again, and 0 stays 0. */
-static void sfl_08_sfl_09_sharing_is_settled_at_creation(void **state)
+/*
+ * SFL-08: an object created private stays private; SFL-09: an opening with flags 0 can be shared
+ * again, and 0 stays 0.
+ */
+static void sfl_08_sfl_09_sharing_is_fixed_at_creation(void **state)
 {
 	struct sync_world s;
 	int nt, again;
@@ -388,14 +398,17 @@ static void sfl_08_sfl_09_sharing_is_settled_at_creation(void **state)
 	assert_int_equal(D3DKMTOpenSyncObjectFromNtHandle2(&args), STATUS_SUCCESS);
 	assert_int_equal(args.Flags.Value, 0);
 	again = share(args.hSyncObject);
-	assert_int_equal(*open_in(s.device, again, 3).value, 2); /* SFL-34: of the object */
+	assert_int_equal(*open_in(s.device, again, 3).value, 2); /* SFL-34: a flag of the object */
 	close(nt);
 	close(again);
 	sync_stop(&s);
 }
 
-/* SFL-06, SFL-07: no global handle comes back; SFL-27: any handle's end frees the waiters of all. */
-static void sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters(void **state)
+/*
+ * SFL-06, SFL-07: no global handle is returned; SFL-27: destroying any handle frees the waiters of
+ * all.
+ */
+static void sfl_06_sfl_27_destroying_one_handle_frees_all_waiters(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_waiter v = {0};
@@ -419,8 +432,8 @@ static void sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters(void **state)
 	sync_stop(&s);
 }
 
-/* SYN-15, SHR-33: a process ends with everything open; the other one goes on. */
-static void syn_15_shr_33_the_end_of_a_process(void **state)
+/* SYN-15, SHR-33: a process ends with open handles; the other one continues. */
+static void syn_15_shr_33_process_end_leaves_other_openings_intact(void **state)
 {
 	struct sync_world s;
 
@@ -438,10 +451,10 @@ static void syn_15_shr_33_the_end_of_a_process(void **state)
 	assert_int_equal(*g.value, 5);
 	vidmm_d3dkmt_enter(NULL);
 	sync_stop(&s);
-	close(nt); /* after its host */
+	close(nt); /* the descriptor outlives its host */
 }
 
-/* What /proc says about the mapping that an address lies in; "": there is none. */
+/* The line of /proc about the mapping that contains an address; "": there is none. */
 static void mapping_of(const void *address, char rights[8])
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -459,7 +472,10 @@ static void mapping_of(const void *address, char rights[8])
 	fclose(maps);
 }
 
-/* An address is readable as long as its handle lives, and no longer than that something else is there. */
+/*
+ * An address is readable as long as its handle exists; later the mapping is removed or is another
+ * one.
+ */
 static void shr_32_an_address_ends_with_its_handle(void **state)
 {
 	char rights[8];
@@ -487,8 +503,11 @@ static void at_3_2(struct scripted_miniport *m)
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_2);
 }
 
-/* SFL-28: with UnwaitCpuWaitersOnlyOnDestroy waiters stay, too; without it they would be freed (SFL-27, SYN-15). */
-static void shr_33_sfl_28_the_creator_ends_and_others_wait_on(void **state)
+/*
+ * SFL-28: with UnwaitCpuWaitersOnlyOnDestroy waiters keep waiting; without it they would be freed
+ * (SFL-27, SYN-15).
+ */
+static void shr_33_sfl_28_waiters_stay_when_the_creator_ends(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -545,7 +564,7 @@ static void start_second(struct sync_world *s, struct second *second)
 	vidmm_d3dkmt_enter(NULL);
 }
 
-static void sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters(void **state)
+static void sfl_10_sfl_11_sfl_12_a_cross_adapter_fence_works_on_two_adapters(void **state)
 {
 	struct sync_waiter v = {0};
 	struct second second;
@@ -568,7 +587,10 @@ static void sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters(void **state)
 	vidmm_d3dkmt_enter(NULL);
 	assert_int_equal(sync_signal(s.device, both.handle, 3), STATUS_SUCCESS);
 	assert_int_equal(sync_waiter_join(&v), STATUS_SUCCESS);
-	/* The second adapter goes while the first has the fence; a wait through its device comes back. */
+	/*
+	 * The second adapter is removed while the first has the fence; a wait through a device of
+	 * the second returns.
+	 */
 	sync_waiter_start(&s, &v, g.handle, 10);
 	assert_int_equal(v.done, 0);
 	vidmm_adapter_stop(second.adapter);
@@ -578,27 +600,27 @@ static void sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters(void **state)
 	close(nt_one);
 	close(nt_both);
 	sync_stop(&s);
-	scripted_destroy(second.m); /* the one that was made last hears of both unloads */
+	scripted_destroy(second.m); /* the adapter created last gets both unload calls */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor),
-		ON_BOTH(shr_06_shr_07_shr_37_what_can_be_shared),
+		ON_BOTH(hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_an_nt_handle_is_a_descriptor),
+		ON_BOTH(shr_06_shr_07_shr_37_invalid_sharing_is_refused),
 		ON_BOTH(shr_16_shr_18_shr_32_openings_share_one_value),
-		ON_BOTH(shr_18_mfn_16_a_wait_across_processes),
-		ON_BOTH(shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens),
-		ON_BOTH(shr_20_a_handle_can_be_sent),
-		ON_BOTH(shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names),
-		ON_BOTH(shr_21_shr_26_names_that_are_none),
-		ON_BOTH(sfl_17a_sfl_22_sfl_34_flags_of_an_opening),
-		ON_BOTH(sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters),
-		ON_BOTH(sfl_08_sfl_09_sharing_is_settled_at_creation),
-		ON_BOTH(sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters),
+		ON_BOTH(shr_18_mfn_16_a_signal_ends_a_wait_of_another_process),
+		ON_BOTH(shr_12_shr_13_shr_14_shr_15_shr_17_each_open_call_checks_the_nt_handle),
+		ON_BOTH(shr_20_an_nt_handle_can_be_sent_to_another_process),
+		ON_BOTH(shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_objects_are_opened_by_name),
+		ON_BOTH(shr_21_shr_26_invalid_names_are_refused),
+		ON_BOTH(sfl_17a_sfl_22_sfl_34_flags_apply_to_each_opening),
+		ON_BOTH(sfl_10_sfl_11_sfl_12_a_cross_adapter_fence_works_on_two_adapters),
+		ON_BOTH(sfl_08_sfl_09_sharing_is_fixed_at_creation),
+		ON_BOTH(sfl_06_sfl_27_destroying_one_handle_frees_all_waiters),
 		ON_BOTH(shr_32_an_address_ends_with_its_handle),
-		ON_BOTH(shr_33_sfl_28_the_creator_ends_and_others_wait_on),
-		ON_BOTH(syn_15_shr_33_the_end_of_a_process),
+		ON_BOTH(shr_33_sfl_28_waiters_stay_when_the_creator_ends),
+		ON_BOTH(syn_15_shr_33_process_end_leaves_other_openings_intact),
 	};
 
 	return cmocka_run_group_tests_name("sync share", tests, NULL, NULL);

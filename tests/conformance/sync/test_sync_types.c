@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Mutexes, semaphores, fences and CPU notifications as objects: creation, sharing, what the CPU may do with them, their end. */
+/*
+ * Mutexes, semaphores, fences and CPU notifications as objects: creation, sharing, CPU calls,
+ * destruction.
+ */
 #include "sync_world.h"
 
 #include <string.h>
@@ -53,7 +56,7 @@ static NTSTATUS open_as(D3DKMT_HANDLE device, int nt, uint32_t flags,
 	return D3DKMTOpenSyncObjectFromNtHandle2(args);
 }
 
-static void syn_06_syn_07_syn_16_fen_04_each_type_is_made_and_has_no_address(void **state)
+static void syn_06_syn_07_syn_16_fen_04_legacy_types_are_created_without_addresses(void **state)
 {
 	struct sync_world s;
 
@@ -82,7 +85,7 @@ static void syn_06_syn_07_syn_16_fen_04_each_type_is_made_and_has_no_address(voi
 	sync_stop(&s);
 }
 
-static void syn_05_syn_20_sem_01_the_first_form_makes_mutexes_and_semaphores(void **state)
+static void syn_05_syn_20_sem_01_v1_create_makes_mutexes_and_semaphores(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = {0};
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 empty = {0};
@@ -108,7 +111,7 @@ static void syn_05_syn_20_sem_01_the_first_form_makes_mutexes_and_semaphores(voi
 	sync_stop(&s);
 }
 
-/* SHR-14: any type is opened so; what has no address leaves the outputs as they are. */
+/* SHR-14: this call opens any type; a type without addresses leaves those outputs unchanged. */
 static void shr_06_shr_12_shr_14_each_type_is_shared_and_opened(void **state)
 {
 	struct sync_world s;
@@ -143,7 +146,7 @@ static void shr_06_shr_12_shr_14_each_type_is_shared_and_opened(void **state)
 	sync_stop(&s);
 }
 
-static void sfl_34_flags_of_monitored_fences_open_no_other_type(void **state)
+static void sfl_34_monitored_fence_flags_are_refused_when_opening_other_types(void **state)
 {
 	static const struct {
 		uint32_t flag;
@@ -175,7 +178,7 @@ static void sfl_34_flags_of_monitored_fences_open_no_other_type(void **state)
 	sync_stop(&s);
 }
 
-static void syn_14_what_is_no_device_s_outlives_it(void **state)
+static void syn_14_legacy_types_outlive_the_creating_device(void **state)
 {
 	D3DKMT_HANDLE objects[5];
 	struct sync_world s;
@@ -191,7 +194,7 @@ static void syn_14_what_is_no_device_s_outlives_it(void **state)
 	for (uint32_t type = 1; type <= 3; type++)
 		assert_int_equal(sync_destroy(objects[type]), STATUS_SUCCESS);
 	s.device = first;
-	close(event); /* SYN-15: the notification is left for the process's end */
+	close(event); /* SYN-15: the notification is left for the end of the process */
 	sync_stop(&s);
 }
 
@@ -234,7 +237,7 @@ static void mtx_07_mfn_22_cpn_04_the_cpu_waits_for_monitored_fences_only(void **
 	sync_stop(&s);
 }
 
-/* CPN-01: the object has a descriptor of its own; a refused creation has none. */
+/* CPN-01: the object has its own descriptor; a refused creation leaves none. */
 static uint32_t open_descriptors(void)
 {
 	uint32_t count = 0;
@@ -249,7 +252,7 @@ static uint32_t open_descriptors(void)
 	return count;
 }
 
-static void cpn_01_cpn_02_the_event_is_kept_by_the_object(void **state)
+static void cpn_01_cpn_02_the_object_keeps_a_reference_to_its_event(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_world s;
@@ -307,13 +310,13 @@ static void syn_17_out_of_memory_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(syn_06_syn_07_syn_16_fen_04_each_type_is_made_and_has_no_address),
-		ON_BOTH(syn_05_syn_20_sem_01_the_first_form_makes_mutexes_and_semaphores),
+		ON_BOTH(syn_06_syn_07_syn_16_fen_04_legacy_types_are_created_without_addresses),
+		ON_BOTH(syn_05_syn_20_sem_01_v1_create_makes_mutexes_and_semaphores),
 		ON_BOTH(shr_06_shr_12_shr_14_each_type_is_shared_and_opened),
-		ON_BOTH(sfl_34_flags_of_monitored_fences_open_no_other_type),
-		ON_BOTH(syn_14_what_is_no_device_s_outlives_it),
+		ON_BOTH(sfl_34_monitored_fence_flags_are_refused_when_opening_other_types),
+		ON_BOTH(syn_14_legacy_types_outlive_the_creating_device),
 		ON_BOTH(mtx_07_mfn_22_cpn_04_the_cpu_waits_for_monitored_fences_only),
-		ON_BOTH(cpn_01_cpn_02_the_event_is_kept_by_the_object),
+		ON_BOTH(cpn_01_cpn_02_the_object_keeps_a_reference_to_its_event),
 		ON_BOTH(syn_17_out_of_memory_leaves_nothing),
 	};
 

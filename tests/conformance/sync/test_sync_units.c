@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What waits and signals of a context's queue do to mutexes, semaphores, fences and CPU notifications (MTX, SEM, FEN, CPN). */
+/*
+ * Effects of queued waits and signals on mutexes, semaphores, fences and CPU notifications (MTX,
+ * SEM, FEN, CPN).
+ */
 #include "queue_world.h"
 
 #include <string.h>
@@ -87,7 +90,7 @@ static void give(struct lane *lane, D3DKMT_HANDLE object)
 	assert_int_equal(signal_many(lane, &object, 1), STATUS_SUCCESS);
 }
 
-/* Waits, and shows by a packet that it has come through. */
+/* Queues a wait and then a packet that shows when the wait is satisfied. */
 static void take_and_render(struct lane *lane, D3DKMT_HANDLE object)
 {
 	take(lane, object);
@@ -134,7 +137,7 @@ static D3DKMT_HANDLE opened(struct lane *lane, D3DKMT_HANDLE object, struct lane
 
 /* ---- mutexes ---- */
 
-static void mtx_01_mtx_02_one_context_at_a_time(void **state)
+static void mtx_01_mtx_02_one_context_owns_the_mutex_at_a_time(void **state)
 {
 	struct priority_world p;
 
@@ -154,7 +157,7 @@ static void mtx_01_mtx_02_one_context_at_a_time(void **state)
 	priority_stop(&p);
 }
 
-static void mtx_03_the_first_queued_has_it_next(void **state)
+static void mtx_03_release_hands_it_to_the_first_queued_waiter(void **state)
 {
 	struct priority_world p;
 
@@ -168,7 +171,7 @@ static void mtx_03_the_first_queued_has_it_next(void **state)
 	take_and_render(d, theirs);
 	queue_assert_order(&p, "");
 	give(a, m);
-	queue_assert_order(&p, "b"); /* exactly one */
+	queue_assert_order(&p, "b"); /* exactly one waiter */
 	priority_complete(&p, 1);
 	give(b, theirs);
 	queue_assert_order(&p, "c");
@@ -176,7 +179,7 @@ static void mtx_03_the_first_queued_has_it_next(void **state)
 	give(c, m);
 	queue_assert_order(&p, "d");
 	priority_complete(&p, 1);
-	take(a, m); /* behind d, who still has it */
+	take(a, m); /* behind d, which still holds it */
 	lane_render(a);
 	queue_assert_order(&p, "");
 	give(d, theirs);
@@ -184,7 +187,7 @@ static void mtx_03_the_first_queued_has_it_next(void **state)
 	priority_stop(&p);
 }
 
-static void mtx_04_mtx_05_who_may_free_it(void **state)
+static void mtx_04_mtx_05_signals_of_other_contexts_do_not_free_it(void **state)
 {
 	struct priority_world p;
 
@@ -194,10 +197,10 @@ static void mtx_04_mtx_05_who_may_free_it(void **state)
 	D3DKMT_HANDLE m = mutex(a, 3, 77), theirs = opened(a, m, c); /* 77 is TRUE */
 	take_and_render(a, m);
 	queue_assert_order(&p, "");
-	give(c, theirs); /* another process: it is not its own */
+	give(c, theirs); /* another process: it is not the owner */
 	queue_found(&p, "MTX-05");
 	queue_assert_order(&p, "");
-	give(b, m); /* any context of the process that made it so */
+	give(b, m); /* any context of the process that created it owned */
 	queue_assert_order(&p, "a");
 	priority_complete(&p, 1);
 	take_and_render(c, theirs);
@@ -211,7 +214,7 @@ static void mtx_04_mtx_05_who_may_free_it(void **state)
 	give(c, theirs); /* it is free */
 	queue_found(&p, "MTX-05");
 	take_and_render(a, m);
-	take_and_render(b, m); /* that did not free it twice */
+	take_and_render(b, m); /* the second signal did not free it again */
 	queue_assert_order(&p, "a");
 	give(a, m);
 	priority_complete(&p, 1);
@@ -219,7 +222,7 @@ static void mtx_04_mtx_05_who_may_free_it(void **state)
 	priority_stop(&p);
 }
 
-static void mtx_06_the_end_of_its_holder_frees_it(void **state)
+static void mtx_06_destroying_the_holding_context_frees_it(void **state)
 {
 	struct priority_world p;
 
@@ -231,7 +234,7 @@ static void mtx_06_the_end_of_its_holder_frees_it(void **state)
 	take(a, n);
 	assert_int_equal(wait_many(b, theirs, 2), STATUS_SUCCESS);
 	lane_render(b);
-	/* Its handles may be gone: who holds one keeps it. */
+	/* Its handles may be destroyed: a context that holds the mutex keeps it alive. */
 	assert_int_equal(queue_destroy(a, m), STATUS_SUCCESS);
 	queue_assert_order(&p, "");
 	lane_end(a);
@@ -241,7 +244,7 @@ static void mtx_06_the_end_of_its_holder_frees_it(void **state)
 	priority_stop(&p);
 }
 
-static void mtx_06_a_context_that_waits_for_it_ends(void **state)
+static void mtx_06_a_waiting_context_can_be_destroyed(void **state)
 {
 	struct priority_world p;
 
@@ -269,8 +272,11 @@ static NTSTATUS wait_from_gpu(const struct lane *lane, const D3DKMT_HANDLE *obje
 	return D3DKMTWaitForSynchronizationObjectFromGpu(&args);
 }
 
-/* It would wait for ever. A semaphore has as many units as are named, a signal of what is free is a finding already. */
-static void mtx_08_q_52_a_mutex_is_named_once(void **state)
+/*
+ * It would wait for ever. For a semaphore, each occurrence takes a unit; a second signal of a free
+ * mutex is reported anyway.
+ */
+static void mtx_08_q_52_the_same_mutex_twice_in_one_wait_is_refused(void **state)
 {
 	struct priority_world p;
 
@@ -287,7 +293,7 @@ static void mtx_08_q_52_a_mutex_is_named_once(void **state)
 	queue_found(&p, "MTX-08");
 	assert_int_equal(wait_2(a, twice + 1, 2, 0), STATUS_INVALID_PARAMETER);
 	queue_found(&p, "MTX-08");
-	/* So also where there are too many to compare each with each. */
+	/* The same if there are too many handles to compare pairwise. */
 	D3DKMT_HANDLE many[100];
 	for (uint32_t i = 0; i < 99; i++)
 		many[i] = i < 50 ? mutex(a, 0, 0) : semaphore(a, 0, 9, 9);
@@ -310,8 +316,10 @@ static void mtx_08_q_52_a_mutex_is_named_once(void **state)
 	priority_stop(&p);
 }
 
-/* Its first context has ended when the last one gets there, and another may be where that was. */
-static void mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context(void **state)
+/*
+ * Its first context is destroyed when the last one arrives, and a new context may have its address.
+ */
+static void mtx_05_mtx_06_syn_28_a_broadcast_signal_outlives_its_first_context(void **state)
 {
 	struct priority_world p;
 
@@ -324,17 +332,17 @@ static void mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context(void **s
 	assert_int_equal(signal_2(a, &m, 1, 0, 0, b), STATUS_SUCCESS);
 	lane_end(a);
 	struct lane *c = queue_lane(&p, 0, 'c'), *d = queue_lane(&p, 0, 'd');
-	take(c, m); /* MTX-06: it was free */
+	take(c, m); /* MTX-06: the mutex was freed */
 	take_and_render(d, m);
 	priority_complete(&p, 1);
-	queue_found(&p, "MTX-05"); /* the signal is a's, who does not hold it */
+	queue_found(&p, "MTX-05"); /* the signal is a's, which does not hold it */
 	queue_assert_order(&p, "");
 	give(c, m);
 	queue_assert_order(&p, "d");
 	priority_stop(&p);
 }
 
-static void mtx_08_all_or_nothing(void **state)
+static void mtx_08_a_wait_for_several_takes_all_or_none(void **state)
 {
 	struct priority_world p;
 
@@ -346,7 +354,7 @@ static void mtx_08_all_or_nothing(void **state)
 	assert_int_equal(wait_many(b, all, 3), STATUS_SUCCESS);
 	lane_render(b);
 	queue_assert_order(&p, "");
-	take_and_render(c, all[0]); /* it stayed free, for all that b waits for it */
+	take_and_render(c, all[0]); /* it stayed free, although b waits for it */
 	queue_assert_order(&p, "c");
 	priority_complete(&p, 1);
 	take_and_render(d, all[1]); /* and so did both units */
@@ -366,7 +374,7 @@ static void mtx_08_all_or_nothing(void **state)
 	priority_stop(&p);
 }
 
-/* TDRS-13: of what a lost context holds mutexes are free, units stay taken. */
+/* TDRS-13: mutexes that a lost context holds are freed; semaphore units stay taken. */
 static void per_engine(struct scripted_miniport *m)
 {
 	queue_3_0(m);
@@ -376,7 +384,7 @@ static void per_engine(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiQueryDependentEngineGroup = scripted_query_engine_group;
 }
 
-static void tdrs_13_tdrs_16_a_lost_context_holds_nothing(void **state)
+static void tdrs_13_tdrs_16_mutexes_of_a_lost_context_are_freed(void **state)
 {
 	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
 	struct priority_world p;
@@ -404,7 +412,7 @@ static void tdrs_13_tdrs_16_a_lost_context_holds_nothing(void **state)
 	queue_assert_order(&p, "b");
 	assert_true(read(event, &count, sizeof(count)) < 0); /* TDRS-16 */
 	priority_complete(&p, 1);
-	give(d, units); /* behind its own wait: d is held for good, which its end ends */
+	give(d, units); /* behind its own wait: d is blocked until it is destroyed */
 	queue_assert_order(&p, "");
 	assert_int_equal(queue_destroy(a, m), STATUS_SUCCESS);
 	close(event);
@@ -413,7 +421,7 @@ static void tdrs_13_tdrs_16_a_lost_context_holds_nothing(void **state)
 
 /* ---- semaphores ---- */
 
-static void sem_01_sem_03_sem_04_units(void **state)
+static void sem_01_sem_03_sem_04_waits_take_and_signals_give_one_unit(void **state)
 {
 	struct priority_world p;
 
@@ -440,7 +448,7 @@ static void sem_01_sem_03_sem_04_units(void **state)
 	priority_stop(&p);
 }
 
-static void sem_05_one_unit_wakes_one_the_first_queued_first(void **state)
+static void sem_05_one_unit_wakes_the_first_queued_waiter(void **state)
 {
 	struct priority_world p;
 
@@ -463,7 +471,7 @@ static void sem_05_one_unit_wakes_one_the_first_queued_first(void **state)
 	priority_stop(&p);
 }
 
-static void sem_06_a_broadcast_gives_one_unit(void **state)
+static void sem_06_a_broadcast_signal_gives_one_unit(void **state)
 {
 	struct priority_world p;
 
@@ -475,7 +483,7 @@ static void sem_06_a_broadcast_gives_one_unit(void **state)
 	take_and_render(c, s);
 	lane_render(b);
 	assert_int_equal(signal_2(a, &s, 1, 0, 0, b), STATUS_SUCCESS);
-	queue_assert_order(&p, "b"); /* SYN-28: b is not there yet */
+	queue_assert_order(&p, "b"); /* SYN-28: b has not arrived yet */
 	priority_complete(&p, 1);
 	queue_assert_order(&p, "c");
 	priority_complete(&p, 1);
@@ -485,8 +493,8 @@ static void sem_06_a_broadcast_gives_one_unit(void **state)
 	priority_stop(&p);
 }
 
-/* SYN-30: the calls of WDDM 2.0, whose value means nothing here; SYN-20: objects of the first form. */
-static void syn_20_syn_30_every_call_takes_every_type(void **state)
+/* SYN-30: the calls of WDDM 2.0, whose value is ignored here; SYN-20: objects of the first form. */
+static void syn_20_syn_30_gpu_calls_accept_every_type(void **state)
 {
 	struct priority_world p;
 
@@ -518,7 +526,7 @@ static void syn_20_syn_30_every_call_takes_every_type(void **state)
 
 /* ---- fences of WDDM 1.1 ---- */
 
-static void fen_01_fen_03_fen_06_values(void **state)
+static void fen_01_fen_03_fen_06_waits_compare_values_and_lower_ones_are_ignored(void **state)
 {
 	struct priority_world p;
 
@@ -549,7 +557,7 @@ static void fen_01_fen_03_fen_06_values(void **state)
 	priority_stop(&p);
 }
 
-static void fen_02_fen_05_what_calls_take_it(void **state)
+static void fen_02_fen_05_v1_calls_and_counts_other_than_one_are_refused(void **state)
 {
 	struct priority_world p;
 
@@ -571,7 +579,7 @@ static void fen_02_fen_05_what_calls_take_it(void **state)
 	priority_stop(&p);
 }
 
-static void fen_07_the_calls_of_wddm_2_0(void **state)
+static void fen_07_gpu_calls_of_wddm_2_0_accept_it(void **state)
 {
 	struct priority_world p;
 
@@ -611,7 +619,7 @@ static uint64_t events(int event)
 	return read(event, &count, sizeof(count)) == (ssize_t)sizeof(count) ? count : 0;
 }
 
-static void cpn_01_cpn_03_cpn_09_a_signal_sets_the_event(void **state)
+static void cpn_01_cpn_03_cpn_09_a_queued_signal_sets_the_event_once(void **state)
 {
 	struct priority_world p;
 	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), other = dup(event);
@@ -634,7 +642,7 @@ static void cpn_01_cpn_03_cpn_09_a_signal_sets_the_event(void **state)
 	priority_stop(&p);
 }
 
-static void cpn_04_cpn_05_what_clients_may_not(void **state)
+static void cpn_04_cpn_05_waits_and_client_signals_of_kmd_events_are_refused(void **state)
 {
 	struct priority_world p;
 	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -665,8 +673,8 @@ static void cpn_04_cpn_05_what_clients_may_not(void **state)
 	priority_stop(&p);
 }
 
-/* SYN-22: one bad entry, and nothing of the call is queued. */
-static void syn_22_one_bad_entry_takes_nothing(void **state)
+/* SYN-22: one bad entry, and the call queues nothing. */
+static void syn_22_one_bad_entry_queues_nothing(void **state)
 {
 	struct priority_world p;
 
@@ -689,25 +697,25 @@ static void syn_22_one_bad_entry_takes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(mtx_01_mtx_02_one_context_at_a_time),
-		ON_BOTH(mtx_03_the_first_queued_has_it_next),
-		ON_BOTH(mtx_04_mtx_05_who_may_free_it),
-		ON_BOTH(mtx_06_the_end_of_its_holder_frees_it),
-		ON_BOTH(mtx_06_a_context_that_waits_for_it_ends),
-		ON_BOTH(mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context),
-		ON_BOTH(mtx_08_all_or_nothing),
-		ON_BOTH(mtx_08_q_52_a_mutex_is_named_once),
-		ON_SIM(tdrs_13_tdrs_16_a_lost_context_holds_nothing),
-		ON_BOTH(sem_01_sem_03_sem_04_units),
-		ON_BOTH(sem_05_one_unit_wakes_one_the_first_queued_first),
-		ON_BOTH(sem_06_a_broadcast_gives_one_unit),
-		ON_BOTH(syn_20_syn_30_every_call_takes_every_type),
-		ON_BOTH(fen_01_fen_03_fen_06_values),
-		ON_BOTH(fen_02_fen_05_what_calls_take_it),
-		ON_BOTH(fen_07_the_calls_of_wddm_2_0),
-		ON_BOTH(cpn_01_cpn_03_cpn_09_a_signal_sets_the_event),
-		ON_BOTH(cpn_04_cpn_05_what_clients_may_not),
-		ON_BOTH(syn_22_one_bad_entry_takes_nothing),
+		ON_BOTH(mtx_01_mtx_02_one_context_owns_the_mutex_at_a_time),
+		ON_BOTH(mtx_03_release_hands_it_to_the_first_queued_waiter),
+		ON_BOTH(mtx_04_mtx_05_signals_of_other_contexts_do_not_free_it),
+		ON_BOTH(mtx_06_destroying_the_holding_context_frees_it),
+		ON_BOTH(mtx_06_a_waiting_context_can_be_destroyed),
+		ON_BOTH(mtx_05_mtx_06_syn_28_a_broadcast_signal_outlives_its_first_context),
+		ON_BOTH(mtx_08_a_wait_for_several_takes_all_or_none),
+		ON_BOTH(mtx_08_q_52_the_same_mutex_twice_in_one_wait_is_refused),
+		ON_SIM(tdrs_13_tdrs_16_mutexes_of_a_lost_context_are_freed),
+		ON_BOTH(sem_01_sem_03_sem_04_waits_take_and_signals_give_one_unit),
+		ON_BOTH(sem_05_one_unit_wakes_the_first_queued_waiter),
+		ON_BOTH(sem_06_a_broadcast_signal_gives_one_unit),
+		ON_BOTH(syn_20_syn_30_gpu_calls_accept_every_type),
+		ON_BOTH(fen_01_fen_03_fen_06_waits_compare_values_and_lower_ones_are_ignored),
+		ON_BOTH(fen_02_fen_05_v1_calls_and_counts_other_than_one_are_refused),
+		ON_BOTH(fen_07_gpu_calls_of_wddm_2_0_accept_it),
+		ON_BOTH(cpn_01_cpn_03_cpn_09_a_queued_signal_sets_the_event_once),
+		ON_BOTH(cpn_04_cpn_05_waits_and_client_signals_of_kmd_events_are_refused),
+		ON_BOTH(syn_22_one_bad_entry_queues_nothing),
 	};
 
 	return cmocka_run_group_tests_name("sync units", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits of the CPU: who sleeps, who is woken by what, and by which end (MFN, SFL). */
+/* CPU waits: blocking waits and events, and what ends them (MFN, SFL). */
 #include "sync_world.h"
 
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-static void mfn_11_mfn_16_a_signal_frees_the_satisfied_alone(void **state)
+static void mfn_11_mfn_16_a_signal_frees_only_satisfied_waits(void **state)
 {
 	struct sync_waiter waiters[8] = {0};
 	struct sync_world s;
@@ -34,6 +34,40 @@ static void mfn_11_mfn_16_a_signal_frees_the_satisfied_alone(void **state)
 	sync_stop(&s);
 }
 
+/* Three fences; for each an event and a sleeping thread. */
+static void mfn_20_mfn_11_a_signal_of_several_wakes_the_waiters_of_each(void **state)
+{
+	enum { FENCES = 3 };
+	struct sync_waiter waiters[FENCES] = {0};
+	D3DKMT_HANDLE handles[FENCES];
+	UINT64 values[FENCES];
+	int events[FENCES];
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	for (uint32_t i = 0; i < FENCES; i++) {
+		handles[i] = sync_fence(&s, 0, 0).handle;
+		values[i] = i + 1;
+		events[i] = sync_event();
+		assert_int_equal(sync_wait_event(s.device, handles[i], values[i], events[i]),
+				 STATUS_SUCCESS);
+		waiters[i].process = s.process;
+		sync_waiter_start(&s, &waiters[i], handles[i], values[i]);
+	}
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = s.device,
+								.ObjectCount = FENCES,
+								.ObjectHandleArray = handles,
+								.FenceValueArray = values};
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&args), STATUS_SUCCESS);
+	for (uint32_t i = 0; i < FENCES; i++) {
+		assert_int_equal(sync_events(events[i]), 1);
+		close(events[i]);
+	}
+	for (uint32_t i = 0; i < FENCES; i++)
+		assert_int_equal(sync_waiter_join(&waiters[i]), STATUS_SUCCESS);
+	sync_stop(&s);
+}
+
 static void mfn_12_mfn_13_mfn_41_an_event_is_set_once(void **state)
 {
 	struct sync_world s;
@@ -43,7 +77,7 @@ static void mfn_12_mfn_13_mfn_41_an_event_is_set_once(void **state)
 	struct sync_fence f = sync_fence(&s, 0, 5);
 	int event = sync_event();
 	assert_int_equal(sync_wait_event(s.device, f.handle, 5, event), STATUS_SUCCESS);
-	assert_int_equal(sync_events(event), 1); /* it was there already */
+	assert_int_equal(sync_events(event), 1); /* it was satisfied already */
 	assert_int_equal(sync_wait_event(s.device, f.handle, 7, event), STATUS_SUCCESS);
 	assert_int_equal(sync_wait_event(s.device, f.handle, 9, event), STATUS_SUCCESS);
 	assert_int_equal(sync_signal(s.device, f.handle, 6), STATUS_SUCCESS);
@@ -61,7 +95,7 @@ static void mfn_12_mfn_13_mfn_41_an_event_is_set_once(void **state)
 				 STATUS_INVALID_HANDLE);
 		sync_found(&s, "MFN-13");
 	}
-	/* The client's descriptor may go before the event is set. */
+	/* The client may close its descriptor before the event is set. */
 	int kept = dup(event);
 	assert_int_equal(sync_wait_event(s.device, f.handle, 101, event), STATUS_SUCCESS);
 	close(event);
@@ -73,7 +107,7 @@ static void mfn_12_mfn_13_mfn_41_an_event_is_set_once(void **state)
 	sync_stop(&s);
 }
 
-static void mfn_12_an_event_that_is_full_holds_nobody_up(void **state)
+static void mfn_12_a_full_event_does_not_block_the_signal(void **state)
 {
 	const uint64_t most = UINT64_MAX - 1;
 	struct sync_world s;
@@ -106,8 +140,8 @@ static void wait_for_many(void *argument)
 	atomic_store(&m->done, 1);
 }
 
-/* 64 fences, and 100, which have no room on the stack; any, then all. */
-static void mfn_14_mfn_15_all_or_any_of_many(void **state)
+/* 64 fences, and 100, which exceed the buffer on the stack; any, then all. */
+static void mfn_14_mfn_15_wait_for_all_or_any_of_many_fences(void **state)
 {
 	struct sync_world s;
 
@@ -143,8 +177,8 @@ static void mfn_14_mfn_15_all_or_any_of_many(void **state)
 	sync_stop(&s);
 }
 
-/* Whoever waits is freed by the end of what it waits for; a wait for another fence goes on. */
-static void mfn_17_sfl_27_sfl_30_destruction_frees_who_waits(void **state)
+/* Destroying a fence frees its waiters; a wait for another fence continues. */
+static void mfn_17_sfl_27_sfl_30_destroying_a_fence_frees_its_waiters(void **state)
 {
 	struct sync_waiter v[3] = {0};
 	struct sync_world s;
@@ -170,8 +204,11 @@ static void mfn_17_sfl_27_sfl_30_destruction_frees_who_waits(void **state)
 	sync_stop(&s);
 }
 
-/* UnwaitCpuWaitersOnlyOnDestroy came with 3.2; what it does is tested below the doors. */
-static void sfl_32_the_newest_flag_does_not_exist_yet(void **state)
+/*
+ * UnwaitCpuWaitersOnlyOnDestroy exists from 3.2 on; its effect is tested below the D3DKMT
+ * functions.
+ */
+static void sfl_32_a_flag_of_a_later_version_is_refused(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_world s;
@@ -183,8 +220,8 @@ static void sfl_32_the_newest_flag_does_not_exist_yet(void **state)
 	sync_stop(&s);
 }
 
-/* A wait through a device ends with that device, also where the fence is another's. */
-static void mfn_18_syn_14_the_end_of_the_device_frees_who_waits_through_it(void **state)
+/* A wait through a device ends with that device, also if the fence belongs to another one. */
+static void mfn_18_syn_14_destroying_a_device_frees_waits_through_it(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -207,7 +244,7 @@ static void mfn_18_syn_14_the_end_of_the_device_frees_who_waits_through_it(void 
 	sync_stop(&s);
 }
 
-/* MFN-24: what was satisfied stays so; what comes later is judged by the lower value. */
+/* MFN-24: a satisfied wait stays satisfied; a later one is compared with the lower value. */
 static void mfn_24_a_wait_after_a_rewind_waits(void **state)
 {
 	struct sync_waiter v = {0};
@@ -224,8 +261,8 @@ static void mfn_24_a_wait_after_a_rewind_waits(void **state)
 	sync_stop(&s);
 }
 
-/* MFN-34: the arrays are the caller's again when the call has returned. */
-static void mfn_34_the_arrays_are_copied(void **state)
+/* MFN-34: the caller may change the arrays when the call has returned. */
+static void mfn_34_the_arrays_are_copied_at_the_call(void **state)
 {
 	struct sync_world s;
 	uint64_t value = 3;
@@ -257,8 +294,8 @@ static void on_alarm(int number)
 	atomic_fetch_add(&alarms, 1);
 }
 
-/* Signals to the process interrupt whichever thread they hit; the wait goes on. */
-static void mfn_19_signals_to_the_thread_end_no_wait(void **state)
+/* POSIX signals interrupt any thread of the process; the wait continues. */
+static void mfn_19_posix_signals_to_the_thread_end_no_wait(void **state)
 {
 	struct sigaction action = {.sa_handler = on_alarm}, before;
 	const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
@@ -281,8 +318,11 @@ static void mfn_19_signals_to_the_thread_end_no_wait(void **state)
 	sync_stop(&s);
 }
 
-/* PNP-05: who waits comes out while the adapter has no power, and goes on waiting when it has. */
-static void pnp_05_mfn_18_a_wait_outlasts_a_change_of_power(void **state)
+/*
+ * PNP-05: a waiting thread leaves the device while the adapter has no power, and continues to wait
+ * afterwards.
+ */
+static void pnp_05_mfn_18_a_cpu_wait_survives_a_power_change(void **state)
 {
 	struct sync_waiter v[2] = {0};
 	struct sync_world s;
@@ -314,7 +354,7 @@ static bool is_ready(int file)
 	return poll(&look, 1, 0) == 1 && (look.revents & POLLIN);
 }
 
-static void mfn_40_a_descriptor_that_polls_ready(void **state)
+static void mfn_40_the_sync_file_descriptor_polls_ready_at_the_value(void **state)
 {
 	struct sync_world s;
 
@@ -348,7 +388,7 @@ static void mfn_40_a_descriptor_that_polls_ready(void **state)
 	sync_stop(&s);
 }
 
-/* Neither allocates: an allocation would fail here. */
+/* Neither allocates memory: an allocation would fail here. */
 static void mfn_20_mfn_11_signals_and_waits_allocate_nothing(void **state)
 {
 	struct sync_waiter v = {0};
@@ -372,19 +412,20 @@ static void mfn_20_mfn_11_signals_and_waits_allocate_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(mfn_11_mfn_16_a_signal_frees_the_satisfied_alone),
+		ON_BOTH(mfn_11_mfn_16_a_signal_frees_only_satisfied_waits),
+		ON_BOTH(mfn_20_mfn_11_a_signal_of_several_wakes_the_waiters_of_each),
 		ON_BOTH(mfn_12_mfn_13_mfn_41_an_event_is_set_once),
-		ON_BOTH(mfn_12_an_event_that_is_full_holds_nobody_up),
-		ON_BOTH(mfn_14_mfn_15_all_or_any_of_many),
-		ON_BOTH(mfn_17_sfl_27_sfl_30_destruction_frees_who_waits),
-		ON_BOTH(sfl_32_the_newest_flag_does_not_exist_yet),
-		ON_BOTH(mfn_18_syn_14_the_end_of_the_device_frees_who_waits_through_it),
+		ON_BOTH(mfn_12_a_full_event_does_not_block_the_signal),
+		ON_BOTH(mfn_14_mfn_15_wait_for_all_or_any_of_many_fences),
+		ON_BOTH(mfn_17_sfl_27_sfl_30_destroying_a_fence_frees_its_waiters),
+		ON_BOTH(sfl_32_a_flag_of_a_later_version_is_refused),
+		ON_BOTH(mfn_18_syn_14_destroying_a_device_frees_waits_through_it),
 		ON_BOTH(mfn_24_a_wait_after_a_rewind_waits),
-		ON_BOTH(mfn_34_the_arrays_are_copied),
-		ON_BOTH(mfn_40_a_descriptor_that_polls_ready),
+		ON_BOTH(mfn_34_the_arrays_are_copied_at_the_call),
+		ON_BOTH(mfn_40_the_sync_file_descriptor_polls_ready_at_the_value),
 		ON_BOTH(mfn_20_mfn_11_signals_and_waits_allocate_nothing),
-		ON_BOTH(mfn_19_signals_to_the_thread_end_no_wait),
-		ON_BOTH(pnp_05_mfn_18_a_wait_outlasts_a_change_of_power),
+		ON_BOTH(mfn_19_posix_signals_to_the_thread_end_no_wait),
+		ON_BOTH(pnp_05_mfn_18_a_cpu_wait_survives_a_power_change),
 	};
 
 	return cmocka_run_group_tests_name("sync wait", tests, NULL, NULL);

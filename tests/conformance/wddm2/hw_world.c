@@ -84,7 +84,7 @@ void hw_settle(struct hw_world *h)
 	vidmm_settle(h->w.client.host);
 }
 
-/* What the GPU can do now. */
+/* The time in which the GPU can finish its present work. */
 static uint32_t work(struct hw_world *h)
 {
 	struct scripted_miniport *m = h->w.m;

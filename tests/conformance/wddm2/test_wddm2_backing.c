@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ShareBackingStoreWithKmd (ALF-30): the miniport and the program work on the same pages. */
+/* ShareBackingStoreWithKmd (ALF-30): the miniport and the client work on the same pages. */
 #include "wddm2_world.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #define SHARE 0x1u
 #define BYTES (64 * KIB)
 
-/* The miniport: where its allocation is, and what it saw there when that was about to end. */
+/* The miniport: the address of its allocation, and what it read there just before the end. */
 struct kmd {
 	uint32_t *store;
 	uint32_t seen_at_end;
@@ -64,14 +64,14 @@ static void start(struct world *w, void **state, world_setup *setup, uint32_t fe
 	w->m->hook_context = kmd;
 }
 
-/* With the feature enabled, and the miniport knows. */
+/* With the feature enabled, and a miniport that queries it. */
 static void start_enabled(struct world *w, void **state, struct kmd *kmd)
 {
 	start(w, state, wddm3_0, VIDMM_FEATURE_SHARE_BACKING_STORE, kmd);
 	assert_true(is_enabled(w, DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD));
 }
 
-/* *resource: 0, and a new resource. */
+/* *resource: 0 on input; the new resource on output. */
 static HRESULT try_create(struct world *w, char *resource, D3DKMT_HANDLE *handle)
 {
 	struct scripted_allocation spec = {.size_bytes = BYTES,
@@ -100,7 +100,7 @@ static void destroy(struct world *w, void *resource)
 	wddm2_run(w);
 }
 
-static void alf_30_the_feature_is_off_until_the_host_enables_it(void **state)
+static void alf_30_sharing_is_refused_until_the_host_enables_the_feature(void **state)
 {
 	struct kmd kmd = {0};
 	char resource = 0;
@@ -112,11 +112,11 @@ static void alf_30_the_feature_is_off_until_the_host_enables_it(void **state)
 	assert_int_equal(try_create(&w, &resource, &a), E_INVALIDARG);
 	world_expect_finding(&w, "ALF-30");
 	world_stop(&w);
-	/* On, but the miniport uses it without having asked. */
+	/* Enabled, but the miniport uses it without having queried it. */
 	resource = 0;
 	start(&w, state, wddm3_0, VIDMM_FEATURE_SHARE_BACKING_STORE, &kmd);
 	assert_int_equal(try_create(&w, &resource, &a), E_INVALIDARG);
-	assert_non_null(strstr(w.client.finding[0], "has not asked"));
+	assert_non_null(strstr(w.client.finding[0], "has not queried it"));
 	world_expect_finding(&w, "ALF-30");
 	for (int id = 0; id < 34; id++)
 		assert_int_equal(is_enabled(&w, (DXGK_FEATURE_ID)id),
@@ -126,7 +126,7 @@ static void alf_30_the_feature_is_off_until_the_host_enables_it(void **state)
 	world_stop(&w);
 }
 
-static void alf_30_the_address_comes_during_the_creation(void **state)
+static void alf_30_setallocationbackingstore_is_called_during_creation(void **state)
 {
 	struct kmd kmd = {0};
 	char resource = 0;
@@ -148,8 +148,8 @@ static void alf_30_the_address_comes_during_the_creation(void **state)
 	world_stop(&w);
 }
 
-/* Wherever the GPU has it meanwhile, and whether it has been offered. */
-static void alf_30_both_see_what_the_other_wrote(void **state)
+/* Wherever it is resident for the GPU, and also after an offer. */
+static void alf_30_miniport_and_client_see_each_others_writes(void **state)
 {
 	struct kmd kmd = {0};
 	char resource = 0;
@@ -180,8 +180,8 @@ static void alf_30_both_see_what_the_other_wrote(void **state)
 	world_stop(&w);
 }
 
-/* Others' pressure, and a promise that the content is not needed, take it nowhere. */
-static void alf_30_the_store_outlives_an_offer(void **state)
+/* Neither memory pressure nor an offer frees it. */
+static void alf_30_an_offer_does_not_discard_the_shared_store(void **state)
 {
 	struct kmd kmd = {0};
 	char resource = 0;
@@ -209,7 +209,10 @@ static void alf_30_the_store_outlives_an_offer(void **state)
 	wddm2_stop(&w);
 }
 
-/* The miniport does not want it: nothing is created, and what it was told is good until it has ended its part. */
+/*
+ * The miniport refuses: nothing is created, and the address is valid until DestroyAllocation
+ * returns.
+ */
 static void alf_30_a_miniport_that_refuses_fails_the_creation(void **state)
 {
 	struct kmd kmd = {0};
@@ -229,7 +232,7 @@ static void alf_30_a_miniport_that_refuses_fails_the_creation(void **state)
 	scripted_fail(w.m, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, STATUS_UNSUCCESSFUL, 1);
 	assert_int_equal(try_create(&w, &resource, &a), E_INVALIDARG);
 	world_expect_finding(&w, "ALF-30");
-	/* After it was told: the creation fails for another reason. */
+	/* After SetAllocationBackingStore: the creation fails for another reason. */
 	kmd = (struct kmd){0};
 	scripted_fail(w.m, VIDMM_DDI_OPEN_ALLOCATION, STATUS_NO_MEMORY, 1);
 	assert_int_equal(try_create(&w, &resource, &a), E_OUTOFMEMORY);
@@ -239,7 +242,7 @@ static void alf_30_a_miniport_that_refuses_fails_the_creation(void **state)
 	world_stop(&w);
 }
 
-static void alf_30_a_miniport_without_the_entry_is_refused(void **state)
+static void alf_30_creation_fails_if_the_miniport_lacks_the_ddi(void **state)
 {
 	struct kmd kmd = {0};
 	char resource = 0;
@@ -254,8 +257,8 @@ static void alf_30_a_miniport_without_the_entry_is_refused(void **state)
 	world_stop(&w);
 }
 
-/* Neither a wrong device nor a wrong state is answered. */
-static void feature_queries_check_what_they_are_given(void **state)
+/* Neither an invalid device nor an invalid state is accepted. */
+static void feature_queries_with_invalid_arguments_are_refused(void **state)
 {
 	struct kmd kmd = {0};
 	struct world w;
@@ -279,13 +282,13 @@ static void feature_queries_check_what_they_are_given(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_30_the_feature_is_off_until_the_host_enables_it),
-		ON_BOTH(alf_30_the_address_comes_during_the_creation),
-		ON_BOTH(alf_30_both_see_what_the_other_wrote),
-		ON_BOTH(alf_30_the_store_outlives_an_offer),
+		ON_BOTH(alf_30_sharing_is_refused_until_the_host_enables_the_feature),
+		ON_BOTH(alf_30_setallocationbackingstore_is_called_during_creation),
+		ON_BOTH(alf_30_miniport_and_client_see_each_others_writes),
+		ON_BOTH(alf_30_an_offer_does_not_discard_the_shared_store),
 		ON_BOTH(alf_30_a_miniport_that_refuses_fails_the_creation),
-		ON_BOTH(alf_30_a_miniport_without_the_entry_is_refused),
-		ON_BOTH(feature_queries_check_what_they_are_given),
+		ON_BOTH(alf_30_creation_fails_if_the_miniport_lacks_the_ddi),
+		ON_BOTH(feature_queries_with_invalid_arguments_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

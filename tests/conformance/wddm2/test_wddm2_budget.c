@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process may keep resident (RES-05, RES-10), and requests that pass it. */
+/* What a process may keep resident (RES-05, RES-10), and requests above it. */
 #include "wddm2_world.h"
 
 static void groups(struct scripted_miniport *m)
@@ -45,7 +45,7 @@ static uint64_t to_trim_after_evict(struct world *w, D3DKMT_HANDLE a)
 	return args.NumBytesToTrim;
 }
 
-static void res_05_pri_07_over_the_budget_changes_nothing(void **state)
+static void res_05_pri_07_makeresident_over_budget_changes_no_count(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	D3DKMT_HANDLE a[3];
@@ -67,13 +67,13 @@ static void res_05_pri_07_over_the_budget_changes_nothing(void **state)
 	assert_int_equal(make(&w, &queue, a, 2, 0, &args), S_OK);
 	assert_int_equal(args.NumBytesToTrim, 0);
 	assert_int_equal(make(&w, &queue, &a[2], 1, 0, &args), E_OUTOFMEMORY);
-	assert_int_equal(make(&w, &queue, a, 1, 0, &args), S_OK); /* is there already */
+	assert_int_equal(make(&w, &queue, a, 1, 0, &args), S_OK); /* is resident already */
 	world_submit_use(&w.context, a[0]);                       /* the device is not in error */
 	wddm2_stop(&w);
 }
 
-/* Up to what there is, and no further; MustSucceed that cannot be met is the end of the device. */
-static void res_05_pri_08_each_pair_of_flags(void **state)
+/* Up to the maximum; MustSucceed above it puts the device in error. */
+static void res_05_pri_08_canttrimfurther_and_mustsucceed_in_each_combination(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	struct world w;
@@ -102,8 +102,8 @@ static void res_05_pri_08_each_pair_of_flags(void **state)
 	wddm2_stop(&w);
 }
 
-/* RES-06, PRI-13: Evict says by how much the process is still over a budget that was lowered. */
-static void res_06_pri_13_evict_reports_what_is_left_to_trim(void **state)
+/* RES-06, PRI-13: Evict reports how far the process is still above a lowered budget. */
+static void res_06_pri_13_evict_reports_numbytestotrim(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	D3DKMT_HANDLE a[4];
@@ -122,7 +122,7 @@ static void res_06_pri_13_evict_reports_what_is_left_to_trim(void **state)
 	wddm2_stop(&w);
 }
 
-/* Each group on its own; a process has its own account. */
+/* Each group has its own budget, and each process its own usage. */
 static void res_10_budgets_are_per_process_and_group(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
@@ -146,8 +146,8 @@ static void res_10_budgets_are_per_process_and_group(void **state)
 	wddm2_stop(&w);
 }
 
-/* An older miniport names no groups: what is ApplicationTarget counts, and nothing else. */
-static void res_10_application_targets_count_without_groups(void **state)
+/* An older miniport reports no groups: only segments marked ApplicationTarget count. */
+static void res_10_without_groups_only_applicationtarget_segments_count(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	struct world w;
@@ -167,11 +167,11 @@ static void res_10_application_targets_count_without_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_05_pri_07_over_the_budget_changes_nothing),
-		ON_BOTH(res_05_pri_08_each_pair_of_flags),
-		ON_BOTH(res_06_pri_13_evict_reports_what_is_left_to_trim),
+		ON_BOTH(res_05_pri_07_makeresident_over_budget_changes_no_count),
+		ON_BOTH(res_05_pri_08_canttrimfurther_and_mustsucceed_in_each_combination),
+		ON_BOTH(res_06_pri_13_evict_reports_numbytestotrim),
 		ON_BOTH(res_10_budgets_are_per_process_and_group),
-		ON_BOTH(res_10_application_targets_count_without_groups),
+		ON_BOTH(res_10_without_groups_only_applicationtarget_segments_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

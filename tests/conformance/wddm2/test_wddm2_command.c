@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts whose commands are at GPU virtual addresses: what is submitted, and what the GPU then does. */
+/*
+ * Contexts whose commands are at GPU virtual addresses: what is submitted, and what the GPU
+ * executes.
+ */
 #include "va_world.h"
 
 #include <string.h>
 
-/* A context by address, its commands in an allocation that the CPU writes, and a target. */
+/* A virtual context, its commands in an allocation that the CPU writes, and a target. */
 struct stage {
 	struct va_world v;
 	HANDLE context;
@@ -69,7 +72,7 @@ static void finish(struct stage *s)
 	va_finish(&s->v);
 }
 
-static void sub_23_commands_run_where_the_client_wrote_them(void **state)
+static void sub_23_commands_run_at_the_clients_virtual_address(void **state)
 {
 	struct stage s;
 
@@ -84,7 +87,7 @@ static void sub_23_commands_run_where_the_client_wrote_them(void **state)
 	assert_int_equal(call->irql, DISPATCH_LEVEL);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_PATCH),
 			 scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND));
-	/* It patches nothing, so it has no Render; and who patches has no SubmitCommand. */
+	/* A virtual context has no Render; a context with patching has no SubmitCommandVirtual. */
 	D3DDDICB_RENDER render = {.hContext = s.context};
 	assert_int_equal(s.v.w.device.cb->pfnRenderCb(s.v.w.device.handle, &render), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "DMA-08");
@@ -98,18 +101,18 @@ static void sub_23_commands_run_where_the_client_wrote_them(void **state)
 	finish(&s);
 }
 
-static void slowly(struct scripted_miniport *m)
+static void completes_on_request(struct scripted_miniport *m)
 {
 	va_memory(m);
 	m->settings.complete_at_once = false;
 }
 
-/* RES-08: it waits until all of the list is there. */
-static void sub_23_the_list_is_there_while_it_runs(void **state)
+/* RES-08: the command waits until the whole residency list is resident. */
+static void sub_23_the_residency_list_is_resident_while_a_command_runs(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, slowly);
+	begin(&s, state, completes_on_request);
 	D3DKMT_HANDLE big = va_allocate(&s.v, 12 * MIB, WORLD_MEMORY);
 	struct client_device other;
 	client_open(&s.v.w.client, &other);
@@ -118,7 +121,7 @@ static void sub_23_the_list_is_there_while_it_runs(void **state)
 	va_make(&s.v, big);
 	uint64_t at = va_map(&s.v, big, 12 * MIB);
 	va_store(&s.v, at + 5 * MIB, 0x77);
-	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* pushes it out */
+	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* evicts the list of the first device */
 	assert_false(wddm2_is_in_memory(&s.v.w.device, big));
 	fill(&s, at + 4 * MIB, 0x4444);
 	D3DDDICB_SUBMITCOMMAND args = command(&s);
@@ -131,16 +134,16 @@ static void sub_23_the_list_is_there_while_it_runs(void **state)
 	finish(&s);
 }
 
-static void sub_23_a_refused_command_loses_its_device_alone(void **state)
+static void sub_23_invalid_parameter_puts_only_its_device_in_error(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, slowly);
+	begin(&s, state, completes_on_request);
 	D3DDDICB_SUBMITCOMMAND args = command(&s);
 	assert_int_equal(submit(&s, &args), S_OK);
 	scripted_fail(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, STATUS_INVALID_PARAMETER, 1);
 	assert_int_equal(submit(&s, &args), S_OK);
-	/* The one before it is still with the GPU, and so it is not complete either. */
+	/* The packet before it is still with the GPU, so its fence is not complete either. */
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
 	assert_int_equal(scripted_outstanding(s.v.w.m, 0), 1);
 	wddm2_run(&s.v.w);
@@ -148,10 +151,10 @@ static void sub_23_a_refused_command_loses_its_device_alone(void **state)
 	assert_true(submit(&s, &args) != S_OK);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
 	assert_int_equal(s.v.w.fatals, 0);
-	finish(&s); /* waits for what is queued: nothing is */
+	finish(&s); /* waits for queued packets: there are none */
 }
 
-static void sub_23_another_failure_is_fatal(void **state)
+static void sub_23_any_other_submit_failure_is_fatal(void **state)
 {
 	struct stage s;
 
@@ -173,7 +176,7 @@ static void with_private(struct scripted_miniport *m)
 	m->settings.context.DmaBufferPrivateDataSize = 16;
 }
 
-static void sub_24_private_data_goes_along(void **state)
+static void sub_24_client_private_data_is_copied_to_the_miniport(void **state)
 {
 	struct stage s;
 	uint64_t data[3] = {0x1111, 0x2222, 0x3333};
@@ -211,7 +214,7 @@ static void sub_25_private_data_is_validated_before_anything_is_queued(void **st
 
 	begin(&s, state, with_validation);
 	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK); /* nothing to look at */
+	assert_int_equal(submit(&s, &args), S_OK); /* no private data: nothing to validate */
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
 	args.pPrivateDriverData = &data;
 	args.PrivateDriverDataSize = sizeof(data);
@@ -230,14 +233,14 @@ static void sub_25_private_data_is_validated_before_anything_is_queued(void **st
 	assert_int_equal(asked->PrivateDriverDataSize, 16);
 	assert_int_equal(asked->UmdPrivateDataSize, sizeof(data));
 	assert_int_equal(asked->HwQueueProgressFenceId, 0);
-	/* What it writes goes along. */
+	/* What the miniport writes there is submitted. */
 	const unsigned char *sent = got->pDmaBufferPrivateData;
 	assert_memory_equal(sent, &data, sizeof(data));
 	assert_int_equal(sent[sizeof(data)], SCRIPTED_VALIDATED);
 	finish(&s);
 }
 
-static void sub_25_what_is_refused_is_not_queued(void **state)
+static void sub_25_a_command_that_fails_validation_is_not_queued(void **state)
 {
 	static const NTSTATUS refusals[] = {STATUS_INVALID_USER_BUFFER, STATUS_NO_MEMORY,
 					    STATUS_PENDING};
@@ -256,7 +259,7 @@ static void sub_25_what_is_refused_is_not_queued(void **state)
 	wddm2_run(&s.v.w);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 0);
 	assert_true(va_word(&s.v, s.target_at + 64) != 0x600D);
-	assert_int_equal(submit(&s, &args), S_OK); /* the device is as it was */
+	assert_int_equal(submit(&s, &args), S_OK); /* the device is not in error */
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
 	finish(&s);
@@ -268,7 +271,7 @@ static void with_validation_before_2_5(struct scripted_miniport *m)
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_4);
 }
 
-static void sub_25_before_2_5_nobody_validates(void **state)
+static void sub_25_before_wddm_2_5_validation_is_not_called(void **state)
 {
 	struct stage s;
 	uint64_t data = 1;
@@ -283,7 +286,7 @@ static void sub_25_before_2_5_nobody_validates(void **state)
 	finish(&s);
 }
 
-static void sub_26_contexts_and_primaries_are_counted(void **state)
+static void sub_26_context_and_primary_counts_out_of_range_are_refused(void **state)
 {
 	struct stage s;
 
@@ -312,7 +315,7 @@ static void sub_26_contexts_and_primaries_are_counted(void **state)
 	assert_int_equal(submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
-	/* One that nobody made resident. */
+	/* A primary that is not on the residency list. */
 	args.WrittenPrimaries[0] = va_allocate(&s.v, 64 * KIB, WORLD_MEMORY);
 	assert_true(submit(&s, &args) != S_OK);
 	world_expect_finding(&s.v.w, "SUB-26");
@@ -321,7 +324,7 @@ static void sub_26_contexts_and_primaries_are_counted(void **state)
 	finish(&s);
 }
 
-static void va_12_a_context_knows_its_root_before_it_runs(void **state)
+static void va_12_setrootpagetable_precedes_the_first_submission(void **state)
 {
 	struct stage s;
 
@@ -329,12 +332,12 @@ static void va_12_a_context_knows_its_root_before_it_runs(void **state)
 	const struct scripted_call *root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 1);
 	UINT entries = root->in.root.NumEntries;
-	assert_int_equal(entries, 256); /* a page of them */
+	assert_int_equal(entries, 256); /* one page of entries */
 	D3DDDICB_SUBMITCOMMAND args = command(&s);
 	assert_int_equal(submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
-	/* Beyond what the root has: another one, with all that the old one said. */
+	/* Beyond the root's size: a new root, with all entries of the old one. */
 	D3DDDI_MAPGPUVIRTUALADDRESS far = va_mapping(&s.v, s.target, 16);
 	far.BaseAddress = ((uint64_t)1 << 32) - 64 * KIB;
 	va_must_map(&s.v, &far);
@@ -349,7 +352,7 @@ static void va_12_a_context_knows_its_root_before_it_runs(void **state)
 	finish(&s);
 }
 
-static void sub_23_an_adapter_without_page_tables_has_no_such_contexts(void **state)
+static void sub_23_without_page_tables_virtual_contexts_are_refused(void **state)
 {
 	struct world w;
 
@@ -362,17 +365,17 @@ static void sub_23_an_adapter_without_page_tables_has_no_such_contexts(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sub_23_commands_run_where_the_client_wrote_them),
-		ON_BOTH(sub_23_the_list_is_there_while_it_runs),
-		ON_SIM(sub_23_a_refused_command_loses_its_device_alone),
-		ON_SIM(sub_23_another_failure_is_fatal),
-		ON_SIM(sub_24_private_data_goes_along),
+		ON_BOTH(sub_23_commands_run_at_the_clients_virtual_address),
+		ON_BOTH(sub_23_the_residency_list_is_resident_while_a_command_runs),
+		ON_SIM(sub_23_invalid_parameter_puts_only_its_device_in_error),
+		ON_SIM(sub_23_any_other_submit_failure_is_fatal),
+		ON_SIM(sub_24_client_private_data_is_copied_to_the_miniport),
 		ON_BOTH(sub_25_private_data_is_validated_before_anything_is_queued),
-		ON_SIM(sub_25_what_is_refused_is_not_queued),
-		ON_SIM(sub_25_before_2_5_nobody_validates),
-		ON_SIM(sub_26_contexts_and_primaries_are_counted),
-		ON_BOTH(va_12_a_context_knows_its_root_before_it_runs),
-		ON_SIM(sub_23_an_adapter_without_page_tables_has_no_such_contexts),
+		ON_SIM(sub_25_a_command_that_fails_validation_is_not_queued),
+		ON_SIM(sub_25_before_wddm_2_5_validation_is_not_called),
+		ON_SIM(sub_26_context_and_primary_counts_out_of_range_are_refused),
+		ON_BOTH(va_12_setrootpagetable_precedes_the_first_submission),
+		ON_SIM(sub_23_without_page_tables_virtual_contexts_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_command", tests, NULL, NULL);

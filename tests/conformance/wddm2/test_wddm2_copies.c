@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two copies of one content in WDDM 2.x, and who has the newer one: what random calls found to be forgotten. */
+/* Two copies of one content in WDDM 2.x, and which one is newer: cases found by random calls. */
 #include "wddm2_world.h"
 
 static void at_once(struct scripted_miniport *m)
@@ -8,7 +8,7 @@ static void at_once(struct scripted_miniport *m)
 	m->settings.complete_at_once = true;
 }
 
-/* The aperture does not look into the CPU's caches. */
+/* The aperture is not cache-coherent. */
 static void incoherent(struct scripted_miniport *m)
 {
 	const DXGK_SEGMENTFLAGS coherent = {.CacheCoherent = 1};
@@ -27,8 +27,11 @@ static D3DKMT_HANDLE allocate(struct world *w, uint32_t flags, uint32_t set)
 	return handle;
 }
 
-/* Without AccessedPhysically it is resident in system memory, in no segment: the aperture says what the GPU sees there. */
-static void alf_15_pag_24_cached_ones_in_system_memory_are_flushed(void **state)
+/*
+ * Without AccessedPhysically it is resident in system memory, in no segment. The aperture's
+ * coherence decides what the GPU sees there.
+ */
+static void alf_15_pag_24_cached_allocations_in_system_memory_are_flushed(void **state)
 {
 	static world_setup *const setups[] = {incoherent, at_once};
 
@@ -42,15 +45,18 @@ static void alf_15_pag_24_cached_ones_in_system_memory_are_flushed(void **state)
 		wddm2_make(&w, &w.device, &queue, &a, 1);
 		client_write(&w.device, a, 64 * KIB, 5);
 		uint64_t flushes = client_events(&w.client, VIDMM_EVENT_FLUSH);
-		wddm2_make(&w, &w.device, &queue, &a, 1); /* the GPU is to use it */
+		wddm2_make(&w, &w.device, &queue, &a, 1); /* so that the GPU may use it */
 		assert_int_equal(client_events(&w.client, VIDMM_EVENT_FLUSH) - flushes, i == 0);
 		client_expect(&w.device, a, 64 * KIB, 5);
 		wddm2_stop(&w);
 	}
 }
 
-/* It was true when it was said: then the CPU wrote, in the segment where the allocation had stayed. */
-static void pri_10_what_is_written_after_an_evict_is_paged_out(void **state)
+/*
+ * NotWrittenTo was true when it was passed. Then the CPU wrote, in the segment where the
+ * allocation had stayed.
+ */
+static void pri_10_cpu_writes_after_a_notwrittento_evict_are_copied_out(void **state)
 {
 	struct world w;
 
@@ -70,8 +76,8 @@ static void pri_10_what_is_written_after_an_evict_is_paged_out(void **state)
 	wddm2_stop(&w);
 }
 
-/* The same by the GPU, when it is on the list again. */
-static void pri_10_a_new_stay_on_the_list_is_not_what_was_spoken_of(void **state)
+/* The same with a write by the GPU, when it is on the list again. */
+static void pri_10_notwrittento_does_not_apply_after_a_new_makeresident(void **state)
 {
 	struct world w;
 
@@ -92,8 +98,11 @@ static void pri_10_a_new_stay_on_the_list_is_not_what_was_spoken_of(void **state
 	wddm2_stop(&w);
 }
 
-/* PAG-14: the CPU has the system copy. The GPU's was made in the middle of the lock, and gets the rest when that ends. */
-static void lkr_09_pag_14_what_follows_a_use_under_a_lock_is_not_lost(void **state)
+/*
+ * PAG-14: the CPU has the system copy. The GPU's copy was made during the lock, and is updated at
+ * the unlock.
+ */
+static void lkr_09_pag_14_writes_after_gpu_use_under_a_lock_are_not_lost(void **state)
 {
 	struct world w;
 
@@ -104,12 +113,12 @@ static void lkr_09_pag_14_what_follows_a_use_under_a_lock_is_not_lost(void **sta
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	uint32_t *words = client_lock(&w.device, a, 0);
 	words[1] = 1;
-	world_submit_use(&w.context, a); /* the copies are alike now */
+	world_submit_use(&w.context, a); /* the copies are equal now */
 	world_run(&w);
 	words[2] = 2;
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_submit_write(&w.context, a, 12,
-			   3); /* the GPU's is the newer one, and comes back as a whole */
+			   3); /* the GPU's copy is the newer one, and is copied back as a whole */
 	world_run(&w);
 	words = client_lock(&w.device, a, 0);
 	for (uint32_t i = 1; i < 4; i++)
@@ -121,10 +130,10 @@ static void lkr_09_pag_14_what_follows_a_use_under_a_lock_is_not_lost(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_15_pag_24_cached_ones_in_system_memory_are_flushed),
-		ON_BOTH(pri_10_what_is_written_after_an_evict_is_paged_out),
-		ON_BOTH(pri_10_a_new_stay_on_the_list_is_not_what_was_spoken_of),
-		ON_BOTH(lkr_09_pag_14_what_follows_a_use_under_a_lock_is_not_lost),
+		ON_BOTH(alf_15_pag_24_cached_allocations_in_system_memory_are_flushed),
+		ON_BOTH(pri_10_cpu_writes_after_a_notwrittento_evict_are_copied_out),
+		ON_BOTH(pri_10_notwrittento_does_not_apply_after_a_new_makeresident),
+		ON_BOTH(lkr_09_pag_14_writes_after_gpu_use_under_a_lock_are_not_lost),
 	};
 
 	return cmocka_run_group_tests_name("copies", tests, NULL, NULL);

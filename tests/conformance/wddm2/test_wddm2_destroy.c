@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What destruction waits for, and what pfnDeallocate2Cb may ask for (ALF-37). */
+/* What destruction waits for, and the flags of pfnDeallocate2Cb (ALF-37). */
 #include "wddm2_world.h"
 
 #include <d3dkmthk.h>
@@ -26,7 +26,10 @@ static uint32_t destroyed(const struct world *w)
 	return scripted_count(w->m, VIDMM_DDI_DESTROY_ALLOCATION);
 }
 
-/* On the device's list, in memory; the GPU has work of the device that names another one. */
+/*
+ * On the device's residency list, in memory. The GPU has work of the device that references
+ * another allocation.
+ */
 static D3DKMT_HANDLE listed_beside_work(struct world *w, const D3DDDICB_CREATEPAGINGQUEUE *queue)
 {
 	D3DKMT_HANDLE a = wddm2_allocate(&w->device, 8 * MIB, WORLD_MEMORY),
@@ -38,8 +41,8 @@ static D3DKMT_HANDLE listed_beside_work(struct world *w, const D3DDDICB_CREATEPA
 	return a;
 }
 
-/* No list need name what a device uses: everything counts that it had queued before. */
-static void alf_37_destruction_waits_for_what_was_queued_before(void **state)
+/* Allocation lists need not reference what a device uses: all work that it queued before counts. */
+static void alf_37_destruction_waits_for_commands_queued_before(void **state)
 {
 	struct world w;
 
@@ -50,15 +53,15 @@ static void alf_37_destruction_waits_for_what_was_queued_before(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		vidmm_settle(w.client.host);
 	assert_int_equal(destroyed(&w), 0);
-	assert_int_equal(deallocate(&w.device, a, 0), E_INVALIDARG); /* but the handle is gone */
+	assert_int_equal(deallocate(&w.device, a, 0), E_INVALIDARG); /* but the handle is invalid */
 	world_expect_finding(&w, "ALF-36");
 	world_run(&w);
 	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 1);
 	wddm2_stop(&w);
 }
 
-/* Flags 0 is pfnDeallocateCb. */
-static void alf_37_without_flags_both_calls_are_the_same(void **state)
+/* Flags 0 equals pfnDeallocateCb. */
+static void alf_37_deallocate2_with_flags_zero_equals_deallocate(void **state)
 {
 	struct world w;
 
@@ -74,8 +77,8 @@ static void alf_37_without_flags_both_calls_are_the_same(void **state)
 	wddm2_stop(&w);
 }
 
-/* What the device queued later does not hold it up. */
-static void alf_37_what_is_queued_later_does_not_count(void **state)
+/* Destruction does not wait for work that the device queues later. */
+static void alf_37_destruction_does_not_wait_for_commands_queued_later(void **state)
 {
 	struct world w;
 
@@ -95,7 +98,7 @@ static void alf_37_what_is_queued_later_does_not_count(void **state)
 	wddm2_stop(&w);
 }
 
-static void alf_37_assume_not_in_use_ends_it_at_once(void **state)
+static void alf_37_assumenotinuse_destroys_at_once(void **state)
 {
 	struct world w;
 
@@ -108,7 +111,10 @@ static void alf_37_assume_not_in_use_ends_it_at_once(void **state)
 	wddm2_stop(&w);
 }
 
-/* A client that is wrong: the miniport hears of the end at once, and the memory goes to nobody while the GPU is in it. */
+/*
+ * A client breaks its promise: the miniport is called at once, but the memory is not reused while
+ * the GPU uses it.
+ */
 static void destroyed_under_the_gpu(void **state, uint32_t set)
 {
 	struct world w;
@@ -131,22 +137,22 @@ static void destroyed_under_the_gpu(void **state, uint32_t set)
 	wddm2_await(&w, &queue, args.PagingFenceValue);
 	assert_int_not_equal(client_residency(&w.device, b), D3DDDI_RESIDENCYSTATUS_NOTRESIDENT);
 	wddm2_run(&w);
-	assert_int_equal(destroyed(&w), 1); /* nothing of it came twice */
+	assert_int_equal(destroyed(&w), 1); /* it was destroyed once */
 	wddm2_stop(&w);
 }
 
-static void alf_37_memory_under_the_gpu_is_given_to_nobody(void **state)
+static void alf_37_memory_in_use_by_the_gpu_is_not_reused(void **state)
 {
 	destroyed_under_the_gpu(state, WORLD_MEMORY);
 }
 
-static void alf_37_an_aperture_under_the_gpu_is_given_to_nobody(void **state)
+static void alf_37_an_aperture_range_in_use_by_the_gpu_is_not_reused(void **state)
 {
 	destroyed_under_the_gpu(state, WORLD_APERTURE);
 }
 
-/* Nor can the miniport lose what a buffer names that it has still to patch. */
-static void alf_37_what_is_still_to_be_patched_waits(void **state)
+/* A buffer that is still to be patched keeps its references alive in the miniport. */
+static void alf_37_destruction_waits_for_unpatched_buffers(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -162,13 +168,13 @@ static void alf_37_what_is_still_to_be_patched_waits(void **state)
 	wddm2_make(&w, &other, &theirs, &c, 1);
 	world_submit_use(&others, c);
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, b, &args), E_PENDING);
-	world_submit_use(&w.context, b); /* waits for the place of c */
+	world_submit_use(&w.context, b); /* waits for the memory of c */
 	assert_int_equal(deallocate(&w.device, b, ASSUME_NOT_IN_USE), S_OK);
 	world_expect_finding(&w, "ALF-37");
 	for (uint32_t i = 0; i < 20; i++)
 		vidmm_settle(w.client.host);
 	assert_int_equal(destroyed(&w), 0);
-	/* What another call assumes does not concern it. */
+	/* AssumeNotInUse of another call does not apply to it. */
 	assert_int_equal(deallocate(&w.device, wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
 				    ASSUME_NOT_IN_USE),
 			 S_OK);
@@ -195,7 +201,7 @@ static void destroy(void *argument)
 	atomic_store(&d->back, true);
 }
 
-static void alf_37_synchronous_destroy_comes_back_when_the_memory_is_free(void **state)
+static void alf_37_synchronousdestroy_returns_when_memory_is_reclaimed(void **state)
 {
 	struct world w;
 	struct vidmm_thread *thread;
@@ -217,7 +223,7 @@ static void alf_37_synchronous_destroy_comes_back_when_the_memory_is_free(void *
 	vidmm_thread_join(thread);
 	assert_int_equal(d.result, S_OK);
 	assert_int_equal(destroyed(&w), 1);
-	/* There are not 8 MiB in one piece but those: what is waited for is the fill alone. */
+	/* 8 MiB are contiguous only there: only the fill is waited for. */
 	HRESULT result = wddm2_try_make_one(&w.device, &queue, b, &args);
 	assert_true(result == S_OK || result == E_PENDING);
 	assert_true(wddm2_is_in_memory(&w.device, b));
@@ -236,14 +242,14 @@ static void alf_37_other_flags_are_refused(void **state)
 		world_expect_finding(&w, "ALF-37");
 	}
 	assert_int_equal(destroyed(&w), 0);
-	client_write(&w.device, a, 64 * KIB, 1); /* it is all there */
+	client_write(&w.device, a, 64 * KIB, 1); /* all its memory is available */
 	assert_int_equal(deallocate(&w.device, a, ASSUME_NOT_IN_USE | SYNCHRONOUS_DESTROY), S_OK);
 	assert_int_equal(destroyed(&w), 1);
 	wddm2_stop(&w);
 }
 
-/* An adapter of 1.x knows who uses what; there is nothing to be said about it. */
-static void alf_37_an_adapter_of_1_x_has_no_flags(void **state)
+/* A 1.x adapter tracks uses itself and has no such flags. */
+static void alf_37_before_wddm_2_0_destroy_flags_are_refused(void **state)
 {
 	struct world w;
 
@@ -270,7 +276,7 @@ static D3DKMT_HANDLE allocate_kmt(D3DKMT_HANDLE device)
 	return info.hAllocation;
 }
 
-static void alf_37_the_thunk_follows_the_same_rules(void **state)
+static void alf_37_d3dkmtdestroyallocation2_follows_the_same_rules(void **state)
 {
 	struct world w;
 	struct vidmm_process *process;
@@ -304,17 +310,17 @@ static void alf_37_the_thunk_follows_the_same_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_37_destruction_waits_for_what_was_queued_before),
-		ON_BOTH(alf_37_without_flags_both_calls_are_the_same),
-		ON_BOTH(alf_37_what_is_queued_later_does_not_count),
-		ON_BOTH(alf_37_assume_not_in_use_ends_it_at_once),
-		ON_BOTH(alf_37_memory_under_the_gpu_is_given_to_nobody),
-		ON_BOTH(alf_37_an_aperture_under_the_gpu_is_given_to_nobody),
-		ON_BOTH(alf_37_what_is_still_to_be_patched_waits),
-		ON_BOTH(alf_37_synchronous_destroy_comes_back_when_the_memory_is_free),
+		ON_BOTH(alf_37_destruction_waits_for_commands_queued_before),
+		ON_BOTH(alf_37_deallocate2_with_flags_zero_equals_deallocate),
+		ON_BOTH(alf_37_destruction_does_not_wait_for_commands_queued_later),
+		ON_BOTH(alf_37_assumenotinuse_destroys_at_once),
+		ON_BOTH(alf_37_memory_in_use_by_the_gpu_is_not_reused),
+		ON_BOTH(alf_37_an_aperture_range_in_use_by_the_gpu_is_not_reused),
+		ON_BOTH(alf_37_destruction_waits_for_unpatched_buffers),
+		ON_BOTH(alf_37_synchronousdestroy_returns_when_memory_is_reclaimed),
 		ON_BOTH(alf_37_other_flags_are_refused),
-		ON_BOTH(alf_37_an_adapter_of_1_x_has_no_flags),
-		ON_BOTH(alf_37_the_thunk_follows_the_same_rules),
+		ON_BOTH(alf_37_before_wddm_2_0_destroy_flags_are_refused),
+		ON_BOTH(alf_37_d3dkmtdestroyallocation2_follows_the_same_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pfnEvictCb: what it refuses, when the memory is really given up, and whether its content is copied. */
+/* pfnEvictCb: what it refuses, when memory is freed, and whether its content is copied. */
 #include "wddm2_world.h"
 
 static void at_once(struct scripted_miniport *m)
@@ -8,7 +8,7 @@ static void at_once(struct scripted_miniport *m)
 	m->settings.complete_at_once = true;
 }
 
-/* RES-06, PRI-10: nothing else happens to a list of which one entry is refused. */
+/* RES-06, PRI-10: a list with one refused entry changes nothing. */
 static void res_06_evict_below_zero_is_refused(void **state)
 {
 	struct world w;
@@ -25,13 +25,16 @@ static void res_06_evict_below_zero_is_refused(void **state)
 	args.AllocationList = twice;
 	assert_int_equal(w.device.cb->pfnEvictCb(w.device.handle, &args), E_INVALIDARG);
 	world_expect_finding(&w, "RES-06");
-	world_submit_use(&w.context, a); /* it is still there */
+	world_submit_use(&w.context, a); /* it is still resident */
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	wddm2_stop(&w);
 }
 
-/* Without a flag the memory is given up at once, with the content copied out; with it, when somebody needs it. */
-static void res_06_evict_only_if_necessary_waits_for_pressure(void **state)
+/*
+ * Without a flag the memory is freed at once, with the content copied out; with
+ * EvictOnlyIfNecessary under pressure.
+ */
+static void res_06_evictonlyifnecessary_defers_eviction_until_pressure(void **state)
 {
 	struct world w;
 
@@ -61,8 +64,8 @@ static void res_06_evict_only_if_necessary_waits_for_pressure(void **state)
 	wddm2_stop(&w);
 }
 
-/* While the count stays above 0 the flag means nothing: the next plain Evict gives the memory up. */
-static void res_06_only_the_last_evict_says_when(void **state)
+/* While the count is above 0 the flag is ignored: the next plain Evict frees the memory. */
+static void res_06_only_the_flags_of_the_last_evict_apply(void **state)
 {
 	struct world w;
 
@@ -78,8 +81,8 @@ static void res_06_only_the_last_evict_says_when(void **state)
 	wddm2_stop(&w);
 }
 
-/* PRI-10: on whichever Evict it comes, the segment's copy is dropped and the system's counts. */
-static void pri_10_not_written_to_drops_the_copy(void **state)
+/* PRI-10: on any Evict call the flag drops the segment's copy; the system copy is used. */
+static void pri_10_notwrittento_drops_the_segment_copy(void **state)
 {
 	static const uint32_t flags[][2] = {{NOT_WRITTEN_TO, 0}, {0, NOT_WRITTEN_TO}, {0, 0}};
 	struct world w;
@@ -104,8 +107,8 @@ static void pri_10_not_written_to_drops_the_copy(void **state)
 	}
 }
 
-/* What is made resident again after it counts as dirty again. */
-static void pri_10_what_is_written_to_later_is_copied(void **state)
+/* Content that is made resident again counts as dirty again. */
+static void pri_10_content_made_resident_again_is_dirty_again(void **state)
 {
 	struct world w;
 
@@ -125,8 +128,8 @@ static void pri_10_what_is_written_to_later_is_copied(void **state)
 	wddm2_stop(&w);
 }
 
-/* The call comes back at once; the GPU's work of before it finds its memory where it was. */
-static void res_07_memory_is_left_when_the_work_of_before_is_done(void **state)
+/* The call returns at once. GPU work queued before finds its memory unchanged. */
+static void res_07_eviction_waits_for_gpu_work_queued_before(void **state)
 {
 	struct world w;
 
@@ -153,8 +156,8 @@ static void res_07_memory_is_left_when_the_work_of_before_is_done(void **state)
 	wddm2_stop(&w);
 }
 
-/* Also for work that has not come to the GPU yet, and whose list it was on. */
-static void res_07_work_that_still_waits_counts(void **state)
+/* The same for work that is not submitted yet, and whose list it was on. */
+static void res_07_eviction_waits_for_work_not_yet_submitted(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -172,7 +175,7 @@ static void res_07_work_that_still_waits_counts(void **state)
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	world_submit_use(&others, c);
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, b, &args), E_PENDING);
-	world_submit_write(&w.context, b, 0, 0xB); /* waits for the place of c */
+	world_submit_write(&w.context, b, 0, 0xB); /* waits for the memory of c */
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	for (uint32_t i = 0; i < 20; i++)
 		vidmm_settle(w.client.host);
@@ -190,8 +193,8 @@ static void res_07_work_that_still_waits_counts(void **state)
 	wddm2_stop(&w);
 }
 
-/* Who wants it back before it left keeps it where it is. */
-static void res_07_made_resident_again_it_stays(void **state)
+/* MakeResident before the eviction keeps it in memory. */
+static void res_07_makeresident_cancels_a_pending_eviction(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -209,8 +212,8 @@ static void res_07_made_resident_again_it_stays(void **state)
 	wddm2_stop(&w);
 }
 
-/* Its handle goes while it waits to leave, or while it is on the list. */
-static void res_12_what_is_destroyed_leaves_the_lists(void **state)
+/* Its handle is destroyed while its eviction is pending, or while it is on the list. */
+static void res_12_a_destroyed_allocation_is_removed_from_residency_lists(void **state)
 {
 	struct world w;
 
@@ -238,14 +241,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_06_evict_below_zero_is_refused),
-		ON_BOTH(res_06_evict_only_if_necessary_waits_for_pressure),
-		ON_BOTH(res_06_only_the_last_evict_says_when),
-		ON_BOTH(pri_10_not_written_to_drops_the_copy),
-		ON_BOTH(pri_10_what_is_written_to_later_is_copied),
-		ON_BOTH(res_07_memory_is_left_when_the_work_of_before_is_done),
-		ON_BOTH(res_07_work_that_still_waits_counts),
-		ON_BOTH(res_07_made_resident_again_it_stays),
-		ON_BOTH(res_12_what_is_destroyed_leaves_the_lists),
+		ON_BOTH(res_06_evictonlyifnecessary_defers_eviction_until_pressure),
+		ON_BOTH(res_06_only_the_flags_of_the_last_evict_apply),
+		ON_BOTH(pri_10_notwrittento_drops_the_segment_copy),
+		ON_BOTH(pri_10_content_made_resident_again_is_dirty_again),
+		ON_BOTH(res_07_eviction_waits_for_gpu_work_queued_before),
+		ON_BOTH(res_07_eviction_waits_for_work_not_yet_submitted),
+		ON_BOTH(res_07_makeresident_cancels_a_pending_eviction),
+		ON_BOTH(res_12_a_destroyed_allocation_is_removed_from_residency_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Monitored fences where a GPU with page tables finds them: one word, which both sides read and the GPU writes. */
+/*
+ * Monitored fences on a GPU with page tables: one word, which both sides read and the GPU writes.
+ */
 #include "va_world.h"
 
 struct fence {
@@ -38,7 +40,7 @@ static uint64_t gpu_value(struct va_world *v, uint64_t address)
 	return value;
 }
 
-static void mfn_04_mfn_05_mfn_25_one_word_for_cpu_and_gpu(void **state)
+static void mfn_04_mfn_05_mfn_25_cpu_and_gpu_addresses_alias_one_word(void **state)
 {
 	struct va_world v;
 	uint64_t value = 41;
@@ -52,7 +54,7 @@ static void mfn_04_mfn_05_mfn_25_one_word_for_cpu_and_gpu(void **state)
 	assert_true(scripted_virtual_access(v.process, a.gpu, &value, sizeof(value), true));
 	assert_int_equal(atomic_load(a.cpu), 41);
 	assert_int_equal(atomic_load(b.cpu), 8);
-	/* A signal of the CPU's is there for the GPU without a call. */
+	/* A CPU signal is visible to the GPU without a call. */
 	const D3DKMT_HANDLE handles[] = {b.handle};
 	uint64_t values[] = {99};
 	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {
@@ -61,7 +63,7 @@ static void mfn_04_mfn_05_mfn_25_one_word_for_cpu_and_gpu(void **state)
 		v.w.device.cb->pfnSignalSynchronizationObjectFromCpuCb(v.w.device.handle, &signal),
 		S_OK);
 	assert_int_equal(gpu_value(&v, b.gpu), 99);
-	/* A store is literal, also downwards (MFN-25). */
+	/* A store is literal, also to a lower value (MFN-25). */
 	value = 3;
 	assert_true(scripted_virtual_access(v.process, b.gpu, &value, sizeof(value), true));
 	assert_int_equal(atomic_load(b.cpu), 3);
@@ -70,8 +72,8 @@ static void mfn_04_mfn_05_mfn_25_one_word_for_cpu_and_gpu(void **state)
 	va_finish(&v);
 }
 
-/* In the addresses of the process that made it, and nobody may take them away from under it. */
-static void mfn_04_the_address_is_the_process_s_own(void **state)
+/* Mapped in the address space of the creating process; freeing the address is refused. */
+static void mfn_04_the_gpu_address_is_in_the_creating_process_and_cannot_be_freed(void **state)
 {
 	struct va_world v;
 	struct client_device other;
@@ -94,8 +96,8 @@ static void mfn_04_the_address_is_the_process_s_own(void **state)
 	va_finish(&v);
 }
 
-/* What no GPU is to reach is not on a page that it reaches (SFL-20, MFN-35). */
-static void sfl_20_mfn_35_other_fences_are_out_of_its_reach(void **state)
+/* Fences without GPU access are not on a page that the GPU can access (SFL-20, MFN-35). */
+static void sfl_20_mfn_35_fences_without_gpu_access_are_not_mapped_for_the_gpu(void **state)
 {
 	struct va_world v;
 
@@ -110,8 +112,8 @@ static void sfl_20_mfn_35_other_fences_are_out_of_its_reach(void **state)
 	va_finish(&v);
 }
 
-/* A shared one has an address for each that opens it. */
-static void mfn_04_a_shared_fence_is_mapped_where_it_is_made(void **state)
+/* A shared fence has an address for each process that opens it. */
+static void mfn_04_a_shared_fence_has_a_gpu_address_per_opener(void **state)
 {
 	struct va_world v;
 	uint64_t value = 0x5A;
@@ -125,7 +127,7 @@ static void mfn_04_a_shared_fence_is_mapped_where_it_is_made(void **state)
 	va_finish(&v);
 }
 
-static void mfn_04_without_page_tables_there_is_no_address(void **state)
+static void mfn_04_without_page_tables_a_fence_has_no_gpu_address(void **state)
 {
 	struct va_world v;
 
@@ -138,11 +140,11 @@ static void mfn_04_without_page_tables_there_is_no_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(mfn_04_mfn_05_mfn_25_one_word_for_cpu_and_gpu),
-		ON_SIM(mfn_04_the_address_is_the_process_s_own),
-		ON_SIM(sfl_20_mfn_35_other_fences_are_out_of_its_reach),
-		ON_BOTH(mfn_04_a_shared_fence_is_mapped_where_it_is_made),
-		ON_SIM(mfn_04_without_page_tables_there_is_no_address),
+		ON_BOTH(mfn_04_mfn_05_mfn_25_cpu_and_gpu_addresses_alias_one_word),
+		ON_SIM(mfn_04_the_gpu_address_is_in_the_creating_process_and_cannot_be_freed),
+		ON_SIM(sfl_20_mfn_35_fences_without_gpu_access_are_not_mapped_for_the_gpu),
+		ON_BOTH(mfn_04_a_shared_fence_has_a_gpu_address_per_opener),
+		ON_SIM(mfn_04_without_page_tables_a_fence_has_no_gpu_address),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_fence", tests, NULL, NULL);

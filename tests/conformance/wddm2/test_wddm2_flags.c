@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocation properties as WDDM 2.x reads them: which bits there are, which combinations, for which version. */
+/* Allocation flags in WDDM 2.x: the bits, their combinations, and the versions that have them. */
 #include "wddm2_world.h"
 
 #include <string.h>
@@ -47,8 +47,11 @@ static void refuse(struct world *w, uint32_t flags, const char *rule)
 	assert_int_equal(w->m->live_allocations, 0); /* the miniport's part was undone */
 }
 
-/* The same word: bit 7 is Swizzled, and there is an aperture lock for it; from 2.1 on it is about page tables. */
-static void alf_01_the_same_bits_are_read_by_version(void **state)
+/*
+ * The same bit: bit 7 is Swizzled, and permits AcquireAperture; from 2.1 on it concerns page
+ * tables.
+ */
+static void alf_01_flag_bits_are_interpreted_by_interface_version(void **state)
 {
 	struct world w;
 
@@ -60,7 +63,7 @@ static void alf_01_the_same_bits_are_read_by_version(void **state)
 
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	assert_int_equal(client_try_lock(&w.device, &a, 0x8 | 0x4, &data), E_INVALIDARG);
-	world_expect_finding(&w, "LOCK-13"); /* no unsynchronized lock of what is swizzled */
+	world_expect_finding(&w, "LOCK-13"); /* no unsynchronized lock of a swizzled allocation */
 	world_stop(&w);
 	world_start(&w, state, wddm2_1);
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
@@ -69,7 +72,7 @@ static void alf_01_the_same_bits_are_read_by_version(void **state)
 	world_stop(&w);
 }
 
-static void alf_02_reserved_bits_are_those_of_the_version(void **state)
+static void alf_02_reserved_bits_of_the_version_are_refused(void **state)
 {
 	struct world w;
 
@@ -86,8 +89,8 @@ static void alf_02_reserved_bits_are_those_of_the_version(void **state)
 	world_stop(&w);
 }
 
-/* The word that came with 3.0: of one bit then, of six with 3.2. Before, what stands there is nobody's. */
-static void alf_02_flags2_has_the_bits_of_the_version(void **state)
+/* Flags2 came with 3.0: one bit then, six with 3.2. Before, its place has no meaning. */
+static void alf_02_flags2_bits_beyond_the_version_are_refused(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = PHYSICAL};
 	struct world w;
@@ -109,7 +112,7 @@ static void alf_02_flags2_has_the_bits_of_the_version(void **state)
 	world_stop(&w);
 }
 
-/* One for a resource that is shared, or is not. */
+/* One allocation for a resource that is shared or not. */
 static HRESULT allocate_shared(struct world *w, const struct scripted_allocation *spec, bool shared,
 			       const void *memory)
 {
@@ -130,8 +133,11 @@ static HRESULT allocate_shared(struct world *w, const struct scripted_allocation
 	return result;
 }
 
-/* What is wrong with it is said one after the other; when nothing is, the feature is still off. */
-static void alf_30_sharing_with_the_miniport_has_its_conditions(void **state)
+/*
+ * The conditions are reported one after the other. With all of them met, the feature is still
+ * disabled.
+ */
+static void alf_30_each_missing_condition_of_sharing_is_refused(void **state)
 {
 	static _Alignas(4096) char memory[64 * KIB];
 	static const struct {
@@ -141,8 +147,8 @@ static void alf_30_sharing_with_the_miniport_has_its_conditions(void **state)
 	} cases[] = {
 		{false, PHYSICAL, WORLD_APERTURE, "not shared"},
 		{true, PHYSICAL | 0x10, WORLD_APERTURE, "existing memory"},
-		{true, PHYSICAL, WORLD_APERTURE | WORLD_MEMORY, "more than the aperture"},
-		{true, PHYSICAL, WORLD_MEMORY, "more than the aperture"},
+		{true, PHYSICAL, WORLD_APERTURE | WORLD_MEMORY, "sets contain a memory segment"},
+		{true, PHYSICAL, WORLD_MEMORY, "sets contain a memory segment"},
 		{true, PHYSICAL, WORLD_APERTURE, "not enabled"},
 	};
 
@@ -164,7 +170,7 @@ static void alf_30_sharing_with_the_miniport_has_its_conditions(void **state)
 	}
 }
 
-static void alf_25_explicit_notification_needs_physical_access(void **state)
+static void alf_25_explicitresidencynotification_needs_accessedphysically(void **state)
 {
 	struct world w;
 
@@ -175,8 +181,10 @@ static void alf_25_explicit_notification_needs_physical_access(void **state)
 	world_stop(&w);
 }
 
-/* Without GPU virtual addresses there are no page tables that it could concern: it is accepted and changes nothing. */
-static void alf_28_large_pages_do_not_matter_without_page_tables(void **state)
+/*
+ * Without GPU virtual addresses there are no page tables: the flag is accepted and has no effect.
+ */
+static void alf_28_without_page_tables_disablelargepagemapping_has_no_effect(void **state)
 {
 	struct world w;
 
@@ -186,7 +194,7 @@ static void alf_28_large_pages_do_not_matter_without_page_tables(void **state)
 	world_stop(&w);
 }
 
-static void alf_29_cpu_visible_maps_need_the_capability(void **state)
+static void alf_29_mapaperturecpuvisible_needs_the_capability(void **state)
 {
 	struct world w;
 
@@ -199,7 +207,7 @@ static void alf_29_cpu_visible_maps_need_the_capability(void **state)
 	world_stop(&w);
 }
 
-/* What the CPU wrote is what the GPU finds behind the pages of the list; nobody is asked to map an MDL any more. */
+/* The GPU finds the CPU's content behind the pages of the list; MDLs are not mapped any more. */
 static void map_and_look(struct world *w, uint32_t flags, uint32_t pattern)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -238,7 +246,7 @@ static void map_and_look(struct world *w, uint32_t flags, uint32_t pattern)
 	assert_int_equal(w->device.cb->pfnUnlock2Cb(w->device.handle, &unlock), S_OK);
 }
 
-static void alf_29_pag_06_apertures_are_mapped_by_lists_of_pages(void **state)
+static void alf_29_pag_06_mapaperture2_maps_by_lists_of_pages(void **state)
 {
 	struct world w;
 
@@ -248,8 +256,8 @@ static void alf_29_pag_06_apertures_are_mapped_by_lists_of_pages(void **state)
 	world_stop(&w);
 }
 
-/* What a miniport says of a context and is not built is refused, and the context ended again. */
-static void capabilities_of_contexts_are_not_built(void **state)
+/* Context capabilities that are not built are refused, and the context is destroyed again. */
+static void unsupported_context_capabilities_are_refused(void **state)
 {
 	struct world w;
 
@@ -291,8 +299,11 @@ static HRESULT render_lists(struct client_context *context, uint32_t allocations
 	return context->device->cb->pfnRenderCb(context->device->handle, &args);
 }
 
-/* Whatever the miniport says of lists: one has 16 entries, the other is not there, and nobody patches. */
-static void dma_25_a_context_that_needs_no_patching(void **state)
+/*
+ * Whatever the miniport reports: the allocation list has 16 entries, there is no patch list, and
+ * nothing is patched.
+ */
+static void dma_25_with_nopatchingrequired_16_list_entries_and_no_patch_list(void **state)
 {
 	struct world w;
 	struct client_context context;
@@ -315,7 +326,7 @@ static void dma_25_a_context_that_needs_no_patching(void **state)
 	assert_int_equal(((uint32_t *)data)[16], 0x25252525);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_PATCH), patched);
-	/* Longer lists are none. */
+	/* Longer lists are refused. */
 	assert_int_equal(render_lists(&context, 17, 0), E_INVALIDARG);
 	assert_int_equal(render_lists(&context, 1, 1), E_INVALIDARG);
 	client_forget(&w.client);
@@ -323,8 +334,8 @@ static void dma_25_a_context_that_needs_no_patching(void **state)
 	wddm2_stop(&w);
 }
 
-/* Before 2.0 the member is not there: what lies in its place means nothing. */
-static void dma_25_contexts_of_1_x_have_patch_lists(void **state)
+/* Before 2.0 the member does not exist: its place has no meaning. */
+static void dma_25_before_wddm_2_0_contexts_have_patch_lists(void **state)
 {
 	struct world w;
 
@@ -339,7 +350,7 @@ static void dma_25_contexts_of_1_x_have_patch_lists(void **state)
 	world_stop(&w);
 }
 
-static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
+static void seg_25_cpu_visible_in_a_hidden_segment_must_support_the_aperture(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 					   .flags = PHYSICAL,
@@ -354,9 +365,9 @@ static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
 	spec.flags = ACCESSED_PHYSICALLY | ON_DEMAND;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_INVALIDARG);
 	world_expect_finding(&w, "SEG-25");
-	spec.flags = ACCESSED_PHYSICALLY; /* not for the CPU: it may */
+	spec.flags = ACCESSED_PHYSICALLY; /* without CPU access it is permitted */
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), S_OK);
-	/* To be read in the aperture is not enough: written, it is in the memory. */
+	/* The aperture in the read set is not enough: written, the allocation is in memory. */
 	spec.flags = PHYSICAL;
 	spec.read_set = WORLD_MEMORY | WORLD_APERTURE;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_INVALIDARG);
@@ -369,18 +380,18 @@ static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_01_the_same_bits_are_read_by_version),
-		ON_BOTH(alf_02_reserved_bits_are_those_of_the_version),
-		ON_BOTH(alf_02_flags2_has_the_bits_of_the_version),
-		ON_BOTH(alf_30_sharing_with_the_miniport_has_its_conditions),
-		ON_BOTH(alf_25_explicit_notification_needs_physical_access),
-		ON_BOTH(alf_28_large_pages_do_not_matter_without_page_tables),
-		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),
-		ON_BOTH(alf_29_pag_06_apertures_are_mapped_by_lists_of_pages),
-		ON_BOTH(capabilities_of_contexts_are_not_built),
-		ON_BOTH(dma_25_a_context_that_needs_no_patching),
-		ON_BOTH(dma_25_contexts_of_1_x_have_patch_lists),
-		ON_BOTH(seg_25_hidden_memory_needs_the_aperture_for_the_cpu),
+		ON_BOTH(alf_01_flag_bits_are_interpreted_by_interface_version),
+		ON_BOTH(alf_02_reserved_bits_of_the_version_are_refused),
+		ON_BOTH(alf_02_flags2_bits_beyond_the_version_are_refused),
+		ON_BOTH(alf_30_each_missing_condition_of_sharing_is_refused),
+		ON_BOTH(alf_25_explicitresidencynotification_needs_accessedphysically),
+		ON_BOTH(alf_28_without_page_tables_disablelargepagemapping_has_no_effect),
+		ON_BOTH(alf_29_mapaperturecpuvisible_needs_the_capability),
+		ON_BOTH(alf_29_pag_06_mapaperture2_maps_by_lists_of_pages),
+		ON_BOTH(unsupported_context_capabilities_are_refused),
+		ON_BOTH(dma_25_with_nopatchingrequired_16_list_entries_and_no_patch_list),
+		ON_BOTH(dma_25_before_wddm_2_0_contexts_have_patch_lists),
+		ON_BOTH(seg_25_cpu_visible_in_a_hidden_segment_must_support_the_aperture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

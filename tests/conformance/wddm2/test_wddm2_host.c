@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU host apertures (SWZ-29, LOCK-46): locks of what is in a memory segment that no BAR shows. The miniport keeps the bytes of
- * a page that is shown in the BAR, and the GPU finds them there; a page that is asked for twice, or is none, is a fault.
+ * CPU host apertures (SWZ-29, LOCK-46): locks of content in a memory segment that no BAR shows.
+ * While a page is mapped, the miniport has its bytes in the BAR, and the GPU finds them there.
+ * Mapping a page twice, or an invalid page, counts as a fault.
  */
 #define _DEFAULT_SOURCE /* pread, pwrite */
 #include "wddm2_world.h"
@@ -45,7 +46,7 @@ static void start(struct host *h, void **state, world_setup *setup)
 	h->queue = wddm2_queue(&h->w.device);
 }
 
-/* Nothing stays mapped, and nothing was mapped wrongly. */
+/* Asserts that nothing is mapped, and nothing was mapped wrongly. */
 static void stop(struct host *h)
 {
 	wddm2_run(&h->w);
@@ -56,7 +57,7 @@ static void stop(struct host *h)
 	world_stop_adapter(&h->w);
 }
 
-/* In the hidden segment, and on the list. */
+/* In the hidden segment, and on the residency list. */
 static D3DKMT_HANDLE resident(struct host *h, uint64_t bytes)
 {
 	D3DKMT_HANDLE a = wddm2_allocate(&h->w.device, bytes, BOTH_SEGMENTS);
@@ -102,8 +103,8 @@ static void evict(struct host *h, D3DKMT_HANDLE a)
 	wddm2_run(&h->w);
 }
 
-/* The CPU and the GPU at the same bytes, and every Map undone by an Unmap of the same pages. */
-static void swz_29_lock_46_a_lock_maps_the_pages(void **state)
+/* CPU and GPU access the same bytes, and every Map is undone by an Unmap of the same pages. */
+static void swz_29_lock_46_a_lock_maps_pages_and_each_map_is_undone(void **state)
 {
 	struct host h;
 
@@ -122,7 +123,8 @@ static void swz_29_lock_46_a_lock_maps_the_pages(void **state)
 	assert_int_equal(map->in.host_map.NumberOfPages, 16);
 	for (uint32_t i = 0; i < 16; i++) {
 		assert_int_equal(map->host_pages[i], i);
-		assert_int_equal(map->segment_pages[i], 8 + i); /* the other one is before it */
+		/* the other allocation is in front of it */
+		assert_int_equal(map->segment_pages[i], 8 + i);
 	}
 	assert_int_equal(words[1], 0x44);
 	words[2] = 0x55;
@@ -130,7 +132,7 @@ static void swz_29_lock_46_a_lock_maps_the_pages(void **state)
 	wddm2_run(&h.w);
 	assert_int_equal(words[15 * KIB], 0x66); /* while it is locked */
 	unlock2(&h, a);
-	/* The mapping is there for the next lock. */
+	/* The mapping is reused by the next lock. */
 	assert_ptr_equal(lock2(&h, a), words);
 	unlock2(&h, a);
 	assert_int_equal(maps(&h), 1);
@@ -150,8 +152,8 @@ static void swz_29_lock_46_a_lock_maps_the_pages(void **state)
 	stop(&h);
 }
 
-/* Where the aperture is free, not where it would be in one piece. */
-static void swz_29_any_pages_of_the_aperture_will_do(void **state)
+/* The pages used in the aperture need not be contiguous. */
+static void swz_29_scattered_pages_of_the_aperture_are_used(void **state)
 {
 	D3DKMT_HANDLE a[4], e;
 	struct host h;
@@ -189,8 +191,11 @@ static void swz_29_any_pages_of_the_aperture_will_do(void **state)
 	stop(&h);
 }
 
-/* First those leave that nobody has locked, the least recently locked first; then it is system memory. */
-static void lock_46_swz_29_a_full_aperture(void **state)
+/*
+ * Mappings of unlocked allocations are removed first, least recently locked first; then system
+ * memory is used.
+ */
+static void lock_46_swz_29_a_full_aperture_unmaps_lru_then_uses_system_memory(void **state)
 {
 	D3DKMT_HANDLE a[4], b, c;
 	struct host h;
@@ -201,26 +206,26 @@ static void lock_46_swz_29_a_full_aperture(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		*lock2(&h, a[i]) = 0x10 + i;
 	for (uint32_t i = 0; i < 3; i++)
-		unlock2(&h, a[i]); /* not the last */
+		unlock2(&h, a[i]); /* not the last unlock */
 	(void)lock2(&h, a[0]);
 	unlock2(&h, a[0]);
 	b = resident(&h, 64 * KIB);
 	*lock2(&h, b) = 0x20;
-	/* a[1] it was: a[0] was locked later than that. */
+	/* It was a[1]: a[0] was locked later. */
 	assert_int_equal(last_map(&h)->host_pages[0], 16);
 	assert_int_equal(unmaps(&h), 1);
 	assert_int_equal(h.w.m->shown, HOST_PAGES);
 	for (uint32_t i = 0; i < 3; i += 2)
 		(void)lock2(&h, a[i]);
-	assert_int_equal(maps(&h), 5); /* still there */
+	assert_int_equal(maps(&h), 5); /* still mapped */
 	c = resident(&h, 64 * KIB);
-	*lock2(&h, c) = 0x30; /* all is locked */
+	*lock2(&h, c) = 0x30; /* all of the aperture is locked */
 	assert_int_equal(maps(&h), 5);
 	assert_int_equal(client_residency(&h.w.device, c),
 			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
 	unlock2(&h, c);
 	unlock2(&h, b);
-	assert_int_equal(*lock2(&h, a[1]), 0x11); /* and b leaves for it */
+	assert_int_equal(*lock2(&h, a[1]), 0x11); /* and b is unmapped for it */
 	assert_int_equal(maps(&h), 6);
 	assert_int_equal(unmaps(&h), 2);
 	for (uint32_t i = 0; i < 4; i++)
@@ -230,8 +235,11 @@ static void lock_46_swz_29_a_full_aperture(void **state)
 	stop(&h);
 }
 
-/* What can never fit, and what the miniport will not map, is locked in system memory; nothing stays half done. */
-static void lock_46_without_a_mapping_it_is_system_memory(void **state)
+/*
+ * An allocation that can never fit, or that the miniport refuses to map, is locked in system
+ * memory. No partial mapping remains.
+ */
+static void lock_46_without_a_mapping_the_lock_uses_system_memory(void **state)
 {
 	struct host h;
 
@@ -245,7 +253,7 @@ static void lock_46_without_a_mapping_it_is_system_memory(void **state)
 	assert_int_equal(lock2(&h, large)[125 * KIB], 0x22);
 	assert_false(wddm2_is_in_memory(&h.w.device, large));
 	unlock2(&h, large);
-	assert_int_equal(unmaps(&h), 0); /* nobody left for nothing */
+	assert_int_equal(unmaps(&h), 0); /* nothing was unmapped in vain */
 	D3DKMT_HANDLE other = resident(&h, 64 * KIB);
 	scripted_fail(h.w.m, VIDMM_DDI_MAP_CPU_HOST_APERTURE, STATUS_UNSUCCESSFUL, 1);
 	*lock2(&h, other) = 0x33;
@@ -255,8 +263,8 @@ static void lock_46_without_a_mapping_it_is_system_memory(void **state)
 	stop(&h);
 }
 
-/* An Unmap that fails is the miniport's mistake, and counts as done. */
-static void swz_29_an_unmap_that_fails_is_a_finding(void **state)
+/* A failed Unmap is a violation of the miniport, and counts as done. */
+static void swz_29_a_failed_unmap_is_reported_and_counts_as_done(void **state)
 {
 	struct host h;
 
@@ -267,14 +275,16 @@ static void swz_29_an_unmap_that_fails_is_a_finding(void **state)
 	scripted_fail(h.w.m, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, STATUS_UNSUCCESSFUL, 1);
 	evict(&h, a);
 	world_expect_finding(&h.w, "SWZ-29");
-	h.w.m->shown = 0; /* what it kept */
+	h.w.m->shown = 0; /* pages it still has mapped */
 	wddm2_run(&h.w);
 	client_close(&h.w.device);
 	world_stop_adapter(&h.w);
 }
 
-/* Pages of 64 KiB: each belongs to one allocation, however small; and what is aligned to less is refused. */
-static void swz_29_seg_11_pages_of_64_kib(void **state)
+/*
+ * Pages of 64 KiB: each belongs to one allocation, however small. A smaller alignment is refused.
+ */
+static void swz_29_seg_11_with_64_kib_pages_each_page_has_one_allocation(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 4 * KIB,
 					   .flags = PHYSICAL,
@@ -311,8 +321,8 @@ static void swz_29_seg_11_pages_of_64_kib(void **state)
 	stop(&h);
 }
 
-/* ALF-27: the address and the pages go with the last lock. */
-static void alf_27_swz_29_on_demand_nothing_stays_mapped(void **state)
+/* ALF-27: the address and the pages are released with the last lock. */
+static void alf_27_swz_29_cpuvisibleondemand_unmaps_with_the_last_lock(void **state)
 {
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 						 .flags = ACCESSED_PHYSICALLY | ON_DEMAND,
@@ -336,8 +346,11 @@ static void alf_27_swz_29_on_demand_nothing_stays_mapped(void **state)
 	stop(&h);
 }
 
-/* Under pressure what is locked moves, and the pointer stays; its pages in the aperture are free then. */
-static void lock_46_swz_29_pressure_moves_what_is_locked(void **state)
+/*
+ * Under pressure a locked allocation moves and its pointer stays valid; its pages in the aperture
+ * are unmapped.
+ */
+static void lock_46_swz_29_a_locked_allocation_moves_and_its_pages_are_unmapped(void **state)
 {
 	struct client_device second;
 	struct host h;
@@ -363,8 +376,8 @@ static void lock_46_swz_29_pressure_moves_what_is_locked(void **state)
 	stop(&h);
 }
 
-/* Power, and destruction of what is mapped. */
-static void swz_29_power_and_destruction_unmap(void **state)
+/* Power off, and destruction of a mapped allocation. */
+static void swz_29_power_off_and_destruction_unmap_pages(void **state)
 {
 	struct host h;
 
@@ -390,13 +403,13 @@ static void swz_29_power_and_destruction_unmap(void **state)
 	stop(&h);
 }
 
-/* A process in another address space, and the descriptor of what it was shown. */
+/* An out-of-process client, and the descriptor that it was given. */
 struct other {
 	struct apart_viewer viewer;
 	struct client_device device;
 	D3DDDICB_CREATEPAGINGQUEUE queue;
 	D3DKMT_HANDLE allocation;
-	int kept;
+	int retained_fd;
 };
 
 static uint32_t *lock_other(struct other *o)
@@ -414,7 +427,7 @@ static void unlock_other(struct other *o)
 	assert_int_equal(o->device.cb->pfnUnlock2Cb(o->device.handle, &unlock), S_OK);
 }
 
-/* 4 KiB of a page of 64 KiB; the rest is never shown. */
+/* 4 KiB of a page of 64 KiB; the rest is never mapped. */
 static uint32_t *show_other(struct host *h, struct other *o, uint32_t pattern)
 {
 	o->allocation = wddm2_allocate(&o->device, 4 * KIB, BOTH_SEGMENTS);
@@ -422,16 +435,19 @@ static uint32_t *show_other(struct host *h, struct other *o, uint32_t pattern)
 	uint32_t *words = lock_other(o);
 	assert_ptr_equal(o->viewer.last_address, words);
 	assert_int_equal(lseek(o->viewer.last_fd, 0, SEEK_END), 4 * KIB);
-	if (o->kept >= 0)
-		close(o->kept);
-	o->kept = dup(o->viewer.last_fd);
+	if (o->retained_fd >= 0)
+		close(o->retained_fd);
+	o->retained_fd = dup(o->viewer.last_fd);
 	for (uint32_t i = 0; i < KIB; i++)
 		words[i] = pattern + i;
 	return words;
 }
 
-/* The page goes from one to the next; what each keeps of it reaches nobody. */
-static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
+/*
+ * The page is used by one client after the other. Retained descriptors reach no other client's
+ * content.
+ */
+static void swz_29_q_93_an_aperture_page_shows_only_its_current_users_content(void **state)
 {
 	struct other *o = calloc(2, sizeof(*o));
 	struct host h;
@@ -442,7 +458,7 @@ static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		apart_open(&h.w.client, &o[i].viewer, &o[i].device);
 		o[i].queue = wddm2_queue(&o[i].device);
-		o[i].kept = -1;
+		o[i].retained_fd = -1;
 	}
 	for (uint32_t round = 0; round < 6; round++) {
 		struct other *me = &o[round % 2], *former = &o[!(round % 2)];
@@ -454,14 +470,14 @@ static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
 			const uint32_t evil = 0xE711;
 
 			for (uint32_t at = 0; at < 4 * KIB; at += 4) {
-				assert_int_equal(pread(former->kept, &seen, 4, at), 4);
+				assert_int_equal(pread(former->retained_fd, &seen, 4, at), 4);
 				assert_int_not_equal(seen & 0xFFFFF000, 0x1000 * round);
 			}
-			assert_int_equal(pwrite(former->kept, &evil, 4, 16), 4);
+			assert_int_equal(pwrite(former->retained_fd, &evil, 4, 16), 4);
 			assert_int_equal(words[4], 0x1000 * round + 4);
 		}
 		unlock_other(me);
-		/* It leaves the aperture with its content, for system memory. */
+		/* Its content is moved from the aperture to system memory. */
 		assert_int_equal(wddm2_evict(&me->device, me->allocation, 0), S_OK);
 		wddm2_run(&h.w);
 		assert_int_equal(h.w.m->shown, 0);
@@ -471,7 +487,7 @@ static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
 		assert_int_equal(client_deallocate(&me->device, me->allocation), S_OK);
 		wddm2_run(&h.w);
 	}
-	/* In the host's own address space it is the same page. */
+	/* An in-process client uses the same page. */
 	D3DKMT_HANDLE own = resident(&h, 4 * KIB);
 	uint32_t *words = lock2(&h, own);
 	words[4] = 0x77;
@@ -479,9 +495,9 @@ static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
 	assert_int_equal(((const uint32_t *)(const void *)(h.w.m->bar + MIB))[4], 0x77);
 	unlock2(&h, own);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(pread(o[i].kept, &seen, 4, 16), 4);
+		assert_int_equal(pread(o[i].retained_fd, &seen, 4, 16), 4);
 		assert_int_not_equal(seen, 0x77);
-		close(o[i].kept);
+		close(o[i].retained_fd);
 		apart_close(&o[i].viewer, &o[i].device);
 	}
 	free(o);
@@ -491,16 +507,16 @@ static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(swz_29_lock_46_a_lock_maps_the_pages),
-		ON_BOTH(swz_29_any_pages_of_the_aperture_will_do),
-		ON_BOTH(lock_46_swz_29_a_full_aperture),
-		ON_BOTH(lock_46_without_a_mapping_it_is_system_memory),
-		ON_BOTH(swz_29_an_unmap_that_fails_is_a_finding),
-		ON_BOTH(swz_29_seg_11_pages_of_64_kib),
-		ON_BOTH(alf_27_swz_29_on_demand_nothing_stays_mapped),
-		ON_BOTH(lock_46_swz_29_pressure_moves_what_is_locked),
-		ON_BOTH(swz_29_power_and_destruction_unmap),
-		ON_BOTH(swz_29_q_93_a_page_of_the_aperture_is_its_users_alone),
+		ON_BOTH(swz_29_lock_46_a_lock_maps_pages_and_each_map_is_undone),
+		ON_BOTH(swz_29_scattered_pages_of_the_aperture_are_used),
+		ON_BOTH(lock_46_swz_29_a_full_aperture_unmaps_lru_then_uses_system_memory),
+		ON_BOTH(lock_46_without_a_mapping_the_lock_uses_system_memory),
+		ON_BOTH(swz_29_a_failed_unmap_is_reported_and_counts_as_done),
+		ON_BOTH(swz_29_seg_11_with_64_kib_pages_each_page_has_one_allocation),
+		ON_BOTH(alf_27_swz_29_cpuvisibleondemand_unmaps_with_the_last_lock),
+		ON_BOTH(lock_46_swz_29_a_locked_allocation_moves_and_its_pages_are_unmapped),
+		ON_BOTH(swz_29_power_off_and_destruction_unmap_pages),
+		ON_BOTH(swz_29_q_93_an_aperture_page_shows_only_its_current_users_content),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware contexts and queues: what a client may ask for, the order of commands, the progress fence (SUB-27, MFN-37). */
+/*
+ * Hardware contexts and queues: valid requests, the order of commands, the progress fence (SUB-27,
+ * MFN-37).
+ */
 #include "hw_world.h"
 
-static void sub_27_commands_in_order_reach_the_fence(void **state)
+static void sub_27_commands_complete_in_order_and_set_the_progress_fence(void **state)
 {
 	struct hw_world h;
 
@@ -34,7 +37,7 @@ static void sub_27_commands_in_order_reach_the_fence(void **state)
 	hw_stop(&h);
 }
 
-static void sub_27_mfn_37_ids_rise(void **state)
+static void sub_27_mfn_37_an_id_that_does_not_rise_is_refused(void **state)
 {
 	static const uint64_t bad[] = {0, 3, 5, UINT64_MAX};
 	struct hw_world h;
@@ -47,14 +50,15 @@ static void sub_27_mfn_37_ids_rise(void **state)
 		world_expect_finding(&h.w, "SUB-27");
 	}
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE), 1);
-	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS); /* each queue counts for itself */
+	/* ids of each queue are independent */
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&q, UINT64_MAX - 1), STATUS_SUCCESS);
 	hw_run(&h);
 	assert_true(hw_value(&q) == UINT64_MAX - 1);
 	hw_stop(&h);
 }
 
-static void sub_27_private_data_is_the_miniports_during_the_call_alone(void **state)
+static void sub_27_private_data_is_freed_when_the_ddi_returns(void **state)
 {
 	uint64_t data = 0x1122334455667788u;
 	struct hw_world h;
@@ -63,7 +67,7 @@ static void sub_27_private_data_is_the_miniports_during_the_call_alone(void **st
 	struct hw_queue q = hw_queue(&h, h.context, 0);
 	assert_int_equal(hw_submit_with(&q, 1, &data, sizeof(data)), STATUS_SUCCESS);
 	assert_true(h.w.m->hw_queue[0].last_private == data);
-	assert_true(*h.w.m->hw_queue[0].kept_private != data); /* until it is used again */
+	assert_true(*h.w.m->hw_queue[0].kept_private != data); /* until the memory is reused */
 	assert_int_equal(hw_submit_with(&q, 2, &data, VMM_PRIVATE_LIMIT + 1),
 			 STATUS_INVALID_PARAMETER);
 	hw_forget(&h);
@@ -71,7 +75,7 @@ static void sub_27_private_data_is_the_miniports_during_the_call_alone(void **st
 	hw_stop(&h);
 }
 
-static void sub_27_a_value_that_no_command_says_is_fatal(void **state)
+static void sub_27_a_fence_value_that_was_never_submitted_is_fatal(void **state)
 {
 	struct hw_world h;
 
@@ -106,7 +110,7 @@ static void with_validation(struct scripted_miniport *m)
 	scripted_validate_commands(m);
 }
 
-static void sub_25_commands_of_hardware_queues_too(void **state)
+static void sub_25_hardware_queue_commands_are_validated(void **state)
 {
 	struct hw_world h;
 	uint32_t data = 0x11223344;
@@ -135,7 +139,7 @@ static void sub_25_commands_of_hardware_queues_too(void **state)
 	hw_stop(&h);
 }
 
-static void mfn_37_the_fence_belongs_to_the_queue(void **state)
+static void mfn_37_clients_cannot_signal_or_destroy_the_progress_fence(void **state)
 {
 	struct hw_world h;
 
@@ -158,7 +162,7 @@ static void mfn_37_the_fence_belongs_to_the_queue(void **state)
 	hw_stop(&h);
 }
 
-static void sub_27_the_nodes_limit_of_commands_in_flight(void **state)
+static void sub_27_commands_in_flight_never_exceed_the_nodes_limit(void **state)
 {
 	struct hw_world h;
 
@@ -177,7 +181,7 @@ static void sub_27_the_nodes_limit_of_commands_in_flight(void **state)
 	hw_stop(&h);
 }
 
-static void hw_create_checks_its_arguments(void **state)
+static void hw_creation_with_invalid_arguments_is_refused(void **state)
 {
 	struct hw_world h;
 
@@ -186,7 +190,8 @@ static void hw_create_checks_its_arguments(void **state)
 	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "SCH-07");
 	context = (D3DKMT_CREATEHWCONTEXT){.hDevice = h.device, .NodeOrdinal = 1};
-	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_NOT_SUPPORTED); /* it takes none */
+	/* the node takes no hardware contexts */
+	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_NOT_SUPPORTED);
 	context = (D3DKMT_CREATEHWCONTEXT){.hDevice = h.device, .Flags.Value = 1};
 	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "Q-60");
@@ -210,7 +215,7 @@ static void hw_create_checks_its_arguments(void **state)
 	hw_stop(&h);
 }
 
-static void hw_failures_of_the_miniport_leave_nothing(void **state)
+static void hw_creation_refused_by_the_miniport_leaves_nothing(void **state)
 {
 	struct hw_world h;
 
@@ -227,7 +232,7 @@ static void hw_failures_of_the_miniport_leave_nothing(void **state)
 	hw_stop(&h);
 }
 
-static void sub_29_the_end_waits_for_the_gpu(void **state)
+static void sub_29_destroying_a_queue_waits_for_its_commands(void **state)
 {
 	struct hw_world h;
 
@@ -241,7 +246,8 @@ static void sub_29_the_end_waits_for_the_gpu(void **state)
 	world_expect_finding(&h.w, "SYN-23");
 	const D3DKMT_DESTROYHWCONTEXT end = {.hHwContext = h.context};
 	(void)hw_queue(&h, h.context, 0);
-	assert_int_equal(D3DKMTDestroyHwContext(&end), STATUS_SUCCESS); /* with its queue */
+	/* together with its queue */
+	assert_int_equal(D3DKMTDestroyHwContext(&end), STATUS_SUCCESS);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_DESTROY_HW_QUEUE), 2);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_DESTROY_HW_CONTEXT), 1);
 	assert_int_equal(D3DKMTDestroyHwContext(&end), STATUS_INVALID_PARAMETER);
@@ -249,7 +255,7 @@ static void sub_29_the_end_waits_for_the_gpu(void **state)
 	hw_stop(&h);
 }
 
-static void hw_the_same_by_callbacks(void **state)
+static void hw_queues_work_through_umd_callbacks(void **state)
 {
 	struct hw_world h;
 
@@ -280,18 +286,18 @@ static void hw_the_same_by_callbacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(sub_27_commands_in_order_reach_the_fence),
-		ON_BOTH(sub_27_mfn_37_ids_rise),
-		ON_BOTH(sub_27_private_data_is_the_miniports_during_the_call_alone),
-		ON_SIM(sub_27_a_value_that_no_command_says_is_fatal),
+		ON_BOTH(sub_27_commands_complete_in_order_and_set_the_progress_fence),
+		ON_BOTH(sub_27_mfn_37_an_id_that_does_not_rise_is_refused),
+		ON_BOTH(sub_27_private_data_is_freed_when_the_ddi_returns),
+		ON_SIM(sub_27_a_fence_value_that_was_never_submitted_is_fatal),
 		ON_SIM(sub_27_a_refused_command_puts_the_device_in_error),
-		ON_SIM(sub_25_commands_of_hardware_queues_too),
-		ON_BOTH(mfn_37_the_fence_belongs_to_the_queue),
-		ON_SIM(sub_27_the_nodes_limit_of_commands_in_flight),
-		ON_BOTH(hw_create_checks_its_arguments),
-		ON_SIM(hw_failures_of_the_miniport_leave_nothing),
-		ON_SIM(sub_29_the_end_waits_for_the_gpu),
-		ON_BOTH(hw_the_same_by_callbacks),
+		ON_SIM(sub_25_hardware_queue_commands_are_validated),
+		ON_BOTH(mfn_37_clients_cannot_signal_or_destroy_the_progress_fence),
+		ON_SIM(sub_27_commands_in_flight_never_exceed_the_nodes_limit),
+		ON_BOTH(hw_creation_with_invalid_arguments_is_refused),
+		ON_SIM(hw_creation_refused_by_the_miniport_leaves_nothing),
+		ON_SIM(sub_29_destroying_a_queue_waits_for_its_commands),
+		ON_BOTH(hw_queues_work_through_umd_callbacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

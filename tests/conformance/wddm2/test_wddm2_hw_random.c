@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware queues of two devices and a program with DMA buffers, which together want more memory than there is; waits, signals,
- * suspensions that are answered late, all in an order that comes from a seed. Whatever the order: commands complete in
- * that of their queue, nothing is submitted to a suspended context (a fault of the miniport's), everything comes to an end.
+ * Hardware queues of two devices, and another client with DMA buffers, which together need more
+ * memory than there is. Waits, signals and late answers to suspensions come in an order determined
+ * by a seed. In every order, commands complete in queue order, nothing is submitted to a suspended
+ * context (a fault of the miniport), and all work completes.
  */
 #include "hw_world.h"
 
@@ -10,7 +11,7 @@
 #define QUEUES  4u
 #define ROUNDS  48u
 #define STEPS   120u
-#define BYTES   (6 * MIB) /* of each of three; two of them fit */
+#define BYTES   (6 * MIB) /* for each of three; two of them fit */
 
 struct random {
 	struct hw_world h;
@@ -166,7 +167,7 @@ static void step(struct random *r)
 	check(r);
 }
 
-/* All values are there that anybody waits for, and every question is answered. */
+/* Signals all values that are waited for, and answers all suspensions. */
 static void finish(struct random *r)
 {
 	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.hDevice = r->device[0],
@@ -187,7 +188,7 @@ static void finish(struct random *r)
 	hw_stop(&r->h);
 }
 
-static void sub_27_sch_11_whatever_the_order(void **state)
+static void sub_27_sch_11_random_orders_complete_in_queue_order(void **state)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		struct random r;
@@ -202,7 +203,7 @@ static void sub_27_sch_11_whatever_the_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(sub_27_sch_11_whatever_the_order),
+		ON_SIM(sub_27_sch_11_random_orders_complete_in_queue_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

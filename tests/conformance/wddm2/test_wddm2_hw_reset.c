@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware engines that do not answer (TDR-21), and queues without a timeout (TDRS-09). Virtual time. */
+/*
+ * Hardware engines that do not respond (TDR-21), and queues without a timeout (TDRS-09). Virtual
+ * time.
+ */
 #include "hw_world.h"
 
 #define SECOND_NS        1000000000ull
@@ -28,7 +31,7 @@ static uint32_t execution_state(D3DKMT_HANDLE device)
 	return (uint32_t)args.ExecutionState;
 }
 
-static void tdr_21_the_context_that_hung_is_lost_others_go_on(void **state)
+static void tdr_21_only_the_hung_context_is_lost(void **state)
 {
 	struct hw_world h;
 
@@ -57,7 +60,7 @@ static void tdr_21_the_context_that_hung_is_lost_others_go_on(void **state)
 	hw_stop(&h);
 }
 
-static void tdr_21_collateral_damage_is_lost_too(void **state)
+static void tdr_21_every_invalidated_context_loses_its_device(void **state)
 {
 	struct hw_world h;
 
@@ -99,7 +102,7 @@ static void out_of_it(void *context, struct scripted_miniport *m, struct scripte
 	assert_int_equal(m->services.DxgkCbInvalidateHwContext(&args), STATUS_INVALID_DEVICE_STATE);
 }
 
-static void tdr_21_what_is_invalidated_and_when(void **state)
+static void tdr_21_invalidatehwcontext_is_valid_during_resethwengine_only(void **state)
 {
 	bool done = false;
 	struct hw_world h;
@@ -120,7 +123,7 @@ static void tdr_21_what_is_invalidated_and_when(void **state)
 	hw_stop(&h);
 }
 
-/* Each of these ends with the adapter's reset, which takes all devices. */
+/* Each of these ends with an adapter reset, which loses all devices. */
 static void promoted(void **state, world_setup *setup, enum vidmm_ddi failing)
 {
 	struct hw_world h;
@@ -137,7 +140,7 @@ static void promoted(void **state, world_setup *setup, enum vidmm_ddi failing)
 	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
 	assert_true(hw_value(&q) == UINT64_MAX);
 	hw_forget(&h);
-	/* And whoever comes afterwards can work again. */
+	/* A new device works afterwards. */
 	h.w.m->hw_resetting = 0;
 	h.w.m->settings.hw_spare_all = false;
 	h.w.m->hw_queue[0].count = 0;
@@ -154,22 +157,22 @@ static void spares_all(struct scripted_miniport *m)
 	m->settings.hw_spare_all = true;
 }
 
-static void tdr_21_a_failed_reset_is_promoted(void **state)
+static void tdr_21_a_failed_engine_reset_becomes_an_adapter_reset(void **state)
 {
 	promoted(state, NULL, VIDMM_DDI_RESET_HW_ENGINE);
 }
 
-static void tdr_21_so_is_one_that_invalidates_nothing(void **state)
+static void tdr_21_an_engine_reset_without_invalidation_becomes_an_adapter_reset(void **state)
 {
 	promoted(state, spares_all, 0);
 }
 
-static void tdr_21_so_is_an_engine_that_does_not_resume(void **state)
+static void tdr_21_a_failed_resumehwengine_becomes_an_adapter_reset(void **state)
 {
 	promoted(state, hw_setup, VIDMM_DDI_RESUME_HW_ENGINE);
 }
 
-static void sub_14_a_lost_interrupt_is_found(void **state)
+static void sub_14_a_lost_completion_interrupt_is_detected(void **state)
 {
 	struct hw_world h;
 
@@ -184,7 +187,7 @@ static void sub_14_a_lost_interrupt_is_found(void **state)
 	hw_stop(&h);
 }
 
-static void tdrs_09_a_queue_without_timeout_takes_its_time(void **state)
+static void tdrs_09_a_disablegputimeout_queue_is_not_reset(void **state)
 {
 	struct hw_world h;
 
@@ -199,7 +202,7 @@ static void tdrs_09_a_queue_without_timeout_takes_its_time(void **state)
 	hw_stop(&h);
 }
 
-static void tdr_01_tdr_21_ignored_where_timeouts_are(void **state)
+static void tdr_01_tdr_21_no_engine_reset_if_timeouts_are_ignored(void **state)
 {
 	const struct vidmm_tdr_options tdr = {.level = 3,
 					      .delay_ms = 2000,
@@ -221,13 +224,14 @@ static void tdr_01_tdr_21_ignored_where_timeouts_are(void **state)
 	hw_stop(&h);
 }
 
-static void sch_11_a_suspension_that_is_not_answered_resets_the_engine(void **state)
+static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
 {
 	struct hw_world h;
 
 	start(&h, state, NULL);
 	struct scripted_miniport *m = h.w.m;
-	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT); /* that is not about this */
+	/* that does not concern this */
+	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT);
 	struct scripted_allocation spec = {.size_bytes = 12 * MIB,
 					   .flags = PHYSICAL,
 					   .read_set = WORLD_MEMORY,
@@ -260,11 +264,11 @@ static void sch_11_a_suspension_that_is_not_answered_resets_the_engine(void **st
 	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
 	m->settings.hw_withhold_suspension = false;
 	hw_run(&h);
-	assert_int_equal(wddm2_fence(&queue), 1); /* the memory was free with that */
+	assert_int_equal(wddm2_fence(&queue), 1); /* that freed the memory */
 	hw_stop(&h);
 }
 
-static void tdr_21_a_fault_that_wants_it(void **state)
+static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
 {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
 							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
@@ -287,17 +291,17 @@ static void tdr_21_a_fault_that_wants_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdr_21_the_context_that_hung_is_lost_others_go_on),
-		ON_SIM(tdr_21_collateral_damage_is_lost_too),
-		ON_SIM(tdr_21_what_is_invalidated_and_when),
-		ON_SIM(tdr_21_a_failed_reset_is_promoted),
-		ON_SIM(tdr_21_so_is_one_that_invalidates_nothing),
-		ON_SIM(tdr_21_so_is_an_engine_that_does_not_resume),
-		ON_SIM(sub_14_a_lost_interrupt_is_found),
-		ON_SIM(tdr_01_tdr_21_ignored_where_timeouts_are),
-		ON_SIM(tdrs_09_a_queue_without_timeout_takes_its_time),
-		ON_SIM(sch_11_a_suspension_that_is_not_answered_resets_the_engine),
-		ON_SIM(tdr_21_a_fault_that_wants_it),
+		ON_SIM(tdr_21_only_the_hung_context_is_lost),
+		ON_SIM(tdr_21_every_invalidated_context_loses_its_device),
+		ON_SIM(tdr_21_invalidatehwcontext_is_valid_during_resethwengine_only),
+		ON_SIM(tdr_21_a_failed_engine_reset_becomes_an_adapter_reset),
+		ON_SIM(tdr_21_an_engine_reset_without_invalidation_becomes_an_adapter_reset),
+		ON_SIM(tdr_21_a_failed_resumehwengine_becomes_an_adapter_reset),
+		ON_SIM(sub_14_a_lost_completion_interrupt_is_detected),
+		ON_SIM(tdr_01_tdr_21_no_engine_reset_if_timeouts_are_ignored),
+		ON_SIM(tdrs_09_a_disablegputimeout_queue_is_not_reset),
+		ON_SIM(sch_11_an_unanswered_suspendcontext_resets_the_engine),
+		ON_SIM(tdr_21_a_page_fault_can_request_an_engine_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How a miniport that schedules by itself is told to (SCH-10), and how its contexts make way for memory that moves (SCH-11). */
+/*
+ * How a miniport with hardware scheduling gets priorities (SCH-10), and how its contexts are
+ * suspended for memory that moves (SCH-11).
+ */
 #include "hw_world.h"
 
-/* ---- SCH-10: what announces it ---- */
+/* ---- SCH-10: support ---- */
 
 static void two_6(struct scripted_miniport *m)
 {
@@ -16,10 +19,10 @@ static void two_4(struct scripted_miniport *m)
 	wddm2_0(m);
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_4);
 	scripted_hw(m);
-	m->settings.hw_ask = false; /* there is no callback to ask by */
+	m->settings.hw_ask = false; /* there is no callback to query it */
 }
 
-static void does_not_ask(struct scripted_miniport *m)
+static void without_feature_query(struct scripted_miniport *m)
 {
 	hw_setup(m);
 	m->settings.hw_ask = false;
@@ -52,7 +55,7 @@ static NTSTATUS try_context(struct world *w)
 			      : (result == E_NOTIMPL ? STATUS_NOT_SUPPORTED : STATUS_UNSUCCESSFUL);
 }
 
-static void sch_10_only_where_all_three_say_so(void **state)
+static void sch_10_hardware_scheduling_needs_host_caps_and_progress_fences(void **state)
 {
 	static const struct {
 		world_setup *setup;
@@ -64,7 +67,7 @@ static void sch_10_only_where_all_three_say_so(void **state)
 		{two_6, VIDMM_FEATURE_HWSCH, STATUS_SUCCESS, NULL},
 		{two_4, VIDMM_FEATURE_HWSCH, STATUS_SUCCESS, NULL},
 		{hw_setup, 0, STATUS_NOT_SUPPORTED, NULL},
-		{does_not_ask, VIDMM_FEATURE_HWSCH, STATUS_NOT_SUPPORTED, NULL},
+		{without_feature_query, VIDMM_FEATURE_HWSCH, STATUS_NOT_SUPPORTED, NULL},
 		{fences_by_commands, VIDMM_FEATURE_HWSCH, STATUS_NOT_SUPPORTED, "SCH-10"},
 	};
 
@@ -100,17 +103,17 @@ static void refused(void **state, world_setup *setup)
 	scripted_destroy(m);
 }
 
-static void sch_10_whoever_says_so_has_all_entries(void **state)
+static void sch_10_a_miniport_missing_a_required_ddi_is_refused(void **state)
 {
 	refused(state, no_suspend_context);
 }
 
-static void sch_10_without_bands_it_does_not_start(void **state)
+static void sch_10_a_failed_setupprioritybands_fails_the_start(void **state)
 {
 	refused(state, no_bands);
 }
 
-static void sch_10_clients_can_ask(void **state)
+static void sch_10_wddm_2_7_caps_report_hardware_scheduling(void **state)
 {
 	for (uint32_t enabled = 0; enabled < 2; enabled++) {
 		struct hw_world h;
@@ -139,7 +142,7 @@ static void sch_10_clients_can_ask(void **state)
 
 /* ---- SCH-10: bands and properties ---- */
 
-static uint32_t at(const struct hw_world *h, const struct scripted_call *call)
+static uint32_t position_of(const struct hw_world *h, const struct scripted_call *call)
 {
 	for (uint32_t i = 0; scripted_at(h->w.m, i); i++)
 		if (scripted_at(h->w.m, i) == call)
@@ -155,7 +158,8 @@ static void sch_10_bands_before_all_work_properties_before_the_first_command(voi
 	hw_start(&h, state, NULL);
 	const struct scripted_call *bands = scripted_nth(h.w.m, VIDMM_DDI_SETUP_PRIORITY_BANDS, 0);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SETUP_PRIORITY_BANDS), 1);
-	assert_true(at(&h, bands) < at(&h, scripted_nth(h.w.m, VIDMM_DDI_CREATE_CONTEXT, 0)));
+	assert_true(position_of(&h, bands) <
+		    position_of(&h, scripted_nth(h.w.m, VIDMM_DDI_CREATE_CONTEXT, 0)));
 	assert_true(bands->in.bands.targetNormalBandPercentage <= 50);
 	for (uint32_t band = 0; band < 4; band++) /* 10 ms in units of 100 ns */
 		assert_int_equal(bands->in.bands.processQuantumForBand[band], 100000);
@@ -163,14 +167,14 @@ static void sch_10_bands_before_all_work_properties_before_the_first_command(voi
 	struct hw_queue q = hw_queue(&h, h.context, 0);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&q, 2), STATUS_SUCCESS);
-	const struct scripted_call *told =
+	const struct scripted_call *set_properties =
 		scripted_nth(h.w.m, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES, 0);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES), 1);
-	assert_true(at(&h, told) <
-		    at(&h, scripted_nth(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, 0)));
-	assert_int_equal(told->in.properties.priorityBand, 1);
-	assert_int_equal(told->in.properties.inProcessPriority, 0);
-	assert_int_equal(told->in.properties.quantum, 100000);
+	assert_true(position_of(&h, set_properties) <
+		    position_of(&h, scripted_nth(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, 0)));
+	assert_int_equal(set_properties->in.properties.priorityBand, 1);
+	assert_int_equal(set_properties->in.properties.inProcessPriority, 0);
+	assert_int_equal(set_properties->in.properties.quantum, 100000);
 	hw_stop(&h);
 }
 
@@ -193,7 +197,7 @@ static NTSTATUS set_in_process(const struct hw_world *h, INT priority)
 	return D3DKMTSetContextInProcessSchedulingPriority(&args);
 }
 
-static void sch_10_changes_are_told_at_once(void **state)
+static void sch_10_priority_changes_reach_the_miniport_at_once(void **state)
 {
 	HANDLE own = (HANDLE)(intptr_t)-1;
 	D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY get = {.Priority = 99};
@@ -214,7 +218,10 @@ static void sch_10_changes_are_told_at_once(void **state)
 		STATUS_SUCCESS);
 	hw_settle(&h);
 	assert_int_equal(properties(&h)->priorityBand, 0);
-	/* Without the privilege the class of a process does not lift it out of the normal band. */
+	/*
+	 * Without the privilege the priority class of a process does not raise it above the normal
+	 * band.
+	 */
 	assert_int_equal(
 		D3DKMTSetProcessSchedulingPriorityClass(own, D3DKMT_SCHEDULINGPRIORITYCLASS_HIGH),
 		STATUS_SUCCESS);
@@ -223,7 +230,7 @@ static void sch_10_changes_are_told_at_once(void **state)
 	hw_stop(&h);
 }
 
-static void sch_10_ranges_and_the_privilege(void **state)
+static void sch_10_out_of_range_or_unprivileged_priorities_are_refused(void **state)
 {
 	static const INT bad[] = {-8, 8, 0x40000000 | 2, 0x40000000 | 31, 0x40000000 | 0x100};
 	struct hw_world h;
@@ -258,11 +265,11 @@ static void sch_10_ranges_and_the_privilege(void **state)
 struct pressure {
 	struct hw_world h;
 	struct hw_queue q;
-	D3DKMT_HANDLE mine, other; /* the hardware context's device's; of the world's device */
+	D3DKMT_HANDLE mine, other; /* of the hardware context's device; of the fixture's device */
 	D3DDDICB_CREATEPAGINGQUEUE queue;
 };
 
-static D3DKMT_HANDLE make_mine(struct hw_world *h)
+static D3DKMT_HANDLE allocate_and_make_resident(struct hw_world *h)
 {
 	struct scripted_allocation spec = {.size_bytes = ALL,
 					   .flags = PHYSICAL,
@@ -284,12 +291,12 @@ static D3DKMT_HANDLE make_mine(struct hw_world *h)
 	return info.hAllocation;
 }
 
-/* A command runs; its device has most of the memory. Another program wants as much. */
-static void press(struct pressure *p, void **state, bool withhold)
+/* A command runs; its device has most of the memory. Another client needs as much. */
+static void start_pressure(struct pressure *p, void **state, bool withhold)
 {
 	hw_start(&p->h, state, NULL);
 	struct scripted_miniport *m = p->h.w.m;
-	p->mine = make_mine(&p->h);
+	p->mine = allocate_and_make_resident(&p->h);
 	p->q = hw_queue(&p->h, p->h.context, 0);
 	hw_run(&p->h);
 	assert_int_equal(hw_submit(&p->q, 1), STATUS_SUCCESS);
@@ -305,23 +312,26 @@ static void press(struct pressure *p, void **state, bool withhold)
 	hw_settle(&p->h);
 }
 
-static void sch_11_memory_moves_when_the_context_is_off_the_gpu(void **state)
+static void sch_11_memory_moves_only_after_the_context_is_suspended(void **state)
 {
 	struct pressure p;
 
-	press(&p, state, true);
+	start_pressure(&p, state, true);
 	struct scripted_miniport *m = p.h.w.m;
 	assert_int_equal(scripted_count(m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
 	assert_int_equal(wddm2_transfers(&p.h.w, false), 0);
 	assert_int_equal(scripted_count(m, VIDMM_DDI_RESUME_CONTEXT), 0);
-	/* What comes now is queued. */
+	/* Commands submitted now are queued. */
 	assert_int_equal(hw_submit(&p.q, 2), STATUS_SUCCESS);
 	hw_settle(&p.h);
 	assert_int_equal(m->hw_queue[0].count, 1);
 	scripted_hw_suspended(m, 0, m->hw_context[0].suspend_fence);
 	hw_settle(&p.h);
 	assert_true(wddm2_transfers(&p.h.w, false) >= 1);
-	/* The other one has what it wanted; as it runs nothing, the context gets its memory back and goes on. */
+	/*
+	 * The other client has its memory. It runs nothing, so the context gets its memory back
+	 * and continues.
+	 */
 	hw_run(&p.h);
 	assert_int_equal(wddm2_fence(&p.queue), 1);
 	assert_int_equal(scripted_count(m, VIDMM_DDI_RESUME_CONTEXT), 1);
@@ -329,11 +339,11 @@ static void sch_11_memory_moves_when_the_context_is_off_the_gpu(void **state)
 	hw_stop(&p.h);
 }
 
-static void sch_11_at_once_where_it_is_off_already(void **state)
+static void sch_11_memory_moves_at_once_if_suspendcontext_succeeds(void **state)
 {
 	struct pressure p;
 
-	press(&p, state, false);
+	start_pressure(&p, state, false);
 	hw_run(&p.h);
 	assert_int_equal(wddm2_fence(&p.queue), 1);
 	assert_true(scripted_count(p.h.w.m, VIDMM_DDI_SUSPEND_CONTEXT) >= 1);
@@ -343,15 +353,15 @@ static void sch_11_at_once_where_it_is_off_already(void **state)
 	hw_stop(&p.h);
 }
 
-static void sch_11_older_fences_say_nothing_newer_ones_are_found(void **state)
+static void sch_11_older_suspend_fences_are_ignored_newer_ones_reported(void **state)
 {
 	struct pressure p;
 
-	press(&p, state, true);
+	start_pressure(&p, state, true);
 	struct scripted_miniport *m = p.h.w.m;
 	uint64_t asked = m->hw_context[0].suspend_fence;
 	assert_int_equal(asked, 1);
-	scripted_hw_suspended(m, 0, asked - 1); /* late, of one that was taken back */
+	scripted_hw_suspended(m, 0, asked - 1); /* late, of a suspension that was canceled */
 	hw_settle(&p.h);
 	assert_int_equal(wddm2_transfers(&p.h.w, false), 0);
 	scripted_hw_suspended(m, 0, asked + 1);
@@ -364,12 +374,12 @@ static void sch_11_older_fences_say_nothing_newer_ones_are_found(void **state)
 	hw_stop(&p.h);
 }
 
-static void sch_11_idle_contexts_are_left_alone(void **state)
+static void sch_11_idle_contexts_are_not_suspended(void **state)
 {
 	struct pressure p;
 
 	hw_start(&p.h, state, NULL);
-	p.mine = make_mine(&p.h);
+	p.mine = allocate_and_make_resident(&p.h);
 	p.q = hw_queue(&p.h, p.h.context, 0);
 	hw_run(&p.h);
 	assert_int_equal(hw_submit(&p.q, 1), STATUS_SUCCESS);
@@ -378,7 +388,7 @@ static void sch_11_idle_contexts_are_left_alone(void **state)
 	p.other = wddm2_allocate(&p.h.w.device, ALL, WORLD_MEMORY);
 	wddm2_make(&p.h.w, &p.h.w.device, &p.queue, &p.other, 1);
 	assert_int_equal(scripted_count(p.h.w.m, VIDMM_DDI_SUSPEND_CONTEXT), 0);
-	/* And a command brings the list back before it runs (RES-08). */
+	/* A command pages its list in before it runs (RES-08). */
 	assert_int_equal(hw_submit(&p.q, 2), STATUS_SUCCESS);
 	hw_settle(&p.h);
 	assert_int_equal(p.h.w.m->hw_queue[0].count, 0);
@@ -387,7 +397,7 @@ static void sch_11_idle_contexts_are_left_alone(void **state)
 	hw_stop(&p.h);
 }
 
-static void sch_11_pnp_05_before_power_goes(void **state)
+static void sch_11_pnp_05_contexts_are_suspended_before_power_off(void **state)
 {
 	struct hw_world h;
 
@@ -399,8 +409,8 @@ static void sch_11_pnp_05_before_power_goes(void **state)
 		vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
 		0);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
-	assert_true(at(&h, scripted_nth(h.w.m, VIDMM_DDI_SUSPEND_CONTEXT, 0)) <
-		    at(&h, scripted_nth(h.w.m, VIDMM_DDI_SET_POWER_STATE, 0)));
+	assert_true(position_of(&h, scripted_nth(h.w.m, VIDMM_DDI_SUSPEND_CONTEXT, 0)) <
+		    position_of(&h, scripted_nth(h.w.m, VIDMM_DDI_SET_POWER_STATE, 0)));
 	assert_int_equal(hw_value(&q), 0);
 	assert_int_equal(vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D0, 0), 0);
 	hw_settle(&h);
@@ -413,18 +423,18 @@ static void sch_11_pnp_05_before_power_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(sch_10_only_where_all_three_say_so),
-		ON_SIM(sch_10_clients_can_ask),
-		ON_SIM(sch_10_whoever_says_so_has_all_entries),
-		ON_SIM(sch_10_without_bands_it_does_not_start),
+		ON_SIM(sch_10_hardware_scheduling_needs_host_caps_and_progress_fences),
+		ON_SIM(sch_10_wddm_2_7_caps_report_hardware_scheduling),
+		ON_SIM(sch_10_a_miniport_missing_a_required_ddi_is_refused),
+		ON_SIM(sch_10_a_failed_setupprioritybands_fails_the_start),
 		ON_BOTH(sch_10_bands_before_all_work_properties_before_the_first_command),
-		ON_BOTH(sch_10_changes_are_told_at_once),
-		ON_BOTH(sch_10_ranges_and_the_privilege),
-		ON_BOTH(sch_11_memory_moves_when_the_context_is_off_the_gpu),
-		ON_BOTH(sch_11_at_once_where_it_is_off_already),
-		ON_SIM(sch_11_older_fences_say_nothing_newer_ones_are_found),
-		ON_SIM(sch_11_idle_contexts_are_left_alone),
-		ON_BOTH(sch_11_pnp_05_before_power_goes),
+		ON_BOTH(sch_10_priority_changes_reach_the_miniport_at_once),
+		ON_BOTH(sch_10_out_of_range_or_unprivileged_priorities_are_refused),
+		ON_BOTH(sch_11_memory_moves_only_after_the_context_is_suspended),
+		ON_BOTH(sch_11_memory_moves_at_once_if_suspendcontext_succeeds),
+		ON_SIM(sch_11_older_suspend_fences_are_ignored_newer_ones_reported),
+		ON_SIM(sch_11_idle_contexts_are_not_suspended),
+		ON_BOTH(sch_11_pnp_05_contexts_are_suspended_before_power_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

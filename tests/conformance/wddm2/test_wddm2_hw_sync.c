@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits and signals in hardware queues, in their order (SYN-34, SYN-35). */
+/* Waits and signals in hardware queues, in queue order (SYN-34, SYN-35). */
 #include "hw_world.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static NTSTATUS signal_by_cpu(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 
 	return D3DKMTSignalSynchronizationObjectFromCpu(&args);
 }
 
-static void syn_34_a_wait_holds_back_its_queue_alone(void **state)
+static void syn_34_a_wait_blocks_only_its_own_queue(void **state)
 {
 	struct hw_world h;
 
@@ -72,7 +72,7 @@ static void syn_34_a_wait_holds_back_its_queue_alone(void **state)
 	assert_int_equal(signal_by_cpu(h.device, fence, 5), STATUS_SUCCESS);
 	hw_settle(&h);
 	assert_int_equal(m->hw_queue[0].count, 2);
-	/* One that is there already holds nobody. */
+	/* A value that is reached already does not block. */
 	assert_int_equal(wait_in(&q, fence, 5), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&q, 3), STATUS_SUCCESS);
 	hw_settle(&h);
@@ -99,8 +99,8 @@ static void syn_34_a_signal_comes_after_the_commands_before_it(void **state)
 	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
 	hw_settle(&h);
 	assert_int_equal(*value, 9);
-	assert_int_equal(h.w.m->hw_queue[1].count, 1); /* from queue to queue */
-	/* With nothing before it, at once. */
+	assert_int_equal(h.w.m->hw_queue[1].count, 1); /* from one queue to another */
+	/* Without earlier commands it signals at once. */
 	assert_int_equal(signal_in(&q.handle, 1, fence, 10), STATUS_SUCCESS);
 	assert_int_equal(*value, 10);
 	hw_run(&h);
@@ -127,7 +127,7 @@ static void syn_34_a_queues_progress_fence_can_be_waited_for(void **state)
 	hw_stop(&h);
 }
 
-static void syn_34_counts(void **state)
+static void syn_34_queue_and_object_counts_out_of_range_are_refused(void **state)
 {
 	D3DKMT_HANDLE queues[65], fences[33];
 	UINT64 values[33] = {0};
@@ -174,64 +174,65 @@ static void syn_34_counts(void **state)
 	hw_stop(&h);
 }
 
-static void syn_34_what_may_not_be_named(void **state)
+static void syn_34_invalid_queues_and_objects_are_refused(void **state)
 {
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
 	struct hw_queue q = hw_queue(&h, h.context, 0);
-	D3DKMT_HANDLE quiet = fence_of(h.device, 0x10, NULL); /* NoSignal */
-	D3DKMT_HANDLE deaf = fence_of(h.device, 0x20, NULL);  /* NoWait */
-	assert_int_equal(signal_in(&q.handle, 1, quiet, 1), STATUS_ACCESS_DENIED);
+	D3DKMT_HANDLE no_signal = fence_of(h.device, 0x10, NULL); /* NoSignal */
+	D3DKMT_HANDLE no_wait = fence_of(h.device, 0x20, NULL);   /* NoWait */
+	assert_int_equal(signal_in(&q.handle, 1, no_signal, 1), STATUS_ACCESS_DENIED);
 	world_expect_finding(&h.w, "SFL-15");
-	assert_int_equal(wait_in(&q, deaf, 1), STATUS_ACCESS_DENIED);
+	assert_int_equal(wait_in(&q, no_wait, 1), STATUS_ACCESS_DENIED);
 	world_expect_finding(&h.w, "SFL-16");
 	assert_int_equal(wait_in(&q, h.context, 1), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "SYN-34");
 	const struct hw_queue none = {.handle = h.device};
-	assert_int_equal(wait_in(&none, deaf, 1), STATUS_INVALID_PARAMETER);
+	assert_int_equal(wait_in(&none, no_wait, 1), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "SYN-23");
 	const D3DKMT_HANDLE both[] = {q.handle, h.device};
-	assert_int_equal(signal_in(both, 2, deaf, 1), STATUS_INVALID_PARAMETER);
+	assert_int_equal(signal_in(both, 2, no_wait, 1), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "SYN-23");
-	D3DKMT_HANDLE elsewhere = hw_device(&h);
-	struct hw_queue foreign = hw_queue(&h, hw_context(elsewhere), 0);
+	D3DKMT_HANDLE other_device = hw_device(&h);
+	struct hw_queue foreign = hw_queue(&h, hw_context(other_device), 0);
 	const D3DKMT_HANDLE mixed[] = {q.handle, foreign.handle};
-	assert_int_equal(signal_in(mixed, 2, deaf, 1), STATUS_INVALID_PARAMETER);
+	assert_int_equal(signal_in(mixed, 2, no_wait, 1), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&h.w, "SYN-23");
 	hw_run(&h);
 	hw_stop(&h);
 }
 
-static void syn_35_q_70_no_broadcast_signal_takes_no_part(void **state)
+static void syn_35_q_70_a_nobroadcastsignal_queue_is_skipped_by_broadcast_signals(void **state)
 {
 	const _Atomic uint64_t *value;
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
 	struct hw_queue a = hw_queue(&h, h.context, 0), b = hw_queue(&h, h.context, 0),
-			apart = hw_queue(&h, h.context, NO_BROADCAST_SIGNAL | NO_BROADCAST_WAIT);
-	const D3DKMT_HANDLE all[] = {a.handle, apart.handle, b.handle};
+			no_broadcast =
+				hw_queue(&h, h.context, NO_BROADCAST_SIGNAL | NO_BROADCAST_WAIT);
+	const D3DKMT_HANDLE all[] = {a.handle, no_broadcast.handle, b.handle};
 	D3DKMT_HANDLE fence = fence_of(h.device, 0, &value);
 	assert_int_equal(hw_submit(&a, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&b, 1), STATUS_SUCCESS);
-	assert_int_equal(hw_submit(&apart, 1), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&no_broadcast, 1), STATUS_SUCCESS);
 	assert_int_equal(signal_in(all, 3, fence, 1), STATUS_SUCCESS);
 	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
 	hw_settle(&h);
 	assert_int_equal(*value, 0);
 	assert_int_equal(scripted_hw_complete(h.w.m, 1, 1), 1);
 	hw_settle(&h);
-	assert_int_equal(*value, 1); /* the third is still at it */
-	/* By itself it signals and waits like any other; a wait is of one queue. */
-	assert_int_equal(signal_in(&apart.handle, 1, fence, 2), STATUS_SUCCESS);
+	assert_int_equal(*value, 1); /* the third queue still runs its command */
+	/* With one queue it signals and waits like any other; a wait names one queue. */
+	assert_int_equal(signal_in(&no_broadcast.handle, 1, fence, 2), STATUS_SUCCESS);
 	hw_settle(&h);
 	assert_int_equal(*value, 1);
 	assert_int_equal(scripted_hw_complete(h.w.m, 2, 1), 1);
 	hw_settle(&h);
 	assert_int_equal(*value, 2);
-	assert_int_equal(wait_in(&apart, fence, 3), STATUS_SUCCESS);
-	assert_int_equal(hw_submit(&apart, 2), STATUS_SUCCESS);
+	assert_int_equal(wait_in(&no_broadcast, fence, 3), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&no_broadcast, 2), STATUS_SUCCESS);
 	hw_settle(&h);
 	assert_int_equal(h.w.m->hw_queue[2].count, 0);
 	assert_int_equal(signal_by_cpu(h.device, fence, 3), STATUS_SUCCESS);
@@ -239,7 +240,7 @@ static void syn_35_q_70_no_broadcast_signal_takes_no_part(void **state)
 	hw_stop(&h);
 }
 
-static void q_61_the_end_of_a_queue_gives_up_what_is_behind_a_wait(void **state)
+static void q_61_destroying_a_queue_drops_commands_behind_a_wait(void **state)
 {
 	const _Atomic uint64_t *value;
 	struct hw_world h;
@@ -259,7 +260,7 @@ static void q_61_the_end_of_a_queue_gives_up_what_is_behind_a_wait(void **state)
 	hw_stop(&h);
 }
 
-static void syn_34_the_same_by_callbacks(void **state)
+static void syn_34_waits_and_signals_work_through_umd_callbacks(void **state)
 {
 	UINT64 one = 1;
 	struct hw_world h;
@@ -301,14 +302,14 @@ static void syn_34_the_same_by_callbacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(syn_34_a_wait_holds_back_its_queue_alone),
+		ON_BOTH(syn_34_a_wait_blocks_only_its_own_queue),
 		ON_BOTH(syn_34_a_signal_comes_after_the_commands_before_it),
 		ON_SIM(syn_34_a_queues_progress_fence_can_be_waited_for),
-		ON_SIM(syn_34_counts),
-		ON_SIM(syn_34_what_may_not_be_named),
-		ON_BOTH(syn_35_q_70_no_broadcast_signal_takes_no_part),
-		ON_BOTH(q_61_the_end_of_a_queue_gives_up_what_is_behind_a_wait),
-		ON_SIM(syn_34_the_same_by_callbacks),
+		ON_SIM(syn_34_queue_and_object_counts_out_of_range_are_refused),
+		ON_SIM(syn_34_invalid_queues_and_objects_are_refused),
+		ON_BOTH(syn_35_q_70_a_nobroadcastsignal_queue_is_skipped_by_broadcast_signals),
+		ON_BOTH(q_61_destroying_a_queue_drops_commands_behind_a_wait),
+		ON_SIM(syn_34_waits_and_signals_work_through_umd_callbacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

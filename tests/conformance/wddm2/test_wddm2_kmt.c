@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same for a D3DKMT client: paging queues, MakeResident, Evict, waiting for a fence. */
+/* Residency for a D3DKMT client: paging queues, MakeResident, Evict, waiting for a fence. */
 #include "wddm2_world.h"
 
 #include <d3dkmthk.h>
@@ -66,7 +66,7 @@ static D3DKMT_ALLOCATIONRESIDENCYSTATUS residency(struct kmt *k, D3DKMT_HANDLE a
 	return status;
 }
 
-static void res_01_res_06_make_resident_and_evict(void **state)
+static void res_01_res_06_d3dkmtmakeresident_and_evict(void **state)
 {
 	struct kmt k;
 
@@ -100,7 +100,7 @@ static void res_01_res_06_make_resident_and_evict(void **state)
 	stop(&k);
 }
 
-static void lock_42_lock_45_lock2(void **state)
+static void lock_42_lock_45_d3dkmtlock2_gives_an_address_and_takes_no_flags(void **state)
 {
 	struct kmt k;
 
@@ -123,8 +123,10 @@ static void lock_42_lock_45_lock2(void **state)
 	stop(&k);
 }
 
-/* The calls that name only a queue find its device by it; a queue of another process is none. */
-static void hnd_07_a_queue_of_another_process_is_none(void **state)
+/*
+ * Calls that name only a queue find its device through it; a queue of another process is invalid.
+ */
+static void hnd_07_a_paging_queue_of_another_process_is_refused(void **state)
 {
 	struct kmt k;
 
@@ -147,7 +149,7 @@ static void hnd_07_a_queue_of_another_process_is_none(void **state)
 	stop(&k);
 }
 
-static void an_adapter_of_1_x_has_none_of_it(void **state)
+static void before_wddm_2_0_residency_calls_are_refused(void **state)
 {
 	struct kmt k;
 
@@ -160,7 +162,7 @@ static void an_adapter_of_1_x_has_none_of_it(void **state)
 	stop(&k);
 }
 
-static void hnd_11_no_argument_is_refused(void **state)
+static void hnd_11_a_null_argument_is_refused(void **state)
 {
 	struct kmt k;
 
@@ -185,11 +187,11 @@ static void hnd_11_no_argument_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_01_res_06_make_resident_and_evict),
-		ON_BOTH(lock_42_lock_45_lock2),
-		ON_BOTH(hnd_07_a_queue_of_another_process_is_none),
-		ON_BOTH(an_adapter_of_1_x_has_none_of_it),
-		ON_BOTH(hnd_11_no_argument_is_refused),
+		ON_BOTH(res_01_res_06_d3dkmtmakeresident_and_evict),
+		ON_BOTH(lock_42_lock_45_d3dkmtlock2_gives_an_address_and_takes_no_flags),
+		ON_BOTH(hnd_07_a_paging_queue_of_another_process_is_refused),
+		ON_BOTH(before_wddm_2_0_residency_calls_are_refused),
+		ON_BOTH(hnd_11_a_null_argument_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

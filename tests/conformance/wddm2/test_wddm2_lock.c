@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lock2, and pfnLockCb on adapters of WDDM 2.x: no synchronization, no renaming, but always an address or a reason. */
+/*
+ * Lock2, and pfnLockCb on adapters of WDDM 2.x: no synchronization, no renaming, but always an
+ * address or an error.
+ */
 #include "support/through.h"
 #include "wddm2_world.h"
 
@@ -63,7 +66,7 @@ static void refuse(struct world *w, D3DKMT_HANDLE a, const char *rule)
 	world_expect_finding(w, rule);
 }
 
-static void lock_42_lock2_has_no_flags(void **state)
+static void lock_42_lock2_with_flags_is_refused(void **state)
 {
 	struct world w;
 	void *data;
@@ -74,15 +77,15 @@ static void lock_42_lock2_has_no_flags(void **state)
 		assert_int_equal(try_lock2(&w.device, a, 1u << bit, &data), E_INVALIDARG);
 		world_expect_finding(&w, "LOCK-42");
 	}
-	assert_int_equal(unlock2(&w.device, a), E_INVALIDARG); /* none of them locked it */
+	assert_int_equal(unlock2(&w.device, a), E_INVALIDARG); /* none of the calls locked it */
 	world_expect_finding(&w, "LOCK-28");
 	lock2(&w.device, a);
 	assert_int_equal(unlock2(&w.device, a), S_OK);
 	wddm2_stop(&w);
 }
 
-/* LKR-09, REF-13: with the GPU at it the CPU goes in as well, and both find the same bytes. */
-static void lock_43_lkr_09_busy_or_not_the_lock_comes_back_at_once(void **state)
+/* LKR-09, REF-13: the CPU gets access while the GPU uses it, and both access the same bytes. */
+static void lock_43_lkr_09_lock2_of_a_busy_allocation_returns_at_once(void **state)
 {
 	struct world w;
 
@@ -97,11 +100,11 @@ static void lock_43_lkr_09_busy_or_not_the_lock_comes_back_at_once(void **state)
 		assert_int_equal(client_events(&w.client, VIDMM_EVENT_WAIT), waits);
 	assert_int_equal(words[1], 0);
 	words[2] = 0x88;
-	world_submit_write(&w.context, a, 12, 0xCC); /* locked, it is rendered with */
+	world_submit_write(&w.context, a, 12, 0xCC); /* it is rendered with while locked */
 	world_run(&w);
 	assert_int_equal(words[1], 0x44);
 	assert_int_equal(words[3], 0xCC);
-	assert_ptr_equal(lock2(&w.device, a), words); /* nested, the same memory */
+	assert_ptr_equal(lock2(&w.device, a), words); /* nested, the same address */
 	assert_int_equal(unlock2(&w.device, a), S_OK);
 	assert_int_equal(unlock2(&w.device, a), S_OK);
 	words = lock2(&w.device, a);
@@ -111,8 +114,11 @@ static void lock_43_lkr_09_busy_or_not_the_lock_comes_back_at_once(void **state)
 	wddm2_stop(&w);
 }
 
-/* Of one with a system copy that stays (PAG-13) the CPU sees that copy; the next lock finds the GPU's newer bytes there. */
-static void lkr_09_the_gpu_writes_to_a_kept_one_that_is_locked(void **state)
+/*
+ * With a retained system copy (PAG-13) the CPU sees that copy; the next lock finds the GPU's newer
+ * bytes there.
+ */
+static void lkr_09_gpu_writes_under_a_lock_are_seen_by_the_next_lock(void **state)
 {
 	struct world w;
 
@@ -137,8 +143,11 @@ static void lkr_09_the_gpu_writes_to_a_kept_one_that_is_locked(void **state)
 	wddm2_stop(&w);
 }
 
-/* In the set {memory} there is nowhere for the CPU while it is resident; with the aperture it moves there. */
-static void lock_44_cached_ones_are_not_seen_in_memory(void **state)
+/*
+ * In the set {memory} there is no CPU access while it is resident; with the aperture it is moved
+ * there.
+ */
+static void lock_44_lock2_moves_a_cached_allocation_out_of_memory(void **state)
 {
 	struct world w;
 
@@ -149,7 +158,7 @@ static void lock_44_cached_ones_are_not_seen_in_memory(void **state)
 				   WORLD_MEMORY | WORLD_APERTURE);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	refuse(&w, a, "LOCK-44");
-	world_submit_write(&w.context, a, 0, 0xA0); /* it is where it was */
+	world_submit_write(&w.context, a, 0, 0xA0); /* it was not moved */
 	world_run(&w);
 	assert_int_equal(wddm2_evict(&w.device, a, EVICT_ONLY_IF_NECESSARY), S_OK);
 	assert_int_equal(lock2(&w.device, a)[0], 0xA0);
@@ -174,7 +183,7 @@ static void lock_44_cached_ones_are_not_seen_in_memory(void **state)
 	wddm2_stop(&w);
 }
 
-static void lock_45_cpu_visible_ones_are_locked_where_they_are(void **state)
+static void lock_45_cpu_visible_allocations_are_locked_in_place(void **state)
 {
 	static const uint32_t sets[] = {WORLD_MEMORY, WORLD_APERTURE};
 	struct world w;
@@ -182,7 +191,7 @@ static void lock_45_cpu_visible_ones_are_locked_where_they_are(void **state)
 	world_start(&w, state, at_once);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	for (uint32_t i = 0; i < 2; i++) {
-		/* All that the segment has: no room to move anything. */
+		/* As large as the segment: no space to move anything. */
 		D3DKMT_HANDLE a = wddm2_allocate(&w.device, i ? 15 * MIB : 16 * MIB, sets[i]);
 		wddm2_make(&w, &w.device, &queue, &a, 1);
 		uint32_t before = client_residency(&w.device, a);
@@ -196,8 +205,11 @@ static void lock_45_cpu_visible_ones_are_locked_where_they_are(void **state)
 	wddm2_stop(&w);
 }
 
-/* The device's turn is over for the moment (RES-08); the lock brings back what could be seen nowhere else. */
-static void lock_45_what_is_on_a_list_is_locked_in_its_segment(void **state)
+/*
+ * The device's memory was taken for another device (RES-08). The lock pages in content that the
+ * CPU could access nowhere else.
+ */
+static void lock_45_a_listed_allocation_is_locked_in_its_segment(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -224,7 +236,7 @@ static void lock_45_what_is_on_a_list_is_locked_in_its_segment(void **state)
 }
 
 /* Without a host aperture it is placed in system memory through its aperture segment. */
-static void lock_46_hidden_memory_is_left_for_the_aperture(void **state)
+static void lock_46_lock2_moves_hidden_memory_to_system_memory(void **state)
 {
 	struct world w;
 
@@ -243,7 +255,7 @@ static void lock_46_hidden_memory_is_left_for_the_aperture(void **state)
 	wddm2_stop(&w);
 }
 
-static void lock_47_invisible_ones_need_the_aperture_or_are_out(void **state)
+static void lock_47_without_cpuvisible_lock2_needs_aperture_support_or_not_resident(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE handle;
@@ -265,14 +277,14 @@ static void lock_47_invisible_ones_need_the_aperture_or_are_out(void **state)
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	assert_int_equal(lock2(&w.device, a)[0], 0xA0);
 	assert_int_equal(unlock2(&w.device, a), S_OK);
-	handle = a; /* pfnLockCb wants it visible (LOCK-23, LOCK-51) */
+	handle = a; /* pfnLockCb requires CPU visibility (LOCK-23, LOCK-51) */
 	assert_int_equal(client_try_lock(&w.device, &handle, 0, &data), E_INVALIDARG);
 	world_expect_finding(&w, "LOCK-23");
 	wddm2_stop(&w);
 }
 
-/* LKR-09: locked while it is nowhere, it is not committed before it is unlocked. */
-static void lock_48_lkr_09_locked_outside_it_comes_in_when_unlocked(void **state)
+/* LKR-09: locked while not resident, it is not committed before it is unlocked. */
+static void lock_48_lkr_09_a_locked_allocation_is_committed_after_the_unlock(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args, behind;
@@ -284,7 +296,7 @@ static void lock_48_lkr_09_locked_outside_it_comes_in_when_unlocked(void **state
 		      c = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
 	uint32_t *words = lock2(&w.device, a);
 	lock2(&w.device, a);
-	lock2(&w.device, c); /* may go to the aperture meanwhile */
+	lock2(&w.device, c); /* may be placed in the aperture meanwhile */
 	words[1] = 0x44;
 	wddm2_make(&w, &w.device, &queue, &c, 1);
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_PENDING);
@@ -315,8 +327,11 @@ static void lock_48_lkr_09_locked_outside_it_comes_in_when_unlocked(void **state
 	wddm2_stop(&w);
 }
 
-/* RES-11: its end is not held up by what the caller itself has locked. Nor is the end of the allocation. */
-static void lock_48_res_11_a_queue_ends_with_work_that_a_lock_holds_up(void **state)
+/*
+ * RES-11: a lock of the caller does not delay destroying the queue. Nor does it delay destroying
+ * the allocation.
+ */
+static void lock_48_res_11_a_lock_does_not_delay_destroying_a_paging_queue(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -340,8 +355,8 @@ static void lock_48_res_11_a_queue_ends_with_work_that_a_lock_holds_up(void **st
 	wddm2_stop(&w);
 }
 
-/* DMA-26: MakeResident is not done, and the submission would have to wait for the CPU. */
-static void dma_26_what_a_lock_holds_out_is_not_resident(void **state)
+/* DMA-26: MakeResident is not complete, and the submission would have to wait for the CPU. */
+static void dma_26_a_submission_is_refused_if_a_lock_blocks_residency(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -358,8 +373,8 @@ static void dma_26_what_a_lock_holds_out_is_not_resident(void **state)
 	wddm2_stop(&w);
 }
 
-/* RES-06: evicted while locked, it leaves when it is unlocked. */
-static void res_06_what_is_locked_leaves_when_it_is_unlocked(void **state)
+/* RES-06: evicted while locked, it leaves memory at the unlock. */
+static void res_06_an_eviction_of_a_locked_allocation_happens_at_unlock(void **state)
 {
 	struct world w;
 
@@ -381,8 +396,8 @@ static void res_06_what_is_locked_leaves_when_it_is_unlocked(void **state)
 	wddm2_stop(&w);
 }
 
-/* REN-22, REF-13: the same handle, the same bytes, at once, whatever the flags ask for. */
-static void lock_51_ren_22_lock_cb_does_as_lock2_does(void **state)
+/* REN-22, REF-13: the same handle and the same bytes, at once, whatever the flags. */
+static void lock_51_ren_22_pfnlockcb_behaves_like_lock2_whatever_the_flags(void **state)
 {
 	static const uint32_t flags[] = {0x000, 0x004, 0x008, 0x00C, 0x010, 0x020,
 					 0x080, 0x084, 0x100, 0x180, 0x400, 0x404};
@@ -405,7 +420,7 @@ static void lock_51_ren_22_lock_cb_does_as_lock2_does(void **state)
 		assert_ptr_equal(data, words);
 		assert_int_equal(client_unlock(&w.device, a), S_OK);
 	}
-	const UINT page = 1000; /* not looked at */
+	const UINT page = 1000; /* not checked */
 	D3DDDICB_LOCK args = {.hAllocation = a, .NumPages = 1, .pPages = &page};
 	assert_int_equal(w.device.cb->pfnLockCb(w.device.handle, &args), S_OK);
 	assert_ptr_equal(args.pData, words);
@@ -417,7 +432,7 @@ static void lock_51_ren_22_lock_cb_does_as_lock2_does(void **state)
 	wddm2_stop(&w);
 }
 
-static void lock_51_swz_27_what_lock_cb_still_refuses(void **state)
+static void lock_51_swz_27_pfnlockcb_refuses_invalid_and_range_flags(void **state)
 {
 	static const struct {
 		uint32_t flags;
@@ -458,8 +473,8 @@ static bool is_mapped(const void *address)
 	return found && !through_is_free(address);
 }
 
-/* An address while it is locked, and none before and after; of CpuVisible ones it stays. */
-static void alf_27_on_demand_no_address_is_kept(void **state)
+/* It has an address only while it is locked; a CpuVisible allocation keeps its address. */
+static void alf_27_cpuvisibleondemand_keeps_no_address_after_the_unlock(void **state)
 {
 	struct world w;
 
@@ -483,8 +498,8 @@ static void alf_27_on_demand_no_address_is_kept(void **state)
 	wddm2_stop(&w);
 }
 
-/* Of 1.x: there is no such call. */
-static void an_adapter_of_1_x_has_no_lock2(void **state)
+/* A 1.x adapter has no such call. */
+static void before_wddm_2_0_lock2_is_refused(void **state)
 {
 	struct world w;
 	void *data;
@@ -498,22 +513,22 @@ static void an_adapter_of_1_x_has_no_lock2(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(lock_42_lock2_has_no_flags),
-		ON_BOTH(lock_43_lkr_09_busy_or_not_the_lock_comes_back_at_once),
-		ON_BOTH(lkr_09_the_gpu_writes_to_a_kept_one_that_is_locked),
-		ON_BOTH(lock_44_cached_ones_are_not_seen_in_memory),
-		ON_BOTH(lock_45_cpu_visible_ones_are_locked_where_they_are),
-		ON_BOTH(lock_45_what_is_on_a_list_is_locked_in_its_segment),
-		ON_BOTH(lock_46_hidden_memory_is_left_for_the_aperture),
-		ON_BOTH(lock_47_invisible_ones_need_the_aperture_or_are_out),
-		ON_BOTH(lock_48_lkr_09_locked_outside_it_comes_in_when_unlocked),
-		ON_BOTH(lock_48_res_11_a_queue_ends_with_work_that_a_lock_holds_up),
-		ON_BOTH(dma_26_what_a_lock_holds_out_is_not_resident),
-		ON_BOTH(res_06_what_is_locked_leaves_when_it_is_unlocked),
-		ON_BOTH(lock_51_ren_22_lock_cb_does_as_lock2_does),
-		ON_BOTH(lock_51_swz_27_what_lock_cb_still_refuses),
-		ON_BOTH(alf_27_on_demand_no_address_is_kept),
-		ON_BOTH(an_adapter_of_1_x_has_no_lock2),
+		ON_BOTH(lock_42_lock2_with_flags_is_refused),
+		ON_BOTH(lock_43_lkr_09_lock2_of_a_busy_allocation_returns_at_once),
+		ON_BOTH(lkr_09_gpu_writes_under_a_lock_are_seen_by_the_next_lock),
+		ON_BOTH(lock_44_lock2_moves_a_cached_allocation_out_of_memory),
+		ON_BOTH(lock_45_cpu_visible_allocations_are_locked_in_place),
+		ON_BOTH(lock_45_a_listed_allocation_is_locked_in_its_segment),
+		ON_BOTH(lock_46_lock2_moves_hidden_memory_to_system_memory),
+		ON_BOTH(lock_47_without_cpuvisible_lock2_needs_aperture_support_or_not_resident),
+		ON_BOTH(lock_48_lkr_09_a_locked_allocation_is_committed_after_the_unlock),
+		ON_BOTH(lock_48_res_11_a_lock_does_not_delay_destroying_a_paging_queue),
+		ON_BOTH(dma_26_a_submission_is_refused_if_a_lock_blocks_residency),
+		ON_BOTH(res_06_an_eviction_of_a_locked_allocation_happens_at_unlock),
+		ON_BOTH(lock_51_ren_22_pfnlockcb_behaves_like_lock2_whatever_the_flags),
+		ON_BOTH(lock_51_swz_27_pfnlockcb_refuses_invalid_and_range_flags),
+		ON_BOTH(alf_27_cpuvisibleondemand_keeps_no_address_after_the_unlock),
+		ON_BOTH(before_wddm_2_0_lock2_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

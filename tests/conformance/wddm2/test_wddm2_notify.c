@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NOTIFY_ALLOC of WDDM 3.2 (PAG-29). The miniport of these tests does what the operation is there for: its GPU writes
- * to the content, at the place where it was last mapped, before it is unmapped.
+ * NOTIFY_ALLOC of WDDM 3.2 (PAG-29). The miniport of these tests uses the operation as intended:
+ * its GPU writes to the content, at the last mapped address, before it is unmapped.
  */
 #include "wddm2_world.h"
 
@@ -39,7 +39,7 @@ static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint
 	return handle;
 }
 
-/* Where the allocation of the last MAP is. */
+/* The address of the allocation of the last MAP. */
 struct decompressor {
 	UINT segment;
 	uint64_t address, pages;
@@ -83,7 +83,9 @@ static void decompress(void *context, struct scripted_miniport *m, struct script
 		args->pDmaBuffer = fill.pDmaBuffer;
 }
 
-/* Operations from that one on, a letter each: Fill, transfer In, transfer Out, Map, Unmap, Notify. */
+/*
+ * Operations from that one on, a letter each: Fill, transfer In, transfer Out, Map, Unmap, Notify.
+ */
 static const char *operations(const struct world *w, uint32_t from)
 {
 	static char text[64];
@@ -106,12 +108,12 @@ static const char *operations(const struct world *w, uint32_t from)
 	return text;
 }
 
-static uint32_t so_far(const struct world *w)
+static uint32_t operation_count(const struct world *w)
 {
 	return scripted_count(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER);
 }
 
-static const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *nth_notice(const struct world *w, uint32_t n)
+static const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *nth_notify_alloc(const struct world *w, uint32_t n)
 {
 	const struct scripted_call *call;
 
@@ -135,8 +137,8 @@ static void evict(struct world *w, D3DKMT_HANDLE a)
 	wddm2_run(w);
 }
 
-/* Before the unmapping, and what the GPU does there is what the CPU finds. */
-static void pag_29_an_aperture_tells_before_it_unmaps(void **state)
+/* It precedes the unmap, and the CPU finds what the GPU writes then. */
+static void pag_29_notify_alloc_precedes_the_aperture_unmap(void **state)
 {
 	struct decompressor d = {0};
 	struct world w;
@@ -146,10 +148,10 @@ static void pag_29_an_aperture_tells_before_it_unmaps(void **state)
 	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_EVICTION);
 	client_write(&w.device, a, 64 * KIB, 7);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
-	uint32_t from = so_far(&w);
+	uint32_t from = operation_count(&w);
 	evict(&w, a);
 	assert_string_equal(operations(&w, from), "NU");
-	const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *notice = nth_notice(&w, 0);
+	const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *notice = nth_notify_alloc(&w, 0);
 	assert_non_null(notice->hAllocation);
 	assert_null(notice->hKmdProcessHandle);
 	assert_int_equal(notice->Flags.Value, 0x1);
@@ -158,15 +160,18 @@ static void pag_29_an_aperture_tells_before_it_unmaps(void **state)
 	assert_int_equal(notice->GpuVirtualAddressAtOffset, 0);
 	for (uint32_t at = 0; at < 64 * KIB; at += PAGE_BYTES)
 		assert_int_equal(world_word(&w, a, at), PATTERN);
-	/* Each time anew. */
+	/* The same at every eviction. */
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	evict(&w, a);
 	assert_string_equal(operations(&w, from), "NUMNU");
 	wddm2_stop(&w);
 }
 
-/* Its pages were in no aperture: they are for as long as it takes, all of them where there is room. */
-static void pag_29_system_memory_is_mapped_for_the_notice(void **state)
+/*
+ * Its pages are in no aperture, so they are mapped for the operation, all of them if there is
+ * space.
+ */
+static void pag_29_system_memory_is_mapped_for_notify_alloc(void **state)
 {
 	struct decompressor d = {0};
 	struct world w;
@@ -177,7 +182,7 @@ static void pag_29_system_memory_is_mapped_for_the_notice(void **state)
 		allocate(&w.device, 64 * KIB, WORLD_CPU_VISIBLE, WORLD_APERTURE, NOTIFY_EVICTION);
 	client_write(&w.device, a, 64 * KIB, 7);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
-	uint32_t from = so_far(&w);
+	uint32_t from = operation_count(&w);
 	evict(&w, a);
 	assert_string_equal(operations(&w, from), "MNU");
 	assert_int_equal(world_word(&w, a, 0), PATTERN);
@@ -185,8 +190,8 @@ static void pag_29_system_memory_is_mapped_for_the_notice(void **state)
 	wddm2_stop(&w);
 }
 
-/* The aperture has room for a quarter of it: four times a part, each with its offset. */
-static void pag_29_what_does_not_fit_is_told_in_chunks(void **state)
+/* The aperture has space for a quarter of it: four operations on one part each, with its offset. */
+static void pag_29_an_allocation_too_large_is_notified_in_chunks(void **state)
 {
 	struct decompressor d = {0};
 	struct world w;
@@ -199,20 +204,20 @@ static void pag_29_what_does_not_fit_is_told_in_chunks(void **state)
 		allocate(&w.device, 60 * KIB, WORLD_CPU_VISIBLE, WORLD_APERTURE, NOTIFY_EVICTION)};
 	client_write(&w.device, both[1], 60 * KIB, 7);
 	wddm2_make(&w, &w.device, &queue, both, 2);
-	uint32_t from = so_far(&w);
+	uint32_t from = operation_count(&w);
 	evict(&w, both[1]);
 	assert_string_equal(operations(&w, from), "MNUMNUMNUMNU");
 	for (uint32_t i = 0; i < 4; i++) {
-		assert_int_equal(nth_notice(&w, i)->OffsetInBytes, i * 16 * KIB);
-		assert_int_equal(nth_notice(&w, i)->SizeInBytes, i < 3 ? 16 * KIB : 12 * KIB);
+		assert_int_equal(nth_notify_alloc(&w, i)->OffsetInBytes, i * 16 * KIB);
+		assert_int_equal(nth_notify_alloc(&w, i)->SizeInBytes, i < 3 ? 16 * KIB : 12 * KIB);
 	}
 	for (uint32_t at = 0; at < 60 * KIB; at += PAGE_BYTES)
 		assert_int_equal(world_word(&w, both[1], at), PATTERN + at / (16 * KIB) * 4);
 	wddm2_stop(&w);
 }
 
-/* A memory segment tells nobody, nor does the end; and without the flag nothing does. */
-static void pag_29_only_apertures_and_system_memory_tell(void **state)
+/* There is none for a memory segment, for destruction, or without the flag. */
+static void pag_29_no_notify_alloc_from_memory_at_destruction_or_without_flag(void **state)
 {
 	struct decompressor d = {0};
 	struct world w;
@@ -234,8 +239,8 @@ static void pag_29_only_apertures_and_system_memory_tell(void **state)
 	wddm2_stop(&w);
 }
 
-/* It would have lost what the GPU made of the content: the adapter ends, as with every operation that is refused. */
-static void pag_29_who_refuses_the_notice_breaks_the_adapter(void **state)
+/* The GPU's writes would be lost: the adapter is removed, as with every refused operation. */
+static void pag_29_a_refused_notify_alloc_removes_the_adapter(void **state)
 {
 	struct decompressor d = {.refuse = true};
 	struct world w;
@@ -244,7 +249,7 @@ static void pag_29_who_refuses_the_notice_breaks_the_adapter(void **state)
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_EVICTION);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
-	uint32_t from = so_far(&w);
+	uint32_t from = operation_count(&w);
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	vidmm_settle(w.client.host);
 	assert_string_equal(operations(&w, from), "N"); /* and no U */
@@ -254,7 +259,7 @@ static void pag_29_who_refuses_the_notice_breaks_the_adapter(void **state)
 	world_stop(&w);
 }
 
-static void alf_02_notification_flags_are_of_3_2(void **state)
+static void alf_02_notifyeviction_is_reserved_before_wddm_3_2(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = PHYSICAL};
 	struct world w;
@@ -272,7 +277,7 @@ static void alf_02_notification_flags_are_of_3_2(void **state)
 
 		if (spec.flags2 == NOTIFY_EVICTION || spec.flags2 == NOTIFY_IOMMU_UNMAP) {
 			assert_int_equal(result, S_OK);
-		} else if (spec.flags2 < NOTIFY_EVICTION) { /* nobody says what they ask for */
+		} else if (spec.flags2 < NOTIFY_EVICTION) { /* bits without a defined meaning */
 			assert_int_equal(result, E_NOTIMPL);
 		} else {
 			assert_int_equal(result, E_INVALIDARG);
@@ -285,12 +290,12 @@ static void alf_02_notification_flags_are_of_3_2(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pag_29_an_aperture_tells_before_it_unmaps),
-		ON_BOTH(pag_29_system_memory_is_mapped_for_the_notice),
-		ON_BOTH(pag_29_what_does_not_fit_is_told_in_chunks),
-		ON_BOTH(pag_29_only_apertures_and_system_memory_tell),
-		ON_BOTH(pag_29_who_refuses_the_notice_breaks_the_adapter),
-		ON_BOTH(alf_02_notification_flags_are_of_3_2),
+		ON_BOTH(pag_29_notify_alloc_precedes_the_aperture_unmap),
+		ON_BOTH(pag_29_system_memory_is_mapped_for_notify_alloc),
+		ON_BOTH(pag_29_an_allocation_too_large_is_notified_in_chunks),
+		ON_BOTH(pag_29_no_notify_alloc_from_memory_at_destruction_or_without_flag),
+		ON_BOTH(pag_29_a_refused_notify_alloc_removes_the_adapter),
+		ON_BOTH(alf_02_notifyeviction_is_reserved_before_wddm_3_2),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices that are lost alone: to a page fault (TDR-19), with the reset of an engine, or because their client says so
- * (TDRS-15); and their fences (TDR-10, TDRS-05, TDRS-07, TDRS-08). Two D3DKMT processes have a device and a context of node 0 each.
+ * Devices that are lost alone: by a page fault (TDR-19), by an engine reset, or marked by their
+ * client (TDRS-15); and their fences (TDR-10, TDRS-05, TDRS-07, TDRS-08). Two D3DKMT processes
+ * have a device and a context of node 0 each.
  */
 #include "wddm2_world.h"
 
@@ -120,7 +121,10 @@ static uint32_t submitted(const struct fault_world *f, uint32_t n)
 	return call->in.submit.SubmissionFenceId;
 }
 
-/* Two packets of the first device, one of the other, of which the miniport has two; the oldest of them faults. */
+/*
+ * Two packets of the first device and one of the other. The miniport has two; the oldest of them
+ * faults.
+ */
 static void fault(struct fault_world *f, uint32_t flags)
 {
 	assert_int_equal(render(f, false), STATUS_SUCCESS);
@@ -138,7 +142,7 @@ static void expect_lost(struct fault_world *f, NTSTATUS answer)
 	assert_true(*f->fence.value == UINT64_MAX); /* TDR-10 */
 }
 
-/* The other device goes on, with a packet that was behind, and with new ones. */
+/* The other device continues, with a packet that was queued behind, and with new ones. */
 static void expect_survivor(struct fault_world *f)
 {
 	f->s.w.m->settings.complete_at_once = true;
@@ -161,7 +165,7 @@ static uint32_t engine_resets(const struct fault_world *f)
 
 /* ---- TDR-19 ---- */
 
-static void tdr_19_tdr_10_a_page_fault_loses_its_device(void **state)
+static void tdr_19_tdr_10_a_page_fault_loses_the_faulting_device_only(void **state)
 {
 	struct fault_world f;
 
@@ -176,14 +180,14 @@ static void tdr_19_tdr_10_a_page_fault_loses_its_device(void **state)
 	assert_int_equal(r.FaultErrorCode.IsDeviceSpecificCode, 1);
 	assert_int_equal(r.FaultErrorCode.GeneralErrorCode, 99);
 	assert_true(r.FaultedVirtualAddress == 0xABCDE000);
-	/* What it had queued is cancelled (TDR-12). */
+	/* Packets that it had queued are canceled (TDR-12). */
 	assert_int_equal(scripted_count(f.s.w.m, VIDMM_DDI_CANCEL_COMMAND), 1);
 	expect_survivor(&f);
 	assert_int_equal(resets(&f) + engine_resets(&f), 0);
 	stop(&f);
 }
 
-static void tdr_19_no_page_fault_no_record(void **state)
+static void tdr_19_without_a_page_fault_there_is_no_record(void **state)
 {
 	struct fault_world f;
 
@@ -193,7 +197,7 @@ static void tdr_19_no_page_fault_no_record(void **state)
 	stop(&f);
 }
 
-static void tdr_19_the_engine_is_reset_where_it_asks_for_it(void **state)
+static void tdr_19_a_page_fault_that_requests_it_resets_the_engine(void **state)
 {
 	struct fault_world f;
 
@@ -206,8 +210,8 @@ static void tdr_19_the_engine_is_reset_where_it_asks_for_it(void **state)
 	stop(&f);
 }
 
-/* Nobody knows which packet it was: the one that runs is taken for it, and the engine is reset. */
-static void tdr_19_without_an_id_the_engine_is_reset(void **state)
+/* The packet is unknown: the running one is taken for it, and the engine is reset. */
+static void tdr_19_a_page_fault_without_a_fence_id_resets_the_engine(void **state)
 {
 	struct fault_world f;
 
@@ -228,7 +232,7 @@ static void expect_adapter_reset(struct fault_world *f)
 	expect_lost(f, STATUS_DEVICE_REMOVED);
 	assert_int_equal(state_of(f, true), RESET);
 	assert_int_equal(render(f, true), STATUS_DEVICE_REMOVED);
-	/* What a new device does works (TDR-07). */
+	/* A new device works (TDR-07). */
 	f->s.w.m->settings.complete_at_once = true;
 	D3DKMT_HANDLE second = sync_open_device(&f->s), context = context_of(second);
 	D3DKMT_RENDER args = {.hContext = context};
@@ -236,7 +240,7 @@ static void expect_adapter_reset(struct fault_world *f)
 	world_run(&f->s.w);
 }
 
-static void tdr_19_the_adapter_is_reset_where_it_asks_for_it(void **state)
+static void tdr_19_a_page_fault_that_requests_it_resets_the_adapter(void **state)
 {
 	struct fault_world f;
 
@@ -247,7 +251,7 @@ static void tdr_19_the_adapter_is_reset_where_it_asks_for_it(void **state)
 	stop(&f);
 }
 
-static void tdr_19_without_engine_resets_the_adapter_is_reset(void **state)
+static void tdr_19_without_resetengine_the_adapter_is_reset(void **state)
 {
 	struct fault_world f;
 
@@ -257,7 +261,7 @@ static void tdr_19_without_engine_resets_the_adapter_is_reset(void **state)
 	stop(&f);
 }
 
-static void tdr_19_tdr_17_an_engine_reset_that_fails_is_promoted(void **state)
+static void tdr_19_tdr_17_a_failed_engine_reset_becomes_an_adapter_reset(void **state)
 {
 	struct fault_world f;
 
@@ -269,7 +273,7 @@ static void tdr_19_tdr_17_an_engine_reset_that_fails_is_promoted(void **state)
 	stop(&f);
 }
 
-/* The link of a fault and its reset is the watchdog's, and without timeouts there is none. */
+/* The watchdog starts the reset of a fault, and without timeouts there is no watchdog. */
 static void tdr_19_tdr_01_level_zero_resets_nothing(void **state)
 {
 	struct fault_world f;
@@ -302,7 +306,7 @@ static void tdr_19_stop_116_a_fatal_hardware_error(void **state)
 	expect_stop(&f, 0x116, 0, submitted(&f, 0), FATAL_HARDWARE | WRITE);
 }
 
-static void tdr_19_sub_12_a_fence_that_is_nowhere(void **state)
+static void tdr_19_sub_12_a_faulted_fence_id_never_submitted_is_reported(void **state)
 {
 	struct fault_world f;
 
@@ -315,8 +319,11 @@ static void tdr_19_sub_12_a_fence_that_is_nowhere(void **state)
 	expect_stop(&f, 0x119, 0x1, last + 7, last);
 }
 
-/* FENCE_INVALID requires id 0, which alone means the same: said, and taken for that. */
-static void tdr_19_the_flag_and_the_id_go_together(void **state)
+/*
+ * FENCE_INVALID requires id 0, and id 0 alone means the same: it is reported and treated like
+ * that.
+ */
+static void tdr_19_fence_invalid_with_a_nonzero_id_is_reported(void **state)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		struct fault_world f;
@@ -333,8 +340,8 @@ static void tdr_19_the_flag_and_the_id_go_together(void **state)
 	}
 }
 
-/* Of a packet that is complete: nobody is lost; what it asks for is done. */
-static void tdr_19_of_what_is_over(void **state)
+/* The packet is complete: no device is lost; a requested reset is done. */
+static void tdr_19_a_page_fault_of_a_completed_packet_loses_no_device(void **state)
 {
 	struct fault_world f;
 
@@ -354,7 +361,7 @@ static void before_2_0(struct scripted_miniport *m)
 	m->settings.complete_at_once = true;
 }
 
-static void tdr_19_older_miniports_have_no_such_interrupt(void **state)
+static void tdr_19_before_wddm_2_0_a_page_fault_interrupt_is_ignored(void **state)
 {
 	struct world w;
 
@@ -370,14 +377,17 @@ static void tdr_19_older_miniports_have_no_such_interrupt(void **state)
 
 /* ---- engine resets and fences ---- */
 
-static void pass(struct fault_world *f, uint64_t seconds)
+static void advance_time(struct fault_world *f, uint64_t seconds)
 {
 	vidmm_sleep_until_ns(f->s.w.client.host,
 			     vidmm_now_ns(f->s.w.client.host) + seconds * 1000000000);
 	vidmm_settle(f->s.w.client.host);
 }
 
-/* One engine is reset: who was not at fault goes on, with his fences; where the adapter is, nobody does. */
+/*
+ * An engine reset leaves innocent devices and their fences unchanged; an adapter reset loses all
+ * devices.
+ */
 static void tdrs_07_tdr_10_innocent_devices_go_on(void **state, world_setup *setup, bool engine)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.Type = D3DDDI_MONITORED_FENCE};
@@ -391,9 +401,9 @@ static void tdrs_07_tdr_10_innocent_devices_go_on(void **state, world_setup *set
 	const _Atomic uint64_t *innocent = args.Info.MonitoredFence.FenceValueCPUVirtualAddress;
 	assert_int_equal(render(&f, false), STATUS_SUCCESS);
 	assert_int_equal(render(&f, true), STATUS_SUCCESS);
-	pass(&f, 1);
+	advance_time(&f, 1);
 	assert_int_equal(engine_resets(&f) + resets(&f), 0);
-	pass(&f, 2);
+	advance_time(&f, 2);
 	assert_int_equal(engine_resets(&f), engine);
 	assert_int_equal(resets(&f), !engine);
 	assert_true(*f.fence.value == UINT64_MAX);
@@ -402,18 +412,21 @@ static void tdrs_07_tdr_10_innocent_devices_go_on(void **state, world_setup *set
 	stop(&f);
 }
 
-static void tdrs_07_where_an_engine_is_reset(void **state)
+static void tdrs_07_an_engine_reset_spares_devices_on_other_engines(void **state)
 {
 	tdrs_07_tdr_10_innocent_devices_go_on(state, alone, true);
 }
 
-static void tdrs_07_where_the_adapter_is_reset(void **state)
+static void tdrs_07_an_adapter_reset_affects_all_devices(void **state)
 {
 	tdrs_07_tdr_10_innocent_devices_go_on(state, sync_3_0, false);
 }
 
-/* TDRS-05: one that is not lost itself reads the maximum, too, of what a lost one could have signalled. */
-static void tdrs_05_it_crosses_processes(void **state)
+/*
+ * TDRS-05: a device that is not lost reads the maximum, too, of a fence that a lost one could have
+ * signaled.
+ */
+static void tdrs_05_a_surviving_process_reads_the_maximum_of_a_shared_fence(void **state)
 {
 	struct fault_world f;
 	HANDLE handle = NULL;
@@ -438,7 +451,10 @@ static void tdrs_05_it_crosses_processes(void **state)
 	stop(&f);
 }
 
-/* Each hang takes until the watchdog asks, and TdrDelay from there: five are survived, the sixth is not. */
+/*
+ * Each hang lasts until the watchdog notices, plus TdrDelay: five resets are survived, the sixth
+ * is fatal.
+ */
 static void tdrs_08_five_resets_within_a_minute(void **state)
 {
 	struct fault_world f;
@@ -449,9 +465,9 @@ static void tdrs_08_five_resets_within_a_minute(void **state)
 		D3DKMT_RENDER args = {.hContext = context};
 
 		assert_int_equal(D3DKMTRender(&args), STATUS_SUCCESS);
-		pass(&f, 2);
+		advance_time(&f, 2);
 		assert_int_equal(resets(&f), i);
-		pass(&f, 2);
+		advance_time(&f, 2);
 		assert_int_equal(resets(&f), i < 5 ? i + 1 : 5);
 	}
 	assert_int_equal(f.s.w.fatal[0], 0x116);
@@ -469,7 +485,7 @@ static void tdrs_15_a_client_marks_its_device(void **state)
 
 	start(&f, state, with_cancel);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(render(&f, false), STATUS_SUCCESS); /* two are with the GPU */
+		assert_int_equal(render(&f, false), STATUS_SUCCESS); /* the miniport has two */
 	v.process = f.s.process;
 	sync_waiter_start(&f.s, &v, f.fence.handle, 1000);
 	args = (D3DKMT_MARKDEVICEASERROR){f.s.device, D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR};
@@ -478,14 +494,15 @@ static void tdrs_15_a_client_marks_its_device(void **state)
 	assert_true(*f.fence.value == UINT64_MAX);
 	assert_int_equal(state_of(&f, false), RESET);
 	assert_int_equal(render(&f, false), STATUS_DEVICE_REMOVED);
-	assert_int_equal(D3DKMTMarkDeviceAsError(&args), STATUS_SUCCESS); /* it stays */
+	/* the state does not change */
+	assert_int_equal(D3DKMTMarkDeviceAsError(&args), STATUS_SUCCESS);
 	assert_int_equal(resets(&f) + engine_resets(&f), 0);
 	assert_int_equal(scripted_count(f.s.w.m, VIDMM_DDI_CANCEL_COMMAND), 2);
 	expect_survivor(&f);
 	stop(&f);
 }
 
-static void tdrs_15_what_is_refused(void **state)
+static void tdrs_15_invalid_requests_are_refused(void **state)
 {
 	struct fault_world f;
 
@@ -504,8 +521,10 @@ static void tdrs_15_what_is_refused(void **state)
 
 /* ---- broadcast and waits ---- */
 
-/* DMA-10, SUB-28: what to do while one of the contexts is behind a wait is not built, and said so. */
-static void dma_10_sub_28_not_while_one_of_them_waits(void **state)
+/*
+ * DMA-10, SUB-28: a broadcast to a context with a pending wait is not built, and refused as such.
+ */
+static void dma_10_sub_28_a_broadcast_is_refused_while_a_context_waits(void **state)
 {
 	struct fault_world f;
 
@@ -538,26 +557,26 @@ static void dma_10_sub_28_not_while_one_of_them_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdr_19_tdr_10_a_page_fault_loses_its_device),
-		ON_SIM(tdr_19_no_page_fault_no_record),
-		ON_SIM(tdr_19_the_engine_is_reset_where_it_asks_for_it),
-		ON_SIM(tdr_19_without_an_id_the_engine_is_reset),
-		ON_SIM(tdr_19_the_adapter_is_reset_where_it_asks_for_it),
-		ON_SIM(tdr_19_without_engine_resets_the_adapter_is_reset),
-		ON_SIM(tdr_19_tdr_17_an_engine_reset_that_fails_is_promoted),
+		ON_SIM(tdr_19_tdr_10_a_page_fault_loses_the_faulting_device_only),
+		ON_SIM(tdr_19_without_a_page_fault_there_is_no_record),
+		ON_SIM(tdr_19_a_page_fault_that_requests_it_resets_the_engine),
+		ON_SIM(tdr_19_a_page_fault_without_a_fence_id_resets_the_engine),
+		ON_SIM(tdr_19_a_page_fault_that_requests_it_resets_the_adapter),
+		ON_SIM(tdr_19_without_resetengine_the_adapter_is_reset),
+		ON_SIM(tdr_19_tdr_17_a_failed_engine_reset_becomes_an_adapter_reset),
 		ON_SIM(tdr_19_tdr_01_level_zero_resets_nothing),
 		ON_SIM(tdr_19_stop_116_a_fatal_hardware_error),
-		ON_SIM(tdr_19_sub_12_a_fence_that_is_nowhere),
-		ON_SIM(tdr_19_the_flag_and_the_id_go_together),
-		ON_SIM(tdr_19_of_what_is_over),
-		ON_SIM(tdr_19_older_miniports_have_no_such_interrupt),
-		ON_SIM(tdrs_07_where_an_engine_is_reset),
-		ON_SIM(tdrs_07_where_the_adapter_is_reset),
-		ON_SIM(tdrs_05_it_crosses_processes),
+		ON_SIM(tdr_19_sub_12_a_faulted_fence_id_never_submitted_is_reported),
+		ON_SIM(tdr_19_fence_invalid_with_a_nonzero_id_is_reported),
+		ON_SIM(tdr_19_a_page_fault_of_a_completed_packet_loses_no_device),
+		ON_SIM(tdr_19_before_wddm_2_0_a_page_fault_interrupt_is_ignored),
+		ON_SIM(tdrs_07_an_engine_reset_spares_devices_on_other_engines),
+		ON_SIM(tdrs_07_an_adapter_reset_affects_all_devices),
+		ON_SIM(tdrs_05_a_surviving_process_reads_the_maximum_of_a_shared_fence),
 		ON_SIM(tdrs_08_five_resets_within_a_minute),
 		ON_SIM(tdrs_15_a_client_marks_its_device),
-		ON_SIM(tdrs_15_what_is_refused),
-		ON_SIM(dma_10_sub_28_not_while_one_of_them_waits),
+		ON_SIM(tdrs_15_invalid_requests_are_refused),
+		ON_SIM(dma_10_sub_28_a_broadcast_is_refused_while_a_context_waits),
 	};
 
 	return cmocka_run_group_tests_name("page fault", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is paged differently on adapters of WDDM 2.x: notifications of residency, protected content. */
+/* Paging that differs on adapters of WDDM 2.x: residency notifications, protected content. */
 #include "wddm2_world.h"
 #include <support/apart.h>
 
@@ -31,7 +31,10 @@ static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint
 	return handle;
 }
 
-/* The operations so far, a letter each: Fill, transfer In, transfer Out, Map, Unmap, + and - of notifications. */
+/*
+ * The operations so far, a letter each: Fill, transfer In, transfer Out, Map, Unmap, + and - for
+ * notifications.
+ */
 static const char *operations(const struct world *w, uint32_t from)
 {
 	static char text[64];
@@ -74,8 +77,11 @@ static void evict(struct world *w, D3DKMT_HANDLE a)
 		vidmm_settle(w->client.host);
 }
 
-/* VA-14: one for each change, after the content has come and before it goes; with the place, or with (0, 0). */
-static void pag_25_each_change_of_residency_is_told_once(void **state)
+/*
+ * VA-14: one for each change, after the content has been paged in and before it is evicted; with
+ * the address, or with (0, 0).
+ */
+static void pag_25_each_residency_change_has_one_notification(void **state)
 {
 	struct world w;
 
@@ -85,14 +91,14 @@ static void pag_25_each_change_of_residency_is_told_once(void **state)
 		      b = allocate(&w.device, 64 * KIB, PHYSICAL | NOTIFY_RESIDENCY,
 				   WORLD_APERTURE),
 		      c = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
-	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), told = 0;
+	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), notified = 0;
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	world_submit_write(&w.context, a, 0, 0xA);
 	world_run(&w);
 	evict(&w, a);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	wddm2_make(&w, &w.device, &queue, &b, 1);
-	wddm2_make(&w, &w.device, &queue, &c, 1); /* did not ask for it */
+	wddm2_make(&w, &w.device, &queue, &c, 1); /* has not requested notifications */
 	evict(&w, b);
 	assert_string_equal(operations(&w, from), "F+-OI+M+F-U");
 	for (uint32_t i = from; i < scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER); i++) {
@@ -102,18 +108,18 @@ static void pag_25_each_change_of_residency_is_told_once(void **state)
 
 		if (op->Operation != DXGK_OPERATION_NOTIFY_RESIDENCY)
 			continue;
-		uint32_t segment = !op->NotifyResidency.Resident ? 0 : told == 3 ? 2 : 1;
-		told++;
+		uint32_t segment = !op->NotifyResidency.Resident ? 0 : notified == 3 ? 2 : 1;
+		notified++;
 		assert_int_equal(op->NotifyResidency.Reserved, 0);
 		assert_int_equal(at->SegmentId, segment);
 		assert_true(segment || !at->SegmentOffset);
 	}
-	assert_int_equal(told, 5);
+	assert_int_equal(notified, 5);
 	wddm2_stop(&w);
 }
 
-/* Destroyed while it is resident: it is told of that, too, and before the allocation goes. */
-static void pag_25_destroying_is_a_change(void **state)
+/* Destroyed while resident: that is notified, too, before DestroyAllocation. */
+static void pag_25_destruction_while_resident_is_notified(void **state)
 {
 	struct world w;
 
@@ -128,8 +134,8 @@ static void pag_25_destroying_is_a_change(void **state)
 	wddm2_stop(&w);
 }
 
-/* Of what a submission is told the address agrees with what the notification said. */
-static void pag_25_the_address_is_the_one_that_is_patched(void **state)
+/* The address in a submission equals the one in the notification. */
+static void pag_25_the_notified_address_equals_the_patched_one(void **state)
 {
 	struct world w;
 
@@ -153,8 +159,8 @@ static void pag_25_the_address_is_the_one_that_is_patched(void **state)
 }
 
 /*
- * Without GPU virtual addresses all paging names physical places, from 2.0 on as before: filled, moved out of a memory
- * segment and in again, mapped and unmapped; nothing of it by virtual address.
+ * Without GPU virtual addresses all paging uses physical addresses, as before 2.0: fill, transfers
+ * out of a memory segment and in again, map and unmap. No operation uses virtual addresses.
  */
 static void pag_26_without_virtual_addresses_operations_stay_physical(void **state)
 {
@@ -193,7 +199,7 @@ static void pag_26_without_virtual_addresses_operations_stay_physical(void **sta
 	wddm2_stop(&w);
 }
 
-/* Does the CPU see it? Not from another address space. */
+/* Returns whether the CPU can access it; an out-of-process client cannot. */
 static bool is_shown(struct world *w, D3DKMT_HANDLE a)
 {
 	HRESULT result = client_try_lock(&w->device, &a, 0x1, NULL);
@@ -204,7 +210,7 @@ static bool is_shown(struct world *w, D3DKMT_HANDLE a)
 	return result == S_OK;
 }
 
-/* As the GPU finds it, and the CPU where it may look; it is in memory. */
+/* The content as the GPU reads it, and as the CPU reads it if it can; it is in memory. */
 static void expect_protected_word(struct world *w, D3DKMT_HANDLE a, uint32_t offset, uint32_t word)
 {
 	world_submit_use(&w->context, a);
@@ -214,8 +220,11 @@ static void expect_protected_word(struct world *w, D3DKMT_HANDLE a, uint32_t off
 		assert_int_equal(world_word(w, a, offset), word);
 }
 
-/* Without the segment's flag the content is dropped, and nothing of it is in system memory; with it, it is copied. */
-static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
+/*
+ * Without the segment's flag the content is discarded, and nothing of it is in system memory. With
+ * the flag it is copied.
+ */
+static void pag_32_protected_content_is_discarded_or_paged_encrypted(void **state)
 {
 	struct world w;
 
@@ -232,7 +241,7 @@ static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
 		world_run(&w);
 		evict(&w, a);
 		assert_int_equal(wddm2_transfers(&w, false), i);
-		evict(&w, b); /* what is not protected leaves as ever */
+		evict(&w, b); /* content that is not protected is paged out as usual */
 		assert_int_equal(wddm2_transfers(&w, false), i + 1);
 		wddm2_make(&w, &w.device, &queue, both, 2);
 		expect_protected_word(&w, a, 4, i ? 0x44 : 0);
@@ -249,8 +258,11 @@ static void evict_unwritten(struct world *w, D3DKMT_HANDLE a, uint32_t transfers
 	assert_int_equal(wddm2_transfers(w, false), transfers);
 }
 
-/* What the GPU has not written to is in system memory as it was, and may stay there: what the CPU wrote, and what left encrypted. */
-static void pag_32_what_was_not_written_to_is_kept(void **state)
+/*
+ * Content that the GPU has not written to is in system memory already, and may stay there: what
+ * the CPU wrote, and what was paged out encrypted.
+ */
+static void pag_32_content_the_gpu_did_not_write_is_retained(void **state)
 {
 	struct world w;
 
@@ -272,7 +284,7 @@ static void pag_32_what_was_not_written_to_is_kept(void **state)
 		wddm2_make(&w, &w.device, &queue, &a, 1);
 		evict_unwritten(&w, a, i);
 		uint32_t word = i || is_shown(&w, a) ? 0x44 : 0;
-		if (word && !i) /* while it is not in memory, too */
+		if (word && !i) /* also while it is not in memory */
 			assert_int_equal(world_word(&w, a, 4), word);
 		wddm2_make(&w, &w.device, &queue, &a, 1);
 		expect_protected_word(&w, a, 4, word);
@@ -283,12 +295,12 @@ static void pag_32_what_was_not_written_to_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(pag_25_each_change_of_residency_is_told_once),
-		ON_BOTH(pag_25_destroying_is_a_change),
-		ON_BOTH(pag_25_the_address_is_the_one_that_is_patched),
+		ON_BOTH(pag_25_each_residency_change_has_one_notification),
+		ON_BOTH(pag_25_destruction_while_resident_is_notified),
+		ON_BOTH(pag_25_the_notified_address_equals_the_patched_one),
 		ON_BOTH(pag_26_without_virtual_addresses_operations_stay_physical),
-		ON_BOTH(pag_32_protected_content_does_not_leave_in_the_clear),
-		ON_BOTH(pag_32_what_was_not_written_to_is_kept),
+		ON_BOTH(pag_32_protected_content_is_discarded_or_paged_encrypted),
+		ON_BOTH(pag_32_content_the_gpu_did_not_write_is_retained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paging queues: their fences, their order, their end, and waiting for them. */
+/* Paging queues: their fences, their order, their destruction, and waiting for them. */
 #include "wddm2_world.h"
 
 #include <inttypes.h>
@@ -29,8 +29,11 @@ static HRESULT wait_for(struct client_device *device, const D3DKMT_HANDLE *fence
 	return device->cb->pfnWaitForSynchronizationObjectFromCpuCb(device->handle, &args);
 }
 
-/* PRI-06: what must be paged reports a value, and is usable when the fence has it; what is there reports none. */
-static void res_03_pri_06_the_fence_says_when(void **state)
+/*
+ * PRI-06: what must be paged reports a value, and is usable when the fence reaches it. What is
+ * resident reports none.
+ */
+static void res_03_pri_06_memory_is_usable_at_the_paging_fence_value(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -58,8 +61,8 @@ static void res_03_pri_06_the_fence_says_when(void **state)
 	wddm2_stop(&w);
 }
 
-/* A submission right behind the call, before the fence: it runs when its memory is there. */
-static void res_03_work_queued_meanwhile_waits_for_its_memory(void **state)
+/* A submission right after the call, before the fence: it runs when its memory is resident. */
+static void res_03_a_submission_before_the_fence_waits_for_its_memory(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -77,7 +80,7 @@ static void res_03_work_queued_meanwhile_waits_for_its_memory(void **state)
 	wddm2_stop(&w);
 }
 
-static void res_04_priorities_are_three(void **state)
+static void res_04_only_three_queue_priorities_are_accepted(void **state)
 {
 	static const int32_t bad[] = {-2, 2, 100, INT32_MIN};
 	D3DDDICB_CREATEPAGINGQUEUE queue;
@@ -105,7 +108,7 @@ static void res_04_priorities_are_three(void **state)
 	wddm2_stop(&w);
 }
 
-/* Asked for in rising order of priority while there is no room; served in falling order. */
+/* Requested in rising order of priority while there is no space; served in falling order. */
 static void res_04_higher_priorities_are_served_first(void **state)
 {
 	D3DDDICB_CREATEPAGINGQUEUE queue[3];
@@ -140,7 +143,8 @@ static void res_04_higher_priorities_are_served_first(void **state)
 
 		if (op->Operation != DXGK_OPERATION_FILL)
 			continue;
-		if (w.kind == VIDMM_HOST_SIM) /* threads: room may come between two looks */
+		/* threads: space may become free between two checks */
+		if (w.kind == VIDMM_HOST_SIM)
 			assert_int_equal(op->Fill.FillSize, (3 - seen) * MIB);
 		seen++;
 	}
@@ -152,7 +156,7 @@ static void res_04_higher_priorities_are_served_first(void **state)
 	wddm2_stop(&w);
 }
 
-/* MFN-03 and RES-04: the page that the client reads cannot be written through. */
+/* MFN-03 and RES-04: the page that the client reads is not writable. */
 static void res_04_the_fence_is_read_only(void **state)
 {
 	uintptr_t first, end;
@@ -227,7 +231,7 @@ static void res_11_destroying_a_queue_waits_for_its_work(void **state)
 	wddm2_stop(&w);
 }
 
-static void res_11_the_end_of_a_device_ends_its_queues(void **state)
+static void res_11_destroying_a_device_destroys_its_paging_queues(void **state)
 {
 	struct client_device other;
 	D3DDDI_MAKERESIDENT args;
@@ -246,7 +250,7 @@ static void res_11_the_end_of_a_device_ends_its_queues(void **state)
 	wddm2_stop(&w);
 }
 
-static void mfn_10_mfn_14_a_wait_is_for_all_or_for_any(void **state)
+static void mfn_10_mfn_14_a_wait_is_satisfied_by_all_or_by_any_object(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE fences[2];
@@ -293,7 +297,7 @@ static void wait_in_thread(void *argument)
 	atomic_store(&v->done, true);
 }
 
-static void mfn_11_a_wait_blocks_until_the_value_is_there(void **state)
+static void mfn_11_a_wait_blocks_until_the_value_is_reached(void **state)
 {
 	struct vidmm_thread *thread;
 	D3DDDI_MAKERESIDENT args;
@@ -321,8 +325,8 @@ static void mfn_11_a_wait_blocks_until_the_value_is_there(void **state)
 	wddm2_stop(&w);
 }
 
-/* Who waits for a value that never comes is freed by the end of the queue, and by that of the device. */
-static void mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it(void **state)
+/* Waiters for a value that is never reached are released by destroying the queue, or the device. */
+static void mfn_17_sfl_30_destroying_a_fence_releases_its_waiters(void **state)
 {
 	struct world w;
 
@@ -344,7 +348,7 @@ static void mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it(void **state
 		else
 			client_close(&v.device);
 		vidmm_thread_join(thread);
-		/* A thread that came later than the end found no such object. */
+		/* A thread that calls after the destruction finds no such object. */
 		bool late = w.kind == VIDMM_HOST_LINUX && v.result == E_INVALIDARG;
 		assert_true(v.result == E_FAIL || late);
 		if (!i)
@@ -355,8 +359,8 @@ static void mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it(void **state
 	wddm2_stop(&w);
 }
 
-/* Clients can wait for it, by the CPU's calls at least, and do nothing else with it. */
-static void mfn_35_the_fence_of_a_queue_is_only_waited_for(void **state)
+/* Clients can wait for it, with CPU calls at least, and do nothing else with it. */
+static void mfn_35_a_paging_queue_fence_accepts_waits_only(void **state)
 {
 	UINT64 value = 0;
 	struct world w;
@@ -384,17 +388,17 @@ static void mfn_35_the_fence_of_a_queue_is_only_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_03_pri_06_the_fence_says_when),
-		ON_BOTH(res_03_work_queued_meanwhile_waits_for_its_memory),
-		ON_BOTH(res_04_priorities_are_three),
+		ON_BOTH(res_03_pri_06_memory_is_usable_at_the_paging_fence_value),
+		ON_BOTH(res_03_a_submission_before_the_fence_waits_for_its_memory),
+		ON_BOTH(res_04_only_three_queue_priorities_are_accepted),
 		ON_BOTH(res_04_higher_priorities_are_served_first),
 		ON_BOTH(res_04_the_fence_is_read_only),
 		ON_BOTH(res_11_destroying_a_queue_waits_for_its_work),
-		ON_BOTH(res_11_the_end_of_a_device_ends_its_queues),
-		ON_BOTH(mfn_10_mfn_14_a_wait_is_for_all_or_for_any),
-		ON_BOTH(mfn_11_a_wait_blocks_until_the_value_is_there),
-		ON_BOTH(mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it),
-		ON_BOTH(mfn_35_the_fence_of_a_queue_is_only_waited_for),
+		ON_BOTH(res_11_destroying_a_device_destroys_its_paging_queues),
+		ON_BOTH(mfn_10_mfn_14_a_wait_is_satisfied_by_all_or_by_any_object),
+		ON_BOTH(mfn_11_a_wait_blocks_until_the_value_is_reached),
+		ON_BOTH(mfn_17_sfl_30_destroying_a_fence_releases_its_waiters),
+		ON_BOTH(mfn_35_a_paging_queue_fence_accepts_waits_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* CreateInVpr (ALF-26): the protected range of a segment, who may be in it, who leaves for whom, what does not fit. */
+/*
+ * CreateInVpr (ALF-26): the protected range of a segment, its allocations, its victims, and
+ * requests that do not fit.
+ */
 #include "wddm2_world.h"
 
 #define IN_VPR   0x400u
 #define OVERLAY  0x100u
 #define FROM_END 0x40u
 
-/* Of 16 MiB of memory 2 MiB, the first 256 KiB of them the miniport's own. */
+/* 2 of 16 MiB of memory; the first 256 KiB of the range are reserved by the miniport. */
 #define START   (4 * MIB)
 #define BYTES   (2 * MIB)
 #define RESERVE (256 * KIB)
@@ -55,7 +58,9 @@ static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint
 	return a;
 }
 
-/* Makes a fresh one resident; where the miniport was told to fill it, as an offset. */
+/*
+ * Makes a fresh allocation resident. Returns the offset at which the miniport was told to fill it.
+ */
 static uint64_t place(struct world *w, struct client_device *device,
 		      const D3DDDICB_CREATEPAGINGQUEUE *queue, D3DKMT_HANDLE a)
 {
@@ -70,8 +75,11 @@ static uint64_t place(struct world *w, struct client_device *device,
 	return (uint64_t)op->Fill.Destination.SegmentAddress.QuadPart - SCRIPTED_MEMORY_BASE;
 }
 
-/* On aligned offsets behind the reserve, in whole units; also of one that would rather be, or could be, elsewhere. */
-static void alf_26_it_lies_in_the_protected_range(void **state)
+/*
+ * At aligned offsets behind the reserve, in whole units; also an allocation that prefers, or
+ * supports, other segments.
+ */
+static void alf_26_a_vpr_allocation_is_placed_in_the_protected_range(void **state)
 {
 	static const uint64_t sizes[] = {20 * KIB, UNIT, 100 * KIB, 4 * KIB, 512 * KIB};
 	struct world w;
@@ -104,8 +112,11 @@ static void alf_26_it_lies_in_the_protected_range(void **state)
 	}
 }
 
-/* Of what is not protected: 14 MiB are there without the range, which is kept only if there may be so many regions. */
-static void alf_26_a_limit_of_regions_keeps_the_range(void **state)
+/*
+ * For content that is not protected 14 MiB remain without the range, which is reserved only if
+ * NumVprSupported is not 0.
+ */
+static void alf_26_a_region_limit_reserves_the_protected_range(void **state)
 {
 	struct world w;
 
@@ -135,7 +146,7 @@ static void alf_26_a_limit_of_regions_keeps_the_range(void **state)
 	}
 }
 
-static void alf_26_a_full_range_takes_no_more(void **state)
+static void alf_26_a_full_protected_range_is_out_of_memory(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -144,14 +155,15 @@ static void alf_26_a_full_range_takes_no_more(void **state)
 	world_start(&w, state, any_number);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	(void)place(&w, &w.device, &queue, allocate(&w.device, BYTES - RESERVE - UNIT, IN_VPR));
-	/* A page takes a unit; of the next there is none. */
+	/* A page takes one unit; the next unit does not exist. */
 	uint64_t at = place(&w, &w.device, &queue, allocate(&w.device, PAGE_BYTES, IN_VPR));
 	assert_int_equal(at, END - UNIT);
 	D3DKMT_HANDLE more = allocate(&w.device, PAGE_BYTES, IN_VPR);
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, more, &args), E_OUTOFMEMORY);
 	assert_int_equal(args.NumBytesToTrim, UNIT);
-	(void)place(&w, &w.device, &queue, allocate(&w.device, MIB, 0)); /* elsewhere there is */
-	/* What could never be there is not created. */
+	/* outside the range there is space */
+	(void)place(&w, &w.device, &queue, allocate(&w.device, MIB, 0));
+	/* An allocation that could never fit is not created. */
 	assert_int_equal(try_allocate(&w.device, BYTES - RESERVE + 1, IN_VPR, WORLD_MEMORY, &a),
 			 D3DERR_OUTOFVIDEOMEMORY);
 	world_expect_finding(&w, "ALF-26");
@@ -160,7 +172,7 @@ static void alf_26_a_full_range_takes_no_more(void **state)
 	wddm2_stop(&w);
 }
 
-static void alf_26_without_a_range_there_is_no_place(void **state)
+static void alf_26_without_a_protected_range_creation_is_refused(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -172,8 +184,11 @@ static void alf_26_without_a_range_there_is_no_place(void **state)
 	world_stop(&w);
 }
 
-/* Two devices want more of the range together than there is: they take turns, and nobody outside of it leaves. */
-static void alf_26_only_what_is_in_the_range_leaves_for_it(void **state)
+/*
+ * Two devices need more of the range together than there is: they take turns, and nothing outside
+ * of the range is evicted.
+ */
+static void alf_26_only_allocations_in_the_range_are_evicted_for_it(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -200,7 +215,7 @@ static void alf_26_only_what_is_in_the_range_leaves_for_it(void **state)
 	assert_false(wddm2_is_in_memory(&w.device, ours));
 	world_submit_write(&others, theirs, 4, 0x2602);
 	world_run(&w);
-	world_submit_use(&w.context, ours); /* comes back, to the same range */
+	world_submit_use(&w.context, ours); /* returns to the same range */
 	world_run(&w);
 	vidmm_settle(w.client.host);
 	assert_true(wddm2_is_in_memory(&w.device, ours));
@@ -220,8 +235,11 @@ static void range_at_the_end(struct scripted_miniport *m)
 	m->settings.segment[0].vpr_offset = 14 * MIB;
 }
 
-/* Pinned, too: in the range and in the last fifth. A second one has no room, and is not created. */
-static void alf_26_pag_19_what_is_pinned_is_in_both(void **state)
+/*
+ * Pinned as well: it must be in the range and in the last fifth. A second one finds no space, and
+ * is not created.
+ */
+static void alf_26_pag_19_a_pinned_vpr_allocation_is_in_range_and_last_fifth(void **state)
 {
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -235,7 +253,7 @@ static void alf_26_pag_19_what_is_pinned_is_in_both(void **state)
 			 SCRIPTED_MEMORY_BASE + 15 * MIB);
 	assert_int_equal(try_allocate(&w.device, MIB, IN_VPR | OVERLAY, WORLD_MEMORY, &a),
 			 D3DERR_OUTOFVIDEOMEMORY);
-	/* What is not protected keeps out of it: of the last fifth 1.2 MiB are left. */
+	/* Other pinned content is not placed in the range: 1.2 MiB of the last fifth remain. */
 	assert_int_equal(try_allocate(&w.device, MIB, OVERLAY, WORLD_MEMORY, &a), S_OK);
 	assert_int_equal(w.client.findings, 0);
 	assert_int_equal(try_allocate(&w.device, 2 * MIB, OVERLAY, WORLD_MEMORY, &a),
@@ -244,8 +262,10 @@ static void alf_26_pag_19_what_is_pinned_is_in_both(void **state)
 	wddm2_stop(&w);
 }
 
-/* Over a change of power: what is pinned returns to its place, the rest of the list to the range. */
-static void alf_26_pnp_05_the_power_comes_back_to_the_range(void **state)
+/*
+ * After a power cycle pinned content returns to its placement, the rest of the list to the range.
+ */
+static void alf_26_pnp_05_vpr_allocations_return_to_the_range_after_power_on(void **state)
 {
 	const DXGKARG_BUILDPAGINGBUFFER *op;
 	const struct scripted_call *call;
@@ -255,7 +275,7 @@ static void alf_26_pnp_05_the_power_comes_back_to_the_range(void **state)
 
 	world_start(&w, state, range_at_the_end);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	/* A page takes a unit here as there. */
+	/* A page takes one unit here as well. */
 	assert_int_equal(
 		try_allocate(&w.device, PAGE_BYTES, IN_VPR | OVERLAY, WORLD_MEMORY, &list[0]),
 		S_OK);
@@ -294,13 +314,13 @@ static void alf_26_pnp_05_the_power_comes_back_to_the_range(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_26_it_lies_in_the_protected_range),
-		ON_BOTH(alf_26_a_limit_of_regions_keeps_the_range),
-		ON_BOTH(alf_26_a_full_range_takes_no_more),
-		ON_BOTH(alf_26_without_a_range_there_is_no_place),
-		ON_BOTH(alf_26_only_what_is_in_the_range_leaves_for_it),
-		ON_BOTH(alf_26_pag_19_what_is_pinned_is_in_both),
-		ON_BOTH(alf_26_pnp_05_the_power_comes_back_to_the_range),
+		ON_BOTH(alf_26_a_vpr_allocation_is_placed_in_the_protected_range),
+		ON_BOTH(alf_26_a_region_limit_reserves_the_protected_range),
+		ON_BOTH(alf_26_a_full_protected_range_is_out_of_memory),
+		ON_BOTH(alf_26_without_a_protected_range_creation_is_refused),
+		ON_BOTH(alf_26_only_allocations_in_the_range_are_evicted_for_it),
+		ON_BOTH(alf_26_pag_19_a_pinned_vpr_allocation_is_in_range_and_last_fifth),
+		ON_BOTH(alf_26_pnp_05_vpr_allocations_return_to_the_range_after_power_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

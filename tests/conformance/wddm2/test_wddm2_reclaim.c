@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Offer and reclaim from WDDM 2.0 on: paging fences, system memory that is there at once, and AllowDecommit. */
+/*
+ * Offer and reclaim from WDDM 2.0 on: paging fences, backing stores that are valid at once, and
+ * AllowDecommit.
+ */
 #include "wddm2_world.h"
 
 #include <d3dkmthk.h>
@@ -89,7 +92,10 @@ static void put_word(struct client_device *device, D3DKMT_HANDLE a, uint32_t val
 	unlock2(device, a);
 }
 
-/* On the list of the device, offered; another device has pushed it out of memory and has left again. */
+/*
+ * On the device's residency list, and offered. Another device has evicted it from memory, and has
+ * been destroyed.
+ */
 static D3DKMT_HANDLE offered_and_taken(struct world *w, const D3DDDICB_CREATEPAGINGQUEUE *queue,
 				       uint32_t flags)
 {
@@ -108,7 +114,7 @@ static D3DKMT_HANDLE offered_and_taken(struct world *w, const D3DDDICB_CREATEPAG
 	return a;
 }
 
-static void ofr_12_what_is_listed_comes_in_again_behind_a_fence(void **state)
+static void ofr_12_reclaim_of_a_listed_allocation_returns_a_paging_fence(void **state)
 {
 	struct world w;
 
@@ -130,8 +136,8 @@ static void ofr_12_what_is_listed_comes_in_again_behind_a_fence(void **state)
 	wddm2_stop(&w);
 }
 
-/* It never left, or it is on no list: there is nothing to wait for. */
-static void ofr_12_nothing_to_wait_for_is_fence_0(void **state)
+/* It was never evicted, or it is on no list: there is nothing to wait for. */
+static void ofr_12_a_reclaim_with_nothing_to_page_in_returns_fence_0(void **state)
 {
 	struct world w;
 
@@ -157,8 +163,8 @@ static void ofr_12_nothing_to_wait_for_is_fence_0(void **state)
 	wddm2_stop(&w);
 }
 
-/* Of several in one call one fence tells, and each has its result. */
-static void ofr_12_one_fence_for_all_of_a_call(void **state)
+/* One fence covers several allocations of a call, and each has its result. */
+static void ofr_12_one_fence_covers_all_allocations_of_a_reclaim(void **state)
 {
 	struct world w;
 	D3DDDI_RECLAIM_RESULT results[3] = {77, 77, 77};
@@ -183,7 +189,7 @@ static void ofr_12_one_fence_for_all_of_a_call(void **state)
 	wddm2_stop(&w);
 }
 
-static void ofr_12_the_queue_must_be_one_of_the_device(void **state)
+static void ofr_12_a_paging_queue_of_another_device_is_refused(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -200,7 +206,7 @@ static void ofr_12_the_queue_must_be_one_of_the_device(void **state)
 			i % 2 ? reclaim2(&w.device, bad[i], a) : reclaim3(&w.device, bad[i], a);
 
 		if (i == 1 && theirs.hPagingQueue == queue.hPagingQueue)
-			continue; /* handles of processes may be alike: it was this device's */
+			continue; /* handles of two processes may be equal: it was this device's */
 		assert_int_equal(r.status, E_INVALIDARG);
 		assert_int_equal(r.result, 77);
 		assert_int_equal(r.fence, 77);
@@ -212,8 +218,11 @@ static void ofr_12_the_queue_must_be_one_of_the_device(void **state)
 	wddm2_stop(&w);
 }
 
-/* What is offered is taken even while its list is wanted, and before anything that is not offered. */
-static void ofr_04_offered_memory_goes_first_though_it_is_listed(void **state)
+/*
+ * Offered memory is discarded even while its list is in use, and before anything that is not
+ * offered.
+ */
+static void ofr_04_offered_memory_is_discarded_first_even_if_listed(void **state)
 {
 	struct world w;
 
@@ -235,8 +244,11 @@ static void ofr_04_offered_memory_goes_first_though_it_is_listed(void **state)
 	wddm2_stop(&w);
 }
 
-/* Nobody waits for the fence: the bytes are there for the CPU, and stay when the GPU has the allocation. */
-static void ofr_13_lock2_need_not_wait_for_the_fence(void **state)
+/*
+ * The test does not wait for the fence: the CPU can access the bytes, and they are unchanged when
+ * the GPU has the allocation.
+ */
+static void ofr_13_lock2_after_reclaim_need_not_wait_for_the_fence(void **state)
 {
 	struct world w;
 	uint32_t *words;
@@ -248,7 +260,7 @@ static void ofr_13_lock2_need_not_wait_for_the_fence(void **state)
 	assert_true(r.status == S_OK || r.status == E_PENDING);
 	assert_int_equal(r.result, TRUE);
 	assert_int_equal(lock2(&w.device, a, &words), S_OK);
-	assert_int_equal(words[1], 0); /* nobody else's, and not the old ones */
+	assert_int_equal(words[1], 0); /* neither another allocation's content nor the old one */
 	words[1] = 0xA1;
 	unlock2(&w.device, a);
 	wddm2_await(&w, &queue, r.fence);
@@ -276,8 +288,11 @@ static HRESULT lock_for_memory(struct world *w, D3DKMT_HANDLE a)
 	return result;
 }
 
-/* Whose memory is not to be dropped keeps it, and with it its content; a reclaim that finds none changes nothing. */
-static void ofr_13_without_decommit_the_memory_is_there(void **state)
+/*
+ * Without AllowDecommit the allocation retains its memory and its content. A reclaim that finds no
+ * memory changes nothing.
+ */
+static void ofr_13_without_allowdecommit_the_backing_store_is_retained(void **state)
 {
 	struct world w;
 
@@ -295,7 +310,7 @@ static void ofr_13_without_decommit_the_memory_is_there(void **state)
 	wddm2_stop(&w);
 }
 
-static void ofr_13_no_memory_for_what_was_taken_changes_nothing(void **state)
+static void ofr_13_a_reclaim_without_memory_changes_nothing(void **state)
 {
 	struct world w;
 
@@ -320,7 +335,7 @@ static void ofr_13_no_memory_for_what_was_taken_changes_nothing(void **state)
 	wddm2_stop(&w);
 }
 
-static void ofr_14_decommitted_memory_may_not_come_back(void **state)
+static void ofr_14_a_failed_recommit_reports_not_committed(void **state)
 {
 	struct world w;
 	uint32_t *words;
@@ -331,7 +346,7 @@ static void ofr_14_decommitted_memory_may_not_come_back(void **state)
 		      b = wddm2_allocate(&w.device, LARGE, WORLD_APERTURE);
 	put_word(&w.device, a, 0xA);
 	assert_int_equal(offer(&w.device, a, LOW, ALLOW_DECOMMIT), S_OK);
-	assert_int_equal(lock_for_memory(&w, b), S_OK); /* takes the memory of a */
+	assert_int_equal(lock_for_memory(&w, b), S_OK); /* decommits the memory of a */
 	assert_int_equal(lock2(&w.device, a, &words), E_INVALIDARG);
 	world_expect_finding(&w, "LOCK-25");
 	for (uint32_t i = 0; i < 2; i++) {
@@ -343,7 +358,8 @@ static void ofr_14_decommitted_memory_may_not_come_back(void **state)
 		assert_int_equal(lock2(&w.device, a, &words), E_OUTOFMEMORY);
 	}
 	assert_int_equal(offer(&w.device, a, LOW, ALLOW_DECOMMIT), S_OK);
-	assert_int_equal(lock2(&w.device, a, &words), E_INVALIDARG); /* as any that is offered */
+	/* like any offered allocation */
+	assert_int_equal(lock2(&w.device, a, &words), E_INVALIDARG);
 	world_expect_finding(&w, "LOCK-25");
 	assert_int_equal(client_deallocate(&w.device, b), S_OK);
 	wddm2_run(&w);
@@ -353,8 +369,8 @@ static void ofr_14_decommitted_memory_may_not_come_back(void **state)
 	wddm2_stop(&w);
 }
 
-/* A BOOL has no word for it: what is not there is discarded. */
-static void ofr_14_an_older_reclaim_says_discarded(void **state)
+/* A BOOL has no third value: missing memory is reported as discarded. */
+static void ofr_14_reclaim2_reports_not_committed_as_discarded(void **state)
 {
 	struct world w;
 
@@ -371,8 +387,8 @@ static void ofr_14_an_older_reclaim_says_discarded(void **state)
 	wddm2_stop(&w);
 }
 
-/* The least wanted goes first, and no more than is needed. */
-static void ofr_14_low_is_decommitted_before_high(void **state)
+/* The lowest priority is decommitted first, and no more than needed. */
+static void ofr_14_low_priority_is_decommitted_before_high(void **state)
 {
 	struct world w;
 
@@ -398,7 +414,7 @@ static void ofr_14_low_is_decommitted_before_high(void **state)
 	wddm2_stop(&w);
 }
 
-static void ofr_14_flags_and_results_are_checked(void **state)
+static void ofr_14_invalid_flags_and_missing_results_are_refused(void **state)
 {
 	struct world w;
 
@@ -411,7 +427,7 @@ static void ofr_14_flags_and_results_are_checked(void **state)
 	world_expect_finding(&w, "OFR-14");
 	put_word(&w.device, a, 1); /* it is not offered */
 	assert_int_equal(offer(&w.device, a, 0, 0), E_INVALIDARG);
-	world_expect_finding(&w, "OFR-03"); /* flags 0: as pfnOfferAllocationsCb */
+	world_expect_finding(&w, "OFR-03"); /* flags 0: like pfnOfferAllocationsCb */
 	assert_int_equal(offer(&w.device, a, LOW, ALLOW_DECOMMIT), S_OK);
 	assert_int_equal(w.device.cb->pfnReclaimAllocations3Cb(w.device.handle, &args),
 			 E_INVALIDARG);
@@ -423,7 +439,7 @@ static void ofr_14_flags_and_results_are_checked(void **state)
 	wddm2_stop(&w);
 }
 
-static void ofr_12_an_adapter_of_1_x_has_none_of_it(void **state)
+static void ofr_12_before_wddm_2_0_decommit_and_reclaim2_are_refused(void **state)
 {
 	struct world w;
 
@@ -448,8 +464,11 @@ static NTSTATUS offer_immediately(D3DKMT_HANDLE device, D3DKMT_HANDLE a)
 	return D3DKMTOfferAllocations(&args);
 }
 
-/* What queued work still uses is not offered at all: without the flag it is, as of the end of that work (OFR-01). */
-static void ofr_16_offer_immediately_does_not_wait_for_the_gpu(void **state)
+/*
+ * An allocation that queued work still uses is not offered at all. Without the flag it is offered
+ * at the end of that work (OFR-01).
+ */
+static void ofr_16_offerimmediately_of_a_busy_allocation_fails(void **state)
 {
 	D3DKMT_ADAPTERINFO info;
 	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
@@ -461,7 +480,7 @@ static void ofr_16_offer_immediately_does_not_wait_for_the_gpu(void **state)
 	D3DKMT_CREATEDEVICE device = {0};
 	struct world w;
 
-	world_start(&w, state, wddm2_1); /* its GPU completes when it is told to */
+	world_start(&w, state, wddm2_1); /* its GPU completes packets on request */
 	assert_int_equal(vidmm_process_open(w.client.host, "kmt", &process), 0);
 	vidmm_d3dkmt_attach(process);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
@@ -478,7 +497,7 @@ static void ofr_16_offer_immediately_does_not_wait_for_the_gpu(void **state)
 				    .NumAllocations = 1,
 				    .AllocationList = &one.hAllocation};
 	assert_true(NT_SUCCESS(D3DKMTMakeResident(&make)));
-	/* The fill that brings it in is not complete. */
+	/* The fill that pages it in is not complete. */
 	assert_int_equal(offer_immediately(device.hDevice, one.hAllocation),
 			 STATUS_GRAPHICS_ALLOCATION_BUSY);
 	D3DKMT_LOCK2 lock = {.hDevice = device.hDevice, .hAllocation = one.hAllocation};
@@ -499,20 +518,20 @@ static void ofr_16_offer_immediately_does_not_wait_for_the_gpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(ofr_16_offer_immediately_does_not_wait_for_the_gpu),
-		ON_BOTH(ofr_12_what_is_listed_comes_in_again_behind_a_fence),
-		ON_BOTH(ofr_12_nothing_to_wait_for_is_fence_0),
-		ON_BOTH(ofr_12_one_fence_for_all_of_a_call),
-		ON_BOTH(ofr_12_the_queue_must_be_one_of_the_device),
-		ON_BOTH(ofr_04_offered_memory_goes_first_though_it_is_listed),
-		ON_BOTH(ofr_13_lock2_need_not_wait_for_the_fence),
-		ON_BOTH(ofr_13_without_decommit_the_memory_is_there),
-		ON_BOTH(ofr_13_no_memory_for_what_was_taken_changes_nothing),
-		ON_BOTH(ofr_14_decommitted_memory_may_not_come_back),
-		ON_BOTH(ofr_14_an_older_reclaim_says_discarded),
-		ON_BOTH(ofr_14_low_is_decommitted_before_high),
-		ON_BOTH(ofr_14_flags_and_results_are_checked),
-		ON_BOTH(ofr_12_an_adapter_of_1_x_has_none_of_it),
+		ON_BOTH(ofr_16_offerimmediately_of_a_busy_allocation_fails),
+		ON_BOTH(ofr_12_reclaim_of_a_listed_allocation_returns_a_paging_fence),
+		ON_BOTH(ofr_12_a_reclaim_with_nothing_to_page_in_returns_fence_0),
+		ON_BOTH(ofr_12_one_fence_covers_all_allocations_of_a_reclaim),
+		ON_BOTH(ofr_12_a_paging_queue_of_another_device_is_refused),
+		ON_BOTH(ofr_04_offered_memory_is_discarded_first_even_if_listed),
+		ON_BOTH(ofr_13_lock2_after_reclaim_need_not_wait_for_the_fence),
+		ON_BOTH(ofr_13_without_allowdecommit_the_backing_store_is_retained),
+		ON_BOTH(ofr_13_a_reclaim_without_memory_changes_nothing),
+		ON_BOTH(ofr_14_a_failed_recommit_reports_not_committed),
+		ON_BOTH(ofr_14_reclaim2_reports_not_committed_as_discarded),
+		ON_BOTH(ofr_14_low_priority_is_decommitted_before_high),
+		ON_BOTH(ofr_14_invalid_flags_and_missing_results_are_refused),
+		ON_BOTH(ofr_12_before_wddm_2_0_decommit_and_reclaim2_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,10 @@ static void groups(struct scripted_miniport *m)
 	m->settings.segment[1].flags |= other.Value;
 }
 
-/* The D3DKMT client is the world's own process, so that its device is counted; `process` is another one. */
+/*
+ * The D3DKMT client is the fixture's own process, so that its device is counted; `process` is
+ * another one.
+ */
 static void start(struct kmt *k, void **state, world_setup *setup)
 {
 	D3DKMT_ADAPTERINFO info;
@@ -58,7 +61,7 @@ static NTSTATUS reserve(D3DKMT_HANDLE adapter, uint32_t group, uint64_t bytes)
 	return D3DKMTChangeVideoMemoryReservation(&args);
 }
 
-/* As the other process, whose handle of the adapter is its own. */
+/* As the other process, which has its own handle of the adapter. */
 static D3DKMT_HANDLE enter_other(struct kmt *k)
 {
 	D3DKMT_ADAPTERINFO info;
@@ -69,7 +72,7 @@ static D3DKMT_HANDLE enter_other(struct kmt *k)
 	return info.hAdapter;
 }
 
-static void res_10_usage_grows_with_what_is_made_resident(void **state)
+static void res_10_current_usage_counts_resident_memory(void **state)
 {
 	struct kmt k;
 
@@ -96,7 +99,7 @@ static void res_10_usage_grows_with_what_is_made_resident(void **state)
 	stop(&k);
 }
 
-static void pri_14_a_reservation_is_at_most_what_is_available(void **state)
+static void pri_14_a_reservation_above_the_available_amount_is_refused(void **state)
 {
 	struct kmt k;
 
@@ -106,7 +109,8 @@ static void pri_14_a_reservation_is_at_most_what_is_available(void **state)
 	assert_int_equal(query(k.adapter, 0).CurrentReservation, 0);
 	assert_int_equal(reserve(k.adapter, 0, 16 * MIB), STATUS_SUCCESS);
 	assert_int_equal(query(k.adapter, 0).CurrentReservation, 16 * MIB);
-	assert_int_equal(reserve(k.adapter, 0, 6 * MIB), STATUS_SUCCESS); /* instead of it */
+	/* replaces the first reservation */
+	assert_int_equal(reserve(k.adapter, 0, 6 * MIB), STATUS_SUCCESS);
 	assert_int_equal(query(k.adapter, 0).CurrentReservation, 6 * MIB);
 	assert_int_equal(query(k.adapter, 1).CurrentReservation, 0);
 	assert_int_equal(reserve(k.adapter, 0, UINT64_MAX), STATUS_INVALID_PARAMETER);
@@ -117,8 +121,11 @@ static void pri_14_a_reservation_is_at_most_what_is_available(void **state)
 	stop(&k);
 }
 
-/* It is kept from all others, who may not pass it nor reserve it again; it ends with its process. */
-static void pri_14_what_is_reserved_nobody_else_may_have(void **state)
+/*
+ * It is unavailable to all others: they may neither exceed it nor reserve it again. It ends with
+ * its process.
+ */
+static void pri_14_reserved_memory_is_unavailable_to_other_processes(void **state)
 {
 	struct kmt k;
 	D3DDDI_MAKERESIDENT args;
@@ -143,8 +150,8 @@ static void pri_14_what_is_reserved_nobody_else_may_have(void **state)
 	stop(&k);
 }
 
-/* A budget that shrinks later leaves it what it has reserved. */
-static void pri_14_a_budget_is_never_less_than_the_reservation(void **state)
+/* A budget that shrinks later never drops below the reservation. */
+static void pri_14_a_budget_never_drops_below_the_reservation(void **state)
 {
 	struct kmt k;
 	D3DDDI_MAKERESIDENT args;
@@ -165,7 +172,7 @@ static void pri_14_a_budget_is_never_less_than_the_reservation(void **state)
 	stop(&k);
 }
 
-static void res_10_bad_arguments_are_refused(void **state)
+static void res_10_invalid_arguments_are_refused(void **state)
 {
 	struct kmt k;
 
@@ -201,7 +208,7 @@ static void res_10_bad_arguments_are_refused(void **state)
 	stop(&k);
 }
 
-static void res_10_an_adapter_of_1_x_has_no_budgets(void **state)
+static void res_10_before_wddm_2_0_there_are_no_budgets(void **state)
 {
 	struct kmt k;
 
@@ -215,12 +222,12 @@ static void res_10_an_adapter_of_1_x_has_no_budgets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_10_usage_grows_with_what_is_made_resident),
-		ON_BOTH(pri_14_a_reservation_is_at_most_what_is_available),
-		ON_BOTH(pri_14_what_is_reserved_nobody_else_may_have),
-		ON_BOTH(pri_14_a_budget_is_never_less_than_the_reservation),
-		ON_BOTH(res_10_bad_arguments_are_refused),
-		ON_BOTH(res_10_an_adapter_of_1_x_has_no_budgets),
+		ON_BOTH(res_10_current_usage_counts_resident_memory),
+		ON_BOTH(pri_14_a_reservation_above_the_available_amount_is_refused),
+		ON_BOTH(pri_14_reserved_memory_is_unavailable_to_other_processes),
+		ON_BOTH(pri_14_a_budget_never_drops_below_the_reservation),
+		ON_BOTH(res_10_invalid_arguments_are_refused),
+		ON_BOTH(res_10_before_wddm_2_0_there_are_no_budgets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

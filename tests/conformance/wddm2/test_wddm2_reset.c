@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Residency lists, paging queues and Lock2 when the adapter or an engine is reset, when the power goes, and when packets are
- * preempted: RES, TDR, TDRS, PNP, PRE. On the simulator, whose time is virtual.
+ * Residency lists, paging queues and Lock2 during resets of the adapter or an engine, power
+ * changes, and preemption: RES, TDR, TDRS, PNP, PRE. On the simulator, with virtual time.
  */
 #include "wddm2_world.h"
 
@@ -36,22 +36,22 @@ static void with_budgets(struct scripted_miniport *m)
 	m->settings.segment[0].flags |= local.Value;
 }
 
-static void pass(struct world *w, uint64_t nanoseconds)
+static void advance_time(struct world *w, uint64_t nanoseconds)
 {
 	vidmm_sleep_until_ns(w->client.host, vidmm_now_ns(w->client.host) + nanoseconds);
 	vidmm_settle(w->client.host);
 }
 
-/* Whatever is with the GPU hangs; more than long enough for a reset. */
+/* The GPU hangs with its present packets; the time is long enough for a reset. */
 static void hang(struct world *w)
 {
 	w->m->settings.complete_at_once = false;
-	pass(w, 10000000000);
+	advance_time(w, 10000000000);
 	w->m->settings.complete_at_once = true;
 	vidmm_adapter_check(w->client.adapter);
 }
 
-/* Another program's device, whose packet never ends. */
+/* Another client's device, whose packet never ends. */
 struct guilty {
 	struct client_device device;
 	struct client_context context;
@@ -142,7 +142,7 @@ static void start_waiter(struct world *w, struct waiter *v, const struct client_
 	assert_false(v->done);
 }
 
-/* ---- the adapter's reset ---- */
+/* ---- adapter reset ---- */
 
 static void expect_lost(struct client_device *device, const D3DDDICB_CREATEPAGINGQUEUE *queue,
 			D3DKMT_HANDLE a)
@@ -162,8 +162,8 @@ static void expect_lost(struct client_device *device, const D3DDDICB_CREATEPAGIN
 	assert_int_equal(destroy_queue(device, queue), S_OK);
 }
 
-/* One who waits for work that was under way, one for a value that nobody would ever have reached. */
-static void tdrs_14_tdr_09_who_waits_for_a_paging_fence_comes_back(void **state)
+/* One thread waits for work in progress, another for a value that would never have been reached. */
+static void tdrs_14_tdr_09_a_reset_releases_paging_fence_waiters(void **state)
 {
 	struct waiter under_way, never;
 	struct guilty g;
@@ -188,8 +188,11 @@ static void tdrs_14_tdr_09_who_waits_for_a_paging_fence_comes_back(void **state)
 	wddm2_stop(&w);
 }
 
-/* The list of a lost device is nobody's: its process has all of its budget again, and the memory is there. */
-static void tdr_07_res_10_a_lost_device_keeps_nothing_resident(void **state)
+/*
+ * The list of a lost device does not count: its process has its whole budget again, and the memory
+ * is free.
+ */
+static void tdr_07_res_10_a_lost_device_uses_no_budget(void **state)
 {
 	struct client_device second;
 	struct client_context context;
@@ -225,8 +228,10 @@ static void tdr_07_res_10_a_lost_device_keeps_nothing_resident(void **state)
 	wddm2_stop(&w);
 }
 
-/* What the CPU holds out keeps an operation waiting; the reset ends that, and the lock is given back as usual. */
-static void lock_48_tdr_11_what_the_cpu_holds_out_survives(void **state)
+/*
+ * A lock keeps an operation waiting; the reset ends the operation, and the unlock works as usual.
+ */
+static void lock_48_tdr_11_a_locked_allocation_not_committed_survives_a_reset(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	struct waiter v;
@@ -253,8 +258,8 @@ static void lock_48_tdr_11_what_the_cpu_holds_out_survives(void **state)
 	wddm2_stop(&w);
 }
 
-/* Its store in system memory is there all the time (PAG-12 is 1.x), and holds what was before. */
-static void tdr_11_a_lock_in_memory_shows_zeros_not_what_was_before(void **state)
+/* Its backing store in system memory exists all the time (PAG-12 is 1.x), with the old content. */
+static void tdr_11_a_lock_in_memory_shows_zeros_after_a_reset(void **state)
 {
 	struct guilty g;
 	struct world w;
@@ -284,8 +289,8 @@ static void tdr_11_a_lock_in_memory_shows_zeros_not_what_was_before(void **state
 	wddm2_stop(&w);
 }
 
-/* PRI-10: nobody has written to it in memory, so what is in its store is as good. */
-static void tdr_11_pri_10_what_was_not_written_to_survives(void **state)
+/* PRI-10: the content was not written to in memory, so its backing store is equal. */
+static void tdr_11_pri_10_content_not_written_to_survives_a_reset(void **state)
 {
 	struct guilty g;
 	struct world w;
@@ -308,8 +313,8 @@ static void tdr_11_pri_10_what_was_not_written_to_survives(void **state)
 	wddm2_stop(&w);
 }
 
-/* A new device opens it: it has no content, and so cannot be made resident; nothing of the call is counted. */
-static void tdr_11_what_was_lost_is_not_made_resident(void **state)
+/* A new device opens it: the content is lost, so it cannot be made resident; no count changes. */
+static void tdr_11_makeresident_of_lost_content_fails(void **state)
 {
 	static char resource;
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -345,14 +350,17 @@ static void tdr_11_what_was_lost_is_not_made_resident(void **state)
 	assert_int_equal(args.NumAllocations, 0);
 	assert_int_equal(wddm2_evict(&second, list[0], 0), E_INVALIDARG);
 	world_expect_finding(&w, "RES-06");
-	wddm2_make(&w, &second, &queue2, list, 1); /* without it */
+	wddm2_make(&w, &second, &queue2, list, 1); /* without the lost allocation */
 	client_close(&second);
 	end_guilty(&g);
 	wddm2_stop(&w);
 }
 
-/* RES-07: it was to leave when the packet that names it is complete; the reset takes it out, and the packet with it. */
-static void res_07_tdr_09_a_departure_is_over(void **state)
+/*
+ * RES-07: it was to be evicted when the packet that references it is complete. The reset evicts it
+ * and completes the packet.
+ */
+static void res_07_tdr_09_a_reset_completes_a_pending_eviction(void **state)
 {
 	struct world w;
 
@@ -379,9 +387,9 @@ static void res_07_tdr_09_a_departure_is_over(void **state)
 	wddm2_stop(&w);
 }
 
-/* ---- resets of engines ---- */
+/* ---- engine resets ---- */
 
-static void tdr_15_res_08_survivors_keep_their_lists(void **state)
+static void tdr_15_res_08_surviving_devices_keep_their_residency_lists(void **state)
 {
 	struct waiter lost;
 	struct guilty g;
@@ -397,12 +405,12 @@ static void tdr_15_res_08_survivors_keep_their_lists(void **state)
 	start_guilty(&w, &g);
 	D3DDDICB_CREATEPAGINGQUEUE theirs = wddm2_queue(&g.device);
 	D3DKMT_HANDLE b = wddm2_allocate(&g.device, 12 * MIB, WORLD_MEMORY);
-	/* Ours is behind theirs on the node, and in the way of what they want besides. */
+	/* Our packet is behind theirs on the node, and our memory is what they need. */
 	world_submit_write(&w.context, a, 68, 0xBBB);
 	assert_int_equal(wddm2_try_make_one(&g.device, &theirs, b, &args), E_PENDING);
 	start_waiter(&w, &lost, &g.device, &theirs, args.PagingFenceValue);
 	scripted_forget(w.m);
-	pass(&w, 4000000000); /* long enough for theirs, not for ours */
+	advance_time(&w, 4000000000); /* long enough for a timeout of theirs, not of ours */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RESET_ENGINE), 1);
 	vidmm_thread_join(lost.thread);
 	assert_int_equal(lost.result, S_OK);
@@ -412,7 +420,7 @@ static void tdr_15_res_08_survivors_keep_their_lists(void **state)
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
 	w.m->settings.complete_at_once = true;
 	wddm2_run(&w);
-	/* Still on the list: once off, once too often. */
+	/* Still on the list: Evict succeeds once and fails then. */
 	assert_int_equal(lock2(&w.device, a)[16], 0xAAA);
 	assert_int_equal(lock2(&w.device, a)[17], 0xBBB);
 	unlock2(&w.device, a);
@@ -427,7 +435,7 @@ static void tdr_15_res_08_survivors_keep_their_lists(void **state)
 
 /* ---- power ---- */
 
-static void forget(void *context, struct scripted_miniport *m, struct scripted_call *call)
+static void lose_content(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	(void)context;
 	if (call->ddi != VIDMM_DDI_SET_POWER_STATE || call->in.power.state == PowerDeviceD0)
@@ -437,11 +445,11 @@ static void forget(void *context, struct scripted_miniport *m, struct scripted_c
 	       (m->settings.segment[1].size_bytes >> 12) * sizeof(*m->page_table[1]));
 }
 
-static void forgetful(struct scripted_miniport *m)
+static void loses_content_without_power(struct scripted_miniport *m)
 {
 	wddm2_0(m);
 	m->settings.complete_at_once = true;
-	m->hook = forget;
+	m->hook = lose_content;
 }
 
 static void set_power(struct world *w, uint32_t power)
@@ -466,11 +474,11 @@ static void expect_silence(struct world *w)
 	assert_int_equal(count, last);
 }
 
-static void pnp_05_res_08_the_list_comes_back_with_the_power(void **state)
+static void pnp_05_res_08_the_residency_list_is_restored_at_power_on(void **state)
 {
 	struct world w;
 
-	start(&w, state, forgetful);
+	start(&w, state, loses_content_without_power);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a[] = {wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY),
 			     wddm2_allocate(&w.device, MIB, WORLD_APERTURE)};
@@ -482,7 +490,7 @@ static void pnp_05_res_08_the_list_comes_back_with_the_power(void **state)
 	set_power(&w, VIDMM_POWER_D3);
 	set_power(&w, VIDMM_POWER_D0);
 	world_submit_write(&w.context, a[1], 68,
-			   0xCCC); /* names only one: all of the list is there */
+			   0xCCC); /* references only one: the whole list is resident */
 	wddm2_run(&w);
 	assert_true(wddm2_is_in_memory(&w.device, a[0]));
 	assert_int_equal(lock2(&w.device, a[0])[16], 0xAAA);
@@ -495,14 +503,17 @@ static void pnp_05_res_08_the_list_comes_back_with_the_power(void **state)
 	wddm2_stop(&w);
 }
 
-/* Nobody would ever get out of a wait for what a lock holds up, could who waits not be asked to step outside. */
-static void pnp_05_mfn_18_a_wait_goes_on_after_a_sleep(void **state)
+/*
+ * A wait for what a lock blocks would never end if the waiting thread were not made to leave the
+ * adapter first.
+ */
+static void pnp_05_mfn_18_a_wait_continues_after_power_on(void **state)
 {
 	D3DDDI_MAKERESIDENT args;
 	struct waiter held, other;
 	struct world w;
 
-	start(&w, state, forgetful);
+	start(&w, state, loses_content_without_power);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
 	uint32_t *words = lock2(&w.device, a);
@@ -512,11 +523,11 @@ static void pnp_05_mfn_18_a_wait_goes_on_after_a_sleep(void **state)
 	start_waiter(&w, &held, &w.device, &queue, args.PagingFenceValue);
 	start_waiter(&w, &other, &w.device, &queue, UINT64_MAX);
 	set_power(&w, VIDMM_POWER_D3);
-	pass(&w, 1000000000);
+	advance_time(&w, 1000000000);
 	expect_silence(&w);
 	words[4] = 44;
 	set_power(&w, VIDMM_POWER_D0);
-	pass(&w, 1000000);
+	advance_time(&w, 1000000);
 	assert_false(held.done);
 	assert_true(wddm2_fence(&queue) < args.PagingFenceValue);
 	unlock2(&w.device, a);
@@ -533,12 +544,15 @@ static void pnp_05_mfn_18_a_wait_goes_on_after_a_sleep(void **state)
 	wddm2_stop(&w);
 }
 
-/* LKR-09: the GPU uses what the CPU has locked; were it left outside, the next packet could not run. */
-static void pnp_05_lock_45_what_is_locked_in_memory_returns_there(void **state)
+/*
+ * LKR-09: the GPU uses what the CPU has locked; left outside of memory, the next packet could not
+ * run.
+ */
+static void pnp_05_lock_45_locked_content_returns_to_memory_at_power_on(void **state)
 {
 	struct world w;
 
-	start(&w, state, forgetful);
+	start(&w, state, loses_content_without_power);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, MIB, WORLD_MEMORY);
 
@@ -559,14 +573,17 @@ static void pnp_05_lock_45_what_is_locked_in_memory_returns_there(void **state)
 	wddm2_stop(&w);
 }
 
-/* Room that is there only because everything had to leave is nobody's: who waits for it goes on waiting. */
-static void pnp_05_res_04_paging_work_rests_without_power(void **state)
+/*
+ * Space that is free only because everything was evicted for power off is not used: waiting
+ * requests keep waiting.
+ */
+static void pnp_05_res_04_paging_queue_work_is_suspended_without_power(void **state)
 {
 	struct client_device other;
 	D3DDDI_MAKERESIDENT args;
 	struct world w;
 
-	start(&w, state, forgetful);
+	start(&w, state, loses_content_without_power);
 	client_open(&w.client, &other);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), theirs = wddm2_queue(&other);
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 12 * MIB, WORLD_MEMORY),
@@ -580,7 +597,7 @@ static void pnp_05_res_04_paging_work_rests_without_power(void **state)
 	w.m->settings.complete_at_once = true;
 	scripted_complete_all(w.m);
 	set_power(&w, VIDMM_POWER_D3);
-	pass(&w, 1000000000);
+	advance_time(&w, 1000000000);
 	expect_silence(&w);
 	assert_true(wddm2_fence(&theirs) < args.PagingFenceValue);
 	set_power(&w, VIDMM_POWER_D0);
@@ -592,8 +609,8 @@ static void pnp_05_res_04_paging_work_rests_without_power(void **state)
 	wddm2_stop(&w);
 }
 
-/* PAG-32 would discard it; a change of power loses nothing, so there is none. */
-static void pnp_05_pag_32_protected_content_keeps_the_power_on(void **state)
+/* PAG-32 would discard it. A power change must lose nothing, so it is refused. */
+static void pnp_05_pag_32_unencrypted_protected_content_refuses_power_off(void **state)
 {
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 						 .flags = PHYSICAL | HARDWARE_PROTECTED,
@@ -602,7 +619,7 @@ static void pnp_05_pag_32_protected_content_keeps_the_power_on(void **state)
 	D3DKMT_HANDLE a;
 	struct world w;
 
-	start(&w, state, forgetful);
+	start(&w, state, loses_content_without_power);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
@@ -625,8 +642,11 @@ static void aware(struct scripted_miniport *m)
 	m->settings.caps.SchedulingCaps.PreemptionAware = 1;
 }
 
-/* What was preempted keeps its memory, whoever evicts it and whoever wants the room, until it has run. */
-static void pre_08_res_07_what_was_preempted_keeps_its_memory(void **state)
+/*
+ * Memory of a preempted packet stays resident, despite evictions and memory pressure, until the
+ * packet has run.
+ */
+static void pre_08_res_07_memory_of_a_preempted_packet_is_not_evicted(void **state)
 {
 	struct client_device other;
 	struct client_context context;
@@ -646,7 +666,7 @@ static void pre_08_res_07_what_was_preempted_keeps_its_memory(void **state)
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	assert_int_equal(wddm2_try_make_one(&other, &theirs, b, &args), E_PENDING);
 	scripted_forget(w.m);
-	pass(&w, 1500000000); /* half of TdrDelay, and not all of it after that */
+	advance_time(&w, 1500000000); /* half of TdrDelay, but less than TdrDelay after that */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_PREEMPT_COMMAND), 1);
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
 	assert_true(wddm2_is_in_memory(&w.device, a));
@@ -669,20 +689,20 @@ static void pre_08_res_07_what_was_preempted_keeps_its_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdrs_14_tdr_09_who_waits_for_a_paging_fence_comes_back),
-		ON_SIM(tdr_07_res_10_a_lost_device_keeps_nothing_resident),
-		ON_SIM(lock_48_tdr_11_what_the_cpu_holds_out_survives),
-		ON_SIM(tdr_11_a_lock_in_memory_shows_zeros_not_what_was_before),
-		ON_SIM(tdr_11_pri_10_what_was_not_written_to_survives),
-		ON_SIM(tdr_11_what_was_lost_is_not_made_resident),
-		ON_SIM(res_07_tdr_09_a_departure_is_over),
-		ON_SIM(tdr_15_res_08_survivors_keep_their_lists),
-		ON_SIM(pnp_05_res_08_the_list_comes_back_with_the_power),
-		ON_SIM(pnp_05_mfn_18_a_wait_goes_on_after_a_sleep),
-		ON_SIM(pnp_05_lock_45_what_is_locked_in_memory_returns_there),
-		ON_SIM(pnp_05_res_04_paging_work_rests_without_power),
-		ON_SIM(pnp_05_pag_32_protected_content_keeps_the_power_on),
-		ON_SIM(pre_08_res_07_what_was_preempted_keeps_its_memory),
+		ON_SIM(tdrs_14_tdr_09_a_reset_releases_paging_fence_waiters),
+		ON_SIM(tdr_07_res_10_a_lost_device_uses_no_budget),
+		ON_SIM(lock_48_tdr_11_a_locked_allocation_not_committed_survives_a_reset),
+		ON_SIM(tdr_11_a_lock_in_memory_shows_zeros_after_a_reset),
+		ON_SIM(tdr_11_pri_10_content_not_written_to_survives_a_reset),
+		ON_SIM(tdr_11_makeresident_of_lost_content_fails),
+		ON_SIM(res_07_tdr_09_a_reset_completes_a_pending_eviction),
+		ON_SIM(tdr_15_res_08_surviving_devices_keep_their_residency_lists),
+		ON_SIM(pnp_05_res_08_the_residency_list_is_restored_at_power_on),
+		ON_SIM(pnp_05_mfn_18_a_wait_continues_after_power_on),
+		ON_SIM(pnp_05_lock_45_locked_content_returns_to_memory_at_power_on),
+		ON_SIM(pnp_05_res_04_paging_queue_work_is_suspended_without_power),
+		ON_SIM(pnp_05_pag_32_unencrypted_protected_content_refuses_power_off),
+		ON_SIM(pre_08_res_07_memory_of_a_preempted_packet_is_not_evicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Residency lists: who is on one, what a submission may name, what is there when it runs. */
+/*
+ * Residency lists: their entries, what a submission may reference, and what is resident when it
+ * runs.
+ */
 #include "wddm2_world.h"
 
 #include <string.h>
@@ -22,7 +25,7 @@ static D3DKMT_HANDLE allocate_as(struct client_device *device, uint32_t flags, u
 	return handle;
 }
 
-static void res_01_pri_05_each_call_counts_and_the_last_evict_ends_it(void **state)
+static void res_01_pri_05_each_makeresident_counts_until_the_last_evict(void **state)
 {
 	struct world w;
 
@@ -43,8 +46,8 @@ static void res_01_pri_05_each_call_counts_and_the_last_evict_ends_it(void **sta
 	wddm2_stop(&w);
 }
 
-/* Two makes, one evict: still resident while others need the room. */
-static void res_01_what_is_on_a_list_stays_under_pressure(void **state)
+/* Two MakeResident, one Evict: still resident while other allocations need the space. */
+static void res_01_a_listed_allocation_is_not_evicted_under_pressure(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -70,7 +73,7 @@ static void res_01_what_is_on_a_list_stays_under_pressure(void **state)
 	wddm2_stop(&w);
 }
 
-static void res_02_pri_09_one_bad_handle_and_nothing_is_counted(void **state)
+static void res_02_pri_09_makeresident_with_one_bad_handle_changes_no_count(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -94,7 +97,7 @@ static void res_02_pri_09_one_bad_handle_and_nothing_is_counted(void **state)
 		assert_int_equal(wddm2_evict(&w.device, a, 0), E_INVALIDARG);
 		world_expect_finding(&w, "RES-06");
 	}
-	list[1] = a; /* twice is two counts */
+	list[1] = a; /* listed twice, counted twice */
 	wddm2_make(&w, &w.device, &queue, list, 2);
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
@@ -102,7 +105,7 @@ static void res_02_pri_09_one_bad_handle_and_nothing_is_counted(void **state)
 	wddm2_stop(&w);
 }
 
-static void res_02_the_queue_must_be_one_of_the_device(void **state)
+static void res_02_a_paging_queue_of_another_device_is_refused(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -140,7 +143,7 @@ static void pri_09_reserved_flags_are_refused(void **state)
 	world_expect_finding(&w, "PRI-09");
 	args.Flags.Value = 0;
 	args.NumAllocations = 1;
-	HRESULT result = wddm2_try_make(&w.device, &args); /* the list of priorities is ignored */
+	HRESULT result = wddm2_try_make(&w.device, &args); /* PriorityList is ignored */
 	assert_true(result == S_OK || result == E_PENDING);
 	assert_int_equal(wddm2_evict(&w.device, a, 0x4), E_INVALIDARG);
 	world_expect_finding(&w, "PRI-09");
@@ -148,8 +151,11 @@ static void pri_09_reserved_flags_are_refused(void **state)
 	wddm2_stop(&w);
 }
 
-/* DMA-35: neither list makes anything resident; naming what is not is an access to it. */
-static void dma_26_pri_11_naming_what_is_not_resident_ends_the_device(void **state)
+/*
+ * DMA-35: neither list makes anything resident; referencing a non-resident allocation is an access
+ * to it.
+ */
+static void dma_26_pri_11_referencing_a_non_resident_allocation_is_a_device_error(void **state)
 {
 	struct world w;
 
@@ -171,7 +177,7 @@ static void dma_26_pri_11_naming_what_is_not_resident_ends_the_device(void **sta
 	wddm2_stop(&w);
 }
 
-static void dma_27_pag_24_only_what_is_accessed_physically_is_patched(void **state)
+static void dma_27_pag_24_only_accessedphysically_allocations_are_patched(void **state)
 {
 	struct world w;
 
@@ -186,14 +192,17 @@ static void dma_27_pag_24_only_what_is_accessed_physically_is_patched(void **sta
 	assert_int_equal(client_try_submit(&w.context), (HRESULT)0xC0262110);
 	world_expect_finding(&w, "DMA-27");
 	assert_int_equal(world_render_submits(&w), 0);
-	world_submit_use(&w.context, b); /* nothing else came of it */
+	world_submit_use(&w.context, b); /* there was no other effect */
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 1);
 	wddm2_stop(&w);
 }
 
-/* Contiguous in memory; in system memory it is mapped into the aperture, and only what is physical is. */
-static void pag_24_what_is_not_physical_is_not_mapped_into_the_aperture(void **state)
+/*
+ * In memory it is contiguous. In system memory only AccessedPhysically allocations are mapped into
+ * the aperture.
+ */
+static void pag_24_only_accessedphysically_is_mapped_into_the_aperture(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 					   .flags = WORLD_CPU_VISIBLE,
@@ -215,8 +224,11 @@ static void pag_24_what_is_not_physical_is_not_mapped_into_the_aperture(void **s
 	wddm2_stop(&w);
 }
 
-/* Two devices that need 70 % of the memory each take turns; what is on a list but in no submission comes along. */
-static void res_08_pri_12_devices_take_turns_in_memory(void **state)
+/*
+ * Two devices that need 70 % of the memory each take turns. Listed allocations that no submission
+ * references are paged in as well.
+ */
+static void res_08_pri_12_devices_whose_lists_do_not_fit_take_turns(void **state)
 {
 	struct world w;
 	struct client_device other;
@@ -255,8 +267,8 @@ static void res_08_pri_12_devices_take_turns_in_memory(void **state)
 	wddm2_stop(&w);
 }
 
-/* What comes onto the list after a submission does not hold it up. */
-static void res_08_a_submission_needs_the_list_of_its_time(void **state)
+/* A submission does not wait for allocations listed after it. */
+static void res_08_a_submission_needs_the_list_at_submission_time(void **state)
 {
 	struct world w;
 	D3DDDI_MAKERESIDENT args;
@@ -269,7 +281,7 @@ static void res_08_a_submission_needs_the_list_of_its_time(void **state)
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	wddm2_make(&w, &w.device, &queue, &b, 1);
 	world_submit_write(&w.context, a, 0, 0x1);
-	world_submit_write(&w.context, a, 4, 0x2); /* the first is still with the GPU */
+	world_submit_write(&w.context, a, 4, 0x2); /* the first one is still with the GPU */
 	assert_int_equal(wddm2_evict(&w.device, b, 0), S_OK);
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, c, &args), E_PENDING);
 	world_run(&w);
@@ -280,8 +292,8 @@ static void res_08_a_submission_needs_the_list_of_its_time(void **state)
 	wddm2_stop(&w);
 }
 
-/* Of 1.x: references decide, there is no list. */
-static void res_01_an_adapter_of_1_x_has_no_residency_lists(void **state)
+/* On 1.x references decide; there is no list. */
+static void res_01_before_wddm_2_0_there_are_no_residency_lists(void **state)
 {
 	struct world w;
 	D3DDDICB_CREATEPAGINGQUEUE queue = {0};
@@ -302,17 +314,17 @@ static void res_01_an_adapter_of_1_x_has_no_residency_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_01_pri_05_each_call_counts_and_the_last_evict_ends_it),
-		ON_BOTH(res_01_what_is_on_a_list_stays_under_pressure),
-		ON_BOTH(res_02_pri_09_one_bad_handle_and_nothing_is_counted),
-		ON_BOTH(res_02_the_queue_must_be_one_of_the_device),
+		ON_BOTH(res_01_pri_05_each_makeresident_counts_until_the_last_evict),
+		ON_BOTH(res_01_a_listed_allocation_is_not_evicted_under_pressure),
+		ON_BOTH(res_02_pri_09_makeresident_with_one_bad_handle_changes_no_count),
+		ON_BOTH(res_02_a_paging_queue_of_another_device_is_refused),
 		ON_BOTH(pri_09_reserved_flags_are_refused),
-		ON_BOTH(dma_26_pri_11_naming_what_is_not_resident_ends_the_device),
-		ON_BOTH(dma_27_pag_24_only_what_is_accessed_physically_is_patched),
-		ON_BOTH(pag_24_what_is_not_physical_is_not_mapped_into_the_aperture),
-		ON_BOTH(res_08_pri_12_devices_take_turns_in_memory),
-		ON_BOTH(res_08_a_submission_needs_the_list_of_its_time),
-		ON_BOTH(res_01_an_adapter_of_1_x_has_no_residency_lists),
+		ON_BOTH(dma_26_pri_11_referencing_a_non_resident_allocation_is_a_device_error),
+		ON_BOTH(dma_27_pag_24_only_accessedphysically_allocations_are_patched),
+		ON_BOTH(pag_24_only_accessedphysically_is_mapped_into_the_aperture),
+		ON_BOTH(res_08_pri_12_devices_whose_lists_do_not_fit_take_turns),
+		ON_BOTH(res_08_a_submission_needs_the_list_at_submission_time),
+		ON_BOTH(res_01_before_wddm_2_0_there_are_no_residency_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single points of rules that have their main tests elsewhere: what a lock reaches on 2.x (REF-13, ALF-08, ALF-27), who may be named in which call
- * (PRI-09, PRI-11), the client's own priority (PRI-02).
+ * Single points of rules whose main tests are in other files: the memory behind a lock on 2.x
+ * (REF-13, ALF-08, ALF-27), valid handles of a call (PRI-09, PRI-11), the client's own priority
+ * (PRI-02).
  */
 #include "wddm2_world.h"
 
@@ -64,8 +65,11 @@ static uint64_t instances(const struct world *w)
 	return s.instances;
 }
 
-/* Busy or idle, in a segment or out of it, discarded or not: there is one memory behind the handle, and each lock adds a word. */
-static void ref_13_every_lock_reaches_the_same_memory(void **state)
+/*
+ * Busy or idle, resident or not, discarded or not: one memory is behind the handle, and each lock
+ * adds a word to it.
+ */
+static void ref_13_every_lock_maps_the_same_backing_memory(void **state)
 {
 	static const uint32_t flags[] = {0, DISCARD, DISCARD | DONOT_WAIT, DISCARD | NO_EXISTING};
 	struct world w;
@@ -103,14 +107,14 @@ static void ref_13_every_lock_reaches_the_same_memory(void **state)
 			scripted_complete_all(w.m);
 			vidmm_settle(w.client.host);
 		}
-		wddm2_run(&w); /* its content is out */
+		wddm2_run(&w); /* its content is in system memory */
 	}
 	assert_int_equal(instances(&w), before);
 	assert_int_equal(client_events(&w.client, VIDMM_EVENT_RENAME), 0);
 	wddm2_stop(&w);
 }
 
-static void alf_08_lock2_gives_no_address_of_protected_memory_either(void **state)
+static void alf_08_lock2_of_protected_memory_is_refused(void **state)
 {
 	uint32_t *words;
 	void *data;
@@ -129,8 +133,8 @@ static void alf_08_lock2_gives_no_address_of_protected_memory_either(void **stat
 	wddm2_stop(&w);
 }
 
-/* LOCK-23: pfnLockCb takes it, too. */
-static void alf_27_on_demand_is_locked_by_either_call(void **state)
+/* LOCK-23: pfnLockCb accepts it, too. */
+static void alf_27_cpuvisibleondemand_is_locked_by_pfnlockcb_and_lock2(void **state)
 {
 	struct world w;
 	void *data;
@@ -155,8 +159,8 @@ static void alf_27_on_demand_is_locked_by_either_call(void **state)
 #define SANITIZED 1
 #endif
 
-#ifndef SANITIZED /* the sanitizers need address space themselves */
-/* 0: as much as there is. */
+#ifndef SANITIZED /* sanitizers need address space themselves */
+/* 0: no limit. */
 static void leave_address_space(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -177,8 +181,8 @@ static void keep_reason(void *context, const struct vidmm_event *event, const ch
 	snprintf(context, 256, "%s", text);
 }
 
-/* Each lock takes an address of its own, so any of them may find none; the one before it is as good as it was. */
-static void alf_27_without_address_space_the_lock_fails(void **state)
+/* Each lock reserves its own address, so each may fail; earlier locks stay valid. */
+static void alf_27_an_on_demand_lock_without_address_space_fails(void **state)
 {
 	char reason[256] = "";
 	struct world w;
@@ -205,8 +209,8 @@ static void alf_27_without_address_space_the_lock_fails(void **state)
 }
 #endif
 
-/* Another device of the same process is another device. */
-static void pri_09_a_sister_devices_allocation_is_not_the_devices(void **state)
+/* Another device of the same process is not the same device. */
+static void pri_09_an_allocation_of_another_device_is_refused(void **state)
 {
 	struct client_device sister;
 	D3DDDI_MAKERESIDENT args;
@@ -230,8 +234,8 @@ static void pri_09_a_sister_devices_allocation_is_not_the_devices(void **state)
 	wddm2_stop(&w);
 }
 
-/* Also while it still lies in memory: EvictOnlyIfNecessary leaves it there, and off the list. */
-static void pri_11_what_was_evicted_is_not_to_be_named(void **state)
+/* Also while it is still in memory: EvictOnlyIfNecessary leaves it there, but off the list. */
+static void pri_11_referencing_an_evicted_allocation_is_refused(void **state)
 {
 	struct world w;
 
@@ -301,7 +305,7 @@ static uint32_t priority_of(D3DKMT_HANDLE device, D3DKMT_HANDLE a)
 	return priority;
 }
 
-static void pri_02_a_client_may_override_the_miniports_priority(void **state)
+static void pri_02_overridepriority_replaces_the_miniports_priority(void **state)
 {
 	struct vidmm_process *process;
 	D3DKMT_HANDLE device, a;
@@ -312,7 +316,7 @@ static void pri_02_a_client_may_override_the_miniports_priority(void **state)
 	assert_int_equal(create_with(device, 0x4, D3DDDI_ALLOCATIONPRIORITY_HIGH, &a),
 			 STATUS_SUCCESS);
 	assert_int_equal(priority_of(device, a), D3DDDI_ALLOCATIONPRIORITY_HIGH);
-	/* Without the flag the member means nothing. */
+	/* Without the flag the member is ignored. */
 	assert_int_equal(create_with(device, 0, D3DDDI_ALLOCATIONPRIORITY_HIGH, &a),
 			 STATUS_SUCCESS);
 	assert_int_equal(priority_of(device, a), D3DDDI_ALLOCATIONPRIORITY_NORMAL);
@@ -332,15 +336,15 @@ static void pri_02_a_client_may_override_the_miniports_priority(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(ref_13_every_lock_reaches_the_same_memory),
-		ON_SIM(alf_08_lock2_gives_no_address_of_protected_memory_either),
-		ON_SIM(alf_27_on_demand_is_locked_by_either_call),
+		ON_BOTH(ref_13_every_lock_maps_the_same_backing_memory),
+		ON_SIM(alf_08_lock2_of_protected_memory_is_refused),
+		ON_SIM(alf_27_cpuvisibleondemand_is_locked_by_pfnlockcb_and_lock2),
 #ifndef SANITIZED
-		ON_SIM(alf_27_without_address_space_the_lock_fails),
+		ON_SIM(alf_27_an_on_demand_lock_without_address_space_fails),
 #endif
-		ON_SIM(pri_09_a_sister_devices_allocation_is_not_the_devices),
-		ON_SIM(pri_11_what_was_evicted_is_not_to_be_named),
-		ON_SIM(pri_02_a_client_may_override_the_miniports_priority),
+		ON_SIM(pri_09_an_allocation_of_another_device_is_refused),
+		ON_SIM(pri_11_referencing_an_evicted_allocation_is_refused),
+		ON_SIM(pri_02_overridepriority_replaces_the_miniports_priority),
 	};
 
 	return cmocka_run_group_tests_name("wddm2 rules", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments from WDDM 2.0 on: pages of 64 KiB (SEG-11), what must never be used (SEG-26), the one set that counts (SEG-16, SEG-19), and primaries
- * where the CPU sees nothing (ALF-31).
+ * Segments from WDDM 2.0 on: pages of 64 KiB (SEG-11), invalid ranges (SEG-26), the set that
+ * counts (SEG-16, SEG-19), and primaries without CPU access (ALF-31).
  */
 #include "wddm2_world.h"
 
@@ -27,7 +27,7 @@ static struct scripted_allocation wish(uint64_t bytes, uint32_t set)
 		.size_bytes = bytes, .flags = PHYSICAL, .read_set = set, .write_set = set};
 }
 
-/* Makes it resident; the offset in the memory segment where it is filled. */
+/* Makes it resident. Returns the offset in the memory segment at which it is filled. */
 static uint64_t place(struct world *w, const D3DDDICB_CREATEPAGINGQUEUE *queue, D3DKMT_HANDLE a)
 {
 	uint32_t before = wddm2_operations(w, DXGK_OPERATION_FILL);
@@ -43,7 +43,7 @@ static uint64_t place(struct world *w, const D3DDDICB_CREATEPAGINGQUEUE *queue, 
 	       SCRIPTED_MEMORY_BASE;
 }
 
-static void seg_11_alignment_is_a_multiple_of_the_segments_pages(void **state)
+static void seg_11_alignment_must_be_a_multiple_of_the_segment_page_size(void **state)
 {
 	static const uint32_t bad[] = {4096, 32 * KIB}, good[] = {LARGE_PAGE, 1024 * KIB, 0};
 	struct scripted_allocation spec = wish(20 * KIB, WORLD_MEMORY | WORLD_APERTURE);
@@ -59,20 +59,20 @@ static void seg_11_alignment_is_a_multiple_of_the_segments_pages(void **state)
 		assert_int_equal(w.m->live_allocations, 0);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
-		spec.alignment = good[i]; /* 0: none is asked for, beyond the pages' own */
+		spec.alignment = good[i]; /* 0: none requested beyond the page size */
 		assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	}
 	spec = wish(20 * KIB, WORLD_APERTURE); /* whose pages are the host's */
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	wddm2_stop(&w);
-	world_start(&w, state, at_once); /* as are those of other segments */
+	world_start(&w, state, at_once); /* like those of other segments */
 	spec = wish(20 * KIB, WORLD_MEMORY);
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	wddm2_stop(&w);
 }
 
-/* Of 16 MiB there are 256 pages, and a page has one owner. */
-static void seg_11_it_takes_whole_pages_of_the_segment(void **state)
+/* In 16 MiB there are 256 pages, and a page has one owner. */
+static void seg_11_an_allocation_occupies_whole_segment_pages(void **state)
 {
 	struct scripted_allocation spec = wish(20 * KIB, WORLD_MEMORY);
 	D3DDDI_MAKERESIDENT args;
@@ -117,7 +117,7 @@ static void with_holes(struct scripted_miniport *m)
 	m->settings.invalid_counts[0] = HOLES;
 }
 
-/* All the memory there is, in pieces of every size, from both ends. */
+/* All of the memory, in pieces of every size, from both ends. */
 static void seg_26_nothing_is_ever_placed_in_an_invalid_range(void **state)
 {
 	uint64_t left = 16 * MIB - 2 * MIB - 64 * KIB;
@@ -146,8 +146,11 @@ static void seg_26_nothing_is_ever_placed_in_an_invalid_range(void **state)
 	wddm2_stop(&w);
 }
 
-/* The read set may say anything: it is in the write set that the allocation goes, and that it may prefer. */
-static void seg_16_seg_19_the_write_set_alone_counts(void **state)
+/*
+ * The read set is ignored: the allocation is placed in the write set, and its preferences must be
+ * in the write set.
+ */
+static void seg_16_seg_19_the_read_set_is_ignored(void **state)
 {
 	struct scripted_allocation spec = wish(64 * KIB, WORLD_MEMORY);
 	struct world w;
@@ -158,10 +161,10 @@ static void seg_16_seg_19_the_write_set_alone_counts(void **state)
 	spec.read_set = WORLD_APERTURE;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	(void)place(&w, &queue, a);
-	world_submit_use(&w.context, a); /* read, it stays */
+	world_submit_use(&w.context, a); /* read only, it is not moved */
 	world_run(&w);
 	assert_true(wddm2_is_in_memory(&w.device, a));
-	spec.read_set = 0x80000000; /* no segment at all */
+	spec.read_set = 0x80000000; /* invalid segments */
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	spec.write_set = 0x80000000;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), E_INVALIDARG);
@@ -201,7 +204,7 @@ static HRESULT try_primary(struct world *w, uint32_t set)
 	return w->device.cb->pfnAllocateCb(w->device.handle, &args);
 }
 
-static void alf_31_noncpuvisibleprimary_lets_a_primary_be_where_the_cpu_sees_nothing(void **state)
+static void alf_31_a_noncpuvisibleprimary_may_be_in_a_hidden_segment(void **state)
 {
 	struct world w;
 
@@ -222,8 +225,11 @@ static void pitched(struct scripted_miniport *m)
 	m->settings.segment[0].flags |= 0x20; /* PitchAlignment */
 }
 
-/* What has no size there does not get there later, either; beside another segment it is left out. */
-static void seg_10_pri_15_an_update_does_not_lead_there(void **state)
+/*
+ * An allocation without PitchAlignedSize cannot get the segment later, either. Next to another
+ * segment it is left out.
+ */
+static void seg_10_pri_15_an_update_cannot_add_a_pitch_segment_without_size(void **state)
 {
 	struct scripted_allocation spec = wish(64 * KIB, WORLD_APERTURE);
 	D3DDDI_UPDATEALLOCPROPERTY args = {.PropertyMaskValue = 0x2};
@@ -232,7 +238,7 @@ static void seg_10_pri_15_an_update_does_not_lead_there(void **state)
 
 	world_start(&w, state, pitched);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	spec.flags = ACCESSED_PHYSICALLY; /* the CPU would keep it from going (SEG-25) */
+	spec.flags = ACCESSED_PHYSICALLY; /* CPU access would not permit this set (SEG-25) */
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &without), S_OK);
 	spec.pitch_aligned_bytes = 128 * KIB;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &with), S_OK);
@@ -257,12 +263,12 @@ static void seg_10_pri_15_an_update_does_not_lead_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(seg_11_alignment_is_a_multiple_of_the_segments_pages),
-		ON_SIM(seg_11_it_takes_whole_pages_of_the_segment),
-		ON_SIM(seg_10_pri_15_an_update_does_not_lead_there),
+		ON_SIM(seg_11_alignment_must_be_a_multiple_of_the_segment_page_size),
+		ON_SIM(seg_11_an_allocation_occupies_whole_segment_pages),
+		ON_SIM(seg_10_pri_15_an_update_cannot_add_a_pitch_segment_without_size),
 		ON_SIM(seg_26_nothing_is_ever_placed_in_an_invalid_range),
-		ON_SIM(seg_16_seg_19_the_write_set_alone_counts),
-		ON_SIM(alf_31_noncpuvisibleprimary_lets_a_primary_be_where_the_cpu_sees_nothing),
+		ON_SIM(seg_16_seg_19_the_read_set_is_ignored),
+		ON_SIM(alf_31_a_noncpuvisibleprimary_may_be_in_a_hidden_segment),
 	};
 
 	return cmocka_run_group_tests_name("wddm2 segments", tests, NULL, NULL);

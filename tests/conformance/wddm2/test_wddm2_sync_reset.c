@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Monitored fences when the adapter is reset (TDRS). On the simulator, whose time is virtual. */
+/* Monitored fences during an adapter reset (TDRS). On the simulator, with virtual time. */
 #include "wddm2_world.h"
 
 #include <sync_bundle.h>
@@ -14,7 +14,10 @@ static void start(struct sync_world *s, void **state, world_setup *setup)
 	sync_start_with(s, state, setup, &options);
 }
 
-/* A packet of another program never ends; long enough for a reset, which every device of the adapter is lost with. */
+/*
+ * A packet of another client never ends. The time is long enough for a reset, which loses every
+ * device of the adapter.
+ */
 static void hang(struct sync_world *s)
 {
 	struct world *w = &s->w;
@@ -29,7 +32,7 @@ static void hang(struct sync_world *s)
 	w->m->settings.complete_at_once = true;
 }
 
-static void tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back(void **state)
+static void tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_a_reset_releases_fence_waiters(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_waiter v = {0};
@@ -49,7 +52,10 @@ static void tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back(void **st
 	assert_int_equal(sync_wait(s.device, f.handle, 5), STATUS_DEVICE_REMOVED);
 	assert_int_equal(sync_try_create(&s, D3DDDI_MONITORED_FENCE, 0, &args),
 			 STATUS_DEVICE_REMOVED); /* SYN-18 */
-	/* TDRS-12: another device of the process survives by being made later; what it signals is lower. */
+	/*
+	 * TDRS-12: another device of the process, created later, survives; the value that it
+	 * signals is lower.
+	 */
 	D3DKMT_HANDLE second = sync_open_device(&s);
 	assert_int_equal(sync_wait(second, f.handle, 5), STATUS_SUCCESS);
 	assert_int_equal(sync_signal(second, f.handle, 5), STATUS_SUCCESS);
@@ -61,32 +67,32 @@ static void tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back(void **st
 	sync_stop(&s);
 }
 
-static void tdrs_03_tdrs_04_sfl_18_sfl_19_who_does_not_poison_it(void **state)
+static void tdrs_03_tdrs_04_sfl_18_sfl_19_fences_that_keep_their_value_on_reset(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
 
 	start(&s, state, sync_3_0);
-	struct sync_fence quiet = sync_fence(&s, 0x40, 3), silent = sync_fence(&s, 0x10, 4),
-			  loud = sync_fence(&s, 0x20, 5);
+	struct sync_fence keeps_value = sync_fence(&s, 0x40, 3),
+			  no_signal = sync_fence(&s, 0x10, 4), no_wait = sync_fence(&s, 0x20, 5);
 	int event = sync_event();
-	assert_int_equal(sync_wait_event(s.device, quiet.handle, 10, event), STATUS_SUCCESS);
+	assert_int_equal(sync_wait_event(s.device, keeps_value.handle, 10, event), STATUS_SUCCESS);
 	v.process = s.process;
-	sync_waiter_start(&s, &v, silent.handle, 10);
+	sync_waiter_start(&s, &v, no_signal.handle, 10);
 	hang(&s);
-	assert_int_equal(*quiet.value, 3);
-	assert_int_equal(*silent.value, 4);
-	assert_true(*loud.value == UINT64_MAX);
+	assert_int_equal(*keeps_value.value, 3);
+	assert_int_equal(*no_signal.value, 4);
+	assert_true(*no_wait.value == UINT64_MAX);
 	assert_int_equal(sync_events(event), 0);
 	assert_int_equal(sync_waiter_join(&v), STATUS_DEVICE_REMOVED); /* TDRS-06 */
 	D3DKMT_HANDLE second = sync_open_device(&s);
-	assert_int_equal(sync_signal(second, quiet.handle, 10), STATUS_SUCCESS);
+	assert_int_equal(sync_signal(second, keeps_value.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(sync_events(event), 1);
 	close(event);
 	sync_stop(&s);
 }
 
-static void tdrs_02_the_largest_of_thirty_two_bits(void **state)
+static void tdrs_02_a_32_bit_fence_is_set_to_0xffffffff(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -119,9 +125,9 @@ static struct sync_fence open_fence(D3DKMT_HANDLE device, int nt, uint32_t flags
 				   .value = args.MonitoredFence.FenceValueCPUVirtualAddress};
 }
 
-/* Another adapter, with a device of the second process, which loses nothing. */
-static D3DKMT_HANDLE open_elsewhere(struct sync_world *s, struct scripted_miniport *m,
-				    struct vidmm_adapter **adapter)
+/* Another adapter with a device of the second process, which loses nothing. */
+static D3DKMT_HANDLE open_on_second_adapter(struct sync_world *s, struct scripted_miniport *m,
+					    struct vidmm_adapter **adapter)
 {
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
 	D3DKMT_ADAPTERINFO info[2];
@@ -138,10 +144,13 @@ static D3DKMT_HANDLE open_elsewhere(struct sync_world *s, struct scripted_minipo
 	return device.hDevice;
 }
 
-/* The second process is innocent: it cannot signal the one fence, and the other one it has on another adapter. */
-static void tdrs_05_tdrs_01_an_innocent_process_sees_it_too(void **state)
+/*
+ * The second process is innocent: it cannot signal the first fence, and has the second one on
+ * another adapter.
+ */
+static void tdrs_05_tdrs_01_an_innocent_process_reads_the_maximum(void **state)
 {
-	struct vidmm_adapter *elsewhere;
+	struct vidmm_adapter *second_adapter;
 	struct sync_waiter v = {0};
 	struct sync_world s;
 
@@ -151,7 +160,7 @@ static void tdrs_05_tdrs_01_an_innocent_process_sees_it_too(void **state)
 	struct sync_fence near = sync_fence(&s, 3, 1), far = sync_fence(&s, 3 | 4, 2);
 	int nt_near = bundle_share_one(near.handle), nt_far = bundle_share_one(far.handle);
 	vidmm_d3dkmt_enter(s.other);
-	D3DKMT_HANDLE device = open_elsewhere(&s, m, &elsewhere);
+	D3DKMT_HANDLE device = open_on_second_adapter(&s, m, &second_adapter);
 	struct sync_fence one = open_fence(s.other_device, nt_near, 0x10),
 			  two = open_fence(device, nt_far, 0);
 	v.process = s.other;
@@ -169,7 +178,7 @@ static void tdrs_05_tdrs_01_an_innocent_process_sees_it_too(void **state)
 	assert_true(*near.value == UINT64_MAX);
 	close(nt_near);
 	close(nt_far);
-	vidmm_adapter_stop(elsewhere);
+	vidmm_adapter_stop(second_adapter);
 	sync_stop(&s);
 	scripted_destroy(m);
 }
@@ -209,8 +218,8 @@ static void hang_1_3(struct sync_world *s)
 	s->w.m->settings.complete_at_once = true;
 }
 
-/* Before WDDM 2.0 there are no monitored fences, and bundles with another third object. */
-static void kmx_23_a_reset_ends_acquires(void **state)
+/* Before WDDM 2.0 there are no monitored fences, and bundles have another third object. */
+static void kmx_23_a_reset_ends_keyed_mutex_acquires(void **state)
 {
 	for (uint32_t older = 0; older < 2; older++) {
 		struct acquirer creator = {0}, opener = {0};
@@ -241,7 +250,7 @@ static void kmx_23_a_reset_ends_acquires(void **state)
 		assert_int_equal(creator.result, STATUS_DEVICE_REMOVED);
 		assert_int_equal(opener.result, STATUS_DEVICE_REMOVED);
 		assert_int_equal(bundle_acquire(b.keyed, 1), STATUS_DEVICE_REMOVED);
-		/* Whoever opens it on a device that lives gets on. */
+		/* A device that is not lost can open and use it. */
 		D3DKMT_HANDLE device = sync_open_device(&s);
 		struct bundle o = bundle_open(device, nt);
 		assert_int_equal(bundle_acquire(o.keyed, 1), STATUS_SUCCESS);
@@ -251,8 +260,8 @@ static void kmx_23_a_reset_ends_acquires(void **state)
 	}
 }
 
-/* LOCK-33: an adapter that is removed under its clients keeps nobody waiting. */
-static void mfn_18_lock_33_a_removed_adapter_frees_who_waits(void **state)
+/* LOCK-33: removing an adapter releases its waiting clients. */
+static void mfn_18_lock_33_adapter_removal_releases_waiters(void **state)
 {
 	struct sync_waiter v = {0};
 	struct sync_world s;
@@ -274,12 +283,12 @@ static void mfn_18_lock_33_a_removed_adapter_frees_who_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back),
-		ON_SIM(tdrs_03_tdrs_04_sfl_18_sfl_19_who_does_not_poison_it),
-		ON_SIM(tdrs_02_the_largest_of_thirty_two_bits),
-		ON_SIM(tdrs_05_tdrs_01_an_innocent_process_sees_it_too),
-		ON_SIM(kmx_23_a_reset_ends_acquires),
-		ON_BOTH(mfn_18_lock_33_a_removed_adapter_frees_who_waits),
+		ON_SIM(tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_a_reset_releases_fence_waiters),
+		ON_SIM(tdrs_03_tdrs_04_sfl_18_sfl_19_fences_that_keep_their_value_on_reset),
+		ON_SIM(tdrs_02_a_32_bit_fence_is_set_to_0xffffffff),
+		ON_SIM(tdrs_05_tdrs_01_an_innocent_process_reads_the_maximum),
+		ON_SIM(kmx_23_a_reset_ends_keyed_mutex_acquires),
+		ON_BOTH(mfn_18_lock_33_adapter_removal_releases_waiters),
 	};
 
 	return cmocka_run_group_tests_name("sync reset", tests, NULL, NULL);

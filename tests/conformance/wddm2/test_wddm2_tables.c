@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Page tables: when they are made and what is in them, what they say while memory comes and goes, under pressure, through a
- * reset and a loss of power. The GPU that walks them is the scripted one, which also notices what it should have been told to flush.
+ * Page tables: when they are created, their entries, and their updates while memory moves, under
+ * pressure, through a reset and a power cycle. The GPU that walks them is the scripted one, which
+ * also detects missing flushes.
  */
 #include "va_world.h"
 
@@ -25,7 +26,7 @@ static const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *update(const struct va_worl
 	return NULL;
 }
 
-/* Each level: all of the table invalid first, then the one above refers to it. */
+/* At each level the whole table is made invalid first, then the level above refers to it. */
 static void va_11_a_table_is_invalid_before_it_is_used(void **state)
 {
 	struct va_world v;
@@ -50,7 +51,7 @@ static void va_11_a_table_is_invalid_before_it_is_used(void **state)
 		assert_ptr_equal(u->hProcess, v.process);
 		assert_null(u->hAllocation);
 	}
-	assert_null(update(&v, 5)); /* nothing of it is in memory yet */
+	assert_null(update(&v, 5)); /* none of it is in memory yet */
 	va_make(&v, a);
 	u = update(&v, 5);
 	assert_int_equal(u->PageTableLevel, 0);
@@ -60,8 +61,43 @@ static void va_11_a_table_is_invalid_before_it_is_used(void **state)
 	va_finish(&v);
 }
 
-/* Where nobody has addresses any more there are no tables: the memory is for others. */
-static void va_11_tables_go_with_what_they_translate(void **state)
+static void aligned(struct scripted_miniport *m)
+{
+	va_memory(m);
+	for (uint32_t level = 0; level < 3; level++)
+		m->settings.mmu.level[level].PageTableAlignmentInBytes = 64 * KIB << level;
+}
+
+/*
+ * Tables of one page each. At every level their addresses are multiples of the alignment that the
+ * miniport reports.
+ */
+static void va_11_tables_are_at_the_alignment_of_their_level(void **state)
+{
+	const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *u;
+	uint32_t tables[3] = {0};
+	struct va_world v;
+
+	va_begin(&v, state, aligned);
+	D3DKMT_HANDLE a = va_allocate(&v, 4 * MIB, WORLD_MEMORY);
+	uint64_t at = va_map(&v, a, 4 * MIB);
+	va_make(&v, a);
+	va_store(&v, at + 3 * MIB, 0xA);
+	assert_int_equal(va_word(&v, at + 3 * MIB), 0xA);
+	for (uint32_t i = 0; (u = update(&v, i)) != NULL; i++) {
+		uint64_t offset = u->PageTableAddress.GpuPhysical.SegmentOffset;
+
+		assert_int_equal(u->PageTableAddress.GpuPhysical.SegmentId, 1);
+		assert_int_equal(offset % (64 * KIB << u->PageTableLevel), 0);
+		tables[u->PageTableLevel] += u->Flags.InitialUpdate;
+	}
+	assert_true(tables[0] >= 4 && tables[1] >= 1);
+	assert_int_equal(tables[2], 1);
+	va_finish(&v);
+}
+
+/* Tables of addresses that are free again are freed: allocations can use the memory. */
+static void va_11_page_tables_are_freed_with_their_last_mapping(void **state)
 {
 	struct va_world v;
 
@@ -70,12 +106,13 @@ static void va_11_tables_go_with_what_they_translate(void **state)
 		      all = va_allocate(&v, 16 * MIB - 4096, WORLD_MEMORY),
 		      most = va_allocate(&v, 16 * MIB - 8 * PAGE_BYTES, WORLD_MEMORY);
 	D3DDDI_MAKERESIDENT args;
-	/* The root is one page, so the rest is what an allocation may have. */
+	/* The root is one page, so an allocation may have the rest. */
 	assert_int_equal(wddm2_try_make_one(&v.w.device, &v.queue, all, &args), E_PENDING);
 	wddm2_await(&v.w, &v.queue, args.PagingFenceValue);
 	assert_int_equal(wddm2_evict(&v.w.device, all, 0), S_OK);
 	wddm2_run(&v.w);
-	uint64_t at = va_map(&v, a, 4 * MIB); /* four or five leaves, and one table above them */
+	/* four or five leaves, and one table above them */
+	uint64_t at = va_map(&v, a, 4 * MIB);
 	assert_int_equal(wddm2_try_make_one(&v.w.device, &v.queue, all, &args), E_OUTOFMEMORY);
 	va_make(&v, most);
 	assert_int_equal(wddm2_evict(&v.w.device, most, 0), S_OK);
@@ -85,8 +122,11 @@ static void va_11_tables_go_with_what_they_translate(void **state)
 	va_finish(&v);
 }
 
-/* VA-13: out of memory, another takes the place, back: no entry ever led to the other's. */
-static void va_13_entries_are_gone_before_the_memory_is(void **state)
+/*
+ * VA-13: evicted, replaced by another allocation, paged in again: no entry ever pointed to the
+ * other's memory.
+ */
+static void va_13_entries_are_invalidated_before_the_memory_is_reused(void **state)
 {
 	struct va_world v;
 
@@ -116,7 +156,7 @@ static void not_cached(struct scripted_miniport *m)
 	m->settings.mmu.caps.InvalidTlbEntriesNotCached = 1;
 }
 
-static void va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached(void **state)
+static void va_13_invalid_to_valid_needs_no_flush_with_invalidtlbentriesnotcached(void **state)
 {
 	struct va_world v;
 
@@ -133,8 +173,11 @@ static void va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached(
 	va_finish(&v);
 }
 
-/* Tables in system memory, written by the CPU; pages there, too, without a place in the aperture (PAG-24). */
-static void va_11_tables_in_system_memory_are_written_at_once(void **state)
+/*
+ * Tables in system memory, written by the CPU; pages in system memory as well, not mapped into the
+ * aperture (PAG-24).
+ */
+static void va_11_tables_in_system_memory_are_updated_by_the_cpu_at_once(void **state)
 {
 	struct va_world v;
 
@@ -151,7 +194,7 @@ static void va_11_tables_in_system_memory_are_written_at_once(void **state)
 	va_finish(&v);
 }
 
-static void pnp_06_tables_come_back_with_the_power(void **state)
+static void pnp_06_page_tables_are_restored_at_power_on(void **state)
 {
 	struct va_world v;
 
@@ -163,7 +206,8 @@ static void pnp_06_tables_come_back_with_the_power(void **state)
 	assert_int_equal(
 		vidmm_adapter_set_power(v.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
 		0);
-	memset(v.w.m->bar, 0xEE, SCRIPTED_BAR_BYTES); /* it keeps nothing */
+	/* its memory loses its content */
+	memset(v.w.m->bar, 0xEE, SCRIPTED_BAR_BYTES);
 	assert_int_equal(
 		vidmm_adapter_set_power(v.w.client.adapter, VIDMM_POWER_D0, VIDMM_SLEEP_STANDBY),
 		0);
@@ -175,8 +219,11 @@ static void pnp_06_tables_come_back_with_the_power(void **state)
 	va_finish(&v);
 }
 
-/* Content first, then the miniport hears of it, then the tables; on the way out it hears before anything else. */
-static void va_14_a_change_of_residency_is_told_between_content_and_tables(void **state)
+/*
+ * Page-in: first the content, then the notification, then the tables. Eviction: the notification
+ * is first.
+ */
+static void va_14_notify_residency_is_between_content_and_page_tables(void **state)
 {
 	struct va_world v;
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -222,13 +269,13 @@ struct thing {
 	uint32_t word;
 	bool listed;
 };
-struct crowd {
+struct random_run {
 	struct va_world v;
 	struct thing thing[OBJECTS];
 	uint64_t seed;
 };
 
-static uint32_t draw(struct crowd *c, uint32_t below)
+static uint32_t draw(struct random_run *c, uint32_t below)
 {
 	c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)(c->seed >> 33) % below;
@@ -237,7 +284,7 @@ static uint32_t draw(struct crowd *c, uint32_t below)
 #define THING_BYTES (5 * (uint64_t)MIB)
 #define PROBE       (3 * (uint64_t)MIB + 4096)
 
-static void list(struct crowd *c, struct thing *t, bool listed)
+static void list(struct random_run *c, struct thing *t, bool listed)
 {
 	if (t->listed == listed)
 		return;
@@ -250,7 +297,7 @@ static void list(struct crowd *c, struct thing *t, bool listed)
 	wddm2_run(&c->v.w);
 }
 
-static uint32_t listed_count(const struct crowd *c)
+static uint32_t listed_count(const struct random_run *c)
 {
 	uint32_t count = 0;
 
@@ -259,7 +306,7 @@ static uint32_t listed_count(const struct crowd *c)
 	return count;
 }
 
-static void turn_address(struct crowd *c, struct thing *t)
+static void toggle_mapping(struct random_run *c, struct thing *t)
 {
 	uint64_t *at = &t->at[draw(c, 3)];
 
@@ -272,7 +319,7 @@ static void turn_address(struct crowd *c, struct thing *t)
 	*at = va_map(&c->v, t->handle, THING_BYTES);
 }
 
-static void look(struct crowd *c)
+static void look(struct random_run *c)
 {
 	for (uint32_t i = 0; i < OBJECTS; i++)
 		for (uint32_t k = 0; k < 3; k++) {
@@ -283,13 +330,13 @@ static void look(struct crowd *c)
 		}
 }
 
-static void step(struct crowd *c)
+static void step(struct random_run *c)
 {
 	struct thing *t = &c->thing[draw(c, OBJECTS)];
 
 	switch (draw(c, 4)) {
 	case 0:
-		turn_address(c, t);
+		toggle_mapping(c, t);
 		break;
 	case 1: /* three of them fit, with their tables */
 		if (!t->listed && listed_count(c) == 2)
@@ -311,9 +358,9 @@ static void step(struct crowd *c)
 	look(c);
 }
 
-static void crowd(void **state, world_setup *setup, uint64_t seed)
+static void random_run(void **state, world_setup *setup, uint64_t seed)
 {
-	struct crowd c = {.seed = seed};
+	struct random_run c = {.seed = seed};
 
 	va_begin(&c.v, state, setup);
 	for (uint32_t i = 0; i < OBJECTS; i++)
@@ -324,12 +371,12 @@ static void crowd(void **state, world_setup *setup, uint64_t seed)
 	va_finish(&c.v);
 }
 
-static void va_13_content_stays_right_whatever_moves(void **state)
+static void va_13_gpu_reads_correct_content_through_random_moves(void **state)
 {
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		crowd(state, va_memory, seed);
-		crowd(state, va_two_levels, seed + 100);
-		crowd(state, va_system, seed + 200);
+		random_run(state, va_memory, seed);
+		random_run(state, va_two_levels, seed + 100);
+		random_run(state, va_system, seed + 200);
 	}
 }
 
@@ -337,13 +384,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(va_11_a_table_is_invalid_before_it_is_used),
-		ON_SIM(va_11_tables_go_with_what_they_translate),
-		ON_SIM(va_11_tables_in_system_memory_are_written_at_once),
-		ON_BOTH(va_13_entries_are_gone_before_the_memory_is),
-		ON_SIM(va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached),
-		ON_SIM(va_14_a_change_of_residency_is_told_between_content_and_tables),
-		ON_SIM(pnp_06_tables_come_back_with_the_power),
-		ON_SIM(va_13_content_stays_right_whatever_moves),
+		ON_SIM(va_11_tables_are_at_the_alignment_of_their_level),
+		ON_SIM(va_11_page_tables_are_freed_with_their_last_mapping),
+		ON_SIM(va_11_tables_in_system_memory_are_updated_by_the_cpu_at_once),
+		ON_BOTH(va_13_entries_are_invalidated_before_the_memory_is_reused),
+		ON_SIM(va_13_invalid_to_valid_needs_no_flush_with_invalidtlbentriesnotcached),
+		ON_SIM(va_14_notify_residency_is_between_content_and_page_tables),
+		ON_SIM(pnp_06_page_tables_are_restored_at_power_on),
+		ON_SIM(va_13_gpu_reads_correct_content_through_random_moves),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_tables", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Trim notifications: who is asked to give memory back, when, and what he may do about it (RES-09, PRI-13, PRI-14). */
+/*
+ * Trim notifications: which device is asked to free memory, when, and what its callback may do
+ * (RES-09, PRI-13, PRI-14).
+ */
 #include "wddm2_world.h"
 
 #include <d3dkmthk.h>
@@ -8,7 +11,10 @@ enum { PERIODIC = 0x1, RESTART = 0x2, TO_BUDGET = 0x4 };
 #define SECOND UINT64_C(1000000000)
 #define CALLS  16u
 
-/* What a driver was told, and its list, the oldest first, from which it evicts while it is above its budget. */
+/*
+ * The notifications of a driver, and its list, oldest first, from which it evicts while it is
+ * above its budget.
+ */
 struct driver {
 	struct world *w;
 	struct vidmm_device *device;
@@ -83,7 +89,7 @@ static void set_budget(struct driver *d, uint64_t bytes)
 	wddm2_run(d->w);
 }
 
-static void res_09_pri_13_a_lowered_budget_asks_for_the_difference(void **state)
+static void res_09_pri_13_a_lowered_budget_requests_a_trim_of_the_excess(void **state)
 {
 	struct driver d;
 	struct world w;
@@ -92,19 +98,19 @@ static void res_09_pri_13_a_lowered_budget_asks_for_the_difference(void **state)
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	assert_int_equal(vidmm_device_set_trim(w.device.device, &d, trim), 0);
 	allocate(&d, &queue, 4);
-	set_budget(&d, 8 * MIB); /* what it has */
+	set_budget(&d, 8 * MIB); /* its present usage */
 	assert_int_equal(d.calls, 0);
 	set_budget(&d, 5 * MIB);
 	assert_int_equal(d.calls, 1);
 	assert_int_equal(d.flags[0], TO_BUDGET);
 	assert_int_equal(d.bytes[0], 3 * MIB);
-	/* Evict from inside worked: two are gone, and that suffices. */
+	/* Evict inside the callback worked: two are evicted, and that suffices. */
 	assert_int_equal(d.evicted, 2);
 	assert_int_equal(d.still_to_trim, 0);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(wddm2_is_in_memory(&w.device, d.list[i]), i >= 2);
-	set_budget(&d, 16 * MIB); /* more */
-	set_budget(&d, 5 * MIB);  /* less, and enough */
+	set_budget(&d, 16 * MIB); /* a higher budget */
+	set_budget(&d, 5 * MIB);  /* a lower one, but still sufficient */
 	assert_int_equal(d.calls, 1);
 	assert_int_equal(vidmm_device_set_trim(w.device.device, &d, NULL), 0);
 	set_budget(&d, 0);
@@ -112,8 +118,11 @@ static void res_09_pri_13_a_lowered_budget_asks_for_the_difference(void **state)
 	wddm2_stop(&w);
 }
 
-/* A device that is not told, of a process with one that is; and budgets that others made less. */
-static void pri_13_others_reservations_lower_a_budget(void **state)
+/*
+ * A device without a callback, of a process with a device that has one; and budgets lowered by
+ * other processes.
+ */
+static void pri_13_reservations_of_others_lower_a_budget(void **state)
 {
 	struct vidmm_process *other;
 	D3DKMT_ADAPTERINFO info;
@@ -132,7 +141,7 @@ static void pri_13_others_reservations_lower_a_budget(void **state)
 						    .Reservation = 8 * MIB};
 	assert_int_equal(D3DKMTChangeVideoMemoryReservation(&args), STATUS_SUCCESS);
 	wddm2_run(&w);
-	assert_int_equal(d.calls, 0); /* 16 MiB less 8: it has no more */
+	assert_int_equal(d.calls, 0); /* 16 MiB less 8: it uses no more */
 	args.Reservation = 9 * MIB;
 	assert_int_equal(D3DKMTChangeVideoMemoryReservation(&args), STATUS_SUCCESS);
 	wddm2_run(&w);
@@ -149,12 +158,15 @@ static void next_second(struct world *w)
 	vidmm_settle(w->client.host);
 }
 
-/* Virtual time: a period in which the device worked, one in which it rested, and what it is told when it works again. */
-static void pri_14_res_09_periodic_trim_follows_the_work(void **state)
+/*
+ * Virtual time: a period in which the device worked, one in which it was idle, and the
+ * notification when it works again.
+ */
+static void pri_14_res_09_periodictrim_and_restart_follow_device_activity(void **state)
 {
 	static const struct {
 		bool works;
-		uint32_t told;
+		uint32_t expected_flags;
 	} seconds[] = {
 		{true, PERIODIC}, {true, PERIODIC}, {false, 0},       {false, 0},
 		{true, RESTART},  {true, PERIODIC}, {true, PERIODIC},
@@ -176,15 +188,15 @@ static void pri_14_res_09_periodic_trim_follows_the_work(void **state)
 			wddm2_run(&w);
 		}
 		next_second(&w);
-		assert_int_equal(d.calls - before, seconds[i].told != 0);
-		if (seconds[i].told)
-			assert_int_equal(d.flags[before], seconds[i].told);
+		assert_int_equal(d.calls - before, seconds[i].expected_flags != 0);
+		if (seconds[i].expected_flags)
+			assert_int_equal(d.flags[before], seconds[i].expected_flags);
 	}
 	wddm2_stop(&w);
 }
 
-/* The last of it: the callback ends the device, and with that its own registration. */
-static void res_09_a_callback_may_end_its_device(void **state)
+/* The last call: the callback destroys the device, and with it its own registration. */
+static void res_09_a_trim_callback_may_destroy_its_device(void **state)
 {
 	struct client_device second;
 	struct driver d;
@@ -207,7 +219,7 @@ static void res_09_a_callback_may_end_its_device(void **state)
 	wddm2_stop(&w);
 }
 
-static void res_09_wddm_1_x_has_no_residency_lists(void **state)
+static void res_09_before_wddm_2_0_there_are_no_trim_notifications(void **state)
 {
 	struct driver d = {0};
 	struct world w;
@@ -251,7 +263,7 @@ static VOID APIENTRY another_callback(D3DKMT_TRIMNOTIFICATION *data)
 	(void)data;
 }
 
-/* Another process than the one that is attached while it is called. */
+/* Another process than the one that is attached during the callback. */
 static void start_kmt(struct world *w, void **state, struct driver *d,
 		      struct vidmm_process **process, LUID *luid)
 {
@@ -292,7 +304,7 @@ static void kmt_resident(struct driver *d)
 	d->count = 1;
 }
 
-static void res_09_d3dkmt_clients_register_a_callback(void **state)
+static void res_09_a_d3dkmt_client_gets_its_registered_callback(void **state)
 {
 	struct vidmm_process *process;
 	struct driver d;
@@ -321,7 +333,7 @@ static void res_09_d3dkmt_clients_register_a_callback(void **state)
 
 	assert_int_equal(D3DKMTRegisterTrimNotification(&args), STATUS_SUCCESS);
 	assert_non_null(args.Handle);
-	/* It is called for the process that registered it, whoever is attached then. */
+	/* It is called for the process that registered it, whichever is attached then. */
 	vidmm_d3dkmt_attach(w.device.process);
 	assert_int_equal(vidmm_process_set_budget(process, w.client.adapter, 0, 0), 0);
 	wddm2_run(&w);
@@ -342,8 +354,8 @@ static void res_09_d3dkmt_clients_register_a_callback(void **state)
 	wddm2_stop(&w);
 }
 
-/* From inside, and from outside while it runs: then not before it has come back. */
-static void res_09_unregistering_ends_the_calls(void **state)
+/* From inside the callback, and from outside while it runs: then it returns after the callback. */
+static void res_09_no_callback_runs_after_unregistering(void **state)
 {
 	struct vidmm_process *process;
 	struct driver d;
@@ -375,7 +387,7 @@ static void res_09_unregistering_ends_the_calls(void **state)
 	assert_int_equal(D3DKMTUnregisterTrimNotification(&end), STATUS_SUCCESS);
 	assert_false(d.inside);
 	assert_int_equal(d.calls, 2);
-	/* The same for the end of the device. */
+	/* The same for destroying the device. */
 	assert_int_equal(D3DKMTRegisterTrimNotification(&args), STATUS_SUCCESS);
 	assert_int_equal(vidmm_process_set_budget(process, w.client.adapter, 0, 0), 0);
 	vidmm_settle(w.client.host);
@@ -389,13 +401,13 @@ static void res_09_unregistering_ends_the_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(res_09_pri_13_a_lowered_budget_asks_for_the_difference),
-		ON_BOTH(pri_13_others_reservations_lower_a_budget),
-		ON_SIM(pri_14_res_09_periodic_trim_follows_the_work), /* time */
-		ON_BOTH(res_09_a_callback_may_end_its_device),
-		ON_BOTH(res_09_wddm_1_x_has_no_residency_lists),
-		ON_BOTH(res_09_d3dkmt_clients_register_a_callback),
-		ON_SIM(res_09_unregistering_ends_the_calls),
+		ON_BOTH(res_09_pri_13_a_lowered_budget_requests_a_trim_of_the_excess),
+		ON_BOTH(pri_13_reservations_of_others_lower_a_budget),
+		ON_SIM(pri_14_res_09_periodictrim_and_restart_follow_device_activity), /* time */
+		ON_BOTH(res_09_a_trim_callback_may_destroy_its_device),
+		ON_BOTH(res_09_before_wddm_2_0_there_are_no_trim_notifications),
+		ON_BOTH(res_09_a_d3dkmt_client_gets_its_registered_callback),
+		ON_SIM(res_09_no_callback_runs_after_unregistering),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

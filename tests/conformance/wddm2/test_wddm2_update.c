@@ -30,7 +30,7 @@ static D3DDDI_UPDATEALLOCPROPERTY to_segments(const D3DDDICB_CREATEPAGINGQUEUE *
 					    .PropertyMaskValue = SET_SEGMENTS};
 }
 
-/* Into the other segment and back, on the list, with its content. */
+/* To the other segment and back, while listed, with its content. */
 static void pri_15_a_resident_allocation_moves_behind_a_fence(void **state)
 {
 	struct world w;
@@ -53,15 +53,15 @@ static void pri_15_a_resident_allocation_moves_behind_a_fence(void **state)
 				 out ? D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY
 				     : D3DDDI_RESIDENCYSTATUS_RESIDENTINGPUMEMORY);
 		assert_int_equal(world_word(&w, a, 4), 0x44 + round);
-		world_submit_write(&w.context, a, 4, 0x45 + round); /* in its new place */
+		world_submit_write(&w.context, a, 4, 0x45 + round); /* at its new placement */
 		world_run(&w);
 	}
 	assert_int_equal(w.m->faults, 0);
 	wddm2_stop(&w);
 }
 
-/* It leaves when the GPU has let go of it, and not before. */
-static void pri_15_work_of_before_ends_where_it_began(void **state)
+/* It is moved when the GPU is done with it, and not before. */
+static void pri_15_a_move_waits_for_work_queued_before(void **state)
 {
 	struct world w;
 
@@ -82,8 +82,11 @@ static void pri_15_work_of_before_ends_where_it_began(void **state)
 	wddm2_stop(&w);
 }
 
-/* Equal values, values whose bit is not set, a mere preference, what is on no list: done at once, and nothing moves. */
-static void pri_15_what_changes_nothing_of_its_place_is_done_at_once(void **state)
+/*
+ * Equal values, values whose mask bit is clear, only a preference, an allocation on no list: done
+ * at once, and nothing moves.
+ */
+static void pri_15_an_update_without_a_move_completes_at_once(void **state)
 {
 	struct world w;
 
@@ -117,14 +120,14 @@ static void pri_15_what_changes_nothing_of_its_place_is_done_at_once(void **stat
 	}
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), operations);
 	assert_true(wddm2_is_in_memory(&w.device, a));
-	wddm2_make(&w, &w.device, &queue, &b, 1); /* where it may be by now */
+	wddm2_make(&w, &w.device, &queue, &b, 1); /* where it may be placed now */
 	assert_int_equal(client_residency(&w.device, b),
 			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
 	wddm2_stop(&w);
 }
 
-/* The preference counts when a place is looked for the next time. */
-static void pri_15_a_preference_counts_at_the_next_placement(void **state)
+/* The preference applies at the next placement. */
+static void pri_15_a_new_preference_applies_at_the_next_placement(void **state)
 {
 	struct world w;
 
@@ -142,8 +145,8 @@ static void pri_15_a_preference_counts_at_the_next_placement(void **state)
 	wddm2_stop(&w);
 }
 
-/* Physical access is what a buffer may be patched for, and what is mapped into the aperture (PAG-24). */
-static void pri_15_physical_access_comes_and_goes(void **state)
+/* Physical access permits patching, and mapping into the aperture (PAG-24). */
+static void pri_15_accessedphysically_can_be_set_and_cleared(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
 					   .flags = WORLD_CPU_VISIBLE,
@@ -183,7 +186,10 @@ static void pri_15_physical_access_comes_and_goes(void **state)
 	wddm2_stop(&w);
 }
 
-/* A list that would not fit is refused as a whole: it stays where it is, and is counted there. */
+/*
+ * An update whose list would not fit is refused as a whole: the allocation is not moved, and is
+ * counted where it is.
+ */
 static void pri_15_a_full_segment_is_out_of_memory(void **state)
 {
 	struct world w;
@@ -201,7 +207,7 @@ static void pri_15_a_full_segment_is_out_of_memory(void **state)
 	assert_int_equal(args.PagingFenceValue, 77);
 	assert_int_equal(client_residency(&w.device, a),
 			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
-	wddm2_make(&w, &w.device, &queue, &c, 1); /* 16 MiB, of which none is a's */
+	wddm2_make(&w, &w.device, &queue, &c, 1); /* 16 MiB, none of them a's */
 	assert_int_equal(wddm2_evict(&w.device, b, 0), S_OK);
 	HRESULT result = update(&w.device, &args);
 	assert_true(result == S_OK || result == E_PENDING);
@@ -258,7 +264,7 @@ static void old_interface(struct scripted_miniport *m)
 	m->settings.complete_at_once = true;
 }
 
-static void pri_15_came_with_2_1(void **state)
+static void pri_15_before_wddm_2_1_updates_are_refused(void **state)
 {
 	struct world w;
 
@@ -276,8 +282,8 @@ static void without_validation(struct scripted_miniport *m)
 	m->settings.table.DxgkDdiValidateUpdateAllocationProperty = NULL;
 }
 
-/* It sees what is asked for, and only if that would change something. */
-static void pri_15_the_miniport_is_asked_first(void **state)
+/* The miniport sees the requested values, and is called only if they would change something. */
+static void pri_15_the_miniport_validates_an_update_first(void **state)
 {
 	struct world w;
 
@@ -286,7 +292,7 @@ static void pri_15_the_miniport_is_asked_first(void **state)
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, WORLD_MEMORY);
-	assert_int_equal(update(&w.device, &args), S_OK); /* as it is */
+	assert_int_equal(update(&w.device, &args), S_OK); /* its present value */
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY), 0);
 	args = to_segments(&queue, a, WORLD_APERTURE);
 	scripted_fail(w.m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, STATUS_UNSUCCESSFUL, 1);
@@ -310,8 +316,8 @@ static void pri_15_the_miniport_is_asked_first(void **state)
 	wddm2_stop(&w);
 }
 
-/* Its creator changes it for all: it moves, and the other's list must still fit. */
-static void pri_15_a_shared_allocation_is_its_creators_to_change(void **state)
+/* The creator changes it for all openers: it moves, and the other device's list must still fit. */
+static void pri_15_only_the_creator_updates_a_shared_allocation(void **state)
 {
 	static char resource;
 	struct client_device second;
@@ -343,7 +349,7 @@ static void pri_15_a_shared_allocation_is_its_creators_to_change(void **state)
 	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&other, opened, WORLD_APERTURE);
 	assert_int_equal(update(&second, &args), E_INVALIDARG);
 	world_expect_finding(&w, "PRI-15");
-	/* The second device's list leaves no room for it in the aperture. */
+	/* The second device's list leaves no space for it in the aperture. */
 	D3DKMT_HANDLE filler =
 		wddm2_allocate(&second, w.m->settings.segment[1].size_bytes, WORLD_APERTURE);
 	wddm2_make(&w, &second, &other, &filler, 1);
@@ -362,8 +368,8 @@ static void pri_15_a_shared_allocation_is_its_creators_to_change(void **state)
 	wddm2_stop(&w);
 }
 
-/* Like any other; with existing memory it is another matter. */
-static void pri_15_a_primary_moves(void **state)
+/* Like any other allocation; existing memory is treated differently. */
+static void pri_15_a_primary_can_be_moved_by_an_update(void **state)
 {
 	struct world w;
 
@@ -388,7 +394,7 @@ static void pri_15_a_primary_moves(void **state)
 	wddm2_stop(&w);
 }
 
-static void pri_15_the_thunk_follows_the_same_rules(void **state)
+static void pri_15_d3dkmtupdateallocationproperty_follows_the_same_rules(void **state)
 {
 	struct world w;
 
@@ -414,17 +420,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(pri_15_a_resident_allocation_moves_behind_a_fence),
-		ON_BOTH(pri_15_work_of_before_ends_where_it_began),
-		ON_BOTH(pri_15_what_changes_nothing_of_its_place_is_done_at_once),
-		ON_BOTH(pri_15_a_preference_counts_at_the_next_placement),
-		ON_BOTH(pri_15_physical_access_comes_and_goes),
+		ON_BOTH(pri_15_a_move_waits_for_work_queued_before),
+		ON_BOTH(pri_15_an_update_without_a_move_completes_at_once),
+		ON_BOTH(pri_15_a_new_preference_applies_at_the_next_placement),
+		ON_BOTH(pri_15_accessedphysically_can_be_set_and_cleared),
 		ON_BOTH(pri_15_a_full_segment_is_out_of_memory),
 		ON_BOTH(pri_15_bad_requests_change_nothing),
-		ON_BOTH(pri_15_came_with_2_1),
-		ON_BOTH(pri_15_the_miniport_is_asked_first),
-		ON_BOTH(pri_15_a_shared_allocation_is_its_creators_to_change),
-		ON_BOTH(pri_15_a_primary_moves),
-		ON_BOTH(pri_15_the_thunk_follows_the_same_rules),
+		ON_BOTH(pri_15_before_wddm_2_1_updates_are_refused),
+		ON_BOTH(pri_15_the_miniport_validates_an_update_first),
+		ON_BOTH(pri_15_only_the_creator_updates_a_shared_allocation),
+		ON_BOTH(pri_15_a_primary_can_be_moved_by_an_update),
+		ON_BOTH(pri_15_d3dkmtupdateallocationproperty_follows_the_same_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

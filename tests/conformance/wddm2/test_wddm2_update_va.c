@@ -81,7 +81,7 @@ static uint32_t tile_at(struct tiles *t, uint32_t place)
 	return va_word(&t->v, t->at + (uint64_t)place * TILE);
 }
 
-static void va_10_operations_apply_in_order_behind_the_fence(void **state)
+static void va_10_operations_apply_in_array_order_after_the_fence(void **state)
 {
 	struct tiles t;
 
@@ -89,7 +89,7 @@ static void va_10_operations_apply_in_order_behind_the_fence(void **state)
 	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION steps[] = {
 		map_of(&t, 0, 3, 2), /* 3 4 . . . . . . */
 		copy_of(&t, 1, 4,
-			1), /* 3 4 . . 4 . . . : two tiles are swapped by way of a third place */
+			1), /* 3 4 . . 4 . . . : two tiles are swapped by way of a third one */
 		copy_of(&t, 0, 1, 1), /* 3 3 . . 4 */
 		copy_of(&t, 4, 0, 1), /* 4 3 . . 4 */
 	};
@@ -103,7 +103,7 @@ static void va_10_operations_apply_in_order_behind_the_fence(void **state)
 	const uint32_t expected[] = {104, 103, 0, 0, 104};
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(tile_at(&t, i), expected[i]);
-	/* Ranges may intersect. */
+	/* Ranges may overlap. */
 	steps[0] = copy_of(&t, 0, 1, 2);
 	assert_int_equal(update(&t, steps, 1, 10, false), S_OK);
 	wddm2_run(&t.v.w);
@@ -114,7 +114,7 @@ static void va_10_operations_apply_in_order_behind_the_fence(void **state)
 	va_finish(&t.v);
 }
 
-static void va_10_a_part_of_the_allocation_repeats(void **state)
+static void va_10_a_smaller_allocation_size_repeats_over_the_range(void **state)
 {
 	struct tiles t;
 
@@ -138,7 +138,7 @@ static void va_10_a_part_of_the_allocation_repeats(void **state)
 	assert_int_equal(tile_at(&t, 3), 103);
 	o = map_of(&t, 7, 1, 1);
 	o.OperationType = D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP_PROTECT;
-	o.MapProtect.Protection.Value = 0; /* to be read */
+	o.MapProtect.Protection.Value = 0; /* read-only */
 	assert_int_equal(update(&t, &o, 1, 5, false), S_OK);
 	wddm2_run(&t.v.w);
 	DXGK_PTE entry;
@@ -147,7 +147,7 @@ static void va_10_a_part_of_the_allocation_repeats(void **state)
 	va_finish(&t.v);
 }
 
-static void va_10_what_may_not_be_is_refused(void **state)
+static void va_10_invalid_update_operations_are_refused(void **state)
 {
 	struct tiles t;
 
@@ -165,7 +165,7 @@ static void va_10_what_may_not_be_is_refused(void **state)
 	} while (0)
 	BAD("VA-10", OperationType = 4);
 	BAD("VA-10", Map.BaseAddress = other);  /* not the range of the first */
-	BAD("VA-10", Map.BaseAddress = mapped); /* of no Reserve */
+	BAD("VA-10", Map.BaseAddress = mapped); /* from no Reserve */
 	BAD("VA-10", Map.SizeInBytes = 8 * TILE);
 	BAD("VA-04", Map.SizeInBytes = 4097);
 	BAD("VA-04", Map.SizeInBytes = 0);
@@ -198,13 +198,13 @@ static void va_10_what_may_not_be_is_refused(void **state)
 	world_expect_finding(&t.v.w, "VA-10");
 	t.fence = fence;
 	wddm2_run(&t.v.w);
-	assert_int_equal(tile_at(&t, 0), 0); /* nothing of it was done */
+	assert_int_equal(tile_at(&t, 0), 0); /* no operation was applied */
 	assert_int_equal(atomic_load(t.value), 0);
 	va_finish(&t.v);
 }
 
-/* VA-09: what has gone meanwhile is left alone, also when another has its address. */
-static void va_09_va_10_what_went_before_its_time_is_not_touched(void **state)
+/* VA-09: a range freed meanwhile is not changed, also if another mapping has its address. */
+static void va_09_va_10_updates_of_freed_ranges_and_allocations_are_dropped(void **state)
 {
 	struct tiles t;
 
@@ -217,7 +217,7 @@ static void va_09_va_10_what_went_before_its_time_is_not_touched(void **state)
 	wddm2_run(&t.v.w);
 	assert_int_equal(atomic_load(t.value), 6);
 	assert_int_equal(tile_at(&t, 0), 0);
-	/* The allocation ends first: nothing is mapped. */
+	/* The allocation is destroyed first: nothing is mapped. */
 	assert_int_equal(update(&t, &o, 1, 7, true), S_OK);
 	assert_int_equal(client_deallocate(&t.v.w.device, t.pool), S_OK);
 	signal(&t, 7);
@@ -227,8 +227,11 @@ static void va_09_va_10_what_went_before_its_time_is_not_touched(void **state)
 	va_finish(&t.v);
 }
 
-/* Those of one context run in order, whatever their fences say; and those that never can end with the device. */
-static void va_10_updates_of_a_context_run_in_turn(void **state)
+/*
+ * Updates of one context run in order, whatever their fences. Updates that can never run end with
+ * the device.
+ */
+static void va_10_updates_of_a_context_run_in_order(void **state)
 {
 	struct tiles t;
 
@@ -262,7 +265,7 @@ static void call(void *argument)
 		atomic_store(&c->state, 2);
 }
 
-static void va_10_the_129th_waits(void **state)
+static void va_10_the_129th_pending_update_waits(void **state)
 {
 	struct vidmm_thread *thread;
 	struct tiles t;
@@ -289,12 +292,12 @@ static void va_10_the_129th_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(va_10_operations_apply_in_order_behind_the_fence),
-		ON_SIM(va_10_a_part_of_the_allocation_repeats),
-		ON_SIM(va_10_what_may_not_be_is_refused),
-		ON_SIM(va_09_va_10_what_went_before_its_time_is_not_touched),
-		ON_BOTH(va_10_updates_of_a_context_run_in_turn),
-		ON_SIM(va_10_the_129th_waits),
+		ON_BOTH(va_10_operations_apply_in_array_order_after_the_fence),
+		ON_SIM(va_10_a_smaller_allocation_size_repeats_over_the_range),
+		ON_SIM(va_10_invalid_update_operations_are_refused),
+		ON_SIM(va_09_va_10_updates_of_freed_ranges_and_allocations_are_dropped),
+		ON_BOTH(va_10_updates_of_a_context_run_in_order),
+		ON_SIM(va_10_the_129th_pending_update_waits),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_update_va", tests, NULL, NULL);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU virtual addresses: which a client gets, what it may do with them, and what the GPU finds there. */
+/*
+ * GPU virtual addresses: which ones a client gets, what it may do with them, and what the GPU
+ * finds there.
+ */
 #include "va_world.h"
 
 #include <string.h>
 
-static void poke(struct va_world *v, D3DKMT_HANDLE allocation, uint64_t offset, uint32_t word)
+static void write_word(struct va_world *v, D3DKMT_HANDLE allocation, uint64_t offset, uint32_t word)
 {
 	D3DDDICB_LOCK2 lock = {.hAllocation = allocation};
 
@@ -14,23 +17,23 @@ static void poke(struct va_world *v, D3DKMT_HANDLE allocation, uint64_t offset, 
 	assert_int_equal(v->w.device.cb->pfnUnlock2Cb(v->w.device.handle, &unlock), S_OK);
 }
 
-/* ---- where ---- */
+/* ---- placement of addresses ---- */
 
-static void va_01_one_allocation_has_several_addresses_that_stay(void **state)
+static void va_01_one_allocation_may_have_several_constant_addresses(void **state)
 {
 	struct va_world v;
 
 	va_begin(&v, state, va_memory);
 	D3DKMT_HANDLE a = va_allocate(&v, 8 * MIB, WORLD_MEMORY | WORLD_APERTURE),
 		      b = va_allocate(&v, 12 * MIB, WORLD_MEMORY);
-	poke(&v, a, 5 * PAGE_BYTES, 0x1234);
+	write_word(&v, a, 5 * PAGE_BYTES, 0x1234);
 	uint64_t first = va_map(&v, a, 8 * MIB), second = va_map(&v, a, 8 * MIB);
 	assert_int_not_equal(first, second);
 	va_make(&v, a);
 	assert_int_equal(va_word(&v, first + 5 * PAGE_BYTES), 0x1234);
 	va_store(&v, second + 5 * PAGE_BYTES, 0x5678);
 	assert_int_equal(va_word(&v, first + 5 * PAGE_BYTES), 0x5678);
-	/* It makes room and comes back somewhere else: the addresses do not care. */
+	/* It is evicted and paged in elsewhere; its addresses do not change. */
 	assert_int_equal(wddm2_evict(&v.w.device, a, 0), S_OK);
 	wddm2_run(&v.w);
 	va_make(&v, b);
@@ -43,7 +46,7 @@ static void va_01_one_allocation_has_several_addresses_that_stay(void **state)
 	va_finish(&v);
 }
 
-static void va_01_processes_have_spaces_of_their_own(void **state)
+static void va_01_each_process_has_its_own_address_space(void **state)
 {
 	struct va_world v;
 	struct client_device other;
@@ -61,7 +64,7 @@ static void va_01_processes_have_spaces_of_their_own(void **state)
 	assert_int_equal(other.cb->pfnFreeGpuVirtualAddressCb(other.handle, &args), E_INVALIDARG);
 	world_expect_finding(&v.w, "VA-09");
 	assert_true(va_is_there(&v, at));
-	/* The miniport's devices are those of their processes. */
+	/* The miniport's devices belong to the right processes. */
 	assert_ptr_equal(
 		scripted_last(v.w.m, VIDMM_DDI_CREATE_DEVICE)->in.create_device.hKmdProcess,
 		scripted_process(v.w.m, 1));
@@ -70,7 +73,7 @@ static void va_01_processes_have_spaces_of_their_own(void **state)
 	va_finish(&v);
 }
 
-static void va_02_the_window_is_kept_and_filled(void **state)
+static void va_02_map_chooses_free_ranges_inside_minimum_and_maximum(void **state)
 {
 	struct va_world v;
 
@@ -86,7 +89,7 @@ static void va_02_the_window_is_kept_and_filled(void **state)
 	}
 	assert_int_equal(va_try_map(&v, &args), E_OUTOFMEMORY);
 	assert_int_equal(args.VirtualAddress, UINT64_MAX);
-	/* Nothing is ever in the first entry, nor beyond the last bit. */
+	/* The first entry is never used, nor anything beyond the last bit. */
 	args = va_mapping(&v, a, 1);
 	va_must_map(&v, &args);
 	assert_int_equal(args.VirtualAddress, LEAF_BYTES);
@@ -102,7 +105,7 @@ static void va_02_the_window_is_kept_and_filled(void **state)
 	va_finish(&v);
 }
 
-static void va_03_a_base_is_free_or_the_callers(void **state)
+static void va_03_an_explicit_base_must_be_free_or_the_callers_range(void **state)
 {
 	struct va_world v;
 
@@ -111,11 +114,11 @@ static void va_03_a_base_is_free_or_the_callers(void **state)
 		      b = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
 	va_make(&v, a);
 	va_make(&v, b);
-	poke(&v, a, 0, 0xA);
-	poke(&v, b, 0, 0xB);
+	write_word(&v, a, 0, 0xA);
+	write_word(&v, b, 0, 0xB);
 	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(&v, a, 16);
 	args.BaseAddress = 16 * MIB;
-	args.MinimumAddress = 1; /* ignored, whatever it is */
+	args.MinimumAddress = 1; /* ignored, whatever its value */
 	va_must_map(&v, &args);
 	assert_int_equal(args.VirtualAddress, 16 * MIB);
 	/* Half free, half not. */
@@ -124,7 +127,7 @@ static void va_03_a_base_is_free_or_the_callers(void **state)
 	assert_int_equal(va_try_map(&v, &args), E_INVALIDARG);
 	assert_int_equal(args.VirtualAddress, UINT64_MAX);
 	world_expect_finding(&v.w, "VA-03");
-	/* Inside what it has, it is the new one, and the rest is as it was. */
+	/* Inside the caller's range the new mapping replaces the old, and the rest is unchanged. */
 	args.SizeInPages = 8;
 	va_must_map(&v, &args);
 	assert_int_equal(va_word(&v, 16 * MIB), 0xA);
@@ -172,7 +175,7 @@ static void va_03_zero_and_no_access_exclude_an_allocation(void **state)
 	va_finish(&v);
 }
 
-static void va_04_sizes_and_addresses_are_whole_pages_of_the_allocation(void **state)
+static void va_04_unaligned_or_out_of_range_mappings_are_refused(void **state)
 {
 	struct va_world v;
 
@@ -211,7 +214,7 @@ static void va_04_sizes_and_addresses_are_whole_pages_of_the_allocation(void **s
 		world_expect_finding(&v.w, "VA-04");
 		assert_int_equal(args.VirtualAddress, UINT64_MAX);
 	}
-	/* The last page, and all of it. */
+	/* The last page, and the whole allocation. */
 	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(&v, a, 1);
 	args.OffsetInPages = 15;
 	va_must_map(&v, &args);
@@ -225,7 +228,7 @@ static void large_pages(struct scripted_miniport *m)
 	m->settings.segment[0].flags |= 0x800; /* Use64KBPages */
 }
 
-static void va_05_pages_of_64_kib_share_the_low_bits(void **state)
+static void va_05_64_kib_mappings_share_the_low_16_bits(void **state)
 {
 	struct va_world v;
 
@@ -249,7 +252,7 @@ static void va_05_pages_of_64_kib_share_the_low_bits(void **state)
 	va_finish(&v);
 }
 
-static void va_06_protection_reaches_the_entries(void **state)
+static void va_06_protection_is_written_to_the_page_table_entries(void **state)
 {
 	struct va_world v;
 
@@ -297,7 +300,7 @@ static void va_06_protection_reaches_the_entries(void **state)
 	va_finish(&v);
 }
 
-static void va_07_a_reservation_claims_addresses_without_memory(void **state)
+static void va_07_reserve_claims_addresses_without_memory(void **state)
 {
 	struct va_world v;
 
@@ -307,7 +310,7 @@ static void va_07_a_reservation_claims_addresses_without_memory(void **state)
 	assert_int_equal(hole, 4 * MIB);
 	assert_false(va_is_there(&v, hole));
 	assert_int_equal(va_word(&v, zero + 4096), 0);
-	va_store(&v, zero + 4096, 7); /* is discarded */
+	va_store(&v, zero + 4096, 7); /* the store is discarded */
 	assert_int_equal(va_word(&v, zero + 4096), 0);
 	D3DDDI_RESERVEGPUVIRTUALADDRESS args = {.BaseAddress = 4 * MIB + 64 * KIB,
 						.Size = 128 * KIB};
@@ -316,7 +319,7 @@ static void va_07_a_reservation_claims_addresses_without_memory(void **state)
 	args = (D3DDDI_RESERVEGPUVIRTUALADDRESS){.Size = 64 * KIB, .ReservationType = 2};
 	assert_int_equal(va_try_reserve(&v, &args), E_INVALIDARG);
 	world_expect_finding(&v.w, "VA-07");
-	/* What is mapped into it is there, and the rest is not. */
+	/* The mapped part has content, the rest does not. */
 	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
 	va_make(&v, a);
 	D3DDDI_MAPGPUVIRTUALADDRESS map = va_mapping(&v, a, 2);
@@ -337,7 +340,7 @@ static void without_zero(struct scripted_miniport *m)
 	m->settings.mmu.caps.ZeroInPteSupported = 0;
 }
 
-static void q_76_pages_that_read_as_zero_need_the_gpu(void **state)
+static void q_76_zero_pages_without_hardware_support_are_refused(void **state)
 {
 	struct va_world v;
 	D3DDDI_RESERVEGPUVIRTUALADDRESS args = {.Size = 64 * KIB, .ReservationType = 1};
@@ -348,21 +351,21 @@ static void q_76_pages_that_read_as_zero_need_the_gpu(void **state)
 	va_finish(&v);
 }
 
-/* ---- when ---- */
+/* ---- times ---- */
 
-static void slowly(struct scripted_miniport *m)
+static void completes_on_request(struct scripted_miniport *m)
 {
 	va_memory(m);
 	m->settings.complete_at_once = false;
 }
 
-static void va_08_the_fence_says_when_the_tables_are_right(void **state)
+static void va_08_page_tables_are_correct_at_the_fence_value(void **state)
 {
 	struct va_world v;
 
-	va_begin(&v, state, slowly);
+	va_begin(&v, state, completes_on_request);
 	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
-	/* Not resident: an address all the same. */
+	/* Not resident, but it has an address. */
 	uint64_t at = va_map(&v, a, 64 * KIB);
 	assert_false(va_is_there(&v, at));
 	va_make(&v, a);
@@ -372,9 +375,9 @@ static void va_08_the_fence_says_when_the_tables_are_right(void **state)
 	assert_true(args.PagingFenceValue > wddm2_fence(&v.queue));
 	assert_false(va_is_there(&v, args.VirtualAddress));
 	wddm2_await(&v.w, &v.queue, args.PagingFenceValue);
-	memset(v.process->tlb, 0, sizeof(v.process->tlb)); /* it looked too early */
+	memset(v.process->tlb, 0, sizeof(v.process->tlb)); /* the GPU read too early */
 	assert_true(va_is_there(&v, args.VirtualAddress));
-	/* Nothing to be written: effective at once. */
+	/* No table has to be written: effective at once. */
 	D3DDDI_RESERVEGPUVIRTUALADDRESS hole = {.Size = 64 * KIB};
 	assert_int_equal(va_try_reserve(&v, &hole), S_OK);
 	assert_int_equal(hole.PagingFenceValue, 0);
@@ -384,7 +387,7 @@ static void va_08_the_fence_says_when_the_tables_are_right(void **state)
 	va_finish(&v);
 }
 
-static void va_09_a_range_goes_whole_and_at_once(void **state)
+static void va_09_free_is_immediate_and_for_whole_ranges_only(void **state)
 {
 	struct va_world v;
 
@@ -410,7 +413,7 @@ static void va_09_a_range_goes_whole_and_at_once(void **state)
 	va_finish(&v);
 }
 
-static void va_09_the_end_of_an_allocation_frees_its_addresses(void **state)
+static void va_09_destroying_an_allocation_frees_its_mappings(void **state)
 {
 	struct va_world v;
 
@@ -438,7 +441,7 @@ static void va_15_reserves_inside_create_process(struct scripted_miniport *m)
 	m->settings.mmu.reserve_bytes = 2 * LEAF_BYTES;
 }
 
-static void va_15_the_miniport_keeps_addresses_for_itself(void **state)
+static void va_15_addresses_reserved_by_the_miniport_are_not_mapped(void **state)
 {
 	struct va_world v;
 	DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE late = {.SizeInBytes = LEAF_BYTES};
@@ -459,7 +462,7 @@ static void va_15_the_miniport_keeps_addresses_for_itself(void **state)
 	va_finish(&v);
 }
 
-static void va_01_without_page_tables_there_are_no_addresses(void **state)
+static void va_01_without_page_tables_map_is_refused(void **state)
 {
 	struct world w;
 
@@ -481,21 +484,21 @@ static void va_01_without_page_tables_there_are_no_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(va_01_one_allocation_has_several_addresses_that_stay),
-		ON_SIM(va_01_processes_have_spaces_of_their_own),
-		ON_SIM(va_01_without_page_tables_there_are_no_addresses),
-		ON_SIM(va_02_the_window_is_kept_and_filled),
-		ON_SIM(va_03_a_base_is_free_or_the_callers),
+		ON_BOTH(va_01_one_allocation_may_have_several_constant_addresses),
+		ON_SIM(va_01_each_process_has_its_own_address_space),
+		ON_SIM(va_01_without_page_tables_map_is_refused),
+		ON_SIM(va_02_map_chooses_free_ranges_inside_minimum_and_maximum),
+		ON_SIM(va_03_an_explicit_base_must_be_free_or_the_callers_range),
 		ON_SIM(va_03_zero_and_no_access_exclude_an_allocation),
-		ON_SIM(va_04_sizes_and_addresses_are_whole_pages_of_the_allocation),
-		ON_SIM(va_05_pages_of_64_kib_share_the_low_bits),
-		ON_SIM(va_06_protection_reaches_the_entries),
-		ON_SIM(va_07_a_reservation_claims_addresses_without_memory),
-		ON_SIM(q_76_pages_that_read_as_zero_need_the_gpu),
-		ON_BOTH(va_08_the_fence_says_when_the_tables_are_right),
-		ON_SIM(va_09_a_range_goes_whole_and_at_once),
-		ON_SIM(va_09_the_end_of_an_allocation_frees_its_addresses),
-		ON_SIM(va_15_the_miniport_keeps_addresses_for_itself),
+		ON_SIM(va_04_unaligned_or_out_of_range_mappings_are_refused),
+		ON_SIM(va_05_64_kib_mappings_share_the_low_16_bits),
+		ON_SIM(va_06_protection_is_written_to_the_page_table_entries),
+		ON_SIM(va_07_reserve_claims_addresses_without_memory),
+		ON_SIM(q_76_zero_pages_without_hardware_support_are_refused),
+		ON_BOTH(va_08_page_tables_are_correct_at_the_fence_value),
+		ON_SIM(va_09_free_is_immediate_and_for_whole_ranges_only),
+		ON_SIM(va_09_destroying_an_allocation_frees_its_mappings),
+		ON_SIM(va_15_addresses_reserved_by_the_miniport_are_not_mapped),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_va", tests, NULL, NULL);

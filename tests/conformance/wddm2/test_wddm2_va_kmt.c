@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU virtual addresses for a D3DKMT client: the same calls by their other names, and an adapter's handle in the place of a queue's. */
+/*
+ * GPU virtual addresses for a D3DKMT client: the same calls under their other names, with an
+ * adapter's handle where others take a queue's.
+ */
 #include "va_world.h"
 
 #include <string.h>
@@ -95,7 +98,7 @@ static uint32_t word_at(struct kmt *k, uint64_t address)
 	return word;
 }
 
-static void va_01_va_07_addresses_can_be_had_before_a_device(void **state)
+static void va_01_va_07_addresses_are_reserved_without_a_device(void **state)
 {
 	struct kmt k;
 
@@ -131,7 +134,7 @@ static void va_01_va_07_addresses_can_be_had_before_a_device(void **state)
 	finish(&k);
 }
 
-static void sub_23_va_10_commands_and_updates(void **state)
+static void sub_23_va_10_d3dkmtsubmitcommand_and_update(void **state)
 {
 	struct kmt k;
 
@@ -187,7 +190,7 @@ static void sub_23_va_10_commands_and_updates(void **state)
 	finish(&k);
 }
 
-static void nothing_comes_of_no_argument(void **state)
+static void null_arguments_are_refused(void **state)
 {
 	struct kmt k;
 
@@ -206,9 +209,9 @@ static void nothing_comes_of_no_argument(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(va_01_va_07_addresses_can_be_had_before_a_device),
-		ON_SIM(sub_23_va_10_commands_and_updates),
-		ON_SIM(nothing_comes_of_no_argument),
+		ON_BOTH(va_01_va_07_addresses_are_reserved_without_a_device),
+		ON_SIM(sub_23_va_10_d3dkmtsubmitcommand_and_update),
+		ON_SIM(null_arguments_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_va_kmt", tests, NULL, NULL);

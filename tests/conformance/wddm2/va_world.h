@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The wddm2 world with a GPU that has page tables: what it maps, and what its GPU then finds there. */
+/*
+ * The wddm2 fixture with a GPU that has page tables: maps addresses, and reads what its GPU finds
+ * there.
+ */
 #ifndef VMM_TESTS_VA_WORLD_H
 #define VMM_TESTS_VA_WORLD_H
 
 #include "wddm2_world.h"
 
-#define LEAF_BYTES ((uint64_t)MIB) /* that a leaf table of the scripted GPU covers */
+#define LEAF_BYTES ((uint64_t)MIB) /* covered by a leaf table of the scripted GPU */
 
-/* Setups: three levels with tables in the memory segment; two levels; four with tables in system memory. */
+/*
+ * Setups: three levels with tables in the memory segment; two levels; four with tables in system
+ * memory.
+ */
 void va_memory(struct scripted_miniport *m);
 void va_two_levels(struct scripted_miniport *m);
 void va_system(struct scripted_miniport *m);
@@ -20,20 +26,22 @@ struct va_world {
 void va_begin(struct va_world *v, void **state, world_setup *setup);
 void va_finish(struct va_world *v);
 
-/* Neither CPU-visible-only nor physical: pages that are reached by GPU virtual address. */
+/*
+ * Neither CPU-visible-only nor AccessedPhysically: pages that are reached by GPU virtual address.
+ */
 D3DKMT_HANDLE va_allocate(struct va_world *v, uint64_t bytes, uint32_t set);
 D3DDDI_MAPGPUVIRTUALADDRESS va_mapping(const struct va_world *v, D3DKMT_HANDLE allocation,
 				       uint64_t pages);
-/* As the callback left it; VirtualAddress and PagingFenceValue were all ones before. */
+/* Returns the result of the callback; VirtualAddress and PagingFenceValue were all ones before. */
 HRESULT va_try_map(struct va_world *v, D3DDDI_MAPGPUVIRTUALADDRESS *args);
-/* It succeeds; the tables are right when it comes back. */
+/* Asserts success; the tables are correct when it returns. */
 void va_must_map(struct va_world *v, D3DDDI_MAPGPUVIRTUALADDRESS *args);
-/* Anywhere, all of it, to write; the tables are right when it comes back. */
+/* Maps the whole allocation anywhere, writable; the tables are correct when it returns. */
 uint64_t va_map(struct va_world *v, D3DKMT_HANDLE allocation, uint64_t bytes);
 HRESULT va_try_reserve(struct va_world *v, D3DDDI_RESERVEGPUVIRTUALADDRESS *args);
 uint64_t va_reserve(struct va_world *v, uint64_t base, uint64_t bytes, uint32_t type);
 HRESULT va_free(struct va_world *v, uint64_t base, uint64_t bytes);
-/* Is there anything; and the word that the GPU reads there. */
+/* Returns whether the address is valid, and the word that the GPU reads there. */
 bool va_is_there(struct va_world *v, uint64_t address);
 uint32_t va_word(struct va_world *v, uint64_t address);
 void va_store(struct va_world *v, uint64_t address, uint32_t word);

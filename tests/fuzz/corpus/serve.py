@@ -28,7 +28,7 @@ adopts-what-changes: {OPEN} deep:0 adopt:0 adopt:1 adopt:3 adopt:4 deep:1 deep:3
 adopts-what-is-none: {OPEN} adopt:2 adopt:8 adopt:0:1 adopt:0:2 adopt:16 hello@1:15 deep@1:0 adopt@1:32 hello@2:15 deep@2:0 adopt@2:64 drain
 closes-inside-a-wait: {OPEN} deep:8 deep:8 deep:25 close:0
 closes-views-under-locks: {OPEN} 4*deep:1#1 3*deep:3#2 close:2 deep:3#3 drain
-farewell-and-more: {OPEN} deep:1 tell:1 deep:1 deep:3
+disconnect-and-more: {OPEN} deep:1 tell:1 deep:1 deep:3
 hello-twice: {OPEN} deep:1 hello:15 hello@1:15
 hello-with-a-userfaultfd: hello:9 deep:0 deep:1 deep:3 deep:0 deep:6 drain
 hellos-that-are-none: connect hello:0 connect hello:1 hello@1:1 hello@2:2 hello@3:3 hello@4:4 hello@5:5:200 hello@4:6:5

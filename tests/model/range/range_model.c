@@ -18,7 +18,7 @@ struct model {
 	uint64_t seed, random, granule;
 	uint32_t step, units, size_max;
 	uint32_t cluster;         /* not 0: most sizes are this or one more, so that bins fill up */
-	bool held[UNITS_MAX + 1]; /* the last one stays true: it ends every search */
+	bool held[UNITS_MAX + 1]; /* the last one stays true, which ends every search */
 	struct live live[LIVE_MAX];
 	uint32_t live_count;
 };
@@ -52,14 +52,16 @@ static uint32_t run_at(const struct model *model, uint32_t start, uint32_t high)
 	return at - start;
 }
 
-/* What a request means, in granules. */
+/* A request, in granules. */
 struct want {
 	uint32_t size, alignment, low, high;
 	bool from_end;
 };
 
-/* The lowest (or, from the end, the highest) place that serves the request; UNITS_MAX if there is
- * none. */
+/*
+ * Returns the lowest (or, from the end, the highest) offset that serves the request; UNITS_MAX if
+ * there is none.
+ */
 static uint32_t outermost(const struct model *model, const struct want *want)
 {
 	uint32_t found = UNITS_MAX, run = 0;
@@ -133,7 +135,7 @@ static bool step_allocate(struct model *model)
 	uint64_t offset = UINT64_MAX;
 	vmm_status status;
 
-	request.owner = live; /* any number that can be told from others */
+	request.owner = live; /* any value that distinguishes ranges */
 	vmm_calloc_fail_after(starve);
 	status = vmm_range_allocate(model->heap, &request, &node, &offset);
 	vmm_calloc_fail_after(0);
@@ -168,7 +170,7 @@ static void step_free(struct model *model)
 
 static bool check_figures(const struct model *model)
 {
-	struct vmm_range_figures figures;
+	struct vmm_range_statistics figures;
 	uint32_t free_units = 0, largest = 0, holes = 0;
 
 	for (uint32_t at = 0; at < model->units; at++) {
@@ -181,7 +183,7 @@ static bool check_figures(const struct model *model)
 		largest = run > largest ? run : largest;
 		at += run;
 	}
-	vmm_range_figures(model->heap, &figures);
+	vmm_range_statistics(model->heap, &figures);
 	CHECK(model, figures.size_bytes == model->units * model->granule);
 	CHECK(model, figures.free_bytes == free_units * model->granule);
 	CHECK(model, figures.largest_free_bytes == largest * model->granule);
@@ -243,7 +245,7 @@ bool range_model_run(uint64_t seed, uint32_t steps)
 	    VMM_OK)
 		return differ(&model, "the heap is created", __LINE__);
 	for (model.step = 0; same && model.step < steps; model.step++) {
-		/* Phases that fill, that drain and that churn. */
+		/* Phases that fill, drain and churn the heap. */
 		if (model.step % 128 == 0)
 			share = 35 + draw(&model, 4) * 15;
 		if (model.live_count == 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The range heap against a naive one: an array that says for each granule who holds it. Used by the
- * model test and by the fuzz program.
+ * The range heap against a naive model: an array with the owner of each granule. Used by the model
+ * test and by the fuzz program.
  */
 #ifndef VMM_TESTS_MODEL_RANGE_MODEL_H
 #define VMM_TESTS_MODEL_RANGE_MODEL_H
@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Runs random operations drawn from the seed. False: they differ, and stdout says at which step and
- * how. */
+/*
+ * Runs random operations drawn from the seed. Returns false if the results differ; stdout then says
+ * at which step and how.
+ */
 bool range_model_run(uint64_t seed, uint32_t steps);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compaction: ranges of random sizes come and go in a heap of 1 GiB that is filled to a given part. What does not fit in one
- * piece gets room by moving others. Every plan is checked before it is carried out: sources, new places and the hole that
- * comes of it must not overlap, and nobody moves who may not.
+ * Compaction: ranges of random sizes are allocated and freed in a heap of 1 GiB that is filled to a
+ * given part. A request that does not fit in one piece is served by moving other ranges. Every plan
+ * is checked before it is executed: sources, destinations and the resulting hole must not overlap,
+ * and ranges that may not move stay.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define HEAP   ((uint64_t)1 << 30)
 #define RANGES 65536u
 #define PLACED 20000u
-#define PART   10000u /* figures are parts of this */
+#define PART   10000u /* results are in units of 1 / PART */
 
 struct live {
 	uint64_t pages;
@@ -26,7 +27,10 @@ struct live {
 
 struct churn {
 	uint64_t random, live_pages;
-	bool mix; /* sizes as a GPU has them, else spread evenly over the powers of two up to 16 MiB */
+	/*
+	 * typical sizes of GPU allocations, else spread evenly over the powers of two up to 16 MiB
+	 */
+	bool mix;
 	uint32_t staying_of_16;
 	struct vmm_range_heap *heap;
 	struct live *live[RANGES]; /* the owners */
@@ -43,16 +47,17 @@ static uint64_t draw(struct churn *churn, uint64_t below)
 
 static uint64_t draw_pages(struct churn *churn)
 {
-	static const uint64_t targets[] = {900, 2025, 4050,
-					   3600}; /* render targets of 720p to 1440p */
+	/* render targets of 720p to 1440p */
+	static const uint64_t targets[] = {900, 2025, 4050, 3600};
 	uint64_t kind = draw(churn, 20), pages = (uint64_t)1 << draw(churn, 12);
 
 	if (!churn->mix || kind >= 18)
 		return pages + draw(churn, pages);
 	if (kind < 8)
 		return (uint64_t)1 << draw(churn, 5);
+	/* textures */
 	if (kind < 16)
-		return (uint64_t)64 << 2 * draw(churn, 4); /* textures */
+		return (uint64_t)64 << 2 * draw(churn, 4);
 	return targets[draw(churn, 4)];
 }
 
@@ -84,7 +89,7 @@ static void drop_random(struct churn *churn)
 	free(live);
 }
 
-static bool apart(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+static bool disjoint(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 {
 	return a + a_size <= b || b + b_size <= a;
 }
@@ -104,9 +109,10 @@ static void check_plan(const struct churn *churn, uint64_t size)
 		assert_false(live->stays);
 		assert_ptr_equal(vmm_range_owner(churn->heap, plan->move[i].to), live);
 		assert_int_equal(vmm_range_size(churn->heap, plan->move[i].to), each);
-		assert_true(apart(from, each, to, each));
-		assert_false(apart(from, each, plan->offset, size)); /* or it need not move */
-		assert_true(apart(to, each, plan->offset, size));
+		assert_true(disjoint(from, each, to, each));
+		/* otherwise no move would be needed */
+		assert_false(disjoint(from, each, plan->offset, size));
+		assert_true(disjoint(to, each, plan->offset, size));
 		bytes += each;
 	}
 	assert_int_equal(bytes, plan->bytes);
@@ -158,7 +164,7 @@ static bool place(struct churn *churn, uint64_t pages, bool compact)
 	return true;
 }
 
-/* The part of the requests that succeed while so many percent of the heap are live with them. */
+/* The part of the requests that succeed while that percentage of the heap is in use with them. */
 static uint64_t success(struct churn *churn, uint32_t percent, bool compact)
 {
 	churn->plan = (struct vmm_range_compaction){.may_move = may_move, .context = churn};
@@ -191,17 +197,17 @@ static uint64_t compare(uint32_t percent, bool mix, uint32_t staying_of_16)
 	compacted = plain;
 	uint64_t without = success(&plain, percent, false),
 		 with = success(&compacted, percent, true);
-	print_message(
-		"# %u %% load, %s, %u of 16 stay: %llu of %u succeed without compaction, %llu with; %llu moves of %llu of 10000 of the bytes asked for\n",
-		percent, mix ? "sizes of a GPU" : "all magnitudes", staying_of_16,
-		(unsigned long long)without, PART, (unsigned long long)with,
-		(unsigned long long)compacted.moves,
-		(unsigned long long)(compacted.moved_pages * PART / compacted.asked));
+	print_message("# %u %% load, %s, %u of 16 fixed: %llu of %u succeed without compaction, "
+		      "%llu with; %llu moves of %llu of 10000 of the requested bytes\n",
+		      percent, mix ? "GPU sizes" : "all magnitudes", staying_of_16,
+		      (unsigned long long)without, PART, (unsigned long long)with,
+		      (unsigned long long)compacted.moves,
+		      (unsigned long long)(compacted.moved_pages * PART / compacted.asked));
 	assert_true(with >= without);
 	return with;
 }
 
-static void with_a_tenth_free_everything_finds_room(void **state)
+static void with_a_tenth_free_compaction_serves_every_request(void **state)
 {
 	(void)state;
 	for (uint32_t mix = 0; mix < 2; mix++) {
@@ -210,47 +216,47 @@ static void with_a_tenth_free_everything_finds_room(void **state)
 	}
 }
 
-static void with_a_twentieth_free_nearly_everything_does(void **state)
+static void with_a_twentieth_free_compaction_serves_nearly_every_request(void **state)
 {
 	(void)state;
 	assert_true(compare(95, false, 0) >= PART * 99 / 100);
 	assert_true(compare(95, true, 0) >= PART * 99 / 100);
 }
 
-static void what_stays_is_gone_round(void **state)
+static void compaction_works_around_fixed_ranges(void **state)
 {
 	(void)state;
 	compare(90, true, 2);
 	compare(90, true, 8);
 }
 
-static void what_cannot_be_had_changes_nothing(void **state)
+static void a_failed_compaction_changes_nothing(void **state)
 {
 	struct vmm_range_compaction plan = {.may_move = may_move, .context = &plan};
 	struct live stays = {.stays = true}, moves = {.stays = false};
 	struct vmm_range_request request = {.size_bytes = 8 * PAGE, .owner = &moves};
-	struct vmm_range_figures before, after;
+	struct vmm_range_statistics before, after;
 	struct vmm_range_heap *heap;
 	vmm_range_node node[8];
 	uint64_t offset;
 
 	(void)state;
 	assert_int_equal(vmm_range_heap_create(64 * PAGE, PAGE, &heap), VMM_OK);
-	for (uint32_t i = 0; i < 8; i++) { /* eight eighths, every other of which stays */
+	for (uint32_t i = 0; i < 8; i++) { /* eight eighths, every other of which is fixed */
 		request.owner = i % 2 ? &stays : &moves;
 		assert_int_equal(vmm_range_allocate(heap, &request, &node[i], &offset), VMM_OK);
 	}
 	vmm_range_free(heap, node[0]);
 	vmm_range_free(heap, node[4]);
-	vmm_range_figures(heap, &before);
-	request.size_bytes = 16 * PAGE; /* as much as is free */
+	vmm_range_statistics(heap, &before);
+	request.size_bytes = 16 * PAGE; /* as large as all free space */
 	assert_int_equal(vmm_range_plan_compaction(heap, &request, &plan), VMM_NO_VIDEO_MEMORY);
 	request.size_bytes = 17 * PAGE;
 	assert_int_equal(vmm_range_plan_compaction(heap, &request, &plan), VMM_NO_VIDEO_MEMORY);
 	assert_int_equal(plan.moves, 0);
-	vmm_range_figures(heap, &after);
+	vmm_range_statistics(heap, &after);
 	assert_memory_equal(&before, &after, sizeof(before));
-	vmm_range_free(heap, node[3]); /* between what may move and a hole: now there is a way */
+	vmm_range_free(heap, node[3]); /* between a movable range and a hole: now a plan exists */
 	request.size_bytes = 16 * PAGE + 8 * PAGE;
 	assert_int_equal(vmm_range_plan_compaction(heap, &request, &plan), VMM_OK);
 	assert_int_equal(plan.moves, 1);
@@ -265,10 +271,10 @@ static void what_cannot_be_had_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(with_a_tenth_free_everything_finds_room),
-		cmocka_unit_test(with_a_twentieth_free_nearly_everything_does),
-		cmocka_unit_test(what_stays_is_gone_round),
-		cmocka_unit_test(what_cannot_be_had_changes_nothing),
+		cmocka_unit_test(with_a_tenth_free_compaction_serves_every_request),
+		cmocka_unit_test(with_a_twentieth_free_compaction_serves_nearly_every_request),
+		cmocka_unit_test(compaction_works_around_fixed_ranges),
+		cmocka_unit_test(a_failed_compaction_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("range_compact", tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 static uint64_t only_seed;
 
-static void the_heap_behaves_like_the_naive_one(void **state)
+static void random_operations_match_the_naive_heap(void **state)
 {
 	(void)state;
 	if (only_seed)
@@ -23,7 +23,7 @@ static void the_heap_behaves_like_the_naive_one(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_heap_behaves_like_the_naive_one),
+		cmocka_unit_test(random_operations_match_the_naive_heap),
 	};
 
 	if (count > 1)

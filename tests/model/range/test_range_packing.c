@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How well the heap packs, against an exact best fit that looks at every hole. Allocations of
+ * How well the heap packs, compared with an exact best fit that examines every hole. Allocations of
  * random sizes go into a heap that is always full: when one fails, random ranges are freed until it
- * fits. What counts is how much of the heap is live at the moments of failure, and how many
+ * fits. Measured are the part of the heap in use at the moments of failure, and how many
  * allocations succeed when a tenth of the heap is free.
  */
 #include <string.h>
@@ -14,10 +14,10 @@
 #define PAGE    ((uint64_t)4096)
 #define RANGES  65536u
 #define PLACED  20000u
-#define SETTLED 4000u /* after these the heap is as it stays */
+#define SETTLED 4000u /* after these the heap is in its steady state */
 #define SEEDS   6u
-#define PART    10000u /* figures are parts of this */
-#define WORSE   100u   /* so much may we be worse than the best fit, over all seeds: 1 % */
+#define PART    10000u /* results are in units of 1 / PART */
+#define WORSE   100u   /* permitted loss against the best fit, over all seeds: 1 % */
 
 /* Exact best fit: holes sorted by address, the smallest that fits, the lowest of equals. */
 struct naive {
@@ -46,7 +46,7 @@ static bool naive_allocate(struct naive *naive, uint64_t size, uint64_t *start)
 	return true;
 }
 
-/* One hole of two, if the one at this index touches the next one. */
+/* Merges the hole at this index with the next one if they touch. */
 static void naive_join(struct naive *naive, uint32_t at)
 {
 	if (at + 1 == naive->count ||
@@ -80,9 +80,11 @@ struct live {
 
 struct churn {
 	uint64_t random, pages, live_pages;
-	bool mix; /* sizes as a GPU has them, else spread evenly over the powers of two up to 16 MiB
-		   */
-	struct vmm_range_heap *heap; /* NULL: the naive one */
+	/*
+	 * typical sizes of GPU allocations, else spread evenly over the powers of two up to 16 MiB
+	 */
+	bool mix;
+	struct vmm_range_heap *heap; /* NULL: the naive heap */
 	struct naive *naive;
 	struct live live[RANGES];
 	uint32_t count;
@@ -96,16 +98,17 @@ static uint64_t draw(struct churn *churn, uint64_t below)
 
 static uint64_t draw_pages(struct churn *churn)
 {
-	static const uint64_t targets[] = {900, 2025, 4050,
-					   3600}; /* render targets of 720p to 1440p */
+	/* render targets of 720p to 1440p */
+	static const uint64_t targets[] = {900, 2025, 4050, 3600};
 	uint64_t kind = draw(churn, 20), pages = (uint64_t)1 << draw(churn, 12);
 
 	if (!churn->mix || kind >= 18)
 		return pages + draw(churn, pages);
 	if (kind < 8)
 		return (uint64_t)1 << draw(churn, 5);
+	/* textures */
 	if (kind < 16)
-		return (uint64_t)64 << 2 * draw(churn, 4); /* textures */
+		return (uint64_t)64 << 2 * draw(churn, 4);
 	return targets[draw(churn, 4)];
 }
 
@@ -216,7 +219,7 @@ static void compare(uint64_t heap_bytes, bool mix)
 	assert_true(ours.success_at_90 + WORSE >= best.success_at_90);
 }
 
-/* What the best allocators that were measured reach, which are slower (parts of PART). */
+/* Results of the best allocators that were measured, which are slower (in units of 1 / PART). */
 static void sizes_of_all_magnitudes_fill_a_heap_before_one_fails(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of synchronization objects, written down a second time as the catalogue prints them: which exist at which version, which are
- * legal on which type, and its sentence for all combinations.
+ * The flags of synchronization objects, a second time, as the rule catalogue states them: which
+ * exist at which version, which are legal on which type, and the rule for all combinations.
  */
 #ifndef VMM_TESTS_FLAG_CELLS_H
 #define VMM_TESTS_FLAG_CELLS_H
@@ -15,7 +15,10 @@ enum { FLAG_LAST_VERSION = 0x11, FLAG_TYPES = 10, FLAG_LOW = 0x800, FLAG_HIGH = 
 static const char *const flag_legal[6] = {
 	"11000000001", "11000000001", "11100000001", "11000000101", "11111111001", "11000001001",
 };
-/* How many flags have names at each version, and how many types there are: 1.0, 1.1, 1.2, 1.3, 2.0, 2.1, 2.2 ... 3.2. */
+/*
+ * The number of named flags at each version, and of types: 1.0, 1.1, 1.2, 1.3, 2.0, 2.1, 2.2 ...
+ * 3.2.
+ */
 static const uint8_t flag_names[FLAG_LAST_VERSION + 1] = {0, 0, 1, 2, 3, 8, 8, 8,  8,
 							  8, 8, 8, 8, 8, 8, 9, 10, 11};
 static const uint8_t flag_types[FLAG_LAST_VERSION + 1] = {0, 2, 4, 4, 4, 5, 5, 6, 6,
@@ -26,7 +29,7 @@ static inline bool flag_has(uint32_t flags, uint32_t bits)
 	return (flags & bits) == bits;
 }
 
-/* "Any other combination", literally. */
+/* The rule for any other combination, literally. */
 static inline bool flag_by_sentence(uint32_t type, uint32_t flags)
 {
 	for (uint32_t bit = 0; bit < 11; bit++)

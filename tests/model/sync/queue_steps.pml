@@ -40,7 +40,7 @@ inline release(l) { l = 0 }
 #define ACTIONABLE \
 	((at == AT_WAIT && CAN_WAIT) || at == AT_BUFFER || (at == AT_SIGNAL && CAN_SIGNAL))
 
-/* steps.c: look_at_wait, with packet.c: begin and withdraw. */
+/* steps.c: check_wait, with packet.c: begin and withdraw. */
 inline take_wait()
 {
 	if
@@ -65,7 +65,7 @@ inline take_wait()
 	fi
 }
 
-/* steps.c: go_locked. The state lock is let go while a signal is done. */
+/* steps.c: advance_context_locked. The state lock is released while a signal is done. */
 inline go()
 {
 	advancing = 1;
@@ -109,7 +109,7 @@ inline advance()
 	release(state_lock)
 }
 
-/* wait.c: raise, deliver, flush; steps.c: tell. */
+/* wait.c: raise, deliver, flush; steps.c: on_wait_completed. */
 proctype raiser()
 {
 	bool drop, ended = 0;

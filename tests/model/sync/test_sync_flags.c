@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of synchronization objects: one row per combination that the catalogue names, one column per type, and its sentence for
- * all other combinations (flag_cells.h). Compared with the library in every cell.
+ * The flags of synchronization objects: one row per combination that the rule catalogue names, one
+ * column per type, and its rule for all other combinations (flag_cells.h). Each is compared with
+ * the library.
  */
 #include "support/test.h"
 
@@ -12,7 +13,10 @@
 
 #include "sync/sync.h"
 
-/* Flags, then OK (1) or refused (0) on: mutex, semaphore, fence, CPU notification, monitored, periodic. At 3.2. */
+/*
+ * Flags, then OK (1) or refused (0) on: mutex, semaphore, fence, CPU notification, monitored,
+ * periodic. At 3.2.
+ */
 static const struct {
 	uint32_t flags;
 	char on[7];
@@ -38,8 +42,8 @@ static const struct {
 	{0x401, "111100"}, {0x403, "111111"},
 };
 
-/* The catalogue's sentence says of its own rows what they say. */
-static void sfl_33_the_rows_and_the_sentence_agree(void **state)
+/* The general rule gives the same results as the rows. */
+static void sfl_33_the_table_rows_agree_with_the_general_rule(void **state)
 {
 	uint32_t cells = 0;
 
@@ -57,7 +61,7 @@ static void sfl_33_the_rows_and_the_sentence_agree(void **state)
 	printf("# %u cells of the printed table, 0 differences\n", cells);
 }
 
-static void sfl_31_sfl_32_every_combination_at_every_version(void **state)
+static void sfl_31_sfl_32_every_combination_is_checked_at_every_version(void **state)
 {
 	struct vmm_sync_refusal refusal;
 	uint64_t cells = 0, accepted = 0;
@@ -84,7 +88,7 @@ static void sfl_31_sfl_32_every_combination_at_every_version(void **state)
 	assert_true(accepted > 1000 && accepted < cells / 100);
 }
 
-static void syn_03_syn_05_syn_06_the_types_of_both_calls(void **state)
+static void syn_03_syn_05_syn_06_both_calls_check_their_types(void **state)
 {
 	struct vmm_sync_refusal refusal;
 
@@ -102,8 +106,11 @@ static void syn_03_syn_05_syn_06_the_types_of_both_calls(void **state)
 	assert_string_equal(refusal.rule, "SYN-06");
 }
 
-/* Type, then reserved bits, then sharing, then what fits the type: each outdoes those behind it. */
-static void sfl_31_the_checks_come_in_one_order(void **state)
+/*
+ * Type, then reserved bits, then sharing, then flags illegal for the type: each check precedes the
+ * later ones.
+ */
+static void sfl_31_checks_run_in_a_fixed_order(void **state)
 {
 	static const struct {
 		uint32_t type, flags;
@@ -134,10 +141,10 @@ static void sfl_31_the_checks_come_in_one_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sfl_33_the_rows_and_the_sentence_agree),
-		cmocka_unit_test(sfl_31_sfl_32_every_combination_at_every_version),
-		cmocka_unit_test(syn_03_syn_05_syn_06_the_types_of_both_calls),
-		cmocka_unit_test(sfl_31_the_checks_come_in_one_order),
+		cmocka_unit_test(sfl_33_the_table_rows_agree_with_the_general_rule),
+		cmocka_unit_test(sfl_31_sfl_32_every_combination_is_checked_at_every_version),
+		cmocka_unit_test(syn_03_syn_05_syn_06_both_calls_check_their_types),
+		cmocka_unit_test(sfl_31_checks_run_in_a_fixed_order),
 	};
 
 	return cmocka_run_group_tests_name("sync flags", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The address space against an array with an entry for each page: same answers, same content, step by step. */
+/*
+ * The address space against an array with one entry per page: same results and same content after
+ * each step.
+ */
 #include "support/test.h"
 
 #include "vaspace/vaspace.h"
@@ -103,7 +106,7 @@ static void take(struct model *m)
 	fill(m, base, size, &content);
 }
 
-/* A range and some part of it. */
+/* A range and a part of it. */
 static bool pick(struct model *m, uint32_t *base, uint32_t *size, bool whole)
 {
 	uint32_t at = draw(m, HIGH), first = at, end = at;
@@ -180,7 +183,7 @@ static void compare(const struct model *m)
 		assert_ptr_equal(piece->content.object, &m->list[p->object]);
 		assert_int_equal(piece->content.offset + (i * PAGE - piece->node.base), p->offset);
 	}
-	/* Two ranges side by side are two, and what is across them is in none. */
+	/* Two adjacent ranges stay two; an area across both is in neither. */
 	for (uint32_t i = LOW; i + 1 < HIGH; i++)
 		assert_int_equal(m->page[i].range && m->page[i].range == m->page[i + 1].range,
 				 vmm_vaspace_range(m->space, i * PAGE, 2 * PAGE) != NULL);
@@ -217,7 +220,7 @@ static void run(uint64_t seed)
 	vmm_vaspace_destroy(m.space);
 }
 
-static void va_02_va_03_va_09_the_space_is_what_an_array_of_pages_is(void **state)
+static void va_02_va_03_va_09_random_operations_match_an_array_of_pages(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++)
@@ -261,7 +264,7 @@ static void va_02_a_narrow_window_is_filled_exactly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(va_02_va_03_va_09_the_space_is_what_an_array_of_pages_is),
+		cmocka_unit_test(va_02_va_03_va_09_random_operations_match_an_array_of_pages),
 		cmocka_unit_test(va_02_a_narrow_window_is_filled_exactly),
 	};
 

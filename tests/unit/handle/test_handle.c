@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The handle table, rule by rule. */
+/* The handle table, one rule per test. */
 #include "support/test.h"
 #include "unit/aborts.h"
 
@@ -41,7 +41,7 @@ static void finish(struct vmm_handle_table *table)
 	vmm_handle_table_finish(table);
 }
 
-static void a_look_up_needs_the_whole_number_and_the_type(void **state)
+static void lookup_compares_the_whole_handle_and_the_type(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handle;
@@ -74,7 +74,7 @@ static void hnd_02_hnd_03_handles_begin_at_0x40000000_in_steps_of_0x40(void **st
 	for (uint32_t i = 0; i < 3 * SLOTS; i++)
 		assert_int_equal(handles[i], 0x40000000 + 0x40 * i);
 	vmm_handle_destroy(&table, handles[5]);
-	/* A freed slot waits for those that were never used. */
+	/* A freed slot is reused only after the slots that were never used. */
 	for (uint32_t i = 3 * SLOTS; i < 4 * SLOTS; i++)
 		assert_int_equal(create(&table, VMM_HANDLE_DEVICE, &objects[i]),
 				 0x40000000 + 0x40 * i);
@@ -82,7 +82,7 @@ static void hnd_02_hnd_03_handles_begin_at_0x40000000_in_steps_of_0x40(void **st
 	finish(&table);
 }
 
-static void hnd_05_global_handles_end_in_two(void **state)
+static void hnd_05_low_bits_of_global_handles_are_two(void **state)
 {
 	struct vmm_handle_table global, local;
 	uint32_t handle;
@@ -118,7 +118,7 @@ static void a_destroyed_handle_is_not_found(void **state)
 	finish(&table);
 }
 
-static void freed_slots_come_back_in_the_order_of_freeing(void **state)
+static void freed_slots_are_reused_in_the_order_of_freeing(void **state)
 {
 	static const uint32_t order[] = {5, 60, 0, 33, 63};
 	struct vmm_handle_table table;
@@ -135,7 +135,7 @@ static void freed_slots_come_back_in_the_order_of_freeing(void **state)
 	finish(&table);
 }
 
-static void an_empty_free_list_refills_and_grows_soundly(void **state)
+static void an_emptied_free_list_refills_and_grows_correctly(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handles[SLOTS], again, grown;
@@ -144,7 +144,10 @@ static void an_empty_free_list_refills_and_grows_soundly(void **state)
 	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	fill(&table, handles, SLOTS);
 	assert_int_equal(table.capacity, SLOTS);
-	/* Empty, one, empty, several times over: head and tail must forget the slot together. */
+	/*
+	 * Empty, one slot, empty, several times: head and tail of the list must both forget the
+	 * slot.
+	 */
 	for (uint32_t i = 0; i < 10; i++) {
 		vmm_handle_destroy(&table, handles[i]);
 		handles[i] = create(&table, VMM_HANDLE_ALLOCATION, &objects[i]);
@@ -189,7 +192,7 @@ static void hnd_04_a_slot_repeats_no_handle_within_two_reuses(void **state)
 	finish(&table);
 }
 
-static void indices_end_at_two_to_the_twenty_four(void **state)
+static void at_most_2_to_the_24_indices_are_used(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handle = 0;
@@ -208,7 +211,7 @@ static void indices_end_at_two_to_the_twenty_four(void **state)
 	finish(&table);
 }
 
-static void without_memory_nothing_changes(void **state)
+static void a_failed_memory_allocation_changes_nothing(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handles[SLOTS];
@@ -228,35 +231,35 @@ static void without_memory_nothing_changes(void **state)
 	finish(&table);
 }
 
-static void what_is_shown_is_found_without_the_lock(void **state)
+static void enabled_handles_are_found_without_the_lock(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handle, other;
 
 	(void)state;
 	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
-	assert_null(vmm_handle_peek(&table, 0x40000000, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_lookup_lockless(&table, 0x40000000, VMM_HANDLE_SYNC));
 	handle = create(&table, VMM_HANDLE_SYNC, &objects[1]);
 	other = create(&table, VMM_HANDLE_SYNC, &objects[2]);
-	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC));
-	vmm_handle_show(&table, handle);
-	assert_ptr_equal(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
-	assert_null(vmm_handle_peek(&table, other, VMM_HANDLE_SYNC));
-	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_DEVICE));
-	assert_null(vmm_handle_peek(&table, handle | 1, VMM_HANDLE_SYNC));
-	assert_null(vmm_handle_peek(&table, handle ^ 0xC0000000, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_lookup_lockless(&table, handle, VMM_HANDLE_SYNC));
+	vmm_handle_enable_lockless(&table, handle);
+	assert_ptr_equal(vmm_handle_lookup_lockless(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
+	assert_null(vmm_handle_lookup_lockless(&table, other, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_lookup_lockless(&table, handle, VMM_HANDLE_DEVICE));
+	assert_null(vmm_handle_lookup_lockless(&table, handle | 1, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_lookup_lockless(&table, handle ^ 0xC0000000, VMM_HANDLE_SYNC));
 	for (uint32_t i = 0; i < SLOTS; i++)
 		(void)create(&table, VMM_HANDLE_ALLOCATION, &objects[3]);
 	assert_int_equal(table.old_count, 1);
-	assert_ptr_equal(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
-	/* Whoever takes it out is told whether somebody may have found it. */
+	assert_ptr_equal(vmm_handle_lookup_lockless(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
+	/* Destroying a handle returns whether a lockless lookup may have found it. */
 	assert_false(vmm_handle_destroy(&table, other));
 	assert_true(vmm_handle_destroy(&table, handle));
-	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_lookup_lockless(&table, handle, VMM_HANDLE_SYNC));
 	finish(&table);
 }
 
-static void rebind_changes_the_object_and_nothing_else(void **state)
+static void rebind_changes_only_the_object(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handle;
@@ -270,7 +273,7 @@ static void rebind_changes_the_object_and_nothing_else(void **state)
 	finish(&table);
 }
 
-static void explain_says_why_a_look_up_failed(void **state)
+static void explain_gives_the_reason_of_a_failed_lookup(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t first, second;
@@ -294,7 +297,7 @@ static void explain_says_why_a_look_up_failed(void **state)
 	} while (index_of(second) != index_of(first));
 	assert_int_not_equal(first, second);
 	assert_string_equal(vmm_handle_explain(&table, first, VMM_HANDLE_CONTEXT), "destroyed");
-	/* The next generation of a slot that is in use may be an old one of an earlier round. */
+	/* The next generation of a used slot may repeat one of an earlier round. */
 	assert_string_equal(vmm_handle_explain(&table, second + (1u << 30), VMM_HANDLE_CONTEXT),
 			    "never issued, or destroyed long ago");
 	finish(&table);
@@ -355,7 +358,7 @@ static void rebind_zero(void *arg)
 	vmm_handle_rebind(((struct misuse *)arg)->table, 0, arg);
 }
 
-static void misuse_by_vidmm_itself_asserts(void **state)
+static void internal_misuse_asserts(void **state)
 {
 	struct vmm_handle_table table;
 	struct misuse misuse = {.table = &table};
@@ -372,20 +375,20 @@ static void misuse_by_vidmm_itself_asserts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_up_needs_the_whole_number_and_the_type),
+		cmocka_unit_test(lookup_compares_the_whole_handle_and_the_type),
 		cmocka_unit_test(hnd_02_hnd_03_handles_begin_at_0x40000000_in_steps_of_0x40),
-		cmocka_unit_test(hnd_05_global_handles_end_in_two),
+		cmocka_unit_test(hnd_05_low_bits_of_global_handles_are_two),
 		cmocka_unit_test(a_destroyed_handle_is_not_found),
-		cmocka_unit_test(freed_slots_come_back_in_the_order_of_freeing),
-		cmocka_unit_test(an_empty_free_list_refills_and_grows_soundly),
+		cmocka_unit_test(freed_slots_are_reused_in_the_order_of_freeing),
+		cmocka_unit_test(an_emptied_free_list_refills_and_grows_correctly),
 		cmocka_unit_test(hnd_04_a_slot_repeats_no_handle_within_two_reuses),
-		cmocka_unit_test(indices_end_at_two_to_the_twenty_four),
-		cmocka_unit_test(without_memory_nothing_changes),
-		cmocka_unit_test(what_is_shown_is_found_without_the_lock),
-		cmocka_unit_test(rebind_changes_the_object_and_nothing_else),
-		cmocka_unit_test(explain_says_why_a_look_up_failed),
+		cmocka_unit_test(at_most_2_to_the_24_indices_are_used),
+		cmocka_unit_test(a_failed_memory_allocation_changes_nothing),
+		cmocka_unit_test(enabled_handles_are_found_without_the_lock),
+		cmocka_unit_test(rebind_changes_only_the_object),
+		cmocka_unit_test(explain_gives_the_reason_of_a_failed_lookup),
 		cmocka_unit_test(for_each_visits_live_handles_in_index_order),
-		cmocka_unit_test(misuse_by_vidmm_itself_asserts),
+		cmocka_unit_test(internal_misuse_asserts),
 	};
 
 	return cmocka_run_group_tests_name("handle", tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #define SLOTS_MAX  4096u
 #define ISSUED_MAX 65536u
 #define SEEDS      24u
-#define STEPS      12000u /* enough for generations to come round */
+#define STEPS      12000u /* enough for the generations to wrap */
 
 struct model {
 	struct {
@@ -25,7 +25,7 @@ struct model {
 	} slots[SLOTS_MAX];
 	uint32_t slot_count, live;
 	uint32_t queue[ISSUED_MAX + SLOTS_MAX], queue_first, queue_end;
-	uint32_t issued[ISSUED_MAX], issued_count; /* all handles ever given out */
+	uint32_t issued[ISSUED_MAX], issued_count; /* all handles that were ever created */
 };
 
 static struct model model;
@@ -132,7 +132,7 @@ static void run_seed(uint64_t seed)
 
 static uint64_t only_seed, running_seed;
 
-static void table_behaves_like_the_naive_map(void **state)
+static void random_operations_match_a_naive_map(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -153,7 +153,8 @@ static int name_the_failed_seed(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(table_behaves_like_the_naive_map, name_the_failed_seed),
+		cmocka_unit_test_teardown(random_operations_match_a_naive_map,
+					  name_the_failed_seed),
 	};
 
 	if (count > 1)

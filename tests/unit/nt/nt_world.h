@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of nt share: a kernel in a world of either back end, and the violations it
- * reports. Each test says which violations it means to cause; the teardown fails on any other.
+ * Fixture of the nt tests: a kernel in a world of either back end, and the violations that it
+ * reports. Each test names the violations it provokes; the teardown fails on any other.
  */
 #ifndef VMM_TESTS_UNIT_NT_NT_WORLD_H
 #define VMM_TESTS_UNIT_NT_NT_WORLD_H
@@ -19,9 +19,7 @@
 struct world {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
-	/*
-	 * violations since the last expect_violation; guarded by the caller's own order of things
-	 */
+	/* violations since the last expect_violation; the caller orders the accesses */
 	_Atomic uint32_t violations;
 	char rule[16], service[64], text[256];
 	uint32_t irql;
@@ -107,7 +105,7 @@ static inline int nt_teardown(void **state)
 	return clean ? 0 : -1;
 }
 
-/* Exactly one since the last time, of this rule and service, whose text contains this. */
+/* Asserts exactly one violation since the last call, of this rule and service, with this text. */
 #define expect_violation(world, rule_, service_, text_)                 \
 	do {                                                            \
 		assert_int_equal(atomic_load(&(world)->violations), 1); \

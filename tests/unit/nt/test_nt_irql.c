@@ -4,7 +4,7 @@
 
 /* ---- IRQL ---- */
 
-static void the_irql_goes_up_and_down(void **state)
+static void raise_and_lower_set_the_irql(void **state)
 {
 	KIRQL before;
 
@@ -28,12 +28,12 @@ static void raising_down_or_lowering_up_changes_nothing(void **state)
 
 	KeRaiseIrql(DISPATCH_LEVEL, &before);
 	KeRaiseIrql(APC_LEVEL, &before);
-	expect_violation(world, "NT-02", "KeRaiseIrql", "from IRQL 2 down to 1");
+	expect_violation(world, "NT-02", "KeRaiseIrql", "from IRQL 2 to the lower 1");
 	assert_int_equal(world->irql, DISPATCH_LEVEL);
 	assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
 	KeLowerIrql(PASSIVE_LEVEL);
 	KeLowerIrql(DISPATCH_LEVEL);
-	expect_violation(world, "NT-02", "KeLowerIrql", "from IRQL 0 up to 2");
+	expect_violation(world, "NT-02", "KeLowerIrql", "from IRQL 0 to the higher 2");
 	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
 }
 
@@ -54,7 +54,7 @@ static void every_thread_has_its_own_irql(void **state)
 	assert_int_equal(in_thread, PASSIVE_LEVEL);
 }
 
-static void services_know_their_limits(void **state)
+static void services_above_their_maximum_irql_are_reported(void **state)
 {
 	struct world *world = *state;
 	LARGE_INTEGER zero = {.QuadPart = 0}, short_time = relative_us(1);
@@ -82,7 +82,7 @@ static void services_know_their_limits(void **state)
 	expect_violation(world, "NT-03", "KeWaitForSingleObject", "waits at IRQL 2");
 	PAGED_CODE();
 	expect_violation(world, "NT-01", "PAGED_CODE",
-			 "services_know_their_limits entered at IRQL 2");
+			 "services_above_their_maximum_irql_are_reported entered at IRQL 2");
 	KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 	vmm_nt_raise(world->nt, VMM_NT_DEVICE);
 	KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
@@ -211,12 +211,12 @@ static void a_dpc_that_returns_at_another_irql_is_reported(void **state)
 	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
 }
 
-static void a_dpc_that_nobody_initialised_is_reported(void **state)
+static void an_uninitialized_dpc_is_reported(void **state)
 {
 	KDPC dpc = {0};
 
 	assert_false(KeInsertQueueDpc(&dpc, NULL, NULL));
-	expect_violation((struct world *)*state, "NT-07", "KeInsertQueueDpc", "not initialised");
+	expect_violation((struct world *)*state, "NT-07", "KeInsertQueueDpc", "not initialized");
 }
 
 struct slow_dpc {
@@ -270,7 +270,7 @@ static void flush_waits_for_dpcs_on_other_threads(void **state)
 	end_thread(helper);
 }
 
-struct crowd {
+struct queueing {
 	struct world *world;
 	KDPC dpc;
 	_Atomic uint32_t inside, entered_twice, runs, queued;
@@ -282,46 +282,46 @@ enum { CROWD = 4, CROWD_ROUNDS = 500 };
 
 static VOID look_for_others(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {
-	struct crowd *crowd = context;
+	struct queueing *queueing = context;
 
 	(void)dpc, (void)argument1, (void)argument2;
-	if (atomic_fetch_add(&crowd->inside, 1))
-		atomic_fetch_add(&crowd->entered_twice, 1);
+	if (atomic_fetch_add(&queueing->inside, 1))
+		atomic_fetch_add(&queueing->entered_twice, 1);
 	YieldProcessor();
-	atomic_fetch_add(&crowd->runs, 1);
-	atomic_fetch_sub(&crowd->inside, 1);
+	atomic_fetch_add(&queueing->runs, 1);
+	atomic_fetch_sub(&queueing->inside, 1);
 }
 
 static void queue_the_same_dpc(PVOID context)
 {
-	struct crowd *crowd = context;
+	struct queueing *queueing = context;
 
 	for (int i = 0; i < CROWD_ROUNDS; i++) {
-		uint32_t before = vmm_nt_interrupt_enter(&crowd->interrupt);
+		uint32_t before = vmm_nt_interrupt_enter(&queueing->interrupt);
 
-		crowd->counter++;
-		if (KeInsertQueueDpc(&crowd->dpc, NULL, NULL))
-			atomic_fetch_add(&crowd->queued, 1);
-		vmm_nt_interrupt_leave(&crowd->interrupt, before);
+		queueing->counter++;
+		if (KeInsertQueueDpc(&queueing->dpc, NULL, NULL))
+			atomic_fetch_add(&queueing->queued, 1);
+		vmm_nt_interrupt_leave(&queueing->interrupt, before);
 	}
 }
 
 static void a_dpc_runs_on_one_thread_at_a_time_and_once_per_queueing(void **state)
 {
-	struct crowd crowd = {.world = *state};
+	struct queueing queueing = {.world = *state};
 	PVOID thread[CROWD];
 
-	KeInitializeDpc(&crowd.dpc, look_for_others, &crowd);
-	vmm_nt_interrupt_init(&crowd.interrupt, crowd.world->nt, 100, "interrupt");
+	KeInitializeDpc(&queueing.dpc, look_for_others, &queueing);
+	vmm_nt_interrupt_init(&queueing.interrupt, queueing.world->nt, 100, "interrupt");
 	for (int i = 0; i < CROWD; i++)
-		thread[i] = start_thread(queue_the_same_dpc, &crowd);
+		thread[i] = start_thread(queue_the_same_dpc, &queueing);
 	for (int i = 0; i < CROWD; i++)
 		end_thread(thread[i]);
 	KeFlushQueuedDpcs();
-	assert_int_equal(atomic_load(&crowd.entered_twice), 0);
-	assert_int_equal(atomic_load(&crowd.runs), atomic_load(&crowd.queued));
-	assert_int_equal(crowd.counter, CROWD * CROWD_ROUNDS);
-	vmm_nt_interrupt_finish(&crowd.interrupt);
+	assert_int_equal(atomic_load(&queueing.entered_twice), 0);
+	assert_int_equal(atomic_load(&queueing.runs), atomic_load(&queueing.queued));
+	assert_int_equal(queueing.counter, CROWD * CROWD_ROUNDS);
+	vmm_nt_interrupt_finish(&queueing.interrupt);
 }
 
 /* ---- spin locks ---- */
@@ -378,7 +378,7 @@ static void misuse_of_a_spin_lock_is_reported(void **state)
 	KeReleaseSpinLock(&lock, before);
 	KeRaiseIrql(DISPATCH_LEVEL, &before);
 	KeReleaseSpinLock(&lock, before);
-	expect_violation(world, "NT-04", "KeReleaseSpinLock", "held by 0 (0: nobody)");
+	expect_violation(world, "NT-04", "KeReleaseSpinLock", "held by 0 (0: no thread)");
 	assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
 	KeLowerIrql(before);
 }
@@ -401,8 +401,8 @@ static void count_under_spin_lock(PVOID context)
 		KeAcquireSpinLock(&s->lock, &irql);
 		value = s->counter;
 		/*
-		 * Another thread may run here, as on another processor; also on sim, if the seed
-		 * says so.
+		 * Another thread may run here, as on another processor; on sim, if the seed says
+		 * so.
 		 */
 		if (i % 128 == 0)
 			YieldProcessor();
@@ -453,17 +453,17 @@ static void the_interrupt_lock_is_at_device_level(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(the_irql_goes_up_and_down),
+		BOTH(raise_and_lower_set_the_irql),
 		BOTH(raising_down_or_lowering_up_changes_nothing),
 		BOTH(every_thread_has_its_own_irql),
-		BOTH(services_know_their_limits),
+		BOTH(services_above_their_maximum_irql_are_reported),
 		BOTH(a_dpc_runs_at_once_below_dispatch),
 		BOTH(dpcs_wait_until_the_irql_drops_and_keep_their_order),
 		BOTH(a_removed_dpc_does_not_run),
 		BOTH(a_running_dpc_can_be_queued_again),
 		BOTH(a_dpc_may_free_itself),
 		BOTH(a_dpc_that_returns_at_another_irql_is_reported),
-		BOTH(a_dpc_that_nobody_initialised_is_reported),
+		BOTH(an_uninitialized_dpc_is_reported),
 		BOTH(flush_waits_for_dpcs_on_other_threads),
 		BOTH(a_dpc_runs_on_one_thread_at_a_time_and_once_per_queueing),
 		BOTH(a_spin_lock_holds_dispatch),

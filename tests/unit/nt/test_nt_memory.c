@@ -23,7 +23,7 @@ static void pool_is_zeroed_and_aligned_as_documented(void **state)
 		unsigned char *raw = ExAllocatePoolWithTag(NonPagedPoolNx, sizes[i], TAG);
 
 		assert_true(all_bytes_are(zeroed, sizes[i], 0));
-		/* Not zero by chance: a driver that relies on it shall notice. */
+		/* The fill is not zero, so that a driver that relies on zero is noticed. */
 		assert_false(all_bytes_are(raw, sizes[i], 0));
 		assert_int_equal((uintptr_t)zeroed % (sizes[i] >= PAGE_SIZE ? PAGE_SIZE : 16), 0);
 		assert_int_equal((uintptr_t)raw % (sizes[i] >= PAGE_SIZE ? PAGE_SIZE : 16), 0);
@@ -60,11 +60,11 @@ static void bad_frees_are_found_and_harmless(void **state)
 	int on_stack;
 
 	ExFreePool(&on_stack);
-	expect_violation(world, "NT-05", "ExFreePool", "no pool block");
+	expect_violation(world, "NT-05", "ExFreePool", "not a pool block");
 	ExFreePool(block + 8);
-	expect_violation(world, "NT-05", "ExFreePool", "no pool block");
+	expect_violation(world, "NT-05", "ExFreePool", "not a pool block");
 	ExFreePool((PVOID)(ULONG_PTR)0x10);
-	expect_violation(world, "NT-05", "ExFreePool", "no pool block");
+	expect_violation(world, "NT-05", "ExFreePool", "not a pool block");
 	ExFreePoolWithTag(block, 0x64657246);
 	expect_violation(world, "NT-05", "ExFreePoolWithTag", "tag \"Test\" is freed as \"Fred\"");
 	ExFreePool(block);
@@ -86,15 +86,18 @@ static void writes_out_of_bounds_are_found(void **state)
 	expect_violation(world, "NT-05", "ExFreePool", "5000 bytes, was written out of bounds");
 }
 
-/* The table of blocks has grown several times, and once could not. */
-static void many_blocks_are_found_again(void **state)
+/* The table of blocks has grown several times, and one growth failed. */
+static void all_of_many_blocks_can_be_freed(void **state)
 {
 	enum { BLOCKS = 20000 };
 	static char *blocks[BLOCKS];
 	struct world *world = *state;
 
 	for (uint32_t i = 0; i < BLOCKS; i++) {
-		/* The third in a call, after the record and the block, is a larger table. */
+		/*
+		 * The third allocation of a call, after the record and the block, is a larger
+		 * table.
+		 */
 		vmm_calloc_fail_after(i < 600 ? 3 : 0);
 		blocks[i] = ExAllocatePool2(POOL_FLAG_NON_PAGED, 8 + i % 64, TAG);
 		assert_non_null(blocks[i]);
@@ -169,7 +172,7 @@ static struct vmm_os_memory make_memory(struct world *world, uint64_t pages)
 	return memory;
 }
 
-static void reserved_ranges_are_deterministic_and_apart(void **state)
+static void reserved_ranges_are_deterministic_and_disjoint(void **state)
 {
 	struct world *world = *state;
 	uint64_t first = vmm_nt_phys_reserve(world->nt, 1),
@@ -181,7 +184,7 @@ static void reserved_ranges_are_deterministic_and_apart(void **state)
 	assert_int_equal(third, second + (4 << 20) + (2 << 20));
 }
 
-static void look_ups_go_both_ways(void **state)
+static void lookups_translate_in_both_directions(void **state)
 {
 	struct world *world = *state;
 	struct vmm_os_memory memory = make_memory(world, 64);
@@ -288,7 +291,7 @@ static void drivers_map_physical_ranges(void **state)
 	vmm_os_memory_destroy(&bar);
 }
 
-static void a_mapping_left_is_reported(void **state)
+static void a_leaked_mapping_is_reported(void **state)
 {
 	struct world *world = *state;
 	struct vmm_os_memory bar = make_memory(world, 1);
@@ -356,7 +359,7 @@ static void an_mdl_can_live_in_its_owners_storage(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
-static void a_drivers_mdl_maps_if_its_pages_are_neighbours(void **state)
+static void a_driver_mdl_maps_only_contiguous_pages(void **state)
 {
 	struct world *world = *state;
 	struct vmm_os_memory memory = make_memory(world, 8);
@@ -379,7 +382,7 @@ static void a_drivers_mdl_maps_if_its_pages_are_neighbours(void **state)
 	MmUnmapLockedPages(mdl->MappedSystemVa, mdl);
 	frames[1]++;
 	assert_null(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority));
-	expect_violation(world, "NT-08", "MmMapLockedPagesSpecifyCache", "no neighbours");
+	expect_violation(world, "NT-08", "MmMapLockedPagesSpecifyCache", "not contiguous");
 	IoFreeMdl(mdl);
 	assert_null(IoAllocateMdl(NULL, 1, FALSE, FALSE, (PIRP)mdl));
 	expect_violation(world, "NT-07", "IoAllocateMdl", "IRP");
@@ -387,7 +390,7 @@ static void a_drivers_mdl_maps_if_its_pages_are_neighbours(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
-static void pages_of_others_are_locked_and_found(void **state)
+static void caller_pages_are_locked_into_an_mdl(void **state)
 {
 	struct world *world = *state;
 	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, 3 * PAGE_SIZE, TAG);
@@ -401,7 +404,7 @@ static void pages_of_others_are_locked_and_found(void **state)
 		vmm_calloc_fail_after(n);
 		(void)!vmm_nt_pages_lock(world->nt, pool, 3 * PAGE_SIZE, &mdl);
 		vmm_calloc_fail_after(0);
-		if (mdl) /* the second one is for a table that still had room */
+		if (mdl) /* with n = 2 the table had space, so no second allocation failed */
 			vmm_nt_pages_unlock(world->nt, mdl);
 		mdl = NULL;
 	}
@@ -415,7 +418,7 @@ static void pages_of_others_are_locked_and_found(void **state)
 	ExFreePool(pool);
 }
 
-static void kernel_memory_is_told_from_other_memory(void **state)
+static void kernel_memory_is_distinguished_from_client_memory(void **state)
 {
 	static char other[3 * PAGE_SIZE] __attribute__((aligned(4096)));
 	struct world *world = *state;
@@ -428,10 +431,10 @@ static void kernel_memory_is_told_from_other_memory(void **state)
 	assert_false(vmm_nt_is_kernel_range(world->nt, pool + PAGE_SIZE, PAGE_SIZE + 1));
 	assert_false(vmm_nt_is_kernel_range(world->nt, pool - 1, PAGE_SIZE));
 	assert_false(vmm_nt_is_kernel_range(world->nt, pool, UINT64_MAX));
-	assert_true(vmm_nt_meets_kernel(world->nt, pool - 1, 2));
-	assert_false(vmm_nt_meets_kernel(world->nt, pool - 1, 1));
-	assert_true(vmm_nt_meets_kernel(world->nt, pool + 2 * PAGE_SIZE - 1, PAGE_SIZE));
-	assert_false(vmm_nt_meets_kernel(world->nt, pool + 2 * PAGE_SIZE, 1));
+	assert_true(vmm_nt_overlaps_kernel(world->nt, pool - 1, 2));
+	assert_false(vmm_nt_overlaps_kernel(world->nt, pool - 1, 1));
+	assert_true(vmm_nt_overlaps_kernel(world->nt, pool + 2 * PAGE_SIZE - 1, PAGE_SIZE));
+	assert_false(vmm_nt_overlaps_kernel(world->nt, pool + 2 * PAGE_SIZE, 1));
 	ExFreePool(pool);
 	assert_false(vmm_nt_is_kernel_range(world->nt, pool, 1));
 
@@ -442,9 +445,9 @@ static void kernel_memory_is_told_from_other_memory(void **state)
 	vmm_nt_phys_remove(world->nt, base);
 	vmm_os_memory_destroy(&memory);
 
-	/* Locked or not, a program's memory stays the program's. */
+	/* Locked or not, memory of a client stays client memory. */
 	assert_int_equal(vmm_nt_pages_lock(world->nt, other, sizeof(other), &mdl), VMM_OK);
-	assert_false(vmm_nt_meets_kernel(world->nt, other, sizeof(other)));
+	assert_false(vmm_nt_overlaps_kernel(world->nt, other, sizeof(other)));
 	assert_false(vmm_nt_is_kernel_range(world->nt, other, PAGE_SIZE));
 	vmm_nt_pages_unlock(world->nt, mdl);
 }
@@ -457,18 +460,18 @@ int main(void)
 		BOTH(bad_frees_are_found_and_harmless),
 		BOTH(writes_out_of_bounds_are_found),
 		BOTH(leaks_are_reported_by_tag),
-		ON_SIM(many_blocks_are_found_again),
+		ON_SIM(all_of_many_blocks_can_be_freed),
 		ON_SIM(many_leaks_are_all_counted),
-		ON_SIM(reserved_ranges_are_deterministic_and_apart),
-		ON_SIM(look_ups_go_both_ways),
+		ON_SIM(reserved_ranges_are_deterministic_and_disjoint),
+		ON_SIM(lookups_translate_in_both_directions),
 		ON_SIM(overlapping_ranges_are_refused),
 		BOTH(drivers_map_physical_ranges),
-		ON_SIM(a_mapping_left_is_reported),
+		ON_SIM(a_leaked_mapping_is_reported),
 		ON_SIM(an_mdl_of_a_backing_store_is_locked_and_mapped),
 		ON_SIM(an_mdl_can_live_in_its_owners_storage),
-		ON_SIM(a_drivers_mdl_maps_if_its_pages_are_neighbours),
-		ON_SIM(pages_of_others_are_locked_and_found),
-		ON_SIM(kernel_memory_is_told_from_other_memory),
+		ON_SIM(a_driver_mdl_maps_only_contiguous_pages),
+		ON_SIM(caller_pages_are_locked_into_an_mdl),
+		ON_SIM(kernel_memory_is_distinguished_from_client_memory),
 	};
 
 	return cmocka_run_group_tests_name("nt_memory", tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 /* ---- inline helpers ---- */
 
-static void interlocked_operations_return_what_they_should(void **state)
+static void interlocked_operations_return_documented_values(void **state)
 {
 	LONG number = 5;
 	LONG64 wide = -1;
@@ -63,7 +63,7 @@ static void lists_keep_their_order(void **state)
 	assert_true(IsListEmpty(&head));
 }
 
-static void memory_and_strings(void **state)
+static void memory_and_string_helpers_work(void **state)
 {
 	char a[16] = "abcdefg", b[16] = "abcxefg";
 	UNICODE_STRING one, two;
@@ -146,7 +146,7 @@ static NTSTATUS query(HANDLE key, PCWSTR name, void *buffer, ULONG length, PULON
 	return ZwQueryValueKey(key, &value, KeyValuePartialInformation, buffer, length, result);
 }
 
-static void values_are_answered_with_their_size(void **state)
+static void value_queries_return_data_and_size(void **state)
 {
 	struct world *world = *state;
 	_Alignas(8) unsigned char buffer[64];
@@ -214,7 +214,7 @@ static NTSTATUS run_query(RTL_QUERY_REGISTRY_TABLE *table, PVOID context)
 	return RtlQueryRegistryValues(RTL_REGISTRY_CONTROL, L"Video\\0000", table, context, NULL);
 }
 
-static void queries_call_routines(void **state)
+static void registry_queries_call_query_routines(void **state)
 {
 	struct world *world = *state;
 	struct reported reported = {0};
@@ -258,7 +258,7 @@ static void queries_call_routines(void **state)
 		STATUS_OBJECT_NAME_NOT_FOUND);
 }
 
-static void queries_fill_buffers(void **state)
+static void registry_queries_fill_direct_buffers(void **state)
 {
 	struct world *world = *state;
 	UNICODE_STRING allocated = {0}, small = {.MaximumLength = 2, .Buffer = name_none};
@@ -301,7 +301,7 @@ static void queries_fill_buffers(void **state)
 
 /* ---- output and ends ---- */
 
-static void debug_output_speaks_the_kernels_format(void **state)
+static void debug_output_accepts_kernel_format_strings(void **state)
 {
 	struct world *world = *state;
 	UNICODE_STRING counted;
@@ -366,14 +366,14 @@ static void kernel_creation_fails_cleanly_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(interlocked_operations_return_what_they_should),
+		ON_SIM(interlocked_operations_return_documented_values),
 		ON_SIM(lists_keep_their_order),
-		ON_SIM(memory_and_strings),
+		ON_SIM(memory_and_string_helpers_work),
 		BOTH(keys_open_by_full_and_relative_name),
-		BOTH(values_are_answered_with_their_size),
-		BOTH(queries_call_routines),
-		BOTH(queries_fill_buffers),
-		BOTH(debug_output_speaks_the_kernels_format),
+		BOTH(value_queries_return_data_and_size),
+		BOTH(registry_queries_call_query_routines),
+		BOTH(registry_queries_fill_direct_buffers),
+		BOTH(debug_output_accepts_kernel_format_strings),
 		BOTH(asserts_and_bug_checks_are_reported_and_return),
 		BOTH(kernel_creation_fails_cleanly_without_memory),
 	};

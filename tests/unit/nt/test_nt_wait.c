@@ -57,7 +57,7 @@ static void wait_for_event(PVOID context)
 	atomic_fetch_add(&w->through, 1);
 }
 
-static void waiters_get_through_one_by_one_or_all_at_once(void **state)
+static void a_set_event_wakes_one_waiter_or_all(void **state)
 {
 	for (int type = NotificationEvent; type <= SynchronizationEvent; type++) {
 		struct waiters w = {.world = *state};
@@ -71,8 +71,8 @@ static void waiters_get_through_one_by_one_or_all_at_once(void **state)
 		assert_int_equal(atomic_load(&w.through), 0);
 		for (uint32_t i = 0; i < (type == NotificationEvent ? 1 : 3); i++) {
 			/*
-			 * Each setting lets one through; it may find the event still set by the one
-			 * before.
+			 * Each KeSetEvent wakes one thread; that may find the event still set by
+			 * the previous call.
 			 */
 			while (KeReadStateEvent(&w.event))
 				YieldProcessor();
@@ -98,7 +98,7 @@ static void a_timeout_ends_a_wait(void **state)
 	if (vmm_os_kind(world->os) == VMM_OS_SIM)
 		assert_int_equal(vmm_os_now_ns(world->os) - before, 1500000);
 
-	/* The same as an absolute time, and one long past. */
+	/* The same as an absolute time, and one far in the past. */
 	KeQuerySystemTime(&now);
 	timeout.QuadPart = now.QuadPart + 20000;
 	before = vmm_os_now_ns(world->os);
@@ -108,11 +108,11 @@ static void a_timeout_ends_a_wait(void **state)
 	timeout.QuadPart = 1;
 	assert_int_equal(KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, &timeout),
 			 STATUS_TIMEOUT);
-	/* The event is on no list any more: setting it wakes nobody. */
+	/* The event is in no wait list any more: setting it wakes no thread. */
 	KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-static void objects_that_are_none_are_refused(void **state)
+static void invalid_dispatcher_objects_are_refused(void **state)
 {
 	struct world *world = *state;
 	KEVENT event = {{0}};
@@ -120,9 +120,9 @@ static void objects_that_are_none_are_refused(void **state)
 	PVOID objects[4] = {&timer, &timer, &timer, &timer};
 
 	assert_int_equal(KeSetEvent(&event, IO_NO_INCREMENT, FALSE), 0);
-	expect_violation(world, "NT-07", "KeSetEvent", "not initialised or of another type");
+	expect_violation(world, "NT-07", "KeSetEvent", "not initialized or of another type");
 	assert_int_equal(poll_object(&event), STATUS_INVALID_PARAMETER);
-	expect_violation(world, "NT-07", "KeWaitForSingleObject", "not initialised");
+	expect_violation(world, "NT-07", "KeWaitForSingleObject", "not initialized");
 	KeInitializeTimer(&timer);
 	assert_int_equal(KeSetEvent((PRKEVENT)&timer, IO_NO_INCREMENT, FALSE), 0);
 	expect_violation(world, "NT-07", "KeSetEvent", "of another type");
@@ -176,7 +176,7 @@ static void set_one_after_another(PVOID context)
 	KeSetEvent(&setter->event[setter->second], IO_NO_INCREMENT, FALSE);
 }
 
-static void a_wait_for_any_ends_with_the_one_that_is_set(void **state)
+static void a_wait_for_any_returns_the_index_of_the_set_object(void **state)
 {
 	struct setter setter = {.delay = relative_us(100), .first = 4, .second = 1};
 	PVOID objects[5], thread;
@@ -243,7 +243,7 @@ static void consume(PVOID context)
 	}
 }
 
-static void events_order_what_threads_do(void **state)
+static void synchronization_events_order_two_threads(void **state)
 {
 	struct exchange x = {.sum = 0};
 	PVOID thread;
@@ -358,7 +358,7 @@ static void a_timer_signals_and_runs_its_dpc(void **state)
 	if (vmm_os_kind(world->os) == VMM_OS_SIM)
 		assert_int_equal(ticker.last_ns - before, 2000000);
 	assert_false(KeCancelTimer(&timer));
-	/* Setting it again takes the signal back. */
+	/* Setting it again clears the signal. */
 	assert_false(KeSetTimer(&timer, relative_us(1000000000), NULL));
 	assert_int_equal(poll_object(&timer), STATUS_TIMEOUT);
 	assert_true(KeCancelTimer(&timer));
@@ -406,7 +406,7 @@ static void setting_a_running_timer_again_moves_it(void **state)
 	expect_violation(world, "NT-07", "KeSetTimer", "period is -1 ms");
 }
 
-static void a_timer_left_running_is_reported(void **state)
+static void a_timer_running_at_the_end_is_reported(void **state)
 {
 	struct world *world = *state;
 	KTIMER timer;
@@ -414,7 +414,7 @@ static void a_timer_left_running_is_reported(void **state)
 	KeInitializeTimer(&timer);
 	KeSetTimer(&timer, relative_us(1000000000), NULL);
 	assert_int_equal(vmm_nt_destroy(world->nt), VMM_OK);
-	expect_violation(world, "NT-06", "KeSetTimer", "never cancelled");
+	expect_violation(world, "NT-06", "KeSetTimer", "never canceled");
 	assert_int_equal(vmm_nt_create(world->os, NULL, &world->nt), VMM_OK);
 }
 
@@ -436,7 +436,7 @@ static void terminating_a_thread_does_not_return(void **state)
 
 	end_thread(start_thread(end_early, &steps));
 	assert_int_equal(steps, 1);
-	/* Whoever is not such a thread gets an error. */
+	/* A thread that was not created by PsCreateSystemThread gets an error. */
 	assert_int_equal(PsTerminateSystemThread(STATUS_SUCCESS), STATUS_INVALID_PARAMETER);
 	(void)world;
 }
@@ -449,7 +449,7 @@ static void leave_raised(PVOID context)
 	KeRaiseIrql(DISPATCH_LEVEL, &before);
 }
 
-static void a_thread_that_ends_raised_is_reported(void **state)
+static void a_thread_that_ends_at_raised_irql_is_reported(void **state)
 {
 	end_thread(start_thread(leave_raised, NULL));
 	expect_violation((struct world *)*state, "NT-02", "system thread", "ended at IRQL 2");
@@ -477,14 +477,14 @@ static void handles_and_references_are_checked(void **state)
 	assert_int_equal(KeWaitForSingleObject(object, Executive, KernelMode, FALSE, NULL),
 			 STATUS_SUCCESS);
 	ObDereferenceObject(object);
-	/* The handle keeps it alive, but this reference was given back already. */
+	/* The handle keeps it alive, but this reference was released already. */
 	ObDereferenceObject(object);
 	expect_violation(world, "NT-07", "ObDereferenceObject", "has no reference left");
 	assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &object, NULL),
 			 STATUS_SUCCESS);
 	assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
 	assert_int_equal(ZwClose(handle), STATUS_INVALID_HANDLE);
-	expect_violation(world, "NT-07", "ZwClose", "0x4 is no open handle");
+	expect_violation(world, "NT-07", "ZwClose", "0x4 is not an open handle");
 	assert_int_equal(ObDereferenceObject(object), 0);
 	assert_int_equal(ObDereferenceObject(object), 0);
 	expect_violation(world, "NT-07", "ObDereferenceObject", "unknown or has no reference left");
@@ -509,7 +509,7 @@ static void a_thread_that_never_ends_keeps_the_kernel_alive(void **state)
 	end_thread(thread);
 }
 
-static void handles_and_references_left_are_reported(void **state)
+static void leaked_handles_and_references_are_reported(void **state)
 {
 	struct world *world = *state;
 	uint32_t steps = 0;
@@ -556,7 +556,7 @@ static void thread_creation_fails_cleanly_without_memory(void **state)
 
 /* ---- time ---- */
 
-static void clocks_agree(void **state)
+static void all_clock_services_agree(void **state)
 {
 	struct world *world = *state;
 	LARGE_INTEGER frequency, counter, before, after;
@@ -574,7 +574,7 @@ static void clocks_agree(void **state)
 	assert_true(after.QuadPart - before.QuadPart >= 500);
 }
 
-static void polling_moves_virtual_time_in_the_end(void **state)
+static void polling_the_clock_advances_virtual_time(void **state)
 {
 	struct world *world = *state;
 	LARGE_INTEGER until = KeQueryPerformanceCounter(NULL), timeout = {.QuadPart = 0};
@@ -594,9 +594,9 @@ static void polling_moves_virtual_time_in_the_end(void **state)
 	assert_true(KeReadStateTimer(&timer));
 }
 
-/* ---- a driver's own thread, of no world ---- */
+/* ---- a driver's thread that belongs to no world ---- */
 
-static void a_world_of_none_is_served_by_the_newest_kernel(void **state)
+static void a_thread_of_no_world_is_served_by_the_newest_kernel(void **state)
 {
 	struct world *world = *state;
 	KEVENT event;
@@ -672,27 +672,27 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(a_notification_event_stays_signaled),
 		BOTH(a_synchronization_event_satisfies_one_wait),
-		BOTH(waiters_get_through_one_by_one_or_all_at_once),
+		BOTH(a_set_event_wakes_one_waiter_or_all),
 		BOTH(a_timeout_ends_a_wait),
-		BOTH(objects_that_are_none_are_refused),
+		BOTH(invalid_dispatcher_objects_are_refused),
 		BOTH(any_of_several_satisfies_the_lowest_index),
-		BOTH(a_wait_for_any_ends_with_the_one_that_is_set),
+		BOTH(a_wait_for_any_returns_the_index_of_the_set_object),
 		BOTH(a_wait_for_all_takes_all_or_none),
-		BOTH(events_order_what_threads_do),
+		BOTH(synchronization_events_order_two_threads),
 		BOTH(an_event_may_be_freed_as_soon_as_its_wait_is_over),
 		BOTH(a_timer_signals_and_runs_its_dpc),
 		BOTH(a_periodic_timer_goes_on_until_cancelled),
 		BOTH(setting_a_running_timer_again_moves_it),
-		BOTH(a_timer_left_running_is_reported),
+		BOTH(a_timer_running_at_the_end_is_reported),
 		BOTH(terminating_a_thread_does_not_return),
-		BOTH(a_thread_that_ends_raised_is_reported),
+		BOTH(a_thread_that_ends_at_raised_irql_is_reported),
 		BOTH(handles_and_references_are_checked),
 		ON_SIM(a_thread_that_never_ends_keeps_the_kernel_alive),
-		BOTH(handles_and_references_left_are_reported),
+		BOTH(leaked_handles_and_references_are_reported),
 		BOTH(thread_creation_fails_cleanly_without_memory),
-		BOTH(clocks_agree),
-		BOTH(polling_moves_virtual_time_in_the_end),
-		BOTH(a_world_of_none_is_served_by_the_newest_kernel),
+		BOTH(all_clock_services_agree),
+		BOTH(polling_the_clock_advances_virtual_time),
+		BOTH(a_thread_of_no_world_is_served_by_the_newest_kernel),
 		cmocka_unit_test(kernel_threads_interleave_by_seed),
 	};
 

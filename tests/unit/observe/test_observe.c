@@ -115,15 +115,16 @@ static void time_is_taken_only_for_events_that_are_stamped(void **state)
 	make_stream(&f, true, false);
 	uint64_t began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
 	assert_int_equal(vmm_observe_elapsed(f.observe, began), 0);
-	assert_int_equal(f.now, 0); /* nobody read the clock */
+	assert_int_equal(f.now, 0); /* the clock was not read */
 	assert_int_not_equal(
 		vmm_observe_subscribe(f.observe, vmm_observe_bit(VIDMM_EVENT_DOOR), see, &seen), 0);
 	assert_int_equal(vmm_observe_begin(f.observe, VIDMM_EVENT_WAIT), VMM_OBSERVE_UNTIMED);
-	assert_int_equal(vmm_observe_elapsed(f.observe, began), 0); /* it came too late */
+	/* the subscription came after the begin */
+	assert_int_equal(vmm_observe_elapsed(f.observe, began), 0);
 	began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
 	assert_int_equal(vmm_observe_elapsed(f.observe, began), 10);
 	vmm_observe_destroy(f.observe);
-	make_stream(&f, false, false); /* all are stamped */
+	make_stream(&f, false, false); /* without threads all events are stamped */
 	began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
 	assert_int_equal(vmm_observe_elapsed(f.observe, began), 10);
 	vmm_observe_destroy(f.observe);
@@ -164,7 +165,7 @@ static void subscribers_get_the_types_in_their_mask(void **state)
 	}
 }
 
-static void all_places_taken_gives_no_id_and_a_freed_one_gets_a_new_id(void **state)
+static void with_all_subscriptions_in_use_no_id_is_given_and_ids_are_not_reused(void **state)
 {
 	struct fixture f;
 	struct seen seen = {0};
@@ -222,12 +223,12 @@ static void a_reason_carries_its_status(void **state)
 	vmm_observe_destroy(f.observe);
 }
 
-static void a_long_text_is_cut_and_says_so(void **state)
+static void a_long_text_is_truncated_with_a_mark(void **state)
 {
 	struct fixture f;
 	struct seen seen = {0};
 	char name[2 * VMM_OBSERVE_TEXT_BYTES];
-	/* What remains of the name in a text of just the longest length, then one more. */
+	/* The length left for the name in a text of exactly the maximum length, then one more. */
 	size_t fits = VMM_OBSERVE_TEXT_BYTES - sizeof("PAG-05: ");
 
 	(void)state;
@@ -296,7 +297,7 @@ static uint64_t hash_of_variant(unsigned variant)
 	return hash;
 }
 
-static void the_hash_sees_every_field_and_the_order(void **state)
+static void the_hash_depends_on_every_field_and_the_order(void **state)
 {
 	uint64_t hashes[13];
 
@@ -324,7 +325,7 @@ static uint64_t hash_of_text(const char *text)
 	return hash;
 }
 
-static void the_hash_sees_the_text(void **state)
+static void the_hash_depends_on_the_text(void **state)
 {
 	static const char *const texts[] = {
 		"", "a", "b", "aa", "12345678", "12345679", "123456781", "1234567812345678"};
@@ -335,7 +336,7 @@ static void the_hash_sees_the_text(void **state)
 			assert_true(hash_of_text(texts[i]) != hash_of_text(texts[j]));
 }
 
-static void without_memory_nothing_is_created(void **state)
+static void creation_without_memory_fails_cleanly(void **state)
 {
 	struct fixture f;
 	struct vmm_observe_config config = {.clock = fake_now, .clock_context = &f.now};
@@ -356,7 +357,8 @@ static void without_memory_nothing_is_created(void **state)
 		assert_ptr_equal(ring, &f);
 	}
 	vmm_calloc_fail_after(0);
-	vmm_event(f.observe, VIDMM_EVENT_WAIT, 0, 0, 0, 0, 0, 0, 0); /* no half-made ring listens */
+	/* no partially created ring is subscribed */
+	vmm_event(f.observe, VIDMM_EVENT_WAIT, 0, 0, 0, 0, 0, 0, 0);
 	vmm_observe_destroy(f.observe);
 	vmm_observe_destroy(NULL);
 }
@@ -369,13 +371,14 @@ int main(void)
 		cmocka_unit_test(with_threads_an_unwanted_event_is_only_counted),
 		cmocka_unit_test(time_is_taken_only_for_events_that_are_stamped),
 		cmocka_unit_test(subscribers_get_the_types_in_their_mask),
-		cmocka_unit_test(all_places_taken_gives_no_id_and_a_freed_one_gets_a_new_id),
+		cmocka_unit_test(
+			with_all_subscriptions_in_use_no_id_is_given_and_ids_are_not_reused),
 		cmocka_unit_test(a_finding_carries_its_rule_and_the_values),
 		cmocka_unit_test(a_reason_carries_its_status),
-		cmocka_unit_test(a_long_text_is_cut_and_says_so),
-		cmocka_unit_test(the_hash_sees_every_field_and_the_order),
-		cmocka_unit_test(the_hash_sees_the_text),
-		cmocka_unit_test(without_memory_nothing_is_created),
+		cmocka_unit_test(a_long_text_is_truncated_with_a_mark),
+		cmocka_unit_test(the_hash_depends_on_every_field_and_the_order),
+		cmocka_unit_test(the_hash_depends_on_the_text),
+		cmocka_unit_test(creation_without_memory_fails_cleanly),
 	};
 
 	return cmocka_run_group_tests_name("observe", tests, NULL, NULL);

@@ -21,7 +21,7 @@ static struct vmm_observe *make_stream(void)
 	return observe;
 }
 
-static void every_type_has_a_name_of_its_own(void **state)
+static void every_type_has_a_unique_name(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < VIDMM_EVENT_TYPE_COUNT; i++) {
@@ -83,8 +83,10 @@ static void lines_have_a_stable_form(void **state)
 		  .arg = {0xC01E0102, 1, 2000, 0x80}},
 		 NULL,
 		 "#1 0ns p0 door/lock status=0xc01e0102 elements=1 ns=2000 flags=0x80"},
-		/* An unknown reason keeps its number, an argument without a meaning shows when it
-		   is not 0. */
+		/*
+		 * An unknown reason keeps its number; an argument without a meaning is shown if it
+		 * is not 0.
+		 */
 		{{.sequence = 2, .type = VIDMM_EVENT_DDI, .reason = 999, .arg = {0, 7, 0, 0x30}},
 		 NULL,
 		 "#2 0ns p0 ddi/999 status=0x00000000 arg1=0x7 arg3=0x30"},
@@ -95,7 +97,7 @@ static void lines_have_a_stable_form(void **state)
 		  .arg = {8, 0, 4096, 5}},
 		 NULL,
 		 "#3 0ns p2 lock 0x00000009 flags=0x8 waited_ns=0 bytes=4096 old=0x00000005"},
-		/* What a client put into a text cannot fake another line. */
+		/* Text of a client cannot fake another line. */
 		{{.sequence = 4, .type = VIDMM_EVENT_FINDING, .process = 1},
 		 "LOCK-07: name \"a\n#5 0ns\tb\"",
 		 "#4 0ns p1 finding : LOCK-07: name \"a?#5 0ns?b\""},
@@ -120,7 +122,7 @@ static void lines_have_a_stable_form(void **state)
 	}
 }
 
-static void a_line_never_leaves_its_buffer(void **state)
+static void a_line_is_cut_at_the_end_of_its_buffer(void **state)
 {
 	struct vidmm_event event = {.type = VIDMM_EVENT_REASON,
 				    .sequence = UINT64_MAX,
@@ -137,7 +139,7 @@ static void a_line_never_leaves_its_buffer(void **state)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	length = vmm_observe_format(&event, text, whole, sizeof(whole));
-	assert_true(length < sizeof(whole) - 1); /* LINE_BYTES is enough for anything */
+	assert_true(length < sizeof(whole) - 1); /* LINE_BYTES is enough for any event */
 	assert_int_equal(vmm_observe_format(&event, text, line, 0), 0);
 	for (size_t size = 1; size < sizeof(line); size++) {
 		memset(line, 0x5A, sizeof(line));
@@ -179,7 +181,7 @@ static void the_ring_holds_the_last_events_oldest_first(void **state)
 	vmm_observe_destroy(observe);
 }
 
-static void the_ring_finds_what_concerns_one_object(void **state)
+static void the_ring_finds_events_of_one_object(void **state)
 {
 	struct vmm_observe *observe = make_stream();
 	struct vmm_observe_ring *ring;
@@ -231,12 +233,12 @@ static void the_ring_keeps_only_types_in_its_mask_and_cuts_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_type_has_a_name_of_its_own),
+		cmocka_unit_test(every_type_has_a_unique_name),
 		cmocka_unit_test(every_reason_of_the_schema_has_a_name),
 		cmocka_unit_test(lines_have_a_stable_form),
-		cmocka_unit_test(a_line_never_leaves_its_buffer),
+		cmocka_unit_test(a_line_is_cut_at_the_end_of_its_buffer),
 		cmocka_unit_test(the_ring_holds_the_last_events_oldest_first),
-		cmocka_unit_test(the_ring_finds_what_concerns_one_object),
+		cmocka_unit_test(the_ring_finds_events_of_one_object),
 		cmocka_unit_test(the_ring_keeps_only_types_in_its_mask_and_cuts_texts),
 	};
 

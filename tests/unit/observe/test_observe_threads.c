@@ -12,7 +12,7 @@
 #define THREADS      4u
 #define EVENTS       20000u
 #define ROUNDS       50u
-#define EMITTERS     2u   /* few, so that the thread that subscribes gets its turn */
+#define EMITTERS     2u   /* few, so that the subscribing thread gets its turn */
 #define MANY_THREADS 300u /* more than there are shards */
 
 static uint64_t ticking(void *context)
@@ -109,7 +109,10 @@ static void counters_are_exact_with_more_threads_than_shards(void **state)
 	}
 	assert_counted(&world, MANY_THREADS);
 	vmm_observe_destroy(world.observe);
-	/* This program's thread numbers are used up: all of these share one set of counters. */
+	/*
+	 * The thread numbers of this program are used up: all of these threads share one set of
+	 * counters.
+	 */
 	make_world(&world, EVENTS, false);
 	start(&world, threads, THREADS);
 	join(threads, THREADS);
@@ -119,7 +122,7 @@ static void counters_are_exact_with_more_threads_than_shards(void **state)
 
 struct order {
 	_Atomic uint64_t count, sequence_sum;
-	uint64_t *times; /* by sequence */
+	uint64_t *times; /* sorted by sequence number */
 };
 
 static void note_order(void *context, const struct vidmm_event *event, const char *text)
@@ -159,7 +162,8 @@ static void stamped_events_are_numbered_without_gap_and_in_time(void **state)
 }
 
 struct listener {
-	bool listening; /* plain on purpose: a call after unsubscribe is a race for the sanitizer */
+	/* not atomic on purpose: a call after unsubscribe is a race for the sanitizer */
+	bool listening;
 	_Atomic uint32_t calls, inside, late;
 };
 
@@ -205,8 +209,9 @@ static void subscribe_for_a_call(struct vmm_observe *observe, struct listener *l
 				   listener);
 	assert_true(id);
 	assert_int_equal(vmm_observe_ring_create(observe, VMM_OBSERVE_ALL, 16, &ring), VMM_OK);
+	/* the emitting threads cause both */
 	while (!listener->calls || !vmm_observe_ring_last(ring, 0, records, 4))
-		; /* the emitters see to it */
+		;
 	vmm_observe_ring_destroy(ring);
 	vmm_observe_unsubscribe(observe, id);
 	assert_int_equal(listener->inside, 0);
@@ -215,7 +220,7 @@ static void subscribe_for_a_call(struct vmm_observe *observe, struct listener *l
 
 static void unsubscribe_returns_when_no_call_runs(void **state)
 {
-	static struct listener listeners[ROUNDS]; /* they stay, so that a late call is seen */
+	static struct listener listeners[ROUNDS]; /* they remain, so that a late call is detected */
 	struct vmm_observe_counter counter;
 	struct endless endless = {.stop = false};
 	struct world world;
@@ -285,7 +290,7 @@ int main(void)
 		cmocka_unit_test(stamped_events_are_numbered_without_gap_and_in_time),
 		cmocka_unit_test(unsubscribe_returns_when_no_call_runs),
 		cmocka_unit_test(findings_from_several_threads_keep_their_texts),
-		/* Last: it uses up the thread numbers of this program. */
+		/* Last test: it uses up the thread numbers of this program. */
 		cmocka_unit_test(counters_are_exact_with_more_threads_than_shards),
 	};
 

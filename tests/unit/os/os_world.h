@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of os share: one world per test, the same test on both back ends, and a look at
- * what an abort says. Assertions of cmocka leave by longjmp, so only the main thread makes them;
- * threads record what they saw.
+ * Fixture of the os tests: one world per test, the same test on both back ends, and the text of an
+ * abort. Assertions of cmocka leave by longjmp, so only the main thread makes them; other threads
+ * record what they saw.
  */
 #ifndef VMM_TESTS_UNIT_OS_OS_WORLD_H
 #define VMM_TESTS_UNIT_OS_OS_WORLD_H
@@ -18,7 +18,9 @@
 static const enum vmm_os_kind on_linux = VMM_OS_LINUX;
 static const enum vmm_os_kind on_sim = VMM_OS_SIM;
 
-/* A test for both back ends; its initial state is the kind, its state during the run the world. */
+/*
+ * A test for both back ends. Its initial state is the kind; its state during the run is the world.
+ */
 #define BOTH(test)                                                                          \
 	{#test "_linux", test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux},  \
 	{                                                                                   \
@@ -54,7 +56,7 @@ static inline struct vmm_os_thread *start(struct vmm_os *os, const char *name, v
 	return thread;
 }
 
-/* Does fn(arg) abort, with this text in what it says? */
+/* Returns whether fn(arg) aborts with this text in its output. */
 static inline bool aborts_saying(void (*fn)(void *arg), void *arg, const char *text)
 {
 	char said[4096] = "";

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What both back ends promise alike: worlds, threads, waiting, mutexes and their ranks. */
+/* What both back ends guarantee: worlds, threads, waiting, mutexes and their ranks. */
 #include "os_world.h"
 
 #define MS 1000000u
 
 /* ---- worlds and threads ---- */
 
-static void the_creator_works_for_the_newest_world(void **state)
+static void the_creating_thread_belongs_to_the_newest_world(void **state)
 {
 	struct vmm_os *os = *state, *second;
 	int object;
@@ -30,7 +30,7 @@ struct seen {
 	char name[64];
 };
 
-static void look_around(void *arg)
+static void check_thread_identity(void *arg)
 {
 	struct seen *seen = arg;
 
@@ -41,14 +41,14 @@ static void look_around(void *arg)
 	*vmm_os_thread_slot(seen->self, 0) = 5;
 }
 
-static void a_thread_knows_itself_its_world_and_its_slots(void **state)
+static void a_thread_has_an_identity_a_world_and_slots(void **state)
 {
 	struct seen seen = {.os = *state, .slot_before = 99};
 	struct vmm_os_thread *self = vmm_os_thread_self(*state);
 	struct vmm_os_thread *thread;
 
 	*vmm_os_thread_slot(self, 0) = 3;
-	thread = start(*state, "worker", look_around, &seen);
+	thread = start(*state, "worker", check_thread_identity, &seen);
 	vmm_os_thread_join(thread);
 	assert_ptr_equal(seen.current, *state);
 	assert_ptr_equal(seen.self, thread);
@@ -82,7 +82,7 @@ static void out_of_memory_is_a_status(void **state)
 		assert_null(os);
 	}
 	vmm_calloc_fail_after(1);
-	assert_int_equal(vmm_os_thread_create(*state, "t", look_around, NULL, &thread),
+	assert_int_equal(vmm_os_thread_create(*state, "t", check_thread_identity, NULL, &thread),
 			 VMM_NO_MEMORY);
 	vmm_calloc_fail_after(1);
 	assert_int_equal(vmm_os_memory_create(*state, "m", 4096, &memory), VMM_NO_MEMORY);
@@ -113,7 +113,7 @@ static void a_wait_ends_at_its_deadline(void **state)
 	assert_int_equal(vmm_os_wait(*state, &word, 0, until, "test", 0), VMM_TIMEOUT);
 }
 
-static void a_sleep_reaches_its_time(void **state)
+static void a_sleep_lasts_until_its_time(void **state)
 {
 	uint64_t until = vmm_os_now_ns(*state) + 2 * MS;
 
@@ -156,7 +156,7 @@ static void relay_second(void *arg)
 	relay_runner(arg, 1);
 }
 
-static void no_wake_is_lost(void **state)
+static void no_wake_up_is_lost(void **state)
 {
 	struct relay relay = {.os = *state, .rounds = 2000};
 	struct vmm_os_thread *first = start(*state, "first", relay_first, &relay);
@@ -184,7 +184,7 @@ static void sleeper(void *arg)
 	atomic_fetch_add(&s->woken, 1);
 }
 
-static void one_wake_for_all_reaches_all(void **state)
+static void one_wake_of_all_wakes_every_waiter(void **state)
 {
 	struct sleepers s = {.os = *state};
 	struct vmm_os_thread *thread[5];
@@ -215,7 +215,7 @@ struct link {
 	uint32_t index;
 };
 
-/* Hands on what it gets; 0 is what there is before, UINT32_MAX ends it. */
+/* Passes on the value that it gets; 0 is the initial value, UINT32_MAX ends it. */
 static void hand_on(void *arg)
 {
 	const struct link *link = arg;
@@ -255,7 +255,7 @@ struct turns {
 	struct vmm_os *os;
 	_Atomic bool enough;
 	_Atomic uint32_t taken[3];
-	uint32_t left_out; /* how often one of them was */
+	uint32_t left_out; /* how often one of them had run */
 };
 
 struct turn {
@@ -273,7 +273,7 @@ static void take_turns(void *arg)
 	}
 }
 
-/* A thread of the world: the others do not go on while it looks. */
+/* A thread of the world: the others do not run while it compares. */
 static void watch_turns(void *arg)
 {
 	struct turns *turns = arg;
@@ -291,8 +291,11 @@ static void watch_turns(void *arg)
 	atomic_store(&turns->enough, true);
 }
 
-/* Whoever settled before goes on before: each of three others gets a turn for every one of the fourth's. */
-static void those_who_settle_take_turns(void **state)
+/*
+ * Of four settling threads, each of three gets one turn for every turn of the fourth: they continue
+ * in the order in which they settled.
+ */
+static void settling_threads_take_turns(void **state)
 {
 	struct turns turns = {.os = *state};
 	struct turn turn[3];
@@ -368,7 +371,7 @@ static void a_mutex_excludes(void **state)
 	shared_finish(&shared);
 }
 
-static void hold_for_a_while(void *arg)
+static void hold_briefly(void *arg)
 {
 	struct shared *shared = arg;
 
@@ -385,7 +388,7 @@ static void contended_waiters_get_the_mutex_in_the_end(void **state)
 
 	shared_init(&shared, *state, 0);
 	for (int i = 0; i < 3; i++)
-		thread[i] = start(*state, "holder", hold_for_a_while, &shared);
+		thread[i] = start(*state, "holder", hold_briefly, &shared);
 	for (int i = 0; i < 3; i++)
 		vmm_os_thread_join(thread[i]);
 	assert_int_equal(shared.counter, 3);
@@ -443,9 +446,9 @@ static void pass_in_wrong_order(void *kind)
 	struct shared shared;
 
 	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
-	vmm_os_mutex_pass(&shared.inner); /* nothing is held, before or after */
+	vmm_os_mutex_check_rank(&shared.inner); /* nothing is held, before or after */
 	vmm_os_mutex_lock(&shared.inner);
-	vmm_os_mutex_pass(&shared.outer);
+	vmm_os_mutex_check_rank(&shared.outer);
 }
 
 static void unlock_what_is_free(void *kind)
@@ -508,7 +511,7 @@ static void leave_a_thread(void *kind)
 		vmm_os_destroy(os);
 }
 
-static void what_is_left_at_the_end_is_named(void **state)
+static void leaked_objects_are_named_at_the_end(void **state)
 {
 	enum vmm_os_kind kind = vmm_os_kind(*state);
 
@@ -521,22 +524,22 @@ static void what_is_left_at_the_end_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(the_creator_works_for_the_newest_world),
-		BOTH(a_thread_knows_itself_its_world_and_its_slots),
+		BOTH(the_creating_thread_belongs_to_the_newest_world),
+		BOTH(a_thread_has_an_identity_a_world_and_slots),
 		BOTH(random_numbers_differ),
 		BOTH(out_of_memory_is_a_status),
 		BOTH(a_wait_on_another_value_returns_at_once),
 		BOTH(a_wait_ends_at_its_deadline),
-		BOTH(a_sleep_reaches_its_time),
-		BOTH(no_wake_is_lost),
-		BOTH(one_wake_for_all_reaches_all),
+		BOTH(a_sleep_lasts_until_its_time),
+		BOTH(no_wake_up_is_lost),
+		BOTH(one_wake_of_all_wakes_every_waiter),
 		BOTH(settling_waits_for_a_whole_chain_of_wakes),
-		BOTH(those_who_settle_take_turns),
+		BOTH(settling_threads_take_turns),
 		BOTH(a_mutex_excludes),
 		BOTH(contended_waiters_get_the_mutex_in_the_end),
 		BOTH(trylock_fails_on_a_held_mutex_and_ignores_ranks),
 		BOTH(misuse_of_a_mutex_asserts),
-		BOTH(what_is_left_at_the_end_is_named),
+		BOTH(leaked_objects_are_named_at_the_end),
 	};
 
 	return cmocka_run_group_tests_name("os", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only the linux back end promises: real concurrency, foreign threads, views that move under
- * writers.
+ * What only the linux back end guarantees: real concurrency, foreign threads, views that move while
+ * threads write.
  */
 #include "os_world.h"
 
@@ -90,12 +90,12 @@ static void a_thread_of_one_world_is_a_guest_in_another(void **state)
 	vmm_os_destroy(other);
 }
 
-static void *guest_until_told(void *arg)
+static void *guest_until_signaled(void *arg)
 {
 	struct foreign *foreign = arg;
 	_Atomic uint32_t never = 0;
 
-	/* Becomes known to a world that ends before this thread does. */
+	/* Attaches to a world that ends before this thread does. */
 	(void)vmm_os_wait(foreign->os, &never, 0, 1, "test", 0);
 	foreign->self = vmm_os_thread_self(foreign->os);
 	return NULL;
@@ -110,7 +110,7 @@ static void worlds_may_end_before_their_guests(void **state)
 		struct foreign foreign = {.os = os};
 		pthread_t thread;
 
-		assert_int_equal(pthread_create(&thread, NULL, guest_until_told, &foreign), 0);
+		assert_int_equal(pthread_create(&thread, NULL, guest_until_signaled, &foreign), 0);
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		assert_non_null(foreign.self);
 		assert_ptr_not_equal(foreign.self, self);
@@ -130,7 +130,7 @@ struct stress {
 	_Atomic uint64_t taken;
 };
 
-/* Takes tokens that the main thread hands out, some of them under two mutexes. */
+/* Takes tokens that the main thread provides, some of them under two mutexes. */
 static void stress_worker(void *arg)
 {
 	struct stress *stress = arg;
@@ -194,11 +194,13 @@ struct moving {
 		struct moving *moving;
 		uint32_t index;
 		uint64_t last;
-		uint64_t went_back; /* slots that showed an older value than the one stored there */
+		uint64_t went_back; /* slots that showed an older value than the stored one */
 	} writer[WRITERS];
 };
 
-/* Slots of the writers are spread over all pages, so that each page is written by all of them. */
+/*
+ * The slots of each writer are spread over all pages, so that each page is written by all of them.
+ */
 static _Atomic uint64_t *slot_of(char *base, uint32_t writer, uint64_t number)
 {
 	uint64_t slot = number % SLOTS;
@@ -220,7 +222,10 @@ static void write_on(void *arg)
 
 		n++;
 		slot = slot_of(moving->address, writer->index, n);
-		/* What this thread stored there a round ago must still be there. */
+		/*
+		 * The value that this thread stored there in the previous round must still be
+		 * there.
+		 */
 		if (n > SLOTS && atomic_load_explicit(slot, memory_order_relaxed) != n - SLOTS)
 			writer->went_back++;
 		atomic_store_explicit(slot, n, memory_order_relaxed);
@@ -270,7 +275,7 @@ static void pag_16_no_store_is_lost_when_content_moves(void **state)
 		assert_int_equal(vmm_os_view_freeze(&view), VMM_OK);
 		vmm_os_copy(memory[!at].base, memory[at].base, VIEW_BYTES);
 		assert_int_equal(vmm_os_view_map(&view, 0, &memory[!at], 0, VIEW_BYTES), VMM_OK);
-		/* The old place is given away: whoever still wrote there would lose it. */
+		/* The old placement is cleared: a store that still went there would be lost. */
 		memset(memory[at].base, 0xEE, VIEW_BYTES);
 		at = !at;
 	}
@@ -290,7 +295,7 @@ struct late {
 	_Atomic bool done, stop;
 };
 
-static void take_a_while(void *arg)
+static void run_slowly(void *arg)
 {
 	struct late *late = arg;
 
@@ -299,17 +304,17 @@ static void take_a_while(void *arg)
 	atomic_store(&late->done, true);
 }
 
-static void settling_waits_for_a_thread_that_takes_a_while(void **state)
+static void settling_waits_for_a_slow_thread(void **state)
 {
 	struct late late = {.os = *state};
-	struct vmm_os_thread *thread = start(*state, "slow", take_a_while, &late);
+	struct vmm_os_thread *thread = start(*state, "slow", run_slowly, &late);
 
 	vmm_os_settle(*state);
 	assert_true(atomic_load(&late.done));
 	vmm_os_thread_join(thread);
 }
 
-static void run_on(void *arg)
+static void run_until_stopped(void *arg)
 {
 	struct late *late = arg;
 
@@ -318,44 +323,51 @@ static void run_on(void *arg)
 }
 
 /* It would never end otherwise. */
-static void settling_gives_up_on_a_thread_that_runs_and_runs(void **state)
+static void settling_gives_up_on_a_thread_that_never_blocks(void **state)
 {
 	struct late late = {.os = *state};
-	struct vmm_os_thread *thread = start(*state, "runs", run_on, &late);
+	struct vmm_os_thread *thread = start(*state, "runs", run_until_stopped, &late);
 
 	vmm_os_settle(*state);
-	vmm_os_yield(*state); /* whoever polls is not held up at all */
+	vmm_os_yield(*state); /* a polling call is not delayed at all */
 	atomic_store(&late.stop, true);
 	vmm_os_thread_join(thread);
 }
 
-static void count_told(void *context)
+static void count_calls(void *context)
 {
 	atomic_fetch_add((_Atomic uint32_t *)context, 1);
 }
 
-/* That it is marked when the process is killed: tests/apart, a lock behind the host's death. */
-static void a_keeper_marks_its_word_when_it_stops(void **state)
+/*
+ * Marking the word when the process is killed is tested in tests/apart, by a lock after the host's
+ * death.
+ */
+static void a_stopping_watchdog_marks_its_word(void **state)
 {
-	_Atomic uint32_t word = 0, told = 0;
-	struct vmm_os_keeper *keeper;
+	_Atomic uint32_t word = 0, calls = 0;
+	struct vmm_os_watchdog *watchdog;
 
-	assert_int_equal(vmm_os_keeper_start(*state, &word, count_told, &told, &keeper), VMM_OK);
-	assert_true(atomic_load(&word) && !(atomic_load(&word) & VMM_OS_KEEPER_GONE));
-	vmm_os_settle(*state); /* it only waits */
-	uint32_t before = atomic_load(&told);
-	vmm_os_keeper_tell(keeper);
+	assert_int_equal(vmm_os_watchdog_start(*state, &word, count_calls, &calls, &watchdog),
+			 VMM_OK);
+	assert_true(atomic_load(&word) && !(atomic_load(&word) & VMM_OS_WATCHDOG_GONE));
+	vmm_os_settle(*state); /* the watchdog only waits */
+	uint32_t before = atomic_load(&calls);
+	vmm_os_watchdog_notify(watchdog);
 	vmm_os_settle(*state);
-	assert_true(atomic_load(&told) > before);
-	vmm_os_keeper_stop(keeper);
-	assert_true(atomic_load(&word) & VMM_OS_KEEPER_GONE);
+	assert_true(atomic_load(&calls) > before);
+	vmm_os_watchdog_stop(watchdog);
+	assert_true(atomic_load(&word) & VMM_OS_WATCHDOG_GONE);
 }
 
 /* ---- events whose owner fills them ---- */
 
 static int to_be_filled = -1;
 
-/* Of this program, also for the library in it: after each look at the event its owner fills it, as if he had waited for that. */
+/*
+ * Replaces a function for the whole program, the library included: after each poll of the event its
+ * owner fills it, as if it had waited for that moment.
+ */
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	const struct timespec timeout = {.tv_sec = timeout_ms / 1000,
@@ -370,7 +382,10 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return ready;
 }
 
-/* Else events are written to, and that may block: ThreadSanitizer's builds, which know what a write orders, and systems without asynchronous I/O. */
+/*
+ * In these configurations events are set by write(2), which may block: builds with ThreadSanitizer,
+ * which knows the ordering of a write, and systems without asynchronous I/O.
+ */
 static bool kernel_sets_events(void)
 {
 #ifdef VMM_OS_TSAN
@@ -385,8 +400,8 @@ static bool kernel_sets_events(void)
 #endif
 }
 
-/* Whoever sets it is not held up: the test comes to its end. */
-static void an_event_that_is_filled_holds_nobody_up(void **state)
+/* Setting the event does not block: the test ends. */
+static void setting_a_full_event_does_not_block(void **state)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	uint64_t value;
@@ -401,9 +416,9 @@ static void an_event_that_is_filled_holds_nobody_up(void **state)
 	assert_true(vmm_ok(vmm_os_event_open((uint64_t)event, &own)));
 	to_be_filled = event;
 	vmm_os_event_set(own);
-	assert_int_equal(to_be_filled, -1); /* it was looked at */
+	assert_int_equal(to_be_filled, -1); /* it was polled */
 	assert_int_equal(read(event, &value, sizeof(value)), sizeof(value));
-	assert_true(value >= UINT64_MAX - 1); /* full all the same */
+	assert_true(value >= UINT64_MAX - 1); /* full nevertheless */
 	vmm_os_event_set(own);
 	assert_int_equal(read(event, &value, sizeof(value)), sizeof(value));
 	assert_int_equal(value, 1);
@@ -424,10 +439,10 @@ int main(void)
 		ON_LINUX(worlds_may_end_before_their_guests),
 		ON_LINUX(mutexes_and_waits_under_load),
 		ON_LINUX(pag_16_no_store_is_lost_when_content_moves),
-		ON_LINUX(settling_waits_for_a_thread_that_takes_a_while),
-		ON_LINUX(settling_gives_up_on_a_thread_that_runs_and_runs),
-		ON_LINUX(a_keeper_marks_its_word_when_it_stops),
-		ON_LINUX(an_event_that_is_filled_holds_nobody_up),
+		ON_LINUX(settling_waits_for_a_slow_thread),
+		ON_LINUX(settling_gives_up_on_a_thread_that_never_blocks),
+		ON_LINUX(a_stopping_watchdog_marks_its_word),
+		ON_LINUX(setting_a_full_event_does_not_block),
 	};
 
 	(void)on_sim;

@@ -71,7 +71,10 @@ static void large_objects_and_views_are_aligned_for_huge_pages(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
-/* Pages that the mapping of the object's permanent address has, of those the system counts; 0: it cannot say. */
+/*
+ * Resident pages of the object's permanent mapping, as far as the system counts them; 0: it cannot
+ * say.
+ */
 static uint64_t resident_pages(const struct vmm_os_memory *memory)
 {
 	static unsigned char present[4 * MIB / VMM_PAGE_SIZE];
@@ -84,7 +87,7 @@ static uint64_t resident_pages(const struct vmm_os_memory *memory)
 	return count;
 }
 
-static void what_is_expected_keeps_its_content_and_a_little_stays_little(void **state)
+static void expected_memory_keeps_its_content_and_small_parts_get_no_huge_page(void **state)
 {
 	struct vmm_os_memory memory;
 
@@ -94,7 +97,7 @@ static void what_is_expected_keeps_its_content_and_a_little_stays_little(void **
 	assert_true(resident_pages(&memory) < 64);
 	for (unsigned i = 0; i < 20; i++)
 		vmm_os_memory_expect(&memory, 256 * KIB, 64 * KIB);
-	/* From a huge page into the part at the end that has none. */
+	/* From a huge page into the part at the end, which has none. */
 	vmm_os_memory_expect(&memory, MIB, 2 * MIB + 4 * KIB);
 	assert_int_equal(memory.base[70 * KIB], 7);
 	memory.base[70 * KIB] = 0;
@@ -102,7 +105,7 @@ static void what_is_expected_keeps_its_content_and_a_little_stays_little(void **
 	if (resident_pages(&memory) < 512)
 		print_message("# this kernel makes no huge pages on request\n");
 
-	/* Given back, and asked for again. */
+	/* Discarded, and expected again. */
 	memset(memory.base, 0x5A, memory.size_bytes);
 	vmm_os_memory_discard(&memory, 0, 2 * MIB);
 	vmm_os_memory_expect(&memory, 0, 2 * MIB);
@@ -111,7 +114,7 @@ static void what_is_expected_keeps_its_content_and_a_little_stays_little(void **
 	vmm_os_memory_destroy(&memory);
 }
 
-static void sizes_that_are_no_pages_are_refused(void **state)
+static void sizes_that_are_no_multiple_of_pages_are_refused(void **state)
 {
 	struct vmm_os_memory memory = {0};
 	struct vmm_os_view view = {0};
@@ -127,7 +130,7 @@ static void sizes_that_are_no_pages_are_refused(void **state)
 	assert_null(view.address);
 }
 
-static void a_view_shows_what_is_mapped_and_its_address_stays(void **state)
+static void a_view_shows_the_mapped_memory_at_a_stable_address(void **state)
 {
 	struct vmm_os_memory segment, backing;
 	struct vmm_os_view view;
@@ -189,14 +192,14 @@ static void a_frozen_view_can_be_read_moved_and_thawed(void **state)
 	assert_int_equal(vmm_os_view_freeze(&view), status);
 	memcpy(b.base, a.base, 16 * KIB);
 	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 8 * KIB), VMM_OK);
-	view.address[0] = 5; /* the part that was mapped anew is live again */
+	view.address[0] = 5; /* the part that was mapped again is writable */
 	assert_int_equal(b.base[0], 5);
 	vmm_os_view_thaw(&view);
 	view.address[12 * KIB] = 6;
 	assert_int_equal(a.base[12 * KIB], 6);
 	vmm_os_view_thaw(&view);
 
-	/* A view that shows something in its first half only. */
+	/* A view with a mapping in its first half only. */
 	vmm_os_view_unmap(&view);
 	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 8 * KIB), VMM_OK);
 	assert_int_equal(vmm_os_view_freeze(&view), status);
@@ -269,7 +272,7 @@ static void fills_are_exact_at_every_size(void **state)
 	vmm_free(target);
 }
 
-static void memory_of_others_is_probed_without_a_crash(void **state)
+static void invalid_client_memory_is_probed_without_a_crash(void **state)
 {
 	const uint64_t page = VMM_PAGE_SIZE;
 	char *map =
@@ -284,7 +287,7 @@ static void memory_of_others_is_probed_without_a_crash(void **state)
 	assert_false(vmm_os_probe_writable(map, 0));
 	assert_false(vmm_os_probe_writable(map + 1, page));
 	assert_false(vmm_os_probe_writable(map, page + 1));
-	assert_false(vmm_os_probe_writable((void *)-page, 2 * page)); /* round the end */
+	assert_false(vmm_os_probe_writable((void *)-page, 2 * page)); /* across the end */
 	assert_false(vmm_os_probe_writable((void *)(uintptr_t)page, page));
 	assert_int_equal(mprotect(map + 3 * page, page, PROT_READ), 0);
 	assert_false(vmm_os_probe_writable(map, 4 * page));
@@ -320,11 +323,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(memory_is_zero_at_first_and_after_a_discard),
 		BOTH(large_objects_and_views_are_aligned_for_huge_pages),
-		BOTH(what_is_expected_keeps_its_content_and_a_little_stays_little),
-		BOTH(sizes_that_are_no_pages_are_refused),
-		BOTH(a_view_shows_what_is_mapped_and_its_address_stays),
+		BOTH(expected_memory_keeps_its_content_and_small_parts_get_no_huge_page),
+		BOTH(sizes_that_are_no_multiple_of_pages_are_refused),
+		BOTH(a_view_shows_the_mapped_memory_at_a_stable_address),
 		BOTH(a_frozen_view_can_be_read_moved_and_thawed),
-		cmocka_unit_test(memory_of_others_is_probed_without_a_crash),
+		cmocka_unit_test(invalid_client_memory_is_probed_without_a_crash),
 		BOTH(a_flush_counts_lines_and_changes_nothing),
 		cmocka_unit_test(copies_are_exact_at_every_alignment),
 		cmocka_unit_test(fills_are_exact_at_every_size),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only the sim back end promises: virtual time, interleavings from a seed, deadlocks that are
- * found.
+ * What only the sim back end guarantees: virtual time, interleavings determined by a seed, deadlock
+ * detection.
  */
 #include "os_world.h"
 
@@ -72,7 +72,7 @@ static void sleepers_wake_in_the_order_of_their_deadlines(void **state)
 	vmm_os_destroy(log.os);
 }
 
-static void time_moves_only_when_everybody_waits(void **state)
+static void virtual_time_advances_only_when_every_thread_waits(void **state)
 {
 	struct vmm_os *os = sim(1, 0);
 
@@ -81,7 +81,7 @@ static void time_moves_only_when_everybody_waits(void **state)
 	for (volatile int i = 0; i < 100000; i++)
 		;
 	assert_int_equal(vmm_os_now_ns(os), 0);
-	/* An hour takes no time at all. */
+	/* An hour of virtual time takes no real time. */
 	vmm_os_sleep_until(os, 3600ull * 1000 * MS);
 	assert_int_equal(vmm_os_now_ns(os), 3600ull * 1000 * MS);
 	vmm_os_destroy(os);
@@ -97,7 +97,7 @@ static void work_then_note(void *arg)
 	note(log, 2);
 }
 
-static void settle_lets_others_run_but_not_the_clock(void **state)
+static void settle_runs_other_threads_without_advancing_the_clock(void **state)
 {
 	struct log log = {.os = sim(1, 0)};
 	struct vmm_os_thread *thread = start(log.os, "worker", work_then_note, &log);
@@ -117,7 +117,7 @@ static void settle_lets_others_run_but_not_the_clock(void **state)
 	vmm_os_destroy(log.os);
 }
 
-/* Random waits with deadlines and wakes against a model: each ends when it must, never later. */
+/* Random waits with deadlines and wakes, compared with a model: each ends at the right time. */
 struct alarm {
 	struct vmm_os *os;
 	_Atomic uint32_t *word;
@@ -158,7 +158,7 @@ static void waits_end_by_wake_or_deadline_whichever_is_first(void **state)
 		uint64_t woken_ns = 10 * i;
 
 		vmm_os_thread_join(thread[i]);
-		/* At the very same time either may come first. */
+		/* At exactly the same time either may come first. */
 		if (alarm[i].deadline_ns == woken_ns)
 			continue;
 		assert_int_equal(alarm[i].ended_ns, vmm_min_u64(woken_ns, alarm[i].deadline_ns));
@@ -254,12 +254,13 @@ static void without_switching_the_order_is_fixed_for_all_seeds(void **state)
 
 /* ---- many threads ---- */
 
-static uint32_t dig(uint32_t depth)
+static uint32_t recurse(uint32_t depth)
 {
 	volatile char frame[512];
 
 	frame[depth % sizeof(frame)] = (char)depth;
-	return depth ? dig(depth - 1) + (uint32_t)(frame[depth % sizeof(frame)] == (char)depth) : 0;
+	return depth ? recurse(depth - 1) + (uint32_t)(frame[depth % sizeof(frame)] == (char)depth)
+		     : 0;
 }
 
 static void use_stack_and_floats(void *arg)
@@ -271,7 +272,7 @@ static void use_stack_and_floats(void *arg)
 		x = x * 1.5 + 0.25;
 		vmm_os_sleep_until(log->os, vmm_os_now_ns(log->os) + 1 + i);
 	}
-	if (dig(100) == 100 && x > 85.99 && x < 86.00)
+	if (recurse(100) == 100 && x > 85.99 && x < 86.00)
 		log->count++;
 }
 
@@ -294,7 +295,7 @@ static void stacks_are_reused_and_large_enough(void **state)
 static void overrun_the_stack(void *arg)
 {
 	(void)arg;
-	dig(1u << 20);
+	recurse(1u << 20);
 }
 
 static void run_over_the_stack(void)
@@ -334,7 +335,7 @@ static void inner_world(void *arg)
 	vmm_os_sleep_until(log->os, 1 * MS);
 }
 
-static void a_coroutine_may_run_a_world_of_its_own(void **state)
+static void a_coroutine_may_run_a_second_world(void **state)
 {
 	struct log log = {.os = sim(1, 0)};
 
@@ -428,7 +429,7 @@ static void wait_for_adapter_with_paging(void *arg)
 	vmm_os_mutex_unlock(&stuck->paging);
 }
 
-static void a_deadlock_names_who_waits_for_what_since_when(void **state)
+static void a_deadlock_report_names_threads_wait_reasons_and_times(void **state)
 {
 	struct stuck stuck;
 	struct vmm_os_thread *engine, *pager;
@@ -452,7 +453,7 @@ static void a_deadlock_names_who_waits_for_what_since_when(void **state)
 	stuck_finish(&stuck);
 }
 
-static void in_a_dead_world_main_goes_on_alone(void **state)
+static void after_a_deadlock_only_the_main_thread_runs(void **state)
 {
 	struct stuck stuck;
 	struct vmm_os_thread *thread, *late;
@@ -499,7 +500,7 @@ static void a_deadlock_without_a_hook_is_printed_and_aborts(void **state)
 				  "\"main\" waits for rename list entry 4 since 0 ns"));
 }
 
-static void serve_until_told(void *arg)
+static void serve_until_signaled(void *arg)
 {
 	struct stuck *stuck = arg;
 
@@ -514,7 +515,7 @@ static void an_idle_service_is_no_part_of_a_deadlock(void **state)
 
 	(void)state;
 	stuck_init(&stuck);
-	thread = start(stuck.os, "service", serve_until_told, &stuck);
+	thread = start(stuck.os, "service", serve_until_signaled, &stuck);
 	vmm_os_thread_join(thread);
 	assert_string_equal(
 		stuck.report,
@@ -547,18 +548,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleepers_wake_in_the_order_of_their_deadlines),
-		cmocka_unit_test(time_moves_only_when_everybody_waits),
-		cmocka_unit_test(settle_lets_others_run_but_not_the_clock),
+		cmocka_unit_test(virtual_time_advances_only_when_every_thread_waits),
+		cmocka_unit_test(settle_runs_other_threads_without_advancing_the_clock),
 		cmocka_unit_test(waits_end_by_wake_or_deadline_whichever_is_first),
 		cmocka_unit_test(the_same_seed_gives_the_same_interleaving),
 		cmocka_unit_test(other_seeds_give_other_interleavings),
 		cmocka_unit_test(without_switching_the_order_is_fixed_for_all_seeds),
 		cmocka_unit_test(stacks_are_reused_and_large_enough),
 		cmocka_unit_test(a_stack_overrun_hits_the_guard_page),
-		cmocka_unit_test(a_coroutine_may_run_a_world_of_its_own),
+		cmocka_unit_test(a_coroutine_may_run_a_second_world),
 		cmocka_unit_test(every_coroutine_keeps_its_current_world),
-		cmocka_unit_test(a_deadlock_names_who_waits_for_what_since_when),
-		cmocka_unit_test(in_a_dead_world_main_goes_on_alone),
+		cmocka_unit_test(a_deadlock_report_names_threads_wait_reasons_and_times),
+		cmocka_unit_test(after_a_deadlock_only_the_main_thread_runs),
 		cmocka_unit_test(a_deadlock_without_a_hook_is_printed_and_aborts),
 		cmocka_unit_test(an_idle_service_is_no_part_of_a_deadlock),
 		cmocka_unit_test(a_sleep_for_ever_is_part_of_a_deadlock),

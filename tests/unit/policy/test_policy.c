@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decisions, as tables. */
+/* Decisions of src/policy, as tables. */
 #include "support/test.h"
 
 #include "policy/policy.h"
@@ -12,7 +12,7 @@ enum { NONE, LOW, NORMAL, HIGH, AUTO }; /* D3DDDI_OFFER_PRIORITY */
 #define HIGH_PRIORITY    0xA0000000u
 #define MAXIMUM_PRIORITY 0xC8000000u
 
-static void pri_01_a_value_between_two_named_ones_belongs_to_the_lower(void **state)
+static void pri_01_a_value_between_two_named_values_belongs_to_the_lower(void **state)
 {
 	static const struct {
 		uint32_t priority;
@@ -38,7 +38,7 @@ static void pri_01_a_value_between_two_named_ones_belongs_to_the_lower(void **st
 		assert_int_equal(vmm_policy_class(NONE, cases[i].priority), cases[i].expected);
 }
 
-static void ofr_04_offered_memory_goes_low_normal_high_then_the_rest(void **state)
+static void ofr_04_offered_memory_is_evicted_low_normal_high_before_the_rest(void **state)
 {
 	static const struct {
 		uint32_t offer, priority;
@@ -76,9 +76,9 @@ static void ofr_04_auto_is_ranked_by_the_allocations_priority(void **state)
 		assert_int_equal(vmm_policy_class(AUTO, cases[i].priority), cases[i].expected);
 }
 
-static void a_victim_is_idle_free_to_move_and_not_wanted(void **state)
+static void a_victim_is_idle_movable_and_not_in_the_working_set(void **state)
 {
-	/* One bit each of: busy, pinned, locked, wanted, locked_allowed. */
+	/* One bit each: busy, pinned, locked, in the working set, locked_allowed. */
 	(void)state;
 	for (unsigned bits = 0; bits < 32; bits++) {
 		struct vmm_policy_victim victim = {.size_bytes = 4096,
@@ -88,14 +88,16 @@ static void a_victim_is_idle_free_to_move_and_not_wanted(void **state)
 						   .wanted = bits & 8};
 		struct vmm_policy_need need = {
 			.size_bytes = 65536, .now = 10, .locked_allowed = bits & 16};
-		/* Nothing set, or only the lock with its permission, or only the permission. */
+		/*
+		 * Allowed: no bit set, only the lock with its permission, or only the permission.
+		 */
 		bool expected = bits == 0 || bits == 16 || bits == (4 | 16);
 
 		assert_int_equal(vmm_policy_take(&victim, &need), expected);
 	}
 }
 
-static void a_victim_without_memory_helps_nobody(void **state)
+static void an_instance_without_memory_is_no_victim(void **state)
 {
 	struct vmm_policy_victim victim = {.size_bytes = 0};
 	struct vmm_policy_need need = {.size_bytes = 4096, .locked_allowed = true};
@@ -140,11 +142,13 @@ static void ren_08_zero_is_no_limit(void **state)
 static void ren_02_pressure_stops_growth_once_something_can_be_waited_for(void **state)
 {
 	static const struct rename cases[] = {
-		/* Only the current instance: it is not handed out again, so there is nothing to
-		   wait for. */
+		/*
+		 * Only the current instance: it is not handed out again, so there is no instance to
+		 * wait for.
+		 */
 		{1, 0, (uint64_t)1 << 40, true, true},
 		{2, 0, (uint64_t)1 << 20, true, false},
-		/* A list that stays small as a whole may grow: 4 x 64 KiB, then no more. */
+		/* A list whose total stays small may grow: 4 x 64 KiB, then no more. */
 		{3, 0, 65536, true, true},
 		{4, 0, 65536, true, false},
 		{63, 0, 4096, true, true},
@@ -159,11 +163,11 @@ static void ren_02_pressure_stops_growth_once_something_can_be_waited_for(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pri_01_a_value_between_two_named_ones_belongs_to_the_lower),
-		cmocka_unit_test(ofr_04_offered_memory_goes_low_normal_high_then_the_rest),
+		cmocka_unit_test(pri_01_a_value_between_two_named_values_belongs_to_the_lower),
+		cmocka_unit_test(ofr_04_offered_memory_is_evicted_low_normal_high_before_the_rest),
 		cmocka_unit_test(ofr_04_auto_is_ranked_by_the_allocations_priority),
-		cmocka_unit_test(a_victim_is_idle_free_to_move_and_not_wanted),
-		cmocka_unit_test(a_victim_without_memory_helps_nobody),
+		cmocka_unit_test(a_victim_is_idle_movable_and_not_in_the_working_set),
+		cmocka_unit_test(an_instance_without_memory_is_no_victim),
 		cmocka_unit_test(ren_07_the_limit_is_never_exceeded),
 		cmocka_unit_test(ren_08_zero_is_no_limit),
 		cmocka_unit_test(ren_02_pressure_stops_growth_once_something_can_be_waited_for),

@@ -38,16 +38,16 @@ static void count_event(struct port_fixture *f, const struct vidmm_event *event,
 	}
 }
 
-static void hear_event(void *context, const struct vidmm_event *event, const char *text)
+static void record_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct port_fixture *f = context;
 
-	pthread_mutex_lock(&f->ears);
+	pthread_mutex_lock(&f->record_lock);
 	count_event(f, event, text);
-	pthread_mutex_unlock(&f->ears);
+	pthread_mutex_unlock(&f->record_lock);
 }
 
-static void hear_violation(void *context, const struct vmm_nt_violation *violation)
+static void record_violation(void *context, const struct vmm_nt_violation *violation)
 {
 	struct port_fixture *f = context;
 
@@ -118,18 +118,18 @@ static int setup(void **state, enum vmm_os_kind kind)
 	static struct port_fixture fixture;
 	struct port_fixture *f = &fixture;
 	struct vmm_os_config os_config = {.kind = kind, .seed = 7};
-	struct vmm_nt_config nt_config = {.violation = hear_violation, .context = f};
+	struct vmm_nt_config nt_config = {.violation = record_violation, .context = f};
 	struct vmm_observe_config observe_config = {.clock = now, .threads = kind == VMM_OS_LINUX};
 
 	memset(f, 0, sizeof(*f));
-	pthread_mutex_init(&f->ears, NULL);
+	pthread_mutex_init(&f->record_lock, NULL);
 	if (!vmm_ok(vmm_os_create(&os_config, &f->os)) ||
 	    !vmm_ok(vmm_nt_create(f->os, &nt_config, &f->nt)))
 		return -1;
 	observe_config.clock_context = f->os;
 	if (!vmm_ok(vmm_observe_create(&observe_config, &f->observe)))
 		return -1;
-	if (!vmm_observe_subscribe(f->observe, UINT64_MAX, hear_event, f))
+	if (!vmm_observe_subscribe(f->observe, UINT64_MAX, record_event, f))
 		return -1;
 	f->m = scripted_create();
 	f->options = (struct vmm_port_options){

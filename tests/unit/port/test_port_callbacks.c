@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DXGKRNL_INTERFACE: device description and memory, handles, interrupts and DPCs, what is not
- * built.
+ * DXGKRNL_INTERFACE: device description and memory, handles, interrupts and DPCs, unsupported
+ * services.
  */
 #include "port_fixture.h"
 
@@ -21,7 +21,7 @@ static HANDLE handle(struct port_fixture *f)
 
 /* ---- the device ---- */
 
-static void device_information(void **state)
+static void device_information_describes_the_resources(void **state)
 {
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES, (uint64_t)5 << 30};
 	struct port_fixture *f = *state;
@@ -92,7 +92,7 @@ static void registry_values_are_under_the_devices_key(void **state)
 	assert_int_equal(read_number(f, "Absent", &value), STATUS_OBJECT_NAME_NOT_FOUND);
 }
 
-static void map_memory_of_the_bar(void **state)
+static void mapping_the_bar_succeeds(void **state)
 {
 	struct port_fixture *f = *state;
 	PHYSICAL_ADDRESS address;
@@ -111,7 +111,7 @@ static void map_memory_of_the_bar(void **state)
 	assert_finding(f, "NT-08", "DxgkCbUnmapMemory");
 }
 
-static void map_memory_outside_of_the_bar(void **state)
+static void mapping_outside_the_bar_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 	PHYSICAL_ADDRESS address;
@@ -132,7 +132,7 @@ static void map_memory_outside_of_the_bar(void **state)
 			 STATUS_NOT_SUPPORTED);
 }
 
-static void mapping_left_behind_is_found(void **state)
+static void a_leaked_bar_mapping_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	PHYSICAL_ADDRESS address;
@@ -147,7 +147,7 @@ static void mapping_left_behind_is_found(void **state)
 	assert_finding(f, "NT-06", "1 mappings");
 }
 
-static void configuration_space(void **state)
+static void configuration_space_is_read_and_written(void **state)
 {
 	struct port_fixture *f = *state;
 	uint8_t bytes[256], word[4] = {1, 2, 3, 4};
@@ -161,7 +161,10 @@ static void configuration_space(void **state)
 	assert_int_equal(done, 256);
 	memcpy(&bar, bytes + 0x10, sizeof(bar));
 	assert_int_equal(bar & ~(uint64_t)0xF, f->m->bar_physical);
-	/* The header keeps its values, the device's own registers take new ones; the end cuts. */
+	/*
+	 * Header fields keep their values, the device's own registers can be written; accesses are
+	 * cut at the end.
+	 */
 	assert_int_equal(services(f)->DxgkCbWriteDeviceSpace(handle(f), DXGK_WHICHSPACE_CONFIG,
 							     word, 0, 4, &done),
 			 STATUS_SUCCESS);
@@ -184,7 +187,7 @@ static void configuration_space(void **state)
 			 STATUS_NOT_SUPPORTED);
 }
 
-static void only_the_own_device_is_present(void **state)
+static void other_devices_are_reported_absent(void **state)
 {
 	struct {
 		ULONG Size, Flags;
@@ -211,7 +214,7 @@ static void only_the_own_device_is_present(void **state)
 			 STATUS_INVALID_PARAMETER);
 }
 
-/* ---- whose call it is ---- */
+/* ---- the caller's device ---- */
 
 static void wrong_handle(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
@@ -219,7 +222,7 @@ static void wrong_handle(void *context, struct scripted_miniport *m, struct scri
 		*(BOOLEAN *)context = m->services.DxgkCbQueueDpc(m);
 }
 
-static void own_adapter_handle_instead_of_device_handle(void **state)
+static void an_adapter_handle_instead_of_the_device_handle_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_PATCH args = {.SubmissionFenceId = 1};
@@ -231,7 +234,7 @@ static void own_adapter_handle_instead_of_device_handle(void **state)
 	assert_int_equal(vmm_port_patch(f->port, &args), STATUS_SUCCESS);
 	assert_false(queued);
 	assert_finding(f, "NT-07",
-		       "DxgkCbQueueDpc with something else than DXGKRNL_INTERFACE.DeviceHandle");
+		       "DxgkCbQueueDpc: the handle is not DXGKRNL_INTERFACE.DeviceHandle");
 	assert_int_equal(f->dpcs, 0);
 }
 
@@ -258,7 +261,7 @@ static void ask_handles(void *context, struct scripted_miniport *m, struct scrip
 	asked->capture = m->services.DxgkCbGetCaptureAddress(&capture);
 }
 
-static void handles_are_the_cores_affair(void **state)
+static void handle_queries_are_forwarded_to_the_core(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARGCB_GETHANDLEDATA data = {.hObject = 1, .Type = DXGK_HANDLE_ALLOCATION};
@@ -277,11 +280,11 @@ static void handles_are_the_cores_affair(void **state)
 	assert_int_equal(asked.child, 0);
 	assert_int_equal(asked.capture, STATUS_NOT_SUPPORTED);
 	assert_non_null(strstr(f->reason, "DxgkCbGetCaptureAddress is not built"));
-	/* Outside of any DDI nobody knows whose handle it is. */
+	/* Outside of any DDI the adapter of a handle is unknown. */
 	assert_null(services(f)->DxgkCbGetHandleData(&data));
 }
 
-static void what_is_not_built_says_so(void **state)
+static void services_that_are_not_supported_report_it(void **state)
 {
 	struct port_fixture *f = *state;
 	INTERFACE interface;
@@ -305,7 +308,7 @@ static void what_is_not_built_says_so(void **state)
 	assert_int_equal(f->reasons, 6);
 }
 
-static void every_service_of_the_version_is_there(void **state)
+static void every_service_of_the_version_is_set(void **state)
 {
 	struct port_fixture *f = *state;
 	void *pointer;
@@ -348,7 +351,7 @@ static BOOLEAN queue_twice(PVOID context)
 	return 1;
 }
 
-static void sub_09_one_dpc_for_the_batch(void **state)
+static void sub_09_one_dpc_runs_for_a_batch_of_interrupts(void **state)
 {
 	struct port_fixture *f = *state;
 	struct dpc_answers a = {.f = f};
@@ -370,7 +373,7 @@ static void sub_09_one_dpc_for_the_batch(void **state)
 	assert_nothing_found(f);
 }
 
-static void sub_09_dpc_waits_for_the_level_to_drop(void **state)
+static void sub_09_a_dpc_waits_until_the_irql_drops(void **state)
 {
 	struct port_fixture *f = *state;
 	KIRQL before;
@@ -382,7 +385,7 @@ static void sub_09_dpc_waits_for_the_level_to_drop(void **state)
 	assert_int_equal(f->m->dpcs, 0);
 	KeLowerIrql(before);
 	assert_int_equal(f->m->dpcs, 1);
-	/* At PASSIVE_LEVEL it runs at once, and the next is a new one. */
+	/* At PASSIVE_LEVEL it runs at once, and the next call queues a new one. */
 	assert_true(services(f)->DxgkCbQueueDpc(handle(f)));
 	assert_int_equal(f->m->dpcs, 2);
 }
@@ -404,7 +407,7 @@ static void sub_06_interrupt_reaches_the_sink_at_dirql(void **state)
 	assert_nothing_found(f);
 }
 
-static void sub_10_notify_interrupt_at_passive(void **state)
+static void sub_10_notify_interrupt_at_passive_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
@@ -415,8 +418,8 @@ static void sub_10_notify_interrupt_at_passive(void **state)
 	assert_int_equal(f->interrupts, 0);
 }
 
-/* The level alone is not enough: the interrupt lock is what makes it. */
-static void sub_10_notify_interrupt_at_a_raised_level(void **state)
+/* The IRQL alone is not enough: the caller must hold the interrupt lock. */
+static void sub_10_notify_interrupt_without_the_interrupt_lock_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
@@ -453,7 +456,7 @@ static void run_notification(struct port_fixture *f, struct notification *n)
 			 STATUS_SUCCESS);
 }
 
-static void sub_08_no_dpc_after_the_interrupt(void **state)
+static void sub_08_a_missing_dpc_after_the_interrupt_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	struct notification n = {.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
@@ -465,7 +468,7 @@ static void sub_08_no_dpc_after_the_interrupt(void **state)
 	assert_int_equal(f->dpcs, 0);
 }
 
-static void sch_07_sch_08_interrupt_of_no_engine(void **state)
+static void sch_07_sch_08_an_interrupt_of_a_missing_engine_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	struct notification n = {.queue = true};
@@ -488,7 +491,7 @@ static void report_in(void *context, struct scripted_miniport *m, struct scripte
 		scripted_report(m, 0, 1);
 }
 
-static void sub_12_interrupt_before_the_start_is_over(void **state)
+static void sub_12_an_interrupt_during_the_start_is_reported(void **state)
 {
 	static enum vidmm_ddi where = VIDMM_DDI_START_DEVICE;
 	struct port_fixture *f = *state;
@@ -501,7 +504,7 @@ static void sub_12_interrupt_before_the_start_is_over(void **state)
 	assert_int_equal(f->m->dpcs, 1);
 }
 
-static void sub_12_interrupt_while_it_stops(void **state)
+static void sub_12_an_interrupt_during_the_stop_is_reported(void **state)
 {
 	static enum vidmm_ddi where = VIDMM_DDI_STOP_DEVICE;
 	struct port_fixture *f = *state;
@@ -525,7 +528,7 @@ static void interrupts_of_displays_are_not_built(void **state)
 	assert_nothing_found(f);
 }
 
-static void sub_07_notify_dpc_outside_of_the_dpc(void **state)
+static void sub_07_notify_dpc_outside_of_the_dpc_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -537,7 +540,7 @@ static void sub_07_notify_dpc_outside_of_the_dpc(void **state)
 
 /* ---- DxgkCbSynchronizeExecution (SUB-13) ---- */
 
-static void sub_13_arguments(void **state)
+static void sub_13_synchronize_execution_checks_its_arguments(void **state)
 {
 	struct port_fixture *f = *state;
 	struct dpc_answers a = {.f = f};
@@ -564,7 +567,7 @@ static BOOLEAN nested(PVOID context)
 							  &result) == STATUS_INVALID_DEVICE_STATE;
 }
 
-static void sub_13_not_from_the_interrupt_level(void **state)
+static void sub_13_synchronize_execution_at_interrupt_level_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	struct dpc_answers a = {.f = f};
@@ -591,7 +594,7 @@ static void synchronize_in_remove_device(void *context, struct scripted_miniport
 	a->first = m->services.DxgkCbQueueDpc(m->services.DeviceHandle);
 }
 
-static void sub_13_no_interrupt_connected(void **state)
+static void sub_13_synchronize_execution_fails_without_an_interrupt(void **state)
 {
 	struct port_fixture *f = *state;
 	struct dpc_answers a = {.f = f, .first = TRUE};
@@ -618,7 +621,7 @@ static BOOLEAN race_step(PVOID context)
 	r->inside++;
 	r->most = r->inside > r->most ? r->inside : r->most;
 	r->counter++;
-	/* Time passes with the lock held: the other thread comes and finds it taken. */
+	/* Time passes with the lock held: the other thread finds it taken. */
 	vmm_os_sleep_until(r->f->os, vmm_os_now_ns(r->f->os) + 1000);
 	r->inside--;
 	return 1;
@@ -633,7 +636,7 @@ static void race(void *arg)
 		services(r->f)->DxgkCbSynchronizeExecution(handle(r->f), race_step, r, 0, &result);
 }
 
-static void sub_13_excludes_the_other_thread(void **state)
+static void sub_13_synchronize_execution_excludes_other_threads(void **state)
 {
 	struct port_fixture *f = *state;
 	struct vmm_os_thread *thread;
@@ -648,8 +651,8 @@ static void sub_13_excludes_the_other_thread(void **state)
 }
 
 /*
- * Four engines report at once: no interrupt is lost, the sink is never entered twice, every batch
- * gets its DPC.
+ * Four engines report at once: no interrupt is lost, the sink is never entered twice, and every
+ * batch gets its DPC.
  */
 struct engine {
 	struct port_fixture *f;
@@ -696,7 +699,7 @@ static BOOLEAN map_from_the_interrupt_level(PVOID context)
 	return TRUE;
 }
 
-static void nt_01_passive_service_at_the_interrupt_level(void **state)
+static void nt_01_a_passive_service_at_interrupt_level_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	struct dpc_answers a = {.f = f};
@@ -713,35 +716,35 @@ static void nt_01_passive_service_at_the_interrupt_level(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(device_information),
+		TEST(device_information_describes_the_resources),
 		TEST(registry_values_are_under_the_devices_key),
-		TEST(map_memory_of_the_bar),
-		TEST(map_memory_outside_of_the_bar),
-		TEST(mapping_left_behind_is_found),
-		TEST(configuration_space),
-		TEST(only_the_own_device_is_present),
-		TEST(own_adapter_handle_instead_of_device_handle),
-		TEST(handles_are_the_cores_affair),
-		TEST(what_is_not_built_says_so),
-		TEST(every_service_of_the_version_is_there),
-		TEST(sub_09_one_dpc_for_the_batch),
-		TEST(sub_09_dpc_waits_for_the_level_to_drop),
+		TEST(mapping_the_bar_succeeds),
+		TEST(mapping_outside_the_bar_is_refused),
+		TEST(a_leaked_bar_mapping_is_reported),
+		TEST(configuration_space_is_read_and_written),
+		TEST(other_devices_are_reported_absent),
+		TEST(an_adapter_handle_instead_of_the_device_handle_is_refused),
+		TEST(handle_queries_are_forwarded_to_the_core),
+		TEST(services_that_are_not_supported_report_it),
+		TEST(every_service_of_the_version_is_set),
+		TEST(sub_09_one_dpc_runs_for_a_batch_of_interrupts),
+		TEST(sub_09_a_dpc_waits_until_the_irql_drops),
 		TEST(sub_06_interrupt_reaches_the_sink_at_dirql),
-		TEST(sub_10_notify_interrupt_at_passive),
-		TEST(sub_10_notify_interrupt_at_a_raised_level),
-		TEST(sub_08_no_dpc_after_the_interrupt),
-		TEST(sch_07_sch_08_interrupt_of_no_engine),
-		TEST(sub_12_interrupt_before_the_start_is_over),
-		TEST(sub_12_interrupt_while_it_stops),
+		TEST(sub_10_notify_interrupt_at_passive_is_reported),
+		TEST(sub_10_notify_interrupt_without_the_interrupt_lock_is_reported),
+		TEST(sub_08_a_missing_dpc_after_the_interrupt_is_reported),
+		TEST(sch_07_sch_08_an_interrupt_of_a_missing_engine_is_reported),
+		TEST(sub_12_an_interrupt_during_the_start_is_reported),
+		TEST(sub_12_an_interrupt_during_the_stop_is_reported),
 		TEST(interrupts_of_displays_are_not_built),
-		TEST(sub_07_notify_dpc_outside_of_the_dpc),
-		TEST(sub_13_arguments),
-		TEST(sub_13_not_from_the_interrupt_level),
-		TEST(sub_13_no_interrupt_connected),
-		TEST(sub_13_excludes_the_other_thread),
+		TEST(sub_07_notify_dpc_outside_of_the_dpc_is_reported),
+		TEST(sub_13_synchronize_execution_checks_its_arguments),
+		TEST(sub_13_synchronize_execution_at_interrupt_level_is_reported),
+		TEST(sub_13_synchronize_execution_fails_without_an_interrupt),
+		TEST(sub_13_synchronize_execution_excludes_other_threads),
 		cmocka_unit_test_setup_teardown(sub_09_sub_10_engines_on_real_threads,
 						port_fixture_setup_linux, port_fixture_teardown),
-		TEST(nt_01_passive_service_at_the_interrupt_level),
+		TEST(nt_01_a_passive_service_at_interrupt_level_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("port_callbacks", tests, NULL, NULL);

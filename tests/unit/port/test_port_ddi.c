@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DDI wrappers: levels, statuses, bounds, what is fatal, and that a dead adapter is left alone.
+ * The DDI wrappers: IRQLs, statuses, bounds, fatal results; and that a dead adapter's miniport is
+ * not called.
  */
 #include "port_fixture.h"
 
@@ -10,7 +11,7 @@
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, port_fixture_setup, port_fixture_teardown)
 
-/* A device and a context of it, to be closed by close_objects. */
+/* Creates a device and a context of it, to be closed by close_objects. */
 struct objects {
 	HANDLE device, context;
 	DXGKARG_CREATECONTEXT created;
@@ -37,7 +38,7 @@ static void close_objects(struct port_fixture *f, const struct objects *o)
 
 /* ---- devices and contexts ---- */
 
-static void create_device_gives_handle_and_figures(void **state)
+static void create_device_returns_the_handle_and_sizes(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = (HANDLE)(uintptr_t)0x77;
@@ -48,15 +49,15 @@ static void create_device_gives_handle_and_figures(void **state)
 	assert_int_equal(vmm_port_create_device(f->port, &device, true, &info), STATUS_SUCCESS);
 	call = scripted_last(f->m, VIDMM_DDI_CREATE_DEVICE);
 	assert_int_equal((uintptr_t)call->in.create_device.hDevice, 0x77);
-	assert_int_equal((uintptr_t)call->in.create_device.pInfo,
-			 1); /* Flags: SystemDevice, nothing above */
+	/* Flags: SystemDevice, no higher bits */
+	assert_int_equal((uintptr_t)call->in.create_device.pInfo, 1);
 	assert_int_equal(call->irql, PASSIVE_LEVEL);
 	assert_ptr_not_equal(device, (HANDLE)(uintptr_t)0x77);
 	assert_int_equal(info.AllocationListSize, 128);
 	assert_int_equal(vmm_port_destroy_device(f->port, device), STATUS_SUCCESS);
 }
 
-static void create_device_that_leaves_info_alone_has_no_figures(void **state)
+static void create_device_without_device_info_has_no_sizes(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = NULL;
@@ -73,7 +74,7 @@ static void create_device_that_leaves_info_alone_has_no_figures(void **state)
 	}
 }
 
-static void create_device_fails_without_a_trace(void **state)
+static void a_failed_create_device_leaves_nothing(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = (HANDLE)(uintptr_t)0x77;
@@ -86,7 +87,7 @@ static void create_device_fails_without_a_trace(void **state)
 	assert_nothing_found(f);
 }
 
-static void create_device_with_a_strange_status(void **state)
+static void create_device_with_an_undocumented_status_fails(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = NULL;
@@ -119,7 +120,7 @@ static void sch_08_affinity_is_engine_0(void **state)
 	close_objects(f, &o);
 }
 
-static void sch_07_node_of_the_adapter(void **state)
+static void sch_07_a_missing_node_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 	struct objects o;
@@ -134,7 +135,7 @@ static void sch_07_node_of_the_adapter(void **state)
 	close_objects(f, &o);
 }
 
-static void create_context_fails_without_a_trace(void **state)
+static void a_failed_create_context_leaves_nothing(void **state)
 {
 	struct port_fixture *f = *state;
 	struct objects o;
@@ -149,7 +150,7 @@ static void create_context_fails_without_a_trace(void **state)
 	close_objects(f, &o);
 }
 
-static void dma_33_device_stands_in_for_the_context(void **state)
+static void dma_33_the_device_handle_replaces_the_context_handle(void **state)
 {
 	struct port_fixture *f = *state;
 	struct objects o;
@@ -169,7 +170,7 @@ static void dma_33_device_stands_in_for_the_context(void **state)
 	assert_int_equal(scripted_count(f->m, VIDMM_DDI_DESTROY_CONTEXT), 0);
 }
 
-static void dma_33_device_without_figures(void **state)
+static void dma_33_a_device_without_sizes_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = NULL;
@@ -181,13 +182,13 @@ static void dma_33_device_without_figures(void **state)
 	port_fixture_run(f);
 	assert_int_equal(vmm_port_create_device(f->port, &device, false, &info), STATUS_SUCCESS);
 	assert_int_equal(vmm_port_create_context(f->port, device, &args), STATUS_INVALID_PARAMETER);
-	assert_finding(f, "DMA-33", "no DXGK_DEVICEINFO");
+	assert_finding(f, "DMA-33", "must return a DXGK_DEVICEINFO");
 	assert_int_equal(vmm_port_destroy_device(f->port, device), STATUS_SUCCESS);
 }
 
 /* ---- allocations ---- */
 
-static void alf_33_alf_34_create_open_close_destroy(void **state)
+static void alf_33_alf_34_allocations_are_created_opened_closed_and_destroyed(void **state)
 {
 	struct port_fixture *f = *state;
 	struct scripted_allocation private_data = {
@@ -221,7 +222,7 @@ static void alf_33_alf_34_create_open_close_destroy(void **state)
 	assert_nothing_found(f);
 }
 
-static void alf_33_statuses(void **state)
+static void alf_33_each_status_of_create_allocation_is_mapped(void **state)
 {
 	static const NTSTATUS documented[] = {STATUS_INVALID_PARAMETER, STATUS_NO_MEMORY,
 					      STATUS_GRAPHICS_DRIVER_MISMATCH};
@@ -247,7 +248,7 @@ static void fail_destroy(void *context, struct scripted_miniport *m, struct scri
 		call->status = STATUS_UNSUCCESSFUL;
 }
 
-static void failing_destroy_is_found_and_goes_on(void **state)
+static void a_failed_destroy_is_reported_and_ignored(void **state)
 {
 	struct port_fixture *f = *state;
 	HANDLE device = NULL;
@@ -310,7 +311,7 @@ static void render_is_called_at_passive_and_counted(void **state)
 	assert_nothing_found(f);
 }
 
-static void dma_29_dma_31_statuses_of_render(void **state)
+static void dma_29_dma_31_each_status_of_render_is_mapped(void **state)
 {
 	static const NTSTATUS documented[] = {
 		STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER,
@@ -379,7 +380,7 @@ static NTSTATUS render_shifted(struct port_fixture *f, const struct shift *s)
 	return status;
 }
 
-static void dma_28_everything_used_up_is_in_bounds(void **state)
+static void dma_28_exactly_full_buffers_are_in_bounds(void **state)
 {
 	static const struct shift full = {256, 64, 4 * sizeof(D3DDDI_PATCHLOCATIONLIST),
 					  STATUS_SUCCESS},
@@ -392,8 +393,8 @@ static void dma_28_everything_used_up_is_in_bounds(void **state)
 	assert_nothing_found(f);
 }
 
-/* What a failed call leaves behind is not looked at. */
-static void dma_28_not_after_a_failure(void **state)
+/* The output of a failed call is ignored. */
+static void dma_28_bounds_are_not_checked_after_a_failure(void **state)
 {
 	static const struct shift s = {9999, 9999, 1, STATUS_INVALID_PARAMETER};
 	struct port_fixture *f = *state;
@@ -411,33 +412,33 @@ static void check_dma_28(struct port_fixture *f, struct shift s, const char *tex
 	assert_fatal(f, 0x10E, s.dma ? 0x12 : s.private_data ? 0x13 : 0x1000 + VIDMM_DDI_RENDER);
 }
 
-static void dma_28_commands_past_the_end(void **state)
+static void dma_28_commands_past_the_end_are_fatal(void **state)
 {
 	check_dma_28(*state, (struct shift){.dma = 257}, "pDmaBuffer by 257 of 256 bytes");
 }
 
-static void dma_28_commands_before_the_start(void **state)
+static void dma_28_a_command_pointer_before_the_start_is_fatal(void **state)
 {
 	check_dma_28(*state, (struct shift){.dma = -8}, "pDmaBuffer by -8 of");
 }
 
-static void dma_28_private_data_past_the_end(void **state)
+static void dma_28_private_data_past_the_end_is_fatal(void **state)
 {
 	check_dma_28(*state, (struct shift){.private_data = 65}, "private data by 65 of 64");
 }
 
-static void dma_28_patches_past_the_end(void **state)
+static void dma_28_patch_locations_past_the_end_are_fatal(void **state)
 {
 	check_dma_28(*state, (struct shift){.patch_bytes = 5 * sizeof(D3DDDI_PATCHLOCATIONLIST)},
 		     "pPatchLocationListOut by 120 of 96");
 }
 
-static void dma_28_half_a_patch(void **state)
+static void dma_28_half_a_patch_location_is_fatal(void **state)
 {
 	check_dma_28(*state, (struct shift){.patch_bytes = 4}, "pPatchLocationListOut by 4 of 96");
 }
 
-static void dma_28_also_when_more_is_to_come(void **state)
+static void dma_28_bounds_are_checked_for_each_pass(void **state)
 {
 	check_dma_28(*state,
 		     (struct shift){.dma = 300, .status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER},
@@ -469,7 +470,7 @@ static void patch_with_lists(void *arg)
 	(void)!vmm_port_patch(((struct port_fixture *)arg)->port, &args);
 }
 
-static void pat_17_lists_in_a_paging_patch_are_our_bug(void **state)
+static void pat_17_lists_in_a_paging_patch_assert(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -514,10 +515,10 @@ static void submit_runs_at_dispatch(void **state)
 }
 
 /*
- * PRE-05 for completion: the answer may come before the call returns; its DPC waits for the level
- * to drop.
+ * Like PRE-05, for a completion: the report may come before the call returns; its DPC waits for the
+ * IRQL to drop.
  */
-static void submit_that_completes_at_once(void **state)
+static void a_completion_during_the_submit_call_is_accepted(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_SUBMITCOMMAND args = packet(0xFFFFFFFF);
@@ -565,7 +566,7 @@ static void patch_that_submits(void *arg)
 	(void)!vmm_port_patch(f->port, &args);
 }
 
-static void overlap_in_the_scheduler_class_is_our_bug(void **state)
+static void overlapping_calls_of_the_scheduler_class_assert(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -573,7 +574,7 @@ static void overlap_in_the_scheduler_class_is_our_bug(void **state)
 	assert_true(aborts(patch_that_submits, f));
 }
 
-static void sub_14_query_current_fence(void **state)
+static void sub_14_query_current_fence_runs_at_passive_level(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_SUBMITCOMMAND args = packet(41);
@@ -585,7 +586,7 @@ static void sub_14_query_current_fence(void **state)
 	assert_int_equal(f->interrupts, 0);
 	assert_int_equal(vmm_port_query_current_fence(f->port, 1, &fence), STATUS_SUCCESS);
 	assert_int_equal(fence, 41);
-	assert_int_equal(f->interrupts, 1); /* the lost interrupt came while it was asked */
+	assert_int_equal(f->interrupts, 1); /* the lost interrupt came during the query */
 	scripted_fail(f->m, VIDMM_DDI_QUERY_CURRENT_FENCE, STATUS_UNSUCCESSFUL, 1);
 	fence = 7;
 	assert_int_equal(vmm_port_query_current_fence(f->port, 1, &fence), STATUS_UNSUCCESSFUL);
@@ -609,7 +610,7 @@ static void lower_in_submit(void *context, struct scripted_miniport *m, struct s
 		KeLowerIrql(PASSIVE_LEVEL);
 }
 
-static void nt_02_passive_ddi_that_returns_at_dispatch(void **state)
+static void nt_02_a_passive_ddi_that_returns_at_dispatch_is_reported(void **state)
 {
 	static enum vidmm_ddi where = VIDMM_DDI_PATCH;
 	struct port_fixture *f = *state;
@@ -623,7 +624,7 @@ static void nt_02_passive_ddi_that_returns_at_dispatch(void **state)
 	assert_int_equal(vmm_nt_irql(f->nt), PASSIVE_LEVEL);
 }
 
-static void nt_02_submit_that_returns_at_passive(void **state)
+static void nt_02_a_submit_that_returns_at_passive_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_SUBMITCOMMAND args = packet(5);
@@ -637,7 +638,7 @@ static void nt_02_submit_that_returns_at_passive(void **state)
 
 /* ---- paging ---- */
 
-static void pag_09_statuses_of_build_paging_buffer(void **state)
+static void pag_09_each_status_of_build_paging_buffer_is_mapped(void **state)
 {
 	struct port_fixture *f = *state;
 	char buffer[4096];
@@ -688,7 +689,7 @@ static NTSTATUS build_shifted(struct port_fixture *f, struct shift s)
 	return vmm_port_build_paging_buffer(f->port, &args);
 }
 
-static void dma_28_paging_buffer_used_up(void **state)
+static void dma_28_an_exactly_full_paging_buffer_is_in_bounds(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -698,7 +699,7 @@ static void dma_28_paging_buffer_used_up(void **state)
 	assert_nothing_found(f);
 }
 
-static void dma_28_paging_buffer_past_the_end(void **state)
+static void dma_28_paging_commands_past_the_end_are_fatal(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -708,7 +709,7 @@ static void dma_28_paging_buffer_past_the_end(void **state)
 	assert_fatal(f, 0x10E, 0x12);
 }
 
-static void dma_28_paging_private_data_past_the_end(void **state)
+static void dma_28_paging_private_data_past_the_end_is_fatal(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -736,7 +737,7 @@ static void change_range(void *context, struct scripted_miniport *m, struct scri
 		((DXGKARG_ACQUIRESWIZZLINGRANGE *)call->args)->RangeSize *= 2;
 }
 
-static void swz_02_acquire_and_release(void **state)
+static void swz_02_a_range_is_acquired_and_released(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_ACQUIRESWIZZLINGRANGE args;
@@ -752,7 +753,7 @@ static void swz_02_acquire_and_release(void **state)
 	assert_nothing_found(f);
 }
 
-static void swz_03_changed_range_counts_as_not_given(void **state)
+static void swz_03_an_acquired_range_with_changed_values_counts_as_refused(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_ACQUIRESWIZZLINGRANGE args;
@@ -768,7 +769,7 @@ static void swz_03_changed_range_counts_as_not_given(void **state)
 	assert_int_equal(scripted_count(f->m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE), 1);
 }
 
-static void swz_08_statuses_of_acquire(void **state)
+static void swz_08_each_status_of_acquire_is_mapped(void **state)
 {
 	static const NTSTATUS documented[] = {STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 					      STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED};
@@ -790,9 +791,9 @@ static void swz_08_statuses_of_acquire(void **state)
 	assert_finding(f, "SWZ-08", "acquire_swizzling_range returned 0xc0000017");
 }
 
-/* ---- dead ---- */
+/* ---- a dead adapter ---- */
 
-static void fatal_is_told_once(void **state)
+static void a_fatal_violation_is_reported_once(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -805,7 +806,7 @@ static void fatal_is_told_once(void **state)
 	assert_int_equal(f->fatal[3], 3);
 }
 
-static void dead_port_enters_the_miniport_no_more(void **state)
+static void a_dead_port_no_longer_calls_the_miniport(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_CREATECONTEXT context = {0};
@@ -846,10 +847,10 @@ static void dead_port_enters_the_miniport_no_more(void **state)
 			 STATUS_DEVICE_REMOVED);
 	assert_int_equal(vmm_port_query_current_fence(f->port, 0, &fence), STATUS_DEVICE_REMOVED);
 	assert_int_equal(f->m->call_count, calls);
-	/* What its GPU still reports is not heard. */
+	/* Later reports of its GPU are ignored. */
 	scripted_report(f->m, 0, 1);
 	assert_int_equal(f->interrupts + f->dpcs, 0);
-	/* It ends like any other. */
+	/* It is destroyed like any other. */
 	port_fixture_stop(f);
 	assert_string_equal(scripted_order(f->m),
 			    "add_device start_device query_adapter_info query_adapter_info "
@@ -868,7 +869,7 @@ static void take_and_call(void *arg)
 	(void)!vmm_port_create_device(f->port, &device, false, &info);
 }
 
-static void object_ddi_under_a_core_lock_is_our_bug(void **state)
+static void an_object_ddi_under_a_core_lock_asserts(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -879,48 +880,48 @@ static void object_ddi_under_a_core_lock_is_our_bug(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(create_device_gives_handle_and_figures),
-		TEST(create_device_that_leaves_info_alone_has_no_figures),
-		TEST(create_device_fails_without_a_trace),
-		TEST(create_device_with_a_strange_status),
+		TEST(create_device_returns_the_handle_and_sizes),
+		TEST(create_device_without_device_info_has_no_sizes),
+		TEST(a_failed_create_device_leaves_nothing),
+		TEST(create_device_with_an_undocumented_status_fails),
 		TEST(sch_08_affinity_is_engine_0),
-		TEST(sch_07_node_of_the_adapter),
-		TEST(create_context_fails_without_a_trace),
-		TEST(dma_33_device_stands_in_for_the_context),
-		TEST(dma_33_device_without_figures),
-		TEST(alf_33_alf_34_create_open_close_destroy),
-		TEST(alf_33_statuses),
-		TEST(failing_destroy_is_found_and_goes_on),
+		TEST(sch_07_a_missing_node_is_refused),
+		TEST(a_failed_create_context_leaves_nothing),
+		TEST(dma_33_the_device_handle_replaces_the_context_handle),
+		TEST(dma_33_a_device_without_sizes_is_refused),
+		TEST(alf_33_alf_34_allocations_are_created_opened_closed_and_destroyed),
+		TEST(alf_33_each_status_of_create_allocation_is_mapped),
+		TEST(a_failed_destroy_is_reported_and_ignored),
 		TEST(render_is_called_at_passive_and_counted),
-		TEST(dma_29_dma_31_statuses_of_render),
-		TEST(dma_28_everything_used_up_is_in_bounds),
-		TEST(dma_28_not_after_a_failure),
-		TEST(dma_28_commands_past_the_end),
-		TEST(dma_28_commands_before_the_start),
-		TEST(dma_28_private_data_past_the_end),
-		TEST(dma_28_patches_past_the_end),
-		TEST(dma_28_half_a_patch),
-		TEST(dma_28_also_when_more_is_to_come),
+		TEST(dma_29_dma_31_each_status_of_render_is_mapped),
+		TEST(dma_28_exactly_full_buffers_are_in_bounds),
+		TEST(dma_28_bounds_are_not_checked_after_a_failure),
+		TEST(dma_28_commands_past_the_end_are_fatal),
+		TEST(dma_28_a_command_pointer_before_the_start_is_fatal),
+		TEST(dma_28_private_data_past_the_end_is_fatal),
+		TEST(dma_28_patch_locations_past_the_end_are_fatal),
+		TEST(dma_28_half_a_patch_location_is_fatal),
+		TEST(dma_28_bounds_are_checked_for_each_pass),
 		TEST(pat_17_paging_patch_has_no_lists),
-		TEST(pat_17_lists_in_a_paging_patch_are_our_bug),
+		TEST(pat_17_lists_in_a_paging_patch_assert),
 		TEST(pat_18_failing_patch_is_fatal),
 		TEST(submit_runs_at_dispatch),
-		TEST(submit_that_completes_at_once),
+		TEST(a_completion_during_the_submit_call_is_accepted),
 		TEST(sub_05_failing_submit_is_fatal),
-		TEST(overlap_in_the_scheduler_class_is_our_bug),
-		TEST(sub_14_query_current_fence),
-		TEST(nt_02_passive_ddi_that_returns_at_dispatch),
-		TEST(nt_02_submit_that_returns_at_passive),
-		TEST(pag_09_statuses_of_build_paging_buffer),
-		TEST(dma_28_paging_buffer_used_up),
-		TEST(dma_28_paging_buffer_past_the_end),
-		TEST(dma_28_paging_private_data_past_the_end),
-		TEST(swz_02_acquire_and_release),
-		TEST(swz_03_changed_range_counts_as_not_given),
-		TEST(swz_08_statuses_of_acquire),
-		TEST(fatal_is_told_once),
-		TEST(dead_port_enters_the_miniport_no_more),
-		TEST(object_ddi_under_a_core_lock_is_our_bug),
+		TEST(overlapping_calls_of_the_scheduler_class_assert),
+		TEST(sub_14_query_current_fence_runs_at_passive_level),
+		TEST(nt_02_a_passive_ddi_that_returns_at_dispatch_is_reported),
+		TEST(nt_02_a_submit_that_returns_at_passive_is_reported),
+		TEST(pag_09_each_status_of_build_paging_buffer_is_mapped),
+		TEST(dma_28_an_exactly_full_paging_buffer_is_in_bounds),
+		TEST(dma_28_paging_commands_past_the_end_are_fatal),
+		TEST(dma_28_paging_private_data_past_the_end_is_fatal),
+		TEST(swz_02_a_range_is_acquired_and_released),
+		TEST(swz_03_an_acquired_range_with_changed_values_counts_as_refused),
+		TEST(swz_08_each_status_of_acquire_is_mapped),
+		TEST(a_fatal_violation_is_reported_once),
+		TEST(a_dead_port_no_longer_calls_the_miniport),
+		TEST(an_object_ddi_under_a_core_lock_asserts),
 	};
 
 	return cmocka_run_group_tests_name("port_ddi", tests, NULL, NULL);

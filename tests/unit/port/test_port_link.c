@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Links: what the miniport is asked, what it may answer, in which order the physical adapters come and go (LNK). */
+/*
+ * Links: queries to the miniport, valid answers, and the order in which physical adapters start and
+ * stop (LNK).
+ */
 #include "port_fixture.h"
 
 #include <stdio.h>
@@ -12,7 +15,10 @@
 		"linux: " #name, name, set_up_linux, tear_down, NULL \
 	}
 
-/* The second and third adapter; the first is the fixture's. What they were called for, of all of them in order. */
+/*
+ * The second and third adapter; the first is the fixture's. The calls of all of them are recorded
+ * in order.
+ */
 static struct scripted_miniport *all[3];
 static char order[1024];
 
@@ -58,7 +64,7 @@ static int tear_down(void **state)
 	return port_fixture_teardown(state);
 }
 
-/* So many of them are there, and agree that they are a link. */
+/* Creates that many adapters, which agree that they are a link. */
 static void link_up(struct port_fixture *f, uint32_t count, uint32_t lead)
 {
 	scripted_link(all, count, lead);
@@ -80,9 +86,9 @@ static void assert_undone(struct port_fixture *f, uint32_t count)
 				      : "add_device link_device remove_device unload");
 }
 
-/* ---- LNK-01: who is asked, and when ---- */
+/* ---- LNK-01: which adapters are queried, and when ---- */
 
-static void lnk_01_each_adapter_is_asked_right_after_it_was_added(void **state)
+static void lnk_01_each_adapter_is_queried_right_after_adddevice(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -122,7 +128,7 @@ static void lnk_01_without_the_entry_there_is_no_link(void **state)
 	assert_int_equal(f->reasons, 1);
 }
 
-static void lnk_01_one_that_cannot_say_ends_a_link(void **state)
+static void lnk_01_a_failed_chain_query_ends_the_link(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -132,12 +138,12 @@ static void lnk_01_one_that_cannot_say_ends_a_link(void **state)
 	assert_undone(f, 2);
 	assert_non_null(strstr(f->reason, "LNK-01: DxgkDdiLinkDevice failed with 0xc0000017"));
 	assert_int_equal(f->findings, 0);
-	/* Nothing of it is in the way of the next. */
+	/* No state remains that affects the next start. */
 	scripted_arm(f->m);
 	port_fixture_run(f);
 }
 
-static void lnk_01_an_adapter_alone_is_asked_and_runs(void **state)
+static void lnk_01_a_single_adapter_is_queried_and_runs(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -155,10 +161,10 @@ static void lnk_01_an_adapter_alone_is_asked_and_runs(void **state)
 	scripted_fail(f->m, VIDMM_DDI_LINK_DEVICE, STATUS_UNSUCCESSFUL, 1);
 	port_fixture_run(f);
 	assert_int_equal(f->reasons, 1);
-	assert_non_null(strstr(f->reason, "it is not known whether"));
+	assert_non_null(strstr(f->reason, "the adapter is linked is unknown"));
 }
 
-/* ---- LNK-02: they must mean one chain ---- */
+/* ---- LNK-02: they must name one chain ---- */
 
 static void expect_no_chain(struct port_fixture *f, const char *text)
 {
@@ -169,31 +175,31 @@ static void expect_no_chain(struct port_fixture *f, const char *text)
 	assert_undone(f, 3);
 }
 
-static void lnk_02_adapters_of_a_link_name_one_chain_and_one_lead(void **state)
+static void lnk_02_adapters_of_a_link_must_name_one_chain_and_one_lead(void **state)
 {
 	struct port_fixture *f = *state;
 
 	link_up(f, 3, 1);
 	all[2]->settings.link.ChainUid = 9;
-	expect_no_chain(f, "chain 7 of 3 adapters, number 3 in chain 9 of 3");
+	expect_no_chain(f, "chain 7 of 3 adapters, but adapter number 3 in chain 9 of 3");
 	link_up(f, 3, 1);
 	all[1]->settings.link.NumberOfLinksInChain = 2;
-	expect_no_chain(f, "chain 7 of 3 adapters, number 2 in chain 7 of 2");
+	expect_no_chain(f, "chain 7 of 3 adapters, but adapter number 2 in chain 7 of 2");
 	link_up(f, 3, 1);
 	all[1]->settings.link.LeadLink = FALSE;
-	expect_no_chain(f, "0 of the 3 adapters of chain 7 are its LeadLink");
+	expect_no_chain(f, "0 of the 3 adapters of chain 7 have LeadLink");
 	link_up(f, 3, 1);
 	all[2]->settings.link.LeadLink = TRUE;
-	expect_no_chain(f, "2 of the 3 adapters of chain 7 are its LeadLink");
+	expect_no_chain(f, "2 of the 3 adapters of chain 7 have LeadLink");
 	link_up(f, 3, 1);
 	for (uint32_t i = 0; i < 3; i++)
 		scripted_forget(all[i]);
 	port_fixture_run(f);
 }
 
-/* ---- LNK-03: as many as are there ---- */
+/* ---- LNK-03: the number of adapters ---- */
 
-static void lnk_03_a_chain_is_complete_or_does_not_start(void **state)
+static void lnk_03_an_incomplete_chain_does_not_start(void **state)
 {
 	static const struct {
 		uint32_t there;
@@ -219,7 +225,7 @@ static void lnk_03_a_chain_is_complete_or_does_not_start(void **state)
 	}
 }
 
-/* ---- LNK-04: the lead last and first ---- */
+/* ---- LNK-04: the lead is started last and stopped first ---- */
 
 static void lnk_04_the_lead_starts_last_and_stops_first(void **state)
 {
@@ -243,7 +249,7 @@ static void lnk_04_the_lead_starts_last_and_stops_first(void **state)
 	assert_nothing_found(f);
 }
 
-static void lnk_04_a_lead_that_does_not_start_undoes_the_others(void **state)
+static void lnk_04_a_failed_start_of_the_lead_stops_the_others(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -253,7 +259,7 @@ static void lnk_04_a_lead_that_does_not_start_undoes_the_others(void **state)
 	assert_non_null(strstr(order, "start_device2 start_device1 start_device0 stop_device1 "
 				      "stop_device2 remove_device0 remove_device1 remove_device2 "
 				      "unload"));
-	/* Of one that comes before it, only those that started are stopped. */
+	/* If an adapter before it fails, only those that started are stopped. */
 	link_up(f, 3, 0);
 	scripted_fail(all[1], VIDMM_DDI_START_DEVICE, STATUS_UNSUCCESSFUL, 1);
 	assert_int_equal(port_fixture_start(f), STATUS_UNSUCCESSFUL);
@@ -277,9 +283,9 @@ static void lnk_04_only_the_lead_releases_a_display(void **state)
 				   "remove_device1 remove_device0 unload0");
 }
 
-/* ---- what each of them is ---- */
+/* ---- each adapter ---- */
 
-static void each_adapter_of_a_link_is_a_device_of_its_own(void **state)
+static void each_adapter_of_a_link_has_its_own_device(void **state)
 {
 	struct port_fixture *f = *state;
 	struct vidmm_adapter_report report = {.struct_size = sizeof(report)};
@@ -295,7 +301,7 @@ static void each_adapter_of_a_link_is_a_device_of_its_own(void **state)
 	memset(all[0]->bar, 0x11, 64);
 	memset(all[1]->bar, 0x22, 64);
 	assert_int_equal(all[0]->bar[63], 0x11);
-	/* To the outside they are one: its lead's. */
+	/* To clients they are one adapter: the lead. */
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(
 			scripted_last(all[i], VIDMM_DDI_START_DEVICE)->in.start.AdapterLuid.LowPart,
@@ -335,7 +341,7 @@ static void interrupt(struct scripted_miniport *m, UINT engine, bool quiet)
 	assert_true(result);
 }
 
-static void sub_08_adapters_of_a_link_share_one_line(void **state)
+static void sub_08_adapters_of_a_link_share_one_interrupt_line(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -345,7 +351,7 @@ static void sub_08_adapters_of_a_link_share_one_line(void **state)
 	assert_int_equal(f->interrupts, 1);
 	assert_int_equal(f->interrupt[0].DmaCompleted.SubmissionFenceId, 77);
 	assert_int_equal(f->dpcs, 1);
-	assert_int_equal(all[1]->dpcs, 1); /* of the one that asked for it */
+	assert_int_equal(all[1]->dpcs, 1); /* of the adapter that asked for it */
 	assert_int_equal(all[0]->dpcs, 0);
 	interrupt(all[0], 0, false);
 	assert_int_equal(f->dpcs, 2);
@@ -365,7 +371,7 @@ static void sub_08_adapters_of_a_link_share_one_line(void **state)
 	assert_nothing_found(f);
 }
 
-static void a_violation_of_one_adapter_ends_the_link(void **state)
+static void a_violation_by_one_adapter_stops_the_link(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -375,14 +381,14 @@ static void a_violation_of_one_adapter_ends_the_link(void **state)
 	assert_fatal(f, VMM_PORT_FATAL_VIDMM, 5);
 	assert_true(vmm_port_dead(all[1]->services.DeviceHandle));
 	vmm_port_fatal(f->port, VMM_PORT_FATAL_VIDMM, 6, 0, 0);
-	assert_fatal(f, VMM_PORT_FATAL_VIDMM, 5); /* told once */
+	assert_fatal(f, VMM_PORT_FATAL_VIDMM, 5); /* reported once */
 	scripted_arm(f->m);
 	port_fixture_stop(f);
 }
 
-/* ---- what is not built ---- */
+/* ---- unsupported links ---- */
 
-static void links_of_2_x_or_of_many_adapters_are_not_built(void **state)
+static void links_of_wddm_2_x_or_of_too_many_adapters_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -402,7 +408,7 @@ static void links_of_2_x_or_of_many_adapters_are_not_built(void **state)
 	link_up(f, 2, 0);
 	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
 	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
-	assert_non_null(strstr(f->reason, "before 2.0 only"));
+	assert_non_null(strstr(f->reason, "only for miniports before 2.0"));
 	assert_string_equal(scripted_order(f->m), "unload");
 	assert_int_equal(f->findings, 0);
 }
@@ -410,19 +416,19 @@ static void links_of_2_x_or_of_many_adapters_are_not_built(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(lnk_01_each_adapter_is_asked_right_after_it_was_added),
+		TEST(lnk_01_each_adapter_is_queried_right_after_adddevice),
 		TEST(lnk_01_without_the_entry_there_is_no_link),
-		TEST(lnk_01_one_that_cannot_say_ends_a_link),
-		TEST(lnk_01_an_adapter_alone_is_asked_and_runs),
-		TEST(lnk_02_adapters_of_a_link_name_one_chain_and_one_lead),
-		TEST(lnk_03_a_chain_is_complete_or_does_not_start),
+		TEST(lnk_01_a_failed_chain_query_ends_the_link),
+		TEST(lnk_01_a_single_adapter_is_queried_and_runs),
+		TEST(lnk_02_adapters_of_a_link_must_name_one_chain_and_one_lead),
+		TEST(lnk_03_an_incomplete_chain_does_not_start),
 		TEST(lnk_04_the_lead_starts_last_and_stops_first),
-		TEST(lnk_04_a_lead_that_does_not_start_undoes_the_others),
+		TEST(lnk_04_a_failed_start_of_the_lead_stops_the_others),
 		TEST(lnk_04_only_the_lead_releases_a_display),
-		TEST(each_adapter_of_a_link_is_a_device_of_its_own),
-		TEST(sub_08_adapters_of_a_link_share_one_line),
-		TEST(a_violation_of_one_adapter_ends_the_link),
-		TEST(links_of_2_x_or_of_many_adapters_are_not_built),
+		TEST(each_adapter_of_a_link_has_its_own_device),
+		TEST(sub_08_adapters_of_a_link_share_one_interrupt_line),
+		TEST(a_violation_by_one_adapter_stops_the_link),
+		TEST(links_of_wddm_2_x_or_of_too_many_adapters_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("port_link", tests, NULL, NULL);

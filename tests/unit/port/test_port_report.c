@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a start writes down for its caller: as the miniport said it, refused or not. */
+/* What a start records for its caller: the miniport's answers, refused or not. */
 #include "port_fixture.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static int setup(void **state)
 	return failed;
 }
 
-static void report_has_what_was_said(void **state)
+static void report_holds_the_miniports_answers(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -31,7 +31,7 @@ static void report_has_what_was_said(void **state)
 	f->m->settings.caps.InterruptMessageNumber = 5;
 	f->m->settings.paging_private_bytes = 40;
 	port_fixture_run(f);
-	assert_int_equal(report.step, VIDMM_START_SEGMENTS); /* the rest is not port's */
+	assert_int_equal(report.step, VIDMM_START_SEGMENTS); /* other fields are not set by port */
 	assert_int_equal(report.interface_version, DXGKDDI_INTERFACE_VERSION_WDDM1_3);
 	assert_int_equal(report.driver_caps_bytes, 552);
 	assert_int_equal(report.max_allocation_list_slot_id, 12);
@@ -48,7 +48,7 @@ static void report_has_what_was_said(void **state)
 	assert_int_equal(report.paging_buffer_private_data_size, 40);
 }
 
-static void report_has_the_device_and_the_segments(void **state)
+static void report_holds_the_device_and_the_segments(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -66,8 +66,8 @@ static void report_has_the_device_and_the_segments(void **state)
 	assert_int_equal(report.segment[1].effective_flags, 0x11);
 }
 
-/* Of a refused segment too, and of those behind it. */
-static void report_of_a_refused_answer(void **state)
+/* Also of a refused segment, and of those after it. */
+static void report_holds_a_refused_answer(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -85,7 +85,7 @@ static void report_of_a_refused_answer(void **state)
 	f->findings = 0;
 }
 
-static void report_names_the_step(void **state)
+static void report_names_the_failed_step(void **state)
 {
 	static const struct {
 		enum vidmm_ddi ddi;
@@ -110,7 +110,7 @@ static void report_names_the_step(void **state)
 	assert_int_equal(report.interface_version, DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x1000);
 }
 
-/* A refused segment is not compared with others, and its kind still counts for the paging buffer. */
+/* A refused segment is not compared with others; its kind still counts for the paging buffer. */
 static void refused_segments_cause_no_further_findings(void **state)
 {
 	struct port_fixture *f = *state;
@@ -140,8 +140,11 @@ static void fill_the_newest_caps(void *context, struct scripted_miniport *m,
 	}
 }
 
-/* What the version's structure has not got is not reported, whatever stands there. */
-static void report_ends_where_the_version_ends(void **state)
+/*
+ * Fields that the version's structure does not have are not reported, whatever their memory
+ * contains.
+ */
+static void report_contains_only_fields_of_the_version(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -154,8 +157,8 @@ static void report_ends_where_the_version_ends(void **state)
 	assert_int_equal(report.number_of_swizzling_ranges, 0);
 }
 
-/* SEG-12: a table is not read without the flag, nor when its length cannot be. */
-static void report_reads_no_table_that_may_not_be_there(void **state)
+/* SEG-12: a table is not read without the flag, nor if its length is impossible. */
+static void report_does_not_read_an_invalid_bank_table(void **state)
 {
 	static SIZE_T table[] = {4 << 20};
 	struct port_fixture *f = *state;
@@ -177,7 +180,7 @@ static void report_reads_no_table_that_may_not_be_there(void **state)
 	assert_int_equal(report.segment[0].bank_end[0], 4 * MIB);
 }
 
-/* The registry values of the options are under both keys that a miniport is told of. */
+/* The registry values of the options are under both keys that a miniport is given. */
 static uint32_t service_value;
 
 static NTSTATUS entry_that_reads(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path)
@@ -219,13 +222,13 @@ static void driver_entry_finds_the_registry_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(report_has_what_was_said),
-		TEST(report_has_the_device_and_the_segments),
-		TEST(report_of_a_refused_answer),
-		TEST(report_names_the_step),
+		TEST(report_holds_the_miniports_answers),
+		TEST(report_holds_the_device_and_the_segments),
+		TEST(report_holds_a_refused_answer),
+		TEST(report_names_the_failed_step),
 		TEST(refused_segments_cause_no_further_findings),
-		TEST(report_ends_where_the_version_ends),
-		TEST(report_reads_no_table_that_may_not_be_there),
+		TEST(report_contains_only_fields_of_the_version),
+		TEST(report_does_not_read_an_invalid_bank_table),
 		TEST(driver_entry_finds_the_registry_values),
 	};
 

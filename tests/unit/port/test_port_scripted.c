@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The scripted miniport keeps its promises: others build their tests on them. */
+/* The scripted miniport does what other tests rely on. */
 #include "port_fixture.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static void submit(struct port_fixture *f, struct pages *p)
 	p->write = 0;
 }
 
-/* Builds the operation, however many buffers it takes, and submits each. Returns how many. */
+/* Builds the operation in as many buffers as it needs and submits each. Returns their number. */
 static uint32_t page(struct port_fixture *f, struct pages *p, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint32_t buffers = 0;
@@ -166,7 +166,7 @@ static void pag_10_aperture_shows_pages_then_the_dummy(void **state)
 	close_pages(f, &p);
 }
 
-static void map_longer_than_its_buffer(void **state)
+static void a_map_operation_may_take_several_paging_buffers(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
@@ -175,8 +175,8 @@ static void map_longer_than_its_buffer(void **state)
 
 	port_fixture_run(f);
 	open_pages(f, &p);
-	p.write = 4096 - sizeof(struct scripted_command) -
-		  3 * 8; /* room for three pages in the first buffer */
+	/* space for three pages in the first buffer */
+	p.write = 4096 - sizeof(struct scripted_command) - 3 * 8;
 	memset(p.buffer, 0, 4096);
 	args.MapApertureSegment.SegmentId = 2;
 	args.MapApertureSegment.NumberOfPages = PAGES;
@@ -191,15 +191,15 @@ static void map_longer_than_its_buffer(void **state)
 	assert_int_equal(vmm_port_build_paging_buffer(f->port, &args), STATUS_SUCCESS);
 	p.write = (uint32_t)((char *)args.pDmaBuffer - p.buffer);
 	submit(f, &p);
-	assert_false(scripted_gpu_access(f->m, 2, SCRIPTED_APERTURE_BASE, &word, 4,
-					 false)); /* the first was not run */
+	/* the first was not run */
+	assert_false(scripted_gpu_access(f->m, 2, SCRIPTED_APERTURE_BASE, &word, 4, false));
 	assert_true(
 		scripted_gpu_access(f->m, 2, SCRIPTED_APERTURE_BASE + 7 * 4096, &word, 4, false));
 	assert_memory_equal(&word, p.memory.base + 7 * 4096, 4);
 	close_pages(f, &p);
 }
 
-static void pag_05_fill(void **state)
+static void pag_05_fill_writes_the_pattern(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};
@@ -219,7 +219,7 @@ static void pag_05_fill(void **state)
 	close_pages(f, &p);
 }
 
-static void wrong_addresses_are_faults(void **state)
+static void accesses_to_invalid_addresses_are_faults(void **state)
 {
 	struct port_fixture *f = *state;
 	struct pages p;
@@ -238,7 +238,7 @@ static void wrong_addresses_are_faults(void **state)
 	close_pages(f, &p);
 }
 
-/* Render, Patch, Submit: the word is written where the patched address leads. */
+/* Render, Patch, Submit: the word is written at the patched address. */
 static void pat_11_render_writes_where_it_was_patched(void **state)
 {
 	struct port_fixture *f = *state;
@@ -297,7 +297,7 @@ static void pat_11_render_writes_where_it_was_patched(void **state)
 	close_pages(f, &p);
 }
 
-/* DMA-29: three commands, room for two. */
+/* DMA-29: three commands, space for two. */
 static void dma_29_render_in_two_passes(void **state)
 {
 	struct port_fixture *f = *state;
@@ -334,7 +334,7 @@ static void dma_29_render_in_two_passes(void **state)
 	assert_int_equal(vmm_port_destroy_device(f->port, device), STATUS_SUCCESS);
 }
 
-static void packets_complete_in_order_on_demand(void **state)
+static void packets_complete_in_order_when_the_test_says_so(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGKARG_SUBMITCOMMAND args = {.Flags.NullRendering = 1, .Flags.Paging = 1};
@@ -342,8 +342,9 @@ static void packets_complete_in_order_on_demand(void **state)
 	f->m->settings.complete_at_once = false;
 	port_fixture_run(f);
 	for (uint32_t fence = 0xFFFFFFFE; fence != 2; fence++) {
+		/* SUB-01: 0 is never issued */
 		if (!fence)
-			continue; /* SUB-01: 0 is never issued */
+			continue;
 		args.SubmissionFenceId = fence;
 		assert_int_equal(vmm_port_submit(f->port, &args), STATUS_SUCCESS);
 	}
@@ -361,12 +362,12 @@ int main(void)
 		TEST(pag_04_transfer_copies_when_it_completes),
 		TEST(pag_07_transfer_in_chunks),
 		TEST(pag_10_aperture_shows_pages_then_the_dummy),
-		TEST(map_longer_than_its_buffer),
-		TEST(pag_05_fill),
-		TEST(wrong_addresses_are_faults),
+		TEST(a_map_operation_may_take_several_paging_buffers),
+		TEST(pag_05_fill_writes_the_pattern),
+		TEST(accesses_to_invalid_addresses_are_faults),
 		TEST(pat_11_render_writes_where_it_was_patched),
 		TEST(dma_29_render_in_two_passes),
-		TEST(packets_complete_in_order_on_demand),
+		TEST(packets_complete_in_order_when_the_test_says_so),
 	};
 
 	return cmocka_run_group_tests_name("port_scripted", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The SEG rules that the start checks: for each a miniport that breaks it, and one that must not be
- * refused.
+ * The SEG rules that the start checks: for each, a miniport that violates it and one that must be
+ * accepted.
  */
 #include "port_fixture.h"
 
@@ -53,7 +53,7 @@ static void seg_01_ids_start_at_1(void **state)
 	assert_true(caps->segment[1].flags.Aperture);
 }
 
-static void seg_02_two_passes(void **state)
+static void seg_02_segments_are_queried_in_two_passes(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -67,7 +67,7 @@ static void seg_02_two_passes(void **state)
 		sizeof(DXGK_QUERYSEGMENTOUT3));
 }
 
-static void seg_02_count_changed(void **state)
+static void seg_02_a_changed_count_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -86,7 +86,7 @@ static void put_one_more(void *context, struct scripted_miniport *m, struct scri
 		out->pSegmentDescriptor[2].Size = 1;
 }
 
-static void seg_02_more_filled_than_counted(void **state)
+static void seg_02_more_segments_than_counted_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -94,7 +94,7 @@ static void seg_02_more_filled_than_counted(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-02", "more than 144 bytes");
 }
 
-static void seg_02_no_segment(void **state)
+static void seg_02_an_adapter_without_segments_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -112,7 +112,7 @@ static void many_segments(struct port_fixture *f, uint32_t count)
 								      .commit_limit_bytes = MIB};
 }
 
-static void dma_20_32_segments(void **state)
+static void dma_20_an_adapter_with_32_segments_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -120,7 +120,7 @@ static void dma_20_32_segments(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "DMA-20", "32 segments");
 }
 
-static void dma_20_31_segments(void **state)
+static void dma_20_an_adapter_with_31_segments_starts(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -130,7 +130,7 @@ static void dma_20_31_segments(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->segment[30].gpu_base, (4096 + 30) * MIB);
 }
 
-static void seg_03_size_of_whole_pages(void **state)
+static void seg_03_a_size_of_partial_pages_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void seg_03_size_of_whole_pages(void **state)
 	port_fixture_run(f);
 }
 
-static void seg_03_old_form(void **state)
+static void seg_03_the_first_segment_descriptor_is_checked_too(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -151,7 +151,7 @@ static void seg_03_old_form(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-03", "segment 1 has Size 4097");
 }
 
-static void seg_04_memory_commits_its_size(void **state)
+static void seg_04_a_memory_segment_must_commit_its_size(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -160,7 +160,7 @@ static void seg_04_memory_commits_its_size(void **state)
 		       "memory segment 1 of 16777216 bytes has CommitLimit 8388608");
 }
 
-static void seg_04_aperture_commits_no_more(void **state)
+static void seg_04_an_aperture_commit_limit_above_its_size_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void seg_04_aperture_may_commit_less(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->segment[1].commit_limit_bytes, 4 * MIB);
 }
 
-static void seg_04_aperture_without_limit_has_its_size(void **state)
+static void seg_04_an_aperture_commit_limit_of_zero_means_its_size(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -187,7 +187,7 @@ static void seg_04_aperture_without_limit_has_its_size(void **state)
 			 SCRIPTED_APERTURE_BYTES);
 }
 
-static void seg_06_no_agp_was_offered(void **state)
+static void seg_06_an_agp_segment_is_refused_without_agp(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -208,7 +208,7 @@ static void seg_08_cpu_address_is_in_the_bar(void **state)
 	assert_int_equal(offset, 0);
 }
 
-static void seg_08_offset_in_the_bar(void **state)
+static void seg_08_a_segment_at_an_offset_in_the_bar_is_accepted(void **state)
 {
 	struct port_fixture *f = *state;
 	uint64_t offset = 0;
@@ -220,7 +220,7 @@ static void seg_08_offset_in_the_bar(void **state)
 	assert_int_equal(offset, 12 * MIB);
 }
 
-static void seg_08_passes_the_end_of_the_bar(void **state)
+static void seg_08_a_segment_past_the_end_of_the_bar_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -230,7 +230,7 @@ static void seg_08_passes_the_end_of_the_bar(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-08", "inside one BAR");
 }
 
-static void seg_08_not_on_a_page(void **state)
+static void seg_08_an_unaligned_cpu_address_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -250,8 +250,8 @@ static void seg_08_invisible_memory_needs_no_address(void **state)
 	assert_null(vmm_port_segment_memory(f->port, 1, &offset));
 }
 
-/* where the CPU does not look, but a range may. */
-static void swz_24_where_hidden_memory_lies(void **state)
+/* memory that is not CPU-visible, but that a swizzling range may show. */
+static void swz_24_the_bar_address_of_invisible_memory_is_recorded(void **state)
 {
 	struct port_fixture *f = *state;
 	uint64_t offset = 0;
@@ -259,22 +259,22 @@ static void swz_24_where_hidden_memory_lies(void **state)
 	resize(f, 1, 4 * MIB);
 	segment(f, 1)->flags = 0;
 	segment(f, 1)->bar_offset = (int64_t)(8 * MIB);
-	segment(f, 2)->bar_offset = (int64_t)(8 * MIB); /* an aperture lies in no BAR */
+	segment(f, 2)->bar_offset = (int64_t)(8 * MIB); /* an aperture is in no BAR */
 	port_fixture_run(f);
 	assert_null(vmm_port_segment_memory(f->port, 1, &offset));
 	assert_ptr_equal(vmm_port_hidden_memory(f->port, 1, &offset)->base, f->m->bar);
 	assert_int_equal(offset, 8 * MIB);
 	assert_null(vmm_port_hidden_memory(f->port, 2, &offset));
 	uint64_t bar = f->m->bar_physical;
-	assert_false(vmm_port_is_of_segment(f->port, bar, 8 * MIB));
-	assert_true(vmm_port_is_of_segment(f->port, bar, 8 * MIB + 1));
-	assert_true(vmm_port_is_of_segment(f->port, bar + 9 * MIB, 4096));
-	assert_true(vmm_port_is_of_segment(f->port, bar + 12 * MIB - 1, 4096));
-	assert_false(vmm_port_is_of_segment(f->port, bar + 12 * MIB, 4096));
+	assert_false(vmm_port_is_segment_memory(f->port, bar, 8 * MIB));
+	assert_true(vmm_port_is_segment_memory(f->port, bar, 8 * MIB + 1));
+	assert_true(vmm_port_is_segment_memory(f->port, bar + 9 * MIB, 4096));
+	assert_true(vmm_port_is_segment_memory(f->port, bar + 12 * MIB - 1, 4096));
+	assert_false(vmm_port_is_segment_memory(f->port, bar + 12 * MIB, 4096));
 }
 
-/* An address that leads nowhere, or not to all of it, is none. */
-static void swz_24_hidden_memory_may_lie_nowhere(void **state)
+/* An address outside the BAR, or not wholly inside, counts as none. */
+static void swz_24_invisible_memory_may_have_no_bar_address(void **state)
 {
 	static const int64_t nowhere[] = {-12345, 512, (int64_t)(15 * MIB)};
 	struct port_fixture *f = *state;
@@ -290,7 +290,7 @@ static void swz_24_hidden_memory_may_lie_nowhere(void **state)
 	}
 }
 
-static void seg_08_means_nothing_on_an_aperture(void **state)
+static void seg_08_cpu_visible_is_ignored_on_an_aperture(void **state)
 {
 	struct port_fixture *f = *state;
 	uint64_t offset;
@@ -302,7 +302,7 @@ static void seg_08_means_nothing_on_an_aperture(void **state)
 	assert_null(vmm_port_segment_memory(f->port, 2, &offset));
 }
 
-static void seg_09_coherence_means_nothing_on_memory(void **state)
+static void seg_09_cache_coherent_is_ignored_on_a_memory_segment(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -312,7 +312,7 @@ static void seg_09_coherence_means_nothing_on_memory(void **state)
 	assert_true(vmm_port_caps(f->port)->segment[1].flags.CacheCoherent);
 }
 
-static void seg_10_pitch_alignment_is_kept(void **state)
+static void seg_10_pitch_alignment_is_recorded(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -322,7 +322,7 @@ static void seg_10_pitch_alignment_is_kept(void **state)
 	assert_false(vmm_port_caps(f->port)->segment[0].flags.CpuVisible); /* */
 }
 
-static void seg_10_an_aperture_with_pitch_is_not_built(void **state)
+static void seg_10_an_aperture_with_pitch_alignment_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -341,7 +341,7 @@ static void bank(struct port_fixture *f, uint32_t count, SIZE_T *table)
 	segment(f, 1)->bank_table = table;
 }
 
-static void seg_12_banks_are_kept_with_the_last_end(void **state)
+static void seg_12_banks_are_recorded_and_the_last_end_is_added(void **state)
 {
 	static SIZE_T table[] = {4 << 20, 6 << 20};
 	struct port_fixture *f = *state;
@@ -365,19 +365,20 @@ static void seg_12_one_bank_needs_no_table(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->segment[0].bank_end[0], 16 * MIB);
 }
 
-static void seg_12_ends_that_do_not_rise(void **state)
+static void seg_12_bank_ends_that_do_not_rise_are_refused(void **state)
 {
 	static SIZE_T falling[] = {6 << 20, 4 << 20}, first[] = {0};
 	struct port_fixture *f = *state;
 
 	bank(f, 3, falling);
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12",
-		       "bank 2 ends at 4194304, the one before at 6291456");
+		       "bank 2 ends at 4194304, must be inside the segment and after "
+		       "the end of the previous one at 6291456");
 	bank(f, 2, first);
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "bank 1 ends at 0");
 }
 
-static void seg_12_end_behind_the_segment(void **state)
+static void seg_12_a_bank_end_past_the_segment_is_refused(void **state)
 {
 	static SIZE_T table[] = {17 << 20};
 	struct port_fixture *f = *state;
@@ -386,7 +387,7 @@ static void seg_12_end_behind_the_segment(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "bank 1 ends at 17825792");
 }
 
-static void seg_12_no_banks_no_table_or_too_many(void **state)
+static void seg_12_zero_or_too_many_banks_or_no_table_is_refused(void **state)
 {
 	static SIZE_T table[] = {1};
 	struct port_fixture *f = *state;
@@ -411,7 +412,7 @@ static void seg_12_table_is_not_read_without_the_flag(void **state)
 
 /* ---- the paging buffer ---- */
 
-static void seg_21_paging_buffer_in_an_aperture(void **state)
+static void seg_21_a_paging_buffer_in_an_aperture_is_accepted(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -420,7 +421,7 @@ static void seg_21_paging_buffer_in_an_aperture(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->paging_buffer_segment, 2);
 }
 
-static void seg_21_paging_buffer_in_memory(void **state)
+static void seg_21_a_paging_buffer_in_a_memory_segment_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -429,7 +430,7 @@ static void seg_21_paging_buffer_in_memory(void **state)
 		       "PagingBufferSegmentId is 1, which is a memory segment");
 }
 
-static void seg_21_paging_buffer_nowhere(void **state)
+static void seg_21_a_paging_buffer_in_a_missing_segment_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -437,7 +438,7 @@ static void seg_21_paging_buffer_nowhere(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-21", "no segment");
 }
 
-static void seg_21_paging_buffer_of_nothing(void **state)
+static void seg_21_a_paging_buffer_of_size_zero_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -447,7 +448,7 @@ static void seg_21_paging_buffer_of_nothing(void **state)
 
 /* ---- preservation: all eight combinations ---- */
 
-static void seg_22_pnp_06_standby_flags(void **state)
+static void seg_22_pnp_06_all_combinations_of_preservation_flags_are_checked(void **state)
 {
 	static const struct {
 		uint32_t flags;
@@ -477,7 +478,7 @@ static void seg_22_pnp_06_standby_flags(void **state)
 	}
 }
 
-static void seg_24_flags_of_later_versions(void **state)
+static void seg_24_flags_of_later_versions_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -490,7 +491,7 @@ static void seg_24_flags_of_later_versions(void **state)
 
 /* ---- overlap ---- */
 
-static void seg_27_gpu_ranges_overlap(void **state)
+static void seg_27_overlapping_gpu_ranges_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -502,7 +503,7 @@ static void seg_27_gpu_ranges_overlap(void **state)
 		       "segments 1 and 2 share GPU addresses");
 }
 
-static void seg_27_neighbours(void **state)
+static void seg_27_adjacent_segments_are_accepted(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -510,7 +511,7 @@ static void seg_27_neighbours(void **state)
 	port_fixture_run(f);
 }
 
-static void seg_27_cpu_ranges_overlap(void **state)
+static void seg_27_overlapping_cpu_ranges_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -526,12 +527,12 @@ static void seg_27_cpu_ranges_overlap(void **state)
 	port_fixture_run(f);
 }
 
-static void seg_27_behind_the_last_address(void **state)
+static void seg_27_a_range_past_the_last_address_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
 	segment(f, 2)->base = UINT64_MAX - 4095;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27", "passes the last address");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27", "exceeds the last 64-bit address");
 	segment(f, 2)->base = UINT64_MAX - SCRIPTED_APERTURE_BYTES + 1;
 	port_fixture_run(f);
 }
@@ -540,46 +541,46 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(seg_01_ids_start_at_1),
-		TEST(seg_02_two_passes),
-		TEST(seg_02_count_changed),
-		TEST(seg_02_more_filled_than_counted),
-		TEST(seg_02_no_segment),
-		TEST(dma_20_32_segments),
-		TEST(dma_20_31_segments),
-		TEST(seg_03_size_of_whole_pages),
-		TEST(seg_03_old_form),
-		TEST(seg_04_memory_commits_its_size),
-		TEST(seg_04_aperture_commits_no_more),
+		TEST(seg_02_segments_are_queried_in_two_passes),
+		TEST(seg_02_a_changed_count_is_refused),
+		TEST(seg_02_more_segments_than_counted_are_refused),
+		TEST(seg_02_an_adapter_without_segments_is_refused),
+		TEST(dma_20_an_adapter_with_32_segments_is_refused),
+		TEST(dma_20_an_adapter_with_31_segments_starts),
+		TEST(seg_03_a_size_of_partial_pages_is_refused),
+		TEST(seg_03_the_first_segment_descriptor_is_checked_too),
+		TEST(seg_04_a_memory_segment_must_commit_its_size),
+		TEST(seg_04_an_aperture_commit_limit_above_its_size_is_refused),
 		TEST(seg_04_aperture_may_commit_less),
-		TEST(seg_04_aperture_without_limit_has_its_size),
-		TEST(seg_06_no_agp_was_offered),
+		TEST(seg_04_an_aperture_commit_limit_of_zero_means_its_size),
+		TEST(seg_06_an_agp_segment_is_refused_without_agp),
 		TEST(seg_08_cpu_address_is_in_the_bar),
-		TEST(seg_08_offset_in_the_bar),
-		TEST(seg_08_passes_the_end_of_the_bar),
-		TEST(seg_08_not_on_a_page),
+		TEST(seg_08_a_segment_at_an_offset_in_the_bar_is_accepted),
+		TEST(seg_08_a_segment_past_the_end_of_the_bar_is_refused),
+		TEST(seg_08_an_unaligned_cpu_address_is_refused),
 		TEST(seg_08_invisible_memory_needs_no_address),
-		TEST(seg_08_means_nothing_on_an_aperture),
-		TEST(swz_24_where_hidden_memory_lies),
-		TEST(swz_24_hidden_memory_may_lie_nowhere),
-		TEST(seg_09_coherence_means_nothing_on_memory),
-		TEST(seg_10_pitch_alignment_is_kept),
-		TEST(seg_10_an_aperture_with_pitch_is_not_built),
-		TEST(seg_12_banks_are_kept_with_the_last_end),
+		TEST(seg_08_cpu_visible_is_ignored_on_an_aperture),
+		TEST(swz_24_the_bar_address_of_invisible_memory_is_recorded),
+		TEST(swz_24_invisible_memory_may_have_no_bar_address),
+		TEST(seg_09_cache_coherent_is_ignored_on_a_memory_segment),
+		TEST(seg_10_pitch_alignment_is_recorded),
+		TEST(seg_10_an_aperture_with_pitch_alignment_is_refused),
+		TEST(seg_12_banks_are_recorded_and_the_last_end_is_added),
 		TEST(seg_12_one_bank_needs_no_table),
-		TEST(seg_12_ends_that_do_not_rise),
-		TEST(seg_12_end_behind_the_segment),
-		TEST(seg_12_no_banks_no_table_or_too_many),
+		TEST(seg_12_bank_ends_that_do_not_rise_are_refused),
+		TEST(seg_12_a_bank_end_past_the_segment_is_refused),
+		TEST(seg_12_zero_or_too_many_banks_or_no_table_is_refused),
 		TEST(seg_12_table_is_not_read_without_the_flag),
-		TEST(seg_21_paging_buffer_in_an_aperture),
-		TEST(seg_21_paging_buffer_in_memory),
-		TEST(seg_21_paging_buffer_nowhere),
-		TEST(seg_21_paging_buffer_of_nothing),
-		TEST(seg_22_pnp_06_standby_flags),
-		TEST(seg_24_flags_of_later_versions),
-		TEST(seg_27_gpu_ranges_overlap),
-		TEST(seg_27_neighbours),
-		TEST(seg_27_cpu_ranges_overlap),
-		TEST(seg_27_behind_the_last_address),
+		TEST(seg_21_a_paging_buffer_in_an_aperture_is_accepted),
+		TEST(seg_21_a_paging_buffer_in_a_memory_segment_is_refused),
+		TEST(seg_21_a_paging_buffer_in_a_missing_segment_is_refused),
+		TEST(seg_21_a_paging_buffer_of_size_zero_is_refused),
+		TEST(seg_22_pnp_06_all_combinations_of_preservation_flags_are_checked),
+		TEST(seg_24_flags_of_later_versions_are_refused),
+		TEST(seg_27_overlapping_gpu_ranges_are_refused),
+		TEST(seg_27_adjacent_segments_are_accepted),
+		TEST(seg_27_overlapping_cpu_ranges_are_refused),
+		TEST(seg_27_a_range_past_the_last_address_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("port_segments", tests, NULL, NULL);

@@ -55,12 +55,12 @@ static void pnp_01_refused_capabilities_undo_everything(void **state)
 		scripted_order(f->m),
 		"add_device start_device query_adapter_info stop_device remove_device unload");
 	assert_non_null(strstr(f->reason, "DRIVERCAPS"));
-	/* Nothing of the refused one is in the way of the next. */
+	/* No state of the refused start affects the next one. */
 	scripted_forget(f->m);
 	port_fixture_run(f);
 }
 
-static void pnp_04_who_releases_its_display_is_not_stopped(void **state)
+static void pnp_04_stopdevice_is_not_called_if_display_release_succeeds(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -73,7 +73,7 @@ static void pnp_04_who_releases_its_display_is_not_stopped(void **state)
 	assert_nothing_found(f);
 }
 
-static void pnp_04_who_fails_to_release_it_is_stopped(void **state)
+static void pnp_04_stopdevice_is_called_if_display_release_fails(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -89,8 +89,8 @@ static void pnp_04_who_fails_to_release_it_is_stopped(void **state)
 	assert_nothing_found(f);
 }
 
-/* The entry is of 1.2; an older table ends before it. */
-static void pnp_04_older_miniports_are_just_stopped(void **state)
+/* The entry exists from 1.2 on; an older table ends before it. */
+static void pnp_04_miniports_before_1_2_get_stopdevice_only(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -101,7 +101,7 @@ static void pnp_04_older_miniports_are_just_stopped(void **state)
 	assert_string_equal(scripted_order(f->m), "stop_device remove_device unload");
 }
 
-static void start_says_what_the_miniport_gets(void **state)
+static void start_info_holds_queue_depth_and_limits(void **state)
 {
 	struct port_fixture *f = *state;
 	const struct scripted_call *start;
@@ -113,7 +113,7 @@ static void start_says_what_the_miniport_gets(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->node_depth, 2);         /* SUB-16 */
 }
 
-static void displays_are_said_not_to_be_built(void **state)
+static void unsupported_display_outputs_are_reported(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -185,7 +185,8 @@ static void driver_entry_must_initialize(void **state)
 	struct port_fixture *f = *state;
 
 	use_entry(f, entry_that_forgets);
-	assert_refused(f, STATUS_INVALID_PARAMETER, "PNP-01", "without a DxgkInitialize");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "PNP-01",
+		       "without a successful call of DxgkInitialize");
 	assert_int_equal(f->m->call_count, 0);
 }
 
@@ -208,7 +209,7 @@ static void second_dxgkinitialize_is_refused(void **state)
 	assert_finding(f, "PNP-01", "for the second time");
 }
 
-static void dxgkinitialize_wants_the_driver_object_given(void **state)
+static void dxgkinitialize_with_another_driver_object_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -228,7 +229,7 @@ static void dxgkinitialize_outside_driver_entry_is_refused(void **state)
 	assert_int_equal(DxgkUnInitialize(&driver), STATUS_INVALID_PARAMETER);
 }
 
-static void driver_entry_that_leaves_at_another_irql_is_found(void **state)
+static void driver_entry_that_returns_at_another_irql_is_reported(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -238,7 +239,7 @@ static void driver_entry_that_leaves_at_another_irql_is_found(void **state)
 	assert_int_equal(vmm_nt_irql(f->nt), PASSIVE_LEVEL);
 }
 
-/* ---- versions: nothing behind a version's end is read or written ---- */
+/* ---- versions: nothing past the end of a version's structures is read or written ---- */
 
 static void check_version(struct port_fixture *f, ULONG version, ULONG services_bytes,
 			  DXGK_QUERYADAPTERINFOTYPE query, ULONG caps_bytes)
@@ -262,40 +263,40 @@ static void check_version(struct port_fixture *f, ULONG version, ULONG services_
 	assert_int_equal(vmm_port_caps(f->port)->segment[1].gpu_base, SCRIPTED_APERTURE_BASE);
 }
 
-static void version_1_0(void **state)
+static void version_1_0_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_VISTA, 184, DXGKQAITYPE_QUERYSEGMENT, 336);
 }
 
-static void version_1_0_sp1(void **state)
+static void version_1_0_sp1_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_VISTA_SP1, 184, DXGKQAITYPE_QUERYSEGMENT,
 		      336);
 }
 
-static void version_1_1(void **state)
+static void version_1_1_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_WIN7, 184, DXGKQAITYPE_QUERYSEGMENT, 528);
 }
 
-static void version_1_2(void **state)
+static void version_1_2_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_WIN8, 256, DXGKQAITYPE_QUERYSEGMENT3, 544);
 }
 
-static void version_1_3(void **state)
+static void version_1_3_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_WDDM1_3, 264, DXGKQAITYPE_QUERYSEGMENT3,
 		      552);
 }
 
-static void version_1_3_rotation(void **state)
+static void version_1_3_rotation_starts(void **state)
 {
 	check_version(*state, DXGKDDI_INTERFACE_VERSION_WDDM1_3_PATH_INDEPENDENT_ROTATION, 264,
 		      DXGKQAITYPE_QUERYSEGMENT3, 552);
 }
 
-/* A table exactly as long as its version's: one byte more would be read outside of its memory. */
+/* A table exactly as long as its version's: reading one byte more would leave its memory. */
 static void table_is_read_up_to_its_version_only(void **state)
 {
 	struct port_fixture *f = *state;
@@ -339,7 +340,7 @@ static void entry_required_missing_is_named(void **state)
 	assert_int_equal(f->m->call_count, 0);
 }
 
-static void entry_of_displays_may_be_missing(void **state)
+static void display_entries_may_be_missing(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -347,7 +348,7 @@ static void entry_of_displays_may_be_missing(void **state)
 	port_fixture_run(f);
 }
 
-static void dma_33_contexts_needed_with_multi_engine_aware(void **state)
+static void dma_33_with_multi_engine_aware_context_entries_are_required(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -355,7 +356,7 @@ static void dma_33_contexts_needed_with_multi_engine_aware(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "DMA-33", "no DxgkDdiDestroyContext");
 }
 
-static void dma_33_contexts_not_needed_without(void **state)
+static void dma_33_without_multi_engine_aware_context_entries_are_optional(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -373,7 +374,7 @@ static void tdr_14_engine_reset_needs_its_entries(void **state)
 
 	f->m->settings.caps.SupportPerEngineTDR = TRUE;
 	assert_int_equal(port_fixture_start(f), STATUS_INVALID_PARAMETER);
-	/* Every missing one has its own, the last is heard. */
+	/* Each missing entry has a finding; the last one is checked. */
 	assert_int_equal(f->findings, 3);
 	assert_finding(f, "TDR-14", "no DxgkDdiResetEngine");
 }
@@ -396,7 +397,7 @@ static NTSTATUS reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE
 	return STATUS_NOT_SUPPORTED;
 }
 
-static void tdr_14_with_its_entries(void **state)
+static void tdr_14_engine_reset_with_its_entries_starts(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -416,7 +417,7 @@ static void tdr_12_cancel_needs_its_entry(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "TDR-12", "no DxgkDdiCancelCommand");
 }
 
-static void swz_01_ranges_need_their_entries(void **state)
+static void swz_01_swizzling_ranges_need_their_entries(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -444,7 +445,7 @@ static void pre_09_preemption_needs_multi_engine(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "PRE-09", "0x10");
 }
 
-static void pre_09_preemption_with_multi_engine(void **state)
+static void pre_09_preemption_with_multi_engine_starts(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -454,8 +455,8 @@ static void pre_09_preemption_with_multi_engine(void **state)
 	assert_false(vmm_port_caps(f->port)->no_dma_patching);
 }
 
-/* Before 1.2 the bits do not exist, whatever stands there. */
-static void pre_09_bits_of_1_2_are_not_read_before(void **state)
+/* Before 1.2 the bits do not exist, whatever the memory contains. */
+static void pre_09_preemption_bits_are_ignored_before_1_2(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -467,7 +468,7 @@ static void pre_09_bits_of_1_2_are_not_read_before(void **state)
 	assert_false(vmm_port_caps(f->port)->per_engine_tdr);
 }
 
-static void spl_15_no_dma_patching_needs_both(void **state)
+static void spl_15_no_dma_patching_needs_preemption_and_multi_engine(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -475,7 +476,7 @@ static void spl_15_no_dma_patching_needs_both(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SPL-15", "0x9");
 }
 
-static void spl_15_no_dma_patching_with_both(void **state)
+static void spl_15_no_dma_patching_with_preemption_and_multi_engine_starts(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -485,7 +486,7 @@ static void spl_15_no_dma_patching_with_both(void **state)
 	assert_true(vmm_port_caps(f->port)->no_dma_patching);
 }
 
-static void sch_07_no_nodes(void **state)
+static void sch_07_zero_nodes_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -495,7 +496,7 @@ static void sch_07_no_nodes(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-07", "is 65");
 }
 
-static void sch_07_more_nodes_than_are_scheduled(void **state)
+static void sch_07_more_nodes_than_are_scheduled_are_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -507,7 +508,7 @@ static void sch_07_more_nodes_than_are_scheduled(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->node_count, 4);
 }
 
-static void sch_09_paging_node_is_one_of_the_nodes(void **state)
+static void sch_09_a_paging_node_out_of_range_is_refused(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -518,7 +519,7 @@ static void sch_09_paging_node_is_one_of_the_nodes(void **state)
 	assert_int_equal(vmm_port_caps(f->port)->paging_node, 1);
 }
 
-static void caps_are_kept(void **state)
+static void caps_are_recorded(void **state)
 {
 	struct port_fixture *f = *state;
 	const struct vmm_port_caps *caps;
@@ -540,7 +541,7 @@ static void caps_are_kept(void **state)
 	assert_int_equal(caps->paging_private_bytes, 40);
 }
 
-static void gpu_that_reaches_no_memory_is_not_supported(void **state)
+static void gpu_without_system_memory_access_is_not_supported(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -558,7 +559,7 @@ static void write_behind_the_caps(void *context, struct scripted_miniport *m,
 		((unsigned char *)call->args)[call->in.query.OutputDataSize + 3] = 1;
 }
 
-static void caps_written_behind_their_end_are_found(void **state)
+static void caps_written_past_their_end_are_reported(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -569,7 +570,7 @@ static void caps_written_behind_their_end_are_found(void **state)
 
 /* ---- the device ---- */
 
-static void bars_are_checked(void **state)
+static void invalid_bars_are_refused(void **state)
 {
 	static const uint64_t odd[] = {4097};
 	struct port_fixture *f = *state;
@@ -581,7 +582,7 @@ static void bars_are_checked(void **state)
 	assert_int_equal(port_fixture_start(f), STATUS_INVALID_PARAMETER);
 }
 
-/* Each allocation of the start fails once: every path gives back what it has. */
+/* Each memory allocation of the start fails once: every path frees what it has. */
 static void out_of_memory_leaves_nothing(void **state)
 {
 	struct port_fixture *f = *state;
@@ -607,47 +608,47 @@ int main(void)
 		TEST(pnp_01_failed_add_device_is_only_unloaded),
 		TEST(pnp_01_failed_start_device_is_not_stopped),
 		TEST(pnp_01_refused_capabilities_undo_everything),
-		TEST(pnp_04_who_releases_its_display_is_not_stopped),
-		TEST(pnp_04_who_fails_to_release_it_is_stopped),
-		TEST(pnp_04_older_miniports_are_just_stopped),
-		TEST(start_says_what_the_miniport_gets),
-		TEST(displays_are_said_not_to_be_built),
+		TEST(pnp_04_stopdevice_is_not_called_if_display_release_succeeds),
+		TEST(pnp_04_stopdevice_is_called_if_display_release_fails),
+		TEST(pnp_04_miniports_before_1_2_get_stopdevice_only),
+		TEST(start_info_holds_queue_depth_and_limits),
+		TEST(unsupported_display_outputs_are_reported),
 		TEST(driver_entry_registers_its_table),
 		TEST(driver_entry_must_initialize),
 		TEST(driver_entry_may_fail),
 		TEST(second_dxgkinitialize_is_refused),
-		TEST(dxgkinitialize_wants_the_driver_object_given),
+		TEST(dxgkinitialize_with_another_driver_object_is_refused),
 		TEST(dxgkinitialize_outside_driver_entry_is_refused),
-		TEST(driver_entry_that_leaves_at_another_irql_is_found),
-		TEST(version_1_0),
-		TEST(version_1_0_sp1),
-		TEST(version_1_1),
-		TEST(version_1_2),
-		TEST(version_1_3),
-		TEST(version_1_3_rotation),
+		TEST(driver_entry_that_returns_at_another_irql_is_reported),
+		TEST(version_1_0_starts),
+		TEST(version_1_0_sp1_starts),
+		TEST(version_1_1_starts),
+		TEST(version_1_2_starts),
+		TEST(version_1_3_starts),
+		TEST(version_1_3_rotation_starts),
 		TEST(table_is_read_up_to_its_version_only),
 		TEST(version_after_3_2_is_not_supported),
 		TEST(version_unknown_is_refused),
 		TEST(entry_required_missing_is_named),
-		TEST(entry_of_displays_may_be_missing),
-		TEST(dma_33_contexts_needed_with_multi_engine_aware),
-		TEST(dma_33_contexts_not_needed_without),
+		TEST(display_entries_may_be_missing),
+		TEST(dma_33_with_multi_engine_aware_context_entries_are_required),
+		TEST(dma_33_without_multi_engine_aware_context_entries_are_optional),
 		TEST(tdr_14_engine_reset_needs_its_entries),
-		TEST(tdr_14_with_its_entries),
+		TEST(tdr_14_engine_reset_with_its_entries_starts),
 		TEST(tdr_12_cancel_needs_its_entry),
-		TEST(swz_01_ranges_need_their_entries),
+		TEST(swz_01_swizzling_ranges_need_their_entries),
 		TEST(pre_09_preemption_needs_multi_engine),
-		TEST(pre_09_preemption_with_multi_engine),
-		TEST(pre_09_bits_of_1_2_are_not_read_before),
-		TEST(spl_15_no_dma_patching_needs_both),
-		TEST(spl_15_no_dma_patching_with_both),
-		TEST(sch_07_no_nodes),
-		TEST(sch_07_more_nodes_than_are_scheduled),
-		TEST(sch_09_paging_node_is_one_of_the_nodes),
-		TEST(caps_are_kept),
-		TEST(gpu_that_reaches_no_memory_is_not_supported),
-		TEST(caps_written_behind_their_end_are_found),
-		TEST(bars_are_checked),
+		TEST(pre_09_preemption_with_multi_engine_starts),
+		TEST(pre_09_preemption_bits_are_ignored_before_1_2),
+		TEST(spl_15_no_dma_patching_needs_preemption_and_multi_engine),
+		TEST(spl_15_no_dma_patching_with_preemption_and_multi_engine_starts),
+		TEST(sch_07_zero_nodes_are_refused),
+		TEST(sch_07_more_nodes_than_are_scheduled_are_refused),
+		TEST(sch_09_a_paging_node_out_of_range_is_refused),
+		TEST(caps_are_recorded),
+		TEST(gpu_without_system_memory_access_is_not_supported),
+		TEST(caps_written_past_their_end_are_reported),
+		TEST(invalid_bars_are_refused),
 		TEST(out_of_memory_leaves_nothing),
 	};
 

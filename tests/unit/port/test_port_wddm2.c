@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting a miniport of WDDM 2.x: sizes by its version, physical adapter, one aperture, invalid memory ranges. */
+/*
+ * Starting a miniport of WDDM 2.x: structure sizes by version, physical adapter, one aperture,
+ * invalid memory ranges.
+ */
 #include "port_fixture.h"
 
 #include <string.h>
@@ -26,7 +29,7 @@ static const struct scripted_call *query_of(const struct port_fixture *f,
 	return NULL;
 }
 
-/* Published sizes of the structures of each version; nothing is read or written behind them. */
+/* Published sizes of the structures of each version; nothing past their end is read or written. */
 static void versions_2_0_to_3_2_start(void **state)
 {
 	static const struct {
@@ -42,7 +45,7 @@ static void versions_2_0_to_3_2_start(void **state)
 		{DXGKDDI_INTERFACE_VERSION_WDDM3_0, 592, 568},
 		{DXGKDDI_INTERFACE_VERSION_WDDM3_1, 592, 568},
 		{DXGKDDI_INTERFACE_VERSION_WDDM3_2, 592, 568},
-		{DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x7, 592, 568}, /* C-40: a revision of it */
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x7, 592, 568}, /* C-40: a revision of 3.2 */
 	};
 	struct port_fixture *f = *state;
 
@@ -70,7 +73,10 @@ static void versions_2_0_to_3_2_start(void **state)
 	}
 }
 
-/* What would have to page by virtual address does not start, and says why; nor does what shares the CPU's tables. */
+/*
+ * A miniport that needs paging by virtual address does not start and a reason is given; the same
+ * for one that shares the CPU's page tables.
+ */
 static void pag_26_paging_by_virtual_address_does_not_start(void **state)
 {
 	struct port_fixture *f = *state;
@@ -101,7 +107,7 @@ static void va_11_page_tables_have_two_to_six_levels(void **state)
 			continue;
 		scripted_mmu(f->m, levels, 1);
 		if (levels == 1 || levels == 7) {
-			assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "2 to 6 levels");
+			assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "must be 2 to 6");
 			continue;
 		}
 		assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
@@ -111,17 +117,24 @@ static void va_11_page_tables_have_two_to_six_levels(void **state)
 	}
 }
 
-static void va_11_a_level_is_what_it_can_be(void **state)
+static void va_11_page_table_level_descriptions_are_checked(void **state)
 {
 	struct port_fixture *f = *state;
 	struct scripted_mmu_settings *mmu = &f->m->settings.mmu;
 	const struct {
-		uint32_t segment, bits, bytes;
+		uint32_t segment, bits, bytes, alignment;
 		const char *what;
-	} bad[] = {{1, 0, 4096, "1 to 24 bits"}, {1, 25, 4096, "1 to 24 bits"},
-		   {1, 8, 0, "has one"},         {1, 8, 6000, "multiple of 4096"},
-		   {3, 8, 4096, "no such"},      {2, 8, 4096, "memory segments"},
-		   {0, 8, 8192, "at most 4 KB"}, {1, 9, 4096, "VirtualAddressBitCount"}};
+	} bad[] = {{1, 0, 4096, 0, "1 to 24 bits"},
+		   {1, 25, 4096, 0, "1 to 24 bits"},
+		   {1, 8, 0, 0, "must report its size"},
+		   {1, 8, 6000, 0, "multiple of 4096"},
+		   {3, 8, 4096, 0, "does not exist"},
+		   {2, 8, 4096, 0, "a memory segment"},
+		   {0, 8, 8192, 0, "not exceed 4 KB"},
+		   {1, 9, 4096, 0, "VirtualAddressBitCount"},
+		   {1, 8, 4096, 12288, "PageTableAlignmentInBytes 12288: the alignment must be 0"},
+		   {1, 8, 4096, 0xFFFFFFFF, "a power of two"},
+		   {0, 8, 4096, 8192, "must not exceed 4096"}};
 
 	version_2(f);
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(bad); i++) {
@@ -129,7 +142,15 @@ static void va_11_a_level_is_what_it_can_be(void **state)
 		mmu->level[1].PageTableSegmentId = bad[i].segment;
 		mmu->level[1].PageTableIndexBitCount = bad[i].bits;
 		mmu->level[1].PageTableSizeInBytes = bad[i].bytes;
+		mmu->level[1].PageTableAlignmentInBytes = bad[i].alignment;
 		assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", bad[i].what);
+	}
+	for (uint32_t i = 0; i < 2; i++) { /* valid: less than a page, more than a page */
+		scripted_mmu(f->m, 3, 1);
+		mmu->level[1].PageTableAlignmentInBytes = i ? 1u << 20 : 16;
+		port_fixture_run(f);
+		assert_nothing_found(f);
+		port_fixture_stop(f);
 	}
 	scripted_mmu(f->m, 3, 1);
 	mmu->caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_CPU_VIRTUAL;
@@ -137,7 +158,7 @@ static void va_11_a_level_is_what_it_can_be(void **state)
 	scripted_mmu(f->m, 2, 1);
 	f->m->settings.table.DxgkDdiGetRootPageTableSize = NULL;
 	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "GetRootPageTableSize");
-	scripted_mmu(f->m, 3, 1); /* whose root has a fixed size */
+	scripted_mmu(f->m, 3, 1); /* an MMU whose root page table has a fixed size */
 	f->m->settings.table.DxgkDdiGetRootPageTableSize = NULL;
 	port_fixture_run(f);
 	assert_nothing_found(f);
@@ -157,8 +178,8 @@ static void va_15_virtual_addressing_needs_one_mmu(void **state)
 	port_fixture_run(f);
 }
 
-/* Below 2.0 these bits mean nothing. */
-static void va_15_does_not_concern_1_x(void **state)
+/* Below 2.0 these bits are ignored. */
+static void va_15_virtual_addressing_caps_are_ignored_before_2_0(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -183,7 +204,8 @@ static void sch_09_the_physical_adapter_names_the_paging_node(void **state)
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-09", "PagingNode is 2");
 	f->m->settings.physical.PagingNodeIndex = 1;
 	f->m->settings.physical.NumExecutionNodes = 3;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-07", "3 execution nodes, DRIVERCAPS 2");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-07",
+		       "3 execution nodes, but DRIVERCAPS has 2");
 }
 
 static void sub_16_the_packet_cap_is_the_depth_of_a_node(void **state)
@@ -242,8 +264,8 @@ static void seg_24_flags_of_host_apertures_and_the_system(void **state)
 	assert_nothing_found(f);
 }
 
-/* Where the window is, and what it is counted in. */
-static void swz_29_seg_24_host_apertures_are_checked_and_kept(void **state)
+/* The location of the window, and its page size. */
+static void swz_29_seg_24_host_apertures_are_checked_and_recorded(void **state)
 {
 	struct port_fixture *f = *state;
 	struct scripted_segment *s = &f->m->settings.segment[0];
@@ -253,10 +275,10 @@ static void swz_29_seg_24_host_apertures_are_checked_and_kept(void **state)
 	s->flags = 0x2000;
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "0 pages of 4096 bytes");
 	s->host_pages = (uint32_t)(SCRIPTED_BAR_BYTES / PAGE) + 1;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "must be whole pages inside one BAR");
 	s->host_pages = 16;
 	s->host_offset = PAGE / 2;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "must be whole pages inside one BAR");
 	s->host_offset = 3 * PAGE;
 	f->m->settings.table.DxgkDdiMapCpuHostAperture = NULL;
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "no DxgkDdiMapCpuHostAperture");
@@ -277,13 +299,13 @@ static void swz_29_seg_24_host_apertures_are_checked_and_kept(void **state)
 	port_fixture_stop(f);
 	s->flags = 0x4;
 	f->m->settings.segment[1].flags |= 0x2000;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "an aperture segment has no");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "an aperture segment cannot have");
 	f->m->settings.segment[1].flags &= ~0x2000u;
 	port_fixture_run(f);
 	assert_nothing_found(f);
 }
 
-static void seg_26_invalid_ranges_are_asked_for_and_kept(void **state)
+static void seg_26_invalid_ranges_are_queried_and_recorded(void **state)
 {
 	static const DXGK_MEMORYRANGE ranges[] = {
 		{8 * PAGE, 2 * PAGE}, {PAGE, PAGE}, {9 * PAGE, 3 * PAGE}, {20 * PAGE, PAGE}};
@@ -295,7 +317,7 @@ static void seg_26_invalid_ranges_are_asked_for_and_kept(void **state)
 	port_fixture_run(f);
 	const struct vmm_port_segment *s = &vmm_port_caps(f->port)->segment[0];
 
-	/* In order, and what overlaps is one. */
+	/* In order, and overlapping ones are merged. */
 	assert_int_equal(s->invalid_count, 3);
 	assert_int_equal(s->invalid[0].offset, PAGE);
 	assert_int_equal(s->invalid[1].offset, 8 * PAGE);
@@ -320,12 +342,12 @@ static void seg_26_ranges_must_be_whole_pages_of_the_segment(void **state)
 	f->m->settings.invalid_counts[0] = 1;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(wrong); i++) {
 		f->m->settings.invalid[0] = &wrong[i];
-		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "not whole pages");
+		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "in whole pages");
 	}
 }
 
-/* A segment of 64 KiB pages has whole ones of those (SEG-11). */
-static void seg_26_seg_11_of_large_pages_whole_ones(void **state)
+/* Ranges of a segment with 64 KiB pages are multiples of those (SEG-11). */
+static void seg_26_seg_11_ranges_of_a_64k_segment_are_whole_64k_pages(void **state)
 {
 	static const DXGK_MEMORYRANGE wrong = {PAGE, 16 * PAGE}, right = {16 * PAGE, 32 * PAGE};
 	struct port_fixture *f = *state;
@@ -334,7 +356,7 @@ static void seg_26_seg_11_of_large_pages_whole_ones(void **state)
 	f->m->settings.segment[0].flags |= 0x800;
 	f->m->settings.invalid_counts[0] = 1;
 	f->m->settings.invalid[0] = &wrong;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "of 65536 each");
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "in whole pages of 65536 bytes");
 	f->m->settings.invalid[0] = &right;
 	port_fixture_run(f);
 	port_fixture_stop(f);
@@ -345,7 +367,7 @@ static void seg_26_seg_11_of_large_pages_whole_ones(void **state)
 	assert_non_null(strstr(f->reason, "aperture of 64 KiB pages is not built"));
 }
 
-static void alf_26_a_protected_range_is_checked_and_kept(void **state)
+static void alf_26_a_protected_range_is_checked_and_recorded(void **state)
 {
 	static const struct {
 		uint64_t offset, bytes;
@@ -375,7 +397,7 @@ static void alf_26_a_protected_range_is_checked_and_kept(void **state)
 		s->vpr_alignment = wrong[i].alignment;
 		s->vpr_reserve_bytes = wrong[i].reserve;
 		assert_refused(f, STATUS_INVALID_PARAMETER, "ALF-26", wrong[i].text);
-		s->flags &= ~vpr.Value; /* then nobody looks */
+		s->flags &= ~vpr.Value; /* then it is not checked */
 		port_fixture_run(f);
 		assert_int_equal(vmm_port_caps(f->port)->segment[0].vpr.size_bytes, 0);
 		port_fixture_stop(f);
@@ -396,15 +418,18 @@ static void alf_26_a_protected_range_is_checked_and_kept(void **state)
 	const struct vmm_port_segment *kept = &vmm_port_caps(f->port)->segment[0];
 	assert_int_equal(kept->vpr.alignment, PAGE);
 	assert_int_equal(kept->vpr.regions, 2);
-	/* The miniport's own part is taken out with what is invalid, which it covers here. */
+	/*
+	 * The miniport's protected part is removed together with the invalid ranges, which cover it
+	 * here.
+	 */
 	assert_int_equal(kept->invalid_count, 2);
 	assert_int_equal(kept->invalid[0].offset, 16 * PAGE);
 	assert_int_equal(kept->invalid[0].size_bytes, 4 * PAGE);
 	assert_nothing_found(f);
 }
 
-/* SWZ-27: they do not exist from 2.0 on, so nothing is wanted of the miniport for them. */
-static void swz_27_swizzling_ranges_are_not_counted(void **state)
+/* SWZ-27: they do not exist from 2.0 on, so their entries are not required. */
+static void swz_27_swizzling_range_caps_are_ignored_from_2_0_on(void **state)
 {
 	struct port_fixture *f = *state;
 
@@ -423,19 +448,19 @@ int main(void)
 		TEST(versions_2_0_to_3_2_start),
 		TEST(va_11_page_tables_have_two_to_six_levels),
 		TEST(pag_26_paging_by_virtual_address_does_not_start),
-		TEST(va_11_a_level_is_what_it_can_be),
+		TEST(va_11_page_table_level_descriptions_are_checked),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
-		TEST(va_15_does_not_concern_1_x),
+		TEST(va_15_virtual_addressing_caps_are_ignored_before_2_0),
 		TEST(sch_09_the_physical_adapter_names_the_paging_node),
 		TEST(sub_16_the_packet_cap_is_the_depth_of_a_node),
 		TEST(seg_25_there_is_exactly_one_aperture),
 		TEST(seg_24_flags_of_host_apertures_and_the_system),
-		TEST(swz_29_seg_24_host_apertures_are_checked_and_kept),
-		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
+		TEST(swz_29_seg_24_host_apertures_are_checked_and_recorded),
+		TEST(seg_26_invalid_ranges_are_queried_and_recorded),
 		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
-		TEST(seg_26_seg_11_of_large_pages_whole_ones),
-		TEST(alf_26_a_protected_range_is_checked_and_kept),
-		TEST(swz_27_swizzling_ranges_are_not_counted),
+		TEST(seg_26_seg_11_ranges_of_a_64k_segment_are_whole_64k_pages),
+		TEST(alf_26_a_protected_range_is_checked_and_recorded),
+		TEST(swz_27_swizzling_range_caps_are_ignored_from_2_0_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

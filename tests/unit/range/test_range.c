@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The range heap, promise by promise. Sizes and offsets here are in pages unless they say bytes. */
+/*
+ * The range heap, one guarantee per test. Sizes and offsets here are in pages unless they say
+ * bytes.
+ */
 #include "support/test.h"
 #include "unit/aborts.h"
 
@@ -67,16 +70,16 @@ static void give(struct vmm_range_heap *heap, struct got got)
 static void assert_figures(const struct vmm_range_heap *heap, uint64_t free_pages, uint64_t largest,
 			   uint32_t live, uint32_t holes)
 {
-	struct vmm_range_figures figures;
+	struct vmm_range_statistics figures;
 
-	vmm_range_figures(heap, &figures);
+	vmm_range_statistics(heap, &figures);
 	assert_int_equal(figures.free_bytes, free_pages * PAGE);
 	assert_int_equal(figures.largest_free_bytes, largest * PAGE);
 	assert_int_equal(figures.live_ranges, live);
 	assert_int_equal(figures.free_ranges, holes);
 }
 
-static void sizes_that_make_no_heap_are_refused(void **state)
+static void invalid_heap_sizes_are_refused(void **state)
 {
 	struct vmm_range_heap *heap = (void *)state;
 
@@ -102,7 +105,7 @@ static void alf_17_from_end_starts_at_the_end_of_the_segment(void **state)
 	second = take_in(heap, 10, 0, 0, VMM_RANGE_FROM_END);
 	assert_int_equal(second.page, 100 - 7 - 10);
 	give(heap, first);
-	/* The highest place that fits, not the best fit and not the largest hole. */
+	/* The highest free range that fits, not the best fit and not the largest hole. */
 	assert_int_equal(take_in(heap, 2, 0, 0, VMM_RANGE_FROM_END).page, 98);
 	assert_int_equal(take_in(heap, 6, 0, 0, VMM_RANGE_FROM_END).page, 83 - 6);
 	vmm_range_heap_destroy(heap);
@@ -120,14 +123,16 @@ static void seg_15_a_bank_is_searched_upward_or_downward(void **state)
 	assert_int_equal(hole.page, 44);
 	assert_int_equal(take_in(heap, 2, 40, 60, 0).page, 46);
 	give(heap, hole);
-	/* The lowest and the highest address in the bank, though a better fit is free elsewhere. */
+	/*
+	 * The lowest and the highest address in the bank, although a better fit is free elsewhere.
+	 */
 	assert_int_equal(take_in(heap, 1, 40, 60, 0).page, 44);
 	assert_int_equal(take_in(heap, 1, 40, 60, VMM_RANGE_FROM_END).page, 55);
 	assert_int_equal(take_in(heap, 1, 0, 41, VMM_RANGE_FROM_END).page, 39);
 	vmm_range_heap_destroy(heap);
 }
 
-static void seg_15_a_full_bank_fails_while_the_segment_has_room(void **state)
+static void seg_15_a_full_bank_fails_although_the_segment_has_free_space(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(100);
 
@@ -145,7 +150,7 @@ static void seg_15_a_full_bank_fails_while_the_segment_has_room(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-static void a_window_off_the_page_grid_shrinks_to_whole_pages(void **state)
+static void an_unaligned_window_shrinks_to_whole_pages(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(10);
 	struct vmm_range_request in = {
@@ -163,7 +168,7 @@ static void a_window_off_the_page_grid_shrinks_to_whole_pages(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-static void alignment_leaves_the_front_free(void **state)
+static void alignment_leaves_a_free_range_in_front(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(64);
 	struct vmm_range_request aligned = {
@@ -205,7 +210,7 @@ static void an_alignment_beyond_the_heap_leaves_offset_zero(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-static void a_freed_range_joins_its_neighbours(void **state)
+static void a_freed_range_is_merged_with_free_neighbors(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(30);
 	struct got a = take(heap, 10), b = take(heap, 10), c = take(heap, 10);
@@ -251,7 +256,7 @@ static void the_best_fitting_hole_is_taken(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-/* Many holes of one bin, all too small but one; nothing larger is left. */
+/* Many holes of one bin, all too small but one; no larger hole is left. */
 static void a_hole_that_fits_is_found_behind_many_that_do_not(void **state)
 {
 	enum { HOLES = 40, SMALL = 1024, LARGE = 1030 }; /* one bin holds 1024 .. 1055 */
@@ -276,8 +281,8 @@ static void a_hole_that_fits_is_found_behind_many_that_do_not(void **state)
 }
 
 /*
- * Many holes that are large enough but stand wrong for the alignment: each is 17 pages behind the
- * last one, so one in 32 is aligned to 32.
+ * Many holes that are large enough but not aligned: each is 17 pages behind the previous one, so
+ * one in 32 is aligned to 32.
  */
 static void an_aligned_hole_is_found_behind_many_that_are_not(void **state)
 {
@@ -336,21 +341,21 @@ static void a_full_heap_fails_and_changes_nothing(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-static void without_memory_for_metadata_nothing_changes(void **state)
+static void a_failed_metadata_allocation_changes_nothing(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(10000), *untouched = heap;
 	uint32_t failed = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
-		struct vmm_range_figures before, after;
+		struct vmm_range_statistics before, after;
 		struct got got;
 
-		vmm_range_figures(heap, &before);
+		vmm_range_statistics(heap, &before);
 		vmm_calloc_fail_after(1 + i % 2);
 		got = take_in(heap, 1, 2 * i, 0, 0); /* each leaves a hole in front */
 		vmm_calloc_fail_after(0);
-		vmm_range_figures(heap, &after);
+		vmm_range_statistics(heap, &after);
 		if (got.status == VMM_OK)
 			continue;
 		assert_int_equal(got.status, VMM_NO_MEMORY);
@@ -392,7 +397,7 @@ static void the_walk_goes_in_address_order(void **state)
 	vmm_range_heap_destroy(heap);
 }
 
-static void names_stay_while_the_metadata_grows(void **state)
+static void range_nodes_stay_valid_when_the_metadata_grows(void **state)
 {
 	enum { RANGES = 3000 };
 	struct vmm_range_heap *heap = make_heap(2 * RANGES);
@@ -491,7 +496,7 @@ static void allocate_aligned_to_three_pages(void *arg)
 	allocate(arg, PAGE, 3 * PAGE);
 }
 
-static void misuse_by_vidmm_itself_asserts(void **state)
+static void internal_misuse_asserts(void **state)
 {
 	struct vmm_range_heap *heap = make_heap(10);
 	struct misuse misuse = {.heap = heap, .node = take(heap, 2).node};
@@ -510,24 +515,24 @@ static void misuse_by_vidmm_itself_asserts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_that_make_no_heap_are_refused),
+		cmocka_unit_test(invalid_heap_sizes_are_refused),
 		cmocka_unit_test(alf_17_from_end_starts_at_the_end_of_the_segment),
 		cmocka_unit_test(seg_15_a_bank_is_searched_upward_or_downward),
-		cmocka_unit_test(seg_15_a_full_bank_fails_while_the_segment_has_room),
-		cmocka_unit_test(a_window_off_the_page_grid_shrinks_to_whole_pages),
-		cmocka_unit_test(alignment_leaves_the_front_free),
+		cmocka_unit_test(seg_15_a_full_bank_fails_although_the_segment_has_free_space),
+		cmocka_unit_test(an_unaligned_window_shrinks_to_whole_pages),
+		cmocka_unit_test(alignment_leaves_a_free_range_in_front),
 		cmocka_unit_test(an_alignment_beyond_the_heap_leaves_offset_zero),
-		cmocka_unit_test(a_freed_range_joins_its_neighbours),
+		cmocka_unit_test(a_freed_range_is_merged_with_free_neighbors),
 		cmocka_unit_test(the_best_fitting_hole_is_taken),
 		cmocka_unit_test(a_hole_that_fits_is_found_behind_many_that_do_not),
 		cmocka_unit_test(an_aligned_hole_is_found_behind_many_that_are_not),
 		cmocka_unit_test(a_tight_heap_fills_from_its_low_end),
 		cmocka_unit_test(a_full_heap_fails_and_changes_nothing),
-		cmocka_unit_test(without_memory_for_metadata_nothing_changes),
+		cmocka_unit_test(a_failed_metadata_allocation_changes_nothing),
 		cmocka_unit_test(the_walk_goes_in_address_order),
-		cmocka_unit_test(names_stay_while_the_metadata_grows),
+		cmocka_unit_test(range_nodes_stay_valid_when_the_metadata_grows),
 		cmocka_unit_test(the_largest_heap_works_to_its_last_page),
-		cmocka_unit_test(misuse_by_vidmm_itself_asserts),
+		cmocka_unit_test(internal_misuse_asserts),
 	};
 
 	return cmocka_run_group_tests_name("range", tests, NULL, NULL);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tiny port: see fixture.h.
- */
+/* The minimal port: see fixture.h. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -13,12 +11,14 @@
 #define LARGE_40      0x0200u
 
 static WCHAR key_text[] = L"\\Registry\\Machine\\Softgpu";
-/* Neither DxgkInitialize nor DxgkCbGetHandleData say for whom; a test process has one miniport at a
- * time. */
+/*
+ * DxgkInitialize and DxgkCbGetHandleData have no adapter parameter; a test process has one miniport
+ * at a time.
+ */
 static DRIVER_INITIALIZATION_DATA registered;
 static struct gpu *gpu_current;
 
-/* The port's end of the registration. */
+/* The port's side of the registration. */
 NTSTATUS DxgkInitialize(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath,
 			PDRIVER_INITIALIZATION_DATA DriverInitializationData)
 {
@@ -60,8 +60,7 @@ static NTSTATUS cb_get_device_information(HANDLE handle, PDXGK_DEVICE_INFO info)
 
 static VOID *cb_get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA query)
 {
-	/* A D3DKMT handle of this port is an index from 1; the one just being opened counts
-	 * already. */
+	/* A D3DKMT handle of this port is an index from 1; the one being opened counts already. */
 	if (query->Type != DXGK_HANDLE_ALLOCATION || !query->hObject ||
 	    query->hObject > gpu_current->allocation_count + 1)
 		return NULL;
@@ -153,7 +152,7 @@ static struct gpu *create(const struct gpu_setting *settings, uint64_t vram_byte
 
 	assert_non_null(gpu);
 	gpu_current = gpu;
-	gpu->next_fence = UINT32_MAX - 2; /* every test passes the wrap */
+	gpu->next_fence = UINT32_MAX - 2; /* every test passes the wrap of fence ids */
 	create_world(gpu, kind);
 	gpu->vram_bytes = gpu->resource_length = vram_bytes;
 	gpu->vram_physical = add_memory(gpu, "vram", vram_bytes, &gpu->vram);
@@ -182,7 +181,7 @@ static void destroy(struct gpu *gpu)
 	vmm_nt_interrupt_finish(&gpu->interrupt_lock);
 	assert_int_equal(vmm_nt_destroy(gpu->nt), VMM_OK);
 	vmm_os_destroy(gpu->os);
-	/* A miniport that works leaves nothing behind and calls no service at the wrong level. */
+	/* Asserts that the miniport has leaked nothing and called no service at the wrong IRQL. */
 	assert_int_equal(gpu->violations, 0);
 	free(gpu->paging_buffer);
 	free(gpu);
@@ -313,38 +312,38 @@ int gpu_teardown(void **state)
 
 /* ---- allocations ---- */
 
-struct softgpu_allocation gpu_wish(uint64_t size_bytes)
+struct softgpu_allocation gpu_spec(uint64_t size_bytes)
 {
-	struct softgpu_allocation wish = {
+	struct softgpu_allocation spec = {
 		.version = SOFTGPU_ALLOCATION_VERSION,
 		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
 		.size_bytes = size_bytes,
 	};
 
-	return wish;
+	return spec;
 }
 
-NTSTATUS gpu_try_allocation(struct gpu *gpu, const struct softgpu_allocation *wish,
+NTSTATUS gpu_try_allocation(struct gpu *gpu, const struct softgpu_allocation *spec,
 			    DXGK_ALLOCATIONINFO *info)
 {
-	struct softgpu_allocation copy = *wish;
+	struct softgpu_allocation copy = *spec;
 	DXGKARG_CREATEALLOCATION create_one = {.NumAllocations = 1, .pAllocationInfo = info};
 
-	memset(info, 0xA5, sizeof(*info)); /* whatever is not filled in shows */
+	memset(info, 0xA5, sizeof(*info)); /* so that outputs that are not set are noticed */
 	info->pPrivateDriverData = &copy;
 	info->PrivateDriverDataSize = sizeof(copy);
 	info->hAllocation = NULL;
 	return gpu->ddi.DxgkDdiCreateAllocation(gpu->adapter, &create_one);
 }
 
-struct gpu_allocation *gpu_allocate(struct gpu *gpu, const struct softgpu_allocation *wish)
+struct gpu_allocation *gpu_allocate(struct gpu *gpu, const struct softgpu_allocation *spec)
 {
 	struct gpu_allocation *allocation = &gpu->allocations[gpu->allocation_count];
 	DXGK_OPENALLOCATIONINFO info = {.hAllocation = gpu->allocation_count + 1};
 	DXGKARG_OPENALLOCATION open = {.NumAllocations = 1, .pOpenAllocation = &info};
 
 	assert_true(gpu->allocation_count < GPU_ALLOCATIONS);
-	assert_int_equal(gpu_try_allocation(gpu, wish, &allocation->info), STATUS_SUCCESS);
+	assert_int_equal(gpu_try_allocation(gpu, spec, &allocation->info), STATUS_SUCCESS);
 	assert_non_null(allocation->info.hAllocation);
 	assert_int_equal(gpu->ddi.DxgkDdiOpenAllocation(gpu->device, &open), STATUS_SUCCESS);
 	assert_non_null(info.hDeviceSpecificAllocation);
@@ -411,7 +410,7 @@ NTSTATUS gpu_render_pass(struct gpu *gpu, struct gpu_dma *dma, const void *comma
 	dma->patch_count = (uint32_t)(render.pPatchLocationListOut - dma->patch);
 	dma->multipass_offset = render.MultipassOffset;
 	if (NT_SUCCESS(status)) {
-		/* Everything was taken; the next call begins a new buffer. */
+		/* All space is used; the next call begins a new buffer. */
 		assert_int_equal(render.MultipassOffset, length);
 		dma->multipass_offset = 0;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * softgpu on a bench: the miniport under a tiny port that only connects its callbacks, keeps a log of its interrupts
- * and moves no memory of its own accord. Runs on the sim back end: time is virtual, waiting costs nothing.
+ * softgpu alone: the miniport under a minimal port that only connects its callbacks, logs its
+ * interrupts and moves no memory by itself. It runs on the sim back end: time is virtual, waiting
+ * takes no real time.
  */
 #ifndef VMM_TESTS_SOFTGPU_FIXTURE_H
 #define VMM_TESTS_SOFTGPU_FIXTURE_H
@@ -40,19 +41,19 @@ struct gpu_setting {
 	uint64_t value;
 };
 
-/* One allocation as the port would know it, and where this test says it is. */
+/* One allocation as the port knows it, and the location that the test gives it. */
 struct gpu_allocation {
 	DXGK_ALLOCATIONINFO info;
 	HANDLE open;
 };
 
-/* What one DxgkDdiRender produced. */
+/* The result of one DxgkDdiRender. */
 struct gpu_dma {
 	char *buffer;
 	uint64_t private_data[4];
 	D3DDDI_PATCHLOCATIONLIST patch[PATCHES];
 	uint32_t length, patch_count, multipass_offset;
-	uint32_t size, patch_size; /* in: room */
+	uint32_t size, patch_size; /* in: free space */
 	/* the last arguments, for Patch */
 	const DXGK_ALLOCATIONLIST *list;
 	uint32_t list_count;
@@ -66,11 +67,11 @@ struct gpu {
 	HANDLE adapter, device, context[GPU_NODES];
 	uint64_t vram_bytes;
 	struct vmm_os_memory vram; /* BAR 0, as the CPU sees it */
-	struct vmm_os_memory
-		system; /* pages to map into the aperture and to transfer from and to */
+	/* pages to map into the aperture and to transfer from and to */
+	struct vmm_os_memory system;
 	struct vmm_os_memory dummy;
 	uint64_t vram_physical, system_physical, dummy_physical;
-	uint64_t resource_length; /* 0: vram_bytes; what the resource list says */
+	uint64_t resource_length; /* 0: vram_bytes; else the size in the resource list */
 	int use_large_resource;
 
 	struct gpu_allocation allocations[GPU_ALLOCATIONS];
@@ -81,7 +82,7 @@ struct gpu {
 	_Atomic uint32_t interrupt_count; /* the log is complete up to here */
 	uint32_t dpc_count, violations;
 	uint32_t next_fence;
-	char *paging_buffer; /* a paging buffer being filled; private data behind */
+	char *paging_buffer; /* a paging buffer under construction; its private data follow */
 	uint64_t paging_private[4];
 	uint32_t paging_length;
 };
@@ -93,14 +94,14 @@ int gpu_teardown(void **state);
 int gpu_setup_threads(void **state);
 /* With settings, ended by a NULL name. */
 struct gpu *gpu_start(const struct gpu_setting *settings, uint64_t vram_bytes);
-/* The status of StartDevice when it is expected to fail; everything is undone. */
+/* The status of a StartDevice that must fail; everything is undone. */
 NTSTATUS gpu_start_status(const struct gpu_setting *settings, uint64_t vram_bytes);
 void gpu_stop(struct gpu *gpu);
 
-struct softgpu_allocation gpu_wish(uint64_t size_bytes);
-NTSTATUS gpu_try_allocation(struct gpu *gpu, const struct softgpu_allocation *wish,
+struct softgpu_allocation gpu_spec(uint64_t size_bytes);
+NTSTATUS gpu_try_allocation(struct gpu *gpu, const struct softgpu_allocation *spec,
 			    DXGK_ALLOCATIONINFO *info);
-struct gpu_allocation *gpu_allocate(struct gpu *gpu, const struct softgpu_allocation *wish);
+struct gpu_allocation *gpu_allocate(struct gpu *gpu, const struct softgpu_allocation *spec);
 /* An entry of the kernel's allocation list; segment 0: not resident. */
 DXGK_ALLOCATIONLIST gpu_entry(const struct gpu_allocation *allocation, uint32_t segment,
 			      uint64_t address, int write);
@@ -109,7 +110,7 @@ DXGK_ALLOCATIONLIST gpu_entry(const struct gpu_allocation *allocation, uint32_t 
 NTSTATUS gpu_render_pass(struct gpu *gpu, struct gpu_dma *dma, const void *commands,
 			 uint32_t length, const D3DDDI_PATCHLOCATIONLIST *relocations,
 			 uint32_t relocation_count);
-/* For the allocation list that follows passes use. */
+/* Sets the allocation list that later passes use. */
 void gpu_dma_init(struct gpu *gpu, struct gpu_dma *dma, const DXGK_ALLOCATIONLIST *list,
 		  uint32_t list_count);
 void gpu_dma_finish(struct gpu_dma *dma);
@@ -121,9 +122,9 @@ uint32_t gpu_submit(struct gpu *gpu, struct gpu_dma *dma, uint32_t node, uint32_
 uint32_t gpu_submit_flags(struct gpu *gpu, struct gpu_dma *dma, uint32_t node,
 			  DXGK_SUBMITCOMMANDFLAGS flags);
 
-/* Until `count` interrupts have come; at most 10 s. */
+/* Waits for `count` interrupts, at most 10 s. */
 void gpu_wait_interrupts(struct gpu *gpu, uint32_t count);
-/* Render, submit whole to a node, wait: the interrupt. */
+/* Renders, submits all of it to a node and waits; returns the interrupt. */
 const DXGKARGCB_NOTIFY_INTERRUPT_DATA *gpu_run(struct gpu *gpu, uint32_t node, const void *commands,
 					       uint32_t length, const DXGK_ALLOCATIONLIST *list,
 					       uint32_t list_count);
@@ -138,7 +139,7 @@ const DXGKARGCB_NOTIFY_INTERRUPT_DATA *gpu_run(struct gpu *gpu, uint32_t node, c
 /* ---- paging ---- */
 /* Appends one operation to the paging buffer. */
 NTSTATUS gpu_build(struct gpu *gpu, DXGKARG_BUILDPAGINGBUFFER *build);
-/* Patches and submits what was built, on the paging node, and waits: the interrupt. */
+/* Patches and submits the paging buffer on the paging node and waits; returns the interrupt. */
 const DXGKARGCB_NOTIFY_INTERRUPT_DATA *gpu_page(struct gpu *gpu);
 /* Builds, submits, waits, and expects success. */
 void gpu_map(struct gpu *gpu, uint64_t page, uint64_t pages, PMDL mdl, uint32_t mdl_offset);

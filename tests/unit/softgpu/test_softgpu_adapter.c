@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What softgpu says about itself and its allocations: start, registry, caps, segments, contexts, swizzling ranges.
+ * What softgpu reports about itself and its allocations: start, registry, caps, segments, contexts,
+ * swizzling ranges.
  */
 #include "fixture.h"
 
@@ -16,7 +17,7 @@ static void start_and_stop_leave_nothing_behind(void **state)
 	gpu_stop(gpu);
 }
 
-static void older_versions_may_be_registered_newer_ones_not(void **state)
+static void registration_of_newer_versions_is_refused(void **state)
 {
 	const struct gpu_setting vista[] = {{"InterfaceVersion", 0x1052}, {NULL, 0}};
 	const struct gpu_setting wddm2[] = {{"InterfaceVersion", 0x5023}, {NULL, 0}};
@@ -28,7 +29,7 @@ static void older_versions_may_be_registered_newer_ones_not(void **state)
 	assert_int_equal(gpu_start_status(wddm2, MIB), STATUS_NOT_SUPPORTED);
 }
 
-static void a_configuration_that_cannot_work_does_not_start(void **state)
+static void an_invalid_configuration_does_not_start(void **state)
 {
 	const struct gpu_setting odd_aperture[] = {{"ApertureSize", 4097}, {NULL, 0}};
 	const struct gpu_setting no_such_node[] = {{"PagingNode", 2}, {NULL, 0}};
@@ -39,7 +40,7 @@ static void a_configuration_that_cannot_work_does_not_start(void **state)
 	assert_int_equal(gpu_start_status(NULL, MIB), STATUS_SUCCESS);
 }
 
-/* A BAR of 4 GiB and more comes as a large memory resource. */
+/* A BAR of 4 GiB or more is a large memory resource. */
 static void a_large_bar_is_found(void **state)
 {
 	const struct gpu_setting large[] = {{"LargeResource", 1}, {NULL, 0}};
@@ -66,7 +67,7 @@ static NTSTATUS query(struct gpu *gpu, DXGK_QUERYADAPTERINFOTYPE type, void *dat
 	return gpu->ddi.DxgkDdiQueryAdapterInfo(gpu->adapter, &arguments);
 }
 
-static void driver_caps_fill_what_a_version_has(void **state)
+static void driver_caps_fill_the_size_of_each_version(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGK_DRIVERCAPS caps;
@@ -117,7 +118,7 @@ static void seg_02_segments_are_counted_first_and_described_then(void **state)
 			 STATUS_BUFFER_TOO_SMALL);
 }
 
-static void segments_of_the_first_version_say_the_same(void **state)
+static void first_version_segment_queries_give_the_same_segments(void **state)
 {
 	const struct gpu_setting settings[] = {{"VramCpuVisible", 0},
 					       {"ApertureCoherent", 0},
@@ -139,7 +140,7 @@ static void segments_of_the_first_version_say_the_same(void **state)
 	gpu_stop(gpu);
 }
 
-static void the_user_mode_driver_learns_sizes(void **state)
+static void umd_private_query_returns_sizes(void **state)
 {
 	struct gpu *gpu = *state;
 	struct softgpu_adapter_info info;
@@ -172,7 +173,7 @@ static void sch_07_node_metadata_exists_for_exactly_the_nodes(void **state)
 			 STATUS_INVALID_PARAMETER);
 }
 
-static void contexts_ask_for_what_the_registry_says(void **state)
+static void context_info_follows_the_registry(void **state)
 {
 	const struct gpu_setting settings[] = {{"DmaBufferSize", 8192},
 					       {"AllocationListSize", 16},
@@ -213,10 +214,10 @@ static void destroy(struct gpu *gpu, HANDLE allocation)
 static void every_output_of_an_allocation_is_filled_in(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(5000);
+	struct softgpu_allocation spec = gpu_spec(5000);
 	DXGK_ALLOCATIONINFO info;
 
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_SUCCESS);
 	assert_true(info.Size == 8192);
 	assert_int_equal(info.Alignment, 4096);
 	assert_true(info.PitchAlignedSize == 0);
@@ -232,14 +233,14 @@ static void every_output_of_an_allocation_is_filled_in(void **state)
 	destroy(gpu, info.hAllocation);
 }
 
-static void without_an_aperture_there_is_video_memory_alone(void **state)
+static void without_an_aperture_allocations_use_video_memory_only(void **state)
 {
 	static const struct gpu_setting settings[] = {{"ApertureSize", 0},
 						      {"DmaBufferSegmentSet", 0},
 						      {"PagingBufferSegment", 0},
 						      {NULL, 0}};
 	struct gpu *gpu = gpu_start(settings, 16 * MIB);
-	struct softgpu_allocation wish = gpu_wish(4096);
+	struct softgpu_allocation spec = gpu_spec(4096);
 	DXGK_SEGMENTDESCRIPTOR3 segments[2];
 	DXGK_QUERYSEGMENTOUT3 out = {.NbSegment = 1, .pSegmentDescriptor = segments};
 	DXGK_ALLOCATIONINFO info;
@@ -250,18 +251,18 @@ static void without_an_aperture_there_is_video_memory_alone(void **state)
 	assert_int_equal(out.NbSegment, 1);
 	assert_true(segments[0].Size == 16 * MIB);
 	assert_int_equal(segments[1].Flags.Value, 0x5A5A5A5A);
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_SUCCESS);
 	assert_int_equal(info.SupportedReadSegmentSet, 1);
 	destroy(gpu, info.hAllocation);
-	wish.segment_set = 2;
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_INVALID_PARAMETER);
+	spec.segment_set = 2;
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_INVALID_PARAMETER);
 	gpu_stop(gpu);
 }
 
-static void wishes_reach_the_memory_manager(void **state)
+static void requested_attributes_reach_the_memory_manager(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
 					  .size_bytes = 1,
 					  .segment_set = 2,
 					  .alignment = 65536,
@@ -269,9 +270,9 @@ static void wishes_reach_the_memory_manager(void **state)
 					  .priority = 0xA0000000u};
 	DXGK_ALLOCATIONINFO info;
 
-	wish.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED |
+	spec.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED |
 		     SOFTGPU_ALLOCATION_PERMANENT_SYSTEM | SOFTGPU_ALLOCATION_FROM_END;
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_SUCCESS);
 	assert_int_equal(info.Alignment, 65536);
 	assert_int_equal(info.PreferredSegment.Value, 2);
 	assert_int_equal(info.SupportedWriteSegmentSet, 2);
@@ -279,27 +280,27 @@ static void wishes_reach_the_memory_manager(void **state)
 	assert_int_equal(info.AllocationPriority, 0xA0000000u);
 	assert_int_equal(info.Flags.Value, 0x1 | 0x2 | 0x4 | 0x40);
 	destroy(gpu, info.hAllocation);
-	wish.flags =
-		SOFTGPU_ALLOCATION_PROTECTED | SOFTGPU_ALLOCATION_EXISTING_SYSTEM |
-		SOFTGPU_ALLOCATION_EXISTING_KERNEL; /* whether they go together is not its business */
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	spec.flags = SOFTGPU_ALLOCATION_PROTECTED | SOFTGPU_ALLOCATION_EXISTING_SYSTEM |
+		     /* softgpu does not check whether they are compatible */
+		     SOFTGPU_ALLOCATION_EXISTING_KERNEL;
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_SUCCESS);
 	assert_int_equal(info.Flags.Value, 0x8 | 0x10 | 0x20);
 	destroy(gpu, info.hAllocation);
-	wish = gpu_wish(1);
-	wish.flags = SOFTGPU_ALLOCATION_TILED_Y;
-	wish.stride_bytes = 256;
-	wish.preferred_segment = 2;
-	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	spec = gpu_spec(1);
+	spec.flags = SOFTGPU_ALLOCATION_TILED_Y;
+	spec.stride_bytes = 256;
+	spec.preferred_segment = 2;
+	assert_int_equal(gpu_try_allocation(gpu, &spec, &info), STATUS_SUCCESS);
 	assert_true(info.Size == 8192); /* a row of tiles */
 	assert_int_equal(info.PreferredSegment.Value, 2);
 	assert_int_equal(info.Flags.Value, 0x80);
 	destroy(gpu, info.hAllocation);
 }
 
-static void wishes_that_make_no_sense_are_refused(void **state)
+static void invalid_allocation_requests_are_refused(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation good = gpu_wish(PAGE), bad[16];
+	struct softgpu_allocation good = gpu_spec(PAGE), bad[16];
 	DXGK_ALLOCATIONINFO info;
 	size_t i;
 
@@ -328,16 +329,19 @@ static void wishes_that_make_no_sense_are_refused(void **state)
 	bad[15].preferred_segment = UINT32_MAX;
 	for (i = 0; i < 16; i++) {
 		if (gpu_try_allocation(gpu, &bad[i], &info) != STATUS_INVALID_PARAMETER)
-			fail_msg("wish %zu was granted", i);
+			fail_msg("spec %zu was granted", i);
 		assert_null(info.hAllocation);
 	}
 }
 
-/* All or nothing: one bad allocation of several takes the good ones with it. */
+/*
+ * All or nothing: one invalid allocation of several fails the call, and the valid ones are not
+ * created.
+ */
 static void alf_33_one_bad_allocation_fails_the_call(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wishes[3] = {gpu_wish(PAGE), gpu_wish(PAGE), gpu_wish(0)};
+	struct softgpu_allocation specs[3] = {gpu_spec(PAGE), gpu_spec(PAGE), gpu_spec(0)};
 	DXGK_ALLOCATIONINFO infos[3];
 	DXGKARG_CREATEALLOCATION create = {
 		.NumAllocations = 3, .pAllocationInfo = infos, .Flags = {.Resource = 1}};
@@ -347,8 +351,8 @@ static void alf_33_one_bad_allocation_fails_the_call(void **state)
 
 	memset(infos, 0, sizeof(infos));
 	for (i = 0; i < 3; i++) {
-		infos[i].pPrivateDriverData = &wishes[i];
-		infos[i].PrivateDriverDataSize = sizeof(wishes[i]);
+		infos[i].pPrivateDriverData = &specs[i];
+		infos[i].PrivateDriverDataSize = sizeof(specs[i]);
 	}
 	assert_int_equal(gpu->ddi.DxgkDdiCreateAllocation(gpu->adapter, &create),
 			 STATUS_INVALID_PARAMETER);
@@ -371,14 +375,14 @@ static void alf_33_one_bad_allocation_fails_the_call(void **state)
 			 STATUS_SUCCESS);
 }
 
-static void an_unknown_handle_cannot_be_opened(void **state)
+static void opening_an_unknown_handle_is_refused(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(PAGE);
+	struct softgpu_allocation spec = gpu_spec(PAGE);
 	DXGK_OPENALLOCATIONINFO infos[2] = {{.hAllocation = 1}, {.hAllocation = 77}};
 	DXGKARG_OPENALLOCATION open = {.NumAllocations = 2, .pOpenAllocation = infos};
 
-	gpu_allocate(gpu, &wish);
+	gpu_allocate(gpu, &spec);
 	assert_int_equal(gpu->ddi.DxgkDdiOpenAllocation(gpu->device, &open),
 			 STATUS_INVALID_PARAMETER);
 	assert_null(infos[0].hDeviceSpecificAllocation);
@@ -387,13 +391,13 @@ static void an_unknown_handle_cannot_be_opened(void **state)
 static void allocations_are_described_as_rows_of_bytes(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(16384);
+	struct softgpu_allocation spec = gpu_spec(16384);
 	DXGKARG_DESCRIBEALLOCATION describe;
 
-	wish.flags |= SOFTGPU_ALLOCATION_TILED_X;
-	wish.stride_bytes = 1024;
+	spec.flags |= SOFTGPU_ALLOCATION_TILED_X;
+	spec.stride_bytes = 1024;
 	memset(&describe, 0xFF, sizeof(describe));
-	describe.hAllocation = gpu_allocate(gpu, &wish)->info.hAllocation;
+	describe.hAllocation = gpu_allocate(gpu, &spec)->info.hAllocation;
 	assert_int_equal(gpu->ddi.DxgkDdiDescribeAllocation(gpu->adapter, &describe),
 			 STATUS_SUCCESS);
 	assert_int_equal(describe.Width, 1024);
@@ -401,7 +405,7 @@ static void allocations_are_described_as_rows_of_bytes(void **state)
 	assert_int_equal(describe.Format, D3DDDIFMT_UNKNOWN);
 }
 
-static void what_displays_need_is_not_there(void **state)
+static void display_ddis_are_absent_without_a_display(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA standard = {0};
@@ -410,7 +414,7 @@ static void what_displays_need_is_not_there(void **state)
 
 	assert_int_equal(gpu->ddi.DxgkDdiGetStandardAllocationDriverData(gpu->adapter, &standard),
 			 STATUS_NOT_SUPPORTED);
-	/* Nor is there a source, and what is no picture is not presented. */
+	/* There is no source, and an allocation that is no picture cannot be presented. */
 	assert_int_equal(gpu->ddi.DxgkDdiPresent(gpu->context[0], &present), STATUS_INVALID_HANDLE);
 	const DXGKARG_SETVIDPNSOURCEVISIBILITY show = {.Visible = TRUE};
 	assert_int_equal(gpu->ddi.DxgkDdiSetVidPnSourceVisibility(gpu->adapter, &show),
@@ -419,11 +423,11 @@ static void what_displays_need_is_not_there(void **state)
 
 /* ---- swizzling ranges ---- */
 
-static void swz_13_ranges_are_held_until_exactly_they_are_released(void **state)
+static void swz_13_a_range_is_held_until_it_is_released(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(PAGE);
-	HANDLE allocation = gpu_allocate(gpu, &wish)->info.hAllocation;
+	struct softgpu_allocation spec = gpu_spec(PAGE);
+	HANDLE allocation = gpu_allocate(gpu, &spec)->info.hAllocation;
 	DXGKARG_ACQUIRESWIZZLINGRANGE acquire = {.hAllocation = allocation,
 						 .PrivateDriverData = 3,
 						 .RangeId = 63,
@@ -455,11 +459,11 @@ static void swz_13_ranges_are_held_until_exactly_they_are_released(void **state)
 			 STATUS_INVALID_PARAMETER);
 }
 
-static void pnp_05_an_off_device_forgets_its_aperture(void **state)
+static void pnp_05_the_aperture_mapping_is_lost_at_power_off(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(PAGE);
-	DXGK_ALLOCATIONLIST list = gpu_entry(gpu_allocate(gpu, &wish), APERTURE, APERTURE_BASE, 0);
+	struct softgpu_allocation spec = gpu_spec(PAGE);
+	DXGK_ALLOCATIONLIST list = gpu_entry(gpu_allocate(gpu, &spec), APERTURE, APERTURE_BASE, 0);
 	struct softgpu_reference reference = {{SOFTGPU_REFERENCE, 0, sizeof(reference)},
 					      {.allocation = 0}};
 	PMDL mdl = gpu_mdl(gpu, 0, PAGE);
@@ -486,25 +490,25 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(start_and_stop_leave_nothing_behind),
-		cmocka_unit_test(older_versions_may_be_registered_newer_ones_not),
-		cmocka_unit_test(a_configuration_that_cannot_work_does_not_start),
+		cmocka_unit_test(registration_of_newer_versions_is_refused),
+		cmocka_unit_test(an_invalid_configuration_does_not_start),
 		cmocka_unit_test(a_large_bar_is_found),
-		TEST(driver_caps_fill_what_a_version_has),
+		TEST(driver_caps_fill_the_size_of_each_version),
 		TEST(seg_02_segments_are_counted_first_and_described_then),
-		cmocka_unit_test(segments_of_the_first_version_say_the_same),
-		TEST(the_user_mode_driver_learns_sizes),
+		cmocka_unit_test(first_version_segment_queries_give_the_same_segments),
+		TEST(umd_private_query_returns_sizes),
 		TEST(sch_07_node_metadata_exists_for_exactly_the_nodes),
-		cmocka_unit_test(contexts_ask_for_what_the_registry_says),
+		cmocka_unit_test(context_info_follows_the_registry),
 		TEST(every_output_of_an_allocation_is_filled_in),
-		cmocka_unit_test(without_an_aperture_there_is_video_memory_alone),
-		TEST(wishes_reach_the_memory_manager),
-		TEST(wishes_that_make_no_sense_are_refused),
+		cmocka_unit_test(without_an_aperture_allocations_use_video_memory_only),
+		TEST(requested_attributes_reach_the_memory_manager),
+		TEST(invalid_allocation_requests_are_refused),
 		TEST(alf_33_one_bad_allocation_fails_the_call),
-		TEST(an_unknown_handle_cannot_be_opened),
+		TEST(opening_an_unknown_handle_is_refused),
 		TEST(allocations_are_described_as_rows_of_bytes),
-		TEST(what_displays_need_is_not_there),
-		TEST(swz_13_ranges_are_held_until_exactly_they_are_released),
-		TEST(pnp_05_an_off_device_forgets_its_aperture),
+		TEST(display_ddis_are_absent_without_a_display),
+		TEST(swz_13_a_range_is_held_until_it_is_released),
+		TEST(pnp_05_the_aperture_mapping_is_lost_at_power_off),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_adapter", tests, NULL, NULL);

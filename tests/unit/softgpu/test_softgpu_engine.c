@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Engines: order, time, waiting, hanging, preemption requests and resets.
- */
+/* Engines: order, time, waits, hangs, preemption requests and resets. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -25,12 +23,12 @@ struct scene {
 static struct scene *scene_create(struct gpu *gpu)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
-	struct softgpu_allocation wish = gpu_wish(16 * PAGE);
+	struct softgpu_allocation spec = gpu_spec(16 * PAGE);
 	int i;
 
 	assert_non_null(scene);
 	scene->gpu = gpu;
-	scene->list[0] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, 0, 1);
+	scene->list[0] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, 0, 1);
 	for (i = 0; i < 4; i++)
 		gpu_dma_init(gpu, &scene->dma[i], scene->list, 1);
 	scene->words = (uint64_t *)(void *)gpu->vram.base;
@@ -79,7 +77,7 @@ static uint32_t current_fence(struct gpu *gpu, uint32_t node)
 	return query.CurrentFence;
 }
 
-static void packets_of_a_node_complete_in_order(void **state)
+static void packets_of_one_node_complete_in_submission_order(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_stall long_stall = {HEADER(STALL, 0, softgpu_stall), 5000000};
@@ -98,7 +96,7 @@ static void packets_of_a_node_complete_in_order(void **state)
 	scene_destroy(scene);
 }
 
-static void sch_07_nodes_run_side_by_side(void **state)
+static void sch_07_nodes_run_concurrently(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_stall long_stall = {HEADER(STALL, 0, softgpu_stall), 5000000};
@@ -112,8 +110,11 @@ static void sch_07_nodes_run_side_by_side(void **state)
 	scene_destroy(scene);
 }
 
-/* What is charged is what passes, to the tenth of a microsecond, without anything getting lost on the way. */
-static void a_stall_takes_its_time(void **state)
+/*
+ * The time charged is the time that passes, to a tenth of a microsecond; rounding does not
+ * accumulate.
+ */
+static void a_stall_takes_exactly_its_time(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_stall stalls[10];
@@ -129,7 +130,7 @@ static void a_stall_takes_its_time(void **state)
 	scene_destroy(scene);
 }
 
-static void nothing_to_wait_for_takes_no_time(void **state)
+static void a_command_without_stall_takes_no_time(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_fill fill = {HEADER(FILL, 0, softgpu_fill), ON(0, 0), 4096, 1, 0};
@@ -142,8 +143,8 @@ static void nothing_to_wait_for_takes_no_time(void **state)
 	scene_destroy(scene);
 }
 
-/* A portion is what its offsets say. */
-static void spl_03_portions_execute_what_they_span(void **state)
+/* A portion executes exactly the range between its offsets. */
+static void spl_03_a_portion_executes_only_its_range(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_fill fills[2] = {
@@ -211,12 +212,12 @@ static void a_wait_ends_when_another_node_signals(void **state)
 	assert_completed(&scene->gpu->interrupts[1], waits, 0);
 	assert_true(scene->words[1] == 5);
 	assert_true(scene->words[8] == 0x0000000700000007u);
-	/* The signal wakes the other engine; it does not wait for its next look. */
+	/* The signal wakes the other engine, which does not wait for its next poll. */
 	assert_int_equal(scene->gpu->interrupt_ns[1], scene->gpu->interrupt_ns[0]);
 	scene_destroy(scene);
 }
 
-static void a_wait_ends_when_the_cpu_writes(void **state)
+static void a_wait_ends_when_the_cpu_writes_the_value(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_sync wait = {HEADER(WAIT, 0, softgpu_sync), ON(0, 8), 5};
@@ -226,7 +227,7 @@ static void a_wait_ends_when_the_cpu_writes(void **state)
 	scene->words[1] = 4;
 	settle_for(scene->gpu, 2000000);
 	assert_int_equal(scene->gpu->interrupt_count, 0);
-	scene->words[1] = 6; /* more than asked for is enough */
+	scene->words[1] = 6; /* a value above the requested one is enough */
 	gpu_wait_interrupts(scene->gpu, 1);
 	scene_destroy(scene);
 }
@@ -281,7 +282,7 @@ static void pre_05_an_idle_node_answers_at_once(void **state)
 	scene_destroy(scene);
 }
 
-static void sub_15_more_packets_than_agreed_do_not_fit(void **state)
+static void sub_15_packets_beyond_the_agreed_depth_are_refused(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	_Alignas(8) struct softgpu_command hang = {SOFTGPU_HANG, 0, sizeof(hang)};
@@ -334,7 +335,7 @@ static void tdr_15_an_engine_reset_names_the_packet_that_ran(void **state)
 	assert_int_equal(reset.LastAbortedFenceId, hung);
 	assert_int_equal(current_fence(scene->gpu, 0), hung);
 	assert_true(is_responsive(scene->gpu, 0));
-	/* Queued packets went with it, silently; the engine takes new ones. */
+	/* Queued packets were dropped without a report; the engine accepts new ones. */
 	settle_for(scene->gpu, 1000000);
 	assert_int_equal(scene->gpu->interrupt_count, 1);
 	assert_true(scene->words[0] == 0);
@@ -358,7 +359,7 @@ static void tdr_15_an_idle_engine_names_its_last_packet(void **state)
 	scene_destroy(scene);
 }
 
-/* A reset takes an engine out of whatever it waits for. */
+/* A reset ends any wait of an engine. */
 static void a_reset_ends_stalls_and_waits(void **state)
 {
 	struct scene *scene = scene_create(*state);
@@ -408,7 +409,7 @@ static void tdr_05_after_an_adapter_reset_nothing_is_mapped_and_nothing_runs(voi
 	scene_destroy(scene);
 }
 
-static void tdr_18_each_engine_depends_on_itself_alone(void **state)
+static void tdr_18_each_engine_depends_only_on_itself(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGKARG_QUERYDEPENDENTENGINEGROUP query = {.NodeOrdinal = 1};
@@ -421,7 +422,7 @@ static void tdr_18_each_engine_depends_on_itself_alone(void **state)
 			 STATUS_INVALID_PARAMETER);
 }
 
-static void tdr_03_the_debug_report_fits_whatever_room_there_is(void **state)
+static void tdr_03_the_debug_report_fits_any_buffer_size(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	_Alignas(8) struct softgpu_command hang = {SOFTGPU_HANG, 0, sizeof(hang)};
@@ -439,14 +440,14 @@ static void tdr_03_the_debug_report_fits_whatever_room_there_is(void **state)
 	collect.BufferSize = sizeof(buffer);
 	assert_int_equal(scene->gpu->ddi.DxgkDdiCollectDbgInfo(scene->gpu->adapter, &collect),
 			 STATUS_SUCCESS);
-	assert_memory_equal(buffer + 16, &scene->gpu->next_fence,
-			    4); /* the first engine's last submission */
+	/* the first engine's last submission */
+	assert_memory_equal(buffer + 16, &scene->gpu->next_fence, 4);
 	assert_int_equal(scene->gpu->ddi.DxgkDdiResetEngine(scene->gpu->adapter, &reset),
 			 STATUS_SUCCESS);
 	scene_destroy(scene);
 }
 
-static void pnp_08_after_a_surprise_removal_packets_vanish(void **state)
+static void pnp_08_packets_after_a_surprise_removal_are_dropped(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_fill fill = {HEADER(FILL, 0, softgpu_fill), ON(0, 0), 8, 1, 0};
@@ -461,7 +462,7 @@ static void pnp_08_after_a_surprise_removal_packets_vanish(void **state)
 	scene_destroy(scene);
 }
 
-static void a_stop_ends_an_engine_that_hangs(void **state)
+static void stopping_the_device_ends_a_hung_engine(void **state)
 {
 	struct gpu *gpu = gpu_start(NULL, MIB);
 	struct scene *scene = scene_create(gpu);
@@ -475,7 +476,7 @@ static void a_stop_ends_an_engine_that_hangs(void **state)
 	scene_destroy(scene);
 }
 
-static void nonsense_is_not_submitted(void **state)
+static void invalid_submissions_are_refused(void **state)
 {
 	struct gpu *gpu = *state;
 	uint64_t private_data[4] = {0};
@@ -491,7 +492,8 @@ static void nonsense_is_not_submitted(void **state)
 	bad[1].EngineOrdinal = 1;
 	bad[2].DmaBufferSubmissionEndOffset = 65;
 	bad[3].DmaBufferSubmissionStartOffset = 65;
-	bad[4].pDmaBufferPrivateData = NULL; /* and the others: the private data names no buffer */
+	/* and the other cases: the private data names no buffer */
+	bad[4].pDmaBufferPrivateData = NULL;
 	for (i = 0; i < 5; i++)
 		assert_int_equal(gpu->ddi.DxgkDdiSubmitCommand(gpu->adapter, &bad[i]),
 				 STATUS_INVALID_PARAMETER);
@@ -504,27 +506,27 @@ static void nonsense_is_not_submitted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(packets_of_a_node_complete_in_order),
-		TEST(sch_07_nodes_run_side_by_side),
-		TEST(a_stall_takes_its_time),
-		TEST(nothing_to_wait_for_takes_no_time),
-		TEST(spl_03_portions_execute_what_they_span),
+		TEST(packets_of_one_node_complete_in_submission_order),
+		TEST(sch_07_nodes_run_concurrently),
+		TEST(a_stall_takes_exactly_its_time),
+		TEST(a_command_without_stall_takes_no_time),
+		TEST(spl_03_a_portion_executes_only_its_range),
 		TEST(sub_22_null_rendering_signals_without_executing),
 		TEST(sub_20_an_empty_packet_only_signals),
 		TEST(a_wait_ends_when_another_node_signals),
-		TEST(a_wait_ends_when_the_cpu_writes),
+		TEST(a_wait_ends_when_the_cpu_writes_the_value),
 		TEST(pre_06_a_preemption_request_is_answered_when_the_queue_is_done),
 		TEST(pre_05_an_idle_node_answers_at_once),
-		TEST(sub_15_more_packets_than_agreed_do_not_fit),
+		TEST(sub_15_packets_beyond_the_agreed_depth_are_refused),
 		TEST(tdr_15_an_engine_reset_names_the_packet_that_ran),
 		TEST(tdr_15_an_idle_engine_names_its_last_packet),
 		TEST(a_reset_ends_stalls_and_waits),
 		TEST(tdr_05_after_an_adapter_reset_nothing_is_mapped_and_nothing_runs),
-		TEST(tdr_18_each_engine_depends_on_itself_alone),
-		TEST(tdr_03_the_debug_report_fits_whatever_room_there_is),
-		TEST(pnp_08_after_a_surprise_removal_packets_vanish),
-		cmocka_unit_test(a_stop_ends_an_engine_that_hangs),
-		TEST(nonsense_is_not_submitted),
+		TEST(tdr_18_each_engine_depends_only_on_itself),
+		TEST(tdr_03_the_debug_report_fits_any_buffer_size),
+		TEST(pnp_08_packets_after_a_surprise_removal_are_dropped),
+		cmocka_unit_test(stopping_the_device_ends_a_hung_engine),
+		TEST(invalid_submissions_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_engine", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What commands do to memory, in video memory and through the aperture, and what stops them.
+ * Effects of commands on memory, in video memory and through the aperture, and which errors stop
+ * them.
  */
 #include "fixture.h"
 
@@ -28,13 +29,14 @@ struct scene {
 };
 
 /*
- * The aperture's pages are those of two page lists, the second one first and both cut in half, so that host memory
- * is contiguous over four pages at most: a range that does not care ends up in somebody else's page.
+ * The aperture's pages come from two page lists, the second one first and both cut in half. Host
+ * memory is contiguous over at most four pages, so a range that ignores this reaches a page of
+ * another list.
  */
 static struct scene *scene_create(struct gpu *gpu)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
-	struct softgpu_allocation wish = gpu_wish(BYTES);
+	struct softgpu_allocation spec = gpu_spec(BYTES);
 
 	assert_non_null(scene);
 	scene->gpu = gpu;
@@ -45,9 +47,9 @@ static struct scene *scene_create(struct gpu *gpu)
 	gpu_map(gpu, AT_PAGE + 4, 4, scene->mdl[1], 0);
 	gpu_map(gpu, AT_PAGE + 8, 4, scene->mdl[0], 4);
 	gpu_map(gpu, AT_PAGE + 12, 4, scene->mdl[0], 0);
-	scene->list[0] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, AT_VRAM, 1);
+	scene->list[0] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, AT_VRAM, 1);
 	scene->list[1] =
-		gpu_entry(gpu_allocate(gpu, &wish), APERTURE, APERTURE_BASE + AT_PAGE * PAGE, 1);
+		gpu_entry(gpu_allocate(gpu, &spec), APERTURE, APERTURE_BASE + AT_PAGE * PAGE, 1);
 	return scene;
 }
 
@@ -135,9 +137,9 @@ static void copy_moves_between_vram_and_scattered_pages(void **state)
 static void a_copy_of_megabytes_is_exact(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(4 * MIB);
-	DXGK_ALLOCATIONLIST list[2] = {gpu_entry(gpu_allocate(gpu, &wish), VRAM, 0, 1),
-				       gpu_entry(gpu_allocate(gpu, &wish), VRAM, 8 * MIB, 1)};
+	struct softgpu_allocation spec = gpu_spec(4 * MIB);
+	DXGK_ALLOCATIONLIST list[2] = {gpu_entry(gpu_allocate(gpu, &spec), VRAM, 0, 1),
+				       gpu_entry(gpu_allocate(gpu, &spec), VRAM, 8 * MIB, 1)};
 	struct softgpu_copy copy = {HEADER(COPY, 0, softgpu_copy), ON(0, 7), ON(1, 13),
 				    3 * MIB + 5};
 	struct softgpu_fill fill = {HEADER(FILL, 0, softgpu_fill), ON(0, 7), 3 * MIB + 5,
@@ -183,7 +185,7 @@ static const DXGKARGCB_NOTIFY_INTERRUPT_DATA *reference_at(struct scene *scene, 
 	return run(scene, &reference, sizeof(reference));
 }
 
-static void an_address_that_decodes_to_nothing_is_a_bus_fault(void **state)
+static void access_to_an_undecoded_address_is_a_bus_fault(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	uint64_t aperture_end = APERTURE_BASE + 256 * MIB;
@@ -203,8 +205,8 @@ static void an_address_that_decodes_to_nothing_is_a_bus_fault(void **state)
 		reference_at(scene, APERTURE, APERTURE_BASE + (AT_PAGE + 16) * PAGE - 3, 0),
 		STATUS_ACCESS_VIOLATION);
 	gpu_assert_faulted(reference_at(scene, APERTURE, aperture_end, 0), STATUS_ACCESS_VIOLATION);
-	gpu_assert_faulted(reference_at(scene, 0, 0, 0),
-			   STATUS_ACCESS_VIOLATION); /* not resident */
+	/* not resident */
+	gpu_assert_faulted(reference_at(scene, 0, 0, 0), STATUS_ACCESS_VIOLATION);
 	scene_destroy(scene);
 }
 
@@ -227,7 +229,7 @@ static void a_fault_ends_the_packet_where_it_happens(void **state)
 	assert_int_equal(interrupt->DmaFaulted.NodeOrdinal, 0);
 	assert_int_equal(scene->vram[0], 0x11);
 	assert_int_equal(scene->vram[8], 0);
-	/* The engine lives on. */
+	/* The engine continues to work. */
 	gpu_assert_completed(run(scene, &commands.before, sizeof(commands.before)));
 	scene_destroy(scene);
 }
@@ -311,7 +313,7 @@ static struct softgpu_stamps make_stamps(uint32_t entry, uint16_t flags, uint32_
 	return stamps;
 }
 
-static void stamps_that_were_written_verify(void **state)
+static void written_stamps_verify(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	uint32_t entry;
@@ -326,13 +328,13 @@ static void stamps_that_were_written_verify(void **state)
 		gpu_assert_completed(run(scene, &first, sizeof(first)));
 		gpu_assert_completed(run(scene, &second, sizeof(second)));
 		gpu_assert_completed(run(scene, &again, sizeof(again)));
-		/* No longer version 1, and nobody asked where to write that down. */
+		/* The version is no longer 1, and no place to report that was requested. */
 		gpu_assert_faulted(run(scene, &second, sizeof(second)), STATUS_DATA_ERROR);
 	}
 	scene_destroy(scene);
 }
 
-static void a_stamp_is_what_the_header_says(void **state)
+static void a_stamp_has_the_documented_format(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_stamps stamps = {
@@ -348,7 +350,7 @@ static void a_stamp_is_what_the_header_says(void **state)
 	scene_destroy(scene);
 }
 
-static void mismatches_go_to_the_report(void **state)
+static void stamp_mismatches_are_recorded_in_the_report(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct {
@@ -384,7 +386,7 @@ static void mismatches_go_to_the_report(void **state)
 	scene_destroy(scene);
 }
 
-static void a_full_report_counts_on_and_stays_in_its_allocation(void **state)
+static void a_full_report_keeps_counting_inside_its_allocation(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct {
@@ -395,7 +397,7 @@ static void a_full_report_counts_on_and_stays_in_its_allocation(void **state)
 	struct softgpu_report *report =
 		(struct softgpu_report *)(void *)(scene->vram + BYTES - 16 - 2 * 32);
 
-	report->capacity = 1000000; /* says the client */
+	report->capacity = 1000000; /* a capacity that the client has overwritten */
 	gpu_assert_completed(run(scene, &commands, sizeof(commands)));
 	assert_int_equal(report->count, 20);
 	assert_int_equal(((struct softgpu_report_record *)(report + 1))[1].block, 101);
@@ -420,16 +422,16 @@ int main(void)
 		TEST(copy_moves_between_vram_and_scattered_pages),
 		TEST(a_copy_of_megabytes_is_exact),
 		TEST(reference_reads_and_rewrites_across_pages),
-		TEST(an_address_that_decodes_to_nothing_is_a_bus_fault),
+		TEST(access_to_an_undecoded_address_is_a_bus_fault),
 		TEST(a_fault_ends_the_packet_where_it_happens),
 		cmocka_unit_test_setup_teardown(
 			pag_10_an_unmapped_range_shows_the_dummy_page_to_readers_only, gpu_setup,
 			gpu_teardown),
 		TEST(checked_relocations_must_decode),
-		TEST(stamps_that_were_written_verify),
-		TEST(a_stamp_is_what_the_header_says),
-		TEST(mismatches_go_to_the_report),
-		TEST(a_full_report_counts_on_and_stays_in_its_allocation),
+		TEST(written_stamps_verify),
+		TEST(a_stamp_has_the_documented_format),
+		TEST(stamp_mismatches_are_recorded_in_the_report),
+		TEST(a_full_report_keeps_counting_inside_its_allocation),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_execute", tests, NULL, NULL);

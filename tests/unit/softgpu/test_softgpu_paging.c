@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * DxgkDdiBuildPagingBuffer and what its commands do when the engine gets to them.
- */
+/* DxgkDdiBuildPagingBuffer and the effects of its commands when the engine executes them. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -32,8 +30,11 @@ static void page(struct gpu *gpu, DXGKARG_BUILDPAGINGBUFFER build)
 	gpu_assert_completed(gpu_page(gpu));
 }
 
-/* MdlOffset counts pages of the list, TransferOffset bytes of the allocation, on the segment's side alone. */
-static void pag_04_a_transfer_counts_each_side_in_its_own_way(void **state)
+/*
+ * MdlOffset counts pages of the MDL, TransferOffset bytes of the allocation, and only on the
+ * segment's side.
+ */
+static void pag_04_mdloffset_counts_pages_and_transferoffset_bytes(void **state)
 {
 	struct gpu *gpu = *state;
 	PMDL mdl = gpu_mdl(gpu, 8 * PAGE, 16 * PAGE);
@@ -62,7 +63,7 @@ static void pag_04_a_transfer_counts_each_side_in_its_own_way(void **state)
 	gpu_free_mdl(gpu, mdl);
 }
 
-static void transfers_go_between_segments_too(void **state)
+static void transfers_between_segments_are_executed(void **state)
 {
 	struct gpu *gpu = *state;
 	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE);
@@ -79,7 +80,7 @@ static void transfers_go_between_segments_too(void **state)
 	gpu_free_mdl(gpu, mdl);
 }
 
-static void tdr_05_a_transfer_of_nothing_is_accepted_and_empty(void **state)
+static void tdr_05_a_transfer_of_size_zero_produces_no_command(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGKARG_BUILDPAGINGBUFFER build = gpu_transfer(NULL, 0);
@@ -104,14 +105,17 @@ static void pag_05_a_fill_sets_video_memory(void **state)
 	assert_int_equal(gpu->vram.base[8 * PAGE], 0);
 }
 
-/* Building says nothing to the hardware: the page table changes when the engine executes the command. */
+/*
+ * Building does not touch the hardware: the page table changes when the engine executes the
+ * command.
+ */
 static void pag_10_mapping_happens_when_the_command_is_executed(void **state)
 {
 	struct gpu *gpu = *state;
 	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE);
-	struct softgpu_allocation wish = gpu_wish(PAGE);
+	struct softgpu_allocation spec = gpu_spec(PAGE);
 	DXGK_ALLOCATIONLIST list =
-		gpu_entry(gpu_allocate(gpu, &wish), APERTURE, APERTURE_BASE + 7 * PAGE, 0);
+		gpu_entry(gpu_allocate(gpu, &spec), APERTURE, APERTURE_BASE + 7 * PAGE, 0);
 	struct softgpu_reference reference = {{SOFTGPU_REFERENCE, 0, sizeof(reference)},
 					      {.allocation = 0}};
 	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
@@ -152,7 +156,7 @@ static void sub_19_several_operations_share_a_paging_buffer(void **state)
 	assert_int_equal(gpu->vram.base[3 * PAGE], 0);
 }
 
-static void pag_07_what_does_not_fit_asks_for_another_buffer(void **state)
+static void pag_07_insufficient_space_asks_for_another_buffer(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_FILL, .DmaSize = 8};
@@ -185,7 +189,7 @@ static void pag_11_physical_accesses_change_nothing(void **state)
 	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
 }
 
-static void what_is_not_built_says_so(void **state)
+static void services_that_are_not_supported_report_it(void **state)
 {
 	const DXGK_BUILDPAGINGBUFFER_OPERATION operations[] = {
 		DXGK_OPERATION_UPDATE_PAGE_TABLE, DXGK_OPERATION_VIRTUAL_FILL,
@@ -200,11 +204,11 @@ static void what_is_not_built_says_so(void **state)
 	}
 }
 
-static void swz_25_a_special_lock_transfer_moves_what_a_range_shows(void **state)
+static void swz_25_a_special_lock_transfer_copies_the_linear_image(void **state)
 {
 	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(2 * PAGE);
-	HANDLE allocation = gpu_allocate(gpu, &wish)->info.hAllocation;
+	struct softgpu_allocation spec = gpu_spec(2 * PAGE);
+	HANDLE allocation = gpu_allocate(gpu, &spec)->info.hAllocation;
 	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE); /* an image may be larger */
 	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_SPECIAL_LOCK_TRANSFER};
 
@@ -271,14 +275,17 @@ static void ranges_outside_their_segment_are_refused(void **state)
 
 static struct gpu_allocation *tiled(struct gpu *gpu, uint32_t flag, uint32_t stride, uint64_t bytes)
 {
-	struct softgpu_allocation wish = gpu_wish(bytes);
+	struct softgpu_allocation spec = gpu_spec(bytes);
 
-	wish.flags |= flag;
-	wish.stride_bytes = stride;
-	return gpu_allocate(gpu, &wish);
+	spec.flags |= flag;
+	spec.stride_bytes = stride;
+	return gpu_allocate(gpu, &spec);
 }
 
-/* One transfer of [offset, +bytes) of the surface at video memory 1 MiB, whose linear form fills the page list. */
+/*
+ * One transfer of [offset, +bytes) of the surface at video memory offset 1 MiB; the page list holds
+ * its linear form.
+ */
 static DXGKARG_BUILDPAGINGBUFFER tile_transfer(HANDLE allocation, PMDL mdl, uint32_t offset,
 					       uint64_t bytes, bool in)
 {
@@ -322,20 +329,20 @@ static void swizzle_both_ways(struct gpu *gpu, uint32_t flag, enum softgpu_tile_
 	gpu_free_mdl(gpu, mdl);
 }
 
-static void swz_09_swz_20_surfaces_change_their_form_on_the_way(void **state)
+static void swz_09_swz_20_transfers_swizzle_and_unswizzle_surfaces(void **state)
 {
 	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_X, SOFTGPU_TILE_X, 2048, UINT32_MAX);
 	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_Y, SOFTGPU_TILE_Y, 1152, UINT32_MAX);
 }
 
-/* PAG-03: several sub-transfers, cut without regard to rows of tiles. */
+/* PAG-03: several sub-transfers, cut at arbitrary offsets within rows of tiles. */
 static void pag_03_surfaces_may_be_converted_in_pieces(void **state)
 {
 	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_X, SOFTGPU_TILE_X, 2048, 3 * PAGE);
 	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_Y, SOFTGPU_TILE_Y, 1152, 5 * PAGE);
 }
 
-static void lock_21_a_piece_is_what_is_named_of_the_linear_form(void **state)
+static void lock_21_a_partial_transfer_covers_the_given_linear_range(void **state)
 {
 	const uint32_t stride = 1152;
 	const uint64_t bytes = 2 * stride * 32;
@@ -354,7 +361,7 @@ static void lock_21_a_piece_is_what_is_named_of_the_linear_form(void **state)
 		if (gpu->system.base[linear] != (named ? vram[at] : 0x5A))
 			fail_msg("linear byte %u is wrong", (unsigned)linear);
 	}
-	/* Back: nothing but that is written. */
+	/* And the reverse: only that range is written. */
 	memset(gpu->system.base, 0x33, bytes);
 	char *before = malloc(bytes);
 	assert_non_null(before);
@@ -379,7 +386,7 @@ static void a_surface_that_reaches_past_its_segment_is_refused(void **state)
 	DXGKARG_BUILDPAGINGBUFFER build =
 		tile_transfer(surface->info.hAllocation, mdl, PAGE, PAGE, true);
 
-	/* The page is in the segment; the row of tiles in which it lies is not. */
+	/* The page is in the segment; the row of tiles that contains it is not. */
 	build.Transfer.Destination.SegmentAddress.QuadPart = 16 * MIB - 2 * PAGE;
 	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
 	build.Transfer.Destination.SegmentAddress.QuadPart = MIB;
@@ -388,7 +395,7 @@ static void a_surface_that_reaches_past_its_segment_is_refused(void **state)
 	gpu_free_mdl(gpu, mdl);
 }
 
-static void swz_22_without_flags_a_surface_moves_as_it_is(void **state)
+static void swz_22_without_flags_a_surface_is_copied_unconverted(void **state)
 {
 	struct gpu *gpu = *state;
 	struct gpu_allocation *surface = tiled(gpu, SOFTGPU_ALLOCATION_TILED_X, 512, 2 * PAGE);
@@ -420,7 +427,7 @@ static uint64_t paging_ns(uint64_t bytes_per_us, uint64_t bytes)
 	return took;
 }
 
-static void paging_takes_the_time_of_its_bytes(void **state)
+static void paging_time_is_proportional_to_bytes(void **state)
 {
 	(void)state;
 	assert_in_range(paging_ns(20000, 4 * MIB), 209715 - 100, 209715 + 100);
@@ -433,23 +440,23 @@ static void paging_takes_the_time_of_its_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pag_04_a_transfer_counts_each_side_in_its_own_way),
-		TEST(transfers_go_between_segments_too),
-		TEST(tdr_05_a_transfer_of_nothing_is_accepted_and_empty),
+		TEST(pag_04_mdloffset_counts_pages_and_transferoffset_bytes),
+		TEST(transfers_between_segments_are_executed),
+		TEST(tdr_05_a_transfer_of_size_zero_produces_no_command),
 		TEST(pag_05_a_fill_sets_video_memory),
 		TEST(pag_10_mapping_happens_when_the_command_is_executed),
 		TEST(sub_19_several_operations_share_a_paging_buffer),
-		TEST(pag_07_what_does_not_fit_asks_for_another_buffer),
+		TEST(pag_07_insufficient_space_asks_for_another_buffer),
 		TEST(pag_11_physical_accesses_change_nothing),
-		TEST(what_is_not_built_says_so),
-		TEST(swz_25_a_special_lock_transfer_moves_what_a_range_shows),
+		TEST(services_that_are_not_supported_report_it),
+		TEST(swz_25_a_special_lock_transfer_copies_the_linear_image),
 		TEST(ranges_outside_their_segment_are_refused),
-		TEST(swz_09_swz_20_surfaces_change_their_form_on_the_way),
+		TEST(swz_09_swz_20_transfers_swizzle_and_unswizzle_surfaces),
 		TEST(pag_03_surfaces_may_be_converted_in_pieces),
-		TEST(lock_21_a_piece_is_what_is_named_of_the_linear_form),
+		TEST(lock_21_a_partial_transfer_covers_the_given_linear_range),
 		TEST(a_surface_that_reaches_past_its_segment_is_refused),
-		TEST(swz_22_without_flags_a_surface_moves_as_it_is),
-		cmocka_unit_test(paging_takes_the_time_of_its_bytes),
+		TEST(swz_22_without_flags_a_surface_is_copied_unconverted),
+		cmocka_unit_test(paging_time_is_proportional_to_bytes),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_paging", tests, NULL, NULL);

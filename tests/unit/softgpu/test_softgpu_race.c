@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On real threads: a user who changes his command buffer and patch list while the miniport reads them, and engines
- * that run, wait for each other and are reset while packets arrive.
+ * On real threads: a client that changes its command buffer and patch list while the miniport reads
+ * them; and engines that run, wait for each other and are reset while packets arrive.
  */
 #include "fixture.h"
 
@@ -39,7 +39,7 @@ static void store64(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-/* Each word goes back and forth between something legal and something that must not get through. */
+/* Each word alternates between a legal value and one that must be refused. */
 static void flip(void *argument)
 {
 	struct race *race = argument;
@@ -96,7 +96,7 @@ static bool is_sound(const struct softgpu_operand *operand, const D3DDDI_PATCHLO
 	       patch->AllocationOffset == operand->offset;
 }
 
-/* Everything an accepted buffer holds points into the allocations it names. */
+/* Every address in an accepted buffer is inside the allocations that it references. */
 static bool is_consistent(const struct gpu_dma *dma)
 {
 	const struct softgpu_reference *reference = (const void *)dma->buffer;
@@ -137,15 +137,15 @@ static void one_round(struct gpu *gpu, struct race *race, struct gpu_dma *dma,
 	}
 }
 
-static void what_a_user_changes_underway_does_not_get_through(void **state)
+static void user_changes_during_render_do_not_reach_the_gpu(void **state)
 {
 	struct gpu *gpu = *state;
 	struct race *race = calloc(1, sizeof(*race));
 	struct gpu_dma *dma = calloc(1, sizeof(*dma));
-	struct softgpu_allocation wish = gpu_wish(ALLOCATION_BYTES);
+	struct softgpu_allocation spec = gpu_spec(ALLOCATION_BYTES);
 	DXGK_ALLOCATIONLIST list[3] = {gpu_entry(NULL, 0, 0, 0),
-				       gpu_entry(gpu_allocate(gpu, &wish), VRAM, BASE(1), 0),
-				       gpu_entry(gpu_allocate(gpu, &wish), VRAM, BASE(2), 1)};
+				       gpu_entry(gpu_allocate(gpu, &spec), VRAM, BASE(1), 0),
+				       gpu_entry(gpu_allocate(gpu, &spec), VRAM, BASE(2), 1)};
 	struct vmm_os_thread *thread;
 	struct outcome outcome = {0, 0, 0};
 	uint32_t round;
@@ -155,7 +155,10 @@ static void what_a_user_changes_underway_does_not_get_through(void **state)
 	fill_in(race);
 	gpu_dma_init(gpu, dma, list, 3);
 	assert_int_equal(vmm_os_thread_create(gpu->os, "user", flip, race, &thread), VMM_OK);
-	/* On one processor the two take turns, so that there has to be one of each kind at least. */
+	/*
+	 * On one processor the two threads take turns, so that at least one of each result must
+	 * occur.
+	 */
 	for (round = 0; round < ROUNDS || !outcome.accepted || !outcome.refused; round++) {
 		one_round(gpu, race, dma, &outcome);
 		if (round % 4096 == 0)
@@ -179,11 +182,11 @@ struct engines {
 
 static void engines_create(struct engines *engines, struct gpu *gpu)
 {
-	struct softgpu_allocation wish = gpu_wish(ALLOCATION_BYTES);
+	struct softgpu_allocation spec = gpu_spec(ALLOCATION_BYTES);
 	int node;
 
 	engines->gpu = gpu;
-	engines->list[0] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, 0, 1);
+	engines->list[0] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, 0, 1);
 	for (node = 0; node < GPU_NODES; node++) {
 		engines->dma[node] = calloc(1, sizeof(*engines->dma[node]));
 		assert_non_null(engines->dma[node]);
@@ -219,7 +222,7 @@ static struct softgpu_sync make_sync(uint16_t opcode, uint64_t value)
 	return sync;
 }
 
-static void engines_wait_for_each_other(void **state)
+static void engines_wait_for_each_others_values(void **state)
 {
 	struct engines engines;
 	uint64_t value;
@@ -245,7 +248,7 @@ static void full_queues_drain_in_order(void **state)
 	uint32_t last[GPU_NODES] = {0, 0}, batch, i;
 
 	engines_create(&engines, gpu);
-	gpu->next_fence = 0; /* so that order is plain */
+	gpu->next_fence = 0; /* so that the order is certain */
 	for (batch = 0; batch < batches; batch++) {
 		for (i = 0; i < 2 * depth; i++)
 			gpu_submit(gpu, engines.dma[i % 2], i % 2, 0, 0);
@@ -290,8 +293,8 @@ static void a_hanging_engine_is_reset_while_the_other_works(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_a_user_changes_underway_does_not_get_through),
-		TEST(engines_wait_for_each_other),
+		TEST(user_changes_during_render_do_not_reach_the_gpu),
+		TEST(engines_wait_for_each_others_values),
 		TEST(full_queues_drain_in_order),
 		TEST(a_hanging_engine_is_reset_while_the_other_works),
 	};

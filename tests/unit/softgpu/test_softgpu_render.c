@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiRender and DxgkDdiPatch: what is accepted, what comes out, what is refused and how.
+ * DxgkDdiRender and DxgkDdiPatch: accepted commands, their output, and refusals with their
+ * statuses.
  */
 #include "fixture.h"
 
@@ -22,14 +23,14 @@ struct scene {
 static struct scene *scene_create(struct gpu *gpu)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
-	struct softgpu_allocation wish = gpu_wish(ALLOCATION_BYTES);
+	struct softgpu_allocation spec = gpu_spec(ALLOCATION_BYTES);
 
 	assert_non_null(scene);
 	scene->gpu = gpu;
 	scene->list[0] = gpu_entry(NULL, 0, 0, 0);
-	scene->list[1] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, ADDRESS(1), 0);
-	scene->list[2] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, ADDRESS(2), 1);
-	scene->list[3] = gpu_entry(gpu_allocate(gpu, &wish), 0, 0, 1);
+	scene->list[1] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, ADDRESS(1), 0);
+	scene->list[2] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, ADDRESS(2), 1);
+	scene->list[3] = gpu_entry(gpu_allocate(gpu, &spec), 0, 0, 1);
 	gpu_dma_init(gpu, &scene->dma, scene->list, 4);
 	return scene;
 }
@@ -103,7 +104,7 @@ static void the_second_operand_of_a_copy_uses_slot_one(void **state)
 	assert_patch(&scene->dma.patch[1], 3, 1, 16,
 		     offsetof(struct softgpu_copy, destination.address));
 	assert_int_equal(scene->dma.patch[1].SplitOffset, 0);
-	/* What is not resident yet must not look as if it were. */
+	/* An allocation that is not resident must not get an address. */
 	assert_int_equal(out->source.address, ADDRESS(1) + 8);
 	assert_int_equal(out->destination.address, NOWHERE);
 	scene_destroy(scene);
@@ -280,7 +281,7 @@ static void dma_31_bad_commands_are_refused_with_their_status(void **state)
 		const struct refusal *refusal = &refusals[i];
 		NTSTATUS status;
 
-		/* Behind a good command, so that something is there to be given up. */
+		/* Behind a valid command, so that there is output to discard. */
 		memcpy(commands, &good, sizeof(good));
 		memcpy((char *)commands + sizeof(good), refusal->words, sizeof(refusal->words));
 		status = render(scene, commands, sizeof(good) + refusal->length);
@@ -293,7 +294,7 @@ static void dma_31_bad_commands_are_refused_with_their_status(void **state)
 	scene_destroy(scene);
 }
 
-static void edges_of_an_allocation_are_usable(void **state)
+static void the_first_and_last_bytes_of_an_allocation_are_usable(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct softgpu_reference reference = make_reference(1, ALLOCATION_BYTES - 4, 0);
@@ -316,16 +317,16 @@ static void edges_of_an_allocation_are_usable(void **state)
 	scene_destroy(scene);
 }
 
-/* AllocationOffset has 32 bits: what does not fit it is refused, however large the allocation. */
+/* AllocationOffset has 32 bits: a larger offset is refused, however large the allocation. */
 static void an_operand_beyond_4_gib_is_refused(void **state)
 {
 	struct gpu *gpu = *state;
 	struct scene *scene = scene_create(gpu);
-	struct softgpu_allocation wish = gpu_wish(6144 * MIB);
+	struct softgpu_allocation spec = gpu_spec(6144 * MIB);
 	struct softgpu_reference reference = make_reference(1, UINT32_MAX, 0);
 	const struct softgpu_reference *out = (const void *)scene->dma.buffer;
 
-	scene->list[1] = gpu_entry(gpu_allocate(gpu, &wish), VRAM, 0x1000, 0);
+	scene->list[1] = gpu_entry(gpu_allocate(gpu, &spec), VRAM, 0x1000, 0);
 	assert_int_equal(render(scene, &reference, sizeof(reference)), STATUS_SUCCESS);
 	assert_int_equal(out->operand.address, 0x1000u + (uint64_t)UINT32_MAX);
 	reference.operand.offset = (uint64_t)UINT32_MAX + 1;
@@ -355,7 +356,7 @@ static struct table make_table(uint32_t count)
 	struct table table = {
 		.head = {.command = {SOFTGPU_RELOCATIONS, 0, 16 + 8 * count}, .count = count}};
 
-	memset(table.slot, 0x5A, sizeof(table.slot)); /* nobody may see this */
+	memset(table.slot, 0x5A, sizeof(table.slot)); /* must not be seen */
 	return table;
 }
 
@@ -364,7 +365,7 @@ static D3DDDI_PATCHLOCATIONLIST at_slot(uint32_t table_offset, uint32_t slot, ui
 {
 	D3DDDI_PATCHLOCATIONLIST entry = {
 		.AllocationIndex = allocation,
-		.Value = 0xFFFFFFFF, /* the client's slot id and driver id are nobody's business */
+		.Value = 0xFFFFFFFF, /* the client's slot id and driver id are ignored */
 		.DriverId = 0xFFFFFFFF,
 		.AllocationOffset = delta,
 		.PatchOffset = table_offset + 16 + 8 * slot,
@@ -426,7 +427,7 @@ static const D3DDDI_PATCHLOCATIONLIST *unbinding(struct scene *scene, struct unb
 	return scene->dma.patch;
 }
 
-static void pat_09_on_request_no_slot_outlives_its_command(void **state)
+static void pat_09_slots_are_unbound_after_each_command_on_request(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	const uint32_t table = offsetof(struct unbinding, table),
@@ -435,7 +436,7 @@ static void pat_09_on_request_no_slot_outlives_its_command(void **state)
 	const D3DDDI_PATCHLOCATIONLIST *patch = unbinding(scene, &commands);
 	char *before;
 
-	assert_int_equal(scene->dma.patch_count, 5); /* nobody asked */
+	assert_int_equal(scene->dma.patch_count, 5); /* not requested */
 	scene->list[3] = gpu_entry(NULL, 0, 0, 0);
 	patch = unbinding(scene, &commands);
 	assert_int_equal(scene->dma.patch_count, 5 + 1 + 2);
@@ -446,7 +447,7 @@ static void pat_09_on_request_no_slot_outlives_its_command(void **state)
 	assert_patch(&patch[6], 3, 2 + 2, 0, last);
 	assert_int_equal(patch[5].SplitOffset, last);
 	assert_int_equal(patch[7].AllocationIndex, 1);
-	/* Patch has nothing to write for them. */
+	/* Patch has no address to write for them. */
 	before = malloc(scene->dma.length);
 	assert_non_null(before);
 	memcpy(before, scene->dma.buffer, scene->dma.length);
@@ -456,7 +457,7 @@ static void pat_09_on_request_no_slot_outlives_its_command(void **state)
 	scene_destroy(scene);
 }
 
-static void pat_09_unbinding_takes_another_pass_where_the_list_is_full(void **state)
+static void pat_09_unbinding_takes_another_pass_if_the_list_is_full(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	const D3DDDI_PATCHLOCATIONLIST in[3] = {
@@ -467,8 +468,8 @@ static void pat_09_unbinding_takes_another_pass_where_the_list_is_full(void **st
 				     make_reference(1, 0, 0)};
 
 	scene->list[3] = gpu_entry(NULL, 0, 0, 0);
-	scene->dma.patch_size =
-		6; /* reference, unbinding, three of the table: room for one of two */
+	/* reference, unbinding, three of the table: space for one of two */
+	scene->dma.patch_size = 6;
 	assert_int_equal(
 		gpu_render_pass(scene->gpu, &scene->dma, &commands, sizeof(commands), in, 3),
 		STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER);
@@ -481,7 +482,7 @@ static void pat_09_unbinding_takes_another_pass_where_the_list_is_full(void **st
 	scene_destroy(scene);
 }
 
-/* STAMP grows on its way, so that what stands behind it moves. */
+/* STAMP grows during translation, so commands behind it move. */
 static void relocations_behind_a_grown_command_are_adjusted(void **state)
 {
 	struct scene *scene = scene_create(*state);
@@ -526,7 +527,7 @@ static void relocations_outside_a_slot_are_refused(void **state)
 			STATUS_INVALID_PARAMETER);
 		assert_int_equal(scene->dma.patch_count, 0);
 	}
-	/* Without a table there is nothing they could point into. */
+	/* Without a table there is nothing that they could refer to. */
 	assert_int_equal(gpu_render_pass(scene->gpu, &scene->dma, NULL, 0, &bad[0], 1),
 			 STATUS_INVALID_PARAMETER);
 	scene_destroy(scene);
@@ -546,7 +547,10 @@ static void relocations_of_an_earlier_table_are_refused(void **state)
 
 /* ---- several passes ---- */
 
-/* Renders with little room until everything is through; checks that the passes are the one-pass result in pieces. */
+/*
+ * Renders with little space until all commands are through. Checks that the passes together equal
+ * the one-pass result.
+ */
 static uint32_t render_in_passes(struct scene *scene, const void *commands, uint32_t length,
 				 const D3DDDI_PATCHLOCATIONLIST *in, uint32_t in_count, char *whole)
 {
@@ -623,9 +627,9 @@ static void a_command_that_can_never_fit_is_refused(void **state)
 	scene_destroy(scene);
 }
 
-/* ---- the report's place goes with the stamps ---- */
+/* ---- the address of the report is in each stamp ---- */
 
-static void spl_04_every_stamp_carries_the_place_of_the_report(void **state)
+static void spl_04_every_stamp_carries_the_address_of_the_report(void **state)
 {
 	struct scene *scene = scene_create(*state);
 	struct {
@@ -648,7 +652,7 @@ static void spl_04_every_stamp_carries_the_place_of_the_report(void **state)
 			     offsetof(struct softgpu_hw_stamps, report_address));
 	assert_int_equal(out[0].report_address, ADDRESS(2) + PAGE);
 	assert_int_equal(out[0].report_bytes, ALLOCATION_BYTES - PAGE);
-	assert_int_equal(out[1].report_bytes, 0); /* it checks nothing */
+	assert_int_equal(out[1].report_bytes, 0); /* this stamp is not checked */
 	scene_destroy(scene);
 }
 
@@ -685,7 +689,7 @@ int main(void)
 		cmocka_unit_test(dma_21_without_prepatching_every_address_waits_for_patch),
 		TEST(pat_11_patch_writes_the_final_addresses_of_its_range_only),
 		TEST(dma_31_bad_commands_are_refused_with_their_status),
-		TEST(edges_of_an_allocation_are_usable),
+		TEST(the_first_and_last_bytes_of_an_allocation_are_usable),
 		TEST(an_operand_beyond_4_gib_is_refused),
 		TEST(misaligned_buffers_are_refused),
 		cmocka_unit_test_setup_teardown(
@@ -697,9 +701,9 @@ int main(void)
 		TEST(dma_29_a_small_dma_buffer_takes_several_passes),
 		TEST(dma_29_a_short_patch_list_takes_several_passes),
 		TEST(a_command_that_can_never_fit_is_refused),
-		TEST(pat_09_on_request_no_slot_outlives_its_command),
-		TEST(pat_09_unbinding_takes_another_pass_where_the_list_is_full),
-		TEST(spl_04_every_stamp_carries_the_place_of_the_report),
+		TEST(pat_09_slots_are_unbound_after_each_command_on_request),
+		TEST(pat_09_unbinding_takes_another_pass_if_the_list_is_full),
+		TEST(spl_04_every_stamp_carries_the_address_of_the_report),
 		TEST(dma_29_a_report_counts_in_later_passes_too),
 	};
 

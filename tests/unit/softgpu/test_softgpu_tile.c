@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tile layouts, against a conversion byte by byte.
- */
+/* Tile layouts, compared with a conversion byte by byte. */
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 #include "../../../drivers/softgpu/copy.h"
 #include "../../../drivers/softgpu/tile.h"
 
-/* The layouts once more, in the words of the documentation rather than in those of the code. */
+/* A second implementation of the layouts, written from the documentation. */
 static uint64_t tiled_offset(enum softgpu_tile_mode mode, uint32_t stride, uint64_t x, uint64_t y)
 {
 	if (mode == SOFTGPU_TILE_X)
@@ -19,7 +17,7 @@ static uint64_t tiled_offset(enum softgpu_tile_mode mode, uint32_t stride, uint6
 	       x % 16;
 }
 
-static void every_byte_has_one_place(void **state)
+static void tiling_maps_every_byte_once(void **state)
 {
 	const enum softgpu_tile_mode modes[] = {SOFTGPU_TILE_X, SOFTGPU_TILE_Y};
 	const uint32_t stride = 1536;
@@ -128,7 +126,7 @@ static void copies_and_fills_are_exact_at_every_alignment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_byte_has_one_place),
+		cmocka_unit_test(tiling_maps_every_byte_once),
 		cmocka_unit_test(small_surfaces_convert_both_ways),
 		cmocka_unit_test(large_surfaces_convert_both_ways),
 		cmocka_unit_test(copies_and_fills_are_exact_at_every_alignment),

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Swizzling ranges of tiled surfaces, by the DDI: what the CPU sees in the BAR, what the engines see at the same address, and
- * what is refused.
+ * Swizzling ranges of tiled surfaces, through the DDI: what the CPU sees in the BAR, what the
+ * engines see at the same address, and which ranges are refused.
  */
 #include "fixture.h"
 
 #include <stdlib.h>
 
-#define SURFACE MIB       /* where in video memory the surface is */
-#define PLAIN   (8 * MIB) /* and a linear allocation as large */
+#define SURFACE MIB       /* the offset of the surface in video memory */
+#define PLAIN   (8 * MIB) /* and a linear allocation of the same size */
 
 struct shape {
 	uint32_t flag, stride;
-	uint64_t bytes; /* as asked for; less than whole rows of tiles in the last ones */
+	uint64_t bytes; /* the requested size; the last ones are less than whole rows of tiles */
 };
 
 static const struct shape shapes[] = {
@@ -27,7 +27,7 @@ static const struct shape shapes[] = {
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-/* The layouts in the words of the documentation rather than in those of the code. */
+/* The layouts, written from the documentation. */
 static uint64_t tiled_offset(const struct shape *s, uint64_t linear)
 {
 	uint64_t x = linear % s->stride, y = linear / s->stride;
@@ -54,21 +54,21 @@ struct scene {
 
 static struct gpu_allocation *allocate(struct gpu *gpu, const struct shape *s)
 {
-	struct softgpu_allocation wish = gpu_wish(s->bytes);
+	struct softgpu_allocation spec = gpu_spec(s->bytes);
 
-	wish.flags |= s->flag;
-	wish.stride_bytes = s->stride;
-	return gpu_allocate(gpu, &wish);
+	spec.flags |= s->flag;
+	spec.stride_bytes = s->stride;
+	return gpu_allocate(gpu, &spec);
 }
 
 static struct scene scene_of(struct gpu *gpu, const struct shape *s)
 {
 	struct scene scene = {.gpu = gpu, .shape = s, .surface = allocate(gpu, s)};
-	struct softgpu_allocation wish;
+	struct softgpu_allocation spec;
 
 	scene.bytes = scene.surface->info.Size;
-	wish = gpu_wish(scene.bytes);
-	scene.plain = gpu_allocate(gpu, &wish);
+	spec = gpu_spec(scene.bytes);
+	scene.plain = gpu_allocate(gpu, &spec);
 	scene.list[0] = gpu_entry(scene.surface, VRAM, SURFACE, 1);
 	scene.list[1] = gpu_entry(scene.plain, VRAM, PLAIN, 1);
 	scene.seen = gpu->vram.base + SURFACE;
@@ -108,7 +108,7 @@ static void release(const struct scene *scene, uint32_t id, uint32_t data)
 			 STATUS_SUCCESS);
 }
 
-/* The linear form holds content(at, seed): where the CPU looks, as it is or tiled. */
+/* The linear form holds content(at, seed), seen by the CPU linear or tiled. */
 static void put(const struct scene *scene, char *memory, bool tiled, unsigned seed)
 {
 	for (uint64_t at = 0; at < scene->bytes; at++)
@@ -123,7 +123,7 @@ static void expect(const struct scene *scene, const char *memory, bool tiled, un
 				 (int)(scene->shape - shapes), (unsigned)at);
 }
 
-/* The GPU copies `bytes` from one to the other, 0 being the surface. */
+/* The GPU copies `bytes` from one to the other; 0 is the surface. */
 static void copy(struct scene *scene, uint32_t from, uint64_t from_offset, uint32_t to,
 		 uint64_t to_offset, uint64_t bytes)
 {
@@ -139,7 +139,7 @@ static void copy(struct scene *scene, uint32_t from, uint64_t from_offset, uint3
 
 /* ---- the two views ---- */
 
-static void swz_01_a_range_shows_linear_bytes_and_leaves_tiles_behind(void **state)
+static void swz_01_a_range_shows_linear_bytes_and_memory_holds_tiles(void **state)
 {
 	for (uint32_t i = 0; i < SHAPES; i++) {
 		struct scene scene = scene_of(*state, &shapes[i]);
@@ -158,7 +158,7 @@ static void swz_01_a_range_shows_linear_bytes_and_leaves_tiles_behind(void **sta
 	}
 }
 
-static void swz_21_the_gpu_sees_tiles_while_the_cpu_sees_a_picture(void **state)
+static void swz_21_the_gpu_sees_tiles_while_the_cpu_sees_linear_bytes(void **state)
 {
 	for (uint32_t i = 0; i < SHAPES; i++) {
 		struct scene scene = scene_of(*state, &shapes[i]);
@@ -176,14 +176,15 @@ static void swz_21_the_gpu_sees_tiles_while_the_cpu_sees_a_picture(void **state)
 	}
 }
 
-/* Pieces that begin and end anywhere: within a tile, across tiles, across rows of tiles. */
-static void swz_21_pieces_of_it_too(void **state)
+/* Parts with arbitrary start and end: within a tile, across tiles, across rows of tiles. */
+static void swz_21_partial_copies_convert_correctly(void **state)
 {
 	uint32_t random = 1;
 
 	for (uint32_t i = 0; i < SHAPES; i++) {
 		struct scene scene = scene_of(*state, &shapes[i]);
-		char *raw = malloc(scene.bytes); /* what the GPU should find in the surface */
+		/* expected content of the surface as the GPU sees it */
+		char *raw = malloc(scene.bytes);
 
 		assert_non_null(raw);
 		acquire(&scene, 0, 0);
@@ -215,7 +216,7 @@ static void swz_21_pieces_of_it_too(void **state)
 	}
 }
 
-static void fills_and_words_go_where_tiles_have_them(void **state)
+static void fills_and_word_writes_use_tiled_addresses(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[7]);
 	const uint64_t word = 896 * 32 + 4096 + 1032, first = 4099, bytes = scene.bytes - 9000;
@@ -268,8 +269,8 @@ static DXGKARG_BUILDPAGINGBUFFER transfer(const struct scene *scene, PMDL mdl, b
 	return build;
 }
 
-/* SWZ-19: what leaves while the CPU has it open is unswizzled from what the GPU sees. */
-static void swz_19_paging_sees_tiles_too(void **state)
+/* SWZ-19: content evicted while a range is open is unswizzled from what the GPU sees. */
+static void swz_19_paging_transfers_unswizzle_the_tiles(void **state)
 {
 	for (uint32_t i = 0; i < SHAPES; i++) {
 		struct scene scene = scene_of(*state, &shapes[i]);
@@ -306,7 +307,7 @@ static void swz_19_paging_sees_tiles_too(void **state)
 
 /* ---- several ranges, and what is refused ---- */
 
-static void swz_07_ranges_of_one_surface_show_the_same(void **state)
+static void swz_07_two_ranges_of_one_surface_show_the_same_bytes(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[4]);
 
@@ -322,8 +323,10 @@ static void swz_07_ranges_of_one_surface_show_the_same(void **state)
 	expect(&scene, scene.seen, true, 1);
 }
 
-/* Side by side, opened and closed in another order than they lie in. */
-static void surfaces_keep_to_themselves(void **state)
+/*
+ * Adjacent surfaces, whose ranges are acquired and released in another order than their addresses.
+ */
+static void ranges_of_adjacent_surfaces_do_not_interfere(void **state)
 {
 	enum { COUNT = 5 };
 	static const uint32_t open[COUNT] = {2, 0, 4, 1, 3}, shut[COUNT] = {1, 4, 2, 0, 3};
@@ -370,7 +373,7 @@ static void expect_refused(const struct scene *scene, DXGKARG_ACQUIRESWIZZLINGRA
 	expect(scene, scene->seen, true, 5);
 }
 
-static void swz_02_what_is_no_whole_surface_is_refused(void **state)
+static void swz_02_a_range_of_a_partial_surface_is_refused(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[4]);
 	const DXGKARG_ACQUIRESWIZZLINGRANGE good = range_of(&scene, 0, 0);
@@ -402,8 +405,8 @@ static void swz_02_what_is_no_whole_surface_is_refused(void **state)
 	release(&scene, 0, 0);
 }
 
-/* SWZ-13: where a surface still has a range, nothing else can be. */
-static void swz_13_what_overlaps_an_open_surface_is_refused(void **state)
+/* SWZ-13: memory of a surface with a range cannot be in another range. */
+static void swz_13_ranges_that_overlap_an_open_surface_are_refused(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[4]);
 	struct gpu *gpu = scene.gpu;
@@ -422,7 +425,7 @@ static void swz_13_what_overlaps_an_open_surface_is_refused(void **state)
 	bad.hAllocation = allocate(gpu, scene.shape)->info.hAllocation;
 	assert_int_equal(gpu->ddi.DxgkDdiAcquireSwizzlingRange(gpu->adapter, &bad),
 			 STATUS_INVALID_PARAMETER);
-	/* Nor does anything else arrive there. */
+	/* No transfer may write there either. */
 	other.surface = scene.plain;
 	DXGKARG_BUILDPAGINGBUFFER in = transfer(&other, mdl, true, 0, PAGE);
 	assert_int_equal(gpu_build(gpu, &in), STATUS_INVALID_PARAMETER);
@@ -438,10 +441,13 @@ static void swz_13_what_overlaps_an_open_surface_is_refused(void **state)
 	gpu_free_mdl(gpu, mdl);
 }
 
-/* ---- engines at work meanwhile ---- */
+/* ---- while engines work ---- */
 
-/* Neither an engine that hangs nor one that waits holds anybody up, and what it waits for is found where it then is. */
-static void an_engine_that_waits_does_not_hold_up_a_range(void **state)
+/*
+ * An engine that hangs or waits does not block a range, and finds its awaited word at its current
+ * address.
+ */
+static void a_waiting_engine_does_not_block_range_acquisition(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[4]);
 	struct gpu *gpu = scene.gpu;
@@ -466,7 +472,10 @@ static void an_engine_that_waits_does_not_hold_up_a_range(void **state)
 
 enum { PACKETS = 24, COMMANDS = 60 };
 
-/* Checks every tile of its surface and writes the next version; what is not there is a fault, for there is no REPORT. */
+/*
+ * Checks every tile of its surface and writes the next version. A mismatch is a fault, because
+ * there is no REPORT.
+ */
 static uint32_t stamp(struct gpu *gpu, struct gpu_dma *dma, uint32_t node, uint64_t bytes,
 		      uint32_t version)
 {
@@ -489,8 +498,8 @@ static uint32_t stamp(struct gpu *gpu, struct gpu_dma *dma, uint32_t node, uint6
 	return version + COMMANDS;
 }
 
-/* Each engine is at its own surface while the ranges of both come and go. */
-static void swz_28_the_gpu_sees_nothing_of_ranges_that_come_and_go(void **state)
+/* Each engine works on its own surface while ranges of both are acquired and released. */
+static void swz_28_acquiring_and_releasing_ranges_does_not_affect_the_gpu(void **state)
 {
 	struct gpu *gpu = *state;
 	struct scene scene[2];
@@ -529,19 +538,19 @@ static void swz_28_the_gpu_sees_nothing_of_ranges_that_come_and_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(swz_01_a_range_shows_linear_bytes_and_leaves_tiles_behind),
-		TEST(swz_21_the_gpu_sees_tiles_while_the_cpu_sees_a_picture),
-		TEST(swz_21_pieces_of_it_too),
-		TEST(fills_and_words_go_where_tiles_have_them),
-		TEST(swz_19_paging_sees_tiles_too),
-		TEST(swz_07_ranges_of_one_surface_show_the_same),
-		TEST(surfaces_keep_to_themselves),
-		TEST(swz_02_what_is_no_whole_surface_is_refused),
-		TEST(swz_13_what_overlaps_an_open_surface_is_refused),
-		TEST(an_engine_that_waits_does_not_hold_up_a_range),
+		TEST(swz_01_a_range_shows_linear_bytes_and_memory_holds_tiles),
+		TEST(swz_21_the_gpu_sees_tiles_while_the_cpu_sees_linear_bytes),
+		TEST(swz_21_partial_copies_convert_correctly),
+		TEST(fills_and_word_writes_use_tiled_addresses),
+		TEST(swz_19_paging_transfers_unswizzle_the_tiles),
+		TEST(swz_07_two_ranges_of_one_surface_show_the_same_bytes),
+		TEST(ranges_of_adjacent_surfaces_do_not_interfere),
+		TEST(swz_02_a_range_of_a_partial_surface_is_refused),
+		TEST(swz_13_ranges_that_overlap_an_open_surface_are_refused),
+		TEST(a_waiting_engine_does_not_block_range_acquisition),
 		cmocka_unit_test_setup_teardown(
-			swz_28_the_gpu_sees_nothing_of_ranges_that_come_and_go, gpu_setup_threads,
-			gpu_teardown),
+			swz_28_acquiring_and_releasing_ranges_does_not_affect_the_gpu,
+			gpu_setup_threads, gpu_teardown),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_window", tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits and heaps without clients: many waiters on one fence, waits on many fences, in any order. */
+/*
+ * Waits and heaps without clients: many waiters on one fence, waits on many fences, in any order.
+ */
 #include "support/test.h"
 
 #include <pthread.h>
@@ -60,20 +62,20 @@ static void make(struct world *w, struct fence *f, uint64_t value)
 struct wait {
 	struct vmm_sync_wait wait;
 	struct vmm_sync_node nodes[4];
-	uint32_t told;
+	uint32_t notified;
 };
 
-static uint32_t told_count;
-static uint64_t told_last;
+static uint32_t notified_count;
+static uint64_t notified_last;
 
-static void tell(struct vmm_sync_wait *wait)
+static void notify(struct vmm_sync_wait *wait)
 {
 	struct wait *t = vmm_container_of(wait, struct wait, wait);
 
-	t->told++;
-	told_count++;
-	assert_true(t->nodes[0].value >= told_last);
-	told_last = t->nodes[0].value;
+	t->notified++;
+	notified_count++;
+	assert_true(t->nodes[0].value >= notified_last);
+	notified_last = t->nodes[0].value;
 }
 
 static bool begin(struct world *w, struct wait *t, struct fence *const *fences,
@@ -85,25 +87,25 @@ static bool begin(struct world *w, struct wait *t, struct fence *const *fences,
 					 .count = count,
 					 .any = any,
 					 .of_cpu = true,
-					 .tell = tell};
+					 .on_end = notify};
 	vmm_list_init(&t->wait.link);
 	for (uint32_t i = 0; i < count; i++)
 		t->nodes[i] = (struct vmm_sync_node){
 			.object = &fences[i]->object, .wait = &t->wait, .value = values[i]};
-	vmm_os_mutex_lock(&w->world.sync_lock);
+	vmm_sync_lock(&w->world);
 	bool done = vmm_sync_wait_begin_locked(&t->wait);
-	vmm_os_mutex_unlock(&w->world.sync_lock);
+	vmm_sync_unlock(&w->world);
 	return done;
 }
 
 static void signal(struct fence *f, uint64_t value, bool rewind)
 {
-	told_last = 0;
+	notified_last = 0;
 	if (vmm_sync_raise(&f->object, value, rewind))
 		vmm_sync_deliver(&f->object);
 }
 
-/* Every node is not above its parent, ranks are those of the definition. */
+/* Asserts that no node is above its parent in order, and that ranks match their definition. */
 static uint32_t check_heap(const struct vmm_sync_node *node, const struct vmm_sync_node *parent)
 {
 	if (!node)
@@ -124,7 +126,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-static void the_heap_keeps_its_order_whatever_is_taken_out(void **state)
+static void the_wait_heap_stays_ordered_after_any_removal(void **state)
 {
 	enum { NODES = 300, STEPS = 20000 };
 	static struct vmm_sync_node nodes[NODES];
@@ -159,7 +161,7 @@ static void the_heap_keeps_its_order_whatever_is_taken_out(void **state)
 	assert_int_equal(inside, 0);
 }
 
-static void mfn_16_one_signal_frees_those_it_satisfies_of_ten_thousand(void **state)
+static void mfn_16_one_signal_frees_only_satisfied_waits_of_ten_thousand(void **state)
 {
 	struct world w;
 	struct fence f;
@@ -175,27 +177,27 @@ static void mfn_16_one_signal_frees_those_it_satisfies_of_ten_thousand(void **st
 
 		assert_false(begin(&w, &waits[i], &fence, &value, 1, false));
 	}
-	told_count = 0;
+	notified_count = 0;
 	signal(&f, 1, false);
-	assert_int_equal(told_count, 1);
+	assert_int_equal(notified_count, 1);
 	signal(&f, 1234, false);
-	assert_int_equal(told_count, 1234);
+	assert_int_equal(notified_count, 1234);
 	signal(&f, 100, false); /* MFN-23 */
-	assert_int_equal(told_count, 1234);
+	assert_int_equal(notified_count, 1234);
 	assert_int_equal(f.word, 1234);
 	for (uint32_t i = 0; i < MANY; i++)
-		assert_int_equal(waits[i].told, waits[i].nodes[0].value <= 1234);
+		assert_int_equal(waits[i].notified, waits[i].nodes[0].value <= 1234);
 	assert_int_equal(f.object.waiters, MANY - 1234);
 	assert_int_equal(check_heap(f.object.heap, NULL), MANY - 1234);
 	signal(&f, UINT64_MAX, false);
-	assert_int_equal(told_count, MANY);
+	assert_int_equal(notified_count, MANY);
 	assert_null(f.object.heap);
 	assert_int_equal(f.object.waiters, 0);
 	stop(&w);
 	free(waits);
 }
 
-static void mfn_14_mfn_15_all_and_any_of_several(void **state)
+static void mfn_14_mfn_15_waits_for_all_and_any_of_several_values(void **state)
 {
 	struct world w;
 	struct fence f[3];
@@ -207,30 +209,30 @@ static void mfn_14_mfn_15_all_and_any_of_several(void **state)
 	start(&w);
 	for (uint32_t i = 0; i < 3; i++)
 		make(&w, &f[i], 0);
-	told_count = 0;
+	notified_count = 0;
 	assert_false(begin(&w, &all, both, values, 3, false));
 	assert_false(begin(&w, &any, both, values, 3, true));
 	assert_false(begin(&w, &same, twice, steps, 2, false));
 	signal(&f[1], 5, false);
-	assert_int_equal(any.told, 1);
-	assert_int_equal(all.told, 0);
+	assert_int_equal(any.notified, 1);
+	assert_int_equal(all.notified, 0);
 	signal(&f[0], 4, false);
-	assert_int_equal(same.told, 0);
+	assert_int_equal(same.notified, 0);
 	signal(&f[2], 9, false);
-	assert_int_equal(all.told, 1);
+	assert_int_equal(all.notified, 1);
 	signal(&f[0], 5, false);
-	assert_int_equal(same.told, 1);
+	assert_int_equal(same.notified, 1);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_null(f[i].object.heap);
 		assert_int_equal(f[i].object.waiters, 0);
 	}
-	assert_true(begin(&w, &all, both, values, 3, false)); /* all of it is there */
+	assert_true(begin(&w, &all, both, values, 3, false)); /* all values are reached */
 	assert_true(begin(&w, &any, both, values, 3, true));
 	stop(&w);
 }
 
-/* What was there once and has been rewound before the last one came does not count. */
-static void mfn_14_mfn_24_all_hold_at_the_same_look(void **state)
+/* A value that was reached and rewound before the last one is reached does not count. */
+static void mfn_14_mfn_24_a_wait_for_all_needs_all_values_at_the_same_time(void **state)
 {
 	struct world w;
 	struct fence f[2];
@@ -246,14 +248,14 @@ static void mfn_14_mfn_24_all_hold_at_the_same_look(void **state)
 	signal(&f[0], 3, false);
 	signal(&f[0], 1, true);
 	signal(&f[1], 3, false);
-	assert_int_equal(all.told, 0);
+	assert_int_equal(all.notified, 0);
 	signal(&f[0], 3, false);
-	assert_int_equal(all.told, 1);
+	assert_int_equal(all.notified, 1);
 	assert_int_equal(all.wait.status, VMM_OK);
 	stop(&w);
 }
 
-static void mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu(void **state)
+static void mfn_17_destroying_a_fence_frees_its_cpu_waits(void **state)
 {
 	enum { WAITS = 100 };
 	static struct wait waits[WAITS];
@@ -274,22 +276,22 @@ static void mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu(void **state)
 		waits[i].wait.of_cpu = i % 3 != 0;
 		cancelled += waits[i].wait.of_cpu;
 	}
-	told_count = 0;
+	notified_count = 0;
 	vmm_sync_batch_init(&batch, w.os);
 	do {
-		told_last = 0;
-		vmm_os_mutex_lock(&w.world.sync_lock);
+		notified_last = 0;
+		vmm_sync_lock(&w.world);
 		all = vmm_sync_cancel_locked(&f.object, &batch);
-		vmm_os_mutex_unlock(&w.world.sync_lock);
+		vmm_sync_unlock(&w.world);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
-	assert_int_equal(told_count, cancelled);
+	assert_int_equal(notified_count, cancelled);
 	for (uint32_t i = 0; i < WAITS; i++)
-		if (waits[i].told)
+		if (waits[i].notified)
 			assert_int_equal(waits[i].wait.status, VMM_CANCELLED);
 	assert_int_equal(check_heap(f.object.heap, NULL), WAITS - cancelled);
-	signal(&f, WAITS, false); /* those of contexts go on waiting (MFN-33) */
-	assert_int_equal(told_count, WAITS);
+	signal(&f, WAITS, false); /* waits of contexts remain (MFN-33) */
+	assert_int_equal(notified_count, WAITS);
 	stop(&w);
 }
 
@@ -300,11 +302,11 @@ static void end_opening(struct vmm_sync_object *object)
 
 	assert_non_null(sync);
 	sync->object = object;
-	told_last = 0;
+	notified_last = 0;
 	vmm_sync_end(sync);
 }
 
-static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
+static void sfl_27_sfl_28_sfl_29_the_flag_decides_which_destroy_frees_waiters(void **state)
 {
 	static _Atomic uint64_t word;
 	struct world w;
@@ -330,10 +332,10 @@ static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
 			atomic_init(&object->references, openings);
 			assert_false(begin(&w, &wait, &fence, &one, 1, false));
 			end_opening(object);
-			assert_int_equal(wait.told, !flags || openings == 1);
+			assert_int_equal(wait.notified, !flags || openings == 1);
 			if (openings == 2)
 				end_opening(object);
-			assert_int_equal(wait.told, 1);
+			assert_int_equal(wait.notified, 1);
 			assert_int_equal(wait.wait.status, VMM_CANCELLED);
 		}
 	}
@@ -341,10 +343,11 @@ static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
 }
 
 /*
- * A GPU stores values that nobody tells of, and its interrupt has whoever waits looked through: against a wait that begins at the
- * same moment. Each round is one of either; the last one's end says that none was missed.
+ * A GPU stores values without a notification; its interrupt has all waits checked. That races with
+ * a wait that begins at the same moment. Each round is one store and one wait; the end of the last
+ * wait shows that none was missed.
  */
-/* Few under the sanitizer of threads, which takes long. */
+/* Few under the thread sanitizer, which is slow. */
 #define STORES_MANY 20000
 #define STORES_FEW  2000
 #if defined(__SANITIZE_THREAD__)
@@ -367,11 +370,11 @@ struct stores {
 	uint64_t met;
 };
 
-static _Atomic uint64_t stores_told;
+static _Atomic uint64_t stores_notified;
 
-static void tell_of_store(struct vmm_sync_wait *wait)
+static void notify_of_store(struct vmm_sync_wait *wait)
 {
-	atomic_store(&stores_told, wait->nodes[0].value);
+	atomic_store(&stores_notified, wait->nodes[0].value);
 }
 
 static void *store_values(void *context)
@@ -396,12 +399,12 @@ static void *store_values(void *context)
 	return NULL;
 }
 
-/* Twenty seconds of the processor for what takes a microsecond: it was missed. */
-static bool await_told(uint64_t round)
+/* Twenty seconds of processor time for an action of a microsecond: the store was missed. */
+static bool await_notified(uint64_t round)
 {
 	clock_t end = clock() + 20 * CLOCKS_PER_SEC;
 
-	for (uint32_t looks = 0; atomic_load(&stores_told) < round; looks++) {
+	for (uint32_t looks = 0; atomic_load(&stores_notified) < round; looks++) {
 		if (looks < LOOKS)
 			continue;
 		sched_yield();
@@ -411,7 +414,7 @@ static bool await_told(uint64_t round)
 	return true;
 }
 
-static void mfn_26_no_store_is_missed_by_a_wait_that_begins(void **state)
+static void mfn_26_a_starting_wait_does_not_miss_a_gpu_store(void **state)
 {
 	const struct vmm_os_config config = {.kind = VMM_OS_LINUX};
 	struct stores *s = calloc(1, sizeof(*s));
@@ -425,19 +428,21 @@ static void mfn_26_no_store_is_missed_by_a_wait_that_begins(void **state)
 	assert_int_equal(pthread_create(&gpu, NULL, store_values, s), 0);
 	for (uint64_t round = 1; round <= STORES && !missed; round++) {
 		struct vmm_sync_node node = {.object = &s->f.object, .value = round};
-		struct vmm_sync_wait wait = {
-			.world = &s->w.world, .nodes = &node, .count = 1, .tell = tell_of_store};
+		struct vmm_sync_wait wait = {.world = &s->w.world,
+					     .nodes = &node,
+					     .count = 1,
+					     .on_end = notify_of_store};
 
 		node.wait = &wait;
 		vmm_list_init(&wait.link);
 		atomic_store(&s->begun, round);
-		vmm_os_mutex_lock(&s->w.world.sync_lock);
+		vmm_sync_lock(&s->w.world);
 		bool there = vmm_sync_wait_begin_locked(&wait);
-		vmm_os_mutex_unlock(&s->w.world.sync_lock);
+		vmm_sync_unlock(&s->w.world);
 		if (there)
 			s->met++;
 		else
-			missed = !await_told(round);
+			missed = !await_notified(round);
 	}
 	atomic_store(&s->over, true);
 	pthread_join(gpu, NULL);
@@ -450,13 +455,13 @@ static void mfn_26_no_store_is_missed_by_a_wait_that_begins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_heap_keeps_its_order_whatever_is_taken_out),
-		cmocka_unit_test(mfn_16_one_signal_frees_those_it_satisfies_of_ten_thousand),
-		cmocka_unit_test(mfn_14_mfn_15_all_and_any_of_several),
-		cmocka_unit_test(mfn_14_mfn_24_all_hold_at_the_same_look),
-		cmocka_unit_test(mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu),
-		cmocka_unit_test(mfn_26_no_store_is_missed_by_a_wait_that_begins),
-		cmocka_unit_test(sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters),
+		cmocka_unit_test(the_wait_heap_stays_ordered_after_any_removal),
+		cmocka_unit_test(mfn_16_one_signal_frees_only_satisfied_waits_of_ten_thousand),
+		cmocka_unit_test(mfn_14_mfn_15_waits_for_all_and_any_of_several_values),
+		cmocka_unit_test(mfn_14_mfn_24_a_wait_for_all_needs_all_values_at_the_same_time),
+		cmocka_unit_test(mfn_17_destroying_a_fence_frees_its_cpu_waits),
+		cmocka_unit_test(mfn_26_a_starting_wait_does_not_miss_a_gpu_store),
+		cmocka_unit_test(sfl_27_sfl_28_sfl_29_the_flag_decides_which_destroy_frees_waiters),
 	};
 
 	return cmocka_run_group_tests_name("sync waits", tests, NULL, NULL);

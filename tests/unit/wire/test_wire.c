@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests and answers one by one: what stands where, what a host refuses, what never goes out. */
+/* Requests and answers one by one: their layout, what a host refuses, and what is never sent. */
 #include "support/test.h"
 
 #include "wire/wire_private.h"
@@ -12,11 +12,12 @@ struct trip {
 static void ask(struct trip *t, const char *name, const void *argument)
 {
 	*t = (struct trip){0};
-	assert_int_equal(vmm_wire_ask(&t->client, vmm_wire_operation_named(name), argument),
-			 VMM_OK);
+	assert_int_equal(
+		vmm_wire_make_request(&t->client, vmm_wire_operation_named(name), argument),
+		VMM_OK);
 }
 
-/* The host gets a copy of exactly what was sent. */
+/* The host gets a copy of exactly the bytes that were sent. */
 static vmm_status receive(struct trip *t)
 {
 	struct vmm_wire_bytes bytes = {0};
@@ -25,15 +26,15 @@ static vmm_status receive(struct trip *t)
 	bytes.length = t->client.request.length;
 	memcpy(t->host.descriptors, t->client.descriptors, sizeof(t->host.descriptors));
 	t->host.descriptor_count = t->client.descriptor_count;
-	return vmm_wire_receive(&t->host, t->client.operation, &bytes);
+	return vmm_wire_read_request(&t->host, t->client.operation, &bytes);
 }
 
 static vmm_status answer(struct trip *t, void *argument)
 {
-	assert_int_equal(vmm_wire_answer(&t->host, &t->answer), VMM_OK);
+	assert_int_equal(vmm_wire_make_answer(&t->host, &t->answer), VMM_OK);
 	memcpy(t->client.descriptors, t->host.descriptors, sizeof(t->client.descriptors));
 	t->client.descriptor_count = t->host.descriptor_count;
-	return vmm_wire_accept(&t->client, t->answer.data, t->answer.length, argument);
+	return vmm_wire_read_answer(&t->client, t->answer.data, t->answer.length, argument);
 }
 
 static void finish(struct trip *t)
@@ -43,7 +44,7 @@ static void finish(struct trip *t)
 	vmm_free(t->answer.data);
 }
 
-static void a_number_is_a_function_for_ever(void **state)
+static void operation_numbers_are_stable(void **state)
 {
 	(void)state;
 	uint32_t known = 0;
@@ -71,7 +72,7 @@ static void a_number_is_a_function_for_ever(void **state)
 	assert_string_equal(vmm_wire_operation(2001)->name, "device_create");
 }
 
-static void records_with_arrays_of_their_own(void **state)
+static void nested_arrays_are_transferred(void **state)
 {
 	uint8_t first[3] = {1, 2, 3}, second[9] = {4, 5, 6, 7, 8, 9, 10, 11, 12};
 	D3DDDI_ALLOCATIONINFO info[2] = {
@@ -102,7 +103,7 @@ static void records_with_arrays_of_their_own(void **state)
 	finish(&t);
 }
 
-static void memory_of_the_client_is_said_to_be_that(void **state)
+static void a_request_with_client_memory_is_marked_foreign(void **state)
 {
 	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = &info};
 	D3DKMT_CREATEALLOCATION args = {.NumAllocations = 1};
@@ -116,8 +117,8 @@ static void memory_of_the_client_is_said_to_be_that(void **state)
 	finish(&t);
 }
 
-/* ALF-38: hSection is in the place of pSystemMem. */
-static void a_section_is_a_descriptor(void **state)
+/* ALF-38: hSection uses the field of pSystemMem. */
+static void a_section_is_sent_as_a_descriptor(void **state)
 {
 	D3DDDI_ALLOCATIONINFO2 info = {.hSection = (HANDLE)(uintptr_t)33};
 	D3DKMT_CREATEALLOCATION args = {.NumAllocations = 1};
@@ -140,7 +141,7 @@ static void a_section_is_a_descriptor(void **state)
 	finish(&t);
 }
 
-static void descriptors_go_along_by_their_place(void **state)
+static void descriptors_are_sent_by_index(void **state)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 5};
 	struct trip t;
@@ -150,7 +151,7 @@ static void descriptors_go_along_by_their_place(void **state)
 	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
 	assert_int_equal(t.client.descriptor_count, 1);
 	assert_int_equal(t.client.descriptors[0], 33);
-	t.client.descriptors[0] = 77; /* its number on the other side */
+	t.client.descriptors[0] = 77; /* its number in the host */
 	assert_int_equal(receive(&t), VMM_OK);
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *there = vmm_wire_argument(&t.host);
 	assert_ptr_equal(there->hNtHandle, (HANDLE)(uintptr_t)77);
@@ -158,13 +159,13 @@ static void descriptors_go_along_by_their_place(void **state)
 	assert_int_equal(answer(&t, &args), VMM_OK);
 	assert_ptr_equal(args.hNtHandle, (HANDLE)(uintptr_t)33);
 	assert_int_equal(args.hSyncObject, 6);
-	/* The host's number does not go out. */
+	/* The host's descriptor number is not sent. */
 	for (uint32_t i = 0; i + 8 <= t.answer.length; i += 8)
 		assert_int_not_equal(t.answer.data[i], 77);
 	finish(&t);
 }
 
-static void a_descriptor_that_did_not_come_is_malformed(void **state)
+static void a_missing_descriptor_makes_a_request_malformed(void **state)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 0};
 	struct trip t;
@@ -177,7 +178,7 @@ static void a_descriptor_that_did_not_come_is_malformed(void **state)
 	finish(&t);
 }
 
-static void what_is_no_descriptor_arrives_as_none(void **state)
+static void an_invalid_descriptor_number_arrives_as_none(void **state)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 0};
 	struct trip t;
@@ -192,18 +193,21 @@ static void what_is_no_descriptor_arrives_as_none(void **state)
 	assert_int_equal(answer(&t, &args), VMM_OK);
 	assert_ptr_equal(args.hNtHandle, (HANDLE)(uintptr_t)0x123456789Au);
 	finish(&t);
-	/* Nor does one by whose number nothing is open, as whoever sends it finds out. */
+	/* Nor does a number that is not an open descriptor; the sender finds that out. */
 	args.hNtHandle = (HANDLE)(uintptr_t)33;
 	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
-	vmm_wire_disown(&t.client, 0);
+	vmm_wire_mark_closed(&t.client, 0);
 	assert_int_equal(receive(&t), VMM_OK);
 	there = vmm_wire_argument(&t.host);
 	assert_ptr_equal(there->hNtHandle, (HANDLE)(intptr_t)-1);
 	finish(&t);
 }
 
-/* Where no list means all, one that is too long is not none; it goes no further than its count, and no address goes out. */
-static void a_list_that_is_longer_than_any_is_still_a_list(void **state)
+/*
+ * Where no list means all, an overlong list must not become none. Only its count is sent, and no
+ * address.
+ */
+static void an_overlong_list_is_not_sent_as_no_list(void **state)
 {
 	D3DDDICB_LOCK args = {.NumPages = UINT32_MAX};
 	const UINT page = 0;
@@ -223,7 +227,7 @@ static void a_list_that_is_longer_than_any_is_still_a_list(void **state)
 	finish(&t);
 }
 
-static void a_new_descriptor_comes_back(void **state)
+static void an_answer_returns_a_new_descriptor(void **state)
 {
 	D3DKMT_HANDLE object = 0x40;
 	HANDLE handle = (HANDLE)(uintptr_t)5;
@@ -240,18 +244,19 @@ static void a_new_descriptor_comes_back(void **state)
 		assert_int_equal(*there->ObjectHandleArray, 0x40);
 		if (given)
 			*there->pSharedNtHandle = (HANDLE)(uintptr_t)88;
-		assert_int_equal(vmm_wire_answer(&t.host, &t.answer), VMM_OK);
+		assert_int_equal(vmm_wire_make_answer(&t.host, &t.answer), VMM_OK);
 		assert_int_equal(t.host.descriptor_count, given);
 		t.client.descriptor_count = t.host.descriptor_count;
-		t.client.descriptors[0] = 9; /* its number on this side */
-		assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length, &args),
-				 VMM_OK);
+		t.client.descriptors[0] = 9; /* its number in the client */
+		assert_int_equal(
+			vmm_wire_read_answer(&t.client, t.answer.data, t.answer.length, &args),
+			VMM_OK);
 		assert_ptr_equal(handle, (HANDLE)(uintptr_t)(given ? 9 : 5));
 		finish(&t);
 	}
 }
 
-static void a_pointer_into_another_buffer_stays_one(void **state)
+static void an_answers_pointer_into_another_array_is_translated(void **state)
 {
 	uint8_t data[64];
 	D3DDDI_OPENALLOCATIONINFO info[2] = {{.hAllocation = 0}};
@@ -285,19 +290,19 @@ static void an_answer_that_points_outside_is_refused(void **state)
 	args.pTotalPrivateDriverDataBuffer = data;
 	ask(&t, "D3DKMTOpenResource", &args);
 	assert_int_equal(receive(&t), VMM_OK);
-	assert_int_equal(vmm_wire_answer(&t.host, &t.answer), VMM_OK);
+	assert_int_equal(vmm_wire_make_answer(&t.host, &t.answer), VMM_OK);
 	uint32_t slot =
 		t.host.spans[0].at + offsetof(D3DDDI_OPENALLOCATIONINFO, pPrivateDriverData);
 	t.answer.data[slot] = 9;
-	assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length, &args),
+	assert_int_equal(vmm_wire_read_answer(&t.client, t.answer.data, t.answer.length, &args),
 			 VMM_INVALID_PARAMETER);
 	assert_null(info.pPrivateDriverData);
-	assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length - 8, &args),
+	assert_int_equal(vmm_wire_read_answer(&t.client, t.answer.data, t.answer.length - 8, &args),
 			 VMM_INVALID_PARAMETER);
 	finish(&t);
 }
 
-static void what_is_too_long_is_a_count_without_an_array(void **state)
+static void an_overlong_array_is_sent_as_its_count_only(void **state)
 {
 	D3DKMT_HANDLE handle = 1;
 	D3DKMT_UNLOCK args = {.NumAllocations = UINT32_MAX};
@@ -313,7 +318,7 @@ static void what_is_too_long_is_a_count_without_an_array(void **state)
 	finish(&t);
 }
 
-/* One byte of each kind of lie. */
+/* One wrong field of each kind. */
 static void malformed_requests_are_refused(void **state)
 {
 	D3DKMT_HANDLE handles[3] = {1, 2, 3};
@@ -331,13 +336,13 @@ static void malformed_requests_are_refused(void **state)
 		case 1: /* more elements than bytes */
 			bytes[offsetof(D3DKMT_UNLOCK, NumAllocations)] = 5;
 			break;
-		case 2: /* bytes that belong to nothing */
+		case 2: /* bytes that belong to no array */
 			bytes[offsetof(D3DKMT_UNLOCK, NumAllocations)] = 1;
 			break;
 		case 3: /* an address */
 			bytes[offsetof(D3DKMT_UNLOCK, phAllocations) + 3] = 1;
 			break;
-		case 4: /* not too long at all */
+		case 4: /* marked as too long, although the count is not */
 			bytes[offsetof(D3DKMT_UNLOCK, phAllocations)] = VMM_WIRE_TOO_LONG;
 			break;
 		case 5:
@@ -354,7 +359,7 @@ static void malformed_requests_are_refused(void **state)
 	}
 }
 
-static void a_const_argument_does_not_come_back(void **state)
+static void a_const_argument_is_not_returned(void **state)
 {
 	uint8_t data[16] = {0};
 	D3DKMT_QUERYADAPTERINFO args = {.hAdapter = 3, .PrivateDriverDataSize = 16};
@@ -374,7 +379,7 @@ static void a_const_argument_does_not_come_back(void **state)
 	finish(&t);
 }
 
-static void no_argument_is_a_request_of_no_bytes(void **state)
+static void a_null_argument_is_a_request_of_zero_bytes(void **state)
 {
 	struct trip t;
 
@@ -385,13 +390,13 @@ static void no_argument_is_a_request_of_no_bytes(void **state)
 	assert_null(vmm_wire_argument(&t.host));
 	assert_int_equal(answer(&t, NULL), VMM_OK);
 	assert_int_equal(t.answer.length, 0);
-	assert_int_equal(vmm_wire_accept(&t.client, (const uint8_t *)"12345678", 8, NULL),
+	assert_int_equal(vmm_wire_read_answer(&t.client, (const uint8_t *)"12345678", 8, NULL),
 			 VMM_INVALID_PARAMETER);
 	finish(&t);
 }
 
-/* ALF-36: with a resource the list is not even looked at, so it need not be one. */
-static void what_is_not_read_is_not_sent(void **state)
+/* ALF-36: with a resource the list is not read, so the pointer need not be valid. */
+static void arrays_that_the_call_does_not_read_are_not_sent(void **state)
 {
 	D3DKMT_HANDLE handle = 7;
 	D3DDDICB_DEALLOCATE args = {.NumAllocations = 1};
@@ -412,7 +417,7 @@ static void what_is_not_read_is_not_sent(void **state)
 			assert_int_equal(*there->HandleList, 7);
 		finish(&t);
 	}
-	/* One that comes nevertheless is no request. */
+	/* A request that contains it nevertheless is malformed. */
 	struct trip t;
 	ask(&t, "pfnDeallocateCb", &args);
 	t.client.request.data[offsetof(D3DDDICB_DEALLOCATE, HandleList)] = VMM_WIRE_SENT;
@@ -420,8 +425,11 @@ static void what_is_not_read_is_not_sent(void **state)
 	finish(&t);
 }
 
-/* PRI-03: one priority for a resource, else one for each handle; a list beside a resource goes along, to be refused. */
-static void how_many_there_are_depends_on_another_pointer(void **state)
+/*
+ * PRI-03: one priority for a resource, else one for each handle. A list beside a resource is sent
+ * too, so that the host refuses it.
+ */
+static void an_array_count_may_depend_on_another_pointer(void **state)
 {
 	D3DKMT_HANDLE handles[3] = {7, 8, 9};
 	UINT priorities[3] = {1, 2, 3};
@@ -443,7 +451,7 @@ static void how_many_there_are_depends_on_another_pointer(void **state)
 	}
 }
 
-static void a_call_for_which_there_is_no_memory(void **state)
+static void a_call_without_memory_for_its_request_fails(void **state)
 {
 	uint8_t data[16] = {0};
 	D3DKMT_QUERYADAPTERINFO args = {.PrivateDriverDataSize = 16};
@@ -456,8 +464,8 @@ static void a_call_for_which_there_is_no_memory(void **state)
 
 		assert_in_range(n, 1, 8);
 		vmm_calloc_fail_after(n);
-		status = vmm_wire_ask(&call, vmm_wire_operation_named("D3DKMTQueryAdapterInfo"),
-				      &args);
+		status = vmm_wire_make_request(
+			&call, vmm_wire_operation_named("D3DKMTQueryAdapterInfo"), &args);
 		vmm_calloc_fail_after(0);
 		vmm_wire_finish(&call);
 	}
@@ -467,24 +475,24 @@ static void a_call_for_which_there_is_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_a_function_for_ever),
-		cmocka_unit_test(records_with_arrays_of_their_own),
-		cmocka_unit_test(memory_of_the_client_is_said_to_be_that),
-		cmocka_unit_test(a_section_is_a_descriptor),
-		cmocka_unit_test(descriptors_go_along_by_their_place),
-		cmocka_unit_test(a_descriptor_that_did_not_come_is_malformed),
-		cmocka_unit_test(what_is_no_descriptor_arrives_as_none),
-		cmocka_unit_test(a_list_that_is_longer_than_any_is_still_a_list),
-		cmocka_unit_test(a_new_descriptor_comes_back),
-		cmocka_unit_test(a_pointer_into_another_buffer_stays_one),
+		cmocka_unit_test(operation_numbers_are_stable),
+		cmocka_unit_test(nested_arrays_are_transferred),
+		cmocka_unit_test(a_request_with_client_memory_is_marked_foreign),
+		cmocka_unit_test(a_section_is_sent_as_a_descriptor),
+		cmocka_unit_test(descriptors_are_sent_by_index),
+		cmocka_unit_test(a_missing_descriptor_makes_a_request_malformed),
+		cmocka_unit_test(an_invalid_descriptor_number_arrives_as_none),
+		cmocka_unit_test(an_overlong_list_is_not_sent_as_no_list),
+		cmocka_unit_test(an_answer_returns_a_new_descriptor),
+		cmocka_unit_test(an_answers_pointer_into_another_array_is_translated),
 		cmocka_unit_test(an_answer_that_points_outside_is_refused),
-		cmocka_unit_test(what_is_too_long_is_a_count_without_an_array),
+		cmocka_unit_test(an_overlong_array_is_sent_as_its_count_only),
 		cmocka_unit_test(malformed_requests_are_refused),
-		cmocka_unit_test(a_const_argument_does_not_come_back),
-		cmocka_unit_test(no_argument_is_a_request_of_no_bytes),
-		cmocka_unit_test(what_is_not_read_is_not_sent),
-		cmocka_unit_test(how_many_there_are_depends_on_another_pointer),
-		cmocka_unit_test(a_call_for_which_there_is_no_memory),
+		cmocka_unit_test(a_const_argument_is_not_returned),
+		cmocka_unit_test(a_null_argument_is_a_request_of_zero_bytes),
+		cmocka_unit_test(arrays_that_the_call_does_not_read_are_not_sent),
+		cmocka_unit_test(an_array_count_may_depend_on_another_pointer),
+		cmocka_unit_test(a_call_without_memory_for_its_request_fails),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the CPU reaches content: swizzling ranges, alternate addresses, locks of single pages, CPU
+ * caches, CPU host apertures and CPU mappings. Included by memory_private.h, whose types it uses.
+ * The caller holds the paging lock unless a function says that no lock is held.
+ */
+/* Outside the guard: this header is a part of that one, which includes it behind its types. */
+#include "memory/memory_private.h"
+
+#ifndef VMM_MEMORY_CPU_ACCESS_H
+#define VMM_MEMORY_CPU_ACCESS_H
+
+/* ---- swizzle.c: swizzling ranges, and content that is unswizzled for the CPU (SWZ) ---- */
+#define VMM_LOCK_ACQUIRE_APERTURE 0x040u
+#define VMM_LOCK_USE_ALTERNATE_VA 0x200u
+static inline bool vmm_instance_is_swizzled(const struct vmm_instance *instance)
+{
+	return (instance->allocation->flags & VMM_ALLOCATION_SWIZZLED) != 0;
+}
+struct vmm_aperture_lock {
+	struct vmm_instance *instance;
+	const struct vmm_lock_request *request;
+	bool may_wait; /* waiting is allowed whatever DonotWait says */
+	/* out: the lock must wait and try again */
+	bool wait, wait_for_progress;
+	uint32_t timeline, progress_seen;
+	uint64_t sequence;
+	const char *rule, *why; /* out: of a refusal that is the caller's fault */
+};
+/*
+ * Makes the linear image of the instance reachable for a lock with AcquireAperture. The GPU has
+ * completed the uses that the lock flags wait for.
+ */
+NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Releases all swizzling ranges of the instance. To be called before it leaves its memory segment.
+ * (SWZ-13)
+ */
+void vmm_swizzle_release_all(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(instance->range_count))
+		vmm_swizzle_release_all(memory, instance);
+}
+/* Releases those of an unlocked, swizzled instance whose window is the instance's own placement. */
+void vmm_swizzle_release_in_place(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the memory segments of the allocation's sets: a swizzling range can show it only there.
+ */
+uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the instance's range for that PrivateDriverData, or NULL. */
+struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
+					     const struct vmm_instance *instance,
+					     uint32_t private_data)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Gives a new primary a placement and a swizzling range (ALF-22). VMM_NO_VIDEO_MEMORY: no free
+ * space or no free range. VMM_INVALID_PARAMETER: the miniport has no range for it.
+ */
+vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * For a lock without AcquireAperture. Content that was evicted under a lock may be in a form that
+ * only the miniport knows: converts it back. Does nothing for all other content.
+ */
+NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_swizzle_finish(struct vmm_memory *memory);
+void vmm_swizzle_check(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- alternate.c: addresses for UseAlternateVA (SWZ-24) ---- */
+/*
+ * Is the miniport's answer usable? It must name memory of the device, or the instance's own pages,
+ * and be large enough. A finding says what is wrong.
+ */
+bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
+				  const struct vmm_instance *instance,
+				  const DXGKARG_ACQUIRESWIZZLINGRANGE *answer)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Creates the range's address if there is none. VMM_NO_MEMORY: no address space; others: see
+ * vmm_window_overlay.
+ */
+vmm_status vmm_alternate_map_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Sets *address to the alternate address of the instance, which is created if there is none. */
+vmm_status vmm_alternate_map(struct vmm_memory *memory, struct vmm_instance *instance,
+			     uint32_t private_data, char **address)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Copies the content of an instance that is locked through the address of a range to system memory.
+ * The caller then takes the instance out of its segment. VMM_NOT_SUPPORTED: it must stay. (LKR-07)
+ */
+vmm_status vmm_alternate_evict(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Copies that content back to the placement that the instance has been given. (SWZ-25) */
+vmm_status vmm_alternate_restore(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The adapter is reset: a locked address is remapped to empty pages of system memory. (TDR-11) */
+vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Writes CPU caches back for what was written through such addresses. (ALF-15) */
+void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_alternate_free(struct vmm_alternate **alternate);
+static inline void vmm_alternate_drop(struct vmm_instance *instance)
+{
+	if (vmm_unlikely(instance->alternate))
+		vmm_alternate_free(&instance->alternate);
+}
+static inline bool vmm_alternate_has_lock(const struct vmm_instance *instance)
+{
+	return vmm_locks(instance) && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+}
+/* Was the content evicted while it was locked at such an address? (SWZ-25) */
+static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
+{
+	return vmm_unlikely(instance->alternate) && instance->alternate->special;
+}
+/*
+ * The same, and does the image differ in size from the allocation? Then only this address and the
+ * miniport understand it.
+ */
+bool vmm_alternate_is_resized(const struct vmm_instance *instance);
+
+/* ---- partial.c: locks of single pages of an instance in a memory segment (LOCK-21) ---- */
+/* Transfers the pages of the request that are not there yet to system memory, unswizzled. */
+vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    const struct vmm_lock_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Are all pages of the request in system memory? */
+bool vmm_partial_covers(const struct vmm_instance *instance, const struct vmm_lock_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* A lock has been granted: without ReadOnly the pages count as written. (LOCK-06) */
+void vmm_partial_note_lock(struct vmm_instance *instance, uint32_t flags);
+/* After an unlock: if it was the last one, queues the instance in memory->partials. */
+void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Transfers the pages of all instances in memory->partials back that the GPU does not use. */
+void vmm_partial_settle_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Transfers the pages of an unlocked instance back. VMM_PENDING: the GPU reads the instance at that
+ * moment.
+ */
+vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* For an eviction: transfers all other pages to system memory, too. */
+vmm_status vmm_partial_evict(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Drops the system copy of the pages without a transfer. */
+void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- coherence.c: CPU caches (ALF-15); these do nothing for an allocation without Cached ---- */
+/*
+ * Before the GPU uses the instance in its segment. `seen`: the placement in which the CPU accessed
+ * it.
+ */
+void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
+			  enum vmm_placement seen) VMM_REQUIRES(vmm_paging_lock_class);
+/* Before the CPU accesses it. */
+void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- host_aperture.c: CPU host apertures of 2.x memory segments without a BAR (SWZ-29) ---- */
+vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment);
+void vmm_host_aperture_destroy(struct vmm_segment *segment);
+void vmm_host_aperture_check(const struct vmm_segment *segment);
+/*
+ * Maps an instance in a memory segment into the segment's host aperture. VMM_NO_VIDEO_MEMORY: there
+ * is no aperture, or locked instances leave too few pages in it.
+ */
+vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Maps those aperture pages into the instance's view, whose addresses are reserved. */
+vmm_status vmm_host_map_view(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Unmaps the instance from the aperture. Before, the caller has unmapped or write-protected its
+ * view. Does nothing if it is not mapped.
+ */
+void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * For a caller that holds more than the paging lock: marks the mapping; vmm_host_unmap_unwanted
+ * removes it.
+ */
+void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_host_unmap_unwanted(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/* The client process `owner` has ended: ends its client objects in all host apertures. */
+void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- view.c: CPU mappings (LOCK-04) ---- */
+/* Maps the instance's current placement at its address, which is reserved at the first call. */
+vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The instance leaves its placement: unmaps the view. A locked view stays; the caller remaps it. */
+void vmm_view_unmap(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
+
+#endif

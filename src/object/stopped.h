@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stopped: devices that outlive their adapter in name. A stop ends a device with all that it has,
+ * but its handles, and those of its contexts and queues, stay until the client destroys the device:
+ * calls on them answer STATUS_DEVICE_REMOVED, and are not mistaken for calls on a handle that never
+ * existed (PNP-03). Of struct vmm_device only process, handle and hazard are valid then.
+ */
+#ifndef VMM_OBJECT_STOPPED_H
+#define VMM_OBJECT_STOPPED_H
+
+#include "object/object.h"
+
+/*
+ * Destroys a handle of the device or of an object of it; if its adapter stops, the handle becomes
+ * one of type VMM_HANDLE_STOPPED for the device. Process lock held.
+ */
+void vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle);
+/*
+ * Returns the hazard handle of the device if `handle` is such a handle; otherwise NULL. Process
+ * lock held.
+ */
+void *vmm_stopped_device_find_locked(const struct vmm_process *process, uint32_t handle);
+/* A stopped device has ended, and is in no list. Keeps it for the client. No lock held. */
+void vmm_stopped_device_keep(struct vmm_device *device);
+/* The client destroys the device. Returns false if it is not a stopped one. No lock held. */
+bool vmm_stopped_device_end(const void *hazard);
+/* The process ends, and has no other devices. No lock held. */
+void vmm_stopped_devices_end(struct vmm_process *process);
+
+#endif

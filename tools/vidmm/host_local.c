@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * host_local: the memory manager in this process. A replay has one host and one adapter on softgpu,
+ * and each device has a process object.
+ */
+#include <d3dumddi.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vidmm/softgpu.h>
+
+#include "statistics.h"
+#include "umd.h"
+
+struct local_device {
+	struct host_device base; /* first */
+	struct vidmm_process *process;
+	struct vidmm_device *handle;
+};
+
+/* ---- findings: events arrive on any thread ---- */
+
+static struct replay_finding *finding_of_rule(struct replay_result *result, const char *text)
+{
+	size_t length = strcspn(text, ":");
+	unsigned i;
+
+	for (i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
+		if (strncmp(result->findings[i].text, text, length) == 0 &&
+		    result->findings[i].text[length] == ':')
+			return &result->findings[i];
+	}
+	return NULL;
+}
+
+static void keep_finding(struct world *world, const char *text)
+{
+	struct replay_result *result = world->result;
+	struct replay_finding *finding = finding_of_rule(result, text);
+
+	result->finding_count++;
+	if (finding) {
+		finding->count++;
+		return;
+	}
+	if (result->finding_kinds++ < REPLAY_FINDINGS_KEPT) {
+		finding = &result->findings[result->finding_kinds - 1];
+		snprintf(finding->text, sizeof(finding->text), "%s", text);
+		finding->count = 1;
+	}
+	world_message(world, "finding %s", text);
+}
+
+static void on_notable(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct world *world = context;
+	char line[256];
+
+	pthread_mutex_lock(&world->lock);
+	if (event->type == VIDMM_EVENT_REASON) {
+		snprintf(world->last_reason, sizeof(world->last_reason), "%s", text ? text : "");
+	} else if (event->type == VIDMM_EVENT_FATAL) {
+		snprintf(line, sizeof(line),
+			 "FATAL: bug check 0x%" PRIx64 " (0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64
+			 ")%s%s",
+			 event->arg[0], event->arg[1], event->arg[2], event->arg[3],
+			 text ? ": " : "", text ? text : "");
+		keep_finding(world, line);
+	} else {
+		keep_finding(world, text ? text : "UNKNOWN: a finding without text");
+	}
+	pthread_mutex_unlock(&world->lock);
+}
+
+static void on_deadlock(void *context, const char *report)
+{
+	struct world *world = context;
+
+	world->deadlocked = true;
+	world_message(world, "deadlock: no thread can run\n%s", report);
+}
+
+/* ---- start and stop ---- */
+
+static enum replay_status start_host(struct world *world)
+{
+	const struct replay_options *options = world->options;
+	struct vidmm_host_options host_options = {
+		.struct_size = sizeof(host_options),
+		.kind = options->host_kind,
+		.seed = options->seed,
+		.switch_per_1024 = options->switch_per_1024,
+		.hash_events = options->hash_events && options->host_kind == VIDMM_HOST_SIM,
+		.deadlock = on_deadlock,
+		.deadlock_context = world,
+	};
+	vidmm_status status = vidmm_host_create(&host_options, &world->host);
+
+	if (status < 0) {
+		world_message(world, "cannot create a host: status 0x%08" PRIX32, (uint32_t)status);
+		return REPLAY_ENVIRONMENT;
+	}
+	world->finding_subscription = vidmm_subscribe(world->host,
+						      (uint64_t)1 << VIDMM_EVENT_FINDING |
+							      (uint64_t)1 << VIDMM_EVENT_REASON |
+							      (uint64_t)1 << VIDMM_EVENT_FATAL,
+						      on_notable, world);
+	if (options->event)
+		world->event_subscription = vidmm_subscribe(world->host, UINT64_MAX, options->event,
+							    options->event_context);
+	if (world->block_bytes)
+		world->history = history_create(world->host);
+	if (!world->finding_subscription || (options->event && !world->event_subscription) ||
+	    (world->block_bytes && !world->history)) {
+		world_message(world, "out of memory");
+		return REPLAY_ENVIRONMENT;
+	}
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status start_adapter(struct world *world)
+{
+	const struct replay_options *options = world->options;
+	const struct vidmm_registry_value registry[] = {
+		{"ApertureSize", options->aperture_bytes},
+		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
+		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
+		/*
+		 * DMA buffers and paging buffers in system memory; left out if there is an
+		 * aperture, where softgpu places them by default.
+		 */
+		{"DmaBufferSegmentSet", 0},
+		{"PagingBufferSegment", 0},
+	};
+	size_t registry_count = sizeof(registry) / sizeof(registry[0]);
+
+	struct vidmm_adapter_options adapter_options = {
+		.struct_size = sizeof(adapter_options),
+		.driver_entry =
+			options->driver_entry ? options->driver_entry : softgpu_driver_entry,
+		.bar_sizes = &options->vram_bytes,
+		.bar_count = 1,
+		.registry = registry,
+		.registry_count =
+			(uint32_t)(options->aperture_bytes ? registry_count - 2 : registry_count),
+	};
+	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
+
+	if (status >= 0)
+		return REPLAY_CLEAN;
+	world_message(world, "the adapter was refused with status 0x%08" PRIX32 "%s%s",
+		      (uint32_t)status, world->last_reason[0] ? ": " : "", world->last_reason);
+	return REPLAY_ENVIRONMENT;
+}
+
+static enum replay_status start(struct world *world, struct host_adapter_sizes *sizes)
+{
+	enum replay_status status = start_host(world);
+
+	sizes->vram_bytes = world->options->vram_bytes;
+	sizes->aperture_bytes = world->options->aperture_bytes;
+	return status == REPLAY_CLEAN ? start_adapter(world) : status;
+}
+
+static void stop(struct world *world)
+{
+	if (world->adapter)
+		vidmm_adapter_stop(world->adapter);
+	history_destroy(world->history);
+	if (world->event_subscription)
+		vidmm_unsubscribe(world->host, world->event_subscription);
+	if (world->finding_subscription)
+		vidmm_unsubscribe(world->host, world->finding_subscription);
+	if (world->host)
+		vidmm_host_destroy(world->host);
+}
+
+/* ---- time and statistics ---- */
+
+static uint64_t now_ns(struct world *world)
+{
+	return vidmm_now_ns(world->host);
+}
+
+static void wait_until_ns(struct world *world, uint64_t when_ns)
+{
+	vidmm_sleep_until_ns(world->host, when_ns);
+}
+
+static void wait_idle(struct world *world)
+{
+	vidmm_adapter_wait_idle(world->adapter);
+}
+
+static void collect(struct world *world)
+{
+	static const struct vidmm_adapter_statistics none;
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	vidmm_adapter_statistics(world->adapter, &statistics);
+	statistics_difference(&none, &statistics, world->result);
+}
+
+static uint64_t event_hash(struct world *world)
+{
+	return vidmm_event_hash(world->host);
+}
+
+/* ---- devices ---- */
+
+static vidmm_status open_device(struct world *world, const char *name, struct host_device **result)
+{
+	struct local_device *device = calloc(1, sizeof(*device));
+	vidmm_status status;
+
+	*result = NULL;
+	if (!device)
+		return STATUS_NO_MEMORY;
+	status = vidmm_process_open(world->host, name, &device->process);
+	if (status >= 0)
+		status = vidmm_device_create(device->process, world->adapter, &device->handle);
+	if (status < 0) {
+		if (device->process)
+			vidmm_process_close(device->process);
+		free(device);
+		return status;
+	}
+	device->base = (struct host_device){
+		.ops = &host_local,
+		.callbacks = vidmm_device_callbacks(device->handle),
+		.device = vidmm_device_handle(device->handle),
+		.process_id = vidmm_process_id(device->process),
+	};
+	*result = &device->base;
+	return status;
+}
+
+static void close_device(struct host_device *base)
+{
+	struct local_device *device = (struct local_device *)base;
+
+	vidmm_process_close(device->process);
+	free(device);
+}
+
+static vidmm_status set_shared(struct host_device *base, void *runtime_resource)
+{
+	return vidmm_resource_set_shared(((struct local_device *)base)->handle, runtime_resource);
+}
+
+static vidmm_status share(struct host_device *base, uint32_t km_resource, uint32_t *global_handle)
+{
+	return vidmm_resource_share(((struct local_device *)base)->handle, km_resource,
+				    global_handle);
+}
+
+static vidmm_status open_shared(struct host_device *base, uint32_t global_handle,
+				uint32_t *allocation)
+{
+	uint32_t km_resource, count = 1;
+
+	return vidmm_resource_open(((struct local_device *)base)->handle, global_handle,
+				   &km_resource, allocation, &count);
+}
+
+const struct host_ops host_local = {
+	.start = start,
+	.stop = stop,
+	.open = open_device,
+	.close = close_device,
+	.now_ns = now_ns,
+	.wait_until_ns = wait_until_ns,
+	.wait_idle = wait_idle,
+	.collect = collect,
+	.event_hash = event_hash,
+	.set_shared = set_shared,
+	.share = share,
+	.open_shared = open_shared,
+};
