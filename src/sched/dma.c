@@ -273,68 +273,92 @@ static struct vmm_dma *add_to_pool(struct vmm_context *context)
 	return dma;
 }
 
-static vmm_status wait_for_one(struct vmm_context *context, uint64_t oldest, uint32_t seen)
-{
-	struct vmm_adapter *adapter = context->device->adapter;
-	struct vmm_process *before = vmm_calling_process_set(adapter->os, context->device->process);
-	vmm_status status = oldest ? vmm_wait_timeline(adapter, context->node, oldest,
-						       VIDMM_WAIT_DMA_BUFFER, NULL)
-				   : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
+/* A search for a DMA buffer. */
+struct search {
+	bool no_memory;  /* for another buffer: one in flight is waited for */
+	uint32_t seen;   /* the progress counter from before the last attempt */
+	uint64_t oldest; /* see dma_take_free */
+};
 
-	vmm_calling_process_set(adapter->os, before);
-	return status;
+/* Returns NULL if there is no buffer now. */
+static struct vmm_dma *attempt(struct vmm_context *context, struct search *search)
+{
+	bool may_create = !search->no_memory;
+
+	search->seen = atomic_load(&context->device->adapter->progress);
+	struct vmm_dma *dma = dma_take_free(context, &may_create, &search->oldest);
+
+	if (dma || !may_create)
+		return dma;
+	dma = add_to_pool(context);
+	if (dma)
+		return dma;
+	search->no_memory = true;
+	return attempt(context, search);
 }
 
-/* `pump` prepares packets for a caller that holds the submit lock. NULL: it is not held. */
-static NTSTATUS get(struct vmm_context *context, void (*pump)(struct vmm_adapter *adapter),
-		    struct vmm_dma **result)
+/* No buffer of the context is in flight, and no other context runs one. */
+static bool has_none_in_flight(struct vmm_context *context, const struct search *search)
 {
-	struct vmm_adapter *adapter = context->device->adapter;
-	bool no_memory = false;
+	return !search->oldest && !atomic_load(&context->shared_buffers);
+}
 
-	for (;;) {
-		uint32_t seen = atomic_load(&adapter->progress);
-		bool may_create = !no_memory;
-		uint64_t oldest;
-		struct vmm_dma *dma = dma_take_free(context, &may_create, &oldest);
-
-		if (!dma && may_create) {
-			dma = add_to_pool(context);
-			no_memory = !dma;
-		}
-		if (dma) {
-			*result = dma;
-			return STATUS_SUCCESS;
-		}
-		/*
-		 * Without memory for another buffer, one in flight is waited for. If none is in
-		 * flight: threads that hold one wait for the submit lock, so under that lock no
-		 * buffer can become free, except those that other contexts still run.
-		 */
-		if (!oldest && !atomic_load(&context->shared_buffers) && (no_memory || pump))
-			return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED /* LOCK-33 */
-							      : STATUS_NO_MEMORY;
-		/*
-		 * With the submit lock held the worker may wait for this thread, so prepare what it
-		 * would have prepared.
-		 */
-		if (pump)
-			pump(adapter);
-		vmm_status status = wait_for_one(context, oldest, seen);
-		if (!vmm_ok(status))
-			return status;
-	}
+static NTSTATUS report_none(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED : STATUS_NO_MEMORY; /* LOCK-33 */
 }
 
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 {
-	return get(context, NULL, result);
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct search search = {.no_memory = false};
+
+	while (!(*result = attempt(context, &search))) {
+		if (search.no_memory && has_none_in_flight(context, &search))
+			return report_none(adapter);
+		struct vmm_process *before =
+			vmm_calling_process_set(adapter->os, context->device->process);
+		vmm_status status =
+			search.oldest
+				? vmm_wait_timeline(adapter, context->node, search.oldest,
+						    VIDMM_WAIT_DMA_BUFFER, NULL)
+				: vmm_wait_progress(adapter, search.seen, VIDMM_WAIT_DMA_BUFFER);
+
+		vmm_calling_process_set(adapter->os, before);
+		if (!vmm_ok(status))
+			return status;
+	}
+	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **result)
 {
-	vmm_assert_held(&context->device->adapter->submit_lock);
-	return get(context, vmm_prepare_pump_waiting_locked, result);
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct search search = {.no_memory = false};
+
+	vmm_assert_held(&adapter->submit_lock);
+	while (!(*result = attempt(context, &search))) {
+		/*
+		 * Threads that hold a buffer wait for the submit lock, so none can become free but
+		 * those in flight.
+		 */
+		if (has_none_in_flight(context, &search))
+			return report_none(adapter);
+		/*
+		 * The worker may wait for the submit lock. So this thread prepares packets and
+		 * feeds the GPU in its place, at each progress: any completion may leave such work.
+		 */
+		vmm_prepare_pump_waiting_locked(adapter);
+		vmm_sched_feed_locked(adapter);
+		struct vmm_process *before =
+			vmm_calling_process_set(adapter->os, context->device->process);
+		vmm_status status = vmm_wait_progress(adapter, search.seen, VIDMM_WAIT_DMA_BUFFER);
+
+		vmm_calling_process_set(adapter->os, before);
+		if (!vmm_ok(status))
+			return status;
+	}
+	return STATUS_SUCCESS;
 }
 
 /* The thread that took the buffer failed before it queued it. */

@@ -403,6 +403,11 @@ void vmm_sched_hand_over(struct vmm_adapter *adapter)
 		return;
 	atomic_store(&sched->handed_over, true);
 	vmm_worker_wake(sched);
+	/*
+	 * The worker may wait for the submit lock. A thread that waits for the GPU with that lock
+	 * held feeds the GPU at each progress.
+	 */
+	vmm_progress_signal(adapter);
 }
 
 void vmm_sched_kick(struct vmm_adapter *adapter)

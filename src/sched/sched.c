@@ -207,6 +207,18 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 /*
  * Called on the worker, which therefore submits the packets that other threads would leave to it.
  */
+void vmm_sched_feed_locked(struct vmm_adapter *adapter)
+{
+	const struct vmm_sched *sched = adapter->sched;
+
+	vmm_assert_held(&adapter->submit_lock);
+	if (vmm_likely(!atomic_load(&sched->ready_count) && !atomic_load(&sched->chores)))
+		return;
+	vmm_paging_lock(adapter);
+	vmm_queue_drain_locked(adapter->sched);
+	vmm_paging_commit(adapter);
+}
+
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
 	vmm_assert_held(&adapter->submit_lock);
@@ -216,7 +228,7 @@ void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 		for (;;) {
 			uint32_t seen = atomic_load(&adapter->progress);
 
-			vmm_sched_kick(adapter);
+			vmm_sched_feed_locked(adapter);
 			if (vmm_timeline_quiet(adapter, t, sequence, false))
 				break;
 			finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));

@@ -652,6 +652,13 @@ void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 /* Removes the adapter, as nothing completes any more; packets count as complete. No lock held. */
 void vmm_sched_abandon(struct vmm_adapter *adapter);
 /*
+ * Submits what is ready and does the deferred work of the nodes. A thread that sleeps with the
+ * submit lock held calls this at each progress, because the worker, which would do it, may wait for
+ * that lock. Unlike vmm_sched_kick it waits for the paging lock: its holder may be a DPC, which
+ * leaves work for PASSIVE_LEVEL to the worker.
+ */
+void vmm_sched_feed_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_submit_lock_class);
+/*
  * Called by the worker: submits packets until everything that is queued now is complete. If that
  * cannot be, abandons the adapter. The caller holds no lock but the submit lock.
  */
