@@ -37,6 +37,9 @@ static uint32_t make_key(uint32_t generation, uint32_t type, uint32_t index)
 	return generation << GENERATION_SHIFT | index << VMM_HANDLE_INDEX_SHIFT | type;
 }
 
+/*
+ * Returns the handle: generation and index of the key, and the kind of the table. (HND-02, HND-04)
+ */
 static uint32_t handle_of(const struct vmm_handle_table *table, uint32_t key)
 {
 	return (key & ~LOW_MASK) | table->kind;
@@ -116,6 +119,7 @@ static bool grow(struct vmm_handle_table *table)
 	return true;
 }
 
+/* Makes an empty table: the one of a process, or the table of global handles. (HND-01, HND-05) */
 void vmm_handle_table_init(struct vmm_handle_table *table, enum vmm_handle_kind kind)
 {
 	*table = (struct vmm_handle_table){.free_head = NONE, .free_tail = NONE, .kind = kind};
@@ -130,6 +134,7 @@ void vmm_handle_table_finish(struct vmm_handle_table *table)
 	vmm_handle_table_init(table, table->kind);
 }
 
+/* Takes the slot that has been free for the longest time. (HND-03) */
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type, void *object)
 {
 	struct vmm_handle_entry *entry;

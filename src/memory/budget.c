@@ -39,6 +39,7 @@ static uint32_t group_of_segment(const struct vmm_segment *segment)
 	return NO_GROUP;
 }
 
+/* Returns the group of segments in which the allocation counts. (PRI-13) */
 static uint32_t group_of(const struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -142,6 +143,7 @@ void vmm_budget_charge(struct vmm_ref *ref, bool listed)
 	ref->device->budget->usage[group] += listed ? bytes : 0 - bytes;
 }
 
+/* Returns the bytes over budget after MakeResident of ADDED, of all groups. (PRI-13) */
 uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count)
 {
 	const struct vmm_budget *budget = device->budget;

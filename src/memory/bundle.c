@@ -109,6 +109,7 @@ static struct vmm_share *hold_share(struct vmm_device *device, uint32_t handle)
 	return share;
 }
 
+/* Makes the bundle of an NT handle, with a reference to each of its objects. (SHR-29) */
 NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, uint32_t count,
 			   struct vmm_nt_target *target)
 {

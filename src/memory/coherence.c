@@ -72,6 +72,10 @@ static void flush(struct vmm_memory *memory, const struct vmm_instance *instance
 		  vmm_store_bytes(a), instance->segment, 0, 0);
 }
 
+/*
+ * Writes back what the CPU wrote, unless the GPU snoops. Without Cached nothing is flushed.
+ * (ALF-14)
+ */
 void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
 			  enum vmm_placement seen)
 {
@@ -88,6 +92,7 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->cache = instance->handover ? VMM_CACHE_CPU : VMM_CACHE_GPU;
 }
 
+/* Invalidates what the GPU wrote. Any access of the CPU is accepted. (ALF-14, ALF-16) */
 void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);

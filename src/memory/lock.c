@@ -125,7 +125,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 		return vmm_lock_refuse(
 			a, "SWZ-26", STATUS_INVALID_PARAMETER,
 			"a primary created with UseAlternateVA must be locked with UseAlternateVA");
-	if (vmm_is_offered_locked(allocation))
+	if (vmm_is_offered_locked(allocation)) /* OFR-05 */
 		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 				       "the allocation is offered and not reclaimed");
 	if (a->instance->state == VMM_INSTANCE_RETIRED)

@@ -66,7 +66,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 			   a->call, a->request->handle);
 		return STATUS_NO_MEMORY;
 	}
-	if (vmm_is_offered_locked(allocation))
+	if (vmm_is_offered_locked(allocation)) /* OFR-05 */
 		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 				       "the allocation is offered and not reclaimed");
 	return STATUS_SUCCESS;
@@ -354,6 +354,7 @@ NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *requ
 	return lock(&a);
 }
 
+/* Locks without renaming. Fails on adapters of WDDM 1.x. (REF-13) */
 NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_lock_attempt a = {.device = device,

@@ -115,6 +115,7 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 	return STATUS_SUCCESS;
 }
 
+/* Offers the content. It may be discarded once the queued work is done. (OFR-01, OFR-07) */
 static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -123,7 +124,7 @@ static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *c
 	struct vmm_allocation *allocation = ref->allocation;
 
 	vmm_assert_held(&device->adapter->paging_lock);
-	vmm_offer_cancel(allocation); /* the later of two offers takes effect (OFR-07) */
+	vmm_offer_cancel(allocation); /* the later of two offers takes effect */
 	vmm_allocation_set_offer(allocation, priority);
 	allocation->decommit = offer->flags & ALLOW_DECOMMIT;
 	allocation->uncommitted = false; /* the next reclaim tries again to commit memory */

@@ -172,6 +172,9 @@ struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count)
 			  sizeof(struct vmm_paging_operation) + count * sizeof(struct vmm_ref *));
 }
 
+/*
+ * Queues the operation. Returns the value of the queue's fence with which it is complete. (MFN-36)
+ */
 uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_paging_operation *operation,
 				  struct vmm_ref *const *refs, uint32_t count)

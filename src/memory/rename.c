@@ -151,7 +151,7 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 
 /*
  * Creates an instance with the creation parameters of the first one; the miniport is not called
- * (REN-04). Returns NULL if there is no memory for its backing store.
+ * (REN-04). Returns NULL if there is no memory for its backing store. (REF-09, REN-05)
  */
 static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *like)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -230,7 +230,7 @@ static bool may_grow(const struct vmm_allocation *allocation) VMM_REQUIRES(vmm_p
  * Selects the instance for a discard lock; the selection takes effect in vmm_rename_commit(). If a
  * suitable instance is still in use by the GPU, sets *wait_for to it and *chosen to NULL (REN-10,
  * REN-12, REF-10). Returns STATUS_GRAPHICS_TOO_MANY_REFERENCES if no instance can become available
- * before the caller submits (REN-11).
+ * before the caller submits. (REN-02, REN-03, REN-11)
  */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for)

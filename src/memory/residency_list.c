@@ -282,6 +282,7 @@ void vmm_residency_list_account(struct vmm_ref *ref, bool add)
 	vmm_budget_charge(ref, add);
 }
 
+/* Adds 1 to the count. The first call puts the allocation on the list. (PRI-05, RES-01) */
 vmm_status vmm_residency_list_add(struct vmm_ref *ref)
 {
 	struct vmm_device *device = ref->device;
@@ -304,6 +305,7 @@ vmm_status vmm_residency_list_add(struct vmm_ref *ref)
 	return VMM_OK;
 }
 
+/* Subtracts 1 from the count. At 0 the allocation leaves the list. (PRI-05, RES-01) */
 void vmm_residency_list_remove(struct vmm_ref *ref)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
@@ -315,6 +317,7 @@ void vmm_residency_list_remove(struct vmm_ref *ref)
 	vmm_list_init(&ref->residency_link);
 }
 
+/* Removes a destroyed allocation from the list, whatever its count. (RES-12) */
 void vmm_residency_list_forget(struct vmm_ref *ref)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);

@@ -22,7 +22,7 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 	return NULL;
 }
 
-/* Creates a resource in the busy state; the caller clears `busy` when it is complete. */
+/* Creates a resource in the busy state; the caller clears `busy` when it is complete. (HND-08) */
 static NTSTATUS resource_create(struct vmm_device *device, void *runtime_resource,
 				struct vmm_resource **resource)
 {

@@ -511,7 +511,7 @@ static NTSTATUS show_alternate(struct vmm_memory *memory, struct vmm_aperture_lo
 
 /*
  * Shows an instance in a segment through a range. It is a memory segment, or an aperture for which
- * the miniport may return an alternate address.
+ * the miniport may return an alternate address. (SWZ-21)
  */
 static NTSTATUS show_through_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 	VMM_REQUIRES(vmm_paging_lock_class)

@@ -90,6 +90,7 @@ vmm_status vmm_retained_restore(struct vmm_memory *memory, struct vmm_instance *
 	return VMM_OK;
 }
 
+/* Notes the pages that the lock may write: those of the page list, or all. (LOCK-22) */
 void vmm_retained_note_lock(struct vmm_instance *instance, const struct vmm_lock_request *request,
 			    bool content)
 {

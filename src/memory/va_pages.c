@@ -57,6 +57,7 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_window *window, uint64_t 
 	}
 }
 
+/* Maps the pages of fences at a GPU address, so that CPU and GPU access the same words. (MFN-05) */
 vmm_status vmm_va_map_pages(struct vmm_device *device, const struct vmm_os_memory *pages,
 			    uint64_t size_bytes, struct vmm_va_window **result, uint64_t *address)
 {

@@ -311,6 +311,10 @@ static uint32_t known_client_flags(const struct check *c, const struct vmm_alloc
 	return PRIMARY | STEREO | (may_override ? OVERRIDE_PRIORITY : 0);
 }
 
+/*
+ * Checks what client and miniport request. A source on an allocation that is no primary is
+ * refused. (C-17)
+ */
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_requester *requester)

@@ -105,7 +105,7 @@ static struct entry *find_name_locked(struct vmm_world *world, const struct vmm_
 	return NULL;
 }
 
-/* Makes an entry without a reference to the target. hand_out_locked adds that. */
+/* Makes an entry without a reference to the target. hand_out_locked adds that. (SHR-08) */
 static struct entry *make_entry(const struct vmm_nt_target *target, const struct vmm_nt_name *name,
 				uint32_t access)
 {
@@ -227,7 +227,7 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 	return status;
 }
 
-/* Returns the entry of a descriptor. NULL: not an NT handle of this library. */
+/* Returns the entry of a descriptor. NULL: not an NT handle of this library. (SHR-20) */
 static struct entry *find_locked(struct vmm_world *world, uint64_t handle)
 {
 	struct vmm_os_token token;

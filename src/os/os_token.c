@@ -46,7 +46,7 @@ void vmm_os_token_destroy(struct vmm_os_token *token)
 	token->fd = -1;
 }
 
-/* A descriptor above the standard three, closed by exec. (HND-06) */
+/* A descriptor above the standard three, closed by exec. (HND-06, SHR-35, SYN-09a) */
 vmm_status vmm_os_token_open_handle(const struct vmm_os_token *token, uint64_t *handle)
 {
 	char path[32];

@@ -32,7 +32,7 @@ bool vmm_packet_reserve(struct vmm_packet *packet)
 
 /*
  * Takes over the descriptors. Returns false if some were lost, or one could not get a number that
- * is a valid handle.
+ * is a valid handle. (SHR-35, SYN-09a)
  */
 static bool take_descriptors(struct msghdr *message, struct vmm_packet *packet)
 {

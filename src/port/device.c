@@ -55,6 +55,7 @@ static void put_le(uint8_t *bytes, uint64_t value, size_t count)
 		bytes[i] = (uint8_t)(value >> (8 * i));
 }
 
+/* Writes the PCI configuration space, with ids that no hardware has. (ADP-10) */
 static void config_init(struct vmm_port *port)
 {
 	uint8_t *config = port->config;

@@ -63,6 +63,7 @@ void vmm_port_interrupt_finish(struct vmm_port *port)
 	vmm_os_set_current(world);
 }
 
+/* DxgkCbQueueDpc. FALSE: the DPC is queued already. (SUB-09) */
 BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbQueueDpc");

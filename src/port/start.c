@@ -457,6 +457,7 @@ uint32_t vmm_port_physical_adapters(const struct vmm_port *port)
 	return port->link_count;
 }
 
+/* Derived from an address that is reserved for this adapter, so no other has the LUID. (ADP-05) */
 uint32_t vmm_port_luid(const struct vmm_port *port)
 {
 	return (uint32_t)(port->identity_physical >> VMM_PAGE_SHIFT);

@@ -55,6 +55,7 @@ static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 	vmm_free(dma);
 }
 
+/* Without a segment set the buffer has the bus address of its system memory. (DMA-04) */
 static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = context->device->adapter;

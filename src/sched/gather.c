@@ -227,7 +227,10 @@ static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
 	return status == VMM_NO_VIDEO_MEMORY ? gather_list_once(sched, dma, true) : status;
 }
 
-/* Maps the buffer and makes all that the portion uses resident, without shortening the portion. */
+/*
+ * Maps the buffer and makes all that the portion uses resident, without shortening the portion.
+ * (SPL-01)
+ */
 static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -302,7 +305,7 @@ static void order_rest(struct vmm_sched *sched, struct vmm_dma *dma)
 
 /*
  * SPL-02: makes the longest portion resident that fits. The allocations of later portions may be
- * evicted for it.
+ * evicted for it. (SPL-08)
  */
 VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)

@@ -41,6 +41,7 @@ static uint64_t delay_ns(const struct vmm_sched *sched)
 	return (uint64_t)sched->tdr.delay_ms * NS_PER_MS;
 }
 
+/* Returns what is due for the running commands of a queue that has a timeout. (TDRS-09) */
 static enum due due_of_queue(const struct vmm_sched *sched, const struct vmm_hw_queue *queue,
 			     uint64_t now, uint64_t *when_ns) VMM_REQUIRES(vmm_state_lock_class)
 {

@@ -110,7 +110,7 @@ static bool is_good_answer(struct vmm_sched *sched, uint32_t index)
 
 /*
  * PRE-04: packets that are still with the miniport were preempted. They are queued ahead of
- * packets that have not been submitted. Returns their number.
+ * packets that have not been submitted. Returns their number. (PRE-07)
  */
 static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 	VMM_REQUIRES(vmm_state_lock_class)

@@ -108,6 +108,7 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 	return needed > paged ? needed : paged;
 }
 
+/* Writes the final addresses, and marks what the packet uses until it completes. (SUB-02) */
 static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
 		       uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -126,7 +127,10 @@ static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
 }
 
-/* Fills the arguments of DxgkDdiSubmitCommand for the portion. The caller has set packet->fence. */
+/*
+ * Fills the arguments of DxgkDdiSubmitCommand for the portion. The caller has set packet->fence.
+ * (SUB-22)
+ */
 static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -157,7 +161,10 @@ static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
 		vmm_present_fill_submit(dma, s);
 }
 
-/* Has the miniport patch the packet's locations, from `first` up to but not including `end`. */
+/*
+ * Has the miniport patch the packet's locations, from `first` up to but not including `end`.
+ * (PAT-13)
+ */
 static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -176,6 +183,10 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 	return vmm_port_patch(adapter->port, &args);
 }
 
+/*
+ * Gives a preempted packet a new id, and has it patched again. Nothing else of it changes.
+ * (PRE-07, PRE-08)
+ */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 {
 	struct vmm_dma *dma = vmm_dma_of(packet);
@@ -324,6 +335,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	return VMM_OK;
 }
 
+/* Returns the oldest submission that is not prepared; NULL: there is none. (SUB-04) */
 static struct vmm_dma *first_waiting(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);

@@ -413,6 +413,10 @@ static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
 	vmm_calling_process_set(s->adapter->os, before);
 }
 
+/*
+ * Passes the client's patch list as it is. Only the list that the miniport writes is used later.
+ * (PAT-01)
+ */
 static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
 			    struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
 {
@@ -599,7 +603,7 @@ VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct
 	}
 }
 
-/* Marks the instances as used and queues the packet. */
+/* Marks the instances as used, queues the packet, and counts what is queued. (DMA-13) */
 static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_submit_lock_class)
 {

@@ -69,6 +69,9 @@ static void send_part(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_queue_ready(sched, part);
 }
 
+/*
+ * Queues the portion. The rest stays first in the prepare queue, and may be split again. (SPL-11)
+ */
 void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;

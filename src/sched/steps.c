@@ -80,6 +80,10 @@ static bool is_ending(const struct vmm_context *context)
 	return context->steps.ending || atomic_load(&context->device->ending);
 }
 
+/*
+ * Returns whether the buffers before the signal are complete or, with TopOfPipeline, submitted.
+ * (MFN-28, SFL-14, SFL-21)
+ */
 static bool is_due(const struct vmm_step *step)
 {
 	const struct vmm_steps *steps = &step->context->steps;
@@ -184,7 +188,10 @@ static bool is_observed(const struct vmm_context *context)
 		vmm_observe_stamps(context->device->adapter->observe, VIDMM_EVENT_SYNC));
 }
 
-/* Begins or checks the wait at the head. Returns false while the context must wait. */
+/*
+ * Begins or checks the wait at the head. Returns false while the context must wait. (MFN-29,
+ * TDRS-10)
+ */
 static bool check_wait(struct vmm_step *step, bool *dropped) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_context *context = step->context;
@@ -488,7 +495,7 @@ static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
 
 /*
  * Queues `software` in its context, which the call keeps alive. Returns true if buffers joined the
- * prepare queue.
+ * prepare queue. (SYN-25)
  */
 static bool queue_in_one(struct vmm_sched *sched, struct vmm_software *software)
 {

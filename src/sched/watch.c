@@ -25,7 +25,7 @@ static uint64_t delay_ns(const struct vmm_sched *sched)
 
 /*
  * Returns the step that is due on the node. With STEP_NONE, when_ns gets the time of the next one.
- * State lock held.
+ * State lock held. (TDR-02)
  */
 static enum step next_step(const struct vmm_sched *sched, const struct vmm_node *node, uint64_t now,
 			   uint64_t *when_ns) VMM_REQUIRES(vmm_state_lock_class)

@@ -15,6 +15,7 @@ static _Atomic uint32_t *narrow_word(const struct vmm_sync_object *object)
 	return (_Atomic uint32_t *)(void *)object->word;
 }
 
+/* Extends the 32-bit word to the value that it stands for. (MFN-06) */
 uint64_t vmm_sync_narrow_value(const struct vmm_sync_object *object)
 {
 	if (vmm_unlikely(atomic_load(&object->at_maximum)))
@@ -39,6 +40,7 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
 			    : !rewind || now - value <= NARROW_DISTANCE;
 }
 
+/* Stores the lower half of the value in a 32-bit word. (MFN-06) */
 static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool rewind)
 {
 	vmm_sync_lock(object->world);
@@ -53,6 +55,7 @@ static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool re
 	return changes && atomic_load(&object->waiters) != 0;
 }
 
+/* Stores the value if it is higher than the present one, or with `rewind`. (TDRS-12) */
 bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind)
 {
 	if (vmm_unlikely(object->narrow))

@@ -14,7 +14,7 @@ static bool refuse(struct vmm_sync_refusal *refusal, const char *rule, const cha
 	return false;
 }
 
-/* The bits that have a name at that version; all others are reserved (SFL-31, SFL-32). */
+/* The bits that have a name at that version; all others are reserved. (SFL-31, SFL-32, SFL-33) */
 static uint32_t named_flags(uint32_t version)
 {
 	static const struct {

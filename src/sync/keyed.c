@@ -65,7 +65,7 @@ static void bind_locked(struct vmm_keyed_opening *opening, struct vmm_device *de
 	vmm_list_push_back(&device->keyed, &opening->device_link);
 }
 
-/* Creates the handle. Another thread may destroy it from then on. */
+/* Creates the handle. Another thread may destroy it from then on. (KMX-24) */
 static uint32_t publish(struct vmm_keyed_opening *opening, struct vmm_device *device)
 {
 	struct vmm_process *process = opening->process;
@@ -127,6 +127,7 @@ static bool make_global(struct vmm_keyed *keyed)
 	return keyed->global_handle;
 }
 
+/* Creates a mutex that no thread holds, with the initial key. (KMX-02) */
 vmm_status vmm_keyed_create(struct vmm_process *process, struct vmm_keyed_request *request)
 {
 	struct vmm_keyed *keyed = vmm_calloc(1, sizeof(*keyed) + request->data_bytes);
@@ -250,7 +251,10 @@ static _Atomic uint32_t *end_wait(struct waiter *waiter, vmm_status status)
 	return &waiter->sleeper.state;
 }
 
-/* Hands the mutex to the oldest waiter for its present key; the others keep waiting. (KMX-16) */
+/*
+ * Hands the mutex to the oldest waiter for its present key; the others keep waiting. (KMX-13,
+ * KMX-16)
+ */
 static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_list *link;

@@ -8,7 +8,8 @@
 
 /*
  * Returns whether the loss of the device raises the fence to its maximum: the device could have
- * signaled it, and did not ask for the opposite. (SFL-18, SFL-19, TDRS-03, TDRS-04, TDRS-16)
+ * signaled it, and did not ask for the opposite. (SFL-18, SFL-19, TDR-10, TDRS-03, TDRS-04,
+ * TDRS-16)
  */
 static bool is_poisoned(const struct vmm_sync *sync)
 {
@@ -18,7 +19,7 @@ static bool is_poisoned(const struct vmm_sync *sync)
 
 /*
  * Waiters are woken without the lock. If a batch gets full, the list is walked again. Fences that
- * are done already have no waiters.
+ * are done already have no waiters. (TDRS-05)
  */
 void vmm_sync_lose_device(struct vmm_device *device)
 {

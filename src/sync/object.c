@@ -21,6 +21,7 @@ const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait)
 	return wait && object->type == VMM_SYNC_CPU_NOTIFICATION ? "CPN-04" : "MFN-22";
 }
 
+/* Returns the opening of a handle of the process; NULL with a finding: there is none. (SYN-13) */
 struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
 				      const char *what)
 {
@@ -271,7 +272,7 @@ static vmm_status give_gpu_address(struct vmm_sync *sync)
 
 /*
  * Makes an opening without a handle, with a reference to the object. Only monitored fences have
- * addresses (FEN-04).
+ * addresses. (FEN-04, MFN-01)
  */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
@@ -324,6 +325,10 @@ static struct vmm_sync *make(struct vmm_device *device, const struct vmm_sync_re
 	return sync;
 }
 
+/*
+ * Creates the handle, in the table that all kinds of objects of the process share. (SYN-07,
+ * SYN-08, SYN-09)
+ */
 static uint32_t publish_locked(struct vmm_sync *sync) VMM_REQUIRES(vmm_process_lock_class)
 {
 	vmm_assert_held(&sync->process->lock);
@@ -493,6 +498,7 @@ static bool refuses_destroy(const struct vmm_sync *sync, const struct vmm_device
 	return true;
 }
 
+/* Ends an opening by its handle, which must be one of the process. (SYN-11, SYN-13) */
 vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
 			    uint32_t handle)
 {
@@ -551,6 +557,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 	vmm_keyed_end_device(device);
 }
 
+/* Ends the openings of the process. Objects that other processes have open live on. (SHR-33) */
 void vmm_sync_end_process(struct vmm_process *process)
 {
 	end_list(process, &process->syncs);

@@ -488,6 +488,7 @@ static bool reread_locked(struct vmm_world *world, struct vmm_sync_batch *batch)
 	return true;
 }
 
+/* Ends the waits that the values satisfy which the GPU has stored. (MFN-25) */
 void vmm_sync_reread(struct vmm_world *world)
 {
 	struct vmm_sync_batch batch;

@@ -14,6 +14,7 @@ static void free_page(struct vmm_sync_page *page)
 	vmm_free(page);
 }
 
+/* Makes a page of fences, which the client maps read-only. (MFN-03) */
 static struct vmm_sync_page *make_page(const struct vmm_device *device)
 {
 	struct vmm_os *os = device->adapter->os;
@@ -113,6 +114,7 @@ vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *p
 	return VMM_OK;
 }
 
+/* Ends the page with its last reference. Queued waits and signals have references, too. (MFN-33) */
 static void put_page(struct vmm_world *world, struct vmm_sync_page *page)
 {
 	vmm_sync_lock(world);

@@ -60,6 +60,7 @@ vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
 	return VMM_INVALID_PARAMETER;
 }
 
+/* Makes the display signal a new fence. Waits are those of a monitored fence. (PMF-05) */
 vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_object *object,
 				   const struct vmm_sync_request *request)
 {
@@ -104,7 +105,7 @@ void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_perio
 
 /*
  * The sync lock keeps the object alive: vmm_sync_end_periodic, which precedes its end, takes the
- * lock.
+ * lock. (PMF-03)
  */
 void vmm_sync_signal_periodic(struct vmm_world *world, struct vmm_sync_periodic_source *source,
 			      uint32_t count)

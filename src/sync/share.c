@@ -60,6 +60,10 @@ enum { GENERIC_ALL = 0x10000000, MAXIMUM_ALLOWED = 0x02000000 };
 	(VMM_SYNC_TOP_OF_PIPELINE | VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_WAIT | \
 	 VMM_SYNC_NO_MAX_ON_TDR | VMM_SYNC_NO_GPU_ACCESS)
 
+/*
+ * Without a device there is nothing to check. Only CrossAdapter allows another adapter. (SFL-11,
+ * SHR-17)
+ */
 static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_object *object,
 			     const struct vmm_sync_open *open)
 {
@@ -110,6 +114,10 @@ static uint32_t denied_flags(const struct vmm_world *world, uint32_t access)
 	return flags;
 }
 
+/*
+ * Opens the object of an NT handle, with flags that hold for this opening only. (SFL-09, SFL-17a,
+ * SHR-20)
+ */
 vmm_status vmm_sync_open_shared(struct vmm_process *process, struct vmm_sync_open *open)
 {
 	uint32_t access;
@@ -166,6 +174,7 @@ static struct vmm_sync_object *hold_global(struct vmm_process *process, uint32_t
 	return object;
 }
 
+/* Opens the object of a global handle, which is valid while any opening lives. (SHR-01, SHR-05) */
 vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global, uint32_t *handle)
 {
 	struct vmm_sync_object *object = hold_global(process, global);

@@ -78,6 +78,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 	return status;
 }
 
+/* Signals the objects: their values have changed when the call returns. (MFN-21, MFN-41) */
 vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller, const struct vmm_sync_list *list)
 {
 	struct vmm_sync_object *objects[VMM_SYNC_SIGNALS_MAX];

@@ -147,6 +147,7 @@ static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_
 	return VMM_INVALID_PARAMETER;
 }
 
+/* Raises the value. A lower one is stored only with AllowFenceRewind. (FEN-06) */
 static void signal_monitored(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
 			     uint32_t flags)
 {
@@ -183,7 +184,7 @@ static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync
 	return VMM_INVALID_PARAMETER;
 }
 
-/* FEN-03, FEN-06, FEN-07 */
+/* FEN-07 */
 const struct vmm_sync_class vmm_sync_fence = {
 	.by_value = true,
 	.check = check_fence,
@@ -192,6 +193,7 @@ const struct vmm_sync_class vmm_sync_fence = {
 
 /* ---- CPU notifications ---- */
 
+/* A client can never wait for a notification, nor signal one that has SignalByKmd. (SFL-24) */
 static vmm_status check_notification(const struct vmm_sync *sync, const struct vmm_sync_use *use)
 	VMM_REQUIRES(vmm_process_lock_class)
 {

@@ -85,7 +85,7 @@ static void remove_all_nodes(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_l
 
 /*
  * All values must be reached at the same time. Nodes whose fence was rewound since are inserted
- * again. (MFN-14)
+ * again. (MFN-14, FEN-03)
  */
 static bool is_satisfied(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class)
 {
@@ -183,6 +183,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 	return false;
 }
 
+/* Ends the waits that the value satisfies, and no others. (MFN-16) */
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
 	vmm_assert_held(&object->world->sync_lock);
@@ -373,8 +374,8 @@ static void put_objects(struct vmm_sync_wait *wait)
 }
 
 /*
- * Fills the nodes. Each object found has a reference, also after an error. Caller holds the process
- * lock.
+ * Fills the nodes. Each object found has a reference, also after an error. Caller holds the
+ * process lock. (MFN-15)
  */
 static vmm_status fill_locked(struct vmm_process *process, struct vmm_sync_wait *wait,
 			      const struct vmm_sync_list *list) VMM_REQUIRES(vmm_process_lock_class)
@@ -436,6 +437,10 @@ static vmm_status disturbance(const struct vmm_device *device, bool *again)
 	return *again ? VMM_PENDING : VMM_OK;
 }
 
+/*
+ * Sleeps until the wait ends or the device is disturbed. An interrupted sleep begins again.
+ * (MFN-19)
+ */
 static vmm_status await(struct vmm_device *device, struct waiting *w)
 {
 	struct vmm_os *os = device->adapter->os;

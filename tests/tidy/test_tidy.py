@@ -15,6 +15,7 @@ import cscan
 import layers as layering
 import links
 import measures
+import rule_index
 import suite
 import wire
 
@@ -210,6 +211,43 @@ def broken_links(readme):
         return list(links.broken(root))
 
 
+INDEXED = '''/* SPDX-License-Identifier: MIT */
+/* The file. (LOCK-01) */
+#include "a.h"
+
+/* Stands alone. (LOCK-02) */
+
+/* Refuses. (LOCK-03) */
+static int
+refuse(int a)
+{
+	return a; /* LOCK-04 */
+}
+
+int accept(int a)
+{
+	return refuse(a) ? "LOCK-05: \\" }" : 0;
+}
+
+static const int table[] = {
+	1, /* LOCK-06 */
+};
+/* LOCK-07 */
+#define LIMIT(a) \\
+	(a)
+'''
+
+
+def indexed(sources):
+    """rule id -> places, of the files of a small tree."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in sources.items():
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), 'w', encoding='utf-8') as out:
+                out.write(text)
+        return rule_index.implementations(root)
+
+
 def state_of(rule, sources):
     lines = rules([HEAD, ROW_1, ROW_2], sources, 'coverage')[1].split('\n')
     return next(line for line in lines if line.startswith(rule))
@@ -392,6 +430,14 @@ CASES = [
     ('a row without measure fails', lambda: fails(measures.compare(measures.read_rows(LIMITS), {'falls': (5, [])})[1][1], 'no such measure')),
     ('an update takes better numbers only',
      lambda: measures.updated(LIMITS, {'falls': (4, []), 'rises': (4, [])}) == LIMITS.replace('falls\t5', 'falls\t4')),
+    ('an id belongs to the function whose body or comment has it',
+     lambda: indexed({'src/a.c': INDEXED}) == {
+         'LOCK-03': [('src/a.c', 'refuse()')], 'LOCK-04': [('src/a.c', 'refuse()')], 'LOCK-05': [('src/a.c', 'accept()')],
+         'LOCK-06': [('src/a.c', 'table')], 'LOCK-07': [('src/a.c', 'LIMIT')],
+         'LOCK-01': [('src/a.c', None)], 'LOCK-02': [('src/a.c', None)]}),
+    ('an id above a prototype belongs to the definition',
+     lambda: indexed({'src/a.h': '/* LOCK-01 */\nint f(void);\n', 'src/b/b.c': 'int f(void)\n{\n}\n'})
+     == {'LOCK-01': [('src/b/b.c', 'f()')]}),
     ('a build without log fails', lambda: suite.read_log('/nonexistent')[:2] == (0, 1)),
 ]
 

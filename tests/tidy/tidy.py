@@ -92,6 +92,7 @@ def run_all(root):
         ('requests carry all of an argument', wire.check_wire(files)),
         ('DDI spellings stay in their folders', checks.check_ddi_spellings(others)),
         ('rule ids are in the rule tables', script_problems(root, 'rules.py', 'check')),
+        ('docs/rules/index.md says where each rule is implemented and tested', script_problems(root, 'rule_index.py', 'check')),
         ('docs/ddis.md lists the DDIs that are built', script_problems(root, 'ddis.py', 'check')),
         ('links between documents hold', script_problems(root, 'links.py', root)),
     ]

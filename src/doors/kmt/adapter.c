@@ -108,6 +108,7 @@ static NTSTATUS enumerate_into(const char *function, D3DKMT_ADAPTERINFO *adapter
 	return STATUS_SUCCESS;
 }
 
+/* Fills at most the 16 entries of the fixed array. (ADP-08) */
 KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters(const D3DKMT_ENUMADAPTERS *pData)
 {
 	D3DKMT_ENUMADAPTERS *data = (D3DKMT_ENUMADAPTERS *)(uintptr_t)pData;
@@ -183,6 +184,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROM
 	return STATUS_SUCCESS;
 }
 
+/* Ends the handle only: devices made from it stay usable. (HND-10) */
 KMT_API NTSTATUS APIENTRY D3DKMTCloseAdapter(const D3DKMT_CLOSEADAPTER *pData)
 {
 	struct vmm_process *process = vmm_kmt_process();

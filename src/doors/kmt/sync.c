@@ -15,7 +15,7 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 	       "types have the numbers of the DDI");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
-/* Without a live device no other argument is checked. (SYN-02, SYN-04) */
+/* Without a live device no other argument is checked. (SYN-02, SYN-04, SYN-18) */
 static NTSTATUS create(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 		       struct vmm_sync_request *request)
 {

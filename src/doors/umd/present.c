@@ -7,6 +7,7 @@
  */
 #include "doors/umd/umd_private.h"
 
+/* Copies to the destination. Without one the source is flipped to. (PRS-08) */
 static NTSTATUS present(struct vmm_context *context, const D3DDDICB_PRESENT *args)
 {
 	DXGK_PRESENTFLAGS flags = {0};

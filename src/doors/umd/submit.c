@@ -54,7 +54,10 @@ HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCO
 	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
-/* After success and failure the pointers describe the buffers to use next. (DMA-11) */
+/*
+ * After success and failure the pointers describe the buffers to use next. (DMA-02,
+ * DMA-11, DMA-12)
+ */
 static void copy_buffers_out(D3DDDICB_RENDER *data, const struct vmm_context *context)
 {
 	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
