@@ -536,8 +536,8 @@ struct vmm_trim_client {
 NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
 			   uint32_t *handle) VMM_MUST_CHECK;
 /*
- * Returns the hazard handle of the device that has the registration;
- * NULL: none.
+ * Returns the hazard handle of the device that has the registration, or had it when its adapter
+ * stopped (PNP-03). NULL: none.
  */
 void *vmm_trim_device(struct vmm_process *process, uint32_t handle);
 /*

@@ -15,6 +15,7 @@
  * sleeps. The length of the period is our choice (Q-24).
  */
 #include "memory/memory_private.h"
+#include "object/stopped.h"
 
 #define PERIOD_NS UINT64_C(1000000000)
 
@@ -278,22 +279,22 @@ void *vmm_trim_device(struct vmm_process *process, uint32_t handle)
 
 	vmm_process_lock(process);
 	const struct vmm_trim *trim = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_TRIM);
-	if (trim)
-		hazard = trim->device->hazard;
+	hazard = trim ? trim->device->hazard : vmm_stopped_device_find_locked(process, handle);
 	vmm_process_unlock(process);
 	return hazard;
 }
 
 /*
- * Ends a registration. Caller holds the paging lock. Returns the number of the callback to wait
- * for; 0 if it does not run or the caller is that callback.
+ * Ends a registration. The caller is inside its device or ends it, and holds the paging lock.
+ * Returns the number of the callback to wait for; 0 if it does not run or the caller is that
+ * callback.
  */
 static uint32_t end_locked(struct vmm_trims *trims, struct vmm_trim *trim)
 {
 	struct vmm_process *process = trim->device->process;
 
 	vmm_process_lock(process);
-	vmm_handle_destroy(&process->handles, trim->handle);
+	vmm_device_handle_destroy_locked(trim->device, trim->handle);
 	vmm_process_unlock(process);
 	vmm_list_remove(&trim->link);
 	if (trims->current != trim) {

@@ -2,14 +2,12 @@
 #include "object/stopped.h"
 #include "object/hazard.h"
 
-void vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle)
+bool vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_handle_table *handles = &device->process->handles;
 
-	if (device->stopped)
-		vmm_handle_stop(handles, handle, device);
-	else
-		vmm_handle_destroy(handles, handle);
+	return device->stopped ? vmm_handle_stop(handles, handle, device)
+			       : vmm_handle_destroy(handles, handle);
 }
 
 void *vmm_stopped_device_find_locked(const struct vmm_process *process, uint32_t handle)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stopped: devices that outlive their adapter in name. A stop ends a device with all that it has,
- * but its handles, and those of its contexts and queues, stay until the client destroys the device:
- * calls on them answer STATUS_DEVICE_REMOVED, and are not mistaken for calls on a handle that never
- * existed (PNP-03). Of struct vmm_device only process, handle and hazard are valid then.
+ * but its handle stays until the client destroys the device, and so do the handles of its contexts,
+ * queues, synchronization objects and trim registrations. Calls on them answer
+ * STATUS_DEVICE_REMOVED, and are not mistaken for calls on a handle that never existed (PNP-03). Of
+ * struct vmm_device only process, handle and hazard are valid then.
  */
 #ifndef VMM_OBJECT_STOPPED_H
 #define VMM_OBJECT_STOPPED_H
@@ -12,9 +13,10 @@
 
 /*
  * Destroys a handle of the device or of an object of it; if its adapter stops, the handle becomes
- * one of type VMM_HANDLE_STOPPED for the device. Process lock held.
+ * one of type VMM_HANDLE_STOPPED for the device. Returns what vmm_handle_destroy returns. The
+ * caller is inside the device or ends it, and holds the process lock.
  */
-void vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle);
+bool vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle);
 /*
  * Returns the hazard handle of the device if `handle` is such a handle; otherwise NULL. Process
  * lock held.

@@ -471,9 +471,17 @@ void vmm_sync_end(struct vmm_sync *sync)
 	vmm_free(sync);
 }
 
-static void unlink_locked(struct vmm_sync *sync)
+/*
+ * Takes the opening out of its tables. device: the one that it ends with, or NULL; if that is
+ * stopped, the handle answers so from now on (PNP-03).
+ */
+static void unlink_locked(struct vmm_sync *sync, struct vmm_device *device)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
-	sync->lockless = vmm_handle_destroy(&sync->process->handles, sync->handle);
+	vmm_assert_held(&sync->process->lock);
+	vmm_assert(!device || device == sync->device);
+	sync->lockless = device ? vmm_device_handle_destroy_locked(device, sync->handle)
+				: vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_sync_lock(sync->process->world);
 	vmm_list_remove(&sync->link);
 	vmm_sync_unlock(sync->process->world);
@@ -505,23 +513,25 @@ vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device
 	vmm_process_lock(process);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	bool kept = sync && refuses_destroy(sync, inside);
+	bool stopped = !sync && vmm_stopped_device_find_locked(process, handle);
 
-	if (!sync)
+	if (!sync && !stopped)
 		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
 			    "destroy synchronization object: 0x%08x is not a live one of process "
 			    "%u (%s)",
 			    handle, process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
-	else if (!kept)
-		unlink_locked(sync);
+	else if (sync && !kept)
+		unlink_locked(sync, NULL);
 	vmm_process_unlock(process);
 	if (!sync || kept)
-		return VMM_INVALID_PARAMETER;
+		return stopped ? VMM_DEVICE_REMOVED : VMM_INVALID_PARAMETER;
 	vmm_sync_end(sync);
 	return VMM_OK;
 }
 
-static void end_list(struct vmm_process *process, struct vmm_list *list)
+/* Ends all openings of the list: those of the device, or (NULL) those of the process. */
+static void end_list(struct vmm_process *process, struct vmm_device *device, struct vmm_list *list)
 {
 	for (;;) {
 		struct vmm_sync *sync = NULL;
@@ -530,7 +540,7 @@ static void end_list(struct vmm_process *process, struct vmm_list *list)
 		vmm_process_lock(process);
 		if (!vmm_list_empty(list)) {
 			sync = vmm_container_of(list->next, struct vmm_sync, link);
-			unlink_locked(sync);
+			unlink_locked(sync, device);
 		}
 		vmm_process_unlock(process);
 		if (!sync)
@@ -551,7 +561,7 @@ void vmm_sync_begin_device(struct vmm_device *device)
 
 void vmm_sync_end_device(struct vmm_device *device)
 {
-	end_list(device->process, &device->syncs);
+	end_list(device->process, device, &device->syncs);
 	vmm_sync_cancel_events(device);
 	vmm_sync_pages_end(device);
 	vmm_keyed_end_device(device);
@@ -560,7 +570,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 /* Ends the openings of the process. Objects that other processes have open live on. (SHR-33) */
 void vmm_sync_end_process(struct vmm_process *process)
 {
-	end_list(process, &process->syncs);
+	end_list(process, NULL, &process->syncs);
 	vmm_keyed_end_process(process);
 }
 
@@ -629,7 +639,7 @@ void vmm_sync_end_owned(struct vmm_sync *sync)
 {
 	if (sync->handle) {
 		vmm_process_lock(sync->process);
-		unlink_locked(sync);
+		unlink_locked(sync, sync->device);
 		vmm_process_unlock(sync->process);
 	}
 	vmm_sync_end(sync);

@@ -3,6 +3,7 @@
  * Sharing by NT handles (SHR-16 to SHR-20, SHR-17 without a device, SHR-33) and by global handles
  * (SHR-01 to SHR-05, SHR-31): which objects may be shared, and opening them.
  */
+#include "object/stopped.h"
 #include "sync/sync_private.h"
 
 static void get_object(void *object)
@@ -45,8 +46,13 @@ struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t hand
 vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
 			   struct vmm_nt_target *target)
 {
-	struct vmm_sync_object *object = vmm_sync_hold(process, handle);
+	vmm_process_lock(process);
+	bool stopped = vmm_stopped_device_find_locked(process, handle) != NULL;
+	vmm_process_unlock(process);
+	struct vmm_sync_object *object = stopped ? NULL : vmm_sync_hold(process, handle);
 
+	if (stopped)
+		return VMM_DEVICE_REMOVED;
 	*target = (struct vmm_nt_target){VMM_NT_SYNC, object, get_object, put_object};
 	return object ? VMM_OK : VMM_INVALID_PARAMETER;
 }

@@ -101,7 +101,8 @@ vmm_status vmm_sync_create(struct vmm_device *device,
 			   struct vmm_sync_request *request) VMM_MUST_CHECK;
 /*
  * Destroys the opening. Returns VMM_INVALID_PARAMETER with a finding if the process may not destroy
- * that handle (SYN-12, MFN-35). inside: the device that the caller is inside, or NULL. A
+ * that handle (SYN-12, MFN-35); VMM_DEVICE_REMOVED if the opening has ended with a device whose
+ * adapter has stopped (PNP-03). inside: the device that the caller is inside, or NULL. A
  * notification that the miniport signals can be destroyed only inside its device (CPN-06).
  */
 vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
@@ -193,7 +194,8 @@ void vmm_sync_lose_device(struct vmm_device *device);
 #define VMM_SYNC_ACCESS_SIGNAL 0x2u
 /*
  * Fills the target for an NT handle of the object, with a reference that the caller puts. Returns
- * VMM_INVALID_PARAMETER with a finding if the object may not be shared (SHR-06).
+ * VMM_INVALID_PARAMETER with a finding if the object may not be shared (SHR-06); VMM_DEVICE_REMOVED
+ * if the opening has ended with a device whose adapter has stopped (PNP-03).
  */
 vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
 			   struct vmm_nt_target *target) VMM_MUST_CHECK;
@@ -254,8 +256,9 @@ struct vmm_sync_caller {
 	uint32_t device_handle;
 };
 /*
- * Fast path of a signal or wait on one fence: takes no lock and allocates nothing. VMM_OK: done.
- * VMM_PENDING: nothing has changed, and the caller continues with vmm_sync_signal or vmm_sync_poll.
+ * Fast path of a signal or wait on one fence: allocates nothing, and takes no lock, except that a
+ * signal takes the sync lock if a thread waits for the fence. VMM_OK: done. VMM_PENDING: nothing
+ * has changed, and the caller continues with vmm_sync_signal or vmm_sync_poll.
  */
 struct vmm_sync_one {
 	uint32_t device, handle;
@@ -279,7 +282,11 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller,
 /*
  * Sleeps until the wait is satisfied (MFN-11). The call leaves the device while that is paused
  * (PNP-05) and then enters it again; *device is NULL if the device has ended meanwhile.
- * VMM_CANCELLED: a fence or the device has ended (MFN-17).
+ *
+ * VMM_OK: satisfied. VMM_CANCELLED: a fence or the device has ended (MFN-17). VMM_DEVICE_REMOVED:
+ * the device or its adapter is lost (LOCK-33, TDRS-06). VMM_INVALID_PARAMETER (MFN-08, MFN-14,
+ * SYN-22) or VMM_ACCESS_DENIED (SHR-10, SFL-16), with a finding each. VMM_NO_MEMORY: also over the
+ * limit of the process. VMM_UNSUCCESSFUL: no thread can run any more.
  */
 vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_hazard_guard *visit,
 			 const struct vmm_sync_list *list) VMM_MUST_CHECK;
@@ -336,13 +343,20 @@ struct vmm_keyed_access {
 	uint32_t data_bytes;
 };
 /*
- * Acquire and release through an opening. VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: the holder ended
- * without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile; VMM_DEVICE_REMOVED: the
- * device that the opening is tied to, or its adapter, is lost (KMX-23); VMM_INVALID_PARAMETER with
- * a finding.
+ * Acquires through an opening. VMM_OK: the opening holds the mutex. VMM_TIMEOUT: the deadline
+ * passed (KMX-14, KMX-15, KMX-18). VMM_ABANDONED: a holder ended without releasing it (KMX-19).
+ * VMM_CANCELLED: the handle was destroyed meanwhile (KMX-22), or the client has gone.
+ * VMM_DEVICE_REMOVED: the device that the opening is tied to, or its adapter, is lost (KMX-23).
+ * VMM_INVALID_PARAMETER, with a finding: not a live handle (KMX-21), or too many data_bytes
+ * (KMX-20). VMM_UNSUCCESSFUL: no thread can run any more.
  */
 vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
 			     struct vmm_keyed_access *access) VMM_MUST_CHECK;
+/*
+ * Releases through an opening. VMM_OK: the oldest waiter for the new key has the mutex, or no
+ * opening has it. VMM_INVALID_PARAMETER, with a finding: not a live handle (KMX-21), too many
+ * data_bytes (KMX-20), or the opening does not hold the mutex (KMX-17).
+ */
 vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
 			     const struct vmm_keyed_access *access) VMM_MUST_CHECK;
 

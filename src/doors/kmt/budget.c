@@ -140,14 +140,13 @@ KMT_API NTSTATUS APIENTRY D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTI
 static NTSTATUS unregister_trim(struct vmm_kmt_call *call, uint32_t handle,
 				PFND3DKMT_TRIMNOTIFICATIONCALLBACK callback)
 {
-	NTSTATUS status = STATUS_INVALID_PARAMETER;
+	void *hazard = vmm_trim_device(call->process, handle);
+	NTSTATUS status = vmm_kmt_enter_hazard(call, hazard, true);
 
-	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE,
-					vmm_trim_device(call->process, handle));
 	if (call->device)
 		status = vmm_trim_unregister(&call->device, &call->guard, handle,
 					     (void (*)(void))callback);
-	if (!NT_SUCCESS(status))
+	if (!NT_SUCCESS(status) && !call->on_stopped)
 		vmm_finding(call->process->world->observe, "RES-09", call->process->id, handle,
 			    "unregister a trim notification: 0x%x is not a registration of the "
 			    "process%s",

@@ -129,6 +129,7 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 	if (vmm_unlikely(hazard)) /* the miniport's event is destroyed, too (CPN-06) */
 		call.device = vmm_hazard_enter(&call.guard, VMM_HAZARD_DEVICE, hazard);
 	status = vmm_sync_destroy(call.process, call.device, handle);
+	call.on_stopped = status == STATUS_DEVICE_REMOVED;
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 

@@ -603,6 +603,57 @@ static void sfl_10_sfl_11_sfl_12_a_cross_adapter_fence_works_on_two_adapters(voi
 	scripted_destroy(second.m); /* the adapter created last gets both unload calls */
 }
 
+static void APIENTRY never_called(D3DKMT_TRIMNOTIFICATION *args)
+{
+	(void)args;
+	fail_msg("a trim notification without a budget");
+}
+
+/* Calls that name only an object of the device. They fail again once the device is destroyed. */
+static void pnp_03_objects_of_a_stopped_device_answer_that_it_was_removed(void **state)
+{
+	struct sync_world s;
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 of_process = {.Info.Semaphore.MaxCount = 1};
+	int nt;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence f = sync_fence(&s, SHARED, 7), own = sync_fence(&s, 0, 0);
+	assert_int_equal(sync_try_create(&s, D3DDDI_SEMAPHORE, 0, &of_process), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_REGISTERTRIMNOTIFICATION trim = {
+		.AdapterLuid = info.AdapterLuid, .hDevice = s.device, .Callback = never_called};
+	assert_int_equal(D3DKMTRegisterTrimNotification(&trim), STATUS_SUCCESS);
+	D3DKMT_UNREGISTERTRIMNOTIFICATION end_trim = {.Handle = trim.Handle};
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = s.device};
+	vidmm_adapter_stop(s.w.client.adapter);
+	s.w.client.adapter = NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(share_as(f.handle, NULL, &nt), STATUS_DEVICE_REMOVED);
+		assert_int_equal(sync_destroy(f.handle), STATUS_SUCCESS);
+		assert_int_equal(sync_destroy(own.handle), STATUS_SUCCESS);
+		assert_int_equal(D3DKMTUnregisterTrimNotification(&end_trim), STATUS_SUCCESS);
+	}
+	assert_int_equal(s.w.client.findings, 0);
+	/* An object of no device outlives the adapter. */
+	assert_int_equal(sync_destroy(of_process.hSyncObject), STATUS_SUCCESS);
+	assert_int_equal(sync_destroy(of_process.hSyncObject), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "SYN-12");
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	assert_int_equal(share_as(f.handle, NULL, &nt), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "SHR-06");
+	assert_int_equal(sync_destroy(f.handle), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "SYN-12");
+	assert_int_equal(D3DKMTUnregisterTrimNotification(&end_trim), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "RES-09");
+	vidmm_process_close(s.process);
+	vidmm_process_close(s.other);
+	vidmm_process_close(s.w.device.process);
+	client_stop(&s.w.client);
+	scripted_destroy(s.w.m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -621,6 +672,7 @@ int main(void)
 		ON_BOTH(shr_32_an_address_ends_with_its_handle),
 		ON_BOTH(shr_33_sfl_28_waiters_stay_when_the_creator_ends),
 		ON_BOTH(syn_15_shr_33_process_end_leaves_other_openings_intact),
+		ON_BOTH(pnp_03_objects_of_a_stopped_device_answer_that_it_was_removed),
 	};
 
 	return cmocka_run_group_tests_name("sync share", tests, NULL, NULL);
