@@ -35,10 +35,11 @@ bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DAT
 	}
 	if (data->InterruptType != DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED)
 		return false;
-	/* A full ring drops the fault: with so many pending, one more is taken to add nothing. */
 	if (reserve_slot(&hw->fault_head, &hw->fault_tail, &slot)) {
 		hw->fault[slot] = *data;
 		atomic_fetch_add(&hw->fault_head, 1);
+	} else {
+		atomic_fetch_add(&hw->faults_dropped, 1);
 	}
 	return true;
 }
@@ -273,6 +274,19 @@ static void apply_fault(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUP
 		vmm_hw_want_reset_locked(sched, &timeout);
 }
 
+/* The devices of dropped faults stay without the error; the reports in the ring are applied. */
+static void report_dropped_faults(struct vmm_sched *sched)
+{
+	uint32_t dropped = atomic_exchange(&sched->hw->faults_dropped, 0);
+
+	if (vmm_unlikely(dropped))
+		vmm_reason(
+			sched->adapter->observe, VMM_UNSUCCESSFUL, 0, 0,
+			"HWQUEUE_PAGE_FAULTED: %u reports are dropped: at most %u can be pending "
+			"between two DPCs",
+			dropped, VMM_HW_REPORTS_MAX);
+}
+
 bool vmm_hw_reported(struct vmm_sched *sched)
 {
 	struct vmm_hw *hw = sched->hw;
@@ -288,6 +302,7 @@ bool vmm_hw_reported(struct vmm_sched *sched)
 		moved = true;
 	}
 	vmm_state_unlock(sched->adapter);
+	report_dropped_faults(sched);
 	signaled = atomic_exchange(&hw->signaled, false);
 	if (signaled)
 		moved |= vmm_hw_scan(sched) != 0;

@@ -121,6 +121,8 @@ struct vmm_hw {
 	_Atomic uint32_t ack_head, ack_tail;
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA fault[VMM_HW_REPORTS_MAX];
 	_Atomic uint32_t fault_head, fault_tail;
+	/* Page faults that found their ring full, and that the DPC has not reported yet. */
+	_Atomic uint32_t faults_dropped;
 	_Atomic bool signaled;
 	_Atomic bool changed; /* a priority class has changed: properties must be compared again */
 };

@@ -75,15 +75,22 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	return needed;
 }
 
-/* RES-08, PRI-16: the residency list cannot be made resident, and waiting would not help. */
+/*
+ * The residency list cannot be made resident, and waiting would not help: it does not fit, or there
+ * is no system memory for it. (PAG-02, PRI-16, RES-08)
+ */
 VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status status)
 {
 	struct vmm_device *device = context->device;
 
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 	vmm_reason(device->adapter->observe, status, device->process->id, context->handle,
-		   "RES-08: the residency list of the device does not fit into memory in any "
-		   "order, for a command of hardware context 0x%08x: the device is in error",
+		   "%s, for a command of hardware context 0x%08x: the device is in error",
+		   status == VMM_NO_MEMORY
+			   ? "PAG-02: no system memory to make the residency list of the device "
+			     "resident"
+			   : "RES-08: the residency list of the device does not fit into its "
+			     "segments together, in any order",
 		   context->handle);
 }
 

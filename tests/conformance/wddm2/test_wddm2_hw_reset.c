@@ -5,6 +5,9 @@
  */
 #include "hw_world.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define SECOND_NS        1000000000ull
 #define NO_GPU_TIMEOUT   0x1u
 #define PAGE_FAULT_RESET 8 /* DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED */
@@ -288,6 +291,64 @@ static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
 	hw_stop(&h);
 }
 
+struct burst {
+	struct scripted_miniport *m;
+	uint32_t count;
+	char dropped[160]; /* the text of the reason, or empty */
+};
+
+/* Reports that many faults of unknown queues before the DPC runs. */
+static BOOLEAN report_burst(PVOID context)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
+							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
+	const struct burst *burst = context;
+	DXGKRNL_INTERFACE *dxgk = &burst->m->services;
+
+	for (uint32_t i = 0; i < burst->count; i++)
+		dxgk->DxgkCbNotifyInterrupt(dxgk->DeviceHandle, &data);
+	return dxgk->DxgkCbQueueDpc(dxgk->DeviceHandle);
+}
+
+static void keep_dropped(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct burst *burst = context;
+
+	(void)event;
+	if (strstr(text, "dropped"))
+		snprintf(burst->dropped, sizeof(burst->dropped), "%s", text);
+}
+
+static void raise_burst(struct hw_world *h, struct burst *burst, uint32_t count)
+{
+	DXGKRNL_INTERFACE *dxgk = &h->w.m->services;
+	BOOLEAN result;
+
+	burst->count = count;
+	dxgk->DxgkCbSynchronizeExecution(dxgk->DeviceHandle, report_burst, burst, 0, &result);
+	hw_settle(h);
+}
+
+/* 64 reports can be pending. The ring is empty again after each DPC. */
+static void sub_27_page_faults_that_do_not_fit_in_the_ring_are_reported(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct burst burst = {.m = h.w.m};
+	assert_int_not_equal(
+		vidmm_subscribe(h.w.client.host, 1ull << VIDMM_EVENT_REASON, keep_dropped, &burst),
+		0);
+	raise_burst(&h, &burst, 64);
+	assert_string_equal(burst.dropped, "");
+	raise_burst(&h, &burst, 67);
+	assert_non_null(strstr(burst.dropped, "3 reports are dropped"));
+	burst.dropped[0] = '\0';
+	raise_burst(&h, &burst, 64);
+	assert_string_equal(burst.dropped, "");
+	hw_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +363,7 @@ int main(void)
 		ON_SIM(tdrs_09_a_disablegputimeout_queue_is_not_reset),
 		ON_SIM(sch_11_an_unanswered_suspendcontext_resets_the_engine),
 		ON_SIM(tdr_21_a_page_fault_can_request_an_engine_reset),
+		ON_SIM(sub_27_page_faults_that_do_not_fit_in_the_ring_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
