@@ -294,7 +294,12 @@ enum vidmm_removal {                                /* the values of DXGK_SURPRI
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter,
 							     uint32_t removal);
-/* Waits until everything that has been submitted to the adapter is complete. */
+/*
+ * Waits until everything that has been submitted to the adapter is complete, except what is queued
+ * behind an unsatisfied wait of its context: that stays queued. If the wait fails, because the
+ * adapter is removed or because no thread can run any more, the adapter is abandoned: queued work
+ * is dropped, and every later call on the adapter answers STATUS_DEVICE_REMOVED.
+ */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 
 /* ---- processes and devices ---- */

@@ -914,7 +914,9 @@ static inline bool vmm_allocation_is_displayed(const struct vmm_allocation *allo
 bool vmm_device_may_bypass_host(const struct vmm_device *device, uint32_t event, uint32_t other);
 
 /*
- * Status of calls on a device whose adapter is present: VMM_OK without an error. (TDR-07, TDR-19)
+ * Status of calls on a device whose adapter is present. VMM_OK: no error. VMM_DEVICE_REMOVED: the
+ * device is lost by a reset. VMM_GPU_EXCEPTION: it is in error otherwise: by a page fault, by a
+ * fault of one of its packets, or because its memory does not fit. (PRI-16, TDR-07, TDR-19)
  */
 static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 {

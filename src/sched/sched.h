@@ -33,7 +33,8 @@ struct vmm_context;
  */
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence) VMM_MUST_CHECK;
 /*
- * Creates the system device, its contexts and the worker thread. The port and memory have started.
+ * Creates the system device, its contexts and the worker thread. The port has started. Memory has
+ * not: vmm_memory_create comes next.
  */
 vmm_status vmm_sched_start(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 /* Ends the watchdog, the worker and the system objects. */
@@ -46,8 +47,10 @@ void vmm_sched_destroy(struct vmm_adapter *adapter);
 vmm_status vmm_watch_start(struct vmm_adapter *adapter,
 			   const struct vidmm_tdr_options *options) VMM_MUST_CHECK;
 /*
- * Waits until everything that is queued now is complete. If the wait fails, abandons the adapter.
- * No lock held.
+ * Waits until every packet that is queued now is complete, except packets behind an unsatisfied
+ * wait of their context: they stay queued. A wait that fails (the adapter is removed, or no thread
+ * can run any more) abandons the adapter: what is queued is dropped, and every later call answers
+ * DEVICE_REMOVED. No lock held.
  */
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
 /*
