@@ -174,7 +174,6 @@ struct frame {
 	struct softgpu_display *display;
 	uint32_t source;
 	struct softgpu_source seen;
-	int tell; /* the picture has been read: report what is shown */
 };
 
 static BOOLEAN begin_frame_at_device_irql(PVOID context)
