@@ -221,13 +221,12 @@ void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex);
 /* True if the calling thread holds MUTEX. */
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex);
 /*
- * First statement of each function that needs MUTEX. Release builds check only that some thread
- * holds the mutex, because the identity of the calling thread costs more than most of these
- * functions. All other builds check that the calling thread holds it.
+ * First statement of each function that needs MUTEX: asserts that the calling thread holds it.
+ * Release builds leave it out. It is the one assert that costs them something: 130 of the 4740
+ * instructions of a creation with its destruction, which made that pair up to 9 % slower.
  */
 #ifdef VMM_RELEASE
-#define vmm_assert_held(mutex) \
-	vmm_assert(atomic_load_explicit(&(mutex)->owner, memory_order_relaxed) != NULL)
+#define vmm_assert_held(mutex) ((void)sizeof(mutex))
 #else
 #define vmm_assert_held(mutex) vmm_assert(vmm_os_mutex_held(mutex))
 #endif
