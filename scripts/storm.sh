@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # scripts/storm.sh [BUILD [ROUNDS [HOSTS [SEED]]]]: kills clients under load at random moments
 # (ROUNDS times, default 1000), and hosts with all their clients (HOSTS times, default 100); see
-# tests/apart/test_storm.c. Recordings of a session (../shared/traces, or VIDMM_TRACES) are played
+# tests/out_of_process/test_storm.c. Recordings of a session (../shared/traces, or VIDMM_TRACES) are played
 # at the same time, with less memory than they need together; without any, the recordings of the
 # tests. The test suite does the same for a few rounds.
 set -euo pipefail
@@ -18,6 +18,6 @@ if [ "${#recordings[@]}" -eq 0 ]; then
 	memory=(4 16)
 fi
 echo "seed $seed, ${memory[*]} MiB, ${#recordings[@]} recordings"
-exec "$build/tests/apart/test_apart_storm" "$build/tests/apart/apart_host" \
-	"$build/tests/apart/apart_client" "${2:-1000}" "${3:-100}" "$seed" \
+exec "$build/tests/out_of_process/test_out_of_process_storm" "$build/tests/apart/out_of_process_host" \
+	"$build/tests/out_of_process/out_of_process_client" "${2:-1000}" "${3:-100}" "$seed" \
 	"${memory[@]}" "$build/tools/vidmm/vidmm" "${recordings[@]}"

@@ -356,18 +356,18 @@ static bool send_request(struct raw *raw, int channel, const struct vmm_wire_cal
 		.operation = call->operation->number,
 		.tag = ++raw->tag,
 	};
-	bool apart = call->request.length > VMM_PROTOCOL_INLINE_MAX;
+	bool in_memfd = call->request.length > VMM_PROTOCOL_INLINE_MAX;
 	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	uint32_t count = 0;
 
-	if (apart)
+	if (in_memfd)
 		fds[count++] = memfd_of(&call->request);
 	for (uint32_t i = 0; i < call->descriptor_count; i++)
 		fds[count++] = (int)call->descriptors[i];
 	message.head.descriptors = count;
 	bool sent = raw_send(channel, &message, sizeof(message), call->request.data,
-			     apart ? 0 : call->request.length, fds, count);
-	if (apart)
+			     in_memfd ? 0 : call->request.length, fds, count);
+	if (in_memfd)
 		close(fds[0]);
 	return sent;
 }

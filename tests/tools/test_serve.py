@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_serve.py VIDMM APART_CLIENT DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
+"""test_serve.py VIDMM CLIENT DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
 import json
 import os
 import resource
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 VIDMM = os.path.abspath(sys.argv[1])
-APART_CLIENT = os.path.abspath(sys.argv[2])
+CLIENT = os.path.abspath(sys.argv[2])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[3:]}
 tests = []
 
@@ -128,7 +128,7 @@ class Sleeper:
     """A program whose threads hold locks, sleep in pages of fences, and have calls and work under way; it ends with 4 when all of them have ended with that the device has been removed."""
 
     def __init__(self, path, what):
-        self.process = subprocess.Popen([APART_CLIENT, 'asleep', path, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen([CLIENT, 'asleep', path, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.has_come(1)
 
     def has_come(self, times):

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/apart.h"
+#include "support/viewer.h"
 #include "doors/kmt/kmt_private.h"
 #include "doors/umd/umd.h"
 #include "sync/packet.h"
@@ -43,7 +43,7 @@ void *__real_vmm_calloc(size_t count, size_t size);
 void *__wrap_vmm_calloc(size_t count, size_t size);
 
 /* Both ends are here. */
-bool apart_is(const struct vidmm_process *process)
+bool is_out_of_process(const struct vidmm_process *process)
 {
 	(void)process;
 	return false;

@@ -584,11 +584,11 @@ static void alf_38_a_section_must_be_large_enough_and_writable(void **state)
 /* An out-of-process section must be sealed, so that it cannot shrink while it is used. */
 static void alf_38_alf_11_an_out_of_process_section_must_be_sealed(void **state)
 {
-	bool all_are = getenv("VIDMM_APART") != NULL;
+	bool all_are = getenv("VIDMM_OUT_OF_PROCESS") != NULL;
 	struct creation c;
 	struct heap h;
 
-	setenv("VIDMM_APART", "1", 1);
+	setenv("VIDMM_OUT_OF_PROCESS", "1", 1);
 	start(&h, state);
 	/*
 	 * Memory that the client maps shared is refused, too: the client could have passed it as a
@@ -620,7 +620,7 @@ static void alf_38_alf_11_an_out_of_process_section_must_be_sealed(void **state)
 	close(open);
 	stop(&h);
 	if (!all_are)
-		unsetenv("VIDMM_APART");
+		unsetenv("VIDMM_OUT_OF_PROCESS");
 }
 
 static void alf_38_allocations_over_one_section_share_its_content(void **state)

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
-#include "support/through.h"
+#include "support/served.h"
 #include "world.h"
 
 #include <ntddk.h>
@@ -122,7 +122,7 @@ static bool is_released(const struct world *w, void *address)
 	unsigned char in_core;
 
 	return w->kind != VIDMM_HOST_SIM || mincore(address, PAGE, &in_core) != 0 ||
-	       through_is_free(address);
+	       served_is_free(address);
 }
 
 static const struct probe_call *special(HANDLE kmd, uint32_t index)

@@ -6,7 +6,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
 #include "world.h"
-#include <support/apart.h>
+#include <support/viewer.h>
 
 #include <ntddk.h>
 #include <sys/mman.h>
@@ -153,7 +153,7 @@ static void alf_11_alf_12_user_memory_is_not_accepted_as_kernel_memory_or_vice_v
 	expect_wrap_refused(&w, pool, KERNEL, BYTES, "ALF-12");
 	probe.edit_allocation = NULL;
 	/* a kernel address of the host is refused for an out-of-process client */
-	if (apart_is(w.device.process))
+	if (is_out_of_process(w.device.process))
 		expect_wrap_refused(&w, pool, KERNEL, BYTES, "ALF-12");
 	ExFreePoolWithTag(pool, TAG);
 	world_stop(&w);
@@ -274,9 +274,9 @@ static void alf_13_existingkernelsysmem_is_the_backing_store(void **state)
 {
 	struct world w;
 
-	apart_stay_in_the_host(true);
+	open_in_process(true);
 	world_start(&w, state, &small);
-	apart_stay_in_the_host(false);
+	open_in_process(false);
 	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, BYTES, TAG);
 
 	assert_non_null(pool);

@@ -18,7 +18,7 @@
 
 #include "host/host_private.h"
 #include "object/object.h"
-#include "support/through.h"
+#include "support/served.h"
 
 enum { TIMES = 1000, FAULTS_MAX = 16 };
 
@@ -222,7 +222,7 @@ static void start_holder(struct holder *h, struct locks *l)
 
 	*h = (struct holder){.device = device_of(l)};
 	os = h->device->adapter->os;
-	if (!through_wanted()) {
+	if (!served_wanted()) {
 		lock_all_mutexes(h->device);
 		return;
 	}
@@ -337,7 +337,7 @@ static uint64_t faults_of_locks(struct locks *l)
 	uint64_t faults = page_faults();
 	system_calls = 0;
 	selector = 1;
-	unsigned wrong = some_of_them(l, TIMES, !through_wanted());
+	unsigned wrong = some_of_them(l, TIMES, !served_wanted());
 	selector = 0;
 	faults = page_faults() - faults;
 	stop_watching();
@@ -437,7 +437,7 @@ static void a_subscriber_gets_an_event_for_every_lock(void **state)
 	 * Q-110: except locks that never reach the host, which follow one that announces them to
 	 * the client.
 	 */
-	assert_int_equal(counted, through_wanted() && l.w.kind == VIDMM_HOST_LINUX ? 1 : TIMES);
+	assert_int_equal(counted, served_wanted() && l.w.kind == VIDMM_HOST_LINUX ? 1 : TIMES);
 	assert_int_equal(after.sum[0] - before.sum[0], counted * READ_ONLY);
 	assert_int_equal(after.sum[2] - before.sum[2], counted * 64 * KIB);
 	locks_stop(&l);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "support/apart.h"
+#include "support/viewer.h"
 
 enum { FDS_MAX = 256, SECRET = 0x5EC2E700 };
 
@@ -25,7 +25,7 @@ struct retained {
 	uint32_t count;
 };
 
-static void retain_fd(struct retained *retained, const struct apart_viewer *viewer)
+static void retain_fd(struct retained *retained, const struct test_viewer *viewer)
 {
 	if (viewer->last_fd >= 0 && retained->count < FDS_MAX)
 		retained->fd[retained->count++] = dup(viewer->last_fd);
@@ -58,7 +58,7 @@ static void close_retained(struct retained *retained)
 }
 
 struct test_client {
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_device device;
 	struct client_context context;
 	struct retained retained;
@@ -68,7 +68,7 @@ struct test_client {
 static void open_test_client(struct world *w, struct test_client *p, uint32_t pattern)
 {
 	memset(p, 0, sizeof(*p));
-	apart_open(&w->client, &p->viewer, &p->device);
+	client_open_out_of_process(&w->client, &p->viewer, &p->device);
 	client_context(&p->device, 0, &p->context);
 	p->pattern = pattern;
 }
@@ -76,7 +76,7 @@ static void open_test_client(struct world *w, struct test_client *p, uint32_t pa
 static void close_test_client(struct test_client *p)
 {
 	client_context_end(&p->context);
-	apart_close(&p->viewer, &p->device);
+	client_close_out_of_process(&p->viewer, &p->device);
 }
 
 /*

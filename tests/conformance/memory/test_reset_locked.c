@@ -55,10 +55,10 @@ static void hang(struct world *w)
 }
 
 /*
- * All of video memory belongs to other allocations now. Stores through the pointer do not arrive
- * there.
+ * Fills all of video memory with other allocations. Stores through the pointer of the lost lock do
+ * not change them.
  */
-static void expect_apart(struct world *w, uint32_t *words, uint32_t count)
+static void expect_isolated(struct world *w, uint32_t *words, uint32_t count)
 {
 	struct client_device device;
 	struct client_context context;
@@ -116,7 +116,7 @@ static void alternate_address_lock_across_reset(void **state)
 	for (uint32_t i = 0; i < WORDS; i++)
 		assert_int_equal(words[i], 0); /* content in video memory is lost */
 	vidmm_adapter_check(w.client.adapter);
-	expect_apart(&w, words, WORDS);
+	expect_isolated(&w, words, WORDS);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	client_forget(&w.client);
@@ -148,7 +148,7 @@ static void tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset(void **state)
 	assert_int_equal(lock_pages(&w.device, &b, ACQUIRE_APERTURE, list, 2, &data), S_OK);
 	hang(&w);
 	vidmm_adapter_check(w.client.adapter);
-	expect_apart(&w, words, 2 * PAGE / 4);
+	expect_isolated(&w, words, 2 * PAGE / 4);
 	assert_int_equal(client_unlock(&w.device, b), S_OK);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	vidmm_adapter_check(w.client.adapter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The buffers of a context and the arguments of a render call: DMA-01 to DMA-13, DMA-33. */
 #include "sched_world.h"
-#include <support/apart.h>
+#include <support/viewer.h>
 
 #include <string.h>
 
@@ -547,7 +547,7 @@ static void dma_08_exactly_full_buffers_are_accepted(void **state)
 	assert_int_equal(first.op, SCRIPTED_WRITE);
 	assert_int_equal(first.value, 0x0FF5E7);
 	/* An out-of-process client has its buffer copied (DMA-14). */
-	if (!apart_is(w.device.process))
+	if (!is_out_of_process(w.device.process))
 		assert_ptr_equal(render->pCommand, (char *)w.context.c.pCommandBuffer +
 							   sizeof(struct scripted_command));
 	w.m->hook = NULL;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "support/apart.h"
+#include "support/viewer.h"
 
 struct waiter {
 	struct client_device *device;
@@ -38,7 +38,7 @@ static void lock_05_a_waiting_lock_returns_when_its_client_process_dies(void **s
 					     &v.thread),
 			 0);
 	vidmm_settle(w.client.host);
-	apart_abandon(w.device.process);
+	abandon_process(w.device.process);
 	vidmm_thread_join(v.thread);
 	assert_int_equal(v.result, D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(client_try_lock(&w.device, &a, 0, &data), D3DDDIERR_DEVICEREMOVED);
@@ -60,7 +60,7 @@ static void q_140_packets_queued_by_a_dead_client_process_complete(void **state)
 	for (uint32_t i = 0; i < COUNT; i++)
 		world_submit_write(&w.context, a, 4 * i, 0x1000 + i);
 	assert_true(world_render_submits(&w) < COUNT);
-	apart_abandon(w.device.process);
+	abandon_process(w.device.process);
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
@@ -71,13 +71,13 @@ static void q_140_packets_queued_by_a_dead_client_process_complete(void **state)
 /* The miniport reads a copy that the client can no longer change. */
 static void dma_14_render_reads_a_copy_of_an_out_of_process_command_buffer(void **state)
 {
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_context context;
 	struct client_device device;
 	struct world w;
 
 	world_start(&w, state, NULL);
-	apart_open(&w.client, &viewer, &device);
+	client_open_out_of_process(&w.client, &viewer, &device);
 	client_context(&device, 0, &context);
 	D3DKMT_HANDLE a = client_allocate(&device, 64 * KIB, 0);
 	world_use(&context, a);
@@ -93,7 +93,7 @@ static void dma_14_render_reads_a_copy_of_an_out_of_process_command_buffer(void 
 	assert_ptr_equal(args.pNewAllocationList, context.c.pAllocationList);
 	world_run(&w);
 	client_context_end(&context);
-	apart_close(&viewer, &device);
+	client_close_out_of_process(&viewer, &device);
 	world_stop(&w);
 }
 
@@ -121,14 +121,14 @@ static void scribble(void *argument)
 
 static void dma_14_client_writes_during_render_do_not_affect_other_clients(void **state)
 {
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_context context;
 	struct client_device device;
 	struct world w;
 	uint32_t refused = 0;
 
 	world_start(&w, state, NULL);
-	apart_open(&w.client, &viewer, &device);
+	client_open_out_of_process(&w.client, &viewer, &device);
 	client_context(&device, 0, &context);
 	struct attacker t = {.context = &context};
 	assert_int_equal(vidmm_thread_create(w.client.host, "attacker", scribble, &t, &t.thread),
@@ -152,7 +152,7 @@ static void dma_14_client_writes_during_render_do_not_affect_other_clients(void 
 	world_run(&w);
 	assert_int_equal(world_word(&w, a, 4), 0x1234);
 	client_context_end(&context);
-	apart_close(&viewer, &device);
+	client_close_out_of_process(&viewer, &device);
 	client_forget(&w.client);
 	world_stop(&w);
 }
@@ -160,11 +160,11 @@ static void dma_14_client_writes_during_render_do_not_affect_other_clients(void 
 /*
  * Allocations that take turns in memory for a few of them; counts how often each had to be evicted.
  */
-static uint64_t run_under_pressure(void **state, bool apart)
+static uint64_t run_under_pressure(void **state, bool out_of_process)
 {
 	enum { COUNT = 10, ROUNDS = 40 };
 	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_context context;
 	struct client_device device;
 	struct world w;
@@ -173,8 +173,8 @@ static uint64_t run_under_pressure(void **state, bool apart)
 
 	world_start(&w, state, NULL);
 	w.m->settings.complete_at_once = true;
-	if (apart)
-		apart_open(&w.client, &viewer, &device);
+	if (out_of_process)
+		client_open_out_of_process(&w.client, &viewer, &device);
 	else
 		client_open(&w.client, &device);
 	client_context(&device, 0, &context);
@@ -197,8 +197,8 @@ static uint64_t run_under_pressure(void **state, bool apart)
 	assert_int_equal(world_render_submits(&w), ROUNDS);
 	vidmm_adapter_statistics(w.client.adapter, &figures);
 	client_context_end(&context);
-	if (apart)
-		apart_close(&viewer, &device);
+	if (out_of_process)
+		client_close_out_of_process(&viewer, &device);
 	else
 		client_close(&device);
 	world_stop(&w);
@@ -218,7 +218,7 @@ static void spl_13_placement_waits_until_paging_has_read_the_old_content(void **
 }
 
 struct neighbour {
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_device device;
 	struct client_context context;
 	D3DKMT_HANDLE a;
@@ -238,7 +238,7 @@ static D3DKMT_HANDLE allocate_of(struct neighbour *n, uint64_t size_bytes)
 /* Resident, with words written by the GPU at its start and end. */
 static void move_in(struct world *w, struct neighbour *n, uint64_t size_bytes, uint32_t value)
 {
-	apart_open(&w->client, &n->viewer, &n->device);
+	client_open_out_of_process(&w->client, &n->viewer, &n->device);
 	client_context(&n->device, 0, &n->context);
 	n->size_bytes = size_bytes;
 	n->a = allocate_of(n, size_bytes);
@@ -255,7 +255,7 @@ static void move_out(struct neighbour *n, uint32_t value)
 	assert_memory_equal(bytes + n->size_bytes - 4, &value, sizeof(value));
 	assert_int_equal(client_unlock(&n->device, n->a), S_OK);
 	client_context_end(&n->context);
-	apart_close(&n->viewer, &n->device);
+	client_close_out_of_process(&n->viewer, &n->device);
 }
 
 /*
@@ -351,13 +351,13 @@ static void spl_13_repeated_page_in_on_retry_does_not_delay_the_packet(void **st
 						  .preferred = 1,
 						  .banks = 2};
 	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_context context;
 	struct client_device device;
 	struct world w;
 
 	world_start(&w, state, middle_bank);
-	apart_open(&w.client, &viewer, &device);
+	client_open_out_of_process(&w.client, &viewer, &device);
 	client_context(&device, 0, &context);
 	D3DKMT_HANDLE a = world_allocate_as(&device, &small);
 	D3DKMT_HANDLE large = lend(&w, 12 * MIB, &device);
@@ -378,7 +378,7 @@ static void spl_13_repeated_page_in_on_retry_does_not_delay_the_packet(void **st
 	assert_in_range(figures.evictions - before, 2, 40);
 	world_run(&w);
 	client_context_end(&context);
-	apart_close(&viewer, &device);
+	client_close_out_of_process(&viewer, &device);
 	world_stop(&w);
 }
 
@@ -428,5 +428,5 @@ int main(void)
 		ON_LINUX(dma_14_client_writes_during_render_do_not_affect_other_clients),
 	};
 
-	return cmocka_run_group_tests_name("sched apart", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("sched out-of-process", tests, NULL, NULL);
 }

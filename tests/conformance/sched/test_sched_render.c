@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Results of DxgkDdiRender and what the port checks of them: DMA-28 to DMA-31, PAT-01 to PAT-10. */
 #include "sched_world.h"
-#include <support/apart.h>
+#include <support/viewer.h>
 
 #include <string.h>
 
@@ -222,7 +222,7 @@ static void dma_29_several_passes_are_one_submission(void **state)
 	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 3);
 	assert_int_equal(world_render_submits(&w), 3);
 	/* The commands of an out-of-process client are copied once (DMA-14). */
-	if (apart_is(w.device.process))
+	if (is_out_of_process(w.device.process))
 		commands = scripted_nth(w.m, VIDMM_DDI_RENDER, 0)->in.render.pCommand;
 	for (uint32_t pass = 0; pass < 3; pass++) {
 		const struct scripted_call *render = scripted_nth(w.m, VIDMM_DDI_RENDER, pass);

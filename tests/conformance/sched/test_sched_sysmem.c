@@ -4,7 +4,7 @@
  * be busy (ALF-12, ALF-13, PAG-07, PAG-08, PAG-13, PAG-14).
  */
 #include "sched_world.h"
-#include <support/apart.h>
+#include <support/viewer.h>
 
 #include <string.h>
 
@@ -93,9 +93,9 @@ static void alf_12_alf_13_page_frames_of_kernel_memory_are_passed(void **state)
 {
 	struct world w;
 
-	apart_stay_in_the_host(true);
+	open_in_process(true);
 	world_start(&w, state, in_pieces);
-	apart_stay_in_the_host(false);
+	open_in_process(false);
 	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, BYTES, TAG);
 
 	assert_non_null(pool);

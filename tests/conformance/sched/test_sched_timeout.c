@@ -234,10 +234,10 @@ static void tdr_01_the_delay_follows_the_option(void **state)
 /* ---- limits ---- */
 
 /* Hangs repeatedly, at this interval in ns. */
-static void hang_repeatedly(struct timeout_world *t, uint32_t times, uint64_t apart_ns)
+static void hang_repeatedly(struct timeout_world *t, uint32_t times, uint64_t interval_ns)
 {
 	for (uint32_t i = 0; i < times; i++) {
-		uint64_t next = vidmm_now_ns(t->w.client.host) + apart_ns;
+		uint64_t next = vidmm_now_ns(t->w.client.host) + interval_ns;
 
 		timeout_hang(t);
 		world_submit_use(&t->w.context, t->a);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "support/apart.h"
+#include "support/viewer.h"
 
 #define HOST_APERTURE 0x2000u
 #define PAGES_64K     0x800u
@@ -405,7 +405,7 @@ static void swz_29_power_off_and_destruction_unmap_pages(void **state)
 
 /* An out-of-process client, and the descriptor that it was given. */
 struct other {
-	struct apart_viewer viewer;
+	struct test_viewer viewer;
 	struct client_device device;
 	D3DDDICB_CREATEPAGINGQUEUE queue;
 	D3DKMT_HANDLE allocation;
@@ -456,7 +456,7 @@ static void swz_29_q_93_an_aperture_page_shows_only_its_current_users_content(vo
 	assert_non_null(o);
 	start(&h, state, hosted_64k);
 	for (uint32_t i = 0; i < 2; i++) {
-		apart_open(&h.w.client, &o[i].viewer, &o[i].device);
+		client_open_out_of_process(&h.w.client, &o[i].viewer, &o[i].device);
 		o[i].queue = wddm2_queue(&o[i].device);
 		o[i].retained_fd = -1;
 	}
@@ -498,7 +498,7 @@ static void swz_29_q_93_an_aperture_page_shows_only_its_current_users_content(vo
 		assert_int_equal(pread(o[i].retained_fd, &seen, 4, 16), 4);
 		assert_int_not_equal(seen, 0x77);
 		close(o[i].retained_fd);
-		apart_close(&o[i].viewer, &o[i].device);
+		client_close_out_of_process(&o[i].viewer, &o[i].device);
 	}
 	free(o);
 	stop(&h);

@@ -3,7 +3,7 @@
  * Lock2, and pfnLockCb on adapters of WDDM 2.x: no synchronization, no renaming, but always an
  * address or an error.
  */
-#include "support/through.h"
+#include "support/served.h"
 #include "wddm2_world.h"
 
 #include <inttypes.h>
@@ -470,7 +470,7 @@ static bool is_mapped(const void *address)
 		found |= sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &first, &end) == 2 && at >= first &&
 			 at < end;
 	assert_int_equal(fclose(maps), 0);
-	return found && !through_is_free(address);
+	return found && !served_is_free(address);
 }
 
 /* It has an address only while it is locked; a CpuVisible allocation keeps its address. */

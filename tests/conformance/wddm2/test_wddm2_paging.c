@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Paging that differs on adapters of WDDM 2.x: residency notifications, protected content. */
 #include "wddm2_world.h"
-#include <support/apart.h>
+#include <support/viewer.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -204,7 +204,7 @@ static bool is_shown(struct world *w, D3DKMT_HANDLE a)
 {
 	HRESULT result = client_try_lock(&w->device, &a, 0x1, NULL);
 
-	assert_int_equal(result, apart_is(w->device.process) ? E_NOTIMPL : S_OK);
+	assert_int_equal(result, is_out_of_process(w->device.process) ? E_NOTIMPL : S_OK);
 	if (result == S_OK)
 		assert_int_equal(client_unlock(&w->device, a), S_OK);
 	return result == S_OK;

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Out-of-process clients inside the test's own process: a viewer whose address space is a second
- * set of ranges in the test's. Like a client, it maps only the descriptors that it is given, and
- * never accesses memory of the core.
+ * Out-of-process clients inside the test's own process. Each has a viewer whose address space is a
+ * separate set of ranges in that of the test. Like a real client, it maps only the descriptors that
+ * it is given, and never accesses memory of the core.
  *
- * With VIDMM_APART set in the environment every process that a test opens is such a client (the
- * linker's --wrap), so that the tests for in-process clients run for out-of-process ones as well.
+ * With VIDMM_OUT_OF_PROCESS set in the environment, every process that a test opens is such a
+ * client (the linker's --wrap). So the tests of in-process clients run for out-of-process clients
+ * as well.
  */
-#ifndef VMM_TESTS_SUPPORT_APART_H
-#define VMM_TESTS_SUPPORT_APART_H
+#ifndef VMM_TESTS_SUPPORT_VIEWER_H
+#define VMM_TESTS_SUPPORT_VIEWER_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include "os/os.h"
 #include "support/client.h"
 
-struct apart_range {
+struct test_viewer_range {
 	struct vmm_list link; /* in viewer->ranges */
 	char *address;
 	uint64_t size_bytes;
 	bool frozen;
 };
 
-struct apart_viewer {
+struct test_viewer {
 	struct vmm_os_viewer viewer;
 	uint32_t id;
 	bool virtual_time; /* no thread stores during a move: write protection is not needed */
@@ -39,24 +40,25 @@ struct apart_viewer {
 	char *last_address;
 };
 
-void apart_begin(struct apart_viewer *viewer, bool virtual_time);
+void test_viewer_begin(struct test_viewer *viewer, bool virtual_time);
 /* Asserts that nothing is left. */
-void apart_end(struct apart_viewer *viewer);
+void test_viewer_end(struct test_viewer *viewer);
 
 /* client_open and client_close of an out-of-process client whose memory the viewer maps. */
-void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device);
-void apart_close(struct apart_viewer *viewer, struct client_device *device);
+void client_open_out_of_process(struct client *client, struct test_viewer *viewer,
+				struct client_device *device);
+void client_close_out_of_process(struct test_viewer *viewer, struct client_device *device);
 /* Returns whether the process is out-of-process, because of the test or of the environment. */
-bool apart_is(const struct vidmm_process *process);
+bool is_out_of_process(const struct vidmm_process *process);
 /*
  * With `stay` true, processes are opened in-process from now on, because the caller acts for a
  * miniport, whatever the environment says.
  */
-void apart_stay_in_the_host(bool stay);
+void open_in_process(bool stay);
 /*
  * vmm_process_abandon, for tests that use the exported D3DKMT functions and so cannot include its
  * header.
  */
-void apart_abandon(struct vidmm_process *process);
+void abandon_process(struct vidmm_process *process);
 
 #endif

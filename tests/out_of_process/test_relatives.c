@@ -3,17 +3,17 @@
  * What programs share: by handles, by names, by descriptors that go over a socket, through fork and
  * through exec; and what is left when one is killed.
  */
-#include "apart.h"
+#include "remote.h"
 
 static void run(const char *what)
 {
-	struct apart apart;
-	struct apart_program program;
+	struct remote remote;
+	struct remote_program program;
 
-	apart_start(&apart, 4096, 4096);
-	apart_client(&apart, &program, "relatives", what);
-	assert_int_equal(apart_wait(&program), APART_DONE);
-	apart_stop(&apart);
+	remote_start(&remote, 4096, 4096);
+	remote_client(&remote, &program, "relatives", what);
+	assert_int_equal(remote_wait(&program), REMOTE_DONE);
+	remote_stop(&remote);
 }
 
 static void kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned(void **state)
@@ -40,7 +40,7 @@ static void shr_26_a_descriptor_is_the_object_in_whatever_program(void **state)
 	run("nt");
 }
 
-#if !APART_THREADS_SANITIZED
+#if !REMOTE_THREADS_SANITIZED
 static void what_is_forked_has_no_connection(void **state)
 {
 	(void)state;
@@ -67,13 +67,13 @@ int main(int count, char **arguments)
 		cmocka_unit_test(kmx_19_a_call_that_waits_for_a_keyed_mutex_comes_back_abandoned),
 		cmocka_unit_test(mtx_06_a_mutex_whose_holder_is_killed_is_free),
 		cmocka_unit_test(shr_26_a_descriptor_is_the_object_in_whatever_program),
-#if !APART_THREADS_SANITIZED
+#if !REMOTE_THREADS_SANITIZED
 		cmocka_unit_test(what_is_forked_has_no_connection),
 #endif
 		cmocka_unit_test(a_descriptor_goes_through_exec),
 		cmocka_unit_test(a_name_is_found_by_another_program),
 	};
 
-	apart_init(count, arguments);
+	remote_init(count, arguments);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host that is broken on purpose if APART_BROKEN is set: all clients count as the same owner, no
+ * A host that is broken on purpose if REMOTE_BROKEN is set: all clients count as the same owner, no
  * private memory replaces shared pages, and a client gets a descriptor of the whole large object.
  * Every client still finds what it wrote, and nothing else is wrong. Only a client that searches
  * the rest of the memory it can see detects the fault.
@@ -14,7 +14,7 @@
 
 static bool broken(void)
 {
-	return getenv("APART_BROKEN") != NULL;
+	return getenv("REMOTE_BROKEN") != NULL;
 }
 
 #define WRAP(type, name, parameters, arguments, instead) \

@@ -10,7 +10,7 @@
 
 #include "client.h"
 
-void apart_end(int code)
+void remote_end(int code)
 {
 	fflush(NULL);
 	/* ThreadSanitizer would have every thread joined first. */
@@ -18,23 +18,23 @@ void apart_end(int code)
 	abort();
 }
 
-void apart_failed(const char *what, HRESULT status)
+void remote_failed(const char *what, HRESULT status)
 {
 	if (status == D3DDDIERR_DEVICEREMOVED || status == (HRESULT)STATUS_DEVICE_REMOVED)
-		apart_end(APART_REMOVED);
+		remote_end(REMOTE_REMOVED);
 	fprintf(stderr, "# client %d: %s: 0x%08" PRIx32 "\n", (int)getpid(), what,
 		(uint32_t)status);
-	apart_end(1);
+	remote_end(1);
 }
 
-void apart_open(struct apart_device *d, const char *socket, const char *name, uint32_t adapter)
+void remote_open(struct remote_device *d, const char *socket, const char *name, uint32_t adapter)
 {
 	vidmm_status status = vidmm_connect(socket, name, &d->connection);
 
 	if (status >= 0)
 		status = vidmm_remote_device_create(d->connection, adapter, &d->remote);
 	if (status < 0)
-		apart_failed("a device", status);
+		remote_failed("a device", status);
 	d->client.kind = VIDMM_HOST_LINUX;
 	d->client.racing = true;
 	d->device = (struct client_device){.client = &d->client,
@@ -42,27 +42,27 @@ void apart_open(struct apart_device *d, const char *socket, const char *name, ui
 					   .handle = vidmm_remote_device_handle(d->remote)};
 }
 
-void apart_close(struct apart_device *d)
+void remote_close(struct remote_device *d)
 {
 	vidmm_remote_device_destroy(d->remote);
 	vidmm_disconnect(d->connection);
 }
 
-void apart_say(void)
+void remote_say(void)
 {
 	/* The output may have no reader. */
 	if (write(1, ".", 1) != 1 && errno != EAGAIN)
-		apart_end(APART_DONE);
+		remote_end(REMOTE_DONE);
 }
 
-bool apart_told_to_end(void)
+bool remote_told_to_end(void)
 {
 	struct pollfd in = {.fd = 0, .events = POLLIN};
 
 	return poll(&in, 1, 0) == 1;
 }
 
-void apart_wait_for_end(void)
+void remote_wait_for_end(void)
 {
 	struct pollfd in = {.fd = 0, .events = POLLIN};
 
@@ -75,15 +75,15 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		int (*run)(const char *socket, const char *argument);
-	} modes[] = {{"load", apart_load},       {"hoard", apart_hoard},
-		     {"hold", apart_hold},       {"protected", apart_protected},
-		     {"fences", apart_fences},   {"wait", apart_wait_fence},
-		     {"cycle", apart_cycle},     {"relatives", apart_relatives},
-		     {"inherit", apart_inherit}, {"asleep", apart_asleep}};
+	} modes[] = {{"load", remote_load},       {"hoard", remote_hoard},
+		     {"hold", remote_hold},       {"protected", remote_protected},
+		     {"fences", remote_fences},   {"wait", remote_wait_fence},
+		     {"cycle", remote_cycle},     {"relatives", remote_relatives},
+		     {"inherit", remote_inherit}, {"asleep", remote_asleep}};
 
 	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(modes[i].name, arguments[1]))
 			return modes[i].run(arguments[2], arguments[3]);
-	fprintf(stderr, "usage: apart_client MODE SOCKET ARGUMENT\n");
+	fprintf(stderr, "usage: out_of_process_client MODE SOCKET ARGUMENT\n");
 	return 2;
 }

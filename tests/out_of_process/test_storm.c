@@ -10,7 +10,7 @@
  * when it has finished or was killed. It checks its content at every use, and reports a difference
  * at once.
  */
-#include "apart.h"
+#include "remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static struct {
 
 /* The loads, then the players. */
 struct programs {
-	struct apart_program all[LOADS + PLAYERS_MAX];
+	struct remote_program all[LOADS + PLAYERS_MAX];
 };
 
 static uint32_t draw(uint32_t below)
@@ -51,22 +51,22 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(storm.seed >> 33) % below;
 }
 
-static void start_one(struct apart *apart, struct programs *programs, uint32_t i)
+static void start_one(struct remote *remote, struct programs *programs, uint32_t i)
 {
 	char seed[32];
 
 	snprintf(seed, sizeof(seed), "%u", draw(UINT32_MAX));
 	if (i < LOADS)
-		apart_client(apart, &programs->all[i], "load", seed);
+		remote_client(remote, &programs->all[i], "load", seed);
 	else
-		apart_player(apart, &programs->all[i], storm.vidmm, storm.recordings[i - LOADS],
-			     storm.errors);
+		remote_player(remote, &programs->all[i], storm.vidmm, storm.recordings[i - LOADS],
+			      storm.errors);
 }
 
-static void start_all(struct apart *apart, struct programs *programs)
+static void start_all(struct remote *remote, struct programs *programs)
 {
 	for (uint32_t i = 0; i < LOADS + storm.players; i++)
-		start_one(apart, programs, i);
+		start_one(remote, programs, i);
 }
 
 /* ---- players ---- */
@@ -97,15 +97,15 @@ static void said_nothing(void)
 }
 
 /* A player that has finished starts again. */
-static void play_on(struct apart *apart, struct programs *programs)
+static void play_on(struct remote *remote, struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
-		if (!apart_has_ended(&programs->all[i]))
+		if (!remote_has_ended(&programs->all[i]))
 			continue;
 		said_nothing();
-		assert_int_equal(apart_wait(&programs->all[i]), 0);
+		assert_int_equal(remote_wait(&programs->all[i]), 0);
 		storm.completed++;
-		start_one(apart, programs, i);
+		start_one(remote, programs, i);
 	}
 }
 
@@ -113,8 +113,8 @@ static void play_on(struct apart *apart, struct programs *programs)
 static void stop_players(struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
-		apart_kill(&programs->all[i]);
-		int code = apart_wait(&programs->all[i]);
+		remote_kill(&programs->all[i]);
+		int code = remote_wait(&programs->all[i]);
 
 		said_nothing();
 		assert_true(code == 0 || code == 256 + 9);
@@ -124,55 +124,55 @@ static void stop_players(struct programs *programs)
 /* ---- programs are killed ---- */
 
 /* Every program has made progress since the last check. */
-static void kill_one(struct apart *apart, struct programs *programs)
+static void kill_one(struct remote *remote, struct programs *programs)
 {
-	struct apart_program *witness = &programs->all[draw(LOADS)];
+	struct remote_program *witness = &programs->all[draw(LOADS)];
 	uint32_t which = draw(LOADS + storm.players);
 
-	apart_skip(witness);
-	assert_true(apart_read(witness, 1 + draw(40)));
-	play_on(apart, programs);
-	apart_kill(&programs->all[which]);
-	int code = apart_wait(&programs->all[which]);
+	remote_skip(witness);
+	assert_true(remote_read(witness, 1 + draw(40)));
+	play_on(remote, programs);
+	remote_kill(&programs->all[which]);
+	int code = remote_wait(&programs->all[which]);
 	/* A player may have come to its end in between. */
 	assert_true(code == 256 + 9 || (which >= LOADS && code == 0));
-	start_one(apart, programs, which);
+	start_one(remote, programs, which);
 }
 
 /* All end in an orderly way, having found what they wrote. */
 static void finish_all(struct programs *programs)
 {
 	for (uint32_t i = 0; i < LOADS; i++)
-		apart_finish(&programs->all[i]);
+		remote_finish(&programs->all[i]);
 	for (uint32_t i = 0; i < LOADS; i++)
-		assert_int_equal(apart_wait(&programs->all[i]), APART_DONE);
+		assert_int_equal(remote_wait(&programs->all[i]), REMOTE_DONE);
 	stop_players(programs);
 }
 
 /* So often one is killed, then the others end; what the host has of its allocator then. */
-static uint64_t blow(struct apart *apart, uint32_t rounds, const struct apart_counts *first)
+static uint64_t blow(struct remote *remote, uint32_t rounds, const struct remote_counts *first)
 {
 	struct programs programs;
 
-	start_all(apart, &programs);
+	start_all(remote, &programs);
 	for (uint32_t i = 0; i < rounds; i++)
-		kill_one(apart, &programs);
+		kill_one(remote, &programs);
 	finish_all(&programs);
-	apart_settle_to(apart, first);
-	return apart_memory(apart);
+	remote_settle_to(remote, first);
+	return remote_memory(remote);
 }
 
 static void clients_die_at_any_moment_and_nobody_notices(void **state)
 {
-	struct apart apart;
+	struct remote remote;
 
 	(void)state;
-	apart_start(&apart, storm.vram_kib, storm.aperture_kib);
-	const struct apart_counts first = apart_count(apart.host.pid);
-	const uint64_t before = apart_memory(&apart);
-	const uint64_t half = blow(&apart, storm.rounds - storm.rounds / 2, &first);
-	const uint64_t whole = blow(&apart, storm.rounds / 2, &first);
-	const struct apart_counts last = apart_count(apart.host.pid);
+	remote_start(&remote, storm.vram_kib, storm.aperture_kib);
+	const struct remote_counts first = remote_count(remote.host.pid);
+	const uint64_t before = remote_memory(&remote);
+	const uint64_t half = blow(&remote, storm.rounds - storm.rounds / 2, &first);
+	const uint64_t whole = blow(&remote, storm.rounds / 2, &first);
+	const struct remote_counts last = remote_count(remote.host.pid);
 	print_message("# %u kills: descriptors %u and %u, memory objects %u and %u, "
 		      "mappings %u and %u, KiB allocated %llu, %llu and %llu, "
 		      "private %llu and %llu; %llu recordings to their end\n",
@@ -182,7 +182,7 @@ static void clients_die_at_any_moment_and_nobody_notices(void **state)
 		      (unsigned long long)whole >> 10, (unsigned long long)first.private_kib,
 		      (unsigned long long)last.private_kib, (unsigned long long)storm.completed);
 	assert_true(whole < half + MEMORY_BYTES && whole < before + STORE_BYTES);
-	apart_stop(&apart);
+	remote_stop(&remote);
 }
 
 /* ---- hosts are killed ---- */
@@ -194,7 +194,7 @@ static void clients_die_at_any_moment_and_nobody_notices(void **state)
 static void players_are_told(struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
-		int code = apart_wait(&programs->all[i]);
+		int code = remote_wait(&programs->all[i]);
 
 		if (code != 0 && code != 1 && code != 4)
 			fail_msg("a player whose host is killed ends with %d", code);
@@ -206,23 +206,23 @@ static void players_are_told(struct programs *programs)
  */
 static void hosts_die_at_any_moment_and_clients_are_told(void **state)
 {
-	struct apart apart;
+	struct remote remote;
 	struct programs programs;
 
 	(void)state;
-	apart_start(&apart, storm.vram_kib, storm.aperture_kib);
+	remote_start(&remote, storm.vram_kib, storm.aperture_kib);
 	for (uint32_t round = 0; round < storm.hosts; round++) {
-		start_all(&apart, &programs);
+		start_all(&remote, &programs);
 		for (uint32_t i = 0; i < LOADS; i++)
-			assert_true(apart_read(&programs.all[i], 1 + draw(20)));
-		apart_kill(&apart.host);
-		assert_int_equal(apart_wait(&apart.host), 256 + 9);
+			assert_true(remote_read(&programs.all[i], 1 + draw(20)));
+		remote_kill(&remote.host);
+		assert_int_equal(remote_wait(&remote.host), 256 + 9);
 		for (uint32_t i = 0; i < LOADS; i++)
-			assert_int_equal(apart_wait(&programs.all[i]), APART_REMOVED);
+			assert_int_equal(remote_wait(&programs.all[i]), REMOTE_REMOVED);
 		players_are_told(&programs);
-		apart_start_again(&apart, storm.vram_kib, storm.aperture_kib);
+		remote_start_again(&remote, storm.vram_kib, storm.aperture_kib);
 	}
-	apart_stop(&apart);
+	remote_stop(&remote);
 }
 
 static void read_arguments(int count, char **arguments)
@@ -255,7 +255,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(hosts_die_at_any_moment_and_clients_are_told),
 	};
 
-	apart_init(count, arguments);
+	remote_init(count, arguments);
 	read_arguments(count, arguments);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/through.h"
+#include "support/served.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,30 +16,30 @@
 enum { CLIENTS = 4096, SERVERS = 64, INSIDE = 256 };
 
 /* A process of a test, and the connection through which it is called. */
-struct through {
+struct served {
 	struct vidmm_server *server;
 	struct vidmm_connection *connection;
 	struct vidmm_process *process; /* NULL: free */
 	struct vmm_session *session;
 };
-static struct through clients[CLIENTS];
+static struct served clients[CLIENTS];
 static struct vidmm_server *servers[SERVERS];
 /* Threads inside the host's part of device_create; their calls are not redirected. */
 static struct vmm_os_thread *inside[INSIDE];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool through_wanted(void)
+bool served_wanted(void)
 {
 	static int wanted = -1;
 
 	if (wanted < 0)
-		wanted = getenv("VIDMM_THROUGH") != NULL;
+		wanted = getenv("VIDMM_SERVED") != NULL;
 	return wanted;
 }
 
-static struct through *find(const struct vidmm_process *process)
+static struct served *find(const struct vidmm_process *process)
 {
-	struct through *found = NULL;
+	struct served *found = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; process && i < CLIENTS && !found; i++)
@@ -198,7 +198,7 @@ static void limit_views(struct vmm_os_viewer *viewer)
 	viewer->ops = &ops;
 }
 
-bool through_is_free(const void *address)
+bool served_is_free(const void *address)
 {
 	uint64_t at = (uint64_t)(uintptr_t)address;
 	bool is_free = false;
@@ -266,7 +266,7 @@ static struct vmm_session *session_of(struct vidmm_server *server, uint32_t proc
 	return found;
 }
 
-vidmm_status through_open(struct vidmm_host *host, const char *name, struct vidmm_process **process)
+vidmm_status served_open(struct vidmm_host *host, const char *name, struct vidmm_process **process)
 {
 	struct vidmm_server *server = server_of(host);
 	struct vmm_client_options options = {
@@ -289,24 +289,24 @@ vidmm_status through_open(struct vidmm_host *host, const char *name, struct vidm
 	while (i < CLIENTS && clients[i].process)
 		i++;
 	vmm_assert(i < CLIENTS);
-	clients[i] = (struct through){server, connection, session->process, session};
+	clients[i] = (struct served){server, connection, session->process, session};
 	pthread_mutex_unlock(&lock);
 	*process = session->process;
 	return status;
 }
 
-bool through_close(struct vidmm_process *process)
+bool served_close(struct vidmm_process *process)
 {
-	struct through *through = find(process);
-	struct through gone;
+	struct served *served = find(process);
+	struct served gone;
 
-	if (!through)
+	if (!served)
 		return false;
-	gone = *through;
+	gone = *served;
 	uint32_t id = gone.session->process_id;
 	uint64_t number = gone.session->number;
 	pthread_mutex_lock(&lock);
-	*through = (struct through){0};
+	*served = (struct served){0};
 	pthread_mutex_unlock(&lock);
 	/* In another program the host sees the end of a channel and ends the session. */
 	vmm_client_begin_disconnect(gone.connection);
@@ -400,11 +400,11 @@ static uint32_t place_of(const struct vidmm_server *server, const struct vidmm_a
 vidmm_status __wrap_vidmm_device_create(struct vidmm_process *process,
 					struct vidmm_adapter *adapter, struct vidmm_device **device)
 {
-	const struct through *through = find(process);
+	const struct served *served = find(process);
 
-	if (!through || !adapter || !device || is_inside(through->server))
+	if (!served || !adapter || !device || is_inside(served->server))
 		return __real_vidmm_device_create(process, adapter, device);
-	return vidmm_remote_device_create(through->connection, place_of(through->server, adapter),
+	return vidmm_remote_device_create(served->connection, place_of(served->server, adapter),
 					  (struct vidmm_remote_device **)device);
 }
 
@@ -452,10 +452,10 @@ WRAP(vidmm_status, vidmm_resource_open,
 
 static struct vidmm_connection *caller(void)
 {
-	const struct through *through =
-		through_wanted() ? find((const struct vidmm_process *)vmm_kmt_process()) : NULL;
+	const struct served *served =
+		served_wanted() ? find((const struct vidmm_process *)vmm_kmt_process()) : NULL;
 
-	return through ? through->connection : NULL;
+	return served ? served->connection : NULL;
 }
 
 #define FUNCTION(number, function, argument)                                                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/apart.h"
-#include "support/through.h"
+#include "support/viewer.h"
+#include "support/served.h"
 #include "support/test.h"
 #include "client/client_private.h"
 #include "host/host_private.h"
@@ -38,7 +38,7 @@ static struct object *slot_of(uint64_t inode)
 }
 
 /* An object given to one process is given to no other, then or later. */
-static void claim(const struct apart_viewer *viewer, uint64_t inode)
+static void claim(const struct test_viewer *viewer, uint64_t inode)
 {
 	pthread_mutex_lock(&objects_lock);
 	if (object_count == OBJECTS / 2) {
@@ -52,18 +52,20 @@ static void claim(const struct apart_viewer *viewer, uint64_t inode)
 	pthread_mutex_unlock(&objects_lock);
 }
 
-static struct apart_viewer *of(struct vmm_os_viewer *viewer)
+static struct test_viewer *of(struct vmm_os_viewer *viewer)
 {
-	return vmm_container_of(viewer, struct apart_viewer, viewer);
+	return vmm_container_of(viewer, struct test_viewer, viewer);
 }
 
 /* The range that contains all of it; the lock is held. */
-static struct apart_range *find(struct apart_viewer *viewer, const char *address, uint64_t length)
+static struct test_viewer_range *find(struct test_viewer *viewer, const char *address,
+				      uint64_t length)
 {
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &viewer->ranges) {
-		struct apart_range *r = vmm_container_of(link, struct apart_range, link);
+		struct test_viewer_range *r =
+			vmm_container_of(link, struct test_viewer_range, link);
 
 		if (address >= r->address && address + length <= r->address + r->size_bytes)
 			return r;
@@ -73,8 +75,8 @@ static struct apart_range *find(struct apart_viewer *viewer, const char *address
 
 static vmm_status reserve(struct vmm_os_viewer *v, uint64_t size_bytes, char **address)
 {
-	struct apart_viewer *viewer = of(v);
-	struct apart_range *range = calloc(1, sizeof(*range));
+	struct test_viewer *viewer = of(v);
+	struct test_viewer_range *range = calloc(1, sizeof(*range));
 	char *at = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			-1, 0);
 
@@ -93,7 +95,7 @@ static vmm_status reserve(struct vmm_os_viewer *v, uint64_t size_bytes, char **a
 	return VMM_OK;
 }
 
-static void wake(const struct apart_viewer *viewer, const char *address, uint64_t length)
+static void wake(const struct test_viewer *viewer, const char *address, uint64_t length)
 {
 	struct uffdio_range range = {.start = (uint64_t)(uintptr_t)address, .len = length};
 
@@ -123,13 +125,13 @@ static void check(int fd, uint64_t length, uint64_t offset, bool writable)
 static vmm_status map(struct vmm_os_viewer *v, char *address, uint64_t length, int fd,
 		      uint64_t offset, bool writable)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 	int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	struct stat info;
 
 	check(fd, length, offset, writable);
 	pthread_mutex_lock(&viewer->lock);
-	struct apart_range *range = find(viewer, address, length);
+	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
 	vmm_assert(fstat(fd, &info) == 0);
 	if (writable)
@@ -154,10 +156,10 @@ static vmm_status map(struct vmm_os_viewer *v, char *address, uint64_t length, i
 
 static void unmap(struct vmm_os_viewer *v, char *address, uint64_t length)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 
 	pthread_mutex_lock(&viewer->lock);
-	struct apart_range *range = find(viewer, address, length);
+	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
 	vmm_assert(mmap(address, length, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == address);
@@ -168,10 +170,10 @@ static void unmap(struct vmm_os_viewer *v, char *address, uint64_t length)
 
 static void release(struct vmm_os_viewer *v, char *address, uint64_t size_bytes)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 
 	pthread_mutex_lock(&viewer->lock);
-	struct apart_range *range = find(viewer, address, size_bytes);
+	struct test_viewer_range *range = find(viewer, address, size_bytes);
 	vmm_assert(range && range->address == address && range->size_bytes == size_bytes);
 	vmm_list_remove(&range->link);
 	viewer->live--;
@@ -180,7 +182,7 @@ static void release(struct vmm_os_viewer *v, char *address, uint64_t size_bytes)
 	free(range);
 }
 
-static int userfault(struct apart_viewer *viewer)
+static int userfault(struct test_viewer *viewer)
 {
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
@@ -198,7 +200,7 @@ static int userfault(struct apart_viewer *viewer)
 
 static vmm_status freeze(struct vmm_os_viewer *v, char *address, uint64_t length)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 	struct uffdio_register request = {
 		.range = {.start = (uint64_t)(uintptr_t)address, .len = length},
 		.mode = UFFDIO_REGISTER_MODE_WP};
@@ -209,7 +211,7 @@ static vmm_status freeze(struct vmm_os_viewer *v, char *address, uint64_t length
 	if (viewer->virtual_time)
 		return VMM_OK;
 	pthread_mutex_lock(&viewer->lock);
-	struct apart_range *range = find(viewer, address, length);
+	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
 	if (!viewer->cannot_freeze && userfault(viewer) >= 0) {
 		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_REGISTER, &request) == 0);
@@ -224,12 +226,12 @@ static vmm_status freeze(struct vmm_os_viewer *v, char *address, uint64_t length
 
 static void thaw(struct vmm_os_viewer *v, char *address, uint64_t length)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 	struct uffdio_range at = {.start = (uint64_t)(uintptr_t)address, .len = length};
 	struct uffdio_writeprotect protect = {.range = at};
 
 	pthread_mutex_lock(&viewer->lock);
-	struct apart_range *range = find(viewer, address, length);
+	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
 	if (range->frozen) {
 		(void)!ioctl(viewer->userfault_fd, UFFDIO_WRITEPROTECT, &protect);
@@ -243,7 +245,7 @@ static void thaw(struct vmm_os_viewer *v, char *address, uint64_t length)
 static vmm_status adopt(struct vmm_os_viewer *v, char *address, uint64_t length, int *fd,
 			uint64_t *offset)
 {
-	struct apart_viewer *viewer = of(v);
+	struct test_viewer *viewer = of(v);
 	if (viewer->nt && vmm_nt_overlaps_kernel(viewer->nt, address, length))
 		return VMM_INVALID_PARAMETER;
 	pthread_mutex_lock(&viewer->lock);
@@ -261,12 +263,12 @@ static const struct vmm_os_viewer_ops ops = {.reserve = reserve,
 					     .thaw = thaw,
 					     .adopt = adopt};
 
-void apart_begin(struct apart_viewer *viewer, bool virtual_time)
+void test_viewer_begin(struct test_viewer *viewer, bool virtual_time)
 {
-	*viewer = (struct apart_viewer){.viewer = {.ops = &ops},
-					.virtual_time = virtual_time,
-					.userfault_fd = UNTRIED,
-					.last_fd = -1};
+	*viewer = (struct test_viewer){.viewer = {.ops = &ops},
+				       .virtual_time = virtual_time,
+				       .userfault_fd = UNTRIED,
+				       .last_fd = -1};
 	pthread_mutex_init(&viewer->lock, NULL);
 	vmm_list_init(&viewer->ranges);
 	pthread_mutex_lock(&objects_lock);
@@ -274,7 +276,7 @@ void apart_begin(struct apart_viewer *viewer, bool virtual_time)
 	pthread_mutex_unlock(&objects_lock);
 }
 
-void apart_end(struct apart_viewer *viewer)
+void test_viewer_end(struct test_viewer *viewer)
 {
 	vmm_assert(viewer->live == 0 && vmm_list_empty(&viewer->ranges));
 	if (viewer->userfault_fd >= 0)
@@ -291,32 +293,33 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 void __real_vidmm_process_close(struct vidmm_process *process);
 void __wrap_vidmm_process_close(struct vidmm_process *process);
 
-void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device)
+void client_open_out_of_process(struct client *client, struct test_viewer *viewer,
+				struct client_device *device)
 {
-	apart_begin(viewer, client->kind == VIDMM_HOST_SIM);
+	test_viewer_begin(viewer, client->kind == VIDMM_HOST_SIM);
 	viewer->nt = client->host->world.nt;
 	*device = (struct client_device){.client = client};
-	assert_int_equal(vmm_host_process_open_client(client->host, "apart", &viewer->viewer,
-						      &device->process),
+	assert_int_equal(vmm_host_process_open_client(client->host, "out-of-process",
+						      &viewer->viewer, &device->process),
 			 0);
 	assert_int_equal(vidmm_device_create(device->process, client->adapter, &device->device), 0);
 	device->cb = vidmm_device_callbacks(device->device);
 	device->handle = vidmm_device_handle(device->device);
 }
 
-void apart_close(struct apart_viewer *viewer, struct client_device *device)
+void client_close_out_of_process(struct test_viewer *viewer, struct client_device *device)
 {
 	vidmm_device_destroy(device->device);
 	__real_vidmm_process_close(device->process);
-	apart_end(viewer);
+	test_viewer_end(viewer);
 }
 
-bool apart_is(const struct vidmm_process *process)
+bool is_out_of_process(const struct vidmm_process *process)
 {
 	return vidmm_core_process(process)->viewer != NULL;
 }
 
-void apart_abandon(struct vidmm_process *process)
+void abandon_process(struct vidmm_process *process)
 {
 	vmm_process_abandon(process);
 }
@@ -325,7 +328,7 @@ void apart_abandon(struct vidmm_process *process)
 
 static bool stays_in_the_host;
 
-void apart_stay_in_the_host(bool stay)
+void open_in_process(bool stay)
 {
 	stays_in_the_host = stay;
 }
@@ -333,19 +336,19 @@ void apart_stay_in_the_host(bool stay)
 vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,
 				       struct vidmm_process **process)
 {
-	struct apart_viewer *viewer;
+	struct test_viewer *viewer;
 
-	if (through_wanted() && host && process && !stays_in_the_host)
-		return through_open(host, name, process);
-	if (!getenv("VIDMM_APART") || !host || !process || stays_in_the_host)
+	if (served_wanted() && host && process && !stays_in_the_host)
+		return served_open(host, name, process);
+	if (!getenv("VIDMM_OUT_OF_PROCESS") || !host || !process || stays_in_the_host)
 		return __real_vidmm_process_open(host, name, process);
 	viewer = calloc(1, sizeof(*viewer));
 	vmm_assert(viewer);
-	apart_begin(viewer, vmm_os_kind(host->world.os) == VMM_OS_SIM);
+	test_viewer_begin(viewer, vmm_os_kind(host->world.os) == VMM_OS_SIM);
 	viewer->nt = host->world.nt;
 	vmm_status status = vmm_host_process_open_client(host, name, &viewer->viewer, process);
 	if (!vmm_ok(status)) {
-		apart_end(viewer);
+		test_viewer_end(viewer);
 		free(viewer);
 	}
 	return status;
@@ -353,13 +356,13 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 
 void __wrap_vidmm_process_close(struct vidmm_process *process)
 {
-	if (through_wanted() && through_close(process))
+	if (served_wanted() && served_close(process))
 		return;
 	struct vmm_os_viewer *viewer = process ? vidmm_core_process(process)->viewer : NULL;
 
 	__real_vidmm_process_close(process);
-	if (!viewer || viewer->ops != &ops || !getenv("VIDMM_APART"))
+	if (!viewer || viewer->ops != &ops || !getenv("VIDMM_OUT_OF_PROCESS"))
 		return;
-	apart_end(of(viewer));
+	test_viewer_end(of(viewer));
 	free(of(viewer));
 }

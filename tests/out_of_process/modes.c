@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The short modes of apart_client. */
+/* The short modes of out_of_process_client. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,70 +13,70 @@
 
 /* ---- hold: locked memory is written to, and still has its content when the input ends ---- */
 
-int apart_hold(const char *socket, const char *argument)
+int remote_hold(const char *socket, const char *argument)
 {
-	struct apart_device d;
+	struct remote_device d;
 	D3DKMT_HANDLE handles[HELD];
 	uint32_t *words[HELD];
 	uint32_t base = (uint32_t)strtoul(argument, NULL, 0);
 
-	apart_open(&d, socket, "hold", APART_SOFTGPU);
+	remote_open(&d, socket, "hold", REMOTE_SOFTGPU);
 	for (uint32_t i = 0; i < HELD; i++) {
 		handles[i] = client_allocate(&d.device, HELD_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 		words[i] = client_lock(&d.device, handles[i], 0);
 		for (uint32_t k = 0; k < HELD_BYTES / 4; k++)
 			words[i][k] = base + k;
 	}
-	apart_say();
-	apart_wait_for_end();
+	remote_say();
+	remote_wait_for_end();
 	/* With or without a host: what is locked stays mapped. */
 	for (uint32_t i = 0; i < HELD; i++)
 		for (uint32_t k = 0; k < HELD_BYTES / 4; k++)
 			if (words[i][k] != base + k)
-				return APART_WRONG;
+				return REMOTE_WRONG;
 	for (uint32_t i = 0; i < HELD; i++) {
 		HRESULT status = client_unlock(&d.device, handles[i]);
 
 		if (FAILED(status))
-			apart_failed("pfnUnlockCb", status);
+			remote_failed("pfnUnlockCb", status);
 	}
-	apart_close(&d);
-	return APART_DONE;
+	remote_close(&d);
+	return REMOTE_DONE;
 }
 
 /* ---- protected: what the CPU may not see is not mapped, whatever is asked ---- */
 
-int apart_protected(const char *socket, const char *argument)
+int remote_protected(const char *socket, const char *argument)
 {
-	struct apart_device d;
+	struct remote_device d;
 	void *data = NULL;
 
 	(void)argument;
-	apart_open(&d, socket, "protected", APART_SOFTGPU);
+	remote_open(&d, socket, "protected", REMOTE_SOFTGPU);
 	D3DKMT_HANDLE handle = client_allocate(&d.device, HELD_BYTES, SOFTGPU_ALLOCATION_PROTECTED);
 	for (uint32_t flags = 0; flags < 0x400; flags++)
 		if (SUCCEEDED(client_try_lock(&d.device, &handle, flags, &data)) || data)
-			return APART_WRONG;
+			return REMOTE_WRONG;
 	if (FAILED(client_deallocate(&d.device, handle)))
-		return APART_WRONG;
-	apart_close(&d);
-	return APART_DONE;
+		return REMOTE_WRONG;
+	remote_close(&d);
+	return REMOTE_DONE;
 }
 
 /* ---- fences ---- */
 
-D3DKMT_HANDLE apart_make_fence(struct apart_device *d, const volatile uint64_t **value)
+D3DKMT_HANDLE remote_make_fence(struct remote_device *d, const volatile uint64_t **value)
 {
 	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 create = {.Info = {.Type = D3DDDI_MONITORED_FENCE}};
 	HRESULT status = d->device.cb->pfnCreateSynchronizationObject2Cb(d->device.handle, &create);
 
 	if (FAILED(status))
-		apart_failed("pfnCreateSynchronizationObject2Cb", status);
+		remote_failed("pfnCreateSynchronizationObject2Cb", status);
 	*value = create.Info.MonitoredFence.FenceValueCPUVirtualAddress;
 	return create.hSyncObject;
 }
 
-static HRESULT wait_for(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
+static HRESULT wait_for(struct remote_device *d, D3DKMT_HANDLE fence, UINT64 value)
 {
 	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {
 		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
@@ -84,7 +84,7 @@ static HRESULT wait_for(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 valu
 	return d->device.cb->pfnWaitForSynchronizationObjectFromCpuCb(d->device.handle, &args);
 }
 
-HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
+HRESULT remote_signal(struct remote_device *d, D3DKMT_HANDLE fence, UINT64 value)
 {
 	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {
 		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
@@ -93,36 +93,36 @@ HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
 }
 
 /* Inside a call that only the host's death ends. */
-int apart_wait_fence(const char *socket, const char *argument)
+int remote_wait_fence(const char *socket, const char *argument)
 {
-	struct apart_device d;
+	struct remote_device d;
 	const volatile uint64_t *value;
 
 	(void)argument;
-	apart_open(&d, socket, "wait", APART_SCRIPTED);
-	D3DKMT_HANDLE fence = apart_make_fence(&d, &value);
-	apart_say();
-	apart_failed("pfnWaitForSynchronizationObjectFromCpuCb", wait_for(&d, fence, 1000));
+	remote_open(&d, socket, "wait", REMOTE_SCRIPTED);
+	D3DKMT_HANDLE fence = remote_make_fence(&d, &value);
+	remote_say();
+	remote_failed("pfnWaitForSynchronizationObjectFromCpuCb", wait_for(&d, fence, 1000));
 }
 
 /*
  * The page of a fence: its value is seen there, and it cannot be written to by whatever way a
  * program has.
  */
-int apart_fences(const char *socket, const char *argument)
+int remote_fences(const char *socket, const char *argument)
 {
-	struct apart_device d;
+	struct remote_device d;
 	const volatile uint64_t *value;
 	long page = sysconf(_SC_PAGESIZE);
 
 	(void)argument;
-	apart_open(&d, socket, "fences", APART_SCRIPTED);
-	D3DKMT_HANDLE fence = apart_make_fence(&d, &value);
-	if (FAILED(apart_signal(&d, fence, 7)) || *value != 7)
-		return APART_WRONG;
+	remote_open(&d, socket, "fences", REMOTE_SCRIPTED);
+	D3DKMT_HANDLE fence = remote_make_fence(&d, &value);
+	if (FAILED(remote_signal(&d, fence, 7)) || *value != 7)
+		return REMOTE_WRONG;
 	void *begin = (void *)((uintptr_t)value & ~((uintptr_t)page - 1));
 	if (!mprotect(begin, (size_t)page, PROT_READ | PROT_WRITE) || errno != EACCES)
-		return APART_WRONG;
+		return REMOTE_WRONG;
 	/* The kernel's own way round protections does not go round this one. */
 	FILE *memory = fopen("/proc/self/mem", "r+");
 	uint64_t eight = 8;
@@ -132,25 +132,25 @@ int apart_fences(const char *socket, const char *argument)
 	}
 	if (memory)
 		fclose(memory);
-	if (FAILED(apart_signal(&d, fence, 9)) || *value != 9 || FAILED(wait_for(&d, fence, 9)))
-		return APART_WRONG;
-	apart_close(&d);
-	return APART_DONE;
+	if (FAILED(remote_signal(&d, fence, 9)) || *value != 9 || FAILED(wait_for(&d, fence, 9)))
+		return REMOTE_WRONG;
+	remote_close(&d);
+	return REMOTE_DONE;
 }
 
 /* ---- cycle: many short lives of a connection in one program ---- */
 
-int apart_cycle(const char *socket, const char *count)
+int remote_cycle(const char *socket, const char *count)
 {
 	for (unsigned long i = strtoul(count, NULL, 0); i > 0; i--) {
-		struct apart_device d;
+		struct remote_device d;
 
-		apart_open(&d, socket, "cycle", APART_SOFTGPU);
+		remote_open(&d, socket, "cycle", REMOTE_SOFTGPU);
 		D3DKMT_HANDLE handle =
 			client_allocate(&d.device, 8192, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 		client_write(&d.device, handle, 8192, (uint32_t)i);
 		client_expect(&d.device, handle, 8192, (uint32_t)i);
-		apart_close(&d);
+		remote_close(&d);
 	}
-	return APART_DONE;
+	return REMOTE_DONE;
 }

@@ -32,7 +32,7 @@ static void check(bool good, const char *what)
 	if (good)
 		return;
 	fprintf(stderr, "# relatives %d: not so: %s\n", (int)getpid(), what);
-	apart_end(1);
+	remote_end(1);
 }
 
 /* ---- what they tell each other ---- */
@@ -89,7 +89,7 @@ static void connect_as(struct relative *r, const char *socket, const char *name)
 	check(vidmm_connect(socket, name, &r->connection) >= 0, "a host is there");
 	vidmm_connection_attach(r->connection);
 	check(!D3DKMTEnumAdapters2(&list) && list.NumAdapters == 2, "it has two adapters");
-	D3DKMT_CREATEDEVICE create = {.hAdapter = adapters[APART_SCRIPTED].hAdapter};
+	D3DKMT_CREATEDEVICE create = {.hAdapter = adapters[REMOTE_SCRIPTED].hAdapter};
 	check(!D3DKMTCreateDevice(&create), "a device can be made");
 	r->device = create.hDevice;
 }
@@ -161,7 +161,7 @@ static int keyed(struct relative *r, const char *socket)
 	kill_other(r);
 	acquire.pTimeout = NULL;
 	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "it is abandoned");
-	return APART_DONE;
+	return REMOTE_DONE;
 }
 
 /* ---- inside: the same for a call that was made while the owner lived ---- */
@@ -177,7 +177,7 @@ static void *kill_when_it_sleeps(void *argument)
 {
 	struct killer *k = argument;
 
-	while (!k->calls || !apart_sleeps(k->caller))
+	while (!k->calls || !remote_sleeps(k->caller))
 		sched_yield();
 	kill_other(k->r);
 	return NULL;
@@ -198,7 +198,7 @@ static int inside(struct relative *r, const char *socket)
 	check(status == STATUS_ABANDONED, "who waits is told that it is abandoned");
 	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = acquire.hKeyedMutex};
 	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER, "and has not got it");
-	return APART_DONE;
+	return REMOTE_DONE;
 }
 
 /* ---- mutex: a context that waits for a mutex goes on when the holder's process is killed ---- */
@@ -235,12 +235,12 @@ static void own_mutex(struct relative *r)
 		.hDevice = r->device,
 		.Info = {.Type = D3DDDI_SYNCHRONIZATION_MUTEX, .Flags.Shared = 1}};
 	D3DKMT_HANDLE context = make_context(r);
-	struct apart_fence fence = apart_kmt_fence(r->device, 0);
+	struct remote_fence fence = remote_kmt_fence(r->device, 0);
 
 	check(!D3DKMTCreateSynchronizationObject2(&create), "a mutex can be made");
 	take_by_gpu(context, create.hSyncObject);
 	signal_by_gpu(context, fence.handle, 1);
-	check(!apart_kmt_wait(r->device, fence.handle, 1), "its context has it");
+	check(!remote_kmt_wait(r->device, fence.handle, 1), "its context has it");
 	tell(r, create.Info.SharedHandle, -1);
 	(void)hear(r, NULL);
 }
@@ -254,55 +254,55 @@ static int mutex(struct relative *r, const char *socket)
 	}
 	connect_as(r, socket, "next");
 	D3DKMT_HANDLE context = make_context(r);
-	struct apart_fence fence = apart_kmt_fence(r->device, 0);
+	struct remote_fence fence = remote_kmt_fence(r->device, 0);
 	D3DKMT_OPENSYNCHRONIZATIONOBJECT open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
 	check(!D3DKMTOpenSynchronizationObject(&open), "what was shared can be opened");
 	signal_by_gpu(context, fence.handle, 1);
 	take_by_gpu(context, open.hSyncObject);
 	signal_by_gpu(context, fence.handle, 2);
-	check(!apart_kmt_wait(r->device, fence.handle, 1) && *fence.value == 1,
+	check(!remote_kmt_wait(r->device, fence.handle, 1) && *fence.value == 1,
 	      "it waits: the other one has it");
 	kill_other(r);
-	check(!apart_kmt_wait(r->device, fence.handle, 2) && *fence.value == 2, "it is freed");
-	return APART_DONE;
+	check(!remote_kmt_wait(r->device, fence.handle, 2) && *fence.value == 2, "it is freed");
+	return REMOTE_DONE;
 }
 
 /* ---- nt: a descriptor is the object in every process, and outlives its creating process ---- */
 
 static int nt(struct relative *r, const char *socket)
 {
-	struct apart_fence fence;
+	struct remote_fence fence;
 	int fd;
 
 	if (fork_one(r)) {
 		connect_as(r, socket, "maker");
-		fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
-		check(!apart_kmt_share(fence.handle, NULL, &fd), "it can be shared");
+		fence = remote_kmt_fence(r->device, REMOTE_SHARED_BY_NT);
+		check(!remote_kmt_share(fence.handle, NULL, &fd), "it can be shared");
 		tell(r, fence.handle, fd);
 		close(fd);
-		check(!apart_kmt_wait(r->device, fence.handle, 5) && *fence.value == 5, "5 comes");
-		check(!apart_kmt_signal(r->device, fence.handle, 6), "6 goes");
+		check(!remote_kmt_wait(r->device, fence.handle, 5) && *fence.value == 5, "5 comes");
+		check(!remote_kmt_signal(r->device, fence.handle, 6), "6 goes");
 		(void)hear(r, NULL);
 		return 1;
 	}
 	connect_as(r, socket, "opener");
 	D3DKMT_HANDLE theirs = (D3DKMT_HANDLE)hear(r, &fd);
 	/* Of the other's handle this one has nothing: it has made no object yet. */
-	check(apart_kmt_signal(r->device, theirs, 3) < 0,
+	check(remote_kmt_signal(r->device, theirs, 3) < 0,
 	      "a handle of another process means nothing");
-	check(!apart_kmt_open(r->device, fd, &fence) && *fence.value == 0,
+	check(!remote_kmt_open(r->device, fd, &fence) && *fence.value == 0,
 	      "the descriptor is the fence");
-	check(!apart_kmt_signal(r->device, fence.handle, 5), "5 goes");
-	check(!apart_kmt_wait(r->device, fence.handle, 6) && *fence.value == 6, "6 comes");
+	check(!remote_kmt_signal(r->device, fence.handle, 5), "5 goes");
+	check(!remote_kmt_wait(r->device, fence.handle, 6) && *fence.value == 6, "6 comes");
 	kill_other(r);
-	check(!apart_kmt_signal(r->device, fence.handle, 9) &&
-		      !apart_kmt_wait(r->device, fence.handle, 9) && *fence.value == 9,
+	check(!remote_kmt_signal(r->device, fence.handle, 9) &&
+		      !remote_kmt_wait(r->device, fence.handle, 9) && *fence.value == 9,
 	      "it is there without the other one");
-	struct apart_fence again;
-	check(!apart_kmt_open(r->device, fd, &again) && *again.value == 9,
+	struct remote_fence again;
+	check(!remote_kmt_open(r->device, fd, &again) && *again.value == 9,
 	      "and can be opened again");
 	close(fd);
-	return APART_DONE;
+	return REMOTE_DONE;
 }
 
 /* ---- fork: what is forked has no connection, and takes none away ---- */
@@ -310,27 +310,27 @@ static int nt(struct relative *r, const char *socket)
 static int forked(struct relative *r, const char *socket)
 {
 	connect_as(r, socket, "parent");
-	struct apart_fence fence = apart_kmt_fence(r->device, 0);
+	struct remote_fence fence = remote_kmt_fence(r->device, 0);
 	D3DKMT_HANDLE mine = r->device;
 
 	if (fork_one(r)) {
-		check(apart_kmt_signal(r->device, fence.handle, 1) < 0,
+		check(remote_kmt_signal(r->device, fence.handle, 1) < 0,
 		      "the connection was the parent's");
 		connect_as(r, socket, "child");
-		struct apart_fence own = apart_kmt_fence(r->device, 0);
-		check(!apart_kmt_signal(r->device, own.handle, 4) && *own.value == 4,
+		struct remote_fence own = remote_kmt_fence(r->device, 0);
+		check(!remote_kmt_signal(r->device, own.handle, 4) && *own.value == 4,
 		      "its own is its own");
 		tell(r, 1, -1);
 		(void)hear(r, NULL);
 		return 1;
 	}
 	(void)hear(r, NULL);
-	check(r->device == mine && !apart_kmt_signal(r->device, fence.handle, 2) &&
+	check(r->device == mine && !remote_kmt_signal(r->device, fence.handle, 2) &&
 		      *fence.value == 2,
 	      "the parent's is as it was");
 	kill_other(r);
-	check(!apart_kmt_signal(r->device, fence.handle, 3) && *fence.value == 3, "and stays so");
-	return APART_DONE;
+	check(!remote_kmt_signal(r->device, fence.handle, 3) && *fence.value == 3, "and stays so");
+	return REMOTE_DONE;
 }
 
 /* ---- exec: a descriptor that is left open goes along ---- */
@@ -341,9 +341,9 @@ static int exec_other(struct relative *r, const char *socket)
 	int fd, status;
 
 	connect_as(r, socket, "parent");
-	struct apart_fence fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
-	check(!apart_kmt_share(fence.handle, NULL, &fd), "it can be shared");
-	check(!apart_kmt_signal(r->device, fence.handle, 17), "17 goes");
+	struct remote_fence fence = remote_kmt_fence(r->device, REMOTE_SHARED_BY_NT);
+	check(!remote_kmt_share(fence.handle, NULL, &fd), "it can be shared");
+	check(!remote_kmt_signal(r->device, fence.handle, 17), "17 goes");
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	check(length > 0, "this program has a file");
 	program[length] = 0;
@@ -354,58 +354,59 @@ static int exec_other(struct relative *r, const char *socket)
 		return 1;
 	}
 	check(waitpid(r->child, &status, 0) == r->child && status == 0, "the other found 17");
-	check(!apart_kmt_wait(r->device, fence.handle, 18) && *fence.value == 18, "18 comes");
+	check(!remote_kmt_wait(r->device, fence.handle, 18) && *fence.value == 18, "18 comes");
 	/*
 	 * A host looks for the last descriptor when a process ends, and cannot know of one that is
 	 * closed later.
 	 */
 	close(fd);
-	return APART_DONE;
+	return REMOTE_DONE;
 }
 
-int apart_inherit(const char *socket, const char *number)
+int remote_inherit(const char *socket, const char *number)
 {
 	struct relative r = {0};
-	struct apart_fence fence;
+	struct remote_fence fence;
 
 	connect_as(&r, socket, "heir");
-	check(!apart_kmt_open(r.device, atoi(number), &fence) && *fence.value == 17, "17 is there");
-	check(!apart_kmt_signal(r.device, fence.handle, 18), "18 goes");
-	return APART_DONE;
+	check(!remote_kmt_open(r.device, atoi(number), &fence) && *fence.value == 17,
+	      "17 is there");
+	check(!remote_kmt_signal(r.device, fence.handle, 18), "18 goes");
+	return REMOTE_DONE;
 }
 
 /* ---- name: the host has the names: any client can open one while the object is held ---- */
 
 static int named(struct relative *r, const char *socket)
 {
-	struct apart_fence fence;
+	struct remote_fence fence;
 	int fd;
 
 	if (fork_one(r)) {
 		(void)hear(r, NULL);
 		connect_as(r, socket, "namer");
-		fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
-		check(!apart_kmt_share(fence.handle, "storm", &fd), "it can be named");
-		check(!apart_kmt_signal(r->device, fence.handle, 11), "11 goes");
+		fence = remote_kmt_fence(r->device, REMOTE_SHARED_BY_NT);
+		check(!remote_kmt_share(fence.handle, "storm", &fd), "it can be named");
+		check(!remote_kmt_signal(r->device, fence.handle, 11), "11 goes");
 		tell(r, 1, -1);
 		(void)hear(r, NULL);
 		return 1;
 	}
 	connect_as(r, socket, "finder");
-	check(apart_kmt_open_name("storm", &fd) < 0, "nobody has named it yet");
+	check(remote_kmt_open_name("storm", &fd) < 0, "nobody has named it yet");
 	tell(r, 1, -1);
 	(void)hear(r, NULL);
-	check(!apart_kmt_open_name("storm", &fd) && !apart_kmt_open(r->device, fd, &fence) &&
+	check(!remote_kmt_open_name("storm", &fd) && !remote_kmt_open(r->device, fd, &fence) &&
 		      *fence.value == 11,
 	      "it is found by its name");
 	kill_other(r);
-	check(!apart_kmt_signal(r->device, fence.handle, 12) && *fence.value == 12,
+	check(!remote_kmt_signal(r->device, fence.handle, 12) && *fence.value == 12,
 	      "it is still there");
 	close(fd);
-	return APART_DONE;
+	return REMOTE_DONE;
 }
 
-int apart_relatives(const char *socket, const char *what)
+int remote_relatives(const char *socket, const char *what)
 {
 	static const struct {
 		const char *name;

@@ -8,7 +8,7 @@
 
 #define ACCESS 0x20000u
 
-struct apart_fence apart_kmt_fence(D3DKMT_HANDLE device, uint32_t flags)
+struct remote_fence remote_kmt_fence(D3DKMT_HANDLE device, uint32_t flags)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
 		.hDevice = device, .Info = {.Type = D3DDDI_MONITORED_FENCE, .Flags.Value = flags}};
@@ -16,12 +16,12 @@ struct apart_fence apart_kmt_fence(D3DKMT_HANDLE device, uint32_t flags)
 	NTSTATUS status = D3DKMTCreateSynchronizationObject2(&create);
 
 	if (!NT_SUCCESS(status))
-		apart_failed("D3DKMTCreateSynchronizationObject2", status);
-	return (struct apart_fence){create.hSyncObject,
-				    create.Info.MonitoredFence.FenceValueCPUVirtualAddress};
+		remote_failed("D3DKMTCreateSynchronizationObject2", status);
+	return (struct remote_fence){create.hSyncObject,
+				     create.Info.MonitoredFence.FenceValueCPUVirtualAddress};
 }
 
-NTSTATUS apart_kmt_signal(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value)
+NTSTATUS remote_kmt_signal(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value)
 {
 	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = device,
 								.ObjectCount = 1,
@@ -31,7 +31,7 @@ NTSTATUS apart_kmt_signal(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 valu
 	return D3DKMTSignalSynchronizationObjectFromCpu(&args);
 }
 
-NTSTATUS apart_kmt_wait(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value)
+NTSTATUS remote_kmt_wait(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value)
 {
 	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = device,
 								 .ObjectCount = 1,
@@ -41,18 +41,18 @@ NTSTATUS apart_kmt_wait(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value)
 	return D3DKMTWaitForSynchronizationObjectFromCpu(&args);
 }
 
-NTSTATUS apart_kmt_open(D3DKMT_HANDLE device, int nt, struct apart_fence *fence)
+NTSTATUS remote_kmt_open(D3DKMT_HANDLE device, int nt, struct remote_fence *fence)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 args = {.hNtHandle = (HANDLE)(intptr_t)nt,
 						   .hDevice = device};
 	NTSTATUS status = D3DKMTOpenSyncObjectFromNtHandle2(&args);
 
-	*fence = (struct apart_fence){args.hSyncObject,
-				      args.MonitoredFence.FenceValueCPUVirtualAddress};
+	*fence = (struct remote_fence){args.hSyncObject,
+				       args.MonitoredFence.FenceValueCPUVirtualAddress};
 	return status;
 }
 
-NTSTATUS apart_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt)
+NTSTATUS remote_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt)
 {
 	HANDLE handle = NULL;
 	struct named n;
@@ -63,7 +63,7 @@ NTSTATUS apart_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt)
 	return status;
 }
 
-NTSTATUS apart_kmt_open_name(const char *name, int *nt)
+NTSTATUS remote_kmt_open_name(const char *name, int *nt)
 {
 	struct named n;
 	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = {.dwDesiredAccess = ACCESS,
@@ -74,7 +74,7 @@ NTSTATUS apart_kmt_open_name(const char *name, int *nt)
 	return status;
 }
 
-bool apart_sleeps(pid_t task)
+bool remote_sleeps(pid_t task)
 {
 	char path[64], state = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "apart.h"
+#include "remote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 static const char *host_program, *client_program;
 
-void apart_init(int count, char **arguments)
+void remote_init(int count, char **arguments)
 {
 	if (count < 3) {
 		fprintf(stderr, "usage: %s HOST CLIENT\n", arguments[0]);
@@ -29,7 +29,7 @@ void apart_init(int count, char **arguments)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static void start(struct apart_program *program, const char *const *arguments, int errors)
+static void start(struct remote_program *program, const char *const *arguments, int errors)
 {
 	int in[2], out[2];
 	pid_t parent = getpid();
@@ -58,7 +58,7 @@ static void start(struct apart_program *program, const char *const *arguments, i
 	program->out = out[0];
 }
 
-bool apart_read(struct apart_program *program, uint32_t count)
+bool remote_read(struct remote_program *program, uint32_t count)
 {
 	char bytes[256];
 
@@ -66,7 +66,7 @@ bool apart_read(struct apart_program *program, uint32_t count)
 		struct pollfd ready = {.fd = program->out, .events = POLLIN};
 		size_t most = count < sizeof(bytes) ? count : sizeof(bytes);
 
-		if (poll(&ready, 1, APART_HANG_MS) != 1)
+		if (poll(&ready, 1, REMOTE_HANG_MS) != 1)
 			fail_msg("program %d says nothing any more", (int)program->pid);
 		ssize_t got = read(program->out, bytes, most);
 		if (got <= 0)
@@ -76,7 +76,7 @@ bool apart_read(struct apart_program *program, uint32_t count)
 	return true;
 }
 
-void apart_skip(struct apart_program *program)
+void remote_skip(struct remote_program *program)
 {
 	struct pollfd ready = {.fd = program->out, .events = POLLIN};
 	char bytes[4096];
@@ -85,103 +85,103 @@ void apart_skip(struct apart_program *program)
 		;
 }
 
-bool apart_has_ended(struct apart_program *program)
+bool remote_has_ended(struct remote_program *program)
 {
 	struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
 
 	return poll(&ended, 1, 0) == 1;
 }
 
-void apart_kill(struct apart_program *program)
+void remote_kill(struct remote_program *program)
 {
 	assert_int_equal(syscall(SYS_pidfd_send_signal, program->pidfd, SIGKILL, NULL, 0), 0);
 }
 
-void apart_finish(struct apart_program *program)
+void remote_finish(struct remote_program *program)
 {
 	if (program->in >= 0)
 		close(program->in);
 	program->in = -1;
 }
 
-int apart_wait(struct apart_program *program)
+int remote_wait(struct remote_program *program)
 {
 	struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
 	int status;
 
-	if (poll(&ended, 1, APART_HANG_MS) != 1) {
-		apart_kill(program);
+	if (poll(&ended, 1, REMOTE_HANG_MS) != 1) {
+		remote_kill(program);
 		fail_msg("program %d does not end", (int)program->pid);
 	}
 	assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
-	apart_finish(program);
+	remote_finish(program);
 	close(program->out);
 	close(program->pidfd);
-	*program = (struct apart_program){.in = -1, .out = -1, .pidfd = -1};
+	*program = (struct remote_program){.in = -1, .out = -1, .pidfd = -1};
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-void apart_start_again(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib)
+void remote_start_again(struct remote *remote, uint64_t vram_kib, uint64_t aperture_kib)
 {
 	char vram[32], aperture[32];
-	const char *arguments[] = {host_program, apart->socket, vram, aperture, NULL};
+	const char *arguments[] = {host_program, remote->socket, vram, aperture, NULL};
 
 	snprintf(vram, sizeof(vram), "%llu", (unsigned long long)vram_kib);
 	snprintf(aperture, sizeof(aperture), "%llu", (unsigned long long)aperture_kib);
-	(void)unlink(apart->socket);
-	start(&apart->host, arguments, -1);
-	assert_true(apart_read(&apart->host, 1));
+	(void)unlink(remote->socket);
+	start(&remote->host, arguments, -1);
+	assert_true(remote_read(&remote->host, 1));
 }
 
-void apart_start(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib)
+void remote_start(struct remote *remote, uint64_t vram_kib, uint64_t aperture_kib)
 {
-	*apart = (struct apart){.host_program = host_program, .client_program = client_program};
-	strcpy(apart->folder, "/tmp/vidmm-apart-XXXXXX");
-	assert_non_null(mkdtemp(apart->folder));
-	snprintf(apart->socket, sizeof(apart->socket), "%s/socket", apart->folder);
-	apart_start_again(apart, vram_kib, aperture_kib);
+	*remote = (struct remote){.host_program = host_program, .client_program = client_program};
+	strcpy(remote->folder, "/tmp/vidmm-remote-XXXXXX");
+	assert_non_null(mkdtemp(remote->folder));
+	snprintf(remote->socket, sizeof(remote->socket), "%s/socket", remote->folder);
+	remote_start_again(remote, vram_kib, aperture_kib);
 }
 
-void apart_remove(struct apart *apart)
+void remote_remove(struct remote *remote)
 {
-	(void)unlink(apart->socket);
-	(void)rmdir(apart->folder);
+	(void)unlink(remote->socket);
+	(void)rmdir(remote->folder);
 }
 
-void apart_stop(struct apart *apart)
+void remote_stop(struct remote *remote)
 {
-	apart_finish(&apart->host);
-	assert_int_equal(apart_wait(&apart->host), 0);
-	apart_remove(apart);
+	remote_finish(&remote->host);
+	assert_int_equal(remote_wait(&remote->host), 0);
+	remote_remove(remote);
 }
 
-void apart_settle(struct apart *apart)
+void remote_settle(struct remote *remote)
 {
-	assert_int_equal(write(apart->host.in, "w", 1), 1);
-	assert_true(apart_read(&apart->host, 1));
+	assert_int_equal(write(remote->host.in, "w", 1), 1);
+	assert_true(remote_read(&remote->host, 1));
 }
 
-uint64_t apart_memory(struct apart *apart)
+uint64_t remote_memory(struct remote *remote)
 {
 	uint64_t bytes = 0;
 
-	assert_int_equal(write(apart->host.in, "m", 1), 1);
-	assert_int_equal(read(apart->host.out, &bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(write(remote->host.in, "m", 1), 1);
+	assert_int_equal(read(remote->host.out, &bytes, sizeof(bytes)), sizeof(bytes));
 	return bytes;
 }
 
-void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
-		  const char *argument)
+void remote_client(struct remote *remote, struct remote_program *program, const char *mode,
+		   const char *argument)
 {
-	const char *arguments[] = {client_program, mode, apart->socket, argument, NULL};
+	const char *arguments[] = {client_program, mode, remote->socket, argument, NULL};
 
 	start(program, arguments, -1);
 }
 
-void apart_player(struct apart *apart, struct apart_program *program, const char *vidmm,
-		  const char *recording, int errors)
+void remote_player(struct remote *remote, struct remote_program *program, const char *vidmm,
+		   const char *recording, int errors)
 {
-	const char *arguments[] = {vidmm,     "replay",     "--socket", apart->socket,
+	const char *arguments[] = {vidmm,     "replay",     "--socket", remote->socket,
 				   "--quiet", "--gpu-time", "none",     "--verify",
 				   "stamps",  recording,    NULL};
 
@@ -190,7 +190,7 @@ void apart_player(struct apart *apart, struct apart_program *program, const char
 
 /* ---- /proc ---- */
 
-static void count_descriptors(pid_t pid, struct apart_counts *counts)
+static void count_descriptors(pid_t pid, struct remote_counts *counts)
 {
 	char path[320], target[64];
 	struct dirent *entry;
@@ -209,9 +209,9 @@ static void count_descriptors(pid_t pid, struct apart_counts *counts)
 	closedir(folder);
 }
 
-struct apart_counts apart_count(pid_t pid)
+struct remote_counts remote_count(pid_t pid)
 {
-	struct apart_counts counts = {0};
+	struct remote_counts counts = {0};
 	char path[64], line[512];
 	unsigned long long kib;
 
@@ -252,21 +252,21 @@ static void show_descriptors(pid_t pid)
 		closedir(folder);
 }
 
-void apart_settle_to(struct apart *apart, const struct apart_counts *before)
+void remote_settle_to(struct remote *remote, const struct remote_counts *before)
 {
 	struct timespec now, end;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	do {
-		apart_settle(apart);
-		const struct apart_counts counts = apart_count(apart->host.pid);
+		remote_settle(remote);
+		const struct remote_counts counts = remote_count(remote->host.pid);
 		if (counts.descriptors <= before->descriptors &&
 		    counts.memory_objects <= before->memory_objects)
 			return;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - end.tv_sec) * 1000 < APART_HANG_MS);
-	const struct apart_counts counts = apart_count(apart->host.pid);
-	show_descriptors(apart->host.pid);
+	} while ((now.tv_sec - end.tv_sec) * 1000 < REMOTE_HANG_MS);
+	const struct remote_counts counts = remote_count(remote->host.pid);
+	show_descriptors(remote->host.pid);
 	fail_msg("the host is left with %u descriptors, %u of them memory objects; "
 		 "before it had %u and %u",
 		 counts.descriptors, counts.memory_objects, before->descriptors,

@@ -27,7 +27,7 @@ struct slot {
 };
 
 struct load {
-	struct apart_device d;
+	struct remote_device d;
 	struct client_context context;
 	struct slot slots[SLOTS];
 	uint64_t seed;
@@ -48,13 +48,13 @@ static uint32_t new_tag(struct load *l)
 
 static uint32_t word(uint32_t tag, uint32_t i)
 {
-	return i % 2 ? tag : APART_MAGIC << 16 | i;
+	return i % 2 ? tag : REMOTE_MAGIC << 16 | i;
 }
 
 static void check_status(const char *what, HRESULT status)
 {
 	if (FAILED(status))
-		apart_failed(what, status);
+		remote_failed(what, status);
 }
 
 static uint32_t *lock(struct load *l, struct slot *slot, uint32_t flags)
@@ -84,7 +84,7 @@ static void check(struct load *l, struct slot *slot, const uint32_t *words)
 				"# load %d: word %u of slot %u (%u bytes) is 0x%08x, not 0x%08x\n",
 				(int)getpid(), i, (uint32_t)(slot - l->slots), slot->bytes,
 				words[i], word(slot->tag, i));
-			apart_end(APART_WRONG);
+			remote_end(REMOTE_WRONG);
 		}
 }
 
@@ -107,7 +107,7 @@ static void allocate(struct load *l, struct slot *slot)
 	for (uint32_t i = 0; i < slot->bytes / 4; i++)
 		if (words[i]) {
 			fprintf(stderr, "# load: new memory is not zero but 0x%08x\n", words[i]);
-			apart_end(APART_WRONG);
+			remote_end(REMOTE_WRONG);
 		}
 	slot->tag = new_tag(l);
 	fill(slot, words);
@@ -206,7 +206,7 @@ static void copy(struct load *l, struct slot *from, struct slot *to)
 		if (words[i] != expected) {
 			fprintf(stderr, "# load: word %u after a copy is 0x%08x, not 0x%08x\n", i,
 				words[i], expected);
-			apart_end(APART_WRONG);
+			remote_end(REMOTE_WRONG);
 		}
 	}
 	to->tag = new_tag(l);
@@ -244,22 +244,22 @@ static void step(struct load *l)
 
 static void find_nothing(void)
 {
-	uint32_t found = apart_look_around();
+	uint32_t found = remote_look_around();
 
 	if (!found)
 		return;
 	fprintf(stderr, "# load %d: words of program %u are mapped into it\n", (int)getpid(),
 		found);
-	apart_end(APART_FOREIGN);
+	remote_end(REMOTE_FOREIGN);
 }
 
 static void work(struct load *l, uint32_t look_each)
 {
-	while (!apart_told_to_end()) {
+	while (!remote_told_to_end()) {
 		step(l);
 		if (!draw(l, look_each))
 			find_nothing();
-		apart_say();
+		remote_say();
 	}
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		if (!l->slots[i].handle)
@@ -274,45 +274,45 @@ static void work(struct load *l, uint32_t look_each)
 static void begin(struct load *l, const char *socket, const char *seed)
 {
 	l->seed = strtoull(seed, NULL, 0);
-	apart_look_at_something();
-	apart_open(&l->d, socket, "load", APART_SOFTGPU);
+	remote_look_at_something();
+	remote_open(&l->d, socket, "load", REMOTE_SOFTGPU);
 	l->context.device = &l->d.device;
 	check_status("pfnCreateContextCb",
 		     l->d.device.cb->pfnCreateContextCb(l->d.device.handle, &l->context.c));
 }
 
-int apart_load(const char *socket, const char *seed)
+int remote_load(const char *socket, const char *seed)
 {
 	static struct load l;
 
 	begin(&l, socket, seed);
 	work(&l, LOOK_EACH);
-	apart_close(&l.d);
-	return APART_DONE;
+	remote_close(&l.d);
+	return REMOTE_DONE;
 }
 
 /*
  * The same, by a program that keeps all it is ever given and looks all the time; its fences have
  * words of its own, too.
  */
-int apart_hoard(const char *socket, const char *seed)
+int remote_hoard(const char *socket, const char *seed)
 {
 	static struct load l;
-	struct apart_device fences;
+	struct remote_device fences;
 	const volatile uint64_t *value;
 
-	apart_keep_all();
-	apart_open(&fences, socket, "hoard", APART_SCRIPTED);
+	remote_keep_all();
+	remote_open(&fences, socket, "hoard", REMOTE_SCRIPTED);
 	begin(&l, socket, seed);
 	for (uint32_t i = 0; i < FENCES; i++) {
-		D3DKMT_HANDLE fence = apart_make_fence(&fences, &value);
+		D3DKMT_HANDLE fence = remote_make_fence(&fences, &value);
 
 		check_status("a signal",
-			     apart_signal(&fences, fence,
-					  (uint64_t)new_tag(&l) << 32 | APART_MAGIC << 16));
+			     remote_signal(&fences, fence,
+					   (uint64_t)new_tag(&l) << 32 | REMOTE_MAGIC << 16));
 	}
 	work(&l, HOARD_LOOK_EACH);
-	apart_close(&l.d);
-	apart_close(&fences);
-	return APART_DONE;
+	remote_close(&l.d);
+	remote_close(&fences);
+	return REMOTE_DONE;
 }

@@ -25,7 +25,7 @@
 static uint32_t look_at_words(const uint32_t *words, size_t count, size_t each)
 {
 	for (size_t i = 0; i + 1 < count; i += each)
-		if (words[i] >> 16 == APART_MAGIC && words[i] % 2 == 0 &&
+		if (words[i] >> 16 == REMOTE_MAGIC && words[i] % 2 == 0 &&
 		    words[i + 1] >> 10 != (uint32_t)getpid())
 			return words[i + 1] >> 10;
 	return 0;
@@ -63,7 +63,7 @@ static struct {
 	} kept[KEPT];
 } hoard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void apart_keep_all(void)
+void remote_keep_all(void)
 {
 	hoard.all = true;
 }
@@ -104,7 +104,7 @@ static uint32_t look_at_kept(void)
 }
 
 /* Memory that it shares with no other process is private. */
-uint32_t apart_look_around(void)
+uint32_t remote_look_around(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
 	char line[512], rights[8];
@@ -116,23 +116,23 @@ uint32_t apart_look_around(void)
 		    rights[0] == 'r' && rights[3] == 's')
 			found = look_at_range(begin, end);
 	if (!file)
-		apart_end(1);
+		remote_end(1);
 	fclose(file);
 	return found ? found : look_at_kept();
 }
 
 /* Proves that the search can find a word of another program. */
-void apart_look_at_something(void)
+void remote_look_at_something(void)
 {
 	uint32_t *words =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (words == MAP_FAILED)
-		apart_end(1);
-	words[100] = APART_MAGIC << 16 | 100;
+		remote_end(1);
+	words[100] = REMOTE_MAGIC << 16 | 100;
 	words[101] = 1u << 10;
-	if (apart_look_around() != 1)
-		apart_end(1);
+	if (remote_look_around() != 1)
+		remote_end(1);
 	munmap(words, 4096);
 }
 
@@ -141,7 +141,7 @@ void apart_look_at_something(void)
 static void wrong(const char *what)
 {
 	fprintf(stderr, "# hoard %d: %s\n", (int)getpid(), what);
-	apart_end(APART_FOREIGN);
+	remote_end(REMOTE_FOREIGN);
 }
 
 static bool is_kept_locked(const struct stat *stat_of)

@@ -25,10 +25,10 @@
 enum { SLEEPERS = 12, NEVER = 1000000, HELD_BYTES = 128 << 10, HOARD_BYTES = 7 << 20 };
 
 struct asleep {
-	struct apart_device d;
+	struct remote_device d;
 	struct client_context context;
 	D3DKMT_HANDLE device, busy, held, counted;
-	struct apart_fence fence, turns;
+	struct remote_fence fence, turns;
 	D3DKMT_HANDLE mutex;
 	uint32_t first; /* of the values that it signals */
 	int fds[2];     /* of the fences, until the other one has them */
@@ -51,7 +51,7 @@ struct thread {
 static int32_t sleep_in_page(struct asleep *a, struct thread *t)
 {
 	(void)t;
-	return apart_kmt_wait(a->device, a->fence.handle, NEVER);
+	return remote_kmt_wait(a->device, a->fence.handle, NEVER);
 }
 
 static int32_t take_turns(struct asleep *a, struct thread *t)
@@ -59,9 +59,9 @@ static int32_t take_turns(struct asleep *a, struct thread *t)
 	int32_t status = STATUS_SUCCESS;
 
 	for (uint64_t i = 1; status == STATUS_SUCCESS; i++) {
-		status = apart_kmt_wait(a->device, a->turns.handle, 2 * i + a->first - 1);
+		status = remote_kmt_wait(a->device, a->turns.handle, 2 * i + a->first - 1);
 		if (status == STATUS_SUCCESS)
-			status = apart_kmt_signal(a->device, a->turns.handle, 2 * i + a->first);
+			status = remote_kmt_signal(a->device, a->turns.handle, 2 * i + a->first);
 		atomic_fetch_add(&t->rounds, 1);
 	}
 	return status;
@@ -125,7 +125,7 @@ static int32_t lock_and_count(struct asleep *a, struct thread *t)
 		if (FAILED(status))
 			return status;
 		if (*(uint32_t *)data != number)
-			apart_end(APART_WRONG);
+			remote_end(REMOTE_WRONG);
 		*(uint32_t *)data = ++number;
 		status = client_unlock(&a->d.device, a->counted);
 		if (FAILED(status))
@@ -145,23 +145,23 @@ static void *run(void *argument)
 
 /* ---- before they begin ---- */
 
-static struct apart_fence fence_of(struct asleep *a, const char *name, bool made, int *fd)
+static struct remote_fence fence_of(struct asleep *a, const char *name, bool made, int *fd)
 {
-	struct apart_fence fence;
+	struct remote_fence fence;
 	NTSTATUS status;
 
 	if (made) {
-		fence = apart_kmt_fence(a->device, APART_SHARED_BY_NT);
-		status = apart_kmt_share(fence.handle, name, fd);
+		fence = remote_kmt_fence(a->device, REMOTE_SHARED_BY_NT);
+		status = remote_kmt_share(fence.handle, name, fd);
 	} else {
-		status = apart_kmt_open_name(name, fd);
+		status = remote_kmt_open_name(name, fd);
 		if (NT_SUCCESS(status))
-			status = apart_kmt_open(a->device, *fd, &fence);
+			status = remote_kmt_open(a->device, *fd, &fence);
 	}
 	if (NT_SUCCESS(status))
-		status = apart_kmt_signal(a->device, fence.handle, 1);
+		status = remote_kmt_signal(a->device, fence.handle, 1);
 	if (!NT_SUCCESS(status))
-		apart_failed(name, status);
+		remote_failed(name, status);
 	return fence;
 }
 
@@ -190,7 +190,7 @@ static void queue_work(struct asleep *a)
 	if (NT_SUCCESS(status))
 		status = D3DKMTSignalSynchronizationObjectFromGpu(&signal);
 	if (!NT_SUCCESS(status))
-		apart_failed("work behind a wait", status);
+		remote_failed("work behind a wait", status);
 }
 
 static void APIENTRY wait_for_all(D3DKMT_TRIMNOTIFICATION *args)
@@ -231,7 +231,7 @@ static void be_called(struct asleep *a, LUID adapter)
 	if (NT_SUCCESS(status))
 		status = D3DKMTRegisterTrimNotification(&trim);
 	if (!NT_SUCCESS(status))
-		apart_failed("what is to be trimmed", status);
+		remote_failed("what is to be trimmed", status);
 	while (*(volatile uint64_t *)queue.FenceValueCPUVirtualAddress < make.PagingFenceValue)
 		sched_yield();
 }
@@ -243,7 +243,7 @@ static void have_the_other_called(D3DKMT_HANDLE adapter)
 	NTSTATUS status = D3DKMTChangeVideoMemoryReservation(&args);
 
 	if (!NT_SUCCESS(status))
-		apart_failed("a reservation", status);
+		remote_failed("a reservation", status);
 }
 
 static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
@@ -253,16 +253,16 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 	D3DKMT_CREATEDEVICE device = {0};
 	D3DKMT_CREATEKEYEDMUTEX mutex = {.InitialValue = 0};
 
-	apart_open(&a->d, socket, made ? "asleep" : "asleep, too", APART_SOFTGPU);
+	remote_open(&a->d, socket, made ? "asleep" : "asleep, too", REMOTE_SOFTGPU);
 	vidmm_connection_attach(a->d.connection);
 	NTSTATUS status = D3DKMTEnumAdapters2(&list);
-	device.hAdapter = adapters[APART_SCRIPTED].hAdapter;
+	device.hAdapter = adapters[REMOTE_SCRIPTED].hAdapter;
 	if (NT_SUCCESS(status))
 		status = D3DKMTCreateDevice(&device);
 	if (NT_SUCCESS(status))
 		status = D3DKMTCreateKeyedMutex(&mutex);
 	if (!NT_SUCCESS(status))
-		apart_failed("a device", status);
+		remote_failed("a device", status);
 	a->device = device.hDevice;
 	a->mutex = mutex.hKeyedMutex;
 	a->first = made ? 0 : 1;
@@ -271,7 +271,7 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 	a->turns = fence_of(a, "turns", made, &a->fds[1]);
 	queue_work(a);
 	if (sleeps)
-		be_called(a, adapters[APART_SCRIPTED].AdapterLuid);
+		be_called(a, adapters[REMOTE_SCRIPTED].AdapterLuid);
 	else if (!made)
 		have_the_other_called(device.hAdapter);
 	a->busy = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
@@ -294,14 +294,14 @@ static void await_all(const struct asleep *a, struct thread *threads, uint32_t c
 		sched_yield();
 	for (uint32_t i = 0; i < count; i++)
 		if (threads[i].is_to_sleep)
-			while (!atomic_load(&threads[i].task) || !apart_sleeps(threads[i].task))
+			while (!atomic_load(&threads[i].task) || !remote_sleeps(threads[i].task))
 				sched_yield();
 		else
 			while (atomic_load(&threads[i].rounds) < 3)
 				sched_yield();
 }
 
-int apart_asleep(const char *socket, const char *argument)
+int remote_asleep(const char *socket, const char *argument)
 {
 	static struct asleep a;
 	static struct thread threads[SLEEPERS + 4] = {
@@ -311,7 +311,7 @@ int apart_asleep(const char *socket, const char *argument)
 		{.what = "locks by a word", .run = lock_and_count}};
 	const uint32_t count = sizeof(threads) / sizeof(threads[0]);
 	const bool sleeps = !strcmp(argument, "sleep");
-	int code = APART_REMOVED;
+	int code = REMOTE_REMOVED;
 
 	begin(&a, socket, !strcmp(argument, "make"), sleeps);
 	a.guest = sleeps;
@@ -323,14 +323,14 @@ int apart_asleep(const char *socket, const char *argument)
 		}
 		threads[i].a = &a;
 		if (pthread_create(&threads[i].thread, NULL, run, &threads[i]))
-			apart_end(1);
+			remote_end(1);
 	}
-	apart_say();
+	remote_say();
 	await_all(&a, threads, count);
 	/* A host cannot know of a descriptor that is closed after its end. */
 	close(a.fds[0]);
 	close(a.fds[1]);
-	apart_say();
+	remote_say();
 	for (uint32_t i = 0; i < count; i++) {
 		pthread_join(threads[i].thread, NULL);
 		if (threads[i].status == D3DDDIERR_DEVICEREMOVED ||
@@ -343,7 +343,7 @@ int apart_asleep(const char *socket, const char *argument)
 	atomic_store(&a.all_ended, true);
 	for (uint32_t i = 0; i < HELD_BYTES / 4; i++)
 		if (a.words[i] != (i ^ (uint32_t)getpid()))
-			return APART_WRONG;
+			return REMOTE_WRONG;
 	vidmm_disconnect(a.d.connection);
 	return code;
 }

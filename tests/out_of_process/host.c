@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apart_host SOCKET VRAM-KIB APERTURE-KIB: serves softgpu and, as second adapter, a miniport of
+ * out_of_process_host SOCKET VRAM-KIB APERTURE-KIB: serves softgpu and, as second adapter, a miniport of
  * WDDM 3.0. It writes a byte to its standard output when it listens. On input "w" it answers with a
  * byte when no client is connected and no object of any client is left. On "m" it waits for the
  * same, and answers with eight bytes: how much it has from its allocator. At the end of its input
@@ -24,7 +24,7 @@
 #include <vidmm/serve.h>
 #include <vidmm/softgpu.h>
 
-#include "apart.h"
+#include "remote.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -38,7 +38,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 {
 	(void)context;
 	pthread_mutex_lock(&seen.lock);
-	if (event->type == VIDMM_EVENT_FINDING && getenv("APART_LOG"))
+	if (event->type == VIDMM_EVENT_FINDING && getenv("REMOTE_LOG"))
 		fprintf(stderr, "# host: %s\n", text ? text : "a finding");
 	if (event->type == VIDMM_EVENT_FATAL) {
 		seen.findings++;
@@ -51,7 +51,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 static void on_line(void *context, const char *line)
 {
 	(void)context;
-	if (getenv("APART_LOG"))
+	if (getenv("REMOTE_LOG"))
 		fprintf(stderr, "# host: %s\n", line);
 	pthread_mutex_lock(&seen.lock);
 	pthread_cond_broadcast(&seen.changed);
@@ -136,7 +136,7 @@ static uint32_t count_threads(uint32_t expected)
 		count = folder_count("/proc/self/task");
 		sched_yield();
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (count > expected && now.tv_sec - begin.tv_sec < APART_HANG_MS / 2000);
+	} while (count > expected && now.tv_sec - begin.tv_sec < REMOTE_HANG_MS / 2000);
 	return count;
 }
 
