@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Allocates zeroed memory, copies arrays of a caller once, and ends the process when an assert
+ * fails. A test can make the n-th next allocation of its thread fail (vmm_calloc_fail_after).
+ * (LOCK-32)
+ */
 #include "base/base.h"
 
 #include <stdio.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The types that the files of client share, and the functions that they call in each other. A
+ * connection has one view socket, a pool of channels for calls, the window of CPU mappings,
+ * callback registrations, and the memory for locks and fences without a message.
+ *
+ * A comment names the mutex that guards a member. No mutex is held while a request is under way.
+ */
 #ifndef VMM_CLIENT_PRIVATE_H
 #define VMM_CLIENT_PRIVATE_H
 

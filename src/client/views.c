@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * View instructions: the host tells what to map where, in the reserved window. A thread that
- * received an answer executes the instructions sent before it. The library's own thread executes
- * those that come without a call; it thereby ends the sleep of stores to a write-protected page.
+ * View instructions: messages of the host that say what to map where in the reserved window. A
+ * thread that received an answer executes the instructions sent before it. The library's own thread
+ * executes those that come without a call; it thereby ends the sleep of stores to a write-protected
+ * page.
  */
 #include "client/client_private.h"
 

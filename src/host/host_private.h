@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The structures behind the public opaque types of <vidmm/vidmm.h>, and what the files of host call
+ * in each other and offer to the server of out-of-process clients.
+ */
 #ifndef VMM_HOST_PRIVATE_H
 #define VMM_HOST_PRIVATE_H
 

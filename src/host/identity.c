@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What clients are told about an adapter: texts of the embedder, and data of its device and
- * miniport.
+ * The identity of an adapter that clients can query: names and registry values that the embedder
+ * gave, and the ids that its device and miniport report. (QAI, REG)
  */
 #include "host/host_private.h"
 

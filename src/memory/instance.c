@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Instances of an allocation: creation, end, and properties that follow from the allocation. */
+/*
+ * Initializes and finishes instances, each of which is one placement and content of an allocation
+ * (REN-05). Also computes the eviction class of an allocation and whether it can reach an aperture.
+ */
 #include "memory/memory_private.h"
 
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Common steps of CPU locks (lock_attempt.h): the refusals, each with its finding or reason, and
+ * the wait for the GPU. A lock waits with no mutex held, checks everything again afterwards, and
+ * leaves its device for the wait if the device is paused meanwhile. (LOCK, ALF-08, TDR-11, Q-93)
+ */
 #include "memory/lock_attempt.h"
 
 NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,

@@ -367,8 +367,8 @@ static inline void vmm_va_invalidate_entries(struct vmm_memory *memory,
 
 /* ---- notify.c: NotifyAlloc before an eviction, for 3.2 miniports that ask for it (PAG-29) ---- */
 /*
- * The instance is about to leave its aperture segment. *told: an operation was built for it. Does
- * nothing if the miniport did not ask for the notification.
+ * Notifies the miniport that the instance is about to leave its aperture segment. Sets *told to
+ * whether an operation was built for that. Does nothing if the miniport did not ask for it.
  */
 vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
 				       bool *told) VMM_REQUIRES(vmm_paging_lock_class);

@@ -164,9 +164,9 @@ vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, 
 /* ---- notifications and others ---- */
 
 /*
- * NotifyResidency: tells the miniport that the instance has become, or is about to cease to be,
- * resident. Does nothing without ExplicitResidencyNotification, or if the miniport was told so
- * before. (PAG-25)
+ * NotifyResidency: notifies the miniport that the instance has become, or is about to cease to be,
+ * resident. Does nothing without ExplicitResidencyNotification, or if the last notification said
+ * the same. (PAG-25)
  */
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident) VMM_REQUIRES(vmm_paging_lock_class);

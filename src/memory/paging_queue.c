@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Paging queues (RES-04). A queue holds the residency operations of a device that could not be
- * completed at once, in the order of the calls. Its monitored fence tells which operations are
- * complete. A worker continues the operations whenever the GPU has completed a packet or memory has
- * been freed; queues of a higher priority come first.
+ * completed at once, in the order of the calls. The value of its monitored fence is the number of
+ * the last complete operation. The worker continues the operations whenever the GPU has completed a
+ * packet or memory has been freed; queues of a higher priority come first.
  *
  * The fence is set only under the paging lock.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Slab allocator of struct vmm_allocation: elements lie side by side on huge pages of 2 MiB, each
- * on cache lines of its own. A submission visits thousands of allocations in random order. If each
+ * on separate cache lines. A submission visits thousands of allocations in random order. If each
  * were allocated from the heap it would be on a different page, between data of the miniport, and
  * the TLB misses would cost more than the work. The first chunk uses small pages until a quarter of
  * it is used, so that few allocations need little memory.

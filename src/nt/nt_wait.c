@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waitable objects. One dispatcher lock per world guards their states and lists of wait blocks, so
- * a wait for several objects is satisfied in one step. Each waiter sleeps on a word of its own. The
+ * a wait for several objects is satisfied in one step. Each waiter sleeps on a private word. The
  * thread that satisfies a wait first unlinks all its blocks. It accesses neither the waiter nor the
  * object after it has set the word.
  */

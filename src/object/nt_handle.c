@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Implements NT handles (nt_handle.h): a list of entries per world, one for each handle, with the
+ * descriptor's token, the access and an optional name. The shared lock guards the list. An entry
+ * whose last descriptor was closed is found, and its reference dropped, only when the list is
+ * searched (vmm_nt_collect). (SHR-08 to SHR-15, SHR-21 to SHR-27, SHR-37)
+ */
 #include "object/nt_handle.h"
 
 #include <string.h>

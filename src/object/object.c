@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Creates and destroys worlds, processes and the common part of adapters. Also counts the calls
+ * inside an adapter (vmm_adapter_get, vmm_adapter_put), caches the devices of a process by handle,
+ * and records for which process a thread calls. (ADP, HND)
+ */
 #include "object/object.h"
 
 #include <stdio.h>

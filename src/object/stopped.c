@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Retains the handles of devices whose adapter has stopped, until the client destroys them
+ * (stopped.h). (PNP-03)
+ */
 #include "object/stopped.h"
 #include "object/hazard.h"
 

@@ -63,7 +63,7 @@ static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_
 
 /*
  * The part of struct vmm_observe that counting reads; it is the first member. Each thread has one
- * set of counters, in cache lines of its own, and is its only writer. Set 0 is shared by late
+ * set of counters, in separate cache lines, and is its only writer. Set 0 is shared by late
  * threads; it is also that of a thread that has not emitted anything yet.
  */
 #define VMM_OBSERVE_SETS 256u

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The spin lock of the event stream. A contender spins for about the length of the longest section
+ * and then yields, because the holder may be preempted. Sections are a few dozen instructions and
+ * call nothing.
+ */
 #include "observe/observe_internal.h"
 
 /* About as long as the longest section takes if its holder runs. */

@@ -349,11 +349,11 @@ uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer);
 /*
  * ---- client objects: ranges of a memory object that one out-of-process client alone may map ----
  *
- * A client object is a memory object of its own for one owner. It is mapped over a range of another
+ * A client object is a separate memory object for one owner. It is mapped over a range of another
  * memory object's permanent mapping. Accesses by that address, or by what was derived from it
- * (MDLs, bus addresses), reach the client object. It is sealed against changes of its size. A
- * client that keeps it mapped after it was removed has memory that no one else uses; until then it
- * may hold whatever its owner stores there.
+ * (MDLs, bus addresses), reach the client object. It is sealed against changes of its size. Its
+ * owner may store there at any time while it is mapped over the range. After its removal a client
+ * that still maps it has memory that no other process uses.
  *
  * An unused client object stays mapped for its owner, so that nothing has to be zeroed when the
  * owner uses the range again. One that is displaced by another owner's is retained as a spare if

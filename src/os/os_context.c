@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Implements coroutine contexts (os_context.h): stacks with a guard page, and the switch between
+ * two stacks. The switch is assembly on x86-64 and AArch64, and ucontext elsewhere.
+ */
 #include "os/os_context.h"
 
 #include <sys/mman.h>

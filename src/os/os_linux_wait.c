@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waiting on a word, on the linux back end. Each waiter queues in the bucket of its word and sleeps
- * on a futex of its own, which the waker sets. The waker so marks the thread as busy at the moment
- * of the wake: a thread with work to do never appears idle (vmm_os_settle).
+ * on a private futex, which the waker sets. The waker thereby marks the thread as busy at the
+ * moment of the wake. So a thread with work to do never appears idle (vmm_os_settle).
  */
 #include "os/os_internal.h"
 

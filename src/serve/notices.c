@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that a client registers to be called. The host registers a function of its own, which
+ * Functions that a client registers to be called. The host registers one of its functions, which
  * sends the client a callback notification (VMM_MESSAGE_NOTICE). The client's addresses of function
  * and context are only numbers here.
  */

@@ -58,7 +58,7 @@ static struct vmm_channel *find(struct vidmm_server *server, int fd)
 	return channel;
 }
 
-/* A request may block while others are stepped, so each step has a worker structure of its own. */
+/* A request may block while others are stepped, so each step has its own worker structure. */
 void vmm_server_step(struct vidmm_server *server, int fd)
 {
 	struct vmm_worker *worker = take(server);

@@ -298,7 +298,7 @@ static bool is_executed_locked(const struct vmm_views *views, uint64_t address)
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
 {
 	if (views->dead || views->config.single_threaded)
-		return VMM_OK; /* no store can readable */
+		return VMM_OK; /* no store can come */
 	if (views->config.userfault < 0 || !is_executed_locked(views, address))
 		return VMM_NOT_SUPPORTED;
 	if (!views->write_protector)
@@ -347,7 +347,7 @@ static void send_adopt(struct vmm_views *views, const struct vmm_message_adopt *
 
 /*
  * Receives the client's answer into `packet`. Cuts the client off if the answer is malformed or
- * does not readable in time.
+ * does not come in time.
  */
 static bool receive_adopted(struct vmm_views *views, struct vmm_packet *packet,
 			    struct vmm_message_adopted *adopted)

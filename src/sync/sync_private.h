@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The types that the files of sync share, and the functions that they call in each other: memory of
+ * fence values, objects, waits and their heaps, and lookups.
+ *
+ * The process lock guards handles and openings. The sync lock guards waits, and what a comment says
+ * that it guards. A function takes the locks itself unless its name ends in _locked. (SYN, MFN)
+ */
 #ifndef VMM_SYNC_SYNC_PRIVATE_H
 #define VMM_SYNC_SYNC_PRIVATE_H
 

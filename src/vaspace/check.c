@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Asserts the invariants of an address space: the order, weights and gaps of both treaps, and that
+ * the pieces of each range cover it without gaps. For tests; changes nothing.
+ */
 #include "vaspace/vaspace_private.h"
 
 static void check_node(const struct vmm_va_node *node)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Implements address spaces (vaspace.h) with two treaps (tree.c), one of ranges and one of pieces.
+ * Changing the content of a part of a range splits the pieces at its ends, replaces those between,
+ * and merges equal neighbors. (VA-01 to VA-04, VA-07, VA-09)
+ */
 #include "vaspace/vaspace_private.h"
 
 static struct vmm_va_range *range_of(struct vmm_va_node *node)

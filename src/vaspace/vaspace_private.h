@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The structure of an address space, and the treap that vaspace.c keeps its ranges and pieces in
+ * (tree.c).
+ */
 #ifndef VMM_VASPACE_PRIVATE_H
 #define VMM_VASPACE_PRIVATE_H
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The description of an argument that both sides of the wire walk: which members are pointers,
+ * handles, descriptors or counts, and how many elements each has. table.py generates the
+ * descriptions from operations.tsv.
+ */
 #ifndef VMM_WIRE_PRIVATE_H
 #define VMM_WIRE_PRIVATE_H
 

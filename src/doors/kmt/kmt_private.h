@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The common part of the D3DKMT functions: begin and end of a call, limits of what a caller can
+ * have copied, lookups, and refusals. Each function copies its arguments in once, enters the device
+ * or context by a protected lookup (object/hazard.h), calls the core, and emits one event. (HND,
+ * LOCK-33)
+ */
 #ifndef VMM_DOORS_KMT_PRIVATE_H
 #define VMM_DOORS_KMT_PRIVATE_H
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Fills the table of device callbacks (D3DDDI_DEVICECALLBACKS), once per process, at the first
+ * request. Entries that are not built come from unbuilt.c.
+ */
 #include "doors/umd/umd_private.h"
 
 /* The table is filled once and constant from then on. */

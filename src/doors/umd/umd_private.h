@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The common part of the device callbacks: begin and end of a call, limits of what a driver can
+ * have copied, and refusals. Each callback enters the device or context by a protected lookup
+ * (object/hazard.h), calls the core, emits one event, and translates NTSTATUS to HRESULT. (LOCK-33,
+ * PRI-16)
+ */
 #ifndef VMM_DOORS_UMD_PRIVATE_H
 #define VMM_DOORS_UMD_PRIVATE_H
 
