@@ -158,6 +158,20 @@ void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process
 void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
 		const char *format, ...) VMM_PRINTF(5, 6) VMM_COLD;
 
+/*
+ * Emits the finding that vmm_finding emits and returns `status`: the last statement of a call that
+ * refuses its arguments. Takes no lock but the spin lock of the stream. Callable with any lock held
+ * and at any IRQL, like vmm_finding.
+ */
+vmm_status vmm_refuse_rule(struct vmm_observe *observe, vmm_status status, const char *rule,
+			   uint32_t process, uint32_t object, const char *format, ...)
+	VMM_PRINTF(6, 7) VMM_COLD VMM_MUST_CHECK;
+
+/* The same for vmm_reason: emits the reason with `status`, and returns `status`. */
+vmm_status vmm_refuse_reason(struct vmm_observe *observe, vmm_status status, uint32_t process,
+			     uint32_t object, const char *format, ...)
+	VMM_PRINTF(5, 6) VMM_COLD VMM_MUST_CHECK;
+
 typedef void vmm_observe_fn(void *context, const struct vidmm_event *event, const char *text);
 #define VMM_OBSERVE_SUBSCRIBERS_MAX 64u
 #define VMM_OBSERVE_ALL             UINT64_MAX

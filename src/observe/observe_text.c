@@ -24,34 +24,70 @@ static void append_text(char *text, size_t used, const char *format, va_list arg
 		       sizeof(cut_mark));
 }
 
-void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,
-		 const char *format, ...)
+static void emit_finding(struct vmm_observe *observe, const char *rule, uint32_t process,
+			 uint32_t object, const char *format, va_list args)
 {
 	struct vidmm_event event = {
 		.type = VIDMM_EVENT_FINDING, .process = process, .object = object};
 	char text[VMM_OBSERVE_TEXT_BYTES];
 	int used = snprintf(text, sizeof(text), "%s: ", rule);
-	va_list args;
 
 	vmm_assert(used > 0 && used < 64); /* rule ids are short constants of the library */
-	va_start(args, format);
 	append_text(text, (size_t)used, format, args);
-	va_end(args);
 	vmm_observe_emit_text(observe, &event, text);
 }
 
-void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
-		const char *format, ...)
+static void emit_reason(struct vmm_observe *observe, vmm_status status, uint32_t process,
+			uint32_t object, const char *format, va_list args)
 {
 	struct vidmm_event event = {.type = VIDMM_EVENT_REASON,
 				    .process = process,
 				    .object = object,
 				    .arg = {(uint32_t)status}};
 	char text[VMM_OBSERVE_TEXT_BYTES];
+
+	append_text(text, 0, format, args);
+	vmm_observe_emit_text(observe, &event, text);
+}
+
+void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,
+		 const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	append_text(text, 0, format, args);
+	emit_finding(observe, rule, process, object, format, args);
 	va_end(args);
-	vmm_observe_emit_text(observe, &event, text);
+}
+
+void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
+		const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	emit_reason(observe, status, process, object, format, args);
+	va_end(args);
+}
+
+vmm_status vmm_refuse_rule(struct vmm_observe *observe, vmm_status status, const char *rule,
+			   uint32_t process, uint32_t object, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	emit_finding(observe, rule, process, object, format, args);
+	va_end(args);
+	return status;
+}
+
+vmm_status vmm_refuse_reason(struct vmm_observe *observe, vmm_status status, uint32_t process,
+			     uint32_t object, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	emit_reason(observe, status, process, object, format, args);
+	va_end(args);
+	return status;
 }

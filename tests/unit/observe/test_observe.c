@@ -223,6 +223,61 @@ static void a_reason_carries_its_status(void **state)
 	vmm_observe_destroy(f.observe);
 }
 
+/* A refusal and the plain call with the same arguments must emit the same event and text. */
+static void assert_same_event(const struct seen *plain, const struct seen *refused)
+{
+	assert_int_equal(plain->count, 1);
+	assert_int_equal(refused->count, 1);
+	assert_int_equal(refused->last.type, plain->last.type);
+	assert_int_equal(refused->last.reason, plain->last.reason);
+	assert_int_equal(refused->last.process, plain->last.process);
+	assert_int_equal(refused->last.object, plain->last.object);
+	assert_memory_equal(refused->last.arg, plain->last.arg, sizeof(plain->last.arg));
+	assert_string_equal(refused->text, plain->text);
+}
+
+static void a_refusal_with_a_rule_emits_a_finding_and_returns_its_status(void **state)
+{
+	struct fixture f;
+	struct seen plain = {0}, refused = {0};
+	uint32_t id;
+
+	(void)state;
+	make_stream(&f, false, false);
+	id = vmm_observe_subscribe(f.observe, VMM_OBSERVE_ALL, see, &plain);
+	assert_true(id);
+	vmm_finding(f.observe, "LOCK-07", 2, 0x84500001, "flags %#x of %s", 3u, "lock");
+	vmm_observe_unsubscribe(f.observe, id);
+	assert_true(vmm_observe_subscribe(f.observe, VMM_OBSERVE_ALL, see, &refused));
+	assert_int_equal(vmm_refuse_rule(f.observe, VMM_ACCESS_DENIED, "LOCK-07", 2, 0x84500001,
+					 "flags %#x of %s", 3u, "lock"),
+			 VMM_ACCESS_DENIED);
+	assert_same_event(&plain, &refused);
+	assert_string_equal(refused.text, "LOCK-07: flags 0x3 of lock");
+	vmm_observe_destroy(f.observe);
+}
+
+static void a_refusal_with_a_reason_emits_it_and_returns_its_status(void **state)
+{
+	struct fixture f;
+	struct seen plain = {0}, refused = {0};
+	uint32_t id;
+
+	(void)state;
+	make_stream(&f, false, false);
+	id = vmm_observe_subscribe(f.observe, VMM_OBSERVE_ALL, see, &plain);
+	assert_true(id);
+	vmm_reason(f.observe, VMM_NOT_SUPPORTED, 1, 9, "%s is not built", "scanout");
+	vmm_observe_unsubscribe(f.observe, id);
+	assert_true(vmm_observe_subscribe(f.observe, VMM_OBSERVE_ALL, see, &refused));
+	assert_int_equal(
+		vmm_refuse_reason(f.observe, VMM_NOT_SUPPORTED, 1, 9, "%s is not built", "scanout"),
+		VMM_NOT_SUPPORTED);
+	assert_same_event(&plain, &refused);
+	assert_int_equal(refused.last.arg[0], (uint32_t)VMM_NOT_SUPPORTED);
+	vmm_observe_destroy(f.observe);
+}
+
 static void a_long_text_is_truncated_with_a_mark(void **state)
 {
 	struct fixture f;
@@ -375,6 +430,8 @@ int main(void)
 			with_all_subscriptions_in_use_no_id_is_given_and_ids_are_not_reused),
 		cmocka_unit_test(a_finding_carries_its_rule_and_the_values),
 		cmocka_unit_test(a_reason_carries_its_status),
+		cmocka_unit_test(a_refusal_with_a_rule_emits_a_finding_and_returns_its_status),
+		cmocka_unit_test(a_refusal_with_a_reason_emits_it_and_returns_its_status),
 		cmocka_unit_test(a_long_text_is_truncated_with_a_mark),
 		cmocka_unit_test(the_hash_depends_on_every_field_and_the_order),
 		cmocka_unit_test(the_hash_depends_on_the_text),
