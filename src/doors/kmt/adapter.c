@@ -144,12 +144,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters3(D3DKMT_ENUMADAPTERS3 *pData)
 		return vmm_kmt_refuse("D3DKMTEnumAdapters3", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
-	if (pData->Filter.Reserved) {
-		vmm_finding(process->world->observe, "ADP-02", process->id, 0,
-			    "D3DKMTEnumAdapters3: Filter 0x%llx has reserved bits",
-			    (unsigned long long)pData->Filter.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (pData->Filter.Reserved)
+		return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "ADP-02",
+				       process->id, 0,
+				       "D3DKMTEnumAdapters3: Filter 0x%llx has reserved bits",
+				       (unsigned long long)pData->Filter.Value);
 	if (!pData->pAdapters) { /* here it is the number (ADP-02) */
 		pData->NumAdapters = vmm_adapter_count(process->world);
 		return STATUS_SUCCESS;
@@ -170,12 +169,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROM
 	LUID luid = data->AdapterLuid;
 	struct vmm_adapter *adapter =
 		luid.HighPart ? NULL : vmm_adapter_get(process->world, luid.LowPart);
-	if (!adapter) {
-		vmm_finding(process->world->observe, "ADP-06", process->id, 0,
-			    "D3DKMTOpenAdapterFromLuid: no adapter has the LUID 0x%x:0x%x",
-			    (unsigned)luid.HighPart, luid.LowPart);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!adapter)
+		return vmm_refuse_rule(
+			process->world->observe, STATUS_INVALID_PARAMETER, "ADP-06", process->id, 0,
+			"D3DKMTOpenAdapterFromLuid: no adapter has the LUID 0x%x:0x%x",
+			(unsigned)luid.HighPart, luid.LowPart);
 	D3DKMT_HANDLE handle = new_handle(process, adapter);
 	vmm_adapter_put(adapter);
 	if (!handle)

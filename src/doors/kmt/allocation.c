@@ -48,12 +48,12 @@ _Static_assert(offsetof(D3DDDI_ALLOCATIONINFO, hAllocation) ==
 			       offsetof(D3DDDI_ALLOCATIONINFO2, Flags),
 	       "the older form is the beginning of the newer one");
 
-static NTSTATUS refuse(const struct vmm_kmt_call *call, const char *rule, const char *what,
-		       uint32_t value)
+static NTSTATUS refuse_create(const struct vmm_kmt_call *call, const char *rule, const char *what,
+			      uint32_t value)
 {
-	vmm_finding(call->device->adapter->observe, rule, call->process->id, call->device->handle,
-		    "create allocation: %s (0x%x)", what, value);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       call->process->id, call->device->handle,
+			       "create allocation: %s (0x%x)", what, value);
 }
 
 /* hResource is no input, whatever it contains. (ALC-05) */
@@ -65,8 +65,8 @@ static NTSTATUS check_no_resource(const struct vmm_kmt_call *call, D3DKMT_HANDLE
 		return STATUS_SUCCESS;
 	if (!NT_SUCCESS(vmm_kmt_resource_key(call, resource, &key)))
 		return STATUS_INVALID_HANDLE;
-	return refuse(call, "ALC-05", "a resource cannot be extended, hResource must be 0",
-		      resource);
+	return refuse_create(call, "ALC-05", "a resource cannot be extended, hResource must be 0",
+			     resource);
 }
 
 static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREATEALLOCATION *args,
@@ -77,30 +77,30 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 	if (!NT_SUCCESS(status))
 		return status;
 	if (flags & (uint32_t)RESERVED)
-		return refuse(call, "ALC-01", "reserved flags are set", flags);
+		return refuse_create(call, "ALC-01", "reserved flags are set", flags);
 	if ((flags & CREATE_SHARED) && !(flags & CREATE_RESOURCE))
-		return refuse(call, "ALC-04", "CreateShared without CreateResource", flags);
+		return refuse_create(call, "ALC-04", "CreateShared without CreateResource", flags);
 	if ((flags & NT_SECURITY) && !(flags & CREATE_SHARED))
-		return refuse(call, "ALC-04", "NtSecuritySharing without CreateShared", flags);
+		return refuse_create(call, "ALC-04", "NtSecuritySharing without CreateShared",
+				     flags);
 	if ((flags & CROSS_ADAPTER) && (!(flags & CREATE_SHARED) || args->NumAllocations != 1))
-		return refuse(call, "ALF-39",
-			      "a cross-adapter resource is CreateShared and one allocation", flags);
+		return refuse_create(call, "ALF-39",
+				     "a cross-adapter resource is CreateShared and one allocation",
+				     flags);
 	if (!args->NumAllocations && !(flags & CREATE_RESOURCE))
-		return refuse(call, "ALC-01", "no allocation and no resource", flags);
+		return refuse_create(call, "ALC-01", "no allocation and no resource", flags);
 	if (args->NumAllocations > VMM_KMT_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
-		return refuse(call, "ALC-01", "allocations without an array, or too many",
-			      args->NumAllocations);
-	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags)) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   0, "ALF-38: an existing heap shared with other adapters is not built");
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (flags & ~(uint32_t)BUILT) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   0, "create allocation: flags 0x%x: only 0x%x are built", flags, BUILT);
-		return STATUS_NOT_SUPPORTED;
-	}
+		return refuse_create(call, "ALC-01", "allocations without an array, or too many",
+				     args->NumAllocations);
+	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags))
+		return vmm_refuse_reason(
+			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			"ALF-38: an existing heap shared with other adapters is not built");
+	if (flags & ~(uint32_t)BUILT)
+		return vmm_refuse_reason(
+			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			"create allocation: flags 0x%x: only 0x%x are built", flags, BUILT);
 	return STATUS_SUCCESS;
 }
 

@@ -26,20 +26,19 @@ static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 	*adapter = vmm_kmt_adapter(call->process, subject->adapter);
 	if (!*adapter)
 		return STATUS_INVALID_PARAMETER;
-	if (subject->process && subject->process != VMM_KMT_OWN_PROCESS) {
-		vmm_finding(observe, "HND-07", call->process->id, 0,
-			    "%s: hProcess must be 0 or the caller's own; handles of other "
-			    "processes are not built",
-			    subject->what);
-		return STATUS_INVALID_HANDLE;
-	}
+	if (subject->process && subject->process != VMM_KMT_OWN_PROCESS)
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_HANDLE, "HND-07", call->process->id, 0,
+			"%s: hProcess must be 0 or the caller's own; handles of other "
+			"processes are not built",
+			subject->what);
 	if (!subject->physical_adapter)
 		return STATUS_SUCCESS;
-	vmm_finding(observe, "RES-10", call->process->id, 0,
-		    "%s: physical adapter %u: must be 0, because residency is counted for the "
-		    "adapter as a whole",
-		    subject->what, subject->physical_adapter);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		observe, STATUS_INVALID_PARAMETER, "RES-10", call->process->id, 0,
+		"%s: physical adapter %u: must be 0, because residency is counted for the "
+		"adapter as a whole",
+		subject->what, subject->physical_adapter);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTQueryVideoMemoryInfo(D3DKMT_QUERYVIDEOMEMORYINFO *pData)
@@ -111,13 +110,14 @@ static NTSTATUS register_trim(const struct vmm_kmt_call *call,
 	if (args->Callback && args->AdapterLuid.LowPart == adapter->luid &&
 	    !args->AdapterLuid.HighPart)
 		return vmm_trim_register(call->device, &client, handle);
-	vmm_finding(adapter->observe, "RES-09", call->process->id, args->hDevice,
-		    "register a trim notification: %s (AdapterLuid 0x%x:0x%x, the device's adapter "
-		    "has 0:0x%x)",
-		    args->Callback ? "the device belongs to another adapter" : "no callback",
-		    (unsigned)args->AdapterLuid.HighPart, (unsigned)args->AdapterLuid.LowPart,
-		    adapter->luid);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_INVALID_PARAMETER, "RES-09", call->process->id,
+		args->hDevice,
+		"register a trim notification: %s (AdapterLuid 0x%x:0x%x, the device's adapter "
+		"has 0:0x%x)",
+		args->Callback ? "the device belongs to another adapter" : "no callback",
+		(unsigned)args->AdapterLuid.HighPart, (unsigned)args->AdapterLuid.LowPart,
+		adapter->luid);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTIFICATION *pData)

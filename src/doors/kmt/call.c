@@ -78,8 +78,8 @@ NTSTATUS vmm_kmt_refuse(const char *function, const char *why)
 
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
-	vmm_finding(process->world->observe, "HND-11", process->id, 0, "%s: %s", function, why);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "HND-11",
+			       process->id, 0, "%s: %s", function, why);
 }
 
 static void report_handle(const struct vmm_process *process, uint32_t handle,

@@ -12,18 +12,16 @@ static NTSTATUS create_device(struct vmm_process *process, struct vmm_adapter *a
 
 	if (!adapter)
 		return STATUS_INVALID_PARAMETER;
-	if (args->Flags.Reserved) {
-		vmm_finding(adapter->observe, "HND-11", process->id, 0,
-			    "D3DKMTCreateDevice: reserved flags 0x%x are set",
-			    (unsigned)args->Flags.Reserved);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (args->Flags.LegacyMode || args->Flags.DisableGpuTimeout) {
-		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "D3DKMTCreateDevice: %s is not built",
-			   args->Flags.LegacyMode ? "LegacyMode" : "DisableGpuTimeout");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (args->Flags.Reserved)
+		return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "HND-11",
+				       process->id, 0,
+				       "D3DKMTCreateDevice: reserved flags 0x%x are set",
+				       (unsigned)args->Flags.Reserved);
+	if (args->Flags.LegacyMode || args->Flags.DisableGpuTimeout)
+		return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+					 "D3DKMTCreateDevice: %s is not built",
+					 args->Flags.LegacyMode ? "LegacyMode"
+								: "DisableGpuTimeout");
 	if (atomic_load(&adapter->closed))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = vmm_sched_create_device(process, adapter, &device);
@@ -130,10 +128,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 	} else if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_PAGE_FAULT) {
 		pData->PageFaultState = page_fault_state(call.device);
 	} else if (NT_SUCCESS(status)) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.process->id,
-			   args.hDevice, "D3DKMTGetDeviceState: state type %u is not built",
-			   (unsigned)args.StateType);
-		status = STATUS_NOT_SUPPORTED;
+		status = vmm_refuse_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
+					   call.process->id, args.hDevice,
+					   "D3DKMTGetDeviceState: state type %u is not built",
+					   (unsigned)args.StateType);
 	}
 	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.StateType);
 }
@@ -151,12 +149,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTMarkDeviceAsError(D3DKMT_MARKDEVICEASERROR *pDat
 	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
 		status = STATUS_DEVICE_REMOVED;
 	if (NT_SUCCESS(status) && args.Reason != D3DKMT_DEVICE_ERROR_REASON_GENERIC &&
-	    args.Reason != D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR) {
-		vmm_finding(call.device->adapter->observe, "TDRS-15", call.process->id,
-			    args.hDevice, "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
-			    (unsigned)args.Reason);
-		status = STATUS_INVALID_PARAMETER;
-	}
+	    args.Reason != D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR)
+		status = vmm_refuse_rule(call.device->adapter->observe, STATUS_INVALID_PARAMETER,
+					 "TDRS-15", call.process->id, args.hDevice,
+					 "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
+					 (unsigned)args.Reason);
 	if (NT_SUCCESS(status))
 		status = vmm_sched_mark_device(call.device, (uint32_t)args.Reason);
 	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)(uint32_t)args.Reason);

@@ -8,18 +8,17 @@
 
 static NTSTATUS not_built(const struct vmm_process *process, const D3DKMT_ESCAPE *args)
 {
-	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, args->hAdapter,
-		   "D3DKMTEscape of type %u with flags 0x%x: only the usage of a CPU event "
-		   "(DRIVERPRIVATE, DriverKnownEscape) is built",
-		   (uint32_t)args->Type, args->Flags.Value);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		process->world->observe, STATUS_NOT_SUPPORTED, process->id, args->hAdapter,
+		"D3DKMTEscape of type %u with flags 0x%x: only the usage of a CPU event "
+		"(DRIVERPRIVATE, DriverKnownEscape) is built",
+		(uint32_t)args->Type, args->Flags.Value);
 }
 
-static NTSTATUS refuse(const struct vmm_process *process, uint32_t object, const char *what)
+static NTSTATUS refuse_usage(const struct vmm_process *process, uint32_t object, const char *what)
 {
-	vmm_finding(process->world->observe, "CPN-10", process->id, object,
-		    "escape of the usage of a CPU event: %s", what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "CPN-10",
+			       process->id, object, "escape of the usage of a CPU event: %s", what);
 }
 
 /*
@@ -39,7 +38,7 @@ static NTSTATUS pass_record(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args
 		    (!args->hDevice || args->hDevice == call->device->handle);
 	vmm_adapter_put(adapter);
 	if (!fits)
-		return refuse(
+		return refuse_usage(
 			call->process, record->hSyncObject,
 			hazard ? "it belongs to another adapter or device, or is being destroyed"
 			       : "hSyncObject is not a CPU notification made with SignalByKmd");
@@ -57,12 +56,12 @@ static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uin
 	    (args->Flags.Value & ~KNOWN_FLAGS))
 		return not_built(call->process, args);
 	if (!args->pPrivateDriverData || args->PrivateDriverDataSize < sizeof(record.EscapeType))
-		return refuse(call->process, 0, "there is no record");
+		return refuse_usage(call->process, 0, "there is no record");
 	memcpy(&record.EscapeType, args->pPrivateDriverData, sizeof(record.EscapeType));
 	if (record.EscapeType != D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE)
 		return not_built(call->process, args);
 	if (args->PrivateDriverDataSize != sizeof(record))
-		return refuse(call->process, 0, "the record does not have its 48 bytes");
+		return refuse_usage(call->process, 0, "the record does not have its 48 bytes");
 	memcpy(&record, args->pPrivateDriverData, sizeof(record));
 	/* the caller may have changed it between the two reads */
 	record.EscapeType = D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE;

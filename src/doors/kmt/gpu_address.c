@@ -102,13 +102,13 @@ KMT_API NTSTATUS APIENTRY D3DKMTUpdateGpuVirtualAddress(const D3DKMT_UPDATEGPUVI
 					      .value = args.FenceValue};
 	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext,
 						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
-	if (NT_SUCCESS(status) && call.device->handle != args.hDevice) {
-		vmm_finding(call.device->adapter->observe, "VA-10", call.process->id, args.hContext,
-			    "update GPU virtual address: the context belongs to device 0x%08x, "
-			    "not to 0x%08x",
-			    call.device->handle, args.hDevice);
-		status = STATUS_INVALID_PARAMETER;
-	}
+	if (NT_SUCCESS(status) && call.device->handle != args.hDevice)
+		status = vmm_refuse_rule(
+			call.device->adapter->observe, STATUS_INVALID_PARAMETER, "VA-10",
+			call.process->id, args.hContext,
+			"update GPU virtual address: the context belongs to device 0x%08x, "
+			"not to 0x%08x",
+			call.device->handle, args.hDevice);
 	if (NT_SUCCESS(status))
 		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
 						&request.operations);

@@ -176,10 +176,10 @@ static NTSTATUS refuse_count(uint32_t queues)
 
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
-	vmm_finding(process->world->observe, "SYN-34", process->id, 0,
-		    "signal on hardware queues: %u queues, which must be 1 to %u", queues,
-		    VMM_HW_BROADCAST_MAX);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "SYN-34",
+			       process->id, 0,
+			       "signal on hardware queues: %u queues, which must be 1 to %u",
+			       queues, VMM_HW_BROADCAST_MAX);
 }
 
 KMT_API NTSTATUS APIENTRY

@@ -11,10 +11,9 @@ NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char 
 {
 	if (!bytes || (data && bytes <= VMM_KMT_PRIVATE_BYTES_MAX))
 		return STATUS_SUCCESS;
-	vmm_finding(process->world->observe, rule, process->id, 0,
-		    "keyed mutex: %u bytes of private runtime data%s", bytes,
-		    data ? ", more than the maximum" : " and no pointer");
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, rule, process->id,
+			       0, "keyed mutex: %u bytes of private runtime data%s", bytes,
+			       data ? ", more than the maximum" : " and no pointer");
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex(D3DKMT_CREATEKEYEDMUTEX *pData)
@@ -51,11 +50,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2 *pDat
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (args.Flags.Reserved) {
-		vmm_finding(call.process->world->observe, "KMX-06", call.process->id, 0,
-			    "create keyed mutex: reserved flags 0x%x are set", args.Flags.Value);
-		status = STATUS_INVALID_PARAMETER;
-	}
+	if (args.Flags.Reserved)
+		status = vmm_refuse_rule(call.process->world->observe, STATUS_INVALID_PARAMETER,
+					 "KMX-06", call.process->id, 0,
+					 "create keyed mutex: reserved flags 0x%x are set",
+					 args.Flags.Value);
 	if (NT_SUCCESS(status))
 		status = vmm_kmt_check_keyed_data(call.process, "KMX-07", args.pPrivateRuntimeData,
 						  args.PrivateRuntimeDataSize);

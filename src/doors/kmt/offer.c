@@ -63,11 +63,10 @@ static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given,
 
 	request->flags = given & ALLOW_DECOMMIT ? 0x1 : 0; /* the bit of D3DDDI_OFFER_FLAGS */
 	request->immediately = given & OFFER_IMMEDIATELY;
-	if (given & ~(uint32_t)(OFFER_IMMEDIATELY | ALLOW_DECOMMIT)) {
-		vmm_finding(observe, "OFR-14", call->process->id, call->device->handle,
-			    "D3DKMTOfferAllocations with reserved flags 0x%x", given);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (given & ~(uint32_t)(OFFER_IMMEDIATELY | ALLOW_DECOMMIT))
+		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "OFR-14",
+				       call->process->id, call->device->handle,
+				       "D3DKMTOfferAllocations with reserved flags 0x%x", given);
 	return STATUS_SUCCESS;
 }
 

@@ -61,18 +61,16 @@ static NTSTATUS present(const struct vmm_kmt_call *call, struct vmm_context *con
 	};
 	void *rects = NULL;
 
-	if (args->Flags.Reserved) {
-		vmm_finding(call->device->adapter->observe, "HND-11", call->process->id,
-			    args->hContext, "D3DKMTPresent: reserved flags (0x%x)",
-			    (unsigned)args->Flags.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (what) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   args->hContext, "D3DKMTPresent: %s is not built (flags 0x%x)", what,
-			   (unsigned)args->Flags.Value);
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (args->Flags.Reserved)
+		return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER,
+				       "HND-11", call->process->id, args->hContext,
+				       "D3DKMTPresent: reserved flags (0x%x)",
+				       (unsigned)args->Flags.Value);
+	if (what)
+		return vmm_refuse_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
+					 call->process->id, args->hContext,
+					 "D3DKMTPresent: %s is not built (flags 0x%x)", what,
+					 (unsigned)args->Flags.Value);
 	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
 				      sizeof(RECT), &rects);
 
@@ -113,9 +111,9 @@ static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT
 		args->QueuedPresentLimit = vmm_present_limit(device);
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(device->adapter->observe, "SUB-17", call->process->id, args->hDevice,
-		    "D3DKMTSetQueuedLimit: unknown Type %u", (unsigned)args->Type);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "SUB-17",
+			       call->process->id, args->hDevice,
+			       "D3DKMTSetQueuedLimit: unknown Type %u", (unsigned)args->Type);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTSetQueuedLimit(const D3DKMT_SETQUEUEDLIMIT *pData)
@@ -151,13 +149,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHA
 	if (adapter)
 		handle = vmm_share_primary(adapter, args.VidPnSourceId);
 	vmm_adapter_put(adapter);
-	if (!handle) {
-		vmm_finding(process->world->observe, "PRS-02", process->id, args.hAdapter,
-			    "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",
-			    adapter ? "the source has no shared primary" : "no live adapter",
-			    (unsigned)args.VidPnSourceId);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!handle)
+		return vmm_refuse_rule(
+			process->world->observe, STATUS_INVALID_PARAMETER, "PRS-02", process->id,
+			args.hAdapter, "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",
+			adapter ? "the source has no shared primary" : "no live adapter",
+			(unsigned)args.VidPnSourceId);
 	pData->hSharedPrimary = handle;
 	return STATUS_SUCCESS;
 }

@@ -100,11 +100,12 @@ static NTSTATUS enter_process(struct vmm_kmt_call *call, HANDLE process, const c
 
 	if (!NT_SUCCESS(status) || process == VMM_KMT_OWN_PROCESS)
 		return status;
-	vmm_finding(call->process->world->observe, "HND-07", call->process->id, 0,
-		    "%s: hProcess is not the caller's own (-1); handles of other processes "
-		    "are not built",
-		    function);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		call->process->world->observe, STATUS_INVALID_PARAMETER, "HND-07",
+		call->process->id, 0,
+		"%s: hProcess is not the caller's own (-1); handles of other processes "
+		"are not built",
+		function);
 }
 
 KMT_API NTSTATUS APIENTRY

@@ -32,21 +32,21 @@ struct query {
 	size_t bytes; /* size of the record */
 };
 
-static NTSTATUS refuse(const struct query *q, const char *rule, const char *what, uint64_t value)
+static NTSTATUS refuse_query(const struct query *q, const char *rule, const char *what,
+			     uint64_t value)
 {
-	vmm_finding(q->adapter->observe, rule, q->process->id, q->args.hAdapter,
-		    "D3DKMTQueryAdapterInfo: type %u: %s (%llu)", (unsigned)q->args.Type, what,
-		    (unsigned long long)value);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(q->adapter->observe, STATUS_INVALID_PARAMETER, rule, q->process->id,
+			       q->args.hAdapter, "D3DKMTQueryAdapterInfo: type %u: %s (%llu)",
+			       (unsigned)q->args.Type, what, (unsigned long long)value);
 }
 
 static NTSTATUS check_buffer(const struct query *q, size_t bytes)
 {
 	if (!q->args.pPrivateDriverData)
-		return refuse(q, "QAI-01", "the buffer is NULL, bytes needed", bytes);
+		return refuse_query(q, "QAI-01", "the buffer is NULL, bytes needed", bytes);
 	if (q->args.PrivateDriverDataSize < bytes)
-		return refuse(q, "QAI-01", "the buffer is smaller than the record, bytes needed",
-			      bytes);
+		return refuse_query(q, "QAI-01",
+				    "the buffer is smaller than the record, bytes needed", bytes);
 	return STATUS_SUCCESS;
 }
 
@@ -76,18 +76,16 @@ NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
 {
 	if (!index)
 		return STATUS_SUCCESS;
-	if (index < adapter->physical_adapters) {
-		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "D3DKMTQueryAdapterInfo: physical adapter %u of a link: only the lead "
-			   "adapter, "
-			   "0, is built",
-			   index);
-		return STATUS_NOT_SUPPORTED;
-	}
-	vmm_finding(adapter->observe, "QAI-07", process->id, 0,
-		    "D3DKMTQueryAdapterInfo: PhysicalAdapterIndex %u of an adapter that has %u",
-		    index, adapter->physical_adapters);
-	return STATUS_INVALID_PARAMETER;
+	if (index < adapter->physical_adapters)
+		return vmm_refuse_reason(
+			adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			"D3DKMTQueryAdapterInfo: physical adapter %u of a link: only the lead "
+			"adapter, 0, is built",
+			index);
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_INVALID_PARAMETER, "QAI-07", process->id, 0,
+		"D3DKMTQueryAdapterInfo: PhysicalAdapterIndex %u of an adapter that has %u", index,
+		adapter->physical_adapters);
 }
 
 /* Reads the index of a physical adapter, the first word of the caller's record (QAI-07). */
@@ -227,10 +225,11 @@ static uint32_t caps_2_7(const struct vmm_adapter *adapter)
 static NTSTATUS not_built(const struct query *q)
 {
 	if ((uint32_t)q->args.Type > KMTQAITYPE_WDDM_3_0_CAPS)
-		return refuse(q, "QAI-03", "unknown type, the last is", KMTQAITYPE_WDDM_3_0_CAPS);
-	vmm_reason(q->adapter->observe, STATUS_NOT_SUPPORTED, q->process->id, 0,
-		   "D3DKMTQueryAdapterInfo: type %u is not built", (unsigned)q->args.Type);
-	return STATUS_NOT_SUPPORTED;
+		return refuse_query(q, "QAI-03", "unknown type, the last is",
+				    KMTQAITYPE_WDDM_3_0_CAPS);
+	return vmm_refuse_reason(q->adapter->observe, STATUS_NOT_SUPPORTED, q->process->id, 0,
+				 "D3DKMTQueryAdapterInfo: type %u is not built",
+				 (unsigned)q->args.Type);
 }
 
 static NTSTATUS build_record(struct query *q)
@@ -312,7 +311,7 @@ static NTSTATUS driver_private(const struct query *q)
 	/* Some miniports read what their user-mode driver stored there. */
 	status = vmm_copy_in(q->args.pPrivateDriverData, size, VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(q, "QAI-01", "more private bytes than the limit", size);
+		return refuse_query(q, "QAI-01", "more private bytes than the limit", size);
 	if (!NT_SUCCESS(status))
 		return status;
 	struct vmm_process *before = vmm_calling_process_set(q->adapter->os, q->process);

@@ -18,13 +18,13 @@ struct registry_query {
 	D3DDDI_QUERYREGISTRY_INFO info; /* the caller's record, read once */
 };
 
-static NTSTATUS refuse(const struct registry_query *q, const char *rule, const char *what,
-		       uint64_t value)
+static NTSTATUS refuse_query(const struct registry_query *q, const char *rule, const char *what,
+			     uint64_t value)
 {
-	vmm_finding(q->adapter->observe, rule, q->process->id, q->args->hAdapter,
-		    "D3DKMTQueryAdapterInfo: QUERYREGISTRY: %s (%llu)", what,
-		    (unsigned long long)value);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(q->adapter->observe, STATUS_INVALID_PARAMETER, rule, q->process->id,
+			       q->args->hAdapter,
+			       "D3DKMTQueryAdapterInfo: QUERYREGISTRY: %s (%llu)", what,
+			       (unsigned long long)value);
 }
 
 static NTSTATUS read_info(struct registry_query *q)
@@ -32,21 +32,22 @@ static NTSTATUS read_info(struct registry_query *q)
 	const D3DKMT_QUERYADAPTERINFO *args = q->args;
 
 	if (!args->pPrivateDriverData || args->PrivateDriverDataSize < sizeof(q->info))
-		return refuse(q, "QAI-01", "the buffer is NULL or smaller than the record",
-			      args->PrivateDriverDataSize);
+		return refuse_query(q, "QAI-01", "the buffer is NULL or smaller than the record",
+				    args->PrivateDriverDataSize);
 	memcpy(&q->info, args->pPrivateDriverData, sizeof(q->info));
 	if ((uint32_t)q->info.QueryType >= D3DDDI_QUERYREGISTRY_MAX)
-		return refuse(q, "REG-03", "unknown QueryType", (uint32_t)q->info.QueryType);
+		return refuse_query(q, "REG-03", "unknown QueryType", (uint32_t)q->info.QueryType);
 	if (q->info.QueryFlags.Reserved)
-		return refuse(q, "REG-03", "reserved QueryFlags are set", q->info.QueryFlags.Value);
+		return refuse_query(q, "REG-03", "reserved QueryFlags are set",
+				    q->info.QueryFlags.Value);
 	return vmm_kmt_check_physical_adapter(q->process, q->adapter, q->info.PhysicalAdapterIndex);
 }
 
 static NTSTATUS missing(const struct registry_query *q, const char *what)
 {
-	vmm_reason(q->adapter->observe, STATUS_OBJECT_NAME_NOT_FOUND, q->process->id,
-		   q->args->hAdapter, "REG-03: the registry has no value \"%s\"", what);
-	return STATUS_OBJECT_NAME_NOT_FOUND;
+	return vmm_refuse_reason(q->adapter->observe, STATUS_OBJECT_NAME_NOT_FOUND, q->process->id,
+				 q->args->hAdapter, "REG-03: the registry has no value \"%s\"",
+				 what);
 }
 
 static NTSTATUS return_value(const struct registry_query *q, uint32_t type, const void *value,

@@ -59,13 +59,12 @@ struct opening {
 	uint32_t resource;
 };
 
-static NTSTATUS refuse(const struct opening *o, const char *rule, const char *what, uint32_t given,
-		       uint32_t wanted)
+static NTSTATUS refuse_open(const struct opening *o, const char *rule, const char *what,
+			    uint32_t given, uint32_t wanted)
 {
-	vmm_finding(o->call.device->adapter->observe, rule, o->call.process->id,
-		    o->call.device->handle, "open resource: %s is %u, must be %u", what, given,
-		    wanted);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(o->call.device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       o->call.process->id, o->call.device->handle,
+			       "open resource: %s is %u, must be %u", what, given, wanted);
 }
 
 static NTSTATUS check_open(const struct opening *o, const D3DKMT_OPENRESOURCE *args)
@@ -73,20 +72,20 @@ static NTSTATUS check_open(const struct opening *o, const D3DKMT_OPENRESOURCE *a
 	const struct vmm_share_sizes *s = &o->sizes;
 
 	if (args->NumAllocations != s->count || !args->pOpenAllocationInfo)
-		return refuse(o, "ROP-01", "NumAllocations", args->NumAllocations, s->count);
+		return refuse_open(o, "ROP-01", "NumAllocations", args->NumAllocations, s->count);
 	if (args->PrivateRuntimeDataSize != s->runtime_bytes ||
 	    (s->runtime_bytes && !args->pPrivateRuntimeData))
-		return refuse(o, "ROP-01", "PrivateRuntimeDataSize", args->PrivateRuntimeDataSize,
-			      s->runtime_bytes);
+		return refuse_open(o, "ROP-01", "PrivateRuntimeDataSize",
+				   args->PrivateRuntimeDataSize, s->runtime_bytes);
 	if (args->ResourcePrivateDriverDataSize != s->private_bytes ||
 	    (s->private_bytes && !args->pResourcePrivateDriverData))
-		return refuse(o, "ROP-01", "ResourcePrivateDriverDataSize",
-			      args->ResourcePrivateDriverDataSize, s->private_bytes);
+		return refuse_open(o, "ROP-01", "ResourcePrivateDriverDataSize",
+				   args->ResourcePrivateDriverDataSize, s->private_bytes);
 	if (s->total_item_bytes && !args->pTotalPrivateDriverDataBuffer)
-		return refuse(o, "ROP-02", "the total buffer", 0, s->total_item_bytes);
+		return refuse_open(o, "ROP-02", "the total buffer", 0, s->total_item_bytes);
 	if (args->TotalPrivateDriverDataBufferSize < s->total_item_bytes) {
-		(void)refuse(o, "ROP-02", "TotalPrivateDriverDataBufferSize",
-			     args->TotalPrivateDriverDataBufferSize, s->total_item_bytes);
+		(void)refuse_open(o, "ROP-02", "TotalPrivateDriverDataBufferSize",
+				  args->TotalPrivateDriverDataBufferSize, s->total_item_bytes);
 		return STATUS_NO_MEMORY;
 	}
 	return STATUS_SUCCESS;

@@ -11,12 +11,13 @@ enum {
 	EXISTING = EXISTING_SYSMEM | EXISTING_SECTION,
 };
 
-static NTSTATUS refuse(const struct vmm_kmt_call *call, const char *rule, const char *what,
-		       uint64_t value)
+static NTSTATUS refuse_standard(const struct vmm_kmt_call *call, const char *rule, const char *what,
+				uint64_t value)
 {
-	vmm_finding(call->device->adapter->observe, rule, call->process->id, call->device->handle,
-		    "create standard allocation: %s (0x%llx)", what, (unsigned long long)value);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       call->process->id, call->device->handle,
+			       "create standard allocation: %s (0x%llx)", what,
+			       (unsigned long long)value);
 }
 
 /* Checks the combination of flags and counts. (ALC-02, ALF-38) */
@@ -26,17 +27,19 @@ static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
 	uint32_t existing = flags & EXISTING;
 
 	if (!(flags & STANDARD))
-		return refuse(call, "ALC-02",
-			      "ExistingSysMem or ExistingSection without StandardAllocation",
-			      flags);
+		return refuse_standard(
+			call, "ALC-02",
+			"ExistingSysMem or ExistingSection without StandardAllocation", flags);
 	if (!existing || existing == EXISTING)
-		return refuse(call, "ALF-38",
-			      "exactly one of ExistingSysMem and ExistingSection is needed", flags);
+		return refuse_standard(
+			call, "ALF-38",
+			"exactly one of ExistingSysMem and ExistingSection is needed", flags);
 	if (args->NumAllocations != 1)
-		return refuse(call, "ALC-02", "not exactly one allocation", args->NumAllocations);
+		return refuse_standard(call, "ALC-02", "not exactly one allocation",
+				       args->NumAllocations);
 	if (args->PrivateDriverDataSize)
-		return refuse(call, "ALC-03", "PrivateDriverDataSize is not 0",
-			      args->PrivateDriverDataSize);
+		return refuse_standard(call, "ALC-03", "PrivateDriverDataSize is not 0",
+				       args->PrivateDriverDataSize);
 	return STATUS_SUCCESS;
 }
 
@@ -45,20 +48,19 @@ static NTSTATUS check_description(const struct vmm_kmt_call *call,
 {
 	uint64_t size = what->ExistingHeapData.Size;
 
-	if (what->Type == D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
-			   0, "ALC-01: standard allocations of INTERNALBACKINGSTORE are not built");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (what->Type == D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE)
+		return vmm_refuse_reason(
+			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			"ALC-01: standard allocations of INTERNALBACKINGSTORE are not built");
 	if (what->Type != D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP)
-		return refuse(call, "ALC-01", "unknown standard allocation Type",
-			      (uint32_t)what->Type);
+		return refuse_standard(call, "ALC-01", "unknown standard allocation Type",
+				       (uint32_t)what->Type);
 	if (what->Flags.Value)
-		return refuse(call, "ALC-01", "reserved standard allocation Flags are set",
-			      what->Flags.Value);
+		return refuse_standard(call, "ALC-01", "reserved standard allocation Flags are set",
+				       what->Flags.Value);
 	if (!size || size % VMM_PAGE_SIZE)
-		return refuse(call, "ALC-01", "ExistingHeapData.Size is not a multiple of pages",
-			      size);
+		return refuse_standard(call, "ALC-01",
+				       "ExistingHeapData.Size is not a multiple of pages", size);
 	return STATUS_SUCCESS;
 }
 
@@ -73,9 +75,9 @@ static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocat
 
 	request->items[0].system_memory = NULL;
 	if (status == VMM_INVALID_HANDLE) {
-		(void)refuse(call, "ALF-38", "hSection is not a descriptor", handle);
+		(void)refuse_standard(call, "ALF-38", "hSection is not a descriptor", handle);
 	} else if (status == VMM_INVALID_PARAMETER) {
-		(void)refuse(
+		(void)refuse_standard(
 			call, "ALF-38",
 			call->process->viewer
 				? "hSection is not readable and writable memory sealed "
@@ -101,7 +103,7 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 	if (!NT_SUCCESS(status))
 		return status;
 	if (!args->pStandardAllocation)
-		return refuse(call, "ALC-01", "pStandardAllocation is NULL", 0);
+		return refuse_standard(call, "ALC-01", "pStandardAllocation is NULL", 0);
 	D3DKMT_CREATESTANDARDALLOCATION what = *args->pStandardAllocation; /* read once */
 	*heap_bytes = what.ExistingHeapData.Size;
 	return check_description(call, &what);
@@ -111,6 +113,6 @@ NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags
 				 struct vmm_allocate_request *request)
 {
 	if (!request->items[0].system_memory)
-		return refuse(call, "ALC-01", "pSystemMem or hSection is 0", 0);
+		return refuse_standard(call, "ALC-01", "pSystemMem or hSection is 0", 0);
 	return flags & EXISTING_SECTION ? open_section(call, request) : STATUS_SUCCESS;
 }

@@ -152,12 +152,11 @@ static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arra
 	list->values = arrays->local_values;
 	if (!list->count)
 		return STATUS_SUCCESS; /* the core checks the count and refuses it */
-	if (!handles || !values || list->count > VMM_KMT_HANDLES_MAX) {
-		vmm_finding(call->process->world->observe, "SYN-33", call->process->id, 0,
-			    "%u objects: an array is missing, or there are more than %u",
-			    list->count, VMM_KMT_HANDLES_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!handles || !values || list->count > VMM_KMT_HANDLES_MAX)
+		return vmm_refuse_rule(call->process->world->observe, STATUS_INVALID_PARAMETER,
+				       "SYN-33", call->process->id, 0,
+				       "%u objects: an array is missing, or there are more than %u",
+				       list->count, VMM_KMT_HANDLES_MAX);
 	if (vmm_likely(list->count <= LOCAL_ITEMS)) {
 		const volatile uint32_t *handle = handles;
 		const volatile uint64_t *value = values;

@@ -21,13 +21,6 @@ struct gpu_call {
 
 /* ---- the caller's arrays ---- */
 
-static NTSTATUS refuse_array(const struct gpu_call *g, const char *why)
-{
-	vmm_finding(g->call.process->world->observe, "SYN-33", g->call.process->id, 0,
-		    "%u objects, %s", g->sync.request.count, why);
-	return STATUS_INVALID_PARAMETER;
-}
-
 static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)
 {
 	uint32_t count = g->sync.request.count;
@@ -36,7 +29,9 @@ static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)
 	if (!count)
 		return STATUS_SUCCESS;
 	if (!handles || count > VMM_KMT_HANDLES_MAX)
-		return refuse_array(g, "whose array is missing or too long");
+		return vmm_refuse_rule(g->call.process->world->observe, STATUS_INVALID_PARAMETER,
+				       "SYN-33", g->call.process->id, 0,
+				       "%u objects, whose array is missing or too long", count);
 	if (vmm_likely(count <= LOCAL_ITEMS)) {
 		const volatile uint32_t *from = handles;
 
@@ -56,7 +51,9 @@ static NTSTATUS copy_values(struct gpu_call *g, const void *values)
 
 	g->sync.request.scalar = false;
 	if (!values)
-		return refuse_array(g, "whose array of values is missing");
+		return vmm_refuse_rule(g->call.process->world->observe, STATUS_INVALID_PARAMETER,
+				       "SYN-33", g->call.process->id, 0,
+				       "%u objects, whose array of values is missing", count);
 	if (vmm_likely(count <= LOCAL_ITEMS)) {
 		const volatile uint64_t *from = values;
 
@@ -271,12 +268,11 @@ static NTSTATUS enter_first(struct gpu_call *g,
 					.door = VIDMM_DOOR_SIGNAL_FROM_GPU};
 	if (!g->call.process)
 		return STATUS_UNSUCCESSFUL;
-	vmm_finding(g->call.process->world->observe,
-		    args->BroadcastContextCount ? "SYN-33" : "SYN-31", g->call.process->id, 0,
-		    "signal by %u contexts: %s", (uint32_t)args->BroadcastContextCount,
-		    args->BroadcastContextCount ? "their array is missing"
-						: "at least one is needed");
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		g->call.process->world->observe, STATUS_INVALID_PARAMETER,
+		args->BroadcastContextCount ? "SYN-33" : "SYN-31", g->call.process->id, 0,
+		"signal by %u contexts: %s", (uint32_t)args->BroadcastContextCount,
+		args->BroadcastContextCount ? "their array is missing" : "at least one is needed");
 }
 
 KMT_API NTSTATUS APIENTRY

@@ -21,26 +21,21 @@ static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIB
 	if (!attributes)
 		return STATUS_SUCCESS;
 	OBJECT_ATTRIBUTES args = *attributes;
-	if (args.Length != sizeof(args)) {
-		vmm_finding(observe, "SHR-26", process->id, 0,
-			    "object attributes: Length is %u, must be %zu", (unsigned)args.Length,
-			    sizeof(args));
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (args.Length != sizeof(args))
+		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "SHR-26", process->id, 0,
+				       "object attributes: Length is %u, must be %zu",
+				       (unsigned)args.Length, sizeof(args));
 	if (!args.ObjectName)
 		return STATUS_SUCCESS;
-	if (args.RootDirectory) {
-		vmm_reason(observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "object attributes: RootDirectory is not built; names must be complete");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (args.RootDirectory)
+		return vmm_refuse_reason(
+			observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			"object attributes: RootDirectory is not built; names must be complete");
 	UNICODE_STRING string = *args.ObjectName;
-	if (!string.Length || string.Length % sizeof(uint16_t) || !string.Buffer) {
-		vmm_finding(observe, "SHR-26", process->id, 0,
-			    "name of %u bytes: must have 1 to %u units of two bytes", string.Length,
-			    VMM_NT_NAME_MAX);
-		return STATUS_OBJECT_NAME_INVALID;
-	}
+	if (!string.Length || string.Length % sizeof(uint16_t) || !string.Buffer)
+		return vmm_refuse_rule(observe, STATUS_OBJECT_NAME_INVALID, "SHR-26", process->id,
+				       0, "name of %u bytes: must have 1 to %u units of two bytes",
+				       string.Length, VMM_NT_NAME_MAX);
 	name->length = string.Length / (uint32_t)sizeof(uint16_t);
 	NTSTATUS status =
 		vmm_copy_in(string.Buffer, name->length, VMM_NT_NAME_MAX, sizeof(uint16_t), text);
@@ -68,24 +63,24 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 {
 	uint32_t handles[VMM_BUNDLE_MAX];
 
-	if ((count != 1 && count != VMM_BUNDLE_MAX) || !given) {
-		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, 0,
-			    "share objects: %u objects%s; one handle can share a resource, a "
-			    "synchronization object, or a resource with a keyed mutex and a "
-			    "synchronization object",
-			    count, given ? "" : ", and no array");
-		return STATUS_INVALID_PARAMETER;
-	}
+	if ((count != 1 && count != VMM_BUNDLE_MAX) || !given)
+		return vmm_refuse_rule(
+			call->process->world->observe, STATUS_INVALID_PARAMETER, "SHR-07",
+			call->process->id, 0,
+			"share objects: %u objects%s; one handle can share a resource, a "
+			"synchronization object, or a resource with a keyed mutex and a "
+			"synchronization object",
+			count, given ? "" : ", and no array");
 	memcpy(handles, given, count * sizeof(handles[0]));
 	D3DKMT_HANDLE device = device_of(call->process, handles[0]);
 	if (!device && count == 1)
 		return vmm_sync_target(call->process, handles[0], target);
-	if (!device) {
-		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, handles[0],
-			    "share objects: the first of three, 0x%08x, is not a live resource",
-			    handles[0]);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!device)
+		return vmm_refuse_rule(
+			call->process->world->observe, STATUS_INVALID_PARAMETER, "SHR-07",
+			call->process->id, handles[0],
+			"share objects: the first of three, 0x%08x, is not a live resource",
+			handles[0]);
 	uint64_t began = call->began;
 	NTSTATUS status = vmm_kmt_enter_device(call, device, call->door, false);
 	call->began = began;
@@ -148,11 +143,11 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 	if (!NT_SUCCESS(status))
 		return status;
 	status = copy_name(call.process, attributes, &name, &text);
-	if (NT_SUCCESS(status) && !name.length) {
-		vmm_finding(call.process->world->observe, "SHR-21", call.process->id, 0,
-			    "open NT handle from name: the attributes contain no name");
-		status = STATUS_OBJECT_NAME_INVALID;
-	}
+	if (NT_SUCCESS(status) && !name.length)
+		status =
+			vmm_refuse_rule(call.process->world->observe, STATUS_OBJECT_NAME_INVALID,
+					"SHR-21", call.process->id, 0,
+					"open NT handle from name: the attributes contain no name");
 	if (NT_SUCCESS(status))
 		status = vmm_nt_handle_of_name(call.process, kind, &name, access, &handle);
 	vmm_free(text);
@@ -202,9 +197,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *
 		return vmm_kmt_refuse("D3DKMTShareObjectWithHost", "the argument pointer is NULL");
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
-	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
-		   "SHR-36: share object with host: this process is not a guest of a hypervisor");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
+		"SHR-36: share object with host: this process is not a guest of a hypervisor");
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZATIONOBJECT *pData)

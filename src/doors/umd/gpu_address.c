@@ -78,14 +78,13 @@ static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADD
 					      .flags = args.Flags.Value,
 					      .fence = args.hFenceObject,
 					      .value = args.FenceValue};
-	if (NT_SUCCESS(status) && !context) {
-		vmm_finding(call.device->adapter->observe, "VA-10", call.device->process->id,
-			    call.device->handle,
-			    "update GPU virtual address: hContext is not a live context of device "
-			    "0x%08x",
-			    call.device->handle);
-		status = STATUS_INVALID_PARAMETER;
-	}
+	if (NT_SUCCESS(status) && !context)
+		status = vmm_refuse_rule(
+			call.device->adapter->observe, STATUS_INVALID_PARAMETER, "VA-10",
+			call.device->process->id, call.device->handle,
+			"update GPU virtual address: hContext is not a live context of device "
+			"0x%08x",
+			call.device->handle);
 	if (NT_SUCCESS(status))
 		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
 						&request.operations);
@@ -157,14 +156,13 @@ static HRESULT APIENTRY submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMA
 	NTSTATUS counted = vmm_sched_check_command_contexts(
 		call.device->adapter->observe, call.device->process->id, call.device->handle,
 		data->BroadcastContextCount);
-	if (NT_SUCCESS(counted) && !context) {
-		vmm_finding(call.device->adapter->observe, "SUB-26", call.device->process->id,
-			    call.device->handle,
-			    "submit command: BroadcastContext[0] is not a live context of device "
-			    "0x%08x",
-			    call.device->handle);
-		counted = STATUS_INVALID_PARAMETER;
-	}
+	if (NT_SUCCESS(counted) && !context)
+		counted = vmm_refuse_rule(
+			call.device->adapter->observe, STATUS_INVALID_PARAMETER, "SUB-26",
+			call.device->process->id, call.device->handle,
+			"submit command: BroadcastContext[0] is not a live context of device "
+			"0x%08x",
+			call.device->handle);
 	if (NT_SUCCESS(status))
 		status = counted;
 	if (NT_SUCCESS(status))

@@ -33,18 +33,18 @@ static NTSTATUS enter(struct gpu_call *g, HANDLE device, HANDLE context, enum vm
 		signal ? VIDMM_DOOR_SIGNAL_FROM_GPU : VIDMM_DOOR_WAIT_FROM_GPU, &g->context);
 	if (!NT_SUCCESS(status) || g->context)
 		return status;
-	vmm_finding(g->call.device->adapter->observe, "SYN-23", g->call.device->process->id, 0,
-		    "%s: hContext is not a live context of device 0x%08x",
-		    signal ? "signal" : "wait", g->call.device->handle);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(g->call.device->adapter->observe, STATUS_INVALID_PARAMETER, "SYN-23",
+			       g->call.device->process->id, 0,
+			       "%s: hContext is not a live context of device 0x%08x",
+			       signal ? "signal" : "wait", g->call.device->handle);
 }
 
 static NTSTATUS refuse_array(const struct gpu_call *g)
 {
-	vmm_finding(g->call.device->adapter->observe, "SYN-33", g->call.device->process->id, 0,
-		    "%u objects: an array is missing, or there are more than %u",
-		    g->sync.request.count, VMM_UMD_HANDLES_MAX);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(g->call.device->adapter->observe, STATUS_INVALID_PARAMETER, "SYN-33",
+			       g->call.device->process->id, 0,
+			       "%u objects: an array is missing, or there are more than %u",
+			       g->sync.request.count, VMM_UMD_HANDLES_MAX);
 }
 
 static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)

@@ -10,11 +10,9 @@ static HRESULT not_built(HANDLE device, const char *name)
 	struct vmm_umd_call call;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, true);
 
-	if (NT_SUCCESS(status)) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
-			   call.device->process->id, 0, "%s is not built", name);
-		status = STATUS_NOT_SUPPORTED;
-	}
+	if (NT_SUCCESS(status))
+		status = vmm_refuse_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
+					   call.device->process->id, 0, "%s is not built", name);
 	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
