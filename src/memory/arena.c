@@ -267,13 +267,12 @@ static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool ze
 	if (atomic_load(&memory->adapter->removed))
 		return VMM_DEVICE_REMOVED;
 	/* An MDL describes the backing store, and its ByteCount has 32 bits. */
-	if (size_bytes > UINT32_MAX) {
-		vmm_reason(memory->adapter->observe, STATUS_NO_MEMORY, 0, 0,
-			   "backing store of %llu bytes refused: 4 GiB or more in one piece "
-			   "is not built",
-			   (unsigned long long)size_bytes);
-		return VMM_NO_MEMORY;
-	}
+	if (size_bytes > UINT32_MAX)
+		return vmm_refuse_reason(
+			memory->adapter->observe, VMM_NO_MEMORY, 0, 0,
+			"backing store of %llu bytes refused: 4 GiB or more in one piece "
+			"is not built",
+			(unsigned long long)size_bytes);
 	vmm_backing_collect(memory); /* pages that were used before cost no page fault */
 	if (!make_available(memory, size_bytes))
 		return VMM_NO_MEMORY;
@@ -310,16 +309,15 @@ static vmm_status create_charged(struct vmm_memory *memory, const struct vmm_all
 	struct vmm_account *account = allocation->account;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!vmm_account_charge(account, size_bytes)) {
-		vmm_reason(memory->adapter->observe, VMM_NO_MEMORY, allocation->owner,
-			   allocation->first.handle,
-			   "backing store of %llu bytes refused: process %u may have %llu bytes of "
-			   "system memory and has %llu",
-			   (unsigned long long)size_bytes, allocation->owner,
-			   (unsigned long long)account->limit_bytes,
-			   (unsigned long long)atomic_load(&account->bytes));
-		return VMM_NO_MEMORY;
-	}
+	if (!vmm_account_charge(account, size_bytes))
+		return vmm_refuse_reason(
+			memory->adapter->observe, VMM_NO_MEMORY, allocation->owner,
+			allocation->first.handle,
+			"backing store of %llu bytes refused: process %u may have %llu bytes of "
+			"system memory and has %llu",
+			(unsigned long long)size_bytes, allocation->owner,
+			(unsigned long long)account->limit_bytes,
+			(unsigned long long)atomic_load(&account->bytes));
 	uint64_t owner = allocation->viewer ? vmm_os_viewer_owner(allocation->viewer) : 0;
 	vmm_status status = create(memory, size_bytes, zero, owner, backing);
 

@@ -164,17 +164,15 @@ uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *add
 static NTSTATUS check_group(struct vmm_adapter *adapter, const struct vmm_process *process,
 			    uint32_t group, const char *what)
 {
-	if (!adapter->wddm2) {
-		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "%s: the adapter's miniport reports WDDM 1.x, which has no budgets",
-			   what);
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!adapter->wddm2)
+		return vmm_refuse_reason(
+			adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			"%s: the adapter's miniport reports WDDM 1.x, which has no budgets", what);
 	if (group < GROUPS)
 		return STATUS_SUCCESS;
-	vmm_finding(adapter->observe, "RES-10", process->id, 0,
-		    "%s: segment group %u is neither local (0) nor non-local (1)", what, group);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "RES-10", process->id, 0,
+			       "%s: segment group %u is neither local (0) nor non-local (1)", what,
+			       group);
 }
 
 NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
@@ -208,13 +206,12 @@ static NTSTATUS reserve(struct vmm_adapter *adapter, struct vmm_process *process
 	if (!budget)
 		return STATUS_NO_MEMORY;
 	most = available(adapter->memory, budget, group);
-	if (bytes > most) {
-		vmm_finding(adapter->observe, "PRI-14", process->id, 0,
-			    "reservation of %llu bytes in segment group %u refused: %llu bytes are "
-			    "available to the process",
-			    (unsigned long long)bytes, group, (unsigned long long)most);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (bytes > most)
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER, "PRI-14", process->id, 0,
+			"reservation of %llu bytes in segment group %u refused: %llu bytes are "
+			"available to the process",
+			(unsigned long long)bytes, group, (unsigned long long)most);
 	vmm_trims_before_budget(adapter->memory);
 	budget->reserved[group] = bytes;
 	vmm_trims_after_budget(adapter->memory);
@@ -255,12 +252,10 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 
 	if (group >= GROUPS)
 		return STATUS_INVALID_PARAMETER;
-	if (!adapter->wddm2) {
-		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			   "set budget: the adapter's miniport reports WDDM 1.x, "
-			   "which has no budgets");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!adapter->wddm2)
+		return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+					 "set budget: the adapter's miniport reports WDDM 1.x, "
+					 "which has no budgets");
 	vmm_paging_lock(adapter);
 	budget = find_or_make(adapter->memory, process->id);
 	vmm_trims_before_budget(adapter->memory);

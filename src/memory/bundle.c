@@ -159,10 +159,9 @@ NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 	if (!bundle->keyed) {
 		if (device)
 			return STATUS_SUCCESS;
-		vmm_finding(
-			process->world->observe, "KMX-10", process->id, 0,
+		return vmm_refuse_rule(
+			process->world->observe, STATUS_INVALID_PARAMETER, "KMX-10", process->id, 0,
 			"open keyed mutex: the NT handle is of a resource without a keyed mutex");
-		return STATUS_INVALID_PARAMETER;
 	}
 	NTSTATUS status = vmm_keyed_open_held(process, device, bundle->keyed, keyed);
 	if (!NT_SUCCESS(status) || !device)

@@ -66,9 +66,9 @@ static DXGK_ALLOCATIONINFO info_of(const DXGKARGCB_CREATECONTEXTALLOCATION *args
 
 static NTSTATUS not_built(const struct vmm_device *device, const char *what, uint32_t value)
 {
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		   "PRE-11: DxgkCbCreateContextAllocation: %s (0x%x) is not built", what, value);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"PRE-11: DxgkCbCreateContextAllocation: %s (0x%x) is not built", what, value);
 }
 
 static NTSTATUS check(struct vmm_device *device, const DXGKARGCB_CREATECONTEXTALLOCATION *args)

@@ -463,13 +463,12 @@ static NTSTATUS open_in_miniport(struct creation *c)
 		return status;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->refs[i]->kmd_open = c->opens[i].hDeviceSpecificAllocation;
-		if (!c->refs[i]->kmd_open) {
-			vmm_finding(c->device->adapter->observe, "ALF-34", c->device->process->id,
-				    c->refs[i]->handle,
-				    "DxgkDdiOpenAllocation succeeded and left "
-				    "hDeviceSpecificAllocation NULL");
-			status = STATUS_INVALID_PARAMETER;
-		}
+		if (!c->refs[i]->kmd_open)
+			status = vmm_refuse_rule(c->device->adapter->observe,
+						 STATUS_INVALID_PARAMETER, "ALF-34",
+						 c->device->process->id, c->refs[i]->handle,
+						 "DxgkDdiOpenAllocation succeeded and left "
+						 "hDeviceSpecificAllocation NULL");
 	}
 	if (!NT_SUCCESS(status))
 		for (uint32_t i = 0; i < c->request->count; i++)
@@ -544,11 +543,10 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		.device = device, .memory = device->adapter->memory, .request = request};
 	NTSTATUS status;
 
-	if (!request->count && !request->runtime_resource) {
-		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, 0,
-			    "create refused: 0 allocations and no resource");
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!request->count && !request->runtime_resource)
+		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-35",
+				       device->process->id, 0,
+				       "create refused: 0 allocations and no resource");
 	status = request->heap_bytes      ? vmm_standard_describe(device, request)
 		 : request->cross_adapter ? vmm_cross_adapter_describe(device, request)
 					  : STATUS_SUCCESS;

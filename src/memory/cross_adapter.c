@@ -23,20 +23,20 @@ enum {
 	ROWS = 4,
 };
 
-static NTSTATUS refuse(const struct vmm_device *device, const char *what, uint64_t is,
-		       uint64_t wanted)
+static NTSTATUS refuse_cross_adapter(const struct vmm_device *device, const char *what, uint64_t is,
+				     uint64_t wanted)
 {
-	vmm_finding(device->adapter->observe, "ALF-39", device->process->id, device->handle,
-		    "cross-adapter resource refused: %s (%llu, wanted %llu)", what,
-		    (unsigned long long)is, (unsigned long long)wanted);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-39",
+			       device->process->id, device->handle,
+			       "cross-adapter resource refused: %s (%llu, wanted %llu)", what,
+			       (unsigned long long)is, (unsigned long long)wanted);
 }
 
 static NTSTATUS not_supported(const struct vmm_device *device, const char *what)
 {
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   device->handle, "ALF-39: cross-adapter resource refused: %s", what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 device->process->id, device->handle,
+				 "ALF-39: cross-adapter resource refused: %s", what);
 }
 
 static uint32_t bytes_per_pixel(D3DDDIFORMAT format)
@@ -83,8 +83,8 @@ static NTSTATUS ask_for_surface(struct vmm_device *device, struct vmm_allocate_r
 		return not_supported(device,
 				     "the opening miniport does not support such a surface");
 	if (NT_SUCCESS(status) && surface.Pitch != pitch_of(picture))
-		return refuse(device, "pitch answered by the opening miniport", surface.Pitch,
-			      pitch_of(picture));
+		return refuse_cross_adapter(device, "pitch answered by the opening miniport",
+					    surface.Pitch, pitch_of(picture));
 	return status;
 }
 
@@ -124,10 +124,11 @@ static NTSTATUS create_section(struct vmm_device *device, struct vmm_allocate_re
 	if (!bytes_per_pixel(picture.format))
 		return not_supported(device, "its pixel format is not built");
 	if (!picture.width || !picture.height)
-		return refuse(device, "width or height described by the miniport is 0",
-			      picture.width, picture.height);
+		return refuse_cross_adapter(device,
+					    "width or height described by the miniport is 0",
+					    picture.width, picture.height);
 	if (info->Size < bytes_of(&picture))
-		return refuse(
+		return refuse_cross_adapter(
 			device,
 			"Size is too small for rows of multiples of 128 bytes and a height of a "
 			"multiple of 4 rows",
@@ -146,10 +147,11 @@ static NTSTATUS check_size(const struct vmm_device *device,
 	uint64_t shared_bytes = request->section->memory.size_bytes;
 
 	if (vmm_align_up(info->Size, VMM_PAGE_SIZE) > shared_bytes)
-		return refuse(device, "Size exceeds the shared memory", info->Size, shared_bytes);
+		return refuse_cross_adapter(device, "Size exceeds the shared memory", info->Size,
+					    shared_bytes);
 	if (info->Size < bytes_of(&request->section->picture))
-		return refuse(device, "Size is less than the surface needs", info->Size,
-			      bytes_of(&request->section->picture));
+		return refuse_cross_adapter(device, "Size is less than the surface needs",
+					    info->Size, bytes_of(&request->section->picture));
 	return STATUS_SUCCESS;
 }
 
@@ -160,14 +162,16 @@ NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_
 	uint32_t set = info->SupportedReadSegmentSet | info->SupportedWriteSegmentSet;
 
 	if (!(flags & CPU_VISIBLE) || (flags & FORBIDDEN))
-		return refuse(device,
-			      "Flags must be CpuVisible, without Cached, Protected, Swizzled, "
-			      "PermanentSysMem or Existing...",
-			      flags, CPU_VISIBLE);
+		return refuse_cross_adapter(
+			device,
+			"Flags must be CpuVisible, without Cached, Protected, Swizzled, "
+			"PermanentSysMem or Existing...",
+			flags, CPU_VISIBLE);
 	if (flags != CPU_VISIBLE)
 		return not_supported(device, "a flag other than CpuVisible is not built");
 	if (!only_apertures(vmm_port_caps(device->adapter->port), set))
-		return refuse(device, "segment sets may contain apertures only", set, 0);
+		return refuse_cross_adapter(device, "segment sets may contain apertures only", set,
+					    0);
 	if (info->Size > UINT32_MAX)
 		return not_supported(device, "4 GiB or more are not built");
 	return request->section ? check_size(device, request, info)

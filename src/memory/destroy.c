@@ -344,12 +344,12 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_paging_queues_forget_retired(device);
 	vmm_process_unlock(device->process);
 	vmm_paging_commit(adapter);
-	if (!resource) {
-		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0, "deallocate: %s",
-			    busy ? "another thread is creating or ending the resource"
-				 : "the device has no resource with that runtime handle");
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!resource)
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER, "ALF-36", device->process->id,
+			0, "deallocate: %s",
+			busy ? "another thread is creating or ending the resource"
+			     : "the device has no resource with that runtime handle");
 	close_unused(adapter->memory, d);
 	vmm_memory_reap(adapter);
 	release_resource(resource);

@@ -21,21 +21,19 @@ NTSTATUS vmm_deallocation_check(struct vmm_device *device, uint32_t flags)
 
 	if (!flags)
 		return STATUS_SUCCESS;
-	if (flags & ~(uint32_t)(ASSUME_NOT_IN_USE | SYNCHRONOUS_DESTROY)) {
-		vmm_finding(
-			observe, "ALF-37", device->process->id, 0,
+	if (flags & ~(uint32_t)(ASSUME_NOT_IN_USE | SYNCHRONOUS_DESTROY))
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_PARAMETER, "ALF-37", device->process->id, 0,
 			"deallocate with flags 0x%x: a client may set only AssumeNotInUse (0x1) "
 			"and SynchronousDestroy (0x2)",
 			flags);
-		return STATUS_INVALID_PARAMETER;
-	}
 	if (device->adapter->wddm2)
 		return STATUS_SUCCESS;
-	vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		   "deallocate with flags 0x%x: the adapter's miniport reports WDDM 1.x, where "
-		   "allocation lists tell which allocations are in use",
-		   flags);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"deallocate with flags 0x%x: the adapter's miniport reports WDDM 1.x, where "
+		"allocation lists tell which allocations are in use",
+		flags);
 }
 
 void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)

@@ -74,16 +74,17 @@ static const char *complaint(struct vmm_device *device, const char *pointer,
 	return NULL;
 }
 
-static NTSTATUS refuse(const struct vmm_device *device, const struct vmm_allocate_item *item,
-		       const DXGK_ALLOCATIONINFO *info, const char *what)
+static NTSTATUS refuse_existing(const struct vmm_device *device,
+				const struct vmm_allocate_item *item,
+				const DXGK_ALLOCATIONINFO *info, const char *what)
 {
 	bool kernel = info->Flags.Value & KERNEL;
 
-	vmm_finding(device->adapter->observe, kernel ? "ALF-12" : "ALF-11", device->process->id, 0,
-		    "create refused: %s with pSystemMem %p and Size %llu: %s",
-		    kernel ? "ExistingKernelSysMem" : "ExistingSysMem", item->system_memory,
-		    (unsigned long long)info->Size, what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER,
+			       kernel ? "ALF-12" : "ALF-11", device->process->id, 0,
+			       "create refused: %s with pSystemMem %p and Size %llu: %s",
+			       kernel ? "ExistingKernelSysMem" : "ExistingSysMem",
+			       item->system_memory, (unsigned long long)info->Size, what);
 }
 
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
@@ -91,7 +92,7 @@ NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate
 {
 	const char *what = complaint(device, item->system_memory, info);
 
-	return what ? refuse(device, item, info, what) : STATUS_SUCCESS;
+	return what ? refuse_existing(device, item, info, what) : STATUS_SUCCESS;
 }
 
 /*
@@ -109,23 +110,23 @@ NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item 
 					       info->Size, &fd, &offset);
 
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(device, item, info,
-			      "not all of it is memory that the process can read and write");
-	if (!vmm_ok(status)) {
-		vmm_reason(
+		return refuse_existing(
+			device, item, info,
+			"not all of it is memory that the process can read and write");
+	if (!vmm_ok(status))
+		return vmm_refuse_reason(
 			device->adapter->observe, status, device->process->id, 0,
 			"Q-95: create refused: the client could not share its memory at %p (%llu "
 			"bytes) with the host",
 			item->system_memory, (unsigned long long)info->Size);
-		return status;
-	}
 	status = vmm_section_open(device->adapter->os, fd, offset + info->Size, true,
 				  &item->adopted);
 	vmm_os_descriptor_close(fd);
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(device, item, info,
-			      "the client's descriptor is not a memory object of that size that is "
-			      "sealed against shrinking");
+		return refuse_existing(
+			device, item, info,
+			"the client's descriptor is not a memory object of that size that is "
+			"sealed against shrinking");
 	if (!vmm_ok(status))
 		return status;
 	item->adopted->offset = offset;

@@ -61,12 +61,11 @@ static NTSTATUS check_pages(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_p
 			continue;
 
 		vmm_assert_held(&a->device->adapter->paging_lock);
-		vmm_finding(
-			a->memory->adapter->observe, "LOCK-18", a->device->process->id,
-			a->request->handle,
+		return vmm_refuse_rule(
+			a->memory->adapter->observe, STATUS_INVALID_PARAMETER, "LOCK-18",
+			a->device->process->id, a->request->handle,
 			"lock of 0x%08x: page %u (entry %u) is beyond the allocation's %llu pages",
 			a->request->handle, a->request->pages[i], i, (unsigned long long)pages);
-		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
 }
@@ -139,9 +138,9 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 
 static NTSTATUS refuse_not_built(const struct vmm_lock_attempt *a, const char *what)
 {
-	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
-		   a->request->handle, "lock with AcquireAperture: %s", what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED,
+				 a->device->process->id, a->request->handle,
+				 "lock with AcquireAperture: %s", what);
 }
 
 /*
@@ -654,10 +653,10 @@ static NTSTATUS check_unlock(struct vmm_device *device, uint32_t handle)
 		ref->named++;
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(device->adapter->observe, "LOCK-28", device->process->id, handle,
-		    "unlock of 0x%08x: it is locked %u times, but occurs %u times in the list",
-		    handle, ref->lock_count, ref->named + 1);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, "LOCK-28", device->process->id,
+		handle, "unlock of 0x%08x: it is locked %u times, but occurs %u times in the list",
+		handle, ref->lock_count, ref->named + 1);
 }
 
 static void unlock_one(struct vmm_device *device, uint32_t handle)

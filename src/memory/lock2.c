@@ -58,14 +58,12 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (vmm_unlikely(allocation->uncommitted)) {
-		vmm_reason(a->memory->adapter->observe, STATUS_NO_MEMORY, a->device->process->id,
-			   a->request->handle,
-			   "OFR-14: %s of 0x%08x: the last reclaim found no system "
-			   "memory for it; it must be reclaimed again",
-			   a->call, a->request->handle);
-		return STATUS_NO_MEMORY;
-	}
+	if (vmm_unlikely(allocation->uncommitted))
+		return vmm_refuse_reason(a->memory->adapter->observe, STATUS_NO_MEMORY,
+					 a->device->process->id, a->request->handle,
+					 "OFR-14: %s of 0x%08x: the last reclaim found no system "
+					 "memory for it; it must be reclaimed again",
+					 a->call, a->request->handle);
 	if (vmm_is_offered_locked(allocation)) /* OFR-05 */
 		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 				       "the allocation is offered and not reclaimed");
@@ -365,11 +363,11 @@ NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *re
 	if (device->adapter->wddm2)
 		return !request->flags && vmm_lock_fast(device, request) ? STATUS_SUCCESS
 									 : lock(&a);
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   request->handle,
-		   "lock2 on an adapter whose miniport is of WDDM 1.x: use lock, which "
-		   "synchronizes with the GPU");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		request->handle,
+		"lock2 on an adapter whose miniport is of WDDM 1.x: use lock, which "
+		"synchronizes with the GPU");
 }
 
 void vmm_lock_wddm2_released(struct vmm_instance *instance)

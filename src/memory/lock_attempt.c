@@ -10,10 +10,9 @@ NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTS
 			 const char *what)
 {
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
-		    "%s of 0x%08x with flags 0x%03x refused: %s", a->call, a->request->handle,
-		    a->request->flags, what);
-	return status;
+	return vmm_refuse_rule(a->memory->adapter->observe, status, rule, a->device->process->id,
+			       a->request->handle, "%s of 0x%08x with flags 0x%03x refused: %s",
+			       a->call, a->request->handle, a->request->flags, what);
 }
 
 NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a)
@@ -25,21 +24,21 @@ NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a)
 
 NTSTATUS vmm_lock_refuse_unmappable(const struct vmm_lock_attempt *a)
 {
-	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
-		   a->request->handle,
-		   "Q-93: %s of 0x%08x: HardwareProtected content is never mapped into an "
-		   "out-of-process client",
-		   a->call, a->request->handle);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
+		a->request->handle,
+		"Q-93: %s of 0x%08x: HardwareProtected content is never mapped into an "
+		"out-of-process client",
+		a->call, a->request->handle);
 }
 
 NTSTATUS vmm_lock_refuse_content_lost(const struct vmm_lock_attempt *a)
 {
-	vmm_reason(a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-		   a->device->process->id, a->request->handle,
-		   "TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
-		   a->request->handle);
-	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	return vmm_refuse_reason(
+		a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		a->device->process->id, a->request->handle,
+		"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+		a->request->handle);
 }
 
 void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a)

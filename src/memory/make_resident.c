@@ -28,20 +28,20 @@ struct request {
 
 static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
 {
-	vmm_finding(r->device->adapter->observe, rule, r->device->process->id, handle,
-		    "%u allocations, flags 0x%x: %s", r->request->count, r->request->flags, what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(r->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       r->device->process->id, handle, "%u allocations, flags 0x%x: %s",
+			       r->request->count, r->request->flags, what);
 }
 
 static NTSTATUS check_version(const struct request *r, const char *what)
 {
 	if (r->device->adapter->wddm2)
 		return STATUS_SUCCESS;
-	vmm_reason(r->device->adapter->observe, STATUS_NOT_SUPPORTED, r->device->process->id, 0,
-		   "%s: the adapter's miniport is of WDDM 1.x, where allocation lists decide "
-		   "residency",
-		   what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		r->device->adapter->observe, STATUS_NOT_SUPPORTED, r->device->process->id, 0,
+		"%s: the adapter's miniport is of WDDM 1.x, where allocation lists decide "
+		"residency",
+		what);
 }
 
 /* The caller holds the paging lock, so the refs stay valid until its release. */
@@ -121,11 +121,11 @@ static NTSTATUS check_space(struct request *r) VMM_REQUIRES(vmm_paging_lock_clas
 		r->request->bytes_to_trim = over;
 		return STATUS_SUCCESS;
 	}
-	vmm_reason(r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
-		   "RES-05: make resident: the device's list would exceed the budget by %llu "
-		   "bytes and what the segments can hold by %llu bytes (PRI-07)",
-		   (unsigned long long)over, (unsigned long long)beyond);
-	return STATUS_NO_MEMORY;
+	return vmm_refuse_reason(
+		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
+		"RES-05: make resident: the device's list would exceed the budget by %llu "
+		"bytes and what the segments can hold by %llu bytes (PRI-07)",
+		(unsigned long long)over, (unsigned long long)beyond);
 }
 
 static void unlist(struct request *r, uint32_t count) VMM_REQUIRES(vmm_paging_lock_class)
@@ -189,12 +189,12 @@ static NTSTATUS check_content(const struct request *r) VMM_REQUIRES(vmm_paging_l
 
 		if (vmm_likely(!a->content_lost))
 			continue;
-		vmm_reason(r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-			   r->device->process->id, r->request->handles[i],
-			   "%s: make resident of 0x%08x: its content was lost%s",
-			   a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
-			   a->reset_lost ? " when the adapter was reset" : "");
-		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+		return vmm_refuse_reason(
+			r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			r->device->process->id, r->request->handles[i],
+			"%s: make resident of 0x%08x: its content was lost%s",
+			a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
+			a->reset_lost ? " when the adapter was reset" : "");
 	}
 	return STATUS_SUCCESS;
 }
@@ -280,14 +280,13 @@ static NTSTATUS check_counts(const struct request *r) VMM_REQUIRES(vmm_paging_lo
 		struct vmm_ref *ref = r->refs[counted];
 
 		ref->named++;
-		if (ref->residency_count < ref->named) {
-			vmm_finding(r->device->adapter->observe, "RES-06", r->device->process->id,
-				    r->request->handles[counted],
-				    "evict of 0x%08x: it is made resident %u times, but occurs %u "
-				    "times in the list",
-				    r->request->handles[counted], ref->residency_count, ref->named);
-			status = STATUS_INVALID_PARAMETER;
-		}
+		if (ref->residency_count < ref->named)
+			status = vmm_refuse_rule(
+				r->device->adapter->observe, STATUS_INVALID_PARAMETER, "RES-06",
+				r->device->process->id, r->request->handles[counted],
+				"evict of 0x%08x: it is made resident %u times, but occurs %u "
+				"times in the list",
+				r->request->handles[counted], ref->residency_count, ref->named);
 		counted++;
 	}
 	while (counted)

@@ -13,8 +13,8 @@ enum { ALLOW_DECOMMIT = 0x1 }; /* D3DDDI_OFFER_FLAGS */
 static NTSTATUS report(struct vmm_device *device, const char *rule, uint32_t handle,
 		       const char *what)
 {
-	vmm_finding(device->adapter->observe, rule, device->process->id, handle, "%s", what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       device->process->id, handle, "%s", what);
 }
 
 static NTSTATUS each_of_resource(const struct vmm_offer_walk *walk, const void *runtime,
@@ -104,13 +104,12 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 		if (vmm_locks(i))
 			return report(device, "OFR-08", ref->handle,
 				      "offer of a locked allocation");
-		if (offer->immediately && vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL)) {
-			vmm_reason(device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_BUSY,
-				   device->process->id, ref->handle,
-				   "OFR-16: OfferImmediately of 0x%08x: queued work still uses it",
-				   ref->handle);
-			return STATUS_GRAPHICS_ALLOCATION_BUSY;
-		}
+		if (offer->immediately && vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL))
+			return vmm_refuse_reason(
+				device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_BUSY,
+				device->process->id, ref->handle,
+				"OFR-16: OfferImmediately of 0x%08x: queued work still uses it",
+				ref->handle);
 	}
 	return STATUS_SUCCESS;
 }
@@ -150,16 +149,15 @@ static void unlock_both(struct vmm_device *device)
 /* AllowDecommit needs WDDM 2.x. (OFR-14) */
 static NTSTATUS check_flags(struct vmm_device *device, uint32_t flags)
 {
-	if (flags & ~(uint32_t)ALLOW_DECOMMIT) {
-		vmm_finding(device->adapter->observe, "OFR-14", device->process->id, 0,
-			    "offer with reserved flags 0x%x", flags);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (flags & ~(uint32_t)ALLOW_DECOMMIT)
+		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "OFR-14",
+				       device->process->id, 0, "offer with reserved flags 0x%x",
+				       flags);
 	if (!flags || device->adapter->wddm2)
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		   "OFR-14: offer with AllowDecommit: the adapter's miniport is of WDDM 1.x");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"OFR-14: offer with AllowDecommit: the adapter's miniport is of WDDM 1.x");
 }
 
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
@@ -174,11 +172,10 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 		status = check_flags(device, request->flags);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
-		vmm_finding(device->adapter->observe, "OFR-03", device->process->id, 0,
-			    "offer priority %u: valid priorities are 1 to 4", priority);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (priority < OFFER_LOW || priority > OFFER_AUTO)
+		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "OFR-03",
+				       device->process->id, 0,
+				       "offer priority %u: valid priorities are 1 to 4", priority);
 	lock_both(device);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
 		status = vmm_offer_each(&walk, i, may_offer, &offer);

@@ -83,19 +83,18 @@ static NTSTATUS check_request(struct vmm_device *device,
 {
 	struct vmm_observe *observe = device->adapter->observe;
 
-	if (!device->adapter->wddm2) {
-		vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "create paging queue: the adapter's miniport is of WDDM 1.x, where "
-			   "allocation lists decide residency");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!device->adapter->wddm2)
+		return vmm_refuse_reason(
+			observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			"create paging queue: the adapter's miniport is of WDDM 1.x, where "
+			"allocation lists decide residency");
 	if (request->priority >= -1 && request->priority <= 1 && !request->physical_adapter)
 		return STATUS_SUCCESS;
-	vmm_finding(observe, "RES-04", device->process->id, 0,
-		    "create paging queue: priority %d, physical adapter %u: the priority must be "
-		    "-1, 0 or 1, and the physical adapter 0 (the adapter has no link)",
-		    request->priority, request->physical_adapter);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		observe, STATUS_INVALID_PARAMETER, "RES-04", device->process->id, 0,
+		"create paging queue: priority %d, physical adapter %u: the priority must be "
+		"-1, 0 or 1, and the physical adapter 0 (the adapter has no link)",
+		request->priority, request->physical_adapter);
 }
 
 NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
@@ -430,13 +429,13 @@ NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
 			vmm_progress_signal(adapter);
 			return STATUS_SUCCESS;
 		}
-		if (!queue) {
-			vmm_finding(adapter->observe, "RES-11", device->process->id, handle,
-				    "destroy paging queue: 0x%08x is not a live paging queue of "
-				    "the device",
-				    handle);
-			return STATUS_INVALID_PARAMETER;
-		}
+		if (!queue)
+			return vmm_refuse_rule(
+				adapter->observe, STATUS_INVALID_PARAMETER, "RES-11",
+				device->process->id, handle,
+				"destroy paging queue: 0x%08x is not a live paging queue of "
+				"the device",
+				handle);
 		(void)!vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY);
 	}
 }

@@ -98,12 +98,12 @@ static NTSTATUS find_queue(struct reclaim *r)
 	if (!r->request->queued)
 		return STATUS_SUCCESS;
 	r->queue = vmm_paging_queue_find_locked(r->device, handle);
-	if (!r->queue) {
-		vmm_finding(r->device->adapter->observe, "OFR-12", r->device->process->id, handle,
-			    "reclaim on 0x%08x, which is not a live paging queue of the device",
-			    handle);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!r->queue)
+		return vmm_refuse_rule(
+			r->device->adapter->observe, STATUS_INVALID_PARAMETER, "OFR-12",
+			r->device->process->id, handle,
+			"reclaim on 0x%08x, which is not a live paging queue of the device",
+			handle);
 	r->listed = vmm_calloc(r->count + 1, sizeof(struct vmm_ref *));
 	r->operation = vmm_paging_operation_create(r->count);
 	return r->listed && r->operation ? STATUS_SUCCESS : STATUS_NO_MEMORY;
@@ -157,12 +157,12 @@ static NTSTATUS commit_all(const struct reclaim *r) VMM_REQUIRES(vmm_paging_lock
 
 		if (ref->allocation->decommit || commit_backing(r->memory, ref->allocation))
 			continue;
-		vmm_reason(r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id,
-			   ref->handle,
-			   "OFR-13: no system memory for the %llu bytes of 0x%08x: it cannot be "
-			   "reclaimed",
-			   (unsigned long long)ref->allocation->size_bytes, ref->handle);
-		return STATUS_NO_MEMORY;
+		return vmm_refuse_reason(
+			r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id,
+			ref->handle,
+			"OFR-13: no system memory for the %llu bytes of 0x%08x: it cannot be "
+			"reclaimed",
+			(unsigned long long)ref->allocation->size_bytes, ref->handle);
 	}
 	return STATUS_SUCCESS;
 }
@@ -272,19 +272,19 @@ static NTSTATUS reclaim_locked(struct reclaim *r) VMM_REQUIRES(vmm_paging_lock_c
 
 static NTSTATUS check(struct vmm_device *device, const struct vmm_reclaim_request *request)
 {
-	if (request->queued && !device->adapter->wddm2) {
-		vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "reclaim on a paging queue: the adapter's miniport is of WDDM 1.x, "
-			   "which has none");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (request->queued && !device->adapter->wddm2)
+		return vmm_refuse_reason(
+			device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			"reclaim on a paging queue: the adapter's miniport is of WDDM 1.x, "
+			"which has none");
 	if (!request->needs_results || request->results || !request->set.count)
 		return STATUS_SUCCESS;
-	vmm_finding(device->adapter->observe, "OFR-14", device->process->id, 0,
-		    "reclaim of %u entries without pResults, the only place that can tell of "
-		    "NOT_COMMITTED",
-		    request->set.count);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, "OFR-14", device->process->id,
+		0,
+		"reclaim of %u entries without pResults, the only place that can tell of "
+		"NOT_COMMITTED",
+		request->set.count);
 }
 
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device, struct vmm_reclaim_request *request)

@@ -250,13 +250,13 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 	*wait_for = busy;
 	if (busy)
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES,
-		   device->process->id, ref->handle,
-		   "REN-11: discard lock of 0x%08x: cannot add an instance to the existing %u "
-		   "(limit %u), and none of them is retired; submit the buffers that reference "
-		   "them, then lock with NoExistingReference (LOCK-41, REF-10)",
-		   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
-	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
+		ref->handle,
+		"REN-11: discard lock of 0x%08x: cannot add an instance to the existing %u "
+		"(limit %u), and none of them is retired; submit the buffers that reference "
+		"them, then lock with NoExistingReference (LOCK-41, REF-10)",
+		ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
 }
 
 /*
@@ -269,24 +269,22 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	struct vmm_allocation *allocation = instance->allocation;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	if (instance->state == VMM_INSTANCE_RETIRED) {
-		vmm_finding(
-			allocation->adapter->observe, "REN-16", process, instance->handle,
+	if (instance->state == VMM_INSTANCE_RETIRED)
+		return vmm_refuse_rule(
+			allocation->adapter->observe, STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE,
+			"REN-16", process, instance->handle,
 			"submission references instance 0x%08x, which is retired: a buffer "
 			"submitted on some context used a newer one of the %u instances without "
 			"naming this one with DoNotRetireInstance (REF-02, REF-05, REF-06)",
 			instance->handle, allocation->instance_count);
-		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
-	}
 	if (allocation->ordered_by == submission &&
-	    instance->generation < allocation->ordered_generation) {
-		vmm_finding(
-			allocation->adapter->observe, "REF-03", process, instance->handle,
+	    instance->generation < allocation->ordered_generation)
+		return vmm_refuse_rule(
+			allocation->adapter->observe, STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE,
+			"REF-03", process, instance->handle,
 			"submission references instance 0x%08x after a newer instance of the same "
 			"allocation (REN-17)",
 			instance->handle);
-		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
-	}
 	allocation->ordered_by = submission;
 	allocation->ordered_generation = instance->generation;
 	return STATUS_SUCCESS;

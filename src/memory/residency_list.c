@@ -411,11 +411,12 @@ static vmm_status place_named(const struct vmm_residency_set *set, struct vmm_in
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (vmm_likely(!instance->held))
 		return vmm_residency_list_place(adapter->memory, instance, set->preparation);
-	vmm_finding(adapter->observe, "PRI-11", set->device->process->id, instance->handle,
-		    "a queued submission references 0x%08x, which was evicted and is locked by "
-		    "the CPU: it cannot run, and the device enters the error state",
-		    instance->handle);
-	return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, "PRI-11",
+		set->device->process->id, instance->handle,
+		"a queued submission references 0x%08x, which was evicted and is locked by "
+		"the CPU: it cannot run, and the device enters the error state",
+		instance->handle);
 }
 
 static vmm_status gather_in_order(const struct vmm_residency_set *set)

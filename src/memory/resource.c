@@ -92,12 +92,11 @@ NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resou
 	r = vmm_resource_find_locked(device, runtime_resource);
 	existing = r ? r->handle : 0;
 	vmm_process_unlock(device->process);
-	if (existing) {
-		vmm_finding(
-			device->adapter->observe, "ALF-35", device->process->id, existing,
+	if (existing)
+		return vmm_refuse_rule(
+			device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-35",
+			device->process->id, existing,
 			"mark resource shared: it exists already; sharing is decided at creation");
-		return STATUS_INVALID_PARAMETER;
-	}
 	status = resource_create(device, runtime_resource, &r);
 	if (!NT_SUCCESS(status))
 		return status;
@@ -134,9 +133,9 @@ static NTSTATUS may_extend_locked(struct vmm_device *device, const struct vmm_re
 	vmm_assert_held(&device->process->lock);
 	if (!why)
 		return STATUS_SUCCESS;
-	vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
-		    "cannot add allocations to the resource: %s (%u asked for)", why, count);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-35", device->process->id,
+		r->handle, "cannot add allocations to the resource: %s (%u asked for)", why, count);
 }
 
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
@@ -446,12 +445,11 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 		return STATUS_NO_MEMORY;
 	info.hAllocation = ref->handle;
 	NTSTATUS status = ask_miniport_to_open(device, share, index, &info);
-	if (NT_SUCCESS(status) && !info.hDeviceSpecificAllocation) {
-		vmm_finding(
-			adapter->observe, "ALF-34", device->process->id, ref->handle,
+	if (NT_SUCCESS(status) && !info.hDeviceSpecificAllocation)
+		status = vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER, "ALF-34", device->process->id,
+			ref->handle,
 			"DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
-		status = STATUS_INVALID_PARAMETER;
-	}
 	if (!NT_SUCCESS(status)) {
 		vmm_process_lock(device->process);
 		vmm_handle_destroy(&device->process->handles, ref->handle);

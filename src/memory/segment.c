@@ -45,27 +45,25 @@ static vmm_status compute_shared_limit(struct vmm_memory *memory)
 	uint64_t limit = memory->caps->aperture_commit_limit_bytes, apertures;
 
 	sum_segments(memory, &apertures);
-	if (memory->dedicated_system_bytes > for_graphics) {
-		vmm_finding(memory->adapter->observe, "SEG-05", 0, 0,
-			    "memory segments take %llu bytes of system memory "
-			    "(PopulatedFromSystemMemory), but graphics may use only %llu of %llu",
-			    (unsigned long long)memory->dedicated_system_bytes,
-			    (unsigned long long)for_graphics,
-			    (unsigned long long)memory->system_limit_bytes);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (memory->dedicated_system_bytes > for_graphics)
+		return vmm_refuse_rule(
+			memory->adapter->observe, VMM_INVALID_PARAMETER, "SEG-05", 0, 0,
+			"memory segments take %llu bytes of system memory "
+			"(PopulatedFromSystemMemory), but graphics may use only %llu of %llu",
+			(unsigned long long)memory->dedicated_system_bytes,
+			(unsigned long long)for_graphics,
+			(unsigned long long)memory->system_limit_bytes);
 	memory->shared_system_bytes =
 		vmm_min_u64(vmm_min_u64(apertures, limit ? limit : UINT64_MAX),
 			    for_graphics - memory->dedicated_system_bytes);
 	if (!apertures || memory->shared_system_bytes >= VMM_PAGE_SIZE)
 		return VMM_OK;
-	vmm_finding(
-		memory->adapter->observe, "SEG-05", 0, 0,
+	return vmm_refuse_rule(
+		memory->adapter->observe, VMM_INVALID_PARAMETER, "SEG-05", 0, 0,
 		"no page can be mapped through an aperture: ApertureSegmentCommitLimit is %llu, "
 		"and %llu bytes of system memory are left for graphics",
 		(unsigned long long)limit,
 		(unsigned long long)(for_graphics - memory->dedicated_system_bytes));
-	return VMM_INVALID_PARAMETER;
 }
 
 /* Allocates the invalid ranges permanently, so that nothing is placed there (SEG-26). */

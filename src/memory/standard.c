@@ -12,20 +12,20 @@
 
 enum { EXISTING_SYSMEM = 0x10 };
 
-static NTSTATUS refuse(const struct vmm_device *device, const char *rule, const char *what,
-		       uint64_t is, uint64_t wanted)
+static NTSTATUS refuse_standard(const struct vmm_device *device, const char *rule, const char *what,
+				uint64_t is, uint64_t wanted)
 {
-	vmm_finding(device->adapter->observe, rule, device->process->id, device->handle,
-		    "create refused: %s (is %llu, expected %llu)", what, (unsigned long long)is,
-		    (unsigned long long)wanted);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       device->process->id, device->handle,
+			       "create refused: %s (is %llu, expected %llu)", what,
+			       (unsigned long long)is, (unsigned long long)wanted);
 }
 
 static NTSTATUS not_supported(const struct vmm_device *device, const char *what)
 {
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   device->handle, "ALF-38: create refused: %s", what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 device->process->id, device->handle, "ALF-38: create refused: %s",
+				 what);
 }
 
 static NTSTATUS call_miniport(const struct vmm_device *device,
@@ -78,13 +78,13 @@ NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request
 	if (!NT_SUCCESS(status))
 		return status;
 	if (args.AllocationPrivateDriverDataSize != request->items[0].private_bytes)
-		return refuse(device, rule, "the size of the miniport's standard data changed",
-			      args.AllocationPrivateDriverDataSize,
-			      request->items[0].private_bytes);
+		return refuse_standard(
+			device, rule, "the size of the miniport's standard data changed",
+			args.AllocationPrivateDriverDataSize, request->items[0].private_bytes);
 	if (args.ResourcePrivateDriverDataSize != request->private_bytes)
-		return refuse(device, rule,
-			      "the size of the miniport's standard resource data changed",
-			      args.ResourcePrivateDriverDataSize, request->private_bytes);
+		return refuse_standard(device, rule,
+				       "the size of the miniport's standard resource data changed",
+				       args.ResourcePrivateDriverDataSize, request->private_bytes);
 	return STATUS_SUCCESS;
 }
 
@@ -118,10 +118,12 @@ NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate
 	if (!info->hAllocation || !info->Size)
 		return STATUS_SUCCESS; /* refused by other rules (ALF-33, SEG-11) */
 	if (!(info->Flags.Value & EXISTING_SYSMEM))
-		return refuse(device, "ALF-38", "the miniport's Flags have no ExistingSysMem",
-			      info->Flags.Value, EXISTING_SYSMEM);
+		return refuse_standard(device, "ALF-38",
+				       "the miniport's Flags have no ExistingSysMem",
+				       info->Flags.Value, EXISTING_SYSMEM);
 	if (info->Size != request->heap_bytes)
-		return refuse(device, "ALF-38", "the miniport's Size differs from the heap's",
-			      info->Size, request->heap_bytes);
+		return refuse_standard(device, "ALF-38",
+				       "the miniport's Size differs from the heap's", info->Size,
+				       request->heap_bytes);
 	return STATUS_SUCCESS;
 }

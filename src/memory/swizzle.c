@@ -314,8 +314,8 @@ uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation)
 	return set;
 }
 
-static NTSTATUS refuse(struct vmm_aperture_lock *lock, const char *rule, NTSTATUS status,
-		       const char *why)
+static NTSTATUS refuse_aperture(struct vmm_aperture_lock *lock, const char *rule, NTSTATUS status,
+				const char *why)
 {
 	lock->rule = rule;
 	lock->why = why;
@@ -346,20 +346,24 @@ static NTSTATUS move_out_without_range(struct vmm_memory *memory, struct vmm_ape
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (flags & DONOT_EVICT)
 		/* LOCK-40 */
-		return refuse(lock, "SWZ-10", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			      "no swizzling range is available, and DonotEvict is set");
+		return refuse_aperture(lock, "SWZ-10",
+				       STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+				       "no swizzling range is available, and DonotEvict is set");
 	if (!(flags & LOCK_ENTIRE) && !lock->request->page_count)
-		return refuse(lock, "LOCK-19", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			      "no swizzling range is available, and neither LockEntire nor a page "
-			      "list says what to copy");
+		return refuse_aperture(
+			lock, "LOCK-19", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			"no swizzling range is available, and neither LockEntire nor a page "
+			"list says what to copy");
 	/* PAG-18, PRS-06 */
 	if (instance->allocation->pinned || vmm_allocation_is_displayed(instance->allocation))
-		return refuse(lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-			      "no swizzling range is available, and the allocation is pinned");
+		return refuse_aperture(
+			lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"no swizzling range is available, and the allocation is pinned");
 	if (instance->place == VMM_PLACEMENT_APERTURE && vmm_instance_is_swizzled(instance))
-		return refuse(lock, "SWZ-09", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			      "no swizzling range is available, and no memory segment from which "
-			      "it could be unswizzled");
+		return refuse_aperture(
+			lock, "SWZ-09", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			"no swizzling range is available, and no memory segment from which "
+			"it could be unswizzled");
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
 		return wait_for_gpu(memory, lock);
 	/* If eviction uses an aperture (PAG-17), the whole instance is evicted. */
@@ -367,9 +371,10 @@ static NTSTATUS move_out_without_range(struct vmm_memory *memory, struct vmm_ape
 	    !instance->allocation->eviction_set && vmm_link_copies(instance->allocation) == 1)
 		return vmm_partial_take(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
-		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-			      "no swizzling range is available, and pinned allocations in its "
-			      "eviction apertures leave too little space to evict it");
+		return refuse_aperture(
+			lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"no swizzling range is available, and pinned allocations in its "
+			"eviction apertures leave too little space to evict it");
 	instance->linear = vmm_instance_is_swizzled(instance);
 	/* AcquireAperture is also valid for allocations that are not Swizzled. */
 	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
@@ -449,14 +454,13 @@ static NTSTATUS page_in(struct vmm_memory *memory, struct vmm_aperture_lock *loc
 	}
 	if (status != VMM_NO_VIDEO_MEMORY)
 		return status;
-	vmm_reason(memory->adapter->observe, STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-		   instance->allocation->owner, instance->handle,
-		   "SWZ-04: lock of 0x%08x with AcquireAperture: no memory segment of its sets "
-		   "(read 0x%x, write 0x%x) has free space for its %llu bytes",
-		   instance->handle, instance->allocation->read_set,
-		   instance->allocation->write_set,
-		   (unsigned long long)instance->allocation->size_bytes);
-	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
+	return vmm_refuse_reason(
+		memory->adapter->observe, STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+		instance->allocation->owner, instance->handle,
+		"SWZ-04: lock of 0x%08x with AcquireAperture: no memory segment of its sets "
+		"(read 0x%x, write 0x%x) has free space for its %llu bytes",
+		instance->handle, instance->allocation->read_set, instance->allocation->write_set,
+		(unsigned long long)instance->allocation->size_bytes);
 }
 
 /*
@@ -637,15 +641,14 @@ vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *in
 		return status;
 	status = take_range(memory, instance, 0, true);
 	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED ||
-	    !memory->caps->swizzling_range_count) {
-		vmm_finding(
-			memory->adapter->observe, "ALF-22", instance->allocation->owner, 0,
+	    !memory->caps->swizzling_range_count)
+		return vmm_refuse_rule(
+			memory->adapter->observe, VMM_INVALID_PARAMETER, "ALF-22",
+			instance->allocation->owner, 0,
 			"create refused: no swizzling range for a primary with UseAlternateVA of "
 			"%llu bytes in segment %u (the adapter has %u ranges)",
 			(unsigned long long)instance->allocation->size_bytes, instance->segment,
 			memory->caps->swizzling_range_count);
-		return VMM_INVALID_PARAMETER;
-	}
 	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE)
 		return VMM_NO_VIDEO_MEMORY;
 	return status;

@@ -220,11 +220,10 @@ static NTSTATUS check(const struct vmm_device *device)
 {
 	if (device->adapter->wddm2)
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   device->handle,
-		   "register a trim notification: the adapter's miniport is of WDDM 1.x, which has "
-		   "no residency lists");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, device->handle,
+		"register a trim notification: the adapter's miniport is of WDDM 1.x, which has "
+		"no residency lists");
 }
 
 static NTSTATUS add(struct vmm_device *device, struct vmm_trim *trim)

@@ -46,18 +46,19 @@ static NTSTATUS violation(const struct update *u, const char *what)
 {
 	const struct vmm_property_request *r = u->request;
 
-	vmm_finding(u->device->adapter->observe, "PRI-15", u->device->process->id, r->allocation,
-		    "update property of 0x%08x (mask 0x%x, segment set 0x%x, PreferredSegment "
-		    "0x%08x, flags 0x%x): %s",
-		    r->allocation, r->mask, r->set, r->preferred, r->flags, what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		u->device->adapter->observe, STATUS_INVALID_PARAMETER, "PRI-15",
+		u->device->process->id, r->allocation,
+		"update property of 0x%08x (mask 0x%x, segment set 0x%x, PreferredSegment "
+		"0x%08x, flags 0x%x): %s",
+		r->allocation, r->mask, r->set, r->preferred, r->flags, what);
 }
 
 static NTSTATUS not_supported(const struct update *u, const char *what)
 {
-	vmm_reason(u->device->adapter->observe, STATUS_NOT_SUPPORTED, u->device->process->id,
-		   u->request->allocation, "PRI-15: update property: %s", what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(u->device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 u->device->process->id, u->request->allocation,
+				 "PRI-15: update property: %s", what);
 }
 
 /* ---- validation of the request ---- */
@@ -274,12 +275,12 @@ static NTSTATUS commit_change(const struct update *u, const struct properties *p
 	account_all(u, ADD_DEMAND);
 	if (!excess)
 		return STATUS_SUCCESS;
-	vmm_reason(u->device->adapter->observe, STATUS_NO_MEMORY, u->device->process->id,
-		   u->ref->handle,
-		   "PRI-15: with 0x%08x in segment set 0x%x the residency list of a device would "
-		   "exceed the capacity by %llu bytes",
-		   u->ref->handle, p->write_set, (unsigned long long)excess);
-	return STATUS_NO_MEMORY;
+	return vmm_refuse_reason(
+		u->device->adapter->observe, STATUS_NO_MEMORY, u->device->process->id,
+		u->ref->handle,
+		"PRI-15: with 0x%08x in segment set 0x%x the residency list of a device would "
+		"exceed the capacity by %llu bytes",
+		u->ref->handle, p->write_set, (unsigned long long)excess);
 }
 
 static NTSTATUS bring_in(struct update *u) VMM_REQUIRES(vmm_paging_lock_class)

@@ -12,9 +12,9 @@
 static NTSTATUS no_gpu_addresses(struct vmm_adapter *adapter, const struct vmm_process *process,
 				 const char *what)
 {
-	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-		   "%s: the adapter has no GPU virtual addresses (GpuMmuSupported)", what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+				 "%s: the adapter has no GPU virtual addresses (GpuMmuSupported)",
+				 what);
 }
 
 /* ---- requests ---- */
@@ -39,14 +39,15 @@ struct map_operation {
 
 static NTSTATUS violation(const struct map_operation *o, const char *rule, const char *what)
 {
-	vmm_finding(o->va->memory->adapter->observe, rule, o->va->process->id, o->allocation,
-		    "%s: base 0x%llx, window 0x%llx to 0x%llx, 0x%llx bytes, protection 0x%llx, "
-		    "allocation 0x%08x from 0x%llx on, paging queue 0x%08x",
-		    what, (unsigned long long)o->request.base,
-		    (unsigned long long)o->request.minimum, (unsigned long long)o->request.maximum,
-		    (unsigned long long)o->request.size, (unsigned long long)o->content.protection,
-		    o->allocation, (unsigned long long)o->content.offset, o->queue);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		o->va->memory->adapter->observe, STATUS_INVALID_PARAMETER, rule, o->va->process->id,
+		o->allocation,
+		"%s: base 0x%llx, window 0x%llx to 0x%llx, 0x%llx bytes, protection 0x%llx, "
+		"allocation 0x%08x from 0x%llx on, paging queue 0x%08x",
+		what, (unsigned long long)o->request.base, (unsigned long long)o->request.minimum,
+		(unsigned long long)o->request.maximum, (unsigned long long)o->request.size,
+		(unsigned long long)o->content.protection, o->allocation,
+		(unsigned long long)o->content.offset, o->queue);
 }
 
 static NTSTATUS find_allocation(struct map_operation *o)
@@ -177,15 +178,13 @@ static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_l
 	if (status == VMM_INVALID_PARAMETER)
 		return violation(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
 				 "the range is neither free nor inside one range of the process");
-	if (status != VMM_OK) {
-		vmm_reason(o->va->memory->adapter->observe, status, o->va->process->id, 0,
-			   "VA-02: no free range of 0x%llx bytes of GPU virtual addresses "
-			   "between 0x%llx and 0x%llx",
-			   (unsigned long long)o->request.size,
-			   (unsigned long long)o->request.minimum,
-			   (unsigned long long)o->request.maximum);
-		return status;
-	}
+	if (status != VMM_OK)
+		return vmm_refuse_reason(
+			o->va->memory->adapter->observe, status, o->va->process->id, 0,
+			"VA-02: no free range of 0x%llx bytes of GPU virtual addresses "
+			"between 0x%llx and 0x%llx",
+			(unsigned long long)o->request.size, (unsigned long long)o->request.minimum,
+			(unsigned long long)o->request.maximum);
 	if (o->content.kind != VMM_VA_NOTHING)
 		status = vmm_va_create_tables(o->va, range->node.base, range->node.size);
 	if (status == VMM_OK)
@@ -266,9 +265,9 @@ static NTSTATUS check_zero(const struct map_operation *o)
 {
 	if (o->content.kind != VMM_VA_ZERO || vmm_va_mmu(o->va)->caps.ZeroInPteSupported)
 		return STATUS_SUCCESS;
-	vmm_reason(o->va->memory->adapter->observe, STATUS_NOT_SUPPORTED, o->va->process->id, 0,
-		   "Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		o->va->memory->adapter->observe, STATUS_NOT_SUPPORTED, o->va->process->id, 0,
+		"Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
 }
 
 /* ---- Map ---- */
@@ -429,10 +428,9 @@ NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, u
 	vmm_paging_commit(adapter);
 	if (whole)
 		return STATUS_SUCCESS;
-	vmm_finding(adapter->observe, "VA-09", process->id, 0,
-		    "free GPU virtual address: 0x%llx, 0x%llx bytes, is %s",
-		    (unsigned long long)base, (unsigned long long)size,
-		    range ? "a part of a range; only a whole range can be freed"
-			  : "not a range that was mapped or reserved");
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "VA-09", process->id, 0,
+			       "free GPU virtual address: 0x%llx, 0x%llx bytes, is %s",
+			       (unsigned long long)base, (unsigned long long)size,
+			       range ? "a part of a range; only a whole range can be freed"
+				     : "not a range that was mapped or reserved");
 }

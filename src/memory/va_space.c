@@ -63,13 +63,12 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 		args->StartVirtualAddress = range->node.base;
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(
-		va->memory->adapter->observe, "VA-15", va->process->id, 0,
+	return vmm_refuse_rule(
+		va->memory->adapter->observe, status, "VA-15", va->process->id, 0,
 		"DxgkCbReserveGpuVirtualAddressRange: base 0x%llx, 0x%llx bytes, alignment 0x%x: "
 		"%s",
 		(unsigned long long)args->BaseAddress, (unsigned long long)args->SizeInBytes,
 		args->Alignment, wrong);
-	return status;
 }
 
 /* ---- creation and destruction of a space ---- */

@@ -64,15 +64,15 @@ static bool is_map(const struct vmm_va_operation *o)
 static NTSTATUS violation(const struct vmm_device *device, uint32_t index,
 			  const struct vmm_va_operation *o, const char *rule, const char *what)
 {
-	vmm_finding(
-		device->adapter->observe, rule, device->process->id, device->handle,
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, rule, device->process->id,
+		device->handle,
 		"update GPU virtual address: operation %u of type %u, 0x%llx bytes at 0x%llx, "
 		"allocation 0x%08x, 0x%llx bytes of it from 0x%llx on, source 0x%llx, protection "
 		"0x%llx: %s",
 		index, o->type, (unsigned long long)o->size, (unsigned long long)o->base,
 		o->allocation, (unsigned long long)o->piece_size, (unsigned long long)o->offset,
 		(unsigned long long)o->source, (unsigned long long)o->protection, what);
-	return STATUS_INVALID_PARAMETER;
 }
 
 /* Checks that need nothing but the operation. */
@@ -154,11 +154,10 @@ static NTSTATUS check_locked(struct vmm_device *device, struct vmm_va_update *u,
 		return violation(device, i, o, "VA-10",
 				 "all sources must lie in one reserved range");
 	if (o->type == OPERATION_UNMAP && (o->protection & VMM_VA_ZERO_PAGES) &&
-	    !vmm_va_mmu(device->va)->caps.ZeroInPteSupported) {
-		vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
-		return STATUS_NOT_SUPPORTED;
-	}
+	    !vmm_va_mmu(device->va)->caps.ZeroInPteSupported)
+		return vmm_refuse_reason(
+			device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			"Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
 	if (!is_map(o))
 		return STATUS_SUCCESS;
 	if (!ref)
@@ -193,12 +192,11 @@ NTSTATUS vmm_va_update_prepare(struct vmm_device *device, struct vmm_va_update *
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (!device->va) {
-		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "update GPU virtual address: the adapter has no GPU virtual addresses "
-			   "(GpuMmuSupported)");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!device->va)
+		return vmm_refuse_reason(
+			adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			"update GPU virtual address: the adapter has no GPU virtual addresses "
+			"(GpuMmuSupported)");
 	for (uint32_t i = 0; i < update->count && NT_SUCCESS(status); i++)
 		status = check_form(device, i, &update->operations[i]);
 	while (NT_SUCCESS(status)) {

@@ -42,19 +42,19 @@ struct check {
 	uint32_t flags2;
 };
 
-static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
+static NTSTATUS refuse_create(const struct check *check, const char *rule, const char *what)
 {
 	const DXGK_ALLOCATIONINFO *i = check->info;
 
-	vmm_finding(
-		check->memory->adapter->observe, rule, check->requester->device->process->id, 0,
+	return vmm_refuse_rule(
+		check->memory->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+		check->requester->device->process->id, 0,
 		"create refused: %s (Flags 0x%08x, Flags2 0x%08x, Size %llu, Alignment %u, read "
 		"set 0x%x, write set 0x%x, eviction set 0x%x, PreferredSegment 0x%08x, "
 		"AllocationPriority 0x%08x)",
 		what, i->Flags.Value, check->flags2, (unsigned long long)i->Size, i->Alignment,
 		i->SupportedReadSegmentSet, i->SupportedWriteSegmentSet, i->EvictionSegmentSet,
 		i->PreferredSegment.Value, i->AllocationPriority);
-	return STATUS_INVALID_PARAMETER;
 }
 
 static uint32_t aperture_set(const struct vmm_memory *memory)
@@ -86,13 +86,15 @@ static NTSTATUS check_flags_1_x(const struct check *c)
 	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
 		reserved |= HISTORY_BUFFER;
 	if (f & reserved)
-		return refuse(c, "ALF-02", "reserved flag bits are set");
+		return refuse_create(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
-		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
+		return refuse_create(c, "ALF-21",
+				     "UseAlternateVA on an allocation that is not a primary");
 	if ((f & USE_ALTERNATE_VA) && !c->memory->caps->swizzling_range_count)
-		return refuse(c, "ALF-22", "UseAlternateVA on an adapter without swizzling ranges");
+		return refuse_create(c, "ALF-22",
+				     "UseAlternateVA on an adapter without swizzling ranges");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
-		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
+		return refuse_create(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	return STATUS_SUCCESS;
 }
 
@@ -113,7 +115,7 @@ static NTSTATUS check_flags_2_x(const struct check *c)
 			c->memory, c->flags2, c->requester->shared, only_apertures(c),
 			(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) != 0);
 
-	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
+	return verdict.rule ? refuse_create(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
 
 static NTSTATUS check_flags(const struct check *c)
@@ -124,23 +126,25 @@ static NTSTATUS check_flags(const struct check *c)
 	if (!NT_SUCCESS(status))
 		return status;
 	if ((f & PERMANENT_SYSMEM) && !(f & CPU_VISIBLE))
-		return refuse(c, "ALF-04", "PermanentSysMem without CpuVisible");
+		return refuse_create(c, "ALF-04", "PermanentSysMem without CpuVisible");
 	if ((f & CACHED) && !(f & CPU_VISIBLE))
-		return refuse(c, "ALF-05", "Cached without CpuVisible");
+		return refuse_create(c, "ALF-05", "Cached without CpuVisible");
 	if ((f & SYSTEM) && c->primary)
-		return refuse(c, "ALF-06",
-			      "PermanentSysMem, Cached, Protected or existing memory on a primary");
+		return refuse_create(
+			c, "ALF-06",
+			"PermanentSysMem, Cached, Protected or existing memory on a primary");
 	if ((f & PROTECTED) && (f & (PERMANENT_SYSMEM | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM)))
-		return refuse(c, "ALF-07", "Protected with PermanentSysMem or existing memory");
+		return refuse_create(c, "ALF-07",
+				     "Protected with PermanentSysMem or existing memory");
 	if ((f & EXISTING_SYSMEM) && (f & (PERMANENT_SYSMEM | EXISTING_KERNEL_SYSMEM)))
-		return refuse(c, "ALF-09",
-			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
+		return refuse_create(c, "ALF-09",
+				     "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
-		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
+		return refuse_create(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
 	if ((f & HISTORY_BUFFER) && !history_buffer_is_valid(c))
-		return refuse(c, "ALF-24",
-			      "HistoryBuffer needs CpuVisible, also Cached if a segment is "
-			      "CacheCoherent, and no other flag");
+		return refuse_create(c, "ALF-24",
+				     "HistoryBuffer needs CpuVisible, also Cached if a segment is "
+				     "CacheCoherent, and no other flag");
 	return STATUS_SUCCESS;
 }
 
@@ -167,12 +171,12 @@ static NTSTATUS check_banks(const struct check *c)
 
 		if ((banks & 0x7F) <= count)
 			continue;
-		vmm_finding(c->memory->adapter->observe, "SEG-14",
-			    c->requester->device->process->id, 0,
-			    "create refused: HintedBank 0x%08x names bank %u of segment %u, which "
-			    "has %u banks",
-			    c->info->HintedBank.Value, banks & 0x7F, id, count);
-		return STATUS_INVALID_PARAMETER;
+		return vmm_refuse_rule(
+			c->memory->adapter->observe, STATUS_INVALID_PARAMETER, "SEG-14",
+			c->requester->device->process->id, 0,
+			"create refused: HintedBank 0x%08x names bank %u of segment %u, which "
+			"has %u banks",
+			c->info->HintedBank.Value, banks & 0x7F, id, count);
 	}
 	return STATUS_SUCCESS;
 }
@@ -187,14 +191,14 @@ static NTSTATUS check_protected(const struct check *c)
 	uint32_t present = vmm_protected_set(c->memory, 0);
 	uint32_t fitting = vmm_protected_set(c->memory, c->info->Size);
 	if (!(read & present) || !(write & present))
-		return refuse(c, "ALF-26",
-			      "CreateInVpr, but a segment set contains no segment with a "
-			      "protected range");
+		return refuse_create(c, "ALF-26",
+				     "CreateInVpr, but a segment set contains no segment with a "
+				     "protected range");
 	if ((read & fitting) && (write & fitting))
 		return STATUS_SUCCESS;
-	(void)refuse(c, "ALF-26",
-		     "CreateInVpr, but the size exceeds the protected ranges of its "
-		     "sets");
+	(void)refuse_create(c, "ALF-26",
+			    "CreateInVpr, but the size exceeds the protected ranges of its "
+			    "sets");
 	return STATUS_NO_VIDEO_MEMORY;
 }
 
@@ -217,19 +221,21 @@ static NTSTATUS check_segments(const struct check *c)
 	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
-		return refuse(c, "SEG-19",
-			      "a segment set is empty or includes a segment that does not exist");
+		return refuse_create(
+			c, "SEG-19",
+			"a segment set is empty or includes a segment that does not exist");
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
-		return refuse(c, "SEG-20",
-			      "EvictionSegmentSet includes a segment that is not an aperture");
+		return refuse_create(
+			c, "SEG-20",
+			"EvictionSegmentSet includes a segment that is not an aperture");
 	const struct vmm_flags_verdict size = vmm_footprint_check(c->memory, i);
 	if (size.rule)
-		return refuse(c, size.rule, size.what);
+		return refuse_create(c, size.rule, size.what);
 	for (uint32_t p = 0; p < 5; p++) {
 		uint32_t id = i->PreferredSegment.Value >> (6 * p) & 0x1F;
 
 		if (id && (id > c->memory->segment_count || !(supported & 1u << (id - 1))))
-			return refuse(
+			return refuse_create(
 				c, "SEG-16",
 				"PreferredSegment includes a segment outside the supported sets");
 	}
@@ -237,13 +243,13 @@ static NTSTATUS check_segments(const struct check *c)
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
 	    !(placeable_set(c, resident) & aperture_set(c->memory)) &&
 	    !is_cpu_accessible(c->memory, placeable_set(c, resident)))
-		return refuse(
+		return refuse_create(
 			c, "SEG-25",
 			"it is CPU-visible, and its sets have memory segments without CpuVisible "
 			"and no aperture");
 	if (c->primary && !c->memory->caps->non_cpu_visible_primary &&
 	    !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
-		return refuse(
+		return refuse_create(
 			c, "ALF-31",
 			"a primary whose write set includes a memory segment without CpuVisible");
 	NTSTATUS status = check_protected(c);
@@ -255,22 +261,22 @@ static NTSTATUS check_sizes(const struct check *c)
 	const DXGK_ALLOCATIONINFO *i = c->info;
 
 	if (!i->hAllocation)
-		return refuse(c, "ALF-33", "hAllocation was not set");
+		return refuse_create(c, "ALF-33", "hAllocation was not set");
 	if (!i->Size || i->Size > UINT64_MAX - VMM_PAGE_SIZE)
-		return refuse(c, "SEG-11", "Size is zero or exceeds the address space");
+		return refuse_create(c, "SEG-11", "Size is zero or exceeds the address space");
 	if (i->Alignment && !vmm_is_pow2(i->Alignment))
-		return refuse(c, "SEG-11", "Alignment is not a power of two");
+		return refuse_create(c, "SEG-11", "Alignment is not a power of two");
 	if (!i->AllocationPriority)
-		return refuse(c, "PRI-02", "AllocationPriority is zero");
+		return refuse_create(c, "PRI-02", "AllocationPriority is zero");
 	return STATUS_SUCCESS;
 }
 
 static NTSTATUS not_supported(const struct check *c, const char *what)
 {
-	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED,
-		   c->requester->device->process->id, 0,
-		   "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED,
+				 c->requester->device->process->id, 0,
+				 "create refused: %s is not built (Flags 0x%08x)", what,
+				 c->info->Flags.Value);
 }
 
 /*
@@ -327,10 +333,11 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 
 	check.flags2 = vmm_flags2_of(memory, info);
 	if (!check.primary && item->source_id)
-		return refuse(&check, "ALF-32",
-			      "VidPnSourceId on an allocation that is not a primary");
+		return refuse_create(&check, "ALF-32",
+				     "VidPnSourceId on an allocation that is not a primary");
 	if (!check.primary && (item->flags & STEREO))
-		return refuse(&check, "ALF-31", "Stereo on an allocation that is not a primary");
+		return refuse_create(&check, "ALF-31",
+				     "Stereo on an allocation that is not a primary");
 	status = check_sizes(&check);
 	if (NT_SUCCESS(status))
 		status = check_flags(&check);
@@ -342,7 +349,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_supported(&check, "a client flag other than Primary, Stereo and "
 					     "OverridePriority");
 	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
-		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
+		return refuse_create(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_supported(&check, "an allocation property");
 	/* No public page defines these flags. */

@@ -89,17 +89,15 @@ vmm_status vmm_window_overlay(struct vmm_memory *memory, struct vmm_swizzling_ra
 	const char *why = obstacle(memory, range, window);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (why) {
-		vmm_reason(memory->adapter->observe,
-			   STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED, a->owner,
-			   range->owner->handle,
-			   "Q-93: the window of swizzling range %u for 0x%08x, %llu bytes at "
-			   "0x%llx, %s: it cannot be mapped into an out-of-process client",
-			   (unsigned)(range - memory->ranges), range->owner->handle,
-			   (unsigned long long)range->size_bytes,
-			   (unsigned long long)range->physical, why);
-		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
-	}
+	if (why)
+		return vmm_refuse_reason(
+			memory->adapter->observe, STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED,
+			a->owner, range->owner->handle,
+			"Q-93: the window of swizzling range %u for 0x%08x, %llu bytes at "
+			"0x%llx, %s: it cannot be mapped into an out-of-process client",
+			(unsigned)(range - memory->ranges), range->owner->handle,
+			(unsigned long long)range->size_bytes, (unsigned long long)range->physical,
+			why);
 	/*
 	 * The window's content is copied, so the GPU must not write to it. Under a lock only paging
 	 * can (SWZ-04).
