@@ -184,16 +184,15 @@ static NTSTATUS fill(struct vmm_address_update *u, const struct vmm_address_requ
 		.form = VMM_SYNC_FORM_GPU_2, .handles = &r->fence, .values = &r->value, .count = 1};
 
 	if (r->value == UINT64_MAX || (r->flags & ~1u) || !r->count ||
-	    vmm_sync_values_of(u->device->process, r->fence) != VMM_SYNC_VALUES_ARRAY) {
-		vmm_finding(
-			u->sched->adapter->observe, "VA-10", u->device->process->id, r->fence,
+	    vmm_sync_values_of(u->device->process, r->fence) != VMM_SYNC_VALUES_ARRAY)
+		return vmm_refuse_rule(
+			u->sched->adapter->observe, STATUS_INVALID_PARAMETER, "VA-10",
+			u->device->process->id, r->fence,
 			"update GPU virtual address: %u operations, flags 0x%x, fence 0x%08x, "
 			"value 0x%llx: needs at least one operation, no flag but DoNotWait, a live "
 			"monitored fence, and a value below the largest, since the fence is "
 			"signaled with the next one",
 			r->count, r->flags, r->fence, (unsigned long long)r->value);
-		return STATUS_INVALID_PARAMETER;
-	}
 	u->waits = !(r->flags & 1u); /* DoNotWait */
 	vmm_status status = VMM_OK;
 	if (u->waits)

@@ -19,12 +19,12 @@
 
 /* ---- the contexts of a call ---- */
 
-static NTSTATUS refuse(const struct vmm_context *owner, uint32_t index, const char *why)
+static NTSTATUS refuse_broadcast(const struct vmm_context *owner, uint32_t index, const char *why)
 {
-	vmm_finding(owner->device->adapter->observe, "DMA-10", owner->device->process->id,
-		    owner->handle, "broadcast on context 0x%08x refused: BroadcastContext[%u] %s",
-		    owner->handle, index, why);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(owner->device->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-10",
+			       owner->device->process->id, owner->handle,
+			       "broadcast on context 0x%08x refused: BroadcastContext[%u] %s",
+			       owner->handle, index, why);
 }
 
 /* Finds a context by the handle of the callbacks or of the D3DKMT functions. Process lock held. */
@@ -52,21 +52,20 @@ static NTSTATUS add_context_locked(const struct vmm_context *owner,
 
 	vmm_assert_held(&owner->device->process->lock);
 	if (!context)
-		return refuse(owner, b->count, "is not a live context of the same device");
+		return refuse_broadcast(owner, b->count,
+					"is not a live context of the same device");
 	if (context == owner)
-		return refuse(owner, b->count, "is the context that owns the buffer");
+		return refuse_broadcast(owner, b->count, "is the context that owns the buffer");
 	for (uint32_t i = 0; i < b->count; i++)
 		if (b->context[i] == context)
-			return refuse(owner, b->count, "is named twice");
-	if (owner->dma_segment_set && context->engine != owner->engine) {
-		vmm_reason(
+			return refuse_broadcast(owner, b->count, "is named twice");
+	if (owner->dma_segment_set && context->engine != owner->engine)
+		return vmm_refuse_reason(
 			owner->device->adapter->observe, STATUS_NOT_SUPPORTED,
 			owner->device->process->id, owner->handle,
 			"DMA-10: broadcast on context 0x%08x to another adapter of its link: not "
 			"built for DMA buffers in an aperture (DmaBufferSegmentSet 0x%x)",
 			owner->handle, owner->dma_segment_set);
-		return STATUS_NOT_SUPPORTED;
-	}
 	atomic_fetch_add(&context->broadcast_calls, 1);
 	b->context[b->count++] = context;
 	return STATUS_SUCCESS;
@@ -87,13 +86,12 @@ static NTSTATUS begin_calls(const struct vmm_context *owner,
 	NTSTATUS status = STATUS_SUCCESS;
 
 	b->count = 0;
-	if (names->count > VMM_BROADCAST_MAX) {
-		vmm_finding(
-			owner->device->adapter->observe, "DMA-10", process->id, owner->handle,
+	if (names->count > VMM_BROADCAST_MAX)
+		return vmm_refuse_rule(
+			owner->device->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-10",
+			process->id, owner->handle,
 			"broadcast on context 0x%08x refused: BroadcastContextCount %u, at most %u",
 			owner->handle, names->count, VMM_BROADCAST_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
 	vmm_process_lock(process);
 	while (b->count < names->count && NT_SUCCESS(status))
 		status = add_context_locked(owner, names, b);

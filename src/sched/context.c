@@ -15,21 +15,21 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 	for (uint32_t i = 0; i < caps->segment_count; i++)
 		if (caps->segment[i].flags.Aperture)
 			apertures |= 1u << i;
-	if (context->dma_segment_set & ~apertures) {
-		vmm_finding(adapter->observe, "DMA-03", context->device->process->id, 0,
-			    "DmaBufferSegmentSet 0x%x names a segment that is not an aperture "
-			    "(apertures 0x%x)",
-			    context->dma_segment_set, apertures);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (context->dma_segment_set & ~apertures)
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER, "DMA-03",
+			context->device->process->id, 0,
+			"DmaBufferSegmentSet 0x%x names a segment that is not an aperture "
+			"(apertures 0x%x)",
+			context->dma_segment_set, apertures);
 	if (!context->dma_bytes || !context->list_size ||
-	    (!context->patch_size && !context->no_patching)) {
-		vmm_finding(adapter->observe, "DMA-01", context->device->process->id, 0,
-			    "create context: the miniport asked for a DMA buffer of %u bytes, %u "
-			    "allocations, %u patch locations: none of them may be 0",
-			    context->dma_bytes, context->list_size, context->patch_size);
-		return STATUS_INVALID_PARAMETER;
-	}
+	    (!context->patch_size && !context->no_patching))
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER, "DMA-01",
+			context->device->process->id, 0,
+			"create context: the miniport asked for a DMA buffer of %u bytes, %u "
+			"allocations, %u patch locations: none of them may be 0",
+			context->dma_bytes, context->list_size, context->patch_size);
 	return STATUS_SUCCESS;
 }
 
@@ -39,10 +39,10 @@ static NTSTATUS check_gdi(struct vmm_adapter *adapter, const struct vmm_context 
 {
 	if (context->list_size == GDI_ALLOCATION_LIST)
 		return STATUS_SUCCESS;
-	vmm_finding(adapter->observe, "DMA-34", context->device->process->id, 0,
-		    "create GDI context: the miniport asked for %u allocations, required are %u",
-		    context->list_size, GDI_ALLOCATION_LIST);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_INVALID_PARAMETER, "DMA-34", context->device->process->id,
+		0, "create GDI context: the miniport asked for %u allocations, required are %u",
+		context->list_size, GDI_ALLOCATION_LIST);
 }
 
 static NTSTATUS make_user_buffers(struct vmm_context *context)
@@ -158,17 +158,16 @@ static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
 	const D3DDDI_CREATECONTEXTFLAGS f = {.Value = flags};
 	struct vmm_observe *observe = device->adapter->observe;
 
-	if (f.Reserved) {
-		vmm_finding(observe, "Q-22", device->process->id, 0,
-			    "create context: flags 0x%x have reserved bits set", flags);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (f.Reserved)
+		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "Q-22",
+				       device->process->id, 0,
+				       "create context: flags 0x%x have reserved bits set", flags);
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(unbuilt); i++) {
 		if (!(flags & 2u << i))
 			continue;
-		vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			   "Q-22: create context: flags 0x%x: %s is not built", flags, unbuilt[i]);
-		return STATUS_NOT_SUPPORTED;
+		return vmm_refuse_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+					 "Q-22: create context: flags 0x%x: %s is not built", flags,
+					 unbuilt[i]);
 	}
 	return STATUS_SUCCESS;
 }
@@ -182,14 +181,13 @@ static NTSTATUS choose_node(struct vmm_context *context, const struct vmm_contex
 	bool one_of_them =
 		!(affinity & (affinity - 1)) && !(affinity >> adapter->physical_adapters);
 
-	if (request->node >= each || !one_of_them) {
-		vmm_finding(adapter->observe, one_of_them ? "SCH-07" : "SCH-08",
-			    context->device->process->id, 0,
-			    "create context: node %u of %u, engine affinity 0x%x, physical "
-			    "adapters %u: the node must exist, and the affinity name one adapter",
-			    request->node, each, request->affinity, adapter->physical_adapters);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (request->node >= each || !one_of_them)
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER,
+			one_of_them ? "SCH-07" : "SCH-08", context->device->process->id, 0,
+			"create context: node %u of %u, engine affinity 0x%x, physical "
+			"adapters %u: the node must exist, and the affinity name one adapter",
+			request->node, each, request->affinity, adapter->physical_adapters);
 	context->ordinal = request->node;
 	while (affinity >> (context->engine + 1))
 		context->engine++;
@@ -319,16 +317,6 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 	return STATUS_SUCCESS;
 }
 
-/* TDR-20 */
-VMM_COLD static NTSTATUS deny(const struct vmm_process *process, const struct vmm_adapter *adapter)
-{
-	vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, process->id, 0,
-		   "TDR-20: create device: process %u has hung engines too often (%u times) and "
-		   "may create no more devices",
-		   process->id, process->engine_resets);
-	return STATUS_DEVICE_REMOVED;
-}
-
 static void unlink_device(struct vmm_device *device)
 {
 	struct vmm_process *process = device->process;
@@ -351,7 +339,11 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 			    struct vmm_device **result)
 {
 	if (vmm_unlikely(atomic_load(&process->denied)))
-		return deny(process, adapter);
+		return vmm_refuse_reason(
+			adapter->observe, STATUS_DEVICE_REMOVED, process->id, 0,
+			"TDR-20: create device: process %u has hung engines too often (%u times) "
+			"and may create no more devices",
+			process->id, process->engine_resets);
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	struct vmm_ddi_creation creation;

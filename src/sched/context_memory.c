@@ -79,20 +79,19 @@ NTSTATUS vmm_context_memory_create(struct vmm_sched *sched, DXGKARGCB_CREATECONT
 	const struct vmm_ddi_creation *creation = find_creation(sched);
 	const char *wrong = refusal(creation, args);
 
-	if (vmm_unlikely(!creation && sched->hw)) {
-		vmm_reason(sched->adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "PRE-11: DxgkCbCreateContextAllocation: memory of hardware contexts is "
-			   "not built");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (vmm_unlikely(!creation && sched->hw))
+		return vmm_refuse_reason(
+			sched->adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"PRE-11: DxgkCbCreateContextAllocation: memory of hardware contexts is "
+			"not built");
 	if (!wrong)
 		return vmm_context_allocation_create(creation->device, args->hContext, args);
-	vmm_finding(sched->adapter->observe, "PRE-11", 0, 0,
-		    "DxgkCbCreateContextAllocation: %s (ContextAllocationFlags 0x%x, hDevice %p, "
-		    "hContext %p, Size %llu)",
-		    wrong, args->ContextAllocationFlags.Value, args->hDevice, args->hContext,
-		    (unsigned long long)args->Size);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		sched->adapter->observe, STATUS_INVALID_PARAMETER, "PRE-11", 0, 0,
+		"DxgkCbCreateContextAllocation: %s (ContextAllocationFlags 0x%x, hDevice %p, "
+		"hContext %p, Size %llu)",
+		wrong, args->ContextAllocationFlags.Value, args->hDevice, args->hContext,
+		(unsigned long long)args->Size);
 }
 
 NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation)
@@ -105,11 +104,11 @@ NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation)
 	 */
 	if (!vmm_os_mutex_held(&adapter->paging_lock))
 		return vmm_context_allocation_destroy(adapter, allocation);
-	vmm_finding(adapter->observe, "PRE-11", 0, 0,
-		    "DxgkCbDestroyContextAllocation of %p inside a DDI that pages or submits: it "
-		    "must be called outside of them",
-		    allocation);
-	return STATUS_INVALID_DEVICE_REQUEST;
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_INVALID_DEVICE_REQUEST, "PRE-11", 0, 0,
+		"DxgkCbDestroyContextAllocation of %p inside a DDI that pages or submits: it "
+		"must be called outside of them",
+		allocation);
 }
 
 /* ---- before a packet runs; paging lock held ---- */

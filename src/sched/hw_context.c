@@ -107,12 +107,11 @@ void *vmm_hw_device_of_queue(struct vmm_process *process, uint32_t handle)
 
 static NTSTATUS refuse_unsupported(const struct vmm_device *device, const char *what)
 {
-	vmm_reason(
+	return vmm_refuse_reason(
 		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
 		"%s: hardware scheduling is not enabled on this adapter, or its miniport does not "
 		"support it on that node (SCH-10)",
 		what);
-	return STATUS_NOT_SUPPORTED;
 }
 
 static NTSTATUS check_context(const struct vmm_device *device,
@@ -120,14 +119,13 @@ static NTSTATUS check_context(const struct vmm_device *device,
 {
 	const struct vmm_adapter *adapter = device->adapter;
 
-	if (request->node >= adapter->node_count || request->affinity > 1 || request->flags) {
-		vmm_finding(adapter->observe, request->flags ? "Q-60" : "SCH-07",
-			    device->process->id, 0,
-			    "create hardware context: node %u of %u, engine affinity 0x%x, flags "
-			    "0x%x: a node has one engine, and flags must be 0",
-			    request->node, adapter->node_count, request->affinity, request->flags);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (request->node >= adapter->node_count || request->affinity > 1 || request->flags)
+		return vmm_refuse_rule(
+			adapter->observe, STATUS_INVALID_PARAMETER,
+			request->flags ? "Q-60" : "SCH-07", device->process->id, 0,
+			"create hardware context: node %u of %u, engine affinity 0x%x, flags "
+			"0x%x: a node has one engine, and flags must be 0",
+			request->node, adapter->node_count, request->affinity, request->flags);
 	if (!adapter->sched->hw || !(adapter->sched->caps->hw_nodes >> request->node & 1))
 		return refuse_unsupported(device, "create hardware context");
 	return STATUS_SUCCESS;
@@ -309,12 +307,11 @@ NTSTATUS vmm_hw_create_queue(struct vmm_device *device, struct vmm_hw_queue_requ
 {
 	if (!device->adapter->sched->hw)
 		return refuse_unsupported(device, "create hardware queue");
-	if (request->flags.Reserved) {
-		vmm_finding(device->adapter->observe, "Q-60", device->process->id, 0,
-			    "create hardware queue: flags 0x%x have reserved bits set",
-			    request->flags.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (request->flags.Reserved)
+		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "Q-60",
+				       device->process->id, 0,
+				       "create hardware queue: flags 0x%x have reserved bits set",
+				       request->flags.Value);
 	struct vmm_hw_context *context = begin_queue_creation(device, request->context);
 	if (!context)
 		return STATUS_INVALID_PARAMETER;

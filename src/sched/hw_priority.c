@@ -39,12 +39,11 @@ NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched)
 
 	if (NT_SUCCESS(status))
 		return status;
-	vmm_finding(
-		sched->adapter->observe, "SCH-10", 0, 0,
+	return vmm_refuse_rule(
+		sched->adapter->observe, STATUS_INVALID_PARAMETER, "SCH-10", 0, 0,
 		"DxgkDdiSetupPriorityBands returned 0x%08x for the defaults: the adapter does not "
 		"start, as it cannot schedule",
 		(unsigned)status);
-	return STATUS_INVALID_PARAMETER;
 }
 
 /*
@@ -136,10 +135,10 @@ void vmm_hw_class_changed(struct vmm_sched *sched)
 static NTSTATUS refuse_priority(const struct vmm_hw_context *context, NTSTATUS status,
 				int32_t priority, const char *why)
 {
-	vmm_finding(context->device->adapter->observe, "SCH-10", context->device->process->id,
-		    context->handle, "priority %d (0x%x) for hardware context 0x%08x refused: %s",
-		    priority, (unsigned)priority, context->handle, why);
-	return status;
+	return vmm_refuse_rule(context->device->adapter->observe, status, "SCH-10",
+			       context->device->process->id, context->handle,
+			       "priority %d (0x%x) for hardware context 0x%08x refused: %s",
+			       priority, (unsigned)priority, context->handle, why);
 }
 
 /* Accepts priorities -7 to 7 and the absolute levels that SCH-02 does not reserve. */

@@ -395,27 +395,28 @@ static NTSTATUS check(const struct vmm_hw_queue *queue, const struct vmm_hw_comm
 	struct vmm_observe *observe = device->adapter->observe;
 
 	if (command->id <= queue->last_id || command->id == UINT64_MAX) { /* MFN-38 */
-		vmm_finding(observe, "SUB-27", device->process->id, queue->handle,
-			    "MFN-37: command %llu for hardware queue 0x%08x: the id must be larger "
-			    "than %llu, that of the command before, and less than the largest",
-			    (unsigned long long)command->id, queue->handle,
-			    (unsigned long long)queue->last_id);
-		return STATUS_INVALID_PARAMETER;
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_PARAMETER, "SUB-27", device->process->id,
+			queue->handle,
+			"MFN-37: command %llu for hardware queue 0x%08x: the id must be larger "
+			"than %llu, that of the command before, and less than the largest",
+			(unsigned long long)command->id, queue->handle,
+			(unsigned long long)queue->last_id);
 	}
-	if (command->private_bytes > VMM_HW_PRIVATE_BYTES_MAX) {
-		vmm_finding(observe, "Q-60", device->process->id, queue->handle,
-			    "a command for hardware queue 0x%08x has %u bytes of private data, at "
-			    "most %u are allowed",
-			    queue->handle, command->private_bytes, VMM_HW_PRIVATE_BYTES_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (command->private_bytes > VMM_HW_PRIVATE_BYTES_MAX)
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_PARAMETER, "Q-60", device->process->id,
+			queue->handle,
+			"a command for hardware queue 0x%08x has %u bytes of private data, at "
+			"most %u are allowed",
+			queue->handle, command->private_bytes, VMM_HW_PRIVATE_BYTES_MAX);
 	if (!command->primaries)
 		return STATUS_SUCCESS;
-	vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, queue->handle,
-		   "a command for hardware queue 0x%08x writes %u primaries: presents on hardware "
-		   "queues are not built",
-		   queue->handle, command->primaries);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		observe, STATUS_NOT_SUPPORTED, device->process->id, queue->handle,
+		"a command for hardware queue 0x%08x writes %u primaries: presents on hardware "
+		"queues are not built",
+		queue->handle, command->primaries);
 }
 
 static NTSTATUS validate(const struct vmm_hw_packet *packet, const struct vmm_hw_command *command)

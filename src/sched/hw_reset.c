@@ -291,12 +291,11 @@ NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool col
 	struct vmm_list *link;
 
 	if (!sched->hw || !atomic_load(&sched->hw->resetting) ||
-	    !vmm_os_mutex_held(&sched->adapter->paging_lock)) {
-		vmm_finding(sched->adapter->observe, "TDR-21", 0, 0,
-			    "DxgkCbInvalidateHwContext outside DxgkDdiResetHwEngine: ignored; it "
-			    "is allowed only inside");
-		return STATUS_INVALID_DEVICE_STATE;
-	}
+	    !vmm_os_mutex_held(&sched->adapter->paging_lock))
+		return vmm_refuse_rule(
+			sched->adapter->observe, STATUS_INVALID_DEVICE_STATE, "TDR-21", 0, 0,
+			"DxgkCbInvalidateHwContext outside DxgkDdiResetHwEngine: ignored; it "
+			"is allowed only inside");
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
@@ -307,10 +306,9 @@ NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool col
 		context->collateral = collateral;
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(sched->adapter->observe, "TDR-21", 0, 0,
-		    "DxgkCbInvalidateHwContext: hHwContext is not a handle that "
-		    "DxgkDdiCreateHwContext was given");
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(sched->adapter->observe, STATUS_INVALID_PARAMETER, "TDR-21", 0, 0,
+			       "DxgkCbInvalidateHwContext: hHwContext is not a handle that "
+			       "DxgkDdiCreateHwContext was given");
 }
 
 static void escalate(struct vmm_sched *sched, uint32_t node, const char *why)

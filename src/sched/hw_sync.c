@@ -108,27 +108,25 @@ static NTSTATUS check(const struct vmm_device *device, const struct vmm_hw_sync_
 	struct vmm_observe *observe = device->adapter->observe;
 
 	if (!request->queue_count || request->queue_count > VMM_HW_BROADCAST_MAX ||
-	    !request->count || request->count > VMM_HW_OBJECTS_MAX) {
-		vmm_finding(observe, "SYN-34", device->process->id, 0,
-			    "%s on hardware queues: %u queues, which must be 1 to %u, %u objects, "
-			    "which must be 1 to %u",
-			    request->signal ? "signal" : "wait", request->queue_count,
-			    VMM_HW_BROADCAST_MAX, request->count, VMM_HW_OBJECTS_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT) {
-		vmm_finding(observe, "SYN-34", device->process->id, 0,
-			    "signal on hardware queues: flags 0x%x: EnqueueCpuEvent is not allowed "
-			    "here",
-			    request->flags);
-		return STATUS_INVALID_PARAMETER;
-	}
+	    !request->count || request->count > VMM_HW_OBJECTS_MAX)
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_PARAMETER, "SYN-34", device->process->id, 0,
+			"%s on hardware queues: %u queues, which must be 1 to %u, %u objects, "
+			"which must be 1 to %u",
+			request->signal ? "signal" : "wait", request->queue_count,
+			VMM_HW_BROADCAST_MAX, request->count, VMM_HW_OBJECTS_MAX);
+	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
+		return vmm_refuse_rule(
+			observe, STATUS_INVALID_PARAMETER, "SYN-34", device->process->id, 0,
+			"signal on hardware queues: flags 0x%x: EnqueueCpuEvent is not allowed "
+			"here",
+			request->flags);
 	if (vmm_sync_values_of(device->process, request->objects[0]) == VMM_SYNC_VALUES_ARRAY)
 		return STATUS_SUCCESS;
-	vmm_finding(observe, "SYN-34", device->process->id, request->objects[0],
-		    "%s on hardware queues: 0x%08x is not a live monitored fence",
-		    request->signal ? "signal" : "wait", request->objects[0]);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "SYN-34", device->process->id,
+			       request->objects[0],
+			       "%s on hardware queues: 0x%08x is not a live monitored fence",
+			       request->signal ? "signal" : "wait", request->objects[0]);
 }
 
 static NTSTATUS create_sync(struct vmm_device *device, const struct vmm_hw_sync_request *request,

@@ -52,14 +52,12 @@ vmm_status vmm_sched_configure(struct vmm_adapter *adapter,
 	static const struct vidmm_scheduling_options defaults = VIDMM_SCHEDULING_DEFAULTS;
 	const struct vidmm_scheduling_options *o = options ? options : &defaults;
 
-	if (!o->slice_us || o->patience_us < o->slice_us) {
-		vmm_finding(
-			adapter->observe, "SCH-06", 0, 0,
+	if (!o->slice_us || o->patience_us < o->slice_us)
+		return vmm_refuse_rule(
+			adapter->observe, VMM_INVALID_PARAMETER, "SCH-06", 0, 0,
 			"scheduling with a slice of %u us and a patience of %u us: both must be "
 			"at least 1, and the patience at least the slice",
 			o->slice_us, o->patience_us);
-		return VMM_INVALID_PARAMETER;
-	}
 	adapter->sched->slice_ns = (uint64_t)o->slice_us * NS_PER_US;
 	adapter->sched->patience_ns = (uint64_t)o->patience_us * NS_PER_US;
 	return VMM_OK;

@@ -13,21 +13,21 @@ enum {
 	SUB_RECTS_MAX = 4096,
 };
 
-static NTSTATUS refuse(const struct vmm_context *context, const char *rule, const char *what,
-		       uint64_t value)
+static NTSTATUS refuse_present(const struct vmm_context *context, const char *rule,
+			       const char *what, uint64_t value)
 {
-	vmm_finding(context->device->adapter->observe, rule, context->device->process->id,
-		    context->handle, "present on context 0x%08x refused: %s (0x%llx)",
-		    context->handle, what, (unsigned long long)value);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(context->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       context->device->process->id, context->handle,
+			       "present on context 0x%08x refused: %s (0x%llx)", context->handle,
+			       what, (unsigned long long)value);
 }
 
-static NTSTATUS refuse_unsupported(const struct vmm_context *context, const char *what)
+static NTSTATUS present_not_built(const struct vmm_context *context, const char *what)
 {
-	vmm_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
-		   context->device->process->id, context->handle,
-		   "PRS-01: present on context 0x%08x: %s is not built", context->handle, what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 context->device->process->id, context->handle,
+				 "PRS-01: present on context 0x%08x: %s is not built",
+				 context->handle, what);
 }
 
 /* ---- checks of the request ---- */
@@ -37,23 +37,26 @@ static NTSTATUS check_flags(const struct vmm_context *context, const struct vmm_
 	const DXGK_PRESENTFLAGS f = {.Value = r->flags};
 
 	if (f.Blt + f.ColorFill + f.Flip != 1)
-		return refuse(context, "PRS-01", "not one of Blt, ColorFill and Flip", f.Value);
+		return refuse_present(context, "PRS-01", "not one of Blt, ColorFill and Flip",
+				      f.Value);
 	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
 	    f.BltStereoUseRight || f.FlipWithMultiPlaneOverlay)
-		return refuse_unsupported(context, "stereo, or a multiplane overlay");
+		return present_not_built(context, "stereo, or a multiplane overlay");
 	if (f.Reserved || (f.FlipWithNoWait && !f.Flip) ||
 	    ((f.SrcColorKey || f.DstColorKey || f.LinearToSrgb || f.Rotate) && !f.Blt))
-		return refuse(context, "PRS-01", "flags that exclude each other, or reserved flags",
-			      f.Value);
+		return refuse_present(context, "PRS-01",
+				      "flags that exclude each other, or reserved flags", f.Value);
 	if ((r->source == 0) != f.ColorFill)
-		return refuse(context, "PRS-01",
-			      f.ColorFill ? "a ColorFill with a source" : "no source", r->source);
+		return refuse_present(context, "PRS-01",
+				      f.ColorFill ? "a ColorFill with a source" : "no source",
+				      r->source);
 	if ((r->destination == 0) != f.Flip)
-		return refuse(context, "PRS-01",
-			      f.Flip ? "a Flip with a destination" : "no destination",
-			      r->destination);
+		return refuse_present(context, "PRS-01",
+				      f.Flip ? "a Flip with a destination" : "no destination",
+				      r->destination);
 	if (r->sub_rect_count > SUB_RECTS_MAX)
-		return refuse(context, "PRS-01", "too many sub rectangles", r->sub_rect_count);
+		return refuse_present(context, "PRS-01", "too many sub rectangles",
+				      r->sub_rect_count);
 	return STATUS_SUCCESS;
 }
 
@@ -70,24 +73,25 @@ static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_p
 	if (!NT_SUCCESS(status))
 		return status;
 	if (made_for != r->source_id)
-		return refuse(context, "PRS-02",
-			      "the primary of a flip was created for another VidPnSourceId",
-			      made_for);
+		return refuse_present(context, "PRS-02",
+				      "the primary of a flip was created for another VidPnSourceId",
+				      made_for);
 	if (r->source_id >= caps->source_count)
-		return refuse(context, "PRS-02", "VidPnSourceId is beyond the adapter's sources",
-			      r->source_id);
+		return refuse_present(context, "PRS-02",
+				      "VidPnSourceId is beyond the adapter's sources",
+				      r->source_id);
 	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
-		return refuse(context, "PRS-01", "FlipInterval is not 0 to 4",
-			      (uint64_t)r->interval);
+		return refuse_present(context, "PRS-01", "FlipInterval is not 0 to 4",
+				      (uint64_t)r->interval);
 	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
 	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
-		return refuse_unsupported(context,
-					  "a FlipInterval of 2 or more without the miniport's "
-					  "FlipInterval capability");
+		return present_not_built(context,
+					 "a FlipInterval of 2 or more without the miniport's "
+					 "FlipInterval capability");
 	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
-		return refuse(context, "PRS-01",
-			      "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
-			      p->flags.Value);
+		return refuse_present(context, "PRS-01",
+				      "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
+				      p->flags.Value);
 	return STATUS_SUCCESS;
 }
 
@@ -102,8 +106,8 @@ NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t prima
 	if (!ref)
 		vmm_ref_report(device, primary, "DMA-16", "source of a flip");
 	else if (!ref->allocation->primary)
-		status =
-			refuse(context, "PRS-02", "the source of a flip is not a primary", primary);
+		status = refuse_present(context, "PRS-02", "the source of a flip is not a primary",
+					primary);
 	else {
 		*source_id = ref->allocation->source_id;
 		status = STATUS_SUCCESS;
@@ -119,14 +123,14 @@ VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
 	uint32_t count = p->request->broadcast_count;
 
 	if (count > VMM_BROADCAST_MAX)
-		return refuse(context, "DMA-10", "more than 64 broadcast contexts", count);
+		return refuse_present(context, "DMA-10", "more than 64 broadcast contexts", count);
 	if (!p->flags.Flip || !p->mmio)
-		return refuse(context, "DMA-10",
-			      p->flags.Flip
-				      ? "a broadcast flip without the miniport's FlipOnVSyncMmIo"
+		return refuse_present(
+			context, "DMA-10",
+			p->flags.Flip ? "a broadcast flip without the miniport's FlipOnVSyncMmIo"
 				      : "broadcast contexts for a present that is no flip",
-			      count);
-	return refuse_unsupported(context, "a flip that is broadcast (DMA-10)");
+			count);
+	return present_not_built(context, "a flip that is broadcast (DMA-10)");
 }
 
 /* ---- rectangles ---- */
@@ -179,8 +183,8 @@ static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, 
 	else
 		status = describe(context, handle, chosen);
 	if (NT_SUCCESS(status) && is_empty(chosen))
-		return refuse(context, "PRS-01", "an empty rectangle, or one with negative edges",
-			      handle);
+		return refuse_present(context, "PRS-01",
+				      "an empty rectangle, or one with negative edges", handle);
 	return status;
 }
 
@@ -225,9 +229,9 @@ static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_p
 	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
 	for (uint32_t i = 0; i < r->sub_rect_count; i++) {
 		if (!is_inside(&r->sub_rects[i], within))
-			return refuse(context, "PRS-07",
-				      "a sub rectangle is empty or reaches outside its rectangle",
-				      i);
+			return refuse_present(
+				context, "PRS-07",
+				"a sub rectangle is empty or reaches outside its rectangle", i);
 		p->sub_rects[i] =
 			p->flags.Blt ? into_destination(p, &r->sub_rects[i]) : r->sub_rects[i];
 	}
@@ -387,14 +391,13 @@ NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *d
 		args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
 	}
 	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
-	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) {
-		vmm_finding(s->adapter->observe, "DMA-32", context->device->process->id,
-			    context->handle,
-			    "DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
-			    "MMIO flip, which uses none",
-			    context->handle);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return vmm_refuse_rule(
+			s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-32",
+			context->device->process->id, context->handle,
+			"DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
+			"MMIO flip, which uses none",
+			context->handle);
 	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
 				     args.pPatchLocationListOut, args.MultipassOffset};
 	return status;

@@ -62,13 +62,13 @@ bool vmm_level_never_yields(uint32_t level)
 
 /* ---- priorities set by clients ---- */
 
-static NTSTATUS refuse(const struct vmm_context *context, const char *rule, NTSTATUS status,
-		       int32_t priority, const char *why)
+static NTSTATUS refuse_priority(const struct vmm_context *context, const char *rule,
+				NTSTATUS status, int32_t priority, const char *why)
 {
-	vmm_finding(context->device->adapter->observe, rule, context->device->process->id,
-		    context->handle, "scheduling priority %d (0x%x) for context 0x%08x refused: %s",
-		    priority, (unsigned)priority, context->handle, why);
-	return status;
+	return vmm_refuse_rule(context->device->adapter->observe, status, rule,
+			       context->device->process->id, context->handle,
+			       "scheduling priority %d (0x%x) for context 0x%08x refused: %s",
+			       priority, (unsigned)priority, context->handle, why);
 }
 
 static NTSTATUS check_absolute(const struct vmm_context *context, int32_t priority)
@@ -77,19 +77,19 @@ static NTSTATUS check_absolute(const struct vmm_context *context, int32_t priori
 	int32_t before = atomic_load(&context->turn.priority);
 
 	if (!context->device->adapter->wddm2)
-		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "absolute levels need WDDM 2.0");
+		return refuse_priority(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
+				       "absolute levels need WDDM 2.0");
 	if (priority & ~(ABSOLUTE | ABSOLUTE_MASK))
-		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "bits outside the absolute level (bits 0 to 4) are set");
+		return refuse_priority(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
+				       "bits outside the absolute level (bits 0 to 4) are set");
 	if ((level > 1 && level < SOFT_LEAST) || level > HARD)
-		return refuse(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
-			      "absolute levels 2 to 15 are reserved and 31 is internal");
+		return refuse_priority(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
+				       "absolute levels 2 to 15 are reserved and 31 is internal");
 	if (level < SOFT_LEAST || atomic_load(&context->device->process->may_raise) ||
 	    (before > 0 && before & ABSOLUTE && (before & ABSOLUTE_MASK) >= level))
 		return STATUS_SUCCESS;
-	return refuse(context, "SCH-02", STATUS_ACCESS_DENIED, priority,
-		      "its process does not hold the increase-priority privilege");
+	return refuse_priority(context, "SCH-02", STATUS_ACCESS_DENIED, priority,
+			       "its process does not hold the increase-priority privilege");
 }
 
 NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority)
@@ -99,8 +99,8 @@ NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority)
 	if (priority > 0 && priority & ABSOLUTE)
 		status = check_absolute(context, priority);
 	else if (priority < RELATIVE_LEAST || priority > RELATIVE_MOST)
-		status = refuse(context, "SCH-01", STATUS_INVALID_PARAMETER, priority,
-				"a relative priority must be -7 to 7");
+		status = refuse_priority(context, "SCH-01", STATUS_INVALID_PARAMETER, priority,
+					 "a relative priority must be -7 to 7");
 	if (!NT_SUCCESS(status))
 		return status;
 	atomic_store(&context->turn.priority, priority);
@@ -116,8 +116,9 @@ int32_t vmm_sched_priority(const struct vmm_context *context)
 NTSTATUS vmm_sched_set_in_process_priority(struct vmm_context *context, int32_t priority)
 {
 	if (priority != 0 && priority != 1)
-		return refuse(context, "SCH-03", STATUS_INVALID_PARAMETER, priority,
-			      "an in-process priority must be 0 (as others) or 1 (ahead of them)");
+		return refuse_priority(
+			context, "SCH-03", STATUS_INVALID_PARAMETER, priority,
+			"an in-process priority must be 0 (as others) or 1 (ahead of them)");
 	atomic_store(&context->turn.in_process, (uint32_t)priority);
 	return STATUS_SUCCESS;
 }
@@ -145,14 +146,12 @@ NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t clas
 {
 	const void *hazard;
 
-	if (class >= CLASSES) {
-		vmm_finding(
-			process->world->observe, "SCH-04", process->id, 0,
+	if (class >= CLASSES)
+		return vmm_refuse_rule(
+			process->world->observe, STATUS_INVALID_PARAMETER, "SCH-04", process->id, 0,
 			"scheduling priority class %u for process %u refused: a class must be 0 "
 			"to %u",
 			class, process->id, CLASSES - 1);
-		return STATUS_INVALID_PARAMETER;
-	}
 	atomic_store(&process->priority_class, class);
 	for (uint32_t i = 0; (hazard = nth_device(process, i)) != NULL; i++) {
 		struct vmm_hazard_guard guard;

@@ -23,13 +23,14 @@ enum {
 	RENDER_NULL = 0x8,
 };
 
-static NTSTATUS refuse(const struct vmm_submission *s, const char *rule, NTSTATUS status,
-		       uint32_t index, const char *what)
+static NTSTATUS refuse_entry(const struct vmm_submission *s, const char *rule, NTSTATUS status,
+			     uint32_t index, const char *what)
 {
-	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
-		    "%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
-		    s->what, s->context->handle, index, s->entries[index].hAllocation, what);
-	return status;
+	return vmm_refuse_rule(
+		s->adapter->observe, status, rule, s->context->device->process->id,
+		s->context->handle,
+		"%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
+		s->what, s->context->handle, index, s->entries[index].hAllocation, what);
 }
 
 static NTSTATUS check_request(const struct vmm_submission *s)
@@ -42,13 +43,13 @@ static NTSTATUS check_request(const struct vmm_submission *s)
 	    r->command_offset <= r->command_length && r->command_length <= u->command_bytes &&
 	    u->commands && !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
 		return STATUS_SUCCESS;
-	vmm_finding(
-		s->adapter->observe, "DMA-08", s->context->device->process->id, s->context->handle,
+	return vmm_refuse_rule(
+		s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-08",
+		s->context->device->process->id, s->context->handle,
 		"render on context 0x%08x: %u allocations (list size %u), %u patch locations "
 		"(list size %u), commands [%u, %u) (buffer of %u bytes), flags 0x%x",
 		s->context->handle, r->allocation_count, u->allocation_count, r->patch_count,
 		u->patch_count, r->command_offset, r->command_length, u->command_bytes, r->flags);
-	return STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
@@ -73,12 +74,12 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t 
 {
 	uint32_t handle = s->entries[index].hAllocation;
 
-	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-		   s->context->device->process->id, handle,
-		   "TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter "
-		   "was reset",
-		   s->what, s->context->handle, handle);
-	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	return vmm_refuse_reason(
+		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		s->context->device->process->id, handle,
+		"TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter "
+		"was reset",
+		s->what, s->context->handle, handle);
 }
 
 /*
@@ -98,13 +99,13 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 			: NULL;
 
 	if (!s->command && !vmm_allocation_is_physical(ref->allocation))
-		return refuse(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
-			      "it was not created AccessedPhysically (PAG-24)");
+		return refuse_entry(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
+				    "it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return refuse(s, s->command ? "SUB-26" : "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
-		      index, why);
+	return refuse_entry(s, s->command ? "SUB-26" : "DMA-26",
+			    STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
 }
 
 /*
@@ -116,25 +117,25 @@ static NTSTATUS check_reference(const struct vmm_submission *s, uint32_t index,
 {
 	vmm_assert_held(&s->adapter->paging_lock);
 	if (vmm_is_offered_locked(ref->allocation))
-		return refuse(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
-			      "it is offered and not reclaimed");
+		return refuse_entry(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+				    "it is offered and not reclaimed");
 	if (vmm_unlikely(ref->allocation->reset_lost))
 		return lost_in_reset(s, index);
 	if (vmm_unlikely(atomic_load_explicit(&ref->allocation->replaced, memory_order_relaxed)))
-		return refuse(
+		return refuse_entry(
 			s, "DMA-36", STATUS_GRAPHICS_ALLOCATION_INVALID, index,
 			"it was replaced by a newer shared primary of its source: open that one");
 	if (vmm_unlikely(ref->allocation->content_lost))
-		return refuse(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
-			      "its content was lost when it could not be evicted");
+		return refuse_entry(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
+				    "its content was lost when it could not be evicted");
 	if (s->adapter->wddm2)
 		return check_residency(s, index, ref);
 	if (vmm_unlikely(vmm_memory_has_aperture_lock(ref->instance)))
-		return refuse(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			      "it is locked with AcquireAperture (LKR-06)");
+		return refuse_entry(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION,
+				    index, "it is locked with AcquireAperture (LKR-06)");
 	if (vmm_unlikely(vmm_locks(ref->instance) &&
 			 !vmm_memory_can_render_under_lock(ref->instance)))
-		return refuse(
+		return refuse_entry(
 			s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			"it is locked and no aperture segment can hold it; after an unlock the "
 			"same buffer is accepted (LOCK-36, LKR-03)");
@@ -146,35 +147,23 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 			    const struct vmm_ref *ref, uint32_t priority)
 {
 	if (priority > OFFER_PRIORITY_MAX)
-		return refuse(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
-			      "its OfferPriority is not 0 to 4");
+		return refuse_entry(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
+				    "its OfferPriority is not 0 to 4");
 	if (vmm_locks(ref->instance))
-		return refuse(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
-			      "it is locked and therefore cannot be offered");
+		return refuse_entry(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
+				    "it is locked and therefore cannot be offered");
 	return STATUS_SUCCESS;
-}
-
-/* An offer takes effect when one packet completes, but a broadcast buffer has several packets. */
-VMM_COLD static NTSTATUS refuse_broadcast_offer(const struct vmm_submission *s, uint32_t index)
-{
-	vmm_reason(
-		s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id,
-		s->context->handle,
-		"DMA-10: render on context 0x%08x: offering allocation list entry %u (DMA-24) by "
-		"a broadcast buffer is not built",
-		s->context->handle, index);
-	return STATUS_NOT_SUPPORTED;
 }
 
 /* Checks the bits that few entries have. */
 VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
 	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
-		return refuse(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-			      "from WDDM 2.0 on the list cannot offer allocations (DMA-24)");
+		return refuse_entry(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
+				    "from WDDM 2.0 on the list cannot offer allocations (DMA-24)");
 	if (value & s->reserved)
-		return refuse(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
-			      "reserved bits are set (PAG-30)");
+		return refuse_entry(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+				    "reserved bits are set (PAG-30)");
 	return STATUS_SUCCESS;
 }
 
@@ -205,8 +194,14 @@ static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_
 				     (entry.Value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
 		if (!NT_SUCCESS(status))
 			return status;
+		/* An offer takes effect when one packet completes; a broadcast has several. */
 		if (vmm_unlikely(s->broadcast != NULL))
-			return refuse_broadcast_offer(s, index);
+			return vmm_refuse_reason(
+				s->adapter->observe, STATUS_NOT_SUPPORTED,
+				s->context->device->process->id, s->context->handle,
+				"DMA-10: render on context 0x%08x: offering allocation list entry "
+				"%u (DMA-24) by a broadcast buffer is not built",
+				s->context->handle, index);
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->not_retired_by = s->serial;
@@ -323,13 +318,13 @@ VMM_COLD static NTSTATUS bad_patch(const struct vmm_submission *s, const struct 
 	/* PAT-09: the location unbinds its slot; nothing is patched, so PatchOffset is ignored. */
 	if (!rule)
 		return STATUS_SUCCESS;
-	vmm_finding(
-		s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+	return vmm_refuse_rule(
+		s->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+		s->context->device->process->id, s->context->handle,
 		"the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId "
 		"%u (of %u), PatchOffset %u, SplitOffset %u (DMA buffer of %u bytes)",
 		p, e->AllocationIndex, dma->list_count, e->SlotId, slots, e->PatchOffset,
 		e->SplitOffset, dma->used_bytes);
-	return STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS check_patches(const struct vmm_submission *s, const struct vmm_dma *dma)
@@ -723,15 +718,13 @@ static NTSTATUS translate_all(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_
 			return status;
 		if (s->context->device->one_buffer)
 			return report_broken_contract(s, dma);
-		if (!dma->used_bytes) {
-			vmm_finding(
-				s->adapter->observe, "DMA-29", s->context->device->process->id,
-				s->context->handle,
+		if (!dma->used_bytes)
+			return vmm_refuse_rule(
+				s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-29",
+				s->context->device->process->id, s->context->handle,
 				"%s asks for another DMA buffer although it wrote nothing into an "
 				"empty one of %u bytes (MultipassOffset %u)",
 				DDI_NAME(s), s->context->dma_bytes, multipass);
-			return STATUS_INVALID_PARAMETER;
-		}
 		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
 			send_ahead(s);
 		status = vmm_dma_get_locked(s->context, &next);

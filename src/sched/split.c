@@ -158,13 +158,13 @@ VMM_COLD static vmm_status report_leak(struct vmm_sched *sched, const struct vmm
 	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[patch];
 	const struct vmm_context *context = dma->context;
 
-	vmm_finding(
-		sched->adapter->observe, "SPL-14", context->device->process->id, context->handle,
+	return vmm_refuse_rule(
+		sched->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, "SPL-14",
+		context->device->process->id, context->handle,
 		"a DMA buffer of context 0x%08x is split at offset %u, where slot %u still holds "
 		"allocation list entry %u (patch location %u): a preemption-aware miniport "
 		"reprograms or unbinds every slot at a split point. The device is in error",
 		context->handle, dma->start, slot_of(sched, e), e->AllocationIndex, patch);
-	return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 }
 
 /*

@@ -463,13 +463,13 @@ static NTSTATUS find_others_locked(struct vmm_software *software, const struct v
 	for (uint32_t i = 0; i < sync->other_count; i++) {
 		struct vmm_context *context = find_context_locked(process, sync->others[i]);
 
-		if (!context || context->device->adapter != first->device->adapter) {
-			vmm_finding(process->world->observe, "SYN-23", process->id, 0,
-				    "signal by several contexts: number %u of them is not a live "
-				    "context of the process on the adapter of the first",
-				    i + 2);
-			return STATUS_INVALID_PARAMETER;
-		}
+		if (!context || context->device->adapter != first->device->adapter)
+			return vmm_refuse_rule(
+				process->world->observe, STATUS_INVALID_PARAMETER, "SYN-23",
+				process->id, 0,
+				"signal by several contexts: number %u of them is not a live "
+				"context of the process on the adapter of the first",
+				i + 2);
 		if (vmm_device_lost(context->device))
 			return STATUS_DEVICE_REMOVED;
 		software->more[i].context = context;

@@ -21,11 +21,10 @@ NTSTATUS vmm_command_begin(struct vmm_context *context)
 	vmm_list_init(&context->va.link);
 	if (device->va)
 		return STATUS_SUCCESS;
-	vmm_reason(
+	return vmm_refuse_reason(
 		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, device->handle,
 		"SUB-23: create context with virtual addresses: the adapter does not support them "
 		"(GpuMmuSupported)");
-	return STATUS_NOT_SUPPORTED;
 }
 
 NTSTATUS vmm_command_refuse_present(const struct vmm_context *context)
@@ -34,38 +33,41 @@ NTSTATUS vmm_command_refuse_present(const struct vmm_context *context)
 
 	if (vmm_likely(!context->by_address))
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   context->handle,
-		   "present on context 0x%08x with GPU virtual addresses is not built",
-		   context->handle);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		context->handle,
+		"present on context 0x%08x with GPU virtual addresses is not built",
+		context->handle);
 }
 
-static NTSTATUS refuse(const struct vmm_context *context, const struct vmm_command_request *r,
-		       const char *rule, const char *what)
+static NTSTATUS refuse_command(const struct vmm_context *context,
+			       const struct vmm_command_request *r, const char *rule,
+			       const char *what)
 {
 	const struct vmm_device *device = context->device;
 
-	vmm_finding(device->adapter->observe, rule, device->process->id, context->handle,
-		    "submit command on context 0x%08x: %u bytes at 0x%llx, flags 0x%x, %u bytes "
-		    "of private data (at most %u), %u primaries: %s",
-		    context->handle, r->length, (unsigned long long)r->commands, r->flags,
-		    r->private_bytes, context->dma_private_bytes, r->primary_count, what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, rule, device->process->id,
+		context->handle,
+		"submit command on context 0x%08x: %u bytes at 0x%llx, flags 0x%x, %u bytes "
+		"of private data (at most %u), %u primaries: %s",
+		context->handle, r->length, (unsigned long long)r->commands, r->flags,
+		r->private_bytes, context->dma_private_bytes, r->primary_count, what);
 }
 
 static NTSTATUS check(const struct vmm_context *context, const struct vmm_command_request *r)
 {
 	if (!context->by_address)
-		return refuse(context, r, "SUB-23",
-			      "the context uses patching: submit with Render");
+		return refuse_command(context, r, "SUB-23",
+				      "the context uses patching: submit with Render");
 	if (r->flags & ~(uint32_t)COMMAND_NULL_RENDERING)
-		return refuse(context, r, "SUB-23", "reserved flags");
+		return refuse_command(context, r, "SUB-23", "reserved flags");
 	if (r->private_bytes > context->dma_private_bytes)
-		return refuse(context, r, "SUB-24",
-			      "more private data than the miniport's DmaBufferPrivateDataSize");
+		return refuse_command(
+			context, r, "SUB-24",
+			"more private data than the miniport's DmaBufferPrivateDataSize");
 	if (r->primary_count > VMM_PRIMARIES_MAX)
-		return refuse(context, r, "SUB-26", "more than 16 written primaries");
+		return refuse_command(context, r, "SUB-26", "more than 16 written primaries");
 	return STATUS_SUCCESS;
 }
 
@@ -76,15 +78,16 @@ NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
 
 	if (vmm_likely(status == STATUS_SUCCESS || status == STATUS_DEVICE_REMOVED))
 		return status;
-	vmm_finding(device->adapter->observe, "SUB-25", device->process->id, object,
-		    "DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
-		    "bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
-		    (unsigned)status, object, args->CommandLength,
-		    (unsigned long long)args->Commands, args->UmdPrivateDataSize,
-		    status == STATUS_INVALID_USER_BUFFER
-			    ? ""
-			    : "; a refusal must return STATUS_INVALID_USER_BUFFER");
-	return STATUS_INVALID_USER_BUFFER;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_USER_BUFFER, "SUB-25", device->process->id,
+		object,
+		"DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
+		"bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
+		(unsigned)status, object, args->CommandLength, (unsigned long long)args->Commands,
+		args->UmdPrivateDataSize,
+		status == STATUS_INVALID_USER_BUFFER
+			? ""
+			: "; a refusal must return STATUS_INVALID_USER_BUFFER");
 }
 
 /*
@@ -130,15 +133,13 @@ NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t 
 {
 	if (count == 1)
 		return STATUS_SUCCESS;
-	if (!count || count > VMM_BROADCAST_MAX) {
-		vmm_finding(observe, "SUB-26", process, object,
-			    "submit command to %u contexts refused: must be 1 to %u", count,
-			    VMM_BROADCAST_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
-	vmm_reason(observe, STATUS_NOT_SUPPORTED, process, object,
-		   "SUB-26: submit command to %u contexts: more than one is not built", count);
-	return STATUS_NOT_SUPPORTED;
+	if (!count || count > VMM_BROADCAST_MAX)
+		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "SUB-26", process, object,
+				       "submit command to %u contexts refused: must be 1 to %u",
+				       count, VMM_BROADCAST_MAX);
+	return vmm_refuse_reason(
+		observe, STATUS_NOT_SUPPORTED, process, object,
+		"SUB-26: submit command to %u contexts: more than one is not built", count);
 }
 
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,

@@ -209,24 +209,21 @@ void vmm_watch_wake(struct vmm_sched *sched)
 static vmm_status check(const struct vmm_adapter *adapter, const struct vidmm_tdr_options *o)
 {
 	if ((o->level != 0 && o->level != 1 && o->level != 3) || !o->delay_ms || !o->ddi_delay_ms ||
-	    !o->limit_time_ms || o->limit_count > VIDMM_TDR_LIMIT_MAX || o->debug_mode > 3) {
-		vmm_finding(
-			adapter->observe, "TDR-01", 0, 0,
+	    !o->limit_time_ms || o->limit_count > VIDMM_TDR_LIMIT_MAX || o->debug_mode > 3)
+		return vmm_refuse_rule(
+			adapter->observe, VMM_INVALID_PARAMETER, "TDR-01", 0, 0,
 			"timeouts refused: level %u (must be 0, 1 or 3), delay %u ms, DDI delay "
 			"%u ms, %u resets (at most %u) in %u ms, debug mode %u (at most 3); times "
 			"must not be 0",
 			o->level, o->delay_ms, o->ddi_delay_ms, o->limit_count, VIDMM_TDR_LIMIT_MAX,
 			o->limit_time_ms, o->debug_mode);
-		return VMM_INVALID_PARAMETER;
-	}
 	if (o->debug_mode == 1 || o->debug_mode == 2)
 		return VMM_OK;
-	vmm_reason(
-		adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
+	return vmm_refuse_reason(
+		adapter->observe, VMM_NOT_SUPPORTED, 0, 0,
 		"TDR-01: debug mode %u of timeouts is not built, only 1 (ignore) and 2 (recover) "
 		"are",
 		o->debug_mode);
-	return VMM_NOT_SUPPORTED;
 }
 
 vmm_status vmm_watch_start(struct vmm_adapter *adapter, const struct vidmm_tdr_options *options)
