@@ -52,11 +52,10 @@ vmm_status vmm_sync_pass_record(struct vmm_device *inside, uint32_t handle, uint
 	if (sync)
 		atomic_fetch_add(&sync->driver_users, 1);
 	vmm_process_unlock(process);
-	if (!sync) {
-		vmm_sync_refuse(process, "CPN-10", handle,
-				"escape: the handle has ended, or belongs to another device");
-		return VMM_INVALID_PARAMETER;
-	}
+	if (!sync)
+		return vmm_refuse_rule(
+			process->world->observe, VMM_INVALID_PARAMETER, "CPN-10", process->id,
+			handle, "escape: the handle has ended, or belongs to another device");
 	vmm_status status = inside->adapter->sync_driver->pass_record(inside, sync->driver_event,
 								      flags, record);
 	if (atomic_fetch_sub(&sync->driver_users, 1) == 1)

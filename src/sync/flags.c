@@ -8,7 +8,7 @@
 #define TYPE(name) (1u << VMM_SYNC_##name)
 #define MONITORED  (TYPE(MONITORED_FENCE) | TYPE(PERIODIC_MONITORED_FENCE))
 
-static bool refuse(struct vmm_sync_refusal *refusal, const char *rule, const char *why)
+static bool refuse_flags(struct vmm_sync_refusal *refusal, const char *rule, const char *why)
 {
 	*refusal = (struct vmm_sync_refusal){.rule = rule, .why = why};
 	return false;
@@ -44,14 +44,14 @@ static bool check_type(uint32_t version, bool first_form, uint32_t type,
 	};
 
 	if (first_form && !type)
-		return refuse(refusal, "SYN-03", "the type is 0, which does not exist");
+		return refuse_flags(refusal, "SYN-03", "the type is 0, which does not exist");
 	if (first_form && type != VMM_SYNC_MUTEX && type != VMM_SYNC_SEMAPHORE)
-		return refuse(refusal, "SYN-05",
-			      "the call of WDDM 1.0 creates only mutexes and semaphores");
+		return refuse_flags(refusal, "SYN-05",
+				    "the call of WDDM 1.0 creates only mutexes and semaphores");
 	if (!type || type >= VMM_SYNC_TYPE_LIMIT)
-		return refuse(refusal, "SYN-06", "the type does not exist");
+		return refuse_flags(refusal, "SYN-06", "the type does not exist");
 	if (version < since[type])
-		return refuse(refusal, "SYN-06", "the type does not exist at this version");
+		return refuse_flags(refusal, "SYN-06", "the type does not exist at this version");
 	return true;
 }
 
@@ -60,9 +60,10 @@ static bool check_reserved(uint32_t version, uint32_t flags, struct vmm_sync_ref
 	uint32_t reserved = flags & ~named_flags(version);
 
 	if (reserved & ~0x7FFu)
-		return refuse(refusal, "SFL-31", "reserved bits are set");
+		return refuse_flags(refusal, "SFL-31", "reserved bits are set");
 	if (reserved)
-		return refuse(refusal, "SFL-32", "a flag that does not exist at this version");
+		return refuse_flags(refusal, "SFL-32",
+				    "a flag that does not exist at this version");
 	return true;
 }
 
@@ -71,10 +72,10 @@ static bool check_sharing(uint32_t type, uint32_t flags, struct vmm_sync_refusal
 	bool shared = flags & VMM_SYNC_SHARED, nt = flags & VMM_SYNC_NT_SECURITY;
 
 	if (nt && !shared)
-		return refuse(refusal, "SFL-05", "NtSecuritySharing without Shared");
+		return refuse_flags(refusal, "SFL-05", "NtSecuritySharing without Shared");
 	if (shared && !nt && (1u << type & MONITORED))
-		return refuse(refusal, "SFL-03",
-			      "a monitored fence is shared by an NT handle or not at all");
+		return refuse_flags(refusal, "SFL-03",
+				    "a monitored fence is shared by an NT handle or not at all");
 	return true;
 }
 
@@ -111,11 +112,12 @@ static bool check_fit(uint32_t type, uint32_t flags, struct vmm_sync_refusal *re
 			return false;
 		}
 	if ((flags & VMM_SYNC_CROSS_ADAPTER) && !(flags & VMM_SYNC_SHARED))
-		return refuse(refusal, "SFL-10", "CrossAdapter without Shared");
+		return refuse_flags(refusal, "SFL-10", "CrossAdapter without Shared");
 	if ((flags & VMM_SYNC_NO_SIGNAL) && (flags & VMM_SYNC_NO_WAIT))
-		return refuse(refusal, "SFL-17", "NoSignal and NoWait exclude each other");
+		return refuse_flags(refusal, "SFL-17", "NoSignal and NoWait exclude each other");
 	if ((flags & VMM_SYNC_SIGNAL_BY_KMD) && (flags & VMM_SYNC_SHARED))
-		return refuse(refusal, "SFL-25", "an object with SignalByKmd cannot be shared");
+		return refuse_flags(refusal, "SFL-25",
+				    "an object with SignalByKmd cannot be shared");
 	return true;
 }
 
@@ -137,6 +139,6 @@ bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 	if (!check_reserved(version, flags, refusal))
 		return false;
 	if (flags & VMM_SYNC_SIGNAL_BY_KMD)
-		return refuse(refusal, "SFL-34", "SignalByKmd is valid only at creation");
+		return refuse_flags(refusal, "SFL-34", "SignalByKmd is valid only at creation");
 	return check_fit(type, flags & ~others, refusal);
 }

@@ -165,10 +165,10 @@ static bool data_fits(const struct vmm_keyed *keyed, const struct vmm_keyed_open
 static vmm_status refuse_data(const struct vmm_process *process, uint32_t object, uint32_t given,
 			      uint32_t has)
 {
-	vmm_finding(process->world->observe, "KMX-08", process->id, object,
-		    "open keyed mutex: private data of %u bytes; 0 or the mutex's %u are valid",
-		    given, has);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		process->world->observe, VMM_INVALID_PARAMETER, "KMX-08", process->id, object,
+		"open keyed mutex: private data of %u bytes; 0 or the mutex's %u are valid", given,
+		has);
 }
 
 static void count_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_shared_lock_class)
@@ -195,9 +195,9 @@ vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *op
 		return open_it(process, NULL, keyed, &open->handle);
 	if (keyed)
 		return refuse_data(process, global, open->data_bytes, has);
-	vmm_finding(world->observe, "KMX-03", process->id, global,
-		    "open keyed mutex: 0x%08x is not a global handle of one (%s)", global, why);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(world->observe, VMM_INVALID_PARAMETER, "KMX-03", process->id, global,
+			       "open keyed mutex: 0x%08x is not a global handle of one (%s)",
+			       global, why);
 }
 
 vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,

@@ -6,12 +6,6 @@
 #include "object/stopped.h"
 #include "sync/sync_private.h"
 
-void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
-		     const char *what)
-{
-	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
-}
-
 const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait)
 {
 	if (object->type == VMM_SYNC_MUTEX)
@@ -48,15 +42,14 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 		if (vmm_unlikely(!*device) &&
 		    vmm_stopped_device_find_locked(process, caller->device_handle))
 			return VMM_DEVICE_REMOVED;
-		if (vmm_unlikely(!*device)) {
-			vmm_finding(process->world->observe, "HND-07", process->id,
-				    caller->device_handle,
-				    "0x%08x is not a live device handle of process %u (%s)",
-				    caller->device_handle, process->id,
-				    vmm_handle_explain(&process->handles, caller->device_handle,
-						       VMM_HANDLE_DEVICE));
-			return VMM_INVALID_PARAMETER;
-		}
+		if (vmm_unlikely(!*device))
+			return vmm_refuse_rule(
+				process->world->observe, VMM_INVALID_PARAMETER, "HND-07",
+				process->id, caller->device_handle,
+				"0x%08x is not a live device handle of process %u (%s)",
+				caller->device_handle, process->id,
+				vmm_handle_explain(&process->handles, caller->device_handle,
+						   VMM_HANDLE_DEVICE));
 		if (vmm_unlikely(vmm_hazard_is_paused((*device)->hazard)))
 			return VMM_PENDING;
 	}
@@ -79,19 +72,17 @@ static vmm_status check_values(const struct vmm_device *device,
 	struct vmm_observe *observe = device->adapter->observe;
 	uint32_t physical = device->adapter->physical_adapters;
 
-	if (request->type == VMM_SYNC_SEMAPHORE && request->count > request->max_count) {
-		vmm_finding(observe, "SEM-02", device->process->id, 0,
-			    "create semaphore: the initial count %u is above the maximum %u",
-			    request->count, request->max_count);
-		return VMM_INVALID_PARAMETER;
-	}
-	if (request->type >= VMM_SYNC_MONITORED_FENCE && request->affinity >> physical) {
-		vmm_finding(observe, "MFN-09", device->process->id, 0,
-			    "create fence: EngineAffinity 0x%x names a physical adapter beyond the "
-			    "%u that exist",
-			    request->affinity, physical);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (request->type == VMM_SYNC_SEMAPHORE && request->count > request->max_count)
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, "SEM-02", device->process->id, 0,
+			"create semaphore: the initial count %u is above the maximum %u",
+			request->count, request->max_count);
+	if (request->type >= VMM_SYNC_MONITORED_FENCE && request->affinity >> physical)
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, "MFN-09", device->process->id, 0,
+			"create fence: EngineAffinity 0x%x names a physical adapter beyond the "
+			"%u that exist",
+			request->affinity, physical);
 	if (request->type == VMM_SYNC_CPU_NOTIFICATION) {
 		vmm_status status = vmm_os_event_open(request->event, event);
 
@@ -113,13 +104,13 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 	struct vmm_sync_refusal refusal;
 
 	if (!vmm_sync_may_create(VMM_SYNC_VERSION(adapter->interface_version), request->first_form,
-				 request->type, request->flags, &refusal)) {
-		vmm_finding(adapter->observe, refusal.rule, device->process->id, 0,
-			    "create synchronization object: type %u, flags 0x%x, interface version "
-			    "0x%x: %s",
-			    request->type, request->flags, adapter->interface_version, refusal.why);
-		return VMM_INVALID_PARAMETER;
-	}
+				 request->type, request->flags, &refusal))
+		return vmm_refuse_rule(
+			adapter->observe, VMM_INVALID_PARAMETER, refusal.rule, device->process->id,
+			0,
+			"create synchronization object: type %u, flags 0x%x, interface version "
+			"0x%x: %s",
+			request->type, request->flags, adapter->interface_version, refusal.why);
 	return check_values(device, request, event);
 }
 
@@ -493,12 +484,13 @@ static bool refuses_destroy(const struct vmm_sync *sync, const struct vmm_device
 {
 	vmm_assert_held(&sync->process->lock);
 	if (sync->owned)
-		vmm_sync_refuse(sync->process, "MFN-35", sync->handle,
-				"destroy synchronization object: the fence of a paging queue ends "
-				"with its queue");
+		vmm_finding(sync->process->world->observe, "MFN-35", sync->process->id,
+			    sync->handle,
+			    "destroy synchronization object: the fence of a paging queue ends "
+			    "with its queue");
 	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
-		vmm_sync_refuse(
-			sync->process, "CPN-06", sync->handle,
+		vmm_finding(
+			sync->process->world->observe, "CPN-06", sync->process->id, sync->handle,
 			"destroy synchronization object: a notification that the miniport signals "
 			"can be destroyed only through its device, which is another one or ends");
 	else

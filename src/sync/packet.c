@@ -24,10 +24,9 @@ static vmm_status refuse_call(const struct vmm_device *device,
 			      const struct vmm_sync_packet_request *request, const char *rule,
 			      const char *why)
 {
-	vmm_finding(device->adapter->observe, rule, device->process->id, 0,
-		    "%s: %u objects, flags 0x%x: %s", what(request), request->count, request->flags,
-		    why);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(device->adapter->observe, VMM_INVALID_PARAMETER, rule,
+			       device->process->id, 0, "%s: %u objects, flags 0x%x: %s",
+			       what(request), request->count, request->flags, why);
 }
 
 /* An event takes the place of the objects. (MFN-32) */
@@ -67,9 +66,9 @@ static vmm_status deny_access(const struct vmm_sync *sync, const char *rule, con
 	VMM_REQUIRES(vmm_process_lock_class)
 {
 	vmm_assert_held(&sync->process->lock);
-	vmm_finding(sync->process->world->observe, rule, sync->process->id, sync->handle,
-		    "packet of a context's queue: 0x%08x %s", sync->handle, why);
-	return VMM_ACCESS_DENIED;
+	return vmm_refuse_rule(sync->process->world->observe, VMM_ACCESS_DENIED, rule,
+			       sync->process->id, sync->handle,
+			       "packet of a context's queue: 0x%08x %s", sync->handle, why);
 }
 
 /*
@@ -94,12 +93,12 @@ static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_de
 					 .what = what(request)};
 
 	vmm_assert_held(&sync->process->lock);
-	if (!is_of_adapter(sync, device)) {
-		vmm_finding(device->adapter->observe, "SYN-23", sync->process->id, sync->handle,
-			    "%s: 0x%08x was created or opened on a device of another adapter",
-			    use.what, sync->handle);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (!is_of_adapter(sync, device))
+		return vmm_refuse_rule(
+			device->adapter->observe, VMM_INVALID_PARAMETER, "SYN-23",
+			sync->process->id, sync->handle,
+			"%s: 0x%08x was created or opened on a device of another adapter", use.what,
+			sync->handle);
 	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL)) {
 		const char *why, *rule = vmm_sync_no_signal(sync, &why);
 
@@ -120,11 +119,12 @@ static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_devic
 {
 	if (vmm_sync_is_monitored(sync->object) == vmm_sync_is_monitored(first))
 		return VMM_OK;
-	vmm_finding(device->adapter->observe, "SYN-32", sync->process->id, sync->handle,
-		    "packet of a context's queue: 0x%08x is of type %u, the first object of type "
-		    "%u: monitored fences cannot be mixed with other types",
-		    sync->handle, sync->object->type, first->type);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, VMM_INVALID_PARAMETER, "SYN-32", sync->process->id,
+		sync->handle,
+		"packet of a context's queue: 0x%08x is of type %u, the first object of type "
+		"%u: monitored fences cannot be mixed with other types",
+		sync->handle, sync->object->type, first->type);
 }
 
 /*
@@ -137,11 +137,12 @@ static vmm_status refuse_twice(const struct vmm_device *device,
 {
 	uint32_t handle = packet->wait.nodes[second].handle;
 
-	vmm_finding(device->adapter->observe, "MTX-08", device->process->id, handle,
-		    "wait in a context's queue: object %u, 0x%08x, is the same mutex as object "
-		    "%u, and a mutex has one unit",
-		    second, handle, first);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, VMM_INVALID_PARAMETER, "MTX-08", device->process->id,
+		handle,
+		"wait in a context's queue: object %u, 0x%08x, is the same mutex as object "
+		"%u, and a mutex has one unit",
+		second, handle, first);
 }
 
 struct object_index {
@@ -255,9 +256,9 @@ static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_de
 	packet->has_event = vmm_ok(status);
 	if (vmm_ok(status) || status == VMM_NO_MEMORY)
 		return status;
-	vmm_finding(device->adapter->observe, "MFN-32", device->process->id, 0,
-		    "EnqueueCpuEvent: %llu is not an event (eventfd)", (unsigned long long)event);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		device->adapter->observe, VMM_INVALID_PARAMETER, "MFN-32", device->process->id, 0,
+		"EnqueueCpuEvent: %llu is not an event (eventfd)", (unsigned long long)event);
 }
 
 /* Charges the whole packet before any memory is allocated. */
@@ -365,10 +366,10 @@ vmm_status vmm_sync_check_broadcast(const struct vmm_process *process, uint32_t 
 {
 	if (count <= VMM_SYNC_BROADCAST_MAX)
 		return VMM_OK;
-	vmm_finding(process->world->observe, "SYN-29", process->id, 0,
-		    "signal by %u more contexts than the first: at most %u", count,
-		    VMM_SYNC_BROADCAST_MAX);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, VMM_INVALID_PARAMETER, "SYN-29",
+			       process->id, 0,
+			       "signal by %u more contexts than the first: at most %u", count,
+			       VMM_SYNC_BROADCAST_MAX);
 }
 
 /* ---- when packets are reached ---- */

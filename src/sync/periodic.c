@@ -31,10 +31,10 @@ static vmm_status check_adapter(const struct vmm_device *device, uint32_t handle
 		return VMM_INVALID_PARAMETER;
 	if (luid == device->adapter->luid)
 		return VMM_OK;
-	vmm_reason(observe, VMM_NOT_SUPPORTED, process->id, handle,
-		   "create periodic fence: to follow the display of another adapter than "
-		   "the device's is not implemented");
-	return VMM_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		observe, VMM_NOT_SUPPORTED, process->id, handle,
+		"create periodic fence: to follow the display of another adapter than "
+		"the device's is not implemented");
 }
 
 vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
@@ -46,18 +46,17 @@ vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
 	if (!vmm_ok(status))
 		return status;
 	uint32_t targets = adapter->sync_driver->target_count(adapter);
-	if (!targets) {
-		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id,
-			   request->adapter,
-			   "PMF-06: create periodic fence: the adapter has no display targets");
-		return VMM_NOT_SUPPORTED;
-	}
+	if (!targets)
+		return vmm_refuse_reason(
+			adapter->observe, VMM_NOT_SUPPORTED, device->process->id, request->adapter,
+			"PMF-06: create periodic fence: the adapter has no display targets");
 	if (request->target < targets)
 		return VMM_OK;
-	vmm_finding(adapter->observe, "PMF-01", device->process->id, request->adapter,
-		    "create periodic fence: target %u does not exist; the adapter has %u",
-		    request->target, targets);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		adapter->observe, VMM_INVALID_PARAMETER, "PMF-01", device->process->id,
+		request->adapter,
+		"create periodic fence: target %u does not exist; the adapter has %u",
+		request->target, targets);
 }
 
 /* Makes the display signal a new fence. Waits are those of a monitored fence. (PMF-05) */

@@ -80,26 +80,22 @@ static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_
 	if (!adapter)
 		return VMM_OK;
 	if (!vmm_sync_may_open(VMM_SYNC_VERSION(adapter->interface_version), object->type,
-			       open->flags, &refusal)) {
-		vmm_finding(observe, refusal.rule, process->id, 0,
-			    "open synchronization object: flags 0x%x on type %u: %s", open->flags,
-			    object->type, refusal.why);
-		return VMM_INVALID_PARAMETER;
-	}
-	if (adapter->luid != object->luid && !(object->flags & VMM_SYNC_CROSS_ADAPTER)) {
-		vmm_finding(observe, "SFL-12", process->id, 0,
-			    "open synchronization object: it was created on adapter %u without "
-			    "CrossAdapter; the device is on adapter %u",
-			    object->luid, adapter->luid);
-		return VMM_INVALID_PARAMETER;
-	}
-	if (vmm_sync_is_monitored(object) && open->affinity >> adapter->physical_adapters) {
-		vmm_finding(observe, "MFN-09", process->id, 0,
-			    "open fence: EngineAffinity 0x%x names a physical adapter beyond the "
-			    "%u that exist",
-			    open->affinity, adapter->physical_adapters);
-		return VMM_INVALID_PARAMETER;
-	}
+			       open->flags, &refusal))
+		return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, refusal.rule, process->id, 0,
+				       "open synchronization object: flags 0x%x on type %u: %s",
+				       open->flags, object->type, refusal.why);
+	if (adapter->luid != object->luid && !(object->flags & VMM_SYNC_CROSS_ADAPTER))
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, "SFL-12", process->id, 0,
+			"open synchronization object: it was created on adapter %u without "
+			"CrossAdapter; the device is on adapter %u",
+			object->luid, adapter->luid);
+	if (vmm_sync_is_monitored(object) && open->affinity >> adapter->physical_adapters)
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, "MFN-09", process->id, 0,
+			"open fence: EngineAffinity 0x%x names a physical adapter beyond the "
+			"%u that exist",
+			open->affinity, adapter->physical_adapters);
 	return VMM_OK;
 }
 

@@ -9,49 +9,46 @@ static vmm_status check_flags(const struct vmm_process *process, const struct vm
 {
 	const uint32_t known = 0x7;
 
-	if (vmm_unlikely(list->flags & (VMM_SYNC_ENQUEUE_CPU_EVENT | ~known))) {
-		vmm_finding(process->world->observe, list->flags & ~known ? "SYN-24" : "MFN-42",
-			    process->id, 0, "signal from the CPU: flags 0x%x: %s", list->flags,
-			    list->flags & ~known
-				    ? "reserved bits are set"
-				    : "EnqueueCpuEvent is valid only in the queue of a context");
-		return VMM_INVALID_PARAMETER;
-	}
+	if (vmm_unlikely(list->flags & (VMM_SYNC_ENQUEUE_CPU_EVENT | ~known)))
+		return vmm_refuse_rule(
+			process->world->observe, VMM_INVALID_PARAMETER,
+			list->flags & ~known ? "SYN-24" : "MFN-42", process->id, 0,
+			"signal from the CPU: flags 0x%x: %s", list->flags,
+			list->flags & ~known
+				? "reserved bits are set"
+				: "EnqueueCpuEvent is valid only in the queue of a context");
 	if (vmm_likely(list->count - 1 < VMM_SYNC_SIGNALS_MAX))
 		return VMM_OK;
-	vmm_finding(process->world->observe, "MFN-20", process->id, 0,
-		    "signal from the CPU: %u objects; 1 to %u are valid", list->count,
-		    VMM_SYNC_SIGNALS_MAX);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(process->world->observe, VMM_INVALID_PARAMETER, "MFN-20",
+			       process->id, 0, "signal from the CPU: %u objects; 1 to %u are valid",
+			       list->count, VMM_SYNC_SIGNALS_MAX);
 }
 
 /* Emits the finding for the first check that fails, and returns its status. */
-VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
+VMM_COLD static vmm_status refuse_cpu_signal(const struct vmm_sync *sync, uint64_t value)
 	VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	vmm_assert_held(&sync->process->lock);
-	if (!vmm_sync_is_monitored(sync->object)) {
-		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, false), sync->process->id,
-			    sync->handle,
-			    "signal from the CPU: 0x%08x is of type %u; only monitored fences are",
-			    sync->handle, sync->object->type);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (!vmm_sync_is_monitored(sync->object))
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, vmm_sync_cpu_rule(sync->object, false),
+			sync->process->id, sync->handle,
+			"signal from the CPU: 0x%08x is of type %u; only monitored fences are",
+			sync->handle, sync->object->type);
 	if (sync->flags & VMM_SYNC_NO_SIGNAL) {
 		const char *what, *rule = vmm_sync_no_signal(sync, &what);
 
-		vmm_finding(observe, rule, sync->process->id, sync->handle, "signal: 0x%08x %s",
-			    sync->handle, what);
-		return VMM_ACCESS_DENIED;
+		return vmm_refuse_rule(observe, VMM_ACCESS_DENIED, rule, sync->process->id,
+				       sync->handle, "signal: 0x%08x %s", sync->handle, what);
 	}
-	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
-		    "signal: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and "
-		    "its storage has 32 bits",
-		    (unsigned long long)value, sync->handle,
-		    (unsigned long long)vmm_sync_value(sync->object));
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		observe, VMM_INVALID_PARAMETER, "MFN-08", sync->process->id, sync->handle,
+		"signal: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and "
+		"its storage has 32 bits",
+		(unsigned long long)value, sync->handle,
+		(unsigned long long)vmm_sync_value(sync->object));
 }
 
 static vmm_status find_locked(const struct vmm_sync_caller *caller,
@@ -71,7 +68,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 		if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) ||
 				 (sync->flags & VMM_SYNC_NO_SIGNAL) ||
 				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
-			return refuse(sync, list->values[i]);
+			return refuse_cpu_signal(sync, list->values[i]);
 		objects[i] = sync->object;
 		vmm_sync_enable_lockless_locked(sync);
 	}

@@ -340,8 +340,6 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
  * fence.
  */
 const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait);
-void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
-		     const char *what);
 void vmm_sync_end(struct vmm_sync *sync); /* The opening is in no table and no list anymore. */
 
 #endif

@@ -130,21 +130,20 @@ static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	vmm_assert_held(&sync->process->lock);
-	if (use->form == VMM_SYNC_FORM_1) {
-		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
-			    "%s: 0x%08x is a monitored fence, and the call has no value", use->what,
-			    sync->handle);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (use->form == VMM_SYNC_FORM_1)
+		return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-05", sync->process->id,
+				       sync->handle,
+				       "%s: 0x%08x is a monitored fence, and the call has no value",
+				       use->what, sync->handle);
 	if (vmm_sync_in_range(sync->object, use->value,
 			      use->signal && (use->flags & VMM_SYNC_ALLOW_REWIND)))
 		return VMM_OK;
-	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
-		    "%s: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and its "
-		    "storage has 32 bits",
-		    use->what, (unsigned long long)use->value, sync->handle,
-		    (unsigned long long)vmm_sync_value(sync->object));
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		observe, VMM_INVALID_PARAMETER, "MFN-08", sync->process->id, sync->handle,
+		"%s: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and its "
+		"storage has 32 bits",
+		use->what, (unsigned long long)use->value, sync->handle,
+		(unsigned long long)vmm_sync_value(sync->object));
 }
 
 /* Raises the value. A lower one is stored only with AllowFenceRewind. (FEN-06) */
@@ -170,18 +169,17 @@ static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	vmm_assert_held(&sync->process->lock);
-	if (use->form == VMM_SYNC_FORM_1) {
-		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
-			    "%s: 0x%08x is a fence, and the call has no value", use->what,
-			    sync->handle);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (use->form == VMM_SYNC_FORM_1)
+		return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-05", sync->process->id,
+				       sync->handle,
+				       "%s: 0x%08x is a fence, and the call has no value",
+				       use->what, sync->handle);
 	if (use->count == 1)
 		return VMM_OK;
-	vmm_finding(observe, "FEN-02", sync->process->id, sync->handle,
-		    "%s: 0x%08x is a fence, which must be the only object; there are %u", use->what,
-		    sync->handle, use->count);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-02", sync->process->id,
+			       sync->handle,
+			       "%s: 0x%08x is a fence, which must be the only object; there are %u",
+			       use->what, sync->handle, use->count);
 }
 
 /* FEN-07 */
@@ -202,10 +200,11 @@ static vmm_status check_notification(const struct vmm_sync *sync, const struct v
 	vmm_assert_held(&sync->process->lock);
 	if (use->signal && !drivers)
 		return VMM_OK;
-	vmm_finding(sync->process->world->observe, drivers ? "CPN-05" : "CPN-04", sync->process->id,
-		    sync->handle, "%s: 0x%08x is a CPU notification %s", use->what, sync->handle,
-		    drivers ? "that only the miniport signals" : "and cannot be waited for");
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(sync->process->world->observe, VMM_INVALID_PARAMETER,
+			       drivers ? "CPN-05" : "CPN-04", sync->process->id, sync->handle,
+			       "%s: 0x%08x is a CPU notification %s", use->what, sync->handle,
+			       drivers ? "that only the miniport signals"
+				       : "and cannot be waited for");
 }
 
 /* CPN-03, CPN-09 */

@@ -254,39 +254,38 @@ static vmm_status check_list(const struct vmm_process *process, const struct vmm
 {
 	if (vmm_likely(list->count && !(list->flags & ~VMM_SYNC_WAIT_ANY)))
 		return VMM_OK;
-	vmm_finding(process->world->observe, "MFN-14", process->id, 0,
-		    "wait from the CPU: %u objects, flags 0x%x: at least one object is needed, and "
-		    "WaitAny is the only flag",
-		    list->count, list->flags);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		process->world->observe, VMM_INVALID_PARAMETER, "MFN-14", process->id, 0,
+		"wait from the CPU: %u objects, flags 0x%x: at least one object is needed, and "
+		"WaitAny is the only flag",
+		list->count, list->flags);
 }
 
-VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
+VMM_COLD static vmm_status refuse_cpu_wait(const struct vmm_sync *sync, uint64_t value)
 {
 	struct vmm_observe *observe = sync->process->world->observe;
 
-	if (!vmm_sync_is_monitored(sync->object)) {
-		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, true), sync->process->id,
-			    sync->handle,
-			    "wait from the CPU: 0x%08x is of type %u; only monitored fences are",
-			    sync->handle, sync->object->type);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (!vmm_sync_is_monitored(sync->object))
+		return vmm_refuse_rule(
+			observe, VMM_INVALID_PARAMETER, vmm_sync_cpu_rule(sync->object, true),
+			sync->process->id, sync->handle,
+			"wait from the CPU: 0x%08x is of type %u; only monitored fences are",
+			sync->handle, sync->object->type);
 	if (sync->flags & VMM_SYNC_NO_WAIT) {
 		bool denied = sync->denied & VMM_SYNC_NO_WAIT;
 
-		vmm_finding(observe, denied ? "SHR-10" : "SFL-16", sync->process->id, sync->handle,
-			    "wait: 0x%08x was %s", sync->handle,
-			    denied ? "opened from an NT handle without the right to wait"
-				   : "created or opened with NoWait");
-		return VMM_ACCESS_DENIED;
+		return vmm_refuse_rule(observe, VMM_ACCESS_DENIED, denied ? "SHR-10" : "SFL-16",
+				       sync->process->id, sync->handle, "wait: 0x%08x was %s",
+				       sync->handle,
+				       denied ? "opened from an NT handle without the right to wait"
+					      : "created or opened with NoWait");
 	}
-	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
-		    "wait: the value %llu of 0x%08x is more than 2^31 - 1 above %llu, and its "
-		    "storage has 32 bits",
-		    (unsigned long long)value, sync->handle,
-		    (unsigned long long)vmm_sync_value(sync->object));
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		observe, VMM_INVALID_PARAMETER, "MFN-08", sync->process->id, sync->handle,
+		"wait: the value %llu of 0x%08x is more than 2^31 - 1 above %llu, and its "
+		"storage has 32 bits",
+		(unsigned long long)value, sync->handle,
+		(unsigned long long)vmm_sync_value(sync->object));
 }
 
 static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_t value,
@@ -299,7 +298,7 @@ static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_
 		return VMM_INVALID_PARAMETER;
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
-		return refuse(sync, value);
+		return refuse_cpu_wait(sync, value);
 	vmm_sync_enable_lockless_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
@@ -598,12 +597,11 @@ static vmm_status make_event_wait(struct vmm_device *device, uint32_t count, uin
 
 	if (status == VMM_NO_MEMORY)
 		return status;
-	if (!vmm_ok(status)) {
-		vmm_finding(device->adapter->observe, "MFN-13", device->process->id, 0,
-			    "wait from the CPU: %llu is not an event (eventfd)",
-			    (unsigned long long)event);
-		return status;
-	}
+	if (!vmm_ok(status))
+		return vmm_refuse_rule(device->adapter->observe, status, "MFN-13",
+				       device->process->id, 0,
+				       "wait from the CPU: %llu is not an event (eventfd)",
+				       (unsigned long long)event);
 	status = vmm_sync_charge(device->process, &charged, "a wait with an event", bytes);
 	struct event_wait *w = vmm_ok(status) ? vmm_calloc(1, bytes) : NULL;
 	if (!w) {
