@@ -38,22 +38,19 @@ static NTSTATUS query_driver_caps(struct vmm_port *port, struct caps_buffer *buf
 	const uint8_t *bytes = (const uint8_t *)buffer;
 	NTSTATUS status = vmm_port_query_adapter_info(port, &args);
 
-	if (status < 0) {
-		vmm_reason(port->observe, status, 0, 0,
-			   "DxgkDdiQueryAdapterInfo(DRIVERCAPS) failed with 0x%08x",
-			   (unsigned)status);
-		return status;
-	}
+	if (status < 0)
+		return vmm_refuse_reason(port->observe, status, 0, 0,
+					 "DxgkDdiQueryAdapterInfo(DRIVERCAPS) failed with 0x%08x",
+					 (unsigned)status);
 	vmm_port_report_caps(port, &buffer->caps);
 	for (size_t i = port->version->caps_bytes; i < sizeof(*buffer); i++) {
 		if (!bytes[i])
 			continue;
-		vmm_finding(
-			port->observe, "PNP-01", 0, 0,
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "PNP-01", 0, 0,
 			"DRIVERCAPS: byte %zu was written, but the structure of a %s miniport has "
 			"%u bytes",
 			i, port->version->name, port->version->caps_bytes);
-		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
 }
@@ -62,20 +59,18 @@ static NTSTATUS check_scheduling(struct vmm_port *port, const DXGK_VIDSCHCAPS *c
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (!caps->MultiEngineAware && (caps->PreemptionAware || caps->CancelCommandAware)) {
-		vmm_finding(port->observe, "PRE-09", 0, 0,
-			    "SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need "
-			    "MultiEngineAware",
-			    caps->Value);
-		status = STATUS_INVALID_PARAMETER;
-	}
-	if (caps->NoDmaPatching && !(caps->PreemptionAware && caps->MultiEngineAware)) {
-		vmm_finding(port->observe, "SPL-15", 0, 0,
-			    "SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and "
-			    "MultiEngineAware",
-			    caps->Value);
-		status = STATUS_INVALID_PARAMETER;
-	}
+	if (!caps->MultiEngineAware && (caps->PreemptionAware || caps->CancelCommandAware))
+		status = vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "PRE-09", 0, 0,
+			"SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need "
+			"MultiEngineAware",
+			caps->Value);
+	if (caps->NoDmaPatching && !(caps->PreemptionAware && caps->MultiEngineAware))
+		status = vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SPL-15", 0, 0,
+			"SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and "
+			"MultiEngineAware",
+			caps->Value);
 	return status;
 }
 
@@ -88,23 +83,18 @@ static NTSTATUS check_nodes(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	port->caps.paging_node = 0;
 	if (!caps->SchedulingCaps.MultiEngineAware)
 		return STATUS_SUCCESS;
-	if (nodes == 0 || nodes > DXGK_MAX_ASYMETRICAL_PROCESSING_NODES) {
-		vmm_finding(port->observe, "SCH-07", 0, 0,
-			    "NbAsymetricProcessingNodes is %u, must be 1 to %u", nodes,
-			    DXGK_MAX_ASYMETRICAL_PROCESSING_NODES);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (nodes > VMM_PORT_NODES_MAX) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u nodes, VidSch schedules at most %u", nodes,
-			   VMM_PORT_NODES_MAX);
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (caps->MemoryManagementCaps.PagingNode >= nodes) {
-		vmm_finding(port->observe, "SCH-09", 0, 0, "PagingNode is %u, must be 0 to %u",
-			    caps->MemoryManagementCaps.PagingNode, nodes - 1);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (nodes == 0 || nodes > DXGK_MAX_ASYMETRICAL_PROCESSING_NODES)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SCH-07", 0, 0,
+				       "NbAsymetricProcessingNodes is %u, must be 1 to %u", nodes,
+				       DXGK_MAX_ASYMETRICAL_PROCESSING_NODES);
+	if (nodes > VMM_PORT_NODES_MAX)
+		return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+					 "the adapter has %u nodes, VidSch schedules at most %u",
+					 nodes, VMM_PORT_NODES_MAX);
+	if (caps->MemoryManagementCaps.PagingNode >= nodes)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SCH-09", 0, 0,
+				       "PagingNode is %u, must be 0 to %u",
+				       caps->MemoryManagementCaps.PagingNode, nodes - 1);
 	port->caps.node_count = nodes;
 	port->caps.paging_node = caps->MemoryManagementCaps.PagingNode;
 	return STATUS_SUCCESS;
@@ -120,10 +110,10 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 	 */
 	if (!highest || highest >= port->identity_physical)
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "HighestAcceptableAddress is 0x%llx, but the platform's memory begins at 0x%llx",
-		   (unsigned long long)highest, (unsigned long long)port->identity_physical);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"HighestAcceptableAddress is 0x%llx, but the platform's memory begins at 0x%llx",
+		(unsigned long long)highest, (unsigned long long)port->identity_physical);
 }
 
 static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)

@@ -56,20 +56,19 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 		wrong = "VirtualAddressBitCount must be 13 to 63";
 	else if (caps->PageTableUpdateMode > DXGK_PAGETABLEUPDATE_GPU_PHYSICAL)
 		wrong = "PageTableUpdateMode must be 0 to 2";
-	if (wrong) {
-		vmm_finding(port->observe, "VA-11", 0, 0,
-			    "GPUMMUCAPS: PageTableLevelCount %u, VirtualAddressBitCount %u, "
-			    "PageTableUpdateMode %u: %s",
-			    caps->PageTableLevelCount, caps->VirtualAddressBitCount,
-			    (unsigned)caps->PageTableUpdateMode, wrong);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (wrong)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "VA-11", 0, 0,
+			"GPUMMUCAPS: PageTableLevelCount %u, VirtualAddressBitCount %u, "
+			"PageTableUpdateMode %u: %s",
+			caps->PageTableLevelCount, caps->VirtualAddressBitCount,
+			(unsigned)caps->PageTableUpdateMode, wrong);
 	if (caps->PageTableUpdateMode != DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built, only CPU_VIRTUAL "
-		   "and GPU_PHYSICAL are: the paging process has no address space (PAG-26)");
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built, only CPU_VIRTUAL "
+		"and GPU_PHYSICAL are: the paging process has no address space (PAG-26)");
 }
 
 static const char *segment_error(const struct vmm_port *port,
@@ -108,12 +107,12 @@ static NTSTATUS check_level(struct vmm_port *port, UINT level,
 		wrong = "an index must have 1 to 24 bits";
 	if (!wrong)
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "VA-11", 0, 0,
-		    "PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId "
-		    "%u, PageTableSizeInBytes %u, PageTableAlignmentInBytes %u: %s",
-		    level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
-		    desc->PageTableSizeInBytes, desc->PageTableAlignmentInBytes, wrong);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "VA-11", 0, 0,
+		"PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId "
+		"%u, PageTableSizeInBytes %u, PageTableAlignmentInBytes %u: %s",
+		level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
+		desc->PageTableSizeInBytes, desc->PageTableAlignmentInBytes, wrong);
 }
 
 /*
@@ -131,12 +130,11 @@ static NTSTATUS check_bits(struct vmm_port *port)
 				  mmu->caps.VirtualAddressBitCount - bits <= 24
 			: bits == mmu->caps.VirtualAddressBitCount)
 		return STATUS_SUCCESS;
-	vmm_finding(
-		port->observe, "VA-11", 0, 0,
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "VA-11", 0, 0,
 		"GPUMMUCAPS: VirtualAddressBitCount is %u, but the page offset and the indexes of "
 		"%u levels have %u bits",
 		mmu->caps.VirtualAddressBitCount, levels == 2 ? 1 : levels, bits);
-	return STATUS_INVALID_PARAMETER;
 }
 
 NTSTATUS vmm_port_query_gpummu(struct vmm_port *port)

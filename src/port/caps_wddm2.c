@@ -16,23 +16,21 @@ NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS 
 
 	if ((memory.GpuMmuSupported && memory.IoMmuSupported) ||
 	    (memory.VirtualAddressingSupported && !memory.GpuMmuSupported &&
-	     !memory.IoMmuSupported)) {
-		vmm_finding(port->observe, "VA-15", 0, 0,
-			    "MemoryManagementCaps 0x%x: VirtualAddressingSupported needs one of "
-			    "GpuMmuSupported and IoMmuSupported, and they exclude each other",
-			    memory.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
+	     !memory.IoMmuSupported))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "VA-15", 0, 0,
+			"MemoryManagementCaps 0x%x: VirtualAddressingSupported needs one of "
+			"GpuMmuSupported and IoMmuSupported, and they exclude each other",
+			memory.Value);
 	port->caps.gpummu.supported = memory.VirtualAddressingSupported && memory.GpuMmuSupported;
 	if (port->caps.gpummu.supported || (!memory.VirtualAddressingSupported &&
 					    !memory.GpuMmuSupported && !memory.IoMmuSupported))
 		return STATUS_SUCCESS;
-	vmm_reason(
+	return vmm_refuse_reason(
 		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 		"MemoryManagementCaps 0x%x: of virtual addressing only the GpuMmu model is built: "
 		"VirtualAddressingSupported with GpuMmuSupported",
 		memory.Value);
-	return STATUS_NOT_SUPPORTED;
 }
 
 static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
@@ -42,27 +40,23 @@ static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
 			     ? caps->GpuEngineTopology.NbAsymetricProcessingNodes
 			     : 1;
 
-	if (physical->NumExecutionNodes != nodes) {
-		vmm_finding(port->observe, "SCH-07", 0, 0,
-			    "PHYSICALADAPTERCAPS has %u execution nodes, but DRIVERCAPS has %u",
-			    physical->NumExecutionNodes, nodes);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (physical->Flags.GpuMmu && !port->caps.gpummu.supported) {
-		vmm_finding(
-			port->observe, "VA-15", 0, 0,
+	if (physical->NumExecutionNodes != nodes)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SCH-07", 0, 0,
+			"PHYSICALADAPTERCAPS has %u execution nodes, but DRIVERCAPS has %u",
+			physical->NumExecutionNodes, nodes);
+	if (physical->Flags.GpuMmu && !port->caps.gpummu.supported)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "VA-15", 0, 0,
 			"PHYSICALADAPTERCAPS has GpuMmuSupported, but MemoryManagementCaps 0x%x "
 			"has not",
 			caps->MemoryManagementCaps.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
 	physical->Flags.GpuMmu = 0;
 	if (!physical->Flags.Value)
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "PHYSICALADAPTERCAPS has flags 0x%x: none of them is built",
-		   physical->Flags.Value);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+				 "PHYSICALADAPTERCAPS has flags 0x%x: none of them is built",
+				 physical->Flags.Value);
 }
 
 /*
@@ -85,13 +79,12 @@ NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS 
 	memset(&physical, 0, sizeof(physical));
 	physical.DxgkPhysicalAdapterHandle = port;
 	status = vmm_port_query_adapter_info(port, &args);
-	if (status < 0) {
-		vmm_reason(port->observe, status, 0, 0,
-			   "DxgkDdiQueryAdapterInfo(PHYSICALADAPTERCAPS) failed with 0x%08x: a "
-			   "2.x adapter names its paging node there",
-			   (unsigned)status);
-		return status;
-	}
+	if (status < 0)
+		return vmm_refuse_reason(
+			port->observe, status, 0, 0,
+			"DxgkDdiQueryAdapterInfo(PHYSICALADAPTERCAPS) failed with 0x%08x: a "
+			"2.x adapter names its paging node there",
+			(unsigned)status);
 	status = check(port, caps, &physical);
 	caps->MemoryManagementCaps.PagingNode = physical.PagingNodeIndex;
 	return status;

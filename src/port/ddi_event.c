@@ -95,7 +95,7 @@ static void retire_number(struct vmm_port_cpu_event *event)
 }
 
 /* Reports the error to the miniport of the calling thread, if that is inside a DDI or a DPC. */
-static NTSTATUS refuse(const DXGKARGCB_SIGNALEVENT *data, const char *why)
+static NTSTATUS refuse_signal_event(const DXGKARGCB_SIGNALEVENT *data, const char *why)
 {
 	struct vmm_port *port = vmm_port_of_thread();
 
@@ -111,15 +111,15 @@ NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data)
 	if (!data)
 		return STATUS_INVALID_PARAMETER;
 	if (data->Reserved)
-		return refuse(data, "reserved bits are set");
+		return refuse_signal_event(data, "reserved bits are set");
 	if (!data->CpuEventObject)
 		return vmm_port_cb_not_built(
 			NULL, "DxgkCbSignalEvent for the process of a virtual machine");
 	if (data->hDxgkProcess)
-		return refuse(data, "with CpuEventObject hDxgkProcess must be 0");
+		return refuse_signal_event(data, "with CpuEventObject hDxgkProcess must be 0");
 	struct vmm_port_cpu_event *event = pin_slot(data->hEvent);
 	if (!event)
-		return refuse(data, "hEvent is not the hDxgCpuEvent of a live event");
+		return refuse_signal_event(data, "hEvent is not the hDxgCpuEvent of a live event");
 	NTSTATUS status = STATUS_INVALID_DEVICE_STATE;
 	if (vmm_port_below(event->port, VMM_NT_DISPATCH, "DxgkCbSignalEvent")) {
 		vmm_os_event_set(event->event);
@@ -158,12 +158,11 @@ NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int eve
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_check_rank(&port->object_rank);
-	if (!port->ddi.DxgkDdiCreateCpuEvent || !port->ddi.DxgkDdiDestroyCpuEvent) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "CPN-08: SignalByKmd needs a miniport with DxgkDdiCreateCpuEvent and "
-			   "DxgkDdiDestroyCpuEvent");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!port->ddi.DxgkDdiCreateCpuEvent || !port->ddi.DxgkDdiDestroyCpuEvent)
+		return vmm_refuse_reason(
+			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"CPN-08: SignalByKmd needs a miniport with DxgkDdiCreateCpuEvent and "
+			"DxgkDdiDestroyCpuEvent");
 	if (!vmm_ok(vmm_os_event_open((uint64_t)event, &own)))
 		return STATUS_NO_MEMORY;
 	struct vmm_port_cpu_event *slot = take_slot();
@@ -225,11 +224,9 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_check_rank(&port->object_rank);
-	if (!port->ddi.DxgkDdiEscape) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "CPN-10: the miniport has no DxgkDdiEscape");
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!port->ddi.DxgkDdiEscape)
+		return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+					 "CPN-10: the miniport has no DxgkDdiEscape");
 	record->hKmdCpuEvent = (uint64_t)(uintptr_t)event->driver;
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;

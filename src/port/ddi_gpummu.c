@@ -84,12 +84,11 @@ NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint
 		*bytes = size;
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(
-		port->observe, "VA-11", 0, 0,
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "VA-11", 0, 0,
 		"DxgkDdiGetRootPageTableSize returned %u entries in %llu bytes for %u entries: a "
 		"root table needs at least as many entries, in whole pages",
 		args.NumberOfPte, (unsigned long long)size, *entries);
-	return STATUS_INVALID_PARAMETER;
 }
 
 void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *args)

@@ -171,13 +171,11 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 		info = record->info;
 	vmm_os_mutex_unlock(&port->lock);
 	vmm_assert(record);
-	if (!info.DmaBufferSize) {
-		vmm_finding(
-			port->observe, "DMA-33", 0, 0,
+	if (!info.DmaBufferSize)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "DMA-33", 0, 0,
 			"a miniport without MultiEngineAware must return a DXGK_DEVICEINFO with a "
 			"DmaBufferSize");
-		return STATUS_INVALID_PARAMETER;
-	}
 	args->hContext = device;
 	args->ContextInfo = (DXGK_CONTEXTINFO){
 		.DmaBufferSize = info.DmaBufferSize,
@@ -193,18 +191,16 @@ static NTSTATUS check_ordinals(struct vmm_port *port, const DXGKARG_CREATECONTEX
 {
 	UINT affinity = args->EngineAffinity;
 
-	if (args->NodeOrdinal >= port->caps.nodes_each) {
-		vmm_finding(port->observe, "SCH-07", 0, 0, "NodeOrdinal is %u, must be 0 to %u",
-			    args->NodeOrdinal, port->caps.nodes_each - 1);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if ((affinity & (affinity - 1)) || affinity >> port->link_count) {
-		vmm_finding(port->observe, "SCH-08", 0, 0,
-			    "EngineAffinity is 0x%x, must have one bit, for one of the node's %u "
-			    "engines",
-			    affinity, port->link_count);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (args->NodeOrdinal >= port->caps.nodes_each)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SCH-07", 0, 0,
+				       "NodeOrdinal is %u, must be 0 to %u", args->NodeOrdinal,
+				       port->caps.nodes_each - 1);
+	if ((affinity & (affinity - 1)) || affinity >> port->link_count)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SCH-08", 0, 0,
+			"EngineAffinity is 0x%x, must have one bit, for one of the node's %u "
+			"engines",
+			affinity, port->link_count);
 	return STATUS_SUCCESS;
 }
 

@@ -126,12 +126,11 @@ NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_check_rank(&port->object_rank);
 	if (!port->ddi.DxgkDdiCreatePeriodicFrameNotification ||
-	    !port->ddi.DxgkDdiDestroyPeriodicFrameNotification) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "PMF-07: a periodic fence needs a miniport with "
-			   "DxgkDdiCreatePeriodicFrameNotification and its counterpart");
-		return STATUS_NOT_SUPPORTED;
-	}
+	    !port->ddi.DxgkDdiDestroyPeriodicFrameNotification)
+		return vmm_refuse_reason(
+			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"PMF-07: a periodic fence needs a miniport with "
+			"DxgkDdiCreatePeriodicFrameNotification and its counterpart");
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);

@@ -78,12 +78,10 @@ static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options
 		uint64_t size = options->bar_sizes[i];
 		vmm_status status = vmm_os_memory_create(port->os, "BAR", size, &bar->memory);
 
-		if (!vmm_ok(status)) {
-			vmm_reason(port->observe, status, 0, 0,
-				   "no memory for BAR %u of %llu bytes", i,
-				   (unsigned long long)size);
-			return status;
-		}
+		if (!vmm_ok(status))
+			return vmm_refuse_reason(port->observe, status, 0, 0,
+						 "no memory for BAR %u of %llu bytes", i,
+						 (unsigned long long)size);
 		bar->physical = vmm_nt_phys_reserve(port->nt, size);
 		status = vmm_nt_phys_add(port->nt, bar->physical, &bar->memory, 0, size);
 		if (!vmm_ok(status)) {
@@ -157,10 +155,10 @@ static vmm_status check_options(struct vmm_port *port, const struct vmm_port_opt
 			options->bar_sizes[i] < (uint64_t)1 << 40;
 	if (valid)
 		return VMM_OK;
-	vmm_reason(port->observe, VMM_INVALID_PARAMETER, 0, 0,
-		   "a device has up to %u BARs, each a multiple of 4096 bytes and below 2^40",
-		   VMM_PORT_BARS_MAX);
-	return VMM_INVALID_PARAMETER;
+	return vmm_refuse_reason(
+		port->observe, VMM_INVALID_PARAMETER, 0, 0,
+		"a device has up to %u BARs, each a multiple of 4096 bytes and below 2^40",
+		VMM_PORT_BARS_MAX);
 }
 
 vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_options *options)

@@ -95,14 +95,13 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	if (!port)
 		return STATUS_INVALID_PARAMETER;
 	lead = port->lead;
-	if (!routine || !result || message) {
-		vmm_finding(port->observe, "SUB-13", 0, 0,
-			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
-			    "interrupt, number 0",
-			    routine ? "a routine" : "no routine",
-			    result ? "" : " and no result pointer", message);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!routine || !result || message)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SUB-13", 0, 0,
+			"DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
+			"interrupt, number 0",
+			routine ? "a routine" : "no routine",
+			result ? "" : " and no result pointer", message);
 	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
 		return STATUS_INVALID_DEVICE_STATE;
 	if (!atomic_load(&port->connected))
@@ -201,12 +200,11 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	if (!port->caps.source_count)
 		return STATUS_NOT_SUPPORTED; /* the adapter runs as a render adapter */
 	port->display_notified = true;
-	if (data->CrtcVsync.VidPnTargetId >= port->caps.source_count) {
-		vmm_finding(port->observe, "PRS-05", 0, 0,
-			    "CRTC_VSYNC of target %u: must be below the adapter's %u sources",
-			    data->CrtcVsync.VidPnTargetId, port->caps.source_count);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (data->CrtcVsync.VidPnTargetId >= port->caps.source_count)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "PRS-05", 0, 0,
+			"CRTC_VSYNC of target %u: must be below the adapter's %u sources",
+			data->CrtcVsync.VidPnTargetId, port->caps.source_count);
 	port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
 }
@@ -231,13 +229,12 @@ static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_IN
 	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
 		return STATUS_NOT_SUPPORTED;
 	port->display_notified = true;
-	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
-		vmm_finding(port->observe, "PMF-07", 0, 0,
-			    "interrupt 14 of target %u: must be below the adapter's %u sources",
-			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
-			    port->caps.source_count);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "PMF-07", 0, 0,
+			"interrupt 14 of target %u: must be below the adapter's %u sources",
+			data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
+			port->caps.source_count);
 	port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
 }
@@ -247,23 +244,21 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	uint32_t irql = vmm_nt_irql(port->nt);
 	struct vmm_port_ordinals ordinals;
 
-	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex)) {
-		vmm_finding(port->observe, "SUB-10", 0, 0,
-			    "DxgkCbNotifyInterrupt at IRQL %u, outside the interrupt routine and "
-			    "DxgkCbSynchronizeExecution: ignored",
-			    irql);
-		return STATUS_INVALID_DEVICE_STATE;
-	}
+	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_DEVICE_STATE, "SUB-10", 0, 0,
+			"DxgkCbNotifyInterrupt at IRQL %u, outside the interrupt routine and "
+			"DxgkCbSynchronizeExecution: ignored",
+			irql);
 	if (!data || vmm_port_dead(port))
 		return STATUS_INVALID_PARAMETER;
 	port->notified = true;
-	if (!atomic_load(&port->listening)) {
-		vmm_finding(port->observe, "SUB-12", 0, 0,
-			    "interrupt type %d before the adapter has started or after it stops: "
-			    "nothing was submitted",
-			    (int)data->InterruptType);
-		return STATUS_INVALID_DEVICE_STATE;
-	}
+	if (!atomic_load(&port->listening))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_DEVICE_STATE, "SUB-12", 0, 0,
+			"interrupt type %d before the adapter has started or after it stops: "
+			"nothing was submitted",
+			(int)data->InterruptType);
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
 	/*
@@ -288,16 +283,14 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 			    "interrupt type %d was reported after a CRTC_VSYNC in one call of the "
 			    "interrupt routine: DMA interrupts must come first",
 			    (int)data->InterruptType);
-	if (ordinals.node >= port->caps.nodes_each || ordinals.engine >= port->link_count) {
-		vmm_finding(
-			port->observe, ordinals.engine >= port->link_count ? "SCH-08" : "SCH-07", 0,
-			0,
+	if (ordinals.node >= port->caps.nodes_each || ordinals.engine >= port->link_count)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER,
+			ordinals.engine >= port->link_count ? "SCH-08" : "SCH-07", 0, 0,
 			"interrupt type %d of node %u, engine %u: the adapter has only %u nodes "
 			"of %u engines",
 			(int)data->InterruptType, ordinals.node, ordinals.engine,
 			port->caps.nodes_each, port->link_count);
-		return STATUS_INVALID_PARAMETER;
-	}
 	if (vmm_unlikely(data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED))
 		check_page_fault(port, data);
 	if (vmm_unlikely(ordinals.engine))

@@ -16,20 +16,18 @@ NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain)
 
 	if (chain->count == 1)
 		return STATUS_SUCCESS;
-	if (!first->ddi.DxgkDdiLinkDevice) {
-		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "LNK-01: %u physical adapters cannot be linked: the miniport has no "
-			   "DxgkDdiLinkDevice",
-			   chain->count);
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (vmm_port_is_wddm2(first)) {
-		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "links of %u physical adapters are built only for miniports before "
-			   "2.0, this one is %s",
-			   chain->count, first->version->name);
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (!first->ddi.DxgkDdiLinkDevice)
+		return vmm_refuse_reason(
+			first->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"LNK-01: %u physical adapters cannot be linked: the miniport has no "
+			"DxgkDdiLinkDevice",
+			chain->count);
+	if (vmm_port_is_wddm2(first))
+		return vmm_refuse_reason(
+			first->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"links of %u physical adapters are built only for miniports before "
+			"2.0, this one is %s",
+			chain->count, first->version->name);
 	return STATUS_SUCCESS;
 }
 
@@ -64,11 +62,10 @@ static NTSTATUS check_number(const struct vmm_port_chain *chain)
 
 	if (expected == chain->count || (!expected && chain->count == 1))
 		return STATUS_SUCCESS;
-	vmm_reason(
+	return vmm_refuse_reason(
 		first->observe, STATUS_DEVICE_CONFIGURATION_ERROR, 0, 0,
 		"LNK-03: the miniport expects chain %u to have %u physical adapters, %u %s there",
 		first->linked.ChainUid, expected, chain->count, chain->count == 1 ? "is" : "are");
-	return STATUS_DEVICE_CONFIGURATION_ERROR;
 }
 
 /* LNK-02: all adapters must be in the same chain, and exactly one of them leads. */
@@ -85,20 +82,19 @@ static NTSTATUS check_chain(const struct vmm_port_chain *chain, uint32_t *lead)
 		if (linked->ChainUid == first->ChainUid &&
 		    linked->NumberOfLinksInChain == first->NumberOfLinksInChain)
 			continue;
-		vmm_finding(
-			chain->port[0]->observe, "LNK-02", 0, 0,
+		return vmm_refuse_rule(
+			chain->port[0]->observe, STATUS_INVALID_PARAMETER, "LNK-02", 0, 0,
 			"the first adapter is in chain %u of %u adapters, but adapter number %u "
 			"in chain %u of %u",
 			first->ChainUid, first->NumberOfLinksInChain, i + 1, linked->ChainUid,
 			linked->NumberOfLinksInChain);
-		return STATUS_INVALID_PARAMETER;
 	}
 	if (leads == 1)
 		return STATUS_SUCCESS;
-	vmm_finding(chain->port[0]->observe, "LNK-02", 0, 0,
-		    "%u of the %u adapters of chain %u have LeadLink: exactly one must have it",
-		    leads, chain->count, first->ChainUid);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		chain->port[0]->observe, STATUS_INVALID_PARAMETER, "LNK-02", 0, 0,
+		"%u of the %u adapters of chain %u have LeadLink: exactly one must have it", leads,
+		chain->count, first->ChainUid);
 }
 
 static void set_lead(struct vmm_port_chain *chain, uint32_t which)
@@ -126,10 +122,10 @@ NTSTATUS vmm_port_link_nodes(struct vmm_port *port)
 	port->caps.node_count *= port->link_count;
 	if (port->caps.node_count <= VMM_PORT_NODES_MAX)
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "%u adapters of %u nodes each are linked, VidSch schedules at most %u nodes",
-		   port->link_count, port->caps.nodes_each, VMM_PORT_NODES_MAX);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"%u adapters of %u nodes each are linked, VidSch schedules at most %u nodes",
+		port->link_count, port->caps.nodes_each, VMM_PORT_NODES_MAX);
 }
 
 NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain)

@@ -89,17 +89,14 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	if (status < 0)
 		return status;
 	vmm_port_report_segment_count(port, out.NbSegment);
-	if (out.NbSegment == 0) {
-		vmm_finding(port->observe, "SEG-02", 0, 0,
-			    "the adapter reports no segment: nothing can be placed");
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (out.NbSegment > VMM_PORT_SEGMENTS_MAX) {
-		vmm_finding(port->observe, "DMA-20", 0, 0,
-			    "the adapter reports %u segments, but SegmentId can name at most %u",
-			    out.NbSegment, VMM_PORT_SEGMENTS_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (out.NbSegment == 0)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-02", 0, 0,
+				       "the adapter reports no segment: nothing can be placed");
+	if (out.NbSegment > VMM_PORT_SEGMENTS_MAX)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "DMA-20", 0, 0,
+			"the adapter reports %u segments, but SegmentId can name at most %u",
+			out.NbSegment, VMM_PORT_SEGMENTS_MAX);
 	*count = out.NbSegment;
 	return STATUS_SUCCESS;
 }
@@ -156,20 +153,18 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 	answer->paging_bytes = out.PagingBufferSize;
 	answer->paging_private_bytes = out.PagingBufferPrivateDataSize;
 	report(port, answer);
-	if (out.NbSegment != answer->count || out.pSegmentDescriptor != (BYTE *)wire) {
-		vmm_finding(port->observe, "SEG-02", 0, 0,
-			    "first %u segments were reported, then %u%s", answer->count,
-			    out.NbSegment,
-			    out.pSegmentDescriptor == (BYTE *)wire ? "" : " in another array");
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (out.NbSegment != answer->count || out.pSegmentDescriptor != (BYTE *)wire)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-02", 0, 0,
+			"first %u segments were reported, then %u%s", answer->count, out.NbSegment,
+			out.pSegmentDescriptor == (BYTE *)wire ? "" : " in another array");
 	for (size_t i = size; i < sizeof(*wire); i++) {
 		if (!bytes[i])
 			continue;
-		vmm_finding(port->observe, "SEG-02", 0, 0,
-			    "%u segments were reported, but more than %zu bytes were filled in",
-			    answer->count, size);
-		return STATUS_INVALID_PARAMETER;
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-02", 0, 0,
+			"%u segments were reported, but more than %zu bytes were filled in",
+			answer->count, size);
 	}
 	return STATUS_SUCCESS;
 }
@@ -179,34 +174,29 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 	bool hibernate = flags.PreservedDuringHibernate,
 	     partial = flags.PartiallyPreservedDuringHibernate;
 
-	if (flags.Agp) {
-		vmm_finding(port->observe, "SEG-06", 0, 0,
-			    "segment %u has flags 0x%x with Agp: no AGP aperture was offered "
-			    "(AgpApertureSize 0)",
-			    id, flags.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (flags.Value & ~port->version->segment_mask) {
-		vmm_finding(port->observe, "SEG-24", 0, 0,
-			    "segment %u has flags 0x%x, but a %s miniport may use only 0x%x", id,
-			    flags.Value, port->version->name, port->version->segment_mask);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (((hibernate || partial) && !flags.PreservedDuringStandby) || (hibernate && partial)) {
-		vmm_finding(port->observe, "SEG-22", 0, 0,
-			    "segment %u has flags 0x%x: a hibernate flag needs "
-			    "PreservedDuringStandby, and only one of the two may be set (PNP-06)",
-			    id, flags.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (flags.PitchAlignment && flags.Aperture) {
-		vmm_reason(
+	if (flags.Agp)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-06", 0, 0,
+			"segment %u has flags 0x%x with Agp: no AGP aperture was offered "
+			"(AgpApertureSize 0)",
+			id, flags.Value);
+	if (flags.Value & ~port->version->segment_mask)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-24", 0, 0,
+			"segment %u has flags 0x%x, but a %s miniport may use only 0x%x", id,
+			flags.Value, port->version->name, port->version->segment_mask);
+	if (((hibernate || partial) && !flags.PreservedDuringStandby) || (hibernate && partial))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-22", 0, 0,
+			"segment %u has flags 0x%x: a hibernate flag needs "
+			"PreservedDuringStandby, and only one of the two may be set (PNP-06)",
+			id, flags.Value);
+	if (flags.PitchAlignment && flags.Aperture)
+		return vmm_refuse_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not "
 			"built",
 			id, flags.Value);
-		return STATUS_NOT_SUPPORTED;
-	}
 	return vmm_port_is_wddm2(port) ? vmm_port_check_segment_flags2(port, id, flags)
 				       : STATUS_SUCCESS;
 }
@@ -216,26 +206,23 @@ static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDES
 	uint64_t base = (uint64_t)d->BaseAddress.QuadPart, end;
 	bool aperture = d->Flags.Aperture;
 
-	if (!d->Size || d->Size % VMM_PAGE_SIZE) {
-		vmm_finding(port->observe, "SEG-03", 0, 0,
-			    "segment %u has Size %llu, must be a multiple of %llu", id,
-			    (unsigned long long)d->Size, (unsigned long long)VMM_PAGE_SIZE);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (aperture ? d->CommitLimit > d->Size : d->CommitLimit != d->Size) {
-		vmm_finding(port->observe, "SEG-04", 0, 0,
-			    "%s segment %u of %llu bytes has CommitLimit %llu: must equal the "
-			    "size in a memory segment, and not exceed it in an aperture",
-			    aperture ? "aperture" : "memory", id, (unsigned long long)d->Size,
-			    (unsigned long long)d->CommitLimit);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (vmm_add_overflows(base, d->Size - 1, &end)) {
-		vmm_finding(port->observe, "SEG-27", 0, 0,
-			    "segment %u of %llu bytes at 0x%llx exceeds the last 64-bit address",
-			    id, (unsigned long long)d->Size, (unsigned long long)base);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!d->Size || d->Size % VMM_PAGE_SIZE)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-03", 0, 0,
+				       "segment %u has Size %llu, must be a multiple of %llu", id,
+				       (unsigned long long)d->Size,
+				       (unsigned long long)VMM_PAGE_SIZE);
+	if (aperture ? d->CommitLimit > d->Size : d->CommitLimit != d->Size)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-04", 0, 0,
+			"%s segment %u of %llu bytes has CommitLimit %llu: must equal the "
+			"size in a memory segment, and not exceed it in an aperture",
+			aperture ? "aperture" : "memory", id, (unsigned long long)d->Size,
+			(unsigned long long)d->CommitLimit);
+	if (vmm_add_overflows(base, d->Size - 1, &end))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-27", 0, 0,
+			"segment %u of %llu bytes at 0x%llx exceeds the last 64-bit address", id,
+			(unsigned long long)d->Size, (unsigned long long)base);
 	return STATUS_SUCCESS;
 }
 
@@ -247,14 +234,13 @@ static NTSTATUS check_cpu_address(struct vmm_port *port, UINT id, const DXGK_SEG
 		return STATUS_SUCCESS;
 	if (address % VMM_PAGE_SIZE == 0 && vmm_port_find_bar(port, address, d->Size))
 		return STATUS_SUCCESS;
-	vmm_finding(
-		port->observe, "SEG-08", 0, 0,
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "SEG-08", 0, 0,
 		"segment %u is CpuVisible at 0x%llx, %llu bytes: not whole pages inside one BAR "
 		"(the first is at 0x%llx, %llu bytes)",
 		id, (unsigned long long)address, (unsigned long long)d->Size,
 		port->bar_count ? (unsigned long long)port->bar[0].physical : 0,
 		port->bar_count ? (unsigned long long)port->bar[0].memory.size_bytes : 0);
-	return STATUS_INVALID_PARAMETER;
 }
 
 /*
@@ -269,25 +255,22 @@ static NTSTATUS store_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3
 	if (!d->Flags.UseBanking)
 		return STATUS_SUCCESS;
 	if (!d->NbOfBanks || d->NbOfBanks > VMM_PORT_BANKS_MAX ||
-	    (d->NbOfBanks > 1 && !d->pBankRangeTable)) {
-		vmm_finding(port->observe, "SEG-12", 0, 0,
-			    "segment %u has UseBanking with %u banks%s: must be 1 to 128, with a "
-			    "table for more than one",
-			    s->id, d->NbOfBanks, d->pBankRangeTable ? "" : " and no table");
-		return STATUS_INVALID_PARAMETER;
-	}
+	    (d->NbOfBanks > 1 && !d->pBankRangeTable))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-12", 0, 0,
+			"segment %u has UseBanking with %u banks%s: must be 1 to 128, with a "
+			"table for more than one",
+			s->id, d->NbOfBanks, d->pBankRangeTable ? "" : " and no table");
 	for (UINT i = 0; i + 1 < d->NbOfBanks; i++) {
 		uint64_t end = d->pBankRangeTable[i];
 
-		if (end <= before || end >= d->Size) {
-			vmm_finding(
-				port->observe, "SEG-12", 0, 0,
+		if (end <= before || end >= d->Size)
+			return vmm_refuse_rule(
+				port->observe, STATUS_INVALID_PARAMETER, "SEG-12", 0, 0,
 				"segment %u of %llu bytes: bank %u ends at %llu, must be inside "
 				"the segment and after the end of the previous one at %llu",
 				s->id, (unsigned long long)d->Size, i + 1, (unsigned long long)end,
 				(unsigned long long)before);
-			return STATUS_INVALID_PARAMETER;
-		}
 		s->bank_end[i] = before = end;
 	}
 	s->bank_count = d->NbOfBanks;
@@ -343,15 +326,14 @@ static NTSTATUS check_overlap(struct vmm_port *port, const struct vmm_port_segme
 
 	if (!cpu && !overlaps(a->gpu_base, a->size_bytes, b->gpu_base, b->size_bytes))
 		return STATUS_SUCCESS;
-	vmm_finding(
-		port->observe, "SEG-27", 0, 0,
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "SEG-27", 0, 0,
 		"segments %u and %u share %s addresses: 0x%llx, %llu bytes and 0x%llx, %llu bytes",
 		a->id, b->id, cpu ? "CPU" : "GPU",
 		(unsigned long long)(cpu ? a->cpu_base.value : a->gpu_base),
 		(unsigned long long)a->size_bytes,
 		(unsigned long long)(cpu ? b->cpu_base.value : b->gpu_base),
 		(unsigned long long)b->size_bytes);
-	return STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS store_paging_buffer(struct vmm_port *port, const struct answer *answer)
@@ -359,18 +341,15 @@ static NTSTATUS store_paging_buffer(struct vmm_port *port, const struct answer *
 	UINT id = answer->paging_segment;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (id > answer->count || (id && !answer->descriptor[id - 1].Flags.Aperture)) {
-		vmm_finding(port->observe, "SEG-21", 0, 0,
-			    "PagingBufferSegmentId is %u, which is %s", id,
-			    id > answer->count ? "no segment"
-					       : "a memory segment: an aperture or 0 is needed");
-		status = STATUS_INVALID_PARAMETER;
-	}
-	if (!answer->paging_bytes) {
-		vmm_finding(port->observe, "SEG-21", 0, 0,
-			    "PagingBufferSize is 0: no paging operation would fit");
-		status = STATUS_INVALID_PARAMETER;
-	}
+	if (id > answer->count || (id && !answer->descriptor[id - 1].Flags.Aperture))
+		status = vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-21", 0, 0,
+					 "PagingBufferSegmentId is %u, which is %s", id,
+					 id > answer->count
+						 ? "no segment"
+						 : "a memory segment: an aperture or 0 is needed");
+	if (!answer->paging_bytes)
+		status = vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-21", 0, 0,
+					 "PagingBufferSize is 0: no paging operation would fit");
 	port->caps.paging_buffer_segment = id;
 	port->caps.paging_buffer_bytes = answer->paging_bytes;
 	port->caps.paging_private_bytes = answer->paging_private_bytes;

@@ -50,10 +50,9 @@ NTSTATUS vmm_port_store_host_aperture(struct vmm_port *port, struct vmm_port_seg
 		segment->host = *host;
 		return STATUS_SUCCESS;
 	}
-	vmm_finding(
-		port->observe, "SEG-24", 0, 0,
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "SEG-24", 0, 0,
 		"segment %u has SupportsCpuHostAperture with %u pages of %llu bytes at 0x%llx: %s",
 		segment->id, host->pages, (unsigned long long)segment->page_bytes,
 		(unsigned long long)host->physical, what);
-	return STATUS_INVALID_PARAMETER;
 }

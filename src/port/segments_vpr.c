@@ -68,12 +68,11 @@ NTSTATUS vmm_port_store_vpr(struct vmm_port *port, struct vmm_port_segment *segm
 		segment->vpr = *vpr;
 		return store_reserve(segment);
 	}
-	vmm_finding(port->observe, "ALF-26", 0, 0,
-		    "segment %u of %llu bytes has VprSupported with VprRangeStartOffset 0x%llx, "
-		    "VprRangeSize %llu, VprAlignment %llu, VprReserveSize %llu: %s",
-		    segment->id, (unsigned long long)segment->size_bytes,
-		    (unsigned long long)vpr->offset, (unsigned long long)vpr->size_bytes,
-		    (unsigned long long)vpr->alignment, (unsigned long long)vpr->reserve_bytes,
-		    what);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "ALF-26", 0, 0,
+		"segment %u of %llu bytes has VprSupported with VprRangeStartOffset 0x%llx, "
+		"VprRangeSize %llu, VprAlignment %llu, VprReserveSize %llu: %s",
+		segment->id, (unsigned long long)segment->size_bytes,
+		(unsigned long long)vpr->offset, (unsigned long long)vpr->size_bytes,
+		(unsigned long long)vpr->alignment, (unsigned long long)vpr->reserve_bytes, what);
 }

@@ -26,9 +26,9 @@ DXGK_SEGMENTDESCRIPTOR3 vmm_port_descriptor3_of(const DXGK_SEGMENTDESCRIPTOR4 *d
 
 static NTSTATUS not_built(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags, const char *what)
 {
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "segment %u has flags 0x%x: %s is not built", id, flags.Value, what);
-	return STATUS_NOT_SUPPORTED;
+	return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+				 "segment %u has flags 0x%x: %s is not built", id, flags.Value,
+				 what);
 }
 
 NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags)
@@ -43,19 +43,15 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 		wrong = "SupportsCachedCpuHostAperture needs SupportsCpuHostAperture";
 	else if (flags.Aperture && flags.SupportsCpuHostAperture)
 		wrong = "an aperture segment cannot have a CPU host aperture";
-	if (wrong) {
-		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x: %s", id,
-			    flags.Value, wrong);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (flags.UseBanking) {
-		vmm_finding(
-			port->observe, "SEG-12", 0, 0,
+	if (wrong)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-24", 0, 0,
+				       "segment %u has flags 0x%x: %s", id, flags.Value, wrong);
+	if (flags.UseBanking)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-12", 0, 0,
 			"segment %u has flags 0x%x with UseBanking: DXGK_SEGMENTDESCRIPTOR4 has "
 			"no bank table",
 			id, flags.Value);
-		return STATUS_INVALID_PARAMETER;
-	}
 	if (flags.Use64KBPages && flags.Aperture)
 		return not_built(port, id, flags, "an aperture of 64 KiB pages");
 	if (flags.PitchAlignment && flags.VprSupported)
@@ -75,10 +71,9 @@ NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count)
 	}
 	if (apertures == 1)
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "SEG-25", 0, 0,
-		    "a %s adapter reports %u aperture segments: must be exactly one",
-		    port->version->name, apertures);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-25", 0, 0,
+			       "a %s adapter reports %u aperture segments: must be exactly one",
+			       port->version->name, apertures);
 }
 
 /* ---- invalid memory ranges (SEG-26) ---- */
@@ -120,13 +115,13 @@ static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment
 	    range->SizeInBytes % page == 0 && range->SegmentOffset < segment->size_bytes &&
 	    range->SizeInBytes <= segment->size_bytes - range->SegmentOffset)
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "SEG-26", 0, 0,
-		    "invalid range %u of segment %u is %llu bytes at %llu: must be inside the "
-		    "segment's %llu bytes, in whole pages of %llu bytes",
-		    index, segment->id, (unsigned long long)range->SizeInBytes,
-		    (unsigned long long)range->SegmentOffset,
-		    (unsigned long long)segment->size_bytes, (unsigned long long)page);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "SEG-26", 0, 0,
+		"invalid range %u of segment %u is %llu bytes at %llu: must be inside the "
+		"segment's %llu bytes, in whole pages of %llu bytes",
+		index, segment->id, (unsigned long long)range->SizeInBytes,
+		(unsigned long long)range->SegmentOffset, (unsigned long long)segment->size_bytes,
+		(unsigned long long)page);
 }
 
 void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count)
@@ -152,13 +147,12 @@ NTSTATUS vmm_port_store_invalid_ranges(struct vmm_port *port, struct vmm_port_se
 	DXGK_MEMORYRANGE *ranges;
 	NTSTATUS status;
 
-	if (count > INVALID_RANGES_MAX || segment->flags.Aperture) {
-		vmm_finding(port->observe, "SEG-26", 0, 0,
-			    "%s segment %u has %u invalid memory ranges: a memory segment may "
-			    "have up to 65536, an aperture none",
-			    segment->flags.Aperture ? "aperture" : "memory", segment->id, count);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (count > INVALID_RANGES_MAX || segment->flags.Aperture)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SEG-26", 0, 0,
+			"%s segment %u has %u invalid memory ranges: a memory segment may "
+			"have up to 65536, an aperture none",
+			segment->flags.Aperture ? "aperture" : "memory", segment->id, count);
 	ranges = vmm_calloc(count, sizeof(*ranges));
 	segment->invalid = vmm_calloc(count, sizeof(*segment->invalid));
 	status = ranges && segment->invalid ? query_invalid_ranges(port, segment->id, ranges, count)

@@ -22,14 +22,14 @@ __attribute__((visibility("default"))) NTSTATUS DxgkInitialize(
 	if (!port)
 		return STATUS_INVALID_DEVICE_STATE;
 	if (!port->registering || port->registered || DriverObject != &port->driver ||
-	    !RegistryPath || !DriverInitializationData) {
-		vmm_finding(port->observe, "PNP-01", 0, 0, "DxgkInitialize %s: refused",
-			    !port->registering              ? "outside DriverEntry"
-			    : port->registered              ? "for the second time"
-			    : DriverObject != &port->driver ? "with another driver object"
-							    : "without registry path or table");
-		return STATUS_INVALID_PARAMETER;
-	}
+	    !RegistryPath || !DriverInitializationData)
+		return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "PNP-01", 0, 0,
+				       "DxgkInitialize %s: refused",
+				       !port->registering ? "outside DriverEntry"
+				       : port->registered ? "for the second time"
+				       : DriverObject != &port->driver
+					       ? "with another driver object"
+					       : "without registry path or table");
 	status = vmm_port_table_read(port, DriverInitializationData);
 	port->registered = status == STATUS_SUCCESS;
 	return status;
@@ -69,17 +69,15 @@ static NTSTATUS load(struct vmm_port *port, const struct vmm_port_options *optio
 		return status;
 	}
 	status = run_driver_entry(port, options);
-	if (status < 0) {
-		vmm_reason(port->observe, status, 0, 0, "DriverEntry failed with 0x%08x",
-			   (unsigned)status);
-		return status;
-	}
+	if (status < 0)
+		return vmm_refuse_reason(port->observe, status, 0, 0,
+					 "DriverEntry failed with 0x%08x", (unsigned)status);
 	if (port->registered)
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "PNP-01", 0, 0,
-		    "DriverEntry returned 0x%08x without a successful call of DxgkInitialize",
-		    (unsigned)status);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_refuse_rule(
+		port->observe, STATUS_INVALID_PARAMETER, "PNP-01", 0, 0,
+		"DriverEntry returned 0x%08x without a successful call of DxgkInitialize",
+		(unsigned)status);
 }
 
 static void unload(struct vmm_port *port)
@@ -282,12 +280,11 @@ static vmm_status create_chain(struct vmm_port_chain *chain, const struct vmm_po
 {
 	uint32_t wanted = options->physical_adapters ? options->physical_adapters : 1;
 
-	if (wanted > VMM_PORT_LINKS_MAX) {
-		vmm_reason(options->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "a link of %u physical adapters is not built: at most %u are", wanted,
-			   VMM_PORT_LINKS_MAX);
-		return STATUS_NOT_SUPPORTED;
-	}
+	if (wanted > VMM_PORT_LINKS_MAX)
+		return vmm_refuse_reason(
+			options->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"a link of %u physical adapters is not built: at most %u are", wanted,
+			VMM_PORT_LINKS_MAX);
 	while (chain->count < wanted) {
 		struct vmm_port *port = create(options);
 		vmm_status status = port ? vmm_port_device_init(port, options) : VMM_NO_MEMORY;

@@ -170,10 +170,9 @@ static NTSTATUS check_entries(struct vmm_port *port, const struct entry *entries
 		memcpy(&pointer, (const char *)&port->ddi + entries[i].offset, sizeof(pointer));
 		if (pointer)
 			continue;
-		vmm_finding(port->observe, rule, 0, 0,
-			    "the table of this %s miniport has no %s: %s needs it",
-			    port->version->name, entries[i].name, because);
-		status = STATUS_INVALID_PARAMETER;
+		status = vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, rule, 0, 0,
+					 "the table of this %s miniport has no %s: %s needs it",
+					 port->version->name, entries[i].name, because);
 	}
 	return status;
 }
@@ -191,20 +190,16 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 	/* C-40: any revision of the newest interface. */
 	if (version >> REVISION_BITS == NEWEST.number >> REVISION_BITS)
 		port->version = &NEWEST;
-	if (!port->version && version > NEWEST.number) {
-		vmm_reason(
+	if (!port->version && version > NEWEST.number)
+		return vmm_refuse_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 			"the miniport registers interface version 0x%x: versions after %s are not "
 			"built, only 1.0 to %s (0x%x to 0x%x)",
 			version, NEWEST.name, NEWEST.name, versions[0].number, NEWEST.number);
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (!port->version) {
-		vmm_finding(port->observe, "PNP-01", 0, 0,
-			    "the miniport registers 0x%x, which is not an interface version",
-			    version);
-		return STATUS_INVALID_PARAMETER;
-	}
+	if (!port->version)
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "PNP-01", 0, 0,
+			"the miniport registers 0x%x, which is not an interface version", version);
 	memset(&port->ddi, 0, sizeof(port->ddi));
 	memcpy(&port->ddi, table, port->version->table_bytes);
 	return check_entries(port, required_always, VMM_ARRAY_LENGTH(required_always), "PNP-01",
