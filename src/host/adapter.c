@@ -209,13 +209,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 
 	/* A change is from D0 to a low state or back, never between two low states. */
 	if (!from || (from == VIDMM_POWER_D0) == (state == VIDMM_POWER_D0) ||
-	    !atomic_compare_exchange_strong(&adapter->power, &from, 0)) {
-		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
-			   "PNP-05: cannot change from power state D%u to D%u%s",
-			   from ? from - VIDMM_POWER_D0 : 0, state - VIDMM_POWER_D0,
-			   from ? "" : ": another thread is changing it");
-		return STATUS_INVALID_DEVICE_STATE;
-	}
+	    !atomic_compare_exchange_strong(&adapter->power, &from, 0))
+		return vmm_refuse_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+					 "PNP-05: cannot change from power state D%u to D%u%s",
+					 from ? from - VIDMM_POWER_D0 : 0, state - VIDMM_POWER_D0,
+					 from ? "" : ": another thread is changing it");
 	vmm_status status = change_power(adapter, from, state, sleep);
 
 	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
@@ -241,15 +239,14 @@ vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t remova
 {
 	if (!adapter || removal > VIDMM_REMOVAL_PNP)
 		return VMM_INVALID_PARAMETER;
-	if (!may_be_removed(adapter, removal)) {
-		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
-			   "PNP-08: surprise removal of type %u is not possible: the adapter %s",
-			   removal,
-			   atomic_load(&adapter->removed)                  ? "has been removed"
-			   : atomic_load(&adapter->power) > VIDMM_POWER_D0 ? "is not in D0"
-									   : "is in D0");
-		return STATUS_INVALID_DEVICE_STATE;
-	}
+	if (!may_be_removed(adapter, removal))
+		return vmm_refuse_reason(
+			adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+			"PNP-08: surprise removal of type %u is not possible: the adapter %s",
+			removal,
+			atomic_load(&adapter->removed)                  ? "has been removed"
+			: atomic_load(&adapter->power) > VIDMM_POWER_D0 ? "is not in D0"
+									: "is in D0");
 	vmm_status status = vmm_sched_remove(&adapter->core, (DXGK_SURPRISE_REMOVAL_TYPE)removal);
 
 	/* Threads that wait for full power continue now and find the adapter removed. */

@@ -18,12 +18,6 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-static vmm_status refuse(const struct vmm_adapter *core, const char *what)
-{
-	vmm_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0, "%s", what);
-	return VMM_INVALID_PARAMETER;
-}
-
 static vmm_status copy_values(struct vmm_adapter_identity *to,
 			      const struct vidmm_adapter_options *o)
 {
@@ -49,13 +43,15 @@ vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_ad
 	struct vmm_adapter_identity *to = &core->identity;
 
 	if (strlen(text) >= sizeof(to->description) || !is_printable(text) || strchr(text, '%'))
-		return refuse(core,
-			      "QAI-06: a description has up to 128 printable ASCII characters "
-			      "and no percent sign");
+		return vmm_refuse_reason(
+			core->observe, VMM_INVALID_PARAMETER, 0, 0,
+			"QAI-06: a description has up to 128 printable ASCII characters "
+			"and no percent sign");
 	if (strlen(store) >= sizeof(to->driver_store) || !is_printable(store) || *store != '/')
-		return refuse(core,
-			      "REG-04: the folder of the user-mode driver is an absolute path "
-			      "of up to 259 printable ASCII characters");
+		return vmm_refuse_reason(
+			core->observe, VMM_INVALID_PARAMETER, 0, 0,
+			"REG-04: the folder of the user-mode driver is an absolute path "
+			"of up to 259 printable ASCII characters");
 	strcpy(to->description, text);
 	strcpy(to->driver_store, store);
 	return copy_values(to, o);

@@ -269,16 +269,13 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 	vmm_shared_unlock(world);
 	if (fits)
 		return VMM_OK;
-	if (found == VMM_NT_KIND_COUNT) {
-		vmm_finding(world->observe, "SHR-13", process->id, 0,
-			    "open: %llu is not an NT handle of %s", (unsigned long long)handle,
-			    what[kind]);
-		return VMM_INVALID_HANDLE;
-	}
-	vmm_finding(world->observe, "SHR-15", process->id, 0,
-		    "open: %llu is an NT handle of %s, not of %s (SHR-27)",
-		    (unsigned long long)handle, what[found], what[kind]);
-	return VMM_OBJECT_TYPE_MISMATCH;
+	if (found == VMM_NT_KIND_COUNT)
+		return vmm_refuse_rule(world->observe, VMM_INVALID_HANDLE, "SHR-13", process->id, 0,
+				       "open: %llu is not an NT handle of %s",
+				       (unsigned long long)handle, what[kind]);
+	return vmm_refuse_rule(world->observe, VMM_OBJECT_TYPE_MISMATCH, "SHR-15", process->id, 0,
+			       "open: %llu is an NT handle of %s, not of %s (SHR-27)",
+			       (unsigned long long)handle, what[found], what[kind]);
 }
 
 /* SHR-25 */

@@ -118,8 +118,8 @@ static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *
 	return !error;
 }
 
-static bool refuse(struct vmm_channel *channel, const struct vmm_message_request *request,
-		   vmm_status status)
+static bool send_refusal(struct vmm_channel *channel, const struct vmm_message_request *request,
+			 vmm_status status)
 {
 	struct vmm_message_answer answer = {.status = status, .tag = request->tag};
 
@@ -255,7 +255,7 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 	status = call(worker, channel, request, &answer.status);
 	atomic_store(&channel->inside, 0);
 	if (!vmm_ok(status))
-		return refuse(channel, &request->head, status);
+		return send_refusal(channel, &request->head, status);
 	status = vmm_wire_make_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
 		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)
@@ -340,7 +340,7 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 	if (vmm_ok(request.status) && call->foreign && !foreign)
 		refuse_foreign(channel->session, &request);
 	bool open = vmm_ok(request.status) ? call_and_answer(worker, channel, &request)
-					   : refuse(channel, &request.head, request.status);
+					   : send_refusal(channel, &request.head, request.status);
 	recycle_buffers(worker);
 	return open;
 }

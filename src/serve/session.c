@@ -90,7 +90,7 @@ static void shutdown_channels(struct vmm_list *channels)
 		shutdown(vmm_container_of(pos, struct vmm_channel, link)->fd, SHUT_RDWR);
 }
 
-static bool refuse(int fd, vmm_status status, const char *why)
+static bool refuse_connection(int fd, vmm_status status, const char *why)
 {
 	struct vmm_message_refused message = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_REFUSED},
@@ -139,7 +139,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
 		vmm_serve_log(server, "refused: a program of user %u", channel->peer.uid);
-		(void)refuse(fd, status, "this host serves only programs of its own user");
+		(void)refuse_connection(fd, status,
+					"this host serves only programs of its own user");
 		goto out_channel;
 	}
 	status = VMM_CANCELLED;
@@ -401,24 +402,25 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	struct vmm_message_hello hello;
 
 	if (packet->bytes != sizeof(hello) || packet->u.head.bytes)
-		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed HELLO");
+		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, "malformed HELLO");
 	memcpy(&hello, &packet->u, VMM_PACKET_HEAD);
 	memcpy((char *)&hello + VMM_PACKET_HEAD, packet->body.data,
 	       sizeof(hello) - VMM_PACKET_HEAD);
 	const char *why = check_hello(&hello, packet);
 	if (why) {
 		vmm_serve_log(server, "refused: pid %d: %s", channel->peer.pid, why);
-		return refuse(channel->fd, VMM_INVALID_PARAMETER, why);
+		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, why);
 	}
 	struct vmm_session *session = create(channel, packet, &hello);
 	if (!session)
-		return refuse(channel->fd, VMM_NO_MEMORY, "the host has no memory");
+		return refuse_connection(channel->fd, VMM_NO_MEMORY, "the host has no memory");
 	if (!enlist(session, channel)) {
 		vmm_serve_log(server,
 			      "refused: %s (pid %u): the maximum of %u clients is connected",
 			      session->name, session->pid, server->options.clients_max);
 		finish(session);
-		return refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES, "too many clients");
+		return refuse_connection(channel->fd, VMM_INSUFFICIENT_RESOURCES,
+					 "too many clients");
 	}
 	vmm_serve_log(server, "client %u connected: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
@@ -436,7 +438,7 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 	struct vmm_list *pos;
 
 	if (packet->bytes != sizeof(*join) || join->head.bytes || packet->fd_count)
-		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
+		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
@@ -455,9 +457,10 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	if (status == VMM_INSUFFICIENT_RESOURCES)
-		return refuse(channel->fd, status, "the session has reached its limit of channels");
+		return refuse_connection(channel->fd, status,
+					 "the session has reached its limit of channels");
 	if (!vmm_ok(status))
-		return refuse(channel->fd, status, "no such session");
+		return refuse_connection(channel->fd, status, "no such session");
 	return !send_welcome(channel);
 }
 
@@ -686,8 +689,8 @@ bool vmm_session_list(struct vmm_channel *channel)
 
 	if (channel->peer.uid != geteuid() && channel->peer.uid != 0) {
 		vmm_free(clients);
-		return refuse(channel->fd, VMM_ACCESS_DENIED,
-			      "only the host's own user and root may ask for the list");
+		return refuse_connection(channel->fd, VMM_ACCESS_DENIED,
+					 "only the host's own user and root may ask for the list");
 	}
 	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, room))) {
 		head.bytes = list.length;
