@@ -39,6 +39,8 @@ PAGING_LOCK = re.compile(r'\bvmm_os_mutex_(?:try)?lock\s*\([^;{}]*?\bpaging_lock
 PAGING_FILE = 'src/memory/memory.c'
 PAGING_WRAPPERS = ('vmm_paging_lock', 'vmm_paging_trylock')
 REQUIRES = re.compile(r'\bVMM_REQUIRES\s*\(')
+BARE_REFUSALS = ('refuse', 'deny', 'broke')
+REPORT_AND_RETURN = re.compile(r'\bvmm_(?:finding|reason)\s*\([^;{}]*\)\s*;\s*return\s+(?:STATUS|VMM)_\w+\s*;')
 BARE_TYPE = re.compile(r'\s*(?:(?:const|volatile|struct|union|enum|unsigned|signed|long|short)\s+)*[A-Za-z_]\w*$')
 NO_TYPE = re.compile(r'\s*(?:do|else|return|goto|break|continue|case|default)$')
 MEMBER = re.compile(r'\s*\**\s*[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*)*(?:[,:][^;(]*)?;')
@@ -158,6 +160,16 @@ def branches_on_held(files):
             if HELD.search(without_asserts(body))]
 
 
+def bare_refusals(files):
+    """Functions whose names do not say what they refuse."""
+    return [f'{path}: {name}' for path, name, _ in definitions(c_files(files, ('src',))) if name in BARE_REFUSALS]
+
+
+def reports_and_returns(files):
+    """vmm_finding or vmm_reason, and then the return of a constant status: vmm_refuse_rule and vmm_refuse_reason do both."""
+    return [f'{path}: {name}' for path, name, body in definitions(c_files(files, ('src',))) for _ in REPORT_AND_RETURN.findall(body)]
+
+
 def asserts_per_1000_lines(folder):
     """Rounded down, so that the number moves only when the density does."""
     def measure(files):
@@ -179,6 +191,8 @@ MEASURES = {
     'calls that take paging_lock outside vmm_paging_lock and vmm_paging_trylock': paging_lock_calls,
     **{f'asserts per 1000 lines of {folder}': asserts_per_1000_lines(folder) for folder in ASSERT_FOLDERS},
     'functions that branch on vmm_os_mutex_held outside asserts': branches_on_held,
+    'functions named refuse, deny or broke': bare_refusals,
+    'findings and reasons before the return of a constant status': reports_and_returns,
 }
 
 

@@ -181,6 +181,8 @@ NO_REQUIRES = '_locked functions without VMM_REQUIRES'
 ALL_TEXTS = 'nobody, whoever, somebody, anybody in all texts'
 SPLIT = 'struct members split from their types'
 PAGING = 'calls that take paging_lock outside vmm_paging_lock and vmm_paging_trylock'
+BARE = 'functions named refuse, deny or broke'
+REPORTS = 'findings and reasons before the return of a constant status'
 BRANCHES = 'functions that branch on vmm_os_mutex_held outside asserts'
 LOCKED = '''static int f_locked(struct a *a)
 {
@@ -421,6 +423,14 @@ CASES = [
      lambda: measured(BRANCHES, 'void f(void)\n{\n\tvmm_assert(g(a));\n\tif (!vmm_os_mutex_held(a))\n\t\tg();\n}\n') == 1),
     ('vmm_os_mutex_held in an assert does not count',
      lambda: measured(BRANCHES, 'void f(void)\n{\n\tvmm_assert(g(a) || vmm_os_mutex_held(a));\n}\n') == 0),
+    ('a function named refuse counts, and one whose name says what it refuses does not',
+     lambda: measured(BARE, 'static int refuse(int a)\n{\n\treturn a;\n}\n') == 1
+     and measured(BARE, 'static int refuse_present(int a)\n{\n\treturn a;\n}\n') == 0),
+    ('a finding before the return of a constant status counts',
+     lambda: measured(REPORTS, 'int f(void)\n{\n\tvmm_finding(o, "A-01", 0, 0, "a; b");\n\treturn VMM_ACCESS_DENIED;\n}\n') == 1),
+    ('a finding and a return of something else do not count',
+     lambda: measured(REPORTS, 'int f(void)\n{\n\tvmm_finding(o, "A-01", 0, 0, "a");\n\tg();\n\treturn VMM_OK;\n}\n') == 0
+     and measured(REPORTS, 'int f(void)\n{\n\treturn vmm_refuse_rule(o, VMM_ACCESS_DENIED, "A-01", 0, 0, "a");\n}\n') == 0),
     ('numbers as in their rows pass', lambda: compared(5, 5) == []),
     ('a number that rose above its row fails', lambda: fails(compared(6, 5), '6 now, the limit is 5')),
     ('a number that fell below its row fails where it is to rise', lambda: fails(compared(5, 4), '4 now, the limit is 5')),
