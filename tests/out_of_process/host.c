@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * out_of_process_host SOCKET VRAM-KIB APERTURE-KIB: serves softgpu and, as second adapter, a miniport of
- * WDDM 3.0. It writes a byte to its standard output when it listens. On input "w" it answers with a
- * byte when no client is connected and no object of any client is left. On "m" it waits for the
- * same, and answers with eight bytes: how much it has from its allocator. At the end of its input
- * it ends with 0 if no client and no object is left; else it says why and ends with 1.
+ * out_of_process_host SOCKET VRAM-KIB APERTURE-KIB: serves softgpu and, as second adapter, a
+ * miniport of WDDM 3.0. It writes a byte to its standard output when it listens. On input "w" it
+ * answers with a byte when no client is connected and no object of any client is left. On "m" it
+ * waits for the same, and answers with eight bytes: how much it has from its allocator. At the end
+ * of its input it ends with 0 if no client and no object is left; else it says why and ends with 1.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -340,8 +340,8 @@ static void count_calls(void *context)
 }
 
 /*
- * Marking the word when the process is killed is tested in tests/out_of_process, by a lock after the host's
- * death.
+ * Marking the word when the process is killed is tested in tests/out_of_process, by a lock after
+ * the host's death.
  */
 static void a_stopping_watchdog_marks_its_word(void **state)
 {
