@@ -31,10 +31,10 @@ struct hand_off {
 	/* Written by one thread, in cache lines that the other does not read. */
 	char pad_before[128];
 	uint32_t next;
-	char apart_next[128];
+	char pad_next[128];
 	/* total packets requested of the partner, which sleeps on this word between runs */
 	_Atomic uint32_t goal;
-	char apart[128];
+	char pad_goal[128];
 	_Atomic uint32_t asked; /* LOOKING: the packet that the partner has to complete */
 	char pad_after[128];
 };

@@ -27,7 +27,7 @@ struct world {
 	struct scripted_miniport *miniport, *second;
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter,
-		*other; /* other: with GPU virtual addresses; NULL for most */
+		*other; /* other: an adapter with GPU virtual addresses; NULL in most tests */
 	struct vidmm_server *server;
 };
 
@@ -35,27 +35,27 @@ struct program {
 	struct vidmm_connection *connection;
 	D3DKMT_HANDLE device, fence;
 	const volatile uint64_t *value;
-	int nt; /* of the fence that it made */
+	int nt; /* NT handle of the fence that it created */
 };
 
 struct vidmm_adapter *start_adapter(struct world *w, struct scripted_miniport *m);
 struct scripted_miniport *make_miniport(void);
-/* memory_limit: of each client; 0: none. */
+/* memory_limit: bytes that each client may use; 0: no limit. */
 void start_with(struct world *w, uint64_t memory_limit);
 void start(struct world *w);
 void stop(struct world *w);
-/* A socket of the host that `context`, a struct world, is. */
+/* Connects to the host of `context`, a struct world. */
 int more(void *context);
-/* A program, on the adapter of that number; what the thread calls from here on is its. */
+/* Starts a client on the adapter with that number. From here on the thread calls as this client. */
 void come_on(struct program *p, struct world *w, uint32_t adapter);
 void come(struct program *p, struct world *w);
 void go(struct program *p);
-/* Its fence, and, shared, a descriptor of it. */
+/* Creates the client's fence and, if it is shared, an NT handle of it. */
 void make(struct program *p, uint32_t flags);
 void open_of(struct program *p, const struct program *maker, uint32_t flags);
 NTSTATUS signal_with(struct program *p, uint64_t value, uint32_t flags);
 void raise_to(struct program *p, uint64_t value);
-/* event 0: in the call. */
+/* event 0: the call itself waits. */
 NTSTATUS await(struct program *p, uint64_t value, int event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What waits of a client keep in the host is the client's to pay for (Q-150); those of contexts are
- * in tests/serve.
+ * The memory that waits of a client take in the host is charged to the client. (Q-150) tests/serve
+ * has the waits of contexts.
  */
 #include "fence_world.h"
 
@@ -41,8 +41,8 @@ static NTSTATUS await_many(struct program *p, uint64_t value, int event)
 }
 
 /*
- * Of waits with an event, one after the other, until the client has as much as it may: how many,
- * and what each costs.
+ * Makes waits with an event until the client's limit is reached. Returns their number, and the
+ * charge of each.
  */
 static uint32_t fill_up(struct world *w, struct program *p, int event, uint32_t most,
 			uint64_t *each)
@@ -59,7 +59,7 @@ static uint32_t fill_up(struct world *w, struct program *p, int event, uint32_t 
 
 static void await_memory(struct world *w, uint64_t bytes)
 {
-	/* The event is told before the wait is given back. */
+	/* The event is signaled before the charge of its wait is refunded. */
 	while (memory(w) != bytes)
 		sched_yield();
 }
@@ -80,13 +80,13 @@ static void q_150_waits_with_events_are_charged(void **state)
 	uint64_t before = memory(&w);
 	assert_int_equal(fill_up(&w, &p, event, COUNT, &each), COUNT);
 	assert_true(each > 0);
-	/* A wait for many costs more, and nothing once it is over. */
+	/* A wait for many fences is charged more, and refunded once it is over. */
 	assert_int_equal(await_many(&p, 7, event), STATUS_SUCCESS);
 	least = memory(&w) - before - COUNT * each;
 	assert_true(least > MANY * sizeof(struct vmm_sync_node));
 	raise_to(&p, 7);
 	await_memory(&w, before);
-	/* So does one in the call itself, but only while it lasts. */
+	/* A wait in the call itself is charged, too, until the call returns. */
 	assert_int_equal(await_many(&p, 7, 0), STATUS_SUCCESS);
 	assert_int_equal(memory(&w), before);
 	go(&p);
@@ -98,22 +98,22 @@ static void q_150_waits_with_events_are_charged(void **state)
 	assert_int_equal(memory(&w), before);
 	assert_int_equal(fill_up(&w, &p, event, COUNT, &each), ROOM);
 	assert_int_equal(await(&p, 7, event), STATUS_INSUFFICIENT_RESOURCES);
-	/* It would never come back: refused, it does so at once. */
+	/* This wait would last forever; it is refused at once. */
 	assert_int_equal(await_many(&p, 7, 0), STATUS_INSUFFICIENT_RESOURCES);
 	assert_int_equal(await_many(&p, 7, event), STATUS_INSUFFICIENT_RESOURCES);
 	assert_int_equal(memory(&w), before + ROOM * each);
 	raise_to(&p, 7);
 	await_memory(&w, before);
 	assert_int_equal(fill_up(&w, &p, event, ROOM, &each),
-			 ROOM); /* satisfied at once: nothing is kept */
+			 ROOM); /* satisfied at once: nothing is charged */
 	assert_int_equal(memory(&w), before);
 	go(&p);
 	stop(&w);
 	close(event);
 }
 
-/* The end of the fence, and that of the client, which the account itself checks. */
-static void q_150_waits_that_are_cancelled_cost_nothing(void **state)
+/* The fence ends, then the client; the account itself checks that all charges are refunded. */
+static void q_150_cancelled_waits_are_refunded(void **state)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	struct program p;
@@ -140,7 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(q_150_waits_with_events_are_charged),
-		cmocka_unit_test(q_150_waits_that_are_cancelled_cost_nothing),
+		cmocka_unit_test(q_150_cancelled_waits_are_refunded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a client of a host sees: its calls, its memory, and what happens to it when the host goes,
- * or the program forks.
- */
+/* The client library: calls, memory, the end of the host, and fork. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +27,7 @@ struct world {
 	struct vidmm_remote_device *device;
 	const D3DDDI_DEVICECALLBACKS *cb;
 	HANDLE handle;
-	void (*meanwhile)(struct world *); /* before the next channel is there */
+	void (*meanwhile)(struct world *); /* before the next channel exists */
 };
 
 static int more(void *context)
@@ -96,7 +93,7 @@ static void unlock(struct world *w, D3DKMT_HANDLE allocation)
 	assert_int_equal(w->cb->pfnUnlockCb(w->handle, &args), S_OK);
 }
 
-/* Stores, an eviction that the GPU's work forces, and the same content afterwards. */
+/* Stores, an eviction by GPU work, and the same content afterwards. */
 static void memory_is_where_the_lock_says(void **state)
 {
 	enum { COUNT = 24, BYTES = 1 << 20 }; /* more than the 16 MiB of video memory */
@@ -121,7 +118,7 @@ static void memory_is_where_the_lock_says(void **state)
 	stop(&w);
 }
 
-static void what_is_longer_than_a_packet(void **state)
+static void requests_longer_than_a_packet_arrive(void **state)
 {
 	enum { COUNT = 40000 };
 	struct world w;
@@ -133,7 +130,7 @@ static void what_is_longer_than_a_packet(void **state)
 	D3DDDICB_UNLOCK args = {.NumAllocations = COUNT, .phAllocations = handles};
 	for (uint32_t i = 0; i < COUNT; i++)
 		handles[i] = allocation;
-	/* None of them is locked so often. */
+	/* No allocation is locked this many times. */
 	assert_int_equal(w.cb->pfnUnlockCb(w.handle, &args), E_INVALIDARG);
 	D3DDDI_RESIDENCYSTATUS *answers = calloc(COUNT, sizeof(*answers));
 	D3DDDICB_QUERYRESIDENCY query = {
@@ -145,8 +142,8 @@ static void what_is_longer_than_a_packet(void **state)
 	stop(&w);
 }
 
-/* What `vidmm replay` asks a host. */
-static void figures_come_from_the_host(void **state)
+/* The statistics that `vidmm replay` requests from a host. */
+static void statistics_come_from_the_host(void **state)
 {
 	struct vidmm_adapter_statistics here = {.struct_size = sizeof(here)};
 	struct vidmm_adapter_statistics there = {.struct_size = sizeof(there)}, untouched = there;
@@ -155,7 +152,7 @@ static void figures_come_from_the_host(void **state)
 	(void)state;
 	start(&w);
 	(void)allocate(&w, 1 << 20, SOFTGPU_ALLOCATION_CPU_VISIBLE);
-	/* The first question: peaks, too, are those since the adapter started. */
+	/* In the first answer peaks cover the time since the adapter started. */
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there), STATUS_SUCCESS);
 	vidmm_adapter_statistics(w.host.adapter, &here);
 	assert_int_equal(here.allocations, 1);
@@ -165,13 +162,13 @@ static void figures_come_from_the_host(void **state)
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 1, &there),
 			 STATUS_INVALID_PARAMETER);
 	assert_memory_equal(&there, &untouched, sizeof(there));
-	/* An older program's structure ends before the last member. */
+	/* The structure of an older program ends before the last member. */
 	there.struct_size = offsetof(struct vidmm_adapter_statistics, handles_destroyed_locked);
 	there.handles_destroyed_locked = 77;
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there), STATUS_SUCCESS);
 	assert_int_equal(there.allocations, 1);
 	assert_int_equal(there.handles_destroyed_locked, 77);
-	there.struct_size = 0; /* not set */
+	there.struct_size = 0; /* the member is not written */
 	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there),
 			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(vidmm_remote_adapter_statistics(NULL, 0, &untouched),
@@ -181,7 +178,7 @@ static void figures_come_from_the_host(void **state)
 	stop(&w);
 }
 
-/* ---- memory of the program's own (Q-95) ---- */
+/* ---- allocations over memory of the client (Q-95) ---- */
 
 enum { WORDS = 1 << 18, WRITERS = 3 };
 
@@ -224,7 +221,7 @@ struct writer {
 	pthread_t thread;
 };
 
-/* Each word goes up by one a round: a store that is lost leaves one behind. */
+/* Each word is incremented once a round, so a lost store leaves one behind. */
 static void *write_on(void *argument)
 {
 	struct writer *writer = argument;
@@ -247,7 +244,7 @@ static void await_round(struct writer *writers)
 	}
 }
 
-static void alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too(void **state)
+static void alf_13_no_store_is_lost_while_memory_is_shared_with_the_host(void **state)
 {
 	struct writer writers[WRITERS];
 	D3DKMT_HANDLE allocation;
@@ -256,7 +253,7 @@ static void alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too(void **st
 	(void)state;
 	start(&w);
 	if (w.connection->userfault < 0)
-		skip(); /* the kernel does not let this user hold stores up */
+		skip(); /* the kernel does not allow this user to write-protect memory */
 	for (uint32_t round = 0; round < 20; round++) {
 		uint32_t *words = map_words(MAP_PRIVATE);
 
@@ -283,7 +280,7 @@ static void alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too(void **st
 	stop(&w);
 }
 
-static void alf_11_what_cannot_be_shared_is_refused_and_stays(void **state)
+static void alf_11_memory_that_cannot_be_shared_is_refused_and_unchanged(void **state)
 {
 	enum { BYTES = WORDS * sizeof(uint32_t) };
 	D3DKMT_HANDLE allocation, whole;
@@ -296,13 +293,13 @@ static void alf_11_what_cannot_be_shared_is_refused_and_stays(void **state)
 	assert_int_equal(wrap(&w, w.connection->window, BYTES, &allocation), E_INVALIDARG);
 	words[0] = 1;
 	assert_int_equal(wrap(&w, words, BYTES / 2, &allocation), S_OK);
-	/* One half is the host's already: both as one would be two objects. */
+	/* The host shares one half already: both halves would need two memory objects. */
 	assert_int_equal(wrap(&w, words, BYTES, &whole), E_NOTIMPL);
 	assert_int_equal(whole, 0);
 	deallocate(&w, allocation);
 	assert_int_equal(wrap(&w, words, BYTES / 2, &allocation), S_OK);
 	deallocate(&w, allocation);
-	/* What lies there now is not what lay there. */
+	/* The pages at the address are others now. */
 	assert_true(mmap(words, BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == words);
 	assert_int_equal(wrap(&w, words, BYTES, &whole), S_OK);
@@ -314,7 +311,7 @@ static void alf_11_what_cannot_be_shared_is_refused_and_stays(void **state)
 	stop(&w);
 }
 
-static void a_device_that_is_none(void **state)
+static void an_invalid_device_is_refused(void **state)
 {
 	struct world w;
 	D3DDDICB_LOCK args = {0};
@@ -385,7 +382,7 @@ static void *acquire(void *argument)
 	return NULL;
 }
 
-/* A thread that waits inside a call for what does not come. */
+/* A thread that waits inside a call for a value that is never signaled. */
 static void start_waiting(struct world *w, struct waiter *waiter)
 {
 	D3DKMT_CREATEKEYEDMUTEX args = {.InitialValue = 0};
@@ -405,8 +402,8 @@ static void await_in_flight(struct world *w, uint32_t count)
 }
 
 /*
- * More threads than channels: a thread that finds none free fails at once, and a thread that waits
- * returns when its wait ends.
+ * More threads than channels: a thread that finds no free channel fails at once. A thread that
+ * waits returns when its wait ends.
  */
 static void more_threads_than_channels(void **state)
 {
@@ -445,7 +442,7 @@ static void without_a_host_calls_say_removed(void **state)
 	assert_int_equal(w.cb->pfnLockCb(w.handle, &args), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(vmm_client_d3dkmt(w.connection, VMM_WIRE_D3DKMTEnumAdapters, &adapters),
 			 STATUS_DEVICE_REMOVED);
-	assert_int_equal(words[0], 17); /* what is mapped stays mapped */
+	assert_int_equal(words[0], 17); /* mappings remain valid */
 	words[0] = 18;
 	struct vidmm_remote_device *other;
 	assert_int_equal(vidmm_remote_device_create(w.connection, 0, &other),
@@ -471,8 +468,8 @@ static void cut_and_leave(struct world *w)
 }
 
 /*
- * The first call of a thread needs a new channel, after the session has ended and before this
- * client has noticed.
+ * The first call of a thread needs a new channel. Here the session has ended, and the client has
+ * not noticed yet.
  */
 static HRESULT call_without_a_session(void (*meanwhile)(struct world *))
 {
@@ -492,16 +489,16 @@ static HRESULT call_without_a_session(void (*meanwhile)(struct world *))
 static void without_a_session_calls_say_removed(void **state)
 {
 	(void)state;
-	/* Often the connection's own thread has heard of it first. */
+	/* Often the library's thread of the connection notices first. */
 	for (uint32_t i = 0; i < 50; i++) {
 		assert_int_equal(call_without_a_session(cut), D3DDDIERR_DEVICEREMOVED);
-		/* The program's own doing: its handles are dead. */
+		/* The program disconnected: its handles are invalid. */
 		assert_int_equal(call_without_a_session(cut_and_leave), E_INVALIDARG);
 	}
 }
 
-/* A thread that waits inside a call comes back when the host ends. */
-static void who_waits_comes_back(void **state)
+/* A thread that waits inside a call returns when the host ends. */
+static void a_waiting_call_returns_when_the_host_ends(void **state)
 {
 	struct world w;
 	struct waiter waiter;
@@ -518,8 +515,8 @@ static void who_waits_comes_back(void **state)
 	client_stop(&w.host);
 }
 
-/* While one thread waits, others go on. */
-static void who_waits_holds_nobody_up(void **state)
+/* While one thread waits, others continue. */
+static void a_waiting_thread_does_not_delay_other_threads(void **state)
 {
 	struct world w;
 	struct waiter waiter;
@@ -541,7 +538,7 @@ static void who_waits_holds_nobody_up(void **state)
 	stop(&w);
 }
 
-/* ---- the end of the program's process, while its threads go on ---- */
+/* ---- the host ends the client's process while its threads run ---- */
 
 struct user {
 	struct world *w;
@@ -566,7 +563,7 @@ static void *use_until_dead(void *argument)
 	return NULL;
 }
 
-static void who_comes_after_the_end_finds_a_dead_handle(void **state)
+static void a_call_after_the_disconnect_finds_an_invalid_handle(void **state)
 {
 	enum { USERS = 3 };
 	struct world w;
@@ -623,7 +620,7 @@ static void a_child_has_no_connection(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	/* The parent's goes on. */
+	/* The parent's connection still works. */
 	unlock(&w, allocation);
 	words = lock(&w, allocation);
 	assert_int_equal(words[0], 1);
@@ -631,7 +628,7 @@ static void a_child_has_no_connection(void **state)
 	stop(&w);
 }
 
-/* ---- where the D3DKMT functions go ---- */
+/* ---- which process the D3DKMT functions act for ---- */
 
 static uint32_t adapters_seen(void)
 {
@@ -651,9 +648,10 @@ static void *in_a_thread(void *argument)
 }
 
 /*
- * To the process or the connection that was attached last; on a thread that entered one, to that.
+ * D3DKMT functions act for the process or connection that was attached last. On a thread that
+ * entered one, they act for that one.
  */
-static void functions_go_where_the_program_says(void **state)
+static void d3dkmt_functions_act_for_the_attached_process(void **state)
 {
 	struct world w;
 	struct vidmm_process *process;
@@ -671,7 +669,7 @@ static void functions_go_where_the_program_says(void **state)
 	vidmm_d3dkmt_attach(process);
 	assert_int_equal(adapters_seen(), 1);
 	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
-	assert_int_equal(info.requests, requests); /* it stayed here */
+	assert_int_equal(info.requests, requests); /* the call was made in-process */
 	assert_int_equal(pthread_create(&thread, NULL, in_a_thread, &w), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
@@ -690,12 +688,12 @@ static void functions_go_where_the_program_says(void **state)
 	vidmm_connection_attach(w.connection);
 	vidmm_process_close(process);
 	stop(&w);
-	assert_int_equal(adapters_seen(), 0); /* with the connection the attachment went */
+	assert_int_equal(adapters_seen(), 0); /* the attachment ended with the connection */
 }
 
-/* ---- no host there ---- */
+/* ---- no host at the path ---- */
 
-static void nobody_serves_there(void **state)
+static void connecting_without_a_server_fails(void **state)
 {
 	struct vidmm_connection *connection;
 	char folder[] = "/tmp/vidmm-XXXXXX", path[64], longer[256];
@@ -723,21 +721,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_where_the_lock_says),
-		cmocka_unit_test(what_is_longer_than_a_packet),
-		cmocka_unit_test(figures_come_from_the_host),
-		cmocka_unit_test(alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too),
-		cmocka_unit_test(alf_11_what_cannot_be_shared_is_refused_and_stays),
-		cmocka_unit_test(a_device_that_is_none),
+		cmocka_unit_test(requests_longer_than_a_packet_arrive),
+		cmocka_unit_test(statistics_come_from_the_host),
+		cmocka_unit_test(alf_13_no_store_is_lost_while_memory_is_shared_with_the_host),
+		cmocka_unit_test(alf_11_memory_that_cannot_be_shared_is_refused_and_unchanged),
+		cmocka_unit_test(an_invalid_device_is_refused),
 		cmocka_unit_test(each_thread_has_a_channel),
 		cmocka_unit_test(more_threads_than_channels),
 		cmocka_unit_test(without_a_host_calls_say_removed),
 		cmocka_unit_test(without_a_session_calls_say_removed),
-		cmocka_unit_test(who_waits_comes_back),
-		cmocka_unit_test(who_waits_holds_nobody_up),
-		cmocka_unit_test(who_comes_after_the_end_finds_a_dead_handle),
+		cmocka_unit_test(a_waiting_call_returns_when_the_host_ends),
+		cmocka_unit_test(a_waiting_thread_does_not_delay_other_threads),
+		cmocka_unit_test(a_call_after_the_disconnect_finds_an_invalid_handle),
 		cmocka_unit_test(a_child_has_no_connection),
-		cmocka_unit_test(functions_go_where_the_program_says),
-		cmocka_unit_test(nobody_serves_there),
+		cmocka_unit_test(d3dkmt_functions_act_for_the_attached_process),
+		cmocka_unit_test(connecting_without_a_server_fails),
 	};
 
 	return cmocka_run_group_tests_name("client", tests, NULL, NULL);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Fences of clients: which signals and waits need no message, and that no thread sleeps longer than
- * it should.
- */
+/* Fences of clients: which signals and waits send no message, and when sleeping threads wake. */
 #include "fence_world.h"
 
 #include <pthread.h>
@@ -32,7 +29,10 @@ static uint64_t requests(struct world *w)
 	return sum;
 }
 
-/* Of the host's only, or oldest, shared fence that clients have; NULL: none. */
+/*
+ * Returns the page of the oldest shared fence that clients have mapped, as the host sees it; NULL:
+ * there is none.
+ */
 static struct vmm_fence_page *page_in_host(struct world *w)
 {
 	struct vmm_world *world = &w->host->world;
@@ -49,7 +49,7 @@ static struct vmm_fence_page *page_in_host(struct world *w)
 	return page;
 }
 
-/* ---- a thread of a program's that waits ---- */
+/* ---- a thread of a client that waits ---- */
 
 struct sleeper {
 	pthread_t thread;
@@ -72,7 +72,10 @@ static void lie_down(struct sleeper *s, struct program *p, uint64_t value)
 	assert_int_equal(pthread_create(&s->thread, NULL, sleep_there, s), 0);
 }
 
-/* It is there, or will look again before it sleeps. */
+/*
+ * Returns when the thread is counted as a sleeper: it sleeps, or will check the value again before
+ * it does.
+ */
 static void fall_asleep(struct world *w, struct sleeper *s, struct program *p, uint64_t value)
 {
 	const struct vmm_fence_page *page = page_in_host(w);
@@ -89,7 +92,7 @@ static NTSTATUS wake_up(struct sleeper *s)
 	return s->status;
 }
 
-/* A host and two programs that have a fence in common, and its page. */
+/* Starts a host and two clients that share a fence and its page. */
 static void begin(struct world *w, struct program *a, struct program *b)
 {
 	start(w);
@@ -109,7 +112,7 @@ static void end(struct world *w, struct program *a, struct program *b)
 	stop(w);
 }
 
-/* ---- what needs no message ---- */
+/* ---- signals and waits without a message ---- */
 
 static void a_signal_and_a_wait_need_no_message(void **state)
 {
@@ -124,7 +127,7 @@ static void a_signal_and_a_wait_need_no_message(void **state)
 		assert_true(*a.value == i && *b.value == i);
 		assert_int_equal(await(i % 2 ? &b : &a, i, 0), STATUS_SUCCESS);
 	}
-	raise_to(&a, 5); /* MFN-23: it is behind */
+	raise_to(&a, 5); /* lower than the value: no effect (MFN-23) */
 	assert_true(*b.value == 999);
 	assert_int_equal(requests(&w), before);
 	end(&w, &a, &b);
@@ -141,7 +144,7 @@ static void a_sleeper_is_woken_by_another_program(void **state)
 	uint64_t before = requests(&w);
 	for (uint64_t i = 10; i < 60; i += 2) {
 		fall_asleep(&w, &s, &b, i);
-		raise_to(&a, i - 1); /* too little */
+		raise_to(&a, i - 1); /* too low to satisfy the wait */
 		raise_to(&a, i);
 		assert_int_equal(wake_up(&s), STATUS_SUCCESS);
 	}
@@ -149,7 +152,7 @@ static void a_sleeper_is_woken_by_another_program(void **state)
 	end(&w, &a, &b);
 }
 
-/* A signal that goes by a message, here one that may rewind (MFN-24). */
+/* A signal that is sent as a message, here one with AllowFenceRewind. (MFN-24) */
 static void a_sleeper_is_woken_by_the_host(void **state)
 {
 	struct program a, b;
@@ -166,8 +169,8 @@ static void a_sleeper_is_woken_by_the_host(void **state)
 	end(&w, &a, &b);
 }
 
-/* MFN-12: waits with an event are the host's, which is told. */
-static void the_host_hears_of_what_it_waits_for(void **state)
+/* Waits with an event are in the host, so a signal in the page sends a message. (MFN-12) */
+static void a_signal_sends_a_message_while_the_host_waits(void **state)
 {
 	int event = eventfd(0, EFD_CLOEXEC);
 	struct program a, b;
@@ -183,7 +186,7 @@ static void the_host_hears_of_what_it_waits_for(void **state)
 		assert_int_equal(read(event, &count, sizeof(count)), sizeof(count));
 		assert_int_equal(atomic_load(&page_in_host(&w)->awaited), 0);
 	}
-	/* One that began before any client had the page. */
+	/* A wait that began before any client had mapped the page. */
 	make(&a, SHARED);
 	assert_int_equal(await(&a, 1, event), STATUS_SUCCESS);
 	raise_to(&a, 1);
@@ -192,9 +195,9 @@ static void the_host_hears_of_what_it_waits_for(void **state)
 	end(&w, &a, &b);
 }
 
-/* ---- what ends a sleep ---- */
+/* ---- events that end a sleep ---- */
 
-/* SFL-27: as for a wait in the host. */
+/* The end of the last opening ends the waits, like those in the host. (SFL-27) */
 static void the_end_of_an_opening_ends_the_waits(void **state)
 {
 	struct program a, b;
@@ -244,7 +247,7 @@ static void mark_as_lost(struct program *p)
 	assert_int_equal(D3DKMTMarkDeviceAsError(&args), 0);
 }
 
-/* TDRS-15, TDRS-03: the fence of a device that is lost has all values. */
+/* The fence of a lost device reaches its maximum. (TDRS-03, TDRS-15) */
 static void a_lost_device_satisfies_the_waits_of_others(void **state)
 {
 	struct program a, b;
@@ -313,14 +316,20 @@ static void the_end_of_the_host_ends_the_waits(void **state)
 	fall_asleep(&w, &s, &b, 9);
 	vidmm_server_destroy(w.server);
 	w.server = NULL;
-	/* Also where it hears of the end of an opening before that of its own sockets. */
+	/*
+	 * The status is the same if the thread sees the end of the opening before that of its
+	 * sockets.
+	 */
 	assert_int_equal(wake_up(&s), STATUS_DEVICE_REMOVED);
 	assert_int_equal(signal_with(&b, 20, 0), STATUS_DEVICE_REMOVED);
 	end(&w, &a, &b);
 }
 
-/* It dies behind its store and before what comes after that: the host does the rest. */
-static void a_signal_that_is_cut_short_is_heard(void **state)
+/*
+ * The client dies between its store to the page and its message. The host then completes the
+ * signal.
+ */
+static void mfn_12_the_host_completes_the_signal_of_a_client_that_dies(void **state)
 {
 	int event = eventfd(0, EFD_CLOEXEC);
 	struct program a, b;
@@ -333,7 +342,7 @@ static void a_signal_that_is_cut_short_is_heard(void **state)
 	assert_int_equal(await(&b, 9, event), STATUS_SUCCESS);
 	fall_asleep(&w, &s, &b, 9);
 	struct vmm_fence_page *page = page_in_host(&w);
-	/* This stands for a client's direct store, of which the host gets no message. */
+	/* The test stores the value directly, as a client does that dies before its message. */
 	atomic_store(&page->value, 9);
 	go(&a);
 	assert_int_equal(wake_up(&s), STATUS_SUCCESS);
@@ -343,7 +352,7 @@ static void a_signal_that_is_cut_short_is_heard(void **state)
 	stop(&w);
 }
 
-/* ---- fences with a listener for events ---- */
+/* ---- fences with a subscriber for events ---- */
 
 static void count_event(void *context, const struct vidmm_event *event, const char *text)
 {
@@ -352,8 +361,8 @@ static void count_event(void *context, const struct vidmm_event *event, const ch
 	atomic_fetch_add((_Atomic uint32_t *)context, 1);
 }
 
-/* Threads asleep in the page move to waits in the host when a listener subscribes. */
-static void who_listens_hears_of_waits(void **state)
+/* Threads asleep in the page move to waits in the host when a subscriber is added. */
+static void q_130_a_subscriber_gets_an_event_for_each_wait(void **state)
 {
 	_Atomic uint32_t heard = 0;
 	struct program a, b;
@@ -375,12 +384,9 @@ static void who_listens_hears_of_waits(void **state)
 	end(&w, &a, &b);
 }
 
-/* ---- a GPU that stores without telling gets an address ---- */
+/* ---- a GPU that can store without a message gets an address ---- */
 
-/*
- * As begin, and a third program, on an adapter that gives a GPU an address of what is opened there
- * (MFN-04).
- */
+/* Like begin, with a third client on an adapter where openings get a GPU address. (MFN-04) */
 static void begin_beside_gpu(struct world *w, struct program *a, struct program *b,
 			     struct program *c)
 {
@@ -403,7 +409,7 @@ static void begin_beside_gpu(struct world *w, struct program *a, struct program 
  * A thread asleep in the page moves to a wait in the host; from then on every signal and every wait
  * costs exactly one message.
  */
-static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
+static void a_gpu_address_disables_the_page_for_good(void **state)
 {
 	struct program a, b, c;
 	struct sleeper s;
@@ -432,7 +438,7 @@ static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
 		assert_int_equal(await(i % 2 ? &b : &a, i, 0), STATUS_SUCCESS);
 		assert_int_equal(requests(&w), before + 2);
 	}
-	/* Also when that opening has ended, for which each asks once more. */
+	/* Still so after the opening has ended; each client requests the page once more. */
 	const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy = {c.fence};
 	(void)vidmm_connection_enter(c.connection);
 	assert_int_equal(D3DKMTDestroySynchronizationObject(&destroy), 0);
@@ -444,8 +450,8 @@ static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
 	end(&w, &a, &b);
 }
 
-/* No client had asked for the page before: then no client gets it. */
-static void what_a_gpu_has_first_has_no_page(void **state)
+/* If no client had the page before, no client gets it now. */
+static void a_fence_with_a_gpu_address_has_no_client_page(void **state)
 {
 	struct program a, b, c;
 	struct world w;
@@ -466,10 +472,10 @@ static void what_a_gpu_has_first_has_no_page(void **state)
 }
 
 /*
- * The signal has seen the page enabled, and stores after it was disabled, when the thread that
- * slept there waits in the host.
+ * The signaling client has read that the page is enabled. It stores after the page was disabled,
+ * when the waiting thread has moved to a wait in the host.
  */
-static void a_signal_that_the_shutting_overtakes_is_heard(void **state)
+static void a_signal_that_races_with_disabling_the_page_is_not_lost(void **state)
 {
 	struct program a, b, c;
 	struct sleeper s;
@@ -484,7 +490,7 @@ static void a_signal_that_the_shutting_overtakes_is_heard(void **state)
 	open_of(&c, &a, 0);
 	while (!atomic_load(&page->awaited))
 		sched_yield();
-	/* What vmm_client_signal does behind its look. */
+	/* The steps of vmm_client_signal after it has checked the page. */
 	atomic_store(&page->value, 9);
 	assert_int_equal(
 		vmm_client_call(a.connection, VMM_WIRE_sync_signaled, 0, &signaled, &result),
@@ -517,12 +523,12 @@ static void *take_turns(void *argument)
 }
 
 /*
- * Two programs take turns, and at some moment, another one for each fence, the page is shut under
- * their hands. Were a signal lost both would wait for ever; in the end the value is that of the
- * last one. (A call that stored to the page and sent a message, too, would have raised it to the
- * same value twice, which is what once is: that no call does is seen by the messages above.)
+ * Two clients signal in turns. At a random moment, another one for each fence, the page is
+ * disabled. A lost signal would leave both waiting forever. At the end the value is that of the
+ * last signal. (A signal that was made twice, by a store and by a message, would not change the
+ * value. The counts of messages above exclude it.)
  */
-static void no_turn_is_lost_while_the_page_is_shut(void **state)
+static void no_signal_is_lost_while_the_page_is_disabled(void **state)
 {
 	struct player player[2] = {{.first = 0}, {.first = 1}};
 	struct program c;
@@ -554,10 +560,10 @@ static void no_turn_is_lost_while_the_page_is_shut(void **state)
 /* ---- openings without the right to signal ---- */
 
 /*
- * An opening without the right to signal cannot signal. From then on no other client gets the page,
- * and those that have it keep it. (SFL-15)
+ * An opening without the right to signal cannot signal. Afterwards no other client gets the page;
+ * clients that have the page keep it. (SFL-15)
  */
-static void who_may_not_signal_has_no_page(void **state)
+static void sfl_15_an_opening_without_the_right_to_signal_has_no_page(void **state)
 {
 	struct program a, b, c;
 	struct world w;
@@ -586,7 +592,7 @@ static void who_may_not_signal_has_no_page(void **state)
 	uint64_t before = requests(&w);
 	raise_to(&a, 2);
 	assert_int_equal(requests(&w), before);
-	open_of(&b, &a, 0); /* another opening: by messages */
+	open_of(&b, &a, 0); /* another opening: each signal is a message */
 	raise_to(&b, 3);
 	assert_true(*c.value == 3);
 	before = requests(&w);
@@ -601,7 +607,7 @@ static void who_may_not_signal_has_no_page(void **state)
  * waits with the last opening (SFL-28); and those without the right to signal. Each signal is a
  * message.
  */
-static void others_go_by_messages(void **state)
+static void fences_without_a_client_page_are_signaled_by_messages(void **state)
 {
 	static const uint32_t flags[] = {0, SHARED | UNWAIT_ON_LAST, SHARED | NO_SIGNAL};
 	struct program a;
@@ -626,7 +632,7 @@ static void others_go_by_messages(void **state)
 	stop(&w);
 }
 
-/* The page is the parent's. */
+/* Only the parent has the page. */
 static void a_child_does_not_signal(void **state)
 {
 	struct program a, b;
@@ -644,10 +650,10 @@ static void a_child_does_not_signal(void **state)
 	end(&w, &a, &b);
 }
 
-/* ---- lies ---- */
+/* ---- clients that write garbage into the page ---- */
 
-/* Whatever stands in the page: the host gets on, and other fences do. */
-static void garbage_in_the_page_harms_nobody_else(void **state)
+/* Garbage in the page affects neither the host nor other fences. */
+static void garbage_in_the_page_affects_no_other_client(void **state)
 {
 	static const uint32_t lies[] = {0, 1, UINT32_MAX, 0x80000000};
 	int event = eventfd(0, EFD_CLOEXEC);
@@ -694,10 +700,10 @@ static void *flip(void *argument)
 }
 
 /*
- * MFN-14: one of the fences of a wait for many is rewound again and again, also between two looks
- * of one delivery.
+ * One fence of a wait for many is rewound repeatedly, also between two reads of its value in one
+ * delivery. (MFN-14)
  */
-static void a_value_that_comes_and_goes_holds_nobody_up(void **state)
+static void a_rewound_value_blocks_no_other_waiter(void **state)
 {
 	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	struct flipper f = {0};
@@ -737,7 +743,7 @@ static void a_value_that_comes_and_goes_holds_nobody_up(void **state)
 	end(&w, &a, &b);
 }
 
-/* ---- all at once ---- */
+/* ---- everything together ---- */
 
 enum { ROUNDS = 2000 };
 
@@ -763,7 +769,10 @@ static void *go_on(void *argument)
 	return NULL;
 }
 
-/* Each epoch has both asked again, in whatever they are at; now and then a signal is the host's. */
+/*
+ * With each new epoch both clients request the page again, at any point of their calls. Now and
+ * then the host signals.
+ */
 static void two_programs_take_turns_while_epochs_end(void **state)
 {
 	pthread_t player, other;
@@ -789,24 +798,24 @@ int main(void)
 		cmocka_unit_test(a_signal_and_a_wait_need_no_message),
 		cmocka_unit_test(a_sleeper_is_woken_by_another_program),
 		cmocka_unit_test(a_sleeper_is_woken_by_the_host),
-		cmocka_unit_test(the_host_hears_of_what_it_waits_for),
+		cmocka_unit_test(a_signal_sends_a_message_while_the_host_waits),
 		cmocka_unit_test(the_end_of_an_opening_ends_the_waits),
 		cmocka_unit_test(the_end_of_the_device_ends_the_waits),
 		cmocka_unit_test(a_lost_device_satisfies_the_waits_of_others),
 		cmocka_unit_test(a_lost_device_ends_its_waits),
 		cmocka_unit_test(the_end_of_the_connection_ends_the_waits),
 		cmocka_unit_test(the_end_of_the_host_ends_the_waits),
-		cmocka_unit_test(a_signal_that_is_cut_short_is_heard),
-		cmocka_unit_test(who_listens_hears_of_waits),
-		cmocka_unit_test(an_address_for_a_gpu_shuts_the_page_for_good),
-		cmocka_unit_test(what_a_gpu_has_first_has_no_page),
-		cmocka_unit_test(a_signal_that_the_shutting_overtakes_is_heard),
-		cmocka_unit_test(no_turn_is_lost_while_the_page_is_shut),
-		cmocka_unit_test(who_may_not_signal_has_no_page),
-		cmocka_unit_test(others_go_by_messages),
+		cmocka_unit_test(mfn_12_the_host_completes_the_signal_of_a_client_that_dies),
+		cmocka_unit_test(q_130_a_subscriber_gets_an_event_for_each_wait),
+		cmocka_unit_test(a_gpu_address_disables_the_page_for_good),
+		cmocka_unit_test(a_fence_with_a_gpu_address_has_no_client_page),
+		cmocka_unit_test(a_signal_that_races_with_disabling_the_page_is_not_lost),
+		cmocka_unit_test(no_signal_is_lost_while_the_page_is_disabled),
+		cmocka_unit_test(sfl_15_an_opening_without_the_right_to_signal_has_no_page),
+		cmocka_unit_test(fences_without_a_client_page_are_signaled_by_messages),
 		cmocka_unit_test(a_child_does_not_signal),
-		cmocka_unit_test(garbage_in_the_page_harms_nobody_else),
-		cmocka_unit_test(a_value_that_comes_and_goes_holds_nobody_up),
+		cmocka_unit_test(garbage_in_the_page_affects_no_other_client),
+		cmocka_unit_test(a_rewound_value_blocks_no_other_waiter),
 		cmocka_unit_test(two_programs_take_turns_while_epochs_end),
 	};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a device has locked when it is lost, to a page fault (TDR-19) or with a reset (TDR-07,
- * TDR-10): the same for what was locked by a word and for what was locked by a message
- * (docs/adr/0002-locks-without-a-message.md). Each case is played twice, the second time with a
- * listener for lock events, so that each lock is a message; what the program has seen must be
- * equal, word by word.
+ * Locks of a device when it is lost to a page fault (TDR-19) or in a reset (TDR-07, TDR-10). The
+ * result must be the same for locks by a lock word and locks by a message
+ * (docs/adr/0002-locks-without-a-message.md). Each case runs twice, the second time with a
+ * subscriber for lock events, which makes each lock a message. What the client sees must be equal,
+ * word by word.
  */
 #include <support/test.h>
 
@@ -22,25 +22,25 @@
 enum { BYTES = 65536, LOCKS = 3, ALLOCATIONS = 2, PATTERN = 0x1F2E3D00 };
 enum { VISIBLE_AND_PHYSICAL = 0x8001 };
 
-/* How a device is lost. */
+/* The cause of the loss. */
 enum how { PAGE_FAULT, PAGE_FAULT_RESETS_ADAPTER, ENGINE_HANGS, ADAPTER_HANGS };
 
-/* What a program sees of one allocation that it has locked. */
+/* What a client sees of one allocation that it has locked. */
 struct seen {
 	int32_t lock_before[LOCKS], lock_after, unlock[LOCKS + 1], deallocate;
-	uint32_t words[2], stored; /* the first and the last; what a store leaves there */
-	bool moved;                /* its address is another */
+	uint32_t words[2], stored; /* the first and the last word; and what a store leaves there */
+	bool moved;                /* its address has changed */
 	uint32_t findings;
 };
 
 struct world {
 	enum how how;
-	struct scripted_miniport *miniport; /* NULL: softgpu */
+	struct scripted_miniport *miniport; /* NULL: the adapter is softgpu */
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;
 	struct vidmm_server *server;
 	_Atomic uint32_t findings;
-	/* The program. */
+	/* The client. */
 	struct vidmm_connection *connection;
 	D3DKMT_HANDLE device, context, allocations[ALLOCATIONS], other;
 	D3DKMT_HANDLE adapter_handle;
@@ -75,7 +75,7 @@ static void start(struct world *w, enum how how, bool by_messages)
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
 	const struct vidmm_registry_value registry[] = {
 		{"PerEngineTdr", how == ENGINE_HANGS ? 1 : 0}};
-	/* On softgpu nothing is submitted but what hangs; on the scripted miniport nothing does. */
+	/* On softgpu only the packet that hangs is submitted; on the scripted miniport none is. */
 	const struct vidmm_tdr_options tdr = {3,     is_scripted(w) ? 60000 : 100, 60000,
 					      60000, VIDMM_TDR_LIMIT_MAX,          2};
 	const struct vidmm_host_options host = {.struct_size = sizeof(host),
@@ -132,9 +132,9 @@ static uint64_t requests(struct world *w)
 	return info.requests;
 }
 
-/* ---- the program ---- */
+/* ---- the client ---- */
 
-/* While the adapter is reset the miniport makes none. */
+/* During the reset of the adapter the miniport creates no device. */
 static D3DKMT_HANDLE make_device(struct world *w)
 {
 	D3DKMT_CREATEDEVICE device = {.hAdapter = w->adapter_handle};
@@ -163,7 +163,7 @@ static D3DKMT_HANDLE allocate(struct world *w, D3DKMT_HANDLE device)
 	return info.hAllocation;
 }
 
-/* The GPU writes to it. */
+/* Submits a GPU write to the allocation. */
 static void fill(struct world *w)
 {
 	const struct softgpu_fill fill = {
@@ -177,7 +177,7 @@ static void fill(struct world *w)
 	w->commands = args.pNewCommandBuffer;
 }
 
-/* The first allocation is in video memory, the other one has never been there. */
+/* The first allocation is in video memory, the second has never been placed. */
 static void bring_in(struct world *w)
 {
 	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = w->device};
@@ -286,7 +286,7 @@ static void lose(struct world *w)
 	}
 	while (NT_SUCCESS(lock(w, w->device, w->other, NULL)))
 		assert_true(NT_SUCCESS(unlock(w, w->device, w->other)));
-	/* What there is to do for it has been done when another one can work. */
+	/* The loss has been processed when another device can work. */
 	D3DKMT_HANDLE device = make_device(w), allocation = allocate(w, device);
 	assert_int_equal(lock(w, device, allocation, NULL), STATUS_SUCCESS);
 	assert_int_equal(unlock(w, device, allocation), STATUS_SUCCESS);
@@ -324,7 +324,7 @@ static void play(enum how how, bool by_messages, struct seen seen[ALLOCATIONS])
 	come(&w);
 	uint64_t before = requests(&w);
 	lock_all(&w, seen);
-	/* What is in question: some of each have gone by its word, or none. */
+	/* The precondition: without a subscriber some locks used the word; with one, none. */
 	uint64_t messages = requests(&w) - before;
 	if (by_messages)
 		assert_int_equal(messages, ALLOCATIONS * LOCKS);
@@ -336,8 +336,8 @@ static void play(enum how how, bool by_messages, struct seen seen[ALLOCATIONS])
 }
 
 /*
- * TDR-11: what was in video memory is gone with the adapter, and there only; the pointer is good,
- * and what is locked is locked.
+ * Content in video memory is lost with the adapter, other content stays. Addresses stay valid, and
+ * locked allocations stay locked. (TDR-11)
  */
 static void check(enum how how, uint32_t index, const struct seen *seen)
 {
@@ -381,25 +381,25 @@ static void compare(enum how how)
 	}
 }
 
-static void tdr_19_what_is_locked_at_a_page_fault(void **state)
+static void tdr_19_locks_at_a_page_fault(void **state)
 {
 	(void)state;
 	compare(PAGE_FAULT);
 }
 
-static void tdr_19_what_is_locked_at_a_page_fault_that_resets_the_adapter(void **state)
+static void tdr_19_locks_at_a_page_fault_that_resets_the_adapter(void **state)
 {
 	(void)state;
 	compare(PAGE_FAULT_RESETS_ADAPTER);
 }
 
-static void tdr_07_what_is_locked_when_an_engine_is_reset(void **state)
+static void tdr_07_locks_when_an_engine_is_reset(void **state)
 {
 	(void)state;
 	compare(ENGINE_HANGS);
 }
 
-static void tdr_10_what_is_locked_when_the_adapter_is_reset(void **state)
+static void tdr_10_locks_when_the_adapter_is_reset(void **state)
 {
 	(void)state;
 	compare(ADAPTER_HANGS);
@@ -408,10 +408,10 @@ static void tdr_10_what_is_locked_when_the_adapter_is_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tdr_19_what_is_locked_at_a_page_fault),
-		cmocka_unit_test(tdr_19_what_is_locked_at_a_page_fault_that_resets_the_adapter),
-		cmocka_unit_test(tdr_07_what_is_locked_when_an_engine_is_reset),
-		cmocka_unit_test(tdr_10_what_is_locked_when_the_adapter_is_reset),
+		cmocka_unit_test(tdr_19_locks_at_a_page_fault),
+		cmocka_unit_test(tdr_19_locks_at_a_page_fault_that_resets_the_adapter),
+		cmocka_unit_test(tdr_07_locks_when_an_engine_is_reset),
+		cmocka_unit_test(tdr_10_locks_when_the_adapter_is_reset),
 	};
 
 	return cmocka_run_group_tests_name("lost", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks of a client without a message: which go that way, what the host knows of them, and what a
- * client's lies do.
+ * Locks of a client by its lock word, without a message: which locks use the word, what the host
+ * learns of them, and clients that write garbage into it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@ struct world {
 	struct vidmm_server *server;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	char said[512]; /* the last lines of the log, by which a client was cut off */
+	char said[512]; /* the last lines of the log, which say why a client was disconnected */
 };
 
 struct program {
@@ -134,8 +134,8 @@ static uint32_t *lock(struct program *p, D3DKMT_HANDLE allocation)
 }
 
 /*
- * A host, one program, and an allocation of its that it has locked once, by a message: from then on
- * its word is open.
+ * Starts a host and a client that has locked an allocation once, by a message. From then on its
+ * lock word is enabled.
  */
 static D3DKMT_HANDLE begin(struct world *w, struct program *p)
 {
@@ -152,7 +152,7 @@ static void end(struct world *w, struct program *p)
 	stop(w);
 }
 
-/* So many unlocks of it in one call, which goes to the host if it is more than one. */
+/* Unlocks the allocation `count` times in one call. More than one goes to the host. */
 static HRESULT unlock_times(struct program *p, D3DKMT_HANDLE allocation, uint32_t times)
 {
 	D3DKMT_HANDLE list[8];
@@ -168,7 +168,7 @@ static void unlock(struct program *p, D3DKMT_HANDLE allocation)
 	assert_int_equal(unlock_times(p, allocation, 1), S_OK);
 }
 
-/* By the host, of the only client. */
+/* Returns what the host knows of the only client. */
 static uint64_t requests(struct world *w)
 {
 	struct vidmm_client_info info;
@@ -193,10 +193,10 @@ static void await_cut_off(struct world *w, const char *why)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- which go that way ---- */
+/* ---- which locks use the word ---- */
 
-/* The first lock is a message; from then on there is nothing to say. */
-static void what_is_idle_is_locked_without_a_message(void **state)
+/* The first lock is a message; later locks and unlocks send none. */
+static void an_idle_allocation_is_locked_without_a_message(void **state)
 {
 	struct world w;
 	struct program p;
@@ -214,7 +214,7 @@ static void what_is_idle_is_locked_without_a_message(void **state)
 	}
 	unlock(&p, allocation);
 	assert_int_equal(requests(&w), before);
-	/* LOCK-28: one more than there were is the host's to refuse. */
+	/* One unlock too many goes to the host, which refuses it. (LOCK-28) */
 	assert_int_equal(unlock_times(&p, allocation, 1), E_INVALIDARG);
 	assert_true(client_found(&w.host, "LOCK-28"));
 	assert_int_equal(requests(&w), before + 1);
@@ -223,10 +223,10 @@ static void what_is_idle_is_locked_without_a_message(void **state)
 }
 
 /*
- * Flags that ask for more, and pages, are the host's; it knows how often the word was locked
- * (LOCK-27, LOCK-29).
+ * Locks with further flags or page lists go to the host, which reads how often the word was locked.
+ * (LOCK-27, LOCK-29)
  */
-static void the_host_knows_how_often(void **state)
+static void the_host_counts_locks_by_the_word(void **state)
 {
 	struct world w;
 	struct program p;
@@ -249,7 +249,7 @@ static void the_host_knows_how_often(void **state)
 	end(&w, &p);
 }
 
-/* A handle is worth something on the device that it is of, and as long as that is. */
+/* A handle is valid on its device only, and while that device is valid. */
 static void a_handle_of_another_device_goes_to_the_host(void **state)
 {
 	struct world w;
@@ -273,7 +273,7 @@ static void a_handle_of_another_device_goes_to_the_host(void **state)
 	end(&w, &p);
 }
 
-/* ---- locks with a listener for events ---- */
+/* ---- locks with a subscriber for events ---- */
 
 static void count_event(void *context, const struct vidmm_event *event, const char *text)
 {
@@ -283,7 +283,7 @@ static void count_event(void *context, const struct vidmm_event *event, const ch
 }
 
 /* */
-static void who_listens_hears_of_each(void **state)
+static void q_110_a_subscriber_gets_an_event_for_each_lock(void **state)
 {
 	_Atomic uint32_t heard = 0;
 	struct world w;
@@ -310,7 +310,7 @@ static void who_listens_hears_of_each(void **state)
 	end(&w, &p);
 }
 
-/* LOCK-33, PNP-08: nothing is locked by a word of before. */
+/* A lock word of before the removal locks nothing. (LOCK-33, PNP-08) */
 static void a_removed_adapter_is_not_locked(void **state)
 {
 	struct world w;
@@ -324,7 +324,7 @@ static void a_removed_adapter_is_not_locked(void **state)
 	end(&w, &p);
 }
 
-/* ---- beside everything else ---- */
+/* ---- while other threads work ---- */
 
 struct locker {
 	pthread_t thread;
@@ -348,11 +348,8 @@ static void *lock_them(void *argument)
 	return NULL;
 }
 
-/*
- * Words are shut under them all the time, by locks with flags and by evictions; in the end nothing
- * is locked.
- */
-static void threads_lock_while_words_are_shut(void **state)
+/* Locks with flags and evictions keep disabling the words. At the end nothing is locked. */
+static void threads_lock_while_words_are_disabled(void **state)
 {
 	enum {
 		THREADS = 3,
@@ -389,7 +386,7 @@ static void threads_lock_while_words_are_shut(void **state)
 	end(&w, &p);
 }
 
-/* The words are the parent's. */
+/* Only the parent has the lock words. */
 static void a_child_does_not_lock(void **state)
 {
 	struct world w;
@@ -409,11 +406,11 @@ static void a_child_does_not_lock(void **state)
 	end(&w, &p);
 }
 
-/* ---- what ends them while a client locks by them ---- */
+/* ---- events that invalidate words in use ---- */
 
 /*
- * A thread that locks by the word all the time, and counts in what it locks, until a lock fails or
- * it is told to stop.
+ * A thread that locks by the word repeatedly and counts in the locked memory, until a lock fails or
+ * the test stops the thread.
  */
 struct counter {
 	pthread_t thread;
@@ -421,9 +418,9 @@ struct counter {
 	D3DKMT_HANDLE allocation;
 	_Atomic bool stop;
 	_Atomic uint32_t rounds;
-	HRESULT ended; /* of the call that failed */
-	bool torn;     /* what it wrote was not there */
-	bool blind;    /* it only locks: with the device the view ends, locked or not */
+	HRESULT ended; /* status of the call that failed */
+	bool torn;     /* its last value was not there */
+	bool blind;    /* it locks without accessing memory: the mapping ends with the device */
 };
 
 static void *count_in_it(void *argument)
@@ -454,7 +451,7 @@ static void count_begin(struct counter *c, struct program *p, bool blind)
 		sched_yield();
 }
 
-/* It gets on, and says how it ended. */
+/* Checks that the thread makes progress, stops it, and returns its last status. */
 static HRESULT count_end(struct counter *c, bool by_itself)
 {
 	uint32_t seen = atomic_load(&c->rounds);
@@ -481,7 +478,7 @@ static void *lock_and_count(void *argument)
 	return NULL;
 }
 
-/* Is there a call that waits? */
+/* Returns whether a call is waiting in the host. */
 static void await_inside(struct world *w)
 {
 	struct vidmm_client_info info;
@@ -493,8 +490,8 @@ static void await_inside(struct world *w)
 }
 
 /*
- * A lock word from before the sleep is void; a thread that locks waits for power, and finds its
- * bytes. (PAG-28)
+ * A lock word from before the power change is invalid. A thread that locks waits for power, and
+ * finds its bytes. (PAG-28)
  */
 static void nothing_is_locked_without_power(void **state)
 {
@@ -522,7 +519,7 @@ static void nothing_is_locked_without_power(void **state)
 	end(&w, &p);
 }
 
-static void power_goes_while_words_are_locked(void **state)
+static void power_is_cut_while_words_are_locked(void **state)
 {
 	struct world w;
 	struct program p;
@@ -561,7 +558,7 @@ static void hang(struct program *p)
 static void a_reset_ends_words(bool whole)
 {
 	const struct vidmm_registry_value registry[] = {{"PerEngineTdr", whole ? 0 : 1}};
-	/* Nothing is submitted but what hangs. */
+	/* Only the packet that hangs is submitted. */
 	const struct vidmm_tdr_options tdr = {3, 100, 60000, 60000, VIDMM_TDR_LIMIT_MAX, 2};
 	struct world w;
 	struct program bad, other;
@@ -578,10 +575,10 @@ static void a_reset_ends_words(bool whole)
 	hang(&bad);
 	assert_int_equal(count_end(&c, true), D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(count_end(&beside, whole), whole ? D3DDDIERR_DEVICEREMOVED : S_OK);
-	/* The next device has words that say something. */
+	/* The next device gets valid lock words. */
 	vidmm_remote_device_destroy(bad.device);
 	vidmm_status status;
-	do /* while the adapter is reset the miniport makes none */
+	do /* during the reset of the adapter the miniport creates no device */
 		status = vidmm_remote_device_create(bad.connection, 0, &bad.device);
 	while (status == VMM_DEVICE_REMOVED);
 	assert_int_equal(status, 0);
@@ -693,7 +690,7 @@ static void a_removal_ends_words(void **state)
 	end(&w, &p);
 }
 
-/* PNP-02: devices end with it. */
+/* Devices end with the adapter. (PNP-02) */
 static void a_stop_ends_words(void **state)
 {
 	struct world w;
@@ -712,9 +709,12 @@ static void a_stop_ends_words(void **state)
 	end(&w, &p);
 }
 
-/* ---- lies ---- */
+/* ---- clients that write garbage into words ---- */
 
-/* It was locked once less than was said, which is found when the client may be cut off already. */
+/*
+ * The word says one lock more than there is. The client may be disconnected already when the host
+ * finds out.
+ */
 static void await_finding(struct world *w)
 {
 	while (!client_found(&w->host, "LOCK-28"))
@@ -722,7 +722,7 @@ static void await_finding(struct world *w)
 	client_forget(&w->host);
 }
 
-/* Has the host look at how often it is locked. */
+/* Makes the host read the count of the word. */
 static HRESULT have_it_looked_at(struct program *p, D3DKMT_HANDLE allocation)
 {
 	return unlock_times(p, allocation, 2);
@@ -763,8 +763,8 @@ static void garbage_ends_its_client_alone(void **state)
 	stop(&w);
 }
 
-/* The table is the client's memory: it can take its pages away, and then there are others. */
-static void a_hole_is_garbage(void **state)
+/* The table is the client's memory: the client can unmap its pages or replace them. */
+static void an_unmapped_table_ends_its_client(void **state)
 {
 	struct world w;
 	struct program p;
@@ -780,8 +780,8 @@ static void a_hole_is_garbage(void **state)
 	end(&w, &p);
 }
 
-/* A number is as good as any other: it is about the client's own allocation. */
-static void a_number_that_is_none_harms_nobody(void **state)
+/* Any count is accepted: it affects only the client's allocation. */
+static void a_wrong_count_affects_no_other_client(void **state)
 {
 	struct world w;
 	struct program p;
@@ -789,7 +789,7 @@ static void a_number_that_is_none_harms_nobody(void **state)
 	(void)state;
 	D3DKMT_HANDLE allocation = begin(&w, &p);
 	atomic_fetch_or(&word_of(&p, allocation)->word, VMM_LOCK_WORD_LOCKS_MAX);
-	/* The word is full: one more is the host's to count. */
+	/* The count of the word is at its maximum: the host counts the next lock. */
 	assert_int_equal(try_lock(&p, allocation, 0, NULL), S_OK);
 	assert_int_equal(have_it_looked_at(&p, allocation), S_OK);
 	assert_int_equal(deallocate(&p, allocation), S_OK);
@@ -797,10 +797,10 @@ static void a_number_that_is_none_harms_nobody(void **state)
 }
 
 /*
- * What stands beside the word is for the client; what it has executed is believed of its own memory
- * alone.
+ * The fields beside the word are read by the client alone. Executed instructions affect the memory
+ * of that client only.
  */
-static void the_rest_is_not_looked_at(void **state)
+static void fields_beside_the_word_are_not_read_by_the_host(void **state)
 {
 	struct world w;
 	struct program p;
@@ -819,7 +819,7 @@ static void the_rest_is_not_looked_at(void **state)
 			atomic_store(&words->at[i].word, UINT64_MAX);
 	assert_int_equal(have_it_looked_at(&p, allocation), E_INVALIDARG);
 	client_forget(&w.host);
-	/* What was free is written before it is opened. */
+	/* The host initializes a free word before it enables it. */
 	D3DKMT_HANDLE another = allocate(&p, 65536);
 	(void)lock(&p, another);
 	uint64_t before = requests(&w);
@@ -835,7 +835,7 @@ static void the_rest_is_not_looked_at(void **state)
  * A client that dies with locks in its lock words leaves nothing locked: all its allocations are
  * freed.
  */
-static void who_dies_leaves_nothing_locked(void **state)
+static void a_client_that_dies_leaves_nothing_locked(void **state)
 {
 	struct world w;
 	struct program p;
@@ -856,25 +856,25 @@ static void who_dies_leaves_nothing_locked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_idle_is_locked_without_a_message),
-		cmocka_unit_test(the_host_knows_how_often),
+		cmocka_unit_test(an_idle_allocation_is_locked_without_a_message),
+		cmocka_unit_test(the_host_counts_locks_by_the_word),
 		cmocka_unit_test(a_handle_of_another_device_goes_to_the_host),
-		cmocka_unit_test(who_listens_hears_of_each),
+		cmocka_unit_test(q_110_a_subscriber_gets_an_event_for_each_lock),
 		cmocka_unit_test(a_removed_adapter_is_not_locked),
-		cmocka_unit_test(threads_lock_while_words_are_shut),
+		cmocka_unit_test(threads_lock_while_words_are_disabled),
 		cmocka_unit_test(a_child_does_not_lock),
 		cmocka_unit_test(nothing_is_locked_without_power),
-		cmocka_unit_test(power_goes_while_words_are_locked),
+		cmocka_unit_test(power_is_cut_while_words_are_locked),
 		cmocka_unit_test(a_reset_of_an_engine_ends_words),
 		cmocka_unit_test(a_reset_of_the_adapter_ends_words),
 		cmocka_unit_test(a_device_marked_as_in_error_is_not_locked),
 		cmocka_unit_test(a_removal_ends_words),
 		cmocka_unit_test(a_stop_ends_words),
 		cmocka_unit_test(garbage_ends_its_client_alone),
-		cmocka_unit_test(a_hole_is_garbage),
-		cmocka_unit_test(a_number_that_is_none_harms_nobody),
-		cmocka_unit_test(the_rest_is_not_looked_at),
-		cmocka_unit_test(who_dies_leaves_nothing_locked),
+		cmocka_unit_test(an_unmapped_table_ends_its_client),
+		cmocka_unit_test(a_wrong_count_affects_no_other_client),
+		cmocka_unit_test(fields_beside_the_word_are_not_read_by_the_host),
+		cmocka_unit_test(a_client_that_dies_leaves_nothing_locked),
 	};
 
 	return cmocka_run_group_tests_name("words", tests, NULL, NULL);

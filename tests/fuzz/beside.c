@@ -12,7 +12,7 @@
 #define HONEST_BYTES (96u * KIB)
 #define HANG_S       120u
 
-/* ---- what they have in their memory ---- */
+/* ---- contents of the honest processes ---- */
 
 static uint64_t canary(uint32_t allocation, uint32_t generation)
 {
@@ -22,7 +22,7 @@ static uint64_t canary(uint32_t allocation, uint32_t generation)
 	return word | (uint64_t)(allocation << 8 | (generation & 0xFF)) << 48;
 }
 
-/* Finds what it wrote the last time, and writes anew. */
+/* Checks what was written the last time, and writes new words. */
 static bool rewrite(uint64_t *words, uint32_t allocation, uint32_t generation)
 {
 	bool right = true;
@@ -62,7 +62,7 @@ void beside_begin(struct beside *b)
 		n->allocations[i] =
 			client_allocate(&n->device, HONEST_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	(void)keep(n);
-	/* What a host has once there was a server stays until its end. */
+	/* Resources that a host keeps from its first server on until its end. */
 	struct vidmm_server *server;
 	assert_int_equal(
 		vidmm_server_create(n->client.host,
@@ -82,8 +82,8 @@ void beside_end(struct beside *b)
 /* ---- the honest program ---- */
 
 /*
- * What it has: one allocation that stays locked while the hostile one is at work, and one that is
- * not.
+ * The honest client has an allocation that stays locked while the hostile client runs, and one that
+ * is not locked.
  */
 struct guest {
 	struct client client;
@@ -143,7 +143,7 @@ static const char *guest_begin(struct guest *g, struct vidmm_server *server)
 	return NULL;
 }
 
-/* Its answers are those of an undisturbed client. */
+/* It gets the answers of an undisturbed client. */
 static const char *guest_look(struct guest *g)
 {
 	uint64_t *words;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * beside: honest processes beside a hostile client (hostile.h), on one adapter with less video
- * memory than they want. One is a process of the host's own; another is a program's that talks to
- * the same server by the client library. Both find what they wrote; no byte of theirs comes to the
- * hostile one by whatever way; and when that is gone, so is everything it made: allocations,
- * descriptors.
+ * memory than they need together. One is in-process; one is a client of the same server, by the
+ * client library. Both find what they wrote, and no byte of theirs reaches the hostile client. When
+ * that client has gone, its allocations and descriptors are freed.
  */
 #ifndef VMM_TESTS_FUZZ_BESIDE_H
 #define VMM_TESTS_FUZZ_BESIDE_H
@@ -24,14 +23,14 @@ struct neighbour {
 
 struct beside {
 	struct neighbour honest;
-	/* What came of all scripts. */
+	/* Totals over all scripts. */
 	uint64_t scripts, welcomes, requests, answers, done, refusals, mapped, scribbled;
-	const char *wrong; /* the first thing that must not be */
+	const char *wrong; /* the first violation */
 };
 
 void beside_begin(struct beside *b);
 /*
- * One script, on a server of its own; *b->wrong says what it found. A script that hangs ends the
+ * Runs one script on a new server; *b->wrong gets the violation. A script that hangs ends the
  * program.
  */
 void beside_run(struct beside *b, const uint8_t *script, size_t bytes);

@@ -11,7 +11,7 @@ uint32_t draw_below(struct draw *d, uint32_t below)
 	return (uint32_t)(d->seed >> 33) % below;
 }
 
-/* Half of them small: flags, counts, types. */
+/* Returns a small number (flags, counts, types) or a word of the pool. */
 static uint32_t meaningful(struct draw *d)
 {
 	return draw_below(d, 2) ? draw_below(d, 9) : d->pool[draw_below(d, d->pool_count)];
@@ -58,7 +58,7 @@ uint64_t draw_get(const uint8_t *record, uint32_t at, uint32_t bytes)
 	return value;
 }
 
-/* The type of an object by its handle. */
+/* Returns the type of the object with that handle. */
 enum vmm_wire_values draw_values_of(void *context, uint32_t handle)
 {
 	(void)context;
@@ -77,7 +77,7 @@ bool draw_applies(const struct vmm_wire_member *member, const uint8_t *record)
 		return true;
 	const uint8_t *objects =
 		(const uint8_t *)(uintptr_t)draw_get(record, member->when_objects, 8);
-	/* An address that is never read stands for an array that is too long. */
+	/* An address that must never be read stands for an array that is too long. */
 	if (!objects || objects == (const uint8_t *)0x1000 ||
 	    !draw_get(record, member->count_at, 4))
 		return false;
@@ -93,7 +93,7 @@ uint64_t draw_elements(const struct vmm_wire_member *member, const uint8_t *reco
 	return count ? count : member->least;
 }
 
-/* ---- an argument that a client could have ---- */
+/* ---- arguments of a call ---- */
 
 static void draw_member(struct draw *d, const struct vmm_wire_member *member, uint8_t *record)
 {
@@ -117,7 +117,7 @@ static void draw_member(struct draw *d, const struct vmm_wire_member *member, ui
 	}
 }
 
-/* Counts and conditions first: pointers are drawn by them. */
+/* Counts and conditions are drawn first, because pointers depend on them. */
 void draw_record(struct draw *d, const struct vmm_wire_record *record, uint8_t *memory)
 {
 	for (uint32_t i = 0; i < record->count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_answers [SECONDS [SEED]]: a miniport that answers DxgkDdiCreateAllocation with what no
- * miniport may say, fails or forgets. The create fails and all its effects are undone; no other
- * process notices.
+ * fuzz_answers [SECONDS [SEED]]: a miniport whose DxgkDdiCreateAllocation gives invalid answers,
+ * fails, or leaves the handle out. The creation fails and all its effects are undone; no other
+ * process is affected.
  */
 #include "refusal.h"
 
@@ -19,7 +19,7 @@ enum {
 	LINKS = 0x3000,
 	HISTORY_BUFFER = 0x4000,
 	ITEMS = 4,
-	PINNED = 0x300, /* Overlay, Capture: such a one may send others away */
+	PINNED = 0x300, /* Overlay, Capture: placing such an allocation may evict others */
 	LARGER_THAN_ALL = 10,
 	FORGOTTEN = 14,
 	FAILING = 15,
@@ -28,7 +28,7 @@ enum {
 
 struct spoiling {
 	struct refusal *r;
-	uint32_t index; /* of the entry that is spoilt */
+	uint32_t index; /* of the entry that gets the invalid answer */
 	uint32_t kind;
 };
 
@@ -41,8 +41,8 @@ static void spoil_flags(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO *i
 				       EXISTING | PERMANENT | CPU_VISIBLE,
 				       EXISTING | EXISTING_KERNEL,
 				       EXISTING_KERNEL | PERMANENT | CPU_VISIBLE,
-				       EXISTING,        /* no pSystemMem came along */
-				       EXISTING_KERNEL, /* neither */
+				       EXISTING, /* although the client passed no pSystemMem */
+				       EXISTING_KERNEL, /* likewise */
 				       USE_ALTERNATE_VA,
 				       LINKS,
 				       HISTORY_BUFFER};
@@ -71,7 +71,7 @@ static void spoil_segments(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO
 	case 4:
 		info->EvictionSegmentSet = 1u | refusal_draw(r, UINT32_MAX);
 		break;
-	default: /* a preferred segment that is none */
+	default: /* a preferred segment that does not exist */
 		info->PreferredSegment.Value = (3 + refusal_draw(r, 29)) << 6 * refusal_draw(r, 5);
 	}
 }
@@ -85,7 +85,7 @@ static void spoil_figures(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO 
 	case 1:
 		info->Size = SIZE_MAX - refusal_draw(r, 4095);
 		break;
-	case 2: /* larger than all there is, which no rule forbids */
+	case 2: /* larger than all memory, which no rule forbids */
 		info->Flags.Value |= CPU_VISIBLE;
 		info->Size = (SIZE_T)1 << (40 + refusal_draw(r, 24));
 		break;
@@ -101,14 +101,14 @@ static void spoil_figures(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO 
 	}
 }
 
-/* The object stays the scripted miniport's; a forgotten one it never hears of again. */
+/* The scripted miniport keeps the object, but vidmm never passes it a handle that was left out. */
 static void forget_handle(struct refusal *r, DXGK_ALLOCATIONINFO *info)
 {
 	info->hAllocation = NULL;
 	r->w.m->live_allocations--;
 }
 
-/* Some of which is even right. */
+/* Random answers, some of which are valid. */
 static void say_anything(struct refusal *r, DXGK_ALLOCATIONINFO *info)
 {
 	info->Alignment = (UINT)refusal_wide(r);
@@ -157,7 +157,7 @@ static void fail_a_call(struct refusal *r)
 	scripted_fail(r->w.m, ddi, statuses[refusal_draw(r, 5)], 1);
 }
 
-/* Taken after all. That there is no memory for it is found out where memory is wanted. */
+/* The creation succeeded. Missing memory shows only when the allocation is placed. */
 static void end_again(struct refusal *r, D3DDDICB_ALLOCATE *args, uint32_t index, bool too_large)
 {
 	D3DKMT_HANDLE handles[ITEMS], handle = args->pAllocationInfo[index].hAllocation;

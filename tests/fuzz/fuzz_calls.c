@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_calls [SECONDS [SEED]]: device callbacks with arguments that no driver may pass. */
+/* fuzz_calls [SECONDS [SEED]]: device callbacks with invalid arguments. */
 #include "refusal.h"
 
 #include <string.h>
@@ -39,11 +39,11 @@ static HRESULT bad_lock(struct refusal *r)
 	case 3: /* no list */
 		args.NumPages = 1 + (UINT)refusal_wide(r) % 1000;
 		break;
-	case 4: /* a page that the allocation does not have */
+	case 4: /* a page beyond the allocation */
 		args.NumPages = 2;
 		args.pPages = pages;
 		break;
-	case 5: /* more pages than there can be */
+	case 5: /* more pages than any allocation has */
 		args.NumPages = UINT32_MAX - refusal_draw(r, 1000);
 		args.pPages = pages;
 		break;
@@ -56,7 +56,7 @@ static HRESULT bad_lock(struct refusal *r)
 	return result;
 }
 
-/* A list that has one bad entry, none at all, or more than fits anywhere. */
+/* A list with one bad entry, with none at all, or with too many. */
 static uint32_t list_for(struct refusal *r, D3DKMT_HANDLE *list, const D3DKMT_HANDLE **given,
 			 D3DKMT_HANDLE good)
 {
@@ -107,12 +107,12 @@ static HRESULT bad_offer(struct refusal *r)
 	args.NumAllocations = list_for(r, list, &args.HandleList, r->witness[0]);
 	switch (refusal_draw(r, 5)) {
 	case 0:
-		args.pResources = resources; /* both, or none that is one */
+		args.pResources = resources; /* both, or an invalid one */
 		args.NumAllocations = 1 + args.NumAllocations % 2;
 		break;
 	case 1:
 		args.HandleList = NULL;
-		args.pResources = resources; /* and not one of them is a resource */
+		args.pResources = resources; /* none of them is a resource */
 		args.NumAllocations = 1 + refusal_draw(r, 2);
 		break;
 	case 2:
@@ -157,7 +157,7 @@ static HRESULT bad_priority(struct refusal *r)
 
 	args.NumAllocations = list_for(r, list, &args.HandleList, r->witness[0]);
 	if (refusal_draw(r, 4) == 0)
-		args.hResource = r; /* both shapes, and none is a resource */
+		args.hResource = r; /* handles and a resource, which is invalid */
 	if (refusal_draw(r, 4) == 0)
 		args.pPriorities = NULL;
 	return r->w.device.cb->pfnSetPriorityCb(r->w.device.handle, &args);
@@ -197,7 +197,7 @@ static HRESULT bad_allocate(struct refusal *r)
 	case 1:
 		args.NumAllocations = UINT32_MAX - refusal_draw(r, 1000000);
 		break;
-	case 2: /* private data that is not there */
+	case 2: /* private data without a pointer */
 		info[index].PrivateDriverDataSize = 1 + (UINT)refusal_wide(r) % 100000;
 		break;
 	case 3:
@@ -226,7 +226,7 @@ static HRESULT bad_context(struct refusal *r)
 	case 1:
 		args.PrivateDriverDataSize = 1 + (UINT)refusal_wide(r) % 1000000;
 		break;
-	case 2: /* an engine that no node has */
+	case 2: /* an engine affinity beyond the adapters of the link */
 		args.EngineAffinity = 2u << refusal_draw(r, 31);
 		break;
 	default:
@@ -259,7 +259,7 @@ static HRESULT bad_render(struct refusal *r)
 		break;
 	case 4:
 		entry->hAllocation = refusal_bad_handle(r);
-		if (!entry->hAllocation) /* an entry that is empty, which the list may have */
+		if (!entry->hAllocation) /* a NULL entry, which the list may contain */
 			entry->hAllocation = r->stale;
 		break;
 	case 5:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_kmt [SECONDS [SEED]]: D3DKMT functions with arguments that no client may pass. */
+/* fuzz_kmt [SECONDS [SEED]]: D3DKMT functions with invalid arguments. */
 #include "refusal.h"
 
 #include <d3dkmthk.h>
@@ -7,7 +7,7 @@
 
 enum { GUARD = 0x5A, COUNT_MAX = 100000, ALLOCATION_FLAGS_BAD = 0x400000 };
 
-/* Anything but the device. */
+/* Any handle that is not that of a device. */
 static D3DKMT_HANDLE bad_device(struct refusal *r)
 {
 	const D3DKMT_HANDLE others[] = {
@@ -25,7 +25,7 @@ static bool wrong_device(struct refusal *r, D3DKMT_HANDLE *device)
 	return wrong;
 }
 
-/* Of a wrong device everything else may be right. */
+/* Returns a handle list with a fault. With a wrong device handle the list may be valid. */
 static uint32_t list_for(struct refusal *r, D3DKMT_HANDLE *list, const D3DKMT_HANDLE **given)
 {
 	uint32_t count = refusal_bad_list(r, list, r->kmt_allocation);
@@ -78,7 +78,7 @@ static NTSTATUS create_allocation(struct refusal *r)
 	return status;
 }
 
-/* A heap that exists, with one thing wrong. */
+/* A request for an existing heap with one fault. */
 static NTSTATUS create_heap(struct refusal *r)
 {
 	static _Alignas(4096) char memory[4096];
@@ -121,7 +121,7 @@ static NTSTATUS create_heap(struct refusal *r)
 	case 7:
 		args.PrivateDriverDataSize = 1 + (UINT)refusal_wide(r);
 		break;
-	default: /* other processes would go on when the memory is gone */
+	default: /* other processes would still use the memory after its end */
 		args.Flags.CreateResource = args.Flags.CreateShared = 1;
 	}
 	NTSTATUS status = D3DKMTCreateAllocation2(&args);
@@ -243,7 +243,7 @@ static NTSTATUS set_priority(struct refusal *r)
 	if (refusal_draw(r, 3) == 0)
 		args.hDevice = bad_device(r);
 	else if (refusal_draw(r, 3) == 0)
-		args.hResource = r->kmt_resource; /* both shapes */
+		args.hResource = r->kmt_resource; /* handles and a resource */
 	else if (refusal_draw(r, 3) == 0)
 		args.pPriorities = NULL;
 	return D3DKMTSetAllocationPriority(&args);
@@ -417,7 +417,7 @@ static NTSTATUS priorities(struct refusal *r)
 	}
 }
 
-/* Without sources every flip is wrong, and so is what has not the allocations that it needs. */
+/* Without sources every flip is invalid. So is a present without the allocations that it needs. */
 static NTSTATUS present(struct refusal *r)
 {
 	static RECT parts[3];
@@ -453,7 +453,7 @@ static NTSTATUS present(struct refusal *r)
 		args.SubRectCnt = UINT32_MAX - refusal_draw(r, 1000000);
 		args.pSrcSubRects = parts;
 		break;
-	case 7: /* of rectangles without anything inside */
+	case 7: /* with empty rectangles */
 		args.SubRectCnt = 3;
 		args.pSrcSubRects = parts;
 		break;
@@ -501,7 +501,7 @@ static NTSTATUS shares(struct refusal *r)
 	}
 }
 
-/* Numbers, descriptors of something else; nothing is shared here. */
+/* Random numbers and descriptors of other objects: nothing is shared here. */
 static HANDLE bad_nt_handle(struct refusal *r)
 {
 	return (HANDLE)(uintptr_t)(refusal_draw(r, 2) ? refusal_draw(r, 64) : refusal_wide(r));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_locks [SECONDS [SEED]]: the race of locks (lock_race.h), rounds of 10^6 operations on
- * threads and shorter ones on the simulator in between.
+ * fuzz_locks [SECONDS [SEED]]: races of locks (lock_race.h): rounds of 10^6 operations on real
+ * threads, and shorter rounds on the simulator in between.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_range [SECONDS [SEED]]: the range model on seeds from SEED on. Without arguments a fixed
- * number of them, as a test; else until the time is over or the heap and its model differ.
+ * fuzz_range [SECONDS [SEED]]: compares the range heap with its model, on seeds from SEED on, for
+ * SECONDS or until they differ. Without arguments a fixed number of seeds, as a test.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_serve [SECONDS [SEED]]: a client that means harm (hostile.h) against a server, beside honest
- * ones (beside.h). A script is bytes: those of the corpus
- * (VIDMM_SOURCE_ROOT/tests/fuzz/corpus/serve, made by corpus/serve.py), then mutations of them and
- * new ones. fuzz_serve_guided.c runs the same scripts as libFuzzer finds them.
- *
- * fuzz_serve SCRIPT: that file alone, again.
+ * fuzz_serve [SECONDS [SEED]]: a hostile client (hostile.h) on a server, beside honest ones
+ * (beside.h). A script is a sequence of bytes. First those of the corpus run
+ * (VIDMM_SOURCE_ROOT/tests/fuzz/corpus/serve, written by corpus/serve.py), then mutations of them
+ * and new ones. fuzz_serve_guided.c runs the scripts that libFuzzer finds. fuzz_serve SCRIPT runs
+ * one file.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -62,7 +61,10 @@ static size_t invent(struct fuzz *f, uint8_t *script)
 {
 	size_t length = 0, most = (4 + draw_below(&f->draw, STEPS_MAX)) * HOSTILE_STEP_BYTES;
 
-	/* Most get somewhere: connect and a good hello come first. */
+	/*
+	 * Most scripts begin with a connection and a valid hello, so that later steps have an
+	 * effect.
+	 */
 	if (draw_below(&f->draw, 8))
 		length = hostile_opening(script, SCRIPT_BYTES);
 	for (; length < most; length++) {
@@ -95,7 +97,7 @@ static void show(const struct beside *b, const uint8_t *script, size_t length)
 	printf("\n");
 }
 
-/* The corpus, then others: so many, or until then. */
+/* Runs the corpus, then others: `count` of them, or until the time is over. */
 static void run_all(struct fuzz *f, time_t end)
 {
 	uint8_t script[SCRIPT_BYTES];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_serve_guided: the scripts of fuzz_serve.c, as libFuzzer finds them by what they reach. Built
- * for it with -Dguided=true (`./x build fuzz`), run by `./x fuzz`; in other builds guided_main.c
- * runs it over its seeds. Scripts are changed by steps (hostile_mutate.c), and now and then by
- * libFuzzer's own means.
+ * fuzz_serve_guided: the scripts of fuzz_serve.c, guided by coverage. With -Dguided=true (`./x
+ * build fuzz`) it is linked with libFuzzer and run by `./x fuzz`. In other builds guided_main.c
+ * runs it over its seeds. Scripts are mutated by steps (hostile_mutate.c), and sometimes by
+ * libFuzzer's mutators.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_storm [SECONDS [SEED]]: four processes on softgpu, while every fault happens that can:
- * packets that hang, interrupts that get lost or come twice, statuses that are legal and that are
- * not, buffers that are patched late, preemptions that are never answered, adapters that stop, die
- * or vanish while they are used. Every read finds what was written there, no thread waits forever
- * (the simulator reports it), and the findings are exactly the faults that were injected.
+ * fuzz_storm [SECONDS [SEED]]: four processes on softgpu, with every fault that can be injected:
+ * packets that hang, interrupts that are lost or doubled, legal and illegal statuses, late
+ * patching, preemptions that are never answered, adapters that stop, fail or are removed in use.
+ * Every read finds what was written, no thread waits forever (the simulator reports it), and the
+ * findings are exactly the injected faults.
  */
 #include <support/client.h>
 #include <support/softgpu_table.h>
@@ -49,7 +49,7 @@ static const char *const fault_names[FAULT_COUNT] = {[HANG] = "hangs",
 						     [REMOVAL] = "removals",
 						     [SURPRISE] = "surprise removals"};
 
-/* One at a time, and the simulator runs one thread at a time. */
+/* One storm at a time. The simulator runs one thread at a time, so no lock is needed. */
 static struct {
 	uint64_t random;
 	uint32_t count[FAULT_COUNT];
@@ -58,7 +58,7 @@ static struct {
 	bool removed, dying;
 	DXGKRNL_INTERFACE services;
 	DRIVER_INITIALIZATION_DATA real;
-	uint32_t told[2]; /* newest fence that the port was told of, by node */
+	uint32_t told[2]; /* newest fence that was reported to the port, by node */
 	bool told_any[2];
 	DXGKARG_PATCH late[LATE_MAX];
 	void *late_memory[LATE_MAX];
@@ -73,7 +73,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)((x ^ x >> 27) >> 33) % below;
 }
 
-/* Once in so many times, while the storm blows. */
+/* Returns true once in ONE_IN calls on average, while faults are enabled. */
 static bool strikes(enum fault fault, uint32_t one_in)
 {
 	if (!storm.armed || draw(one_in))
@@ -91,7 +91,7 @@ static uint32_t fault_total(void)
 	return total;
 }
 
-/* ---- between softgpu and the port ---- */
+/* ---- faults between softgpu and the port ---- */
 
 static VOID notify_interrupt(IN_CONST_HANDLE handle, IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data)
 {
@@ -135,7 +135,7 @@ static BOOLEAN tell_missed(PVOID context)
 	return TRUE;
 }
 
-/* A node whose interrupt was lost reports its fence now. (SUB-14) */
+/* A node whose interrupt was lost reports its fence when it is queried. (SUB-14) */
 static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUERYCURRENTFENCE args)
 {
 	NTSTATUS status = storm.real.DxgkDdiQueryCurrentFence(adapter, args);
@@ -245,7 +245,7 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 static NTSTATUS submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
 {
 	if (storm.removed)
-		return STATUS_SUCCESS; /* taken, and gone */
+		return STATUS_SUCCESS; /* accepted, and never executed */
 	if (storm.dying && strikes(FATAL_STATUS, 4))
 		return STATUS_NO_MEMORY;
 	for (uint32_t n = 0; n < storm.late_count; n++)
@@ -331,7 +331,9 @@ struct actor {
 	uint32_t number;
 	struct vidmm_process *process;
 	struct client_device device;
-	/* Both are of one node: neither reads what the other has gone on to write. */
+	/*
+	 * Both contexts are on one node. Neither reads what the other may have overwritten (Q-31).
+	 */
 	struct client_context context, second;
 	D3DKMT_HANDLE allocation[ALLOCATIONS];
 	uint32_t pattern[ALLOCATIONS]; /* 0: not known */
@@ -384,12 +386,14 @@ static bool open_all(struct actor *a)
 	return true;
 }
 
-/* What a fault may cost its victim; anything else is wrong. */
+/*
+ * Returns whether the call succeeded. Only failures that an injected fault may cause are accepted.
+ */
 static bool good(struct actor *a, HRESULT result, const char *what)
 {
 	if (result == S_OK)
 		return true;
-	/* Of an adapter that has stopped the handles are dead (vidmm_adapter_stop). */
+	/* Handles of a stopped adapter are invalid (vidmm_adapter_stop). */
 	if (result == D3DDDIERR_DEVICEREMOVED || (a->run->ending && result == E_INVALIDARG))
 		a->open = false;
 	else if (result != E_OUTOFMEMORY && result != D3DERR_WASSTILLDRAWING &&
@@ -424,7 +428,7 @@ static void check_pattern(struct actor *a, uint32_t i)
 		return;
 	for (uint32_t w = 0; w < WORDS; w += 64)
 		bad += ((const uint32_t *)data)[w] != a->pattern[i] + w;
-	/* A device that was lost between the two has lost its content, too. */
+	/* If the device is lost between the reads, its content may be lost, too. */
 	bool still = good(a, client_unlock(&a->device, a->allocation[i]), "unlock") &&
 		     client_try_lock(&a->device, &a->allocation[i], 0, &data) == S_OK &&
 		     client_unlock(&a->device, a->allocation[i]) == S_OK;
@@ -436,7 +440,7 @@ static void check_pattern(struct actor *a, uint32_t i)
 	a->run->wrong++;
 }
 
-/* DMA-10: what has been written down runs on both contexts. */
+/* Submits the command buffer to both contexts. (DMA-10) */
 static HRESULT broadcast(struct actor *a)
 {
 	struct client_context *c = &a->context;
@@ -482,7 +486,7 @@ static void exchange(struct actor *a)
 	if (!good(a, client_deallocate(&a->device, a->allocation[i]), "deallocate"))
 		return;
 	a->pattern[i] = 0;
-	/* Without memory it has none, and gets itself a new device. */
+	/* Without a backing store the process creates a new device. */
 	if (!good(a, client_try_allocate(&a->device, &spec, NULL, &a->allocation[i], NULL),
 		  "allocate"))
 		a->open = false;
@@ -562,7 +566,7 @@ static void await_openers(struct run *run)
 					     vidmm_now_ns(run->client.host) + 1000000);
 }
 
-/* How it ends: by itself, by a stop, a violation or a removal in the middle. */
+/* How an epoch ends: when its work is done, or before, by a stop, a violation or a removal. */
 static void end_epoch(struct run *run, enum fault how)
 {
 	uint64_t until = vidmm_now_ns(run->client.host) + (1 + draw(200)) * 10000000ull;
@@ -572,7 +576,7 @@ static void end_epoch(struct run *run, enum fault how)
 	storm.removed = how == REMOVAL;
 	if (how == REMOVAL)
 		storm.count[REMOVAL]++;
-	if (how == SURPRISE) { /* PNP-08: as REMOVAL, but reported */
+	if (how == SURPRISE) { /* like REMOVAL, but reported (PNP-08) */
 		assert_int_equal(vidmm_adapter_remove(run->client.adapter, VIDMM_REMOVAL_PNP), 0);
 		storm.count[SURPRISE]++;
 	}

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_trace_replay [SECONDS [SEED]]: recordings that are broken in every place. First the
- * hand-written recordings cut after each byte, then mutants of them, each replayed in this process
- * on a small adapter. Whatever the text says, a replay ends clean, with findings or with "bad
- * input", and with the sanitizers' blessing.
- *
+ * fuzz_trace_replay [SECONDS [SEED]]: replays broken recordings in this process, on a small
+ * adapter. First the hand-written recordings cut after each byte, then mutants of them. Every
+ * replay ends clean, with findings or with "bad input", and without a report of a sanitizer.
  * Without arguments 10,000 mutants, as a test; else until the time is over. A mutant is a function
- * of its seed: run `fuzz_trace_replay 0 SEED` to see one again.
+ * of its seed: `fuzz_trace_replay 0 SEED` replays one again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@
 #endif
 #endif
 /*
- * These replays have one thread, so the thread sanitizer has nothing to see, and takes ten times as
+ * These replays have one thread, so ThreadSanitizer finds nothing in them, and takes ten times as
  * long.
  */
 #ifdef __SANITIZE_THREAD__
@@ -83,7 +81,7 @@ static bool load(const char *name, struct text *text)
 	return true;
 }
 
-/* False: the replay ended as none may. */
+/* Returns false if the replay ended in a way that is not allowed. */
 static bool replay(const struct text *texts, unsigned count, uint64_t choice)
 {
 	struct replay_input inputs[2];
@@ -133,7 +131,7 @@ static void erase(struct text *text, size_t at, size_t count)
 	text->length -= count;
 }
 
-/* The run of bytes around `at` that are not `stop` (and no newline); may be empty. */
+/* Returns the run of bytes around `at` that are not `stop` (and no newline); it may be empty. */
 static size_t run_around(const struct text *text, size_t *at, char stop)
 {
 	size_t first = *at, end = *at;
@@ -173,7 +171,7 @@ static void copy_line(struct text *text, size_t from, size_t to)
 	insert(text, to, line, length + 1);
 }
 
-/* Nearly every other mutant would end at its count of events; this makes it right. */
+/* Corrects the count of events. Without it nearly half of the mutants would end there. */
 static void correct_the_end(struct text *text)
 {
 	char end[32];
@@ -229,7 +227,7 @@ static void mutate(struct text *text, uint64_t *random)
 		correct_the_end(text);
 }
 
-/* The line that the reader stops at, 0: none. */
+/* Returns the line at which the reader stops; 0: none. */
 static unsigned long first_bad_line(const struct text *text)
 {
 	struct trace_reader *reader;
@@ -246,7 +244,7 @@ static unsigned long first_bad_line(const struct text *text)
 	return line;
 }
 
-/* Takes out what the reader refuses, so that the replay gets to see what is behind it. */
+/* Removes lines that the reader refuses, so that the replay reaches the rest. */
 static void repair(struct text *text)
 {
 	unsigned long line, tries;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_wire [SECONDS [SEED]]: arguments of every D3DKMT function, device callback and call of the
- * runtime, drawn by the table, to the host and back. What the client meant arrives, and what the
- * host wrote comes back to where the client's pointers point. Then the same request with bytes
- * changed, cut or added: the host refuses it, or every pointer that it is left with has its bytes
- * inside the request. An answer with bytes changed does not write outside of what the client gave.
- * Blocks are exact, so a sanitizer sees each byte.
+ * fuzz_wire [SECONDS [SEED]]: encodes random arguments of every D3DKMT function, device callback
+ * and call of the runtime, and decodes them as host and client do. The host gets the client's
+ * argument, and the host's results arrive where the client's pointers point. Then bytes of the
+ * request are changed, cut or added: the host refuses it, or every remaining pointer has its bytes
+ * inside the request. A changed answer writes nothing outside of the client's memory. Blocks have
+ * their exact size, so a sanitizer detects each byte beyond.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void check(struct fuzz *f, bool condition, const char *what)
 struct host {
 	struct fuzz *f;
 	const struct vmm_wire_call *call;
-	bool write; /* what a function might */
+	bool write; /* results that a function might write */
 	uint64_t sum;
 };
 
@@ -46,7 +46,7 @@ static void look_at_array(struct host *h, const struct vmm_wire_member *member, 
 	uint64_t count = draw_elements(member, record), bytes = count * member->unit;
 	const uint8_t *begin = h->call->request.data, *end = begin + h->call->request.length;
 
-	/* Longer than any function reads; such a list is there all the same. */
+	/* A list longer than any function reads is still encoded. */
 	if (!memory || (member->non_null && count > member->limit))
 		return;
 	bool inside = count <= member->limit && memory >= begin && memory <= end &&
@@ -163,8 +163,8 @@ static void bad_answers(struct fuzz *f, struct vmm_wire_call *client,
 			abort();
 		memcpy(exact, data, length);
 		/*
-		 * Taken or not, what is written is what the client gave; the sanitizer says
-		 * otherwise.
+		 * Whether the answer is accepted or not, only memory of the client is written; a
+		 * sanitizer detects anything else.
 		 */
 		vmm_status status = vmm_wire_read_answer(client, exact, length, f->argument);
 		f->refused += !vmm_ok(status);
@@ -175,7 +175,7 @@ static void bad_answers(struct fuzz *f, struct vmm_wire_call *client,
 
 /* ---- one round ---- */
 
-/* Bytes alone: an array of records has pointers in it, of which each side has its own. */
+/* Compares arrays of bytes only: records contain pointers, which differ on the two sides. */
 static bool is_plain(const struct vmm_wire_call *call, const struct vmm_wire_span *span)
 {
 	const struct vmm_wire_record *argument = call->operation->argument;
@@ -242,7 +242,7 @@ static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 	uint32_t bytes = vmm_wire_argument_bytes(operation);
 
 	if (!bytes)
-		return; /* nothing of it is sent */
+		return; /* the argument has no part that is sent */
 	f->argument = draw_block(&f->draw, bytes);
 	draw_record(&f->draw, operation->argument, f->argument);
 	check(f, vmm_ok(vmm_wire_make_request(&client, operation, f->argument)),

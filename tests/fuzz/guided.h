@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libFuzzer calls, and the one function of its own that is called back. */
+/* The functions that libFuzzer calls, and the one of libFuzzer that they call. */
 #ifndef VMM_TESTS_GUIDED_H
 #define VMM_TESTS_GUIDED_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In the place of libFuzzer's main: fuzz_serve_guided.c over its seeds, and over so many scripts as
- * its own functions make of them, in every build of the suite. So what only `./x fuzz` would run is
- * compiled and works.
- *
- * guided_serve FOLDER ROUNDS
+ * guided_serve FOLDER ROUNDS: replaces libFuzzer's main in builds without it. It runs
+ * fuzz_serve_guided.c over its seeds and over ROUNDS scripts that its mutators make of them. So the
+ * code that `./x fuzz` runs is compiled and tested in every build.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -20,7 +18,7 @@ static uint8_t script[SEEDS_MAX][SCRIPT_BYTES];
 static size_t size[SEEDS_MAX];
 static uint32_t count;
 
-/* libFuzzer's, but for the means: the last byte goes round. */
+/* Replaces libFuzzer's mutator: increments the last byte. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t max_size)
 {
 	if (bytes > 0 && bytes <= max_size)
@@ -61,7 +59,7 @@ int main(int arguments, char **argument)
 		printf("not ok 1 - no seeds: guided_serve FOLDER ROUNDS\n");
 		return 1;
 	}
-	for (uint32_t i = 0; i < count; i++) /* what it finds ends the program */
+	for (uint32_t i = 0; i < count; i++) /* a violation ends the program */
 		(void)LLVMFuzzerTestOneInput(script[i], size[i]);
 	for (unsigned int i = 0; i < rounds; i++) {
 		uint32_t one = i % count, other = i * 7 % count;

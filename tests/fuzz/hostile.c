@@ -19,13 +19,13 @@
 
 #define WINDOW_ADDRESS ((uint64_t)1 << 44)
 #define WINDOW_BYTES   ((uint64_t)1 << 36)
-#define OBJECT_MAX     ((size_t)4 << 20) /* what is looked through of one */
+#define OBJECT_MAX     ((size_t)4 << 20) /* bytes that are searched of one object */
 #define HANG_MS        30000
 #define MOMENT_MS      20
 
 /* ---- the script ---- */
 
-/* The next of the step's arguments. */
+/* Returns the next argument of the step. */
 static uint32_t byte(struct hostile *h)
 {
 	if (h->argument == HOSTILE_ARGUMENTS)
@@ -39,7 +39,7 @@ void hostile_wrong(struct hostile *h, const char *what)
 		h->wrong = what;
 }
 
-/* ---- what comes back ---- */
+/* ---- checks of what the host sends ---- */
 
 static void look_through(struct hostile *h, const void *memory, size_t bytes, const char *what)
 {
@@ -66,8 +66,8 @@ static void keep_view(struct hostile *h, void *memory, size_t bytes)
 }
 
 /*
- * An object of the host's: all of it is the client's to see, and nothing of it can be made to hurt
- * the host.
+ * A memory object of the host: the client may see all of it, and cannot change it in a way that
+ * harms the host.
  */
 static void look_at_object(struct hostile *h, int fd, bool writable)
 {
@@ -105,8 +105,8 @@ static void take_descriptor(struct hostile *h, int fd, bool keep)
 }
 
 /*
- * The epoch is to be read alone; the table is the client's to write to, and the host's to survive
- * that.
+ * The epoch is read-only. The table is writable for the client, and the host must survive any
+ * contents.
  */
 static void look_at_words(struct hostile *h, const struct vmm_message_words *message, int fd)
 {
@@ -199,7 +199,7 @@ bool hostile_receive(struct hostile *h, struct hostile_connection *c, void *mess
 	return c->fd >= 0 && receive(h, c, c->fd, message, bytes, wait);
 }
 
-/* Whatever there is by now, of calls and of views. */
+/* Receives everything that has arrived, answers and view instructions. */
 void hostile_drain(struct hostile *h, struct hostile_connection *c)
 {
 	static _Alignas(8) char message[VMM_PROTOCOL_INLINE_MAX + 256];
@@ -220,7 +220,7 @@ bool hostile_is_free(struct hostile *h, struct hostile_connection *c)
 	uint32_t before;
 
 	hostile_drain(h, c);
-	/* At the end of a connection there is always something, and nothing comes. */
+	/* A closed connection is always readable, and returns no bytes. */
 	do
 		before = c->pending;
 	while (c->pending > 0 && c->fd >= 0 && poll(&poll_fd, 1, MOMENT_MS) == 1 &&
@@ -253,7 +253,7 @@ bool hostile_send(struct hostile *h, int fd, const void *head, size_t head_bytes
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* ---- what it does ---- */
+/* ---- steps ---- */
 
 static void drop(struct hostile_connection *c)
 {
@@ -272,11 +272,11 @@ static void connect_again(struct hostile *h, struct hostile_connection *c)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return;
 	c->fd = pair[0];
-	/* Whatever it says, the other end is the server's. */
+	/* Opens a connection; the other end belongs to the server, whatever is sent. */
 	(void)!vmm_ok(vidmm_server_connect(h->server, pair[1]));
 }
 
-/* A descriptor of some kind, to be closed after it was sent. */
+/* Returns a descriptor of the given kind; the caller closes it after it was sent. */
 static int odd_descriptor(uint32_t what, size_t bytes)
 {
 	int pair[2], fd = -1;
@@ -307,7 +307,7 @@ static int odd_descriptor(uint32_t what, size_t bytes)
 	}
 }
 
-/* The program's own, as a client's would be of its own memory: nothing is mapped at the window. */
+/* A userfaultfd of this program, like that of a client; nothing is mapped in the window. */
 static int userfault(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -370,7 +370,7 @@ static void hello(struct hostile *h, struct hostile_connection *c, uint32_t vari
 		fds[count++] = userfault();
 		m.head.descriptors = count;
 		break;
-	default: /* all is well */
+	default: /* the connection works */
 		break;
 	}
 	if (count > 1 && fds[1] < 0)
@@ -405,9 +405,7 @@ static void join(struct hostile *h, struct hostile_connection *c)
 		(void)hostile_receive(h, c, answer, &room, true);
 }
 
-/*
- * A request whose bytes are in a memfd, or in something else, and are as many as it says, or not.
- */
+/* Sends a request whose bytes are in a memfd, or in another file, with a true or a false length. */
 static void lying_request(struct hostile *h, struct hostile_connection *c)
 {
 	uint32_t what = byte(h), said = VMM_PROTOCOL_INLINE_MAX + byte(h) * 4096u + 8;
@@ -448,8 +446,8 @@ static void raw_packet(struct hostile *h, struct hostile_connection *c)
 }
 
 /*
- * Into memory that it shares with the host: command buffers, lists, locked allocations. No command
- * that takes for ever.
+ * Writes into memory that is shared with the host: command buffers, lists, locked allocations. No
+ * command that runs forever.
  */
 static void scribble(struct hostile *h)
 {
@@ -499,7 +497,7 @@ static void close_something(struct hostile *h, struct hostile_connection *c)
 	}
 }
 
-/* A call of the table's, of which one word is not what the encoder wrote. */
+/* Sends an encoded call with one word changed. */
 static void bent_call(struct hostile *h, struct hostile_connection *c)
 {
 	const uint8_t *arguments = h->script + 2;
@@ -576,7 +574,7 @@ static void step(struct hostile *h)
 	}
 }
 
-/* As long as the script does not say otherwise, a step of it always draws the same. */
+/* Unless the script sets a seed, the same step always draws the same numbers. */
 static void begin_step(struct hostile *h)
 {
 	uint64_t seed = h->script[HOSTILE_STEP_BYTES - 2] |

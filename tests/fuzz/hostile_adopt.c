@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of its own that it brings along (ADOPT, ADOPTED): what it says of that on the view socket,
- * and what it does with it later.
+ * Allocations over memory of the client (ADOPT, ADOPTED): its answers on the view socket, and what
+ * it does with the memory later.
  */
 #include <d3dumddi.h>
 #include <fcntl.h>
@@ -19,7 +19,10 @@ enum { BYTES = 8 * 4096, MOMENT_MS = 200 };
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* Sealed as it must be, or not, or so that no other process can write. */
+/*
+ * A memfd with the required seals, without them, or with seals that forbid writes of other
+ * processes.
+ */
 static int memory(uint32_t way)
 {
 	static const int seals[] = {F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW, 0,
@@ -78,7 +81,10 @@ void hostile_adopt(struct hostile *h, struct hostile_connection *c, uint32_t way
 	answer(h, c, way, offset, fd);
 	if (fd < 0)
 		return;
-	/* Its pages go and come, and it is not to be written to any more, while the host has it. */
+	/*
+	 * Pages of the shared memory are removed and come back, and it is sealed against writing,
+	 * while the host uses it.
+	 */
 	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BYTES);
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 	(void)!ftruncate(fd, 0);

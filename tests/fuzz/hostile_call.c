@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls that a client's library could make: so that what the others do in between hits a host that
- * has something to lose.
- */
+/* Valid calls, so that the invalid steps in between meet a host with state to corrupt. */
 #include <d3dumddi.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +57,9 @@ static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire
 			    call->descriptor_count);
 }
 
-/* The answer to the last request on the channel, or that of an earlier one, which is no worse. */
+/*
+ * Waits for the answer to the last request on the channel. An earlier answer is accepted as well.
+ */
 static bool take_answer(struct hostile *h, struct hostile_connection *c, struct vmm_wire_call *call,
 			void *argument)
 {
@@ -76,7 +75,7 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 		 answer->tag != h->tag);
 	if (!answer->answered || answer->status < 0)
 		return false;
-	/* What is numbered as a descriptor stays with those that came. */
+	/* NT handles are the descriptors that arrived. */
 	call->descriptor_count = 0;
 	return vmm_ok(vmm_wire_read_answer(call, message + sizeof(*answer),
 					   (uint32_t)(bytes - sizeof(*answer)), argument));
@@ -182,7 +181,7 @@ static void unlock(struct hostile *h, struct hostile_connection *c)
 	(void)call_it(h, c, "pfnUnlockCb", &args);
 }
 
-/* Of whatever is in the buffers by now. */
+/* Renders the present contents of the buffers. */
 static void render(struct hostile *h, struct hostile_connection *c)
 {
 	D3DDDICB_RENDER args = {

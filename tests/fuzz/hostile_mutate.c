@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Scripts are changed where they have joints: a step is put in, taken out, said again, changed in
- * one byte.
- */
+/* Mutates scripts by steps: a step is inserted, removed, repeated, or changed in one byte. */
 #include <string.h>
 
 #include "hostile.h"
@@ -14,7 +11,7 @@ static uint32_t below(struct draw *draw, size_t count)
 	return draw_below(draw, (uint32_t)count);
 }
 
-/* Kinds and connections are small numbers; of the rest any byte, or one beside what it is. */
+/* Kinds and connections are small numbers. Other bytes get any value, or one near the present. */
 static void change(struct draw *draw, uint8_t *step)
 {
 	uint32_t at = below(draw, STEP);
@@ -37,7 +34,7 @@ static void invent(struct draw *draw, uint8_t *step)
 	step[1] = (uint8_t)below(draw, below(draw, 4) ? 1 : HOSTILE_CONNECTIONS);
 }
 
-/* Puts a step in front of the step `at`, new or one that is there. */
+/* Inserts a step, new or copied, before the step `at`. */
 static size_t put(struct draw *draw, uint8_t *script, size_t steps, size_t at)
 {
 	uint8_t step[STEP];

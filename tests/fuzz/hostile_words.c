@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's lock words (base/lock_word.h) are memory that it may write to: anything, at any
- * time, also while the host is inside a call of its.
+ * The client may write anything into its lock words (base/lock_word.h) at any time, also while the
+ * host executes a call of that client.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include "base/lock_word.h"
 #include "hostile.h"
 
-/* What is written: drawn from this alone, so that a thread needs nothing of the script's. */
+/* The random state of the writes: separate, so that the thread does not use the script's. */
 struct scribbler {
 	struct draw draw;
 	struct vmm_lock_words *words;
@@ -25,7 +25,7 @@ static uint64_t draw_word(struct draw *draw)
 	return (uint64_t)draw_below(draw, UINT32_MAX) << 32 | draw_below(draw, UINT32_MAX);
 }
 
-/* Most are about a handle that the client has. */
+/* Most writes concern a handle that the client has. */
 static uint32_t draw_handle(struct scribbler *s)
 {
 	return s->pool_count && draw_below(&s->draw, 8)
@@ -33,7 +33,7 @@ static uint32_t draw_handle(struct scribbler *s)
 		       : draw_below(&s->draw, UINT32_MAX);
 }
 
-/* As an honest client would. */
+/* Locks as an honest client would. */
 static void count(struct vmm_lock_word *place, uint32_t handle, bool up)
 {
 	uint64_t word = atomic_load(&place->word);
@@ -90,7 +90,7 @@ static void scribble(struct scribbler *s, uint32_t way)
 	}
 }
 
-/* ---- a thread that does nothing else ---- */
+/* ---- a thread that only writes ---- */
 
 struct hostile_scribbler {
 	struct scribbler s;
@@ -106,7 +106,10 @@ static void *scribble_on(void *argument)
 		for (uint32_t i = 0; i < 64; i++) {
 			uint32_t way = draw_below(&t->s.draw, WAYS);
 
-			/* Else a word would hardly ever be open: what is wrong ends the client. */
+			/*
+			 * Other writes are rare: a wrong one ends the client, so a word would
+			 * hardly ever be enabled.
+			 */
 			if (way >= A_LOCK || way == A_NUMBER || draw_below(&t->s.draw, 64) == 0)
 				scribble(&t->s, way);
 		}
@@ -137,7 +140,7 @@ void hostile_words_stop(struct hostile *h)
 	vmm_free(t);
 }
 
-/* ---- what the script says ---- */
+/* ---- steps of the script ---- */
 
 void hostile_words_take(struct hostile *h, void *words)
 {

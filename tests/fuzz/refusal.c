@@ -57,7 +57,7 @@ D3DKMT_HANDLE refusal_bad_handle(struct refusal *r)
 
 	if (which < sizeof(known) / sizeof(known[0]))
 		return known[which];
-	/* Live handles are few and small in number; this is none of them. */
+	/* Returns a handle that is not live: live handles are few, with small indexes. */
 	return refusal_draw(r, UINT32_MAX) | 0xE0000000u;
 }
 
@@ -88,7 +88,7 @@ void refusal_expect(const struct refusal *r, HRESULT result)
 					     D3DDDIERR_INVALIDUSERBUFFER,
 					     D3DDDIERR_CANTRENDERLOCKEDALLOCATION,
 					     D3DDDIERR_INVALIDINSTRUCTION,
-					     (HRESULT)0xC0262115 /* another device's */};
+					     (HRESULT)0xC0262115 /* a handle of another device */};
 
 	for (size_t i = 0; i < sizeof(documented) / sizeof(documented[0]); i++)
 		if (result == documented[i])
@@ -96,7 +96,7 @@ void refusal_expect(const struct refusal *r, HRESULT result)
 	refusal_wrong(r, "not a documented refusal", (uint32_t)result);
 }
 
-/* ---- what must not change ---- */
+/* ---- state that must not change ---- */
 
 static void take(struct refusal *r, struct refusal_snapshot *s)
 {

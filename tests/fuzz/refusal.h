@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random calls that must be refused, on the scripted miniport: what was there before is there
- * afterwards, bytes, residency, statistics and the miniport's balance of creates and destroys, and
- * it goes on working.
+ * Random calls that must be refused, on the scripted miniport. They change neither bytes,
+ * residency, statistics nor the miniport's balance of creates and destroys, and the adapter
+ * continues to work.
  */
 #ifndef VMM_TESTS_FUZZ_REFUSAL_H
 #define VMM_TESTS_FUZZ_REFUSAL_H
@@ -13,7 +13,7 @@
 #define REFUSAL_BANKS 4u /* of segment 1 */
 #define WITNESS_BYTES (64u * KIB)
 
-/* What must not change. Peaks and counts of calls may. */
+/* State that must not change. Peaks and counts of calls may. */
 struct refusal_snapshot {
 	struct vidmm_adapter_statistics statistics;
 	uint32_t devices, contexts, allocations, opens;
@@ -27,34 +27,33 @@ struct refusal {
 	const char *what; /* the call of this step, for a failure's message */
 	uint32_t detail;
 	D3DKMT_HANDLE witness
-		[WITNESSES]; /* the last one stays locked, and then there is one that is offered */
+		[WITNESSES]; /* the last one stays locked; behind it comes one that is offered */
 	const uint32_t *locked;
 	D3DKMT_HANDLE offered;
 	struct client_device other; /* of another process */
-	D3DKMT_HANDLE foreign;      /* an allocation of its */
+	D3DKMT_HANDLE foreign;      /* an allocation of that process */
 	D3DKMT_HANDLE stale;
 	/*
-	 * Of the same process, by D3DKMT: a device of its own, a context of that, a resource with
-	 * one allocation.
+	 * Of the same process, by D3DKMT functions: a device, a context of it, a resource with one
+	 * allocation.
 	 */
 	D3DKMT_HANDLE kmt_adapter, kmt_device, kmt_context, kmt_resource, kmt_allocation;
 	struct refusal_snapshot before;
 };
 
-/* Runs `step` so many times on each of the seeds, or until the time is over; for main. */
+/* Runs `step` that many times on each of the seeds, or until the time is over; called by main. */
 typedef void refusal_step(struct refusal *r);
 int refusal_main(int count, char **arguments, const char *name, refusal_step *step);
 
 uint32_t refusal_draw(struct refusal *r, uint32_t below);
-uint64_t refusal_wide(
-	struct refusal *r); /* a random number that is small, round, huge, or anything */
-/* What is no allocation of the witnesses' device, nor of the D3DKMT client's. */
+uint64_t refusal_wide(struct refusal *r); /* Returns a random number: small, round, huge, or any. */
+/* Returns a handle that is no allocation of the witnesses' device, nor of the D3DKMT client's. */
 D3DKMT_HANDLE refusal_bad_handle(struct refusal *r);
-/* Up to four handles, one of them bad. Returns the count. */
+/* Makes a list of up to four handles, one of them bad. Returns the count. */
 uint32_t refusal_bad_list(struct refusal *r, D3DKMT_HANDLE *list, D3DKMT_HANDLE good);
 /* Ends the test with seed, step and the call. */
 void refusal_wrong(const struct refusal *r, const char *what, uint64_t got);
-/* The result must be one of those that the interface documents for bad input. */
+/* Checks that the result is one that the interface documents for bad input. */
 void refusal_expect(const struct refusal *r, HRESULT result);
 
 #endif

@@ -32,7 +32,7 @@ struct asleep {
 	D3DKMT_HANDLE mutex;
 	uint32_t first; /* of the values that it signals */
 	int fds[2];     /* of the fences, until the other one has them */
-	bool guest;     /* of a function of its own */
+	bool guest;     /* of a separate function */
 	_Atomic bool called, all_ended;
 	uint32_t *words;
 };
@@ -67,7 +67,7 @@ static int32_t take_turns(struct asleep *a, struct thread *t)
 	return status;
 }
 
-/* For a quarter of an hour at most. */
+/* Waits a quarter of an hour at most. */
 static int32_t acquire(struct asleep *a, struct thread *t)
 {
 	LARGE_INTEGER timeout = {.QuadPart = -9000000000};
@@ -113,7 +113,7 @@ static int32_t lock_behind_gpu(struct asleep *a, struct thread *t)
 	return status;
 }
 
-/* By a word, but for the first. */
+/* Locks by the lock word, except for the first lock. */
 static int32_t lock_and_count(struct asleep *a, struct thread *t)
 {
 	HRESULT status = S_OK;
@@ -143,7 +143,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* ---- before they begin ---- */
+/* ---- preparations ---- */
 
 static struct remote_fence fence_of(struct asleep *a, const char *name, bool made, int *fd)
 {
@@ -166,8 +166,8 @@ static struct remote_fence fence_of(struct asleep *a, const char *name, bool mad
 }
 
 /*
- * Work that is queued for good: a context that waits for what never comes, and a signal behind
- * that.
+ * Queues work that never completes: a context waits for a value that is never signaled, with a
+ * signal behind it.
  */
 static void queue_work(struct asleep *a)
 {
@@ -203,8 +203,8 @@ static void APIENTRY wait_for_all(D3DKMT_TRIMNOTIFICATION *args)
 }
 
 /*
- * It has so much that the other's reservation leaves it less (PRI-13), and is called for that
- * (RES-09).
+ * It uses so much memory that the other client's reservation reduces its budget (PRI-13), so its
+ * trim callback is called (RES-09).
  */
 static void be_called(struct asleep *a, LUID adapter)
 {
@@ -278,14 +278,14 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 	a->counted = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	a->held = client_allocate(&a->d.device, HELD_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	client_context(&a->d.device, 0, &a->context);
-	/* Once by a message, then by the word. */
+	/* The first lock is a message, later locks use the word. */
 	for (uint32_t i = 0; i < 3; i++)
 		a->words = client_lock(&a->d.device, a->held, 0);
 	for (uint32_t i = 0; i < HELD_BYTES / 4; i++)
 		a->words[i] = i ^ (uint32_t)getpid();
 }
 
-/* As far as can be seen: a thread that does not sleep yet ends the same way. */
+/* Returns when the threads seem to sleep; a thread that does not sleep yet ends in the same way. */
 static void await_all(const struct asleep *a, struct thread *threads, uint32_t count)
 {
 	const struct vmm_fence_page *page = (const void *)(uintptr_t)a->fence.value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the modes of remote_client share: a connection with a device, and the helpers of
+ * Shared by the modes of out_of_process_client: a connection with a device, and the helpers of
  * support/client.h on it.
  */
 #ifndef VMM_TESTS_REMOTE_CLIENT_H
@@ -14,39 +14,39 @@
 
 struct remote_device {
 	struct client_device device; /* for the helpers; process and device are NULL */
-	struct client client;        /* that it points to */
+	struct client client;        /* the client that `device` points to */
 	struct vidmm_connection *connection;
 	struct vidmm_remote_device *remote;
 };
 
-/* Ends the program with REMOTE_REMOVED where there is no host. */
+/* Connects. Ends the program with REMOTE_REMOVED if there is no host. */
 enum { REMOTE_SOFTGPU, REMOTE_SCRIPTED };
 void remote_open(struct remote_device *d, const char *socket, const char *name, uint32_t adapter);
 void remote_close(struct remote_device *d);
-/* So far it has come. */
+/* Reports progress to the test. */
 void remote_say(void);
-/* Has the standard input been closed? */
+/* Returns whether the standard input has been closed. */
 bool remote_told_to_end(void);
-/* Until then. */
+/* Waits until the standard input is closed. */
 void remote_wait_for_end(void);
 /*
- * Ends the program: REMOTE_REMOVED for what a call answers without a host, else with a message and
- * 1.
+ * Ends the program: with REMOTE_REMOVED for a status that means that the host has gone, else with a
+ * message and 1.
  */
 void remote_failed(const char *what, HRESULT status) __attribute__((noreturn));
 
-/* Ends the program in the middle of things, with whatever threads there are. */
+/* Ends the program at once, whatever threads it has. */
 void remote_end(int code) __attribute__((noreturn));
 
-/* look.c: of every second word the upper half, where the next names the program that wrote it. */
+/* look.c: the upper half of every second word identifies the program that wrote the next one. */
 #define REMOTE_MAGIC 0xC5A9u
 /* Returns the program that wrote words found in memory mapped into this one; 0: only its own. */
 uint32_t remote_look_around(void);
-/* Ends the program where it would not find any. */
+/* Ends the program if the search does not find a planted word. */
 void remote_look_at_something(void);
 /*
- * From now on every descriptor and every byte that the host sends is looked at, and the last
- * descriptors are kept, and mapped whole.
+ * From now on all bytes and descriptors that the host sends are searched. The last descriptors are
+ * retained and mapped whole.
  */
 void remote_keep_all(void);
 
@@ -66,7 +66,7 @@ NTSTATUS remote_kmt_wait(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value
 NTSTATUS remote_kmt_open(D3DKMT_HANDLE device, int nt, struct remote_fence *fence);
 NTSTATUS remote_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt);
 NTSTATUS remote_kmt_open_name(const char *name, int *nt);
-/* Is that thread of this program asleep? */
+/* Returns whether that thread of this program is asleep. */
 bool remote_sleeps(pid_t task);
 
 /* The modes; each returns the exit code. */

@@ -159,7 +159,7 @@ static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t t
 	return allocations || now != descriptors || now_threads > threads || seen.findings;
 }
 
-/* Where there are the synchronization objects that softgpu's version has not. */
+/* The second adapter has the synchronization objects that softgpu's version lacks. */
 static struct vidmm_adapter *start_second(struct vidmm_host *host, struct scripted_miniport *m)
 {
 	const uint64_t bar = SCRIPTED_BAR_BYTES;
@@ -180,7 +180,7 @@ static int32_t never_called(void *umd_device, const struct D3DDDIARG_TRIMRESIDEN
 	return 0;
 }
 
-/* The adapter's thread for that stays from the first registration on. */
+/* The adapter's thread for trim callbacks stays from the first registration on. */
 static void want_trims(struct vidmm_host *host, struct vidmm_adapter *adapter)
 {
 	struct vidmm_process *process;
@@ -193,7 +193,7 @@ static void want_trims(struct vidmm_host *host, struct vidmm_adapter *adapter)
 	vidmm_process_close(process);
 }
 
-/* What the allocator has given out; what it keeps of what came back is not the host's. */
+/* Returns the allocated bytes; memory that the allocator retains does not count. */
 static void say_memory(void)
 {
 	uint64_t bytes = mallinfo2().uordblks;
@@ -252,7 +252,7 @@ int main(int count, char **arguments)
 	scripted->settings.segment[0].flags |= (DXGK_SEGMENTFLAGS){.LocalBudgetGroup = 1}.Value;
 	struct vidmm_adapter *second = start_second(host, scripted);
 	want_trims(host, second);
-	/* What a host has from its first server on stays. */
+	/* Resources that a host keeps from its first server on. */
 	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
 	vidmm_server_destroy(server);
 	uint32_t descriptors = folder_count("/proc/self/fd"),

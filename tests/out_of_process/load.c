@@ -40,7 +40,7 @@ static uint32_t draw(struct load *l, uint32_t below)
 	return (uint32_t)(l->seed >> 33) % below;
 }
 
-/* Of this program, and of no other: process ids have 22 bits. */
+/* Identifies this program: process ids have 22 bits. */
 static uint32_t new_tag(struct load *l)
 {
 	return (uint32_t)getpid() << 10 | (++l->tags & 1023u);
@@ -121,7 +121,7 @@ static void deallocate(struct load *l, struct slot *slot)
 	slot->handle = 0;
 }
 
-/* Of an offered one nothing is known but that it can be had again. */
+/* An offered allocation has unknown content, but can be reclaimed. */
 static void ready(struct load *l, struct slot *slot)
 {
 	BOOL discarded = 0;
@@ -198,7 +198,7 @@ static void copy(struct load *l, struct slot *from, struct slot *to)
 		to->tag = from->tag;
 		return;
 	}
-	/* What is behind the copy is as it was: seen here, then made whole. */
+	/* Memory behind the copy is unchanged: this is checked, then the pattern is restored. */
 	uint32_t *words = lock(l, to, 0);
 	for (uint32_t i = 0; i < to->bytes / 4; i++) {
 		uint32_t expected = word(i < from->bytes / 4 ? from->tag : to->tag, i);
@@ -292,8 +292,8 @@ int remote_load(const char *socket, const char *seed)
 }
 
 /*
- * The same, by a program that keeps all it is ever given and looks all the time; its fences have
- * words of its own, too.
+ * The same, in a program that retains every descriptor and searches all the time; its fences
+ * contain its own words, too.
  */
 int remote_hoard(const char *socket, const char *seed)
 {

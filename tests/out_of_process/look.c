@@ -31,7 +31,7 @@ static uint32_t look_at_words(const uint32_t *words, size_t count, size_t each)
 	return 0;
 }
 
-/* What goes away meanwhile cannot be read, and need not be. */
+/* Memory that is unmapped meanwhile cannot be read, and need not be. */
 static uint32_t look_at_range(uint64_t begin, uint64_t end)
 {
 	static uint32_t words[1 << 14];

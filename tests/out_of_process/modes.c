@@ -29,7 +29,7 @@ int remote_hold(const char *socket, const char *argument)
 	}
 	remote_say();
 	remote_wait_for_end();
-	/* With or without a host: what is locked stays mapped. */
+	/* Locked memory stays mapped, with or without a host. */
 	for (uint32_t i = 0; i < HELD; i++)
 		for (uint32_t k = 0; k < HELD_BYTES / 4; k++)
 			if (words[i][k] != base + k)
@@ -92,7 +92,7 @@ HRESULT remote_signal(struct remote_device *d, D3DKMT_HANDLE fence, UINT64 value
 	return d->device.cb->pfnSignalSynchronizationObjectFromCpuCb(d->device.handle, &args);
 }
 
-/* Inside a call that only the host's death ends. */
+/* Waits inside a call that only the end of the host ends. */
 int remote_wait_fence(const char *socket, const char *argument)
 {
 	struct remote_device d;
@@ -123,7 +123,7 @@ int remote_fences(const char *socket, const char *argument)
 	void *begin = (void *)((uintptr_t)value & ~((uintptr_t)page - 1));
 	if (!mprotect(begin, (size_t)page, PROT_READ | PROT_WRITE) || errno != EACCES)
 		return REMOTE_WRONG;
-	/* The kernel's own way round protections does not go round this one. */
+	/* A write through /proc/self/mem, which ignores protections, changes nothing. */
 	FILE *memory = fopen("/proc/self/mem", "r+");
 	uint64_t eight = 8;
 	if (memory && !fseeko(memory, (off_t)(uintptr_t)value, SEEK_SET)) {

@@ -35,7 +35,7 @@ static void check(bool good, const char *what)
 	remote_end(1);
 }
 
-/* ---- what they tell each other ---- */
+/* ---- messages between the two programs ---- */
 
 static void tell(struct relative *r, uint64_t number, int fd)
 {
@@ -94,9 +94,9 @@ static void connect_as(struct relative *r, const char *socket, const char *name)
 	r->device = create.hDevice;
 }
 
-/* ---- the two ---- */
+/* ---- the two programs ---- */
 
-/* True in the one that was forked, which ends with this one. */
+/* Returns true in the forked program, which ends with this one. */
 static bool fork_one(struct relative *r)
 {
 	int pair[2];
@@ -133,7 +133,10 @@ static void own_keyed(struct relative *r)
 	(void)hear(r, NULL);
 }
 
-/* The other one has it; its handle here. 0: this is the other one, and all is done. */
+/*
+ * The other program creates the object. Returns its handle here. 0: this is the other program, and
+ * its part is done.
+ */
 static D3DKMT_HANDLE have_an_owner(struct relative *r, const char *socket)
 {
 	if (fork_one(r)) {
@@ -172,7 +175,7 @@ struct killer {
 	_Atomic bool calls;
 };
 
-/* In the call, as far as can be seen: a call that comes later is answered alike. */
+/* Returns when the call seems to be waiting; a later call gets the same status. */
 static void *kill_when_it_sleeps(void *argument)
 {
 	struct killer *k = argument;
@@ -287,7 +290,7 @@ static int nt(struct relative *r, const char *socket)
 	}
 	connect_as(r, socket, "opener");
 	D3DKMT_HANDLE theirs = (D3DKMT_HANDLE)hear(r, &fd);
-	/* Of the other's handle this one has nothing: it has made no object yet. */
+	/* A handle of the other program is invalid here: this program has created no object yet. */
 	check(remote_kmt_signal(r->device, theirs, 3) < 0,
 	      "a handle of another process means nothing");
 	check(!remote_kmt_open(r->device, fd, &fence) && *fence.value == 0,
@@ -419,7 +422,7 @@ int remote_relatives(const char *socket, const char *what)
 		if (strcmp(all[i].name, what) != 0)
 			continue;
 		int code = all[i].run(&r, socket);
-		/* The forked one never gets here in an orderly way, but by _exit. */
+		/* The forked program ends by _exit. */
 		if (r.child == 0 && r.other >= 0)
 			_exit(code);
 		vidmm_disconnect(r.connection);

@@ -16,8 +16,8 @@
 #define REMOTE_HANG_MS 60000
 
 /*
- * Memory that a sanitizer keeps is not the host's; that of threads knows no threads that are made
- * after a fork.
+ * Sanitizers retain memory, so the host's memory is not compared under them. ThreadSanitizer does
+ * not support threads that are created after a fork.
  */
 #if defined(__has_feature)
 #define REMOTE_IS_BUILT(feature) __has_feature(feature)
@@ -38,9 +38,9 @@
 /* Exit codes of out_of_process_client. */
 enum {
 	REMOTE_DONE = 0,
-	REMOTE_WRONG = 3,   /* bytes that are not what they must be */
-	REMOTE_REMOVED = 4, /* its calls answer that the device has been removed */
-	REMOTE_FOREIGN = 5  /* it can see what is another program's, or change what is the host's */
+	REMOTE_WRONG = 3,   /* wrong content */
+	REMOTE_REMOVED = 4, /* its calls return that the device has been removed */
+	REMOTE_FOREIGN = 5 /* it can read memory of another program, or change memory of the host */
 };
 
 struct remote_program {
@@ -55,57 +55,54 @@ struct remote {
 	struct remote_program host;
 };
 
-/* What /proc says of a program. */
+/* Resources of a program, as /proc shows them. */
 struct remote_counts {
 	uint32_t descriptors, memory_objects, mappings; /* memory objects: descriptors of memfds */
 	/* Private memory of the host, including video memory that was used once. */
 	uint64_t private_kib;
 };
 
-/* Before the tests: where the programs are (arguments of the test program). */
+/* Called before the tests, with the paths of the programs (arguments of the test program). */
 void remote_init(int count, char **arguments);
-/* A host with so much video memory and aperture; comes back when it can be connected to. */
+/* Starts a host with that much video memory and aperture. Returns when it accepts connections. */
 void remote_start(struct remote *remote, uint64_t vram_kib, uint64_t aperture_kib);
-/* A new one, after the last has ended, on the same socket. */
+/* Starts a new host on the same socket, after the last has ended. */
 void remote_start_again(struct remote *remote, uint64_t vram_kib, uint64_t aperture_kib);
-/*
- * The host ends in an orderly way and finds that nothing is left of its clients; else the test
- * fails.
- */
+/* Makes the host end cleanly and check that nothing is left of its clients; else the test fails. */
 void remote_stop(struct remote *remote);
 void remote_remove(
-	struct remote *remote); /* the socket; after the host has ended in whatever way */
+	struct remote *remote); /* removes the socket, after the host has ended in any way */
 /* Waits until no client is connected and no object of any client is left. */
 void remote_settle(struct remote *remote);
 
 /*
- * And until the host has no more descriptors and memory objects than that: what is put off until
- * the GPU is through, say.
+ * Also waits until the host has no more descriptors and memory objects than BEFORE, that is, until
+ * work that it defers for the GPU is done.
  */
 struct remote_counts;
 void remote_settle_to(struct remote *remote, const struct remote_counts *before);
 
-/* Then: bytes that it has of its allocator. Unknown under a sanitizer. */
+/* Returns the bytes that the host then has allocated; unknown under a sanitizer. */
 uint64_t remote_memory(struct remote *remote);
 
 /* out_of_process_client MODE SOCKET [ARGUMENT...] */
 void remote_client(struct remote *remote, struct remote_program *program, const char *mode,
 		   const char *argument);
 /*
- * `vidmm replay` plays a recording against the host, once, as fast as it goes, and says on `errors`
- * what is wrong: nothing, as long as all is well.
+ * Starts `vidmm replay`, which plays a recording against the host once, at full speed. It writes
+ * errors to `errors`.
  */
 void remote_player(struct remote *remote, struct remote_program *program, const char *vidmm,
 		   const char *recording, int errors);
-/* Forgets what it has said so far. */
+/* Discards the output of the program so far. */
 void remote_skip(struct remote_program *program);
 bool remote_has_ended(struct remote_program *program);
-/* Waits for `count` bytes of its output; false: it ended before. */
+/* Waits for `count` bytes of its output. Returns false if it ended before. */
 bool remote_read(struct remote_program *program, uint32_t count);
 void remote_kill(struct remote_program *program);
 /* Closes its standard input. */
 void remote_finish(struct remote_program *program);
-/* Waits for its end and forgets it: the exit code, or 256 + the signal. */
+/* Waits for its end. Returns the exit code, or 256 + the signal. */
 int remote_wait(struct remote_program *program);
 
 struct remote_counts remote_count(pid_t pid);

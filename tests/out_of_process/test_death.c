@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is left of a client, for itself and for others, when it or its host ends; one case at a
- * time.
+ * The end of a client or of its host, one case at a time: what the client, the host and others have
+ * afterwards.
  */
 #include "remote.h"
 
@@ -9,7 +9,7 @@
 
 #define MIB 1024u
 
-static void what_a_client_has_locked_outlives_the_host(void **state)
+static void locked_memory_of_a_client_outlives_the_host(void **state)
 {
 	struct remote remote;
 	struct remote_program holder;
@@ -25,7 +25,7 @@ static void what_a_client_has_locked_outlives_the_host(void **state)
 	remote_remove(&remote);
 }
 
-static void what_a_killed_client_had_locked_is_gone_from_the_host(void **state)
+static void the_host_frees_the_memory_of_a_killed_client(void **state)
 {
 	struct remote remote;
 	struct remote_program holder;
@@ -61,8 +61,8 @@ static void a_wait_ends_with_the_host(void **state)
 enum { SLEEPERS = 3 };
 
 /*
- * Programs whose threads are in all places where one can be, most of them in the page of a fence
- * that all have (docs/adr/0003).
+ * Programs with threads in every place where a thread can wait, most of them in the page of a
+ * shared fence (docs/adr/0003).
  */
 static void fall_asleep(struct remote *remote, struct remote_program programs[SLEEPERS])
 {
@@ -82,7 +82,7 @@ static void wake_up(struct remote_program programs[SLEEPERS])
 		assert_int_equal(remote_wait(&programs[i]), REMOTE_REMOVED);
 }
 
-static void nobody_sleeps_on_when_the_host_is_killed(void **state)
+static void all_sleepers_wake_when_the_host_is_killed(void **state)
 {
 	struct remote_program programs[SLEEPERS];
 	struct remote remote;
@@ -99,10 +99,10 @@ static void nobody_sleeps_on_when_the_host_is_killed(void **state)
 }
 
 /*
- * Nothing but that: not that a wait was cancelled because another program's opening of the fence
- * has ended a moment before.
+ * Exactly this status: a wait must not have been cancelled because another program's opening of the
+ * fence ended just before.
  */
-static void nobody_sleeps_on_when_the_host_ends(void **state)
+static void all_sleepers_wake_when_the_host_ends(void **state)
 {
 	struct remote_program programs[SLEEPERS];
 	struct remote remote;
@@ -131,7 +131,7 @@ static void a_waiter_that_is_killed_leaves_nothing_behind(void **state)
 	remote_stop(&remote);
 }
 
-/* A client that finds out by itself whether all is well. */
+/* Runs a client that checks everything itself. */
 static void run_one(const char *mode)
 {
 	struct remote remote;
@@ -155,7 +155,7 @@ static void a_protected_allocation_is_never_mapped(void **state)
 	run_one("protected");
 }
 
-static void many_short_lives_leave_nothing_in_either(void **state)
+static void many_short_connections_leave_nothing_in_client_or_host(void **state)
 {
 	struct remote remote;
 	struct remote_program program;
@@ -172,15 +172,15 @@ static void many_short_lives_leave_nothing_in_either(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_client_has_locked_outlives_the_host),
-		cmocka_unit_test(what_a_killed_client_had_locked_is_gone_from_the_host),
+		cmocka_unit_test(locked_memory_of_a_client_outlives_the_host),
+		cmocka_unit_test(the_host_frees_the_memory_of_a_killed_client),
 		cmocka_unit_test(a_wait_ends_with_the_host),
-		cmocka_unit_test(nobody_sleeps_on_when_the_host_is_killed),
-		cmocka_unit_test(nobody_sleeps_on_when_the_host_ends),
+		cmocka_unit_test(all_sleepers_wake_when_the_host_is_killed),
+		cmocka_unit_test(all_sleepers_wake_when_the_host_ends),
 		cmocka_unit_test(a_waiter_that_is_killed_leaves_nothing_behind),
 		cmocka_unit_test(a_fence_cannot_be_written_to),
 		cmocka_unit_test(a_protected_allocation_is_never_mapped),
-		cmocka_unit_test(many_short_lives_leave_nothing_in_either),
+		cmocka_unit_test(many_short_connections_leave_nothing_in_client_or_host),
 	};
 
 	remote_init(count, arguments);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs under load that keep every descriptor they are given and map it whole, and look through
- * all that is mapped into them, all the time (look.c). With an intact host they find only their own
- * words, also while others are killed. With a host that is broken on purpose (broken.c) they find
- * others.
+ * Programs under load that retain and map every descriptor they are given, and search all mapped
+ * memory all the time (look.c). With an intact host they find only their own words, also while
+ * others are killed. With a host that is broken on purpose (broken.c) they find words of others.
  */
 #include "remote.h"
 
@@ -22,7 +21,7 @@ static void start(struct remote *remote, struct remote_program *program)
 	remote_client(remote, program, "hoard", text);
 }
 
-static void nobody_sees_what_is_anothers(void **state)
+static void a_client_sees_no_memory_of_another(void **state)
 {
 	struct remote remote;
 	struct remote_program programs[HOARDERS];
@@ -52,7 +51,7 @@ static void nobody_sees_what_is_anothers(void **state)
 }
 
 /* Only the search (look.c) detects the broken host. */
-static void a_host_that_shows_too_much_is_found_out(void **state)
+static void a_host_that_shares_too_much_is_detected(void **state)
 {
 	struct remote remote;
 	struct remote_program programs[2];
@@ -75,8 +74,8 @@ static void a_host_that_shows_too_much_is_found_out(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_sees_what_is_anothers),
-		cmocka_unit_test(a_host_that_shows_too_much_is_found_out),
+		cmocka_unit_test(a_client_sees_no_memory_of_another),
+		cmocka_unit_test(a_host_that_shares_too_much_is_detected),
 	};
 
 	remote_init(count, arguments);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs share: by handles, by names, by descriptors that go over a socket, through fork and
- * through exec; and what is left when one is killed.
+ * Objects that programs share: by handles, by names, by descriptors over a socket, through fork and
+ * through exec; and their state after one program is killed.
  */
 #include "remote.h"
 
@@ -34,14 +34,14 @@ static void mtx_06_a_mutex_whose_holder_is_killed_is_free(void **state)
 	run("mutex");
 }
 
-static void shr_26_a_descriptor_is_the_object_in_whatever_program(void **state)
+static void shr_26_a_descriptor_is_the_same_object_in_every_program(void **state)
 {
 	(void)state;
 	run("nt");
 }
 
 #if !REMOTE_THREADS_SANITIZED
-static void what_is_forked_has_no_connection(void **state)
+static void a_forked_program_has_no_connection(void **state)
 {
 	(void)state;
 	run("fork");
@@ -66,9 +66,9 @@ int main(int count, char **arguments)
 		cmocka_unit_test(kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned),
 		cmocka_unit_test(kmx_19_a_call_that_waits_for_a_keyed_mutex_comes_back_abandoned),
 		cmocka_unit_test(mtx_06_a_mutex_whose_holder_is_killed_is_free),
-		cmocka_unit_test(shr_26_a_descriptor_is_the_object_in_whatever_program),
+		cmocka_unit_test(shr_26_a_descriptor_is_the_same_object_in_every_program),
 #if !REMOTE_THREADS_SANITIZED
-		cmocka_unit_test(what_is_forked_has_no_connection),
+		cmocka_unit_test(a_forked_program_has_no_connection),
 #endif
 		cmocka_unit_test(a_descriptor_goes_through_exec),
 		cmocka_unit_test(a_name_is_found_by_another_program),

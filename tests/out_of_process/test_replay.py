@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_replay.py VIDMM: recordings played by programs of their own against `vidmm serve`. TAP."""
+"""test_replay.py VIDMM: recordings played by separate programs against `vidmm serve`. TAP."""
 import json
 import os
 import signal
@@ -17,7 +17,7 @@ tests = []
 
 
 class Host:
-    """vidmm serve, which says on its standard error when it can be connected to."""
+    """A running vidmm serve; its standard error says when it accepts connections."""
 
     def __init__(self, vram='16M', aperture='64M'):
         self.folder = tempfile.TemporaryDirectory()
@@ -83,9 +83,9 @@ def a_recording_is_played_against_a_host_and_every_content_is_right():
     assert host.process.returncode == 0, host.lines
 
 
-# The host's log has the findings, and whose they are; a size is no percentage.
+# Fields without a value: findings are in the host's log, and sizes are not given in percent.
 UNTOLD = {'finding_count', 'findings', 'vram_percent', 'vram_percent_of'}
-# The same, however long what takes how long.
+# Fields that do not depend on timing.
 EXACT = 'splits bytes_paged_out bytes_discarded bytes_moved evictions ranges_reclaimed range_fallbacks'.split()
 
 
@@ -102,10 +102,10 @@ def the_report_has_the_same_fields_as_in_one_process():
                     assert report[key] == here[key], (traces, key, report[key], here[key])
                 assert [s['size_bytes'] for s in report['segments']] == [s['size_bytes'] for s in here['segments']], report
                 assert (report['ranges_acquired'] > 0) == (here['ranges_acquired'] > 0), (report, here)
-                # Each of them writes the last of its own for the GPU before it asks.
+                # Each player patches its last submissions before it requests the statistics.
                 assert here['patches'] <= report['patches'] <= here['patches'] + 8 * len(traces), (here, report)
                 assert 0 < report['peak_resident_bytes'] <= 80 << 20 and report['peak_system_bytes'] > 0, report
-            # Of this run alone, however many there were before.
+            # Counts cover this run only.
             assert there[0]['patches'] == there[1]['patches'], there
 
 
@@ -117,7 +117,7 @@ def a_peak_is_that_of_the_run():
         again = clean(run('replay', '--vram', '96M', '--aperture', '64M', '--backend', 'linux', '--gpu-time', 'none', '--json', EVERY))
     assert small['peak_resident_bytes'] < large['peak_resident_bytes'] // 2, (small, large)
     assert small['bytes_paged_in'] < large['bytes_paged_in'], (small, large)
-    # Both are of a program of a few buffers, on an adapter that has hardly anything else.
+    # Peaks of live buffers depend on the program alone.
     assert small['peak_live_bytes'] == again['peak_live_bytes'], (small, again)
 
 
@@ -141,7 +141,7 @@ def programs_share_buffers_in_the_recorded_order():
     assert result['verify_errors'] == 0 and result['lost'] == here['lost'], (result, here)
     assert alone['lost']['unmatched_imports'] > result['lost']['unmatched_imports'], (alone, result)
     assert len(result['traces']) == 2, result
-    # Each was a program of its own.
+    # Each recording was played by a separate program.
     came = {line.split('pid ')[1].split(',')[0] for line in host.lines if ' connected: ' in line}
     assert len(came) >= 3, host.lines
 
@@ -174,7 +174,7 @@ def a_host_that_dies_ends_the_replay():
         host.process.kill()
         output, errors = player.communicate(timeout=60)
     assert player.returncode == 1 and 'device removed' in errors, (player.returncode, errors)
-    # What only the host knew is not made up.
+    # Statistics that only the host had are null.
     report = json.loads(output)
     assert report['evictions'] is None and report['segments'] is None and report['vram_bytes'] is None, report
     assert report['events'] > 0, report

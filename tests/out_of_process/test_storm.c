@@ -20,7 +20,7 @@
 
 #define LOADS        4u
 #define PLAYERS_MAX  8u
-#define VRAM_KIB     512u /* less than one of them wants: everything moves all the time */
+#define VRAM_KIB     512u /* less than one program needs: everything */
 #define APERTURE     1024u
 /*
  * What the host may have more of its allocator after all rounds than after half of them (threads
@@ -36,7 +36,7 @@ static struct {
 	const char *vidmm;
 	char **recordings;
 	uint32_t players;
-	int errors;         /* what players say; a file in memory */
+	int errors;         /* output of the players; a file in memory */
 	uint64_t completed; /* recordings that were played to their end */
 } storm = {.rounds = 25, .hosts = 4, .seed = 1, .vram_kib = VRAM_KIB, .aperture_kib = APERTURE};
 
@@ -109,7 +109,7 @@ static void play_on(struct remote *remote, struct programs *programs)
 	}
 }
 
-/* They may go on for long; what they would have found they have said. */
+/* They may run for a long time; errors that they have found so far are in the file. */
 static void stop_players(struct programs *programs)
 {
 	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
@@ -134,12 +134,12 @@ static void kill_one(struct remote *remote, struct programs *programs)
 	play_on(remote, programs);
 	remote_kill(&programs->all[which]);
 	int code = remote_wait(&programs->all[which]);
-	/* A player may have come to its end in between. */
+	/* A player may have finished meanwhile. */
 	assert_true(code == 256 + 9 || (which >= LOADS && code == 0));
 	start_one(remote, programs, which);
 }
 
-/* All end in an orderly way, having found what they wrote. */
+/* All programs end cleanly and found what they wrote. */
 static void finish_all(struct programs *programs)
 {
 	for (uint32_t i = 0; i < LOADS; i++)
@@ -149,7 +149,10 @@ static void finish_all(struct programs *programs)
 	stop_players(programs);
 }
 
-/* So often one is killed, then the others end; what the host has of its allocator then. */
+/*
+ * Kills a program ROUNDS times, then ends the others. Returns the bytes that the host has allocated
+ * then.
+ */
 static uint64_t blow(struct remote *remote, uint32_t rounds, const struct remote_counts *first)
 {
 	struct programs programs;
@@ -162,7 +165,7 @@ static uint64_t blow(struct remote *remote, uint32_t rounds, const struct remote
 	return remote_memory(remote);
 }
 
-static void clients_die_at_any_moment_and_nobody_notices(void **state)
+static void killed_clients_affect_no_other_client(void **state)
 {
 	struct remote remote;
 
@@ -188,8 +191,8 @@ static void clients_die_at_any_moment_and_nobody_notices(void **state)
 /* ---- hosts are killed ---- */
 
 /*
- * It says that the device has been removed and ends; or it was not connected yet, or through. No
- * signal, no hang.
+ * The client reports that the device has been removed and ends, or was not connected yet, or had
+ * finished. No signal, no hang.
  */
 static void players_are_told(struct programs *programs)
 {
@@ -202,9 +205,10 @@ static void players_are_told(struct programs *programs)
 }
 
 /*
- * Every call returns and says so; no client hangs or crashes; a new host serves at the same path.
+ * Every call returns that the device has been removed; no client hangs or crashes. A new host
+ * serves at the same path.
  */
-static void hosts_die_at_any_moment_and_clients_are_told(void **state)
+static void clients_of_killed_hosts_get_device_removed(void **state)
 {
 	struct remote remote;
 	struct programs programs;
@@ -251,8 +255,8 @@ static void read_arguments(int count, char **arguments)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clients_die_at_any_moment_and_nobody_notices),
-		cmocka_unit_test(hosts_die_at_any_moment_and_clients_are_told),
+		cmocka_unit_test(killed_clients_affect_no_other_client),
+		cmocka_unit_test(clients_of_killed_hosts_get_device_removed),
 	};
 
 	remote_init(count, arguments);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocations of random legal properties, and their end. */
+/* Creates and ends allocations with random legal properties. */
 #include "random.h"
 
 #include <stdlib.h>
@@ -8,7 +8,10 @@
 #define SMALL_BYTES (8u * KIB)
 #define PINNED_MAX  2u
 
-/* What is pinned, or has a range of its own. */
+/*
+ * Returns the flags with which an allocation is pinned, or has a swizzling range from its creation
+ * on.
+ */
 static uint32_t stay_of(const struct random *r)
 {
 	return PINNED | (r->wddm2 ? 0u : ALTERNATE);
@@ -54,9 +57,9 @@ static void draw_spec(struct random *r, struct item *item)
 	if (!s->write_set)
 		s->write_set = s->read_set;
 	item->primary = draw(r, 8) == 0;
-	if (item->primary) /* it is read where a display finds it (ALF-31) */
+	if (item->primary) /* a display reads it, in the segments of the write set (ALF-31) */
 		s->read_set = s->write_set;
-	if (!r->wddm2 && (s->flags & ALTERNATE)) /* where the miniport has ranges */
+	if (!r->wddm2 && (s->flags & ALTERNATE)) /* swizzling ranges are in segment 1 */
 		s->read_set = s->write_set = MEMORY;
 	if (s->flags & PINNED) {
 		s->size_bytes = PAGE_BYTES << draw(r, 2);
@@ -99,7 +102,7 @@ static void draw_legal(struct random *r, struct item *item)
 		 ((item->spec.flags & stay_of(r)) && count_pinned(r) >= PINNED_MAX));
 }
 
-/* Zero; or what is in the memory that it is created over. */
+/* Initializes the model: zero, or the content of existing memory. */
 static void fill(struct random *r, struct item *item)
 {
 	item->model = calloc(1, item->bytes);
@@ -124,7 +127,10 @@ static struct item *empty(struct random *r)
 
 void random_create(struct random *r)
 {
-	/* What is pinned, and a primary with a range of its own, is placed at once or not made. */
+	/*
+	 * A pinned allocation, and a primary with an alternate address, is placed at once or not
+	 * created.
+	 */
 	static const HRESULT no_room[] = {D3DERR_OUTOFVIDEOMEMORY, S_OK}, none[] = {S_OK};
 	struct item *item = empty(r);
 	bool placed;
@@ -176,7 +182,7 @@ void random_destroy(struct random *r, struct item *item)
 	bool by_resource = item->resource && draw(r, 2);
 
 	r->what = "destroy";
-	if (flags & 1) /* which must be true (ALF-37) */
+	if (flags & 1) /* which the client must ensure (ALF-37) */
 		random_idle(r);
 	random_expect(r, RANDOM_DESTROY, item,
 		      deallocate(r, by_resource ? item->resource : NULL,

@@ -56,7 +56,8 @@ enum flags_verdict flags_judge(const struct flags_case *c, char rules[128])
 		breaks(rules, "ALF-25", HAS(NOTIFY) && !HAS(PHYSICAL));
 		breaks(rules, "ALF-26", HAS(IN_VPR) && !c->vpr);
 		breaks(rules, "ALF-29", HAS(MAP_VISIBLE) && !c->map_aperture2);
-		breaks(rules, "SEG-25", /* what is in a protected range is nowhere else (ALF-26) */
+		breaks(rules,
+		       "SEG-25", /* content of a protected range is never outside of it (ALF-26) */
 		       HAS(CPU_VISIBLE | ON_DEMAND) && c->hidden && !c->aperture && !HAS(IN_VPR));
 	} else {
 		breaks(rules, "ALF-21", HAS(ALTERNATE) && !c->primary);

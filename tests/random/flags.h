@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which allocation properties a miniport may give, from the text of docs/rules/allocation-flags.md
- * alone: it knows nothing of how vidmm looks at them.
+ * Which allocation properties a miniport may give, derived from docs/rules/allocation-flags.md
+ * alone, independently of the code of vidmm.
  */
 #ifndef VMM_TESTS_RANDOM_FLAGS_H
 #define VMM_TESTS_RANDOM_FLAGS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { /* DXGK_ALLOCATIONINFOFLAGS, and where the meaning of the bit changes with 2.0, both */
+enum { /* DXGK_ALLOCATIONINFOFLAGS; where the meaning of a bit changes with 2.0, both names */
        CPU_VISIBLE = 0x1,
        PERMANENT = 0x2,
        CACHED = 0x4,
@@ -36,28 +36,25 @@ enum { /* DXGK_ALLOCATIONINFOFLAGS, and where the meaning of the bit changes wit
        KEPT = PERMANENT | EXISTING | EXISTING_KERNEL,
 };
 
-/* What is asked for, of which adapter. */
+/* A request and the properties of its adapter. */
 struct flags_case {
 	uint32_t version; /* DXGKDDI_INTERFACE_VERSION_... */
 	uint32_t flags, flags2;
 	bool primary;
-	bool memory, kernel_memory; /* pSystemMem: of the program's, of the miniport's */
-	bool aperture;              /* its sets name one */
-	bool hidden;                /* they name a memory segment that the CPU does not see */
-	bool coherent;              /* there is a coherent aperture */
-	bool ranges;                /* there are swizzling ranges */
-	bool vpr;                   /* its sets name a segment with a protected range */
+	bool memory, kernel_memory; /* pSystemMem: memory of the client, of the miniport */
+	bool aperture;              /* the segment sets contain an aperture */
+	bool hidden;                /* the sets contain a memory segment without CpuVisible */
+	bool coherent;              /* the adapter has a coherent aperture */
+	bool ranges;                /* the adapter has swizzling ranges */
+	bool vpr;                   /* the sets contain a segment with a protected range */
 	bool map_aperture2;
 };
 
 enum flags_verdict { FLAGS_GOOD, FLAGS_NOT_BUILT, FLAGS_BAD };
 
-/*
- * rules: those that are broken, with spaces between; the first of them is not always the one that
- * is named.
- */
+/* rules: the broken rules, separated by spaces. The finding may name any of them. */
 enum flags_verdict flags_judge(const struct flags_case *c, char rules[128]);
-/* Bits that the version has. */
+/* Returns the bits that the version defines. */
 uint32_t flags_known(uint32_t version);
 bool flags_is_wddm2(uint32_t version);
 

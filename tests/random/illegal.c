@@ -41,7 +41,7 @@ static void draw_bad(struct random *r, struct item *item, struct flags_case *c)
 	item->primary = draw(r, 4) == 0;
 	*c = random_case(r, item);
 	c->flags2 = s->flags2;
-	c->memory = draw(r, 4) == 0; /* for ExistingKernelSysMem that is wrong, too */
+	c->memory = draw(r, 4) == 0; /* for ExistingKernelSysMem this is invalid as well */
 	c->kernel_memory = false;
 }
 
@@ -59,14 +59,14 @@ HRESULT illegal_create(struct illegal *call)
 		draw_bad(r, &item, &c);
 		verdict = flags_judge(&c, call->rules);
 	} while (verdict == FLAGS_GOOD);
-	/* Memory of the program's, given to a miniport that says it is the kernel's. */
+	/* Client memory, with a miniport that reports kernel memory. */
 	call->not_built = verdict == FLAGS_NOT_BUILT;
 	call->flags = c.flags;
 	info.pPrivateDriverData = &item.spec;
 	info.PrivateDriverDataSize = sizeof(item.spec);
 	info.pSystemMem = c.memory ? memory : NULL;
 	info.Flags.Primary = item.primary;
-	if (draw(r, 16) == 0 && !item.primary) { /* what only primaries have */
+	if (draw(r, 16) == 0 && !item.primary) { /* properties of primaries */
 		call->not_built = false;
 		if (draw(r, 2)) {
 			info.VidPnSourceId = 1 + draw(r, 15);
@@ -97,7 +97,7 @@ static uint32_t bad_lock_flags(struct random *r)
 	return draw(r, 2) ? pairs[draw(r, 6)] | (draw(r, 2) ? 1u << draw(r, 11) : 0) : any_bits(r);
 }
 
-/* From 2.0 on; true: it is refused. */
+/* Returns whether adapters from 2.0 on refuse the lock. */
 static bool is_bad_from_2_0(struct illegal *call, uint32_t flags, bool lock2)
 {
 	call->rules[0] = '\0';
@@ -199,7 +199,7 @@ HRESULT illegal_offer(struct illegal *call)
 		names(call, "OFR-14");
 		break;
 	case 2:
-		args.pResources = &resource; /* both, or none that is one */
+		args.pResources = &resource; /* both, or an invalid one */
 		args.HandleList = draw(r, 2) ? args.HandleList : NULL;
 		names(call, "OFR-02");
 		break;
@@ -264,13 +264,13 @@ HRESULT illegal_priority(struct illegal *call)
 		args.pPriorities = NULL;
 		break;
 	case 1:
-		args.hResource = memory; /* both shapes */
+		args.hResource = memory; /* handles and a resource */
 		break;
 	case 2:
 		args.NumAllocations = 0;
 		break;
 	default:
-		args.NumAllocations = 2; /* one of them is no allocation */
+		args.NumAllocations = 2; /* one handle is no allocation */
 	}
 	return r->w.device.cb->pfnSetPriorityCb(r->w.device.handle, &args);
 }
@@ -319,7 +319,7 @@ HRESULT illegal_evict(struct illegal *call)
 	if (draw(r, 2) || listed >= 32) {
 		args.Flags.Value = any_bits(r) | 4;
 		names(call, "PRI-09");
-	} else { /* once too often */
+	} else { /* once more than it was made resident */
 		args.NumAllocations = listed + 1;
 		args.Flags.Value = draw(r, 4);
 		names(call, "RES-06");
@@ -373,7 +373,7 @@ HRESULT illegal_update(struct illegal *call)
 	return r->w.device.cb->pfnUpdateAllocationPropertyCb(r->w.device.handle, &args);
 }
 
-/* ---- a list of allocations ---- */
+/* ---- allocation lists ---- */
 
 HRESULT illegal_render(struct illegal *call)
 {

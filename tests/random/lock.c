@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU: every flag of a lock that the oracle calls legal for the allocation, with and without a
- * list of pages.
+ * CPU accesses: every flag of a lock that the oracle calls legal for the allocation, with and
+ * without a page list.
  */
 #include "random.h"
 
@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define PAGES_LISTED 3u
-#define RANGE_MAX    (16u * KIB) /* larger ones are not held with a range: they could not leave */
+/* Larger allocations are not held locked with a range: they could not be evicted. */
+#define RANGE_MAX    (16u * KIB)
 #define TRIES        16u
 
 struct request {
@@ -34,7 +35,7 @@ bool random_is_visible(const struct random *r, const struct item *item)
 	return (item->primary || (item->spec.flags & flags)) && !(item->spec.flags & PROTECTED);
 }
 
-/* REN-14 */
+/* Returns whether a lock with Discard may rename. (REN-14) */
 static bool is_renamed(const struct random *r, const struct item *item, uint32_t flags)
 {
 	return !r->wddm2 && (flags & DISCARD) && !item->primary && !is_existing(item) &&
@@ -52,7 +53,8 @@ void random_lock_state(const struct random *r, const struct item *item,
 		.aperture = sets_of(item) & APERTURE,
 		.swizzled = s->flags & SWIZZLED,
 		.cached = s->flags & CACHED,
-		.pinned = (s->flags & PINNED) || is_existing(item), /* as far as names go */
+		.pinned = (s->flags & PINNED) ||
+			  is_existing(item), /* existing memory is never renamed either */
 		.primary = item->primary,
 		.for_alternate = s->flags & ALTERNATE,
 		.memory = (s->read_set | s->write_set) & (MEMORY | HIDDEN),
@@ -97,7 +99,7 @@ static bool is_legal(const struct random *r, const struct item *item, const stru
 	       (request->flags & (READ_ONLY | WRITE_ONLY)) != (READ_ONLY | WRITE_ONLY);
 }
 
-/* What may be answered instead of S_OK. */
+/* Lists the results that are legal besides S_OK. */
 static void may_answer(const struct random *r, const struct item *item, uint32_t flags,
 		       HRESULT answers[6])
 {
@@ -111,7 +113,7 @@ static void may_answer(const struct random *r, const struct item *item, uint32_t
 		answers[count++] = D3DDDIERR_CANTEVICTPINNEDALLOCATION;
 	if (!r->wddm2 && (flags & ACQUIRE_APERTURE) && (item->spec.flags & KEPT))
 		answers[count++] = E_NOTIMPL;
-	/* LOCK-44: on a list it must be in memory, where the CPU does not see it. */
+	/* on a residency list it must be in memory that the CPU cannot access (LOCK-44) */
 	if (r->wddm2 && (item->spec.flags & CACHED) && item->listed &&
 	    (!(sets_of(item) & APERTURE) || (item->spec.flags & IN_VPR)))
 		answers[count++] = E_INVALIDARG;
@@ -152,7 +154,7 @@ static HRESULT unlock(struct random *r, const struct item *item)
 				      : client_unlock(&r->w.device, item->handle);
 }
 
-/* Whether a lock with FLAGS must show the content that the model has. */
+/* Returns whether a lock with FLAGS must show the content of the model. */
 static bool is_promised(const struct random *r, const struct item *item, uint32_t flags)
 {
 	if (r->wddm2)
@@ -165,7 +167,7 @@ static bool may_write(const struct random *r, uint32_t flags)
 	return !(flags & READ_ONLY) && (r->wddm2 || !(flags & (IGNORE_SYNC | IGNORE_READ_SYNC)));
 }
 
-/* Of a list the listed pages alone; data is the first one's. */
+/* Accesses only the listed pages; `data` is the address of the first. */
 static void use_pages(struct random *r, struct item *item, const struct request *request,
 		      unsigned char *data, bool renamed)
 {
@@ -213,15 +215,15 @@ static uint32_t count_held(const struct random *r)
 }
 
 /*
- * Held, it stays out of the way of other work, and what is written while it is held is written
- * last.
+ * Returns whether the lock may be held across calls. Then no other work uses the allocation, and
+ * what is written during the lock is written last.
  */
 static bool may_hold(struct random *r, const struct item *item, uint32_t flags)
 {
 	if (draw(r, 3) || count_held(r) >= HELD_AT_ONCE || !is_promised(r, item, flags) ||
 	    (flags & (IGNORE_SYNC | IGNORE_READ_SYNC)) || item->lost)
 		return false;
-	if (r->wddm2) /* LOCK-48: else what is on the list would wait for the unlock */
+	if (r->wddm2) /* otherwise an eviction would wait for the unlock (LOCK-48) */
 		return (sets_of(item) & APERTURE) && !(item->spec.flags & (IN_VPR | PINNED));
 	return !(flags & ACQUIRE_APERTURE) || item->bytes <= RANGE_MAX;
 }
@@ -260,7 +262,7 @@ void random_lock(struct random *r, struct item *item)
 		random_wrong(r, item, "cannot be unlocked", 0);
 }
 
-/* Locks nest (LOCK-27), and show the same place. */
+/* Locks nest, with the same address. (LOCK-27) */
 static void lock_again(struct random *r, struct item *item)
 {
 	D3DKMT_HANDLE handle = item->handle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Offers and the way back, priorities, and of 2.x residency lists and properties that change. */
+/* Offers and reclaims, priorities; from 2.0 on residency lists and changes of properties. */
 #include "random.h"
 
 #include <string.h>
@@ -50,7 +50,10 @@ static HRESULT reclaim(struct random *r, const HANDLE *resource, const D3DKMT_HA
 	struct client_device *device = &r->w.device;
 	BOOL discarded = 0;
 	D3DDDI_RECLAIM_RESULT answer = D3DDDI_RECLAIM_RESULT_OK;
-	BOOL *tell = draw(r, 8) ? &discarded : NULL; /* OFR-06: not asked, it counts as lost */
+	BOOL *tell =
+		draw(r, 8)
+			? &discarded
+			: NULL; /* without a reclaim result the content counts as lost (OFR-06) */
 	D3DDDICB_RECLAIMALLOCATIONS args = {.pResources = resource,
 					    .HandleList = handle,
 					    .NumAllocations = 1,
@@ -124,12 +127,12 @@ void random_priorities(struct random *r)
 }
 
 /*
- * Where it says that it is, it may be; and out of every segment nothing that was written is on its
- * way.
+ * Checks that the reported place is legal. A written allocation in no segment has no transfer
+ * pending.
  */
 static void look_at(struct random *r, struct item *item, uint32_t status)
 {
-	/* PRI-15: with another set it stays where it is until it is needed elsewhere. */
+	/* After a change of its sets it stays where it is until that space is needed. (PRI-15) */
 	uint32_t sets =
 		item->updated ? MEMORY | APERTURE : item->spec.read_set | item->spec.write_set;
 
@@ -183,9 +186,9 @@ static HRESULT make(struct random *r, struct item *const *items, uint32_t count,
 }
 
 /*
- * All of a list is in memory together, in one piece each, beside what is pinned. A list that fits
- * by its bytes and then cannot be placed is an end of the device (PRI-16), which is not what is
- * looked for here.
+ * Everything on a residency list is in memory at the same time, each in one piece, beside pinned
+ * allocations. A list that fits in bytes and cannot be placed loses the device (PRI-16), which this
+ * test avoids.
  */
 bool random_may_list(const struct random *r, uint32_t bytes)
 {
@@ -212,8 +215,8 @@ void random_make_resident(struct random *r)
 	HRESULT result = make(r, items, count, draw(r, 2) ? CANT_TRIM : 0);
 	random_expect(r, RANDOM_MAKE_RESIDENT, items[0], result, no_room);
 	/*
-	 * What is on the list needs no further room, so it must succeed; or else the device would
-	 * be lost.
+	 * Allocations on the list need no further space, so the call must succeed; otherwise the
+	 * device would be lost.
 	 */
 	if ((result == S_OK || result == E_PENDING) && draw(r, 4) == 0)
 		random_expect(r, RANDOM_MAKE_RESIDENT, items[0],
@@ -232,7 +235,7 @@ void random_evict(struct random *r, struct item *item)
 		return;
 	D3DDDICB_EVICT args = {
 		.NumAllocations = count, .AllocationList = handles, .Flags.Value = draw(r, 4)};
-	if (item->written) /* it would be a lie */
+	if (item->written) /* NotWrittenTo would be false */
 		args.Flags.Value &= ~(UINT)NOT_WRITTEN_TO;
 	item->listed -= count;
 	random_expect(r, RANDOM_EVICT, item, r->w.device.cb->pfnEvictCb(r->w.device.handle, &args),

@@ -181,7 +181,7 @@ void random_step(struct random *r)
 
 /* ---- a seed ---- */
 
-static uint64_t seed_now; /* world_setup has no argument for it */
+static uint64_t seed_now; /* world_setup has no parameter for it */
 
 static uint32_t version_of(uint64_t seed)
 {
@@ -239,8 +239,8 @@ static void set_up(struct scripted_miniport *m)
 }
 
 /*
- * SWZ-24: where the CPU sees nothing the miniport would have to say what it is to see. This one
- * does not.
+ * Without CPU access the miniport would have to report an alternate address; this one does not.
+ * (SWZ-24)
  */
 static void answer(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random legal calls about allocations, on the scripted miniport of every version from 1.0 to 3.0,
- * in memory that is too small for them: every property, every flag of a lock, offers, priorities,
- * residency, and the GPU's work in between. A byte model says what the CPU, or a copy of the GPU's,
- * must find; the invariants of every segment are walked after each call.
- *
- * One client; the GPU is a thread of its own, which works when the client waits, or when a call
- * says so.
+ * Random legal calls on allocations, with the scripted miniport of every version from 1.0 to 3.0
+ * and less memory than the allocations need: every property, every flag of a lock, offers,
+ * priorities, residency, and GPU work in between. A byte model says what the CPU, or a GPU copy,
+ * must find. The invariants of every segment are checked after each call. There is one client. The
+ * GPU is a thread, which works when the client waits or when a call says so.
  */
 #ifndef VMM_TESTS_RANDOM_RANDOM_H
 #define VMM_TESTS_RANDOM_RANDOM_H
@@ -15,10 +13,9 @@
 
 #include "flags.h"
 
-#define ITEMS     24u
-#define PAGES_MAX 16u
-#define MEMORY \
-	0x1u /* segment sets: 256 KiB of memory, an aperture, memory that the CPU does not see */
+#define ITEMS        24u
+#define PAGES_MAX    16u
+#define MEMORY       0x1u /* segment sets: 256 KiB of memory, aperture, hidden memory */
 #define APERTURE     0x2u
 #define HIDDEN       0x4u
 #define LISTED_MAX   5u
@@ -65,17 +62,17 @@ struct item {
 	struct scripted_allocation spec;
 	uint32_t bytes;
 	bool primary, offered;
-	bool lost; /* content undefined: rewritten before it is compared */
+	bool lost; /* content undefined: it is rewritten before the next comparison */
 	unsigned char *model;
-	void *own;      /* memory that it was created over, of ours or (kernel) of the miniport's */
-	void *resource; /* hResource: it is that one's only allocation; NULL: none */
-	/* of the one lock that may be held across calls */
+	void *own;      /* existing memory under it, of the client or (kernel) the miniport */
+	void *resource; /* hResource of which it is the only allocation; NULL: none */
+	/* the one lock that may be held across calls */
 	unsigned char *data;
 	uint32_t lock_flags; /* NO_LOCK: none */
 	/* 2.x */
 	uint32_t listed;
 	bool updated;
-	bool written; /* perhaps, since it was last known to be in no segment */
+	bool written; /* perhaps written since it was last known to be in no segment */
 };
 
 struct random {
@@ -90,12 +87,12 @@ struct random {
 	struct vidmm_thread *gpu;
 	_Atomic bool over;
 	const char *what;                                   /* the call of this step */
-	uint64_t done[RANDOM_KINDS], refused[RANDOM_KINDS]; /* for want of room, or busy */
+	uint64_t done[RANDOM_KINDS], refused[RANDOM_KINDS]; /* no space, or busy */
 	uint64_t properties, lock_flags; /* bits that were drawn at least once and not refused */
 	uint64_t compared_bytes;
 };
 
-/* What the whole test saw. */
+/* Totals of the whole test. */
 struct random_totals {
 	uint64_t operations, done[RANDOM_KINDS], refused[RANDOM_KINDS];
 	uint64_t evictions, discards, paged_in, paged_out, compared_bytes;
@@ -103,11 +100,11 @@ struct random_totals {
 };
 
 /*
- * So many operations on the adapter that the seed says; then all is compared, ended, and nothing is
- * left.
+ * Runs that many operations on an adapter drawn from the seed. Then compares all content, ends
+ * everything, and checks that nothing is left.
  */
 void random_run(uint64_t seed, uint64_t operations, struct random_totals *totals);
-/* The same in parts, for a caller that does something else in between. */
+/* The same in parts, for a caller with work in between. */
 void random_begin(struct random *r, uint64_t seed);
 void random_step(struct random *r);
 void random_end(struct random *r, struct random_totals *totals);
@@ -121,24 +118,29 @@ static inline uint32_t draw(struct random *r, uint32_t below)
 	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
 	return (uint32_t)((x ^ x >> 31) >> 32) % below;
 }
-/* PAG-32: what leaves a segment in the clear is gone. Of all else every byte stays. */
+/*
+ * Content of a HardwareProtected allocation is lost when it leaves its segment unencrypted
+ * (PAG-32). All other content is kept.
+ */
 static inline bool random_is_kept(const struct random *r, const struct item *item)
 {
 	return !r->wddm2 || !(item->spec.flags & HARDWARE_PROTECTED);
 }
 /* Ends the test with seed, step and call. */
 void random_wrong(const struct random *r, const struct item *item, const char *what, uint64_t got);
-/* The result must be S_OK, or one of those, which end with S_OK; true: S_OK. */
+/*
+ * Checks that the result is S_OK or in `others`, a list that ends with S_OK. Returns true for S_OK.
+ */
 bool random_expect(struct random *r, enum random_kind kind, const struct item *item, HRESULT result,
 		   const HRESULT *others);
-/* One that exists, at random; NULL: there is none. */
+/* Returns a random allocation; NULL: there is none. */
 struct item *random_item(struct random *r);
 struct client_context *random_home(struct random *r, const struct item *item);
 void random_compare(struct random *r, const struct item *item, const unsigned char *bytes,
 		    uint32_t from, uint32_t count);
 void random_scribble(struct random *r, struct item *item, unsigned char *bytes, uint32_t from,
 		     uint32_t count);
-/* All that was submitted is complete. */
+/* Waits until all submitted work is complete. */
 void random_idle(struct random *r);
 void random_forget(struct item *item);
 
@@ -148,24 +150,24 @@ void random_create(struct random *r);
 void random_destroy(struct random *r, struct item *item);
 /* render.c */
 void random_render(struct random *r);
-/* By a copy into another allocation, which the CPU sees. */
+/* Compares by a GPU copy into an allocation that the CPU can access. */
 void random_compare_by_copy(struct random *r, struct item *item);
 /* lock.c */
 struct oracle_allocation;
-/* What the oracle of locks is to know of it. */
+/* Describes the allocation to the oracle of locks. */
 void random_lock_state(const struct random *r, const struct item *item,
 		       struct oracle_allocation *state);
 bool random_is_visible(const struct random *r, const struct item *item);
 void random_lock(struct random *r, struct item *item);
 void random_unlock(struct random *r, struct item *item);
-void random_refill(struct random *r, struct item *item); /* of what is lost */
+void random_refill(struct random *r, struct item *item); /* writes new content if it is lost */
 /* offer.c */
 void random_offer(struct random *r, struct item *item);
 void random_reclaim(struct random *r, struct item *item);
 void random_priorities(struct random *r);
 void random_query(struct random *r);
 void random_make_resident(struct random *r);
-bool random_may_list(const struct random *r, uint32_t bytes); /* so many more */
+bool random_may_list(const struct random *r, uint32_t bytes); /* that many further bytes */
 void random_evict(struct random *r, struct item *item);
 void random_update(struct random *r, struct item *item);
 

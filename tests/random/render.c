@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The GPU's work: words written and bytes copied, in two contexts, each with the items of its own.
- */
+/* GPU work: words written and bytes copied, in two contexts, each with separate allocations. */
 #include "random.h"
 
 #include <string.h>
 
-#define TOGETHER_BYTES (80u * KIB) /* fits beside what is pinned and what is locked */
+#define TOGETHER_BYTES (80u * KIB) /* fits beside pinned and locked allocations */
 #define COMMANDS_MAX   5u
 
 struct work {
@@ -14,11 +12,12 @@ struct work {
 	struct client_context *context;
 	struct item *item[LISTED_MAX];
 	uint32_t count, bytes, commands;
-	bool held; /* one of them is locked: it may be refused (LKR) */
+	bool held; /* one of them is locked: the submission may be refused (LKR) */
 };
 
 /*
- * What the GPU may be told to use, if it is for reading and writing or (held) for looking at alone.
+ * Returns whether the GPU may use the allocation: for reading and writing or, if it is locked,
+ * without access.
  */
 static bool may_use(const struct random *r, const struct item *item)
 {
@@ -51,7 +50,7 @@ static uint32_t words_of(struct random *r, const struct item *item)
 	return draw(r, item->bytes / 4);
 }
 
-/* The model of every item of the list as it is after the commands, in `after`. */
+/* `after`: the content that every allocation of the list has after the commands. */
 static void put_command(struct work *w, unsigned char *after[LISTED_MAX])
 {
 	struct random *r = w->r;
@@ -63,7 +62,7 @@ static void put_command(struct work *w, unsigned char *after[LISTED_MAX])
 					   .value = draw(r, UINT32_MAX),
 					   .split = draw(r, 2)};
 
-	if (target->data) { /* the CPU is at it */
+	if (target->data) { /* it is locked */
 		command.op = SCRIPTED_USE;
 		command.allocation = client_use(w->context, target->handle, false);
 	} else if (from == to || source->data || !random_is_kept(r, source) || draw(r, 2)) {
@@ -86,7 +85,8 @@ static void put_command(struct work *w, unsigned char *after[LISTED_MAX])
 }
 
 /*
- * DoNotRetireInstance; and below 2.0, from 1.2 on, an offer for when the buffer is done (OFR-10).
+ * Draws DoNotRetireInstance and, from 1.2 up to 2.0, an offer that takes effect when the buffer is
+ * complete. (OFR-10)
  */
 static void set_list_flags(struct work *w, uint32_t offered[LISTED_MAX])
 {
@@ -143,7 +143,7 @@ void random_render(struct random *r)
 	}
 }
 
-/* ---- what the CPU does not see ---- */
+/* ---- allocations that the CPU cannot access ---- */
 
 static bool make_resident(struct random *r, D3DKMT_HANDLE handle)
 {
@@ -176,7 +176,7 @@ static void copy_and_compare(struct random *r, struct item *item, D3DKMT_HANDLE 
 	world_command(context, &command);
 	D3DDDICB_RENDER args = world_render_args(context);
 	random_expect(r, RANDOM_COMPARE_BY_COPY, item, world_render(context, &args), none);
-	if (r->wddm2) /* no lock waits for the GPU there */
+	if (r->wddm2) /* from 2.0 on no lock waits for the GPU */
 		random_idle(r);
 	random_compare(r, item, client_lock(&r->w.device, copy, READ_ONLY), 0, item->bytes);
 	assert_int_equal(client_unlock(&r->w.device, copy), S_OK);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random_illegal [FIRST_SEED [CALLS]]: a million random calls with flags, values and handles that
- * are not allowed, under the sanitizer of addresses; fewer in other builds. Each is refused with
- * the status and the rule that the text says, and nothing is different afterwards: statistics,
- * residency, what the miniport has; the legal calls in between find every byte.
+ * random_illegal [FIRST_SEED [CALLS]]: a million random calls with invalid flags, values and
+ * handles under AddressSanitizer, fewer in other builds. Each is refused with the documented status
+ * and rule, and changes nothing: statistics, residency, objects of the miniport. The legal calls in
+ * between find every byte.
  */
 #include "illegal.h"
 
@@ -14,7 +14,7 @@
 
 #define MANY  1000000u
 #define FEW   200000u
-#define LEAST 20000u /* one thread: the sanitizer of threads has little to look at */
+#define LEAST 20000u /* one thread: ThreadSanitizer finds little in it */
 #if defined(__SANITIZE_ADDRESS__)
 #define CALLS MANY
 #elif defined(__has_feature)
@@ -50,7 +50,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static uint64_t first_seed = 1, calls = CALLS, done[KINDS], not_built;
 
-/* ---- what must not change ---- */
+/* ---- state that must not change ---- */
 
 struct snapshot {
 	struct vidmm_adapter_statistics statistics;
@@ -84,10 +84,7 @@ static void take(struct random *r, struct snapshot *s)
 				 S_OK);
 }
 
-/*
- * A render may find out what is wrong when it has taken a DMA buffer, and the context's pool of
- * them grows.
- */
+/* A render may be refused after it has taken a DMA buffer, so the context's pool may grow. */
 static void compare(struct random *r, const struct item *item, struct snapshot *before,
 		    bool may_grow_pool)
 {
@@ -154,7 +151,9 @@ static uint64_t run_seed(uint64_t seed, struct random_totals *totals)
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		for (uint32_t i = 0; i < LEGAL_EACH; i++)
 			random_step(r);
-		/* Else a later call would free what was destroyed here, and change the snapshot. */
+		/*
+		 * Frees deferred memory now: otherwise a later call would, and change the snapshot.
+		 */
 		random_idle(r);
 		vidmm_settle(r->w.client.host);
 		take(r, &before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations, under the
- * sanitizer of addresses; fewer in other builds. EACH of them on one adapter.
+ * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations under
+ * AddressSanitizer, fewer in other builds, EACH of them on one adapter.
  */
 #include "random.h"
 
@@ -11,7 +11,7 @@
 
 #define MANY  1000000u
 #define FEW   200000u
-#define LEAST 20000u /* one thread: the sanitizer of threads has little to look at */
+#define LEAST 20000u /* one thread: ThreadSanitizer finds little in it */
 #if defined(__SANITIZE_ADDRESS__)
 #define OPERATIONS MANY
 #elif defined(__has_feature)
@@ -72,7 +72,7 @@ static void a_million_legal_operations_keep_every_byte(void **state)
 	for (uint32_t k = 0; k < RANDOM_KINDS; k++)
 		assert_true(totals.done[k] > operations / 1000);
 	assert_true(totals.evictions > operations / 100);
-	/* Every property that is built, every flag of a lock. */
+	/* Every built property and every flag of a lock was drawn. */
 	assert_int_equal(totals.properties[0], 0x7FFF);
 	assert_int_equal(totals.properties[1], 0x7F | PINNED | NO_LARGE_PAGES | IN_VPR | PHYSICAL |
 						       NOTIFY | HARDWARE_PROTECTED | ON_DEMAND |

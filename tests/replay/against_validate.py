@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """against_validate.py VIDMM [ROUNDS [SEED]]: mutates the hand-written recording and compares what `vidmm replay
---parse-only` and the recordings' own validator say. They must agree on each mutant, but for the differences that
+--parse-only` and the recordings' own validator say. They must agree on each mutant, except for the differences that
 docs/replay.md lists (spellings of numbers that only Python takes, and value sets that only the text gives).
-TAP; skipped where the validator is not at hand."""
+TAP; skipped if the validator is not installed."""
 import os
 import random
 import re
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# The reader is stricter on purpose; each of these is a rule of the format's text or a limit of ours.
+# Where the reader is stricter on purpose: rules of the format's text, and limits of the reader.
 STRICTER = re.compile(
     r'expected a time in ns|too large|event .: expected|(more|longer|larger) than|always exists|format version|#t0|#wtrack'
     r'|header line|unexpected # line|\[w\]\[f\]|is not step|ring number|fence token|submission number \d+ is out of order|no #end|after #end'
@@ -21,7 +21,7 @@ NUMBER = re.compile(rb'-?\d+')
 
 
 def mutate(rng, text):
-    """Mostly small changes of one token, so that mutants reach deep."""
+    """Changes mostly one token, so that the reader gets far into most mutants."""
     lines = text.split(b'\n')
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         at = rng.randrange(len(lines))

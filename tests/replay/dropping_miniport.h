@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A miniport that lies: softgpu, but every n-th TRANSFER is left out of the paging buffer and
- * reported as done. It exists to show that a replay's verification notices a broken paging path.
- *
- * The program that links it must be linked with --wrap=DxgkInitialize: that is how it gets hold of
- * softgpu's table.
+ * A broken miniport: softgpu, but every n-th TRANSFER is left out of the paging buffer and reported
+ * as done. It shows that the verification of a replay detects a broken paging path. The program
+ * must be linked with --wrap=DxgkInitialize, by which the wrapper gets softgpu's table.
  */
 #ifndef VMM_TESTS_REPLAY_DROPPING_MINIPORT_H
 #define VMM_TESTS_REPLAY_DROPPING_MINIPORT_H
@@ -12,7 +10,7 @@
 #include <vidmm/vidmm.h>
 
 vidmm_driver_entry_fn dropping_driver_entry;
-extern unsigned dropping_every;   /* 0: drop nothing */
+extern unsigned dropping_every;   /* 0: no transfer is dropped */
 extern unsigned dropping_dropped; /* since dropping_driver_entry */
 
 #endif

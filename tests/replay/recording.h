@@ -16,7 +16,7 @@ void recording_begin(struct recording *recording, const char *program, uint64_t 
 /* One event without its newline; at most 255 characters. */
 void recording_event(struct recording *recording, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* More of the present line: recording_part ... recording_part, then recording_line. */
+/* A line in parts: recording_part ... recording_part, then recording_line. */
 void recording_part(struct recording *recording, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void recording_line(struct recording *recording);

@@ -55,14 +55,14 @@ def tiled(ranges, trace=TILED):
 
 @test
 def tiled_buffers_go_through_swizzling_ranges():
-    # Two tiled buffers, six accesses. A range stays with its allocation, so each wants one, and one more for an instance that a
-    # rename made; what the CPU draws through it the GPU finds in the tiles, stamp by stamp.
+    # Two tiled buffers, six accesses. An allocation keeps its range, so each needs one, and the instance of a rename a third.
+    # The GPU finds in the tiles what the CPU wrote through the range.
     assert tiled('64') == [3, 0, 0, 2, 2], tiled('64')
-    # The only range goes from one to the other.
+    # The only range is reclaimed for each access of the other buffer.
     assert tiled('1') == [6, 5, 0, 2, 2], tiled('1')
-    # Without ranges the content goes to system memory unswizzled, and back before the GPU uses it; once it was there still.
+    # Without ranges the content is unswizzled into system memory, and swizzled again before the GPU uses it.
     assert tiled('0') == [0, 0, 5, 2, 2], tiled('0')
-    # How the recorded program mapped it makes no difference.
+    # The mapping type in the recording makes no difference.
     with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
         f.write(open(TILED).read().replace(' gtt', ' wc'))
         f.flush()
@@ -70,7 +70,7 @@ def tiled_buffers_go_through_swizzling_ranges():
 
 
 @test
-def the_summary_says_what_locks_met():
+def the_summary_counts_the_results_of_locks():
     text = expect(replay(TILED, '--vram', '1M', '--ranges', '1', '--verify', 'full'), 0).stdout.splitlines()
     for line in ('renames 2', 'waits avoided 2 renamed while the GPU used the previous instance', 'ranges acquired 6 5 of them taken from other allocations',
                  'range fallbacks 0'):
@@ -78,7 +78,7 @@ def the_summary_says_what_locks_met():
     text = expect(replay(TILED, '--vram', '1M', '--ranges', '0'), 0).stdout.splitlines()
     for line in ('ranges acquired 0', 'range fallbacks 5 unswizzled into system memory instead'):
         assert any(shown.split() == line.split() for shown in text), (line, text)
-    # Side by side there is room for figures alone.
+    # The columns of a comparison contain numbers only.
     text = expect(replay(TILED, '--compare', '1M,2M', '--ranges', '1'), 0).stdout.splitlines()
     for line in ('renames 2 2', 'waits avoided 2 2', 'ranges acquired 6 6', 'range fallbacks 0 0'):
         assert any(shown.split() == line.split() for shown in text), (line, text)
@@ -113,7 +113,7 @@ def exit_code_3_names_file_and_line():
         f.flush()
         done = expect(replay(f.name), 3, err='%s:15: buffer size 65537 is not a number of pages' % f.name)
         assert done.stdout == '', done.stdout
-        # An error inside a submission is found by the replay itself, not by the measuring before it.
+        # An error inside a submission is found by the replay, not by the preceding measurement.
         f.seek(0)
         f.truncate()
         f.write(open(EVERY).read().replace('8:2+128', '8:9+128'))
@@ -122,7 +122,7 @@ def exit_code_3_names_file_and_line():
 
 
 @test
-def exit_code_4_for_what_the_machine_lacks():
+def exit_code_4_for_missing_resources():
     expect(replay('/nonexistent.trace'), 4, err='/nonexistent.trace:1: cannot be opened: No such file')
     expect(replay(EVERY, '--events', '/nonexistent/file'), 4, err='/nonexistent/file')
 
@@ -190,14 +190,14 @@ def compare_shows_its_runs_side_by_side():
 
 
 @test
-def percentages_are_of_what_was_alive():
+def percentages_refer_to_the_peak_of_live_buffers():
     report = json.loads(replay(EVERY, '--json', '--vram', '200%').stdout)
     assert report['peak_live_bytes'] == 16384 + 1048576 + 65536 + 8192 + 32768
     assert report['vram_bytes'] == 3 << 20, report['vram_bytes']
 
 
 @test
-def less_memory_than_one_submission_wants_splits_it():
+def a_submission_larger_than_the_memory_is_split():
     """SPL-02: both segments together hold half of what each submission uses."""
     events = [f'0 c {i} 262144' for i in range(1, 17)] + [f'0 w {i} 0 262144 p' for i in range(1, 17)]
     events += [f'{n}000000 x {n} 0 1 0 0 0 16 0 ' + ' '.join(f'{i}{"w" * (i % 2)}' for i in range(1, 17))
@@ -212,7 +212,7 @@ def less_memory_than_one_submission_wants_splits_it():
 
 
 @test
-def quiet_says_nothing_when_all_is_well():
+def quiet_prints_nothing_for_a_clean_replay():
     done = expect(replay(EVERY, '-q'), 0)
     assert done.stdout == '' and done.stderr == ''
 
@@ -250,7 +250,7 @@ def linux_threads_and_no_gpu_time_replay_too():
 
 
 @test
-def parse_only_counts_what_is_there():
+def parse_only_counts_the_events():
     expect(replay('--parse-only', EVERY), 0, out='45 events, 5 submissions, 12 references, 6 relocations')
 
 

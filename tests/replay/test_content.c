@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver's belief about blocks: versions one by one and in runs. */
+/* The versions that the driver expects in blocks, one by one and in runs. */
 #include "support/test.h"
 #include "content.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole replays in this process: what the driver makes of recordings, and that it notices what goes
- * wrong.
+ * Whole replays in this process: the calls that the driver makes of recordings, and the faults that
+ * it detects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-/* The messages of a replay, one after the other. */
+/* The messages of a replay, concatenated. */
 struct messages {
 	char text[16384];
 	size_t used;
@@ -62,7 +62,7 @@ static struct recording shipped(const char *name)
 	return recording_read(path);
 }
 
-/* More than fits, used in turn: every round pages every buffer in and out. */
+/* More buffers than fit, used in turn: every round pages every buffer in and out. */
 static struct recording cycle(unsigned buffers, unsigned rounds)
 {
 	struct recording recording;
@@ -171,7 +171,7 @@ static void processes_share_what_they_export(void **state)
 	assert_int_equal(result.foreign_accesses, 1); /* `b` of an imported buffer */
 	assert_int_equal(result.submissions, 7);
 	replay_result_finish(&result);
-	/* Alone, every import is of memory that was never exported. */
+	/* Replayed alone, every import is of memory that was never exported. */
 	options.inputs = &inputs[1];
 	options.input_count = 1;
 	expect(&options, REPLAY_CLEAN, &result);
@@ -206,9 +206,9 @@ static void an_import_outlives_its_exporter(void **state)
 	recording_event(&recordings[2], "4000000 i 1 131072 7"); /* the exporter has closed it */
 	recording_event(&recordings[2], "5000000 x 1 0 1 0 0 0 1 0 1w");
 	recording_event(&recordings[2],
-			"8000000 x 2 0 1 0 0 0 1 0 1"); /* sees what the first wrote */
+			"8000000 x 2 0 1 0 0 0 1 0 1"); /* reads what the first program wrote */
 	recording_event(&recordings[2], "9000000 d 1");
-	recording_event(&recordings[2], "9500000 i 2 131072 7"); /* now no program has it */
+	recording_event(&recordings[2], "9500000 i 2 131072 7"); /* now no program holds it */
 	recording_end(&recordings[2]);
 	for (i = 0; i < 3; i++)
 		inputs[i] = input_of(&recordings[i]);
@@ -269,7 +269,7 @@ static void every_hundredth_transfer_dropped_is_caught_and_named(void **state)
 	options.verify = REPLAY_VERIFY_NONE;
 	expect(&options, REPLAY_CLEAN, &result);
 	replay_result_finish(&result);
-	/* And through the same wrapper, dropping nothing, all is well. */
+	/* The same wrapper drops nothing: the replay is clean. */
 	options = options_for(&input, 1, MIB, &messages);
 	options.aperture_bytes = 8 * MIB;
 	options.driver_entry = dropping_driver_entry;
@@ -279,7 +279,7 @@ static void every_hundredth_transfer_dropped_is_caught_and_named(void **state)
 	recording_free(&recording);
 }
 
-static void what_does_not_fit_a_command_buffer_is_cut(void **state)
+static void a_submission_larger_than_a_command_buffer_is_divided(void **state)
 {
 	struct recording recording;
 	struct replay_input input;
@@ -316,7 +316,7 @@ static void what_does_not_fit_a_command_buffer_is_cut(void **state)
 	recording_free(&recording);
 }
 
-/* Every submission names twice what there is, and its relocations jump about in it. */
+/* Every submission names twice the available memory, and its relocations are in no order. */
 static void spl_02_without_an_aperture_submissions_are_split(void **state)
 {
 	enum { BUFFERS = 32, BUFFER_BYTES = 256 * 1024, SUBMISSIONS = 20 };
@@ -350,7 +350,7 @@ static void spl_02_without_an_aperture_submissions_are_split(void **state)
 	assert_true(result.splits >= SUBMISSIONS); /* each at least once */
 	assert_true(result.peak_resident_bytes <= 4 * MIB);
 	replay_result_finish(&result);
-	/* All of it fits: nothing is split. */
+	/* Everything fits: nothing is split. */
 	options = options_for(&input, 1, 16 * MIB, &messages);
 	options.aperture_bytes = 0;
 	expect(&options, REPLAY_CLEAN, &result);
@@ -384,9 +384,9 @@ static void a_submission_larger_than_all_memory_is_a_finding(void **state)
 }
 
 /*
- * 4 MiB of buffers in each submission. Without relocations every command is a split point, and one
- * is enough for memory for a few; a table of relocations is one command, and wants all that it
- * names at once.
+ * Submissions with 4 MiB of buffers each. Without relocations every command is a split point, so
+ * memory for a few buffers is enough. A relocation table is one command, which needs all its
+ * buffers at once.
  */
 static struct recording large_submissions(bool relocations)
 {
@@ -439,7 +439,7 @@ static void spl_02_a_submission_larger_than_the_memory_runs_in_portions(void **s
 	recording_free(&recording);
 }
 
-static void spl_12_a_table_that_names_more_than_fits_is_said(void **state)
+static void spl_12_a_table_that_names_more_than_fits_is_reported(void **state)
 {
 	struct recording recording = large_submissions(true);
 	struct replay_input input = input_of(&recording);
@@ -483,7 +483,7 @@ static void a_break_in_the_middle_ends_the_replay_there(void **state)
 	struct replay_result result;
 
 	(void)state;
-	recording.length -= 30; /* into the last submission */
+	recording.length -= 30; /* cuts into the last submission */
 	input = input_of(&recording);
 	options = options_for(&input, 1, MIB, &messages);
 	expect(&options, REPLAY_BAD_INPUT, &result);
@@ -493,7 +493,7 @@ static void a_break_in_the_middle_ends_the_replay_there(void **state)
 	recording_free(&recording);
 }
 
-static void the_most_bytes_alive_are_measured_over_all_processes(void **state)
+static void peak_live_bytes_are_measured_over_all_processes(void **state)
 {
 	struct recording recordings[2];
 	struct replay_input inputs[2];
@@ -508,7 +508,8 @@ static void the_most_bytes_alive_are_measured_over_all_processes(void **state)
 	recording_event(&recordings[0], "100 c 2 4096");
 	recording_end(&recordings[0]);
 	recording_begin(&recordings[1], "second", 1050);
-	recording_event(&recordings[1], "0 c 1 16384"); /* beside the 8192 */
+	recording_event(&recordings[1],
+			"0 c 1 16384"); /* in addition to the 8192 bytes of the first */
 	recording_event(&recordings[1], "60 i 2 4096 7");
 	recording_event(&recordings[1], "70 d 1");
 	recording_end(&recordings[1]);
@@ -530,14 +531,14 @@ int main(void)
 		cmocka_unit_test(an_import_outlives_its_exporter),
 		cmocka_unit_test(memory_pressure_moves_content_and_loses_none),
 		cmocka_unit_test(every_hundredth_transfer_dropped_is_caught_and_named),
-		cmocka_unit_test(what_does_not_fit_a_command_buffer_is_cut),
+		cmocka_unit_test(a_submission_larger_than_a_command_buffer_is_divided),
 		cmocka_unit_test(spl_02_without_an_aperture_submissions_are_split),
 		cmocka_unit_test(a_submission_larger_than_all_memory_is_a_finding),
 		cmocka_unit_test(spl_02_a_submission_larger_than_the_memory_runs_in_portions),
-		cmocka_unit_test(spl_12_a_table_that_names_more_than_fits_is_said),
+		cmocka_unit_test(spl_12_a_table_that_names_more_than_fits_is_reported),
 		cmocka_unit_test(bad_recordings_and_missing_files_end_with_their_status),
 		cmocka_unit_test(a_break_in_the_middle_ends_the_replay_there),
-		cmocka_unit_test(the_most_bytes_alive_are_measured_over_all_processes),
+		cmocka_unit_test(peak_live_bytes_are_measured_over_all_processes),
 	};
 
 	return cmocka_run_group_tests_name("replay", tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the reader makes of good recordings, however they are stored and cut into pieces; its
- * limits; merging.
+ * How the reader reads valid recordings, however they are stored and divided; its limits; merging.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static void expect_end(struct trace_reader *reader)
 	trace_close(reader);
 }
 
-static void header_texts_are_kept_and_made_harmless(void **state)
+static void header_texts_are_kept_without_control_characters(void **state)
 {
 	struct trace_reader *reader =
 		open_text("#gemtrace 1\n#program a\033[31m\xFF\xC3\xA9\n#note\n#driver d\n"
@@ -128,8 +127,8 @@ static void submissions_carry_their_lists(void **state)
 }
 
 /*
- * A recording of many pieces: larger than any buffer of the reader, with lines of very different
- * length.
+ * A recording that is read in many parts: larger than any buffer of the reader, with lines of very
+ * different length.
  */
 static struct recording long_recording(void)
 {
@@ -152,7 +151,7 @@ static struct recording long_recording(void)
 	return recording;
 }
 
-/* A number that depends on everything read. */
+/* Returns a hash of everything read. */
 static uint64_t sum_of_events(struct trace_reader *reader, enum trace_result result)
 {
 	struct trace_event event;
@@ -199,7 +198,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void storage_makes_no_difference(void **state)
+static void compression_makes_no_difference(void **state)
 {
 	struct recording text = long_recording();
 	size_t room = ZSTD_compressBound(text.length) * 2;
@@ -223,7 +222,7 @@ static void storage_makes_no_difference(void **state)
 	write_file(path, packed, size);
 	assert_int_equal(sum, sum_of_file(path, 0));
 	assert_int_equal(sum, sum_of_file(path, TRACE_READ_AHEAD));
-	/* A frame that ends too early is bad data, ahead or not. */
+	/* A truncated frame is bad data, whether it is read ahead or not. */
 	write_file(path, packed, size - 7);
 	assert_int_equal(trace_open_file(path, NULL, TRACE_READ_AHEAD, &reader), TRACE_OK);
 	{
@@ -264,7 +263,7 @@ static void a_reader_may_be_closed_at_any_time(void **state)
 	recording_free(&text);
 }
 
-static void a_missing_file_is_no_bad_recording(void **state)
+static void a_missing_file_is_reported_as_missing(void **state)
 {
 	struct trace_reader *reader;
 
@@ -280,7 +279,7 @@ static void a_missing_file_is_no_bad_recording(void **state)
 	trace_close(reader);
 }
 
-static void skimming_checks_all_but_the_insides_of_submissions(void **state)
+static void skimming_checks_all_but_the_contents_of_submissions(void **state)
 {
 	static const char text[] = HEADER "0 c 1 4096\n1 x anything at all\n2 d 1\n#end 3\n";
 	char *path = strdup("/tmp/vidmm-trace-XXXXXX");
@@ -310,7 +309,7 @@ static void expect_limit(const char *text, const struct trace_limits *limits, co
 	trace_close(reader);
 }
 
-static void limits_bound_what_a_recording_may_cost(void **state)
+static void limits_bound_the_memory_of_a_recording(void **state)
 {
 	struct trace_limits limits = {.line_bytes = 100,
 				      .buffers = 3,
@@ -348,8 +347,8 @@ static void processes_merge_by_their_own_clocks(void **state)
 		HEADER_AT("5000") "#end 0\n",
 	};
 	/*
-	 * On the earliest clock: 100/200/300 of the first, 200/250 of the second. Equal times go in
-	 * the order given.
+	 * On the clock that begins first: 100/200/300 of the first, 200/250 of the second. Events
+	 * at the same time are in the order of the inputs.
 	 */
 	static const struct {
 		unsigned process, id;
@@ -399,14 +398,14 @@ static void a_bad_process_is_named_by_the_merge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(header_texts_are_kept_and_made_harmless),
+		cmocka_unit_test(header_texts_are_kept_without_control_characters),
 		cmocka_unit_test(events_carry_their_fields),
 		cmocka_unit_test(submissions_carry_their_lists),
-		cmocka_unit_test(storage_makes_no_difference),
+		cmocka_unit_test(compression_makes_no_difference),
 		cmocka_unit_test(a_reader_may_be_closed_at_any_time),
-		cmocka_unit_test(a_missing_file_is_no_bad_recording),
-		cmocka_unit_test(skimming_checks_all_but_the_insides_of_submissions),
-		cmocka_unit_test(limits_bound_what_a_recording_may_cost),
+		cmocka_unit_test(a_missing_file_is_reported_as_missing),
+		cmocka_unit_test(skimming_checks_all_but_the_contents_of_submissions),
+		cmocka_unit_test(limits_bound_the_memory_of_a_recording),
 		cmocka_unit_test(processes_merge_by_their_own_clocks),
 		cmocka_unit_test(a_bad_process_is_named_by_the_merge),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every rule of the trace format, broken once: the reader must name the line and what is wrong, and
- * stop there.
+ * Every rule of the trace format, broken once: the reader names the line and the fault, and stops
+ * there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void expect_bad(const char *text, size_t size, unsigned line, const char 
 	    !strstr(trace_error(reader), what))
 		fail_msg("\"%s\": result %d, \"%s\", expected \"%s\" at line %u", text, (int)result,
 			 trace_error(reader), what, line);
-	/* It stays so. */
+	/* Further reads return the same error. */
 	assert_int_equal(trace_next(reader, &event), TRACE_BAD);
 	trace_close(reader);
 }

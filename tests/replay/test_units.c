@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes, percentages and counts as people write and read them. */
+/* Parsing and printing of sizes, percentages and counts. */
 #include "support/test.h"
 #include "units.h"
 
@@ -23,7 +23,7 @@ static void sizes_have_powers_of_1024(void **state)
 	assert_int_equal(size_of("10B"), 10);
 }
 
-static void other_texts_are_no_sizes(void **state)
+static void other_texts_are_refused_as_sizes(void **state)
 {
 	static const char *const texts[] = {"",    "M",    "-1",    "+1",       "0",    "0.5",
 					    "1e6", "0x10", "1 M",   "1MM",      "1MX",  "50%",
@@ -50,7 +50,7 @@ static void percentages_end_with_their_sign(void **state)
 	assert_false(units_parse_percent("5%%", &percent));
 }
 
-static void numbers_are_shown_for_people(void **state)
+static void numbers_are_printed_with_units(void **state)
 {
 	char text[32];
 
@@ -87,9 +87,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_have_powers_of_1024),
-		cmocka_unit_test(other_texts_are_no_sizes),
+		cmocka_unit_test(other_texts_are_refused_as_sizes),
 		cmocka_unit_test(percentages_end_with_their_sign),
-		cmocka_unit_test(numbers_are_shown_for_people),
+		cmocka_unit_test(numbers_are_printed_with_units),
 		cmocka_unit_test(plain_numbers_have_no_sign),
 	};
 

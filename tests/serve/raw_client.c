@@ -167,7 +167,7 @@ void raw_expect_end(int fd)
 			close(fds[--count]);
 }
 
-/* ---- coming and going ---- */
+/* ---- connecting and disconnecting ---- */
 
 int raw_socket(struct served *served)
 {
@@ -335,7 +335,7 @@ int raw_join(struct raw *raw, int32_t *status)
 
 /* ---- calls ---- */
 
-/* What is too long for a packet goes as a memfd. */
+/* A request that is too long for a packet is sent as a memfd. */
 static int memfd_of(const struct vmm_wire_bytes *bytes)
 {
 	int fd = memfd_create("request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -446,8 +446,8 @@ static void execute(struct raw *raw, const struct vmm_message_view *view, int *f
 		    address + view->length <= raw->window + raw->window_bytes);
 	assert_int_equal(count, view->what == VMM_VIEW_MAP);
 	/*
-	 * The bare call: ThreadSanitizer takes mmap for a store to the range, which other threads
-	 * go on using.
+	 * The bare system call: ThreadSanitizer takes mmap for a store to the range, which other
+	 * threads use meanwhile.
 	 */
 	assert_true((char *)syscall(SYS_mmap, address, view->length, access, flags,
 				    count ? fds[0] : -1, (off_t)view->offset) == address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program on the other side of a socket, as bare as it can be: it sends messages of protocol.h,
- * good ones and bad ones, from threads of the test. And the host that it talks to: softgpu, a
- * server, what was logged and found.
+ * A client without the client library: it sends valid and invalid messages of protocol.h from
+ * threads of the test. Also the host that it talks to: softgpu and a server, with the log and the
+ * findings.
  */
 #ifndef VMM_TESTS_RAW_CLIENT_H
 #define VMM_TESTS_RAW_CLIENT_H
@@ -24,24 +24,24 @@ struct served {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint32_t lines;
-	char line[SERVED_LINES][256]; /* what the server has logged, the last ones */
+	char line[SERVED_LINES][256]; /* the last lines that the server has logged */
 };
 
 void served_start(struct served *served, const struct vidmm_client_limits *limits,
 		  uint32_t clients_max);
-/* With another limit than a minute for what a client says of its own memory; 0: that. */
+/* adopt_ms: how long the host waits for an answer about client memory; 0: a minute. */
 void served_start_with(struct served *served, const struct vidmm_client_limits *limits,
 		       uint32_t clients_max, int adopt_ms);
 /*
- * Checks that no client is connected, and that there are no findings but those the test has
+ * Checks that no client is connected, and that the only findings are those that the test has
  * cleared.
  */
 void served_stop(struct served *served);
-/* Waits until a line with this in it has been logged. */
+/* Waits until a line that contains the text has been logged. */
 void served_await(struct served *served, const char *text);
 /* Waits until that many lines have been logged. */
 void served_await_lines(struct served *served, uint32_t count);
-/* Waits until that many clients are there. */
+/* Waits until exactly that many clients are connected. */
 void served_await_clients(struct served *served, uint32_t count);
 
 struct raw {
@@ -49,57 +49,64 @@ struct raw {
 	int channel, view; /* -1: closed */
 	int userfault;     /* -1: none */
 	struct vmm_message_welcome welcome;
-	struct vmm_message_answer answer; /* the last one */
+	struct vmm_message_answer answer; /* the last answer */
 	char *window;
 	uint64_t window_bytes;
-	uint64_t views; /* executed */
-	uint32_t maps;  /* of those, that map something */
+	uint64_t views; /* number of the last executed view instruction */
+	uint32_t maps;  /* executed instructions that map memory */
 	uint64_t tag;
 };
 
 /* One end of a socketpair; the other is the server's. */
 int raw_socket(struct served *served);
 void raw_open(struct raw *raw, struct served *served, const char *name);
-/* False: the host turned it away. */
+/* Returns false if the server refused the client. */
 bool raw_try_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
 /*
- * With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us,
- * and nothing is open.
+ * With a userfaultfd, so that the host can write-protect mapped memory. Returns false, with nothing
+ * open, if the kernel allows none.
  */
 bool raw_open_freezable(struct raw *raw, struct served *served, const char *name);
-/* Says hello, and is gone before the host hears it. */
+/* Sends a hello and closes the socket before the host reads it. */
 void raw_open_briefly(struct served *served, const char *name);
-void raw_close(struct raw *raw); /* as a program that was killed */
+void raw_close(struct raw *raw); /* without a clean disconnect, as a program that was killed */
 void raw_disconnect(struct raw *raw);
 /*
- * A host with one client or two, which the test drives; at the end the remaining ones disconnect.
+ * Start a host with one client or two, which the test drives. served_part disconnects the remaining
+ * ones.
  */
 void served_meet(struct served *served, struct raw *one, const char *name, struct raw *two,
 		 const char *name_of_two);
 void served_part(struct served *served, struct raw *one, struct raw *two);
-/* A further channel; what the server answered. -1: it refused, with *status. */
+/*
+ * Opens a further channel. Returns the socket, or -1 if the server refused it, with its answer in
+ * *status.
+ */
 int raw_join(struct raw *raw, int32_t *status);
 
-/* Sends what is given; false: the other side is gone. */
+/* Sends the bytes and descriptors. Returns false if the peer has closed the connection. */
 bool raw_send(int fd, const void *head, size_t head_bytes, const void *body, size_t body_bytes,
 	      const int *fds, uint32_t count);
-/* One packet; its length, 0 for the end. Descriptors into fds (9). */
+/*
+ * Receives one packet, with descriptors into fds (9). Returns its length; 0: the connection was
+ * closed.
+ */
 size_t raw_receive(int fd, void *packet, size_t room, int *fds, uint32_t *count);
-/* The server closes that connection, whatever it still sends. */
+/* Waits until the server closes the connection, whatever it sends before. */
 void raw_expect_end(int fd);
 
-/* A call on a channel, there and back; also executes the views that the answer names. */
+/* Makes a call on a channel, and executes the view instructions that the answer names. */
 NTSTATUS raw_call_on(struct raw *raw, int channel, const char *operation, void *argument);
 #define raw_call(raw, operation, argument) raw_call_on(raw, (raw)->channel, operation, argument)
-/* Only sends it, and only waits for what comes. */
+/* The two halves of a call: sends the request; waits for the answer. */
 void raw_ask(struct raw *raw, int channel, const char *operation, const void *argument);
 NTSTATUS raw_await(int channel);
 
 /* Executes the instructions on the view socket up to that number. */
 void raw_catch_up(struct raw *raw, uint64_t number);
 
-/* The first adapter, a device, an allocation of softgpu's. */
+/* Open the first adapter, create a device, allocate memory of softgpu. */
 D3DKMT_HANDLE raw_adapter(struct raw *raw);
 D3DKMT_HANDLE raw_device(struct raw *raw);
 NTSTATUS raw_try_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes,
@@ -108,15 +115,15 @@ D3DKMT_HANDLE raw_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes
 NTSTATUS raw_lock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, void **data);
 NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);
 
-/* Its buffers are in the window; client_fill and the like write into them. */
+/* Creates a context with its buffers in the window; client_fill and the like write into them. */
 void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c);
 void raw_render(struct raw *raw, struct client_context *c);
 
-/* A keyed mutex whose key is 0: acquiring it by another one waits forever. */
+/* Creates a keyed mutex with key 0: acquiring it with another key waits forever. */
 D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global);
 void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key);
 NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key);
-/* Waits until so many calls of all clients together are being executed. */
+/* Waits until that many calls of all clients together are being executed. */
 void served_await_inside(struct served *served, uint32_t calls);
 
 #endif

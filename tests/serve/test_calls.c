@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client that means well gets: hello, calls and their answers, disconnecting, the list of
+ * Clients that keep to the protocol: hello, calls and their answers, disconnecting, the list of
  * clients.
  */
 #include "raw_client.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void a_client_comes_calls_and_goes(void **state)
+static void a_client_connects_calls_and_disconnects(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -44,7 +44,7 @@ static void a_client_comes_calls_and_goes(void **state)
 	served_stop(&served);
 }
 
-/* The status is the call's own, and outputs are untouched, as within one process. */
+/* A failing call returns the status of its function and leaves outputs unchanged, as in-process. */
 static void a_call_that_fails_says_why(void **state)
 {
 	struct served served;
@@ -62,7 +62,7 @@ static void a_call_that_fails_says_why(void **state)
 	served_stop(&served);
 }
 
-/* Two clients have handles of their own. */
+/* Each client has a separate table of handles. */
 static void clients_do_not_share_handles(void **state)
 {
 	struct served served;
@@ -79,7 +79,7 @@ static void clients_do_not_share_handles(void **state)
 	served_part(&served, &one, &two);
 }
 
-/* More than a packet holds, both ways. */
+/* A request and an answer that are larger than a packet. */
 static void long_requests_and_answers_go_in_memory(void **state)
 {
 	enum { COUNT = 4096 };
@@ -115,8 +115,8 @@ static D3DKMT_HANDLE share(struct raw *raw, D3DKMT_HANDLE device)
 }
 
 /*
- * A descriptor comes with an answer, travels as any other, and goes with a request of another
- * client.
+ * A descriptor arrives with an answer, can be sent over any socket, and is accepted in a request of
+ * another client.
  */
 static void an_nt_handle_is_a_descriptor(void **state)
 {
@@ -139,7 +139,7 @@ static void an_nt_handle_is_a_descriptor(void **state)
 	assert_int_equal(raw_call(&two, "D3DKMTQueryResourceInfoFromNtHandle", &query),
 			 STATUS_SUCCESS);
 	assert_int_equal(query.NumAllocations, 1);
-	/* Another descriptor is not what it looks like. */
+	/* A descriptor that is not an NT handle is refused. */
 	int other = dup(STDERR_FILENO);
 	query.hNtHandle = (HANDLE)(intptr_t)other;
 	assert_true(raw_call(&two, "D3DKMTQueryResourceInfoFromNtHandle", &query) < 0);
@@ -151,7 +151,7 @@ static void an_nt_handle_is_a_descriptor(void **state)
 	served_stop(&served);
 }
 
-/* ---- what a client says of its own memory is believed as little as anything else it says ---- */
+/* ---- the host checks everything that a client reports about its own memory ---- */
 
 enum { HEAP_BYTES = 8 * 4096 };
 
@@ -165,7 +165,10 @@ static int heap_memfd(uint64_t bytes, int seals)
 	return fd;
 }
 
-/* Asks for an allocation over memory of the client's; what the host asks for. */
+/*
+ * Requests an allocation over memory of the client. ADOPT gets the host's question about that
+ * memory.
+ */
 static void ask_for_heap(struct raw *raw, D3DKMT_HANDLE device, struct vmm_message_adopt *adopt)
 {
 	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
@@ -179,7 +182,8 @@ static void ask_for_heap(struct raw *raw, D3DKMT_HANDLE device, struct vmm_messa
 	uint32_t count;
 	int fds[9];
 
-	info.pSystemMem = (void *)(uintptr_t)0x10000000; /* a number to the host */
+	info.pSystemMem =
+		(void *)(uintptr_t)0x10000000; /* the host does not interpret the address */
 	raw_ask(raw, raw->channel, "D3DKMTCreateAllocation", &args);
 	assert_int_equal(raw_receive(raw->view, adopt, sizeof(*adopt), fds, &count),
 			 sizeof(*adopt));
@@ -199,7 +203,7 @@ static void answer_for_heap(struct raw *raw, const struct vmm_message_adopted *h
 			     fd >= 0));
 }
 
-static void alf_11_memory_of_a_clients_is_looked_at(void **state)
+static void alf_11_memory_of_a_client_is_checked(void **state)
 {
 	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW;
 	const struct {
@@ -246,7 +250,7 @@ static void alf_11_memory_of_a_clients_is_looked_at(void **state)
  * The host waits for a client for a limited time, and only the call of that client waits so long.
  * (Q-95)
  */
-static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
+static void a_client_that_does_not_answer_about_its_memory_is_disconnected(void **state)
 {
 	struct vmm_message_adopt adopt;
 	struct served served;
@@ -265,7 +269,7 @@ static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
 	served_part(&served, &other, NULL);
 }
 
-static void who_answers_another_question_is_cut_off(void **state)
+static void a_client_that_answers_another_question_is_disconnected(void **state)
 {
 	struct vmm_message_adopt adopt;
 	struct served served;
@@ -278,7 +282,7 @@ static void who_answers_another_question_is_cut_off(void **state)
 		ask_for_heap(&raw, raw_device(&raw), &adopt);
 		struct vmm_message_adopted adopted = {.number = adopt.number + (i == 0),
 						      .status = i == 1 ? STATUS_NO_MEMORY : 0};
-		if (i == 3) { /* gone instead */
+		if (i == 3) { /* disconnects instead of answering */
 			raw_close(&raw);
 			served_await_clients(&served, 0);
 			continue;
@@ -295,7 +299,7 @@ static void who_answers_another_question_is_cut_off(void **state)
 	served_stop(&served);
 }
 
-/* ---- what the adapter says of all its clients ---- */
+/* ---- adapter statistics ---- */
 
 static struct vidmm_adapter_statistics figures_of(struct raw *raw)
 {
@@ -306,8 +310,11 @@ static struct vidmm_adapter_statistics figures_of(struct raw *raw)
 	return args.statistics;
 }
 
-/* Counts are the adapter's; each has the peaks since it looked itself. */
-static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **state)
+/*
+ * Counts cover all clients of the adapter. Peaks cover the time since the same client last asked.
+ * (Q-151)
+ */
+static void q_151_counts_cover_all_clients_and_peaks_the_callers_interval(void **state)
 {
 	struct served served;
 	struct raw one, two;
@@ -328,14 +335,17 @@ static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **
 		.hDevice = device, .phAllocationList = &allocation, .AllocationCount = 1};
 	assert_int_equal(raw_call(&two, "D3DKMTDestroyAllocation", &end), STATUS_SUCCESS);
 
-	/* It has looked meanwhile, and so its peak is that of now; the other one has not. */
+	/* Client two has asked meanwhile, so its peak is the present value. Client one has not. */
 	struct vidmm_adapter_statistics mine = figures_of(&two), others = figures_of(&one);
 	assert_int_equal(mine.peak_system_bytes, before + 4 * MIB);
 	assert_int_equal(others.peak_system_bytes, before + 4 * MIB);
 	mine = figures_of(&two);
 	assert_int_equal(mine.peak_system_bytes, before);
 	assert_int_equal(figures_of(&one).peak_system_bytes, before);
-	/* In-process callers have the peaks since the start, whichever client read them. */
+	/*
+	 * In-process callers get the peaks since the start of the adapter, whatever clients have
+	 * asked.
+	 */
 	vidmm_adapter_statistics(served.client.adapter, &here);
 	assert_int_equal(here.peak_system_bytes, before + 4 * MIB);
 	/* Except for peaks, all callers get the same statistics. */
@@ -347,7 +357,7 @@ static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **
 	served_part(&served, &one, &two);
 }
 
-/* How many clients the adapter keeps peaks for. */
+/* Returns the number of clients for which the adapter stores peaks. */
 static uint32_t count_lookers(struct served *served)
 {
 	struct vmm_adapter *adapter = &served->client.adapter->core;
@@ -361,11 +371,8 @@ static uint32_t count_lookers(struct served *served)
 	return count;
 }
 
-/*
- * However often it asks, and whatever it says: it leaves nothing behind, and is told nothing where
- * the call fails.
- */
-static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
+/* Repeated requests with any contents leave nothing behind. A call that fails writes nothing. */
+static void repeated_requests_for_statistics_leave_nothing_behind(void **state)
 {
 	enum { OFTEN = 1000 };
 	struct served served;
@@ -386,7 +393,7 @@ static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
 				 STATUS_INVALID_PARAMETER);
 		assert_memory_equal(&args, &said, sizeof(args));
 	}
-	/* What it says of the answer is not looked at. */
+	/* The host ignores what the request contains at the place of the answer. */
 	said.adapter = 0;
 	assert_int_equal(raw_call(&raw, "adapter_statistics", &said), STATUS_SUCCESS);
 	assert_int_equal(said.statistics.struct_size, sizeof(said.statistics));
@@ -401,16 +408,16 @@ static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_client_comes_calls_and_goes),
+		cmocka_unit_test(a_client_connects_calls_and_disconnects),
 		cmocka_unit_test(a_call_that_fails_says_why),
 		cmocka_unit_test(clients_do_not_share_handles),
 		cmocka_unit_test(long_requests_and_answers_go_in_memory),
 		cmocka_unit_test(an_nt_handle_is_a_descriptor),
-		cmocka_unit_test(alf_11_memory_of_a_clients_is_looked_at),
-		cmocka_unit_test(who_does_not_answer_for_its_memory_is_cut_off),
-		cmocka_unit_test(who_answers_another_question_is_cut_off),
-		cmocka_unit_test(q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while),
-		cmocka_unit_test(who_asks_for_figures_costs_nothing_and_learns_no_more),
+		cmocka_unit_test(alf_11_memory_of_a_client_is_checked),
+		cmocka_unit_test(a_client_that_does_not_answer_about_its_memory_is_disconnected),
+		cmocka_unit_test(a_client_that_answers_another_question_is_disconnected),
+		cmocka_unit_test(q_151_counts_cover_all_clients_and_peaks_the_callers_interval),
+		cmocka_unit_test(repeated_requests_for_statistics_leave_nothing_behind),
 	};
 
 	return cmocka_run_group_tests_name("serve: calls", tests, NULL, NULL);

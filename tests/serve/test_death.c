@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients that end while their calls wait, and a host that ends while clients wait: no other client
- * notices, and no thread waits forever.
+ * Clients that end during calls that wait, and a host that ends while clients wait. No other client
+ * is affected, and no thread waits forever.
  */
 #include "raw_client.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The call that waits is on the first channel: the host would not read from it. */
+/* The waiting call uses the first channel, from which the host does not read meanwhile. */
 static void a_client_dies_inside_a_wait(void **state)
 {
 	struct served served;
@@ -25,8 +25,8 @@ static void a_client_dies_inside_a_wait(void **state)
 	served_part(&served, &other, NULL);
 }
 
-/* On another channel than the first; both ways to go. */
-static void a_client_goes_while_others_of_its_threads_wait(void **state)
+/* The waiting call uses a further channel. The client disconnects cleanly (polite) or dies. */
+static void a_client_ends_while_its_other_threads_wait(void **state)
 {
 	(void)state;
 	for (uint32_t polite = 0; polite < 2; polite++) {
@@ -51,8 +51,11 @@ static void a_client_goes_while_others_of_its_threads_wait(void **state)
 	}
 }
 
-/* What it held is free for others (the mutex is abandoned), and its memory is gone. */
-static void others_get_on_after_a_death(void **state)
+/*
+ * Objects that the dead client held are free for others: the mutex is abandoned, and the memory is
+ * freed.
+ */
+static void other_clients_continue_after_a_death(void **state)
 {
 	struct served served;
 	struct raw raw, other;
@@ -72,11 +75,8 @@ static void others_get_on_after_a_death(void **state)
 	served_part(&served, &other, NULL);
 }
 
-/*
- * As many calls wait as one client may have, and those of two: yet another one is served as if
- * there were none.
- */
-static void blocked_channels_hold_nobody_else(void **state)
+/* Two clients have as many waiting calls as each may have. A third client is served as usual. */
+static void blocked_channels_do_not_delay_other_clients(void **state)
 {
 	enum { CHANNELS = 63 };
 	struct served served;
@@ -98,7 +98,7 @@ static void blocked_channels_hold_nobody_else(void **state)
 	D3DKMT_HANDLE device = raw_device(&other);
 	for (uint32_t i = 0; i < 100; i++)
 		(void)raw_allocate(&other, device, 4 * KIB);
-	/* Each gets on when it is its turn, in any order. */
+	/* Each call continues when its turn comes, in any order. */
 	D3DKMT_ACQUIREKEYEDMUTEX take = {.hKeyedMutex = mutex};
 	assert_int_equal(raw_call(&one, "D3DKMTAcquireKeyedMutex", &take), STATUS_SUCCESS);
 	for (uint32_t i = CHANNELS; i-- > 0;) {
@@ -112,10 +112,10 @@ static void blocked_channels_hold_nobody_else(void **state)
 }
 
 /*
- * The lock waits for a packet of half a second, with nothing of the core's held; the client does
- * not live to see it.
+ * The lock waits for a packet that runs for half a second; the core holds no lock meanwhile. The
+ * client dies before the packet ends.
  */
-static void a_client_dies_in_a_lock_behind_the_gpu(void **state)
+static void a_client_dies_in_a_lock_that_waits_for_the_gpu(void **state)
 {
 	struct served served;
 	struct raw raw, other;
@@ -165,8 +165,8 @@ static void the_host_ends_with_clients_inside_calls(void **state)
 	}
 }
 
-/* It asks and is gone before it could be told: what it asked for is done, and undone. */
-static void a_client_asks_and_goes_at_once(void **state)
+/* The client dies before it gets the answer. Its request is executed and its effects are undone. */
+static void a_client_dies_before_its_answer(void **state)
 {
 	struct served served;
 
@@ -181,15 +181,15 @@ static void a_client_asks_and_goes_at_once(void **state)
 		raw_close(&raw);
 	}
 	served_await_clients(&served, 0);
-	served_await_lines(&served, 100); /* of each, that it came and that it went */
+	served_await_lines(&served, 100); /* two lines for each client: connected, disconnected */
 	served_stop(&served);
 }
 
 /*
- * The client has closed its socket when its hello is read; the log says so, as for every client
- * that disconnects.
+ * The client has closed its socket before the host reads its hello. The log reports it, as every
+ * client that disconnects.
  */
-static void a_client_goes_before_its_welcome(void **state)
+static void a_client_disconnects_before_its_welcome(void **state)
 {
 	struct served served;
 
@@ -241,7 +241,7 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	client_fill(&c, allocation, 64 * KIB, 7);
 	raw_render(&raw, &c);
 	set_power(&served, VIDMM_POWER_D3);
-	raw_close(&raw); /* it is inside nothing */
+	raw_close(&raw); /* it is inside no call */
 	served_await(&served, "disconnected");
 	/* A client that connects and disconnects without using the adapter is served. */
 	raw_open(&third, &served, "third");
@@ -252,7 +252,7 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	served_await_inside(&served, 1);
 	set_power(&served, VIDMM_POWER_D0);
 	assert_int_equal(raw_await(other.channel), STATUS_SUCCESS);
-	while (allocations(&served) != before) /* it is closed when the GPU is done with it */
+	while (allocations(&served) != before) /* it is freed once the GPU has finished with it */
 		sched_yield();
 	served_await_clients(&served, 1);
 	for (uint32_t i = 0; i < 64 * KIB; i++)
@@ -260,7 +260,10 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	served_part(&served, &other, NULL);
 }
 
-/* How a client goes is what it said last, whichever of its sockets is seen closed first. */
+/*
+ * The last message of a client is logged as the cause of its end, whichever of its sockets is seen
+ * closed first.
+ */
 static void a_disconnect_message_is_the_only_cause_logged(void **state)
 {
 	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
@@ -288,8 +291,11 @@ static void a_disconnect_message_is_the_only_cause_logged(void **state)
 	served_stop(&served);
 }
 
-/* Without its view socket a client cannot be told anything: it goes, also if it is silent. */
-static void a_closed_view_socket_is_the_end(void **state)
+/*
+ * A client without a view socket gets no instructions, so its session ends, even if it sends
+ * nothing.
+ */
+static void a_closed_view_socket_ends_the_session(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -309,16 +315,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_dies_inside_a_wait),
-		cmocka_unit_test(a_client_goes_while_others_of_its_threads_wait),
-		cmocka_unit_test(others_get_on_after_a_death),
-		cmocka_unit_test(blocked_channels_hold_nobody_else),
-		cmocka_unit_test(a_client_dies_in_a_lock_behind_the_gpu),
+		cmocka_unit_test(a_client_ends_while_its_other_threads_wait),
+		cmocka_unit_test(other_clients_continue_after_a_death),
+		cmocka_unit_test(blocked_channels_do_not_delay_other_clients),
+		cmocka_unit_test(a_client_dies_in_a_lock_that_waits_for_the_gpu),
 		cmocka_unit_test(the_host_ends_with_clients_inside_calls),
-		cmocka_unit_test(a_client_asks_and_goes_at_once),
-		cmocka_unit_test(a_client_goes_before_its_welcome),
+		cmocka_unit_test(a_client_dies_before_its_answer),
+		cmocka_unit_test(a_client_disconnects_before_its_welcome),
 		cmocka_unit_test(a_client_dies_while_the_adapter_sleeps),
 		cmocka_unit_test(a_disconnect_message_is_the_only_cause_logged),
-		cmocka_unit_test(a_closed_view_socket_is_the_end),
+		cmocka_unit_test(a_closed_view_socket_ends_the_session),
 	};
 
 	return cmocka_run_group_tests_name("serve: death", tests, NULL, NULL);

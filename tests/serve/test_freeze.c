@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content that moves while a thread of the client stores into it: the host freezes it through the
- * client's userfaultfd, and no store is lost. What the client is not known to have mapped is not
- * moved.
+ * Content that moves while a thread of the client stores into it. The host write-protects it
+ * through the client's userfaultfd, and no store is lost. Content that the client may not have
+ * mapped yet is not moved.
  */
 #include "raw_client.h"
 
@@ -21,9 +21,9 @@
 
 enum { WORDS = 16384, MOVES = 12 };
 
-/* A client with a thread that executes instructions as they come, and one that stores. */
+/* A client with one thread that executes view instructions, and one that stores. */
 struct busy {
-	struct raw raw, looking; /* looking: its view socket, and what has been executed */
+	struct raw raw, looking; /* looking: its view socket, and what was executed */
 	int stop[2];
 	pthread_t looker, writer;
 	_Atomic uint64_t executed, stored;
@@ -45,7 +45,7 @@ static void *look_on(void *argument)
 	return NULL;
 }
 
-/* Each word in its turn gets the number of its store. */
+/* Stores to all words in turn; each word gets the number of the store. */
 static void *write_on(void *argument)
 {
 	struct busy *b = argument;
@@ -65,7 +65,9 @@ static void await_stores(struct busy *b, uint64_t more)
 		sched_yield();
 }
 
-/* Any call: what its answer names has been executed before another one is made. */
+/*
+ * Makes any call: the instructions that its answer names have been executed before the next call.
+ */
 static void say_something(struct busy *b)
 {
 	(void)raw_adapter(&b->raw);
@@ -88,7 +90,7 @@ static bool begin(struct busy *b, struct served *served)
 	return true;
 }
 
-/* Into video memory by a fill, and locked there. */
+/* Moves the allocation into video memory by a fill, and locks it there. */
 static void lock_in_video_memory(struct busy *b)
 {
 	struct client_context c;
@@ -160,7 +162,7 @@ static void no_store_is_lost_when_content_moves(void **state)
  * The client has executed the mapping, but the host has not read its answer: a power change fails
  * until the host has read it.
  */
-static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
+static void content_that_may_not_be_mapped_yet_is_not_moved(void **state)
 {
 	struct served served;
 	struct busy b;
@@ -179,15 +181,15 @@ static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
 	end(&b, &served);
 }
 
-/* ---- a client with a busy address space ---- */
+/* ---- a client whose address space is locked for a long time ---- */
 
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t busy_changed = PTHREAD_COND_INITIALIZER;
 static bool is_busy, has_come;
 
 /*
- * Of this program, also for the library in it: what takes the lock of the client's address space
- * waits as long as that is busy.
+ * Replaces ioctl in this program and in the library linked into it. A call that takes the lock of
+ * the client's address space waits as long as the test keeps it busy.
  */
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -223,10 +225,10 @@ static void await_come(void)
 }
 
 /*
- * The content is not moved, and the operation that wanted to move it goes on; also when the client
- * admits the host too late.
+ * The content is not moved, and the operation that wanted to move it continues. The same holds if
+ * write protection takes effect too late.
  */
-static void a_client_that_is_never_frozen_holds_nobody_up(void **state)
+static void a_client_that_cannot_be_write_protected_delays_no_other(void **state)
 {
 	struct served served;
 	struct raw other;
@@ -238,7 +240,9 @@ static void a_client_that_is_never_frozen_holds_nobody_up(void **state)
 	lock_in_video_memory(&b);
 	say_something(&b);
 	say_something(&b);
-	atomic_store(&served.server->late, 5); /* others were: so it is not waited for as long */
+	atomic_store(
+		&served.server->late,
+		5); /* as if other clients had been late: the host then waits for a shorter time */
 	set_busy(true);
 	assert_true(power(&served, VIDMM_POWER_D3) < 0);
 	await_come();
@@ -257,8 +261,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_store_is_lost_when_content_moves),
-		cmocka_unit_test(what_is_not_known_to_be_mapped_is_not_moved),
-		cmocka_unit_test(a_client_that_is_never_frozen_holds_nobody_up),
+		cmocka_unit_test(content_that_may_not_be_mapped_yet_is_not_moved),
+		cmocka_unit_test(a_client_that_cannot_be_write_protected_delays_no_other),
 	};
 
 	return cmocka_run_group_tests_name("serve: freeze", tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages that no well-meant client sends, and clients that take what they can get. Each is
- * refused or cut off, with a line that says why; another client never notices; and no descriptor is
- * left behind.
+ * Messages that no correct client sends, and clients that take as many resources as they can. Each
+ * is refused or disconnected, and the log says why. No other client is affected, and no descriptor
+ * is left behind.
  */
 #include "raw_client.h"
 
@@ -18,7 +18,7 @@
 
 #include "support/folder.h"
 
-/* The witness: nothing that others do reaches it. */
+/* A correct client, which nothing that the others do may affect. */
 struct scene {
 	struct served served;
 	struct raw witness;
@@ -43,7 +43,7 @@ static void end(struct scene *s)
 	served_stop(&s->served);
 }
 
-/* ---- strangers ---- */
+/* ---- peers that have not sent a hello ---- */
 
 static void message(int fd, const void *bytes, size_t length, const int *fds, uint32_t count)
 {
@@ -61,7 +61,10 @@ static struct vmm_message_hello good_hello(void)
 	};
 }
 
-/* One that is nearly a hello: the answer is a refusal with that status, or (0) the end alone. */
+/*
+ * Sends an almost valid hello. The server refuses it with that status, or (0) only closes the
+ * connection.
+ */
 static void try_hello(struct scene *s, const struct vmm_message_hello *hello, size_t length,
 		      const int *fds, uint32_t count, int32_t status)
 {
@@ -83,7 +86,7 @@ static void try_hello(struct scene *s, const struct vmm_message_hello *hello, si
 	close(fd);
 }
 
-static void strangers_that_begin_wrongly(void **state)
+static void peers_with_a_bad_first_message_are_refused(void **state)
 {
 	struct scene s;
 	char noise[600];
@@ -110,7 +113,7 @@ static void strangers_that_begin_wrongly(void **state)
 		raw_expect_end(fd);
 		close(fd);
 	}
-	/* More than any message, and more descriptors than any. */
+	/* A packet longer than any message, and one with more descriptors than any message. */
 	size_t long_one = VMM_PROTOCOL_INLINE_MAX + 4096;
 	char *large = calloc(1, long_one);
 	int fds[20], fd = raw_socket(&s.served);
@@ -127,7 +130,7 @@ static void strangers_that_begin_wrongly(void **state)
 	end(&s);
 }
 
-static void hellos_that_are_none(void **state)
+static void invalid_hellos_are_refused(void **state)
 {
 	struct scene s;
 	int pair[2], event, pipes[2], stream[2];
@@ -156,7 +159,7 @@ static void hellos_that_are_none(void **state)
 	h = good, h.head.bytes = 8;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
 	try_hello(&s, &good, sizeof(h) - 8, pair, 1, STATUS_INVALID_PARAMETER);
-	/* Not those descriptors. */
+	/* Descriptors of the wrong kind or number. */
 	try_hello(&s, &good, sizeof(good), NULL, 0, 0);
 	try_hello(&s, &good, sizeof(good), pipes, 1, STATUS_INVALID_PARAMETER);
 	try_hello(&s, &good, sizeof(good), stream, 1, STATUS_INVALID_PARAMETER);
@@ -177,7 +180,7 @@ static void hellos_that_are_none(void **state)
 	end(&s);
 }
 
-static void sessions_are_not_to_be_guessed(void **state)
+static void a_session_cannot_be_joined_by_a_guessed_number(void **state)
 {
 	struct scene s;
 	struct raw thief;
@@ -193,14 +196,14 @@ static void sessions_are_not_to_be_guessed(void **state)
 	assert_int_equal(raw_join(&thief, &status), -1);
 	assert_int_equal(status, STATUS_ACCESS_DENIED);
 	raw_disconnect(&thief);
-	/* One that has ended has no channels any more. */
+	/* A session that has ended gets no further channels. */
 	memcpy(thief.welcome.session, s.witness.welcome.session, 0);
 	assert_int_equal(raw_join(&thief, &status), -1);
 	assert_int_equal(status, STATUS_ACCESS_DENIED);
 	end(&s);
 }
 
-static void silent_strangers_keep_nobody_out(void **state)
+static void silent_peers_do_not_block_new_clients(void **state)
 {
 	enum { SILENT = 200 };
 	struct scene s;
@@ -224,7 +227,7 @@ static void silent_strangers_keep_nobody_out(void **state)
 
 typedef void bad_fn(struct raw *raw);
 
-/* It ends with the session cut off. */
+/* Each case ends with the session disconnected by the server. */
 static void cut_off_after(struct scene *s, bad_fn *send_it, const char *why)
 {
 	struct raw raw;
@@ -284,7 +287,7 @@ static void send_as_memfd(struct raw *raw, int fd, uint32_t bytes)
 	close(fd);
 }
 
-/* Reading that would never come back. */
+/* A read from this pipe would never return. */
 static void a_pipe_as_memfd(struct raw *raw)
 {
 	int pipes[2];
@@ -373,7 +376,7 @@ static void malformed_messages_end_their_client(void **state)
 	end(&s);
 }
 
-/* On a further channel: DISCONNECT belongs to the first one. */
+/* DISCONNECT is valid on the first channel only. */
 static void a_disconnect_message_on_another_channel_ends_its_client(void **state)
 {
 	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
@@ -409,8 +412,8 @@ static NTSTATUS refused(struct raw *raw, uint32_t operation, const void *body, u
 	return answer.status;
 }
 
-/* The message is good, the request in it is not: it is answered, and the client goes on. */
-static void requests_that_are_no_calls_are_refused(void **state)
+/* A valid message with an invalid request: the request fails, and the client may continue. */
+static void invalid_requests_are_refused(void **state)
 {
 	struct scene s;
 	struct raw raw;
@@ -431,7 +434,7 @@ static void requests_that_are_no_calls_are_refused(void **state)
 	end(&s);
 }
 
-/* All of them without an argument: each says so itself, or is refused. */
+/* Every operation without its argument fails with its own status, or is refused. */
 static void requests_without_an_argument(void **state)
 {
 	struct scene s;
@@ -498,7 +501,7 @@ static void channels_have_a_limit(void **state)
 	assert_int_equal(raw_join(&raw, &status), -1);
 	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
 	(void)raw_device(&raw);
-	/* One that is given back can be had again. */
+	/* A handle that was freed can be allocated again. */
 	close(third);
 	struct vidmm_client_info info[2];
 	do
@@ -526,7 +529,7 @@ static void clients_have_a_limit(void **state)
 	try_hello(&s, &hello, sizeof(hello), pair, 1, STATUS_INSUFFICIENT_RESOURCES);
 	served_await(&s.served, "the maximum of 2 clients is connected");
 	raw_disconnect(&raw);
-	/* It counts until nothing of it is left. */
+	/* An allocation counts until its last part is freed. */
 	while (!raw_try_open(&raw, &s.served, "third"))
 		;
 	raw_disconnect(&raw);
@@ -553,7 +556,7 @@ static void handles_have_a_limit(void **state)
 		count++;
 	}
 	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
-	assert_int_equal(count, 8); /* beside the adapter and the device */
+	assert_int_equal(count, 8); /* in addition to the adapter and the device */
 	served_await(&s.served, "it has reached its limit");
 	D3DKMT_DESTROYALLOCATION end_it = {
 		.hDevice = device, .AllocationCount = 1, .phAllocationList = &last};
@@ -564,8 +567,8 @@ static void handles_have_a_limit(void **state)
 }
 
 /*
- * Of system memory: each allocation has its backing store from the first lock on. What is given
- * back can be had again.
+ * The limit of system memory: each allocation has its backing store from the first lock on. Freed
+ * memory can be allocated again.
  */
 static void memory_has_a_limit(void **state)
 {
@@ -609,7 +612,9 @@ static uint64_t memory_of(struct scene *s)
 	return info[1].memory_bytes;
 }
 
-/* A context, and something that it runs; what the client has of the host's memory after each. */
+/*
+ * Creates a context and submits to it. Returns the client's charge on the host's memory after each.
+ */
 static NTSTATUS run_something(struct scene *s, uint64_t limit, uint64_t bytes[2])
 {
 	const struct vidmm_client_limits limits = {.memory_bytes = limit};
@@ -632,7 +637,7 @@ static NTSTATUS run_something(struct scene *s, uint64_t limit, uint64_t bytes[2]
 	return status;
 }
 
-/* So is that of DMA buffers, with their lists, and of what a client's buffers are copied to. */
+/* Memory of DMA buffers is charged, with their lists and the copies of the client's buffers. */
 static void buffers_are_charged(void **state)
 {
 	const uint64_t least = 256 * KIB; /* softgpu's DMA buffer */
@@ -647,7 +652,7 @@ static void buffers_are_charged(void **state)
 	assert_int_equal(run_something(&s, bytes[1], again), STATUS_SUCCESS);
 }
 
-/* An event behind all that the context has queued. */
+/* Queues a signal of an event behind all work of the context. */
 static NTSTATUS queue_event(struct raw *raw, const struct client_context *c, int event)
 {
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
@@ -671,12 +676,12 @@ static NTSTATUS queue_wait(struct raw *raw, const struct client_context *c, D3DK
 	return raw_call(raw, "D3DKMTWaitForSynchronizationObject2", &wait);
 }
 
-/* A client with a context that waits for a fence, and one that can signal it. */
+/* A client with a context that waits for a fence, and a context that can signal it. */
 struct waiter {
 	struct raw raw;
 	struct client_context held, other;
 	D3DKMT_HANDLE fence;
-	uint64_t bytes; /* what it has before the first wait */
+	uint64_t bytes; /* the charge before the first wait */
 };
 
 static void waiter_comes(struct scene *s, struct waiter *w)
@@ -711,7 +716,7 @@ static void await_memory(struct scene *s, uint64_t bytes)
 		sched_yield();
 }
 
-/* Waits in a context's queue, until they are over. */
+/* Waits in a context's queue are charged until they end. */
 static void q_150_queued_waits_are_charged(void **state)
 {
 	enum { COUNT = 50, ROOM = 5 };
@@ -730,7 +735,7 @@ static void q_150_queued_waits_are_charged(void **state)
 	assert_int_equal(memory_of(&s), w.bytes + COUNT * one);
 	waiter_signals(&w);
 	await_memory(&s, w.bytes);
-	/* What is refused costs nothing. */
+	/* A refused wait is not charged. */
 	assert_int_equal(queue_event(&w.raw, &w.held, -1), STATUS_INVALID_PARAMETER);
 	assert_int_equal(memory_of(&s), w.bytes);
 	client_forget(&s.served.client);
@@ -748,13 +753,13 @@ static void q_150_queued_waits_are_charged(void **state)
 	const D3DKMT_DESTROYCONTEXT end_it = {.hContext =
 						      (D3DKMT_HANDLE)(uintptr_t)w.held.c.hContext};
 	assert_int_equal(raw_call(&w.raw, "D3DKMTDestroyContext", (void *)&end_it), STATUS_SUCCESS);
-	assert_true(memory_of(&s) < w.bytes); /* with the context's own */
+	assert_true(memory_of(&s) < w.bytes); /* including that of the context itself */
 	assert_int_equal(queue_wait(&w.raw, &w.other, w.fence, 1), STATUS_SUCCESS);
 	raw_close(&w.raw);
 	end(&s);
 }
 
-/* Of as many objects as it names. */
+/* Makes a semaphore; a wait is charged for each object that it names. */
 static D3DKMT_HANDLE make_semaphore(struct raw *raw, D3DKMT_HANDLE device)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
@@ -767,10 +772,10 @@ static D3DKMT_HANDLE make_semaphore(struct raw *raw, D3DKMT_HANDLE device)
 }
 
 /*
- * The context ends, then the client, with waits in its queue: that all is given back then the
- * account itself checks.
+ * The context ends, then the client, with waits in its queue. The account itself checks that all
+ * charges are refunded.
  */
-static void q_150_waits_that_are_given_up_cost_nothing(void **state)
+static void q_150_abandoned_waits_are_refunded(void **state)
 {
 	enum { COUNT = 50, OBJECTS = 32 };
 	struct client_context third;
@@ -794,14 +799,14 @@ static void q_150_waits_that_are_given_up_cost_nothing(void **state)
 	D3DKMT_DESTROYDEVICE end_it = {.hDevice = device};
 	assert_true(memory_of(&s) > before + held);
 	assert_int_equal(raw_call(&w.raw, "D3DKMTDestroyDevice", &end_it), STATUS_SUCCESS);
-	assert_int_equal(memory_of(&s), w.bytes + held); /* those of the other device stay */
+	assert_int_equal(memory_of(&s), w.bytes + held); /* the waits of the other device stay */
 	raw_close(&w.raw);
 	end(&s);
 }
 
 /*
- * Each event that waits keeps a descriptor of the client's in the host: there are as many as it may
- * have handles.
+ * Each queued event keeps a descriptor of the client in the host. Their number is limited like that
+ * of handles.
  */
 static void events_have_a_limit(void **state)
 {
@@ -835,7 +840,7 @@ static void events_have_a_limit(void **state)
 		assert_int_equal(queue_event(&raw, &held, event), STATUS_SUCCESS);
 	assert_int_equal(queue_event(&raw, &held, event), STATUS_INSUFFICIENT_RESOURCES);
 	served_await(&s.served, "it has reached its limit");
-	/* What has ended does not count any more. */
+	/* An event whose wait has ended does not count. */
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
 		.hContext = (D3DKMT_HANDLE)(uintptr_t)other.c.hContext,
 		.ObjectCount = 1,
@@ -849,7 +854,7 @@ static void events_have_a_limit(void **state)
 		assert_int_equal(eventfd_read(event, &times), 0);
 		told += times;
 	}
-	/* The last is told before it is given back. */
+	/* The last event is signaled before its charge is refunded. */
 	while ((status = queue_event(&raw, &held, event)) == STATUS_INSUFFICIENT_RESOURCES)
 		sched_yield();
 	assert_int_equal(status, STATUS_SUCCESS);
@@ -858,7 +863,7 @@ static void events_have_a_limit(void **state)
 	end(&s);
 }
 
-/* ---- the list ---- */
+/* ---- the list of clients ---- */
 
 static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
 {
@@ -891,13 +896,13 @@ static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers_that_begin_wrongly),
-		cmocka_unit_test(hellos_that_are_none),
-		cmocka_unit_test(sessions_are_not_to_be_guessed),
-		cmocka_unit_test(silent_strangers_keep_nobody_out),
+		cmocka_unit_test(peers_with_a_bad_first_message_are_refused),
+		cmocka_unit_test(invalid_hellos_are_refused),
+		cmocka_unit_test(a_session_cannot_be_joined_by_a_guessed_number),
+		cmocka_unit_test(silent_peers_do_not_block_new_clients),
 		cmocka_unit_test(malformed_messages_end_their_client),
 		cmocka_unit_test(a_disconnect_message_on_another_channel_ends_its_client),
-		cmocka_unit_test(requests_that_are_no_calls_are_refused),
+		cmocka_unit_test(invalid_requests_are_refused),
 		cmocka_unit_test(requests_without_an_argument),
 		cmocka_unit_test(a_client_that_never_reads_its_answers),
 		cmocka_unit_test(channels_have_a_limit),
@@ -907,7 +912,7 @@ int main(void)
 		cmocka_unit_test(buffers_are_charged),
 		cmocka_unit_test(events_have_a_limit),
 		cmocka_unit_test(q_150_queued_waits_are_charged),
-		cmocka_unit_test(q_150_waits_that_are_given_up_cost_nothing),
+		cmocka_unit_test(q_150_abandoned_waits_are_refunded),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients that mean harm by messages which are well-formed, one by one: what changes between two
- * looks of the host's, and what does not come back when the host closes, writes or waits. Another
- * client never notices.
+ * Hostile clients whose single messages are well-formed: memory that changes between two reads of
+ * the host, and operations that block when the host closes, writes or waits. No other client is
+ * affected.
  */
 #include "raw_client.h"
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- what one channel says is not what another makes of it ---- */
+/* ---- two channels of one client ---- */
 
 static D3DKMT_HANDLE device_on(struct raw *raw, uint32_t which)
 {
@@ -42,11 +42,11 @@ static void set_power(struct vidmm_adapter *adapter, uint32_t state)
 }
 
 /*
- * SYN-32: the first object says what the union of a call is. While the call waits for power, what
- * was no object becomes one by another channel: the number that was in the union is no address for
- * that.
+ * The type of the first object decides how the union of a call is read. While the call waits for
+ * power, another channel creates an object with that handle. The number in the union must not
+ * become an address. (SYN-32)
  */
-static void a_union_is_what_it_was_when_it_came(void **state)
+static void syn_32_a_union_keeps_the_meaning_it_had_when_it_was_decoded(void **state)
 {
 	struct vidmm_adapter *second;
 	struct client_context c;
@@ -74,7 +74,7 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 	assert_int_equal(make_fence(&raw, channel, device, &fence), STATUS_SUCCESS);
 
 	set_power(served.client.adapter, VIDMM_POWER_D3);
-	later = fence + 0x40; /* HND-03: the next one's */
+	later = fence + 0x40; /* the handle that the next object gets (HND-03) */
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {
 		.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext,
 		.ObjectCount = 1,
@@ -85,7 +85,8 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 	assert_int_equal(make_fence(&raw, channel, device, &fence), STATUS_SUCCESS);
 	assert_int_equal(fence, later);
 	set_power(served.client.adapter, VIDMM_POWER_D0);
-	assert_int_equal(raw_await(raw.channel), STATUS_SUCCESS); /* a number it was */
+	assert_int_equal(raw_await(raw.channel),
+			 STATUS_SUCCESS); /* the union was read as a number */
 	raw_disconnect(&raw);
 	close(channel);
 	served_await_clients(&served, 0);
@@ -93,11 +94,11 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 	served_stop(&served);
 }
 
-/* ---- what does not come back when it is closed ---- */
+/* ---- descriptors whose close blocks ---- */
 
 /*
- * A connection whose last close blocks until the peer has read what was sent or has gone. Returns
- * -1 if there is no network.
+ * Returns a connection whose last close blocks until the peer has read everything or has
+ * disconnected. Returns -1 if there is no network.
  */
 static int lingering(int *peer)
 {
@@ -125,10 +126,10 @@ static int lingering(int *peer)
 }
 
 /*
- * More such connections than waiting workers; in messages that are refused, and in messages that
- * are never read.
+ * More such connections than threads that close descriptors: in messages that are refused, and in
+ * messages that are never read.
  */
-static void what_is_never_closed_holds_nobody_up(void **state)
+static void descriptors_whose_close_blocks_delay_no_other_client(void **state)
 {
 	enum { STRANGERS = 6 };
 	const uint32_t nonsense[4] = {1, 2, 3, 4};
@@ -152,9 +153,9 @@ static void what_is_never_closed_holds_nobody_up(void **state)
 		for (uint32_t k = 0; k < 1 + i % 2; k++)
 			assert_true(
 				raw_send(ends[i][0], nonsense, sizeof(nonsense), NULL, 0, &fd, 1));
-		close(fd); /* the last one is the host's */
+		close(fd); /* the host has the last reference */
 		assert_int_equal(vidmm_server_connect(served.server, ends[i][1]), 0);
-		served_await_lines(&served, lines + i + 1); /* it is refused */
+		served_await_lines(&served, lines + i + 1); /* the message is refused */
 	}
 	(void)raw_allocate(&witness, device, 64 * KIB);
 	raw_open(&other, &served, "other");
@@ -163,7 +164,7 @@ static void what_is_never_closed_holds_nobody_up(void **state)
 	raw_disconnect(&witness);
 	served_await_clients(&served, 0);
 	for (uint32_t i = 0; i < STRANGERS; i++) {
-		close(peers[i]); /* a lingering close ends: its peer has gone */
+		close(peers[i]); /* the blocked close ends because its peer has disconnected */
 		close(ends[i][0]);
 	}
 	served_stop(&served);
@@ -172,10 +173,10 @@ static void what_is_never_closed_holds_nobody_up(void **state)
 /* ---- descriptors that are never read ---- */
 
 /*
- * They would count against all that the host's user may have on their way, and so against all other
- * clients.
+ * Unread descriptors would count against the limit of descriptors in flight of the host's user,
+ * which all clients share.
  */
-static void who_asks_before_it_has_read_descriptors_is_cut_off(void **state)
+static void a_client_that_never_reads_descriptors_is_disconnected(void **state)
 {
 	struct served served;
 	struct raw raw, other;
@@ -208,9 +209,9 @@ static void who_asks_before_it_has_read_descriptors_is_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_union_is_what_it_was_when_it_came),
-		cmocka_unit_test(what_is_never_closed_holds_nobody_up),
-		cmocka_unit_test(who_asks_before_it_has_read_descriptors_is_cut_off),
+		cmocka_unit_test(syn_32_a_union_keeps_the_meaning_it_had_when_it_was_decoded),
+		cmocka_unit_test(descriptors_whose_close_blocks_delay_no_other_client),
+		cmocka_unit_test(a_client_that_never_reads_descriptors_is_disconnected),
 	};
 
 	return cmocka_run_group_tests_name("serve: hostile", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client sees of its memory: instructions on its view socket, mapped into its window,
- * exchanged when content moves.
+ * CPU mappings of a client: instructions on its view socket, mapped into its window, replaced when
+ * content moves.
  */
 #include "raw_client.h"
 
@@ -46,10 +46,10 @@ static void a_lock_shows_memory_in_the_window(void **state)
 }
 
 /*
- * Three times as much as the adapter has memory goes through its memory, and is shown from wherever
- * it is.
+ * Uses three times the adapter's memory. All of it passes through video memory and is mapped
+ * wherever it is.
  */
-static void content_moves_and_the_address_does_not(void **state)
+static void the_address_does_not_change_when_content_moves(void **state)
 {
 	enum { COUNT = 12 };
 	struct served served;
@@ -90,10 +90,10 @@ static void content_moves_and_the_address_does_not(void **state)
 }
 
 /*
- * Addresses that were given back are given again: a window of 64 MiB is enough for any number of
- * allocations, one after the other.
+ * Freed addresses are reused: a window of 64 MiB is enough for any number of allocations one after
+ * the other.
  */
-static void the_window_is_used_again(void **state)
+static void addresses_of_the_window_are_reused(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -117,8 +117,8 @@ static void the_window_is_used_again(void **state)
 	served_stop(&served);
 }
 
-/* Without an address there is no lock, and nothing else fails. */
-static void a_window_that_is_full_refuses_locks(void **state)
+/* Without a free address a lock fails, and nothing else does. */
+static void a_lock_fails_while_the_window_is_full(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -145,8 +145,8 @@ static void a_window_that_is_full_refuses_locks(void **state)
 	served_stop(&served);
 }
 
-/* It calls on and looks at nothing that it is to map. */
-static void a_client_that_reads_no_instructions_is_cut_off(void **state)
+/* The client makes calls and reads none of its view instructions. */
+static void a_client_that_reads_no_instructions_is_disconnected(void **state)
 {
 	const struct vidmm_client_limits limits = {.unread_bytes = 4096};
 	struct served served;
@@ -180,7 +180,7 @@ static void a_client_that_reads_no_instructions_is_cut_off(void **state)
 	served_stop(&served);
 }
 
-/* Locks it and says what it is shown. */
+/* Locks the allocation and returns the view instruction that maps it. */
 static int lock_and_see(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation,
 			struct vmm_message_view *view)
 {
@@ -208,9 +208,9 @@ static int shown(struct raw *raw, D3DKMT_HANDLE device, struct vmm_message_view 
 }
 
 /*
- * An object that a client has a descriptor of cannot be made smaller by it, under the host's feet.
+ * A client cannot shrink a memory object that it has a descriptor of, because the size is sealed.
  */
-static void what_is_shown_is_sealed(void **state)
+static void memory_of_a_client_is_sealed(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -239,7 +239,7 @@ static uint64_t memory_in(int fd)
  * One small allocation keeps the memory object that contains it, but not the pages that other
  * allocations had there: those are freed before new memory is created for a client.
  */
-static void what_is_free_goes_back_before_there_is_more(void **state)
+static void free_pages_are_returned_before_new_memory_is_created(void **state)
 {
 	struct served served;
 	struct raw raw;
@@ -264,7 +264,7 @@ static void what_is_free_goes_back_before_there_is_more(void **state)
 	raw_ask(&raw, raw.channel, "D3DKMTUnlock", &unlock);
 	assert_int_equal(raw_await(raw.channel), STATUS_SUCCESS);
 	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end), STATUS_SUCCESS);
-	assert_true(memory_in(fd) >= 30 * MIB); /* the next one may have them */
+	assert_true(memory_in(fd) >= 30 * MIB); /* the next client may get these pages */
 	close(lock_and_see(&raw, device, raw_allocate(&raw, device, 60 * MIB), &view));
 	assert_true(memory_in(fd) <= 4 * MIB);
 	close(fd);
@@ -276,7 +276,7 @@ static void what_is_free_goes_back_before_there_is_more(void **state)
  * Allocations of one client share the memory objects it may map; those of other clients are never
  * in them.
  */
-static void nobody_is_shown_what_others_are(void **state)
+static void clients_share_no_memory_objects(void **state)
 {
 	struct served served;
 	struct raw raw[2];
@@ -308,13 +308,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lock_shows_memory_in_the_window),
-		cmocka_unit_test(content_moves_and_the_address_does_not),
-		cmocka_unit_test(the_window_is_used_again),
-		cmocka_unit_test(a_window_that_is_full_refuses_locks),
-		cmocka_unit_test(a_client_that_reads_no_instructions_is_cut_off),
-		cmocka_unit_test(what_is_shown_is_sealed),
-		cmocka_unit_test(nobody_is_shown_what_others_are),
-		cmocka_unit_test(what_is_free_goes_back_before_there_is_more),
+		cmocka_unit_test(the_address_does_not_change_when_content_moves),
+		cmocka_unit_test(addresses_of_the_window_are_reused),
+		cmocka_unit_test(a_lock_fails_while_the_window_is_full),
+		cmocka_unit_test(a_client_that_reads_no_instructions_is_disconnected),
+		cmocka_unit_test(memory_of_a_client_is_sealed),
+		cmocka_unit_test(clients_share_no_memory_objects),
+		cmocka_unit_test(free_pages_are_returned_before_new_memory_is_created),
 	};
 
 	return cmocka_run_group_tests_name("serve: views", tests, NULL, NULL);

@@ -336,7 +336,7 @@ struct scripted_miniport {
 	void *settle_context;
 	pthread_t owner;
 
-	struct scripted_miniport *next; /* that the AddDevice after its own belongs to */
+	struct scripted_miniport *next; /* the miniport that gets the AddDevice after this one's */
 	struct scripted_miniport *engine[SCRIPTED_NODES_MAX]; /* of a link, the lead first */
 
 	/* arguments of StartDevice */
@@ -352,7 +352,7 @@ struct scripted_miniport {
 	uint32_t faults; /* of its GPU: an invalid address or command */
 	uint32_t dpcs;   /* calls of DxgkDdiDpcRoutine */
 
-	bool hw_enabled; /* the port said so */
+	bool hw_enabled; /* reported by the port */
 	struct scripted_hw_context hw_context[SCRIPTED_HW_MAX];
 	struct scripted_hw_queue hw_queue[SCRIPTED_HW_MAX];
 	uint32_t hw_context_count, hw_queue_count;

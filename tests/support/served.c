@@ -63,7 +63,7 @@ static struct vidmm_connection *connection_by_viewer(const struct vmm_os_viewer 
 
 /* ---- the host's side ---- */
 
-/* A client would see it a little later; the test reads it at once. */
+/* A real client would see it later; the test reads it at once. */
 static void view_sent(void *context, struct vmm_os_viewer *viewer)
 {
 	struct vidmm_connection *connection = connection_by_viewer(viewer);

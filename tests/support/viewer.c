@@ -18,8 +18,8 @@
 enum { REFUSED = -2, UNTRIED = -1, OBJECTS = 1 << 16 };
 
 /*
- * The object that was mapped for writing, and its process, by inode: inode numbers of memfds are
- * not reused.
+ * The memory objects that were mapped for writing, and their processes, by inode: inode numbers of
+ * memfds are not reused.
  */
 static struct object {
 	uint64_t inode;
@@ -37,7 +37,7 @@ static struct object *slot_of(uint64_t inode)
 	return &objects[at % OBJECTS];
 }
 
-/* An object given to one process is given to no other, then or later. */
+/* A memory object given to one process must never be given to another. */
 static void claim(const struct test_viewer *viewer, uint64_t inode)
 {
 	pthread_mutex_lock(&objects_lock);
@@ -57,7 +57,7 @@ static struct test_viewer *of(struct vmm_os_viewer *viewer)
 	return vmm_container_of(viewer, struct test_viewer, viewer);
 }
 
-/* The range that contains all of it; the lock is held. */
+/* Returns the range that contains these addresses. The lock is held. */
 static struct test_viewer_range *find(struct test_viewer *viewer, const char *address,
 				      uint64_t length)
 {

@@ -33,7 +33,7 @@ struct test_viewer {
 	int userfault_fd;  /* -1: not opened yet, -2: refused */
 	struct vmm_nt *nt; /* of the host: kernel memory is not the viewer's */
 	uint32_t maps, freezes, live;
-	/* The last descriptor that it was given as its own, and its address. */
+	/* The last descriptor that it mapped, with its offset, length, access and address. */
 	int last_fd;
 	uint64_t last_offset, last_length;
 	bool last_writable;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The scripted miniport as a driver file, with the fault that the registry value Break selects. It
- * uses what any miniport may: the published headers and the kernel services of its loader.
+ * uses what any miniport may use: the published headers and the kernel services of its loader.
  */
 #include <string.h>
 
@@ -11,19 +11,19 @@ DRIVER_INITIALIZE DriverEntry __attribute__((visibility("default")));
 
 enum {
 	NOTHING,
-	SEGMENTS,      /* every kind of wrong, all in one answer */
+	SEGMENTS,      /* every fault of segments in one answer */
 	TABLE,         /* entries are missing */
 	START_DEVICE,  /* fails */
 	NO_INITIALIZE, /* DriverEntry forgets DxgkInitialize */
-	BANKS,         /* right, and with ignored flags */
-	WAITS,         /* StartDevice waits for what never comes */
-	CAPS,          /* interlocks broken */
-	LEVEL,         /* starts, but AddDevice comes back at another IRQL */
+	BANKS,         /* correct, with flags that are ignored */
+	WAITS,         /* StartDevice waits for an event that is never set */
+	CAPS,          /* capabilities that contradict each other or the table */
+	LEVEL,         /* starts, but AddDevice returns at another IRQL */
 	OLD,           /* 1.0, one node */
-	COUNT,         /* two passes, two counts */
-	DISPLAY,       /* sources and children: said, not refused */
-	CRASH,         /* StartDevice writes where nothing is */
-	NEW /* right: 3.0, so that there are all kinds of synchronization objects, and budgets */
+	COUNT,         /* the two passes report different counts */
+	DISPLAY,       /* sources and children: reported, not refused */
+	CRASH,         /* StartDevice writes to an unmapped address */
+	NEW            /* correct: 3.0, with all kinds of synchronization objects, and budgets */
 };
 
 static PDXGKDDI_ADD_DEVICE add_device;
@@ -94,7 +94,7 @@ static NTSTATUS APIENTRY crashing_start(IN_CONST_PVOID context, PDXGK_START_INFO
 					PDXGKRNL_INTERFACE services, PULONG sources,
 					PULONG children)
 {
-	static int *volatile nowhere; /* so that no compiler sees it coming */
+	static int *volatile nowhere; /* volatile: the compiler must not know the value */
 
 	*nowhere = 1;
 	return start_device(context, info, services, sources, children);
@@ -160,7 +160,7 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 	}
 }
 
-/* One adapter for the life of the program; what it keeps goes with it. */
+/* One adapter for the life of the program; its memory is freed with the program. */
 NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
 {
 	static struct scripted_miniport *m;

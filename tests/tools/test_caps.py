@@ -54,7 +54,7 @@ def expect(done, code, out=(), err=''):
 
 
 def report_of(done):
-    """The JSON of a run, after a look at its schema."""
+    """The JSON of a run, whose schema has been checked."""
     report = json.loads(done.stdout)
     assert set(report) == KEYS, set(report) ^ KEYS
     assert report['schema_version'] == 1 and report['exit_code'] == done.returncode
@@ -84,7 +84,7 @@ def report_of(done):
 
 
 def on_terminal(width, *args, env=None):
-    """What a terminal of that width gets."""
+    """The output on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 50, width, 0, 0))
     full = {key: value for key, value in os.environ.items() if key not in ('COLUMNS', 'NO_COLOR')}
@@ -113,7 +113,7 @@ def softgpu_is_clean():
 
 
 @test
-def softgpu_says_what_it_was_configured_to_say():
+def softgpu_reports_its_configuration():
     done = caps('--json', '--bar', '64M', '--set', 'ApertureSize=128M', '--set', 'SwizzlingRanges=3', '--set',
                 'VramCpuVisible=0', '--set', 'ApertureCoherent=0', '--set', 'PagingBufferSize=0x8000', '--set',
                 'PagingBufferSegment=0', '--set', 'PagingNode=0', '--set', 'PerEngineTdr=0',
@@ -156,7 +156,7 @@ def bad_settings_are_refused_with_everything_learned_before():
 
 
 @test
-def quiet_speaks_of_what_is_wrong_alone():
+def quiet_prints_faults_only():
     done = expect(caps('-q'), 0)
     assert done.stdout == '' and done.stderr == ''
     done = expect(caps('--quiet', '--set', 'PagingBufferSegment=1'), 1, ('SEG-21', 'refused'))
@@ -164,7 +164,7 @@ def quiet_speaks_of_what_is_wrong_alone():
 
 
 @test
-def both_backends_say_the_same():
+def both_backends_print_the_same():
     sim, linux = (json.loads(caps('--json', '--backend', backend).stdout) for backend in ('sim', 'linux'))
     assert (sim.pop('backend'), linux.pop('backend')) == ('sim', 'linux')
     assert sim == linux
@@ -182,7 +182,7 @@ def softgpu_as_a_file_is_softgpu():
 
 
 @test
-def a_file_is_found_where_it_lies():
+def a_driver_file_is_found_by_its_path():
     folder, name = os.path.split(DRIVER['softgpu_driver'])
     done = subprocess.run([VIDMM, 'caps', '--driver', name], cwd=folder, capture_output=True, text=True)
     expect(done, 0, 'the adapter starts')
@@ -198,7 +198,7 @@ def a_driver_linked_with_libvidmm_uses_the_services_of_the_program():
 
 
 @test
-def all_that_is_wrong_with_an_answer_is_found_at_once():
+def all_faults_of_an_answer_are_reported_together():
     report = report_of(expect(broken(SEGMENTS, '--json'), 1))
     assert [finding['rule'] for finding in report['findings']] == ['SEG-08', 'SEG-03', 'SEG-04', 'SEG-06', 'SEG-21',
                                                                    'SEG-21'], report['findings']
@@ -239,7 +239,7 @@ def banks_and_ignored_flags_are_shown():
 
 
 @test
-def a_driver_that_waits_for_ever_is_no_hang():
+def a_driver_that_waits_forever_is_reported():
     done = expect(broken(WAITS), 1, ('deadlock', 'in DxgkDdiStartDevice'), 'waits for')
     assert 'BAR 0' in done.stdout
 
@@ -263,7 +263,7 @@ def a_driver_that_starts_may_break_rules():
 
 
 @test
-def what_is_not_built_is_a_note():
+def features_that_are_not_built_are_notes():
     expect(broken(DISPLAY), 0, ('Notes', 'displays are not built', 'the adapter starts'))
     assert report_of(broken(DISPLAY, '--json'))['reasons'][0]['status_name'] == 'STATUS_NOT_SUPPORTED'
 
@@ -287,7 +287,7 @@ def exit_code_2_for_wrong_usage():
 
 
 @test
-def exit_code_3_for_what_is_no_driver():
+def exit_code_3_for_files_that_are_no_drivers():
     with tempfile.NamedTemporaryFile('w', suffix='.so') as text:
         text.write('not an object file\n' * 100)
         text.flush()
@@ -341,7 +341,7 @@ def width_without_a_terminal_is_that_of_columns():
         assert max(len(line) for line in lines) <= int(width), lines
 
 
-# ---- the program's words are the headers' ----
+# ---- names in the program are those of the headers ----
 
 def read(*path):
     with open(os.path.join(ROOT, *path), encoding='utf-8') as file:

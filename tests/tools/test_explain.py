@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_explain.py VIDMM TRACE STREAM: what `vidmm explain` makes of event streams: of a replay's, of contexts' that wait for each other, and of
-some written here. TAP."""
+"""test_explain.py VIDMM TRACE STREAM: how `vidmm explain` reads event streams: of a replay, of contexts that wait for each other, and of
+lines written here. TAP."""
 import re
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def good(lines, *wanted, unwanted=()):
 
 
 @test
-def a_lock_that_was_turned_away_names_what_it_would_have_waited_for():
+def a_refused_lock_names_the_work_it_would_have_waited_for():
     good(['#1 1000ns p2 submit/1 0x40000140 references=7 patches=9 bytes=64 number=12',
           '#2 5000ns p1 wait/declined 0x40000040 ns=0 node=1 number=12',
           DOOR % (3, 5000, 1, 'lock', 0xC01E0102, 0, 4)],
@@ -51,13 +51,13 @@ def node_0_is_a_node_too():
 
 
 @test
-def a_wait_for_what_nobody_knows_says_so():
+def a_wait_for_unknown_work_is_reported_as_such():
     good(['#1 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (2, 2000, 1, 'lock', 0, 2000, 0)],
          'packet 9 of node 2 (a paging packet, or submitted before the known part of the stream)')
 
 
 @test
-def other_processes_events_and_earlier_ones_are_no_reason():
+def events_of_other_processes_and_earlier_ones_are_not_the_reason():
     good(['#1 10ns p1 wait/lock ns=10 node=0 number=1', DOOR % (2, 10, 1, 'lock', 0, 10, 0),
           '#3 20ns p2 wait/lock ns=7 node=0 number=3', DOOR % (4, 20, 1, 'lock', 0xC000000D, 0, 3)],
          'no event of this call gives a reason', unwanted=['number 3', 'waited 7'])
@@ -81,7 +81,7 @@ def a_discard_says_why_it_was_not_renamed():
 
 
 @test
-def a_range_says_whose_it_was():
+def a_range_names_its_previous_owner():
     good(['#1 20ns p2 range/reclaimed 0x80000040 range=3 for=0x40000040',
           '#2 20ns p2 range/reclaimed 0x80000080 range=4 for=0x400000c0',
           '#3 20ns p1 range/refused 0x40000040 range=5 for=0xc01e0116', DOOR % (4, 20, 1, 'lock', 0, 5, 0x40)],
@@ -90,7 +90,7 @@ def a_range_says_whose_it_was():
 
 
 @test
-def moves_are_counted_and_its_own_told():
+def moves_are_counted_and_those_of_the_allocation_listed():
     moves = ['#%d 15ns p1 residency/pressure 0x%08x bytes=4096 from=1 to=0 offset=0x0' % (n, 0x50000000 + 64 * n)
              for n in range(1, 301)]
     out = good(moves + ['#301 16ns p1 residency/referenced 0x40000040 bytes=8192 from=0 to=1 offset=0x0',
@@ -113,7 +113,8 @@ def the_last_failure_and_the_slowest_call_of_each_process():
 
 
 def cycle(first=1):
-    # 0x140 of process 1 waits for 5 of object 1, 0x240 of process 2 for 3 of object 2; each would signal the other's behind that.
+    # Context 0x140 of process 1 waits for value 5 of object 1, 0x240 of process 2 for value 3 of object 2.
+    # Each would signal the other's object behind its wait.
     return [SYNC % (first, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (first + 1, 2000, 1, 'queued', 0x40000140, 2, 3, 0x400001c0),
             SYNC % (first + 2, 3000, 2, 'held', 0x40000240, 2, 3, 0x40000280), SYNC % (first + 3, 4000, 2, 'queued', 0x40000240, 1, 7, 0x400002c0)]
 
@@ -133,7 +134,7 @@ def mfn_31_a_cycle_is_named_from_each_of_its_contexts():
 
 
 @test
-def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
+def mfn_31_a_cycle_that_has_ended_is_not_reported():
     lines = cycle() + [SYNC % (5, 5000, 1, 'released', 0x40000140, 1, 5, 0x40000180)]
     good(lines, '0x40000140 of process 1 would signal it with 3, queued at 2.00 us; no wait blocks it', unwanted=['cycle', '0x40000140 waits'])
     lines += [SYNC % (6, 6000, 1, 'signaled', 0x40000140, 2, 3, 0x400001c0), SYNC % (7, 7000, 2, 'released', 0x40000240, 2, 3, 0x40000280),
@@ -145,28 +146,28 @@ def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
 def mfn_31_a_cycle_that_was_given_up_is_still_named():
     good(cycle() + [SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180), SYNC % (6, 5000, 1, 'dropped', 0x40000140, 2, 3, 0x400001c0)],
          CYCLE + '    - this wait was given up at 5.00 us\n', 'no queued signal would satisfy it', unwanted=['cycle: context 0x40000240'])
-    # Of what a stream that begins later does not hold nothing is said.
+    # A stream that begins later has no event of the wait, so it is not reported.
     good([SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180)], 'process 1', unwanted=['given up', 'waits'])
 
 
 @test
-def mfn_31_what_would_be_signaled_from_elsewhere_is_no_cycle():
-    # A third context would signal the one fence; nothing holds that.
+def mfn_31_a_wait_that_another_thread_can_signal_is_no_cycle():
+    # A third context, which does not wait, would signal one of the fences.
     good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 6, 0x40000380)],
          'context 0x40000340 of process 3 would signal it with 6', unwanted=['cycle'])
-    # Too small a value is no help; a wait for two fences needs both.
+    # Too small a value does not satisfy the wait; a wait for two fences needs both.
     good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 4, 0x40000380)], CYCLE, unwanted=['with 4'])
     good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
-    # Two signals for the one of them are none for the other.
+    # Two signals of one fence do not satisfy the wait for the other.
     good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380),
                     SYNC % (7, 5000, 4, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
-    # It waits for the cycle, and is none.
+    # The third context waits for the cycle, and is not part of it.
     good(cycle() + [SYNC % (5, 5000, 3, 'held', 0x40000340, 1, 5, 0x40000380)], CYCLE, 'context 0x40000340 waits',
          unwanted=['cycle: context 0x40000340'])
 
 
 def ring(order, size):
-    # Of each number one context in a process of that number, waiting for object n, which the one before would signal.
+    # Context n is in process n and waits for object n, which the context before would signal.
     lines = []
     for n in order:
         lines += [SYNC % (1, n, n, 'held', 0x40000040, n, 1, 0x40000080), SYNC % (2, n, n, 'queued', 0x40000040, n % size + 1, 1, 0x400000c0)]
@@ -181,15 +182,15 @@ def mfn_31_a_context_that_waits_for_itself_and_longer_cycles():
         out = good(ring(range(1, size + 1), size))
         named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
         assert len(named) == 1 and out.count('a cycle') == size, named
-        # The middle of a very long one is left out.
+        # The middle of a very long cycle is left out.
         assert named[0].count('which context') == min(size, 65), named
         assert ('continues with 35 more contexts, the last of them context 0x40000040 of process 2, which waits' in named[0]) == (size == 100), named
         assert named[0].endswith('which context 0x40000040 of process 1 would signal'), named
 
 
 @test
-def mfn_31_a_chain_whose_end_goes_on_is_no_cycle():
-    # Context n is held by what n - 1 would signal; the first by what nobody holds back, and then so is nobody.
+def mfn_31_a_chain_whose_last_context_continues_is_no_cycle():
+    # Context n waits for a signal of context n - 1. With an unblocked signal for the first, none is in a cycle.
     for order in (range(1, 31), range(30, 0, -1)):
         lines = ring(order, 30)
         out = good(lines + [SYNC % (61, 61, 99, 'queued', 0x40000040, 1, 1, 0x40000080)], 'process 30', unwanted=['cycle'])
@@ -209,10 +210,10 @@ def explained(kind):
 def mfn_31_three_contexts_of_two_adapters():
     out = explained('ring')
     cycles = [re.findall(r'context (0x\w+) of process (\d+)', line) for line in out.splitlines() if 'MFN-31, a cycle: ' in line]
-    # From each of the three, and back to it.
+    # One cycle from each of the three contexts, back to itself.
     assert [len(set(cycle)) for cycle in cycles] == [3, 3, 3] and all(cycle[0] == cycle[-1] for cycle in cycles), out
     assert len({process for _, process in cycles[0]}) == 2, out
-    # The same without who would signal what the first waits for: that comes from a CPU, or never.
+    # In the chain no context would signal what the first waits for: only the CPU can.
     out = explained('chain')
     assert 'cycle' not in out and out.count(' waits for fence ') == 5, out
     assert out.count('no queued signal would satisfy it: the signal must come from a CPU, a GPU or a later call') == 1, out
@@ -226,7 +227,7 @@ def mfn_31_units_have_no_values():
 
 
 @test
-def what_is_no_event_is_bad_input():
+def lines_that_are_no_events_are_bad_input():
     for line in ('', 'nonsense', '#1', '#1 2ns', '#1 2ns p', '#x 2ns p1 door', '#1 2ns p1 door/lock status',
                  '#1 2ns p1 door/lock a=1 b=2 c=3 d=4 e=5', '#1 2ns p1 ' + 'x' * 400, '#1 2ns p1 door/lock status=0x',
                  '#1 2ns p1 door/lock status=-1'):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_man.py VIDMM: the manual page names what the program has, and is well-formed where groff is. TAP."""
+"""test_man.py VIDMM: the manual page lists the options of the program, and is well-formed (if groff is installed). TAP."""
 import os
 import re
 import shutil
@@ -28,7 +28,7 @@ def cases():
     for verb in ('replay', 'caps', 'serve', 'clients'):
         there |= options_in(output(VIDMM, verb, '--help').stdout)
     yield 'every option is named', there <= named, there - named
-    # --version is the program's own.
+    # --version belongs to the program, not to a verb.
     yield 'no other option is named', named <= there | {'--version'}, named - there
     verbs = re.findall(r'^  ([a-z]+) ', output(VIDMM, '--help').stdout, re.M)
     yield 'every verb is named', len(verbs) > 2 and all(f'vidmm {verb}' in source for verb in verbs), verbs

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_picture.py VIDMM: what `vidmm picture` writes is a PNG file, and of the picture that was drawn. TAP."""
+"""test_picture.py VIDMM: `vidmm picture` writes a PNG file of the picture that was drawn. TAP."""
 import struct
 import subprocess
 import sys

@@ -36,7 +36,7 @@ def vidmm(folder, *args):
 
 
 class Server:
-    """One that runs, from the moment that it says so."""
+    """A running vidmm serve, which has reported that it accepts connections."""
 
     def __init__(self, folder, *args, **how):
         self.process = subprocess.Popen([VIDMM, 'serve', *args], stderr=subprocess.PIPE, text=True, env=environment(folder),
@@ -58,7 +58,7 @@ def connect(path):
 
 
 @test
-def it_serves_where_nobody_said(folder):
+def it_serves_at_the_default_path(folder):
     server = Server(folder)
     path = os.path.join(folder, 'vidmm', 'socket')
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, oct(os.stat(path).st_mode)
@@ -78,7 +78,7 @@ def few_descriptors():
 
 
 @test
-def more_strangers_than_descriptors_do_not_keep_anybody_out_for_good(folder):
+def clients_connect_after_more_peers_than_descriptors_have_gone(folder):
     path = os.path.join(folder, 's')
     server = Server(folder, '--socket', path, preexec_fn=few_descriptors)
     try:
@@ -96,7 +96,7 @@ def more_strangers_than_descriptors_do_not_keep_anybody_out_for_good(folder):
 
 
 @test
-def one_program_does_not_take_the_descriptors_of_all(folder):
+def one_program_cannot_use_up_the_descriptors(folder):
     path = os.path.join(folder, 's')
     examples, data = os.environ['VIDMM_EXAMPLES'], os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data')
     server = Server(folder, '--socket', path, preexec_fn=few_descriptors)
@@ -110,7 +110,7 @@ def one_program_does_not_take_the_descriptors_of_all(folder):
 
 
 @test
-def both_signals_end_it_with_strangers_connected(folder):
+def both_signals_end_it_with_silent_peers_connected(folder):
     for number in signal.SIGTERM, signal.SIGINT:
         path = os.path.join(folder, 's')
         server = Server(folder, '--socket', path)
@@ -125,7 +125,9 @@ def both_signals_end_it_with_strangers_connected(folder):
 
 
 class Sleeper:
-    """A program whose threads hold locks, sleep in pages of fences, and have calls and work under way; it ends with 4 when all of them have ended with that the device has been removed."""
+    """A program whose threads hold locks, sleep in pages of fences, wait in calls and have work queued.
+
+    It exits with 4 when each of them has ended because the device was removed."""
 
     def __init__(self, path, what):
         self.process = subprocess.Popen([CLIENT, 'asleep', path, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -168,7 +170,7 @@ def a_second_server_is_refused_and_a_stale_socket_replaced(folder):
 
 
 @test
-def what_is_no_socket_is_left_alone(folder):
+def a_file_that_is_no_socket_is_not_replaced(folder):
     path = os.path.join(folder, 'file')
     with open(path, 'w', encoding='utf-8') as file:
         file.write('precious')

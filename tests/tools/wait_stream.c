@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait_stream ring|chain FILE: what three contexts of two adapters say while they wait for each
- * other's fences, a line for each event, as any program may write it for `vidmm explain`. Each
- * would signal behind its wait what the next one waits for; in a chain the last would signal no
- * other context's, and the first waits for the CPU. Node and GPU are shared with one that runs on.
+ * wait_stream ring|chain FILE: writes the events of three contexts of two adapters that wait for
+ * each other's fences, a line for each event, as input of `vidmm explain`. Each would signal,
+ * behind its wait, the fence that the next one waits for. In a chain the last signals no fence of
+ * the others, and the first waits for the CPU. A fourth context, which continues, shares the node
+ * and the GPU.
  */
 #include <queue_world.h>
 
@@ -23,7 +24,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	fprintf(context, "%s\n", line);
 }
 
-/* Process 1 has its device on the second one. */
+/* Process 1 has its device on the second adapter. */
 static struct vidmm_adapter *start_second(struct priority_world *p, struct scripted_miniport *m)
 {
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};

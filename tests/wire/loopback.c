@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every D3DKMT call and device callback of a program goes out as a request and comes back as an
- * answer, within this process: linked with --wrap for each function of the table and for the door's
- * table of callbacks, the conformance suite then says whether anything got lost on the way. Client
- * memory and functions pass as they are; a host that does not share the address space must not take
- * them.
+ * Every D3DKMT call and device callback of a program is encoded as a request and decoded, and its
+ * answer as well, within this process. The program is linked with --wrap for each function of the
+ * table and for the door's table of callbacks. So the conformance suite detects everything that the
+ * encoding loses. Client memory and function pointers pass unchanged; a host in another address
+ * space must refuse them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +37,12 @@ NTSTATUS __real_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 							D3DKMT_SCHEDULINGPRIORITYCLASS *class);
 
-/* Tests that let the n-th allocation fail mean those of the library, not those of the way to it. */
+/* A test that lets the n-th allocation fail means one of the library, not one of the encoding. */
 static _Thread_local bool on_the_way;
 void *__real_vmm_calloc(size_t count, size_t size);
 void *__wrap_vmm_calloc(size_t count, size_t size);
 
-/* Both ends are here. */
+/* Host and client are the same process here. */
 bool is_out_of_process(const struct vidmm_process *process)
 {
 	(void)process;
@@ -54,7 +54,7 @@ void *__wrap_vmm_calloc(size_t count, size_t size)
 	return on_the_way ? calloc(count, size) : __real_vmm_calloc(count, size);
 }
 
-/* A copy without a byte more than was sent, so that a sanitizer sees what reads beyond. */
+/* Copies a message into a block of its exact size, so that a sanitizer detects reads beyond it. */
 static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
 {
 	*to = (struct vmm_wire_bytes){
@@ -67,7 +67,7 @@ static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
 	return to->data;
 }
 
-/* A host asks its table of handles, a client its own notes; here both are in one process. */
+/* A host looks up its handle table, a client its list of handles. Here both are in one process. */
 static enum vmm_wire_values values_of(void *context, uint32_t handle)
 {
 	struct vmm_process *process = context;
@@ -211,9 +211,7 @@ NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 const D3DDDI_DEVICECALLBACKS *__real_vmm_umd_callbacks(void);
 const D3DDDI_DEVICECALLBACKS *__wrap_vmm_umd_callbacks(void);
 
-/*
- * What is said of a handle that is none, or of one on which there is no call, says the call itself.
- */
+/* An invalid handle, or one on which the call is impossible, is reported by the call itself. */
 static int32_t callback_trip(const struct vmm_wire_operation *operation, HANDLE handle,
 			     void *argument, call_fn call)
 {
