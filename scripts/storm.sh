@@ -18,6 +18,6 @@ if [ "${#recordings[@]}" -eq 0 ]; then
 	memory=(4 16)
 fi
 echo "seed $seed, ${memory[*]} MiB, ${#recordings[@]} recordings"
-exec "$build/tests/out_of_process/test_out_of_process_storm" "$build/tests/apart/out_of_process_host" \
+exec "$build/tests/out_of_process/test_out_of_process_storm" "$build/tests/out_of_process/out_of_process_host" \
 	"$build/tests/out_of_process/out_of_process_client" "${2:-1000}" "${3:-100}" "$seed" \
 	"${memory[@]}" "$build/tools/vidmm/vidmm" "${recordings[@]}"
