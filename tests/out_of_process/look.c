@@ -21,11 +21,15 @@
 
 #define KEPT 96u
 
-/* Returns the program that wrote the words there; 0: only this one. */
+/*
+ * Returns the program that wrote the words there; 0: only this one. An address in the table of lock
+ * words may begin like a word. Its upper half is below 0x8000, so programs with ids below 32 are
+ * not recognized.
+ */
 static uint32_t look_at_words(const uint32_t *words, size_t count, size_t each)
 {
 	for (size_t i = 0; i + 1 < count; i += each)
-		if (words[i] >> 16 == REMOTE_MAGIC && words[i] % 2 == 0 &&
+		if (words[i] >> 16 == REMOTE_MAGIC && words[i] % 2 == 0 && words[i + 1] >> 15 &&
 		    words[i + 1] >> 10 != (uint32_t)getpid())
 			return words[i + 1] >> 10;
 	return 0;
@@ -124,14 +128,15 @@ uint32_t remote_look_around(void)
 /* Proves that the search can find a word of another program. */
 void remote_look_at_something(void)
 {
+	const uint32_t no_program = 0x3FFFFF;
 	uint32_t *words =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (words == MAP_FAILED)
 		remote_end(1);
 	words[100] = REMOTE_MAGIC << 16 | 100;
-	words[101] = 1u << 10;
-	if (remote_look_around() != 1)
+	words[101] = no_program << 10;
+	if (remote_look_around() != no_program)
 		remote_end(1);
 	munmap(words, 4096);
 }
