@@ -284,7 +284,7 @@ DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer
 	};
 
 	patch.Flags.Paging = submit->Flags.Paging;
-	patch.Flags.NullRendering = submit->Flags.NullRendering;
+	patch.Flags.NullRendering = submit->Flags.NullRendering; /* SUB-22 */
 	patch.Flags.Present = submit->Flags.Present;
 	return patch;
 }
