@@ -2,9 +2,11 @@
 /*
  * Serves a host to out-of-process clients, as `vidmm serve` does (docs/serve.md). A server accepts
  * clients (client.h) on sockets, opens one process for each, and executes their calls. A client may
- * crash, send wrong data, stall or be killed at any moment (SECURITY.md). Linux hosts only.
+ * crash, send wrong data, stall or be killed at any moment (SECURITY.md). Only a linux host can be
+ * served.
  *
- * Threading: any thread may call, but only one at a time for one server. Errors: as in vidmm.h.
+ * Threading: any thread may call, but only one at a time for one server. Errors and units: as in
+ * vidmm.h.
  */
 #ifndef VIDMM_SERVE_H
 #define VIDMM_SERVE_H
@@ -22,11 +24,11 @@ struct vidmm_server;
  * STATUS_INSUFFICIENT_RESOURCES; a connection beyond a limit is closed.
  */
 struct vidmm_client_limits {
-	uint32_t channels; /* threads inside calls at a time; default 64 */
+	uint32_t channels; /* calls in progress at a time, one per thread; default 64 */
 	uint32_t handles;  /* D3DKMT handles; default 1,000,000 */
 	/* bytes of system memory of its allocations, buffers and queued waits; default: no limit */
 	uint64_t memory_bytes;
-	/* bytes sent to the client that it has not read; beyond it is cut off; default 1 MiB */
+	/* bytes sent to the client that it has not read; one more: it is cut off; default 1 MiB */
 	uint64_t unread_bytes;
 };
 
@@ -48,14 +50,20 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_server_create(struct vidmm_host *host, const struct vidmm_server_options *options,
 		    struct vidmm_server **server);
 /*
- * Accepts clients from a listening SOCK_SEQPACKET socket from now on, on the server's threads. On
- * success the server owns fd. A server may have any number of such sockets. Does not block.
- * STATUS_INVALID_PARAMETER: fd is no such socket.
+ * Accepts clients from a listening SOCK_SEQPACKET socket of the domain AF_UNIX from now on, on the
+ * server's threads. On success the server owns fd; after a failure the caller still does. A server
+ * may have any number of such sockets. Does not block. STATUS_INVALID_PARAMETER: fd is no such
+ * socket. STATUS_INSUFFICIENT_RESOURCES: an error of the system.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd);
 /*
- * Accepts one client on a connected SOCK_SEQPACKET socket, for example of a socketpair. The server
- * owns fd from then on, except after STATUS_INVALID_PARAMETER.
+ * Accepts one client on a connected SOCK_SEQPACKET socket of the domain AF_UNIX, for example of a
+ * socketpair. Does not block.
+ *
+ * STATUS_INVALID_PARAMETER: fd is no such socket; the caller still owns fd. With every other status
+ * the server owns fd: a failure closes it. STATUS_ACCESS_DENIED: the peer is of another user and
+ * the server has uid_only. STATUS_CANCELLED: the server is being destroyed.
+ * STATUS_INSUFFICIENT_RESOURCES: an error of the system.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd);
 /*
@@ -72,11 +80,11 @@ struct vidmm_client_info {
 	char name[64]; /* as given to vidmm_connect */
 };
 /*
- * Describes the present clients. `room` is the capacity of `clients` in entries. Returns how many
- * clients there are, which may be more. server NULL: returns 0.
+ * Describes the present clients. `capacity` is that of `clients`, in entries. Returns the number of
+ * clients, which may exceed the capacity. server NULL: returns 0.
  */
 VIDMM_API uint32_t vidmm_server_clients(struct vidmm_server *server,
-					struct vidmm_client_info *clients, uint32_t room);
+					struct vidmm_client_info *clients, uint32_t capacity);
 
 #ifdef __cplusplus
 }

@@ -94,8 +94,11 @@ vmm_status vmm_client_await_welcome(struct vidmm_connection *connection,
 		return welcome->version == VMM_PROTOCOL_VERSION ? VMM_OK : VMM_NOT_SUPPORTED;
 	}
 	if (packet->u.head.kind != VMM_MESSAGE_REFUSED || packet->bytes != sizeof(refused))
-		return VMM_INVALID_PARAMETER;
+		return VMM_NOT_SUPPORTED;
 	memcpy(&refused, &packet->u, VMM_PACKET_HEAD);
+	/* The host answers so to a message that its version of the protocol does not have. */
+	if (refused.status == VMM_INVALID_PARAMETER)
+		return VMM_NOT_SUPPORTED;
 	return vmm_ok(refused.status) ? VMM_UNSUCCESSFUL : refused.status;
 }
 

@@ -271,6 +271,8 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 		return status;
 	}
 	connection->first = vmm_client_channel_create(options->fd);
+	if (connection->null_fd < 0)
+		status = VMM_INSUFFICIENT_RESOURCES;
 	if (!connection->first || !vmm_packet_reserve(&connection->view_packet) ||
 	    connection->null_fd < 0 || !vmm_client_window_reserve(connection))
 		goto out_connection;
@@ -298,7 +300,7 @@ vidmm_status vidmm_connect_fd(int fd, const char *name, int (*more)(void *contex
 	const struct vmm_client_options options = {
 		.name = name, .fd = fd, .more = more, .more_context = context};
 
-	if (fd < 0 || !connection)
+	if (!connection || !vmm_packet_is_connected(fd))
 		return VMM_INVALID_PARAMETER;
 	return vmm_client_connect(&options, connection);
 }

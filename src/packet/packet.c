@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { FIRST_DESCRIPTOR = 3 }; /* programs take 0 as no handle (SHR-35, SYN-09a) */
@@ -18,6 +19,23 @@ union control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(VMM_PROTOCOL_DESCRIPTORS_MAX * sizeof(int))];
 };
+
+bool vmm_packet_is_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t length = sizeof(int);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_SEQPACKET;
+}
+
+bool vmm_packet_is_connected(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t length = sizeof(peer);
+
+	return vmm_packet_is_socket(fd) && !getpeername(fd, (struct sockaddr *)&peer, &length);
+}
 
 bool vmm_packet_reserve(struct vmm_packet *packet)
 {

@@ -37,6 +37,11 @@ struct vmm_packet {
 /* The longest head exceeds VMM_PACKET_HEAD by 64 bytes. */
 #define VMM_PACKET_CAPACITY (VMM_PROTOCOL_INLINE_MAX + 64u)
 
+/* Returns true if fd is a SOCK_SEQPACKET socket of the domain AF_UNIX. */
+bool vmm_packet_is_socket(int fd);
+/* Returns true if fd is such a socket and is connected, even if its peer is closed by now. */
+bool vmm_packet_is_connected(int fd);
+
 /* Allocates the body, if that is too small. false: no memory. */
 bool vmm_packet_reserve(struct vmm_packet *packet);
 enum vmm_received vmm_packet_receive(int fd, struct vmm_packet *packet);

@@ -121,7 +121,11 @@ void vmm_channel_close(struct vmm_channel *channel);
 void vmm_session_flush(struct vidmm_server *server, uint64_t number);
 /* Handles the hang-ups that server->hangups reports. */
 void vmm_session_hangups(struct vidmm_server *server);
-/* Adds a connected socket as a pending channel. On failure the socket is still the caller's. */
+/*
+ * Adds a connected SOCK_SEQPACKET socket as a pending channel. On failure the caller still owns the
+ * socket. VMM_ACCESS_DENIED: the peer is of another user and the server has uid_only.
+ * VMM_CANCELLED: the server ends. VMM_INSUFFICIENT_RESOURCES: an error of the system.
+ */
 vmm_status vmm_channel_open(struct vidmm_server *server, int fd) VMM_MUST_CHECK;
 
 /* ---- request.c, dispatch.c ---- */

@@ -179,7 +179,7 @@ void vidmm_server_destroy(struct vidmm_server *server)
 
 vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd)
 {
-	if (!server || fd < 0)
+	if (!server || !vmm_packet_is_connected(fd))
 		return VMM_INVALID_PARAMETER;
 	vmm_status status = vmm_channel_open(server, fd);
 
@@ -190,12 +190,11 @@ vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd)
 
 vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 {
-	int listens = 0, type = 0;
-	socklen_t length = sizeof(int);
+	int listens = 0;
+	socklen_t length = sizeof(listens);
 
-	if (!server || fd < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) ||
-	    !listens || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) ||
-	    type != SOCK_SEQPACKET)
+	if (!server || !vmm_packet_is_socket(fd) ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) || !listens)
 		return VMM_INVALID_PARAMETER;
 	struct vmm_listener *listener = vmm_calloc(1, sizeof(*listener));
 	if (!listener)
@@ -213,7 +212,7 @@ vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 	vmm_list_remove(&listener->link);
 	vmm_os_mutex_unlock(&server->lock);
 	vmm_free(listener);
-	return VMM_NO_MEMORY;
+	return VMM_INSUFFICIENT_RESOURCES;
 }
 
 /*

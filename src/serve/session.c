@@ -73,15 +73,6 @@ static struct vmm_session *find(struct vidmm_server *server, uint64_t number)
 
 /* ---- channels ---- */
 
-static bool is_packet_socket(int fd)
-{
-	int domain = 0, type = 0;
-	socklen_t length = sizeof(int);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX &&
-	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_SEQPACKET;
-}
-
 static void shutdown_channels(struct vmm_list *channels)
 {
 	struct vmm_list *pos;
@@ -126,14 +117,13 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	static const struct timeval moment = {.tv_usec = VMM_SERVE_NEXT_REQUEST_US};
 	struct vmm_channel *channel = vmm_calloc(1, sizeof(*channel));
 	socklen_t length = sizeof(channel->peer);
-	vmm_status status = VMM_INVALID_PARAMETER;
+	vmm_status status = VMM_INSUFFICIENT_RESOURCES;
 
 	if (!channel)
 		return VMM_NO_MEMORY;
 	channel->server = server;
 	channel->fd = fd;
-	if (!is_packet_socket(fd) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length) ||
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment)))
 		goto out_channel;
 	status = VMM_ACCESS_DENIED;
@@ -149,7 +139,7 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
 			    (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL))
 		return VMM_OK;
-	status = VMM_NO_MEMORY;
+	status = VMM_INSUFFICIENT_RESOURCES;
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_remove(&channel->link);
 	server->pending_count--;
@@ -287,7 +277,7 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 		return "its window is not a range of whole pages in user space";
 	if (!memchr(hello->name, 0, sizeof(hello->name)))
 		return "its name has no terminating zero";
-	if (packet->fd_count < 1 || packet->fd_count > 2 || !is_packet_socket(packet->fds[0]))
+	if (packet->fd_count < 1 || packet->fd_count > 2 || !vmm_packet_is_socket(packet->fds[0]))
 		return "it sends no view socket";
 	if (packet->fd_count == 2 && !is_userfault(packet->fds[1]))
 		return "the descriptor it sends as a userfaultfd is not one";
@@ -631,7 +621,7 @@ static void describe(struct vmm_session *session, struct vidmm_client_info *info
 }
 
 uint32_t vidmm_server_clients(struct vidmm_server *server, struct vidmm_client_info *clients,
-			      uint32_t room)
+			      uint32_t capacity)
 {
 	uint32_t count = 0;
 	struct vmm_list *pos;
@@ -644,7 +634,7 @@ uint32_t vidmm_server_clients(struct vidmm_server *server, struct vidmm_client_i
 
 		if (!session->process || atomic_load(&session->ended))
 			continue;
-		if (count < room)
+		if (count < capacity)
 			describe(session, &clients[count]);
 		count++;
 	}
@@ -682,8 +672,8 @@ bool vmm_session_list(struct vmm_channel *channel)
 {
 	struct vidmm_server *server = channel->server;
 	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_LIST};
-	uint32_t room = server->options.clients_max;
-	struct vidmm_client_info *clients = vmm_calloc(room, sizeof(*clients));
+	uint32_t capacity = server->options.clients_max;
+	struct vidmm_client_info *clients = vmm_calloc(capacity, sizeof(*clients));
 	struct vmm_wire_bytes list = {0};
 	int fd = -1;
 
@@ -692,7 +682,7 @@ bool vmm_session_list(struct vmm_channel *channel)
 		return refuse_connection(channel->fd, VMM_ACCESS_DENIED,
 					 "only the host's own user and root may ask for the list");
 	}
-	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, room))) {
+	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, capacity))) {
 		head.bytes = list.length;
 		if (list.length > VMM_PROTOCOL_INLINE_MAX)
 			fd = vmm_message_memfd(&list);

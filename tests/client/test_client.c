@@ -717,6 +717,76 @@ static void connecting_without_a_server_fails(void **state)
 	rmdir(folder);
 }
 
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Whatever is no connected SOCK_SEQPACKET socket is refused and stays the caller's. */
+static void a_refused_descriptor_is_still_the_callers(void **state)
+{
+	struct vidmm_connection *connection = NULL;
+	struct world w;
+	int fds[5], pair[2];
+
+	(void)state;
+	start(&w);
+	fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fds[1] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	fds[2] = pair[0];
+	fds[3] = pair[1];
+	fds[4] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(vidmm_connect_fd(fds[i], NULL, NULL, NULL, &connection),
+				 STATUS_INVALID_PARAMETER);
+		assert_int_equal(vidmm_server_connect(w.server, fds[i]), STATUS_INVALID_PARAMETER);
+		assert_int_equal(vidmm_server_listen(w.server, fds[i]), STATUS_INVALID_PARAMETER);
+		assert_true(is_open(fds[i]));
+		assert_int_equal(close(fds[i]), 0);
+	}
+	assert_null(connection);
+	assert_int_equal(vidmm_server_connect(w.server, -1), STATUS_INVALID_PARAMETER);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(vidmm_server_connect(NULL, pair[0]), STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_connect_fd(pair[0], NULL, NULL, NULL, NULL),
+			 STATUS_INVALID_PARAMETER);
+	assert_true(is_open(pair[0]));
+	close(pair[0]);
+	close(pair[1]);
+	stop(&w);
+}
+
+/* A peer that is no host, or refuses the message: never INVALID_PARAMETER, and fd is closed. */
+static void a_peer_without_the_protocol_is_not_supported(void **state)
+{
+	const struct vmm_message_refused refused = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_REFUSED},
+		.status = STATUS_INVALID_PARAMETER,
+	};
+	const struct vmm_message_head other = {.magic = VMM_PROTOCOL_MAGIC,
+					       .kind = VMM_MESSAGE_LIST};
+	struct vidmm_connection *connection = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		int pair[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		if (i)
+			assert_int_equal(write(pair[1], &refused, sizeof(refused)),
+					 sizeof(refused));
+		else
+			assert_int_equal(write(pair[1], &other, sizeof(other)), sizeof(other));
+		assert_int_equal(vidmm_connect_fd(pair[0], NULL, NULL, NULL, &connection),
+				 STATUS_NOT_SUPPORTED);
+		assert_null(connection);
+		assert_false(is_open(pair[0]));
+		close(pair[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -736,6 +806,8 @@ int main(void)
 		cmocka_unit_test(a_child_has_no_connection),
 		cmocka_unit_test(d3dkmt_functions_act_for_the_attached_process),
 		cmocka_unit_test(connecting_without_a_server_fails),
+		cmocka_unit_test(a_refused_descriptor_is_still_the_callers),
+		cmocka_unit_test(a_peer_without_the_protocol_is_not_supported),
 	};
 
 	return cmocka_run_group_tests_name("client", tests, NULL, NULL);
