@@ -36,7 +36,7 @@ enum vidmm_start_step {
 /* One DXGK_SEGMENTDESCRIPTOR or one of its later forms. */
 struct vidmm_segment_report {
 	uint32_t flags; /* DXGK_SEGMENTFLAGS */
-	/* flags without those that have no meaning for this kind of segment; 0: refused */
+	/* flags without those that have no meaning for this kind of segment; 0: vidmm refused it */
 	uint32_t effective_flags;
 	uint32_t bank_count;     /* NbOfBanks */
 	uint32_t bank_end_count; /* entries of bank_end; 0 without UseBanking */
@@ -53,7 +53,7 @@ struct vidmm_bar_report {
 
 struct vidmm_adapter_report {
 	uint32_t struct_size; /* sizeof(struct vidmm_adapter_report) */
-	uint32_t step;        /* enum vidmm_start_step */
+	uint32_t step;        /* enum vidmm_start_step: the last step that began */
 
 	/* the memory BARs of the device that vidmm gave the miniport */
 	uint32_t bar_count;
@@ -77,7 +77,7 @@ struct vidmm_adapter_report {
 	uint32_t graphics_preemption;           /* D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY, 1.2 */
 	uint32_t compute_preemption;            /* D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY, 1.2 */
 	uint32_t support_per_engine_tdr;        /* since 1.2 */
-	/* What vidmm derives from these capabilities; 0: they were refused. */
+	/* What vidmm derives from these capabilities; 0: vidmm refused them. */
 	uint32_t node_count; /* 1 without MultiEngineAware (SCH-07) */
 	uint32_t node_depth; /* most packets outstanding on a node (SUB-16) */
 

@@ -4,7 +4,7 @@
  * only ever added.
  *
  * Each type lists its members of struct vidmm_event: process, object, reason, and arg[0] to arg[3],
- * which are called a, b, c and d here. A member that is not listed is 0, except process, which is
+ * which are called a, b, c and d here. A member not described is 0, except process, which is
  * the process concerned. Handles are D3DKMT handles, 0: none. Sizes are bytes; times are ns of the
  * host's clock, which is virtual on a sim host. Statuses are NTSTATUS values as unsigned numbers.
  */
@@ -43,8 +43,8 @@ enum vidmm_event_type {
 	 */
 	VIDMM_EVENT_DESTROY = 5,
 	/*
-	 * A paging operation was built. object: allocation; reason: enum vidmm_paging_op; a: bytes,
-	 * b: source segment, c: destination segment, d: GPU address.
+	 * A paging operation was added to a paging buffer. object: allocation; reason: enum
+	 * vidmm_paging_op; a: bytes, b: source segment, c: destination segment, d: GPU address.
 	 */
 	VIDMM_EVENT_PAGING = 6,
 	/*
@@ -54,10 +54,12 @@ enum vidmm_event_type {
 	 */
 	VIDMM_EVENT_RESIDENCY = 7,
 	/*
-	 * A call waited for the GPU, or was refused because it would have. process: the caller's,
-	 * 0: a thread of vidmm; reason: enum vidmm_wait_reason; a: ns waited, b: node, c: number
-	 * of the submission on that node (d of VIDMM_EVENT_SUBMIT), 0: the first that completed.
-	 * Paging has the node number after the miniport's last one.
+	 * A call waited, or was refused because it would have waited for the GPU. process: the
+	 * caller's, 0: a thread of vidmm; object: with VIDMM_WAIT_DECLINED the allocation, with
+	 * VIDMM_WAIT_FENCE the first fence, otherwise 0; reason: enum vidmm_wait_reason; a: ns
+	 * waited, b: node, c: number of the submission on that node (d of VIDMM_EVENT_SUBMIT).
+	 * With c 0 the call waited for no particular submission, and b is 0 too. Paging has the
+	 * node number after the miniport's last one.
 	 */
 	VIDMM_EVENT_WAIT = 8,
 	/*
@@ -66,13 +68,15 @@ enum vidmm_event_type {
 	 */
 	VIDMM_EVENT_SUBMIT = 9,
 	/*
-	 * A portion of a DMA buffer was submitted to the miniport. object: context (0: paging);
-	 * reason: 0 render, 1 paging; a: fence id, b: node, c: start offset, d: end offset.
+	 * A portion of a DMA buffer was submitted to the miniport. object: context or hardware
+	 * queue, 0: paging; reason: 0 render, 1 paging; a: fence id, with a hardware queue the
+	 * value of its progress fence, b: node, c: start offset, d: end offset.
 	 */
 	VIDMM_EVENT_QUEUE = 10,
 	/*
-	 * A fence was reported complete and its packets were retired in the DPC. a: fence id,
-	 * b: node, c: packets retired.
+	 * The DPC read that a fence is complete and retired its packets. process, object: of the
+	 * hardware queue, 0: the fence is a node's; a: fence id, with a hardware queue the value
+	 * of its progress fence, b: node, c: packets of that node or queue that were retired.
 	 */
 	VIDMM_EVENT_FENCE = 11,
 	/*
@@ -83,8 +87,8 @@ enum vidmm_event_type {
 	VIDMM_EVENT_UNLOCK = 13, /* An unlock succeeded. object: handle. */
 	/*
 	 * A lock with Discard renamed an allocation. object: new handle; reason: 0 new instance,
-	 * 1 reused instance; a: old handle, b: live instances, c: bytes, d: 1 if the GPU still used
-	 * the old instance, so that a lock without Discard would have waited.
+	 * 1 reused instance; a: old handle, b: instances of the allocation, c: bytes, d: 1 if the
+	 * GPU still used the old instance, so that a lock without Discard would have waited.
 	 */
 	VIDMM_EVENT_RENAME = 14,
 	VIDMM_EVENT_OFFER = 15, /* object: allocation; a: bytes, b: priority */
@@ -106,7 +110,7 @@ enum vidmm_event_type {
 	 */
 	VIDMM_EVENT_FLUSH = 22,
 	/*
-	 * A packet did not complete in time, or a step of the recovery. process, object: process
+	 * A packet did not complete in time, or the recovery took a step. process, object: process
 	 * and context of the packet (0: paging); reason: enum vidmm_recovery; a: code (0x117:
 	 * adapter), b: node, c: fence id, d: ns that the packet has had the node (OVERDUE, MISSED,
 	 * TIMEOUT).
@@ -137,7 +141,7 @@ enum vidmm_event_type {
 	VIDMM_EVENT_TYPE_COUNT = 27
 };
 
-/* The calls of clients. OTHER: a call without a value of its kind. */
+/* The calls of clients. OTHER: a call that has no other value. */
 enum vidmm_door {
 	VIDMM_DOOR_ALLOCATE = 1,
 	VIDMM_DOOR_DEALLOCATE,

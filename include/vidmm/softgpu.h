@@ -47,8 +47,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   LinkedAdapters         2: the two physical adapters form a link (default 1). A context runs on
  *                          the adapter that its EngineAffinity names. Allocations without a link
  *                          flag are on the lead adapter
- *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register (default 0x4002, WDDM 1.3, which
- *                          is also the highest)
+ *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register (default 0x4002, WDDM 1.3;
+ *                          softgpu refuses to load with a later one)
  */
 
 /* ---- output of DXGKQAITYPE_UMDRIVERPRIVATE ---- */
@@ -109,8 +109,8 @@ struct softgpu_allocation {
 /*
  * BAR 1 is divided among the displays in equal parts of whole pages. Each part begins with this
  * structure, which describes the last frame that was scanned out completely; all zero: the display
- * is dark. The pixels follow at offset SOFTGPU_MONITOR_PIXELS. A reader must make sure that no
- * frame begins meanwhile. On a sim host it does so by not waiting.
+ * is dark. The pixels follow at offset SOFTGPU_MONITOR_PIXELS. No frame may begin while a program
+ * reads them. On a sim host none begins while the reading thread does not wait.
  */
 #define SOFTGPU_MONITOR_PIXELS 4096u
 struct softgpu_monitor {
@@ -138,8 +138,8 @@ struct softgpu_monitor {
  *
  * The size of an allocation is rounded up to whole pages, of a tiled one to whole rows of tiles.
  * Offsets are below 4 GiB; those of WAIT, SIGNAL and REPORT are multiples of 8. The ranges of a
- * COPY must not overlap. RELOCATIONS and REPORT can name the first 4096 entries of the list and
- * keep them resident for the rest of the buffer; other operands do so for their command only.
+ * COPY must not overlap. RELOCATIONS and REPORT can reference the first 4096 entries of the list
+ * and keep them resident to the end of the buffer; other operands do so for their command only.
  *
  * Addresses are used when the command executes. An address that decodes to no memory causes a
  * DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
@@ -244,9 +244,9 @@ struct softgpu_stamps {
 /*
  * `count` slots of 8 bytes follow. The client's patch locations name them: PatchOffset is the
  * offset of a slot from the first command. The locations are in the order of the RELOCATIONS
- * commands. The client also fills in AllocationIndex and AllocationOffset; the slot receives the
- * address of that allocation plus that offset. Content that the client wrote in the slots is
- * ignored; a slot without a patch location is 0.
+ * commands. The client also sets AllocationIndex and AllocationOffset; the slot receives the
+ * address of that allocation plus that offset. What the client wrote into the slots is ignored; a
+ * slot without a patch location is 0.
  */
 struct softgpu_relocations {
 	struct softgpu_command command;

@@ -15,10 +15,12 @@
  * host, and threads that vidmm_thread_create made, may call. A call may block, unless its comment
  * says otherwise. No call may be made from an event function (vidmm_event_fn).
  *
- * Errors: functions return NTSTATUS values (vidmm_status). On failure outputs are unchanged. Every
- * function that returns a status returns STATUS_INVALID_PARAMETER for a NULL argument that it needs
- * and for a wrong struct_size, and STATUS_NO_MEMORY if memory runs out; comments list the others.
- * "A finding" or "a reason" is an event with a text (events.h).
+ * Errors: functions return NTSTATUS values (vidmm_status). On failure outputs are unchanged, unless
+ * a comment says otherwise. Every function that returns a status returns STATUS_INVALID_PARAMETER
+ * for a NULL argument that it needs and for a wrong struct_size, and STATUS_NO_MEMORY if memory
+ * runs out; comments list the others. A function that returns no status needs all its pointer
+ * arguments, unless its comment names what NULL does; the caller ensures that.
+ * A "finding" or a "reason" is an event with a text (events.h).
  *
  * Units: sizes are bytes and times are nanoseconds, unless a name or comment says otherwise.
  */
@@ -50,7 +52,7 @@ extern "C" {
 /* Returns the version of the library as "major.minor.patch". The string is static. */
 VIDMM_API const char *vidmm_version(void);
 
-typedef int32_t vidmm_status; /* an NTSTATUS; >= 0 is success */
+typedef int32_t vidmm_status; /* an NTSTATUS; success: >= 0 */
 
 struct vidmm_host;
 struct vidmm_adapter;
@@ -67,7 +69,11 @@ struct vidmm_host_options {
 	uint64_t seed;        /* sim: random seed of the interleaving, any value */
 	/* sim: probability, in 1/1024, of a thread switch at each point that allows one */
 	uint32_t switch_per_1024;
-	bool hash_events; /* sim: compute vidmm_event_hash */
+	/*
+	 * Computes vidmm_event_hash. On a linux host the order of threads, and so the hash, differs
+	 * from run to run.
+	 */
+	bool hash_events;
 	/*
 	 * sim: called when no thread of the host can ever run again. The report names each blocked
 	 * thread and what it waits for. NULL: prints the report to stderr and aborts.
@@ -85,19 +91,19 @@ struct vidmm_host_options {
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_host_create(const struct vidmm_host_options *options,
 							  struct vidmm_host **host);
 /*
- * Destroys a host. All its adapters must be stopped, else the program aborts. All its processes
- * must be closed. NULL: does nothing.
+ * Destroys a host. The caller has closed all its processes and stopped all its adapters; the
+ * program aborts if an adapter is not stopped. NULL: does nothing.
  */
 VIDMM_API void vidmm_host_destroy(struct vidmm_host *host);
 
 /* ---- time and threads of a host, for clients that run on both kinds ---- */
-/* Returns the time of the host's clock in ns: virtual time on a sim host. Does not block. */
+/* Returns the time of the host's clock in ns. On a sim host it is virtual. Does not block. */
 VIDMM_API uint64_t vidmm_now_ns(struct vidmm_host *host);
 /* Sleeps until the host's clock shows when_ns or later. */
 VIDMM_API void vidmm_sleep_until_ns(struct vidmm_host *host, uint64_t when_ns);
 /*
- * Starts a thread of the host that runs fn(arg). vidmm_thread_join must follow. No pointer but name
- * and arg may be NULL.
+ * Starts a thread of the host that runs fn(arg). vidmm_thread_join must follow a success. name is
+ * copied and appears in reports of the sim host. Only arg may be NULL.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *host,
 							    const char *name, void (*fn)(void *),
@@ -107,9 +113,9 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *h
 VIDMM_API void vidmm_thread_join(struct vidmm_thread *thread);
 /*
  * Lets all other threads of the host run until each one waits, sleeps or has ended. On a linux host
- * threads that the program made itself are not counted. It gives up on threads that keep running
- * after they have used 1 s of processor time, and on threads that wait by other means than the
- * host's after 10 s.
+ * it does not wait for threads that the program made itself. There it also returns when the other
+ * threads of the program have used 1 s of processor time since the call, added up over all of them,
+ * or after 10 s of real time.
  */
 VIDMM_API void vidmm_settle(struct vidmm_host *host);
 
@@ -122,7 +128,7 @@ typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver,
 				      struct _UNICODE_STRING *registry_path);
 
 struct vidmm_registry_value {
-	/* ASCII; the value is under the device's software key and under the driver's service key */
+	/* ASCII; the device's software key and the driver's service key both have the value */
 	const char *name;
 	uint64_t value; /* read as REG_QWORD, or as REG_DWORD when it fits */
 };
@@ -140,8 +146,8 @@ struct vidmm_tdr_options {
 	/* TdrDdiDelay in ms, at least 1: how long a reset waits for threads in the miniport */
 	uint32_t ddi_delay_ms;
 	/*
-	 * limit_count resets (at most VIDMM_TDR_LIMIT_MAX) within limit_time_ms (at least 1) are
-	 * survived
+	 * The adapter survives limit_count resets (at most VIDMM_TDR_LIMIT_MAX) within
+	 * limit_time_ms (at least 1). One more is fatal.
 	 */
 	uint32_t limit_time_ms, limit_count;
 	/* 1: timeouts are reported and ignored, 2: handled; 0 and 3: STATUS_NOT_SUPPORTED */
@@ -162,8 +168,8 @@ struct vidmm_scheduling_options {
 	/* A context keeps the node until it is this far ahead of another context; at least 1. */
 	uint32_t slice_us;
 	/*
-	 * A context that waited while the node worked this long for others gets one packet; at
-	 * least slice_us.
+	 * A context gets one packet when it has waited while the node worked this long for
+	 * others; at least slice_us.
 	 */
 	uint32_t patience_us;
 };
@@ -194,8 +200,9 @@ struct vidmm_adapter_options {
 	/* first fence id; 0: 0xFFFFFF00, so that every run passes the 32-bit wrap */
 	uint32_t first_fence_id;
 	/*
-	 * Receives what the miniport reports (caps.h) during the start, also if the start is
-	 * refused. The caller sets its struct_size. NULL: no report.
+	 * Receives what the miniport reports (caps.h) during the start, also if the start fails
+	 * with any status but STATUS_INVALID_PARAMETER for these options themselves. The caller
+	 * sets its struct_size. NULL: no report.
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
@@ -219,8 +226,9 @@ struct vidmm_adapter_options {
 	uint32_t physical_adapters;
 	/*
 	 * The features that DxgkCbIsFeatureEnabled and DxgkCbQueryFeatureSupport report as
-	 * enabled: bit n is DXGK_FEATURE_ID n. Only VIDMM_FEATURE_SHARE_BACKING_STORE and
-	 * VIDMM_FEATURE_HWSCH are built. Another bit: STATUS_NOT_SUPPORTED. 0: none.
+	 * enabled: bit n is DXGK_FEATURE_ID n. The library implements
+	 * VIDMM_FEATURE_SHARE_BACKING_STORE and VIDMM_FEATURE_HWSCH. Another bit:
+	 * STATUS_NOT_SUPPORTED. 0: none.
 	 */
 	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
@@ -229,36 +237,38 @@ struct vidmm_adapter_options {
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* shared backing stores (ALF-30) */
 /*
  * Loads the miniport and starts the adapter: DriverEntry, AddDevice, StartDevice, QueryAdapterInfo.
- * If it is refused, the status is the miniport's or names the rule that is broken; a finding or a
- * reason says why. vidmm_adapter_stop must follow a success.
+ * vidmm_adapter_stop must follow a success. If the miniport fails a call, the status is the
+ * miniport's. If it breaks a rule, the status is that of the rule (docs/rules). A finding or a
+ * reason says why. STATUS_NOT_SUPPORTED: also an unknown bit of features.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
 		    struct vidmm_adapter **adapter);
 /*
- * Stops the adapter: returns it to D0 if it is in a lower state, waits for the GPU, evicts every
- * segment, ends the remaining devices, then calls StopDevice, RemoveDevice and Unload. From then on
- * calls on those devices return device removed, until their client destroys them or its process is
- * closed, which it must still be. NULL: does nothing. (PNP-02, PNP-03)
+ * Stops the adapter and frees it: returns it to D0 if it is in a lower state, waits for the GPU,
+ * evicts every segment, ends the remaining devices, then calls StopDevice, RemoveDevice and Unload.
+ * From then on calls on those devices return STATUS_DEVICE_REMOVED or D3DDDIERR_DEVICEREMOVED. The
+ * client still destroys each such device, or closes its process. NULL: does nothing. (PNP-02,
+ * PNP-03)
  */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
 /*
  * Changes the power state, as the power manager of Windows does (page DxgkDdiSetPowerState).
  *
- * From D0 to D1, D2 or D3: calls in progress end and the GPU completes what it was given. Queued
- * work waits. Every segment that does not preserve its content is evicted. Then
+ * From D0 to D1, D2 or D3: calls in progress end and the GPU completes the packets that it has.
+ * Queued packets wait. Every segment that does not preserve its content is evicted. Then
  * DxgkDdiSetPowerState is called. Outside D0, every call on a device of the adapter waits, and so
  * do the creation and destruction of devices. Back to D0: DxgkDdiSetPowerState is called, then the
  * waiting calls continue. No device and no content is lost. A lower state can only be left for D0.
  * An error of the miniport is a finding and does not stop the change. (PNP-05, PNP-07)
  *
- * state is an enum vidmm_power; sleep is an enum vidmm_sleep, ignored on the way to D0. Any thread,
- * not from inside a DDI of the miniport.
+ * state is an enum vidmm_power; sleep is an enum vidmm_sleep, ignored on the way to D0. Any thread
+ * may call, except from a DDI function of the miniport.
  *
  * STATUS_INVALID_PARAMETER: an unknown state or sleep. STATUS_DEVICE_REMOVED: the adapter has been
- * removed. STATUS_INVALID_DEVICE_STATE: it is in that state already, neither state is D0, or
- * another thread is changing it. Any other failure: memory could not be evicted; a reason says
- * why. Then the adapter stays in D0.
+ * removed. STATUS_INVALID_DEVICE_STATE: it is in that state already, neither the present nor the
+ * new state is D0, or another thread is changing the state. Any other failure: memory could not be
+ * evicted; a reason says why. After a failure the adapter keeps its state.
  */
 enum vidmm_power { /* the values of DEVICE_POWER_STATE */
 		   VIDMM_POWER_D0 = 1,
@@ -274,31 +284,38 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_ada
 								uint32_t state, uint32_t sleep);
 /*
  * Surprise removal: the device is unplugged, or is missing when the system wakes up (page
- * DxgkDdiNotifySurpriseRemoval). That DDI is called even while threads are inside the miniport.
- * From then on every call on the adapter's devices returns device removed, queued work never runs,
- * and threads that wait for it return. The miniport is only called to end its objects and for
- * vidmm_adapter_stop, which must still follow. (PNP-08)
+ * DxgkDdiNotifySurpriseRemoval). That DDI function is called even while other threads run DDI
+ * functions of the miniport. From then on every call on the adapter's devices returns
+ * STATUS_DEVICE_REMOVED or D3DDDIERR_DEVICEREMOVED, queued packets never run, and threads that wait
+ * for them return. The miniport is only called to end its objects and for vidmm_adapter_stop, which
+ * must still follow. (PNP-08)
  *
- * removal is an enum vidmm_removal. Any thread, at PASSIVE_LEVEL, not from inside a DDI of the
- * miniport, and not after vidmm_adapter_stop.
+ * removal is an enum vidmm_removal. Any thread may call at PASSIVE_LEVEL, except from a DDI
+ * function of the miniport, and not after vidmm_adapter_stop.
  *
- * STATUS_INVALID_PARAMETER: an unknown value of removal. STATUS_NOT_SUPPORTED: the miniport does
- * not support the notification and gets no further calls. STATUS_DEVICE_REMOVED: the notification
- * failed, which is a fatal violation, or the miniport had been stopped by one before. In both
- * cases the adapter is removed. STATUS_INVALID_DEVICE_STATE: nothing has changed, because removal
- * does not fit the power state or the adapter has been removed before.
+ * With STATUS_INVALID_PARAMETER (an unknown value of removal) and STATUS_INVALID_DEVICE_STATE (the
+ * type does not fit the power state, or the adapter has been removed before) nothing has changed.
+ * With every other status the adapter is removed:
+ * - Success: the miniport was notified. It may have failed the notification if the type is
+ *   VIDMM_REMOVAL_HIBERNATION and the miniport has SupportSurpriseRemoval; a finding says so.
+ * - STATUS_NOT_SUPPORTED: the miniport does not support the notification. It gets no further calls,
+ *   except those that stop and unload it.
+ * - STATUS_DEVICE_REMOVED: the miniport failed the notification, which is a fatal violation, or the
+ *   adapter had stopped after one before.
  */
-enum vidmm_removal {                                /* the values of DXGK_SURPRISE_REMOVAL_TYPE */
-		     VIDMM_REMOVAL_HIBERNATION = 0, /* valid outside D0 */
-		     VIDMM_REMOVAL_PNP = 1          /* valid in D0 */
+enum vidmm_removal {
+	/* The values of DXGK_SURPRISE_REMOVAL_TYPE. */
+	VIDMM_REMOVAL_HIBERNATION = 0, /* in D1, D2 and D3 */
+	VIDMM_REMOVAL_PNP = 1          /* in D0, and while the power state is being changed */
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter,
 							     uint32_t removal);
 /*
- * Waits until everything that has been submitted to the adapter is complete, except what is queued
- * behind an unsatisfied wait of its context: that stays queued. If the wait fails, because the
- * adapter is removed or because no thread can run any more, the adapter is abandoned: queued work
- * is dropped, and every later call on the adapter answers STATUS_DEVICE_REMOVED.
+ * Waits until every packet that has been submitted to the adapter is complete, except those that
+ * are queued behind an unsatisfied wait of their context: they stay queued. If the wait fails,
+ * because the adapter is removed or because no thread can run any more, the adapter is abandoned:
+ * queued packets are dropped, and every later call on the adapter's devices returns
+ * STATUS_DEVICE_REMOVED or D3DDDIERR_DEVICEREMOVED.
  */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 
@@ -310,23 +327,30 @@ VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_open(struct vidmm_host *host,
 							   const char *name,
 							   struct vidmm_process **process);
-/* Destroys the devices of the process, then the process. NULL: does nothing. */
+/* Destroys the devices of the process, then the process and its objects. NULL: does nothing. */
 VIDMM_API void vidmm_process_close(struct vidmm_process *process);
 /*
- * Sets how many bytes the process may keep resident in the segments of one group of an adapter; the
- * limit may be below what is resident. group: 0 local, 1 non-local (DXGK_MEMORY_SEGMENT_GROUP).
- * Before the first call the limit is the size of the group.
+ * Sets the budget of the process in one segment group of an adapter: how many bytes its residency
+ * lists may hold there. group: 0 local, 1 non-local (DXGK_MEMORY_SEGMENT_GROUP). bytes: any value,
+ * also 0 or one below the present usage. Before the first call the budget is the size of the
+ * group's segments. Reservations of other processes reduce it; the process's own reservation is its
+ * minimum.
  *
- * STATUS_INVALID_PARAMETER: also an unknown group. STATUS_NOT_SUPPORTED: the miniport is of WDDM
- * 1.x. STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
+ * The new budget holds for later MakeResident calls. Nothing is evicted: if the usage exceeds the
+ * new budget by more than it exceeded the old one, the trim functions of the process's devices are
+ * called with TrimToBudget and the number of bytes. The call itself emits no event. (RES-10,
+ * PRI-13)
+ *
+ * STATUS_INVALID_PARAMETER: also an unknown group, with a finding. STATUS_NOT_SUPPORTED: the
+ * miniport is of WDDM 1.x. STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_set_budget(struct vidmm_process *process,
 								 struct vidmm_adapter *adapter,
 								 uint32_t group, uint64_t bytes);
 /*
- * Says whether the process holds the privilege to increase priorities (SE_INC_BASE_PRIORITY_NAME on
- * Windows), which the real-time levels of D3DKMTSetContextSchedulingPriority need. A new process
- * does not. Taking the privilege away does not change levels that are set. Does not block. (SCH-02)
+ * Gives the process the privilege to increase priorities (SE_INC_BASE_PRIORITY_NAME on Windows), or
+ * takes it away. The real-time levels of D3DKMTSetContextSchedulingPriority need it. A new process
+ * does not have it. Taking it away does not change levels that are set. Does not block. (SCH-02)
  */
 VIDMM_API void vidmm_process_set_may_raise_priority(struct vidmm_process *process, bool may);
 /* Returns the number of the process in events: 1, 2, 3 ... in order of opening. Does not block. */
@@ -334,8 +358,9 @@ VIDMM_API uint32_t vidmm_process_id(const struct vidmm_process *process);
 
 /*
  * Creates a device of the process on an adapter. Waits while the adapter is not in D0.
- * STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed. Other failures: the
- * miniport's, from DxgkDdiCreateDevice.
+ * STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed, or the process has hung
+ * engines so often that it may create no more devices (TDR-20); a reason says so. Other failures:
+ * the miniport's, from DxgkDdiCreateDevice.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_device_create(struct vidmm_process *process,
 							    struct vidmm_adapter *adapter,
@@ -343,30 +368,33 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_device_create(struct vidmm_process
 /*
  * Waits for the calls that other threads are making on the device, then destroys it. Later calls on
  * it return E_INVALIDARG or STATUS_INVALID_PARAMETER; a second vidmm_device_destroy does nothing.
- * This is safe because `device` is a number that is never reused, not an address.
+ * `device` is a number that is never reused, not an address, so such a call is safe. NULL: does
+ * nothing.
  */
 VIDMM_API void vidmm_device_destroy(struct vidmm_device *device);
 
 /*
  * What the runtime gives a user-mode driver in CreateDevice (d3dumddi.h). vidmm_device_callbacks
  * returns the callback table, which is static. vidmm_device_handle returns the handle that is the
- * first argument of every callback. Callbacks that are not built are not NULL and return E_NOTIMPL.
- * Neither function blocks.
+ * first argument of every callback. Callbacks that the library does not implement are not NULL and
+ * return E_NOTIMPL. Neither function blocks.
  */
 struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
 /*
  * Sets the driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in the
- * driver's function table. umd_device is the driver's handle of the device and the function's first
- * argument. NULL removes the function. (RES-09)
+ * driver's function table. It replaces the function that was set before. umd_device is the driver's
+ * handle of the device and the function's first argument. A NULL function removes the one that is
+ * set. (RES-09)
  *
- * The function is called on a thread of the adapter, with no lock held, one call at a time. It may
- * make every call on every device, but not call vidmm_adapter_stop. When the removal or
- * vidmm_device_destroy returns, no call of the function is in progress, unless the caller is inside
- * one. Only one thread at a time may set it.
+ * The function is called on a thread of the adapter that holds no mutex, one call at a time. It may
+ * make every call on every device, but not call vidmm_adapter_stop. When a replacement, a removal
+ * or vidmm_device_destroy returns, no call of the earlier function is in progress, unless the
+ * caller is that function. Only one thread at a time may set the function of a device.
  *
- * STATUS_INVALID_PARAMETER: the device does not exist. STATUS_NOT_SUPPORTED: the miniport is of
+ * After a failure the earlier function is still set. STATUS_INVALID_PARAMETER: the device does not
+ * exist, or another thread destroyed it during the call. STATUS_NOT_SUPPORTED: the miniport is of
  * WDDM 1.x. STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
  */
 struct D3DDDIARG_TRIMRESIDENCYSET;
@@ -378,27 +406,30 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
 
 /* ---- D3DKMT clients (d3dkmthk.h) ----
  * The D3DKMT functions are plain symbols without a process argument. On Windows they act for the
- * calling process. Here they act for the process that the thread entered; if it entered none, for
- * the process that the program attached last; if it attached none, they return
- * STATUS_UNSUCCESSFUL. Functions that are not built are not defined.
+ * calling process. Here they act for the process that the calling thread has selected
+ * (vidmm_d3dkmt_enter), otherwise for the process of the whole program (vidmm_d3dkmt_attach). With
+ * neither they return STATUS_UNSUCCESSFUL. Functions that the library does not implement are not
+ * defined.
  *
- * Closing a process detaches it. A thread must leave a process before the process is closed.
+ * Closing a process detaches it from the program. A thread that has selected a process selects
+ * another, or NULL, before that process is closed.
  */
-/* Attaches a process to the program. NULL: attaches none. */
+/* Selects the process of the whole program. NULL: none. */
 VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);
 /*
- * Enters a process on the calling thread; NULL leaves it, so that the attached process applies
- * again. Returns the process that the thread had entered before, or NULL.
+ * Selects a process for the calling thread. NULL: none, so that the process of the program applies
+ * again. Returns the process that the thread had selected before, or NULL.
  */
 VIDMM_API struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process);
 
 /*
  * Copies the name under which an NT handle was shared, as it was given, without a terminator.
  * handle is a file descriptor of the calling program. *units counts UTF-16 code units: in, the
- * capacity of `name`; out, the length of the name, 0 if it has none. Any thread. (SHR-25)
+ * capacity of `name`, which may be NULL if that is 0; out, the length of the name, 0 if it has
+ * none. (SHR-25)
  *
- * STATUS_INVALID_HANDLE: not an NT handle of this host. STATUS_BUFFER_TOO_SMALL: *units is set to
- * the length that is needed and nothing is copied.
+ * STATUS_INVALID_PARAMETER: also a negative handle. STATUS_INVALID_HANDLE: not an NT handle of this
+ * host. STATUS_BUFFER_TOO_SMALL: *units is set to the length that is needed and nothing is copied.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_nt_handle_name(struct vidmm_host *host, int handle,
 							     uint16_t *name, uint32_t *units);
@@ -407,12 +438,12 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_nt_handle_name(struct vidmm_host *
  * On Windows the runtime knows which resources are to be shared and tells the kernel. The driver
  * only calls pfnAllocateCb with the runtime's hResource.
  *
- * All functions: STATUS_INVALID_PARAMETER: also a device or handle that does not exist.
- * STATUS_DEVICE_REMOVED: the adapter is stopping or has been removed.
+ * Each of the three functions returns STATUS_INVALID_PARAMETER also for a device or handle that
+ * does not exist, and STATUS_DEVICE_REMOVED if the adapter is stopping or has been removed.
  */
 /*
- * Marks a resource as shared. Call it before pfnAllocateCb creates the resource; for an existing
- * one it returns STATUS_INVALID_PARAMETER, with a finding. (ALF-35)
+ * Marks a resource as shared, before pfnAllocateCb creates it. runtime_resource is the hResource of
+ * that call. STATUS_INVALID_PARAMETER: also a resource that exists, with a finding. (ALF-35)
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_set_shared(struct vidmm_device *device,
 								  void *runtime_resource);
@@ -426,7 +457,8 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_share(struct vidmm_device
 /*
  * Opens a shared resource on a device of the same or of another process. Stores the local handle of
  * the resource and those of its allocations. *allocation_count: in, the capacity of `allocations`;
- * out, their number. STATUS_BUFFER_TOO_SMALL: the capacity is below that number. (ROP-05)
+ * out, their number. STATUS_BUFFER_TOO_SMALL: the capacity is below that number. Other failures:
+ * the miniport's, from DxgkDdiOpenAllocation. (ROP-05)
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_open(struct vidmm_device *device,
 							    uint32_t global_handle,
@@ -438,40 +470,49 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_open(struct vidmm_device 
 /* Receives an event. text is valid during the call only, and NULL for events that have none. */
 typedef void vidmm_event_fn(void *context, const struct vidmm_event *event, const char *text);
 /*
- * Subscribes to events: bit n of mask selects enum vidmm_event_type n. The function is called on
- * the thread that emits the event, which may hold locks: it must not call vidmm. Returns the
- * number of the subscription, or 0 if the host has 64 of them already.
+ * Subscribes to events: bit n of mask selects enum vidmm_event_type n; bits without a type are
+ * ignored. The function is called on the thread that emits the event, which may hold mutexes of the
+ * library, so it must not call vidmm. Returns the number of the subscription. Returns 0 if the host
+ * has 64 subscriptions already, or host or fn is NULL.
  */
 VIDMM_API uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn,
 				   void *context);
-/* Ends a subscription. On return no call of its function is in progress. 0: does nothing. */
+/*
+ * Ends a subscription. On return no call of its function is in progress. Must not be called from
+ * its function. Does nothing if there is no such subscription, or no more.
+ */
 VIDMM_API void vidmm_unsubscribe(struct vidmm_host *host, uint32_t subscription);
-/* Returns a hash of all events so far. Sim hosts with hash_events only. */
+/* Returns a hash of all events so far; 0 if the host was created without hash_events. */
 VIDMM_API uint64_t vidmm_event_hash(struct vidmm_host *host);
 struct vidmm_counter {
 	uint64_t count, sum[4]; /* events of one type, and the sums of their arguments */
 };
-/* Reads the counter of one enum vidmm_event_type, since the host was created. Does not block. */
+/*
+ * Reads the counter of one enum vidmm_event_type, since the host was created. An unknown type: all
+ * members are 0. Does not block.
+ */
 VIDMM_API void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type,
 				   struct vidmm_counter *counter);
 /*
- * Formats an event as one line of text, which stays the same between versions. size is the capacity
- * of buffer in bytes. Returns the length of the whole line, as snprintf does.
+ * Formats an event as one line of text, which stays the same between versions. text is that of the
+ * event, or NULL. size is the capacity of buffer in bytes. Returns the length of the whole line, as
+ * snprintf does.
  */
 VIDMM_API int vidmm_event_format(const struct vidmm_event *event, const char *text, char *buffer,
 				 size_t size);
 
 /*
- * Returns the memory of a BAR of the (lead) device and stores its size in bytes, or returns NULL
- * if there is no such BAR. The memory is read-only for the caller, changes as the device and its
- * driver write it, and is valid until the adapter stops. Does not block.
+ * Returns the memory of a BAR of the device, of the lead one in a link, and stores its size in
+ * bytes. Returns NULL if there is no such BAR. The caller only reads the memory, which changes as
+ * the device and its driver write it. It is valid until the adapter stops. Does not block.
  */
 VIDMM_API const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index,
 					uint64_t *size_bytes);
 /*
  * Fills the statistics (statistics.h). The caller sets struct_size to the size that it was
  * compiled with and gets that many bytes. A smaller structure gets the members that it has; a
- * larger one gets zeros after the members that this library knows. Any thread.
+ * larger one gets zeros after the members that this library knows. With a struct_size below 4
+ * nothing is written.
  */
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);

@@ -106,11 +106,11 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 
 	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
-	if (options->features & ~(VIDMM_FEATURE_SHARE_BACKING_STORE | VIDMM_FEATURE_HWSCH))
-		return VMM_NOT_SUPPORTED;
 	if (options->report)
 		*options->report =
 			(struct vidmm_adapter_report){.struct_size = sizeof(*options->report)};
+	if (options->features & ~(VIDMM_FEATURE_SHARE_BACKING_STORE | VIDMM_FEATURE_HWSCH))
+		return VMM_NOT_SUPPORTED;
 	adapter = vmm_calloc(1, sizeof(*adapter));
 	if (!adapter)
 		return VMM_NO_MEMORY;
@@ -221,11 +221,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 }
 
 /*
- * Returns whether the adapter may be removed now, and marks it removed. Surprise removals happen in
- * D0 or during a power change; one of the hibernation type is noticed on the way back to D0.
- * (PNP-08)
+ * Marks the adapter removed. Returns false, and changes nothing, if it has been removed or the type
+ * does not fit its power state: a removal of the hibernation type is noticed outside D0, any other
+ * in D0 or during a change of power. (PNP-08)
  */
-static bool may_be_removed(struct vidmm_adapter *adapter, uint32_t removal)
+static bool mark_removed(struct vidmm_adapter *adapter, uint32_t removal)
 {
 	uint32_t from = atomic_load(&adapter->power);
 	bool none = false;
@@ -239,14 +239,18 @@ vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t remova
 {
 	if (!adapter || removal > VIDMM_REMOVAL_PNP)
 		return VMM_INVALID_PARAMETER;
-	if (!may_be_removed(adapter, removal))
+	if (!mark_removed(adapter, removal)) {
+		uint32_t power = atomic_load(&adapter->power);
+
 		return vmm_refuse_reason(
 			adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
 			"PNP-08: surprise removal of type %u is not possible: the adapter %s",
 			removal,
-			atomic_load(&adapter->removed)                  ? "has been removed"
-			: atomic_load(&adapter->power) > VIDMM_POWER_D0 ? "is not in D0"
-									: "is in D0");
+			atomic_load(&adapter->removed) ? "has been removed"
+			: power > VIDMM_POWER_D0       ? "is not in D0"
+			: power                        ? "is in D0"
+						       : "is changing its power state");
+	}
 	vmm_status status = vmm_sched_remove(&adapter->core, (DXGK_SURPRISE_REMOVAL_TYPE)removal);
 
 	/* Threads that wait for full power continue now and find the adapter removed. */

@@ -166,9 +166,12 @@ void vidmm_settle(struct vidmm_host *host)
 vidmm_status vidmm_thread_create(struct vidmm_host *host, const char *name, void (*fn)(void *),
 				 void *arg, struct vidmm_thread **result)
 {
-	struct vidmm_thread *thread = vmm_calloc(1, sizeof(*thread));
+	struct vidmm_thread *thread;
 	vmm_status status;
 
+	if (!host || !name || !fn || !result)
+		return VMM_INVALID_PARAMETER;
+	thread = vmm_calloc(1, sizeof(*thread));
 	if (!thread)
 		return VMM_NO_MEMORY;
 	status = vmm_os_thread_create(host->world.os, name, fn, arg, &thread->thread);
@@ -190,6 +193,8 @@ void vidmm_thread_join(struct vidmm_thread *thread)
 
 uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn, void *context)
 {
+	if (!host || !fn)
+		return 0;
 	uint32_t subscription = vmm_observe_subscribe(host->world.observe, mask, fn, context);
 
 	/*
@@ -213,9 +218,10 @@ uint64_t vidmm_event_hash(struct vidmm_host *host)
 void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type,
 			 struct vidmm_counter *counter)
 {
-	struct vmm_observe_counter c;
+	struct vmm_observe_counter c = {0};
 
-	vmm_observe_counter(host->world.observe, event_type, &c);
+	if (event_type < VIDMM_EVENT_TYPE_COUNT)
+		vmm_observe_counter(host->world.observe, event_type, &c);
 	counter->count = c.count;
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(counter->sum); i++)
 		counter->sum[i] = c.sum[i];

@@ -248,14 +248,11 @@ void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *p
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes)
 {
+	NTSTATUS status = check_group(adapter, process, group, "set budget");
 	struct vmm_budget *budget;
 
-	if (group >= GROUPS)
-		return STATUS_INVALID_PARAMETER;
-	if (!adapter->wddm2)
-		return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-					 "set budget: the adapter's miniport reports WDDM 1.x, "
-					 "which has no budgets");
+	if (!NT_SUCCESS(status))
+		return status;
 	vmm_paging_lock(adapter);
 	budget = find_or_make(adapter->memory, process->id);
 	vmm_trims_before_budget(adapter->memory);

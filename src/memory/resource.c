@@ -433,8 +433,7 @@ static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm
  * Opens one allocation of a shared resource for a further device; only DxgkDdiOpenAllocation is
  * called (ALF-34).
  */
-static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index,
-			 uint32_t *handle)
+static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index)
 {
 	struct vmm_share *share = resource->share;
 	struct vmm_adapter *adapter = device->adapter;
@@ -464,7 +463,6 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	ref->device = device;
 	vmm_list_push_back(&device->refs, &ref->device_link);
 	vmm_list_push_back(&resource->refs, &ref->resource_link);
-	*handle = ref->handle;
 	vmm_process_unlock(device->process);
 	vmm_paging_commit(adapter);
 	return STATUS_SUCCESS;
@@ -624,6 +622,29 @@ NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *k
 	return status;
 }
 
+/* Opens all allocations of the share, or fails. The handles are those of the resource's list. */
+static NTSTATUS open_all(struct vmm_device *device, struct vmm_resource *resource)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	for (uint32_t i = 0; i < resource->share->count && NT_SUCCESS(status); i++)
+		status = open_one(device, resource, i);
+	return status;
+}
+
+/* Stores the handles of the resource's allocations in their order. Returns their number. */
+static uint32_t list_handles(const struct vmm_resource *resource, uint32_t *handles)
+{
+	const struct vmm_list *link;
+	uint32_t count = 0;
+
+	vmm_process_lock(resource->device->process);
+	vmm_list_for_each (link, &resource->refs)
+		handles[count++] = vmm_container_of(link, struct vmm_ref, resource_link)->handle;
+	vmm_process_unlock(resource->device->process);
+	return count;
+}
+
 NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
 			   uint32_t *resource, uint32_t *allocations, uint32_t *count)
 {
@@ -655,15 +676,14 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key
 	r->runtime_handle = r;
 	r->opened = true;
 	vmm_process_unlock(device->process);
-	for (uint32_t i = 0; i < share->count && NT_SUCCESS(status); i++)
-		status = open_one(device, r, i, &allocations[i]);
-	uint32_t handle = r->handle, opened = share->count;
-	set_busy(r, false);
-	if (!NT_SUCCESS(status)) {
-		(void)!vmm_memory_deallocate(device, r, NULL, 0, 0);
-		return status;
+	status = open_all(device, r);
+	if (NT_SUCCESS(status)) {
+		/* While the resource is busy no other call ends it. */
+		*count = list_handles(r, allocations);
+		*resource = r->handle;
 	}
-	*resource = handle;
-	*count = opened;
-	return STATUS_SUCCESS;
+	set_busy(r, false);
+	if (!NT_SUCCESS(status))
+		(void)!vmm_memory_deallocate(device, r, NULL, 0, 0);
+	return status;
 }

@@ -309,12 +309,13 @@ void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id)
 	if (!id)
 		return;
 	vmm_observe_spin_lock(observe, &observe->subscribing);
-	vmm_assert(observe->subscribers_used >> slot & 1 && subscriber_id(observe, slot) == id);
-	set_wanted(observe, slot, 0);
-	atomic_store_explicit(&subscriber->mask, 0, memory_order_seq_cst);
-	/* The caller may free the context once this function returns. */
-	vmm_observe_spin_while(observe, &subscriber->calls);
-	observe->subscribers_used &= ~((uint64_t)1 << slot);
+	if (observe->subscribers_used >> slot & 1 && subscriber_id(observe, slot) == id) {
+		set_wanted(observe, slot, 0);
+		atomic_store_explicit(&subscriber->mask, 0, memory_order_seq_cst);
+		/* The caller may free the context once this function returns. */
+		vmm_observe_spin_while(observe, &subscriber->calls);
+		observe->subscribers_used &= ~((uint64_t)1 << slot);
+	}
 	vmm_observe_spin_unlock(&observe->subscribing);
 }
 

@@ -126,11 +126,12 @@ static bool scan_queue(struct vmm_hw_queue *queue, struct scan *scan)
 		return true;
 	if (scan->count == CHANGED_MAX)
 		return false;
-	scan->retired += retire_queue(queue, value);
+	uint32_t retired = retire_queue(queue, value);
+	scan->retired += retired;
 	scan->changed[scan->count++] = vmm_sync_owned_get(queue->fence);
 	vmm_event(queue->context->device->adapter->observe, VIDMM_EVENT_FENCE,
 		  queue->context->device->process->id, queue->handle, 0, value,
-		  queue->context->node, scan->retired, 0);
+		  queue->context->node, retired, 0);
 	return true;
 }
 

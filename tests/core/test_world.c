@@ -329,6 +329,95 @@ static void a_hang_is_reported_and_the_host_can_be_destroyed(void **state)
 	assert_int_equal(deadlock.reports, 1);
 }
 
+/* ---- calls with invalid arguments ---- */
+
+static void end_at_once(void *argument)
+{
+	(void)argument;
+}
+
+static void count_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)event;
+	(void)text;
+	(*(uint32_t *)context)++;
+}
+
+static void invalid_arguments_are_refused_and_change_nothing(void **state)
+{
+	struct vidmm_host *host = start_host(*(uint32_t *)*state);
+	struct vidmm_thread *thread = NULL;
+	struct vidmm_counter counter = {.count = 7, .sum = {1, 2, 3, 4}};
+	uint32_t seen = 0, units = 5;
+	uint16_t name[5];
+
+	assert_int_equal(vidmm_thread_create(NULL, "t", end_at_once, NULL, &thread),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_thread_create(host, NULL, end_at_once, NULL, &thread),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_thread_create(host, "t", NULL, NULL, &thread),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_thread_create(host, "t", end_at_once, NULL, NULL),
+			 STATUS_INVALID_PARAMETER);
+	assert_null(thread);
+
+	assert_int_equal(vidmm_subscribe(NULL, ~0ull, count_event, &seen), 0);
+	assert_int_equal(vidmm_subscribe(host, ~0ull, NULL, &seen), 0);
+	uint32_t subscription = vidmm_subscribe(host, ~0ull, count_event, &seen);
+	assert_int_not_equal(subscription, 0);
+	vidmm_unsubscribe(host, subscription + 1);
+	struct vidmm_adapter *adapter = start_adapter(host, 1 * MIB);
+	assert_int_not_equal(seen, 0); /* that subscription has not ended */
+	vidmm_adapter_stop(adapter);
+	vidmm_unsubscribe(host, subscription);
+	vidmm_unsubscribe(host, subscription);
+
+	vidmm_event_counter(host, VIDMM_EVENT_TYPE_COUNT, &counter);
+	assert_int_equal(counter.count, 0);
+	assert_int_equal(counter.sum[3], 0);
+	assert_int_equal(vidmm_nt_handle_name(host, -1, name, &units), STATUS_INVALID_PARAMETER);
+	assert_int_equal(units, 5);
+	vidmm_host_destroy(host);
+}
+
+static void a_report_is_cleared_when_a_feature_is_refused(void **state)
+{
+	struct vidmm_host *host = start_host(*(uint32_t *)*state);
+	struct vidmm_adapter_report report;
+	const struct vidmm_adapter_options options = {
+		.struct_size = sizeof(options),
+		.driver_entry = softgpu_driver_entry,
+		.features = 0x80000000u,
+		.report = &report,
+	};
+	struct vidmm_adapter *adapter;
+
+	memset(&report, 0xAA, sizeof(report));
+	report.struct_size = sizeof(report);
+	assert_int_equal(vidmm_adapter_start(host, &options, &adapter), STATUS_NOT_SUPPORTED);
+	assert_int_equal(report.struct_size, sizeof(report));
+	assert_int_equal(report.step, VIDMM_START_OPTIONS);
+	assert_int_equal(report.interface_version, 0);
+	assert_int_equal(report.described_count, 0);
+	vidmm_host_destroy(host);
+}
+
+static void events_are_hashed_on_both_kinds_of_host(void **state)
+{
+	for (uint32_t hashed = 0; hashed < 2; hashed++) {
+		const struct vidmm_host_options options = {.struct_size = sizeof(options),
+							   .kind = *(uint32_t *)*state,
+							   .hash_events = hashed};
+		struct vidmm_host *host;
+
+		assert_int_equal(vidmm_host_create(&options, &host), 0);
+		assert_int_equal(vidmm_event_hash(host), 0);
+		vidmm_adapter_stop(start_adapter(host, 1 * MIB));
+		assert_int_equal(vidmm_event_hash(host) != 0, hashed);
+		vidmm_host_destroy(host);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +427,9 @@ int main(void)
 		ON_BOTH(a_process_ends_with_locked_and_busy_objects),
 		ON_BOTH(a_violation_during_a_copy_stops_the_adapter),
 		cmocka_unit_test(a_hang_is_reported_and_the_host_can_be_destroyed),
+		ON_BOTH(invalid_arguments_are_refused_and_change_nothing),
+		ON_BOTH(a_report_is_cleared_when_a_feature_is_refused),
+		ON_BOTH(events_are_hashed_on_both_kinds_of_host),
 	};
 
 	return cmocka_run_group_tests_name("world", tests, NULL, NULL);

@@ -19,14 +19,15 @@ NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_hazard_guard *g
 {
 	const struct vmm_trim_client client = {
 		.call = call_driver, .function = (void (*)(void))function, .context = umd_device};
-	uint32_t handle = (*device)->umd_trim;
+	uint32_t before = (*device)->umd_trim, handle = 0;
+	NTSTATUS status = function ? vmm_trim_register(*device, &client, &handle) : STATUS_SUCCESS;
 
-	if (handle) {
-		(*device)->umd_trim = 0;
-		NTSTATUS status = vmm_trim_unregister(device, guard, handle, NULL);
-		if (!NT_SUCCESS(status) || !*device)
-			return status;
-	}
-	return function ? vmm_trim_register(*device, &client, &(*device)->umd_trim)
-			: STATUS_SUCCESS;
+	/* The previous function stays registered if the new one cannot be. */
+	if (!NT_SUCCESS(status))
+		return status;
+	(*device)->umd_trim = handle;
+	if (before)
+		status = vmm_trim_unregister(device, guard, before, NULL);
+	/* If the device has ended meanwhile, so has the new registration. */
+	return NT_SUCCESS(status) && function && !*device ? STATUS_INVALID_PARAMETER : status;
 }

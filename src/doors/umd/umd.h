@@ -21,8 +21,10 @@
 const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void);
 
 /*
- * Registers the driver's pfnTrimResidencySet for the device; NULL: ends the registration. The
- * device may be left and entered again meanwhile; *device is NULL then if it has ended.
+ * Registers the driver's pfnTrimResidencySet for the device, in place of the one before; NULL: ends
+ * the registration. After a failure the earlier function is still registered. The guard may not
+ * protect the device for a time; if the device has ended then, *device is NULL and a new
+ * registration fails with STATUS_INVALID_PARAMETER.
  */
 NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_hazard_guard *guard,
 			  HANDLE umd_device, PFND3DDDI_TRIMRESIDENCYSET function);

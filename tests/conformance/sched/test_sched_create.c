@@ -166,6 +166,55 @@ static void alf_34_changes_by_one_opener_are_not_seen_by_the_next(void **state)
 	world_stop(&w);
 }
 
+static void fail_the_next_open(void *context, struct scripted_miniport *m,
+			       struct scripted_call *call)
+{
+	bool *armed = context;
+
+	if (call->ddi != VIDMM_DDI_OPEN_ALLOCATION || !*armed)
+		return;
+	*armed = false;
+	scripted_fail(m, VIDMM_DDI_OPEN_ALLOCATION, STATUS_NO_MEMORY, 1);
+}
+
+/* The first of two allocations is opened, the second is not. */
+static void rop_05_a_failed_open_leaves_the_outputs_unchanged(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB};
+	D3DDDI_ALLOCATIONINFO info[2];
+	D3DDDICB_ALLOCATE args = {.hResource = &spec, .NumAllocations = 2, .pAllocationInfo = info};
+	uint32_t global, resource = 1, opened[2] = {2, 3}, count = 2;
+	struct client_device other;
+	bool armed = true;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	for (uint32_t i = 0; i < 2; i++)
+		info[i] = (D3DDDI_ALLOCATIONINFO){.pPrivateDriverData = &spec,
+						  .PrivateDriverDataSize = sizeof(spec)};
+	assert_int_equal(vidmm_resource_set_shared(w.device.device, &spec), 0);
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	assert_int_equal(vidmm_resource_share(w.device.device, args.hKMResource, &global), 0);
+	w.m->hook_context = &armed;
+	w.m->hook = fail_the_next_open;
+	assert_int_equal(vidmm_resource_open(other.device, global, &resource, opened, &count),
+			 STATUS_NO_MEMORY);
+	w.m->hook = NULL;
+	assert_false(armed);
+	assert_int_equal(resource, 1);
+	assert_int_equal(opened[0], 2);
+	assert_int_equal(opened[1], 3);
+	assert_int_equal(count, 2);
+	assert_int_equal(vidmm_resource_open(other.device, global, &resource, opened, &count), 0);
+	assert_int_equal(count, 2);
+	assert_int_not_equal(opened[0], opened[1]);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(client_deallocate(&other, opened[i]), S_OK);
+	client_close(&other);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +222,7 @@ int main(void)
 		ON_SIM(alf_24_historybuffer_excludes_other_flags),
 		ON_BOTH(alf_34_private_data_is_written_at_creation),
 		ON_BOTH(alf_34_changes_by_one_opener_are_not_seen_by_the_next),
+		ON_BOTH(rop_05_a_failed_open_leaves_the_outputs_unchanged),
 	};
 
 	return cmocka_run_group_tests_name("sched create", tests, NULL, NULL);

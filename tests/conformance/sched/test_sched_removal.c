@@ -5,6 +5,7 @@
  */
 #include "timeout_world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void can_be_removed(struct scripted_miniport *m)
@@ -371,6 +372,58 @@ static void pnp_08_the_notification_may_overlap_a_running_ddi(void **state)
 	world_stop_adapter(&w);
 }
 
+struct power_change {
+	struct world *w;
+	vidmm_status status;
+};
+
+static void power_down(void *argument)
+{
+	struct power_change *p = argument;
+
+	p->status = vidmm_adapter_set_power(p->w->client.adapter, VIDMM_POWER_D3,
+					    VIDMM_SLEEP_HIBERNATE);
+}
+
+static void keep_text(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)event;
+	snprintf(context, 200, "%s", text);
+}
+
+/* A removal of the hibernation type is noticed outside D0, not on the way there. */
+static void pnp_08_a_hibernation_removal_is_refused_during_a_power_change(void **state)
+{
+	struct inside i = {.ddi = VIDMM_DDI_SET_POWER_STATE};
+	struct vidmm_thread *thread;
+	char reason[200] = "";
+	struct world w;
+
+	world_start(&w, state, can_be_removed);
+	struct power_change p = {.w = &w};
+	i.w = &w;
+	w.m->settings.complete_at_once = true;
+	w.m->hook = stay_inside;
+	w.m->hook_context = &i;
+	assert_int_equal(vidmm_thread_create(w.client.host, "power", power_down, &p, &thread), 0);
+	while (!atomic_load(&i.in))
+		vidmm_settle(w.client.host);
+	uint32_t subscription =
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_REASON, keep_text, reason);
+	assert_int_not_equal(subscription, 0);
+	assert_int_equal(vidmm_adapter_remove(w.client.adapter, VIDMM_REMOVAL_HIBERNATION),
+			 STATUS_INVALID_DEVICE_STATE);
+	vidmm_unsubscribe(w.client.host, subscription);
+	assert_non_null(strstr(reason, "is changing its power state"));
+	assert_int_equal(notified(&w), 0);
+	atomic_store(&i.go, true);
+	vidmm_thread_join(thread);
+	assert_int_equal(p.status, 0);
+	w.m->hook = NULL;
+	assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	world_stop(&w);
+}
+
 /*
  * The reset ends with the device: no RestartFromTimeout, and no wait for threads inside the
  * miniport.
@@ -419,6 +472,7 @@ int main(void)
 		ON_BOTH(pnp_08_invalid_removals_are_refused),
 		ON_BOTH(pnp_08_the_notification_may_overlap_a_running_ddi),
 		ON_BOTH(pnp_08_the_notification_may_overlap_a_reset),
+		ON_BOTH(pnp_08_a_hibernation_removal_is_refused_during_a_power_change),
 	};
 
 	return cmocka_run_group_tests_name("surprise removal", tests, NULL, NULL);

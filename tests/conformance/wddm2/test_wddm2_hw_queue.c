@@ -283,6 +283,30 @@ static void hw_queues_work_through_umd_callbacks(void **state)
 	hw_stop(&h);
 }
 
+/* Each event of a fence counts the packets of its queue, also if one DPC reads several fences. */
+static void sub_27_fence_events_count_the_packets_of_one_queue(void **state)
+{
+	struct vidmm_counter before, after;
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue first = hw_queue(&h, h.context, 0), second = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&first, 1), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&first, 2), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&second, 1), STATUS_SUCCESS);
+	hw_settle(&h);
+	vidmm_event_counter(h.w.client.host, VIDMM_EVENT_FENCE, &before);
+	h.w.m->settings.hw_ignore_fences = true; /* no interrupt for the first queue */
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 2), 2);
+	h.w.m->settings.hw_ignore_fences = false;
+	assert_int_equal(scripted_hw_complete(h.w.m, 1, 1), 1);
+	hw_settle(&h);
+	vidmm_event_counter(h.w.client.host, VIDMM_EVENT_FENCE, &after);
+	assert_int_equal(after.count - before.count, 2);
+	assert_int_equal(after.sum[2] - before.sum[2], 3);
+	hw_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +322,7 @@ int main(void)
 		ON_SIM(hw_creation_refused_by_the_miniport_leaves_nothing),
 		ON_SIM(sub_29_destroying_a_queue_waits_for_its_commands),
 		ON_BOTH(hw_queues_work_through_umd_callbacks),
+		ON_SIM(sub_27_fence_events_count_the_packets_of_one_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,9 @@ static void res_10_invalid_arguments_are_refused(void **state)
 	assert_int_equal(args.Budget, 7);
 	assert_int_equal(reserve(k.adapter, 2, 0), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&k.w, "RES-10");
+	assert_int_equal(vidmm_process_set_budget(k.w.device.process, k.w.client.adapter, 2, MIB),
+			 STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "RES-10");
 	args = good;
 	args.PhysicalAdapterIndex = 1;
 	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_INVALID_PARAMETER);

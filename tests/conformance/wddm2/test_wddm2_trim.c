@@ -3,6 +3,7 @@
  * Trim notifications: which device is asked to free memory, when, and what its callback may do
  * (RES-09, PRI-13, PRI-14).
  */
+#include "base/base.h"
 #include "wddm2_world.h"
 
 #include <d3dkmthk.h>
@@ -230,6 +231,30 @@ static void res_09_before_wddm_2_0_there_are_no_trim_notifications(void **state)
 	world_stop(&w);
 }
 
+/* Without memory for a new registration the earlier function is still called. */
+static void res_09_a_function_that_cannot_be_set_replaces_none(void **state)
+{
+	struct driver d, other;
+	struct world w;
+
+	start(&w, state, &d);
+	other = d;
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(vidmm_device_set_trim(w.device.device, &d, trim), 0);
+	allocate(&d, &queue, 2);
+	vmm_calloc_fail_after(1);
+	assert_int_equal(vidmm_device_set_trim(w.device.device, &other, trim), STATUS_NO_MEMORY);
+	vmm_calloc_fail_after(0);
+	set_budget(&d, 2 * MIB);
+	assert_int_equal(d.calls, 1);
+	assert_int_equal(other.calls, 0);
+	assert_int_equal(vidmm_device_set_trim(w.device.device, &other, trim), 0);
+	set_budget(&d, 0);
+	assert_int_equal(d.calls, 1);
+	assert_int_equal(other.calls, 1);
+	wddm2_stop(&w);
+}
+
 /* ---- D3DKMT clients ---- */
 
 static VOID APIENTRY kmt_trim(D3DKMT_TRIMNOTIFICATION *data)
@@ -406,6 +431,7 @@ int main(void)
 		ON_SIM(pri_14_res_09_periodictrim_and_restart_follow_device_activity), /* time */
 		ON_BOTH(res_09_a_trim_callback_may_destroy_its_device),
 		ON_BOTH(res_09_before_wddm_2_0_there_are_no_trim_notifications),
+		ON_BOTH(res_09_a_function_that_cannot_be_set_replaces_none),
 		ON_BOTH(res_09_a_d3dkmt_client_gets_its_registered_callback),
 		ON_SIM(res_09_no_callback_runs_after_unregistering),
 	};
