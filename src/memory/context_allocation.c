@@ -138,8 +138,8 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 	own->device = device;
 	own->context = context;
 	/*
-	 * Not vmm_paging_lock, which waits for the end of a reset: the call comes from inside the
-	 * miniport, so the reset waits for this call (TDR-04).
+	 * The call comes from the miniport, so a reset may wait for it. vmm_paging_lock does not
+	 * wait for such a reset. (TDR-04)
 	 */
 	vmm_paging_lock(device->adapter);
 	describe(own, args);
@@ -355,7 +355,7 @@ static bool try_destroy(struct vmm_adapter *adapter, const void *handle, NTSTATU
 	struct vmm_context_allocation *own;
 	bool over = true;
 
-	vmm_paging_lock(adapter); /* inside the miniport: see the create function */
+	vmm_paging_lock(adapter); /* called from the miniport: as at creation */
 	own = find(adapter->memory, handle);
 	*status = own ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
 	if (own && !vmm_instance_unused(&own->allocation.first))

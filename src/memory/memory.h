@@ -3,9 +3,11 @@
  * memory: the video memory manager (VidMm). It decides where each instance of each allocation is
  * placed, moves content between segments and system memory, and maps it for the CPU.
  *
- * The adapter's paging lock guards everything here. The caller holds it unless a function or
- * section says that it takes the locks itself. While the paging lock is held, only DDIs of the
- * scheduler class are called.
+ * The adapter's paging lock guards everything here. The caller of a function with
+ * VMM_REQUIRES(vmm_paging_lock_class), or of one whose comment says so, holds it. Every other
+ * function takes the mutexes that it needs. Its caller holds none of the core, unless the comment
+ * of the function or of its section says otherwise. While the paging lock is held, only DDI
+ * functions of the scheduler class are called.
  *
  * This module schedules nothing: it submits paging work through struct vmm_memory_engine, which
  * sched provides.
@@ -25,7 +27,7 @@
 #include "port/port.h"
 
 /*
- * A range of one paging buffer that holds paging commands, ready to be submitted (SUB-18, SUB-19).
+ * A range of one paging buffer that holds paging commands, ready to be submitted. (SUB-18, SUB-19)
  */
 struct vmm_paging_portion {
 	uint32_t segment; /* that the buffer is mapped into; 0: system memory */
@@ -52,8 +54,15 @@ struct vmm_memory_engine {
 	uint64_t (*submit_paging)(struct vmm_adapter *adapter,
 				  const struct vmm_paging_portion *portions, uint32_t count);
 	/*
-	 * Waits until the timeline has completed `sequence`, with the paging lock held. Submits
-	 * ready packets to the hardware meanwhile. `reason`: VIDMM_WAIT_*.
+	 * Waits until packet `sequence` of the timeline and all earlier prepared packets of it, of
+	 * any context, are complete. The caller holds the paging lock, which is never released, so
+	 * no placement changes meanwhile. The calling thread submits ready packets to the hardware,
+	 * because no other thread can. Emits VIDMM_EVENT_WAIT with `reason` (VIDMM_WAIT_*) each
+	 * time it has slept.
+	 *
+	 * VMM_DEVICE_REMOVED: the adapter has been removed or is to be reset, or the client of the
+	 * calling process has gone. VMM_UNSUCCESSFUL: on sim no thread can ever run again. After
+	 * a failure the GPU may still use what the packets reference.
 	 */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
@@ -78,20 +87,27 @@ struct vmm_memory_engine {
 	void (*wake)(struct vmm_adapter *adapter);
 };
 
+/*
+ * Start and end of an adapter's memory, while no other thread uses the adapter. At the end nothing
+ * is resident and no allocation exists.
+ */
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes) VMM_MUST_CHECK;
 void vmm_memory_destroy(struct vmm_adapter *adapter);
+/* ---- the paging lock ---- */
 /*
- * ---- the paging lock ----
- * Takes it, after a reset that is under way has ended.
+ * Takes the paging lock when the reset that is under way, if any, has ended. A thread for which
+ * that reset waits takes it at once (vmm_port_blocks_reset).
  */
 void vmm_paging_lock(struct vmm_adapter *adapter) VMM_ACQUIRES(vmm_paging_lock_class);
-/* Takes it if it is free, without waiting for anything: for callers at DISPATCH_LEVEL. */
+/*
+ * Takes the paging lock if it is free, without waiting for anything: for callers at DISPATCH_LEVEL.
+ */
 bool vmm_paging_trylock(struct vmm_adapter *adapter) VMM_TRY_ACQUIRES(true, vmm_paging_lock_class);
 /*
- * Releases it, and nothing else. No paging command may be pending. A completion that found the lock
- * taken has left its packets to the holder: the caller feeds the GPU, or has the worker feed it
- * (vmm_paging_unlock_idle).
+ * Releases the paging lock, and does nothing else. No paging command may be pending. A completion
+ * that found the lock taken has left its packets to the holder: the caller feeds the GPU, or has
+ * the worker feed it (vmm_paging_unlock_idle).
  */
 void vmm_paging_unlock(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock_class);
 /* Flushes the pending paging commands, releases the lock, and feeds the GPU with ready packets. */
@@ -99,7 +115,7 @@ void vmm_paging_commit(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock
 /* Releases the lock for a caller that only read: the worker feeds the GPU with ready packets. */
 void vmm_paging_unlock_idle(struct vmm_adapter *adapter) VMM_RELEASES(vmm_paging_lock_class);
 
-/* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
+/* ---- creation and destruction (create.c, destroy.c) ---- */
 #define VMM_ALLOCATE_OVERRIDE_PRIORITY 0x4u /* D3DDDI_ALLOCATIONINFO2.Flags.OverridePriority, 2.2 */
 struct vmm_allocate_item {
 	void *private_data; /* a copy that vidmm owns */
@@ -164,37 +180,42 @@ void vmm_memory_close_device(struct vmm_device *device);
  * holds no lock except the submit lock.
  */
 void vmm_memory_reap(struct vmm_adapter *adapter);
-/* Would vmm_memory_reap end anything? The caller holds the paging lock. */
+/* Returns true if vmm_memory_reap would end anything. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 
 /*
- * An out-of-process client has ended: none of its mappings is used any more, although its
- * allocations may still exist. No lock is held.
+ * Drops the mappings of an out-of-process client that has ended and so does not use them any more.
+ * Its allocations may still exist.
  */
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer);
 
 /* ---- context_allocation.c: allocations that a miniport creates for its contexts (PRE-11) ---- */
 /*
- * Creates one for `context`; NULL: for all contexts of the device. Takes the locks itself. Sets
- * hAllocation on success only.
+ * Creates one for `context`; NULL: for all contexts of the device. Called from the miniport, with
+ * no mutex above the submit lock held. Sets hAllocation on success only.
  */
 NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
 				       DXGKARGCB_CREATECONTEXTALLOCATION *args) VMM_MUST_CHECK;
-/* Destroys it; waits until the GPU does not use it any more. */
+/*
+ * Destroys a context allocation, after waiting until the GPU does not use it any more. Called from
+ * the miniport, with no mutex above the submit lock held. STATUS_INVALID_HANDLE and a finding: the
+ * adapter has no such allocation. STATUS_DEVICE_REMOVED: the adapter has been removed or is to be
+ * reset; the allocation still exists.
+ */
 NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter,
 					const void *handle) VMM_MUST_CHECK;
 /*
  * Before the miniport destroys the context (NULL: the device): takes its context allocations out of
  * their segments. The paging commands for that run after the nodes have switched away from the
  * context. Afterwards vmm_context_allocations_end destroys those that the miniport has not
- * destroyed. All packets of the context are complete; no lock is held.
+ * destroyed. All packets of the context are complete. The caller holds no mutex above the submit
+ * lock.
  */
 void vmm_context_allocations_retire(struct vmm_device *device, const void *context);
 void vmm_context_allocations_end(struct vmm_device *device, const void *context);
 /*
- * The caller of the following three holds the paging lock.
- *
- * Are all context allocations that a packet of the context needs resident and initialized?
+ * Returns true if all context allocations that a packet of the context needs are resident and
+ * initialized.
  */
 bool vmm_context_allocations_are_resident(const struct vmm_device *device, const void *context)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -214,13 +235,17 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 /*
  * Opens the memory object of a descriptor, which the caller may close afterwards. `sealed`: the
  * object must be sealed against shrinking; without seals the call returns VMM_INVALID_PARAMETER
- * (os.h).
+ * (os.h). Takes no mutex.
  */
 vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes, bool sealed,
 			    struct vmm_section **section) VMM_MUST_CHECK;
-/* Drops a reference; NULL is allowed. */
+/* Drops a reference; NULL: does nothing. Takes no mutex. */
 void vmm_section_put(struct vmm_section *section);
 
+/*
+ * ---- resources and sharing (resource.c): take the process lock, the paging lock or the shared
+ * lock themselves; the caller holds none of these and no mutex above them ----
+ */
 /*
  * Creates the resource of that runtime handle as a shared one, before its first allocation.
  * (ALF-35)
@@ -236,8 +261,8 @@ struct vmm_share_key {
 	struct vmm_bundle *bundle; /* NULL: the global handle is valid */
 };
 /*
- * Returns the LUID of the resource's adapter; STATUS_INVALID_PARAMETER and a finding if the key
- * names none.
+ * Stores the LUID of the resource's adapter. STATUS_INVALID_PARAMETER and a finding: the key
+ * references no resource. Takes the shared lock only.
  */
 NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key *key,
 			uint32_t *luid) VMM_MUST_CHECK;
@@ -246,14 +271,18 @@ NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key 
  * other calls.
  */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
-/* Returns the global handle of the source's shared primary; 0: there is none. */
+/*
+ * Returns the global handle of the source's shared primary; 0: there is none. Takes the shared lock
+ * only.
+ */
 uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id);
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };
 /*
- * Returns the sizes of the resource's data; STATUS_INVALID_PARAMETER and a finding if it is on
- * another adapter.
+ * Stores the sizes of the resource's data. STATUS_INVALID_PARAMETER and a finding: the key
+ * references no resource, or one of another adapter that is not a cross-adapter resource. Takes the
+ * shared lock only.
  */
 NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
 			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
@@ -265,22 +294,32 @@ struct vmm_share_data {
 	void *runtime_data, *private_data, *items;
 	uint32_t *item_bytes;
 };
-/* Copies the stored data into the buffers. (ALC-08) */
+/*
+ * Copies the stored data into the buffers. STATUS_INVALID_PARAMETER: as vmm_share_sizes, or the
+ * sizes have changed since. Takes the shared lock only. (ALC-08)
+ */
 NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *key,
 			const struct vmm_share_sizes *sizes,
 			const struct vmm_share_data *data) VMM_MUST_CHECK;
-/* Returns the global handle of the device's resource. */
+/*
+ * Stores the global handle of the device's resource. STATUS_INVALID_PARAMETER: the device has no
+ * such resource, or it is not shared.
+ */
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
 				    uint32_t *global) VMM_MUST_CHECK;
 /*
- * Opens a shared resource for the device. *count: capacity of `allocations` in, number of handles
- * out.
+ * Opens a shared resource for the device; calls DxgkDdiOpenAllocation. *count: capacity of
+ * `allocations` in, number of handles out. After a failure nothing is open and the outputs are
+ * unchanged. The caller holds no mutex.
  */
 NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
 			   uint32_t *resource, uint32_t *allocations,
 			   uint32_t *count) VMM_MUST_CHECK;
 
-/* ---- NT handles of resources (bundle.c) ---- */
+/*
+ * ---- NT handles of resources (bundle.c): take the process lock and the shared lock themselves;
+ * the caller holds no mutex ----
+ */
 
 /* 1: a resource; 3: a resource, a keyed mutex and a synchronization object (SHR-07). */
 #define VMM_BUNDLE_MAX 3u
@@ -300,6 +339,10 @@ NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, u
  */
 NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
 			 struct vmm_bundle **bundle) VMM_MUST_CHECK;
+/*
+ * Drops a reference. The last one may end the keyed mutex and the synchronization object; it leaves
+ * the end of the resource to the adapter's worker.
+ */
 void vmm_bundle_put(struct vmm_bundle *bundle);
 /*
  * Opens the keyed mutex and the synchronization object that are bundled with the resource; a handle
@@ -315,7 +358,7 @@ NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
  */
 void vmm_bundles_end_adapter(struct vmm_adapter *adapter);
 
-/* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
+/* ---- CPU access (lock.c, rename.c) ---- */
 struct vmm_lock_request {
 	uint32_t handle; /* in/out */
 	uint32_t flags;  /* D3DDDICB_LOCKFLAGS.Value */
@@ -345,7 +388,7 @@ NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
 				   uint32_t count) VMM_MUST_CHECK;
 
-/* Are the flags and the page list those that the fast path may serve? */
+/* Returns true if the fast path may serve the flags and the page list. Takes no mutex. */
 static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
 				     const struct vmm_lock_request *request)
 {
@@ -355,7 +398,7 @@ static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t
 
 /*
  * Fast path of both lock versions: counts the lock in the fast lock's word. Returns false, and has
- * done nothing, if the fast path is disabled for this allocation.
+ * done nothing, if the fast path is disabled for this allocation. Takes no mutex.
  */
 static inline bool vmm_lock_fast(struct vmm_device *device, struct vmm_lock_request *request)
 {
@@ -402,7 +445,7 @@ VMM_MUST_CHECK static inline NTSTATUS vmm_memory_unlock(struct vmm_device *devic
 	return STATUS_SUCCESS;
 }
 
-/* ---- offer, reclaim, priority, residency (offer.c); take the locks themselves ---- */
+/* ---- offer, reclaim, priority, residency (offer.c) ---- */
 struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	void *const *resources;
 	const uint32_t *allocations;
@@ -424,8 +467,8 @@ struct vmm_reclaim_request {
 	struct vmm_handle_set set;
 	uint32_t *results; /* one per entry, or NULL */
 	/*
-	 * Handle of a paging queue if `queued`. Otherwise listed allocations are placed before the
-	 * next submission runs.
+	 * Handle of a paging queue if `queued`. Otherwise allocations on a residency list are
+	 * placed before the next submission runs.
 	 */
 	uint32_t queue;
 	bool queued;          /* OFR-12 */
@@ -438,15 +481,12 @@ struct vmm_reclaim_request {
  */
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device,
 			    struct vmm_reclaim_request *request) VMM_MUST_CHECK;
-/*
- * Queues an offer that takes effect when the timeline has completed `sequence`. The caller holds
- * the paging lock. (OFR-10)
- */
+/* Queues an offer that takes effect when the timeline has completed `sequence`. (OFR-10) */
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
 			    uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class);
-/* Puts a queued offer into effect if it is due. Returns whether the allocation is offered. */
+/* Puts a queued offer into effect if it is due. Returns true if the allocation is offered then. */
 bool vmm_offer_settle(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
-/* Is the allocation offered? The caller holds the paging lock. */
+/* Returns true if the allocation is offered, also by a queued offer that is due. */
 static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -469,10 +509,7 @@ NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_s
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *status) VMM_MUST_CHECK;
 
-/*
- * ---- paging queues and residency lists of WDDM 2.x (paging_queue.c, make_resident.c); take the
- * locks themselves ----
- */
+/* ---- paging queues and residency lists of WDDM 2.x (paging_queue.c, make_resident.c) ---- */
 struct vmm_paging_queue_request {
 	int32_t priority;
 	uint32_t physical_adapter;
@@ -483,8 +520,8 @@ NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 				 struct vmm_paging_queue_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
 /*
- * Returns the hazard handle of the device that has the queue; NULL and a
- * finding: none.
+ * Returns the hazard handle of the device that has the queue, or had it when its adapter stopped.
+ * NULL and a finding: there is no such queue. Takes the process lock only. (PNP-03)
  */
 void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle);
 struct vmm_residency_request {
@@ -494,8 +531,8 @@ struct vmm_residency_request {
 	uint64_t fence_value, bytes_to_trim; /* out */
 };
 /*
- * STATUS_PENDING: listed; the GPU may use the allocations once the queue's fence has reached
- * fence_value. (RES-03)
+ * STATUS_PENDING: the allocations are on the device's residency list, and the GPU may use them once
+ * the queue's fence has reached fence_value. (RES-03)
  */
 NTSTATUS vmm_memory_make_resident(struct vmm_device *device,
 				  struct vmm_residency_request *request) VMM_MUST_CHECK;
@@ -511,8 +548,10 @@ NTSTATUS vmm_memory_update_property(struct vmm_device *device,
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
 /*
- * Sets how many bytes the process may keep resident in a budget group of the adapter: 0 local, 1
- * non-local. (RES-10)
+ * Sets how many bytes the process's residency lists may hold in a segment group of the adapter: 0
+ * local, 1 non-local. Evicts nothing; requests trims if the usage exceeds the new budget by more
+ * than the old one. STATUS_NOT_SUPPORTED: the miniport is of WDDM 1.x. STATUS_INVALID_PARAMETER and
+ * a finding: an unknown group. The same holds for the two functions below. (RES-10, PRI-13)
  */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
@@ -521,7 +560,10 @@ struct vmm_video_memory {
 };
 NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			  struct vmm_video_memory *info) VMM_MUST_CHECK;
-/* Reserves bytes of the group for the process; replaces its earlier reservation. (PRI-14) */
+/*
+ * Reserves bytes of the group for the process; replaces its earlier reservation.
+ * STATUS_INVALID_PARAMETER and a finding: also more bytes than are available. (PRI-14)
+ */
 NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
 			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
 /* ---- trim notifications (trim.c, RES-09) ---- */
@@ -533,31 +575,37 @@ struct vmm_trim_client {
 	void (*function)(void); /* the driver's callback, for the caller of vmm_trim_register */
 	void *context, *owner;
 };
+/*
+ * Registers a callback for trim notifications. STATUS_NOT_SUPPORTED: the miniport is of WDDM 1.x.
+ * Takes the paging lock and the process lock; the caller holds no mutex.
+ */
 NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
 			   uint32_t *handle) VMM_MUST_CHECK;
 /*
  * Returns the hazard handle of the device that has the registration, or had it when its adapter
- * stopped (PNP-03). NULL: none.
+ * stopped (PNP-03). NULL: there is no such registration. Takes the process lock only.
  */
 void *vmm_trim_device(struct vmm_process *process, uint32_t handle);
 /*
- * Ends a registration. On return its callback does not run, unless the caller is that callback.
- * Leaves the device while it is paused; *device is NULL afterwards if it has ended. `function`:
- * NULL, or the callback that must be registered.
+ * Ends a registration. On return its callback does not run, unless the caller is that callback. The
+ * caller holds no mutex and uses the device by `guard`. While the device is paused the guard does
+ * not protect it; *device is NULL afterwards if the device has ended. `function`: NULL, or the
+ * callback that must be registered. STATUS_INVALID_PARAMETER: the device has no such registration.
  */
 NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard *guard,
 			     uint32_t handle, void (*function)(void)) VMM_MUST_CHECK;
-/* Called at each submission of a device: wakes the thread of trim notifications if it sleeps. */
+/* Wakes the thread of trim notifications. Any mutex may be held. */
 void vmm_trims_wake(struct vmm_adapter *adapter);
+/* Called at each submission of a device, with any mutex held. */
 static inline void vmm_trims_submitted(struct vmm_adapter *adapter)
 {
 	if (vmm_unlikely(atomic_load_explicit(&adapter->trims_asleep, memory_order_relaxed)))
 		vmm_trims_wake(adapter);
 }
-/* Ends the reservations of a process that ends. */
+/* Ends the reservations of a process that ends. Takes the paging lock. */
 void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 
-/* ---- WDDM 2.x residency, for sched; the caller holds the paging lock ---- */
+/* ---- WDDM 2.x residency, for sched ---- */
 /* Continues the operations of paging queues and the queued evictions. */
 void vmm_paging_work_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 /*
@@ -589,14 +637,20 @@ static inline bool vmm_allocation_is_physical(const struct vmm_allocation *alloc
 	return (allocation->flags & 0x8000u) != 0; /* AccessedPhysically */
 }
 
-/* ---- residency for sched; the caller holds the paging lock ---- */
+/* ---- residency for sched; the caller of each function holds the paging lock ---- */
 /*
  * Makes the instance resident in a segment of its write set (`write`) or read set. (SPL-12, SPL-13)
  * - VMM_OK: it is resident. Its content is there once the paging packets queued so far are
  *   complete.
- * - VMM_PENDING: the GPU uses everything that would have to be evicted. Nothing changed; wait for
- *   progress and retry.
- * - VMM_NO_VIDEO_MEMORY: it does not fit although the GPU uses nothing that is in the way.
+ * - VMM_PENDING: the GPU still uses the instance, or every instance that could make free space.
+ *   Victims that were idle may be evicted already, and the instance itself if its segment cannot
+ *   serve this use; their paging commands are collected. No content is lost. The caller waits for
+ *   progress and calls again, which continues from there.
+ * - VMM_NO_VIDEO_MEMORY: it does not fit although the GPU uses no instance that could be evicted.
+ *   Victims may be evicted, as above.
+ * - STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST: its content was lost after the reference was accepted.
+ *   (PAG-20)
+ * - Any other failure: no system memory, or an adapter that has been removed or is to be reset.
  */
 vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   struct vmm_instance *instance, bool write,
@@ -613,9 +667,9 @@ static inline void vmm_memory_location(const struct vmm_instance *instance, uint
 	*address = instance->address;
 }
 /*
- * Is the instance in a segment that serves reads and writes, with nothing to do before the GPU uses
- * it? Making it resident would then change nothing. The answer for a whole list stays valid as long
- * as adapter->placements does not change.
+ * Returns true if the instance is in a segment that serves reads and writes, with nothing to do
+ * before the GPU uses it. Making it resident would then change nothing. The answer for a whole list
+ * stays valid as long as adapter->placements does not change.
  */
 static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocation,
 					  const struct vmm_instance *instance)
@@ -625,8 +679,8 @@ static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocatio
 		 (allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING));
 }
 /*
- * WDDM 1.x: is there no reason to refuse a reference to the instance, and nothing to do or to
- * record for one? Only its placement then decides whether it is in place.
+ * WDDM 1.x: returns true if there is no reason to refuse a reference to the instance, and nothing
+ * to do or to record for one. Only its placement then decides whether it is in place.
  */
 static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
 				       const struct vmm_instance *instance)
@@ -666,20 +720,26 @@ uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment
  * or not.
  */
 uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
-/* May a submission reference the instance while the CPU has it locked? (LKR-02, LKR-06) */
+/*
+ * Returns true if a submission may reference the instance while the CPU has it locked. (LKR-02,
+ * LKR-06)
+ */
 bool vmm_memory_can_render_under_lock(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /*
- * Is it locked with AcquireAperture, so that the CPU sees its linear image? No packet may reference
- * it then. (SWZ-18, LKR-06)
+ * Returns true if the instance is locked with AcquireAperture, so that the CPU sees its linear
+ * image. No packet may reference it then. (SWZ-18, LKR-06)
  */
 static inline bool vmm_memory_has_aperture_lock(const struct vmm_instance *instance)
 {
 	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
 }
 
-/* At submission: may the DMA buffer reference this instance of a renamed allocation? (REN-16) */
+/*
+ * At submission: returns STATUS_SUCCESS if the DMA buffer may reference this instance of a renamed
+ * allocation. (REN-16)
+ */
 NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission,
 			  uint32_t process) VMM_MUST_CHECK VMM_REQUIRES(vmm_paging_lock_class);
 /* Records that the submission uses the instance, which retires older ones. (REF-02) */
@@ -714,7 +774,7 @@ vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_bac
 void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_mapping *mapping)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* Asserts the invariants of all segments, lists and arenas. Takes the paging lock itself. */
+/* Asserts the invariants of all segments, lists and arenas. Takes the paging lock. */
 void vmm_memory_check(struct vmm_adapter *adapter);
 
 /*
@@ -735,20 +795,21 @@ void vmm_memory_restart_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_pag
 void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
+/* Evicts all instances, waiting for the GPU. Takes the paging lock. For adapter stop. (PNP-02) */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
 
 /*
- * Before a loss of power: evicts content from the segments that will lose it (PNP-06). The GPU is
- * idle, no client is inside a device, no packet is prepared. If it fails, a reason is reported, no
- * content is lost, and the power must stay on.
+ * Before a loss of power: evicts content from the segments that will lose it. The GPU is idle, no
+ * thread uses a device of the adapter, no packet is prepared. Takes the paging lock; the caller
+ * holds no mutex. If it fails, a reason is reported, no content is lost, and the power must stay
+ * on. (PNP-06)
  */
 enum vmm_power_loss { VMM_POWER_STANDBY, VMM_POWER_HIBERNATE };
 vmm_status vmm_memory_power_down(struct vmm_adapter *adapter,
 				 enum vmm_power_loss loss) VMM_MUST_CHECK;
 /*
- * After power is back: restores pinned allocations to their placement (PAG-18). All others are
- * paged in on use.
+ * After power is back: restores pinned allocations to their placement. All others are paged in on
+ * use. Takes the paging lock; the caller holds no mutex. (PAG-18)
  */
 void vmm_memory_power_up(struct vmm_adapter *adapter);
 
@@ -758,7 +819,10 @@ struct vmm_memory_statistics {
 	/* Those of other modules, as the scheduler's splits, stay 0. */
 	VIDMM_ADAPTER_COUNTERS(VIDMM_COUNTER_MEMBER)
 };
-/* Returns the adapter's memory statistics. Peaks cover the time since the adapter started. */
+/*
+ * Stores the adapter's memory statistics. Peaks cover the time since the adapter started. This and
+ * the next two functions take the paging lock; the caller holds no mutex.
+ */
 void vmm_memory_statistics(struct vmm_adapter *adapter, struct vmm_memory_statistics *statistics);
 /*
  * The same for a process that reads them repeatedly: peaks cover the time since its previous call,
@@ -767,7 +831,7 @@ void vmm_memory_statistics(struct vmm_adapter *adapter, struct vmm_memory_statis
  */
 vmm_status vmm_memory_statistics_of(struct vmm_adapter *adapter, uint32_t process,
 				    struct vmm_memory_statistics *statistics) VMM_MUST_CHECK;
-/* The process reads no more statistics: frees its peaks. */
+/* Frees the peaks of a process that reads no more statistics. */
 void vmm_memory_forget_peak_reader(struct vmm_adapter *adapter, uint32_t process);
 
 #endif

@@ -26,8 +26,9 @@ NTSTATUS vmm_umd_set_trim(struct vmm_device **device, struct vmm_hazard_guard *g
 	if (!NT_SUCCESS(status))
 		return status;
 	(*device)->umd_trim = handle;
+	/* It fails only if the registration has ended already, by its handle in a D3DKMT call. */
 	if (before)
-		status = vmm_trim_unregister(device, guard, before, NULL);
+		(void)!NT_SUCCESS(vmm_trim_unregister(device, guard, before, NULL));
 	/* If the device has ended meanwhile, so has the new registration. */
-	return NT_SUCCESS(status) && function && !*device ? STATUS_INVALID_PARAMETER : status;
+	return function && !*device ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
