@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots, generations and their reuse. Look-up is inline in the header.
- *
- * A free slot keeps its last generation with the type FREE. No look-up asks for that type, so its
- * compare fails; and the next create knows the generation that follows.
+ * Creates and destroys handles: slots, their generations and their reuse. Look-up is inline in
+ * handle.h. (HND-01 to HND-05)
+ * A free slot contains its last generation and the type FREE. No look-up asks for that type, so a
+ * free slot is never found. The next create increments the generation.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What creation, opening, sharing and destruction of allocations have in common: checks of what the
- * miniport and the client say, sections, resources, references.
+ * The common part of creation, opening, sharing and destruction of allocations: checks of the
+ * miniport's and the client's values, sections, resources, references.
  */
 #ifndef VMM_MEMORY_CREATION_H
 #define VMM_MEMORY_CREATION_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the two registry files. */
+/* The registry value and its lookup, for nt_registry.c and nt_registry_query.c. */
 #ifndef VMM_NT_NT_REGISTRY_H
 #define VMM_NT_NT_REGISTRY_H
 

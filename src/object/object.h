@@ -261,7 +261,7 @@ struct vmm_adapter {
 	_Atomic bool removed;    /* nothing completes anymore */
 	_Atomic bool recovering; /* being reset: only the resetting thread makes progress */
 	_Atomic uint32_t resets; /* number of resets (TDR-07) */
-	/* Removed or stopping: every entry point answers DEVICE_REMOVED (LOCK-33, PNP-03). */
+	/* Removed or stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03). */
 	_Atomic bool closed;
 
 	/* Global handles; guarded by world->shared_lock. */
@@ -420,7 +420,7 @@ struct vmm_device {
 	_Atomic(struct vmm_fast_lock_table *) fast_locks;
 	/* Guarded by world->sync_lock. `sleepers` links struct vmm_sleeper; the rest is sync's. */
 	struct vmm_list sleepers, syncs, sync_pages, sync_windows, sync_waits, sync_owners, keyed;
-	void *door;           /* state of the entry-point module that created the device */
+	void *door;           /* state of the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* sched: what DXGK_DEVICEINFO said */
 };
@@ -907,7 +907,7 @@ static inline bool vmm_allocation_is_displayed(const struct vmm_allocation *allo
 
 /*
  * Returns whether an out-of-process client may skip the host for a call that would emit these two
- * events and the entry-point event. It may not while one of them has a subscriber (Q-110, Q-130),
+ * events and the door event. It may not while one of them has a subscriber (Q-110, Q-130),
  * nor while the device would refuse the call. The caller reads the epoch first: a thread that
  * changes one of these conditions advances the epoch after it (vmm_world_next_epoch).
  */

@@ -40,7 +40,7 @@ enum vmm_policy_class vmm_policy_class(uint32_t offer, uint32_t priority)
 	case OFFER_HIGH:
 		return VMM_POLICY_OFFERED_HIGH;
 	default:
-		vmm_assert(offer == OFFER_AUTO); /* entry points refuse all other values (OFR-03) */
+		vmm_assert(offer == OFFER_AUTO); /* doors refuse all other values (OFR-03) */
 	}
 	/* OFR-04: AUTO ranks among the offered by the priority that the allocation has anyway. */
 	if (band < VMM_POLICY_PRIORITY_NORMAL)

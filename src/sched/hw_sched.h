@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hardware scheduling, as the entry points of src/doors use it. The GPU itself schedules hardware
+ * Hardware scheduling, as the doors (src/doors) use it. The GPU itself schedules hardware
  * contexts. Each context has queues, and the commands of a queue complete in order. An adapter
  * supports this if its miniport does (struct vmm_port_caps.hw_nodes). Otherwise creation fails with
  * STATUS_NOT_SUPPORTED and a reason. A command is an address that the miniport interprets; sched

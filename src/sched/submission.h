@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What renders and presents share: from a captured list of allocations to packets in the prepare
- * queue (render.c).
+ * The common part of renders and presents (render.c): a captured list of allocations becomes
+ * packets in the prepare queue.
  */
 #ifndef VMM_SCHED_SUBMISSION_H
 #define VMM_SCHED_SUBMISSION_H

@@ -6,7 +6,7 @@
  *
  * An object is the state that several openings share. An opening is what a handle names: it belongs
  * to one process, and of a fence to one device. The numbers of types and flags are those of the
- * DDI; the entry-point modules check that.
+ * DDI; the doors check that.
  */
 #ifndef VMM_SYNC_SYNC_H
 #define VMM_SYNC_SYNC_H
