@@ -95,9 +95,8 @@ struct vmm_picture {
 struct vmm_section {
 	struct vmm_os_memory memory;
 	struct vmm_picture picture;
-	uint64_t
-		/* where the content begins; 0 except for out-of-process memory (existing.c) */
-		offset;
+	/* where the content begins; 0 except for out-of-process memory (existing.c) */
+	uint64_t offset;
 	_Atomic uint32_t references;
 };
 /* Creates a section of new memory, with one reference. */

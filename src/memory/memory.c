@@ -56,7 +56,9 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	vmm_swizzle_finish(memory);
 	vmm_budgets_finish(memory);
 	vmm_peak_readers_finish(memory);
+	vmm_paging_lock(adapter);
 	vmm_paging_buffers_destroy(memory);
+	vmm_paging_unlock(adapter);
 	vmm_backing_collect(memory);
 	vmm_segments_destroy(memory);
 	if (memory->arenas)
@@ -125,6 +127,7 @@ vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t si
 
 void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	vmm_backing_destroy(adapter->memory, backing);
 }
 

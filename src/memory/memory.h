@@ -754,7 +754,8 @@ vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t si
 					struct vmm_backing *backing,
 					uint64_t *bus_address) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);
-void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
+void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Where a DMA buffer is mapped for the GPU. */
 struct vmm_dma_mapping {
 	/* physical adapter of a link that has the aperture; 0: the lead, or no link */

@@ -55,7 +55,7 @@ vmm_status vmm_paging_buffer_next(struct vmm_memory *memory, struct vmm_paging_l
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Allocates the dummy page and the first paging buffer of each physical adapter. */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
-void vmm_paging_buffers_destroy(struct vmm_memory *memory);
+void vmm_paging_buffers_destroy(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Before power is lost: unmaps the paging buffers from their aperture. No command may be pending.
  * (SEG-21)

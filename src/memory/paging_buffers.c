@@ -64,7 +64,9 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory, struct vmm_paging
 }
 
 static void paging_buffer_free(struct vmm_memory *memory, struct vmm_paging_buffer *buffer)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
 	vmm_free(buffer->private_data);
 	memset(buffer, 0, sizeof(*buffer));
@@ -229,7 +231,9 @@ vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)
 }
 
 static void destroy_lane(struct vmm_memory *memory, struct vmm_paging_lane *lane)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < lane->buffer_count; i++) {
 		struct vmm_paging_buffer *buffer = &lane->buffer[i];
 
@@ -244,6 +248,7 @@ static void destroy_lane(struct vmm_memory *memory, struct vmm_paging_lane *lane
 
 void vmm_paging_buffers_destroy(struct vmm_memory *memory)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < memory->lane_count; i++)
 		destroy_lane(memory, &memory->lane[i]);
 	vmm_backing_destroy(memory, &memory->dummy_page);

@@ -295,10 +295,10 @@ static void share_end(struct vmm_share *share)
 	share_free(share);
 }
 
-static bool drop_locked(struct vmm_share *share)
+static bool drop_locked(struct vmm_share *share) VMM_REQUIRES(vmm_shared_lock_class)
 {
+	vmm_assert_held(&share->adapter->world->shared_lock);
 	bool last = --share->references == 0;
-
 	if (last && share->global_handle)
 		vmm_handle_destroy(&share->adapter->world->shared, share->global_handle);
 	return last;

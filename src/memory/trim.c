@@ -289,9 +289,11 @@ void *vmm_trim_device(struct vmm_process *process, uint32_t handle)
  * callback.
  */
 static uint32_t end_locked(struct vmm_trims *trims, struct vmm_trim *trim)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_process *process = trim->device->process;
 
+	vmm_assert_held(&trims->adapter->paging_lock);
 	vmm_process_lock(process);
 	vmm_device_handle_destroy_locked(trim->device, trim->handle);
 	vmm_process_unlock(process);

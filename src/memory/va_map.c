@@ -203,6 +203,7 @@ static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_
 	struct vmm_paging_queue *queue = NULL;
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert_held(&adapter->paging_lock);
 	if (o->device && vmm_device_lost(o->device))
 		/* The device was lost while the call waited for the lock (TDR-07). */
 		return STATUS_DEVICE_REMOVED;

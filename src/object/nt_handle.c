@@ -235,10 +235,12 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 
 /* Returns the entry of a descriptor. NULL: not an NT handle of this library. (SHR-20) */
 static struct entry *find_locked(struct vmm_world *world, uint64_t handle)
+	VMM_REQUIRES(vmm_shared_lock_class)
 {
 	struct vmm_os_token token;
 	struct vmm_list *link;
 
+	vmm_assert_held(&world->shared_lock);
 	if (!vmm_ok(vmm_os_token_identify(handle, &token)))
 		return NULL;
 	vmm_list_for_each (link, &world->nt_handles) {

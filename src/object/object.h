@@ -819,7 +819,9 @@ uint32_t vmm_adapter_count(struct vmm_world *world);
  */
 static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device,
 						    uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
+	vmm_assert_held(&device->process->lock);
 	struct vmm_ref *ref = (struct vmm_ref *)vmm_handle_lookup(&device->process->handles, handle,
 								  VMM_HANDLE_ALLOCATION);
 

@@ -23,8 +23,11 @@ static uint64_t bit_of(uint64_t sequence)
 	return (uint64_t)1 << sequence % 64;
 }
 
-void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+void vmm_work_add_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_work *work)
 {
+	struct vmm_timeline *timeline = &adapter->timeline[t];
+
+	vmm_assert_held(&adapter->state_lock);
 	vmm_list_push_back(&timeline->work, &work->link);
 	atomic_store_explicit(&timeline->queued, work->sequence, memory_order_relaxed);
 }
@@ -66,11 +69,13 @@ VMM_COLD static void note_ahead(struct vmm_timeline *timeline, uint64_t sequence
 		atomic_store(&timeline->beyond, sequence);
 }
 
-void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+void vmm_work_done_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_work *work)
 {
+	struct vmm_timeline *timeline = &adapter->timeline[t];
 	bool oldest = timeline->work.next == &work->link;
 	uint64_t sequence = work->sequence;
 
+	vmm_assert_held(&adapter->state_lock);
 	vmm_list_remove(&work->link);
 	if (vmm_unlikely(!oldest))
 		note_ahead(timeline, sequence);

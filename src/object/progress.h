@@ -9,12 +9,12 @@
 #include "object/object.h"
 
 /*
- * Add a packet to its timeline, with its sequence number set; and remove it when it is complete,
- * which updates the timeline. Caller holds the state lock.
+ * Add a packet to timeline t of the adapter, with its sequence number set; and remove it when it is
+ * complete, which updates the timeline. Caller holds the state lock.
  */
-void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+void vmm_work_add_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_work *work)
 	VMM_REQUIRES(vmm_state_lock_class);
-void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+void vmm_work_done_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_work *work)
 	VMM_REQUIRES(vmm_state_lock_class);
 bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
 /* Returns whether every packet up to that one is complete. */

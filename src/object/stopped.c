@@ -10,6 +10,7 @@ bool vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle
 {
 	struct vmm_handle_table *handles = &device->process->handles;
 
+	vmm_assert_held(&device->process->lock);
 	return device->stopped ? vmm_handle_stop(handles, handle, device)
 			       : vmm_handle_destroy(handles, handle);
 }
@@ -19,6 +20,7 @@ void *vmm_stopped_device_find_locked(const struct vmm_process *process, uint32_t
 	const struct vmm_device *device =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_STOPPED);
 
+	vmm_assert_held(&process->lock);
 	return device ? device->hazard : NULL;
 }
 

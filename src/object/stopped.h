@@ -16,12 +16,14 @@
  * one of type VMM_HANDLE_STOPPED for the device. Returns what vmm_handle_destroy returns. The
  * caller is inside the device or ends it, and holds the process lock.
  */
-bool vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle);
+bool vmm_device_handle_destroy_locked(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class);
 /*
  * Returns the hazard handle of the device if `handle` is such a handle; otherwise NULL. Process
  * lock held.
  */
-void *vmm_stopped_device_find_locked(const struct vmm_process *process, uint32_t handle);
+void *vmm_stopped_device_find_locked(const struct vmm_process *process, uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class);
 /* A stopped device has ended, and is in no list. Keeps it for the client. No lock held. */
 void vmm_stopped_device_keep(struct vmm_device *device);
 /* The client destroys the device. Returns false if it is not a stopped one. No lock held. */

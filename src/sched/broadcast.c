@@ -30,10 +30,11 @@ static NTSTATUS refuse_broadcast(const struct vmm_context *owner, uint32_t index
 /* Finds a context by the handle of the callbacks or of the D3DKMT functions. Process lock held. */
 static struct vmm_context *find_context_locked(const struct vmm_device *device,
 					       const struct vmm_broadcast_names *names,
-					       uint32_t index)
+					       uint32_t index) VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_list *link;
 
+	vmm_assert_held(&device->process->lock);
 	vmm_list_for_each (link, &device->contexts) {
 		struct vmm_context *context = vmm_container_of(link, struct vmm_context, link);
 
@@ -277,7 +278,7 @@ void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
 
-		vmm_order_ready_locked(&sched->node[packet->node], packet);
+		vmm_order_ready_locked(sched, packet);
 		atomic_fetch_add(&sched->ready_count, 1);
 	}
 }

@@ -48,10 +48,11 @@ void vmm_hw_release_locked(struct vmm_hw_packet *packet)
 {
 	struct vmm_adapter *adapter = packet->queue->context->device->adapter;
 
+	vmm_assert_held(&adapter->state_lock);
 	if (!packet->held)
 		return;
 	packet->held = false;
-	vmm_work_done_locked(&adapter->timeline[vmm_hw_timeline(adapter)], &packet->work);
+	vmm_work_done_locked(adapter, vmm_hw_timeline(adapter), &packet->work);
 }
 
 void vmm_hw_retire_locked(struct vmm_hw_packet *packet)
@@ -59,6 +60,7 @@ void vmm_hw_retire_locked(struct vmm_hw_packet *packet)
 	struct vmm_hw_queue *queue = packet->queue;
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&packet->link);
 	vmm_list_push_back(&queue->unused, &packet->link);
 	queue->running_count--;

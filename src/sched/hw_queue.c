@@ -65,7 +65,7 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 		.submitted = true,
 	};
 	packet->held = true;
-	vmm_work_add_locked(timeline, &packet->work);
+	vmm_work_add_locked(adapter, vmm_hw_timeline(adapter), &packet->work);
 	vmm_state_unlock(adapter);
 	uint64_t sequence = packet->work.sequence;
 	atomic_store_explicit(&((struct vmm_device *)set->device)->queued[vmm_hw_timeline(adapter)],

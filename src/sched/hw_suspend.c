@@ -195,7 +195,7 @@ static uint64_t hold_running(struct vmm_hw_context *context) VMM_REQUIRES(vmm_pa
 							 .prepared = true,
 							 .submitted = true};
 			packet->held = true;
-			vmm_work_add_locked(timeline, &packet->work);
+			vmm_work_add_locked(adapter, vmm_hw_timeline(adapter), &packet->work);
 		}
 	}
 	context->state = VMM_HW_RESUMING;

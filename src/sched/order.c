@@ -172,8 +172,11 @@ static void join_node(struct vmm_node *node, struct vmm_context *context)
 	vmm_list_push_back(&node->contexts, &turn->link);
 }
 
-void vmm_order_ready_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_ready_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
+	struct vmm_node *node = &sched->node[packet->node];
+
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (packet->paging) {
 		vmm_list_push_back(&node->paging, &packet->link);
 		return;
@@ -189,8 +192,11 @@ void vmm_order_ready_locked(struct vmm_node *node, struct vmm_packet *packet)
 }
 
 /* Puts back a packet that the miniport gave up. The caller passes the packets newest first. */
-void vmm_order_requeue_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_requeue_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
+	struct vmm_node *node = &sched->node[packet->node];
+
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (packet->paging) {
 		vmm_list_insert_after(&node->paging, &packet->link);
 		return;
@@ -203,8 +209,11 @@ void vmm_order_requeue_locked(struct vmm_node *node, struct vmm_packet *packet)
 	dma->work.submitted = false;
 }
 
-void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_take_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
+	struct vmm_node *node = &sched->node[packet->node];
+
+	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&packet->link);
 	if (packet->paging)
 		return;
@@ -226,8 +235,11 @@ void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet)
 		dma->context->steps.submitted = packet->sequence;
 }
 
-void vmm_order_charge_locked(struct vmm_node *node, const struct vmm_packet *packet, uint64_t ns)
+void vmm_order_charge_locked(struct vmm_sched *sched, const struct vmm_packet *packet, uint64_t ns)
 {
+	struct vmm_node *node = &sched->node[packet->node];
+
+	vmm_assert_held(&sched->adapter->state_lock);
 	node->busy_ns += ns;
 	if (packet->paging)
 		return;

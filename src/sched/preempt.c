@@ -122,7 +122,7 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 		return 0;
 	struct vmm_packet *running = vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
-	vmm_order_charge_locked(node, running, vmm_os_now_ns(sched->adapter->os) - node->since_ns);
+	vmm_order_charge_locked(sched, running, vmm_os_now_ns(sched->adapter->os) - node->since_ns);
 	if (!running->paging)
 		vmm_dma_of(running)->preempted++;
 	while (!vmm_list_empty(&node->hardware)) {
@@ -131,7 +131,7 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 
 		vmm_list_remove(&packet->link);
 		packet->submit.Flags.Resubmission = sched->caps->wddm2; /* SUB-21 */
-		vmm_order_requeue_locked(node, packet);
+		vmm_order_requeue_locked(sched, packet);
 	}
 	atomic_fetch_add(&sched->ready_count, count);
 	sched->hardware_total -= count;

@@ -26,7 +26,7 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_state_lock(adapter);
-	vmm_order_ready_locked(&sched->node[packet->node], packet);
+	vmm_order_ready_locked(sched, packet);
 	atomic_fetch_add(&sched->ready_count, 1);
 	vmm_state_unlock(adapter);
 }
@@ -59,7 +59,7 @@ static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *no
 
 		if (!packet->cancelled)
 			break;
-		vmm_order_take_locked(node, packet);
+		vmm_order_take_locked(sched, packet);
 		last = vmm_list_empty(&context->turn.ready);
 		packet->cancelled = false;
 		node->cancelled--;
@@ -88,7 +88,7 @@ static void give_to_hardware(struct vmm_sched *sched, struct vmm_node *node,
 			     struct vmm_packet *packet) VMM_REQUIRES(vmm_state_lock_class)
 {
 	vmm_assert_held(&sched->adapter->state_lock);
-	vmm_order_take_locked(node, packet);
+	vmm_order_take_locked(sched, packet);
 	vmm_list_push_back(&node->hardware, &packet->link);
 	if (!node->hardware_count++)
 		vmm_watch_restart_locked(sched, node);
@@ -313,7 +313,7 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_state_lock(adapter);
 	vmm_list_remove(&packet->link);
 	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_order_ready_locked(&sched->node[index], packet);
+	vmm_order_ready_locked(sched, packet);
 	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
 	if (vmm_unlikely(dma->users)) { /* DMA-10 */
 		vmm_broadcast_ready_locked(sched, dma);
@@ -439,8 +439,6 @@ static void retire_paging(struct vmm_sched *sched, struct vmm_packet *packet)
 
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
-
 	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_unlikely(packet->portion)) {
 		/* SPL-07: the last portion completes the buffer */
@@ -456,7 +454,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
 	vmm_dma_put(dma);
 	/* Last: a thread that sees the packet complete may free the context. */
-	vmm_work_done_locked(timeline, &dma->work);
+	vmm_work_done_locked(sched->adapter, packet->timeline, &dma->work);
 }
 
 /* Counts the packets that a completion of the fence covers. */
@@ -500,7 +498,7 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 		 * Packets that complete with one report are charged equal shares of the time: the
 		 * real shares are unknown.
 		 */
-		vmm_order_charge_locked(node, packet, (node->since_ns - began_ns) / count);
+		vmm_order_charge_locked(sched, packet, (node->since_ns - began_ns) / count);
 		if (!packet->paging)
 			vmm_dma_of(packet)->context->turn.running--;
 		node->hardware_count--;
@@ -810,7 +808,7 @@ static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
 			vmm_container_of(node->contexts.next, struct vmm_context, turn.link));
 
 		packet->cancelled = true;
-		vmm_order_take_locked(node, packet);
+		vmm_order_take_locked(sched, packet);
 		vmm_packet_retired_locked(sched, packet);
 	}
 	node->cancelled = 0;

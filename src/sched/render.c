@@ -573,7 +573,7 @@ static void assign_sequence_locked(const struct vmm_submission *s, struct vmm_dm
 	dma->submission = s->serial;
 	vmm_order_queued(s->adapter->sched, dma, sequence);
 	atomic_store_explicit(&context->device->queued[t], sequence, memory_order_relaxed);
-	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
+	vmm_work_add_locked(s->adapter, t, &dma->work);
 	context->last_sequence = sequence;
 	context->queued++;
 }

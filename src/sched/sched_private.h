@@ -256,8 +256,8 @@ struct vmm_hw_context;
 struct vmm_timeout {
 	bool fault; /* nothing timed out: a page fault asks for the reset (TDR-19) */
 	uint32_t node, fence;
-	const struct vmm_hw_context
-		*hw;      /* owner of the hardware queue; compared, never dereferenced */
+	/* owner of the hardware queue; compared, never dereferenced */
+	const struct vmm_hw_context *hw;
 	uint32_t request; /* id of the preemption request that the node has not answered; 0: none */
 	uint64_t running_ns;
 };
@@ -335,9 +335,8 @@ struct vmm_node {
 	uint32_t last_submitted; /* fence */
 	/* Of the first packet in `hardware` (watch.c). State lock. */
 	uint64_t since_ns; /* when it became the first */
-	uint64_t
-		/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
-		queried_ns;
+	/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
+	uint64_t queried_ns;
 	struct vmm_preempt preempt;
 	struct vmm_engine engine;
 	/*
@@ -488,11 +487,11 @@ uint64_t vmm_order_after(struct vmm_sched *sched, const struct vmm_dma *dma)
 void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64_t sequence)
 	VMM_REQUIRES(vmm_state_lock_class);
 /* Append a packet to its ready queue; put it back at the head; remove it. State lock. */
-void vmm_order_ready_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_ready_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_state_lock_class);
-void vmm_order_requeue_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_requeue_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_state_lock_class);
-void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet)
+void vmm_order_take_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_state_lock_class);
 /*
  * Returns the packet that the node runs next, of those that may run; NULL: none. State lock.
@@ -506,7 +505,7 @@ struct vmm_packet *vmm_order_next_locked(struct vmm_sched *sched, struct vmm_nod
 					 bool *urgent, struct vmm_packet **stale)
 	VMM_REQUIRES(vmm_state_lock_class);
 /* Charges `ns` of node time to the context of the packet. State lock. */
-void vmm_order_charge_locked(struct vmm_node *node, const struct vmm_packet *packet, uint64_t ns)
+void vmm_order_charge_locked(struct vmm_sched *sched, const struct vmm_packet *packet, uint64_t ns)
 	VMM_REQUIRES(vmm_state_lock_class);
 static inline struct vmm_packet *vmm_order_first(const struct vmm_context *context)
 {
@@ -847,7 +846,9 @@ void vmm_broadcast_free_copies(struct vmm_context *context);
 /* ---- watch.c ---- */
 /* The first packet of the node has changed: restarts its timeout. State lock. */
 static inline void vmm_watch_restart_locked(struct vmm_sched *sched, struct vmm_node *node)
+	VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&sched->adapter->state_lock);
 	node->since_ns = vmm_os_now_ns(sched->adapter->os);
 	node->queried_ns = 0;
 }

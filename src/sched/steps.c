@@ -285,6 +285,7 @@ static bool advance_context_locked(struct vmm_sched *sched, struct vmm_context *
 	struct vmm_step *step;
 	bool released = false, dropped;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	context->steps.advancing = true;
 	while ((step = actionable(context)) != NULL) {
 		struct vmm_software *software = NULL;
@@ -434,9 +435,11 @@ static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
  */
 static struct vmm_context *find_context_locked(const struct vmm_process *process,
 					       const void *hazard)
+	VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_list *at, *link;
 
+	vmm_assert_held(&process->lock);
 	vmm_list_for_each (at, &process->devices) {
 		const struct vmm_device *device =
 			vmm_container_of(at, const struct vmm_device, process_link);

@@ -173,6 +173,7 @@ static vmm_status refuse_data(const struct vmm_process *process, uint32_t object
 
 static void count_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_shared_lock_class)
 {
+	vmm_assert_held(&keyed->world->shared_lock);
 	atomic_fetch_add(&keyed->references, 1);
 	keyed->openings++;
 }
@@ -259,6 +260,7 @@ static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed) VMM_REQUIRES(
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&keyed->world->sync_lock);
 	vmm_list_for_each (link, &keyed->waiters) {
 		struct waiter *waiter = vmm_container_of(link, struct waiter, link);
 
@@ -332,6 +334,7 @@ static bool is_lost_locked(struct vmm_keyed_opening *opening) VMM_REQUIRES(vmm_s
 {
 	const struct vmm_device *device = opening->device;
 
+	vmm_assert_held(&opening->keyed->world->sync_lock);
 	if (device && (atomic_load(&device->adapter->closed) || vmm_device_lost(device)))
 		opening->lost = true;
 	return opening->lost;
@@ -494,10 +497,11 @@ static void end(struct vmm_keyed_opening *opening)
 	vmm_free(opening);
 }
 
-static void unlink_locked(struct vmm_keyed_opening *opening)
+static void unlink_locked(struct vmm_keyed_opening *opening) VMM_REQUIRES(vmm_process_lock_class)
 {
 	struct vmm_process *process = opening->process;
 
+	vmm_assert_held(&process->lock);
 	vmm_handle_destroy(&process->handles, opening->handle);
 	vmm_sync_lock(process->world);
 	vmm_list_remove(&opening->link);

@@ -35,6 +35,7 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 {
 	struct vmm_process *process = caller->process;
 
+	vmm_assert_held(&process->lock);
 	*device = caller->device;
 	if (!*device) {
 		*device = vmm_handle_lookup(&process->handles, caller->device_handle,

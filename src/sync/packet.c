@@ -393,6 +393,7 @@ static void report(const struct vmm_sync_packet *packet, const struct vmm_sync_n
 static void report_held_locked(const struct vmm_sync_packet *packet, uint32_t context)
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&packet->wait.world->sync_lock);
 	for (uint32_t i = 0; i < packet->wait.count; i++)
 		if (packet->wait.queued || packet->wait.nodes[i].rank)
 			report(packet, &packet->wait.nodes[i], VIDMM_SYNC_HELD, context);

@@ -75,9 +75,11 @@ static bool take_from(struct vmm_sync_page *page, struct vmm_sync_slot *slot)
 
 /* Fences without GPU access are on other pages than those that a GPU may store to (MFN-35). */
 static bool take_locked(struct vmm_device *device, bool for_gpu, struct vmm_sync_slot *slot)
+	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	struct vmm_list *link;
 
+	vmm_assert_held(&device->process->world->sync_lock);
 	vmm_list_for_each (link, &device->sync_pages) {
 		struct vmm_sync_page *page = vmm_container_of(link, struct vmm_sync_page, link);
 

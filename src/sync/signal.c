@@ -59,6 +59,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 	struct vmm_device *device;
 	vmm_status status = vmm_sync_find_device_locked(caller, &device);
 
+	vmm_assert_held(&caller->process->lock);
 	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
 		const struct vmm_sync *sync = vmm_sync_find_locked(
 			caller->process, list->handles[i], "signal from the CPU");

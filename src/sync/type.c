@@ -69,9 +69,11 @@ struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
  * Frees one object of the owner and returns it with a reference. NULL: there is none left, and the
  * owner is in no list anymore.
  */
-static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
+static struct vmm_sync_object *free_one_locked(const struct vmm_world *world,
+					       struct vmm_sync_owner *owner)
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&world->sync_lock);
 	if (vmm_list_empty(&owner->held)) {
 		vmm_list_remove(&owner->link);
 		vmm_list_init(&owner->link);
@@ -101,7 +103,7 @@ void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner)
 
 	do {
 		vmm_sync_lock(world);
-		object = free_one_locked(owner);
+		object = free_one_locked(world, owner);
 		vmm_sync_unlock(world);
 	} while (deliver_freed(object));
 }
@@ -116,7 +118,8 @@ void vmm_sync_lose_owners(struct vmm_device *device)
 		object = NULL;
 		vmm_sync_lock(world);
 		while (!object && !vmm_list_empty(&device->sync_owners))
-			object = free_one_locked(vmm_container_of(device->sync_owners.next,
+			object = free_one_locked(world,
+						 vmm_container_of(device->sync_owners.next,
 								  struct vmm_sync_owner, link));
 		vmm_sync_unlock(world);
 	} while (deliver_freed(object));

@@ -73,8 +73,9 @@ void vmm_sync_end_words(struct vmm_sync_object *object)
  * Refuses a fence that a GPU stores to, because nothing would wake the clients. From here on
  * signals of the host check for sleeping clients.
  */
-static bool share_locked(struct vmm_sync_object *object)
+static bool share_locked(struct vmm_sync_object *object) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&object->world->sync_lock);
 	if (object->seen_by_gpu)
 		return false;
 	if (atomic_load(&object->page))
@@ -89,13 +90,14 @@ static bool share_locked(struct vmm_sync_object *object)
 }
 
 static bool give_locked(struct vmm_process *process, uint32_t device_handle, uint32_t handle,
-			struct vmm_sync_words *words)
+			struct vmm_sync_words *words) VMM_REQUIRES(vmm_process_lock_class)
 {
 	const struct vmm_device *device =
 		vmm_handle_lookup(&process->handles, device_handle, VMM_HANDLE_DEVICE);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	const uint32_t both = VMM_SYNC_QUICK_SIGNAL | VMM_SYNC_QUICK_WAIT;
 
+	vmm_assert_held(&process->lock);
 	if (!device || !sync || sync->device != device || (sync->quick & both) != both ||
 	    sync->owned || !process->viewer || !(sync->object->flags & VMM_SYNC_SHARED) ||
 	    !vmm_device_may_bypass_host(device, VIDMM_EVENT_WAIT, VIDMM_EVENT_SYNC) ||
