@@ -191,7 +191,8 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
  * For a caller that holds more than the paging lock: marks the mapping; vmm_host_unmap_unwanted
  * removes it.
  */
-void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_host_unmap_unwanted(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /* The client process `owner` has ended: ends its client objects in all host apertures. */
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)

@@ -174,6 +174,7 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 
 void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!instance->host))
 		return;
 	instance->host->unwanted = memory->host_unwanted = true;

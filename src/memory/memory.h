@@ -711,7 +711,8 @@ uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_u
  * Makes instances with that vmm_instance.rest the last victims, the highest needed_at first: the
  * rest of a split DMA buffer needs them. 0: there is no such buffer.
  */
-void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest);
+void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the capacity of the segments of the set together, in bytes. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
 	VMM_REQUIRES(vmm_paging_lock_class);

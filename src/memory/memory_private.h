@@ -187,7 +187,8 @@ struct vmm_memory {
 	struct vmm_arena *arenas;
 	uint32_t arena_count;
 	uint32_t arenas_empty; /* not counting the first */
-	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
+	uint64_t system_bytes, system_limit_bytes;
+	uint64_t peak_system_bytes VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;
 	/* Unlocked while the paging lock was held; settled before it is released. */
@@ -198,16 +199,18 @@ struct vmm_memory {
 	struct vmm_list allocations;   /* vmm_allocation.all */
 	struct vmm_pool pool;
 	/* the miniport builds paging commands that no engine will execute (PAG-27) */
-	bool resetting;
+	bool resetting VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_paging_lane lane[VMM_LINKS_MAX]; /* by physical adapter; 0: the lead */
 	uint32_t lane_count;
-	bool pending;     /* commands were written since the last flush */
-	bool synchronous; /* one of them concerns a SynchronousPaging allocation */
+	/* Commands were written since the last flush. */
+	bool pending VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* One of them concerns a SynchronousPaging allocation. */
+	bool synchronous VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*
 	 * The pending commands run after the paging timeline has completed this number, which only
 	 * rises.
 	 */
-	uint64_t after;
+	uint64_t after VMM_GUARDED_BY(vmm_paging_lock_class);
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
@@ -222,14 +225,15 @@ struct vmm_memory {
 	 */
 	struct vmm_instance **touched;
 	uint32_t touched_count; /* VMM_TOUCHED_MAX + 1: the journal overflowed */
-	uint64_t resident_total, peak_total;
+	uint64_t resident_total VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint64_t peak_total VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_peak_readers peaks;
 	struct vmm_list closed; /* vmm_ref.zombie_link: handle closed, the GPU may still use it */
 	/*
 	 * Instances with this `rest` are evicted last: the rest of a split DMA buffer needs them.
 	 * 0: none.
 	 */
-	uint64_t rest;
+	uint64_t rest VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* vmm_share.orphan_link: unreferenced; guarded by world->shared_lock */
 	struct vmm_list orphans;
 	_Atomic uint32_t orphan_count;       /* length of `orphans`, readable without that lock */
@@ -241,14 +245,16 @@ struct vmm_memory {
 	struct vmm_list budgets;       /* vmm_budget.link */
 	struct vmm_list vas;           /* vmm_va.link */
 	struct vmm_trims *trims;       /* NULL until a device registers */
-	uint64_t residency_rounds;
+	uint64_t residency_rounds VMM_GUARDED_BY(vmm_paging_lock_class);
 
 	/* vmm_instance.lru: returns to its placement when power is back */
 	struct vmm_list power_returns;
-	bool powering_down; /* new paging buffers are not mapped */
-	bool host_unwanted; /* a mapping in a CPU host aperture is to be removed */
+	/* New paging buffers are not mapped. */
+	bool powering_down VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* A mapping in a CPU host aperture is to be removed. */
+	bool host_unwanted VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_memory_statistics statistics;
-	uint64_t instances;
+	uint64_t instances VMM_GUARDED_BY(vmm_paging_lock_class);
 };
 
 static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
@@ -520,7 +526,9 @@ static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
 /* Sets the instance's offset in that segment. */
 static inline void vmm_residency_set_offset(const struct vmm_segment *segment,
 					    struct vmm_instance *instance, uint64_t offset)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	instance->offset = offset;
 	instance->address = segment->port->gpu_base + offset;
 	instance->allocation->adapter->placements++;

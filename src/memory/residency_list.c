@@ -30,6 +30,7 @@ struct vmm_residency_demand {
 
 uint64_t vmm_residency_list_round(struct vmm_memory *memory)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return ROUND_BIT | ++memory->residency_rounds;
 }
 

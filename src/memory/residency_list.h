@@ -26,7 +26,7 @@ bool vmm_residency_list_reaches_aperture(const struct vmm_allocation *allocation
 bool vmm_residency_list_in_system(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns a new, unique number for a round of placements, to be used as `preparation`. */
-uint64_t vmm_residency_list_round(struct vmm_memory *memory);
+uint64_t vmm_residency_list_round(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Is the instance left out although it is on a list? True if a CPU lock holds it out (LOCK-48), if
  * it is offered, or if its content is lost.

@@ -84,8 +84,9 @@ static vmm_status read_peaks(struct vmm_memory *memory, uint32_t process, struct
 }
 
 static void fill(const struct vmm_memory *memory, const struct vmm_peaks *peaks,
-		 struct vmm_memory_statistics *statistics)
+		 struct vmm_memory_statistics *statistics) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	*statistics = memory->statistics;
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		statistics->resident_bytes[i] = memory->segment[i].resident_bytes;

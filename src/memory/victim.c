@@ -213,6 +213,7 @@ static struct vmm_instance *pick_any_victim(struct vmm_search *search)
 
 void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest)
 {
+	vmm_assert_held(&adapter->paging_lock);
 	adapter->memory->rest = rest;
 }
 

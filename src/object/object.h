@@ -209,7 +209,8 @@ struct vmm_adapter {
 	void (*device_ends)(struct vmm_adapter *adapter);
 	/* The next two: guarded by world->shared_lock. */
 	struct vmm_list world_link;
-	uint32_t callers_inside; /* calls between vmm_adapter_get and vmm_adapter_put */
+	/* Calls between vmm_adapter_get and vmm_adapter_put. */
+	uint32_t callers_inside VMM_GUARDED_BY(vmm_shared_lock_class);
 	/* Incremented by vmm_adapter_put. Futex of the thread that stops the adapter. */
 	_Atomic uint32_t departures;
 	uint32_t luid; /* ADP-05; 0 while the adapter is not started */
@@ -265,7 +266,7 @@ struct vmm_adapter {
 	_Atomic bool closed;
 
 	/* Global handles; guarded by world->shared_lock. */
-	uint32_t shared_primary[VMM_SOURCES_MAX];
+	uint32_t shared_primary[VMM_SOURCES_MAX] VMM_GUARDED_BY(vmm_shared_lock_class);
 	struct vmm_list devices; /* guarded by the state lock */
 	/* The rest is guarded by the paging lock. */
 	uint32_t allocation_count;
@@ -273,14 +274,14 @@ struct vmm_adapter {
 	 * Incremented when an instance is moved, locked or marked for handover. While it is
 	 * unchanged, an instance found resident and unlocked still is.
 	 */
-	uint64_t placements;
+	uint64_t placements VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*
 	 * Placements of client objects that were refused because a paging packet still read the
 	 * range, since a packet was last prepared or an operation placed: how many such packets,
 	 * and the newest of them (memory/client_object.c).
 	 */
-	uint32_t placement_retries;
-	uint64_t placement_retry_packet;
+	uint32_t placement_retries VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint64_t placement_retry_packet VMM_GUARDED_BY(vmm_paging_lock_class);
 };
 
 /* Cache entry that maps a D3DKMT handle of a device to its hazard handle without a lock. */
@@ -354,8 +355,8 @@ struct vmm_process {
 	/* It has hung engines too often: all its devices are refused (TDR-20). */
 	_Atomic bool denied;
 	/* The next two: guarded by world->shared_lock. Engine resets: number, and ring of times. */
-	uint32_t engine_resets;
-	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
+	uint32_t engine_resets VMM_GUARDED_BY(vmm_shared_lock_class);
+	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX] VMM_GUARDED_BY(vmm_shared_lock_class);
 };
 
 /*
@@ -397,7 +398,7 @@ struct vmm_device {
 	struct vmm_list refs; /* vmm_ref.device_link */
 	/* enum vmm_device_error; the first error stays, except for a reset */
 	_Atomic uint32_t error;
-	struct vmm_page_fault_record page_fault; /* guarded by the state lock */
+	struct vmm_page_fault_record page_fault VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Hazard handle of its first context; not cleared when that context ends (DMA-09). */
 	_Atomic(void *) default_context;
 	_Atomic bool ending; /* a thread waits until no call is inside the device */
@@ -407,7 +408,9 @@ struct vmm_device {
 	 * Guarded by the state lock. Presents that are incomplete, and flips not yet on the screen.
 	 * present_limit 0: the default (SUB-17).
 	 */
-	uint32_t presents, present_limit, flips[VMM_SOURCES_MAX];
+	uint32_t presents VMM_GUARDED_BY(vmm_state_lock_class);
+	uint32_t present_limit VMM_GUARDED_BY(vmm_state_lock_class);
+	uint32_t flips[VMM_SOURCES_MAX] VMM_GUARDED_BY(vmm_state_lock_class);
 	/* memory, from WDDM 2.0 on; guarded by the paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
@@ -626,16 +629,18 @@ struct vmm_ref {
 	 * Entries for this reference, so far, in the list of handles that a call checks; 0 at any
 	 * other time. Guarded by the paging lock.
 	 */
-	uint32_t named;
+	uint32_t named VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
 	bool creator;
-	bool extra;   /* a further handle of a renamed allocation, without a kmd_open to close */
-	bool retired; /* its handle is destroyed; guarded by the paging lock */
+	bool extra; /* a further handle of a renamed allocation, without a kmd_open to close */
+	/* Its handle is destroyed. */
+	bool retired VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
 	/* From WDDM 2.0 on; guarded by the paging lock, down to ended_by. */
 	/* MakeResident calls less Evict calls (RES-01); 0: not on the device's residency list. */
 	uint32_t residency_count;
-	uint64_t listed_at; /* adapter->submissions when it was added to the residency list */
+	/* `submissions` of the adapter when it was added to the residency list. */
+	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list residency_link; /* in device->residency */
 	/* In memory's list of pending evictions (RES-07) ... */
 	struct vmm_list departure_link;
@@ -702,10 +707,11 @@ struct vmm_allocation {
 	struct vmm_kmd_resource *kmd_resource;
 	const struct vmm_context_allocation *of_context; /* PRE-11; usually NULL */
 	/* The next three: guarded by the paging lock. */
-	uint32_t listed; /* 2.x: number of residency lists it is on */
-	/* memory: its GPU virtual mappings, and the placement that the page tables point to. */
+	/* 2.x: number of residency lists it is on. */
+	uint32_t listed VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* memory: its GPU virtual mappings, and the placement that the page tables have (or 0). */
 	struct vmm_list mappings;
-	uint64_t mapped_at; /* 0: none */
+	uint64_t mapped_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t generation;
 	/* The newest instance referenced by the submission ordered_by so far (REF-03). */
 	uint64_t ordered_by, ordered_generation;

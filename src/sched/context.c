@@ -335,6 +335,14 @@ static void unlink_device(struct vmm_device *device)
 	vmm_process_unlock(process);
 }
 
+static uint32_t engine_resets_of(const struct vmm_process *process)
+{
+	vmm_shared_lock(process->world);
+	uint32_t count = process->engine_resets;
+	vmm_shared_unlock(process->world);
+	return count;
+}
+
 static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *adapter,
 			    struct vmm_device **result)
 {
@@ -343,7 +351,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 			adapter->observe, STATUS_DEVICE_REMOVED, process->id, 0,
 			"TDR-20: create device: process %u has hung engines too often (%u times) "
 			"and may create no more devices",
-			process->id, process->engine_resets);
+			process->id, engine_resets_of(process));
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	struct vmm_ddi_creation creation;

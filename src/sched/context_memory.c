@@ -151,7 +151,9 @@ bool vmm_context_memory_is_in_place(const struct vmm_dma *dma)
 /* ---- SUB-20; paging lock held ---- */
 
 static bool is_on(const struct vmm_node *node, const struct vmm_device *device, const void *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
 	return node->current && node->current->device == device &&
 	       (!context || node->current == context);
 }

@@ -94,6 +94,14 @@ VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status stat
 		   context->handle);
 }
 
+static bool is_running(struct vmm_sched *sched)
+{
+	vmm_state_lock(sched->adapter);
+	bool running = sched->hw_running != 0;
+	vmm_state_unlock(sched->adapter);
+	return running;
+}
+
 /* Reserves the packet's memory. VMM_OK: it is in use until the packet completes. */
 static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -107,7 +115,7 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	if (!vmm_hw_may_gather(context))
 		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
-	if (status == VMM_NO_MEMORY && sched->hw_running)
+	if (status == VMM_NO_MEMORY && is_running(sched))
 		status = VMM_PENDING;
 	sched->hw->starving = status == VMM_PENDING ? context->device : NULL;
 	if (status == VMM_OK)

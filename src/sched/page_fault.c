@@ -70,11 +70,12 @@ static struct vmm_packet *faulted_packet(const struct vmm_node *node,
 }
 
 static void lose(struct vmm_sched *sched, uint32_t index, struct vmm_packet *packet,
-		 const struct vmm_page_fault *fault)
+		 const struct vmm_page_fault *fault) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_context *context = vmm_dma_of(packet)->context;
 	struct vmm_device *device = context->device;
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (vmm_device_lost(device))
 		return;
 	device->page_fault = fault->record;

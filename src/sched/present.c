@@ -254,8 +254,9 @@ static NTSTATUS choose_rects(const struct vmm_context *context, struct vmm_prese
 
 /* ---- how many may be queued (SUB-17) ---- */
 
-static uint32_t limit_of(const struct vmm_device *device)
+static uint32_t limit_of(const struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class)
 {
+	vmm_assert_held(&device->adapter->state_lock);
 	return device->present_limit ? device->present_limit : VMM_PRESENT_LIMIT_DEFAULT;
 }
 

@@ -128,14 +128,15 @@ static void forget_reports(void *context)
 }
 
 /*
- * Retires all packets that are with the GPU, and all paging packets, submitted or not. State lock
- * held.
+ * Retires all packets that are with the GPU, and all paging packets, submitted or not. Paging lock
+ * and state lock held.
  */
 static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_state_lock_class)
 {
 	struct vmm_list *link, *next;
 
+	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_engine_forget_locked(sched, node);
 	vmm_preempt_forget_locked(sched, node);

@@ -232,7 +232,9 @@ struct vmm_context {
 	struct vmm_steps steps;
 	/* State lock. Counts: buffers of the pool, those not free, those queued. */
 	struct vmm_list free_dma, all_dma;
-	uint32_t dma_count, dma_taken, queued;
+	uint32_t dma_count VMM_GUARDED_BY(vmm_state_lock_class);
+	uint32_t dma_taken VMM_GUARDED_BY(vmm_state_lock_class);
+	uint32_t queued VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_list free_copies; /* vmm_dma.pool of unused copies; state lock */
 	/* Its buffers that were broadcast to other contexts and are not free yet. */
 	_Atomic uint32_t shared_buffers;
@@ -301,19 +303,22 @@ struct vmm_node {
 	 */
 	struct vmm_list hardware;
 	/* State lock. */
-	uint32_t hardware_count;
-	uint32_t cancelled; /* packets in `contexts` that will not run */
-	uint32_t newest;    /* the newest id that the miniport was given on this node */
+	uint32_t hardware_count VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Packets in `contexts` that will not run. */
+	uint32_t cancelled VMM_GUARDED_BY(vmm_state_lock_class);
+	uint32_t newest; /* the newest id that the miniport was given on this node */
 	/* The next packet needs a newer id, which needs PASSIVE_LEVEL; counted in sched->chores. */
-	bool stale;
-	uint64_t busy_ns; /* node time that completed packets took */
-	uint64_t clock_ns[VMM_LEVELS];
+	bool stale VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Node time that completed packets took. */
+	uint64_t busy_ns VMM_GUARDED_BY(vmm_state_lock_class);
+	uint64_t clock_ns[VMM_LEVELS] VMM_GUARDED_BY(vmm_state_lock_class);
 	/*
 	 * Contexts below are named by vmm_context.live, because these members outlive contexts. A
 	 * new context may reuse the memory of one that ended, but never its handle; comparing
 	 * addresses would make scheduling depend on the allocator.
 	 */
-	const void *holder; /* context that has the current time slice */
+	/* Context that has the current time slice. */
+	const void *holder VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Submit lock: which context queued which packet. */
 	const void *owner[VMM_TIMELINE_AHEAD]; /* indexed by packet number modulo the size */
 	const void *newest_owner;
@@ -330,19 +335,20 @@ struct vmm_node {
 	 * The context of the newest submission, if its device has context allocations; NULL: that
 	 * was paging, or a device without any. Paging lock.
 	 */
-	struct vmm_context *current;
+	struct vmm_context *current VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted; /* fence */
 	/* Of the first packet in `hardware` (watch.c). State lock. */
-	uint64_t since_ns; /* when it became the first */
+	/* When it became the first. */
+	uint64_t since_ns VMM_GUARDED_BY(vmm_state_lock_class);
 	/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
-	uint64_t queried_ns;
+	uint64_t queried_ns VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_preempt preempt;
 	struct vmm_engine engine;
 	/*
 	 * The device whose packet completed last; NULL: that was paging, or the device has ended.
 	 */
-	struct vmm_device *last_device;
+	struct vmm_device *last_device VMM_GUARDED_BY(vmm_state_lock_class);
 };
 
 struct vmm_sched {
@@ -360,10 +366,11 @@ struct vmm_sched {
 	 * complete. A number has one packet for each physical adapter that has work, and is
 	 * complete when all of them are. State lock.
 	 */
-	uint8_t paging_parts[VMM_PAGING_PACKETS];
+	uint8_t paging_parts[VMM_PAGING_PACKETS] VMM_GUARDED_BY(vmm_state_lock_class);
 	/* steps.c: contexts that have steps; software packets for reuse. State lock. */
 	struct vmm_list stepping, free_software;
-	uint32_t free_software_count; /* at most VMM_SPARE_SOFTWARE */
+	/* At most VMM_SPARE_SOFTWARE. */
+	uint32_t free_software_count VMM_GUARDED_BY(vmm_state_lock_class);
 	_Atomic uint32_t stepping_count;
 	/* Completion list (lock-free stack): waits that are satisfied, newest first. */
 	_Atomic(struct vmm_software *) completed_waits;
@@ -381,16 +388,20 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks;   /* changes when a completion may have made packets submittable */
 	_Atomic bool handed_over; /* the worker is to feed the GPU (vmm_sched_hand_over) */
-	uint32_t hardware_total;  /* packets that the miniport has; state lock */
-	uint32_t losing_nodes;    /* nodes with engine.device_lost set; state lock */
-	struct vmm_hw *hw;        /* hardware queues (hw_private.h); NULL: none */
-	uint32_t hw_running; /* commands of hardware queues that the miniport has; state lock */
+	/* Packets that the miniport has. */
+	uint32_t hardware_total VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Nodes with engine.device_lost set. */
+	uint32_t losing_nodes VMM_GUARDED_BY(vmm_state_lock_class);
+	struct vmm_hw *hw; /* hardware queues (hw_private.h); NULL: none */
+	/* Commands of hardware queues that the miniport has. */
+	uint32_t hw_running VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Number of the newest synchronous paging packet that was submitted; state lock. */
-	uint64_t newest_synchronous;
+	uint64_t newest_synchronous VMM_GUARDED_BY(vmm_state_lock_class);
 	uint32_t next_fence; /* paging lock */
 	/* Counts attempts to make a working set resident; identifies each of them. Paging lock. */
-	uint64_t preparations;
-	uint64_t patches; /* patch locations of all submissions; state lock */
+	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* Patch locations of all submissions. */
+	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);
 	_Atomic uint64_t splits;
 	uint64_t slice_ns,
 		patience_ns; /* time slice; waiting time that counts as starvation (SCH-06) */
@@ -398,7 +409,7 @@ struct vmm_sched {
 	 * Bit map of the slots that a scan has seen (split.c); allocated on first use. Paging lock.
 	 */
 	uint64_t *slots;
-	uint32_t slot_words;
+	uint32_t slot_words VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* vmm_ddi_creation.link (context_memory.c); state lock */
 	struct vmm_list ddi_creations;
 	void *system_device;           /* the device of adapter->paging_context */
@@ -710,7 +721,9 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHE
  * list are valid.
  */
 static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	return vmm_likely(dma->in_place &&
 			  dma->placements == dma->context->device->adapter->placements &&
 			  !dma->split);

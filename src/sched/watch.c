@@ -53,11 +53,13 @@ static enum step next_step(const struct vmm_sched *sched, const struct vmm_node 
 	return node->queried_ns ? STEP_TIMEOUT : STEP_QUERY;
 }
 
-static void describe(const struct vmm_node *node, uint32_t index, uint64_t now,
-		     struct vmm_timeout *timeout)
+static void describe(const struct vmm_sched *sched, uint32_t index, uint64_t now,
+		     struct vmm_timeout *timeout) VMM_REQUIRES(vmm_state_lock_class)
 {
+	const struct vmm_node *node = &sched->node[index];
 	bool empty = vmm_list_empty(&node->hardware);
 
+	vmm_assert_held(&sched->adapter->state_lock);
 	if (node->engine.failed && node->engine.timeout.fault) {
 		*timeout = node->engine.timeout;
 		return;
@@ -132,7 +134,7 @@ static bool watch_node(struct vmm_sched *sched, uint32_t index, uint64_t *when_n
 	vmm_state_lock(sched->adapter);
 	enum step step = next_step(sched, node, now, when_ns);
 	if (step != STEP_NONE)
-		describe(node, index, now, &timeout);
+		describe(sched, index, now, &timeout);
 	vmm_state_unlock(sched->adapter);
 	if (step == STEP_QUERY)
 		query(sched, &timeout);

@@ -16,9 +16,12 @@ struct vmm_keyed {
 	/* guarded by world->shared_lock */
 	uint32_t openings, global_handle;
 	/* guarded by the sync lock */
-	uint64_t key, fence;
-	const struct vmm_keyed_opening *holder; /* NULL: released */
-	bool abandoned;                         /* never cleared (KMX-19) */
+	uint64_t key;
+	uint64_t fence VMM_GUARDED_BY(vmm_sync_lock_class);
+	/* NULL: released. */
+	const struct vmm_keyed_opening *holder VMM_GUARDED_BY(vmm_sync_lock_class);
+	/* Never cleared (KMX-19). */
+	bool abandoned VMM_GUARDED_BY(vmm_sync_lock_class);
 	/* it may be part of bundles and has no global handle (KMX-06); constant */
 	bool nt_security;
 	struct vmm_list waiters; /* oldest first */
@@ -32,10 +35,11 @@ struct vmm_keyed_opening {
 	uint32_t handle;
 	struct vmm_list link; /* in process->keyed. The next four: guarded by the sync lock. */
 	/* The device of the resource in the same bundle; NULL: none. */
-	struct vmm_device *device;
+	struct vmm_device *device VMM_GUARDED_BY(vmm_sync_lock_class);
 	struct vmm_list device_link; /* in device->keyed */
-	bool lost;                   /* `device` was lost or its adapter was closed (KMX-23) */
-	_Atomic uint32_t users;      /* calls on it; its end waits for them */
+	/* `device` was lost or its adapter was closed (KMX-23). */
+	bool lost VMM_GUARDED_BY(vmm_sync_lock_class);
+	_Atomic uint32_t users; /* calls on it; its end waits for them */
 };
 
 /* A waiting thread; on its stack. */

@@ -155,7 +155,8 @@ struct vmm_sync_driver {
  * called (with the sync lock held) or vmm_sync_end_periodic_source returns.
  */
 struct vmm_sync_periodic_source {
-	struct vmm_sync_object *object; /* NULL: the fence has ended; guarded by the sync lock */
+	/* NULL: the fence has ended. */
+	struct vmm_sync_object *object VMM_GUARDED_BY(vmm_sync_lock_class);
 	void (*ended)(struct vmm_sync_periodic_source *source);
 };
 /*

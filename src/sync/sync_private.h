@@ -78,7 +78,8 @@ struct vmm_sync_object {
 	 */
 	_Atomic(struct vmm_fence_page *) page;
 	struct vmm_epoch_sleepers sleepers;
-	bool seen_by_gpu; /* a GPU may store to it without notice; sync lock */
+	/* A GPU may store to it without notice. */
+	bool seen_by_gpu VMM_GUARDED_BY(vmm_sync_lock_class);
 	/*
 	 * Types that are not by value, sync lock. queue: vmm_sync_node.link of the waits, oldest
 	 * first. held: link in the list of its owner (type.h).
@@ -88,10 +89,10 @@ struct vmm_sync_object {
 	/* Units of a mutex (1) or semaphore, and the owner of a mutex; guarded by the sync lock. */
 	uint32_t units, units_max;
 	/* mutex: the context that holds it; NULL: none, or held since its creation */
-	struct vmm_sync_owner *owner;
+	struct vmm_sync_owner *owner VMM_GUARDED_BY(vmm_sync_lock_class);
 	uint32_t process; /* id of the process whose device it was created on */
 	/* The source of a periodic fence (sync.h); NULL for other objects. Sync lock. */
-	struct vmm_sync_periodic_source *periodic_source;
+	struct vmm_sync_periodic_source *periodic_source VMM_GUARDED_BY(vmm_sync_lock_class);
 	int event; /* CPU notifications: duplicate of the client's event; -1: none */
 };
 
