@@ -22,12 +22,13 @@
  * anything that a lock depends on. A slow-path lock enables the word again when it finds that the
  * next lock would have nothing to do.
  *
- * ABA: a locking thread loads the word, then the address that it will return, and then swaps. In
- * between the word may have been disabled and enabled again, for another address, with the same
- * handle and count. Each enabling, and each publication of a busy packet, therefore adds 1 to the
- * version; the swap compares it and fails. The version has 14 bits: only a thread that is delayed
- * between load and swap for an exact multiple of 16384 publications could be deceived. The handle
- * in the word protects against reuse of the table entry by another allocation in the same way.
+ * The race with a thread that disables the word is an ABA problem. A locking thread loads the word,
+ * then the address that it will return, and then swaps. In between the word may have been disabled
+ * and enabled again, for another address, with the same handle and count. Each enabling, and each
+ * publication of a busy packet, therefore adds 1 to the version; the swap compares it and fails.
+ * The version has 14 bits: only a thread that is delayed between load and swap for an exact
+ * multiple of 16384 publications could be deceived. The handle in the word protects against reuse
+ * of the table entry by another allocation in the same way.
  *
  * The tables of a device live as long as the device. A thread with a stale handle thus always reads
  * valid memory, and finds a word that is disabled or has another handle.

@@ -376,9 +376,10 @@ static VMM_NOINLINE void kick(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	/*
-	 * A thread that finds the lock taken has raised `kicks` before. The holder reads `kicks`
-	 * after releasing the lock, with a read-modify-write operation, which orders both. So the
-	 * holder sees the new count, or the other thread sees the lock free.
+	 * The trylock of one thread races with the release by another. A thread that finds the
+	 * lock taken has raised `kicks` before. The holder reads `kicks` after releasing the lock,
+	 * with a read-modify-write operation, which orders both. So the holder sees the new count,
+	 * or the other thread sees the lock free.
 	 */
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);

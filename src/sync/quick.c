@@ -3,11 +3,11 @@
  * quick: signals and polls of the CPU for one fence of a device, named by its handle. They are
  * lock-free, except for a signal of a fence that has waiters, which is rare.
  *
- * Protected look-up with a hazard pointer: the thread publishes the address that it found and looks
- * the handle up again. A thread that ends an opening first removes its handle from the table and
- * then waits until no hazard pointer holds the address (docs/locking.md). While it holds the hazard
- * pointer a thread takes no lock and does not wait. An opening keeps its device alive, because the
- * end of a device ends its openings first.
+ * A look-up races with the destruction of the opening. It is protected by a hazard pointer: the
+ * thread publishes the address that it found and looks the handle up again. A thread that ends an
+ * opening first removes its handle from the table. It then waits until no hazard pointer holds the
+ * address (docs/locking.md). While it holds the hazard pointer a thread takes no lock and does not
+ * wait. An opening keeps its device alive, because the end of a device ends its openings first.
  *
  * A signal that finds waiters first replaces the hazard pointer by a reference to the object. Then
  * it takes the sync lock to end their waits (vmm_sync_deliver).
