@@ -5,6 +5,7 @@
  * (LOCK-32)
  */
 #include "base/base.h"
+#include "base/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,8 @@ void vmm_free(void *ptr)
 {
 	free(ptr);
 }
+
+_Thread_local char vmm_owner_mark __attribute__((tls_model("initial-exec")));
 
 void vmm_calloc_fail_after(uint32_t n)
 {

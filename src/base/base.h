@@ -79,6 +79,13 @@ static inline bool vmm_ok(vmm_status status)
 /* On a function whose locking the analysis cannot follow; its comment says why. */
 #define VMM_NO_THREAD_SAFETY_ANALYSIS VMM_THREAD_SAFETY(no_thread_safety_analysis)
 
+/* A lock class has no state; the analysis needs an object to name. */
+struct VMM_CAPABILITY("lock class") vmm_lock_class {
+	char unused;
+};
+/* The class of a lock that only one file takes. */
+#define VMM_STATIC_LOCK_CLASS(name) static struct vmm_lock_class name __attribute__((unused))
+
 /*
  * Always enabled. A false condition is a bug in vidmm, never a mistake of a client or a miniport:
  * those get findings.

@@ -40,8 +40,20 @@ struct adopted {
 	bool seen; /* some part of it is still mapped */
 };
 
-pthread_mutex_t vmm_client_adopt_lock = PTHREAD_MUTEX_INITIALIZER;
+struct vmm_lock_class vmm_client_adopt_class;
+static struct vmm_client_mutex adopt_mutex = VMM_CLIENT_MUTEX;
 static struct vmm_list all = {&all, &all};
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+void vmm_client_adopt_lock(void) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&adopt_mutex);
+}
+
+void vmm_client_adopt_unlock(void) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&adopt_mutex);
+}
 
 /* What /proc/self/maps says about a range. */
 struct extent {
@@ -297,11 +309,12 @@ static vmm_status replace_memory(const struct adopted *a, int userfault, uint32_
 }
 
 static vmm_status adopt_locked(int userfault, uint32_t threads, uint64_t address, uint64_t length,
-			       int *fd, uint64_t *offset)
+			       int *fd, uint64_t *offset) VMM_REQUIRES(vmm_client_adopt_class)
 {
 	struct extent e = {.next = address, .end = address + length};
 	uint64_t here = (uint64_t)(uintptr_t)&e;
 
+	vmm_assert_owned(&adopt_mutex.owner);
 	/* the copy itself would store to write-protected pages */
 	if (here >= address && here < e.end)
 		return VMM_NOT_SUPPORTED;
@@ -339,10 +352,10 @@ vmm_status vmm_client_adopt(int userfault, uint32_t threads, uint64_t address, u
 
 	if (!address || !length || (address | length) % VMM_PAGE_SIZE || address + length < address)
 		return VMM_INVALID_PARAMETER;
-	pthread_mutex_lock(&vmm_client_adopt_lock);
+	vmm_client_adopt_lock();
 	vmm_status status = adopt_locked(userfault, threads, address, length, &found, offset);
 	if (vmm_ok(status))
 		*fd = fcntl(found, F_DUPFD_CLOEXEC, 3);
-	pthread_mutex_unlock(&vmm_client_adopt_lock);
+	vmm_client_adopt_unlock();
 	return !vmm_ok(status) || *fd >= 0 ? status : VMM_NO_MEMORY;
 }

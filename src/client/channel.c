@@ -139,22 +139,22 @@ vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 {
 	if (vmm_client_lost(connection))
 		return VMM_DEVICE_REMOVED;
-	pthread_mutex_lock(&connection->pool_lock);
+	vmm_client_pool_lock(connection);
 	struct vmm_channel_to_host *channel = connection->idle;
 	bool more = !channel && connection->channel_count < connection->channels_max;
 
 	if (channel)
 		connection->idle = channel->next;
 	connection->channel_count += more;
-	pthread_mutex_unlock(&connection->pool_lock);
+	vmm_client_pool_unlock(connection);
 	*result = channel;
 	if (channel)
 		return VMM_OK;
 	vmm_status status = more ? join(connection, result) : VMM_INSUFFICIENT_RESOURCES;
 	if (more && !vmm_ok(status)) {
-		pthread_mutex_lock(&connection->pool_lock);
+		vmm_client_pool_lock(connection);
 		connection->channel_count--;
-		pthread_mutex_unlock(&connection->pool_lock);
+		vmm_client_pool_unlock(connection);
 	}
 	/* Joining failed because the host has ended, not because a resource is missing. */
 	if (!vmm_ok(status) && vmm_client_host_is_gone(connection))
@@ -165,8 +165,8 @@ vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 void vmm_client_put_channel(struct vidmm_connection *connection,
 			    struct vmm_channel_to_host *channel)
 {
-	pthread_mutex_lock(&connection->pool_lock);
+	vmm_client_pool_lock(connection);
 	channel->next = connection->idle;
 	connection->idle = channel;
-	pthread_mutex_unlock(&connection->pool_lock);
+	vmm_client_pool_unlock(connection);
 }

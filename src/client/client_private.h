@@ -16,9 +16,55 @@
 #include <unistd.h>
 
 #include "base/lock_word.h"
+#include "base/owner.h"
 #include "client/client.h"
 #include "packet/packet.h"
 #include "wire_table.h"
+
+/*
+ * A pthread mutex that knows its owner, so that a function that needs it can assert that the caller
+ * holds it (vmm_assert_owned).
+ */
+struct vmm_client_mutex {
+	pthread_mutex_t mutex;
+	struct vmm_owner owner;
+};
+#define VMM_CLIENT_MUTEX                           \
+	{                                          \
+		.mutex = PTHREAD_MUTEX_INITIALIZER \
+	}
+static inline void vmm_client_mutex_init(struct vmm_client_mutex *mutex)
+{
+	pthread_mutex_init(&mutex->mutex, NULL);
+	vmm_owner_clear(&mutex->owner);
+}
+static inline void vmm_client_mutex_destroy(struct vmm_client_mutex *mutex)
+{
+	pthread_mutex_destroy(&mutex->mutex);
+}
+static inline void vmm_client_mutex_lock(struct vmm_client_mutex *mutex)
+{
+	pthread_mutex_lock(&mutex->mutex);
+	vmm_owner_set(&mutex->owner);
+}
+static inline void vmm_client_mutex_unlock(struct vmm_client_mutex *mutex)
+{
+	vmm_owner_clear(&mutex->owner);
+	pthread_mutex_unlock(&mutex->mutex);
+}
+/* Waits for the condition; the mutex is free meanwhile. */
+static inline void vmm_client_mutex_wait(struct vmm_client_mutex *mutex, pthread_cond_t *condition)
+{
+	vmm_assert_owned(&mutex->owner);
+	vmm_owner_clear(&mutex->owner);
+	pthread_cond_wait(condition, &mutex->mutex);
+	vmm_owner_set(&mutex->owner);
+}
+
+/* The lock classes of the mutexes of a connection, and of adopt.c (docs/locking.md). */
+extern struct vmm_lock_class vmm_client_pool_class, vmm_client_view_class;
+extern struct vmm_lock_class vmm_client_notice_class, vmm_client_fence_class;
+extern struct vmm_lock_class vmm_client_adopt_class;
 
 /* A connected socket, used by one thread during a call. */
 struct vmm_channel_to_host {
@@ -69,26 +115,27 @@ struct vidmm_connection {
 	/* in the list of all connections; guarded by all_lock of connection.c */
 	struct vmm_list link;
 
-	pthread_mutex_t pool_lock; /* guards the next three members */
+	struct vmm_client_mutex pool_lock; /* guards the next three members */
 	struct vmm_channel_to_host *idle;
 	struct vmm_channel_to_host *first; /* closing it ends the session */
 	uint32_t channel_count;
 
 	/* held while instructions are executed; guards view_packet */
-	pthread_mutex_t view_lock;
+	struct vmm_client_mutex view_lock;
 	struct vmm_packet view_packet;
 	/* number of the last instruction executed; all before it are executed too */
 	_Atomic uint64_t views;
 
-	pthread_mutex_t notice_lock; /* guards the following members up to `caller` */
+	struct vmm_client_mutex notice_lock; /* guards the following members up to `caller` */
 	pthread_cond_t notice_done, notice_arrived;
 	pthread_t notice_thread;
 	/* the thread exists; it starts with the first registration */
 	bool notice_threaded;
 	struct vmm_list notices, registrations;
-	uint64_t last_registration;
-	uint64_t calling; /* number of the registration whose function is being called; 0: none */
-	pthread_t caller;
+	uint64_t last_registration VMM_GUARDED_BY(vmm_client_notice_class);
+	/* number of the registration whose function is being called; 0: none */
+	uint64_t calling VMM_GUARDED_BY(vmm_client_notice_class);
+	pthread_t caller VMM_GUARDED_BY(vmm_client_notice_class);
 
 	/*
 	 * Locks without a message. NULL: the host has given no such memory. The epoch is set first.
@@ -97,11 +144,13 @@ struct vidmm_connection {
 	const struct vmm_lock_epoch *epoch;
 
 	/* Fence pages (fences.c). The lock guards the members that follow, up to fence_forgets. */
-	pthread_mutex_t fence_lock;
+	struct vmm_client_mutex fence_lock;
 	pthread_cond_t fence_users_gone;
 	struct vmm_client_fence *fences[VMM_CLIENT_FENCES];
-	uint32_t fence_users;             /* threads that use a page, or sleep in one */
-	uint64_t fence_forgets;           /* how many times fences were forgotten */
+	/* threads that use a page, or sleep in one */
+	uint32_t fence_users VMM_GUARDED_BY(vmm_client_fence_class);
+	/* how many times fences were forgotten */
+	uint64_t fence_forgets VMM_GUARDED_BY(vmm_client_fence_class);
 	_Atomic bool fence_pages_refused; /* the host gives no fence pages */
 
 	/*
@@ -110,6 +159,48 @@ struct vidmm_connection {
 	 */
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static inline void vmm_client_pool_lock(struct vidmm_connection *connection)
+	VMM_ACQUIRES(vmm_client_pool_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&connection->pool_lock);
+}
+static inline void vmm_client_pool_unlock(struct vidmm_connection *connection)
+	VMM_RELEASES(vmm_client_pool_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&connection->pool_lock);
+}
+static inline void vmm_client_view_lock(struct vidmm_connection *connection)
+	VMM_ACQUIRES(vmm_client_view_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&connection->view_lock);
+}
+static inline void vmm_client_view_unlock(struct vidmm_connection *connection)
+	VMM_RELEASES(vmm_client_view_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&connection->view_lock);
+}
+static inline void vmm_client_notice_lock(struct vidmm_connection *connection)
+	VMM_ACQUIRES(vmm_client_notice_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&connection->notice_lock);
+}
+static inline void vmm_client_notice_unlock(struct vidmm_connection *connection)
+	VMM_RELEASES(vmm_client_notice_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&connection->notice_lock);
+}
+static inline void vmm_client_fence_lock(struct vidmm_connection *connection)
+	VMM_ACQUIRES(vmm_client_fence_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&connection->fence_lock);
+}
+static inline void vmm_client_fence_unlock(struct vidmm_connection *connection)
+	VMM_RELEASES(vmm_client_fence_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&connection->fence_lock);
+}
 
 static inline bool vmm_client_lost(const struct vidmm_connection *connection)
 {
@@ -190,8 +281,9 @@ static inline bool vmm_client_map_over(void *address, uint64_t length, int prote
  */
 vmm_status vmm_client_adopt(int userfault, uint32_t threads, uint64_t address, uint64_t length,
 			    int *fd, uint64_t *offset) VMM_MUST_CHECK;
-/* Held during vmm_client_adopt; fork() waits for it. */
-extern pthread_mutex_t vmm_client_adopt_lock;
+/* The mutex that is held during vmm_client_adopt. fork() waits for it. */
+void vmm_client_adopt_lock(void) VMM_ACQUIRES(vmm_client_adopt_class);
+void vmm_client_adopt_unlock(void) VMM_RELEASES(vmm_client_adopt_class);
 
 /* ---- words.c ---- */
 struct vmm_client_lock {
@@ -211,7 +303,8 @@ bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uin
  * mapping failed.
  */
 bool vmm_client_map_words(struct vidmm_connection *connection,
-			  const struct vmm_message_words *message, int fd);
+			  const struct vmm_message_words *message, int fd)
+	VMM_REQUIRES(vmm_client_view_class);
 /* Stores in shared memory that all instructions up to this one are executed. */
 void vmm_client_publish_executed(struct vidmm_connection *connection, uint64_t number);
 void vmm_client_unmap_words(struct vidmm_connection *connection);
@@ -251,7 +344,8 @@ void vmm_client_finish_fences(struct vidmm_connection *connection);
 /* ---- notice.c ---- */
 /* Queues a callback notification. Caller holds the view lock. */
 void vmm_client_take_notice(struct vidmm_connection *connection,
-			    const struct vmm_message_notice *message);
+			    const struct vmm_message_notice *message)
+	VMM_REQUIRES(vmm_client_view_class);
 /* Calls the functions of notifications that have arrived. For connections without threads. */
 void vmm_client_call_notices(struct vidmm_connection *connection);
 /* Wakes the thread that calls them, so that it ends. Caller has marked the connection as lost. */
@@ -260,7 +354,8 @@ void vmm_client_stop_notices(struct vidmm_connection *connection);
  * Returns whether a notification thread exists and is in none of the program's functions. Caller
  * holds the view lock, so that no new notification arrives.
  */
-bool vmm_client_notices_idle(struct vidmm_connection *connection);
+bool vmm_client_notices_idle(struct vidmm_connection *connection)
+	VMM_REQUIRES(vmm_client_view_class);
 /* Registers a function and returns its number; 0: no memory, or no thread could be started. */
 uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			     void *function, void *context);

@@ -30,19 +30,35 @@ _Atomic(struct vidmm_connection *) vmm_client_attached;
 
 /* ---- all connections, for fork() ---- */
 
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vmm_list all = {&all, &all};
+struct vmm_lock_class vmm_client_pool_class, vmm_client_view_class, vmm_client_notice_class;
+struct vmm_lock_class vmm_client_fence_class;
+/* The class of all_lock. */
+VMM_STATIC_LOCK_CLASS(all_class);
 
-static void before_fork(void)
+static struct vmm_client_mutex all_lock = VMM_CLIENT_MUTEX;
+static struct vmm_list all VMM_GUARDED_BY(all_class) = {&all, &all};
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static void lock_all(void) VMM_ACQUIRES(all_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
-	pthread_mutex_lock(&all_lock);
-	pthread_mutex_lock(&vmm_client_adopt_lock);
+	vmm_client_mutex_lock(&all_lock);
 }
 
-static void after_fork(void)
+static void unlock_all(void) VMM_RELEASES(all_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
-	pthread_mutex_unlock(&vmm_client_adopt_lock);
-	pthread_mutex_unlock(&all_lock);
+	vmm_client_mutex_unlock(&all_lock);
+}
+
+static void before_fork(void) VMM_ACQUIRES(all_class, vmm_client_adopt_class)
+{
+	lock_all();
+	vmm_client_adopt_lock();
+}
+
+static void after_fork(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
+{
+	vmm_client_adopt_unlock();
+	unlock_all();
 }
 
 static void close_fd(int *fd)
@@ -57,7 +73,7 @@ static void close_fd(int *fd)
  * keep the parent's session alive after the parent's end. Locks may be held by threads that do not
  * exist in the child, so only the descriptors are closed.
  */
-static void in_child(void)
+static void in_child(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
 {
 	struct vmm_list *pos;
 
@@ -73,8 +89,8 @@ static void in_child(void)
 			close_fd(&connection->first->fd);
 	}
 	vmm_list_init(&all);
-	pthread_mutex_unlock(&vmm_client_adopt_lock);
-	pthread_mutex_unlock(&all_lock);
+	vmm_client_adopt_unlock();
+	unlock_all();
 }
 
 static void watch_forks(void)
@@ -87,9 +103,9 @@ static void enlist(struct vidmm_connection *connection)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&all_lock);
+	lock_all();
 	vmm_list_push_back(&all, &connection->link);
-	pthread_mutex_unlock(&all_lock);
+	unlock_all();
 }
 
 /* ---- the end of a connection ---- */
@@ -121,9 +137,9 @@ static void destroy(struct vidmm_connection *connection)
 	struct vmm_channel_to_host *channel;
 
 	if (!connection->forked) {
-		pthread_mutex_lock(&all_lock);
+		lock_all();
 		vmm_list_remove(&connection->link);
-		pthread_mutex_unlock(&all_lock);
+		unlock_all();
 	}
 	while ((channel = connection->idle) != NULL) {
 		connection->idle = channel->next;
@@ -137,11 +153,11 @@ static void destroy(struct vidmm_connection *connection)
 	vmm_client_window_release(connection);
 	vmm_client_finish_fences(connection);
 	vmm_client_unmap_words(connection);
-	pthread_mutex_destroy(&connection->fence_lock);
+	vmm_client_mutex_destroy(&connection->fence_lock);
 	pthread_cond_destroy(&connection->fence_users_gone);
-	pthread_mutex_destroy(&connection->pool_lock);
-	pthread_mutex_destroy(&connection->view_lock);
-	pthread_mutex_destroy(&connection->notice_lock);
+	vmm_client_mutex_destroy(&connection->pool_lock);
+	vmm_client_mutex_destroy(&connection->view_lock);
+	vmm_client_mutex_destroy(&connection->notice_lock);
 	pthread_cond_destroy(&connection->notice_done);
 	if (!connection->forked) /* the parent's notification thread counts as waiting on it */
 		pthread_cond_destroy(&connection->notice_arrived);
@@ -246,12 +262,12 @@ static struct vidmm_connection *create(const struct vmm_client_options *options)
 	snprintf(connection->name, sizeof(connection->name), "%s",
 		 options->name ? options->name : program_invocation_short_name);
 	connection->view_socket = connection->userfault = -1;
-	pthread_mutex_init(&connection->pool_lock, NULL);
-	pthread_mutex_init(&connection->view_lock, NULL);
-	pthread_mutex_init(&connection->notice_lock, NULL);
+	vmm_client_mutex_init(&connection->pool_lock);
+	vmm_client_mutex_init(&connection->view_lock);
+	vmm_client_mutex_init(&connection->notice_lock);
 	pthread_cond_init(&connection->notice_done, NULL);
 	pthread_cond_init(&connection->notice_arrived, NULL);
-	pthread_mutex_init(&connection->fence_lock, NULL);
+	vmm_client_mutex_init(&connection->fence_lock);
 	pthread_cond_init(&connection->fence_users_gone, NULL);
 	vmm_list_init(&connection->notices);
 	vmm_list_init(&connection->registrations);

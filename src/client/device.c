@@ -18,6 +18,9 @@
 /* Bit 62: no in-process device has such a number (object/hazard.h). */
 #define REMOTE ((uint64_t)1 << 62)
 
+/* The class of slots_lock. */
+VMM_STATIC_LOCK_CLASS(slots_class);
+
 struct slot {
 	_Atomic uint64_t handle; /* 0: free */
 	_Atomic(struct vidmm_connection *) connection;
@@ -25,26 +28,40 @@ struct slot {
 	_Atomic uint32_t kmt_handle; /* its D3DKMT handle */
 	/* threads in calls of the device, or of an earlier one in this slot */
 	_Atomic uint32_t inside;
-	uint32_t generation, next_free;
+	uint32_t generation VMM_GUARDED_BY(slots_class);
+	uint32_t next_free VMM_GUARDED_BY(slots_class);
 };
 static struct slot slots[SLOTS]; /* index 0 is the end of the free list */
-static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vmm_client_mutex slots_lock = VMM_CLIENT_MUTEX;
 static pthread_cond_t slots_left = PTHREAD_COND_INITIALIZER;
 static _Atomic uint32_t waiting; /* threads that wait in vmm_client_wait_callers */
-static uint32_t first_free, never_used = 1;
+static uint32_t first_free VMM_GUARDED_BY(slots_class);
+static _Atomic uint32_t never_used = 1; /* raised with slots_lock held */
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static void lock_slots(void) VMM_ACQUIRES(slots_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_lock(&slots_lock);
+}
+
+static void unlock_slots(void) VMM_RELEASES(slots_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_client_mutex_unlock(&slots_lock);
+}
 
 /*
  * Takes a free slot in which no thread is inside: those keep the connection of the slot. Returns 0
  * if all slots are taken.
  */
-static uint32_t take_locked(void)
+static uint32_t take_locked(void) VMM_REQUIRES(slots_class)
 {
 	uint32_t *from = &first_free;
 
+	vmm_assert_owned(&slots_lock.owner);
 	while (*from && atomic_load(&slots[*from].inside))
 		from = &slots[*from].next_free;
 	if (!*from)
-		return never_used < SLOTS ? never_used++ : 0;
+		return atomic_load(&never_used) < SLOTS ? atomic_fetch_add(&never_used, 1) : 0;
 	uint32_t index = *from;
 	*from = slots[index].next_free;
 	return index;
@@ -54,7 +71,7 @@ static uint64_t add(struct vidmm_connection *connection, const struct vmm_wire_d
 {
 	uint64_t handle = 0;
 
-	pthread_mutex_lock(&slots_lock);
+	lock_slots();
 	uint32_t index = take_locked();
 	if (index) {
 		struct slot *slot = &slots[index];
@@ -66,7 +83,7 @@ static uint64_t add(struct vidmm_connection *connection, const struct vmm_wire_d
 		handle = REMOTE | (uint64_t)slot->generation << 16 | index;
 		atomic_store_explicit(&slot->handle, handle, memory_order_release);
 	}
-	pthread_mutex_unlock(&slots_lock);
+	unlock_slots();
 	return handle;
 }
 
@@ -74,14 +91,14 @@ static bool drop(uint64_t handle)
 {
 	struct slot *slot = &slots[handle % SLOTS];
 
-	pthread_mutex_lock(&slots_lock);
+	lock_slots();
 	bool there = handle && atomic_load(&slot->handle) == handle;
 	if (there) {
 		atomic_store(&slot->handle, 0);
 		slot->next_free = first_free;
 		first_free = (uint32_t)(handle % SLOTS);
 	}
-	pthread_mutex_unlock(&slots_lock);
+	unlock_slots();
 	return there;
 }
 
@@ -91,9 +108,9 @@ static void leave(const void *device)
 
 	if (atomic_fetch_sub(&slot->inside, 1) != 1 || !atomic_load(&waiting))
 		return;
-	pthread_mutex_lock(&slots_lock);
+	lock_slots();
 	pthread_cond_broadcast(&slots_left);
-	pthread_mutex_unlock(&slots_lock);
+	unlock_slots();
 }
 
 /*
@@ -122,7 +139,7 @@ static struct vidmm_connection *enter(const void *device, uint32_t *number)
 
 void vmm_client_forget_devices(const struct vidmm_connection *connection)
 {
-	for (uint32_t i = 1; i < never_used; i++) {
+	for (uint32_t i = 1; i < atomic_load(&never_used); i++) {
 		uint64_t handle = atomic_load(&slots[i].handle);
 
 		if (handle && atomic_load(&slots[i].connection) == connection)
@@ -130,9 +147,10 @@ void vmm_client_forget_devices(const struct vidmm_connection *connection)
 	}
 }
 
-static bool are_inside(const struct vidmm_connection *connection)
+static bool are_inside_locked(const struct vidmm_connection *connection) VMM_REQUIRES(slots_class)
 {
-	for (uint32_t i = 1; i < never_used; i++)
+	vmm_assert_owned(&slots_lock.owner);
+	for (uint32_t i = 1; i < atomic_load(&never_used); i++)
 		if (atomic_load(&slots[i].connection) == connection &&
 		    atomic_load(&slots[i].inside))
 			return true;
@@ -141,19 +159,19 @@ static bool are_inside(const struct vidmm_connection *connection)
 
 bool vmm_client_has_callers(const struct vidmm_connection *connection)
 {
-	pthread_mutex_lock(&slots_lock);
-	bool inside = are_inside(connection);
-	pthread_mutex_unlock(&slots_lock);
+	lock_slots();
+	bool inside = are_inside_locked(connection);
+	unlock_slots();
 	return inside;
 }
 
 void vmm_client_wait_callers(const struct vidmm_connection *connection)
 {
 	atomic_fetch_add(&waiting, 1);
-	pthread_mutex_lock(&slots_lock);
-	while (are_inside(connection))
-		pthread_cond_wait(&slots_left, &slots_lock);
-	pthread_mutex_unlock(&slots_lock);
+	lock_slots();
+	while (are_inside_locked(connection))
+		vmm_client_mutex_wait(&slots_lock, &slots_left);
+	unlock_slots();
 	atomic_fetch_sub(&waiting, 1);
 }
 

@@ -46,18 +46,22 @@ static void free_fence(struct vmm_client_fence *fence)
 /* ---- the list; fence lock held ---- */
 
 static struct vmm_client_fence **find_locked(struct vidmm_connection *connection, uint32_t handle)
+	VMM_REQUIRES(vmm_client_fence_class)
 {
 	struct vmm_client_fence **at = bucket_of(connection, handle);
 
+	vmm_assert_owned(&connection->fence_lock.owner);
 	while (*at && ((*at)->handle != handle || (*at)->forgotten))
 		at = &(*at)->next;
 	return at;
 }
 
 static void unlink_locked(struct vidmm_connection *connection, struct vmm_client_fence *fence)
+	VMM_REQUIRES(vmm_client_fence_class)
 {
 	struct vmm_client_fence **at = bucket_of(connection, fence->handle);
 
+	vmm_assert_owned(&connection->fence_lock.owner);
 	while (*at != fence)
 		at = &(*at)->next;
 	*at = fence->next;
@@ -66,7 +70,9 @@ static void unlink_locked(struct vidmm_connection *connection, struct vmm_client
 
 /* Threads may still sleep in the page, so it stays in the table until the last user has left. */
 static void forget_locked(struct vidmm_connection *connection, struct vmm_client_fence *fence)
+	VMM_REQUIRES(vmm_client_fence_class)
 {
+	vmm_assert_owned(&connection->fence_lock.owner);
 	fence->forgotten = true;
 	if (!fence->users)
 		unlink_locked(connection, fence);
@@ -74,28 +80,30 @@ static void forget_locked(struct vidmm_connection *connection, struct vmm_client
 
 static void put(struct vidmm_connection *connection, struct vmm_client_fence *fence)
 {
-	pthread_mutex_lock(&connection->fence_lock);
+	vmm_client_fence_lock(connection);
 	if (--fence->users == 0 && fence->forgotten)
 		unlink_locked(connection, fence);
 	if (--connection->fence_users == 0 && vmm_client_lost(connection))
 		pthread_cond_broadcast(&connection->fence_users_gone);
-	pthread_mutex_unlock(&connection->fence_lock);
+	vmm_client_fence_unlock(connection);
 }
 
 static void forget(struct vidmm_connection *connection, uint32_t handle)
 {
-	pthread_mutex_lock(&connection->fence_lock);
+	vmm_client_fence_lock(connection);
 	struct vmm_client_fence *fence = *find_locked(connection, handle);
 	connection->fence_forgets++;
 	if (fence)
 		forget_locked(connection, fence);
-	pthread_mutex_unlock(&connection->fence_lock);
+	vmm_client_fence_unlock(connection);
 }
 
 static void forget_all_locked(struct vidmm_connection *connection)
+	VMM_REQUIRES(vmm_client_fence_class)
 {
 	struct vmm_client_fence *next;
 
+	vmm_assert_owned(&connection->fence_lock.owner);
 	connection->fence_forgets++;
 	for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
 		for (struct vmm_client_fence *fence = connection->fences[i]; fence; fence = next) {
@@ -121,9 +129,9 @@ void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t opera
 		break;
 	case VMM_WIRE_D3DKMTDestroyDevice:
 	case VMM_WIRE_device_destroy:
-		pthread_mutex_lock(&connection->fence_lock);
+		vmm_client_fence_lock(connection);
 		forget_all_locked(connection);
-		pthread_mutex_unlock(&connection->fence_lock);
+		vmm_client_fence_unlock(connection);
 		break;
 	default:
 		break;
@@ -133,7 +141,7 @@ void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t opera
 /* Threads that sleep in the same page in other processes wake too; they check and sleep again. */
 void vmm_client_wake_fences(struct vidmm_connection *connection)
 {
-	pthread_mutex_lock(&connection->fence_lock);
+	vmm_client_fence_lock(connection);
 	for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
 		for (struct vmm_client_fence *fence = connection->fences[i]; fence;
 		     fence = fence->next) {
@@ -142,23 +150,27 @@ void vmm_client_wake_fences(struct vidmm_connection *connection)
 			atomic_fetch_add(&fence->page->turns, 1);
 			futex(&fence->page->turns, FUTEX_WAKE, INT_MAX);
 		}
-	pthread_mutex_unlock(&connection->fence_lock);
+	vmm_client_fence_unlock(connection);
 }
 
 void vmm_client_finish_fences(struct vidmm_connection *connection)
 {
+	struct vmm_client_fence *next;
+
 	/* In a child of fork() the lock may be held by a thread that does not exist. */
 	if (!connection->forked) {
-		pthread_mutex_lock(&connection->fence_lock);
+		vmm_client_fence_lock(connection);
 		while (connection->fence_users)
-			pthread_cond_wait(&connection->fence_users_gone, &connection->fence_lock);
-		pthread_mutex_unlock(&connection->fence_lock);
-	} else {
-		for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
-			for (struct vmm_client_fence *f = connection->fences[i]; f; f = f->next)
-				f->users = 0;
+			vmm_client_mutex_wait(&connection->fence_lock,
+					      &connection->fence_users_gone);
+		vmm_client_fence_unlock(connection);
 	}
-	forget_all_locked(connection);
+	/* No thread uses a fence any more. */
+	for (uint32_t i = 0; i < VMM_CLIENT_FENCES; i++)
+		for (struct vmm_client_fence *fence = connection->fences[i]; fence; fence = next) {
+			next = fence->next;
+			free_fence(fence);
+		}
 }
 
 /* ---- requesting a page ---- */
@@ -180,7 +192,7 @@ static struct vmm_fence_page *map_page(const struct vmm_wire_sync_words *words)
 static void insert(struct vidmm_connection *connection, struct vmm_client_fence *fence,
 		   uint64_t forgot)
 {
-	pthread_mutex_lock(&connection->fence_lock);
+	vmm_client_fence_lock(connection);
 	if (connection->fence_forgets == forgot && !vmm_client_lost(connection)) {
 		struct vmm_client_fence **at = find_locked(connection, fence->handle);
 
@@ -191,7 +203,7 @@ static void insert(struct vidmm_connection *connection, struct vmm_client_fence 
 		*at = fence;
 		fence = NULL;
 	}
-	pthread_mutex_unlock(&connection->fence_lock);
+	vmm_client_fence_unlock(connection);
 	if (fence)
 		free_fence(fence);
 }
@@ -232,7 +244,7 @@ static void request_page(struct vidmm_connection *connection, uint32_t device, u
 static struct vmm_client_fence *look_up(struct vidmm_connection *connection, uint32_t device,
 					uint32_t handle, bool *known, uint64_t *forgot)
 {
-	pthread_mutex_lock(&connection->fence_lock);
+	vmm_client_fence_lock(connection);
 	struct vmm_client_fence *fence = *find_locked(connection, handle);
 	*forgot = connection->fence_forgets;
 	*known = fence && fence->device == device &&
@@ -244,7 +256,7 @@ static struct vmm_client_fence *look_up(struct vidmm_connection *connection, uin
 		fence->users++;
 		connection->fence_users++;
 	}
-	pthread_mutex_unlock(&connection->fence_lock);
+	vmm_client_fence_unlock(connection);
 	return fence;
 }
 

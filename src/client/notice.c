@@ -15,9 +15,11 @@
 #include <d3dumddi.h>
 
 static struct vmm_registration *find_locked(struct vidmm_connection *connection, uint64_t number)
+	VMM_REQUIRES(vmm_client_notice_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_owned(&connection->notice_lock.owner);
 	vmm_list_for_each (pos, &connection->registrations) {
 		struct vmm_registration *registration =
 			vmm_container_of(pos, struct vmm_registration, link);
@@ -34,10 +36,11 @@ static void *notification_thread(void *argument)
 
 	while (!vmm_client_lost(connection)) {
 		vmm_client_call_notices(connection);
-		pthread_mutex_lock(&connection->notice_lock);
+		vmm_client_notice_lock(connection);
 		while (vmm_list_empty(&connection->notices) && !vmm_client_lost(connection))
-			pthread_cond_wait(&connection->notice_arrived, &connection->notice_lock);
-		pthread_mutex_unlock(&connection->notice_lock);
+			vmm_client_mutex_wait(&connection->notice_lock,
+					      &connection->notice_arrived);
+		vmm_client_notice_unlock(connection);
 	}
 	return NULL;
 }
@@ -47,7 +50,9 @@ static void *notification_thread(void *argument)
  * vmm_client_poll.
  */
 static bool start_thread_locked(struct vidmm_connection *connection)
+	VMM_REQUIRES(vmm_client_notice_class)
 {
+	vmm_assert_owned(&connection->notice_lock.owner);
 	if (connection->threaded && !connection->notice_threaded)
 		connection->notice_threaded =
 			vmm_client_start_thread(&connection->notice_thread, notification_thread,
@@ -57,17 +62,18 @@ static bool start_thread_locked(struct vidmm_connection *connection)
 
 void vmm_client_stop_notices(struct vidmm_connection *connection)
 {
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	pthread_cond_broadcast(&connection->notice_arrived);
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 }
 
 bool vmm_client_notices_idle(struct vidmm_connection *connection)
 {
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_assert_owned(&connection->view_lock.owner);
+	vmm_client_notice_lock(connection);
 	bool rest = connection->notice_threaded && !connection->calling &&
 		    vmm_list_empty(&connection->notices);
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 	return rest;
 }
 
@@ -80,26 +86,26 @@ uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what,
 		return 0;
 	*registration = (struct vmm_registration){
 		.what = what, .device = device, .function = function, .context = context};
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	if (!start_thread_locked(connection)) {
-		pthread_mutex_unlock(&connection->notice_lock);
+		vmm_client_notice_unlock(connection);
 		vmm_free(registration);
 		return 0;
 	}
 	registration->number = ++connection->last_registration;
 	uint64_t number = registration->number;
 	vmm_list_push_back(&connection->registrations, &registration->link);
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 	return number;
 }
 
 void vmm_client_registered(struct vidmm_connection *connection, uint64_t number, void *handle)
 {
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	struct vmm_registration *registration = find_locked(connection, number);
 	if (registration)
 		registration->handle = handle;
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 }
 
 uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uint32_t device,
@@ -108,7 +114,7 @@ uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uin
 	struct vmm_list *pos;
 	uint64_t number = 0;
 
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	vmm_list_for_each (pos, &connection->registrations) {
 		const struct vmm_registration *registration =
 			vmm_container_of(pos, struct vmm_registration, link);
@@ -117,7 +123,7 @@ uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uin
 		    (handle ? registration->handle == handle : registration->device == device))
 			number = registration->number;
 	}
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 	return number;
 }
 
@@ -125,7 +131,7 @@ void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number)
 {
 	struct vmm_list *pos, *next;
 
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	struct vmm_registration *registration = find_locked(connection, number);
 	if (registration) {
 		vmm_list_remove(&registration->link);
@@ -142,22 +148,24 @@ void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number)
 	}
 	while (connection->calling == number && number &&
 	       !pthread_equal(connection->caller, pthread_self()))
-		pthread_cond_wait(&connection->notice_done, &connection->notice_lock);
-	pthread_mutex_unlock(&connection->notice_lock);
+		vmm_client_mutex_wait(&connection->notice_lock, &connection->notice_done);
+	vmm_client_notice_unlock(connection);
 }
 
 void vmm_client_take_notice(struct vidmm_connection *connection,
 			    const struct vmm_message_notice *message)
 {
-	struct vmm_notice *notice = vmm_calloc(1, sizeof(*notice));
+	struct vmm_notice *notice;
 
+	vmm_assert_owned(&connection->view_lock.owner);
+	notice = vmm_calloc(1, sizeof(*notice));
 	if (!notice)
 		return; /* lost; the host asks for a trim again while it is needed */
 	notice->message = *message;
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	vmm_list_push_back(&connection->notices, &notice->link);
 	pthread_cond_broadcast(&connection->notice_arrived);
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 }
 
 static void call(const struct vmm_registration *registration,
@@ -181,7 +189,7 @@ static void call(const struct vmm_registration *registration,
 
 void vmm_client_call_notices(struct vidmm_connection *connection)
 {
-	pthread_mutex_lock(&connection->notice_lock);
+	vmm_client_notice_lock(connection);
 	/* One at a time: in a world with one thread, a function may call this again. */
 	while (!connection->calling && !vmm_list_empty(&connection->notices)) {
 		struct vmm_notice *notice =
@@ -195,15 +203,15 @@ void vmm_client_call_notices(struct vidmm_connection *connection)
 
 			connection->calling = registration.number;
 			connection->caller = pthread_self();
-			pthread_mutex_unlock(&connection->notice_lock);
+			vmm_client_notice_unlock(connection);
 			call(&registration, &notice->message);
-			pthread_mutex_lock(&connection->notice_lock);
+			vmm_client_notice_lock(connection);
 			connection->calling = 0;
 			pthread_cond_broadcast(&connection->notice_done);
 		}
 		vmm_free(notice);
 	}
-	pthread_mutex_unlock(&connection->notice_lock);
+	vmm_client_notice_unlock(connection);
 }
 
 void vmm_client_forget_notices(struct vidmm_connection *connection)

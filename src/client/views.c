@@ -102,6 +102,7 @@ static bool execute_view(const struct vidmm_connection *connection, const struct
 }
 
 static bool execute_notice(struct vidmm_connection *connection, const struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_client_view_class)
 {
 	struct vmm_message_notice notice;
 
@@ -115,6 +116,7 @@ static bool execute_notice(struct vidmm_connection *connection, const struct vmm
 }
 
 static bool execute_words(struct vidmm_connection *connection, const struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_client_view_class)
 {
 	struct vmm_message_words words;
 
@@ -126,6 +128,7 @@ static bool execute_words(struct vidmm_connection *connection, const struct vmm_
 
 /* Always answers, with the status, because the host waits for the answer. */
 static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_client_view_class)
 {
 	struct vmm_message_adopt adopt;
 	struct vmm_message_adopted adopted = {
@@ -157,6 +160,7 @@ static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_
 }
 
 static bool execute_by_kind(struct vidmm_connection *connection, const struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_client_view_class)
 {
 	switch (packet->u.head.kind) {
 	case VMM_MESSAGE_VIEW:
@@ -172,13 +176,14 @@ static bool execute_by_kind(struct vidmm_connection *connection, const struct vm
 	}
 }
 
-/* Executes the message in view_packet. Caller holds the view lock. */
-static bool execute(struct vidmm_connection *connection)
+/* Executes the message in view_packet. */
+static bool execute_locked(struct vidmm_connection *connection) VMM_REQUIRES(vmm_client_view_class)
 {
 	struct vmm_packet *packet = &connection->view_packet;
 	uint64_t number = packet->u.words[2];
 	bool good = number == atomic_load(&connection->views) + 1;
 
+	vmm_assert_owned(&connection->view_lock.owner);
 	if (good)
 		good = execute_by_kind(connection, packet);
 	vmm_packet_close_fds(packet);
@@ -195,12 +200,12 @@ vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t num
 
 	if (atomic_load_explicit(&connection->views, memory_order_acquire) >= number)
 		return VMM_OK;
-	pthread_mutex_lock(&connection->view_lock);
+	vmm_client_view_lock(connection);
 	while (good && atomic_load(&connection->views) < number)
 		good = vmm_packet_await(connection->view_socket, &connection->view_packet) ==
 			       VMM_RECEIVED &&
-		       execute(connection);
-	pthread_mutex_unlock(&connection->view_lock);
+		       execute_locked(connection);
+	vmm_client_view_unlock(connection);
 	if (good)
 		return VMM_OK;
 	vmm_client_lose(connection);
@@ -211,11 +216,11 @@ bool vmm_client_execute_views(struct vidmm_connection *connection)
 {
 	enum vmm_received received;
 
-	pthread_mutex_lock(&connection->view_lock);
+	vmm_client_view_lock(connection);
 	do
 		received = vmm_packet_receive(connection->view_socket, &connection->view_packet);
-	while (received == VMM_RECEIVED && execute(connection));
-	pthread_mutex_unlock(&connection->view_lock);
+	while (received == VMM_RECEIVED && execute_locked(connection));
+	vmm_client_view_unlock(connection);
 	return received == VMM_RECEIVED_NOTHING;
 }
 

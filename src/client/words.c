@@ -87,6 +87,7 @@ bool vmm_client_map_words(struct vidmm_connection *connection,
 	bool table = message->what == VMM_WORDS_TABLE;
 	size_t length = table ? table_bytes() : VMM_PAGE_SIZE;
 
+	vmm_assert_owned(&connection->view_lock.owner);
 	/* The epoch comes first, then the table, each once. */
 	if ((!table && message->what != VMM_WORDS_EPOCH) || message->length != length ||
 	    table != (connection->epoch != NULL) || connection->words)

@@ -30,10 +30,11 @@ void nt_dpc_finish(struct vmm_nt *nt)
 	vmm_os_mutex_finish(&nt->dpc);
 }
 
-static bool is_running_locked(const struct vmm_nt *nt, const KDPC *dpc)
+static bool is_running_locked(const struct vmm_nt *nt, const KDPC *dpc) VMM_REQUIRES(nt_dpc_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_held(&nt->dpc);
 	vmm_list_for_each (pos, &nt->dpc_running) {
 		if (vmm_container_of(pos, struct runner, link)->dpc == dpc)
 			return true;
@@ -41,8 +42,9 @@ static bool is_running_locked(const struct vmm_nt *nt, const KDPC *dpc)
 	return false;
 }
 
-static KDPC *take_next_locked(struct vmm_nt *nt)
+static KDPC *take_next_locked(struct vmm_nt *nt) VMM_REQUIRES(nt_dpc_class)
 {
+	vmm_assert_held(&nt->dpc);
 	for (LIST_ENTRY *entry = nt->dpc_queue.Flink; entry != &nt->dpc_queue;
 	     entry = entry->Flink) {
 		KDPC *dpc = CONTAINING_RECORD(entry, KDPC, DpcListEntry);
@@ -63,16 +65,16 @@ static bool run_next(struct vmm_nt *nt)
 	uint64_t *irql;
 	KDPC *dpc, call;
 
-	vmm_os_mutex_lock(&nt->dpc);
+	nt_dpc_lock(nt);
 	dpc = take_next_locked(nt);
 	if (!dpc) {
-		vmm_os_mutex_unlock(&nt->dpc);
+		nt_dpc_unlock(nt);
 		return false;
 	}
 	call = *dpc;
 	runner.dpc = dpc;
 	vmm_list_push_back(&nt->dpc_running, &runner.link);
-	vmm_os_mutex_unlock(&nt->dpc);
+	nt_dpc_unlock(nt);
 
 	call.DeferredRoutine(dpc, call.DeferredContext, call.SystemArgument1, call.SystemArgument2);
 	irql = nt_slot(nt, SLOT_IRQL);
@@ -82,9 +84,9 @@ static bool run_next(struct vmm_nt *nt)
 		*irql = DISPATCH_LEVEL;
 	}
 
-	vmm_os_mutex_lock(&nt->dpc);
+	nt_dpc_lock(nt);
 	vmm_list_remove(&runner.link);
-	vmm_os_mutex_unlock(&nt->dpc);
+	nt_dpc_unlock(nt);
 	atomic_fetch_add_explicit(&nt->dpc_finished, 1, memory_order_release);
 	vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);
 	return true;
@@ -119,7 +121,7 @@ BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument
 
 	if (!is_dpc(nt, "KeInsertQueueDpc", Dpc))
 		return FALSE;
-	vmm_os_mutex_lock(&nt->dpc);
+	nt_dpc_lock(nt);
 	inserted = !Dpc->Queued;
 	if (inserted) {
 		Dpc->Queued = 1;
@@ -128,7 +130,7 @@ BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument
 		InsertTailList(&nt->dpc_queue, &Dpc->DpcListEntry);
 		atomic_fetch_add_explicit(&nt->dpc_queued, 1, memory_order_release);
 	}
-	vmm_os_mutex_unlock(&nt->dpc);
+	nt_dpc_unlock(nt);
 	irql = vmm_nt_irql(nt);
 	if (inserted && irql < DISPATCH_LEVEL) {
 		vmm_nt_raise(nt, DISPATCH_LEVEL);
@@ -144,14 +146,14 @@ BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc)
 
 	if (!is_dpc(nt, "KeRemoveQueueDpc", Dpc))
 		return FALSE;
-	vmm_os_mutex_lock(&nt->dpc);
+	nt_dpc_lock(nt);
 	removed = Dpc->Queued;
 	if (removed) {
 		RemoveEntryList(&Dpc->DpcListEntry);
 		Dpc->Queued = 0;
 		atomic_fetch_sub_explicit(&nt->dpc_queued, 1, memory_order_relaxed);
 	}
-	vmm_os_mutex_unlock(&nt->dpc);
+	nt_dpc_unlock(nt);
 	return (BOOLEAN)removed;
 }
 
@@ -167,9 +169,9 @@ VOID KeFlushQueuedDpcs(VOID)
 		bool idle;
 
 		vmm_nt_lower(nt, vmm_nt_raise(nt, DISPATCH_LEVEL));
-		vmm_os_mutex_lock(&nt->dpc);
+		nt_dpc_lock(nt);
 		idle = IsListEmpty(&nt->dpc_queue) && vmm_list_empty(&nt->dpc_running);
-		vmm_os_mutex_unlock(&nt->dpc);
+		nt_dpc_unlock(nt);
 		if (idle || vmm_os_wait(nt->os, &nt->dpc_finished, finished, VMM_OS_FOREVER,
 					"DPCs to finish", 0) == VMM_UNSUCCESSFUL)
 			return;

@@ -32,11 +32,11 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 	 */
 	if (Wait)
 		nt_limit(nt, "KeSetEvent", APC_LEVEL);
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	before = Event->Header.SignalState;
 	if (!before)
 		waiter = nt_signal_locked(nt, &Event->Header);
-	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, waiter);
+	nt_dispatcher_unlock_and_wake(nt, waiter);
 	return before;
 }
 
@@ -47,10 +47,10 @@ LONG KeResetEvent(PRKEVENT Event)
 
 	if (!is_event(nt, "KeResetEvent", Event))
 		return 0;
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	before = Event->Header.SignalState;
 	Event->Header.SignalState = 0;
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	return before;
 }
 
@@ -60,9 +60,9 @@ VOID KeClearEvent(PRKEVENT Event)
 
 	if (!is_event(nt, "KeClearEvent", Event))
 		return;
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	Event->Header.SignalState = 0;
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 }
 
 LONG KeReadStateEvent(PRKEVENT Event)
@@ -72,9 +72,9 @@ LONG KeReadStateEvent(PRKEVENT Event)
 
 	if (!is_event(nt, "KeReadStateEvent", Event))
 		return 0;
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	state = Event->Header.SignalState;
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	nt_polled(nt);
 	return state;
 }

@@ -27,6 +27,10 @@ enum {
 };
 #define DPC_TYPE 0x43504400u
 
+/* The lock classes of the five mutexes (docs/locking.md). */
+extern struct vmm_lock_class nt_dispatcher_class, nt_dpc_class, nt_objects_class;
+extern struct vmm_lock_class nt_memory_class, nt_registry_class;
+
 enum { NT_POOL_BITS_MIN = 8, NT_KEY_BYTES = 512 };
 
 /* The object of a handle. The header comes first: a thread object is also a waitable object. */
@@ -35,7 +39,7 @@ struct nt_object {
 	/* guarded by objects */
 	uint32_t references; /* all references; the last one frees the object */
 	/* those of ObReferenceObjectByHandle, a part of `references` */
-	uint32_t pointer_references;
+	uint32_t pointer_references VMM_GUARDED_BY(nt_objects_class);
 };
 
 struct nt_thread {
@@ -48,7 +52,7 @@ struct nt_thread {
 	uint32_t number;
 	/* guarded by objects */
 	struct vmm_list link;
-	bool ended;
+	bool ended VMM_GUARDED_BY(nt_objects_class);
 };
 
 struct nt_key {
@@ -70,7 +74,7 @@ struct vmm_nt {
 
 	struct vmm_os_mutex dispatcher;
 	LIST_ENTRY timers; /* by due time */
-	bool timers_stop;
+	bool timers_stop VMM_GUARDED_BY(nt_dispatcher_class);
 	_Atomic uint32_t timers_changed;
 
 	struct vmm_os_mutex dpc;
@@ -84,7 +88,7 @@ struct vmm_nt {
 	struct vmm_list threads;
 	struct nt_object **handles; /* NULL: free */
 	uint32_t handle_count;
-	uint32_t thread_number;
+	uint32_t thread_number VMM_GUARDED_BY(nt_objects_class);
 
 	struct vmm_os_mutex memory;
 	/*
@@ -97,7 +101,8 @@ struct vmm_nt {
 	size_t pool_count;
 	struct vmm_list mappings;
 	struct nt_phys_range *ranges; /* by address */
-	uint32_t range_count, range_capacity;
+	uint32_t range_count;
+	uint32_t range_capacity VMM_GUARDED_BY(nt_memory_class);
 	uint64_t physical_next;
 	_Atomic uint32_t mdl_count; /* number of MDLs of vmm_nt_mdl_create */
 
@@ -108,6 +113,67 @@ struct vmm_nt {
 	uint64_t poll_time_ns; /* sim: instant of virtual time in which poll_count polls happened */
 	uint32_t poll_count;
 };
+
+/*
+ * The only functions that take and release the locks. clang does not analyze their bodies: a lock
+ * class has no state, the mutex has.
+ */
+static inline void nt_dispatcher_lock(struct vmm_nt *nt)
+	VMM_ACQUIRES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&nt->dispatcher);
+}
+static inline void nt_dispatcher_unlock(struct vmm_nt *nt)
+	VMM_RELEASES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&nt->dispatcher);
+}
+static inline void nt_dpc_lock(struct vmm_nt *nt)
+	VMM_ACQUIRES(nt_dpc_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&nt->dpc);
+}
+static inline void nt_dpc_unlock(struct vmm_nt *nt)
+	VMM_RELEASES(nt_dpc_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&nt->dpc);
+}
+static inline void nt_objects_lock(struct vmm_nt *nt)
+	VMM_ACQUIRES(nt_objects_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&nt->objects);
+}
+static inline void nt_objects_unlock(struct vmm_nt *nt)
+	VMM_RELEASES(nt_objects_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&nt->objects);
+}
+static inline void nt_memory_lock(struct vmm_nt *nt)
+	VMM_ACQUIRES(nt_memory_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&nt->memory);
+}
+static inline void nt_memory_unlock(struct vmm_nt *nt)
+	VMM_RELEASES(nt_memory_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&nt->memory);
+}
+static inline void nt_registry_lock(struct vmm_nt *nt)
+	VMM_ACQUIRES(nt_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&nt->registry);
+}
+static inline void nt_registry_unlock(struct vmm_nt *nt)
+	VMM_RELEASES(nt_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&nt->registry);
+}
+/* The word is that of nt_signal_locked. */
+static inline void nt_dispatcher_unlock_and_wake(struct vmm_nt *nt, _Atomic uint32_t *word)
+	VMM_RELEASES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, word);
+}
 
 /* ---- nt_world.c ---- */
 void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, const char *format, ...)
@@ -148,10 +214,11 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 		     uint8_t first, uint8_t last);
 /*
  * Signals the object and ends the waits that this satisfies. The object may be freed by its waiter
- * then. Caller holds the dispatcher lock. Returns the word to wake (vmm_os_mutex_unlock_and_wake),
+ * then. Caller holds the dispatcher lock. Returns the word to wake (nt_dispatcher_unlock_and_wake),
  * or NULL.
  */
-_Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
+_Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
+	VMM_REQUIRES(nt_dispatcher_class);
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout);
 
 /* ---- nt_timer.c ---- */
@@ -189,7 +256,8 @@ static inline bool nt_range_overlaps(const char *here, uint64_t size_bytes, cons
  * Returns whether a pool block overlaps the range; with `whole`, whether one contains it. Caller
  * holds the memory lock.
  */
-bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole);
+bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole)
+	VMM_REQUIRES(nt_memory_class);
 vmm_status nt_phys_add_range(struct vmm_nt *nt, struct nt_phys_range range);
 void nt_phys_init(struct vmm_nt *nt);
 void nt_phys_finish(struct vmm_nt *nt);

@@ -39,11 +39,13 @@ void nt_object_finish(struct vmm_nt *nt)
 	vmm_os_mutex_finish(&nt->objects);
 }
 
-static bool grow_locked(struct vmm_nt *nt)
+static bool grow_locked(struct vmm_nt *nt) VMM_REQUIRES(nt_objects_class)
 {
 	uint32_t count = nt->handle_count ? nt->handle_count * 2 : 8;
-	struct nt_object **handles = vmm_calloc(count, sizeof(*handles));
+	struct nt_object **handles;
 
+	vmm_assert_held(&nt->objects);
+	handles = vmm_calloc(count, sizeof(*handles));
 	if (!handles)
 		return false;
 	for (uint32_t i = 0; i < nt->handle_count; i++)
@@ -59,7 +61,7 @@ NTSTATUS nt_handle_open(struct vmm_nt *nt, struct nt_object *object, HANDLE *han
 	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t i = 0;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	while (i < nt->handle_count && nt->handles[i])
 		i++;
 	if (i == nt->handle_count && !grow_locked(nt)) {
@@ -69,14 +71,16 @@ NTSTATUS nt_handle_open(struct vmm_nt *nt, struct nt_object *object, HANDLE *han
 		object->references++;
 		*handle = (HANDLE)(ULONG_PTR)((i + 1) * 4);
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	return status;
 }
 
 static struct nt_object **entry_locked(struct vmm_nt *nt, HANDLE handle)
+	VMM_REQUIRES(nt_objects_class)
 {
 	ULONG_PTR value = (ULONG_PTR)handle;
 
+	vmm_assert_held(&nt->objects);
 	if (!value || value % 4 || value / 4 > nt->handle_count || !nt->handles[value / 4 - 1])
 		return NULL;
 	return &nt->handles[value / 4 - 1];
@@ -86,13 +90,13 @@ struct nt_object *nt_handle_get(struct vmm_nt *nt, HANDLE handle, uint8_t type)
 {
 	struct nt_object **entry, *object = NULL;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	entry = entry_locked(nt, handle);
 	if (entry && (*entry)->header.Type == type) {
 		object = *entry;
 		object->references++;
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	return object;
 }
 
@@ -100,11 +104,11 @@ void nt_object_put(struct vmm_nt *nt, struct nt_object *object)
 {
 	bool last;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	last = --object->references == 0;
 	if (last && object->header.Type == OBJECT_THREAD)
 		vmm_list_remove(&((struct nt_thread *)object)->link);
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	if (last)
 		vmm_free(object);
 }
@@ -125,9 +129,9 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess,
 	object = nt_handle_get(nt, Handle, OBJECT_THREAD);
 	if (!object)
 		return STATUS_INVALID_HANDLE;
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	object->pointer_references++;
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	*Object = object;
 	return STATUS_SUCCESS;
 }
@@ -142,7 +146,7 @@ static struct nt_object *take_pointer_reference(struct vmm_nt *nt, const void *p
 	struct nt_object *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	vmm_list_for_each (pos, &nt->threads) {
 		struct nt_object *object = &vmm_container_of(pos, struct nt_thread, link)->object;
 
@@ -153,7 +157,7 @@ static struct nt_object *take_pointer_reference(struct vmm_nt *nt, const void *p
 		found = object;
 		break;
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	return found;
 }
 
@@ -179,13 +183,13 @@ NTSTATUS ZwClose(HANDLE Handle)
 	struct nt_object **entry, *object = NULL;
 
 	nt_limit(nt, "ZwClose", PASSIVE_LEVEL);
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	entry = entry_locked(nt, Handle);
 	if (entry) {
 		object = *entry;
 		*entry = NULL;
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	if (!object) {
 		nt_violation(nt, "NT-07", "ZwClose", "0x%llx is not an open handle",
 			     (unsigned long long)(ULONG_PTR)Handle);

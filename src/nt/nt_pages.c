@@ -38,7 +38,7 @@ static bool kernel_overlaps(struct vmm_nt *nt, const void *pointer, uint64_t len
 {
 	bool found;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	found = nt_pool_has_locked(nt, pointer, length, whole);
 	for (uint32_t i = 0; i < nt->range_count && !found; i++) {
 		const struct nt_phys_range *range = &nt->ranges[i];
@@ -46,7 +46,7 @@ static bool kernel_overlaps(struct vmm_nt *nt, const void *pointer, uint64_t len
 		found = !range->locked && nt_range_overlaps(range->pointer, range->size_bytes,
 							    pointer, length, whole);
 	}
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return found;
 }
 

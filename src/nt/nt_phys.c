@@ -43,19 +43,21 @@ uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes)
 {
 	uint64_t physical;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	physical = vmm_align_up(nt->physical_next, RESERVE_ALIGNMENT);
 	nt->physical_next =
 		physical + vmm_align_up(size_bytes, RESERVE_ALIGNMENT) + RESERVE_ALIGNMENT;
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return physical;
 }
 
 /* Returns the index of the first range that ends after `physical`. */
 static uint32_t find_locked(const struct vmm_nt *nt, uint64_t physical)
+	VMM_REQUIRES(nt_memory_class)
 {
 	uint32_t low = 0, high = nt->range_count;
 
+	vmm_assert_held(&nt->memory);
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 		const struct nt_phys_range *range = &nt->ranges[middle];
@@ -68,11 +70,12 @@ static uint32_t find_locked(const struct vmm_nt *nt, uint64_t physical)
 	return low;
 }
 
-static bool reserve_entry_locked(struct vmm_nt *nt)
+static bool reserve_entry_locked(struct vmm_nt *nt) VMM_REQUIRES(nt_memory_class)
 {
 	uint32_t capacity = nt->range_capacity ? nt->range_capacity * 2 : 16;
 	struct nt_phys_range *ranges;
 
+	vmm_assert_held(&nt->memory);
 	if (nt->range_count < nt->range_capacity)
 		return true;
 	ranges = vmm_calloc(capacity, sizeof(*ranges));
@@ -87,9 +90,12 @@ static bool reserve_entry_locked(struct vmm_nt *nt)
 }
 
 static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
+	VMM_REQUIRES(nt_memory_class)
 {
-	uint32_t at = find_locked(nt, range.physical);
+	uint32_t at;
 
+	vmm_assert_held(&nt->memory);
+	at = find_locked(nt, range.physical);
 	if (at < nt->range_count && nt->ranges[at].physical - range.physical < range.size_bytes)
 		return VMM_INVALID_PARAMETER;
 	if (at < nt->range_count && nt->ranges[at].physical <= range.physical)
@@ -104,9 +110,9 @@ static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
 
 vmm_status nt_phys_add_range(struct vmm_nt *nt, struct nt_phys_range range)
 {
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	vmm_status status = add_locked(nt, range);
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return status;
 }
 
@@ -128,12 +134,12 @@ void vmm_nt_phys_remove(struct vmm_nt *nt, uint64_t physical)
 {
 	uint32_t at;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	at = find_locked(nt, physical);
 	vmm_assert(at < nt->range_count && nt->ranges[at].physical == physical);
 	nt->range_count--;
 	memmove(nt->ranges + at, nt->ranges + at + 1, (nt->range_count - at) * sizeof(*nt->ranges));
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 }
 
 void *vmm_nt_phys_lookup(struct vmm_nt *nt, uint64_t physical, uint64_t size_bytes)
@@ -141,7 +147,7 @@ void *vmm_nt_phys_lookup(struct vmm_nt *nt, uint64_t physical, uint64_t size_byt
 	void *pointer = NULL;
 	uint32_t at;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	at = find_locked(nt, physical);
 	if (at < nt->range_count && nt->ranges[at].physical <= physical) {
 		const struct nt_phys_range *range = &nt->ranges[at];
@@ -150,7 +156,7 @@ void *vmm_nt_phys_lookup(struct vmm_nt *nt, uint64_t physical, uint64_t size_byt
 		if (size_bytes <= range->size_bytes - offset)
 			pointer = range->pointer + offset;
 	}
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return pointer;
 }
 
@@ -158,7 +164,7 @@ bool vmm_nt_phys_of(struct vmm_nt *nt, const void *pointer, uint64_t *physical)
 {
 	bool found = false;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	for (uint32_t i = 0; i < nt->range_count && !found; i++) {
 		const struct nt_phys_range *range = &nt->ranges[i];
 		uintptr_t offset = (uintptr_t)pointer - (uintptr_t)range->pointer;
@@ -167,7 +173,7 @@ bool vmm_nt_phys_of(struct vmm_nt *nt, const void *pointer, uint64_t *physical)
 		if (found)
 			*physical = range->physical + offset;
 	}
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return found;
 }
 
@@ -190,9 +196,9 @@ static PVOID map(struct vmm_nt *nt, const char *service, uint64_t physical, uint
 		return NULL;
 	mapping->pointer = pointer;
 	mapping->size_bytes = size_bytes;
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	vmm_list_push_back(&nt->mappings, &mapping->link);
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return pointer;
 }
 
@@ -218,7 +224,7 @@ VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes)
 	struct vmm_list *pos;
 
 	nt_limit(nt, "MmUnmapIoSpace", DISPATCH_LEVEL);
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	vmm_list_for_each (pos, &nt->mappings) {
 		struct mapping *mapping = vmm_container_of(pos, struct mapping, link);
 
@@ -228,7 +234,7 @@ VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes)
 			break;
 		}
 	}
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	if (!found)
 		nt_violation(nt, "NT-08", "MmUnmapIoSpace", "no mapping of %zu bytes begins here",
 			     NumberOfBytes);

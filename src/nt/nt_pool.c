@@ -38,7 +38,7 @@ static struct nt_pool_block **chain_of(struct nt_pool_block **table, uint32_t bi
 	return &table[((uintptr_t)pointer >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits)];
 }
 
-static void push_locked(struct nt_pool_block **table, uint32_t bits, struct nt_pool_block *block)
+static void push(struct nt_pool_block **table, uint32_t bits, struct nt_pool_block *block)
 {
 	struct nt_pool_block **chain = chain_of(table, bits, block->pointer);
 
@@ -47,13 +47,15 @@ static void push_locked(struct nt_pool_block **table, uint32_t bits, struct nt_p
 }
 
 static void replace_table_locked(struct vmm_nt *nt, struct nt_pool_block **table, uint32_t bits)
+	VMM_REQUIRES(nt_memory_class)
 {
+	vmm_assert_held(&nt->memory);
 	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++) {
 		while (nt->pool[i]) {
 			struct nt_pool_block *block = nt->pool[i];
 
 			nt->pool[i] = block->next;
-			push_locked(table, bits, block);
+			push(table, bits, block);
 		}
 	}
 	if (nt->pool != nt->pool_first)
@@ -68,7 +70,7 @@ static void replace_table_locked(struct vmm_nt *nt, struct nt_pool_block **table
  */
 static void add_block(struct vmm_nt *nt, struct nt_pool_block *block)
 {
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	if (nt->pool_count >> nt->pool_bits) {
 		uint32_t bits = nt->pool_bits + 2;
 		struct nt_pool_block **table = vmm_calloc((size_t)1 << bits, sizeof(*table));
@@ -76,16 +78,16 @@ static void add_block(struct vmm_nt *nt, struct nt_pool_block *block)
 		if (table)
 			replace_table_locked(nt, table, bits);
 	}
-	push_locked(nt->pool, nt->pool_bits, block);
+	push(nt->pool, nt->pool_bits, block);
 	nt->pool_count++;
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 }
 
 static struct nt_pool_block *take_block(struct vmm_nt *nt, const void *pointer)
 {
 	struct nt_pool_block **link, *found;
 
-	vmm_os_mutex_lock(&nt->memory);
+	nt_memory_lock(nt);
 	link = chain_of(nt->pool, nt->pool_bits, pointer);
 	while (*link && (*link)->pointer != pointer)
 		link = &(*link)->next;
@@ -94,12 +96,13 @@ static struct nt_pool_block *take_block(struct vmm_nt *nt, const void *pointer)
 		*link = found->next;
 		nt->pool_count--;
 	}
-	vmm_os_mutex_unlock(&nt->memory);
+	nt_memory_unlock(nt);
 	return found;
 }
 
 bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole)
 {
+	vmm_assert_held(&nt->memory);
 	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++) {
 		const struct nt_pool_block *block;
 

@@ -58,9 +58,11 @@ bool nt_narrow(char *text, size_t size, const WCHAR *wide, size_t length)
 /* ---- values; caller holds the registry lock ---- */
 
 static struct nt_value *find_locked(struct vmm_nt *nt, const char *key, const char *name)
+	VMM_REQUIRES(nt_registry_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_held(&nt->registry);
 	vmm_list_for_each (pos, &nt->values) {
 		struct nt_value *value = vmm_container_of(pos, struct nt_value, link);
 
@@ -74,9 +76,9 @@ bool nt_registry_has_key(struct vmm_nt *nt, const char *key)
 {
 	bool found;
 
-	vmm_os_mutex_lock(&nt->registry);
+	nt_registry_lock(nt);
 	found = find_locked(nt, key, NULL);
-	vmm_os_mutex_unlock(&nt->registry);
+	nt_registry_unlock(nt);
 	return found;
 }
 
@@ -86,7 +88,7 @@ NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name,
 	NTSTATUS status = STATUS_OBJECT_NAME_NOT_FOUND;
 	struct nt_value *value;
 
-	vmm_os_mutex_lock(&nt->registry);
+	nt_registry_lock(nt);
 	value = find_locked(nt, key, name);
 	if (value) {
 		*copy = vmm_calloc(1, sizeof(**copy) + value->size_bytes);
@@ -94,7 +96,7 @@ NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name,
 		if (*copy)
 			memcpy(*copy, value, sizeof(*value) + value->size_bytes);
 	}
-	vmm_os_mutex_unlock(&nt->registry);
+	nt_registry_unlock(nt);
 	return status;
 }
 
@@ -116,12 +118,12 @@ vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *n
 	value->size_bytes = size_bytes;
 	if (size_bytes)
 		memcpy(value->data, data, size_bytes);
-	vmm_os_mutex_lock(&nt->registry);
+	nt_registry_lock(nt);
 	before = find_locked(nt, key, name);
 	if (before)
 		vmm_list_remove(&before->link);
 	vmm_list_push_back(&nt->values, &value->link);
-	vmm_os_mutex_unlock(&nt->registry);
+	nt_registry_unlock(nt);
 	vmm_free(before);
 	return VMM_OK;
 }
@@ -158,11 +160,11 @@ void vmm_nt_registry_remove_key(struct vmm_nt *nt, const char *key)
 	struct nt_value *value;
 
 	do {
-		vmm_os_mutex_lock(&nt->registry);
+		nt_registry_lock(nt);
 		value = find_locked(nt, key, NULL);
 		if (value)
 			vmm_list_remove(&value->link);
-		vmm_os_mutex_unlock(&nt->registry);
+		nt_registry_unlock(nt);
 		vmm_free(value);
 	} while (value);
 }

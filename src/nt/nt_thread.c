@@ -28,11 +28,11 @@ static void run(void *arg)
 	 * Set before the signal, so that a thread that waited for this one finds it ended. The
 	 * thread is joined before its object is freed.
 	 */
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	self->ended = true;
-	vmm_os_mutex_unlock(&nt->objects);
-	vmm_os_mutex_lock(&nt->dispatcher);
-	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, nt_signal_locked(nt, &self->object.header));
+	nt_objects_unlock(nt);
+	nt_dispatcher_lock(nt);
+	nt_dispatcher_unlock_and_wake(nt, nt_signal_locked(nt, &self->object.header));
 }
 
 /* Takes an ended thread that is not joined yet; the caller joins it. */
@@ -41,7 +41,7 @@ static struct nt_thread *take_ended(struct vmm_nt *nt)
 	struct nt_thread *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	vmm_list_for_each (pos, &nt->threads) {
 		struct nt_thread *thread = vmm_container_of(pos, struct nt_thread, link);
 
@@ -51,7 +51,7 @@ static struct nt_thread *take_ended(struct vmm_nt *nt)
 			break;
 		}
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	return found;
 }
 
@@ -71,7 +71,7 @@ static struct nt_thread *first_running(struct vmm_nt *nt)
 	struct nt_thread *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	vmm_list_for_each (pos, &nt->threads) {
 		struct nt_thread *thread = vmm_container_of(pos, struct nt_thread, link);
 
@@ -81,7 +81,7 @@ static struct nt_thread *first_running(struct vmm_nt *nt)
 		found->object.references++;
 		break;
 	}
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	return found;
 }
 
@@ -131,10 +131,10 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
 	thread->start_context = StartContext;
 	thread->object.references = 1; /* the running thread's own */
 	nt_header_init(&thread->object.header, OBJECT_THREAD, false);
-	vmm_os_mutex_lock(&nt->objects);
+	nt_objects_lock(nt);
 	thread->number = ++nt->thread_number;
 	vmm_list_push_back(&nt->threads, &thread->link);
-	vmm_os_mutex_unlock(&nt->objects);
+	nt_objects_unlock(nt);
 	if (!NT_SUCCESS(nt_handle_open(nt, &thread->object, &handle)))
 		goto out_thread;
 	snprintf(name, sizeof(name), "kernel thread %u", thread->number);

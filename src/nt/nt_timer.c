@@ -8,10 +8,11 @@
 
 #define NS_PER_MS 1000000u
 
-static void insert_locked(struct vmm_nt *nt, KTIMER *timer)
+static void insert_locked(struct vmm_nt *nt, KTIMER *timer) VMM_REQUIRES(nt_dispatcher_class)
 {
 	LIST_ENTRY *entry = nt->timers.Blink;
 
+	vmm_assert_held(&nt->dispatcher);
 	/*
 	 * Searched from the end: new timers are mostly the latest ones, and equal ones keep their
 	 * order.
@@ -23,23 +24,26 @@ static void insert_locked(struct vmm_nt *nt, KTIMER *timer)
 	timer->Queued = 1;
 }
 
-static void remove_locked(KTIMER *timer)
+static void remove_locked(const struct vmm_nt *nt, KTIMER *timer) VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	RemoveEntryList(&timer->TimerListEntry);
 	timer->Queued = 0;
 }
 
 /* Takes the first timer if it is due. Returns its DPC and the word to wake. */
 static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc, _Atomic uint32_t **waiter)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
 	KTIMER *timer;
 
+	vmm_assert_held(&nt->dispatcher);
 	if (IsListEmpty(&nt->timers))
 		return false;
 	timer = CONTAINING_RECORD(nt->timers.Flink, KTIMER, TimerListEntry);
 	if (timer->DueTime > vmm_os_now_ns(nt->os))
 		return false;
-	remove_locked(timer);
+	remove_locked(nt, timer);
 	if (timer->Period) {
 		timer->DueTime += (uint64_t)timer->Period * NS_PER_MS;
 		insert_locked(nt, timer);
@@ -49,8 +53,9 @@ static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc, _Atomic uint32_t 
 	return true;
 }
 
-static uint64_t first_due_locked(const struct vmm_nt *nt)
+static uint64_t first_due_locked(const struct vmm_nt *nt) VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	if (IsListEmpty(&nt->timers))
 		return VMM_OS_FOREVER;
 	return CONTAINING_RECORD(nt->timers.Flink, KTIMER, TimerListEntry)->DueTime;
@@ -67,12 +72,12 @@ static void run(void *arg)
 		uint32_t changed;
 		uint64_t due;
 
-		vmm_os_mutex_lock(&nt->dispatcher);
+		nt_dispatcher_lock(nt);
 		expired = expire_first_locked(nt, &dpc, &waiter);
 		due = first_due_locked(nt);
 		changed = atomic_load_explicit(&nt->timers_changed, memory_order_relaxed);
 		stop = nt->timers_stop;
-		vmm_os_mutex_unlock_and_wake(&nt->dispatcher, waiter);
+		nt_dispatcher_unlock_and_wake(nt, waiter);
 		if (stop)
 			return;
 		if (dpc)
@@ -82,8 +87,9 @@ static void run(void *arg)
 	}
 }
 
-static void notify_thread_locked(struct vmm_nt *nt)
+static void notify_thread_locked(struct vmm_nt *nt) VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	atomic_fetch_add_explicit(&nt->timers_changed, 1, memory_order_release);
 	vmm_os_wake(nt->os, &nt->timers_changed, 1);
 }
@@ -97,15 +103,16 @@ vmm_status nt_timer_init(struct vmm_nt *nt)
 
 void nt_timer_finish(struct vmm_nt *nt)
 {
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	nt->timers_stop = true;
 	notify_thread_locked(nt);
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	vmm_os_thread_join(nt->timer_thread);
 	while (!IsListEmpty(&nt->timers)) {
 		KTIMER *timer = CONTAINING_RECORD(nt->timers.Flink, KTIMER, TimerListEntry);
 
-		remove_locked(timer);
+		RemoveEntryList(&timer->TimerListEntry);
+		timer->Queued = 0;
 		nt_violation(nt, "NT-06", "KeSetTimer", "a timer due at %llu ns was never canceled",
 			     (unsigned long long)timer->DueTime);
 	}
@@ -150,10 +157,10 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 			Period);
 		return FALSE;
 	}
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	running = Timer->Queued;
 	if (running)
-		remove_locked(Timer);
+		remove_locked(nt, Timer);
 	Timer->Header.SignalState = 0;
 	Timer->DueTime = nt_deadline_ns(nt, &DueTime);
 	Timer->Period = (ULONG)Period;
@@ -161,7 +168,7 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 	insert_locked(nt, Timer);
 	if (nt->timers.Flink == &Timer->TimerListEntry)
 		notify_thread_locked(nt);
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	return (BOOLEAN)running;
 }
 
@@ -177,11 +184,11 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
 
 	if (!is_timer(nt, "KeCancelTimer", Timer))
 		return FALSE;
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	running = Timer->Queued;
 	if (running)
-		remove_locked(Timer);
-	vmm_os_mutex_unlock(&nt->dispatcher);
+		remove_locked(nt, Timer);
+	nt_dispatcher_unlock(nt);
 	return (BOOLEAN)running;
 }
 
@@ -192,9 +199,9 @@ BOOLEAN KeReadStateTimer(PKTIMER Timer)
 
 	if (!is_timer(nt, "KeReadStateTimer", Timer))
 		return FALSE;
-	vmm_os_mutex_lock(&nt->dispatcher);
+	nt_dispatcher_lock(nt);
 	state = Timer->Header.SignalState;
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	nt_polled(nt);
 	return (BOOLEAN)(state != 0);
 }

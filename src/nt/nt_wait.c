@@ -34,15 +34,19 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 
 /* ---- satisfying waits; caller holds the dispatcher lock ---- */
 
-static void consume_locked(PDISPATCHER_HEADER header)
+static void consume_locked(const struct vmm_nt *nt, PDISPATCHER_HEADER header)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	if (header->Type == OBJECT_SYNCHRONIZATION_EVENT ||
 	    header->Type == OBJECT_SYNCHRONIZATION_TIMER)
 		header->SignalState = 0;
 }
 
-static bool all_signaled_locked(const struct waiter *waiter)
+static bool all_signaled_locked(const struct vmm_nt *nt, const struct waiter *waiter)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	for (ULONG i = 0; i < waiter->count; i++) {
 		if (!waiter->blocks[i].Object->SignalState)
 			return false;
@@ -50,30 +54,36 @@ static bool all_signaled_locked(const struct waiter *waiter)
 	return true;
 }
 
-static void consume_all_locked(const struct waiter *waiter)
+static void consume_all_locked(const struct vmm_nt *nt, const struct waiter *waiter)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	for (ULONG i = 0; i < waiter->count; i++)
-		consume_locked(waiter->blocks[i].Object);
+		consume_locked(nt, waiter->blocks[i].Object);
 }
 
-static void unlink_locked(const struct waiter *waiter)
+static void unlink_locked(const struct vmm_nt *nt, const struct waiter *waiter)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	for (ULONG i = 0; i < waiter->count; i++)
 		RemoveEntryList(&waiter->blocks[i].WaitListEntry);
 }
 
-static bool satisfy_locked(struct waiter *waiter, const KWAIT_BLOCK *block)
+static bool satisfy_locked(const struct vmm_nt *nt, struct waiter *waiter, const KWAIT_BLOCK *block)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	if (waiter->type == WaitAll) {
-		if (!all_signaled_locked(waiter))
+		if (!all_signaled_locked(nt, waiter))
 			return false;
-		consume_all_locked(waiter);
+		consume_all_locked(nt, waiter);
 		waiter->status = STATUS_SUCCESS;
 	} else {
-		consume_locked(block->Object);
+		consume_locked(nt, block->Object);
 		waiter->status = (NTSTATUS)(STATUS_WAIT_0 + block->WaitKey);
 	}
-	unlink_locked(waiter);
+	unlink_locked(nt, waiter);
 	return true;
 }
 
@@ -84,12 +94,13 @@ _Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 	struct waiter *first = NULL, **last = &first, *waiter;
 	_Atomic uint32_t *word = NULL;
 
+	vmm_assert_held(&nt->dispatcher);
 	header->SignalState = 1;
 	while (entry != head && header->SignalState) {
 		KWAIT_BLOCK *block = CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry);
 
 		waiter = block->Waiter;
-		if (!satisfy_locked(waiter, block)) {
+		if (!satisfy_locked(nt, waiter, block)) {
 			entry = entry->Flink;
 			continue;
 		}
@@ -137,17 +148,19 @@ uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout)
 }
 
 /* Satisfies the wait at once if possible. Returns STATUS_PENDING if the caller has to sleep. */
-static NTSTATUS begin_locked(struct waiter *waiter)
+static NTSTATUS begin_locked(const struct vmm_nt *nt, struct waiter *waiter)
+	VMM_REQUIRES(nt_dispatcher_class)
 {
+	vmm_assert_held(&nt->dispatcher);
 	if (waiter->type == WaitAll) {
-		if (!all_signaled_locked(waiter))
+		if (!all_signaled_locked(nt, waiter))
 			return STATUS_PENDING;
-		consume_all_locked(waiter);
+		consume_all_locked(nt, waiter);
 		return STATUS_SUCCESS;
 	}
 	for (ULONG i = 0; i < waiter->count; i++) {
 		if (waiter->blocks[i].Object->SignalState) {
-			consume_locked(waiter->blocks[i].Object);
+			consume_locked(nt, waiter->blocks[i].Object);
 			return (NTSTATUS)(STATUS_WAIT_0 + i);
 		}
 	}
@@ -165,14 +178,14 @@ static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint6
 
 		if (status == VMM_OK)
 			continue;
-		vmm_os_mutex_lock(&nt->dispatcher);
+		nt_dispatcher_lock(nt);
 		if (!atomic_load_explicit(&waiter->done, memory_order_acquire)) {
-			unlink_locked(waiter);
+			unlink_locked(nt, waiter);
 			waiter->status =
 				status == VMM_TIMEOUT ? STATUS_TIMEOUT : STATUS_UNSUCCESSFUL;
 			atomic_store_explicit(&waiter->done, 1, memory_order_relaxed);
 		}
-		vmm_os_mutex_unlock(&nt->dispatcher);
+		nt_dispatcher_unlock(nt);
 	}
 	return waiter->status;
 }
@@ -186,14 +199,14 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *
 	if (vmm_nt_irql(nt) > (poll ? DISPATCH_LEVEL : APC_LEVEL))
 		nt_violation(nt, poll ? "NT-01" : "NT-03", service, "%s %s at IRQL %u", service,
 			     poll ? "called" : "waits", vmm_nt_irql(nt));
-	vmm_os_mutex_lock(&nt->dispatcher);
-	status = begin_locked(waiter);
+	nt_dispatcher_lock(nt);
+	status = begin_locked(nt, waiter);
 	if (status == STATUS_PENDING && !poll) {
 		for (ULONG i = 0; i < waiter->count; i++)
 			InsertTailList(&waiter->blocks[i].Object->WaitListHead,
 				       &waiter->blocks[i].WaitListEntry);
 	}
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_dispatcher_unlock(nt);
 	if (status != STATUS_PENDING)
 		return status;
 	if (poll) {

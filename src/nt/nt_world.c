@@ -8,6 +8,9 @@
 #define SYSTEM_TIME_BASE  133485408000000000u /* 1 January 2024 */
 #define POLLS_PER_INSTANT 256
 
+struct vmm_lock_class nt_dispatcher_class, nt_dpc_class, nt_objects_class;
+struct vmm_lock_class nt_memory_class, nt_registry_class;
+
 /* The kernel for threads that belong to no world, such as those of a library that a driver uses. */
 static _Atomic(struct vmm_nt *) newest;
 

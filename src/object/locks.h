@@ -13,10 +13,6 @@
 
 #include "base/base.h"
 
-struct VMM_CAPABILITY("lock class") vmm_lock_class {
-	char unused;
-};
-/* The analysis needs an object to name; no code reads these. */
 extern struct vmm_lock_class vmm_submit_lock_class;
 extern struct vmm_lock_class vmm_paging_lock_class;
 extern struct vmm_lock_class vmm_process_lock_class;

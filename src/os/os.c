@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+struct vmm_lock_class vmm_os_registry_class;
+
 _Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
 
 #define SPLITMIX_STEP 0x9E3779B97F4A7C15u
@@ -250,16 +252,16 @@ void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, con
 {
 	thread->os = os;
 	snprintf(thread->name, sizeof(thread->name), "%s", name);
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_push_back(&os->threads, &thread->link);
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 }
 
 void vmm_os_thread_unregister(struct vmm_os_thread *thread)
 {
-	pthread_mutex_lock(&thread->os->registry_lock);
+	vmm_os_registry_lock(thread->os);
 	vmm_list_remove(&thread->link);
-	pthread_mutex_unlock(&thread->os->registry_lock);
+	vmm_os_registry_unlock(thread->os);
 }
 
 vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn,
@@ -315,11 +317,11 @@ bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
 
 	if (os->kind != VMM_OS_SIM)
 		vmm_os_fence_others();
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_for_each (pos, &os->threads)
 		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->hazard) ==
 		       value;
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	return any;
 }
 

@@ -119,12 +119,15 @@ struct vmm_os_bucket {
 	struct vmm_list waiters; /* in order of arrival */
 };
 
+/* The lock class of vmm_os.registry_lock (docs/locking.md). */
+extern struct vmm_lock_class vmm_os_registry_class;
+
 struct vmm_os_linux {
 	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
 	bool parallel;     /* constant after creation */
 	/* for settling: created threads that neither wait nor have ended */
 	_Atomic uint32_t busy;
-	struct vmm_list settlers; /* guarded by os->registry_lock */
+	struct vmm_list settlers VMM_GUARDED_BY(vmm_os_registry_class);
 	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];
 };
 
@@ -176,6 +179,18 @@ struct vmm_os {
 		struct vmm_os_linux linux_;
 	};
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static inline void vmm_os_registry_lock(struct vmm_os *os)
+	VMM_ACQUIRES(vmm_os_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	pthread_mutex_lock(&os->registry_lock);
+}
+static inline void vmm_os_registry_unlock(struct vmm_os *os)
+	VMM_RELEASES(vmm_os_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	pthread_mutex_unlock(&os->registry_lock);
+}
 
 /* The identity of the calling system thread; one per system thread. */
 struct vmm_os_tls {

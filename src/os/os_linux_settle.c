@@ -39,9 +39,9 @@ struct settler {
 
 static bool is_first(struct vmm_os *os, const struct settler *settler)
 {
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	bool first = os->linux_.settlers.next == &settler->link;
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	return first;
 }
 
@@ -56,9 +56,9 @@ static bool settled(struct vmm_os *os, const struct settler *settler)
 
 static void enqueue_settler(struct vmm_os *os, struct settler *settler)
 {
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_push_back(&os->linux_.settlers, &settler->link);
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	vmm_os_linux_becomes_idle(vmm_os_self(os));
 }
 
@@ -66,9 +66,9 @@ static void enqueue_settler(struct vmm_os *os, struct settler *settler)
 static void dequeue_settler(struct vmm_os *os, struct settler *settler)
 {
 	vmm_os_linux_becomes_busy(vmm_os_self(os));
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_remove(&settler->link);
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -5,6 +5,7 @@
  * freed with the system thread or with the world, whichever ends first; the adoption lock orders
  * the two.
  */
+#include "base/owner.h"
 #include "os/os_internal.h"
 #include "os/os_own_thread.h"
 
@@ -13,17 +14,34 @@
 #include <stdlib.h>
 
 /* taken before the registry lock */
-static pthread_mutex_t adoption_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t adoption_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct vmm_owner adoption_owner;
+VMM_STATIC_LOCK_CLASS(adoption_lock_class);
 static pthread_once_t adoption_once = PTHREAD_ONCE_INIT;
 static pthread_key_t adoption_key;
 
 /*
- * All records of this system thread; guarded by adoption_lock. prev == NULL: not initialized yet.
+ * All records of this system thread; guarded by the adoption lock. prev == NULL: not initialized
+ * yet.
  */
 static _Thread_local struct vmm_list own_records;
 
-static void drop_adopted(struct vmm_os_thread *thread)
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static void adoption_lock(void) VMM_ACQUIRES(adoption_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
+	pthread_mutex_lock(&adoption_mutex);
+	vmm_owner_set(&adoption_owner);
+}
+
+static void adoption_unlock(void) VMM_RELEASES(adoption_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_owner_clear(&adoption_owner);
+	pthread_mutex_unlock(&adoption_mutex);
+}
+
+static void drop_adopted_locked(struct vmm_os_thread *thread) VMM_REQUIRES(adoption_lock_class)
+{
+	vmm_assert_owned(&adoption_owner);
 	vmm_list_remove(&thread->linux_.of_system_thread);
 	vmm_os_thread_unregister(thread);
 	free(thread);
@@ -33,11 +51,11 @@ static void system_thread_ends(void *records)
 {
 	struct vmm_list *head = records;
 
-	pthread_mutex_lock(&adoption_lock);
+	adoption_lock();
 	while (!vmm_list_empty(head))
-		drop_adopted(vmm_container_of(head->next, struct vmm_os_thread,
-					      linux_.of_system_thread));
-	pthread_mutex_unlock(&adoption_lock);
+		drop_adopted_locked(vmm_container_of(head->next, struct vmm_os_thread,
+						     linux_.of_system_thread));
+	adoption_unlock();
 }
 
 static void make_key(void)
@@ -45,8 +63,9 @@ static void make_key(void)
 	vmm_assert(pthread_key_create(&adoption_key, system_thread_ends) == 0);
 }
 
-static void add_own_record_locked(struct vmm_os_thread *thread)
+static void add_own_record_locked(struct vmm_os_thread *thread) VMM_REQUIRES(adoption_lock_class)
 {
+	vmm_assert_owned(&adoption_owner);
 	if (!own_records.prev)
 		vmm_list_init(&own_records);
 	vmm_list_push_back(&own_records, &thread->linux_.of_system_thread);
@@ -59,9 +78,11 @@ static void use_record(struct vmm_os_thread *thread)
 }
 
 static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
+	VMM_REQUIRES(adoption_lock_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_owned(&adoption_owner);
 	if (!own_records.prev)
 		return NULL;
 	vmm_list_for_each (pos, &own_records) {
@@ -79,7 +100,7 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 	struct vmm_os_thread *thread;
 
 	pthread_once(&adoption_once, make_key);
-	pthread_mutex_lock(&adoption_lock);
+	adoption_lock();
 	thread = find_own_record_locked(os);
 	if (!thread) {
 		/*
@@ -93,17 +114,17 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 		vmm_os_thread_register(os, thread, "adopted");
 		pthread_setspecific(adoption_key, &own_records);
 	}
-	pthread_mutex_unlock(&adoption_lock);
+	adoption_unlock();
 	use_record(thread);
 	return thread;
 }
 
 void vmm_os_linux_finish(struct vmm_os *os)
 {
-	pthread_mutex_lock(&adoption_lock);
+	adoption_lock();
 	while (!vmm_list_empty(&os->threads))
-		drop_adopted(vmm_container_of(os->threads.next, struct vmm_os_thread, link));
-	pthread_mutex_unlock(&adoption_lock);
+		drop_adopted_locked(vmm_container_of(os->threads.next, struct vmm_os_thread, link));
+	adoption_unlock();
 	vmm_os_linux_wait_finish(os);
 }
 
@@ -112,9 +133,9 @@ static void *run(void *arg)
 	struct vmm_os_thread *self = arg;
 	char system_name[16];
 
-	pthread_mutex_lock(&adoption_lock);
+	adoption_lock();
 	add_own_record_locked(self);
-	pthread_mutex_unlock(&adoption_lock);
+	adoption_unlock();
 	use_record(self);
 	vmm_os_tls.current = self->os;
 	/* The kernel stores at most 15 characters of a thread name. */
@@ -122,9 +143,9 @@ static void *run(void *arg)
 	pthread_setname_np(pthread_self(), system_name);
 	self->fn(self->arg);
 	vmm_assert(self->held_count == 0);
-	pthread_mutex_lock(&adoption_lock);
+	adoption_lock();
 	vmm_list_remove(&self->linux_.of_system_thread);
-	pthread_mutex_unlock(&adoption_lock);
+	adoption_unlock();
 	/* The wake marks joiners as busy before this thread becomes idle (vmm_os_settle). */
 	atomic_store(&self->linux_.ended, 1);
 	vmm_os_linux_wake(self->os, &self->linux_.ended, UINT32_MAX);

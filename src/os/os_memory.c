@@ -93,9 +93,9 @@ static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_
 	vmm_list_init(&record->spares);
 	record->size_bytes = size_bytes;
 	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_push_back(&os->memories, &record->link);
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	*memory = (struct vmm_os_memory){
 		.os = os, .record = record, .base = base, .size_bytes = size_bytes, .fd = fd};
 	return VMM_OK;
@@ -199,9 +199,9 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 
 	if (!memory->base)
 		return;
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	vmm_list_remove(&memory->record->link);
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	munmap(memory->base, memory->size_bytes);
 	vmm_os_client_object_finish(memory->record);
 	vmm_free(memory->record);

@@ -276,11 +276,11 @@ static int userfaultfd_of(struct vmm_os *os)
 {
 	int fd;
 
-	pthread_mutex_lock(&os->registry_lock);
+	vmm_os_registry_lock(os);
 	if (os->userfault_fd == USERFAULT_UNTRIED)
 		os->userfault_fd = open_userfaultfd();
 	fd = os->userfault_fd;
-	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_registry_unlock(os);
 	return fd;
 }
 

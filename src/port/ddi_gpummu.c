@@ -14,14 +14,14 @@ NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_pr
 
 	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	port->creating = process;
 	port->creator = vmm_os_thread_self(port->os);
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	status = port->ddi.DxgkDdiCreateProcess(port->adapter, &args);
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	port->creating = NULL;
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_PROCESS, status, 0, 0, 0);
 	if (status == STATUS_SUCCESS)
 		*kmd_process = args.hKmdProcess;
@@ -155,10 +155,10 @@ NTSTATUS vmm_port_cb_reserve(HANDLE handle, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRA
 
 	if (!port || !args)
 		return vmm_port_cb_not_built(handle, "DxgkCbReserveGpuVirtualAddressRange");
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	if (port->creating && port->creator == vmm_os_thread_self(port->os))
 		process = port->creating;
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	if (!process || process->handle != args->hDxgkProcess)
 		vmm_finding(port->observe, "VA-15", 0, 0,
 			    "DxgkCbReserveGpuVirtualAddressRange(0x%llx bytes) for process %p: "

@@ -37,15 +37,17 @@ static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vid
 
 static void remember_device(struct vmm_port *port, struct vmm_port_device *record)
 {
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	vmm_list_push_back(&port->devices, &record->link);
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 }
 
 static struct vmm_port_device *find_device_locked(struct vmm_port *port, HANDLE device)
+	VMM_REQUIRES(vmm_port_lock_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_held(&port->lock);
 	vmm_list_for_each (pos, &port->devices) {
 		struct vmm_port_device *record =
 			vmm_container_of(pos, struct vmm_port_device, link);
@@ -60,11 +62,11 @@ static void forget_device(struct vmm_port *port, HANDLE device)
 {
 	struct vmm_port_device *record;
 
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	record = find_device_locked(port, device);
 	if (record)
 		vmm_list_remove(&record->link);
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	vmm_free(record);
 }
 
@@ -165,11 +167,11 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 	const struct vmm_port_device *record;
 	DXGK_DEVICEINFO info = {0};
 
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	record = find_device_locked(port, device);
 	if (record)
 		info = record->info;
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	vmm_assert(record);
 	if (!info.DmaBufferSize)
 		return vmm_refuse_rule(

@@ -82,9 +82,9 @@ NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG l
 	mapping->address = bar->memory.base + ((uint64_t)address.QuadPart - bar->physical);
 	mapping->size_bytes = length;
 	*pointer = mapping->address;
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	vmm_list_push_back(&port->mappings, &mapping->link);
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 
@@ -96,7 +96,7 @@ NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer)
 
 	if (!port)
 		return STATUS_INVALID_PARAMETER;
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	vmm_list_for_each (pos, &port->mappings) {
 		struct vmm_port_mapping *mapping =
 			vmm_container_of(pos, struct vmm_port_mapping, link);
@@ -107,7 +107,7 @@ NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer)
 			break;
 		}
 	}
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	if (!found) {
 		vmm_finding(port->observe, "NT-08", 0, 0,
 			    "DxgkCbUnmapMemory of an address that DxgkCbMapMemory did not return");
@@ -135,10 +135,10 @@ NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, 
 	if (type != DXGK_WHICHSPACE_CONFIG)
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 	*done = clip(offset, length);
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	if (*done)
 		memcpy(buffer, port->config + offset, *done);
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 
@@ -152,13 +152,13 @@ NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer,
 	if (type != DXGK_WHICHSPACE_CONFIG)
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 	*done = clip(offset, length);
-	vmm_os_mutex_lock(&port->lock);
+	vmm_port_lock(port);
 	/* As in hardware: a write to a read-only register is taken and has no effect. */
 	for (ULONG i = 0; i < *done; i++) {
 		if (offset + i >= CONFIG_READ_ONLY_BYTES)
 			port->config[offset + i] = ((const uint8_t *)buffer)[i];
 	}
-	vmm_os_mutex_unlock(&port->lock);
+	vmm_port_unlock(port);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 

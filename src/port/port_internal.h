@@ -38,6 +38,9 @@ struct vmm_port_version {
 	bool engine_reset; /* SupportPerEngineTDR exists */
 };
 
+/* The lock class of vmm_port.lock (docs/locking.md). */
+extern struct vmm_lock_class vmm_port_lock_class;
+
 struct vmm_port_bar {
 	struct vmm_os_memory memory;
 	uint64_t physical;
@@ -128,12 +131,24 @@ struct vmm_port {
 	struct vmm_os_mutex object_rank, paging_rank;
 	struct vmm_os_mutex lock; /* leaf lock; guards the members below */
 	/* The process that `creator` is creating in DxgkDdiCreateProcess. */
-	const struct vmm_port_process *creating;
-	struct vmm_os_thread *creator;
+	const struct vmm_port_process *creating VMM_GUARDED_BY(vmm_port_lock_class);
+	struct vmm_os_thread *creator VMM_GUARDED_BY(vmm_port_lock_class);
 	struct vmm_list devices;
 	struct vmm_list mappings;
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static inline void vmm_port_lock(struct vmm_port *port)
+	VMM_ACQUIRES(vmm_port_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&port->lock);
+}
+static inline void vmm_port_unlock(struct vmm_port *port)
+	VMM_RELEASES(vmm_port_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&port->lock);
+}
 
 /* Returns whether the miniport uses WDDM 2.x, which has other structures and more queries. */
 static inline bool vmm_port_is_wddm2(const struct vmm_port *port)

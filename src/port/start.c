@@ -7,6 +7,8 @@
 #include <string.h>
 #include "port/port_internal.h"
 
+struct vmm_lock_class vmm_port_lock_class;
+
 #define ADAPTER_HW_ID 0xFFFFFFFFu /* DeviceUid of the adapter itself (DISPLAY_ADAPTER_HW_ID) */
 
 /* ---- loading: DriverEntry calls DxgkInitialize, which finds its port through the thread ---- */

@@ -71,15 +71,19 @@ static void remove_registration(struct vmm_session *session, struct vmm_registra
 	vmm_free(r);
 }
 
-static void add(struct vmm_session *session, struct vmm_registration *r)
+static void add_locked(struct vmm_session *session, struct vmm_registration *r)
+	VMM_REQUIRES(vmm_registration_lock_class)
 {
+	vmm_assert_held(&session->registration_lock);
 	vmm_list_push_back(&session->registrations, &r->link);
 	session->registration_count++;
 }
 
 /* Searches from the newest: the handle of a registration whose device has ended may be reused. */
-static struct vmm_registration *find(struct vmm_session *session, const void *handle)
+static struct vmm_registration *find_locked(struct vmm_session *session, const void *handle)
+	VMM_REQUIRES(vmm_registration_lock_class)
 {
+	vmm_assert_held(&session->registration_lock);
 	for (struct vmm_list *pos = session->registrations.prev; pos != &session->registrations;
 	     pos = pos->prev) {
 		struct vmm_registration *r = vmm_container_of(pos, struct vmm_registration, link);
@@ -96,7 +100,7 @@ int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIM
 	struct vmm_registration *r = NULL;
 	int32_t status = VMM_INSUFFICIENT_RESOURCES;
 
-	vmm_os_mutex_lock(&session->registration_lock);
+	vmm_registration_lock(session);
 	if (session->registration_count < REGISTRATIONS_MAX)
 		r = create(session, (uint64_t)(uintptr_t)given.Callback,
 			   (uint64_t)(uintptr_t)given.Context);
@@ -111,11 +115,11 @@ int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIM
 		vmm_free(r);
 		goto out_lock;
 	}
-	remove_registration(session, find(session, args->Handle));
+	remove_registration(session, find_locked(session, args->Handle));
 	r->handle = args->Handle;
-	add(session, r);
+	add_locked(session, r);
 out_lock:
-	vmm_os_mutex_unlock(&session->registration_lock);
+	vmm_registration_unlock(session);
 	return status;
 }
 
@@ -124,8 +128,8 @@ int32_t vmm_serve_unregister_trim(struct vmm_session *session,
 {
 	PFND3DKMT_TRIMNOTIFICATIONCALLBACK given = args->Callback;
 
-	vmm_os_mutex_lock(&session->registration_lock);
-	struct vmm_registration *r = find(session, args->Handle);
+	vmm_registration_lock(session);
+	struct vmm_registration *r = find_locked(session, args->Handle);
 	if (given)
 		args->Callback = r && r->function == (uint64_t)(uintptr_t)given ? trim_process
 										: trim_unregistered;
@@ -134,7 +138,7 @@ int32_t vmm_serve_unregister_trim(struct vmm_session *session,
 	/* no call of the function is under way any more */
 	if (status >= 0)
 		remove_registration(session, r);
-	vmm_os_mutex_unlock(&session->registration_lock);
+	vmm_registration_unlock(session);
 	return status;
 }
 
@@ -144,7 +148,7 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 	struct vmm_registration *r = NULL;
 	int32_t status = VMM_NO_MEMORY;
 
-	vmm_os_mutex_lock(&session->registration_lock);
+	vmm_registration_lock(session);
 	if (function)
 		r = create(session, function, context);
 	if (r || !function)
@@ -153,13 +157,13 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 		vmm_free(r);
 		goto out_lock;
 	}
-	remove_registration(session, find(session, device));
+	remove_registration(session, find_locked(session, device));
 	if (r) {
 		r->handle = device;
-		add(session, r);
+		add_locked(session, r);
 	}
 out_lock:
-	vmm_os_mutex_unlock(&session->registration_lock);
+	vmm_registration_unlock(session);
 	return status;
 }
 

@@ -40,6 +40,9 @@ enum vmm_serve_source {
 	VMM_SOURCE_MASK = 7
 };
 
+/* The lock classes of vidmm_server.lock and vmm_session.registration_lock (docs/locking.md). */
+extern struct vmm_lock_class vmm_server_lock_class, vmm_registration_lock_class;
+
 /* ---- session.c: a client ---- */
 #define VMM_SERVE_DEVICES_MAX 1024u
 
@@ -92,10 +95,12 @@ struct vmm_session {
 	struct vmm_channel *first;     /* NULL: closed */
 	struct vmm_list link, channels;
 	/* ended by vmm_session_end_all; its process is not abandoned yet */
-	bool to_abandon;
-	/* its channels; channels and threads that use the session */
-	uint32_t channel_count, holders;
-	uint64_t requests; /* of channels that are closed */
+	bool to_abandon VMM_GUARDED_BY(vmm_server_lock_class);
+	uint32_t channel_count VMM_GUARDED_BY(vmm_server_lock_class);
+	/* channels and threads that use the session */
+	uint32_t holders VMM_GUARDED_BY(vmm_server_lock_class);
+	/* of channels that are closed */
+	uint64_t requests VMM_GUARDED_BY(vmm_server_lock_class);
 };
 
 /*
@@ -251,10 +256,13 @@ struct vidmm_server {
 	struct vmm_os_mutex lock;
 	/* Guarded by lock. */
 	struct vmm_list sessions, pending, listeners;
-	uint32_t session_count, pending_count;
-	uint32_t closing_count; /* refused connections and pending channels that are being closed */
-	bool accept_paused;     /* listeners are not armed, because closing_count is at its limit */
-	uint32_t worker_count;
+	uint32_t session_count VMM_GUARDED_BY(vmm_server_lock_class);
+	uint32_t pending_count VMM_GUARDED_BY(vmm_server_lock_class);
+	/* refused connections and pending channels that are being closed */
+	uint32_t closing_count VMM_GUARDED_BY(vmm_server_lock_class);
+	/* listeners are not armed, because closing_count is at its limit */
+	bool accept_paused VMM_GUARDED_BY(vmm_server_lock_class);
+	uint32_t worker_count VMM_GUARDED_BY(vmm_server_lock_class);
 	struct vmm_list ended; /* workers that ended and are to be joined */
 	/* Workers that wait for events. Changed without the lock. */
 	_Atomic uint32_t waiting;
@@ -264,6 +272,28 @@ struct vidmm_server {
 	 */
 	_Atomic uint32_t gone;
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static inline void vmm_server_lock(struct vidmm_server *server)
+	VMM_ACQUIRES(vmm_server_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&server->lock);
+}
+static inline void vmm_server_unlock(struct vidmm_server *server)
+	VMM_RELEASES(vmm_server_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&server->lock);
+}
+static inline void vmm_registration_lock(struct vmm_session *session)
+	VMM_ACQUIRES(vmm_registration_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&session->registration_lock);
+}
+static inline void vmm_registration_unlock(struct vmm_session *session)
+	VMM_RELEASES(vmm_registration_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&session->registration_lock);
+}
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRINTF(2, 3);
 /* Reports an end to vidmm_server_destroy. */

@@ -33,10 +33,10 @@ void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
 void vmm_serve_report_end(struct vidmm_server *server)
 {
 	/* The lock keeps vidmm_server_destroy from freeing the server before the wake. */
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	atomic_fetch_add(&server->gone, 1);
 	vmm_os_wake(vmm_serve_os(server), &server->gone, UINT32_MAX);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 }
 
 bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data)
@@ -138,9 +138,9 @@ vidmm_status vidmm_server_create(struct vidmm_host *host,
 
 static bool all_ended(struct vidmm_server *server)
 {
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	bool ended = !server->session_count && !server->pending_count && !server->closing_count;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return ended;
 }
 
@@ -202,15 +202,15 @@ vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 	*listener = (struct vmm_listener){.server = server, .fd = fd};
 	int flags = fcntl(fd, F_GETFL);
 	(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_push_back(&server->listeners, &listener->link);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
 			    (uint64_t)(uintptr_t)listener | VMM_SOURCE_LISTENER))
 		return VMM_OK;
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_remove(&listener->link);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_free(listener);
 	return VMM_INSUFFICIENT_RESOURCES;
 }
@@ -223,22 +223,22 @@ static int accept_with_spare(struct vmm_listener *listener)
 {
 	struct vidmm_server *server = listener->server;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	if (server->spare >= 0)
 		close(server->spare);
 	server->spare = -1;
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_serve_log(server, "refused: the host has no descriptors left");
 	return fd;
 }
 
 static void reopen_spare(struct vidmm_server *server)
 {
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	if (server->spare < 0)
 		server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 }
 
 /*
@@ -277,10 +277,10 @@ static void arm(struct vmm_listener *listener)
 
 static bool may_accept(struct vidmm_server *server)
 {
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	bool may = server->closing_count < CLOSING_MAX;
 	server->accept_paused = !may;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return may;
 }
 
@@ -288,14 +288,14 @@ void vmm_serve_uncount_closing(struct vidmm_server *server, uint32_t count)
 {
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	server->closing_count -= count;
 	if (server->accept_paused && server->closing_count < CLOSING_MAX) {
 		server->accept_paused = false;
 		vmm_list_for_each (pos, &server->listeners)
 			arm(vmm_container_of(pos, struct vmm_listener, link));
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 }
 
 /* Listens again before it closes the refused connections, because that may take long. */
@@ -312,9 +312,9 @@ void vmm_listener_accept(struct vmm_listener *listener)
 		return;
 	}
 	uint32_t count = accept_some(listener, refused);
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	server->closing_count += count;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	arm(listener);
 	if (!count)
 		return;

@@ -18,6 +18,8 @@
 
 enum { PENDING_MAX = 64 };
 
+struct vmm_lock_class vmm_server_lock_class, vmm_registration_lock_class;
+
 /* ---- holders of a session ---- */
 
 static void finish(struct vmm_session *session)
@@ -25,19 +27,19 @@ static void finish(struct vmm_session *session)
 	struct vidmm_server *server = session->server;
 	struct vidmm_process *process = session->process;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	session->process = NULL;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vidmm_process_close(process);
 	vmm_serve_forget_registrations(session);
 	vmm_views_finish(&session->views);
 	vmm_os_mutex_finish(&session->registration_lock);
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	if (session->listed) {
 		vmm_list_remove(&session->link);
 		server->session_count--;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_free(session);
 	vmm_serve_report_end(server);
 }
@@ -46,9 +48,9 @@ static void put(struct vmm_session *session)
 {
 	struct vidmm_server *server = session->server;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	bool last = --session->holders == 0;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	if (last)
 		finish(session);
 }
@@ -58,7 +60,7 @@ static struct vmm_session *find(struct vidmm_server *server, uint64_t number)
 	struct vmm_session *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
@@ -67,7 +69,7 @@ static struct vmm_session *find(struct vidmm_server *server, uint64_t number)
 		session->holders++;
 		found = session;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return found;
 }
 
@@ -99,7 +101,7 @@ static bool refuse_connection(int fd, vmm_status status, const char *why)
  */
 static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel)
 {
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	bool taken = !atomic_load(&server->stopping);
 	if (taken) {
 		if (server->pending_count++ >= PENDING_MAX)
@@ -108,7 +110,7 @@ static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel
 				 SHUT_RDWR);
 		vmm_list_push_back(&server->pending, &channel->link);
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return taken;
 }
 
@@ -140,10 +142,10 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 			    (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL))
 		return VMM_OK;
 	status = VMM_INSUFFICIENT_RESOURCES;
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_remove(&channel->link);
 	server->pending_count--;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_serve_report_end(server);
 out_channel:
 	vmm_free(channel);
@@ -165,9 +167,9 @@ static void close_socket(struct vmm_channel *channel)
 		vmm_serve_uncount_closing(server, 1);
 		return;
 	}
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	session->channel_count--;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 }
 
 void vmm_channel_close(struct vmm_channel *channel)
@@ -175,7 +177,7 @@ void vmm_channel_close(struct vmm_channel *channel)
 	struct vidmm_server *server = channel->server;
 	struct vmm_session *session = channel->session;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_remove(&channel->link);
 	if (session) {
 		session->requests += atomic_load(&channel->requests);
@@ -185,7 +187,7 @@ void vmm_channel_close(struct vmm_channel *channel)
 		server->pending_count--;
 		server->closing_count++;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	close_socket(channel);
 	if (session)
 		put(session);
@@ -193,9 +195,11 @@ void vmm_channel_close(struct vmm_channel *channel)
 		vmm_serve_report_end(server);
 }
 
-/* Makes a pending channel a channel of the session. Caller holds the server lock. */
+/* Makes a pending channel a channel of the session. */
 static void move_to_session_locked(struct vmm_session *session, struct vmm_channel *channel)
+	VMM_REQUIRES(vmm_server_lock_class)
 {
+	vmm_assert_held(&session->server->lock);
 	vmm_list_remove(&channel->link);
 	session->server->pending_count--;
 	vmm_list_push_back(&session->channels, &channel->link);
@@ -371,7 +375,7 @@ static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 {
 	struct vidmm_server *server = session->server;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	bool room = server->session_count < server->options.clients_max &&
 		    !atomic_load(&server->stopping);
 	if (room) {
@@ -382,7 +386,7 @@ static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 		session->first = channel;
 		channel->first = true;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return room;
 }
 
@@ -429,7 +433,7 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 
 	if (packet->bytes != sizeof(*join) || join->head.bytes || packet->fd_count)
 		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
@@ -445,7 +449,7 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 			move_to_session_locked(session, channel);
 		break;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	if (status == VMM_INSUFFICIENT_RESOURCES)
 		return refuse_connection(channel->fd, status,
 					 "the session has reached its limit of channels");
@@ -468,9 +472,9 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 	 */
 	vmm_serve_log(server, "client %u %s", session->process_id,
 		      vmm_views_why(&session->views, why));
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	shutdown_channels(&session->channels);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_views_end(&session->views, NULL);
 	/* the process exists while the session has holders, of which the caller is one */
 	vmm_process_abandon(session->process);
@@ -488,12 +492,13 @@ void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *w
 
 /*
  * Ends all sessions before any process is abandoned: otherwise a client would see its wait canceled
- * by the end of another client. Caller holds the server lock.
+ * by the end of another client.
  */
-static void end_all_locked(struct vidmm_server *server)
+static void end_all_locked(struct vidmm_server *server) VMM_REQUIRES(vmm_server_lock_class)
 {
 	struct vmm_list *pos;
 
+	vmm_assert_held(&server->lock);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
@@ -512,7 +517,7 @@ static struct vmm_session *next_to_abandon(struct vidmm_server *server)
 	struct vmm_session *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
@@ -521,7 +526,7 @@ static struct vmm_session *next_to_abandon(struct vidmm_server *server)
 	}
 	if (found)
 		found->to_abandon = false;
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return found;
 }
 
@@ -529,9 +534,9 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 {
 	struct vmm_session *session;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	end_all_locked(server);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	while ((session = next_to_abandon(server)) != NULL) {
 		vmm_serve_log(server, "client %u %s", session->process_id,
 			      vmm_views_why(&session->views, why));
@@ -550,12 +555,12 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 static void hung_up(struct vmm_session *session, bool view)
 {
 	atomic_store(&session->hung_up, true);
-	vmm_os_mutex_lock(&session->server->lock);
+	vmm_server_lock(session->server);
 	struct vmm_channel *first = session->first;
 	bool no_handler = first ? atomic_load(&first->inside) != 0 : view;
 	if (view && !no_handler)
 		(void)!shutdown(first->fd, SHUT_RD);
-	vmm_os_mutex_unlock(&session->server->lock);
+	vmm_server_unlock(session->server);
 	if (no_handler && view)
 		vmm_session_end(session, "disconnected: its view socket is closed");
 	else if (no_handler)
@@ -593,11 +598,13 @@ void vmm_session_hangups(struct vidmm_server *server)
 
 /* ---- list of clients ---- */
 
-static void describe(struct vmm_session *session, struct vidmm_client_info *info)
+static void describe_locked(struct vmm_session *session, struct vidmm_client_info *info)
+	VMM_REQUIRES(vmm_server_lock_class)
 {
 	struct vmm_process *process = vidmm_core_process(session->process);
 	struct vmm_list *pos;
 
+	vmm_assert_held(&session->server->lock);
 	*info = (struct vidmm_client_info){
 		.process_id = session->process_id,
 		.pid = session->pid,
@@ -628,17 +635,17 @@ uint32_t vidmm_server_clients(struct vidmm_server *server, struct vidmm_client_i
 
 	if (!server)
 		return 0;
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
 		if (!session->process || atomic_load(&session->ended))
 			continue;
 		if (count < capacity)
-			describe(session, &clients[count]);
+			describe_locked(session, &clients[count]);
 		count++;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return count;
 }
 

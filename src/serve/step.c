@@ -6,12 +6,12 @@ static struct vmm_worker *take(struct vidmm_server *server)
 {
 	struct vmm_worker *worker = NULL;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	if (!vmm_list_empty(&server->spare_steps)) {
 		worker = vmm_container_of(server->spare_steps.next, struct vmm_worker, link);
 		vmm_list_remove(&worker->link);
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	if (worker)
 		return worker;
 	worker = vmm_calloc(1, sizeof(*worker));
@@ -26,9 +26,9 @@ static struct vmm_worker *take(struct vidmm_server *server)
 
 static void put(struct vidmm_server *server, struct vmm_worker *worker)
 {
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_push_back(&server->spare_steps, &worker->link);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 }
 
 static struct vmm_channel *by_fd(struct vmm_list *channels, int fd)
@@ -48,13 +48,13 @@ static struct vmm_channel *find(struct vidmm_server *server, int fd)
 {
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	struct vmm_channel *channel = by_fd(&server->pending, fd);
 	vmm_list_for_each (pos, &server->sessions)
 		if (!channel)
 			channel = by_fd(&vmm_container_of(pos, struct vmm_session, link)->channels,
 					fd);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return channel;
 }
 
@@ -76,7 +76,7 @@ void vmm_server_step_end(struct vidmm_server *server, uint32_t process_id)
 		struct vmm_list *pos;
 		int fd = -1;
 
-		vmm_os_mutex_lock(&server->lock);
+		vmm_server_lock(server);
 		vmm_list_for_each (pos, &server->sessions) {
 			struct vmm_session *session =
 				vmm_container_of(pos, struct vmm_session, link);
@@ -87,7 +87,7 @@ void vmm_server_step_end(struct vidmm_server *server, uint32_t process_id)
 						      link)
 					     ->fd;
 		}
-		vmm_os_mutex_unlock(&server->lock);
+		vmm_server_unlock(server);
 		if (fd < 0)
 			return;
 		vmm_server_step(server, fd);

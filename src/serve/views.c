@@ -25,6 +25,8 @@ struct vmm_view_message {
 	int fd; /* -1: none */
 };
 
+struct vmm_lock_class vmm_views_lock_class, vmm_adopt_lock_class;
+
 static struct vmm_views *views_of(struct vmm_os_viewer *viewer)
 {
 	return vmm_container_of(viewer, struct vmm_views, viewer);
@@ -37,8 +39,9 @@ static uint64_t number_of(const char *address)
 
 /* ---- sending ---- */
 
-static void end_locked(struct vmm_views *views, const char *why)
+static void end_locked(struct vmm_views *views, const char *why) VMM_REQUIRES(vmm_views_lock_class)
 {
+	vmm_assert_held(&views->lock);
 	views->dead = true;
 	if (!views->why)
 		views->why = why;
@@ -46,11 +49,12 @@ static void end_locked(struct vmm_views *views, const char *why)
 	shutdown(views->config.socket, SHUT_RDWR);
 }
 
-static void watch_locked(struct vmm_views *views)
+static void watch_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_lock_class)
 {
 	struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT,
 				    .data = {.u64 = views->config.data}};
 
+	vmm_assert_held(&views->lock);
 	if (epoll_ctl(views->config.epoll, EPOLL_CTL_MOD, views->config.socket, &event))
 		end_locked(views, "is cut off: its view socket cannot be watched");
 }
@@ -68,9 +72,11 @@ static const char *reason_of(int error)
 
 /* The socket's buffer is full: queues the message, unless too much is queued already. */
 static void queue_locked(struct vmm_views *views, const struct vmm_view_message *message)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
 	struct vmm_view_message *queued = NULL;
 
+	vmm_assert_held(&views->lock);
 	if (views->waiting_bytes + sizeof(*queued) <= views->config.unread_bytes)
 		queued = vmm_calloc(1, sizeof(*queued));
 	if (!queued) {
@@ -94,9 +100,12 @@ static void queue_locked(struct vmm_views *views, const struct vmm_view_message 
 }
 
 static void send_locked(struct vmm_views *views, const struct vmm_view_message *message)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
-	int error = views->dead ? 0 : views->first ? EAGAIN : send_now(views, message);
+	int error;
 
+	vmm_assert_held(&views->lock);
+	error = views->dead ? 0 : views->first ? EAGAIN : send_now(views, message);
 	if (error == EAGAIN)
 		queue_locked(views, message);
 	else if (error)
@@ -104,9 +113,11 @@ static void send_locked(struct vmm_views *views, const struct vmm_view_message *
 }
 
 static struct vmm_view_message *take_first_locked(struct vmm_views *views)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
 	struct vmm_view_message *message = views->first;
 
+	vmm_assert_held(&views->lock);
 	if (!message)
 		return NULL;
 	views->first = message->next;
@@ -120,7 +131,7 @@ static struct vmm_view_message *take_first_locked(struct vmm_views *views)
 
 void vmm_views_flush(struct vmm_views *views)
 {
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	while (views->first && !views->dead) {
 		int error = send_now(views, views->first);
 
@@ -133,13 +144,15 @@ void vmm_views_flush(struct vmm_views *views)
 		else
 			vmm_free(take_first_locked(views));
 	}
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view view, int fd)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
 	struct vmm_view_message message = {.u.view = view, .bytes = sizeof(view), .fd = fd};
 
+	vmm_assert_held(&views->lock);
 	message.u.view.head = (struct vmm_message_head){
 		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_VIEW, .descriptors = fd >= 0};
 	message.u.view.number = atomic_fetch_add(&views->number, 1) + 1;
@@ -159,6 +172,7 @@ void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_
 					   .bytes = sizeof(message.u.words),
 					   .fd = fd};
 
+	vmm_assert_held(&views->lock);
 	message.u.words.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
 }
@@ -169,10 +183,10 @@ void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *
 
 	message.u.notice.head =
 		(struct vmm_message_head){.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_NOTICE};
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	message.u.notice.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 uint64_t vmm_views_number(struct vmm_views *views)
@@ -190,16 +204,16 @@ void vmm_views_executed(struct vmm_views *views, uint64_t number)
 
 void vmm_views_end(struct vmm_views *views, const char *why)
 {
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	end_locked(views, why);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 const char *vmm_views_why(struct vmm_views *views, const char *otherwise)
 {
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	const char *why = views->why ? views->why : otherwise;
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return why;
 }
 
@@ -213,7 +227,7 @@ static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, cha
 	uint64_t offset;
 	vmm_status status = VMM_NO_MEMORY;
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	if (views->heap && size_bytes <= views->config.window_bytes &&
 	    vmm_ok(vmm_range_allocate(views->heap, &request, &node, &offset))) {
 		uint64_t at = views->config.window_address + offset;
@@ -225,7 +239,7 @@ static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, cha
 			vmm_range_free(views->heap, node);
 		}
 	}
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return status;
 }
 
@@ -239,11 +253,11 @@ static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t leng
 					      .length = length,
 					      .offset = offset};
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record);
 	record->mapped = instruct_locked(views, view, fd);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return VMM_OK;
 }
 
@@ -253,9 +267,9 @@ static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 	const struct vmm_message_view view = {
 		.what = VMM_VIEW_UNMAP, .address = number_of(address), .length = length};
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	(void)instruct_locked(views, view, -1);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_bytes)
@@ -264,14 +278,14 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
 	const struct vmm_message_view view = {
 		.what = VMM_VIEW_RELEASE, .address = number_of(address), .length = size_bytes};
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record && record->address == number_of(address) &&
 		   record->size_bytes == size_bytes);
 	(void)instruct_locked(views, view, -1);
 	vmm_range_free(views->heap, record->node);
 	vmm_view_records_remove(&views->records, record);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 /* ---- write protection ---- */
@@ -282,10 +296,14 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
  * sends its next request on that channel.
  */
 static bool is_executed_locked(const struct vmm_views *views, uint64_t address)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
-	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
-	uint64_t executed = atomic_load(&views->executed);
+	const struct vmm_view_record *record;
+	uint64_t executed;
 
+	vmm_assert_held(&views->lock);
+	record = vmm_view_records_find(views->records, address);
+	executed = atomic_load(&views->executed);
 	/*
 	 * A client that locks by lock words sends no requests, but stores the number in shared
 	 * memory. If it lies, only its own stores are lost.
@@ -296,7 +314,9 @@ static bool is_executed_locked(const struct vmm_views *views, uint64_t address)
 }
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
+	VMM_REQUIRES(vmm_views_lock_class)
 {
+	vmm_assert_held(&views->lock);
 	if (views->dead || views->config.single_threaded)
 		return VMM_OK; /* no store can come */
 	if (views->config.userfault < 0 || !is_executed_locked(views, address))
@@ -313,9 +333,9 @@ static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t l
 {
 	struct vmm_views *views = views_of(viewer);
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	vmm_status status = freeze_locked(views, number_of(address), length);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return status;
 }
 
@@ -324,37 +344,41 @@ static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 {
 	struct vmm_views *views = views_of(viewer);
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	if (views->write_protector)
 		vmm_write_protector_thaw(views->write_protector, number_of(address), length);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 /* ---- existing memory of the client ---- */
 
-static void send_adopt(struct vmm_views *views, const struct vmm_message_adopt *adopt)
+static void send_adopt_locked(struct vmm_views *views, const struct vmm_message_adopt *adopt)
+	VMM_REQUIRES(vmm_adopt_lock_class)
 {
 	struct vmm_view_message message = {.u.adopt = *adopt, .bytes = sizeof(*adopt), .fd = -1};
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_assert_held(&views->adopt_lock);
+	vmm_views_lock(views);
 	message.u.adopt.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
 	views->adopt_number = message.u.adopt.number;
 	if (views->config.view_sent)
 		views->config.view_sent(views->config.view_sent_context, &views->viewer);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 /*
  * Receives the client's answer into `packet`. Cuts the client off if the answer is malformed or
  * does not come in time.
  */
-static bool receive_adopted(struct vmm_views *views, struct vmm_packet *packet,
-			    struct vmm_message_adopted *adopted)
+static bool receive_adopted_locked(struct vmm_views *views, struct vmm_packet *packet,
+				   struct vmm_message_adopted *adopted)
+	VMM_REQUIRES(vmm_adopt_lock_class)
 {
 	struct pollfd readable = {.fd = views->config.socket, .events = POLLIN};
 	const char *why = "is cut off: it did not answer a request for its memory";
 
+	vmm_assert_held(&views->adopt_lock);
 	if (poll(&readable, 1, views->config.adopt_ms) > 0) {
 		enum vmm_received received = vmm_packet_receive(views->config.socket, packet);
 
@@ -389,11 +413,11 @@ static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t le
 
 	if (!vmm_packet_reserve(&packet))
 		return VMM_NO_MEMORY;
-	vmm_os_mutex_lock(&views->adopt_lock);
-	send_adopt(views, &question);
-	if (!receive_adopted(views, &packet, &adopted))
+	vmm_adopt_lock(views);
+	send_adopt_locked(views, &question);
+	if (!receive_adopted_locked(views, &packet, &adopted))
 		adopted.status = VMM_DEVICE_REMOVED;
-	vmm_os_mutex_unlock(&views->adopt_lock);
+	vmm_adopt_unlock(views);
 	if (vmm_ok(adopted.status) &&
 	    (adopted.offset % VMM_PAGE_SIZE || vmm_add_overflows(adopted.offset, length, &end)))
 		adopted.status = VMM_NOT_SUPPORTED;
@@ -457,8 +481,12 @@ void vmm_views_finish(struct vmm_views *views)
 {
 	struct vmm_view_message *message;
 
-	while ((message = take_first_locked(views)) != NULL)
+	while ((message = views->first) != NULL) {
+		views->first = message->next;
+		if (message->fd >= 0)
+			close(message->fd);
 		vmm_free(message);
+	}
 	vmm_assert(!views->records);
 	if (views->heap)
 		vmm_range_heap_destroy(views->heap);

@@ -22,6 +22,9 @@ struct vmm_write_protector;
 /* how long a client may take to share its existing memory, in ms */
 #define VMM_VIEWS_ADOPT_MS 60000
 
+/* The lock classes of `lock` and `adopt_lock` (docs/locking.md). */
+extern struct vmm_lock_class vmm_views_lock_class, vmm_adopt_lock_class;
+
 struct vmm_views_config {
 	struct vmm_os *os;
 	/* The views own both. userfault -1: content that is locked is not moved. */
@@ -46,7 +49,8 @@ struct vmm_views {
 	struct vmm_os_viewer viewer;
 	struct vmm_views_config config;
 	struct vmm_os_mutex lock;
-	uint64_t adopt_number; /* number of the last ADOPT; guarded by adopt_lock */
+	/* number of the last ADOPT */
+	uint64_t adopt_number VMM_GUARDED_BY(vmm_adopt_lock_class);
 	/* one ADOPT at a time; the socket is read under this lock only */
 	struct vmm_os_mutex adopt_lock;
 	_Atomic uint64_t number; /* number of the last message; incremented under lock */
@@ -56,13 +60,37 @@ struct vmm_views {
 	struct vmm_range_heap *heap;            /* NULL: the client has no window */
 	struct vmm_view_record *records;        /* treap by address */
 	struct vmm_view_message *first, **last; /* messages for which the socket had no space */
-	uint64_t waiting_bytes;
+	uint64_t waiting_bytes VMM_GUARDED_BY(vmm_views_lock_class);
 	struct vmm_write_protector *write_protector; /* NULL: nothing has been frozen */
 	struct vmm_lock_words *words;                /* shared with the client; NULL: not yet */
 	uint64_t *words_taken;                       /* one bit for each word */
-	bool dead;       /* nothing is sent any more; the socket is shut down */
-	const char *why; /* why the client is cut off; NULL: it is not */
+	/* nothing is sent any more; the socket is shut down */
+	bool dead VMM_GUARDED_BY(vmm_views_lock_class);
+	/* why the client is cut off; NULL: it is not */
+	const char *why VMM_GUARDED_BY(vmm_views_lock_class);
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static inline void vmm_views_lock(struct vmm_views *views)
+	VMM_ACQUIRES(vmm_views_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&views->lock);
+}
+static inline void vmm_views_unlock(struct vmm_views *views)
+	VMM_RELEASES(vmm_views_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&views->lock);
+}
+static inline void vmm_adopt_lock(struct vmm_views *views)
+	VMM_ACQUIRES(vmm_adopt_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_lock(&views->adopt_lock);
+}
+static inline void vmm_adopt_unlock(struct vmm_views *views)
+	VMM_RELEASES(vmm_adopt_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_os_mutex_unlock(&views->adopt_lock);
+}
 
 /* Takes over the descriptors of `config`; on failure they are still the caller's. */
 vmm_status vmm_views_init(struct vmm_views *views,
@@ -82,7 +110,8 @@ void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *
  */
 void vmm_views_end(struct vmm_views *views, const char *why);
 /* Sends a message WORDS. Caller holds the lock. */
-void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd);
+void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd)
+	VMM_REQUIRES(vmm_views_lock_class);
 /* ---- words.c ---- */
 /* Returns whether the client gets the epoch before any later message. */
 bool vmm_views_share_words(struct vmm_views *views);

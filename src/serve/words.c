@@ -41,11 +41,12 @@ static struct vmm_lock_words *make_table(int *result)
 }
 
 /* Called once, for the first handle that wants a word. */
-static void share_words_locked(struct vmm_views *views)
+static void share_words_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_lock_class)
 {
 	const uint32_t size = (uint32_t)vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
 	int fd;
 
+	vmm_assert_held(&views->lock);
 	views->words_taken = vmm_calloc(VMM_LOCK_WORDS / 64, sizeof(uint64_t));
 	views->words = views->words_taken ? make_table(&fd) : NULL;
 	if (views->words) {
@@ -59,11 +60,11 @@ static void share_words_locked(struct vmm_views *views)
 
 bool vmm_views_share_words(struct vmm_views *views)
 {
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	if (!views->words && views->config.epoch >= 0)
 		share_words_locked(views);
 	bool shared = views->words;
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return shared;
 }
 
@@ -74,14 +75,14 @@ struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t
 	uint64_t bit = (uint64_t)1 << index % 64;
 	struct vmm_lock_word *word = NULL;
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	if (!views->words && views->config.epoch >= 0)
 		share_words_locked(views);
 	if (views->words && !(views->words_taken[index / 64] & bit)) {
 		views->words_taken[index / 64] |= bit;
 		word = &views->words->at[index];
 	}
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 	return word;
 }
 
@@ -90,9 +91,9 @@ void vmm_views_give_word_back(struct vmm_os_viewer *viewer, struct vmm_lock_word
 	struct vmm_views *views = views_of(viewer);
 	uint32_t index = (uint32_t)(word - views->words->at);
 
-	vmm_os_mutex_lock(&views->lock);
+	vmm_views_lock(views);
 	views->words_taken[index / 64] &= ~((uint64_t)1 << index % 64);
-	vmm_os_mutex_unlock(&views->lock);
+	vmm_views_unlock(views);
 }
 
 void vmm_views_finish_words(struct vmm_views *views)

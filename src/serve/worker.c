@@ -50,12 +50,12 @@ static void join_ended(struct vidmm_server *server)
 	for (;;) {
 		struct vmm_worker *worker = NULL;
 
-		vmm_os_mutex_lock(&server->lock);
+		vmm_server_lock(server);
 		if (!vmm_list_empty(&server->ended)) {
 			worker = vmm_container_of(server->ended.next, struct vmm_worker, link);
 			vmm_list_remove(&worker->link);
 		}
-		vmm_os_mutex_unlock(&server->lock);
+		vmm_server_unlock(server);
 		if (!worker)
 			return;
 		pthread_join(worker->thread, NULL);
@@ -131,10 +131,10 @@ static void *worker_thread(void *argument)
 				? handle(worker, event.data.u64)
 				: handle_blocking(worker, event.data.u64);
 	}
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	server->worker_count--;
 	vmm_list_push_back(&server->ended, &worker->link);
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	vmm_serve_report_end(server);
 	return NULL;
 }
@@ -148,7 +148,7 @@ static bool add(struct vidmm_server *server)
 	if (!worker)
 		return false;
 	worker->server = server;
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	server->worker_count++;
 	atomic_fetch_add(&server->waiting, 1);
 	bool started =
@@ -158,7 +158,7 @@ static bool add(struct vidmm_server *server)
 		server->worker_count--;
 		atomic_fetch_sub(&server->waiting, 1);
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	if (!started)
 		vmm_worker_destroy(worker);
 	return started;
@@ -203,9 +203,9 @@ void vmm_workers_end(struct vidmm_server *server)
 	for (;;) {
 		uint32_t gone = atomic_load(&server->gone);
 
-		vmm_os_mutex_lock(&server->lock);
+		vmm_server_lock(server);
 		uint32_t left = server->worker_count;
-		vmm_os_mutex_unlock(&server->lock);
+		vmm_server_unlock(server);
 		if (!left)
 			break;
 		(void)!vmm_os_wait(vmm_serve_os(server), &server->gone, gone, VMM_OS_FOREVER,

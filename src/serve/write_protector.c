@@ -12,16 +12,22 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "base/owner.h"
 #include "os/os_own_thread.h"
 
 /* EAGAIN: the client is forking or changing mappings; a hostile one can make that last for ever. */
 enum { PROTECT_TRIES = 64 };
 
+/* The class of vmm_write_protector.lock. */
+VMM_STATIC_LOCK_CLASS(protector_lock_class);
+
 struct job {
 	struct vmm_list link;
 	uint64_t address, length;
-	bool freezes, done, abandoned; /* guarded by the lock */
-	int error;
+	bool freezes; /* constant */
+	bool done VMM_GUARDED_BY(protector_lock_class);
+	bool abandoned VMM_GUARDED_BY(protector_lock_class);
+	int error VMM_GUARDED_BY(protector_lock_class);
 };
 
 struct vmm_write_protector {
@@ -29,11 +35,42 @@ struct vmm_write_protector {
 	_Atomic uint32_t *late;
 	pthread_t thread;
 	pthread_mutex_t lock;
+	struct vmm_owner owner; /* of the lock */
 	pthread_cond_t changed;
 	/* Guarded by lock. */
 	struct vmm_list jobs;
-	bool ended, was_late;
+	bool ended VMM_GUARDED_BY(protector_lock_class);
+	bool was_late VMM_GUARDED_BY(protector_lock_class);
 };
+
+/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
+static void lock(struct vmm_write_protector *f)
+	VMM_ACQUIRES(protector_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	pthread_mutex_lock(&f->lock);
+	vmm_owner_set(&f->owner);
+}
+
+static void unlock(struct vmm_write_protector *f)
+	VMM_RELEASES(protector_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	vmm_owner_clear(&f->owner);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Waits for `changed`, until the deadline unless that is NULL. Returns 0 or an errno. */
+static int wait_locked(struct vmm_write_protector *f, const struct timespec *deadline)
+	VMM_REQUIRES(protector_lock_class)
+{
+	int error;
+
+	vmm_assert_owned(&f->owner);
+	vmm_owner_clear(&f->owner);
+	error = deadline ? pthread_cond_timedwait(&f->changed, &f->lock, deadline)
+			 : pthread_cond_wait(&f->changed, &f->lock);
+	vmm_owner_set(&f->owner);
+	return error;
+}
 
 static int protect(int fd, const struct job *job, uint64_t mode)
 {
@@ -74,14 +111,16 @@ static int freeze(int fd, const struct job *job)
 	return error == ESRCH ? 0 : error;
 }
 
-/* Caller holds the lock; it is released meanwhile. */
-static void do_job(struct vmm_write_protector *f, struct job *job)
+/* Releases the lock meanwhile. */
+static void do_job_locked(struct vmm_write_protector *f, struct job *job)
+	VMM_REQUIRES(protector_lock_class)
 {
-	pthread_mutex_unlock(&f->lock);
+	vmm_assert_owned(&f->owner);
+	unlock(f);
 	int error = job->freezes ? freeze(f->userfault, job) : 0;
 	if (!job->freezes)
 		unprotect(f->userfault, job);
-	pthread_mutex_lock(&f->lock);
+	lock(f);
 	if (job->freezes && !job->abandoned) {
 		job->error = error;
 		job->done = true;
@@ -89,9 +128,9 @@ static void do_job(struct vmm_write_protector *f, struct job *job)
 		return;
 	}
 	if (job->freezes && !error) { /* the requester has stopped waiting */
-		pthread_mutex_unlock(&f->lock);
+		unlock(f);
 		unprotect(f->userfault, job);
-		pthread_mutex_lock(&f->lock);
+		lock(f);
 	}
 	vmm_free(job);
 }
@@ -100,17 +139,17 @@ static void *protector_thread(void *argument)
 {
 	struct vmm_write_protector *f = argument;
 
-	pthread_mutex_lock(&f->lock);
+	lock(f);
 	for (;;) {
 		while (vmm_list_empty(&f->jobs) && !f->ended)
-			pthread_cond_wait(&f->changed, &f->lock);
+			(void)wait_locked(f, NULL);
 		if (vmm_list_empty(&f->jobs))
 			break;
 		struct job *job = vmm_container_of(f->jobs.next, struct job, link);
 		vmm_list_remove(&job->link);
-		do_job(f, job);
+		do_job_locked(f, job);
 	}
-	pthread_mutex_unlock(&f->lock);
+	unlock(f);
 	return NULL;
 }
 
@@ -141,10 +180,10 @@ void vmm_write_protector_destroy(struct vmm_write_protector *f)
 {
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->lock);
+	lock(f);
 	f->ended = true;
 	pthread_cond_broadcast(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	unlock(f);
 	pthread_join(f->thread, NULL);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
@@ -152,10 +191,12 @@ void vmm_write_protector_destroy(struct vmm_write_protector *f)
 }
 
 static struct job *queue_locked(struct vmm_write_protector *f, uint64_t address, uint64_t length,
-				bool freezes)
+				bool freezes) VMM_REQUIRES(protector_lock_class)
 {
-	struct job *job = vmm_calloc(1, sizeof(*job));
+	struct job *job;
 
+	vmm_assert_owned(&f->owner);
+	job = vmm_calloc(1, sizeof(*job));
 	if (!job)
 		return NULL;
 	job->address = address;
@@ -190,10 +231,10 @@ vmm_status vmm_write_protector_freeze(struct vmm_write_protector *f, uint64_t ad
 	vmm_status status = VMM_NOT_SUPPORTED;
 	int error = 0;
 
-	pthread_mutex_lock(&f->lock);
+	lock(f);
 	struct job *job = f->was_late ? NULL : queue_locked(f, address, length, true);
 	while (job && !job->done && error != ETIMEDOUT)
-		error = pthread_cond_timedwait(&f->changed, &f->lock, &deadline);
+		error = wait_locked(f, &deadline);
 	if (job && job->done) {
 		status = job->error ? VMM_NOT_SUPPORTED : VMM_OK;
 		vmm_free(job);
@@ -201,15 +242,15 @@ vmm_status vmm_write_protector_freeze(struct vmm_write_protector *f, uint64_t ad
 		job->abandoned = f->was_late = true;
 		atomic_fetch_add(f->late, 1);
 	}
-	pthread_mutex_unlock(&f->lock);
+	unlock(f);
 	return status;
 }
 
 void vmm_write_protector_thaw(struct vmm_write_protector *f, uint64_t address, uint64_t length)
 {
-	pthread_mutex_lock(&f->lock);
+	lock(f);
 	bool queued = queue_locked(f, address, length, false);
-	pthread_mutex_unlock(&f->lock);
+	unlock(f);
 	if (!queued) /* no memory: a store that sleeps there must still be woken */
 		unprotect(f->userfault, &(struct job){.address = address, .length = length});
 }

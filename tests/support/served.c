@@ -209,9 +209,9 @@ bool served_is_free(const void *address)
 
 		if (!views || at - views->config.window_address >= views->config.window_bytes)
 			continue;
-		vmm_os_mutex_lock(&views->lock);
+		vmm_views_lock(views);
 		is_free = !vmm_view_records_find(views->records, at);
-		vmm_os_mutex_unlock(&views->lock);
+		vmm_views_unlock(views);
 	}
 	pthread_mutex_unlock(&lock);
 	return is_free;
@@ -255,14 +255,14 @@ static struct vmm_session *session_of(struct vidmm_server *server, uint32_t proc
 	struct vmm_session *found = NULL;
 	struct vmm_list *pos;
 
-	vmm_os_mutex_lock(&server->lock);
+	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
 
 		if (session->process_id == process_id)
 			found = session;
 	}
-	vmm_os_mutex_unlock(&server->lock);
+	vmm_server_unlock(server);
 	return found;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang refuses a call of a `_locked` function without the lock of its class. Prints TAP.
+"""clang refuses a call of a `_locked` function, and a use of a guarded member, without the lock of its class. Prints TAP.
 
     lock_classes.py ROOT FOLDER
 
@@ -26,7 +26,15 @@ void poke(struct vmm_adapter *adapter)
 	%s
 }
 '''
-# Name, body of the caller, and what clang says of it; None: it compiles.
+GUARDED = '''#include "nt/nt_internal.h"
+
+bool peek(struct vmm_nt *nt);
+bool peek(struct vmm_nt *nt)
+{
+	%s
+}
+'''
+# Name, body of the function, and what clang says of it; None: it compiles.
 CASES = [
     ('a call between vmm_state_lock and vmm_state_unlock compiles',
      'vmm_state_lock(adapter); poke_locked(adapter); vmm_state_unlock(adapter);', None),
@@ -37,12 +45,20 @@ CASES = [
      'vmm_submit_lock(adapter); poke_locked(adapter); vmm_submit_unlock(adapter);', 'requires holding'),
     ('a lock that is never released is refused', 'vmm_state_lock(adapter); poke_locked(adapter);', 'still held'),
 ]
+GUARDED_CASES = [
+    ('a guarded member read with its lock compiles',
+     'nt_dispatcher_lock(nt); bool stop = nt->timers_stop; nt_dispatcher_unlock(nt); return stop;', None),
+    ('a guarded member read without its lock is refused', 'return nt->timers_stop;', 'requires holding'),
+    ('a guarded member read with the lock of another class is refused',
+     'nt_objects_lock(nt); bool stop = nt->timers_stop; nt_objects_unlock(nt); return stop;', 'requires holding'),
+]
+SAMPLES = [(SAMPLE, *case) for case in CASES] + [(GUARDED, *case) for case in GUARDED_CASES]
 
 
-def complaint(root, path, body, expected):
+def complaint(root, path, text, expected):
     """What is wrong with clang's answer to the sample, as lines."""
     with open(path, 'w', encoding='utf-8') as sample:
-        sample.write(SAMPLE % body)
+        sample.write(text)
     run = subprocess.run(['clang', *FLAGS, path], cwd=root, capture_output=True, text=True, check=False)
     if (run.returncode != 0) == (expected is not None) and (expected or '') in run.stderr:
         return []
@@ -55,10 +71,10 @@ def main(arguments):
     if not shutil.which('clang'):
         print('1..0 # SKIP clang is not installed, and only clang checks lock classes')
         return 0
-    print(f'1..{len(CASES)}')
+    print(f'1..{len(SAMPLES)}')
     failed = 0
-    for number, (name, body, expected) in enumerate(CASES, 1):
-        problems = complaint(root, os.path.join(folder, f'lock_class_{number}.c'), body, expected)
+    for number, (sample, name, body, expected) in enumerate(SAMPLES, 1):
+        problems = complaint(root, os.path.join(folder, f'lock_class_{number}.c'), sample % body, expected)
         failed += bool(problems)
         for problem in problems:
             print(f'# {problem}')

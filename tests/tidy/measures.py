@@ -32,8 +32,8 @@ LINE_TOPS = ('src', 'include', 'drivers', 'tools', 'bench', 'examples', 'tests')
 COLUMNS = 100
 ASSERT_FOLDERS = ('src/memory', 'src/sched', 'src/sync')
 
-ASSERT = re.compile(r'\bvmm_assert(?:_held)?\s*\(')
-ASSERTS_HELD = re.compile(r'\s*vmm_assert_held\s*\(')
+ASSERT = re.compile(r'\bvmm_assert(?:_held|_owned)?\s*\(')
+ASSERTS_HELD = re.compile(r'\s*vmm_assert_(?:held|owned)\s*\(')
 HELD = re.compile(r'\bvmm_os_mutex_held\s*\(')
 PAGING_LOCK = re.compile(r'\bvmm_os_mutex_(?:try)?lock\s*\([^;{}]*?\bpaging_lock\b')
 PAGING_FILE = 'src/memory/memory.c'
@@ -46,7 +46,7 @@ NO_TYPE = re.compile(r'\s*(?:do|else|return|goto|break|continue|case|default)$')
 MEMBER = re.compile(r'\s*\**\s*[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*)*(?:[,:][^;(]*)?;')
 DECLARATION = re.compile(
     r'\s*(?!(?:return|goto|else|do|case|typedef)\b)'
-    r'(?:(?:const|static|volatile|register|struct|union|enum|unsigned|signed)\s+)*'
+    r'(?:(?:const|static|volatile|register|struct|union|enum|unsigned|signed|_Atomic)\s+)*'
     r'(?:_Atomic\s*\([^)]*\)|[A-Za-z_]\w*)(?:\s+|\s*\*+\s*)(?:const\s+|\*+\s*)*'
     r'[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*)*(?:[=,][^;]*)?;')
 
@@ -107,7 +107,7 @@ def split_members(files):
 
 
 def starts_with_assert(body):
-    """Is the first statement behind the declarations a vmm_assert_held?"""
+    """Is the first statement behind the declarations a vmm_assert_held, or for a pthread mutex a vmm_assert_owned?"""
     while True:
         declaration = DECLARATION.match(body)
         if not declaration:

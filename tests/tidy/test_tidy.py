@@ -188,6 +188,7 @@ LOCKED = '''static int f_locked(struct a *a)
 {
 	struct b *b = a->b, c = {.d = {1}}; /* the lock */
 	const uint64_t *const e[2] = {0};
+	_Atomic uint32_t *word = NULL;
 
 	vmm_assert_held(&b->lock);
 	return b->count;
@@ -399,6 +400,8 @@ CASES = [
     ('a member on one line, a list, an else and a line too long to join do not count',
      lambda: measured(SPLIT, f'struct a {{\n\tstruct b *c;\n}};\nenum e {{\n\tA,\n\tB\n}};\nelse\n\tb;\n{"t" * 60}\n{"n" * 60};\n') == 0),
     ('a _locked function with its assert behind the declarations passes', lambda: measured(NO_ASSERT, LOCKED) == 0),
+    ('a _locked function that asserts the owner of a pthread mutex passes',
+     lambda: measured(NO_ASSERT, LOCKED.replace('held(&b->lock', 'owned(&b->owner')) == 0),
     ('a _locked function without assert counts', lambda: measured(NO_ASSERT, LOCKED.replace('_held', '')) == 1),
     ('an assert behind another statement does not count',
      lambda: measured(NO_ASSERT, LOCKED.replace('\tvmm', '\tcount = 1;\n\tvmm')) == 1
