@@ -938,6 +938,30 @@ static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 		       : VMM_GPU_EXCEPTION;
 }
 
+/*
+ * ---- validity (valid.c) ----
+ * Invariants that the modules assert where they are entered. A predicate takes constant time and no
+ * lock. One whose name ends in _locked reads members that the paging lock guards; the other reads
+ * constant and atomic ones.
+ */
+/*
+ * Process and adapter are of one world, only adapters of WDDM 2.0 or later have GPU virtual
+ * addresses, and the error is one of enum vmm_device_error.
+ */
+bool vmm_device_is_valid(const struct vmm_device *device);
+/*
+ * The instance has a segment in MEMORY and APERTURE only, and an address only there. Placement,
+ * state and cache are of their enumerations. Without a fast lock none is enabled.
+ */
+bool vmm_instance_is_valid_locked(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The allocation has whole pages and at least one instance. `serving` and the marks for offers and
+ * renaming agree with the members that they stand for.
+ */
+bool vmm_allocation_is_valid_locked(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* Returns whether the device is lost: it can only be destroyed. (TDR-07) */
 static inline bool vmm_device_lost(const struct vmm_device *device)
 {
