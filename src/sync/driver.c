@@ -8,6 +8,8 @@
 
 vmm_status vmm_sync_begin_driver(struct vmm_sync *sync)
 {
+	vmm_assert(vmm_sync_is_valid(sync) && vmm_sync_is_drivers(sync->object));
+	vmm_assert(sync->device && !sync->driver_event);
 	return sync->device->adapter->sync_driver->create_event(sync->device, sync->object->event,
 								&sync->driver_event);
 }
@@ -45,10 +47,12 @@ vmm_status vmm_sync_pass_record(struct vmm_device *inside, uint32_t handle, uint
 {
 	struct vmm_process *process = inside->process;
 
+	vmm_assert(vmm_device_is_valid(inside));
 	vmm_process_lock(process);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 	if (sync && (!vmm_sync_is_drivers(sync->object) || sync->device != inside))
 		sync = NULL;
+	vmm_assert(!sync || (vmm_sync_is_valid(sync) && sync->driver_event));
 	if (sync)
 		atomic_fetch_add(&sync->driver_users, 1);
 	vmm_process_unlock(process);

@@ -49,8 +49,8 @@ void vmm_sync_heap_insert(struct vmm_sync_node **heap, struct vmm_sync_node *nod
 
 void vmm_sync_heap_remove(struct vmm_sync_node **heap, struct vmm_sync_node *node)
 {
+	vmm_assert(node->rank && (node->parent || *heap == node));
 	struct vmm_sync_node *parent = node->parent, *rest = merge(node->left, node->right);
-
 	if (rest)
 		rest->parent = parent;
 	if (!parent)

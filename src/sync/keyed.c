@@ -10,38 +10,6 @@
 
 #include <string.h>
 
-struct vmm_keyed {
-	struct vmm_world *world;
-	_Atomic uint32_t references;
-	/* guarded by world->shared_lock */
-	uint32_t openings, global_handle;
-	/* guarded by the sync lock */
-	uint64_t key;
-	uint64_t fence VMM_GUARDED_BY(vmm_sync_lock_class);
-	/* NULL: released. */
-	const struct vmm_keyed_opening *holder VMM_GUARDED_BY(vmm_sync_lock_class);
-	/* Never cleared (KMX-19). */
-	bool abandoned VMM_GUARDED_BY(vmm_sync_lock_class);
-	/* it may be part of bundles and has no global handle (KMX-06); constant */
-	bool nt_security;
-	struct vmm_list waiters; /* oldest first */
-	uint32_t data_bytes;     /* constant */
-	uint8_t data[];
-};
-
-struct vmm_keyed_opening {
-	struct vmm_keyed *keyed;
-	struct vmm_process *process;
-	uint32_t handle;
-	struct vmm_list link; /* in process->keyed. The next four: guarded by the sync lock. */
-	/* The device of the resource in the same bundle; NULL: none. */
-	struct vmm_device *device VMM_GUARDED_BY(vmm_sync_lock_class);
-	struct vmm_list device_link; /* in device->keyed */
-	/* `device` was lost or its adapter was closed (KMX-23). */
-	bool lost VMM_GUARDED_BY(vmm_sync_lock_class);
-	_Atomic uint32_t users; /* calls on it; its end waits for them */
-};
-
 /* A waiting thread; on its stack. */
 struct waiter {
 	struct vmm_list link;
@@ -53,6 +21,7 @@ struct waiter {
 
 void vmm_keyed_put(struct vmm_keyed *keyed)
 {
+	vmm_assert(vmm_keyed_is_valid(keyed));
 	if (atomic_fetch_sub_explicit(&keyed->references, 1, memory_order_acq_rel) == 1)
 		vmm_free(keyed);
 }
@@ -92,6 +61,7 @@ static void uncount(struct vmm_keyed *keyed)
 	struct vmm_world *world = keyed->world;
 
 	vmm_shared_lock(world);
+	vmm_assert(keyed->openings > 0);
 	if (!--keyed->openings && keyed->global_handle) /* KMX-05 */
 		vmm_handle_destroy(&world->shared, keyed->global_handle);
 	vmm_shared_unlock(world);
@@ -178,6 +148,7 @@ static vmm_status refuse_data(const struct vmm_process *process, uint32_t object
 static void count_locked(struct vmm_keyed *keyed) VMM_REQUIRES(vmm_shared_lock_class)
 {
 	vmm_assert_held(&keyed->world->shared_lock);
+	vmm_assert(vmm_keyed_is_valid(keyed));
 	atomic_fetch_add(&keyed->references, 1);
 	keyed->openings++;
 }
@@ -226,6 +197,7 @@ struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle)
 	vmm_process_lock(process);
 	struct vmm_keyed_opening *opening =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
+	vmm_assert(!opening || vmm_keyed_opening_is_valid(opening));
 	if (opening && opening->keyed->nt_security)
 		keyed = opening->keyed;
 	if (keyed) {
@@ -265,6 +237,7 @@ static _Atomic uint32_t *hand_over_locked(struct vmm_keyed *keyed) VMM_REQUIRES(
 	struct vmm_list *link;
 
 	vmm_assert_held(&keyed->world->sync_lock);
+	vmm_assert(vmm_keyed_is_consistent_locked(keyed) && !keyed->holder);
 	vmm_list_for_each (link, &keyed->waiters) {
 		struct waiter *waiter = vmm_container_of(link, struct waiter, link);
 
@@ -309,6 +282,7 @@ static struct vmm_keyed_opening *enter(struct vmm_process *process, uint32_t han
 	vmm_process_lock(process);
 	struct vmm_keyed_opening *opening =
 		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
+	vmm_assert(!opening || vmm_keyed_opening_is_valid(opening));
 	if (opening)
 		atomic_fetch_add(&opening->users, 1);
 	else
@@ -381,6 +355,7 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 
 	vmm_list_init(&waiter.sleeper.link);
 	vmm_sync_lock(keyed->world);
+	vmm_assert(vmm_keyed_is_consistent_locked(keyed));
 	if (is_lost_locked(opening)) {
 		status = VMM_DEVICE_REMOVED;
 	} else if (atomic_load(&opening->process->abandoned)) {
@@ -434,6 +409,7 @@ static vmm_status release(const struct vmm_keyed_opening *opening,
 	_Atomic uint32_t *word = NULL;
 
 	vmm_sync_lock(keyed->world);
+	vmm_assert(vmm_keyed_is_consistent_locked(keyed));
 	bool is_holder = keyed->holder == opening;
 	if (is_holder) {
 		keyed->key = access->key;

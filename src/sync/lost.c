@@ -28,6 +28,7 @@ void vmm_sync_lose_device(struct vmm_device *device)
 	struct vmm_list *link;
 	bool all;
 
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_sync_batch_init(&batch, world->os);
 	do {
 		all = true;

@@ -22,6 +22,7 @@ struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t hand
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
 
 	vmm_assert_held(&process->lock);
+	vmm_assert(!sync || vmm_sync_is_valid(sync));
 	if (vmm_unlikely(!sync))
 		vmm_finding(process->world->observe, "SYN-22", process->id, handle,
 			    "%s: 0x%08x is not a live synchronization object of process %u (%s)",
@@ -36,6 +37,7 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 	struct vmm_process *process = caller->process;
 
 	vmm_assert_held(&process->lock);
+	vmm_assert(vmm_sync_caller_is_valid(caller));
 	*device = caller->device;
 	if (!*device) {
 		*device = vmm_handle_lookup(&process->handles, caller->device_handle,
@@ -117,9 +119,13 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 
 void vmm_sync_put(struct vmm_sync_object *object)
 {
-	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
+	uint32_t before = atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel);
+
+	vmm_assert(before > 0);
+	if (before != 1)
 		return;
 	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
+	vmm_assert(!object->openings && !object->global_handle && !object->owner);
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		vmm_sync_end_periodic(object);
 	vmm_sync_end_words(object);
@@ -211,6 +217,7 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	}
 	object->event = event;
 	set_state(object, request);
+	vmm_assert(vmm_sync_object_is_valid(object));
 	vmm_sync_offer(object);
 	return object;
 }
@@ -220,6 +227,7 @@ static vmm_status map_own(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
 
+	vmm_assert(vmm_sync_slot_is_valid(&object->slot) && !sync->address);
 	vmm_sync_withdraw(sync);
 	vmm_status status = vmm_os_view_reserve_for(object->world->os, sync->process->viewer,
 						    VMM_PAGE_SIZE, &sync->view);
@@ -324,6 +332,7 @@ static struct vmm_sync *make(struct vmm_device *device, const struct vmm_sync_re
 static uint32_t publish_locked(struct vmm_sync *sync) VMM_REQUIRES(vmm_process_lock_class)
 {
 	vmm_assert_held(&sync->process->lock);
+	vmm_assert(!sync->handle && vmm_sync_is_valid(sync));
 	sync->handle = vmm_handle_create(&sync->process->handles, VMM_HANDLE_SYNC, sync);
 	if (!sync->handle)
 		return 0;
@@ -376,8 +385,9 @@ static vmm_status make_global(struct vmm_sync_object *object)
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
 {
 	int event = -1;
-	vmm_status status = check(device, request, &event);
 
+	vmm_assert(vmm_device_is_valid(device));
+	vmm_status status = check(device, request, &event);
 	if (!vmm_ok(status)) {
 		if (event >= 0)
 			vmm_os_event_close(event);
@@ -407,8 +417,9 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
 				struct vmm_sync_open *open, uint32_t flags, uint32_t denied)
 {
+	vmm_assert(vmm_sync_object_is_valid(object));
+	vmm_assert(!open->device || open->device->process == process);
 	struct vmm_sync *sync = make_opening(process, open->device, object, flags | denied);
-
 	if (!sync)
 		return VMM_NO_MEMORY;
 	sync->denied = denied;
@@ -423,6 +434,7 @@ bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
 	struct vmm_world *world = object->world;
 
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(object->openings > 0);
 	if (--object->openings)
 		return false;
 	if (object->global_handle) {
@@ -440,6 +452,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	vmm_assert(vmm_sync_is_valid(sync));
 	if (sync->driver_event)
 		vmm_sync_end_driver(sync);
 	if (sync->lockless)
@@ -503,8 +516,10 @@ static bool refuses_destroy(const struct vmm_sync *sync, const struct vmm_device
 vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
 			    uint32_t handle)
 {
+	vmm_assert(!inside || inside->process == process);
 	vmm_process_lock(process);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	vmm_assert(!sync || vmm_sync_is_valid(sync));
 	bool kept = sync && refuses_destroy(sync, inside);
 	bool stopped = !sync && vmm_stopped_device_find_locked(process, handle);
 
@@ -558,6 +573,8 @@ void vmm_sync_end_device(struct vmm_device *device)
 	vmm_sync_cancel_events(device);
 	vmm_sync_pages_end(device);
 	vmm_keyed_end_device(device);
+	vmm_assert(vmm_list_empty(&device->syncs) && vmm_list_empty(&device->sync_waits));
+	vmm_assert(vmm_list_empty(&device->sync_pages) && vmm_list_empty(&device->sync_windows));
 }
 
 /* Ends the openings of the process. Objects that other processes have open live on. (SHR-33) */
@@ -585,6 +602,7 @@ vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync)
 {
 	vmm_assert_held(&sync->process->lock);
+	vmm_assert(sync->owned);
 	return publish_locked(sync);
 }
 
@@ -595,6 +613,7 @@ void *vmm_sync_address(const struct vmm_sync *sync)
 
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 {
+	vmm_assert(sync->owned && vmm_sync_object_is_valid(sync->object));
 	if (vmm_sync_raise(sync->object, value, false))
 		vmm_sync_deliver(sync->object);
 }
@@ -603,6 +622,8 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
+
+	vmm_assert(sync->owned);
 	uint64_t value = vmm_sync_value(object);
 
 	if (object->narrow && !atomic_load(&object->at_maximum))
@@ -623,6 +644,7 @@ struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
 
 void vmm_sync_owned_notify(struct vmm_sync_object *object)
 {
+	vmm_assert(vmm_sync_object_is_valid(object));
 	if (atomic_load(&object->waiters))
 		vmm_sync_deliver(object);
 	vmm_sync_put(object);
@@ -630,6 +652,7 @@ void vmm_sync_owned_notify(struct vmm_sync_object *object)
 
 void vmm_sync_end_owned(struct vmm_sync *sync)
 {
+	vmm_assert(sync->owned);
 	if (sync->handle) {
 		vmm_process_lock(sync->process);
 		unlink_locked(sync, sync->device);

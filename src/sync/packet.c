@@ -276,8 +276,9 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 				const struct vmm_sync_packet_request *request)
 {
 	struct vmm_process *process = device->process;
-	vmm_status status = check_flags(device, request);
 
+	vmm_assert(vmm_device_is_valid(device) && (!owner || owner->device == device));
+	vmm_status status = check_flags(device, request);
 	if (vmm_ok(status))
 		status = charge(packet, device, request);
 	if (!vmm_ok(status))
@@ -308,6 +309,7 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 		if (vmm_ok(status))
 			status = check_once(device, packet);
 	}
+	vmm_assert(vmm_sync_packet_is_valid(packet));
 	if (!vmm_ok(status))
 		vmm_sync_packet_clear(packet);
 	return status;
@@ -413,6 +415,7 @@ bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds)
 {
 	struct vmm_sync_wait *wait = &packet->wait;
 
+	vmm_assert(vmm_sync_packet_is_valid(packet) && !packet->signal && wait->count);
 	vmm_sync_lock(wait->world);
 	bool done = vmm_sync_class_of(wait->nodes[0].object)->by_value
 			    ? vmm_sync_wait_begin_locked(wait)

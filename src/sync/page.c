@@ -98,8 +98,8 @@ struct window {
 vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *page,
 			      uint64_t size_bytes, uint64_t *address)
 {
+	vmm_assert(vmm_device_is_valid(device) && device->va && page->memory.base);
 	struct window *window = vmm_calloc(1, sizeof(*window));
-
 	if (!window)
 		return VMM_NO_MEMORY;
 	vmm_status status = device->adapter->sync_driver->map_pages(
@@ -120,6 +120,7 @@ vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *p
 static void put_page(struct vmm_world *world, struct vmm_sync_page *page)
 {
 	vmm_sync_lock(world);
+	vmm_assert(page->references > 0);
 	bool last = !--page->references;
 	vmm_sync_unlock(world);
 	if (last)
@@ -175,6 +176,7 @@ void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slo
 
 	if (!page)
 		return;
+	vmm_assert(vmm_sync_slot_is_valid(slot));
 	*(uint64_t *)(void *)(page->memory.base + slot->offset) = 0;
 	vmm_sync_lock(world);
 	page->used[index / 64] &= ~((uint64_t)1 << index % 64);

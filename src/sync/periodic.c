@@ -75,6 +75,7 @@ vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_ob
 			    (unsigned long long)request->time_100ns, request->target);
 	if (!vmm_ok(status))
 		return status;
+	vmm_assert(object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE);
 	vmm_sync_lock(object->world);
 	source->object = object;
 	object->periodic_source = source;
@@ -96,6 +97,7 @@ void vmm_sync_end_periodic(struct vmm_sync_object *object)
 void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_periodic_source *source)
 {
 	vmm_sync_lock(world);
+	vmm_assert(!source->object || source->object->periodic_source == source);
 	if (source->object)
 		source->object->periodic_source = NULL;
 	source->object = NULL;
@@ -117,6 +119,7 @@ void vmm_sync_signal_periodic(struct vmm_world *world, struct vmm_sync_periodic_
 		all = true;
 		vmm_sync_lock(world);
 		struct vmm_sync_object *object = source->object;
+		vmm_assert(!object || object->periodic_source == source);
 		if (object) {
 			vmm_sync_raise_by_locked(object, count);
 			all = vmm_sync_deliver_locked(object, &batch);

@@ -63,6 +63,7 @@ vmm_status vmm_sync_signal_one(const struct vmm_process *process, const struct v
 
 	if (vmm_unlikely(!sync))
 		return VMM_PENDING;
+	vmm_assert(vmm_sync_quick_is_valid(sync));
 	struct vmm_sync_object *object = sync->object;
 	bool awaited = vmm_sync_raise(object, one->value, false);
 	if (vmm_unlikely(awaited))
@@ -82,6 +83,7 @@ vmm_status vmm_sync_poll_one(const struct vmm_process *process, const struct vmm
 
 	if (vmm_unlikely(!sync))
 		return VMM_PENDING;
+	vmm_assert(vmm_sync_quick_is_valid(sync));
 	bool reached = vmm_sync_reached(sync->object, one->value);
 	leave(&guard);
 	return reached ? VMM_OK : VMM_PENDING;

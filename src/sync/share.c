@@ -26,6 +26,7 @@ struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t hand
 
 	vmm_process_lock(process);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	vmm_assert(!sync || vmm_sync_is_valid(sync));
 	if (sync && (sync->object->flags & VMM_SYNC_NT_SECURITY))
 		object = sync->object;
 	if (object)
@@ -163,6 +164,7 @@ static struct vmm_sync_object *hold_global(struct vmm_process *process, uint32_t
 	struct vmm_sync_object *object = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SYNC);
 	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_SYNC);
 	vmm_shared_unlock(world);
+	vmm_assert(!object || (vmm_sync_object_is_consistent_locked(object) && object->openings));
 	if (object) {
 		vmm_sync_get(object);
 		object->openings++;

@@ -81,8 +81,9 @@ vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller, const struct vm
 {
 	struct vmm_sync_object *objects[VMM_SYNC_SIGNALS_MAX];
 	uint32_t awaited = 0;
-	vmm_status status = check_flags(caller->process, list);
 
+	vmm_assert(vmm_sync_list_is_valid(list));
+	vmm_status status = check_flags(caller->process, list);
 	if (vmm_unlikely(!vmm_ok(status)))
 		return status;
 	vmm_process_lock(caller->process);

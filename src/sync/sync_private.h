@@ -318,6 +318,39 @@ bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sy
 void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class);
 
 /* ---- keyed mutexes (keyed.c) ---- */
+
+struct vmm_keyed {
+	struct vmm_world *world;
+	_Atomic uint32_t references;
+	/* guarded by world->shared_lock */
+	uint32_t openings, global_handle;
+	/* guarded by the sync lock */
+	uint64_t key;
+	uint64_t fence VMM_GUARDED_BY(vmm_sync_lock_class);
+	/* NULL: released. */
+	const struct vmm_keyed_opening *holder VMM_GUARDED_BY(vmm_sync_lock_class);
+	/* Never cleared (KMX-19). */
+	bool abandoned VMM_GUARDED_BY(vmm_sync_lock_class);
+	/* it may be part of bundles and has no global handle (KMX-06); constant */
+	bool nt_security;
+	struct vmm_list waiters; /* oldest first */
+	uint32_t data_bytes;     /* constant */
+	uint8_t data[];
+};
+
+struct vmm_keyed_opening {
+	struct vmm_keyed *keyed;
+	struct vmm_process *process;
+	uint32_t handle;
+	struct vmm_list link; /* in process->keyed. The next four: guarded by the sync lock. */
+	/* The device of the resource in the same bundle; NULL: none. */
+	struct vmm_device *device VMM_GUARDED_BY(vmm_sync_lock_class);
+	struct vmm_list device_link; /* in device->keyed */
+	/* `device` was lost or its adapter was closed (KMX-23). */
+	bool lost VMM_GUARDED_BY(vmm_sync_lock_class);
+	_Atomic uint32_t users; /* calls on it; its end waits for them */
+};
+
 void vmm_keyed_end_process(struct vmm_process *process);
 void vmm_keyed_end_device(struct vmm_device *device);
 
@@ -342,5 +375,76 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
  */
 const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait);
 void vmm_sync_end(struct vmm_sync *sync); /* The opening is in no table and no list anymore. */
+
+/*
+ * ---- validity (valid.c) ----
+ * Each function of the module asserts the predicates of the structures that it is given or has
+ * looked up. A false one is a bug of the library: every mistake of a client gets a finding before.
+ */
+
+/* A slot is a cache line of a page. */
+bool vmm_sync_slot_is_valid(const struct vmm_sync_slot *slot);
+/*
+ * The type is one of enum vmm_sync_type, and there is a reference. Fences, and no others, have a
+ * word, whose step is not 0. Monitored fences, and no others, have a slot, and may be narrow. CPU
+ * notifications, and no others, have an event.
+ */
+bool vmm_sync_object_is_valid(const struct vmm_sync_object *object);
+/*
+ * The object is valid, and:
+ * - waits are in the heap of a type by value, otherwise in the queue, and never in both;
+ * - an object with a heap is in world->sync_awaited, and counts waiters;
+ * - the units are at most units_max, and a mutex with an owner has none left and is in the owner's
+ *   list; no other type has an owner;
+ * - only an object with openings has a global handle;
+ * - its periodic source points back to it.
+ */
+bool vmm_sync_object_is_consistent_locked(const struct vmm_sync_object *object)
+	VMM_REQUIRES(vmm_sync_lock_class);
+/*
+ * The opening's object is valid and of the same world as its process. Only openings of monitored
+ * fences and of the miniport's notifications have a device, which is one of that process. `denied`
+ * is part of `flags`. A fence of the library is monitored and has NoSignal. Addresses exist only
+ * for an object with a page, GPU addresses only with a device.
+ */
+bool vmm_sync_is_valid(const struct vmm_sync *sync);
+/*
+ * What the lock-free path relies on: the opening has a device, its object is a fence with a 64-bit
+ * word, and the flags permit what `quick` does. Reads only what that path reads anyway.
+ */
+static inline bool vmm_sync_quick_is_valid(const struct vmm_sync *sync)
+{
+	return sync->device && sync->object->word && !sync->object->narrow &&
+	       !(sync->quick & VMM_SYNC_QUICK_SIGNAL && sync->flags & VMM_SYNC_NO_SIGNAL) &&
+	       !(sync->quick & VMM_SYNC_QUICK_WAIT && sync->flags & VMM_SYNC_NO_WAIT);
+}
+/*
+ * The wait has nodes; `missing` of them, at most all, are in heaps, or they are in queues. A wait
+ * that is done is in neither. Only waits of the CPU are for any of their objects. The end is
+ * announced in one way.
+ */
+bool vmm_sync_wait_is_valid_locked(const struct vmm_sync_wait *wait)
+	VMM_REQUIRES(vmm_sync_lock_class);
+/*
+ * A filled packet: its nodes are those inside it or the allocated ones, and as many as fit. It is
+ * for all of its objects, and no thread sleeps for it. With an event it has no objects.
+ */
+bool vmm_sync_packet_is_valid(const struct vmm_sync_packet *packet);
+/* An owner that holds objects is in the list of its device. */
+bool vmm_sync_owner_is_valid_locked(const struct vmm_sync_owner *owner)
+	VMM_REQUIRES(vmm_sync_lock_class);
+/* A batch has at most VMM_SYNC_BATCH ended waits, and an empty one has no list of them. */
+bool vmm_sync_batch_is_valid(const struct vmm_sync_batch *batch);
+/* The device that the caller is inside, if any, is valid and one of its process. */
+bool vmm_sync_caller_is_valid(const struct vmm_sync_caller *caller);
+/* A list with objects has both arrays, which the entry-point module has copied. */
+bool vmm_sync_list_is_valid(const struct vmm_sync_list *list);
+/* There is a reference to the keyed mutex. */
+bool vmm_keyed_is_valid(const struct vmm_keyed *keyed);
+/* The holder is one of the mutex's openings, and an abandoned mutex has none. */
+bool vmm_keyed_is_consistent_locked(const struct vmm_keyed *keyed)
+	VMM_REQUIRES(vmm_sync_lock_class);
+/* The opening's mutex is valid and of the same world as its process. */
+bool vmm_keyed_opening_is_valid(const struct vmm_keyed_opening *opening);
 
 #endif

@@ -33,6 +33,7 @@ static bool take_all(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_clas
 bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
 {
 	vmm_assert_held(&wait->world->sync_lock);
+	vmm_assert(vmm_sync_wait_is_valid_locked(wait) && !wait->done && !wait->queued);
 	wait->done = take_all(wait);
 	wait->queued = !wait->done;
 	for (uint32_t i = 0; i < wait->count && wait->queued; i++)
@@ -43,6 +44,7 @@ bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
 void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait)
 {
 	vmm_assert_held(&wait->world->sync_lock);
+	vmm_assert(wait->queued);
 	for (uint32_t i = 0; i < wait->count; i++)
 		vmm_list_remove(&wait->nodes[i].link);
 	wait->queued = false;
@@ -74,6 +76,7 @@ static struct vmm_sync_object *free_one_locked(const struct vmm_world *world,
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&world->sync_lock);
+	vmm_assert(vmm_sync_owner_is_valid_locked(owner));
 	if (vmm_list_empty(&owner->held)) {
 		vmm_list_remove(&owner->link);
 		vmm_list_init(&owner->link);
@@ -114,6 +117,7 @@ void vmm_sync_lose_owners(struct vmm_device *device)
 	struct vmm_world *world = device->process->world;
 	struct vmm_sync_object *object;
 
+	vmm_assert(vmm_device_is_valid(device));
 	do {
 		object = NULL;
 		vmm_sync_lock(world);

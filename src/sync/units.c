@@ -24,6 +24,7 @@ static void hold_mutex(struct vmm_sync_object *object, struct vmm_sync_owner *ow
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(object->units && !object->owner);
 	if (vmm_list_empty(&owner->link))
 		vmm_list_push_back(&owner->device->sync_owners, &owner->link);
 	object->units = 0;
@@ -36,6 +37,7 @@ static void hold_mutex(struct vmm_sync_object *object, struct vmm_sync_owner *ow
 static void free_mutex(struct vmm_sync_object *object) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(!object->units);
 	object->units = 1;
 	if (!object->owner)
 		return;
@@ -84,6 +86,7 @@ static void signal_mutex(struct vmm_sync_node *node, const struct vmm_sync_queue
 
 	(void)flags;
 	vmm_sync_lock(world);
+	vmm_assert(vmm_sync_object_is_consistent_locked(object));
 	bool frees = may_free(object, by), was_free = object->units;
 	if (frees)
 		free_mutex(object);
@@ -116,8 +119,10 @@ static bool take_unit(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_cla
 	return true;
 }
 
-static void put_back_unit(struct vmm_sync_node *node)
+static void put_back_unit(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_class)
 {
+	vmm_assert_held(&node->object->world->sync_lock);
+	vmm_assert(node->object->units < node->object->units_max);
 	node->object->units++;
 }
 
@@ -130,6 +135,7 @@ static void signal_semaphore(struct vmm_sync_node *node, const struct vmm_sync_q
 
 	(void)flags;
 	vmm_sync_lock(world);
+	vmm_assert(vmm_sync_object_is_consistent_locked(object));
 	bool below_maximum = object->units < object->units_max;
 	object->units += below_maximum;
 	vmm_sync_unlock(world);

@@ -64,6 +64,7 @@ static void remove_node(struct vmm_sync_node *node) VMM_REQUIRES(vmm_sync_lock_c
 	struct vmm_sync_object *object = node->object;
 
 	vmm_assert_held(&node->object->world->sync_lock);
+	vmm_assert(node->wait->missing && atomic_load(&object->waiters));
 	vmm_sync_heap_remove(&object->heap, node);
 	vmm_sync_count_waiter(object, UINT32_MAX);
 	count_awaited(object->world, UINT32_MAX);
@@ -102,6 +103,7 @@ static bool is_satisfied(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_
 bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait)
 {
 	vmm_assert_held(&wait->world->sync_lock);
+	vmm_assert(vmm_sync_wait_is_valid_locked(wait) && !wait->done && !wait->missing);
 	for (uint32_t i = 0; i < wait->count; i++)
 		begin_node(&wait->nodes[i]);
 	wait->done = wait->any ? wait->missing < wait->count : !wait->missing;
@@ -113,6 +115,7 @@ bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait)
 bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait)
 {
 	vmm_assert_held(&wait->world->sync_lock);
+	vmm_assert(vmm_sync_wait_is_valid_locked(wait));
 	if (wait->done)
 		return false;
 	remove_all_nodes(wait);
@@ -125,6 +128,7 @@ static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_s
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&wait->world->sync_lock);
+	vmm_assert(!wait->done && batch->count < VMM_SYNC_BATCH);
 	remove_all_nodes(wait);
 	wait->status = status;
 	wait->done = true;
@@ -146,6 +150,7 @@ static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_s
  */
 void vmm_sync_batch_flush(struct vmm_sync_batch *batch)
 {
+	vmm_assert(vmm_sync_batch_is_valid(batch));
 	for (uint32_t i = 0; i < batch->count; i++)
 		if (batch->words[i])
 			vmm_os_wake(batch->os, batch->words[i], UINT32_MAX);
@@ -187,6 +192,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(vmm_sync_object_is_consistent_locked(object));
 	if (!object->heap)
 		return deliver_queue(object, batch);
 	/*
@@ -225,6 +231,7 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 	struct vmm_sync_node *parked = NULL;
 
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(vmm_sync_object_is_consistent_locked(object));
 	while (object->heap && batch->count < VMM_SYNC_BATCH) {
 		struct vmm_sync_node *node = object->heap;
 
@@ -309,8 +316,9 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 	struct vmm_process *process = caller->process;
 	struct vmm_device *device;
 	uint32_t reached = 0;
-	vmm_status status = check_list(process, list);
 
+	vmm_assert(vmm_sync_list_is_valid(list));
+	vmm_status status = check_list(process, list);
 	if (vmm_unlikely(!vmm_ok(status)))
 		return status;
 	vmm_process_lock(process);
@@ -335,6 +343,7 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 vmm_status vmm_sync_charge(const struct vmm_process *process, struct vmm_sync_wait *wait,
 			   const char *what, uint64_t bytes)
 {
+	vmm_assert(!wait->payer);
 	if (vmm_likely(!process->account))
 		return VMM_OK;
 	if (!vmm_process_charge_queued(process, 0, what, bytes))
@@ -509,8 +518,9 @@ vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_hazard_guard *vi
 			 const struct vmm_sync_list *list)
 {
 	struct waiting w = {.wait.nodes = w.local, .wait.sleeper = &w.sleeper};
-	vmm_status status = check_list((*device)->process, list);
 
+	vmm_assert(vmm_device_is_valid(*device) && vmm_sync_list_is_valid(list));
+	vmm_status status = check_list((*device)->process, list);
 	if (!vmm_ok(status))
 		return status;
 	if (list->count > LOCAL_NODES) {
@@ -620,8 +630,10 @@ static vmm_status make_event_wait(struct vmm_device *device, uint32_t count, uin
 vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
 			       uint64_t event)
 {
-	vmm_status status = check_list(device->process, list);
 	struct event_wait *w = NULL;
+
+	vmm_assert(vmm_device_is_valid(device) && vmm_sync_list_is_valid(list));
+	vmm_status status = check_list(device->process, list);
 
 	if (vmm_ok(status))
 		status = make_event_wait(device, list->count, event, &w);

@@ -76,6 +76,7 @@ void vmm_sync_end_words(struct vmm_sync_object *object)
 static bool share_locked(struct vmm_sync_object *object) VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&object->world->sync_lock);
+	vmm_assert(vmm_sync_object_is_consistent_locked(object) && object->slot.page);
 	if (object->seen_by_gpu)
 		return false;
 	if (atomic_load(&object->page))

@@ -49,10 +49,16 @@ struct fence {
 
 static void make(struct world *w, struct fence *f, uint64_t value)
 {
+	static struct vmm_sync_page page;
+
 	memset(f, 0, sizeof(*f));
 	f->object.world = &w->world;
 	f->object.type = VMM_SYNC_MONITORED_FENCE;
 	f->object.word = &f->word;
+	f->object.slot.page = &page;
+	f->object.event = -1;
+	atomic_store(&f->object.references, 1);
+	atomic_store(&f->object.step, 1);
 	vmm_list_init(&f->object.awaited);
 	vmm_list_init(&f->object.queue);
 	vmm_list_init(&f->object.held);
@@ -298,17 +304,18 @@ static void mfn_17_destroying_a_fence_frees_its_cpu_waits(void **state)
 /* Two openings of one object, as two processes have them. */
 static void end_opening(struct vmm_sync_object *object)
 {
+	struct vmm_process process = {.world = object->world};
 	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
 
 	assert_non_null(sync);
 	sync->object = object;
+	sync->process = &process;
 	notified_last = 0;
 	vmm_sync_end(sync);
 }
 
 static void sfl_27_sfl_28_sfl_29_the_flag_decides_which_destroy_frees_waiters(void **state)
 {
-	static _Atomic uint64_t word;
 	struct world w;
 
 	(void)state;
@@ -325,9 +332,13 @@ static void sfl_27_sfl_28_sfl_29_the_flag_decides_which_destroy_frees_waiters(vo
 			object->world = &w.world;
 			object->type = VMM_SYNC_MONITORED_FENCE;
 			object->flags = flags;
-			object->word = &word;
+			object->event = -1;
+			assert_int_equal(vmm_sync_slot_take_own(w.os, &object->slot), VMM_OK);
+			object->word = (void *)object->slot.page->memory.base;
+			atomic_init(&object->step, 1);
 			vmm_list_init(&object->awaited);
 			vmm_list_init(&object->queue);
+			vmm_list_init(&object->held);
 			object->openings = openings;
 			atomic_init(&object->references, openings);
 			assert_false(begin(&w, &wait, &fence, &one, 1, false));
