@@ -266,6 +266,7 @@ NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
 	struct vmm_address_update *u = vmm_calloc(1, sizeof(*u));
 	NTSTATUS status;
 
+	vmm_assert(vmm_context_is_valid(context));
 	if (!u)
 		return STATUS_NO_MEMORY;
 	u->sched = context->device->adapter->sched;

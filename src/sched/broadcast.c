@@ -104,8 +104,9 @@ NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broad
 			     struct vmm_render_request *request)
 {
 	struct vmm_broadcast targets;
-	NTSTATUS status = begin_calls(context, names, &targets);
 
+	vmm_assert(vmm_context_is_valid(context));
+	NTSTATUS status = begin_calls(context, names, &targets);
 	if (NT_SUCCESS(status)) {
 		request->broadcast = &targets;
 		status = vmm_sched_render(context, request);

@@ -201,6 +201,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	struct vmm_context *context;
 	NTSTATUS status;
 
+	vmm_assert(vmm_device_is_valid(device));
 	context = vmm_calloc(1, sizeof(*context));
 	if (!context)
 		return STATUS_NO_MEMORY;
@@ -303,6 +304,7 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 	struct vmm_context *context = NULL;
 	struct vmm_hazard_guard visit;
 
+	vmm_assert(vmm_device_is_valid(device));
 	/*
 	 * The device of a handle never changes, so the context that is retired below belongs to
 	 * this device.
@@ -438,6 +440,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	void *handle = device->hazard;
 
+	vmm_assert(vmm_device_is_valid(device));
 	/*
 	 * No thread is inside the device, so none creates or ends contexts; but threads may still
 	 * be inside its contexts.

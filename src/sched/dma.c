@@ -234,6 +234,7 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	struct vmm_list *link;
 
 	vmm_state_lock(adapter);
+	vmm_assert(vmm_context_is_consistent_locked(context));
 	/* A wait may never end, so a submission behind one never blocks on the pool (MFN-30). */
 	bool may_take = context->dma_taken < VMM_DMA_BUFFERS_PER_CONTEXT ||
 			vmm_unlikely(context->steps.holding);
@@ -401,6 +402,7 @@ void vmm_dma_put(struct vmm_dma *dma)
 	bool broadcast = buffer->users != 0;
 
 	vmm_assert_held(&dma->context->device->adapter->state_lock);
+	vmm_assert(vmm_context_is_consistent_locked(buffer->context) && dma->context->queued);
 	dma->context->queued--;
 	if (vmm_unlikely(dma->present))
 		vmm_present_done_locked(dma);

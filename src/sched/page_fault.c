@@ -184,6 +184,7 @@ NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
 	struct vmm_adapter *adapter = device->adapter;
 	uint32_t none = VMM_DEVICE_OK;
 
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_paging_lock(adapter);
 	bool marked = atomic_compare_exchange_strong(&device->error, &none, VMM_DEVICE_RESET);
 	if (marked) {
@@ -207,6 +208,7 @@ NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
 
 void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record)
 {
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_state_lock(device->adapter);
 	*record = device->page_fault;
 	vmm_state_unlock(device->adapter);

@@ -101,6 +101,7 @@ NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t prima
 	const struct vmm_device *device = context->device;
 	NTSTATUS status = STATUS_INVALID_HANDLE;
 
+	vmm_assert(vmm_context_is_valid(context));
 	vmm_process_lock(device->process);
 	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, primary);
 	if (!ref)
@@ -262,6 +263,7 @@ static uint32_t limit_of(const struct vmm_device *device) VMM_REQUIRES(vmm_state
 
 void vmm_present_set_limit(struct vmm_device *device, uint32_t presents)
 {
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_state_lock(device->adapter);
 	device->present_limit = presents;
 	vmm_state_unlock(device->adapter);
@@ -271,6 +273,7 @@ void vmm_present_set_limit(struct vmm_device *device, uint32_t presents)
 
 uint32_t vmm_present_limit(const struct vmm_device *device)
 {
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_state_lock(device->adapter);
 	uint32_t limit = limit_of(device);
 	vmm_state_unlock(device->adapter);
@@ -450,8 +453,9 @@ static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
 NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)
 {
 	struct vmm_present p = {.request = request, .flags.Value = request->flags};
-	NTSTATUS status = vmm_command_refuse_present(context);
 
+	vmm_assert(vmm_context_is_valid(context));
+	NTSTATUS status = vmm_command_refuse_present(context);
 	if (NT_SUCCESS(status))
 		status = check_flags(context, request);
 	if (NT_SUCCESS(status) && p.flags.Flip)

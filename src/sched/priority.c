@@ -96,6 +96,7 @@ NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert(vmm_context_is_valid(context));
 	if (priority > 0 && priority & ABSOLUTE)
 		status = check_absolute(context, priority);
 	else if (priority < RELATIVE_LEAST || priority > RELATIVE_MOST)
@@ -115,6 +116,7 @@ int32_t vmm_sched_priority(const struct vmm_context *context)
 
 NTSTATUS vmm_sched_set_in_process_priority(struct vmm_context *context, int32_t priority)
 {
+	vmm_assert(vmm_context_is_valid(context));
 	if (priority != 0 && priority != 1)
 		return refuse_priority(
 			context, "SCH-03", STATUS_INVALID_PARAMETER, priority,

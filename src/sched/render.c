@@ -809,8 +809,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 				   .broadcast = request->broadcast,
 				   .entries = context->user.allocations,
 				   .entry_count = request->allocation_count};
-	NTSTATUS status = check_request(&s);
 
+	vmm_assert(vmm_context_is_valid(context));
+	NTSTATUS status = check_request(&s);
 	if (NT_SUCCESS(status))
 		status = vmm_submission_run(&s);
 	if (!NT_SUCCESS(status))

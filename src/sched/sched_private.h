@@ -965,6 +965,16 @@ bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma
 	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_dma_destroy_all(struct vmm_context *context);
 
+/* ---- validity (valid.c): asserted where a function is given a context; constant time ---- */
+/*
+ * The context's node and adapter of the link exist, its priorities are in range (SCH-01 to SCH-03),
+ * and its sizes agree with by_address and no_patching. Reads constant and atomic members.
+ */
+bool vmm_context_is_valid(const struct vmm_context *context);
+/* Also: at most all buffers are taken, and fewer if one is free. */
+bool vmm_context_is_consistent_locked(const struct vmm_context *context)
+	VMM_REQUIRES(vmm_state_lock_class);
+
 /* ---- client_buffers.c: command buffer and lists of an out-of-process client ---- */
 /* Sets context->mapped; maps the buffers into an out-of-process client. */
 vmm_status vmm_context_map_buffers(struct vmm_context *context) VMM_MUST_CHECK;

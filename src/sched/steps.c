@@ -556,6 +556,7 @@ NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sch
 	struct vmm_software *software = take_software(sched);
 	bool released = false;
 
+	vmm_assert(vmm_context_is_valid(context));
 	if (!software)
 		return STATUS_NO_MEMORY;
 	NTSTATUS status = fill(software, context, sync);

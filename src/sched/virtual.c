@@ -153,8 +153,9 @@ NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				   .command = request,
 				   .entries = written,
 				   .entry_count = request->primary_count};
-	NTSTATUS status = check(context, request);
 
+	vmm_assert(vmm_context_is_valid(context));
+	NTSTATUS status = check(context, request);
 	for (uint32_t i = 0; NT_SUCCESS(status) && i < request->primary_count; i++) {
 		written[i].hAllocation = request->primaries[i];
 		written[i].WriteOperation = 1;
