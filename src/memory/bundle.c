@@ -114,8 +114,9 @@ NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, u
 			   struct vmm_nt_target *target)
 {
 	struct vmm_world *world = device->process->world;
-	struct vmm_bundle *bundle = vmm_calloc(1, sizeof(*bundle));
 
+	vmm_assert(vmm_device_is_valid(device));
+	struct vmm_bundle *bundle = vmm_calloc(1, sizeof(*bundle));
 	if (!bundle)
 		return STATUS_NO_MEMORY;
 	bundle->world = world;

@@ -127,9 +127,10 @@ static void describe(struct vmm_context_allocation *own,
 NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
 				       DXGKARGCB_CREATECONTEXTALLOCATION *args)
 {
-	NTSTATUS status = check(device, args);
 	struct vmm_context_allocation *own = NULL;
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check(device, args);
 	if (!NT_SUCCESS(status))
 		return status;
 	own = vmm_calloc(1, sizeof(*own));

@@ -543,6 +543,7 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		.device = device, .memory = device->adapter->memory, .request = request};
 	NTSTATUS status;
 
+	vmm_assert(vmm_device_is_valid(device));
 	if (!request->count && !request->runtime_resource)
 		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-35",
 				       device->process->id, 0,

@@ -468,8 +468,9 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 			       const uint32_t *handles, uint32_t count, uint32_t flags)
 {
 	struct vmm_deallocation d = {.flags = flags};
-	NTSTATUS status = vmm_deallocation_check(device, flags);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = vmm_deallocation_check(device, flags);
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_list_init(&d.departing);
@@ -496,6 +497,7 @@ void vmm_memory_close_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_deallocation d = {0};
 
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
 	vmm_list_init(&d.unused);

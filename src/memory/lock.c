@@ -607,6 +607,7 @@ NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device, struct vmm_lock_requ
 	uint32_t timeline;
 	uint64_t sequence;
 
+	vmm_assert(vmm_device_is_valid(device));
 	if (vmm_unlikely(adapter->wddm2))
 		return vmm_lock_wddm2(device, request);
 	/* LOCK-08 */
@@ -685,6 +686,7 @@ NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *ha
 	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t passed = 0;
 
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_paging_lock(adapter);
 	/* All handles are checked before any is unlocked. (LOCK-29) */
 	while (passed < count && NT_SUCCESS(status)) {

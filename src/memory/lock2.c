@@ -360,6 +360,7 @@ NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *re
 				     .request = request,
 				     .call = "lock2"};
 
+	vmm_assert(vmm_device_is_valid(device));
 	if (device->adapter->wddm2)
 		return !request->flags && vmm_lock_fast(device, request) ? STATUS_SUCCESS
 									 : lock(&a);

@@ -247,8 +247,9 @@ NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residenc
 {
 	struct request r = {
 		.device = device, .memory = device->adapter->memory, .request = request};
-	NTSTATUS status = check_version(&r, "make resident");
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_version(&r, "make resident");
 	request->fence_value = request->bytes_to_trim = 0;
 	if (NT_SUCCESS(status))
 		status = check_make_flags(&r);
@@ -312,8 +313,9 @@ NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_reques
 {
 	struct request r = {
 		.device = device, .memory = device->adapter->memory, .request = request};
-	NTSTATUS status = check_version(&r, "evict");
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_version(&r, "evict");
 	request->bytes_to_trim = 0;
 	if (NT_SUCCESS(status) && (request->flags & ~(uint32_t)FLAGS))
 		status = report(&r, "PRI-09", 0, "evict with reserved flags");

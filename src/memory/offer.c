@@ -166,8 +166,9 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	const struct vmm_offer_walk walk = {device, set, "OFR-02", true};
 	struct vmm_offer_request offer = *request;
 	uint32_t priority = request->priority;
-	NTSTATUS status = vmm_offer_check_set(device, set);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = vmm_offer_check_set(device, set);
 	if (NT_SUCCESS(status))
 		status = check_flags(device, request->flags);
 	if (!NT_SUCCESS(status))
@@ -228,8 +229,9 @@ NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_sha
 {
 	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
-	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 	if (!NT_SUCCESS(status))
 		return status;
 	lock_both(device);
@@ -287,8 +289,9 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
 {
 	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-04", false};
-	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 	return NT_SUCCESS(status) ? query(&walk, RESIDENT_GPU, do_residency, residency) : status;
 }
 
@@ -311,7 +314,8 @@ NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_s
 {
 	const struct vmm_handle_set set = handle_set(shape);
 	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
-	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 	return NT_SUCCESS(status) ? query(&walk, 0, do_read_priority, priorities) : status;
 }

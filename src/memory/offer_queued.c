@@ -13,6 +13,7 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 	struct vmm_queued_offer *offer = &allocation->queued_offer;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_assert(vmm_instance_is_valid_locked(instance));
 	if (!allocation->offer_queued)
 		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
 	allocation->offer_queued = (uint8_t)priority;
@@ -49,6 +50,7 @@ bool vmm_offer_settle(struct vmm_allocation *allocation)
 	struct vmm_observe *observe = allocation->adapter->observe;
 
 	vmm_assert_held(&allocation->adapter->paging_lock);
+	vmm_assert(vmm_allocation_is_valid_locked(allocation));
 	if (!priority || !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
 		return allocation->offer;
 	vmm_offer_cancel(allocation);

@@ -101,8 +101,9 @@ NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 				 struct vmm_paging_queue_request *request)
 {
 	struct vmm_paging_queue *queue;
-	NTSTATUS status = check_request(device, request);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_request(device, request);
 	if (!NT_SUCCESS(status))
 		return status;
 	queue = vmm_calloc(1, sizeof(*queue));
@@ -414,6 +415,7 @@ NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_adapter *adapter = device->adapter;
 
+	vmm_assert(vmm_device_is_valid(device));
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 

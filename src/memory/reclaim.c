@@ -291,8 +291,9 @@ NTSTATUS vmm_memory_reclaim(struct vmm_device *device, struct vmm_reclaim_reques
 {
 	struct reclaim r = {
 		.device = device, .memory = device->adapter->memory, .request = request};
-	NTSTATUS status = vmm_offer_check_set(device, &request->set);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = vmm_offer_check_set(device, &request->set);
 	request->fence_value = 0;
 	if (NT_SUCCESS(status))
 		status = check(device, request);

@@ -269,6 +269,7 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	struct vmm_allocation *allocation = instance->allocation;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_assert(vmm_instance_is_valid_locked(instance));
 	if (instance->state == VMM_INSTANCE_RETIRED)
 		return vmm_refuse_rule(
 			allocation->adapter->observe, STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE,
@@ -301,6 +302,7 @@ void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
 	struct vmm_list *link;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_assert(vmm_instance_is_valid_locked(instance));
 	allocation->used_generation =
 		vmm_max_u64(allocation->used_generation, instance->generation);
 	vmm_list_for_each (link, &allocation->instances) {

@@ -766,6 +766,7 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 			instance->place == VMM_PLACEMENT_APERTURE;
 
 	vmm_assert_held(&adapter->paging_lock);
+	vmm_assert(vmm_instance_is_valid_locked(instance));
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
 	if (vmm_likely(serves &&
@@ -844,6 +845,7 @@ uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment
 bool vmm_memory_can_render_under_lock(const struct vmm_instance *instance)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	vmm_assert(vmm_instance_is_valid_locked(instance));
 	if (instance->allocation->pinned || vmm_allocation_is_displayed(instance->allocation))
 		return instance->place == VMM_PLACEMENT_APERTURE;
 	if (vmm_unlikely(instance->linear))

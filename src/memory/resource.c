@@ -86,6 +86,7 @@ NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resou
 	uint32_t existing;
 	NTSTATUS status;
 
+	vmm_assert(vmm_device_is_valid(device));
 	if (!runtime_resource)
 		return STATUS_INVALID_PARAMETER;
 	vmm_process_lock(device->process);
@@ -108,8 +109,9 @@ NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resou
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key)
 {
 	struct vmm_resource *r;
-	NTSTATUS status = resource_create(device, NULL, &r);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = resource_create(device, NULL, &r);
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_process_lock(device->process);
@@ -569,6 +571,7 @@ NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *
 {
 	struct vmm_world *world = device->process->world;
 
+	vmm_assert(vmm_device_is_valid(device));
 	vmm_shared_lock(world);
 	const struct vmm_share *share = find_share_locked(device, key);
 	if (share)
@@ -651,8 +654,9 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key
 	struct vmm_section *section = NULL;
 	struct vmm_share *share;
 	struct vmm_resource *r;
-	NTSTATUS status = share_get(device, key, *count, &share, &section);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = share_get(device, key, *count, &share, &section);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (section) {

@@ -253,9 +253,10 @@ static NTSTATUS add(struct vmm_device *device, struct vmm_trim *trim)
 NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
 			   uint32_t *handle)
 {
-	NTSTATUS status = check(device);
 	struct vmm_trim *trim;
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check(device);
 	if (!NT_SUCCESS(status))
 		return status;
 	trim = vmm_calloc(1, sizeof(*trim));

@@ -361,8 +361,9 @@ static NTSTATUS update(struct update *u)
 NTSTATUS vmm_memory_update_property(struct vmm_device *device, struct vmm_property_request *request)
 {
 	struct update u = {.device = device, .memory = device->adapter->memory, .request = request};
-	NTSTATUS status = check_request(&u);
 
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_request(&u);
 	request->fence_value = 0;
 	if (!NT_SUCCESS(status))
 		return status;
