@@ -125,7 +125,7 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	if (before != 1)
 		return;
 	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
-	vmm_assert(!object->openings && !object->global_handle && !object->owner);
+	vmm_assert(!object->openings && !object->global_handle);
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		vmm_sync_end_periodic(object);
 	vmm_sync_end_words(object);

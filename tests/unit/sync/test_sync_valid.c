@@ -225,13 +225,13 @@ static void sync_valid_keyed_mutexes(void **state)
 	start(&v);
 	keyed.world = another.world = &v.world;
 	keyed.references = another.references = 1;
-	keyed.holder = &opening;
 	BREAKS(vmm_keyed_is_valid(&keyed), keyed.references, 0);
 	BREAKS(vmm_keyed_is_valid(&keyed), keyed.world, NULL);
 	BREAKS(vmm_keyed_opening_is_valid(&opening), opening.process, &v.other_process);
 	BREAKS(vmm_keyed_opening_is_valid(&opening), opening.keyed, NULL);
 	BREAKS(vmm_keyed_opening_is_valid(&opening), keyed.references, 0);
 	vmm_sync_lock(&v.world);
+	keyed.holder = &opening;
 	BREAKS(vmm_keyed_is_consistent_locked(&keyed), keyed.abandoned, true);
 	BREAKS(vmm_keyed_is_consistent_locked(&keyed), opening.keyed, &another);
 	vmm_sync_unlock(&v.world);
