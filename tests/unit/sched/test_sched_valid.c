@@ -46,9 +46,9 @@ static void sched_valid_a_contexts_buffers_are_counted(void **state)
 	assert_int_equal(vmm_os_create(&config, &os), VMM_OK);
 	vmm_os_mutex_init(&adapter.state_lock, os, VMM_RANK_STATE, "state");
 	c.dma_bytes = 4096;
-	c.dma_count = c.dma_taken = 1;
 	vmm_list_init(&c.free_dma);
 	vmm_state_lock(&adapter);
+	c.dma_count = c.dma_taken = 1;
 	BREAKS(vmm_context_is_consistent_locked(&c), c.dma_taken, 2);
 	BREAKS(vmm_context_is_consistent_locked(&c), c.list_size, 0);
 	c.dma_count = 2;
