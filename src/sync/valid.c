@@ -13,23 +13,32 @@ bool vmm_sync_slot_is_valid(const struct vmm_sync_slot *slot)
 	       slot->offset % VMM_SYNC_SLOT_BYTES == 0;
 }
 
-bool vmm_sync_object_is_valid(const struct vmm_sync_object *object)
+static bool has_valid_members(const struct vmm_sync_object *object)
 {
 	bool is_fence = vmm_sync_is_fence(object), is_monitored = vmm_sync_is_monitored(object);
 
 	return object->world && object->type >= VMM_SYNC_MUTEX &&
-	       object->type < VMM_SYNC_TYPE_LIMIT && atomic_load(&object->references) &&
-	       (object->word != NULL) == is_fence &&
+	       object->type < VMM_SYNC_TYPE_LIMIT && (object->word != NULL) == is_fence &&
 	       (is_monitored ? vmm_sync_slot_is_valid(&object->slot) : !object->slot.page) &&
 	       (is_monitored || !object->narrow) &&
 	       (!is_fence || atomic_load_explicit(&object->step, memory_order_relaxed)) &&
 	       (object->event >= 0) == (object->type == VMM_SYNC_CPU_NOTIFICATION);
 }
 
+bool vmm_sync_object_is_valid(const struct vmm_sync_object *object)
+{
+	return has_valid_members(object) && atomic_load(&object->references);
+}
+
+/*
+ * A periodic source still signals an object whose last reference another thread has just dropped,
+ * until that thread gets the sync lock and ends the source.
+ */
 bool vmm_sync_object_is_consistent_locked(const struct vmm_sync_object *object)
 {
 	vmm_assert_held(&object->world->sync_lock);
-	return vmm_sync_object_is_valid(object) &&
+	return has_valid_members(object) &&
+	       (atomic_load(&object->references) || object->periodic_source) &&
 	       (vmm_sync_class_of(object)->by_value ? vmm_list_empty(&object->queue)
 						    : !object->heap) &&
 	       !object->heap == vmm_list_empty(&object->awaited) &&

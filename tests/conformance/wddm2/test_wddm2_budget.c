@@ -135,6 +135,7 @@ static void res_10_budgets_are_per_process_and_group(void **state)
 	assert_int_equal(vidmm_process_set_budget(w.device.process, w.client.adapter, 0, 0), 0);
 	assert_int_equal(vidmm_process_set_budget(w.device.process, w.client.adapter, 2, 0),
 			 STATUS_INVALID_PARAMETER);
+	world_expect_finding(&w, "RES-10");
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
 		      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_APERTURE),
 		      c = wddm2_allocate(&other, 64 * KIB, WORLD_MEMORY);
