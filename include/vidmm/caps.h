@@ -36,7 +36,7 @@ enum vidmm_start_step {
 /* One DXGK_SEGMENTDESCRIPTOR or one of its later forms. */
 struct vidmm_segment_report {
 	uint32_t flags; /* DXGK_SEGMENTFLAGS */
-	/* flags without those that have no meaning for this kind of segment; 0: vidmm refused it */
+	/* flags without those that have no meaning for this kind; also 0 for a refused segment */
 	uint32_t effective_flags;
 	uint32_t bank_count;     /* NbOfBanks */
 	uint32_t bank_end_count; /* entries of bank_end; 0 without UseBanking */
@@ -81,7 +81,10 @@ struct vidmm_adapter_report {
 	uint32_t node_count; /* 1 without MultiEngineAware (SCH-07) */
 	uint32_t node_depth; /* most packets outstanding on a node (SUB-16) */
 
-	/* NbSegment of the first pass; number of entries of `segment`, from the second pass */
+	/*
+	 * segment_count: NbSegment of the first query. described_count: entries of `segment`, which
+	 * the second query filled; fewer after a refusal.
+	 */
 	uint32_t segment_count, described_count;
 	struct vidmm_segment_report segment[VIDMM_REPORT_SEGMENTS_MAX]; /* [0]: segment id 1 */
 	uint32_t paging_buffer_segment_id, paging_buffer_size, paging_buffer_private_data_size;

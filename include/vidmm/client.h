@@ -79,8 +79,9 @@ VIDMM_API void vidmm_connection_attach(struct vidmm_connection *connection);
 VIDMM_API struct vidmm_connection *vidmm_connection_enter(struct vidmm_connection *connection);
 
 /*
- * The functions of vidmm.h without "remote_". adapter is the index of the adapter at the host,
- * from 0. STATUS_INSUFFICIENT_RESOURCES: also when the client's limit is reached (serve.h).
+ * Each function does what the function of vidmm.h with the same name, less "remote_", does. adapter
+ * is the index of the adapter at the host, from 0. STATUS_INSUFFICIENT_RESOURCES: also when the
+ * client's limit is reached (serve.h).
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_device_create(
 	struct vidmm_connection *connection, uint32_t adapter, struct vidmm_remote_device **device);

@@ -81,7 +81,7 @@ enum vidmm_event_type {
 	VIDMM_EVENT_FENCE = 11,
 	/*
 	 * A lock succeeded. object: handle returned; a: flags, b: ns waited, c: bytes locked, d:
-	 * old handle.
+	 * handle that the call named; differs from object if the lock renamed the allocation.
 	 */
 	VIDMM_EVENT_LOCK = 12,
 	VIDMM_EVENT_UNLOCK = 13, /* An unlock succeeded. object: handle. */
@@ -111,9 +111,9 @@ enum vidmm_event_type {
 	VIDMM_EVENT_FLUSH = 22,
 	/*
 	 * A packet did not complete in time, or the recovery took a step. process, object: process
-	 * and context of the packet (0: paging); reason: enum vidmm_recovery; a: code (0x117:
-	 * adapter), b: node, c: fence id, d: ns that the packet has had the node (OVERDUE, MISSED,
-	 * TIMEOUT).
+	 * and context of the packet (0: paging); reason: enum vidmm_recovery; a: reason code as in
+	 * DxgkDdiCollectDbgInfo (0x117: adapter; 0x141: engine; 0x142: process blocked), b: node,
+	 * c: fence id, d: ns that the packet has had the node (OVERDUE, MISSED, TIMEOUT).
 	 */
 	VIDMM_EVENT_RECOVERY = 23,
 	/*
@@ -287,11 +287,11 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_DESTROYED,
 	VIDMM_RESIDENCY_DISCARDED, /* offered; its memory was needed */
 	VIDMM_RESIDENCY_STOP,      /* the adapter stops */
-	VIDMM_RESIDENCY_TRIM,
-	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed at creation */
-	VIDMM_RESIDENCY_RESET,  /* the adapter was reset (PAG-27) */
-	VIDMM_RESIDENCY_POWER,  /* its segment loses its content in a low-power state */
-	VIDMM_RESIDENCY_MOVED   /* compaction moved it inside its segment */
+	VIDMM_RESIDENCY_TRIM,      /* evicted: on no residency list any more, or misplaced */
+	VIDMM_RESIDENCY_PINNED,    /* Overlay or Capture, placed at creation */
+	VIDMM_RESIDENCY_RESET,     /* the adapter was reset (PAG-27) */
+	VIDMM_RESIDENCY_POWER,     /* its segment loses its content in a low-power state */
+	VIDMM_RESIDENCY_MOVED      /* compaction moved it inside its segment */
 };
 
 enum vidmm_wait_reason {
@@ -343,7 +343,8 @@ enum vidmm_display_reason {
 enum vidmm_sync_reason {
 	VIDMM_SYNC_HELD = 1, /* by a wait: one event per object that is not signaled */
 	VIDMM_SYNC_RELEASED, /* the wait is satisfied: one event, for its first object */
-	VIDMM_SYNC_GIVEN_UP, /* context, device or adapter ended or is lost: likewise */
+	/* context, device or adapter ended or is lost: one event, for the wait's first object */
+	VIDMM_SYNC_GIVEN_UP,
 	/* a signal is queued behind a wait, directly or not: one event per object */
 	VIDMM_SYNC_QUEUED,
 	/* the context (or all contexts of the signal) reached it: one event per object */

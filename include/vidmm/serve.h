@@ -21,7 +21,7 @@ struct vidmm_server;
 
 /*
  * Limits of one client; 0: the default. A call beyond a limit returns
- * STATUS_INSUFFICIENT_RESOURCES; a connection beyond a limit is closed.
+ * STATUS_INSUFFICIENT_RESOURCES; a socket beyond `channels` is refused.
  */
 struct vidmm_client_limits {
 	uint32_t channels; /* calls in progress at a time, one per thread; default 64 */
@@ -68,7 +68,7 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_listen(struct vidmm_server 
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd);
 /*
  * Cuts off all clients, waits for their calls, ends the server's threads and closes its sockets.
- * NULL: does nothing. The host and its adapters, which all clients may open, remain.
+ * NULL: does nothing. The host and its adapters remain; the caller stops and destroys them.
  */
 VIDMM_API void vidmm_server_destroy(struct vidmm_server *server);
 

@@ -35,8 +35,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PagingNode             0: the 3D node, 1: the copy node (default 1)
  *   EngineBytesPerUs       bytes of paging copies and fills that take 1 us of engine time
  *                          (default 20000; 0: they take no time)
- *   PrePatch               1: DxgkDdiRender writes the addresses in the allocation list
- *                          (default 1)
+ *   PrePatch               1: DxgkDdiRender writes the addresses that the allocation list gives
+ *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
  *   PreemptionAware        1: reports PreemptionAware; a preemption drops the packets that wait
  *                          behind the running one (default 0)
@@ -138,15 +138,16 @@ struct softgpu_monitor {
  *
  * The size of an allocation is rounded up to whole pages, of a tiled one to whole rows of tiles.
  * Offsets are below 4 GiB; those of WAIT, SIGNAL and REPORT are multiples of 8. The ranges of a
- * COPY must not overlap. RELOCATIONS and REPORT can reference the first 4096 entries of the list
- * and keep them resident to the end of the buffer; other operands do so for their command only.
+ * COPY must not overlap. RELOCATIONS and REPORT can reference the first 4096 entries of the list.
+ * What they reference stays resident to the end of the buffer. What another operand references
+ * stays resident to the end of its command.
  *
  * Addresses are used when the command executes. An address that decodes to no memory causes a
  * DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
  */
 enum softgpu_opcode {
 	SOFTGPU_NOP = 0,
-	/* reads, and with flag WRITE rewrites, the 32-bit word at the operand: the cheapest use */
+	/* the cheapest reference: reads the 32-bit word at the operand; flag WRITE: rewrites it */
 	SOFTGPU_REFERENCE = 1,
 	SOFTGPU_FILL = 2,
 	SOFTGPU_COPY = 3,
@@ -255,9 +256,10 @@ struct softgpu_relocations {
 
 /*
  * Splitting: no command depends on state of an earlier one. If the last element of the allocation
- * list is NULL, DxgkDdiRender therefore unbinds the slots of each command after it, and a DMA
- * buffer that does not fit may be split between any two commands. Otherwise the allocations that a
- * RELOCATIONS command named stay bound.
+ * list is NULL, DxgkDdiRender therefore emits, after each command but the last, patch locations
+ * that unbind the slots (SlotId) which that command bound. A DMA buffer that does not fit may then
+ * be split between any two commands. Otherwise the allocations that a RELOCATIONS command named
+ * stay bound.
  *
  * A REPORT command applies to the STAMP commands after it. The allocation that it names holds this
  * structure and then `capacity` records; `count` also counts errors beyond capacity. A mismatch

@@ -83,7 +83,7 @@ struct vidmm_host_options {
 	/*
 	 * An object that was opened from an NT handle refuses, with STATUS_ACCESS_DENIED, what the
 	 * access of that handle does not allow. Off by default, because existing clients share with
-	 * accesses that allow nothing. (SHR-10)
+	 * access masks that lack the rights which they then use. (SHR-10)
 	 */
 	bool enforce_sharing_rights;
 };
@@ -91,8 +91,8 @@ struct vidmm_host_options {
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_host_create(const struct vidmm_host_options *options,
 							  struct vidmm_host **host);
 /*
- * Destroys a host. The caller has closed all its processes and stopped all its adapters; the
- * program aborts if an adapter is not stopped. NULL: does nothing.
+ * Destroys a host. All processes of the host must be closed and all its adapters stopped before;
+ * the program aborts if an adapter is not stopped. NULL: does nothing.
  */
 VIDMM_API void vidmm_host_destroy(struct vidmm_host *host);
 
@@ -165,11 +165,14 @@ struct vidmm_tdr_options {
  * it, or from its own submission if that is later, to its own end. (SCH-06)
  */
 struct vidmm_scheduling_options {
-	/* A context keeps the node until it is this far ahead of another context; at least 1. */
+	/*
+	 * A context keeps the node until it has used this much more node time than the waiting
+	 * context that has used least; at least 1.
+	 */
 	uint32_t slice_us;
 	/*
-	 * A context gets one packet when it has waited while the node worked this long for
-	 * others; at least slice_us.
+	 * One packet of a context runs out of turn when the context has waited while the node
+	 * worked this long for contexts of higher priority; at least slice_us.
 	 */
 	uint32_t patience_us;
 };
@@ -200,9 +203,9 @@ struct vidmm_adapter_options {
 	/* first fence id; 0: 0xFFFFFF00, so that every run passes the 32-bit wrap */
 	uint32_t first_fence_id;
 	/*
-	 * Receives what the miniport reports (caps.h) during the start, also if the start fails
-	 * with any status but STATUS_INVALID_PARAMETER for these options themselves. The caller
-	 * sets its struct_size. NULL: no report.
+	 * Receives what the miniport reports (caps.h), also if the start fails. It stays unchanged
+	 * only if an argument is NULL, a struct_size is wrong, or not exactly one of driver_entry
+	 * and initialization_data is set. The caller sets its struct_size. NULL: no report.
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
@@ -300,8 +303,8 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_ada
  *   VIDMM_REMOVAL_HIBERNATION and the miniport has SupportSurpriseRemoval; a finding says so.
  * - STATUS_NOT_SUPPORTED: the miniport does not support the notification. It gets no further calls,
  *   except those that stop and unload it.
- * - STATUS_DEVICE_REMOVED: the miniport failed the notification, which is a fatal violation, or the
- *   adapter had stopped after one before.
+ * - STATUS_DEVICE_REMOVED: the miniport failed the notification, which is a fatal violation, or an
+ *   earlier fatal violation had already ended all calls of the miniport.
  */
 enum vidmm_removal {
 	/* The values of DXGK_SURPRISE_REMOVAL_TYPE. */
@@ -312,8 +315,9 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapte
 							     uint32_t removal);
 /*
  * Waits until every packet that has been submitted to the adapter is complete, except those that
- * are queued behind an unsatisfied wait of their context: they stay queued. If the wait fails,
- * because the adapter is removed or because no thread can run any more, the adapter is abandoned:
+ * are queued behind an unsatisfied wait of their context: they stay queued. If this function cannot
+ * go on waiting, because the adapter is removed or no thread can run any more, it abandons the
+ * adapter:
  * queued packets are dropped, and every later call on the adapter's devices returns
  * STATUS_DEVICE_REMOVED or D3DDDIERR_DEVICEREMOVED.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals of and waits for one monitored fence without a message (base/fence_word.h,
- * docs/adr/0003-fences-without-a-message.md), if the host has given out its page. A fence is
- * requested once, and again after the epoch has advanced. Every other signal or wait is a call of
+ * docs/adr/0003-fences-without-a-message.md), if the host has given out the fence's page. The page
+ * is requested once, and again after the epoch has advanced. Every other signal or wait is sent to
  * the host.
  */
 #include "client/client_private.h"

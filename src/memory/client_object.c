@@ -15,9 +15,10 @@
  *
  * Bounded retry: at first the instance frees its new placement and retries later (VMM_PENDING), so
  * the paging lock is free meanwhile. A retry can undo itself: the instances that were evicted for
- * it come back and must be evicted again (SPL-13). Therefore, after retries for TRIES packets
- * without any progress, the thread waits with the placement and the paging lock held. So does
- * everything that the same packet places afterwards. Each placement thus succeeds in the end.
+ * it come back and must be evicted again (SPL-13). Therefore, once retries have waited for TRIES
+ * different packets without any progress, the thread waits with the placement and the paging lock
+ * held. So does everything that the same packet places afterwards. Each placement thus succeeds in
+ * the end.
  */
 #include "memory/arena.h"
 #include "memory/client_object.h"

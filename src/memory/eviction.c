@@ -10,7 +10,7 @@
  * allocation is larger than every aperture of its set; or the aperture is occupied by memory that
  * can be neither waited for nor evicted, which is memory of the submission itself or DMA buffers.
  *
- * If only pinned allocations leave no range in the apertures that is large enough, the content is
+ * If no aperture of the set has a large enough range outside its pinned allocations, the content is
  * lost (PAG-20, PNP-09, C-38).
  */
 #include "memory/memory_private.h"

@@ -4,8 +4,8 @@
  * eviction victim belongs to the process with the most bytes (SEG-27, Q-20). A process that streams
  * through video memory thus does not evict those that need little.
  *
- * The table has VMM_SHARES entries. A process that finds it full counts as having 0 bytes; it loses
- * only least recently used allocations.
+ * The table has VMM_SHARES entries. A process that finds it full is not counted, so it is never the
+ * process with the most bytes.
  */
 #include "memory/memory_private.h"
 

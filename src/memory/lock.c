@@ -6,7 +6,7 @@
  * permission, lock state, GPU synchronization or renaming, residency. Then it maps the view. The
  * first failed check decides, and nothing has changed then.
  *
- * A lock waits with no lock of vidmm held. After the wait everything is looked up and checked
+ * A lock call waits with no mutex of vidmm held. After the wait everything is looked up and checked
  * again.
  */
 #include "memory/lock_attempt.h"

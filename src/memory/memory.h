@@ -5,15 +5,15 @@
  *
  * The adapter's paging lock guards everything here. The caller of a function with
  * VMM_REQUIRES(vmm_paging_lock_class), or of one whose comment says so, holds it. Every other
- * function takes the mutexes that it needs. Its caller holds none of the core, unless the comment
- * of the function or of its section says otherwise. While the paging lock is held, only DDI
+ * function takes the mutexes that it needs: its caller holds no mutex of the core, unless the
+ * comment of the function or of its section says otherwise. While the paging lock is held, only DDI
  * functions of the scheduler class are called.
  *
  * This module schedules nothing: it submits paging work through struct vmm_memory_engine, which
  * sched provides.
  *
  * Functions for sched take a `preparation`: the number of one try to make a packet's memory
- * resident. What the packet needs is not evicted for another part of it.
+ * resident. In that try, nothing that the packet needs is evicted for another of its needs.
  */
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
@@ -326,8 +326,8 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key
 struct vmm_nt_target;
 struct vmm_keyed_open;
 /*
- * Returns the object that an NT handle of those handles would name, with a reference that the
- * caller puts. The resource belongs to the device, the others to its process.
+ * Returns the object that an NT handle shared from these handles would name, with a reference that
+ * the caller puts. The resource belongs to the device, the others to its process.
  * STATUS_INVALID_PARAMETER and a finding: one of the handles is not such an object, or was created
  * without NtSecuritySharing. (SHR-06, SHR-07)
  */

@@ -2,7 +2,8 @@
 /*
  * object: the structures of the core: adapters, processes, devices, resources, allocations and
  * their instances; their owners, handles and references. It decides nothing about memory or
- * scheduling. Those modules keep their own state in the members whose comments name them.
+ * scheduling. The modules memory and sched do, with their state in the members whose comments name
+ * them.
  *
  * A comment names the lock that guards a member. A member without one is constant once the object
  * is visible to other threads.
@@ -68,12 +69,12 @@ struct vmm_world {
 	struct vmm_list sync_awaited; /* sync: fences that have a waiter */
 	/* Waits on those fences, and waits about to be added. Written under the sync lock. */
 	_Atomic uint32_t sync_awaited_count;
-	/* Counters. The first numbers synchronization objects: all openings share it in events. */
+	/* The last number of a synchronization object (one for all its openings), of an owner. */
 	_Atomic uint64_t sync_numbers, sync_owner_numbers;
 	/* The next two: guarded by the shared lock. */
 	uint32_t next_process_id;
 	uint32_t live_processes;
-	/* The miniport is not entered again, and so frees no objects. */
+	/* No miniport is called again, so what it allocated is not its leak. */
 	_Atomic bool abandoned;
 	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
 	/*
@@ -253,7 +254,7 @@ struct vmm_adapter {
 	/* Number of submissions begun; written under the submit lock. */
 	_Atomic uint64_t submissions;
 	_Atomic bool trims_asleep; /* memory: the thread that sends trim requests is asleep */
-	/* `submissions` of the last one whose references are all marked as used. */
+	/* Number (see submissions) of the newest submission with all references marked as used. */
 	_Atomic uint64_t captured;
 	/*
 	 * Eviction found memory held by hardware queues; their contexts must be suspended (SCH-11).
@@ -277,8 +278,8 @@ struct vmm_adapter {
 	uint64_t placements VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*
 	 * Placements of client objects that were refused because a paging packet still read the
-	 * range, since a packet was last prepared or an operation placed: how many such packets,
-	 * and the newest of them (memory/client_object.c).
+	 * range: the number of such packets, and the newest. Counted since a packet was last
+	 * prepared or an operation placed (memory/client_object.c).
 	 */
 	uint32_t placement_retries VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t placement_retry_packet VMM_GUARDED_BY(vmm_paging_lock_class);
@@ -550,7 +551,7 @@ struct vmm_instance {
 	uint8_t state;       /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the LRU list it is in */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
+	uint8_t newest; /* LinkMirrored: the physical adapter that wrote last since the page-in */
 	/*
 	 * sched, submit lock. Bit per timeline: several contexts have read it since it was last
 	 * written.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call gate of the miniport: level three (section 4 of the submission rules) gives one thread
- * exclusive use of it. Each DDI call counts itself in `inside` and then reads `suspended`. The
- * thread that closes the gate sets `suspended` first and then reads `inside`. Both are sequentially
- * consistent, so one of the two sees the other. The interrupt's routines are exempt (TDR-06).
+ * The call gate of the miniport: threading level three gives one thread exclusive use of it. Each
+ * DDI call counts itself in `inside` and then reads `suspended`. The thread that closes the gate
+ * sets `suspended` first and then reads `inside`. Both are sequentially consistent, so one of the
+ * two sees the other. The interrupt's routines are exempt (TDR-06).
  *
  * Calls that must not get lost, such as the destruction of an object, wait until the gate opens.
- * All other calls are refused with STATUS_DEVICE_REMOVED: their devices will be lost by then, or
+ * All other calls are refused with STATUS_DEVICE_REMOVED: their devices are lost by the reset, or
  * they hold a lock for which the closing thread is waiting.
  *
  * Level two (vmm_port_exclude) closes the same gate, but all calls wait for its end.

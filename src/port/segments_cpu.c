@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where memory segments are in the device's BARs, and which other memory of theirs the CPU sees. */
+/* Where memory segments are in the device's BARs, and what else of the BARs the CPU sees. */
 #include "port/port_internal.h"
 
 static struct vmm_os_memory *find(struct vmm_port *port, uint64_t physical, uint64_t size_bytes,

@@ -12,7 +12,8 @@
  *               PASSIVE_LEVEL if the source is dark (PRS-03), else at DIRQL
  *   shown       a CRTC_VSYNC has reported the address (PRS-05)
  *
- * The allocation does not move from queueing until the source shows another primary (PRS-06).
+ * From the queueing of its flip until the source shows another primary, the allocation stays in
+ * place (PRS-06).
  */
 #include "sched/submission.h"
 

@@ -10,8 +10,8 @@
  *   hw_reset.c      resets engines that do not answer
  *
  * Memory sees the numbers on the timeline only. While a number is not complete, the residency list
- * of its device does not move. Suspending a context releases the numbers of its commands. They get
- * new numbers before it resumes.
+ * of its device stays in place. Suspending a context completes the numbers of its commands. They
+ * get new numbers before it resumes.
  *
  * Locks: the paging lock guards contexts, queues and `waiting`. The state lock guards `running`,
  * the states, and what an interrupt changes. The lists of contexts and queues are written with both

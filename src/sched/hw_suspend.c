@@ -7,8 +7,8 @@
  *   RUNNING     paging needs the memory: DxgkDdiSuspendContext -> SUSPENDING
  *   SUSPENDING  the DDI returns success, or the interrupt reports the fence -> SUSPENDED,
  *               which completes the commands' numbers on the timeline
- *   SUSPENDED   the worker, after paging has used the memory: the residency list is resident
- *               again -> RESUMING, with new numbers
+ *   SUSPENDED   after paging is done with the memory, the worker makes the residency list
+ *               resident -> RESUMING, with new numbers
  *   RESUMING    the paging for it is complete: DxgkDdiResumeContext -> RUNNING
  */
 #include "sched/hw_private.h"

@@ -8,7 +8,8 @@
  *   - Each context has an account of the node time that it used, on the virtual clock of its level.
  *     The context with the least account is next. It keeps the node until it is one slice ahead.
  *   - A context that was idle, or that comes from another level, starts at the present clock of the
- *     level. Idle time earns no credit, and time alone on the node makes no debt.
+ *     level: it gains nothing by having been idle, and loses nothing by having had the node to
+ *     itself.
  *
  * Exceptions to the priority order:
  *   - Aging: a context that waited while the node did `patience` of work for higher priorities gets
@@ -16,8 +17,8 @@
  *   - Priority inheritance: a packet never overtakes a packet of another context that it depends on
  *     (vmm_order_after). The packet that it depends on then runs at its priority. The oldest packet
  *     of the node is overtaken by OVERTAKING_AT_MOST packets at most.
- *   - A portion of a split buffer goes last: preparation is held while it runs, so no packet gets
- *     between it and the next portion (SPL-09).
+ *   - A portion of a split buffer runs after all prepared packets. Nothing is prepared while it
+ *     runs, so no packet gets between it and the next portion (SPL-09).
  */
 #include "sched/sched_private.h"
 

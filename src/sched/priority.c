@@ -4,8 +4,8 @@
  * from them. From lowest to highest:
  *
  *   idle      relative -7 or absolute 0: ordered by the class of the process
- *   relative  relative -6 to 7, or absolute 1, which equals 0: ordered by the class of the process,
- *             then by the context's priority
+ *   relative  relative -6 to 7, or absolute 1, which counts as relative 0: ordered by the class of
+ *             the process, then by the context's priority
  *   real time absolute 16 to 30, whatever the class of the process
  */
 #include "sched/sched_private.h"

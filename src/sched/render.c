@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submission of pfnRenderCb and of presents (spec 3a, steps 2 to 7):
+ * Submission of pfnRenderCb and of presents:
  *
  * 1. Capture the allocation list.
  * 2. Have the miniport translate the command buffer, in several passes if one DMA buffer is too

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The GPU scheduler (VidSch): devices, contexts and their DMA buffers, submissions, preparation
- * (residency, patching), fences, completion. sched makes allocations resident through memory.h. It
- * gives memory access to the GPU with struct vmm_memory_engine.
+ * (residency, patching), fences, completion. sched makes allocations resident through memory.h. The
+ * memory module queues paging packets and waits for the GPU through struct vmm_memory_engine.
  *
  * Stages of a submission:
  *

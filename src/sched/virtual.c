@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts whose commands are at GPU virtual addresses (spec 3b): D3DKMTSubmitCommand,
+ * Contexts whose commands are at GPU virtual addresses (SUB-23): D3DKMTSubmitCommand,
  * pfnSubmitCommandCb. The client writes the commands to memory of its choice, and the miniport
  * executes them there: nothing is translated, patched or split. The memory that commands need is on
  * the device's residency list. A submission additionally lists only the primaries that its commands

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that a client registers to be called. The host registers one of its functions, which
- * sends the client a callback notification (VMM_MESSAGE_NOTICE). The client's addresses of function
- * and context are only numbers here.
+ * Functions of a client that the host calls. In place of each, the host registers a host function,
+ * which sends the client a callback notification (VMM_MESSAGE_NOTICE). The client's addresses of
+ * function and context are only numbers here.
  */
 #include "serve/serve_private.h"
 

@@ -7,7 +7,8 @@
  * thread publishes the address that it found and looks the handle up again. A thread that ends an
  * opening first removes its handle from the table. It then waits until no hazard pointer holds the
  * address (docs/locking.md). While it holds the hazard pointer a thread takes no lock and does not
- * wait. An opening keeps its device alive, because the end of a device ends its openings first.
+ * wait. A protected opening also keeps its device: a device's end first ends its openings, which
+ * waits.
  *
  * A signal that finds waiters first replaces the hazard pointer by a reference to the object. Then
  * it takes the sync lock to end their waits (vmm_sync_deliver).

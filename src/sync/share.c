@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sharing by NT handles (SHR-16 to SHR-20, SHR-17 without a device, SHR-33) and by global handles
- * (SHR-01 to SHR-05, SHR-31): which objects may be shared, and opening them.
+ * Sharing by NT handles (SHR-16 to SHR-20, SHR-33; opening without a device: SHR-17) and by global
+ * handles (SHR-01 to SHR-05, SHR-31): which objects may be shared, and opening them.
  */
 #include "object/stopped.h"
 #include "sync/sync_private.h"

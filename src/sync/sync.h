@@ -4,9 +4,9 @@
  * their openings (object.c), the memory of fence values (page.c), waits (wait.c) and signals
  * (signal.c).
  *
- * An object is the state that several openings share. An opening is what a handle names: it belongs
- * to one process, and of a fence to one device. The numbers of types and flags are those of the
- * DDI; the doors check that.
+ * An object is the state that several openings share. An opening is what a handle names. It belongs
+ * to one process; the opening of a monitored fence belongs to one device, too. The numbers of types
+ * and flags are those of the DDI (static asserts in the doors).
  */
 #ifndef VMM_SYNC_SYNC_H
 #define VMM_SYNC_SYNC_H
@@ -174,7 +174,7 @@ void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_perio
  */
 void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
-/* The part of vmm_process_disturb for calls that wait for a keyed mutex. */
+/* Makes calls of the process that wait for a keyed mutex give up: the client has gone. */
 void vmm_keyed_disturb(struct vmm_process *process);
 /* Ends all synchronization objects of the process. (SYN-15) */
 void vmm_sync_end_process(struct vmm_process *process);

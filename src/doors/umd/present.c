@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pfnPresentCb. On Windows the application tells the runtime what to present and how; the driver
- * adds the allocations, and the callback's argument contains only those. So here (PRS-08): with a
- * destination, the whole source is copied onto the whole destination. Without one, the source must
- * be a primary and is flipped to at the next vertical sync. D3DKMTPresent offers more.
+ * adds the allocations, and the callback's argument contains only those. This file does the same
+ * (PRS-08): with a destination, the whole source is copied onto the whole destination. Without one,
+ * the source must be a primary and is flipped to at the next vertical sync. D3DKMTPresent offers
+ * more.
  */
 #include "doors/umd/umd_private.h"
 
