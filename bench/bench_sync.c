@@ -56,8 +56,17 @@ static void stand_in(struct core *c, uint64_t index, uint64_t value)
 
 static void make_object(struct core *c, struct vmm_sync_object *object, _Atomic uint64_t *word)
 {
+	static struct vmm_sync_page page; /* a valid fence has one; these signals do not read it */
+
 	*object = (struct vmm_sync_object){
-		.world = &c->world, .type = VMM_SYNC_MONITORED_FENCE, .word = word, .step = 1};
+		.world = &c->world,
+		.type = VMM_SYNC_MONITORED_FENCE,
+		.references = 1,
+		.slot.page = &page,
+		.word = word,
+		.step = 1,
+		.event = -1,
+	};
 	vmm_list_init(&object->awaited);
 	vmm_list_init(&object->queue);
 	vmm_list_init(&object->held);
@@ -168,6 +177,7 @@ static void run_wait_any(void *state, uint64_t steps)
 					     .nodes = nodes,
 					     .count = FENCES,
 					     .any = true,
+					     .of_cpu = true,
 					     .on_end = forget};
 
 		vmm_list_init(&wait.link);

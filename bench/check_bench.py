@@ -20,6 +20,8 @@ def main(program):
     report = run(program, '--json', '--rounds', '3', '--only', 'floor.getpid')
     cases = json.loads(report.stdout)['cases']
     table = run(program, '--rounds', '3', '--only', 'floor.xadd').stdout
+    # One short round of each case. Their fixtures must satisfy the asserts of the library.
+    short = run(program, '--rounds', '1', '--round-us', '1')
     results = [
         ('the list is sorted, without repetition, and has the floors',
          listed == sorted(set(listed)) and set(floors) <= set(listed)),
@@ -28,6 +30,7 @@ def main(program):
         ('fastest <= median <= slowest, and time passes',
          all(0 < case['fastest'] <= case['median'] <= case['slowest'] for case in cases)),
         ('the table names the case', 'floor.xadd' in table and 'floor.getpid' not in table),
+        ('every case runs', short.returncode == 0),
         ('an unknown option is a usage error', run(program, '--nonsense').returncode == 2),
         ('no rounds is a usage error', run(program, '--rounds', '0').returncode == 2),
     ]
