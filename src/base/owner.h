@@ -34,10 +34,6 @@ static inline bool vmm_owner_is_caller(const struct vmm_owner *owner)
  * First statement of each function that needs the mutex of OWNER: asserts that the calling thread
  * holds it. Release builds leave it out, like vmm_assert_held (os/os.h).
  */
-#ifdef VMM_RELEASE
-#define vmm_assert_owned(owner) ((void)sizeof(owner))
-#else
-#define vmm_assert_owned(owner) vmm_assert(vmm_owner_is_caller(owner))
-#endif
+#define vmm_assert_owned(owner) vmm_assert_debug(vmm_owner_is_caller(owner))
 
 #endif

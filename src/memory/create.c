@@ -17,6 +17,16 @@ enum {
 
 enum { FEW = 2 }; /* for this many items the arrays are on the stack */
 
+/* What a call of up to FEW allocations needs for each of them; not initialized. */
+struct creation_few {
+	DXGK_ALLOCATIONINFO infos[FEW];
+	DXGK_OPENALLOCATIONINFO opens[FEW];
+	struct vmm_ref *refs[FEW];
+	struct vmm_allocation *allocations[FEW];
+	HANDLE kmd_handles[FEW];
+	struct vmm_backing stores[FEW];
+};
+
 struct creation {
 	struct vmm_device *device;
 	struct vmm_memory *memory;
@@ -32,14 +42,7 @@ struct creation {
 	struct vmm_backing *stores;
 	void *kmd_resource;
 	bool new_kmd_resource;
-	struct {
-		DXGK_ALLOCATIONINFO infos[FEW];
-		DXGK_OPENALLOCATIONINFO opens[FEW];
-		struct vmm_ref *refs[FEW];
-		struct vmm_allocation *allocations[FEW];
-		HANDLE kmd_handles[FEW];
-		struct vmm_backing stores[FEW];
-	} few;
+	struct creation_few *few;
 };
 
 static void creation_free(struct creation *c)
@@ -47,7 +50,7 @@ static void creation_free(struct creation *c)
 	if (vmm_unlikely(c->device->process->viewer != NULL))
 		for (uint32_t i = 0; i < c->request->count; i++)
 			vmm_section_put(c->request->items[i].adopted);
-	if (c->infos == c->few.infos)
+	if (c->infos == c->few->infos)
 		return;
 	vmm_free(c->infos);
 	vmm_free(c->opens);
@@ -57,15 +60,31 @@ static void creation_free(struct creation *c)
 	vmm_free(c->stores);
 }
 
+/* Zeroes the elements in use only: to zero all of them costs more than a DDI call. */
+static void use_few(struct creation *c, uint32_t count)
+{
+	struct creation_few *few = c->few;
+
+	for (uint32_t i = 0; i < count; i++) {
+		few->infos[i] = (DXGK_ALLOCATIONINFO){0};
+		few->opens[i] = (DXGK_OPENALLOCATIONINFO){0};
+		few->refs[i] = NULL;
+		few->allocations[i] = NULL;
+		few->kmd_handles[i] = NULL;
+		few->stores[i] = (struct vmm_backing){0};
+	}
+	c->infos = few->infos;
+	c->opens = few->opens;
+	c->refs = few->refs;
+	c->allocations = few->allocations;
+	c->kmd_handles = few->kmd_handles;
+	c->stores = few->stores;
+}
+
 static bool creation_arrays(struct creation *c, uint32_t count)
 {
 	if (vmm_likely(count <= FEW)) {
-		c->infos = c->few.infos;
-		c->opens = c->few.opens;
-		c->refs = c->few.refs;
-		c->allocations = c->few.allocations;
-		c->kmd_handles = c->few.kmd_handles;
-		c->stores = c->few.stores;
+		use_few(c, count);
 		return true;
 	}
 	c->infos = vmm_calloc(count, sizeof(*c->infos));
@@ -539,8 +558,11 @@ static void publish(struct creation *c)
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
 {
-	struct creation c = {
-		.device = device, .memory = device->adapter->memory, .request = request};
+	struct creation_few few;
+	struct creation c = {.device = device,
+			     .memory = device->adapter->memory,
+			     .request = request,
+			     .few = &few};
 	NTSTATUS status;
 
 	vmm_assert(vmm_device_is_valid(device));

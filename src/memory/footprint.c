@@ -31,24 +31,10 @@ uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
 	return bytes;
 }
 
-/* Returns the set of segments with PitchAlignment (PITCHED), else of those with 64 KiB pages. */
-static uint32_t set_of(const struct vmm_memory *memory, bool pitched)
-{
-	uint32_t set = 0;
-
-	for (uint32_t i = 0; i < memory->segment_count; i++) {
-		const DXGK_SEGMENTFLAGS flags = memory->segment[i].port->flags;
-
-		if (pitched ? flags.PitchAlignment : flags.Use64KBPages)
-			set |= 1u << i;
-	}
-	return set;
-}
-
 /* An allocation without PitchAlignedSize cannot be in a PitchAlignment segment (SEG-10). */
 uint32_t vmm_footprint_excluded_set(const struct vmm_memory *memory, uint64_t pitch_bytes)
 {
-	return pitch_bytes ? 0 : set_of(memory, true);
+	return pitch_bytes ? 0 : memory->pitched_set;
 }
 
 struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
@@ -58,7 +44,7 @@ struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
 	uint32_t closed = vmm_footprint_excluded_set(memory, info->PitchAlignedSize);
 	struct vmm_flags_verdict verdict = {NULL, NULL};
 
-	if (((read | write) & set_of(memory, false)) && info->Alignment % VMM_LARGE_PAGE_SIZE)
+	if (((read | write) & memory->large_page_set) && info->Alignment % VMM_LARGE_PAGE_SIZE)
 		verdict = (struct vmm_flags_verdict){
 			"SEG-11",
 			"Alignment is not a multiple of 64 KiB, the page size of a segment of its "
@@ -68,12 +54,12 @@ struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
 			"SEG-10",
 			"PitchAlignedSize is 0, and a segment set contains PitchAlignment "
 			"segments only"};
-	else if (((read | write) & set_of(memory, true)) && info->PitchAlignedSize &&
+	else if (((read | write) & memory->pitched_set) && info->PitchAlignedSize &&
 		 (info->PitchAlignedSize < info->Size ||
 		  info->PitchAlignedSize > UINT64_MAX - VMM_LARGE_PAGE_SIZE))
 		verdict = (struct vmm_flags_verdict){
 			"SEG-10", "PitchAlignedSize is less than Size, or too large to be aligned"};
-	if (info->EvictionSegmentSet & set_of(memory, true))
+	if (info->EvictionSegmentSet & memory->pitched_set)
 		verdict = (struct vmm_flags_verdict){
 			"SEG-10", "EvictionSegmentSet contains a PitchAlignment segment"};
 	return verdict;

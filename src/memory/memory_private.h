@@ -183,6 +183,8 @@ struct vmm_memory {
 	const struct vmm_port_caps *caps;
 	struct vmm_segment segment[VMM_PORT_SEGMENTS_MAX];
 	uint32_t segment_count;
+	uint32_t pitched_set;    /* segments with PitchAlignment; bit N is segment N + 1 */
+	uint32_t large_page_set; /* segments with Use64KBPages */
 
 	struct vmm_arena *arenas;
 	uint32_t arena_count;

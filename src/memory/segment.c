@@ -131,6 +131,18 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	return status;
 }
 
+/* Counts the segment that segment_init() initialized. */
+static void add_segment(struct vmm_memory *memory)
+{
+	uint32_t index = memory->segment_count++;
+	const DXGK_SEGMENTFLAGS flags = memory->segment[index].port->flags;
+
+	if (flags.PitchAlignment)
+		memory->pitched_set |= 1u << index;
+	if (flags.Use64KBPages)
+		memory->large_page_set |= 1u << index;
+}
+
 vmm_status vmm_segments_create(struct vmm_memory *memory)
 {
 	vmm_status status = compute_shared_limit(memory);
@@ -138,7 +150,7 @@ vmm_status vmm_segments_create(struct vmm_memory *memory)
 	while (vmm_ok(status) && memory->segment_count < memory->caps->segment_count) {
 		status = segment_init(memory, memory->segment_count);
 		if (vmm_ok(status))
-			memory->segment_count++;
+			add_segment(memory);
 	}
 	return status;
 }

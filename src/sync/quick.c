@@ -57,6 +57,12 @@ static inline const struct vmm_sync *find(struct guard *guard, const struct vmm_
 	return NULL;
 }
 
+/* In release it would make a signal 15 % slower, and a satisfied wait 10 %. */
+static inline void assert_valid(const struct vmm_sync *sync)
+{
+	vmm_assert_debug(vmm_sync_quick_is_valid(sync));
+}
+
 vmm_status vmm_sync_signal_one(const struct vmm_process *process, const struct vmm_sync_one *one)
 {
 	struct guard guard;
@@ -64,7 +70,7 @@ vmm_status vmm_sync_signal_one(const struct vmm_process *process, const struct v
 
 	if (vmm_unlikely(!sync))
 		return VMM_PENDING;
-	vmm_assert(vmm_sync_quick_is_valid(sync));
+	assert_valid(sync);
 	struct vmm_sync_object *object = sync->object;
 	bool awaited = vmm_sync_raise(object, one->value, false);
 	if (vmm_unlikely(awaited))
@@ -84,7 +90,7 @@ vmm_status vmm_sync_poll_one(const struct vmm_process *process, const struct vmm
 
 	if (vmm_unlikely(!sync))
 		return VMM_PENDING;
-	vmm_assert(vmm_sync_quick_is_valid(sync));
+	assert_valid(sync);
 	bool reached = vmm_sync_reached(sync->object, one->value);
 	leave(&guard);
 	return reached ? VMM_OK : VMM_PENDING;

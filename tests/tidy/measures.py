@@ -32,7 +32,7 @@ LINE_TOPS = ('src', 'include', 'drivers', 'tools', 'bench', 'examples', 'tests')
 COLUMNS = 100
 ASSERT_FOLDERS = ('src/memory', 'src/sched', 'src/sync')
 
-ASSERT = re.compile(r'\bvmm_assert(?:_held|_owned)?\s*\(')
+ASSERT = re.compile(r'\bvmm_assert(?:_debug|_held|_owned)?\s*\(')
 ASSERTS_HELD = re.compile(r'\s*vmm_assert_(?:held|owned)\s*\(')
 HELD = re.compile(r'\bvmm_os_mutex_held\s*\(')
 PAGING_LOCK = re.compile(r'\bvmm_os_mutex_(?:try)?lock\s*\([^;{}]*?\bpaging_lock\b')
