@@ -73,14 +73,14 @@ static void free_context(struct vmm_context *context)
 }
 
 static NTSTATUS create_in_miniport(struct vmm_context *context,
-				   const struct vmm_context_request *request)
+				   const struct vmm_context_request *request, void *private_data)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	DXGKARG_CREATECONTEXT args = {
 		.hContext = context,
 		.NodeOrdinal = context->ordinal,
 		.EngineAffinity = 1u << context->engine, /* SCH-08 */
-		.pPrivateDriverData = request->private_data,
+		.pPrivateDriverData = private_data,
 		.PrivateDriverDataSize = request->private_bytes,
 	};
 
@@ -195,7 +195,9 @@ static NTSTATUS choose_node(struct vmm_context *context, const struct vmm_contex
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
+/* private_data: a copy of the request's. */
+static NTSTATUS create_context(struct vmm_device *device, struct vmm_context_request *request,
+			       void *private_data)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_context *context;
@@ -219,7 +221,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	if (NT_SUCCESS(status) && request->by_address)
 		status = vmm_command_begin(context);
 	if (NT_SUCCESS(status))
-		status = create_in_miniport(context, request);
+		status = create_in_miniport(context, request, private_data);
 	if (!NT_SUCCESS(status))
 		goto out_memory;
 	status = make_user_buffers(context);
@@ -238,6 +240,18 @@ out_miniport:
 out_memory:
 	vmm_context_allocations_end(device, context);
 	free_context(context);
+	return status;
+}
+
+NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
+{
+	void *private_data;
+	NTSTATUS status = vmm_copy_in(request->private_data, request->private_bytes,
+				      VMM_CONTEXT_PRIVATE_BYTES_MAX, 1, &private_data);
+
+	if (NT_SUCCESS(status))
+		status = create_context(device, request, private_data);
+	vmm_free(private_data);
 	return status;
 }
 

@@ -117,11 +117,29 @@ struct vmm_context_buffers {
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t command_bytes, allocation_count, patch_count;
 };
+/*
+ * Stores the buffers in `out`, an output structure of the DDI. The members have the same names in
+ * the structures of creations (pCommandBuffer, AllocationListSize, ...), with an empty `infix`, and
+ * of render calls, with the infix New (pNewCommandBuffer, NewAllocationListSize, ...).
+ */
+#define VMM_STORE_CONTEXT_BUFFERS(out, infix, buffers)                         \
+	do {                                                                   \
+		const struct vmm_context_buffers *buffers_ = (buffers);        \
+		(out)->p##infix##CommandBuffer = buffers_->commands;           \
+		(out)->infix##CommandBufferSize = buffers_->command_bytes;     \
+		(out)->p##infix##AllocationList = buffers_->allocations;       \
+		(out)->infix##AllocationListSize = buffers_->allocation_count; \
+		(out)->p##infix##PatchLocationList = buffers_->patches;        \
+		(out)->infix##PatchLocationListSize = buffers_->patch_count;   \
+	} while (0)
+
+#define VMM_CONTEXT_PRIVATE_BYTES_MAX (1u << 20)
 struct vmm_context_request {
 	uint32_t node, affinity, flags;
-	bool gdi;           /* context of the display driver that draws for GDI (DMA-34) */
-	bool by_address;    /* its commands are at GPU virtual addresses (SUB-23) */
-	void *private_data; /* copied from the client */
+	bool gdi;        /* context of the display driver that draws for GDI (DMA-34) */
+	bool by_address; /* its commands are at GPU virtual addresses (SUB-23) */
+	/* The client's memory, of at most VMM_CONTEXT_PRIVATE_BYTES_MAX bytes; read once. */
+	const void *private_data;
 	uint32_t private_bytes;
 	/*
 	 * out: hContext of the callbacks. Once it is set, any thread of the client may end the

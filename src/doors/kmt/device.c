@@ -161,47 +161,28 @@ KMT_API NTSTATUS APIENTRY D3DKMTMarkDeviceAsError(D3DKMT_MARKDEVICEASERROR *pDat
 
 /* ---- contexts ---- */
 
-static NTSTATUS create_context(const struct vmm_kmt_call *call, const D3DKMT_CREATECONTEXT *args,
-			       struct vmm_context_request *request)
-{
-	*request = (struct vmm_context_request){
-		.node = args->NodeOrdinal,
-		.affinity = args->EngineAffinity,
-		.flags = args->Flags.Value,
-		.gdi = args->ClientHint == D3DKMT_CLIENTHINT_CDD, /* inferred */
-		.private_bytes = args->PrivateDriverDataSize,
-	};
-	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &request->private_data);
-
-	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call->device, request);
-	vmm_free(request->private_data);
-	return status;
-}
-
 KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 {
-	struct vmm_context_request request;
 	struct vmm_kmt_call call;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTCreateContext", "the argument pointer is NULL");
 	D3DKMT_CREATECONTEXT args = *pData;
+	struct vmm_context_request request = {
+		.node = args.NodeOrdinal,
+		.affinity = args.EngineAffinity,
+		.flags = args.Flags.Value,
+		.gdi = args.ClientHint == D3DKMT_CLIENTHINT_CDD, /* inferred */
+		.private_data = args.pPrivateDriverData,
+		.private_bytes = args.PrivateDriverDataSize,
+	};
 	NTSTATUS status =
 		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
 	if (NT_SUCCESS(status))
-		status = create_context(&call, &args, &request);
+		status = vmm_sched_create_context(call.device, &request);
 	if (NT_SUCCESS(status)) {
-		const struct vmm_context_buffers *u = &request.buffers;
-
 		pData->hContext = request.number;
-		pData->pCommandBuffer = u->commands;
-		pData->CommandBufferSize = u->command_bytes;
-		pData->pAllocationList = u->allocations;
-		pData->AllocationListSize = u->allocation_count;
-		pData->pPatchLocationList = u->patches;
-		pData->PatchLocationListSize = u->patch_count;
+		VMM_STORE_CONTEXT_BUFFERS(pData, , &request.buffers);
 	}
 	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? request.number : 0,
 			     args.NodeOrdinal, args.Flags.Value);
@@ -223,19 +204,6 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pDat
 	if (NT_SUCCESS(status))
 		status = vmm_sched_destroy_context(call.device, hazard);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
-}
-
-/* After success and failure the pointers describe the buffers to use next. (DMA-11) */
-static void copy_buffers_out(D3DKMT_RENDER *data, const struct vmm_context *context)
-{
-	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
-
-	data->pNewCommandBuffer = u->commands;
-	data->NewCommandBufferSize = u->command_bytes;
-	data->pNewAllocationList = u->allocations;
-	data->NewAllocationListSize = u->allocation_count;
-	data->pNewPatchLocationList = u->patches;
-	data->NewPatchLocationListSize = u->patch_count;
 }
 
 /* The array is read once, and only if it is used. (DMA-10) */
@@ -272,8 +240,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 	if (NT_SUCCESS(status))
 		status = vmm_unlikely(others) ? broadcast(context, pData, others, &request)
 					      : vmm_sched_render(context, &request);
+	/* After success and failure: the buffers to use next. (DMA-11) */
 	if (context)
-		copy_buffers_out(pData, context);
+		VMM_STORE_CONTEXT_BUFFERS(pData, New, vmm_sched_context_buffers(context));
 	if (NT_SUCCESS(status))
 		pData->QueuedBufferCount = request.queued;
 	return vmm_kmt_leave(&call, status, handle, request.allocation_count, request.flags);

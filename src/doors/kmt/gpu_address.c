@@ -130,15 +130,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContextVirtual(D3DKMT_CREATECONTEXTVIRTUAL
 					      .affinity = args.EngineAffinity,
 					      .flags = args.Flags.Value,
 					      .by_address = true,
+					      .private_data = args.pPrivateDriverData,
 					      .private_bytes = args.PrivateDriverDataSize};
 	NTSTATUS status =
 		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
 	if (NT_SUCCESS(status))
-		status = vmm_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
-				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &request.private_data);
-	if (NT_SUCCESS(status))
 		status = vmm_sched_create_context(call.device, &request);
-	vmm_free(request.private_data);
 	if (NT_SUCCESS(status))
 		pData->hContext = request.number;
 	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? request.number : 0,

@@ -62,6 +62,16 @@ static HRESULT APIENTRY free_address(HANDLE device, const D3DDDICB_FREEGPUVIRTUA
 	return vmm_umd_leave(&call, status, 0, args.Size, args.BaseAddress);
 }
 
+/* Refuses a call because of `member`, which is not a live context of the call's device. */
+static NTSTATUS refuse_context(const struct vmm_umd_call *call, const char *rule,
+			       const char *member)
+{
+	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       call->device->process->id, call->device->handle,
+			       "%s is not a live context of device 0x%08x", member,
+			       call->device->handle);
+}
+
 static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *data)
 {
 	struct vmm_umd_call call;
@@ -79,12 +89,7 @@ static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADD
 					      .fence = args.hFenceObject,
 					      .value = args.FenceValue};
 	if (NT_SUCCESS(status) && !context)
-		status = vmm_refuse_rule(
-			call.device->adapter->observe, STATUS_INVALID_PARAMETER, "VA-10",
-			call.device->process->id, call.device->handle,
-			"update GPU virtual address: hContext is not a live context of device "
-			"0x%08x",
-			call.device->handle);
+		status = refuse_context(&call, "VA-10", "update GPU virtual address: hContext");
 	if (NT_SUCCESS(status))
 		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
 						&request.operations);
@@ -109,12 +114,9 @@ static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRT
 					      .affinity = args.EngineAffinity,
 					      .flags = args.Flags.Value,
 					      .by_address = true,
+					      .private_data = args.pPrivateDriverData,
 					      .private_bytes = args.PrivateDriverDataSize};
-	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
-				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &request.private_data);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call.device, &request);
-	vmm_free(request.private_data);
+	status = vmm_sched_create_context(call.device, &request);
 	if (NT_SUCCESS(status))
 		data->hContext = request.handle;
 	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
@@ -157,12 +159,7 @@ static HRESULT APIENTRY submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMA
 		call.device->adapter->observe, call.device->process->id, call.device->handle,
 		data->BroadcastContextCount);
 	if (NT_SUCCESS(counted) && !context)
-		counted = vmm_refuse_rule(
-			call.device->adapter->observe, STATUS_INVALID_PARAMETER, "SUB-26",
-			call.device->process->id, call.device->handle,
-			"submit command: BroadcastContext[0] is not a live context of device "
-			"0x%08x",
-			call.device->handle);
+		counted = refuse_context(&call, "SUB-26", "submit command: BroadcastContext[0]");
 	if (NT_SUCCESS(status))
 		status = counted;
 	if (NT_SUCCESS(status))

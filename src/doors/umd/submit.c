@@ -18,23 +18,13 @@ HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *d
 		.node = args.NodeOrdinal,
 		.affinity = args.EngineAffinity,
 		.flags = args.Flags.Value,
+		.private_data = args.pPrivateDriverData,
 		.private_bytes = args.PrivateDriverDataSize,
 	};
-	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
-				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &request.private_data);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call.device, &request);
-	vmm_free(request.private_data);
+	status = vmm_sched_create_context(call.device, &request);
 	if (NT_SUCCESS(status)) {
-		const struct vmm_context_buffers *u = &request.buffers;
-
 		data->hContext = request.handle;
-		data->pCommandBuffer = u->commands;
-		data->CommandBufferSize = u->command_bytes;
-		data->pAllocationList = u->allocations;
-		data->AllocationListSize = u->allocation_count;
-		data->pPatchLocationList = u->patches;
-		data->PatchLocationListSize = u->patch_count;
+		VMM_STORE_CONTEXT_BUFFERS(data, , &request.buffers);
 	}
 	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
 }
@@ -52,22 +42,6 @@ HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCO
 			    "destroy context: not a live context of device 0x%08x",
 			    call.device->handle);
 	return vmm_umd_leave(&call, status, 0, 0, 0);
-}
-
-/*
- * After success and failure the pointers describe the buffers to use next. (DMA-02,
- * DMA-11, DMA-12)
- */
-static void copy_buffers_out(D3DDDICB_RENDER *data, const struct vmm_context *context)
-{
-	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
-
-	data->pNewCommandBuffer = u->commands;
-	data->NewCommandBufferSize = u->command_bytes;
-	data->pNewAllocationList = u->allocations;
-	data->NewAllocationListSize = u->allocation_count;
-	data->pNewPatchLocationList = u->patches;
-	data->NewPatchLocationListSize = u->patch_count;
 }
 
 /* The array is read once, and only if it is used: it has half a kilobyte. (DMA-10) */
@@ -115,7 +89,8 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	if (NT_SUCCESS(status))
 		status = vmm_unlikely(others) ? broadcast(context, data, others, &request)
 					      : vmm_sched_render(context, &request);
-	copy_buffers_out(data, context);
+	/* After success and failure: the buffers to use next. (DMA-02, DMA-11, DMA-12) */
+	VMM_STORE_CONTEXT_BUFFERS(data, New, vmm_sched_context_buffers(context));
 	if (NT_SUCCESS(status))
 		data->QueuedBufferCount = request.queued;
 	return vmm_umd_leave(&call, status, 0, request.allocation_count, request.flags);
