@@ -110,7 +110,7 @@ static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_de
 					 sync, "SHR-10",
 					 "was opened from an NT handle without the right to wait")
 			       : deny_access(sync, "SFL-16", "was created or opened with NoWait");
-	return vmm_sync_class_of(sync->object)->check(sync, &use);
+	return sync->object->type_class->check(sync, &use);
 }
 
 /* The type of the first object decides how the union of the call is read. (SYN-32) */
@@ -417,9 +417,8 @@ bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds)
 
 	vmm_assert(vmm_sync_packet_is_valid(packet) && !packet->signal && wait->count);
 	vmm_sync_lock(wait->world);
-	bool done = vmm_sync_class_of(wait->nodes[0].object)->by_value
-			    ? vmm_sync_wait_begin_locked(wait)
-			    : vmm_sync_queue_begin_locked(wait);
+	bool done = wait->nodes[0].object->type_class->by_value ? vmm_sync_wait_begin_locked(wait)
+								: vmm_sync_queue_begin_locked(wait);
 	if (!done && holds)
 		report_held_locked(packet, holds);
 	vmm_sync_unlock(wait->world);
@@ -441,7 +440,7 @@ void vmm_sync_packet_signal(struct vmm_sync_packet *packet)
 	for (uint32_t i = 0; i < packet->wait.count; i++) {
 		struct vmm_sync_node *node = &packet->wait.nodes[i];
 
-		vmm_sync_class_of(node->object)->signal(node, &packet->queuer, packet->flags);
+		node->object->type_class->signal(node, &packet->queuer, packet->flags);
 	}
 }
 

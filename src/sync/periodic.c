@@ -83,17 +83,6 @@ vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_ob
 	return VMM_OK;
 }
 
-void vmm_sync_end_periodic(struct vmm_sync_object *object)
-{
-	vmm_sync_lock(object->world);
-	if (object->periodic_source) {
-		object->periodic_source->object = NULL;
-		object->periodic_source->ended(object->periodic_source);
-	}
-	object->periodic_source = NULL;
-	vmm_sync_unlock(object->world);
-}
-
 void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_periodic_source *source)
 {
 	vmm_sync_lock(world);
@@ -105,8 +94,8 @@ void vmm_sync_end_periodic_source(struct vmm_world *world, struct vmm_sync_perio
 }
 
 /*
- * The sync lock keeps the object alive: vmm_sync_end_periodic, which precedes its end, takes the
- * lock. (PMF-03)
+ * The sync lock keeps the object alive: vmm_sync_put takes the lock
+ * before it frees a periodic fence. (PMF-03)
  */
 void vmm_sync_signal_periodic(struct vmm_world *world, struct vmm_sync_periodic_source *source,
 			      uint32_t count)

@@ -52,9 +52,10 @@ void vmm_sync_pages_end(struct vmm_device *device);
 
 struct vmm_sync_object {
 	struct vmm_world *world;
-	uint32_t type, flags; /* from its creation */
-	uint32_t luid;        /* of the adapter that it was created on */
-	uint64_t number;      /* 1, 2, 3 ... in the world, in order of creation */
+	uint32_t type, flags;                    /* from its creation */
+	const struct vmm_sync_class *type_class; /* the table of its type (type.h); constant */
+	uint32_t luid;                           /* of the adapter that it was created on */
+	uint64_t number; /* 1, 2, 3 ... in the world, in order of creation */
 	_Atomic uint32_t references;
 	/* Number of openings, of all processes. The next two: guarded by the sync lock. */
 	uint32_t openings;
@@ -160,8 +161,6 @@ vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
 /* Starts the source of an object that has no handle yet. (PMF-02) */
 vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_object *object,
 				   const struct vmm_sync_request *request) VMM_MUST_CHECK;
-/* Ends the source, when the last reference to the object is gone. */
-void vmm_sync_end_periodic(struct vmm_sync_object *object);
 /*
  * Returns the rule that a signal through an opening with NoSignal breaks. *what: the reason in
  * words.
@@ -239,8 +238,6 @@ void vmm_sync_offer(const struct vmm_sync_object *object);
  * such a client must not be able to store to the page.
  */
 void vmm_sync_withdraw(const struct vmm_sync *sync);
-/* Wakes the clients that sleep on the page. The caller may hold any lock. */
-void vmm_sync_wake_clients(struct vmm_sync_object *object);
 /* Ends the use of the page: from now on clients signal and wait by messages. */
 void vmm_sync_disable_words(struct vmm_sync_object *object);
 /*
@@ -248,7 +245,6 @@ void vmm_sync_disable_words(struct vmm_sync_object *object);
  * client stored but did not announce before it ended.
  */
 void vmm_sync_end_opening_words(const struct vmm_sync *sync, bool unwait);
-void vmm_sync_end_words(struct vmm_sync_object *object);
 /* Adds `more` (UINT32_MAX: -1) to the number of waits in the host. Caller holds the sync lock. */
 static inline void vmm_sync_count_waiter(struct vmm_sync_object *object, uint32_t more)
 {
@@ -293,6 +289,8 @@ void vmm_sync_batch_flush(struct vmm_sync_batch *batch);
 bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class);
 /* Withdraws the wait. Returns false if it is already done. Caller holds the sync lock. */
 bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class);
+/* Wakes the clients that sleep on the fence's page (words.c). The caller may hold any lock. */
+void vmm_sync_wake_clients(struct vmm_sync_object *object);
 /* Ends the waits whose values are reached. No sync lock held. */
 void vmm_sync_deliver(struct vmm_sync_object *object);
 /* The same, into a batch; the caller holds the sync lock. Returns false if the batch is full. */
@@ -304,12 +302,12 @@ bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_bat
  */
 bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 	VMM_REQUIRES(vmm_sync_lock_class);
-/* Ends the waits with events of a device that ends. */
+/* Ends the waits with events (cpu_wait.c) of a device that ends. */
 void vmm_sync_cancel_events(struct vmm_device *device);
 
 /*
  * Finds the oldest wait in the object's queue that can take all its objects, and takes them for it
- * (type.c). Returns NULL if there is none. Caller holds the sync lock.
+ * (queue.c). Returns NULL if there is none. Caller holds the sync lock.
  */
 struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
 	VMM_REQUIRES(vmm_sync_lock_class);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of fences and CPU notifications (type.h), and the queues of types whose waits are not
- * by value.
+ * The tables of fences and CPU notifications (type.h), and the end of the owners of mutexes.
  */
 #include "sync/type.h"
 
@@ -14,58 +13,7 @@ const struct vmm_sync_class *const vmm_sync_classes[VMM_SYNC_TYPE_LIMIT] = {
 	[VMM_SYNC_PERIODIC_MONITORED_FENCE] = &vmm_sync_monitored_fence, /* PMF-05 */
 };
 
-/* ---- queues; the caller holds the sync lock ---- */
-
-/* Takes all objects of the wait, or none (MTX-08). */
-static bool take_all(struct vmm_sync_wait *wait) VMM_REQUIRES(vmm_sync_lock_class)
-{
-	vmm_assert_held(&wait->world->sync_lock);
-	for (uint32_t i = 0; i < wait->count; i++) {
-		if (vmm_sync_class_of(wait->nodes[i].object)->take(&wait->nodes[i]))
-			continue;
-		while (i-- > 0)
-			vmm_sync_class_of(wait->nodes[i].object)->put_back(&wait->nodes[i]);
-		return false;
-	}
-	return true;
-}
-
-bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
-{
-	vmm_assert_held(&wait->world->sync_lock);
-	vmm_assert(vmm_sync_wait_is_valid_locked(wait) && !wait->done && !wait->queued);
-	wait->done = take_all(wait);
-	wait->queued = !wait->done;
-	for (uint32_t i = 0; i < wait->count && wait->queued; i++)
-		vmm_list_push_back(&wait->nodes[i].object->queue, &wait->nodes[i].link);
-	return wait->done;
-}
-
-void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait)
-{
-	vmm_assert_held(&wait->world->sync_lock);
-	vmm_assert(wait->queued);
-	for (uint32_t i = 0; i < wait->count; i++)
-		vmm_list_remove(&wait->nodes[i].link);
-	wait->queued = false;
-}
-
-struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
-{
-	struct vmm_list *link;
-
-	vmm_assert_held(&object->world->sync_lock);
-	if (!object->units) /* nothing can be taken */
-		return NULL;
-	vmm_list_for_each (link, &object->queue) {
-		struct vmm_sync_wait *wait =
-			vmm_container_of(link, struct vmm_sync_node, link)->wait;
-
-		if (take_all(wait))
-			return wait;
-	}
-	return NULL;
-}
+/* ---- owners ---- */
 
 /*
  * Frees one object of the owner and returns it with a reference. NULL: there is none left, and the
@@ -86,7 +34,7 @@ static struct vmm_sync_object *free_one_locked(const struct vmm_world *world,
 		vmm_container_of(owner->held.next, struct vmm_sync_object, held);
 
 	vmm_sync_get(object);
-	vmm_sync_class_of(object)->owner_ends(object);
+	object->type_class->owner_ends(object);
 	return object;
 }
 

@@ -5,7 +5,8 @@
  * not implemented, and no object of it exists.
  *
  * A new type needs
- * - creation: object.c makes the object and initializes its lists `queue` and `held`;
+ * - creation: opening.c makes the object, points it to its table (`type_class`), and initializes
+ *   its lists `queue` and `held`;
  * - its table, in a separate file, and its row in type.c;
  * - its state as members of struct vmm_sync_object, guarded by the sync lock.
  *
@@ -64,10 +65,6 @@ extern const struct vmm_sync_class vmm_sync_mutex, vmm_sync_semaphore; /* units.
 static inline struct vmm_sync_owner *vmm_sync_owner_of(const struct vmm_sync_node *node)
 {
 	return vmm_container_of(node->wait, struct vmm_sync_packet, wait)->owner;
-}
-static inline const struct vmm_sync_class *vmm_sync_class_of(const struct vmm_sync_object *object)
-{
-	return vmm_sync_classes[object->type];
 }
 
 #endif

@@ -39,8 +39,7 @@ bool vmm_sync_object_is_consistent_locked(const struct vmm_sync_object *object)
 	vmm_assert_held(&object->world->sync_lock);
 	return has_valid_members(object) &&
 	       (atomic_load(&object->references) || object->periodic_source) &&
-	       (vmm_sync_class_of(object)->by_value ? vmm_list_empty(&object->queue)
-						    : !object->heap) &&
+	       (vmm_sync_is_fence(object) ? vmm_list_empty(&object->queue) : !object->heap) &&
 	       !object->heap == vmm_list_empty(&object->awaited) &&
 	       (!object->heap || atomic_load(&object->waiters)) &&
 	       object->units <= object->units_max &&

@@ -21,16 +21,6 @@ void vmm_sync_withdraw(const struct vmm_sync *sync)
 		vmm_os_memory_withdraw(&sync->object->slot.page->memory);
 }
 
-void vmm_sync_wake_clients(struct vmm_sync_object *object)
-{
-	struct vmm_fence_page *page = atomic_load(&object->page);
-
-	if (vmm_likely(!page) || !atomic_load(&page->sleepers))
-		return;
-	atomic_fetch_add(&page->turns, 1);
-	vmm_os_wake_shared(&page->turns);
-}
-
 void vmm_sync_disable_words(struct vmm_sync_object *object)
 {
 	vmm_sync_lock(object->world);
@@ -59,12 +49,6 @@ void vmm_sync_end_opening_words(const struct vmm_sync *sync, bool unwait)
 		atomic_fetch_add(&page->cancels, 1);
 	/* A client may have ended between its store and its wake-up of the waiters. */
 	vmm_sync_deliver(object);
-}
-
-void vmm_sync_end_words(struct vmm_sync_object *object)
-{
-	if (atomic_load(&object->page))
-		vmm_world_remove_sleepers(object->world, &object->sleepers);
 }
 
 /* ---- sharing the page ---- */
