@@ -16,6 +16,7 @@ import layers as layering
 import links
 import measures
 import rule_index
+import structure
 import suite
 import wire
 
@@ -193,6 +194,36 @@ LOCKED = '''static int f_locked(struct a *a)
 	vmm_assert_held(&b->lock);
 	return b->count;
 }
+'''
+WDDM2 = 'tests of ->wddm2 in src'
+DOORS = 'lines of the .c files of src/doors'
+CYCLE = {'a': {'b'}, 'b': {'c', 'd'}, 'c': {'a'}, 'd': {'e'}, 'e': {'d'}, 'f': {'a', 'f'}}
+NM = '''a.o:0000000000000000 T f
+a.o:                 U g
+a.o:0000000000000010 t h
+b.o:0000000000000000 D g
+b.o:                 U h
+b.o:                 w f
+'''
+DUMP = '''|-RecordDecl 0x1 <line:1:1, line:9:1> line:1:8 struct s definition
+| |-RecordDecl 0x2 <line:2:2, line:5:2> line:2:2 union definition
+| | `-FieldDecl 0x3 <line:3:4, col:12> col:12 part 'int'
+| |-FieldDecl 0x4 <line:2:2> col:2 implicit 'union s::(anonymous at a.h:2:2)'
+| |-FieldDecl 0x5 <line:6:4, /a/stdbool.h:6:9> col:9 referenced used '_Bool'
+| `-FieldDecl 0x6 </a/stdbool.h:15:14, a.h:7:9> line:7:9 unused 'struct t'
+|-RecordDecl 0x7 <line:1:1, line:9:1> line:1:8 struct t definition
+| `-FieldDecl 0x8 <line:7:2> col:2 other 'int'
+  |-MemberExpr 0x9 <col:2, col:8> 'int' lvalue ->part 0x3
+  `-MemberExpr 0xa <col:2, col:8> 'int' lvalue .used 0x5'''
+NINJA = '''build src/libm.a.p/a.c.o: c_COMPILER ../a.c
+build src/libm.a: STATIC_LINKER src/libm.a.p/a.c.o | tool
+build libs.so: c_LINKER | src/libm.a
+build libs.so.p/libs.so.symbols: SHSYM libs.so
+build x: c_LINKER x.c.o | src/libm.a || y
+build all: phony x y z libs.so
+build later: c_LINKER | src/libm.a
+build y: c_LINKER y.c.o | libs.so.p/libs.so.symbols
+build z: c_LINKER z.c.o || x
 '''
 PROTOTYPE = 'static int f_locked(struct a *a) VMM_REQUIRES(vmm_state_lock_class);\n'
 ONE_OF_20 = 'vmm_assert(a);\n' + 'a;\n' * 49
@@ -443,6 +474,26 @@ CASES = [
     ('a row without measure fails', lambda: fails(measures.compare(measures.read_rows(LIMITS), {'falls': (5, [])})[1][1], 'no such measure')),
     ('an update takes better numbers only',
      lambda: measures.updated(LIMITS, {'falls': (4, []), 'rises': (4, [])}) == LIMITS.replace('falls\t5', 'falls\t4')),
+    ('a measure that could not be taken neither passes an update nor fails',
+     lambda: measures.updated(LIMITS, {'falls': (None, [])}) == LIMITS
+     and measures.problems_of(measures.read_rows(LIMITS)[0], None, []) == []),
+    ('each test of wddm2 counts, and an assignment or a comment does not',
+     lambda: measured(WDDM2, 'int f(void)\n{\n\treturn a->wddm2 || (b->wddm2 == c);\n}\n') == 2
+     and measured(WDDM2, 'int f(void)\n{\n\ta->wddm2 = b; /* a->wddm2 */\n}\n') == 0),
+    ('lines of the doors count, and those of their headers and of other modules do not',
+     lambda: measured(DOORS, 'a;\nb;\n', 'src/doors/kmt/a.c') == 2 and measured(DOORS, 'a;\n', 'src/doors/kmt/a.h') == 0
+     and measured(DOORS, 'a;\n', 'src/host/a.c') == 0),
+    ('the largest cycle is that with the most members',
+     lambda: structure.largest_cycle(CYCLE) == ['a', 'b', 'c'] and structure.largest_cycle({**CYCLE, 'c': set()}) == ['d', 'e']),
+    ('a graph without a cycle has none, even if a file refers to itself',
+     lambda: structure.largest_cycle({'a': {'b', 'a'}, 'b': set()}) == []),
+    ('an object refers to the one that defines a symbol, not to static functions',
+     lambda: structure.references(structure.parse_nm(NM)) == {'a.o': {'b.o'}, 'b.o': {'a.o'}, '': set()}
+     and structure.references(structure.parse_nm(NM.replace('U h', 'U i').replace('w f', 'w i')))['b.o'] == set()),
+    ('members that an expression names are used, also those of anonymous unions',
+     lambda: structure.members_of(DUMP.split('\n'), 's') == ({'part', 'used', 'unused'}, {'part', 'used'})),
+    ('a program with the static library is linked again, one with the shared library or not built by default is not',
+     lambda: structure.linked_again(structure.read_edges(NINJA), 'src/libm.a.p/a.c.o') == ['libs.so', 'x']),
     ('an id belongs to the function whose body or comment has it',
      lambda: indexed({'src/a.c': INDEXED}) == {
          'LOCK-03': [('src/a.c', 'refuse()')], 'LOCK-04': [('src/a.c', 'refuse()')], 'LOCK-05': [('src/a.c', 'accept()')],
