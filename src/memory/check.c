@@ -159,7 +159,7 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 	uint64_t resident = 0;
 
 	vmm_paging_lock(adapter);
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		resident += check_segment(memory, &memory->segment[i]);
 	vmm_assert(resident == memory->resident_total);

@@ -217,7 +217,7 @@ vmm_status vmm_context_allocations_make_resident(struct vmm_device *device, cons
 	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_list_for_each (link, &device->context_allocations)
 		if (is_for(of_link(link), context))
-			of_link(link)->allocation.first.wanted = preparation;
+			of_link(link)->allocation.first.required_by = preparation;
 	vmm_list_for_each (link, &device->context_allocations) {
 		struct vmm_context_allocation *own = of_link(link);
 		struct vmm_instance *instance = &own->allocation.first;

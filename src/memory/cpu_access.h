@@ -143,12 +143,12 @@ void vmm_partial_note_lock(struct vmm_instance *instance, uint32_t flags);
 void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Transfers the pages of all instances in memory->partials back that the GPU does not use. */
-void vmm_partial_settle_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_partial_write_back_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Transfers the pages of an unlocked instance back. VMM_PENDING: the GPU reads the instance at that
  * moment.
  */
-vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_partial_write_back(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* For an eviction: transfers all other pages to system memory, too. */
 vmm_status vmm_partial_evict(struct vmm_memory *memory, struct vmm_instance *instance)

@@ -288,7 +288,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	vmm_list_remove(&ref->resource_link);
 	drop_locks(ref);
 	ref->retired = true;
-	ref->named = 0;
+	ref->times_listed = 0;
 	vmm_residency_list_forget(ref);
 	if (ref->creator && a->shared)
 		a->kmd_device = NULL; /* shared: may outlive the device that created it (PAG-10) */
@@ -368,7 +368,7 @@ static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint3
 		vmm_ref_report(device, handles[index], "ALF-36", "deallocate");
 		return NULL;
 	}
-	if (ref->named) {
+	if (ref->times_listed) {
 		uint32_t first = 0;
 
 		while (handles[first] != handles[index])
@@ -378,7 +378,7 @@ static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint3
 			    handles[index], first, index);
 		return NULL;
 	}
-	ref->named = 1;
+	ref->times_listed = 1;
 	return ref;
 }
 
@@ -416,7 +416,7 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 	if (passed < count)
 		status = STATUS_INVALID_PARAMETER;
 	for (uint32_t i = 0; i < passed && !NT_SUCCESS(status); i++)
-		vmm_ref_lookup_locked(device, handles[i])->named = 0;
+		vmm_ref_lookup_locked(device, handles[i])->times_listed = 0;
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
 		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
 

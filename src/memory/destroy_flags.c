@@ -89,7 +89,7 @@ static bool must_destroy_early(const struct vmm_memory *memory, const struct vmm
 	bool submitted;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!ref->not_in_use || a->gone || !vmm_instance_named(&a->first, &submitted))
+	if (!ref->not_in_use || a->gone || !vmm_instance_is_referenced(&a->first, &submitted))
 		return false;
 	submitted &= is_last_ref(a) && !is_being_paged(&a->first);
 	vmm_finding(memory->adapter->observe, "ALF-37", ref->device->process->id, ref->handle,

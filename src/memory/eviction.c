@@ -156,7 +156,7 @@ void vmm_eviction_blocker(struct vmm_memory *memory, const struct vmm_instance *
 			  uint32_t *timeline, uint64_t *sequence)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	*timeline = memory->adapter->paging_timeline;
 	*sequence = 0;
 	for (uint32_t s = 0; s < memory->segment_count; s++) {

@@ -17,9 +17,9 @@
  * shows: the rest of a larger page may hold older content of another allocation. They stay with the
  * mapping, for the client's next lock.
  *
- * A segment page belongs to one allocation, because 64 KiB pages are placed as such. No page is
- * therefore ever mapped twice. The segment is that of physical adapter 0: links of WDDM 2.x are not
- * started.
+ * The offset and size of each placement in the segment are multiples of the segment's page size
+ * (4 KiB or 64 KiB). A segment page therefore belongs to one allocation and is never mapped twice.
+ * The segment is that of physical adapter 0: links of WDDM 2.x are not started.
  */
 #include "memory/memory_private.h"
 #include "memory/client_object.h"

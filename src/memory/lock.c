@@ -513,8 +513,8 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock
 /*
  * Fast path of a lock with Discard. The fast lock of the allocation is enabled, so no check can
  * refuse a lock, and an idle instance is mapped: does what attempt() would do. Returns the
- * allocation's size in bytes. Returns 0, and has done nothing, if the fast path does not apply. The
- * caller holds the paging lock.
+ * allocation's size in bytes. Returns 0, and has done nothing, if the fast path does not apply, for
+ * example to an allocation that is never renamed (REN-14). The caller holds the paging lock.
  */
 static uint64_t try_discard_fast(struct vmm_device *device, struct vmm_lock_request *request)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -650,14 +650,14 @@ static NTSTATUS check_unlock(struct vmm_device *device, uint32_t handle)
 	if (!ref)
 		return STATUS_INVALID_PARAMETER;
 	vmm_fast_lock_disable(ref->instance);
-	if (ref->lock_count > ref->named) {
-		ref->named++;
+	if (ref->lock_count > ref->times_listed) {
+		ref->times_listed++;
 		return STATUS_SUCCESS;
 	}
 	return vmm_refuse_rule(
 		device->adapter->observe, STATUS_INVALID_PARAMETER, "LOCK-28", device->process->id,
 		handle, "unlock of 0x%08x: it is locked %u times, but occurs %u times in the list",
-		handle, ref->lock_count, ref->named + 1);
+		handle, ref->lock_count, ref->times_listed + 1);
 }
 
 static void unlock_one(struct vmm_device *device, uint32_t handle)
@@ -667,7 +667,7 @@ static void unlock_one(struct vmm_device *device, uint32_t handle)
 	struct vmm_ref *ref = find_locked_ref(device, handle);
 
 	vmm_assert_held(&device->adapter->paging_lock);
-	ref->named = 0;
+	ref->times_listed = 0;
 	ref->lock_count--;
 	ref->instance->lock_count--;
 	if (vmm_unlikely(ref->instance->retained != NULL))
@@ -696,9 +696,9 @@ NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *ha
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
 		unlock_one(device, handles[i]);
 	for (uint32_t i = 0; i < passed && !NT_SUCCESS(status); i++)
-		find_locked_ref(device, handles[i])->named = 0;
+		find_locked_ref(device, handles[i])->times_listed = 0;
 	vmm_retained_upload_all(adapter->memory);
-	vmm_partial_settle_all(adapter->memory);
+	vmm_partial_write_back_all(adapter->memory);
 	vmm_host_unmap_unwanted(adapter->memory);
 	vmm_paging_commit(adapter);
 	return status;

@@ -2,9 +2,10 @@
 /*
  * CPU locks from WDDM 2.0 on: Lock2, and pfnLockCb, which does the same (LOCK-51).
  *
- * The client itself synchronizes with the GPU (LOCK-43, REF-13). The lock only makes the content
- * reachable for the CPU. If the content must be moved for that, or is being moved, the lock waits,
- * because there is no address before.
+ * The client synchronizes with the GPU itself: the lock does not wait until the GPU has finished
+ * with the content (LOCK-43, REF-13). The lock returns an address at which the CPU can access the
+ * content. If the content has to move for that, or is moving, the lock waits for the end of the
+ * move.
  *
  * An instance that is locked while it is in no segment, and that the CPU could access in no segment
  * of its set, is held out: it stays in system memory until it is unlocked (`held`, LOCK-48).

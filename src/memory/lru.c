@@ -2,7 +2,7 @@
 /*
  * Least-recently-used order, maintained lazily. A use stores a counter in the instance and appends
  * the instance to a journal; no list is changed. A search for a victim needs the lists in order and
- * settles them first (vmm_lru_settle): it moves the instances of the journal to the end of their
+ * orders them first (vmm_lru_order): it moves the instances of the journal to the end of their
  * lists, in the journal's order.
  *
  * A journal that overflows is not continued, and the lists are sorted by the counters instead. An
@@ -116,7 +116,7 @@ static void sort_all(struct vmm_memory *memory)
 			sort(&memory->segment[s].lru[c]);
 }
 
-void vmm_lru_settle_slow(struct vmm_memory *memory)
+void vmm_lru_order_slow(struct vmm_memory *memory)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (memory->touched_count > VMM_TOUCHED_MAX) {

@@ -90,7 +90,7 @@ static NTSTATUS check_make_flags(const struct request *r)
 }
 
 /*
- * Collects the refs that add to the list: not listed yet, each once. instance->wanted marks
+ * Collects the refs that add to the list: not listed yet, each once. instance->required_by marks
  * duplicates.
  */
 static void collect_added(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
@@ -99,13 +99,13 @@ static void collect_added(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 	for (uint32_t i = 0; i < r->request->count; i++) {
 		struct vmm_ref *ref = r->refs[i];
 
-		if (ref->residency_count || ref->instance->wanted == UINT64_MAX)
+		if (ref->residency_count || ref->instance->required_by == UINT64_MAX)
 			continue;
-		ref->instance->wanted = UINT64_MAX; /* cleared below */
+		ref->instance->required_by = UINT64_MAX; /* cleared below */
 		r->added[r->added_count++] = ref;
 	}
 	for (uint32_t i = 0; i < r->added_count; i++)
-		r->added[i]->instance->wanted = 0;
+		r->added[i]->instance->required_by = 0;
 }
 
 /* Checks the budget, or with CantTrimFurther only what the segments can hold. (RES-05, PRI-07) */
@@ -280,18 +280,19 @@ static NTSTATUS check_counts(const struct request *r) VMM_REQUIRES(vmm_paging_lo
 	while (counted < r->request->count && NT_SUCCESS(status)) {
 		struct vmm_ref *ref = r->refs[counted];
 
-		ref->named++;
-		if (ref->residency_count < ref->named)
+		ref->times_listed++;
+		if (ref->residency_count < ref->times_listed)
 			status = vmm_refuse_rule(
 				r->device->adapter->observe, STATUS_INVALID_PARAMETER, "RES-06",
 				r->device->process->id, r->request->handles[counted],
 				"evict of 0x%08x: it is made resident %u times, but occurs %u "
 				"times in the list",
-				r->request->handles[counted], ref->residency_count, ref->named);
+				r->request->handles[counted], ref->residency_count,
+				ref->times_listed);
 		counted++;
 	}
 	while (counted)
-		r->refs[--counted]->named = 0;
+		r->refs[--counted]->times_listed = 0;
 	return status;
 }
 

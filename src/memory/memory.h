@@ -485,14 +485,14 @@ NTSTATUS vmm_memory_reclaim(struct vmm_device *device,
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
 			    uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class);
 /* Puts a queued offer into effect if it is due. Returns true if the allocation is offered then. */
-bool vmm_offer_settle(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_offer_apply_due(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns true if the allocation is offered, also by a queued offer that is due. */
 static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&allocation->adapter->paging_lock);
 	return vmm_unlikely(allocation->offer | allocation->offer_queued) &&
-	       vmm_offer_settle(allocation);
+	       vmm_offer_apply_due(allocation);
 }
 /* the two forms of a call: one resource, or a list of allocations (PRI-03, PRI-04) */
 struct vmm_shape {
@@ -615,8 +615,8 @@ void vmm_paging_work_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging
 struct vmm_residency_set {
 	struct vmm_device *device;
 	uint64_t submission;
-	struct vmm_instance *const *named;
-	uint32_t named_count;
+	struct vmm_instance *const *listed; /* what the submission references; may hold NULL */
+	uint32_t listed_count;
 	uint64_t preparation;
 	bool writes; /* the submission does not say what it writes: treat all of it as written */
 };

@@ -193,7 +193,7 @@ struct vmm_memory {
 	uint64_t peak_system_bytes VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;
-	/* Unlocked while the paging lock was held; settled before it is released. */
+	/* Unlocked while the paging lock was held; written back before it is released. */
 	struct vmm_list uploads;  /* vmm_retained_copy.waiting */
 	struct vmm_list partials; /* vmm_partial.waiting */
 
@@ -232,10 +232,11 @@ struct vmm_memory {
 	struct vmm_peak_readers peaks;
 	struct vmm_list closed; /* vmm_ref.zombie_link: handle closed, the GPU may still use it */
 	/*
-	 * Instances with this `rest` are evicted last: the rest of a split DMA buffer needs them.
+	 * Instances with this `split_rest` are evicted last: the rest of a split DMA buffer needs
+	 * them.
 	 * 0: none.
 	 */
-	uint64_t rest VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint64_t split_rest VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* vmm_share.orphan_link: unreferenced; guarded by world->shared_lock */
 	struct vmm_list orphans;
 	_Atomic uint32_t orphan_count;       /* length of `orphans`, readable without that lock */
@@ -375,11 +376,11 @@ static inline void vmm_va_invalidate_entries(struct vmm_memory *memory,
 
 /* ---- notify.c: NotifyAlloc before an eviction, for 3.2 miniports that ask for it (PAG-29) ---- */
 /*
- * Notifies the miniport that the instance is about to leave its aperture segment. Sets *told to
- * whether an operation was built for that. Does nothing if the miniport did not ask for it.
+ * Notifies the miniport that the instance is about to leave its aperture segment. Sets *notified
+ * to whether an operation was built for that. Does nothing if the miniport did not ask for it.
  */
 vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
-				       bool *told) VMM_REQUIRES(vmm_paging_lock_class);
+				       bool *notified) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * The same for an instance that is resident in system memory, without a range of the aperture
  * segment.
@@ -497,12 +498,12 @@ void vmm_footprint_describe(const struct vmm_memory *memory, struct vmm_allocati
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Sorts the lists of all segments by last use. To be called before a list is read in that order. */
-void vmm_lru_settle_slow(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
-static inline void vmm_lru_settle(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+void vmm_lru_order_slow(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+static inline void vmm_lru_order(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (memory->touched_count)
-		vmm_lru_settle_slow(memory);
+		vmm_lru_order_slow(memory);
 }
 /* Appends an instance that has been placed in a segment to the list of its class. */
 void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -514,7 +515,7 @@ static inline void vmm_lru_forget(struct vmm_memory *memory) VMM_REQUIRES(vmm_pa
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (memory->touched_count <= VMM_TOUCHED_MAX)
-		vmm_lru_settle(memory);
+		vmm_lru_order(memory);
 }
 
 /* ---- residency.c ---- */
@@ -831,7 +832,7 @@ void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priori
 /* Cancels a queued offer. */
 void vmm_offer_cancel(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
 /* Puts all queued offers into effect whose DMA buffer is complete. */
-void vmm_offers_settle(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_offers_apply_due(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 
 static inline void vmm_mark_used(_Atomic uint64_t *slot, uint64_t sequence)
 {

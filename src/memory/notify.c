@@ -16,15 +16,15 @@
 #include "memory/memory_private.h"
 
 vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
-				       bool *told)
+				       bool *notified)
 {
 	const struct vmm_paging_part all = {.size_bytes = instance->allocation->size_bytes,
 					    .segment = instance->segment,
 					    .at = instance->offset};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	*told = vmm_notify_is_wanted(instance->allocation);
-	return *told ? vmm_paging_notify_alloc(memory, instance, &all) : VMM_OK;
+	*notified = vmm_notify_is_wanted(instance->allocation);
+	return *notified ? vmm_paging_notify_alloc(memory, instance, &all) : VMM_OK;
 }
 
 /*

@@ -43,7 +43,7 @@ static bool has_cpu_lock(const struct vmm_allocation *allocation)
 	return false;
 }
 
-bool vmm_offer_settle(struct vmm_allocation *allocation)
+bool vmm_offer_apply_due(struct vmm_allocation *allocation)
 {
 	const struct vmm_queued_offer offer = allocation->queued_offer;
 	uint32_t priority = allocation->offer_queued;
@@ -68,12 +68,12 @@ bool vmm_offer_settle(struct vmm_allocation *allocation)
 	return true;
 }
 
-void vmm_offers_settle(struct vmm_memory *memory)
+void vmm_offers_apply_due(struct vmm_memory *memory)
 {
 	struct vmm_list *link, *next;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each_safe (link, next, &memory->queued_offers)
-		(void)vmm_offer_settle(
+		(void)vmm_offer_apply_due(
 			vmm_container_of(link, struct vmm_allocation, queued_offer.link));
 }

@@ -181,7 +181,7 @@ static void drop_copy(struct vmm_memory *memory, struct vmm_instance *instance)
 	free_partial(instance);
 }
 
-vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_partial_write_back(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_status status = VMM_OK;
 
@@ -218,7 +218,7 @@ void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_list_push_back(&memory->partials, &instance->partial->waiting);
 }
 
-void vmm_partial_settle_all(struct vmm_memory *memory)
+void vmm_partial_write_back_all(struct vmm_memory *memory)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	while (!vmm_list_empty(&memory->partials)) {
@@ -227,7 +227,7 @@ void vmm_partial_settle_all(struct vmm_memory *memory)
 
 		vmm_list_remove(&partial->waiting);
 		/* if refused: done before the next GPU use */
-		(void)!vmm_partial_settle(memory, partial->instance);
+		(void)!vmm_partial_write_back(memory, partial->instance);
 	}
 }
 

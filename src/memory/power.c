@@ -108,7 +108,7 @@ static vmm_status evict_class(struct vmm_memory *memory, uint32_t class_index,
 	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	for (uint32_t s = 0; s < memory->segment_count && vmm_ok(status); s++) {
 		struct vmm_instance *i;
 

@@ -18,7 +18,7 @@ static void for_each_resident(struct vmm_memory *memory, bool aperture, instance
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		if (memory->segment[s].aperture != aperture)
 			continue;

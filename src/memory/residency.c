@@ -27,7 +27,7 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 	if (instance->place != VMM_PLACEMENT_MEMORY && instance->place != VMM_PLACEMENT_APERTURE)
 		return;
 	/* Keeps the order by last use within the new class. */
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	segment = vmm_memory_segment(memory, instance->segment);
 	vmm_list_remove(&instance->lru);
 	for (at = segment->lru[class_index].prev; at != &segment->lru[class_index]; at = at->prev)
@@ -858,7 +858,7 @@ static void evict_class(struct vmm_memory *memory, uint32_t class_index)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_lru_settle(memory);
+	vmm_lru_order(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		struct vmm_list *list = &memory->segment[s].lru[class_index];
 

@@ -352,7 +352,7 @@ void vmm_residency_list_want(struct vmm_device *device, uint64_t preparation)
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
 
 		if (!vmm_is_offered_locked(ref->allocation))
-			ref->instance->wanted = preparation;
+			ref->instance->required_by = preparation;
 	}
 }
 
@@ -374,11 +374,11 @@ void vmm_residency_list_lose(struct vmm_device *device)
 
 /* ---- before a packet runs ---- */
 
-static void mark_named_wanted(const struct vmm_residency_set *set)
+static void mark_listed_required(const struct vmm_residency_set *set)
 {
-	for (uint32_t i = 0; i < set->named_count; i++)
-		if (set->named[i])
-			set->named[i]->wanted = set->preparation;
+	for (uint32_t i = 0; i < set->listed_count; i++)
+		if (set->listed[i])
+			set->listed[i]->required_by = set->preparation;
 }
 
 bool vmm_residency_list_stays_out(struct vmm_instance *instance)
@@ -404,7 +404,7 @@ static bool is_needed(const struct vmm_residency_set *set, const struct vmm_ref 
  * A submission that references the instance was still queued when it was evicted and then locked by
  * the CPU (LOCK-48), so the submission cannot run (PRI-11).
  */
-static vmm_status place_named(const struct vmm_residency_set *set, struct vmm_instance *instance)
+static vmm_status place_listed(const struct vmm_residency_set *set, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = set->device->adapter;
@@ -431,9 +431,9 @@ static vmm_status gather_in_order(const struct vmm_residency_set *set)
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
 
 		if (is_needed(set, ref))
-			ref->instance->wanted = set->preparation;
+			ref->instance->required_by = set->preparation;
 	}
-	mark_named_wanted(set);
+	mark_listed_required(set);
 	vmm_list_for_each (link, &set->device->residency) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
 
@@ -442,9 +442,9 @@ static vmm_status gather_in_order(const struct vmm_residency_set *set)
 		if (status != VMM_OK)
 			return status;
 	}
-	for (uint32_t i = 0; i < set->named_count && status == VMM_OK; i++)
-		if (set->named[i] && set->named[i]->prepared != set->preparation)
-			status = place_named(set, set->named[i]);
+	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++)
+		if (set->listed[i] && set->listed[i]->prepared != set->preparation)
+			status = place_listed(set, set->listed[i]);
 	return status;
 }
 
@@ -468,9 +468,9 @@ static struct vmm_instance *largest_missing(const struct vmm_residency_set *set)
 		if (is_needed(set, ref))
 			largest = larger(largest, ref->instance, set->preparation);
 	}
-	for (uint32_t i = 0; i < set->named_count; i++)
-		if (set->named[i])
-			largest = larger(largest, set->named[i], set->preparation);
+	for (uint32_t i = 0; i < set->listed_count; i++)
+		if (set->listed[i])
+			largest = larger(largest, set->listed[i], set->preparation);
 	return largest;
 }
 
@@ -484,8 +484,8 @@ static vmm_status gather_largest_first(const struct vmm_residency_set *set)
 	struct vmm_instance *instance;
 
 	while ((instance = largest_missing(set)) != NULL) {
-		instance->wanted = set->preparation;
-		vmm_status status = place_named(set, instance);
+		instance->required_by = set->preparation;
+		vmm_status status = place_listed(set, instance);
 		if (status != VMM_OK)
 			return status;
 	}

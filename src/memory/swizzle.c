@@ -572,10 +572,10 @@ static bool is_linear_image(const struct vmm_aperture_lock *lock)
 }
 
 /* If this lock has no page list, pages that an earlier lock moved out return first. */
-static NTSTATUS settle_partial(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+static NTSTATUS write_back_partial(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_status status = vmm_partial_settle(memory, lock->instance);
+	vmm_status status = vmm_partial_write_back(memory, lock->instance);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (status != VMM_PENDING)
@@ -598,7 +598,7 @@ NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *l
 	if (vmm_unlikely(instance->partial != NULL)) {
 		if (lock->request->page_count)
 			return lock_without_range(memory, lock);
-		status = settle_partial(memory, lock);
+		status = write_back_partial(memory, lock);
 	}
 	if (!NT_SUCCESS(status) || lock->wait)
 		return status;
@@ -622,7 +622,7 @@ NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock
 	vmm_assert_held(&memory->adapter->paging_lock);
 	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
 	if (vmm_unlikely(lock->instance->partial != NULL))
-		return settle_partial(memory, lock);
+		return write_back_partial(memory, lock);
 	if (lock->instance->place != VMM_PLACEMENT_SYSTEM ||
 	    !vmm_alternate_is_resized(lock->instance))
 		return STATUS_SUCCESS;

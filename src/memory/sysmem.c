@@ -224,7 +224,7 @@ vmm_status vmm_hand_over_to_gpu(struct vmm_memory *memory, struct vmm_instance *
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_unlikely(instance->partial != NULL))
-		status = vmm_partial_settle(memory, instance);
+		status = vmm_partial_write_back(memory, instance);
 	if (status != VMM_OK)
 		return status;
 	if (retained && (retained->all || retained->some)) {

@@ -350,7 +350,7 @@ static bool wait_inside_device(const struct vmm_device *device, struct vmm_trims
 	}
 }
 
-NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard *visit,
+NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard *guard,
 			     uint32_t handle, void (*function)(void))
 {
 	struct vmm_adapter *adapter = (*device)->adapter;
@@ -369,8 +369,8 @@ NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_hazard_guard
 		number = end_locked(trims, trim);
 	vmm_paging_commit(adapter);
 	while (number && !wait_inside_device(*device, trims, number)) {
-		vmm_hazard_leave(visit);
-		*device = vmm_hazard_enter(visit, VMM_HAZARD_DEVICE, hazard);
+		vmm_hazard_leave(guard);
+		*device = vmm_hazard_enter(guard, VMM_HAZARD_DEVICE, hazard);
 		if (*device)
 			continue;
 		/* that function also waits for the callback */

@@ -100,7 +100,7 @@ static NTSTATUS check_allocation(const struct update *u) VMM_REQUIRES(vmm_paging
 	if (!u->ref->creator)
 		return violation(u, "another device created it; only the creator may change it");
 	if (vmm_is_existing(a))
-		return not_supported(u, "not built for existing memory");
+		return not_supported(u, "an update of existing memory is not built");
 	if (a->pinned)
 		return violation(u, "the allocation is pinned");
 	if (vmm_is_offered_locked(a))

@@ -108,12 +108,12 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 			  vmm_allocation_is_displayed(i->allocation) ||
 			  lock_prevents_eviction(search->memory, i),
 		.locked = vmm_locks_snapshot(i) != 0,
-		.wanted = i->wanted == search->preparation,
+		.required = i->required_by == search->preparation,
 	};
 
 	if (vmm_policy_take(&victim, &need))
 		return true;
-	search->blocked |= active && !victim.wanted;
+	search->blocked |= active && !victim.required;
 	search->spared |= spared;
 	search->fragile |= fragile;
 	return false;
@@ -128,7 +128,7 @@ static struct vmm_instance *pick_in_class(struct vmm_search *search, uint32_t cl
 					  uint32_t owner, bool others, bool spare)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const uint64_t rest = search->memory->rest;
+	const uint64_t rest = search->memory->split_rest;
 	struct vmm_instance *needed = NULL;
 	struct vmm_list *link;
 
@@ -145,7 +145,7 @@ static struct vmm_instance *pick_in_class(struct vmm_search *search, uint32_t cl
 			continue;
 		if (!is_victim(search, i, spare))
 			continue;
-		if (vmm_likely(!rest || i->rest != rest))
+		if (vmm_likely(!rest || i->split_rest != rest))
 			return i;
 		if (!needed || i->needed_at > needed->needed_at)
 			needed = i;
@@ -174,7 +174,7 @@ static struct vmm_instance *pick_without_loss(struct vmm_search *search)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&search->memory->adapter->paging_lock);
-	vmm_offers_settle(search->memory);
+	vmm_offers_apply_due(search->memory);
 	search->spared = false;
 	struct vmm_instance *victim = pick_by_class(search, true);
 
@@ -214,7 +214,7 @@ static struct vmm_instance *pick_any_victim(struct vmm_search *search)
 void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest)
 {
 	vmm_assert_held(&adapter->paging_lock);
-	adapter->memory->rest = rest;
+	adapter->memory->split_rest = rest;
 }
 
 /*
@@ -250,7 +250,7 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
-	vmm_lru_settle(search->memory);
+	vmm_lru_order(search->memory);
 	if (vmm_unlikely(vmm_segment_is_over_limit(search->memory, search->segment,
 						   search->request.size_bytes))) {
 		*victim = pick_mapped_victim(search);

@@ -564,15 +564,15 @@ struct vmm_instance {
 	bool view_current; /* the CPU mapping shows the present placement */
 	uint8_t cache;     /* enum vmm_cache; of Cached allocations */
 	bool linear;       /* Swizzled, but its content in system memory is linear (SWZ-09) */
-	uint32_t lock_flags; /* of the outermost lock */
-	uint64_t wanted;     /* the preparation whose buffer lists it and must not evict it */
+	uint32_t lock_flags;  /* of the outermost lock */
+	uint64_t required_by; /* the preparation whose buffer lists it and must not evict it */
 	/* The preparation whose buffer has it bound at a split: it stays resident (SPL-05). */
 	uint64_t bound;
 	/*
 	 * Working set of the rest of a split buffer: which split, and the first patch location that
 	 * references it (vmm_memory_set_split_rest).
 	 */
-	uint64_t rest;
+	uint64_t split_rest;
 	uint32_t needed_at;
 	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
@@ -630,7 +630,7 @@ struct vmm_ref {
 	 * Entries for this reference, so far, in the list of handles that a call checks; 0 at any
 	 * other time. Guarded by the paging lock.
 	 */
-	uint32_t named VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint32_t times_listed VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
 	bool creator;
 	bool extra; /* a further handle of a renamed allocation, without a kmd_open to close */

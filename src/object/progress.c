@@ -191,10 +191,10 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 	return false;
 }
 
-bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted)
+bool vmm_instance_is_referenced(const struct vmm_instance *instance, bool *submitted)
 {
 	struct vmm_adapter *adapter = instance->allocation->adapter;
-	bool named = false;
+	bool referenced = false;
 
 	*submitted = true;
 	vmm_state_lock(adapter);
@@ -206,12 +206,12 @@ bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted)
 
 			if (!references(work, instance, VMM_USE_ANY))
 				continue;
-			named = true;
+			referenced = true;
 			*submitted &= work->submitted;
 		}
 	}
 	vmm_state_unlock(adapter);
-	return named;
+	return referenced;
 }
 
 bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,

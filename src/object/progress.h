@@ -85,7 +85,7 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
  * Returns whether an incomplete packet of a node references the instance. *submitted: the miniport
  * has all of those packets.
  */
-bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted);
+bool vmm_instance_is_referenced(const struct vmm_instance *instance, bool *submitted);
 /*
  * Returns whether an incomplete packet of the timeline, up to that one, may write the instance.
  * Caller holds the state lock.

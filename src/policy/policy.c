@@ -56,7 +56,7 @@ enum vmm_policy_class vmm_policy_class(uint32_t offer, uint32_t priority)
  */
 bool vmm_policy_take(const struct vmm_policy_victim *victim, const struct vmm_policy_need *need)
 {
-	if (victim->busy || victim->pinned || victim->wanted || !victim->size_bytes)
+	if (victim->busy || victim->pinned || victim->required || !victim->size_bytes)
 		return false;
 	return !victim->locked || need->locked_allowed;
 }

@@ -36,7 +36,7 @@ struct vmm_policy_victim {
 	uint64_t idle_since; /* use counter at its last reference; smaller is longer ago */
 	uint32_t priority;
 	bool busy, pinned, locked;
-	bool wanted; /* referenced by the buffer that is being made resident */
+	bool required; /* referenced by the buffer that is being made resident */
 };
 
 struct vmm_policy_need {

@@ -255,14 +255,14 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	return status;
 }
 
-struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *visit, const void *device,
+struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *guard, const void *device,
 					    const void *handle)
 {
-	struct vmm_context *context = vmm_hazard_enter(visit, VMM_HAZARD_CONTEXT, handle);
+	struct vmm_context *context = vmm_hazard_enter(guard, VMM_HAZARD_CONTEXT, handle);
 
 	if (!context || vmm_likely(context->device->hazard == device))
 		return context;
-	vmm_hazard_leave(visit);
+	vmm_hazard_leave(guard);
 	return NULL;
 }
 
@@ -316,15 +316,15 @@ static void destroy_context(struct vmm_context *context)
 NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle)
 {
 	struct vmm_context *context = NULL;
-	struct vmm_hazard_guard visit;
+	struct vmm_hazard_guard guard;
 
 	vmm_assert(vmm_device_is_valid(device));
 	/*
 	 * The device of a handle never changes, so the context that is retired below belongs to
 	 * this device.
 	 */
-	if (vmm_sched_enter_context(&visit, device->hazard, handle)) {
-		vmm_hazard_leave(&visit);
+	if (vmm_sched_enter_context(&guard, device->hazard, handle)) {
+		vmm_hazard_leave(&guard);
 		context = vmm_hazard_retire(VMM_HAZARD_CONTEXT, handle);
 	}
 	if (!context)

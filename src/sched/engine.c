@@ -265,7 +265,7 @@ void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
  * TDR-15, TDR-16, TDRS-07: one device is lost, and the packets of the others are queued again.
  * Returns false, having done nothing, if the aborted packet was paging.
  */
-static bool settle(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+static bool lose_guilty_device(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_node *node = &sched->node[index];
@@ -317,7 +317,7 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 			       node->last_completed);
 		return;
 	}
-	if (!settle(sched, index, fence)) {
+	if (!lose_guilty_device(sched, index, fence)) {
 		escalate(sched, index, "the packet that it aborted was paging");
 		return;
 	}

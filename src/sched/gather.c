@@ -10,7 +10,8 @@
  *
  *   nothing             everything was resident at capture and no placement has changed
  *   list order          as the patch list references the allocations
- *   largest first       after fragmentation, all over again (SPL-13)
+ *   largest first       if list order found only fragmented free space: evicts, and places the
+ *                       whole set again (SPL-13)
  *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above
  *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
@@ -44,7 +45,7 @@ static vmm_status gather_bound(struct vmm_adapter *adapter, struct vmm_dma *dma,
 
 		if (!instance || !vmm_split_is_bound(dma, instance))
 			continue;
-		instance->wanted = preparation;
+		instance->required_by = preparation;
 		instance->bound = preparation;
 		if (vmm_locks(instance) && instance->place == VMM_PLACEMENT_MEMORY)
 			instance->prepared = preparation; /* stays even if LKR-01 asks to move it */
@@ -68,7 +69,7 @@ static vmm_status gather_patches(struct vmm_adapter *adapter, struct vmm_dma *dm
 
 		if (!instance || instance->prepared == preparation)
 			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
-		instance->wanted = preparation;
+		instance->required_by = preparation;
 		vmm_status status = vmm_memory_make_resident_locked(
 			adapter, instance, is_written(dma, index), preparation);
 		if (status != VMM_OK) {
@@ -91,7 +92,7 @@ static vmm_status mark_rest(struct vmm_adapter *adapter, struct vmm_dma *dma, ui
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 
 		if (instance)
-			instance->wanted = preparation;
+			instance->required_by = preparation;
 	}
 	return gather_bound(adapter, dma, preparation);
 }
@@ -110,7 +111,7 @@ static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma
 	}
 	for (uint32_t i = 0; i < dma->list_count; i++)
 		if (instances[i])
-			instances[i]->wanted = preparation;
+			instances[i]->required_by = preparation;
 	vmm_status status = vmm_context_memory_gather(dma, preparation); /* PRE-11 */
 	return status == VMM_OK ? gather_patches(adapter, dma, preparation) : status;
 }
@@ -152,7 +153,7 @@ static vmm_status gather_largest_first(struct vmm_adapter *adapter, struct vmm_d
 	if (ready != VMM_OK)
 		return ready;
 	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
-		dma->instances[index]->wanted = preparation;
+		dma->instances[index]->required_by = preparation;
 		vmm_status status = vmm_memory_make_resident_locked(
 			adapter, dma->instances[index], is_written(dma, index), preparation);
 		if (status != VMM_OK)
@@ -185,9 +186,9 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 		uint32_t index = dma->patches[p].AllocationIndex;
 		struct vmm_instance *instance = dma->instances[index];
 
-		if (!instance || instance->wanted == counted)
+		if (!instance || instance->required_by == counted)
 			continue;
-		instance->wanted = counted;
+		instance->required_by = counted;
 		if (!(segment_set(dma, index) & ~set))
 			bytes += instance->allocation->size_bytes;
 	}
@@ -199,8 +200,8 @@ struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const str
 	vmm_assert_held(&sched->adapter->paging_lock);
 	return (struct vmm_residency_set){.device = dma->context->device,
 					  .submission = dma->submission,
-					  .named = dma->instances,
-					  .named_count = dma->list_count,
+					  .listed = dma->instances,
+					  .listed_count = dma->list_count,
 					  .preparation = sched->preparations};
 }
 
@@ -297,7 +298,7 @@ static void order_rest(struct vmm_sched *sched, struct vmm_dma *dma)
 
 		if (!instance)
 			continue;
-		instance->rest = rest;
+		instance->split_rest = rest;
 		instance->needed_at = p;
 	}
 	vmm_memory_set_split_rest(sched->adapter, rest);

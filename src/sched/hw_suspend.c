@@ -150,7 +150,7 @@ bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched)
 bool vmm_hw_halt_locked(struct vmm_sched *sched)
 {
 	struct vmm_list *link;
-	bool settled = true;
+	bool suspended = true;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw))
@@ -161,10 +161,10 @@ bool vmm_hw_halt_locked(struct vmm_sched *sched)
 		const struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
-		settled &= context->state != VMM_HW_SUSPENDING && !is_running(context);
+		suspended &= context->state != VMM_HW_SUSPENDING && !is_running(context);
 	}
 	vmm_state_unlock(sched->adapter);
-	return settled;
+	return suspended;
 }
 
 /* ---- resumption ---- */

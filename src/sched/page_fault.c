@@ -130,8 +130,8 @@ static uint32_t not_with_hardware(struct vmm_sched *sched, uint32_t index,
 	return 0;
 }
 
-static uint32_t settle(struct vmm_sched *sched, uint32_t index, const struct vmm_page_fault *fault)
-	VMM_REQUIRES(vmm_state_lock_class)
+static uint32_t handle_fault(struct vmm_sched *sched, uint32_t index,
+			     const struct vmm_page_fault *fault) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *packet = faulted_packet(node, fault);
@@ -169,7 +169,7 @@ uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index)
 		struct vmm_page_fault fault = node->page_fault[tail % VMM_PAGE_FAULTS_MAX];
 
 		atomic_store(&node->page_fault_tail, ++tail);
-		retired += settle(sched, index, &fault);
+		retired += handle_fault(sched, index, &fault);
 	}
 	return retired;
 }

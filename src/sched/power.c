@@ -161,22 +161,22 @@ static void resume_devices(struct vmm_adapter *adapter)
 }
 
 /* Returns whether all prepared packets are complete. Paging lock held. */
-static bool is_settled(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+static bool is_drained(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
-	bool settled;
+	bool drained;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_state_lock(adapter);
-	settled = !sched->hardware_total && !atomic_load(&sched->ready_count);
+	drained = !sched->hardware_total && !atomic_load(&sched->ready_count);
 	if (!vmm_list_empty(&sched->prepare))
-		settled &=
+		drained &=
 			!vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)->split;
 	vmm_state_unlock(adapter);
-	return settled;
+	return drained;
 }
 
-static vmm_status await_settled(struct vmm_adapter *adapter)
+static vmm_status await_drained(struct vmm_adapter *adapter)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
@@ -184,11 +184,11 @@ static vmm_status await_settled(struct vmm_adapter *adapter)
 		vmm_paging_lock(adapter);
 		vmm_memory_flush_locked(adapter);
 		vmm_queue_drain_locked(adapter->sched);
-		bool settled = vmm_hw_halt_locked(adapter->sched) && is_settled(adapter->sched);
+		bool drained = vmm_hw_halt_locked(adapter->sched) && is_drained(adapter->sched);
 		vmm_paging_commit(adapter);
 		if (atomic_load(&adapter->removed))
 			return VMM_DEVICE_REMOVED;
-		if (settled)
+		if (drained)
 			return VMM_OK;
 		vmm_status status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_POWER);
 		if (!vmm_ok(status))
@@ -238,7 +238,7 @@ vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE 
 		pause_devices(adapter);
 	halt_preparation(adapter);
 	if (vmm_ok(status))
-		status = await_settled(adapter);
+		status = await_drained(adapter);
 	if (vmm_ok(status)) {
 		status = evict(adapter, action);
 		if (!vmm_ok(status))

@@ -17,8 +17,8 @@
  * it completes (PAT-12). Returns the number of the newest paging packet to wait for: `needed`, or a
  * later one.
  */
-static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma,
-				 uint64_t preparation, uint64_t needed)
+static uint64_t write_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				uint64_t preparation, uint64_t needed)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&adapter->paging_lock);
@@ -98,8 +98,8 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
  * RES-08: the whole residency list is resident while the packet runs, and its content is there
  * before.
  */
-static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
-			    uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
+static uint64_t use_residency_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
+				   uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
 	uint64_t paged = vmm_residency_use(&set, dma->packet.timeline, dma->packet.sequence);
@@ -109,8 +109,8 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 }
 
 /* Writes the final addresses, and marks what the packet uses until it completes. (SUB-02) */
-static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
-		       uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
+static uint64_t bind_memory(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
+			    uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&adapter->paging_lock);
 	/*
@@ -119,12 +119,12 @@ static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 	 */
 	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
-			 : settle_addresses(adapter, dma, preparation, needed);
+			 : write_addresses(adapter, dma, preparation, needed);
 	if (!vmm_context_memory_is_none(dma)) /* PRE-11 */
 		needed = vmm_max_u64(needed, vmm_context_allocations_use(
 						     dma->context->device, dma->context,
 						     dma->packet.timeline, dma->packet.sequence));
-	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
+	return adapter->wddm2 ? use_residency_list(adapter->sched, dma, needed) : needed;
 }
 
 /*
@@ -276,7 +276,7 @@ VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *
 		struct vmm_dma *copy = vmm_copy_of(link);
 
 		if (dma->end == dma->used_bytes)
-			needed = settle(sched->adapter, copy, sched->preparations, needed);
+			needed = bind_memory(sched->adapter, copy, sched->preparations, needed);
 		if (NT_SUCCESS(status))
 			status = launch(sched, copy, needed);
 	}
@@ -313,7 +313,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		return status;
 	if (vmm_unlikely(dma->end != dma->used_bytes && !dma->split) && is_overtaken(sched, dma))
 		return VMM_PENDING;
-	uint64_t needed = settle(adapter, dma, sched->preparations, dma->mapped_by);
+	uint64_t needed = bind_memory(adapter, dma, sched->preparations, dma->mapped_by);
 	/* The paging work is queued on its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {

@@ -6,8 +6,8 @@
  * 2. The miniport's call gate is closed. Threads inside leave within TdrDdiDelay (TDR-04).
  * 3. The paging lock is taken. The devices are lost (TDR-07). Clients lose access to video memory
  *    (TDR-06).
- * 4. CollectDbgInfo and ResetFromTimeout are called. Fences and queues are settled (TDR-09), with
- *    the cleanup calls to the miniport (PAG-27).
+ * 4. CollectDbgInfo and ResetFromTimeout are called. All packets with the GPU and all paging
+ *    packets are retired as complete (TDR-09), with the cleanup calls to the miniport (PAG-27).
  * 5. RestartFromTimeout is called, then CancelCommand for packets that will not run (TDR-12).
  * 6. The call gate is opened.
  *
@@ -131,7 +131,7 @@ static void forget_reports(void *context)
  * Retires all packets that are with the GPU, and all paging packets, submitted or not. Paging lock
  * and state lock held.
  */
-static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
+static void retire_node(struct vmm_sched *sched, struct vmm_node *node)
 	VMM_REQUIRES(vmm_paging_lock_class, vmm_state_lock_class)
 {
 	struct vmm_list *link, *next;
@@ -162,7 +162,7 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 	node->last_completed = node->last_submitted;
 }
 
-static void settle_queues(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+static void retire_queues(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_timeline *paging = &adapter->timeline[adapter->paging_timeline];
@@ -171,7 +171,7 @@ static void settle_queues(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_
 	vmm_port_at_interrupt(adapter->port, forget_reports, sched);
 	vmm_state_lock(adapter);
 	for (uint32_t n = 0; n < adapter->node_count; n++)
-		settle_node(sched, &sched->node[n]);
+		retire_node(sched, &sched->node[n]);
 	atomic_store_explicit(&paging->completed, atomic_load(&paging->queued),
 			      memory_order_release);
 	vmm_state_unlock(adapter);
@@ -293,7 +293,7 @@ static void reset_adapter(struct vmm_sched *sched, const struct vmm_timeout *tim
 	vmm_dma_unmap_all(adapter);
 	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
-	settle_queues(sched);
+	retire_queues(sched);
 	vmm_hw_forget_locked(sched);
 	if (atomic_load(&adapter->removed) || /* a cleanup call failed */
 	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))

@@ -190,7 +190,7 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
  * Protected lookup (vmm_hazard_enter): the context and its device stay until vmm_hazard_leave.
  * NULL: the handle is not a live context of the device.
  */
-struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *visit, const void *device,
+struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *guard, const void *device,
 					    const void *handle);
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
 /* Returns the handle for protected lookups (hazard.h). */
@@ -272,7 +272,7 @@ struct vmm_present_request {
 	const RECT *sub_rects;
 	uint32_t sub_rect_count;
 	D3DDDI_FLIPINTERVAL_TYPE interval;
-	uint32_t broadcast_count; /* further contexts (DMA-10): not implemented, must be 0 */
+	uint32_t broadcast_count; /* further contexts: not built, refused if not 0 (DMA-10) */
 	bool do_not_wait;         /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
 };
 /*

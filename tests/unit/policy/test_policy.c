@@ -85,7 +85,7 @@ static void a_victim_is_idle_movable_and_not_in_the_working_set(void **state)
 						   .busy = bits & 1,
 						   .pinned = bits & 2,
 						   .locked = bits & 4,
-						   .wanted = bits & 8};
+						   .required = bits & 8};
 		struct vmm_policy_need need = {
 			.size_bytes = 65536, .now = 10, .locked_allowed = bits & 16};
 		/*
