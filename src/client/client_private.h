@@ -63,7 +63,7 @@ static inline void vmm_client_mutex_wait(struct vmm_client_mutex *mutex, pthread
 
 /* The lock classes of the mutexes of a connection, and of adopt.c (docs/locking.md). */
 extern struct vmm_lock_class vmm_client_pool_class, vmm_client_view_class;
-extern struct vmm_lock_class vmm_client_notice_class, vmm_client_fence_class;
+extern struct vmm_lock_class vmm_client_notification_class, vmm_client_fence_class;
 extern struct vmm_lock_class vmm_client_adopt_class;
 
 /* A connected socket, used by one thread during a call. */
@@ -80,13 +80,13 @@ struct vmm_channel_to_host {
 struct vmm_registration {
 	struct vmm_list link;
 	uint64_t number;
-	/* enum vmm_notice_what; device number of the call that registered it */
+	/* enum vmm_notification_what; device number of the call that registered it */
 	uint32_t what, device;
 	void *function, *context, *handle;
 };
-struct vmm_notice {
+struct vmm_notification {
 	struct vmm_list link;
-	struct vmm_message_notice message;
+	struct vmm_message_notification message;
 };
 
 #define VMM_CLIENT_VALUES 1024u
@@ -126,16 +126,16 @@ struct vidmm_connection {
 	/* number of the last instruction executed; all before it are executed too */
 	_Atomic uint64_t views;
 
-	struct vmm_client_mutex notice_lock; /* guards the following members up to `caller` */
-	pthread_cond_t notice_done, notice_arrived;
-	pthread_t notice_thread;
+	struct vmm_client_mutex notification_lock; /* guards the following members up to `caller` */
+	pthread_cond_t notification_done, notification_arrived;
+	pthread_t notification_thread;
 	/* the thread exists; it starts with the first registration */
-	bool notice_threaded;
-	struct vmm_list notices, registrations;
-	uint64_t last_registration VMM_GUARDED_BY(vmm_client_notice_class);
+	bool notification_threaded;
+	struct vmm_list notifications, registrations;
+	uint64_t last_registration VMM_GUARDED_BY(vmm_client_notification_class);
 	/* number of the registration whose function is being called; 0: none */
-	uint64_t calling VMM_GUARDED_BY(vmm_client_notice_class);
-	pthread_t caller VMM_GUARDED_BY(vmm_client_notice_class);
+	uint64_t calling VMM_GUARDED_BY(vmm_client_notification_class);
+	pthread_t caller VMM_GUARDED_BY(vmm_client_notification_class);
 
 	/*
 	 * Locks without a message. NULL: the host has given no such memory. The epoch is set first.
@@ -181,15 +181,15 @@ static inline void vmm_client_view_unlock(struct vidmm_connection *connection)
 {
 	vmm_client_mutex_unlock(&connection->view_lock);
 }
-static inline void vmm_client_notice_lock(struct vidmm_connection *connection)
-	VMM_ACQUIRES(vmm_client_notice_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+static inline void vmm_client_notification_lock(struct vidmm_connection *connection)
+	VMM_ACQUIRES(vmm_client_notification_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
-	vmm_client_mutex_lock(&connection->notice_lock);
+	vmm_client_mutex_lock(&connection->notification_lock);
 }
-static inline void vmm_client_notice_unlock(struct vidmm_connection *connection)
-	VMM_RELEASES(vmm_client_notice_class) VMM_NO_THREAD_SAFETY_ANALYSIS
+static inline void vmm_client_notification_unlock(struct vidmm_connection *connection)
+	VMM_RELEASES(vmm_client_notification_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
-	vmm_client_mutex_unlock(&connection->notice_lock);
+	vmm_client_mutex_unlock(&connection->notification_lock);
 }
 static inline void vmm_client_fence_lock(struct vidmm_connection *connection)
 	VMM_ACQUIRES(vmm_client_fence_class) VMM_NO_THREAD_SAFETY_ANALYSIS
@@ -341,20 +341,20 @@ void vmm_client_wake_fences(struct vidmm_connection *connection);
 /* After that: waits until no thread uses a fence page and unmaps them all. */
 void vmm_client_finish_fences(struct vidmm_connection *connection);
 
-/* ---- notice.c ---- */
+/* ---- notification.c ---- */
 /* Queues a callback notification. Caller holds the view lock. */
-void vmm_client_take_notice(struct vidmm_connection *connection,
-			    const struct vmm_message_notice *message)
+void vmm_client_take_notification(struct vidmm_connection *connection,
+				  const struct vmm_message_notification *message)
 	VMM_REQUIRES(vmm_client_view_class);
 /* Calls the functions of notifications that have arrived. For connections without threads. */
-void vmm_client_call_notices(struct vidmm_connection *connection);
+void vmm_client_call_notifications(struct vidmm_connection *connection);
 /* Wakes the thread that calls them, so that it ends. Caller has marked the connection as lost. */
-void vmm_client_stop_notices(struct vidmm_connection *connection);
+void vmm_client_stop_notifications(struct vidmm_connection *connection);
 /*
  * Returns whether a notification thread exists and is in none of the program's functions. Caller
  * holds the view lock, so that no new notification arrives.
  */
-bool vmm_client_notices_idle(struct vidmm_connection *connection)
+bool vmm_client_notifications_idle(struct vidmm_connection *connection)
 	VMM_REQUIRES(vmm_client_view_class);
 /* Registers a function and returns its number; 0: no memory, or no thread could be started. */
 uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
@@ -367,7 +367,7 @@ void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number)
 uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			 const void *handle);
 /* Frees all notifications and registrations. No other thread uses the connection. */
-void vmm_client_forget_notices(struct vidmm_connection *connection);
+void vmm_client_forget_notifications(struct vidmm_connection *connection);
 
 /* ---- device.c ---- */
 /* Makes all handles of the connection's devices invalid. No new call of them begins after that. */

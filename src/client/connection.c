@@ -30,7 +30,7 @@ _Atomic(struct vidmm_connection *) vmm_client_attached;
 
 /* ---- all connections, for fork() ---- */
 
-struct vmm_lock_class vmm_client_pool_class, vmm_client_view_class, vmm_client_notice_class;
+struct vmm_lock_class vmm_client_pool_class, vmm_client_view_class, vmm_client_notification_class;
 struct vmm_lock_class vmm_client_fence_class;
 /* The class of all_lock. */
 VMM_STATIC_LOCK_CLASS(all_class);
@@ -129,7 +129,7 @@ void vmm_client_lose(struct vidmm_connection *connection)
 	if (connection->first)
 		shutdown(connection->first->fd, SHUT_RDWR);
 	vmm_client_wake_fences(connection);
-	vmm_client_stop_notices(connection);
+	vmm_client_stop_notifications(connection);
 }
 
 static void destroy(struct vidmm_connection *connection)
@@ -149,7 +149,7 @@ static void destroy(struct vidmm_connection *connection)
 	close_fd(&connection->userfault);
 	close_fd(&connection->null_fd);
 	vmm_packet_finish(&connection->view_packet);
-	vmm_client_forget_notices(connection);
+	vmm_client_forget_notifications(connection);
 	vmm_client_window_release(connection);
 	vmm_client_finish_fences(connection);
 	vmm_client_unmap_words(connection);
@@ -157,10 +157,10 @@ static void destroy(struct vidmm_connection *connection)
 	pthread_cond_destroy(&connection->fence_users_gone);
 	vmm_client_mutex_destroy(&connection->pool_lock);
 	vmm_client_mutex_destroy(&connection->view_lock);
-	vmm_client_mutex_destroy(&connection->notice_lock);
-	pthread_cond_destroy(&connection->notice_done);
+	vmm_client_mutex_destroy(&connection->notification_lock);
+	pthread_cond_destroy(&connection->notification_done);
 	if (!connection->forked) /* the parent's notification thread counts as waiting on it */
-		pthread_cond_destroy(&connection->notice_arrived);
+		pthread_cond_destroy(&connection->notification_arrived);
 	vmm_free(connection);
 }
 
@@ -193,8 +193,8 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 		vmm_client_wait_callers(connection);
 	if (connection->threaded && !connection->forked)
 		pthread_join(connection->thread, NULL);
-	if (connection->notice_threaded && !connection->forked)
-		pthread_join(connection->notice_thread, NULL);
+	if (connection->notification_threaded && !connection->forked)
+		pthread_join(connection->notification_thread, NULL);
 	destroy(connection);
 }
 
@@ -264,12 +264,12 @@ static struct vidmm_connection *create(const struct vmm_client_options *options)
 	connection->view_socket = connection->userfault = -1;
 	vmm_client_mutex_init(&connection->pool_lock);
 	vmm_client_mutex_init(&connection->view_lock);
-	vmm_client_mutex_init(&connection->notice_lock);
-	pthread_cond_init(&connection->notice_done, NULL);
-	pthread_cond_init(&connection->notice_arrived, NULL);
+	vmm_client_mutex_init(&connection->notification_lock);
+	pthread_cond_init(&connection->notification_done, NULL);
+	pthread_cond_init(&connection->notification_arrived, NULL);
 	vmm_client_mutex_init(&connection->fence_lock);
 	pthread_cond_init(&connection->fence_users_gone, NULL);
-	vmm_list_init(&connection->notices);
+	vmm_list_init(&connection->notifications);
 	vmm_list_init(&connection->registrations);
 	connection->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	enlist(connection);

@@ -213,8 +213,8 @@ void vidmm_remote_device_destroy(struct vidmm_remote_device *device)
 		return;
 	if (drop((uint64_t)(uintptr_t)device)) {
 		(void)runtime(connection, VMM_WIRE_device_destroy, &args);
-		while ((number = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device,
-						 NULL)) != 0)
+		while ((number = vmm_client_find(connection, VMM_NOTIFICATION_TRIM_DEVICE,
+						 args.device, NULL)) != 0)
 			vmm_client_unregister(connection, number);
 	}
 	leave(device);
@@ -234,9 +234,10 @@ vidmm_status vidmm_remote_device_set_trim(struct vidmm_remote_device *device, vo
 
 	if (!connection)
 		return VMM_INVALID_PARAMETER;
-	uint64_t before = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device, NULL);
+	uint64_t before =
+		vmm_client_find(connection, VMM_NOTIFICATION_TRIM_DEVICE, args.device, NULL);
 	if (function) {
-		number = vmm_client_register(connection, VMM_NOTICE_TRIM_DEVICE, args.device,
+		number = vmm_client_register(connection, VMM_NOTIFICATION_TRIM_DEVICE, args.device,
 					     (void *)(uintptr_t)function, umd_device);
 		if (!number) {
 			leave(device);

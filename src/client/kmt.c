@@ -26,7 +26,7 @@ static NTSTATUS register_trim(struct vidmm_connection *connection, uint32_t oper
 		return call(connection, operation, NULL);
 	D3DKMT_REGISTERTRIMNOTIFICATION args = *given;
 	uint64_t number =
-		vmm_client_register(connection, VMM_NOTICE_TRIM, args.hDevice,
+		vmm_client_register(connection, VMM_NOTIFICATION_TRIM, args.hDevice,
 				    (void *)(uintptr_t)args.Callback, (void *)args.Context);
 	if (!number)
 		return STATUS_NO_MEMORY;
@@ -45,7 +45,8 @@ static NTSTATUS unregister_trim(struct vidmm_connection *connection, uint32_t op
 				D3DKMT_UNREGISTERTRIMNOTIFICATION *args)
 {
 	void *handle = args ? args->Handle : NULL;
-	uint64_t number = handle ? vmm_client_find(connection, VMM_NOTICE_TRIM, 0, handle) : 0;
+	uint64_t number =
+		handle ? vmm_client_find(connection, VMM_NOTIFICATION_TRIM, 0, handle) : 0;
 	NTSTATUS status = call(connection, operation, args);
 
 	if (NT_SUCCESS(status) && number)
@@ -62,7 +63,7 @@ static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t ope
 	uint64_t number;
 
 	while (NT_SUCCESS(status) &&
-	       (number = vmm_client_find(connection, VMM_NOTICE_TRIM, device, NULL)) != 0)
+	       (number = vmm_client_find(connection, VMM_NOTIFICATION_TRIM, device, NULL)) != 0)
 		vmm_client_unregister(connection, number);
 	return status;
 }

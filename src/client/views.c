@@ -101,17 +101,18 @@ static bool execute_view(const struct vidmm_connection *connection, const struct
 	return true;
 }
 
-static bool execute_notice(struct vidmm_connection *connection, const struct vmm_packet *packet)
+static bool execute_notification(struct vidmm_connection *connection,
+				 const struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_client_view_class)
 {
-	struct vmm_message_notice notice;
+	struct vmm_message_notification notification;
 
-	if (packet->bytes != sizeof(notice))
+	if (packet->bytes != sizeof(notification))
 		return false;
-	memcpy(&notice, &packet->u, VMM_PACKET_HEAD);
-	memcpy((char *)&notice + VMM_PACKET_HEAD, packet->body.data,
-	       sizeof(notice) - VMM_PACKET_HEAD);
-	vmm_client_take_notice(connection, &notice);
+	memcpy(&notification, &packet->u, VMM_PACKET_HEAD);
+	memcpy((char *)&notification + VMM_PACKET_HEAD, packet->body.data,
+	       sizeof(notification) - VMM_PACKET_HEAD);
+	vmm_client_take_notification(connection, &notification);
 	return true;
 }
 
@@ -149,7 +150,7 @@ static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_
 	    (!options->owns || options->owns(options->sent_context, adopt.address, adopt.length)))
 		adopted.status = vmm_client_adopt(
 			connection->userfault,
-			(connection->threaded ? 2 : 1) + vmm_client_notices_idle(connection),
+			(connection->threaded ? 2 : 1) + vmm_client_notifications_idle(connection),
 			adopt.address, adopt.length, &fd, &adopted.offset);
 	adopted.head.descriptors = vmm_ok(adopted.status);
 	bool sent = !vmm_message_send(connection->view_socket, &adopted, sizeof(adopted), NULL, &fd,
@@ -165,8 +166,8 @@ static bool execute_by_kind(struct vidmm_connection *connection, const struct vm
 	switch (packet->u.head.kind) {
 	case VMM_MESSAGE_VIEW:
 		return execute_view(connection, packet);
-	case VMM_MESSAGE_NOTICE:
-		return execute_notice(connection, packet);
+	case VMM_MESSAGE_NOTIFICATION:
+		return execute_notification(connection, packet);
 	case VMM_MESSAGE_ADOPT:
 		return execute_adopt(connection, packet);
 	case VMM_MESSAGE_WORDS:
@@ -231,7 +232,7 @@ void vmm_client_poll(struct vidmm_connection *connection)
 	if (!vmm_client_execute_views(connection))
 		vmm_client_lose(connection);
 	if (!connection->threaded)
-		vmm_client_call_notices(connection);
+		vmm_client_call_notifications(connection);
 }
 
 static void *view_thread(void *argument)

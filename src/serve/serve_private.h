@@ -79,8 +79,8 @@ struct vmm_session {
 	/* The client's devices, indexed by number - 1. */
 	_Atomic(void *) devices[VMM_SERVE_DEVICES_MAX];
 	/*
-	 * Functions that the client registered to be called (notices.c). The lock is held while the
-	 * core registers or unregisters one.
+	 * Functions that the client registered to be called (notifications.c). The lock is held
+	 * while the core registers or unregisters one.
 	 */
 	struct vmm_os_mutex registration_lock;
 	struct vmm_list registrations;
@@ -165,7 +165,7 @@ int32_t vmm_serve_sync_signaled(struct vmm_session *session,
 int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
 				     struct vmm_wire_adapter_statistics *args);
 
-/* ---- notices.c ---- */
+/* ---- notifications.c ---- */
 int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIMNOTIFICATION *args);
 int32_t vmm_serve_unregister_trim(struct vmm_session *session,
 				  D3DKMT_UNREGISTERTRIMNOTIFICATION *args);
@@ -219,7 +219,7 @@ struct vmm_server_hooks {
 	bool stepped;
 	void (*view_sent)(void *context, struct vmm_os_viewer *viewer);
 	/* A callback notification was sent; no lock is held. */
-	void (*notice_sent)(void *context, struct vmm_os_viewer *viewer);
+	void (*notification_sent)(void *context, struct vmm_os_viewer *viewer);
 	void *context;
 	/* how long a client may take to share its existing memory, in ms; 0: VMM_VIEWS_ADOPT_MS */
 	int adopt_ms;

@@ -131,8 +131,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
 		vmm_serve_log(server, "refused: a program of user %u", channel->peer.uid);
-		(void)refuse_connection(fd, status,
-					"this host serves only programs of its own user");
+		(void)refuse_connection(
+			fd, status, "this host accepts only programs of the user who started it");
 		goto out_channel;
 	}
 	status = VMM_CANCELLED;

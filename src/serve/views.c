@@ -17,7 +17,7 @@ struct vmm_view_message {
 	union {
 		struct vmm_message_head head;
 		struct vmm_message_view view;
-		struct vmm_message_notice notice;
+		struct vmm_message_notification notification;
 		struct vmm_message_adopt adopt;
 		struct vmm_message_words words;
 	} u;
@@ -177,14 +177,16 @@ void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_
 	send_locked(views, &message);
 }
 
-void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice)
+void vmm_views_notification(struct vmm_views *views,
+			    const struct vmm_message_notification *notification)
 {
-	struct vmm_view_message message = {.u.notice = *notice, .bytes = sizeof(*notice), .fd = -1};
+	struct vmm_view_message message = {
+		.u.notification = *notification, .bytes = sizeof(*notification), .fd = -1};
 
-	message.u.notice.head =
-		(struct vmm_message_head){.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_NOTICE};
+	message.u.notification.head = (struct vmm_message_head){.magic = VMM_PROTOCOL_MAGIC,
+								.kind = VMM_MESSAGE_NOTIFICATION};
 	vmm_views_lock(views);
-	message.u.notice.number = atomic_fetch_add(&views->number, 1) + 1;
+	message.u.notification.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
 	vmm_views_unlock(views);
 }

@@ -103,7 +103,8 @@ void vmm_views_executed(struct vmm_views *views, uint64_t number);
 /* Sends queued messages. For when the socket can be written to again. */
 void vmm_views_flush(struct vmm_views *views);
 /* Sends a callback notification with the next number. */
-void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice);
+void vmm_views_notification(struct vmm_views *views,
+			    const struct vmm_message_notification *notification);
 /*
  * Shuts the socket down; nothing is sent any more. `why` is recorded unless a reason is already.
  * NULL: no reason.

@@ -54,7 +54,7 @@ enum vmm_message_kind {
 	 * callback notification: a function of the client is to be called (pfnTrimResidencySet and
 	 * others)
 	 */
-	VMM_MESSAGE_NOTICE,
+	VMM_MESSAGE_NOTIFICATION,
 	/*
 	 * existing memory of the client is to become a memory object that the host can map (ALF-13)
 	 */
@@ -164,10 +164,11 @@ struct vmm_message_words {
 	uint32_t what, length; /* enum vmm_words_what; size of the memory in bytes */
 };
 
-enum vmm_notice_what {
-	VMM_NOTICE_TRIM_DEVICE = 1, /* calls the vidmm_trim_residency_set_fn of device_set_trim */
+enum vmm_notification_what {
+	VMM_NOTIFICATION_TRIM_DEVICE =
+		1, /* calls the vidmm_trim_residency_set_fn of device_set_trim */
 	/* calls the PFND3DKMT_TRIMNOTIFICATIONCALLBACK of D3DKMTRegisterTrimNotification */
-	VMM_NOTICE_TRIM
+	VMM_NOTIFICATION_TRIM
 };
 
 /*
@@ -175,10 +176,10 @@ enum vmm_notice_what {
  * not wait for it. After the answer to the end of a registration no notification of it is sent. The
  * client waits for a call under way.
  */
-struct vmm_message_notice {
+struct vmm_message_notification {
 	struct vmm_message_head head;
 	uint64_t number;
-	uint32_t what, flags;       /* enum vmm_notice_what; D3DDDI_TRIMRESIDENCYSET_FLAGS */
+	uint32_t what, flags;       /* enum vmm_notification_what; D3DDDI_TRIMRESIDENCYSET_FLAGS */
 	uint64_t function, context; /* as the client registered them; only numbers to the host */
 	uint64_t bytes;             /* NumBytesToTrim */
 };

@@ -489,7 +489,7 @@ static HRESULT call_without_a_session(void (*meanwhile)(struct world *))
 static void without_a_session_calls_say_removed(void **state)
 {
 	(void)state;
-	/* Often the library's thread of the connection notices first. */
+	/* Often the library's thread of the connection notifications first. */
 	for (uint32_t i = 0; i < 50; i++) {
 		assert_int_equal(call_without_a_session(cut), D3DDDIERR_DEVICEREMOVED);
 		/* The program disconnected: its handles are invalid. */

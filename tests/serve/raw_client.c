@@ -464,7 +464,7 @@ void raw_catch_up(struct raw *raw, uint64_t number)
 	union {
 		struct vmm_message_head head;
 		struct vmm_message_view view;
-		struct vmm_message_notice notice;
+		struct vmm_message_notification notification;
 	} message;
 	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	uint32_t count;

@@ -73,7 +73,7 @@ static void view_sent(void *context, struct vmm_os_viewer *viewer)
 		(void)vmm_client_execute_views(connection);
 }
 
-static void notice_sent(void *context, struct vmm_os_viewer *viewer)
+static void notification_sent(void *context, struct vmm_os_viewer *viewer)
 {
 	struct vidmm_connection *connection = connection_by_viewer(viewer);
 
@@ -90,7 +90,7 @@ static struct vidmm_server *server_of(struct vidmm_host *host)
 	const struct vmm_server_hooks hooks = {
 		.stepped = true,
 		.view_sent = view_sent,
-		.notice_sent = notice_sent,
+		.notification_sent = notification_sent,
 	};
 	uint32_t free_one = SERVERS;
 

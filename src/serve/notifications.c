@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions of a client that the host calls. In place of each, the host registers a host function,
- * which sends the client a callback notification (VMM_MESSAGE_NOTICE). The client's addresses of
- * function and context are only numbers here.
+ * which sends the client a callback notification (VMM_MESSAGE_NOTIFICATION). The client's addresses
+ * of function and context are only numbers here.
  */
 #include "serve/serve_private.h"
 
@@ -15,25 +15,26 @@ struct vmm_registration {
 	void *handle;
 };
 
-static void send_notice(const struct vmm_registration *r, uint32_t what, uint32_t flags,
-			uint64_t bytes)
+static void send_notification(const struct vmm_registration *r, uint32_t what, uint32_t flags,
+			      uint64_t bytes)
 {
-	const struct vmm_message_notice notice = {.what = what,
-						  .flags = flags,
-						  .function = r->function,
-						  .context = r->context,
-						  .bytes = bytes};
+	const struct vmm_message_notification notification = {.what = what,
+							      .flags = flags,
+							      .function = r->function,
+							      .context = r->context,
+							      .bytes = bytes};
 
 	const struct vmm_server_hooks *hooks = &r->session->server->hooks;
 
-	vmm_views_notice(&r->session->views, &notice);
-	if (hooks->notice_sent)
-		hooks->notice_sent(hooks->context, &r->session->views.viewer);
+	vmm_views_notification(&r->session->views, &notification);
+	if (hooks->notification_sent)
+		hooks->notification_sent(hooks->context, &r->session->views.viewer);
 }
 
 static void APIENTRY trim_process(D3DKMT_TRIMNOTIFICATION *args)
 {
-	send_notice(args->Context, VMM_NOTICE_TRIM, args->Flags.Value, args->NumBytesToTrim);
+	send_notification(args->Context, VMM_NOTIFICATION_TRIM, args->Flags.Value,
+			  args->NumBytesToTrim);
 }
 
 /*
@@ -47,7 +48,8 @@ static void APIENTRY trim_unregistered(D3DKMT_TRIMNOTIFICATION *args)
 
 static int32_t trim_device(void *context, const D3DDDIARG_TRIMRESIDENCYSET *args)
 {
-	send_notice(context, VMM_NOTICE_TRIM_DEVICE, args->TrimFlags.Value, args->NumBytesToTrim);
+	send_notification(context, VMM_NOTIFICATION_TRIM_DEVICE, args->TrimFlags.Value,
+			  args->NumBytesToTrim);
 	return 0;
 }
 
