@@ -320,7 +320,7 @@ static void wait_for_fence(const struct player *p, uint32_t which, UINT64 value)
 }
 
 /*
- * The second process. It inherited the descriptors by fork, and opens a connection of its own here.
+ * The second process. It inherited the descriptors by fork, and opens a separate connection here.
  */
 static void play(const char *path, const int *nt)
 {

@@ -463,7 +463,7 @@ static void *pair_create(const struct bench_case *self)
 
 /*
  * The time for a submission of both threads together; the goal is 1 / 1.6 of one thread. Each
- * thread has allocations of its own. If they share allocations, the cache lines of each allocation
+ * thread has separate allocations. If they share allocations, the cache lines of each allocation
  * move between the CPUs with every submission.
  */
 BENCH(.name = "submit.two_threads_100", .peer = "submit.patched_100", .ratio_max = 1 / 1.6,

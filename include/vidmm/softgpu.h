@@ -109,8 +109,9 @@ struct softgpu_allocation {
 /*
  * BAR 1 is divided among the displays in equal parts of whole pages. Each part begins with this
  * structure, which describes the last frame that was scanned out completely; all zero: the display
- * is dark. The pixels follow at offset SOFTGPU_MONITOR_PIXELS. No frame may begin while a program
- * reads them. On a sim host none begins while the reading thread does not wait.
+ * is dark. The pixels follow at offset SOFTGPU_MONITOR_PIXELS. A new frame overwrites them: a
+ * program that reads them must make sure that none begins meanwhile. On a sim host no frame begins
+ * until the reading thread waits.
  */
 #define SOFTGPU_MONITOR_PIXELS 4096u
 struct softgpu_monitor {

@@ -58,7 +58,7 @@ static struct {
 	bool removed, dying;
 	DXGKRNL_INTERFACE services;
 	DRIVER_INITIALIZATION_DATA real;
-	uint32_t told[2]; /* newest fence that was reported to the port, by node */
+	uint32_t reported[2]; /* newest fence that was reported to the port, by node */
 	bool told_any[2];
 	DXGKARG_PATCH late[LATE_MAX];
 	void *late_memory[LATE_MAX];
@@ -100,7 +100,7 @@ static VOID notify_interrupt(IN_CONST_HANDLE handle, IN_CONST_PDXGKARGCB_NOTIFY_
 
 		if (strikes(LOST_INTERRUPT, 40))
 			return;
-		storm.told[node] = data->DmaCompleted.SubmissionFenceId;
+		storm.reported[node] = data->DmaCompleted.SubmissionFenceId;
 		storm.told_any[node] = true;
 	}
 	storm.services.DxgkCbNotifyInterrupt(handle, data);
@@ -143,8 +143,8 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 	BOOLEAN result;
 
 	if (status == STATUS_SUCCESS && storm.told_any[m.node] &&
-	    (int32_t)(m.fence - storm.told[m.node]) > 0) {
-		storm.told[m.node] = m.fence;
+	    (int32_t)(m.fence - storm.reported[m.node]) > 0) {
+		storm.reported[m.node] = m.fence;
 		storm.services.DxgkCbSynchronizeExecution(storm.services.DeviceHandle, tell_missed,
 							  &m, 0, &result);
 	}
@@ -256,7 +256,7 @@ static NTSTATUS submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND 
 		}
 	uint32_t node = args->Flags.Paging ? 1 : args->NodeOrdinal;
 	if (!storm.told_any[node]) {
-		storm.told[node] = args->SubmissionFenceId - 1;
+		storm.reported[node] = args->SubmissionFenceId - 1;
 		storm.told_any[node] = true;
 	}
 	return storm.real.DxgkDdiSubmitCommand(adapter, args);
@@ -292,7 +292,7 @@ static NTSTATUS reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE
 		storm.removed ? STATUS_UNSUCCESSFUL : storm.real.DxgkDdiResetEngine(adapter, args);
 
 	if (status == STATUS_SUCCESS) /* aborted work needs no interrupt */
-		storm.told[args->NodeOrdinal] = args->LastAbortedFenceId;
+		storm.reported[args->NodeOrdinal] = args->LastAbortedFenceId;
 	return status;
 }
 

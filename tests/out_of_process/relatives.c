@@ -198,7 +198,7 @@ static int inside(struct relative *r, const char *socket)
 	k.calls = true;
 	NTSTATUS status = D3DKMTAcquireKeyedMutex(&acquire);
 	pthread_join(thread, NULL);
-	check(status == STATUS_ABANDONED, "who waits is told that it is abandoned");
+	check(status == STATUS_ABANDONED, "the waiting call returns STATUS_ABANDONED");
 	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = acquire.hKeyedMutex};
 	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER, "and has not got it");
 	return REMOTE_DONE;

@@ -23,9 +23,9 @@
 #define VRAM_KIB     512u /* less than one program needs: everything */
 #define APERTURE     1024u
 /*
- * What the host may have more of its allocator after all rounds than after half of them (threads
- * have some of their own): five hundred that lose a KiB each are above. And than before the first,
- * for what it keeps to be quick.
+ * Limits of the growth of the host's heap. MEMORY_BYTES: from half of the rounds to all of them;
+ * the allocator's per-thread caches may grow, but 500 rounds that leak 1 KiB each exceed the limit.
+ * STORE_BYTES: from before the first round, with what the host caches for reuse.
  */
 #define MEMORY_BYTES (512u << 10)
 #define STORE_BYTES  (4u << 20)
@@ -72,8 +72,8 @@ static void start_all(struct remote *remote, struct programs *programs)
 /* ---- players ---- */
 
 /*
- * LeakSanitizer's, which looks at the threads of a player that ends from a process of its own, when
- * the player is killed meanwhile.
+ * Is the line a message of LeakSanitizer about a player that was killed? LeakSanitizer inspects the
+ * threads of a player that ends, from a separate process.
  */
 static bool is_of_killed(const char *line, size_t length)
 {

@@ -815,7 +815,7 @@ static void events_have_a_limit(void **state)
 	struct client_context held, other;
 	struct scene s;
 	struct raw raw;
-	uint64_t told = 0;
+	uint64_t signaled = 0;
 	NTSTATUS status;
 
 	(void)state;
@@ -848,11 +848,11 @@ static void events_have_a_limit(void **state)
 		.Fence.FenceValue = 1};
 	assert_int_equal(raw_call(&raw, "D3DKMTSignalSynchronizationObject2", &signal),
 			 STATUS_SUCCESS);
-	while (told < LIMIT) {
+	while (signaled < LIMIT) {
 		eventfd_t times;
 
 		assert_int_equal(eventfd_read(event, &times), 0);
-		told += times;
+		signaled += times;
 	}
 	/* The last event is signaled before its charge is refunded. */
 	while ((status = queue_event(&raw, &held, event)) == STATUS_INSUFFICIENT_RESOURCES)

@@ -125,7 +125,7 @@ def flags_of(header, structure):
 
 
 def check_flag_pages(files):
-    """Every allocation property has a heading of its own, with its mask, with what is refused and what the miniport is called with."""
+    """Every allocation property has a heading with its mask, what is refused and what the miniport is called with."""
     header, page = files.get(FLAG_HEADER, ''), files.get(FLAG_PAGE, '')
     sections = re.split(r'^#+ ', page, flags=re.M)[1:]
     problems = []

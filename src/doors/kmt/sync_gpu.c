@@ -131,7 +131,7 @@ static NTSTATUS finish(struct gpu_call *g, NTSTATUS status, D3DKMT_HANDLE contex
 			     g->sync.request.flags);
 }
 
-/* The array of the older calls is inside their structure. (SYN-21) */
+/* The array of the older calls is inside their structure. */
 static NTSTATUS copy_fixed(struct gpu_call *g, const D3DKMT_HANDLE *handles)
 {
 	if (g->sync.request.count <= LOCAL_ITEMS)

@@ -58,7 +58,7 @@ static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)
 	return status == STATUS_INVALID_PARAMETER ? refuse_array(g) : status;
 }
 
-/* The array is inside the structure. The core refuses a count beyond it. (SYN-21) */
+/* The array is inside the structure. The core refuses a count beyond it. */
 static NTSTATUS copy_fixed(struct gpu_call *g, const D3DKMT_HANDLE *handles)
 {
 	return g->sync.request.count <= LOCAL_ITEMS ? copy_handles(g, handles) : STATUS_SUCCESS;

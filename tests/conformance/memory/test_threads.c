@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Several clients at once on one adapter that is too small for them: locks, discards, copies,
- * offers, creation and destruction. Each client checks every byte of its own. On the simulator
+ * offers, creation and destruction. Each client checks every byte of its allocations. On sim
  * runs are determined by seeds; on real threads they are not.
  */
 #include <stdio.h>

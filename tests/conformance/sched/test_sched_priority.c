@@ -103,8 +103,8 @@ static void sub_04_a_context_keeps_its_order(void **state)
 }
 
 /*
- * Two processes, four contexts: the preferred one is ahead of the other context of its own process
- * only.
+ * Two processes, four contexts: the preferred one overtakes the other context of the same process,
+ * and no context of the other process.
  */
 static void sch_03_in_process_priority_does_not_overtake_other_processes(void **state)
 {
@@ -416,7 +416,7 @@ static void sch_05_readers_of_a_shared_allocation_may_overtake_readers(void **st
 	lane_submit_use(low, a);
 	lane_submit_use(high, a);
 	lane_submit_use(high, a);
-	/* A write follows all of them, also the reads of its own context. */
+	/* A write follows all of them, also the reads of the same context. */
 	lane_submit_write(high, a, 0x30);
 	priority_complete_all(&p);
 	assert_order(&p, "--hhllh");

@@ -37,7 +37,7 @@ static void little_memory_no_slots(struct scripted_miniport *m)
 	m->settings.caps.MaxAllocationListSlotId = 0;
 }
 
-/* One engine, no preemption, no contexts of its own. */
+/* One engine, no preemption, no contexts of the miniport. */
 static void little_memory_and_nothing_else(struct scripted_miniport *m)
 {
 	little_memory(m);

@@ -430,7 +430,7 @@ static void shr_25_a_name_query_returns_the_full_path(void **state)
 	sync_stop(&s);
 }
 
-/* The first form of opening has no rights of its own. */
+/* The first version of the opening call has no parameter for access rights. */
 static D3DKMT_HANDLE open_sync(int nt)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hNtHandle = (HANDLE)(intptr_t)nt};

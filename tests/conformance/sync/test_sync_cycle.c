@@ -44,7 +44,7 @@ static uint32_t recorded_count(struct recorder *e)
 	return count;
 }
 
-struct told {
+struct expected {
 	const struct lane *lane;
 	uint32_t reason;
 	D3DKMT_HANDLE fence;
@@ -52,8 +52,8 @@ struct told {
 };
 
 /* Expects the next events in this order; returns the object number of the last one. */
-static uint64_t expect(struct priority_world *p, struct recorder *e, const struct told *told,
-		       uint32_t count)
+static uint64_t expect(struct priority_world *p, struct recorder *e,
+		       const struct expected *expected, uint32_t count)
 {
 	const struct vidmm_event *event = NULL;
 
@@ -61,20 +61,20 @@ static uint64_t expect(struct priority_world *p, struct recorder *e, const struc
 		vidmm_settle(p->w.client.host);
 	for (uint32_t i = 0; i < count; i++) {
 		event = &e->event[e->looked++ % EVENTS];
-		assert_int_equal(event->reason, told[i].reason);
-		assert_int_equal(event->object, told[i].lane->context);
-		assert_int_equal(event->arg[1], told[i].value);
-		assert_int_equal(event->arg[2], told[i].now);
-		assert_int_equal(event->arg[3], told[i].fence);
+		assert_int_equal(event->reason, expected[i].reason);
+		assert_int_equal(event->object, expected[i].lane->context);
+		assert_int_equal(event->arg[1], expected[i].value);
+		assert_int_equal(event->arg[2], expected[i].now);
+		assert_int_equal(event->arg[3], expected[i].fence);
 		assert_int_not_equal(event->process, 0);
 		assert_int_not_equal(event->arg[0], 0);
 	}
 	return event->arg[0];
 }
 
-static uint64_t expect_one(struct priority_world *p, struct recorder *e, struct told told)
+static uint64_t expect_one(struct priority_world *p, struct recorder *e, struct expected expected)
 {
-	return expect(p, e, &told, 1);
+	return expect(p, e, &expected, 1);
 }
 
 /* a waits for a signal queued by b, and b for one queued by a; c uses the same node. */
@@ -93,14 +93,16 @@ static void mfn_31_events_of_a_cycle_name_waiting_and_signaling_contexts(void **
 
 	p.w.m->settings.complete_at_once = true;
 	assert_int_equal(lane_wait(a, f.handle, 5), STATUS_SUCCESS);
-	uint64_t f_held = expect_one(&p, &e, (struct told){a, VIDMM_SYNC_HELD, f.handle, 5, 1});
+	uint64_t f_held = expect_one(&p, &e, (struct expected){a, VIDMM_SYNC_HELD, f.handle, 5, 1});
 	lane_render(a);
 	assert_int_equal(lane_signal(a, g_of_a, 3), STATUS_SUCCESS);
-	uint64_t g_queued = expect_one(&p, &e, (struct told){a, VIDMM_SYNC_QUEUED, g_of_a, 3, 0});
+	uint64_t g_queued =
+		expect_one(&p, &e, (struct expected){a, VIDMM_SYNC_QUEUED, g_of_a, 3, 0});
 	assert_int_equal(lane_wait(b, g.handle, 3), STATUS_SUCCESS);
-	uint64_t g_held = expect_one(&p, &e, (struct told){b, VIDMM_SYNC_HELD, g.handle, 3, 0});
+	uint64_t g_held = expect_one(&p, &e, (struct expected){b, VIDMM_SYNC_HELD, g.handle, 3, 0});
 	assert_int_equal(lane_signal(b, f_of_b, 5), STATUS_SUCCESS);
-	uint64_t f_queued = expect_one(&p, &e, (struct told){b, VIDMM_SYNC_QUEUED, f_of_b, 5, 1});
+	uint64_t f_queued =
+		expect_one(&p, &e, (struct expected){b, VIDMM_SYNC_QUEUED, f_of_b, 5, 1});
 	/* Its number is that of the fence, whatever the handle. */
 	assert_int_equal(f_held, f_queued);
 	assert_int_equal(g_held, g_queued);
@@ -112,10 +114,10 @@ static void mfn_31_events_of_a_cycle_name_waiting_and_signaling_contexts(void **
 	/* A signal from the CPU ends the cycle. */
 	assert_int_equal(queue_cpu_signal(a, f.handle, 6), STATUS_SUCCESS);
 	expect(&p, &e,
-	       (struct told[]){{a, VIDMM_SYNC_RELEASED, f.handle, 5, 6},
-			       {a, VIDMM_SYNC_SIGNALED, g_of_a, 3, 0},
-			       {b, VIDMM_SYNC_RELEASED, g.handle, 3, 3},
-			       {b, VIDMM_SYNC_SIGNALED, f_of_b, 5, 6}},
+	       (struct expected[]){{a, VIDMM_SYNC_RELEASED, f.handle, 5, 6},
+				   {a, VIDMM_SYNC_SIGNALED, g_of_a, 3, 0},
+				   {b, VIDMM_SYNC_RELEASED, g.handle, 3, 3},
+				   {b, VIDMM_SYNC_SIGNALED, f_of_b, 5, 6}},
 	       4);
 	queue_assert_order(&p, "a");
 	vidmm_unsubscribe(p.w.client.host, id);
@@ -134,7 +136,7 @@ static void mfn_31_each_wait_event_prints_as_one_line(void **state)
 	struct queue_fence f = queue_fence(a, 0, 2);
 	uint32_t id = record_events(&p, &e);
 	assert_int_equal(lane_wait(a, f.handle, 5), STATUS_SUCCESS);
-	uint64_t number = expect_one(&p, &e, (struct told){a, VIDMM_SYNC_HELD, f.handle, 5, 2});
+	uint64_t number = expect_one(&p, &e, (struct expected){a, VIDMM_SYNC_HELD, f.handle, 5, 2});
 	const struct vidmm_event *event = &e.event[0];
 	snprintf(wanted, sizeof(wanted),
 		 "#%llu %lluns p%u sync/held 0x%08x object=%llu value=5 now=2 handle=0x%08x",
@@ -191,10 +193,10 @@ static void mfn_31_destroying_a_blocked_context_gives_up_its_waits(void **state)
 	assert_int_equal(lane_signal(a, f.handle, 1), STATUS_SUCCESS);
 	lane_end(a);
 	expect(&p, &e,
-	       (struct told[]){{&ended, VIDMM_SYNC_HELD, f.handle, 1, 0},
-			       {&ended, VIDMM_SYNC_QUEUED, f.handle, 1, 0},
-			       {&ended, VIDMM_SYNC_GIVEN_UP, f.handle, 1, 0},
-			       {&ended, VIDMM_SYNC_DROPPED, f.handle, 1, 0}},
+	       (struct expected[]){{&ended, VIDMM_SYNC_HELD, f.handle, 1, 0},
+				   {&ended, VIDMM_SYNC_QUEUED, f.handle, 1, 0},
+				   {&ended, VIDMM_SYNC_GIVEN_UP, f.handle, 1, 0},
+				   {&ended, VIDMM_SYNC_DROPPED, f.handle, 1, 0}},
 	       4);
 	assert_int_equal(recorded_count(&e), e.looked);
 	assert_int_equal(*f.value, 0);
@@ -224,13 +226,13 @@ static void mfn_31_each_unsatisfied_fence_is_named(void **state)
 	lane_enter(a);
 	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromGpu(&wait), STATUS_SUCCESS);
 	expect(&p, &e,
-	       (struct told[]){{a, VIDMM_SYNC_HELD, f.handle, 1, 0},
-			       {a, VIDMM_SYNC_HELD, g.handle, 3, 1}},
+	       (struct expected[]){{a, VIDMM_SYNC_HELD, f.handle, 1, 0},
+				   {a, VIDMM_SYNC_HELD, g.handle, 3, 1}},
 	       2);
 	assert_int_not_equal(e.event[0].arg[0], e.event[1].arg[0]);
 	assert_int_equal(queue_cpu_signal(a, f.handle, 1), STATUS_SUCCESS);
 	assert_int_equal(queue_cpu_signal(a, g.handle, 3), STATUS_SUCCESS);
-	expect_one(&p, &e, (struct told){a, VIDMM_SYNC_RELEASED, f.handle, 1, 1});
+	expect_one(&p, &e, (struct expected){a, VIDMM_SYNC_RELEASED, f.handle, 1, 1});
 	assert_int_equal(recorded_count(&e), e.looked);
 	vidmm_unsubscribe(p.w.client.host, id);
 	priority_stop(&p);
@@ -251,7 +253,7 @@ static void mfn_31_syn_28_a_broadcast_signal_is_reported_for_each_blocked_contex
 	uint32_t id = record_events(&p, &e);
 
 	assert_int_equal(lane_wait(b, f.handle, 1), STATUS_SUCCESS);
-	expect_one(&p, &e, (struct told){b, VIDMM_SYNC_HELD, f.handle, 1, 0});
+	expect_one(&p, &e, (struct expected){b, VIDMM_SYNC_HELD, f.handle, 1, 0});
 	const D3DKMT_HANDLE contexts[] = {a->context, b->context};
 	const UINT64 value = 4;
 	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 signal = {
@@ -262,13 +264,13 @@ static void mfn_31_syn_28_a_broadcast_signal_is_reported_for_each_blocked_contex
 		.MonitoredFenceValueArray = &value};
 	lane_enter(a);
 	assert_int_equal(D3DKMTSignalSynchronizationObjectFromGpu2(&signal), STATUS_SUCCESS);
-	expect_one(&p, &e, (struct told){b, VIDMM_SYNC_QUEUED, g.handle, 4, 0});
+	expect_one(&p, &e, (struct expected){b, VIDMM_SYNC_QUEUED, g.handle, 4, 0});
 	uint32_t process = e.event[0].process;
 	lane_end(a);
 	assert_int_equal(queue_cpu_signal(b, f.handle, 1), STATUS_SUCCESS);
 	expect(&p, &e,
-	       (struct told[]){{b, VIDMM_SYNC_RELEASED, f.handle, 1, 1},
-			       {b, VIDMM_SYNC_SIGNALED, g.handle, 4, 0}},
+	       (struct expected[]){{b, VIDMM_SYNC_RELEASED, f.handle, 1, 1},
+				   {b, VIDMM_SYNC_SIGNALED, g.handle, 4, 0}},
 	       2);
 	for (uint32_t i = 0; i < e.looked; i++)
 		assert_int_equal(e.event[i].process, process);

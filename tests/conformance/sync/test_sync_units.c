@@ -396,14 +396,14 @@ static void tdrs_13_tdrs_16_mutexes_of_a_lost_context_are_freed(void **state)
 		    *c = queue_lane(&p, 0, 'c'), *d = queue_lane(&p, 1, 'd');
 	D3DKMT_HANDLE m = mutex(a, 3, 0), theirs = opened(a, m, b);
 	D3DKMT_HANDLE s = semaphore(a, 3, 1, 1), units = opened(a, s, b);
-	D3DKMT_HANDLE told = notification(a, 0, event);
+	D3DKMT_HANDLE notified = notification(a, 0, event);
 	take(a, m);
 	take(a, s);
 	take_and_render(c, m); /* of the device that is about to be lost: it gets nothing */
 	take_and_render(b, theirs);
 	take_and_render(d, units);
 	lane_render(a); /* and hangs */
-	give(a, told);
+	give(a, notified);
 	give(a, s);
 	queue_assert_order(&p, "a");
 	while (!scripted_count(p.w.m, VIDMM_DDI_RESET_ENGINE))

@@ -59,7 +59,7 @@ static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint
 }
 
 /*
- * Makes a fresh allocation resident. Returns the offset at which the miniport was told to fill it.
+ * Makes a fresh allocation resident. Returns the offset that the Fill was built for.
  */
 static uint64_t place(struct world *w, struct client_device *device,
 		      const D3DDDICB_CREATEPAGINGQUEUE *queue, D3DKMT_HANDLE a)

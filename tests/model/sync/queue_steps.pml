@@ -26,7 +26,7 @@
 byte at, work, seen_work;
 bool state_lock, sync_lock;
 bool word, waiters, waiting, wait_done;   /* the fence, and the wait in its heap */
-bool told_list, begun, told, over, satisfied;
+bool listed, begun, popped, over, satisfied;
 bool advancing, ending, given_up, lost, freed;
 bool released, complete, cancelled, signals;
 bool raising, losing, gpu_done;
@@ -35,7 +35,7 @@ inline acquire(l) { atomic { !l -> l = 1 } }
 inline release(l) { l = 0 }
 
 #define HOPELESS   (lost || given_up)
-#define CAN_WAIT   (!begun || told || (!over && (ending || HOPELESS)))
+#define CAN_WAIT   (!begun || popped || (!over && (ending || HOPELESS)))
 #define CAN_SIGNAL (complete || HOPELESS)
 #define ACTIONABLE \
 	((at == AT_WAIT && CAN_WAIT) || at == AT_BUFFER || (at == AT_SIGNAL && CAN_SIGNAL))
@@ -44,8 +44,8 @@ inline release(l) { l = 0 }
 inline take_wait()
 {
 	if
-	:: told -> satisfied = 1; at = AT_BUFFER
-	:: !told && !begun && !HOPELESS ->
+	:: popped -> satisfied = 1; at = AT_BUFFER
+	:: !popped && !begun && !HOPELESS ->
 		begun = 1;
 		acquire(sync_lock);
 		waiters = 1;
@@ -54,8 +54,8 @@ inline take_wait()
 		:: else -> waiting = 1
 		fi;
 		release(sync_lock)
-	:: !told && !begun && HOPELESS -> given_up = 1; at = AT_BUFFER
-	:: !told && begun ->
+	:: !popped && !begun && HOPELESS -> given_up = 1; at = AT_BUFFER
+	:: !popped && begun ->
 		acquire(sync_lock);
 		if
 		:: wait_done -> over = 1
@@ -99,7 +99,7 @@ inline advance()
 {
 	acquire(state_lock);
 	if
-	:: told_list -> told_list = 0; assert(!freed); told = 1
+	:: listed -> listed = 0; assert(!freed); popped = 1
 	:: else
 	fi;
 	if
@@ -129,7 +129,7 @@ proctype raiser()
 		if
 		:: ended ->
 			assert(!freed);
-			told_list = 1;
+			listed = 1;
 #if !defined(FORGETS_TO_WAKE) && !defined(LOOKS) && !defined(LOOKS_FIRST)
 			work++
 #endif
@@ -201,7 +201,7 @@ proctype ender()
 		release(state_lock);
 		if
 		:: !is_empty -> /* it sleeps until something may have changed */
-			(ACTIONABLE || told_list || advancing || at == EMPTY)
+			(ACTIONABLE || listed || advancing || at == EMPTY)
 		:: else
 		fi
 	:: is_empty -> break
@@ -213,7 +213,7 @@ proctype checker()
 {
 	timeout;
 	assert(!ACTIONABLE || at == EMPTY);
-	assert(!told_list);
+	assert(!listed);
 #ifndef NEVER
 	assert(at == EMPTY);
 	assert(signals || HOPELESS);

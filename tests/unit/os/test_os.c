@@ -421,7 +421,7 @@ static void trylock_fails_on_a_held_mutex_and_ignores_ranks(void **state)
 	shared_finish(&shared);
 }
 
-/* ---- what asserts; each in a child process with a world of its own ---- */
+/* ---- what asserts; each in a child process with a separate world ---- */
 
 static void lock_in_wrong_order(void *kind)
 {
