@@ -87,6 +87,34 @@ struct VMM_CAPABILITY("lock class") vmm_lock_class {
 #define VMM_STATIC_LOCK_CLASS(name) static struct vmm_lock_class name __attribute__((unused))
 
 /*
+ * Defines the functions ACQUIRE and RELEASE, which lock and unlock MUTEX by the functions KIND_lock
+ * and KIND_unlock. PARAMETERS, in parentheses, are those of the two functions. For clang they
+ * acquire and release the lock class. It does not analyze the bodies: a lock class has no state,
+ * the mutex has.
+ */
+#define VMM_LOCK_FUNCTIONS(acquire, release, parameters, lock_class, kind, mutex) \
+	static inline void acquire parameters VMM_ACQUIRES(lock_class)            \
+		VMM_NO_THREAD_SAFETY_ANALYSIS                                     \
+	{                                                                         \
+		kind##_lock(mutex);                                               \
+	}                                                                         \
+	static inline void release parameters VMM_RELEASES(lock_class)            \
+		VMM_NO_THREAD_SAFETY_ANALYSIS                                     \
+	{                                                                         \
+		kind##_unlock(mutex);                                             \
+	}                                                                         \
+	struct vmm_lock_class /* takes the semicolon behind the macro */
+/*
+ * The same for a mutex that is a member of TYPE. This defines vmm_state_lock(adapter) and
+ * vmm_state_unlock(adapter):
+ *
+ *	VMM_LOCK_PAIR(vmm_state_lock, vmm_state_unlock, vmm_state_lock_class,
+ *		      vmm_os_mutex, struct vmm_adapter, state_lock);
+ */
+#define VMM_LOCK_PAIR(acquire, release, lock_class, kind, type, member) \
+	VMM_LOCK_FUNCTIONS(acquire, release, (type * object), lock_class, kind, &object->member)
+
+/*
  * Always enabled. A false condition is a bug in vidmm, never a mistake of a client or a miniport:
  * those get findings.
  */

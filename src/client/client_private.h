@@ -160,47 +160,15 @@ struct vidmm_connection {
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];
 };
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static inline void vmm_client_pool_lock(struct vidmm_connection *connection)
-	VMM_ACQUIRES(vmm_client_pool_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&connection->pool_lock);
-}
-static inline void vmm_client_pool_unlock(struct vidmm_connection *connection)
-	VMM_RELEASES(vmm_client_pool_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&connection->pool_lock);
-}
-static inline void vmm_client_view_lock(struct vidmm_connection *connection)
-	VMM_ACQUIRES(vmm_client_view_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&connection->view_lock);
-}
-static inline void vmm_client_view_unlock(struct vidmm_connection *connection)
-	VMM_RELEASES(vmm_client_view_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&connection->view_lock);
-}
-static inline void vmm_client_notification_lock(struct vidmm_connection *connection)
-	VMM_ACQUIRES(vmm_client_notification_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&connection->notification_lock);
-}
-static inline void vmm_client_notification_unlock(struct vidmm_connection *connection)
-	VMM_RELEASES(vmm_client_notification_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&connection->notification_lock);
-}
-static inline void vmm_client_fence_lock(struct vidmm_connection *connection)
-	VMM_ACQUIRES(vmm_client_fence_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&connection->fence_lock);
-}
-static inline void vmm_client_fence_unlock(struct vidmm_connection *connection)
-	VMM_RELEASES(vmm_client_fence_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&connection->fence_lock);
-}
+VMM_LOCK_PAIR(vmm_client_pool_lock, vmm_client_pool_unlock, vmm_client_pool_class, vmm_client_mutex,
+	      struct vidmm_connection, pool_lock);
+VMM_LOCK_PAIR(vmm_client_view_lock, vmm_client_view_unlock, vmm_client_view_class, vmm_client_mutex,
+	      struct vidmm_connection, view_lock);
+VMM_LOCK_PAIR(vmm_client_notification_lock, vmm_client_notification_unlock,
+	      vmm_client_notification_class, vmm_client_mutex, struct vidmm_connection,
+	      notification_lock);
+VMM_LOCK_PAIR(vmm_client_fence_lock, vmm_client_fence_unlock, vmm_client_fence_class,
+	      vmm_client_mutex, struct vidmm_connection, fence_lock);
 
 static inline bool vmm_client_lost(const struct vidmm_connection *connection)
 {

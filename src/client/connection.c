@@ -38,16 +38,7 @@ VMM_STATIC_LOCK_CLASS(all_class);
 static struct vmm_client_mutex all_lock = VMM_CLIENT_MUTEX;
 static struct vmm_list all VMM_GUARDED_BY(all_class) = {&all, &all};
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static void lock_all(void) VMM_ACQUIRES(all_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&all_lock);
-}
-
-static void unlock_all(void) VMM_RELEASES(all_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&all_lock);
-}
+VMM_LOCK_FUNCTIONS(lock_all, unlock_all, (void), all_class, vmm_client_mutex, &all_lock);
 
 static void before_fork(void) VMM_ACQUIRES(all_class, vmm_client_adopt_class)
 {

@@ -38,16 +38,7 @@ static _Atomic uint32_t waiting; /* threads that wait in vmm_client_wait_callers
 static uint32_t first_free VMM_GUARDED_BY(slots_class);
 static _Atomic uint32_t never_used = 1; /* raised with slots_lock held */
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static void lock_slots(void) VMM_ACQUIRES(slots_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_lock(&slots_lock);
-}
-
-static void unlock_slots(void) VMM_RELEASES(slots_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_client_mutex_unlock(&slots_lock);
-}
+VMM_LOCK_FUNCTIONS(lock_slots, unlock_slots, (void), slots_class, vmm_client_mutex, &slots_lock);
 
 /*
  * Takes a free slot in which no thread is inside: those keep the connection of the slot. Returns 0

@@ -114,61 +114,20 @@ struct vmm_nt {
 	uint32_t poll_count;
 };
 
+/* The only functions that take and release the locks. */
+VMM_LOCK_PAIR(nt_dispatcher_lock, nt_dispatcher_unlock, nt_dispatcher_class, vmm_os_mutex,
+	      struct vmm_nt, dispatcher);
+VMM_LOCK_PAIR(nt_dpc_lock, nt_dpc_unlock, nt_dpc_class, vmm_os_mutex, struct vmm_nt, dpc);
+VMM_LOCK_PAIR(nt_objects_lock, nt_objects_unlock, nt_objects_class, vmm_os_mutex, struct vmm_nt,
+	      objects);
+VMM_LOCK_PAIR(nt_memory_lock, nt_memory_unlock, nt_memory_class, vmm_os_mutex, struct vmm_nt,
+	      memory);
+VMM_LOCK_PAIR(nt_registry_lock, nt_registry_unlock, nt_registry_class, vmm_os_mutex, struct vmm_nt,
+	      registry);
 /*
- * The only functions that take and release the locks. clang does not analyze their bodies: a lock
- * class has no state, the mutex has.
+ * The word is that of nt_signal_locked. clang does not analyze the body: a lock class has no state,
+ * the mutex has.
  */
-static inline void nt_dispatcher_lock(struct vmm_nt *nt)
-	VMM_ACQUIRES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&nt->dispatcher);
-}
-static inline void nt_dispatcher_unlock(struct vmm_nt *nt)
-	VMM_RELEASES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&nt->dispatcher);
-}
-static inline void nt_dpc_lock(struct vmm_nt *nt)
-	VMM_ACQUIRES(nt_dpc_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&nt->dpc);
-}
-static inline void nt_dpc_unlock(struct vmm_nt *nt)
-	VMM_RELEASES(nt_dpc_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&nt->dpc);
-}
-static inline void nt_objects_lock(struct vmm_nt *nt)
-	VMM_ACQUIRES(nt_objects_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&nt->objects);
-}
-static inline void nt_objects_unlock(struct vmm_nt *nt)
-	VMM_RELEASES(nt_objects_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&nt->objects);
-}
-static inline void nt_memory_lock(struct vmm_nt *nt)
-	VMM_ACQUIRES(nt_memory_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&nt->memory);
-}
-static inline void nt_memory_unlock(struct vmm_nt *nt)
-	VMM_RELEASES(nt_memory_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&nt->memory);
-}
-static inline void nt_registry_lock(struct vmm_nt *nt)
-	VMM_ACQUIRES(nt_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&nt->registry);
-}
-static inline void nt_registry_unlock(struct vmm_nt *nt)
-	VMM_RELEASES(nt_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&nt->registry);
-}
-/* The word is that of nt_signal_locked. */
 static inline void nt_dispatcher_unlock_and_wake(struct vmm_nt *nt, _Atomic uint32_t *word)
 	VMM_RELEASES(nt_dispatcher_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {

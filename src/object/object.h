@@ -739,60 +739,17 @@ struct vmm_allocation {
 	struct vmm_instance first;
 };
 
-/*
- * ---- the locks: docs/locking.md has the order and what each protects ----
- * clang does not analyze the bodies of these functions: a lock class has no state, the mutex has.
- */
-static inline void vmm_submit_lock(struct vmm_adapter *adapter)
-	VMM_ACQUIRES(vmm_submit_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&adapter->submit_lock);
-}
-static inline void vmm_submit_unlock(struct vmm_adapter *adapter)
-	VMM_RELEASES(vmm_submit_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&adapter->submit_lock);
-}
-static inline void vmm_state_lock(struct vmm_adapter *adapter)
-	VMM_ACQUIRES(vmm_state_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&adapter->state_lock);
-}
-static inline void vmm_state_unlock(struct vmm_adapter *adapter)
-	VMM_RELEASES(vmm_state_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&adapter->state_lock);
-}
-static inline void vmm_process_lock(struct vmm_process *process)
-	VMM_ACQUIRES(vmm_process_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&process->lock);
-}
-static inline void vmm_process_unlock(struct vmm_process *process)
-	VMM_RELEASES(vmm_process_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&process->lock);
-}
-static inline void vmm_sync_lock(struct vmm_world *world)
-	VMM_ACQUIRES(vmm_sync_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&world->sync_lock);
-}
-static inline void vmm_sync_unlock(struct vmm_world *world)
-	VMM_RELEASES(vmm_sync_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&world->sync_lock);
-}
-static inline void vmm_shared_lock(struct vmm_world *world)
-	VMM_ACQUIRES(vmm_shared_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&world->shared_lock);
-}
-static inline void vmm_shared_unlock(struct vmm_world *world)
-	VMM_RELEASES(vmm_shared_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&world->shared_lock);
-}
+/* ---- the locks: docs/locking.md has the order and what each protects ---- */
+VMM_LOCK_PAIR(vmm_submit_lock, vmm_submit_unlock, vmm_submit_lock_class, vmm_os_mutex,
+	      struct vmm_adapter, submit_lock);
+VMM_LOCK_PAIR(vmm_state_lock, vmm_state_unlock, vmm_state_lock_class, vmm_os_mutex,
+	      struct vmm_adapter, state_lock);
+VMM_LOCK_PAIR(vmm_process_lock, vmm_process_unlock, vmm_process_lock_class, vmm_os_mutex,
+	      struct vmm_process, lock);
+VMM_LOCK_PAIR(vmm_sync_lock, vmm_sync_unlock, vmm_sync_lock_class, vmm_os_mutex, struct vmm_world,
+	      sync_lock);
+VMM_LOCK_PAIR(vmm_shared_lock, vmm_shared_unlock, vmm_shared_lock_class, vmm_os_mutex,
+	      struct vmm_world, shared_lock);
 
 /* ---- lifetime (object.c) ---- */
 vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt,

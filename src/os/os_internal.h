@@ -180,17 +180,8 @@ struct vmm_os {
 	};
 };
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static inline void vmm_os_registry_lock(struct vmm_os *os)
-	VMM_ACQUIRES(vmm_os_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	pthread_mutex_lock(&os->registry_lock);
-}
-static inline void vmm_os_registry_unlock(struct vmm_os *os)
-	VMM_RELEASES(vmm_os_registry_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	pthread_mutex_unlock(&os->registry_lock);
-}
+VMM_LOCK_PAIR(vmm_os_registry_lock, vmm_os_registry_unlock, vmm_os_registry_class, pthread_mutex,
+	      struct vmm_os, registry_lock);
 
 /* The identity of the calling system thread; one per system thread. */
 struct vmm_os_tls {

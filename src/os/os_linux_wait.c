@@ -52,18 +52,7 @@ void vmm_os_linux_wait_finish(struct vmm_os *os)
 		pthread_mutex_destroy(&os->linux_.bucket[i].lock);
 }
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static void lock_bucket(struct vmm_os_bucket *bucket)
-	VMM_ACQUIRES(bucket_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	pthread_mutex_lock(&bucket->lock);
-}
-
-static void unlock_bucket(struct vmm_os_bucket *bucket)
-	VMM_RELEASES(bucket_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	pthread_mutex_unlock(&bucket->lock);
-}
+VMM_LOCK_PAIR(lock_bucket, unlock_bucket, bucket_class, pthread_mutex, struct vmm_os_bucket, lock);
 
 /* Queues the thread in the bucket. Returns false if the word already has another value. */
 static bool enqueue_waiter(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,

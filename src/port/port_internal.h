@@ -138,17 +138,8 @@ struct vmm_port {
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
 };
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static inline void vmm_port_lock(struct vmm_port *port)
-	VMM_ACQUIRES(vmm_port_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&port->lock);
-}
-static inline void vmm_port_unlock(struct vmm_port *port)
-	VMM_RELEASES(vmm_port_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&port->lock);
-}
+VMM_LOCK_PAIR(vmm_port_lock, vmm_port_unlock, vmm_port_lock_class, vmm_os_mutex, struct vmm_port,
+	      lock);
 
 /* Returns whether the miniport uses WDDM 2.x, which has other structures and more queries. */
 static inline bool vmm_port_is_wddm2(const struct vmm_port *port)

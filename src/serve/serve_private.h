@@ -273,27 +273,10 @@ struct vidmm_server {
 	_Atomic uint32_t gone;
 };
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static inline void vmm_server_lock(struct vidmm_server *server)
-	VMM_ACQUIRES(vmm_server_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&server->lock);
-}
-static inline void vmm_server_unlock(struct vidmm_server *server)
-	VMM_RELEASES(vmm_server_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&server->lock);
-}
-static inline void vmm_registration_lock(struct vmm_session *session)
-	VMM_ACQUIRES(vmm_registration_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&session->registration_lock);
-}
-static inline void vmm_registration_unlock(struct vmm_session *session)
-	VMM_RELEASES(vmm_registration_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&session->registration_lock);
-}
+VMM_LOCK_PAIR(vmm_server_lock, vmm_server_unlock, vmm_server_lock_class, vmm_os_mutex,
+	      struct vidmm_server, lock);
+VMM_LOCK_PAIR(vmm_registration_lock, vmm_registration_unlock, vmm_registration_lock_class,
+	      vmm_os_mutex, struct vmm_session, registration_lock);
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRINTF(2, 3);
 /* Reports an end to vidmm_server_destroy. */

@@ -70,27 +70,10 @@ struct vmm_views {
 	const char *why VMM_GUARDED_BY(vmm_views_lock_class);
 };
 
-/* clang does not analyze the bodies: a lock class has no state, the mutex has. */
-static inline void vmm_views_lock(struct vmm_views *views)
-	VMM_ACQUIRES(vmm_views_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&views->lock);
-}
-static inline void vmm_views_unlock(struct vmm_views *views)
-	VMM_RELEASES(vmm_views_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&views->lock);
-}
-static inline void vmm_adopt_lock(struct vmm_views *views)
-	VMM_ACQUIRES(vmm_adopt_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&views->adopt_lock);
-}
-static inline void vmm_adopt_unlock(struct vmm_views *views)
-	VMM_RELEASES(vmm_adopt_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&views->adopt_lock);
-}
+VMM_LOCK_PAIR(vmm_views_lock, vmm_views_unlock, vmm_views_lock_class, vmm_os_mutex,
+	      struct vmm_views, lock);
+VMM_LOCK_PAIR(vmm_adopt_lock, vmm_adopt_unlock, vmm_adopt_lock_class, vmm_os_mutex,
+	      struct vmm_views, adopt_lock);
 
 /* Takes over the descriptors of `config`; on failure they are still the caller's. */
 vmm_status vmm_views_init(struct vmm_views *views,
