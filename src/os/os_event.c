@@ -17,18 +17,19 @@
 #include <unistd.h>
 
 #include "os/os_context.h"
+#include "os/os_descriptor.h"
 
-/* Only its name in /proc distinguishes an eventfd from other writable descriptors. */
-static bool is_event(int fd)
+bool vmm_os_is_anonymous_file(int fd, const char *name)
 {
-	char path[32], name[32];
+	char path[32], target[32], expected[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(path, name, sizeof(name) - 1);
+	snprintf(expected, sizeof(expected), "anon_inode:%s", name);
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
 	if (length < 0)
 		return false;
-	name[length] = 0;
-	return !strcmp(name, "anon_inode:[eventfd]");
+	target[length] = 0;
+	return !strcmp(target, expected);
 }
 
 vmm_status vmm_os_event_open(uint64_t handle, int *event)
@@ -38,7 +39,7 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 	int own = fcntl((int)handle, F_DUPFD_CLOEXEC, 3);
 	if (own < 0)
 		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
-	if (!is_event(own)) {
+	if (!vmm_os_is_anonymous_file(own, "[eventfd]")) {
 		close(own);
 		return VMM_INVALID_HANDLE;
 	}

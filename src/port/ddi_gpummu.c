@@ -45,39 +45,17 @@ void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process)
 		vmm_port_wrong_status(port, "PNP-03", VIDMM_DDI_DESTROY_PROCESS, status);
 }
 
-/* Scheduler class: the caller's paging lock keeps other threads out. */
-static bool begin_scheduler_call(struct vmm_port *port, struct vmm_port_call *call)
-{
-	if (vmm_port_dead(port))
-		return false;
-	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
-		return false;
-	vmm_port_scheduler_enter(port);
-	*call = vmm_port_enter(port);
-	return true;
-}
-
-static void end_scheduler_call(struct vmm_port *port, const struct vmm_port_call *call,
-			       enum vidmm_ddi ddi)
-{
-	vmm_port_leave(port, call, ddi);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
-}
-
 NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint64_t *bytes)
 {
 	DXGKARG_GETROOTPAGETABLESIZE args = {.NumberOfPte = *entries};
 	struct vmm_port_call call;
 	uint64_t size;
 
-	if (!begin_scheduler_call(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	size = port->ddi.DxgkDdiGetRootPageTableSize(port->adapter, &args);
-	end_scheduler_call(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE);
-	vmm_port_ddi_event(port, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE, STATUS_SUCCESS, *entries,
-			   args.NumberOfPte, size);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE, STATUS_SUCCESS,
+				    *entries, args.NumberOfPte, size);
 	if (size && size <= VMM_PORT_ROOT_TABLE_BYTES_MAX && size % VMM_PAGE_SIZE == 0 &&
 	    args.NumberOfPte >= *entries) {
 		*entries = args.NumberOfPte;
@@ -95,12 +73,12 @@ void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *ar
 {
 	struct vmm_port_call call;
 
-	if (!begin_scheduler_call(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return;
 	port->ddi.DxgkDdiSetRootPageTable(port->adapter, args);
-	end_scheduler_call(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
-	vmm_port_ddi_event(port, VIDMM_DDI_SET_ROOT_PAGE_TABLE, STATUS_SUCCESS,
-			   args->Address.SegmentId, args->Address.SegmentOffset, args->NumEntries);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE, STATUS_SUCCESS,
+				    args->Address.SegmentId, args->Address.SegmentOffset,
+				    args->NumEntries);
 }
 
 NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args)

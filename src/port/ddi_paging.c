@@ -20,20 +20,12 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	NTSTATUS status;
 	uint64_t used;
 
-	if (vmm_unlikely(vmm_port_dead(port)))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiBuildPagingBuffer(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
 	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
-	vmm_port_ddi_event(port, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation, used,
-			   args->MultipassOffset);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation,
+				    used, args->MultipassOffset);
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
 	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
 		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
@@ -59,21 +51,18 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	return status;
 }
 
-static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLINGRANGE *args)
+NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
+					  const DXGKARG_RELEASESWIZZLINGRANGE *args)
 {
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_begin(port))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
+	vmm_assert(args->RangeId < port->caps.swizzling_range_count);
 	status = port->ddi.DxgkDdiReleaseSwizzlingRange(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status, args->RangeId,
-			   args->PrivateDriverData, 0);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status,
+				    args->RangeId, args->PrivateDriverData, 0);
 	if (status != STATUS_SUCCESS)
 		vmm_port_wrong_status(port, "SWZ-13", VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status);
 	return status;
@@ -96,7 +85,7 @@ static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRA
 		    (unsigned long long)asked->CPUTranslatedAddress.QuadPart,
 		    (unsigned long long)args->CPUTranslatedAddress.QuadPart);
 	*args = *asked;
-	call_release(port, &release);
+	vmm_port_release_swizzling_range(port, &release);
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
@@ -107,21 +96,13 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count); /* SWZ-02 */
 	vmm_assert(args->SegmentId && args->SegmentId <= port->caps.segment_count);
-	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiAcquireSwizzlingRange(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId,
-			   asked.PrivateDriverData, asked.RangeSize);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status,
+				    asked.RangeId, asked.PrivateDriverData, asked.RangeSize);
 	if (status == STATUS_SUCCESS && !may_change &&
 	    (args->RangeSize != asked.RangeSize ||
 	     args->CPUTranslatedAddress.QuadPart != asked.CPUTranslatedAddress.QuadPart))
@@ -139,19 +120,12 @@ NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUH
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiMapCpuHostAperture(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_MAP_CPU_HOST_APERTURE, status, args->SegmentId,
-			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE, status,
+				    args->SegmentId, args->NumberOfPages,
+				    args->pCpuHostAperturePages[0]);
 	return status;
 }
 
@@ -161,32 +135,15 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_scheduler_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiUnmapCpuHostAperture(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE);
-	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status, args->SegmentId,
-			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status,
+				    args->SegmentId, args->NumberOfPages,
+				    args->pCpuHostAperturePages[0]);
 	if (status != STATUS_SUCCESS)
 		vmm_port_wrong_status(port, "SWZ-29", VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status);
 	return status;
-}
-
-NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
-					  const DXGKARG_RELEASESWIZZLINGRANGE *args)
-{
-	if (vmm_port_dead(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_assert(args->RangeId < port->caps.swizzling_range_count);
-	vmm_port_check_rank(&port->paging_rank);
-	return call_release(port, args);
 }
 
 void vmm_port_describe_pages(const void *mdl, DXGK_ADL *adl)

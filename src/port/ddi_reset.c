@@ -129,9 +129,21 @@ NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_
 	return status;
 }
 
-/* TDR-08: a failed reset or restart is fatal. */
-static NTSTATUS finish_recovery(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
+/* PNP-08: nothing is recovered once the device has been removed. */
+static bool begin_recovery(struct vmm_port *port, struct vmm_port_call *call)
 {
+	if (atomic_load(&port->device_removed))
+		return false;
+	*call = vmm_port_enter(port);
+	return true;
+}
+
+/* TDR-08: a failed reset or restart is fatal. */
+static NTSTATUS end_recovery(struct vmm_port *port, const struct vmm_port_call *call,
+			     enum vidmm_ddi ddi, NTSTATUS status)
+{
+	vmm_port_leave(port, call, ddi);
+	vmm_port_ddi_event(port, ddi, status, 0, 0, 0);
 	if (status >= 0)
 		return STATUS_SUCCESS;
 	vmm_port_wrong_status(port, "TDR-08", ddi, status);
@@ -142,27 +154,19 @@ static NTSTATUS finish_recovery(struct vmm_port *port, enum vidmm_ddi ddi, NTSTA
 NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
 {
 	struct vmm_port_call call;
-	NTSTATUS status;
 
-	if (atomic_load(&port->device_removed)) /* PNP-08 */
+	if (!begin_recovery(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
-	status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
-	vmm_port_leave(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT);
-	vmm_port_ddi_event(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status, 0, 0, 0);
-	return finish_recovery(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
+	NTSTATUS status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
+	return end_recovery(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
 }
 
 NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
 {
 	struct vmm_port_call call;
-	NTSTATUS status;
 
-	if (atomic_load(&port->device_removed)) /* PNP-08 */
+	if (!begin_recovery(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
-	status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
-	vmm_port_leave(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT);
-	vmm_port_ddi_event(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status, 0, 0, 0);
-	return finish_recovery(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);
+	NTSTATUS status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
+	return end_recovery(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);
 }

@@ -503,6 +503,31 @@ static inline NTSTATUS vmm_port_call_end(struct vmm_port *port, const struct vmm
 	return status;
 }
 
+/*
+ * The same for a call of the scheduler class. The caller's paging lock keeps other threads out.
+ */
+static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct vmm_port_call *call)
+{
+	if (vmm_unlikely(vmm_port_dead(port)))
+		return false;
+	vmm_port_check_rank(&port->paging_rank);
+	if (!vmm_port_begin(port))
+		return false;
+	vmm_port_scheduler_enter(port);
+	*call = vmm_port_enter(port);
+	return true;
+}
+
+static inline void vmm_port_scheduler_call_end(struct vmm_port *port,
+					       const struct vmm_port_call *call, enum vidmm_ddi ddi,
+					       NTSTATUS status, uint64_t b, uint64_t c, uint64_t d)
+{
+	vmm_port_leave(port, call, ddi);
+	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, ddi, status, b, c, d);
+}
+
 static inline void vmm_port_callback_event(struct vmm_port *port, enum vidmm_ddi_callback callback,
 					   NTSTATUS status)
 {

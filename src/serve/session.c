@@ -7,6 +7,7 @@
  * therefore only shuts its socket down; the handler then sees the end and closes it. A session
  * exists as long as it has holders: its channels, and threads that use it just now.
  */
+#include "os/os_descriptor.h"
 #include "serve/serve_private.h"
 
 #include <errno.h>
@@ -253,18 +254,6 @@ static const char *welcome_client(const struct vmm_session *session,
 	}
 }
 
-static bool is_userfault(int fd)
-{
-	char path[32], name[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(path, name, sizeof(name) - 1);
-	if (length < 0)
-		return false;
-	name[length] = 0;
-	return !strcmp(name, "anon_inode:[userfaultfd]");
-}
-
 /* Returns NULL, or what is wrong with the message. */
 static const char *check_hello(const struct vmm_message_hello *hello,
 			       const struct vmm_packet *packet)
@@ -283,7 +272,7 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 		return "its name has no terminating zero";
 	if (packet->fd_count < 1 || packet->fd_count > 2 || !vmm_packet_is_socket(packet->fds[0]))
 		return "it sends no view socket";
-	if (packet->fd_count == 2 && !is_userfault(packet->fds[1]))
+	if (packet->fd_count == 2 && !vmm_os_is_anonymous_file(packet->fds[1], "[userfaultfd]"))
 		return "the descriptor it sends as a userfaultfd is not one";
 	return NULL;
 }

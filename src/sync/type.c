@@ -79,6 +79,16 @@ void vmm_sync_lose_owners(struct vmm_device *device)
 
 /* ---- monitored fences ---- */
 
+/* Refuses a call in the form without a value, for a fence of this kind. */
+static vmm_status refuse_no_value(const struct vmm_sync *sync, const struct vmm_sync_use *use,
+				  const char *kind)
+{
+	return vmm_refuse_rule(sync->process->world->observe, VMM_INVALID_PARAMETER, "FEN-05",
+			       sync->process->id, sync->handle,
+			       "%s: 0x%08x is a %s, and the call has no value", use->what,
+			       sync->handle, kind);
+}
+
 static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_sync_use *use)
 	VMM_REQUIRES(vmm_process_lock_class)
 {
@@ -86,10 +96,7 @@ static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_
 
 	vmm_assert_held(&sync->process->lock);
 	if (use->form == VMM_SYNC_FORM_1)
-		return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-05", sync->process->id,
-				       sync->handle,
-				       "%s: 0x%08x is a monitored fence, and the call has no value",
-				       use->what, sync->handle);
+		return refuse_no_value(sync, use, "monitored fence"); /* FEN-05 */
 	if (vmm_sync_in_range(sync->object, use->value,
 			      use->signal && (use->flags & VMM_SYNC_ALLOW_REWIND)))
 		return VMM_OK;
@@ -125,10 +132,7 @@ static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync
 
 	vmm_assert_held(&sync->process->lock);
 	if (use->form == VMM_SYNC_FORM_1)
-		return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-05", sync->process->id,
-				       sync->handle,
-				       "%s: 0x%08x is a fence, and the call has no value",
-				       use->what, sync->handle);
+		return refuse_no_value(sync, use, "fence"); /* FEN-05 */
 	if (use->count == 1)
 		return VMM_OK;
 	return vmm_refuse_rule(observe, VMM_INVALID_PARAMETER, "FEN-02", sync->process->id,
