@@ -15,12 +15,12 @@
 
 #include "base/lock_word.h"
 #include "hostile.h"
+#include "support/hang.h"
 #include "wire/protocol.h"
 
 #define WINDOW_ADDRESS ((uint64_t)1 << 44)
 #define WINDOW_BYTES   ((uint64_t)1 << 36)
 #define OBJECT_MAX     ((size_t)4 << 20) /* bytes that are searched of one object */
-#define HANG_MS        30000
 #define MOMENT_MS      20
 
 /* ---- the script ---- */

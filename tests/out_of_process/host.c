@@ -136,7 +136,7 @@ static uint32_t count_threads(uint32_t expected)
 		count = folder_count("/proc/self/task");
 		sched_yield();
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (count > expected && now.tv_sec - begin.tv_sec < REMOTE_HANG_MS / 2000);
+	} while (count > expected && now.tv_sec - begin.tv_sec < HANG_S);
 	return count;
 }
 

@@ -66,7 +66,7 @@ bool remote_read(struct remote_program *program, uint32_t count)
 		struct pollfd ready = {.fd = program->out, .events = POLLIN};
 		size_t most = count < sizeof(bytes) ? count : sizeof(bytes);
 
-		if (poll(&ready, 1, REMOTE_HANG_MS) != 1)
+		if (poll(&ready, 1, HANG_MS) != 1)
 			fail_msg("program %d says nothing any more", (int)program->pid);
 		ssize_t got = read(program->out, bytes, most);
 		if (got <= 0)
@@ -109,7 +109,7 @@ int remote_wait(struct remote_program *program)
 	struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
 	int status;
 
-	if (poll(&ended, 1, REMOTE_HANG_MS) != 1) {
+	if (poll(&ended, 1, HANG_MS) != 1) {
 		remote_kill(program);
 		fail_msg("program %d does not end", (int)program->pid);
 	}
@@ -264,7 +264,7 @@ void remote_settle_to(struct remote *remote, const struct remote_counts *before)
 		    counts.memory_objects <= before->memory_objects)
 			return;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - end.tv_sec) * 1000 < REMOTE_HANG_MS);
+	} while (now.tv_sec - end.tv_sec < HANG_S);
 	const struct remote_counts counts = remote_count(remote->host.pid);
 	show_descriptors(remote->host.pid);
 	fail_msg("the host is left with %u descriptors, %u of them memory objects; "

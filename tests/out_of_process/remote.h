@@ -9,11 +9,10 @@
 #ifndef VMM_TESTS_REMOTE_H
 #define VMM_TESTS_REMOTE_H
 
+#include <support/hang.h>
 #include <support/test.h>
 
 #include <sys/types.h>
-
-#define REMOTE_HANG_MS 60000
 
 /*
  * Sanitizers retain memory, so the host's memory is not compared under them. ThreadSanitizer does

@@ -32,7 +32,7 @@ def environment(folder, **more):
 
 
 def vidmm(folder, *args):
-    return subprocess.run([VIDMM, *args], capture_output=True, text=True, env=environment(folder), timeout=60, check=False)
+    return subprocess.run([VIDMM, *args], capture_output=True, text=True, env=environment(folder), check=False)
 
 
 class Server:
@@ -46,7 +46,7 @@ class Server:
 
     def end(self, number=signal.SIGTERM, code=0):
         self.process.send_signal(number)
-        self.lines += self.process.communicate(timeout=60)[1].splitlines()
+        self.lines += self.process.communicate()[1].splitlines()
         assert self.process.returncode == code, (self.process.returncode, self.lines)
         return '\n'.join(self.lines)
 
@@ -137,7 +137,7 @@ class Sleeper:
         assert self.process.stdout.read(times) == b'.' * times
 
     def end(self):
-        self.process.communicate(timeout=60)
+        self.process.communicate()
         assert self.process.returncode == 4, self.process.returncode
 
 
@@ -214,7 +214,7 @@ def several_adapters_and_a_log(folder):
     client.send(b'what?')
     assert client.recv(1) == b''
     process.terminate()
-    assert process.wait(timeout=60) == 0
+    assert process.wait() == 0
     with open(log, encoding='utf-8') as file:
         text = file.read()
     assert 'shorter than the head' in text and text.rstrip().endswith('stops on a signal'), text
@@ -275,7 +275,7 @@ def systemd_hands_a_socket_over(folder):
     done = vidmm(folder, 'clients', '--socket', path)
     assert done.returncode == 0, done
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate()
     assert process.returncode == 0 and os.path.exists(path)
     listener.close()
 
