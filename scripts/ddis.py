@@ -31,11 +31,9 @@ def found(pattern, text):
 
 def lists():
     """(title, implemented names, names that return "not supported")."""
-    door, port = source('src/doors/umd/*.c'), source('src/port/*.c')
-    built = found(r'\btable(?:->|\.)(pfn\w+Cb) =\s+(?!unbuilt_|\s)', door)
-    unbuilt = found(r'(?m)^NOT_BUILT\((pfn\w+Cb)', door)
-    yield ('Callbacks for user-mode drivers', built,
-           [name for name in unbuilt if name not in built])
+    doors, wire, port = source('src/doors/calls.tsv'), source('src/wire/operations.tsv'), source('src/port/*.c')
+    yield ('Callbacks for user-mode drivers', found(r'(?m)^(?:\tumd|hand)\t(pfn\w+Cb)\t', doors),
+           found(r'(?m)^unbuilt\t\d+\t(pfn\w+Cb)\t', wire))
     yield 'Miniport functions that are called', found(r'\bddi\.(DxgkDdi\w+)\(', port), []
     refused = found(r'(?m)^\t+(?:return )?not_built\([^,]*, "(DxgkCb\w+)"', port)
     answered = found(r'(?m)^\t\.(DxgkCb\w+) = ', port)

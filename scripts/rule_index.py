@@ -8,7 +8,8 @@
 
 VIDMM_SOURCE_ROOT: the source tree, if it is not the one that contains this script.
 
-A rule belongs to the function whose body, or whose comment directly above, contains its id. A comment
+In src/doors/calls.tsv, a rule belongs to the functions of the block that names it. Elsewhere it
+belongs to the function whose body, or whose comment directly above, contains its id. A comment
 above a prototype counts for the definition of that function. An id in another declaration belongs to
 the structure, table or macro that is declared, and any other id to the file.
 """
@@ -93,12 +94,26 @@ def places_of(source):
     return first_lines(found, code, comments)
 
 
+def blocks_of(text):
+    """The functions of each block of src/doors/calls.tsv; comments in front of a block belong to it."""
+    found, first, names = [], None, []
+    for at, line in enumerate([*text.split('\n'), '']):
+        if line and not line.startswith('hand'):
+            first = at if first is None else first
+            names += re.findall(r'^\t(?:kmt|umd)\t(\w+)', line)
+        else:
+            if names:
+                found.append(Place('(), '.join(names), first, at - 1, 'function'))
+            first, names = None, []
+    return found
+
+
 def named_ids(root):
     """(id, path, place or None) of each occurrence of an id."""
     for path, text in tables.sources_below(root, FOLDERS):
-        if not path.endswith(('.c', '.h')):
+        if not path.endswith(('.c', '.h', tables.DOORS_TABLE)):
             continue
-        places = places_of(text)
+        places = blocks_of(text) if path.endswith(tables.DOORS_TABLE) else places_of(text)
         for match in tables.ID.finditer(text):
             line = text.count('\n', 0, match.start())
             inside = [place for place in places if place.first <= line <= place.last]

@@ -109,12 +109,12 @@ CALL_ROWS = ('operation\t1\tD3DKMTDo\tD3DKMT_DO\tin', '\tpList\tarray:UINT\tCoun
 
 
 CALLBACK_ROWS = (*CALL_ROWS, 'callback\t1001\tpfnDoCb\tD3DDDI_IN\tin', '\thEvent\ttoken\t-\t-\t-\t-')
-CALLBACK_DOOR = '\ttable->pfnDoCb = do_it;\n'
+CALLBACK_DOOR = 'hand\tpfnDoCb\tdo_it\n'
 
 
-def calls(rows, door=CALL_DOOR, callbacks='', unbuilt=''):
+def calls(rows, door=CALL_DOOR, table=''):
     return wire.check_wire({wire.TABLE: '\n'.join(rows), 'include/wddm/a.h': CALL_HEADER, 'src/doors/kmt/a.c': door,
-                            'src/doors/umd/a.c': callbacks, 'src/doors/umd/unbuilt.c': unbuilt})
+                            wire.DOORS: table})
 
 
 def table(*rows):
@@ -316,17 +316,17 @@ CASES = [
     ('an exported function that is not in the table fails',
      lambda: fails(calls(CALL_ROWS, CALL_DOOR + CALL_DOOR.replace('Do(', 'Undo(')), 'D3DKMTUndo is exported')),
     ('a function of the table that is not exported fails', lambda: fails(calls(CALL_ROWS, ''), 'D3DKMTDo is not exported')),
-    ('a callback that is built and in the table passes', lambda: calls(CALLBACK_ROWS, callbacks=CALLBACK_DOOR) == []),
+    ('a callback that is built and in the table passes', lambda: calls(CALLBACK_ROWS, table=CALLBACK_DOOR) == []),
     ('a callback that is built and not in the table fails',
-     lambda: fails(calls(CALL_ROWS, callbacks=CALLBACK_DOOR), 'pfnDoCb is built and not in the table')),
+     lambda: fails(calls(CALL_ROWS, table=CALLBACK_DOOR), 'pfnDoCb is built and not in the table')),
     ('a callback of the table that is not built fails',
-     lambda: fails(calls(CALLBACK_ROWS, unbuilt=CALLBACK_DOOR), 'pfnDoCb is not built')),
-    ('a callback that is unbuilt and not in the table fails',
-     lambda: fails(calls(CALL_ROWS, unbuilt='NOT_BUILT(pfnNoCb, BOOL value)\n'), 'pfnNoCb is unbuilt in only one')),
-    ('an unbuilt callback of the table passes',
-     lambda: calls((*CALL_ROWS, 'unbuilt\t1501\tpfnNoCb\tBOOL'), unbuilt='NOT_BUILT(pfnNoCb, BOOL value)\n') == []),
+     lambda: fails(calls(CALLBACK_ROWS), 'pfnDoCb is not built')),
+    ('a function that the doors\' table makes is exported',
+     lambda: calls(CALL_ROWS, '', 'call\tOTHER\n\tkmt\tD3DKMTDo\tprocess\n') == []),
+    ('a function that is made and written by hand fails',
+     lambda: fails(calls(CALL_ROWS, table='call\tOTHER\n\tkmt\tD3DKMTDo\tprocess\n'), 'D3DKMTDo is also written by hand')),
     ('a pointer of a callback counts',
-     lambda: fails(calls(CALLBACK_ROWS[:-1], callbacks=CALLBACK_DOOR), 'pfnDoCb: nothing is said of hEvent')),
+     lambda: fails(calls(CALLBACK_ROWS[:-1], table=CALLBACK_DOOR), 'pfnDoCb: nothing is said of hEvent')),
     ('an allowed include passes', lambda: includes('src/memory/a.c', '#include "base/base.h"\n#include <string.h>\n') == []),
     ('an upward include fails',
      lambda: fails(includes('src/base/a.c', '#include "memory/memory.h"\n'), 'base may not include memory/memory.h')),

@@ -6,8 +6,9 @@ import re
 
 TABLE = 'src/wire/operations.tsv'
 EXPORT = re.compile(r'^KMT_API NTSTATUS APIENTRY\s+(D3DKMT\w+)\(', re.M)
-CALLBACK = re.compile(r'^\ttable->(pfn\w+Cb) = |^\ttable\.(pfn\w+Cb) = ', re.M)
-UNBUILT = re.compile(r'^NOT_BUILT\((pfn\w+Cb),', re.M)
+# Of the doors' table: functions that are made from it, and callbacks that are written by hand.
+DOORS = 'src/doors/calls.tsv'
+MADE = re.compile(r'^\t(?:kmt|umd)\t(\w+)\t|^hand\t(\w+)\t', re.M)
 STRUCTURE = re.compile(r'^typedef (?:struct|union) \w+ \{\n(.*?)^\} (\w+);', re.M | re.S)
 POINTER = re.compile(r'^\t(?:D3DKMT_PTR\([^,]*, (\w+)\)|(?:HANDLE|PVOID|PFN\w+) (\w+)|[\w ]+\*+ ?(\w+));', re.M)
 UNION = re.compile(r'^\tunion \{\n(.*?)^\t\};', re.M | re.S)
@@ -54,14 +55,13 @@ def read_table(text):
 
 def check_wire(files):
     table, known, problems = read_table(files.get(TABLE, '')), structures(files), []
+    made = {first or second for first, second in MADE.findall(files.get(DOORS, ''))}
     exported = {name for path, text in files.items() if path.startswith('src/doors/kmt/') for name in EXPORT.findall(text)}
-    built = {first or second for path, text in files.items()
-             if path.startswith('src/doors/umd/') and not path.endswith('/unbuilt.c') for first, second in CALLBACK.findall(text)}
+    problems += [f'{DOORS}: {name} is also written by hand' for name in sorted(exported & made)]
+    exported |= {name for name in made if name.startswith('D3DKMT')}
+    built = {name for name in made if name.startswith('pfn')}
     listed = {name for name in table if name.startswith('D3DKMT') and re.search('[a-z]', name)}
     callbacks = {name for name in table if name.startswith('pfn')}
-    unbuilt = set(UNBUILT.findall(files.get('src/doors/umd/unbuilt.c', '')))
-    said_unbuilt = {line.split('\t')[2] for line in files.get(TABLE, '').splitlines() if line.startswith('unbuilt\t')}
-    problems += [f'{TABLE}: {name} is unbuilt in only one of the table and the door' for name in sorted(unbuilt ^ said_unbuilt)]
     problems += [f'{TABLE}: {name} is built and not in the table' for name in sorted(built - callbacks)]
     problems += [f'{TABLE}: {name} is not built' for name in sorted(callbacks - built)]
     problems += [f'{TABLE}: {name} is exported and not in the table' for name in sorted(exported - set(table))]

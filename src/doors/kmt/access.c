@@ -3,7 +3,7 @@
  * CPU access, priorities and residency queries of a D3DKMT client. The rules are those of the
  * device callbacks.
  */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 #include <string.h>
 
@@ -69,111 +69,60 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 
 /* ---- priority and residency: one resource, or a list of allocations (PRI-03, PRI-04) ---- */
 
-static NTSTATUS copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
-			   const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape,
-			   void **handles)
+NTSTATUS vmm_kmt_copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape)
 {
+	void *handles = NULL;
 	NTSTATUS status = vmm_kmt_resource_key(call, resource, &shape->resource);
 
-	*handles = NULL;
 	shape->count = count;
 	if (NT_SUCCESS(status) && list)
-		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), handles);
+		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
 	/* An empty list is still a list, and excludes a resource. */
-	shape->handles = *handles ? *handles : list;
+	shape->handles = handles ? handles : list;
 	return status;
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTSetAllocationPriority(const D3DKMT_SETALLOCATIONPRIORITY *pData)
+void vmm_kmt_free_shape(const struct vmm_shape *shape, const D3DKMT_HANDLE *list)
 {
-	struct vmm_kmt_call call;
-	struct vmm_shape shape = {0};
-	void *handles = NULL, *values = NULL;
+	if (shape->handles != list)
+		vmm_free((void *)(uintptr_t)shape->handles);
+}
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetAllocationPriority",
-				      "the argument pointer is NULL");
-	D3DKMT_SETALLOCATIONPRIORITY args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_SET_PRIORITY, false);
-	if (NT_SUCCESS(status))
-		status = copy_shape(&call, args.hResource, args.phAllocationList,
-				    args.AllocationCount, &shape, &handles);
-	if (NT_SUCCESS(status) && args.pPriorities)
-		status = vmm_copy_in(args.pPriorities, args.hResource ? 1 : args.AllocationCount,
+NTSTATUS vmm_kmt_set_allocation_priority(struct vmm_kmt_call *call,
+					 const D3DKMT_SETALLOCATIONPRIORITY *args)
+{
+	struct vmm_shape shape = {.count = 0};
+	void *values = NULL;
+	NTSTATUS status = vmm_kmt_copy_shape(call, args->hResource, args->phAllocationList,
+					     args->AllocationCount, &shape);
+
+	if (NT_SUCCESS(status) && args->pPriorities)
+		status = vmm_copy_in(args->pPriorities, args->hResource ? 1 : args->AllocationCount,
 				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &values);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_set_priority(call.device, &shape, values);
-	vmm_free(handles);
+		status = vmm_memory_set_priority(call->device, &shape, values);
+	vmm_kmt_free_shape(&shape, args->phAllocationList);
 	vmm_free(values);
-	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
-}
-
-/* A query for one resource or for a list of allocations. */
-struct query {
-	struct vmm_kmt_call call;
-	struct vmm_shape shape;
-	void *handles;
-	/* NULL if the caller gave no output array; the core refuses that. */
-	uint32_t *values;
-	uint32_t count;
-};
-
-static NTSTATUS prepare_query(struct query *q, D3DKMT_HANDLE resource, const D3DKMT_HANDLE *list,
-			      uint32_t count, bool wanted)
-{
-	NTSTATUS status = copy_shape(&q->call, resource, list, count, &q->shape, &q->handles);
-
-	q->count = resource ? 1 : count;
-	if (!NT_SUCCESS(status) || !wanted || q->count > VMM_KMT_HANDLES_MAX)
-		return status;
-	q->values = vmm_calloc(q->count + 1, sizeof(*q->values));
-	return q->values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
-}
-
-static NTSTATUS end_query(struct query *q, NTSTATUS status, uint32_t *answers,
-			  D3DKMT_HANDLE resource)
-{
-	if (NT_SUCCESS(status))
-		memcpy(answers, q->values, q->count * sizeof(*answers));
-	vmm_free(q->values);
-	vmm_free(q->handles);
-	return vmm_kmt_leave(&q->call, status, resource, q->shape.count, 0);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTGetAllocationPriority(const D3DKMT_GETALLOCATIONPRIORITY *pData)
-{
-	struct query q = {0};
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetAllocationPriority",
-				      "the argument pointer is NULL");
-	D3DKMT_GETALLOCATIONPRIORITY args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_OTHER, false);
-	if (NT_SUCCESS(status))
-		status = prepare_query(&q, args.hResource, args.phAllocationList,
-				       args.AllocationCount, args.pPriorities != NULL);
-	if (NT_SUCCESS(status))
-		status = vmm_memory_query_priority(q.call.device, &q.shape, q.values);
-	return end_query(&q, status, args.pPriorities, args.hResource);
+	return status;
 }
 
 _Static_assert(sizeof(D3DKMT_ALLOCATIONRESIDENCYSTATUS) == sizeof(uint32_t), "copied as numbers");
 
-KMT_API NTSTATUS APIENTRY
-D3DKMTQueryAllocationResidency(const D3DKMT_QUERYALLOCATIONRESIDENCY *pData)
+NTSTATUS vmm_kmt_query(const struct vmm_kmt_call *call, const struct vmm_shape *shape,
+		       uint32_t count, uint32_t *answers, vmm_kmt_shape_query *query)
 {
-	struct query q = {0};
+	/* NULL if the caller gave no output array; the core refuses that. */
+	uint32_t *values = NULL;
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryAllocationResidency",
-				      "the argument pointer is NULL");
-	D3DKMT_QUERYALLOCATIONRESIDENCY args = *pData;
-	NTSTATUS status =
-		vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_QUERY_RESIDENCY, false);
+	if (answers && count <= VMM_KMT_HANDLES_MAX) {
+		values = vmm_calloc(count + 1, sizeof(*values));
+		if (!values)
+			return STATUS_NO_MEMORY;
+	}
+	NTSTATUS status = query(call->device, shape, values);
 	if (NT_SUCCESS(status))
-		status = prepare_query(&q, args.hResource, args.phAllocationList,
-				       args.AllocationCount, args.pResidencyStatus != NULL);
-	if (NT_SUCCESS(status))
-		status = vmm_memory_query_residency(q.call.device, &q.shape, q.values);
-	return end_query(&q, status, (uint32_t *)args.pResidencyStatus, args.hResource);
+		memcpy(answers, values, count * sizeof(*answers));
+	vmm_free(values);
+	return status;
 }

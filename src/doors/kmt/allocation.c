@@ -228,42 +228,17 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateAllocation2(D3DKMT_CREATEALLOCATION *pData
 	return create_allocation(pData, "D3DKMTCreateAllocation2", sizeof(D3DDDI_ALLOCATIONINFO2));
 }
 
-static NTSTATUS destroy_allocation(const D3DKMT_DESTROYALLOCATION2 *args)
+NTSTATUS vmm_kmt_deallocate(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags)
 {
-	struct vmm_kmt_call call;
 	void *handles = NULL, *key = NULL;
-	uint32_t flags = args->Flags.Value;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args->hDevice, VIDMM_DOOR_DEALLOCATE, true);
+	NTSTATUS status = vmm_kmt_resource_key(call, resource, &key);
 
-	if (NT_SUCCESS(status))
-		status = vmm_kmt_resource_key(&call, args->hResource, &key);
-	if (NT_SUCCESS(status) && !key && args->AllocationCount) /* ALF-36 */
-		status = vmm_copy_in(args->phAllocationList, args->AllocationCount,
-				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
+	if (NT_SUCCESS(status) && !key && count) /* ALF-36 */
+		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
 	if (NT_SUCCESS(status) &&
 	    (key || handles || flags)) /* destroying nothing succeeds (ALC-06) */
-		status = vmm_memory_deallocate(call.device, key, handles,
-					       key ? 0 : args->AllocationCount, flags);
+		status = vmm_memory_deallocate(call->device, key, handles, key ? 0 : count, flags);
 	vmm_free(handles);
-	return vmm_kmt_leave(&call, status, args->hResource, args->AllocationCount, flags);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation(const D3DKMT_DESTROYALLOCATION *pData)
-{
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyAllocation", "the argument pointer is NULL");
-	const D3DKMT_DESTROYALLOCATION2 args = {.hDevice = pData->hDevice,
-						.hResource = pData->hResource,
-						.phAllocationList = pData->phAllocationList,
-						.AllocationCount = pData->AllocationCount};
-	return destroy_allocation(&args);
-}
-
-/* With flags. (ALF-37) */
-KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation2(const D3DKMT_DESTROYALLOCATION2 *pData)
-{
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyAllocation2", "the argument pointer is NULL");
-	const D3DKMT_DESTROYALLOCATION2 args = *pData;
-	return destroy_allocation(&args);
+	return status;
 }

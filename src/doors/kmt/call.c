@@ -176,6 +176,26 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 	return vmm_kmt_check_alive(call->device);
 }
 
+NTSTATUS vmm_kmt_enter_object(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			      void *device_of(struct vmm_process *process, uint32_t handle),
+			      bool cleaning)
+{
+	NTSTATUS status = vmm_kmt_begin(call, door);
+
+	return NT_SUCCESS(status)
+		       ? vmm_kmt_enter_hazard(call, device_of(call->process, handle), cleaning)
+		       : status;
+}
+
+NTSTATUS vmm_kmt_enter_adapter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			       struct vmm_adapter **adapter)
+{
+	NTSTATUS status = vmm_kmt_begin(call, door);
+
+	*adapter = NT_SUCCESS(status) ? vmm_kmt_adapter(call->process, handle) : NULL;
+	return NT_SUCCESS(status) && !*adapter ? STATUS_INVALID_PARAMETER : status;
+}
+
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags)
 {

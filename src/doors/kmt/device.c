@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices and contexts of a D3DKMT client, and its render calls. */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 #include "object/stopped.h"
 
 #include <string.h>
 
-static NTSTATUS create_device(struct vmm_process *process, struct vmm_adapter *adapter,
-			      const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle)
+NTSTATUS vmm_kmt_create_device(const struct vmm_kmt_call *call, struct vmm_adapter *adapter,
+			       const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle)
 {
+	struct vmm_process *process = call->process;
 	struct vmm_device *device;
 
-	if (!adapter)
-		return STATUS_INVALID_PARAMETER;
 	if (args->Flags.Reserved)
 		return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "HND-11",
 				       process->id, 0,
@@ -30,50 +29,16 @@ static NTSTATUS create_device(struct vmm_process *process, struct vmm_adapter *a
 	return status;
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
+NTSTATUS vmm_kmt_destroy_device(struct vmm_kmt_call *call, const D3DKMT_DESTROYDEVICE *args)
 {
-	struct vmm_kmt_call call;
-	D3DKMT_HANDLE handle = 0;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateDevice", "the argument pointer is NULL");
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_CREATE_DEVICE);
-	if (!NT_SUCCESS(status))
-		return status;
-	D3DKMT_CREATEDEVICE args = *pData;
-	struct vmm_adapter *adapter = vmm_kmt_adapter(call.process, args.hAdapter);
-	status = create_device(call.process, adapter, &args, &handle);
-	vmm_adapter_put(adapter);
-	if (NT_SUCCESS(status)) {
-		pData->hDevice = handle;
-		/* Buffers belong to contexts; a device has them in LegacyMode only. */
-		pData->pCommandBuffer = NULL;
-		pData->CommandBufferSize = 0;
-		pData->pAllocationList = NULL;
-		pData->AllocationListSize = 0;
-		pData->pPatchLocationList = NULL;
-		pData->PatchLocationListSize = 0;
-	}
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyDevice", "the argument pointer is NULL");
-	D3DKMT_HANDLE handle = pData->hDevice;
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_DEVICE);
-	if (!NT_SUCCESS(status))
-		return status;
-	void *hazard = vmm_kmt_live_device(call.process, handle);
+	void *hazard = vmm_kmt_live_device(call->process, args->hDevice);
 	struct vmm_device *device = vmm_device_end(hazard);
+
 	if (device)
 		vmm_sched_destroy_device(device);
 	else if (!vmm_stopped_device_end(hazard))
-		status = STATUS_INVALID_PARAMETER;
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+		return STATUS_INVALID_PARAMETER;
+	return STATUS_SUCCESS;
 }
 
 static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *device)
@@ -112,98 +77,50 @@ static D3DKMT_DEVICEPAGEFAULT_STATE page_fault_state(const struct vmm_device *de
 	return state;
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
+NTSTATUS vmm_kmt_device_state(const struct vmm_kmt_call *call, const D3DKMT_GETDEVICESTATE *args,
+			      union vmm_kmt_device_state *state)
 {
-	struct vmm_kmt_call call;
+	if (args->StateType == D3DKMT_DEVICESTATE_EXECUTION)
+		state->execution = execution_state(call->device);
+	else if (args->StateType == D3DKMT_DEVICESTATE_PAGE_FAULT)
+		state->page_fault = page_fault_state(call->device);
+	else
+		return vmm_refuse_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
+					 call->process->id, args->hDevice,
+					 "D3DKMTGetDeviceState: state type %u is not built",
+					 (unsigned)args->StateType);
+	return STATUS_SUCCESS;
+}
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetDeviceState", "the argument pointer is NULL");
-	D3DKMT_GETDEVICESTATE args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
-	call.on_stopped = false; /* it destroys nothing */
-	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
-		status = STATUS_DEVICE_REMOVED;
-	if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_EXECUTION) {
-		pData->ExecutionState = execution_state(call.device);
-	} else if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_PAGE_FAULT) {
-		pData->PageFaultState = page_fault_state(call.device);
-	} else if (NT_SUCCESS(status)) {
-		status = vmm_refuse_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
-					   call.process->id, args.hDevice,
-					   "D3DKMTGetDeviceState: state type %u is not built",
-					   (unsigned)args.StateType);
-	}
-	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.StateType);
+NTSTATUS vmm_kmt_check_running(struct vmm_kmt_call *call, NTSTATUS status)
+{
+	call->on_stopped = false; /* it destroys nothing */
+	return NT_SUCCESS(status) && atomic_load(&call->device->adapter->closed)
+		       ? STATUS_DEVICE_REMOVED
+		       : status;
 }
 
 /* TDRS-15 */
-KMT_API NTSTATUS APIENTRY D3DKMTMarkDeviceAsError(D3DKMT_MARKDEVICEASERROR *pData)
+NTSTATUS vmm_kmt_check_reason(struct vmm_kmt_call *call, const D3DKMT_MARKDEVICEASERROR *args)
 {
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTMarkDeviceAsError", "the argument pointer is NULL");
-	D3DKMT_MARKDEVICEASERROR args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
-	call.on_stopped = false; /* it destroys nothing */
-	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
-		status = STATUS_DEVICE_REMOVED;
-	if (NT_SUCCESS(status) && args.Reason != D3DKMT_DEVICE_ERROR_REASON_GENERIC &&
-	    args.Reason != D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR)
-		status = vmm_refuse_rule(call.device->adapter->observe, STATUS_INVALID_PARAMETER,
-					 "TDRS-15", call.process->id, args.hDevice,
-					 "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
-					 (unsigned)args.Reason);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_mark_device(call.device, (uint32_t)args.Reason);
-	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)(uint32_t)args.Reason);
+	if (args->Reason == D3DKMT_DEVICE_ERROR_REASON_GENERIC ||
+	    args->Reason == D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR)
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, "TDRS-15",
+			       call->process->id, args->hDevice,
+			       "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
+			       (unsigned)args->Reason);
 }
 
 /* ---- contexts ---- */
 
-KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
+NTSTATUS vmm_kmt_destroy_context(struct vmm_kmt_call *call, const D3DKMT_DESTROYCONTEXT *args)
 {
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateContext", "the argument pointer is NULL");
-	D3DKMT_CREATECONTEXT args = *pData;
-	struct vmm_context_request request = {
-		.node = args.NodeOrdinal,
-		.affinity = args.EngineAffinity,
-		.flags = args.Flags.Value,
-		.gdi = args.ClientHint == D3DKMT_CLIENTHINT_CDD, /* inferred */
-		.private_data = args.pPrivateDriverData,
-		.private_bytes = args.PrivateDriverDataSize,
-	};
-	NTSTATUS status =
-		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call.device, &request);
-	if (NT_SUCCESS(status)) {
-		pData->hContext = request.number;
-		VMM_STORE_CONTEXT_BUFFERS(pData, , &request.buffers);
-	}
-	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? request.number : 0,
-			     args.NodeOrdinal, args.Flags.Value);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pData)
-{
-	struct vmm_kmt_call call;
 	void *device = NULL;
+	void *hazard = vmm_kmt_live_context(call->process, args->hContext, &device);
+	NTSTATUS status = vmm_kmt_enter_hazard(call, device, true);
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroyContext", "the argument pointer is NULL");
-	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_CONTEXT);
-	if (!NT_SUCCESS(status))
-		return status;
-	void *hazard = vmm_kmt_live_context(call.process, handle, &device);
-	status = vmm_kmt_enter_hazard(&call, device, true);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_destroy_context(call.device, hazard);
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return NT_SUCCESS(status) ? vmm_sched_destroy_context(call->device, hazard) : status;
 }
 
 /* The array is read once, and only if it is used. (DMA-10) */

@@ -48,7 +48,7 @@ static NTSTATUS pass_record(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args
 	return vmm_sync_pass_record(call->device, record->hSyncObject, args->Flags.Value, record);
 }
 
-static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
+NTSTATUS vmm_kmt_escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
 {
 	D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE record;
 
@@ -70,18 +70,4 @@ static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uin
 	if (NT_SUCCESS(status))
 		memcpy(args->pPrivateDriverData, &record, sizeof(record));
 	return status;
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTEscape(const D3DKMT_ESCAPE *pData)
-{
-	struct vmm_kmt_call call;
-	uint32_t object = 0;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTEscape", "the argument pointer is NULL");
-	D3DKMT_ESCAPE args = *pData;
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_ESCAPE);
-	if (NT_SUCCESS(status))
-		status = escape(&call, &args, &object);
-	return vmm_kmt_leave(&call, status, object, args.PrivateDriverDataSize, args.Flags.Value);
 }

@@ -10,6 +10,7 @@
 
 #include "doors/kmt/kmt.h"
 #include "memory/memory.h"
+#include "sched/hw_sched.h"
 #include "sched/sched.h"
 #include "sync/sync.h"
 
@@ -61,9 +62,19 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 /* Like vmm_kmt_enter_device, for a context and its device. */
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context);
-/* Like vmm_kmt_enter_device, for the device of a paging queue: some calls name no device. */
-NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
-			     bool cleaning);
+/*
+ * Like vmm_kmt_enter_device, for the device of a paging queue, hardware context or hardware queue:
+ * some calls name no device. If device_of returns NULL, it has reported a finding.
+ */
+NTSTATUS vmm_kmt_enter_object(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			      void *device_of(struct vmm_process *process, uint32_t handle),
+			      bool cleaning);
+/*
+ * Begins a call on an adapter of the process. On failure, too, the caller releases *adapter by
+ * vmm_adapter_put.
+ */
+NTSTATUS vmm_kmt_enter_adapter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			       struct vmm_adapter **adapter);
 /*
  * Returns STATUS_DEVICE_REMOVED if the device is lost with its adapter or by a reset (TDR-07), and
  * STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE if it is in error (PRI-16, TDR-19).
@@ -170,6 +181,78 @@ NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags
  */
 NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
 				  const void *data, uint32_t bytes);
+
+/*
+ * ---- the steps by hand of functions that are made from calls.tsv ----
+ *
+ * More of them, with the call's whole argument, are in kmt_calls.h.
+ */
+
+union vmm_kmt_device_state {
+	D3DKMT_DEVICEEXECUTION_STATE execution;
+	D3DKMT_DEVICEPAGEFAULT_STATE page_fault;
+};
+
+/* The arguments of a reclaim. `results`: BOOLs or D3DDDI_RECLAIM_RESULTs, both of 32 bits. */
+struct vmm_kmt_reclaim {
+	const D3DKMT_HANDLE *resources, *handles;
+	uint32_t count;
+	int32_t *results;
+	bool boolean;
+};
+
+typedef NTSTATUS vmm_kmt_shape_query(struct vmm_device *device, const struct vmm_shape *shape,
+				     uint32_t *values);
+
+/* Copies a resource or a list. On failure, too, vmm_kmt_free_shape ends it. */
+NTSTATUS vmm_kmt_copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape);
+void vmm_kmt_free_shape(const struct vmm_shape *shape, const D3DKMT_HANDLE *list);
+NTSTATUS vmm_kmt_query(const struct vmm_kmt_call *call, const struct vmm_shape *shape,
+		       uint32_t count, uint32_t *answers, vmm_kmt_shape_query *query);
+NTSTATUS vmm_kmt_deallocate(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags);
+/* Sets all of the request but `queue` and `queued`. */
+NTSTATUS vmm_kmt_reclaim(const struct vmm_kmt_call *call, const struct vmm_kmt_reclaim *given,
+			 struct vmm_reclaim_request *request);
+NTSTATUS vmm_kmt_check_budget(const struct vmm_kmt_call *call, const char *what, HANDLE process,
+			      uint32_t physical_adapter);
+NTSTATUS vmm_kmt_register_trim(const struct vmm_kmt_call *call,
+			       const D3DKMT_REGISTERTRIMNOTIFICATION *args, uint32_t *handle);
+NTSTATUS vmm_kmt_create_device(const struct vmm_kmt_call *call, struct vmm_adapter *adapter,
+			       const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle);
+/* For calls that a lost device accepts, but not one of a stopped adapter. */
+NTSTATUS vmm_kmt_check_running(struct vmm_kmt_call *call, NTSTATUS status);
+NTSTATUS vmm_kmt_device_state(const struct vmm_kmt_call *call, const D3DKMT_GETDEVICESTATE *args,
+			      union vmm_kmt_device_state *state);
+NTSTATUS vmm_kmt_check_update(const struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+			      D3DKMT_HANDLE context);
+NTSTATUS vmm_kmt_check_submit(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t contexts);
+NTSTATUS vmm_kmt_submit_sync(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *objects,
+			     const UINT64 *values, struct vmm_hw_sync_request *request);
+/*
+ * Enters a context or a hardware context (SCH-10), which have different kinds of handles. For the
+ * latter *context is NULL.
+ */
+NTSTATUS vmm_kmt_enter_scheduled(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+				 struct vmm_context **context);
+NTSTATUS vmm_kmt_set_priority(const struct vmm_kmt_call *call, struct vmm_context *context,
+			      D3DKMT_HANDLE handle, int32_t priority, bool in_process);
+NTSTATUS vmm_kmt_get_priority(const struct vmm_kmt_call *call, const struct vmm_context *context,
+			      D3DKMT_HANDLE handle, bool in_process, int32_t *priority);
+NTSTATUS vmm_kmt_queued_limit(const struct vmm_kmt_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
+			      UINT *limit);
+NTSTATUS vmm_kmt_escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object);
+struct vmm_sync_request vmm_kmt_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info);
+struct vmm_sync_request vmm_kmt_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info);
+/* Closes the event on failure. */
+NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATESYNCFILE *args,
+			   int event);
+NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_kmt_call *call,
+				   D3DKMT_CREATEKEYEDMUTEX2_FLAGS flags);
+NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+			       const LARGE_INTEGER *timeout, struct vmm_keyed_access *access,
+			       void *data);
 
 /* ---- query.c ---- */
 /* Checks the index of a query that names a physical adapter. (QAI-07) */

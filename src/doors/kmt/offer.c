@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Offers and reclaims of a D3DKMT client. The rules are those of the device callbacks. */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 /* Copies of the caller's arrays. memory.h knows resources by their keys. */
 struct set_copy {
@@ -70,38 +70,25 @@ static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given,
 	return STATUS_SUCCESS;
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *pData)
+NTSTATUS vmm_kmt_offer(struct vmm_kmt_call *call, const D3DKMT_OFFERALLOCATIONS *args)
 {
-	struct vmm_kmt_call call;
 	struct set_copy copy = {0};
+	struct vmm_offer_request request = {.priority = (uint32_t)args->Priority};
+	NTSTATUS status = offer_flags(call, args->Flags.Value, &request);
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOfferAllocations", "the argument pointer is NULL");
-	D3DKMT_OFFERALLOCATIONS args = *pData;
-	struct vmm_offer_request request = {.priority = (uint32_t)args.Priority};
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
 	if (NT_SUCCESS(status))
-		status = offer_flags(&call, args.Flags.Value, &request);
-	if (NT_SUCCESS(status))
-		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
+		status = copy_set(call, args->pResources, args->HandleList, args->NumAllocations,
 				  &copy);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_offer(call.device, &copy.set, &request);
+		status = vmm_memory_offer(call->device, &copy.set, &request);
 	free_set(&copy);
-	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
+	return status;
 }
 
-/* The caller's arguments. `results` is an array of BOOL or D3DDDI_RECLAIM_RESULT, both 32 bits. */
-struct reclaim {
-	const D3DKMT_HANDLE *resources, *handles;
-	uint32_t count;
-	int32_t *results;
-	bool boolean;
-};
+_Static_assert(sizeof(D3DDDI_RECLAIM_RESULT) == sizeof(int32_t), "results are copied as numbers");
 
-/* Reclaims. The caller sets `queue` and `queued` of the request; this function sets the rest. */
-static NTSTATUS reclaim(const struct vmm_kmt_call *call, const struct reclaim *given,
-			struct vmm_reclaim_request *request)
+NTSTATUS vmm_kmt_reclaim(const struct vmm_kmt_call *call, const struct vmm_kmt_reclaim *given,
+			 struct vmm_reclaim_request *request)
 {
 	struct set_copy copy = {0};
 	uint32_t *results = NULL;
@@ -121,45 +108,4 @@ static NTSTATUS reclaim(const struct vmm_kmt_call *call, const struct reclaim *g
 	vmm_free(results);
 	free_set(&copy);
 	return status;
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIONS *pData)
-{
-	struct vmm_kmt_call call;
-	struct vmm_reclaim_request request = {0};
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "the argument pointer is NULL");
-	D3DKMT_RECLAIMALLOCATIONS args = *pData;
-	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
-				      args.pDiscarded, true};
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_RECLAIM, false);
-	if (NT_SUCCESS(status))
-		status = reclaim(&call, &given, &request);
-	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, 0);
-}
-
-_Static_assert(sizeof(D3DDDI_RECLAIM_RESULT) == sizeof(int32_t), "results are copied as numbers");
-
-/*
- * The call cannot tell which of the two arrays of the union the caller means. The values of
- * D3DDDI_RECLAIM_RESULT are written: 2 is a true BOOL, too, and only a caller that offered with
- * AllowDecommit gets it. (OFR-12, OFR-14)
- */
-KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations2(D3DKMT_RECLAIMALLOCATIONS2 *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReclaimAllocations2", "the argument pointer is NULL");
-	D3DKMT_RECLAIMALLOCATIONS2 args = *pData;
-	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
-				      (int32_t *)args.pResults, false};
-	struct vmm_reclaim_request request = {.queue = args.hPagingQueue, .queued = true};
-	NTSTATUS status = vmm_kmt_enter_queue(&call, args.hPagingQueue, VIDMM_DOOR_RECLAIM, false);
-	if (NT_SUCCESS(status))
-		status = reclaim(&call, &given, &request);
-	if (NT_SUCCESS(status))
-		pData->PagingFenceValue = request.fence_value;
-	return vmm_kmt_leave(&call, status, args.hPagingQueue, args.NumAllocations, 0);
 }

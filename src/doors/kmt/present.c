@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* D3DKMTPresent, the limit of queued presents, and the shared primary of a source. */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 enum { SUB_RECTS_MAX = 4096 };
 
@@ -40,8 +40,8 @@ static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
 	return k.Value;
 }
 
-static NTSTATUS present(const struct vmm_kmt_call *call, struct vmm_context *context,
-			const D3DKMT_PRESENT *args)
+NTSTATUS vmm_kmt_present(struct vmm_kmt_call *call, struct vmm_context *context,
+			 const D3DKMT_PRESENT *args)
 {
 	const char *what = unbuilt(args);
 	struct vmm_present_request request = {
@@ -81,25 +81,12 @@ static NTSTATUS present(const struct vmm_kmt_call *call, struct vmm_context *con
 	return status;
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTPresent(D3DKMT_PRESENT *pData)
-{
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTPresent", "the argument pointer is NULL");
-	D3DKMT_PRESENT args = *pData;
-	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_PRESENT, &context);
-	if (NT_SUCCESS(status))
-		status = present(&call, context, &args);
-	return vmm_kmt_leave(&call, status, args.hSource, 1, args.Flags.Value);
-}
-
 /*
  * Sets or gets the limit of queued presents. No published Type names the other member of the union,
  * so the limit of pending flips cannot be set. (SUB-17)
  */
-static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT *args)
+NTSTATUS vmm_kmt_queued_limit(const struct vmm_kmt_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
+			      UINT *limit)
 {
 	struct vmm_device *device = call->device;
 
@@ -108,29 +95,12 @@ static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT
 		return STATUS_SUCCESS;
 	}
 	if (args->Type == D3DKMT_GET_QUEUEDLIMIT_PRESENT) {
-		args->QueuedPresentLimit = vmm_present_limit(device);
+		*limit = vmm_present_limit(device);
 		return STATUS_SUCCESS;
 	}
 	return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "SUB-17",
 			       call->process->id, args->hDevice,
 			       "D3DKMTSetQueuedLimit: unknown Type %u", (unsigned)args->Type);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTSetQueuedLimit(const D3DKMT_SETQUEUEDLIMIT *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSetQueuedLimit", "the argument pointer is NULL");
-	D3DKMT_SETQUEUEDLIMIT args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
-	if (NT_SUCCESS(status))
-		status = set_limit(&call, &args);
-	/* const in its declaration, an output in the documentation */
-	if (NT_SUCCESS(status) && args.Type == D3DKMT_GET_QUEUEDLIMIT_PRESENT)
-		((D3DKMT_SETQUEUEDLIMIT *)(uintptr_t)pData)->QueuedPresentLimit =
-			args.QueuedPresentLimit;
-	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.Type);
 }
 
 /* Returns the global handle to open after a primary was replaced. (DMA-36) */

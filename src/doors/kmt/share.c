@@ -4,27 +4,6 @@
 
 #include <string.h>
 
-KMT_API NTSTATUS APIENTRY D3DKMTQueryResourceInfo(D3DKMT_QUERYRESOURCEINFO *pData)
-{
-	struct vmm_kmt_call call;
-	struct vmm_share_sizes sizes;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryResourceInfo", "the argument pointer is NULL");
-	D3DKMT_QUERYRESOURCEINFO args = *pData;
-	const struct vmm_share_key key = {.global = args.hGlobalShare};
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
-	if (NT_SUCCESS(status))
-		status = vmm_share_sizes(call.device, &key, &sizes);
-	if (NT_SUCCESS(status)) {
-		pData->PrivateRuntimeDataSize = sizes.runtime_bytes;
-		pData->ResourcePrivateDriverDataSize = sizes.private_bytes;
-		pData->TotalPrivateDriverDataSize = sizes.total_item_bytes;
-		pData->NumAllocations = sizes.count;
-	}
-	return vmm_kmt_leave(&call, status, args.hGlobalShare, 1, 0);
-}
-
 KMT_API NTSTATUS APIENTRY
 D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 {
@@ -189,41 +168,6 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResource2(D3DKMT_OPENRESOURCE *pData)
 
 /* ---- NT handles ---- */
 
-/*
- * Enters the device and finds the bundle of the handle. The caller releases it by vmm_bundle_put.
- */
-static NTSTATUS begin_nt(struct opening *o, D3DKMT_HANDLE device, HANDLE handle, uint32_t door)
-{
-	NTSTATUS status = vmm_kmt_enter_device(&o->call, device, door, false);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	return vmm_bundle_find(o->call.process, (uint64_t)(uintptr_t)handle, &o->key.bundle);
-}
-
-KMT_API NTSTATUS APIENTRY
-D3DKMTQueryResourceInfoFromNtHandle(D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE *pData)
-{
-	struct opening o = {0};
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryResourceInfoFromNtHandle",
-				      "the argument pointer is NULL");
-	D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE args = *pData;
-	NTSTATUS status = begin_nt(&o, args.hDevice, args.hNtHandle, VIDMM_DOOR_OTHER);
-	if (NT_SUCCESS(status))
-		status = vmm_share_sizes(o.call.device, &o.key, &o.sizes);
-	if (o.key.bundle)
-		vmm_bundle_put(o.key.bundle);
-	if (NT_SUCCESS(status)) {
-		pData->PrivateRuntimeDataSize = o.sizes.runtime_bytes;
-		pData->ResourcePrivateDriverDataSize = o.sizes.private_bytes;
-		pData->TotalPrivateDriverDataSize = o.sizes.total_item_bytes;
-		pData->NumAllocations = o.sizes.count;
-	}
-	return vmm_kmt_leave(&o.call, status, 0, 1, 0);
-}
-
 /* Opens the resource, then the other objects of the bundle: all of them or none. (SHR-28) */
 static NTSTATUS open_bundle(struct opening *o, const D3DKMT_OPENRESOURCE *args,
 			    struct vmm_keyed_open *keyed, uint32_t *sync)
@@ -261,7 +205,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResourceFromNtHandle(D3DKMT_OPENRESOURCEFROM
 		.TotalPrivateDriverDataBufferSize = given.TotalPrivateDriverDataBufferSize};
 	struct vmm_keyed_open keyed = {.with_data = given.pKeyedMutexPrivateRuntimeData != NULL,
 				       .data_bytes = given.KeyedMutexPrivateRuntimeDataSize};
-	NTSTATUS status = begin_nt(&o, given.hDevice, given.hNtHandle, VIDMM_DOOR_OPEN_RESOURCE);
+	NTSTATUS status =
+		vmm_kmt_enter_device(&o.call, given.hDevice, VIDMM_DOOR_OPEN_RESOURCE, false);
+	if (NT_SUCCESS(status))
+		status = vmm_bundle_find(o.call.process, (uint64_t)(uintptr_t)given.hNtHandle,
+					 &o.key.bundle);
 	if (NT_SUCCESS(status))
 		status = open_bundle(&o, &args, &keyed, &sync);
 	if (o.key.bundle)

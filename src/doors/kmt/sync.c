@@ -3,7 +3,7 @@
  * Synchronization objects of a D3DKMT client. Signals, and waits that are satisfied at once, look
  * device and objects up under one lock and allocate no memory.
  */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 		       D3DDDI_SEMAPHORE == (int)VMM_SYNC_SEMAPHORE &&
@@ -15,39 +15,21 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 	       "types have the numbers of the DDI");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
-/* Without a live device no other argument is checked. (SYN-02, SYN-04, SYN-18) */
-static NTSTATUS create(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
-		       struct vmm_sync_request *request)
+struct vmm_sync_request vmm_kmt_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info)
 {
-	NTSTATUS status = vmm_kmt_enter_device(call, device, VIDMM_DOOR_CREATE_SYNC, false);
+	struct vmm_sync_request request = {.type = (uint32_t)info->Type, .first_form = true};
 
-	return NT_SUCCESS(status) ? vmm_sync_create(call->device, request) : status;
-}
-
-KMT_API NTSTATUS APIENTRY
-D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData) /* SYN-01 */
-		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)",
-				      "the argument pointer is NULL");
-	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
-	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
 	if (request.type == VMM_SYNC_MUTEX) {
-		request.owned = args.Info.SynchronizationMutex.InitialState != 0;
+		request.owned = info->SynchronizationMutex.InitialState != 0;
 	} else if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = args.Info.Semaphore.MaxCount;
-		request.count = args.Info.Semaphore.InitialCount;
+		request.max_count = info->Semaphore.MaxCount;
+		request.count = info->Semaphore.InitialCount;
 	}
-	NTSTATUS status = create(&call, args.hDevice, &request);
-	if (NT_SUCCESS(status)) /* SYN-10 */
-		pData->hSyncObject = request.handle;
-	return vmm_kmt_leave(&call, status, request.handle, 1, request.type);
+	return request;
 }
 
 /* Only members that the type uses are read (SYN-16). */
-static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
+struct vmm_sync_request vmm_kmt_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
 {
 	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
 					   .flags = info->Flags.Value};
@@ -82,55 +64,29 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 	return request;
 }
 
-static void copy_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
-			   const struct vmm_sync_request *request)
+NTSTATUS vmm_kmt_destroy_sync(struct vmm_kmt_call *call,
+			      const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *args)
 {
-	if (request->type == VMM_SYNC_MONITORED_FENCE) {
-		info->MonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
-		info->MonitoredFence.FenceValueGPUVirtualAddress = request->gpu_address;
-	} else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
-		info->PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
-		info->PeriodicMonitoredFence.FenceValueGPUVirtualAddress = request->gpu_address;
-	}
-}
+	void *hazard = vmm_sync_driver_device(call->process, args->hSyncObject);
 
-KMT_API NTSTATUS APIENTRY
-D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject2 (SYN-01)",
-				      "the argument pointer is NULL");
-	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = *pData;
-	struct vmm_sync_request request = request_of(&args.Info);
-	NTSTATUS status = create(&call, args.hDevice, &request);
-	if (NT_SUCCESS(status)) {
-		pData->hSyncObject = request.handle;
-		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
-		copy_addresses(&pData->Info, &request);
-	}
-	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
-}
-
-KMT_API NTSTATUS APIENTRY
-D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pData)
-{
-	struct vmm_kmt_call call;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)",
-				      "the argument pointer is NULL");
-	D3DKMT_HANDLE handle = pData->hSyncObject;
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_SYNC);
-	if (!NT_SUCCESS(status))
-		return status;
-	void *hazard = vmm_sync_driver_device(call.process, handle);
 	if (vmm_unlikely(hazard)) /* the miniport's event is destroyed, too (CPN-06) */
-		call.device = vmm_hazard_enter(&call.guard, VMM_HAZARD_DEVICE, hazard);
-	status = vmm_sync_destroy(call.process, call.device, handle);
-	call.on_stopped = status == STATUS_DEVICE_REMOVED;
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+		call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, hazard);
+	NTSTATUS status = vmm_sync_destroy(call->process, call->device, args->hSyncObject);
+	call->on_stopped = status == STATUS_DEVICE_REMOVED;
+	return status;
+}
+
+NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATESYNCFILE *args,
+			   int event)
+{
+	uint32_t fence = args->hMonitoredFence;
+	uint64_t value = args->FenceValue;
+	const struct vmm_sync_list list = {.handles = &fence, .values = &value, .count = 1};
+	NTSTATUS status = vmm_sync_wait_event(call->device, &list, (uint64_t)event);
+
+	if (!NT_SUCCESS(status))
+		vmm_os_event_close(event);
+	return status;
 }
 
 /* ---- signals and waits of the CPU ---- */
@@ -306,31 +262,4 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 						    args.Flags.Value);
 	}
 	return wait_for_list(&call, &args);
-}
-
-/*
- * Creates an event that becomes readable when the fence reaches the value, and stays so until it is
- * read. (MFN-40)
- */
-KMT_API NTSTATUS APIENTRY D3DKMTCreateSyncFile(D3DKMT_CREATESYNCFILE *pData)
-{
-	struct vmm_kmt_call call;
-	int event = -1;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTCreateSyncFile", "the argument pointer is NULL");
-	D3DKMT_CREATESYNCFILE args = *pData;
-	uint32_t fence = args.hMonitoredFence;
-	uint64_t value = args.FenceValue;
-	const struct vmm_sync_list list = {.handles = &fence, .values = &value, .count = 1};
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_SYNC, false);
-	if (NT_SUCCESS(status))
-		status = vmm_os_event_create(&event);
-	if (NT_SUCCESS(status))
-		status = vmm_sync_wait_event(call.device, &list, (uint64_t)event);
-	if (NT_SUCCESS(status))
-		pData->hSyncFile = (uint64_t)event;
-	else if (event >= 0)
-		vmm_os_event_close(event);
-	return vmm_kmt_leave(&call, status, fence, 1, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pfnLockCb, pfnUnlockCb, pfnSetPriorityCb, pfnQueryResidencyCb. */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
 HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 {
@@ -74,65 +74,54 @@ static struct vmm_shape shape_of(void *resource, const D3DKMT_HANDLE *given, con
 		.resource = resource, .handles = copy ? copy : given, .count = count};
 }
 
-HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY *data)
+NTSTATUS vmm_umd_set_priority(struct vmm_umd_call *call, const D3DDDICB_SETPRIORITY *args)
 {
-	struct vmm_umd_call call;
 	uint32_t local_handles[64], local_values[64];
 	void *handles = NULL, *values = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_SET_PRIORITY, false);
+	NTSTATUS status = STATUS_SUCCESS;
 
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_SETPRIORITY args = *data;
-	if (args.HandleList)
-		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX,
-					 sizeof(uint32_t), local_handles, sizeof(local_handles),
-					 &handles);
-	if (NT_SUCCESS(status) && args.pPriorities)
-		status = vmm_umd_copy_in(args.pPriorities, args.hResource ? 1 : args.NumAllocations,
+	if (args->HandleList)
+		status = vmm_umd_copy_in(args->HandleList, args->NumAllocations,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local_handles,
+					 sizeof(local_handles), &handles);
+	if (NT_SUCCESS(status) && args->pPriorities)
+		status = vmm_umd_copy_in(args->pPriorities,
+					 args->hResource ? 1 : args->NumAllocations,
 					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local_values,
 					 sizeof(local_values), &values);
 	struct vmm_shape shape =
-		shape_of(args.hResource, args.HandleList, handles, args.NumAllocations);
+		shape_of(args->hResource, args->HandleList, handles, args->NumAllocations);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_set_priority(call.device, &shape, values);
+		status = vmm_memory_set_priority(call->device, &shape, values);
 	vmm_umd_copy_done(handles, local_handles);
 	vmm_umd_copy_done(values, local_values);
-	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
+	return status;
 }
 
-HRESULT APIENTRY vmm_umd_query_residency(HANDLE device, const D3DDDICB_QUERYRESIDENCY *data)
+NTSTATUS vmm_umd_query_residency(struct vmm_umd_call *call, const D3DDDICB_QUERYRESIDENCY *args)
 {
-	struct vmm_umd_call call;
 	uint32_t local_handles[64], local_values[64] = {0};
 	uint32_t *values = local_values;
+	uint32_t count = args->hResource ? 1 : args->NumAllocations;
 	void *handles = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_QUERY_RESIDENCY, false);
+	NTSTATUS status = STATUS_SUCCESS;
 
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_QUERYRESIDENCY args = *data;
-	uint32_t count = args.hResource ? 1 : args.NumAllocations;
-	if (args.HandleList)
-		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX,
-					 sizeof(uint32_t), local_handles, sizeof(local_handles),
-					 &handles);
+	if (args->HandleList)
+		status = vmm_umd_copy_in(args->HandleList, args->NumAllocations,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local_handles,
+					 sizeof(local_handles), &handles);
 	if (NT_SUCCESS(status) && handles && count > VMM_ARRAY_LENGTH(local_values)) {
 		values = vmm_calloc(count, sizeof(*values));
 		status = values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 	}
 	struct vmm_shape shape =
-		shape_of(args.hResource, args.HandleList, handles, args.NumAllocations);
+		shape_of(args->hResource, args->HandleList, handles, args->NumAllocations);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_query_residency(call.device, &shape,
-						    args.pResidencyStatus ? values : NULL);
+		status = vmm_memory_query_residency(call->device, &shape,
+						    args->pResidencyStatus ? values : NULL);
 	for (uint32_t i = 0; NT_SUCCESS(status) && i < count; i++)
-		args.pResidencyStatus[i] = (D3DDDI_RESIDENCYSTATUS)values[i];
+		args->pResidencyStatus[i] = (D3DDDI_RESIDENCYSTATUS)values[i];
 	vmm_umd_copy_done(handles, local_handles);
 	vmm_umd_copy_done(values, local_values);
-	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
+	return status;
 }

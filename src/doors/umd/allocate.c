@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pfnAllocateCb, pfnDeallocateCb, pfnDeallocate2Cb. */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
 #include <string.h>
 
@@ -55,8 +55,7 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 }
 
 /* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
-static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCATE *data,
-		     const D3DDDICB_ALLOCATE *args)
+static void copy_out(const struct vmm_allocate_request *request, const D3DDDICB_ALLOCATE *args)
 {
 	for (uint32_t i = 0; i < request->count; i++) {
 		D3DDDI_ALLOCATIONINFO *info = &args->pAllocationInfo[i];
@@ -66,87 +65,38 @@ static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCA
 			memcpy(info->pPrivateDriverData, request->items[i].private_data,
 			       request->items[i].private_bytes);
 	}
-	data->hKMResource = request->resource_handle;
 }
 
-HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
+NTSTATUS vmm_umd_allocate(const struct vmm_umd_call *call, const D3DDDICB_ALLOCATE *args,
+			  D3DKMT_HANDLE *first, D3DKMT_HANDLE *resource)
 {
-	struct vmm_umd_call call;
 	struct vmm_allocate_request request = {0};
 	struct single_item one;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_ALLOCATE, false);
+	NTSTATUS status = copy_request(args, &request, &one);
 
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_ALLOCATE args = *data;
-	status = copy_request(&args, &request, &one);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_allocate(call.device, &request);
+		status = vmm_memory_allocate(call->device, &request);
 	if (NT_SUCCESS(status))
-		copy_out(&request, data, &args);
-	uint32_t first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
+		copy_out(&request, args);
+	*first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
+	*resource = request.resource_handle;
 	free_items(&request, &one);
-	return vmm_umd_leave(&call, status, first, args.NumAllocations, 0);
+	return status;
 }
 
-struct deallocation {
-	HANDLE resource;
-	const D3DKMT_HANDLE *handles;
-	uint32_t count, flags;
-};
-
-static HRESULT deallocate(struct vmm_umd_call *call, const struct deallocation *d)
+NTSTATUS vmm_umd_deallocate(const struct vmm_umd_call *call, HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags)
 {
 	uint32_t local[64];
 	void *handles = NULL;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (!d->resource) /* with a resource the list is not read (ALF-36) */
-		status = vmm_umd_copy_in(d->handles, d->count, VMM_UMD_HANDLES_MAX,
-					 sizeof(uint32_t), local, sizeof(local), &handles);
+	if (!resource) /* with a resource the list is not read (ALF-36) */
+		status = vmm_umd_copy_in(list, count, VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
+					 sizeof(local), &handles);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_deallocate(call->device, d->resource, handles,
-					       d->resource ? 0 : d->count, d->flags);
+		status = vmm_memory_deallocate(call->device, resource, handles,
+					       resource ? 0 : count, flags);
 	vmm_umd_copy_done(handles, local);
-	return vmm_umd_leave(call, status, 0, d->count, d->flags);
-}
-
-HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data)
-{
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DEALLOCATE, true);
-
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	const struct deallocation d = {data->hResource, data->HandleList, data->NumAllocations, 0};
-	return deallocate(&call, &d);
-}
-
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-/* With flags. (ALF-37) */
-static HRESULT APIENTRY deallocate2(HANDLE device, const D3DDDICB_DEALLOCATE2 *data)
-{
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DEALLOCATE, true);
-
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	const struct deallocation d = {data->hResource, data->HandleList, data->NumAllocations,
-				       data->Flags.Value};
-	return deallocate(&call, &d);
-}
-#endif
-
-void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table)
-{
-	(void)table;
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnDeallocate2Cb = deallocate2;
-#endif
+	return status;
 }

@@ -116,6 +116,17 @@ HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)
 			     0);
 }
 
+HRESULT vmm_umd_not_built(HANDLE device, const char *name)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, true);
+
+	if (NT_SUCCESS(status))
+		status = vmm_refuse_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
+					   call.device->process->id, 0, "%s is not built", name);
+	return vmm_umd_leave(&call, status, 0, 0, 0);
+}
+
 NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 			 void *local, size_t local_bytes, void **copy)
 {

@@ -6,10 +6,11 @@
  * the source must be a primary and is flipped to at the next vertical sync. D3DKMTPresent offers
  * more.
  */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
 /* Copies to the destination. Without one the source is flipped to. (PRS-08) */
-static NTSTATUS present(struct vmm_context *context, const D3DDDICB_PRESENT *args)
+NTSTATUS vmm_umd_present(struct vmm_umd_call *call, struct vmm_context *context,
+			 const D3DDDICB_PRESENT *args)
 {
 	DXGK_PRESENTFLAGS flags = {0};
 	struct vmm_present_request request = {.source = args->hSrcAllocation,
@@ -17,6 +18,7 @@ static NTSTATUS present(struct vmm_context *context, const D3DDDICB_PRESENT *arg
 					      .interval = D3DDDI_FLIPINTERVAL_ONE,
 					      .broadcast_count = args->BroadcastContextCount};
 
+	(void)call;
 	flags.Blt = args->hDstAllocation != 0;
 	flags.Flip = !flags.Blt;
 	request.flags = flags.Value;
@@ -30,24 +32,13 @@ static NTSTATUS present(struct vmm_context *context, const D3DDDICB_PRESENT *arg
 	return vmm_sched_present(context, &request);
 }
 
-HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data)
+NTSTATUS vmm_umd_check_present(const struct vmm_umd_call *call, const struct vmm_context *context,
+			       NTSTATUS status)
 {
-	struct vmm_umd_call call;
-	struct vmm_context *context;
-	NTSTATUS status = vmm_umd_enter_context(&call, device, data ? data->hContext : NULL,
-						VIDMM_DOOR_PRESENT, &context);
-
-	if (!call.device || !data)
-		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
-				     0);
-	D3DDDICB_PRESENT args = *data;
-	if (!context) {
-		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
-			    "present: hContext is not a live context of device 0x%08x",
-			    call.device->handle);
-		status = NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status;
-	}
-	if (NT_SUCCESS(status))
-		status = present(context, &args);
-	return vmm_umd_leave(&call, status, args.hSrcAllocation, 1, args.hDstAllocation);
+	if (context)
+		return status;
+	vmm_finding(call->device->adapter->observe, "DMA-09", call->device->process->id, 0,
+		    "present: hContext is not a live context of device 0x%08x",
+		    call->device->handle);
+	return NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status;
 }

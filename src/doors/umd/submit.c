@@ -1,47 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. HANDLEs are explained in object/hazard.h.
+ * A step of pfnDestroyContextCb, and pfnRenderCb. HANDLEs are explained in object/hazard.h.
  */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
-HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data)
+NTSTATUS vmm_umd_destroy_context(struct vmm_umd_call *call, const D3DDDICB_DESTROYCONTEXT *args)
 {
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_CONTEXT, false);
-
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_CREATECONTEXT args = *data;
-	struct vmm_context_request request = {
-		.node = args.NodeOrdinal,
-		.affinity = args.EngineAffinity,
-		.flags = args.Flags.Value,
-		.private_data = args.pPrivateDriverData,
-		.private_bytes = args.PrivateDriverDataSize,
-	};
-	status = vmm_sched_create_context(call.device, &request);
-	if (NT_SUCCESS(status)) {
-		data->hContext = request.handle;
-		VMM_STORE_CONTEXT_BUFFERS(data, , &request.buffers);
-	}
-	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
-}
-
-HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data)
-{
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_CONTEXT, true);
+	NTSTATUS status = vmm_sched_destroy_context(call->device, args->hContext);
 
 	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	status = vmm_sched_destroy_context(call.device, data ? data->hContext : NULL);
-	if (!NT_SUCCESS(status))
-		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+		vmm_finding(call->device->adapter->observe, "DMA-09", call->device->process->id, 0,
 			    "destroy context: not a live context of device 0x%08x",
-			    call.device->handle);
-	return vmm_umd_leave(&call, status, 0, 0, 0);
+			    call->device->handle);
+	return status;
 }
 
 /* The array is read once, and only if it is used: it has half a kilobyte. (DMA-10) */

@@ -1,45 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Device callbacks for synchronization objects. The rules are those of the D3DKMT functions. */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
-static HRESULT APIENTRY create_first_form(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT *data)
+struct vmm_sync_request vmm_umd_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info)
 {
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_SYNC, false);
+	struct vmm_sync_request request = {.type = (uint32_t)info->Type, .first_form = true};
 
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDI_SYNCHRONIZATIONOBJECTINFO info = data->Info;
-	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .first_form = true};
 	if (request.type == VMM_SYNC_MUTEX) {
-		request.owned = info.SynchronizationMutex.InitialState != 0;
+		request.owned = info->SynchronizationMutex.InitialState != 0;
 	} else if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = info.Semaphore.MaxCount;
-		request.count = info.Semaphore.InitialCount;
+		request.max_count = info->Semaphore.MaxCount;
+		request.count = info->Semaphore.InitialCount;
 	}
-	status = vmm_sync_create(call.device, &request);
-	if (NT_SUCCESS(status))
-		data->hSyncObject = request.handle;
-	return vmm_umd_leave(&call, status, request.handle, 1, request.type);
+	return request;
 }
 
-static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT *data)
-{
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_SYNC, true);
-	uint32_t handle = data ? data->hSyncObject : 0;
-
-	if (NT_SUCCESS(status))
-		status = data ? vmm_sync_destroy(call.device->process, call.device, handle)
-			      : STATUS_INVALID_PARAMETER;
-	return vmm_umd_leave(&call, status, handle, 1, 0);
-}
-
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
 /* Only members that the type uses are read. (SYN-16) */
-static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
+struct vmm_sync_request vmm_umd_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
 {
 	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
 					   .flags = info->Flags.Value};
@@ -64,35 +41,6 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 	return request;
 }
 
-static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 *data)
-{
-	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_SYNC, false);
-
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDI_SYNCHRONIZATIONOBJECTINFO2 info = data->Info;
-	struct vmm_sync_request request = request_of(&info);
-	status = vmm_sync_create(call.device, &request);
-	if (NT_SUCCESS(status)) {
-		data->hSyncObject = request.handle;
-		data->Info.SharedHandle = request.global_handle;
-	}
-	if (NT_SUCCESS(status) && request.type == VMM_SYNC_MONITORED_FENCE) {
-		data->Info.MonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
-		data->Info.MonitoredFence.FenceValueGPUVirtualAddress = request.gpu_address;
-	}
-	if (NT_SUCCESS(status) && request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
-		data->Info.PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
-		data->Info.PeriodicMonitoredFence.FenceValueGPUVirtualAddress = request.gpu_address;
-	}
-	return vmm_umd_leave(&call, status, request.handle, request.flags, request.type);
-}
-#endif
-
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 #define LOCAL_ITEMS 32u
 struct arrays {
 	uint32_t local_handles[LOCAL_ITEMS];
@@ -128,8 +76,8 @@ static void arrays_done(const struct arrays *arrays)
 	vmm_umd_copy_done(arrays->values, arrays->local_values);
 }
 
-static HRESULT APIENTRY signal_from_cpu(HANDLE device,
-					const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *data)
+HRESULT APIENTRY vmm_umd_signal_from_cpu(HANDLE device,
+					 const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *data)
 {
 	struct vmm_umd_call call;
 	struct arrays arrays;
@@ -161,8 +109,8 @@ static NTSTATUS wait_for(struct vmm_umd_call *call, const struct vmm_sync_list *
 	return status == STATUS_PENDING ? vmm_sync_wait(&call->device, &call->guard, list) : status;
 }
 
-static HRESULT APIENTRY wait_from_cpu(HANDLE device,
-				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *data)
+HRESULT APIENTRY vmm_umd_wait_from_cpu(HANDLE device,
+				       const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *data)
 {
 	struct vmm_umd_call call;
 	struct arrays arrays;
@@ -179,18 +127,4 @@ static HRESULT APIENTRY wait_from_cpu(HANDLE device,
 		status = wait_for(&call, &list, args.hAsyncEvent);
 	arrays_done(&arrays);
 	return vmm_umd_leave(&call, status, 0, args.ObjectCount, args.Flags.Value);
-}
-#endif
-
-void vmm_umd_fill_sync(D3DDDI_DEVICECALLBACKS *table)
-{
-	table->pfnCreateSynchronizationObjectCb = create_first_form;
-	table->pfnDestroySynchronizationObjectCb = destroy;
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-	table->pfnCreateSynchronizationObject2Cb = create;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnSignalSynchronizationObjectFromCpuCb = signal_from_cpu;
-	table->pfnWaitForSynchronizationObjectFromCpuCb = wait_from_cpu;
-#endif
 }

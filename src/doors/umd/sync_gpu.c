@@ -3,7 +3,7 @@
  * Device callbacks for waits and signals in the queue of a context. The rules are those of the
  * D3DKMT functions.
  */
-#include "doors/umd/umd_private.h"
+#include "umd_calls.h"
 
 #define LOCAL_ITEMS 32u
 /* A call with its copies of the caller's arrays (MFN-34). */
@@ -73,8 +73,8 @@ static HRESULT finish(struct gpu_call *g, NTSTATUS status)
 	return vmm_umd_leave(&g->call, status, 0, g->sync.request.count, g->sync.request.flags);
 }
 
-static HRESULT APIENTRY wait_first_form(HANDLE device,
-					const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *data)
+HRESULT APIENTRY vmm_umd_wait_first_form(HANDLE device,
+					 const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *data)
 {
 	struct gpu_call g;
 
@@ -88,8 +88,8 @@ static HRESULT APIENTRY wait_first_form(HANDLE device,
 	return finish(&g, status);
 }
 
-static HRESULT APIENTRY signal_first_form(HANDLE device,
-					  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *data)
+HRESULT APIENTRY vmm_umd_signal_first_form(HANDLE device,
+					   const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *data)
 {
 	struct gpu_call g;
 
@@ -103,7 +103,6 @@ static HRESULT APIENTRY signal_first_form(HANDLE device,
 	return finish(&g, status);
 }
 
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
 /* SYN-28, SYN-29 */
 static NTSTATUS copy_others(struct gpu_call *g, const HANDLE *contexts, uint32_t count)
 {
@@ -118,8 +117,8 @@ static NTSTATUS copy_others(struct gpu_call *g, const HANDLE *contexts, uint32_t
 	return STATUS_SUCCESS;
 }
 
-static HRESULT APIENTRY wait_second_form(HANDLE device,
-					 const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *data)
+HRESULT APIENTRY vmm_umd_wait_second_form(HANDLE device,
+					  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *data)
 {
 	struct gpu_call g;
 
@@ -134,8 +133,8 @@ static HRESULT APIENTRY wait_second_form(HANDLE device,
 	return finish(&g, status);
 }
 
-static HRESULT APIENTRY signal_second_form(HANDLE device,
-					   const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *data)
+HRESULT APIENTRY vmm_umd_signal_second_form(HANDLE device,
+					    const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *data)
 {
 	struct gpu_call g;
 
@@ -152,9 +151,7 @@ static HRESULT APIENTRY signal_second_form(HANDLE device,
 	g.local_values[0] = args.FenceValue;
 	return finish(&g, status);
 }
-#endif
 
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 /* The type of the first object decides whether the union is a value or an array. (SYN-32) */
 static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 {
@@ -169,8 +166,8 @@ static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 	return status == STATUS_INVALID_PARAMETER ? refuse_array(g) : status;
 }
 
-static HRESULT APIENTRY wait_from_gpu(HANDLE device,
-				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *data)
+HRESULT APIENTRY vmm_umd_wait_from_gpu(HANDLE device,
+				       const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *data)
 {
 	struct gpu_call g;
 
@@ -186,8 +183,8 @@ static HRESULT APIENTRY wait_from_gpu(HANDLE device,
 	return finish(&g, status);
 }
 
-static HRESULT APIENTRY signal_from_gpu(HANDLE device,
-					const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *data)
+HRESULT APIENTRY vmm_umd_signal_from_gpu(HANDLE device,
+					 const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *data)
 {
 	struct gpu_call g;
 
@@ -204,8 +201,8 @@ static HRESULT APIENTRY signal_from_gpu(HANDLE device,
 }
 
 /* All contexts are in the array. (SYN-31) */
-static HRESULT APIENTRY signal_from_gpu_2(HANDLE device,
-					  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *data)
+HRESULT APIENTRY vmm_umd_signal_from_gpu_2(HANDLE device,
+					   const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *data)
 {
 	struct gpu_call g;
 
@@ -236,20 +233,4 @@ static HRESULT APIENTRY signal_from_gpu_2(HANDLE device,
 	if (NT_SUCCESS(status) && !args.Flags.EnqueueCpuEvent)
 		status = read_union(&g, args.FenceValue);
 	return finish(&g, status);
-}
-#endif
-
-void vmm_umd_fill_sync_gpu(D3DDDI_DEVICECALLBACKS *table)
-{
-	table->pfnWaitForSynchronizationObjectCb = wait_first_form;
-	table->pfnSignalSynchronizationObjectCb = signal_first_form;
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-	table->pfnWaitForSynchronizationObject2Cb = wait_second_form;
-	table->pfnSignalSynchronizationObject2Cb = signal_second_form;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnWaitForSynchronizationObjectFromGpuCb = wait_from_gpu;
-	table->pfnSignalSynchronizationObjectFromGpuCb = signal_from_gpu;
-	table->pfnSignalSynchronizationObjectFromGpu2Cb = signal_from_gpu_2;
-#endif
 }

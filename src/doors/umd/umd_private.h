@@ -10,6 +10,7 @@
 
 #include "doors/umd/umd.h"
 #include "memory/memory.h"
+#include "sched/hw_sched.h"
 #include "sched/sched.h"
 #include "sync/sync.h"
 
@@ -105,23 +106,46 @@ NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size
 			 void *local, size_t local_bytes, void **copy);
 void vmm_umd_copy_done(void *copy, const void *local);
 
-HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data);
-HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data);
-HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY *data);
-HRESULT APIENTRY vmm_umd_query_residency(HANDLE device, const D3DDDICB_QUERYRESIDENCY *data);
-HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data);
-HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data);
-HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data);
-HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data);
-HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data);
-HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data);
-void vmm_umd_fill_offer(D3DDDI_DEVICECALLBACKS *table);       /* offer.c */
-void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table); /* allocate.c */
-void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table);   /* residency.c */
-void vmm_umd_fill_sync(D3DDDI_DEVICECALLBACKS *table);        /* sync.c */
-void vmm_umd_fill_hw_queue(D3DDDI_DEVICECALLBACKS *table);    /* hw_queue.c */
-void vmm_umd_fill_gpu_address(D3DDDI_DEVICECALLBACKS *table); /* gpu_address.c */
-void vmm_umd_fill_sync_gpu(D3DDDI_DEVICECALLBACKS *table);    /* sync_gpu.c */
-void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
+/* The number of a HANDLE; 0, which names no object, if it has more than 32 bits. */
+static inline uint32_t vmm_umd_number(HANDLE handle)
+{
+	return (uintptr_t)handle > UINT32_MAX ? 0 : (uint32_t)(uintptr_t)handle;
+}
+
+/*
+ * A callback that is not built: E_NOTIMPL and an event with its name, so that a driver which calls
+ * one learns at once that nothing was done.
+ */
+HRESULT vmm_umd_not_built(HANDLE device, const char *name);
+
+/*
+ * ---- the steps by hand of callbacks that are made from calls.tsv ----
+ *
+ * More of them, with the call's whole argument, are in umd_calls.h.
+ */
+
+/* The caller's two arrays, of which one is used. */
+struct vmm_umd_set {
+	const HANDLE *resources;
+	const D3DKMT_HANDLE *handles;
+	uint32_t count;
+};
+
+NTSTATUS vmm_umd_allocate(const struct vmm_umd_call *call, const D3DDDICB_ALLOCATE *args,
+			  D3DKMT_HANDLE *first, D3DKMT_HANDLE *resource);
+NTSTATUS vmm_umd_deallocate(const struct vmm_umd_call *call, HANDLE resource,
+			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags);
+NTSTATUS vmm_umd_offer(const struct vmm_umd_call *call, const struct vmm_umd_set *given,
+		       uint32_t priority, uint32_t flags);
+/* `answers` is an array of BOOL or D3DDDI_RECLAIM_RESULT, both of 32 bits. */
+NTSTATUS vmm_umd_reclaim(const struct vmm_umd_call *call, const struct vmm_umd_set *given,
+			 int32_t *answers, bool boolean, struct vmm_reclaim_request *request);
+/* Refuses a call because of `member`, which is not a live context of the call's device. */
+NTSTATUS vmm_umd_refuse_context(const struct vmm_umd_call *call, const char *rule,
+				const char *member);
+NTSTATUS vmm_umd_check_present(const struct vmm_umd_call *call, const struct vmm_context *context,
+			       NTSTATUS status);
+struct vmm_sync_request vmm_umd_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info);
+struct vmm_sync_request vmm_umd_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info);
 
 #endif
