@@ -556,6 +556,21 @@ static void publish(struct creation *c)
 	vmm_process_unlock(process);
 }
 
+static NTSTATUS prepare(struct creation *c)
+{
+	struct vmm_allocate_request *request = c->request;
+	NTSTATUS status = request->heap_bytes      ? vmm_standard_describe(c->device, request)
+			  : request->cross_adapter ? vmm_cross_adapter_describe(c->device, request)
+						   : STATUS_SUCCESS;
+
+	if (NT_SUCCESS(status))
+		status = creation_init(c);
+	if (NT_SUCCESS(status) && request->runtime_resource)
+		status = vmm_resource_prepare(c->device, request->runtime_resource, request->count,
+					      &c->resource, &c->new_resource);
+	return status;
+}
+
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
 {
 	struct creation_few few;
@@ -570,14 +585,7 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "ALF-35",
 				       device->process->id, 0,
 				       "create refused: 0 allocations and no resource");
-	status = request->heap_bytes      ? vmm_standard_describe(device, request)
-		 : request->cross_adapter ? vmm_cross_adapter_describe(device, request)
-					  : STATUS_SUCCESS;
-	if (NT_SUCCESS(status))
-		status = creation_init(&c);
-	if (NT_SUCCESS(status) && request->runtime_resource)
-		status = vmm_resource_prepare(device, request->runtime_resource, request->count,
-					      &c.resource, &c.new_resource);
+	status = prepare(&c);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	status = ask_miniport(&c);
