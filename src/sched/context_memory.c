@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scheduling part of context allocations (PRE-11): when a miniport may create them, when a
- * packet needs them, and the zero-length packet that switches a node off a context before the
- * context's memory moves (SUB-20). That packet has a number of the paging timeline and runs on the
- * node of the context. Later paging operations wait for that number, on whatever node they run.
+ * The scheduling part of context allocations (PRE-11): when a miniport may create them, and
+ * when a packet needs them. paging.c switches a node off a context before its memory moves.
  */
 #include "sched/sched_private.h"
 
@@ -146,100 +144,4 @@ bool vmm_context_memory_is_in_place(const struct vmm_dma *dma)
 		all &= vmm_context_allocations_are_resident(context->device, context);
 	}
 	return all;
-}
-
-/* ---- SUB-20; paging lock held ---- */
-
-static bool is_on(const struct vmm_node *node, const struct vmm_device *device, const void *context)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&device->adapter->paging_lock);
-	return node->current && node->current->device == device &&
-	       (!context || node->current == context);
-}
-
-/*
- * Queues the switch away from the context, to none. The packet has nothing to patch and nothing to
- * run.
- */
-static void switch_node(struct vmm_sched *sched, struct vmm_packet *packet,
-			const struct vmm_context *context, uint64_t sequence)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	*packet = (struct vmm_packet){.paging = true,
-				      .node = context->node,
-				      .timeline = adapter->paging_timeline,
-				      .sequence = sequence,
-				      .fence = vmm_fence_next(sched)};
-	vmm_list_init(&packet->link);
-	packet->submit = (DXGKARG_SUBMITCOMMAND){.hContext = context->kmd_context,
-						 .SubmissionFenceId = packet->fence,
-						 .NodeOrdinal = context->ordinal,
-						 .EngineOrdinal = context->engine};
-	packet->submit.Flags.ContextSwitch = 1;
-	sched->node[context->node].current = NULL;
-	vmm_queue_ready(sched, packet);
-}
-
-uint64_t vmm_sched_switch_context(struct vmm_adapter *adapter, const struct vmm_device *device,
-				  const void *context)
-{
-	struct vmm_sched *sched = adapter->sched;
-	struct vmm_list taken;
-	uint64_t sequence = 0;
-	uint32_t count = 0, nodes = 0;
-	const struct vmm_context *on[VMM_NODES_MAX];
-
-	vmm_assert_held(&adapter->paging_lock);
-	if (atomic_load(&adapter->removed)) /* nothing is submitted any more */
-		return 0;
-	/*
-	 * vmm_paging_packets_take may submit packets while it waits, so the nodes are determined
-	 * first.
-	 */
-	for (uint32_t n = 0; n < adapter->node_count; n++) {
-		if (!is_on(&sched->node[n], device, context))
-			continue;
-		on[n] = sched->node[n].current;
-		nodes |= 1u << n;
-		count++;
-	}
-	if (!count || !vmm_paging_packets_take(sched, &taken, count, &sequence))
-		return sequence;
-	for (uint32_t n = 0; n < adapter->node_count; n++) {
-		struct vmm_list *link = taken.next;
-
-		if (!(nodes & 1u << n))
-			continue;
-		vmm_list_remove(link);
-		switch_node(sched, vmm_container_of(link, struct vmm_packet, link), on[n],
-			    sequence);
-	}
-	return sequence;
-}
-
-void vmm_context_memory_leave(struct vmm_context *context)
-{
-	struct vmm_adapter *adapter = context->device->adapter;
-	struct vmm_node *node = &adapter->sched->node[context->node];
-
-	if (vmm_likely(!atomic_load(&context->device->has_context_memory)))
-		return;
-	vmm_paging_lock(adapter);
-	if (node->current == context && !vmm_list_empty(&context->device->context_allocations)) {
-		vmm_memory_flush_locked(adapter);
-		uint64_t sequence = vmm_sched_switch_context(adapter, context->device, context);
-		/*
-		 * SUB-29: wait until the miniport has no packet of the context. The wait fails on
-		 * removal or reset, when it has none either.
-		 */
-		(void)!vmm_ok(vmm_sched_memory_engine.wait_locked(adapter, adapter->paging_timeline,
-								  sequence, VIDMM_WAIT_DESTROY));
-	}
-	if (node->current == context)
-		node->current = NULL;
-	vmm_paging_commit(adapter);
 }

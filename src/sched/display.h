@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reaches the screen: presents, flips (display.c), and the periodic signals of display
+ * What reaches the screen: flips (flip.c, display.c), and the periodic signals of display
  * targets.
  * Included by sched_private.h, whose types it uses.
  */
@@ -9,12 +9,6 @@
 
 #ifndef VMM_SCHED_DISPLAY_H
 #define VMM_SCHED_DISPLAY_H
-
-/* ---- present.c ---- */
-/* A DMA buffer of a present is complete. State lock. */
-void vmm_present_done_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_class);
-void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
-	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- periodic.c ---- */
 vmm_status vmm_periodic_create(struct vmm_sched *sched) VMM_MUST_CHECK;
@@ -32,9 +26,8 @@ void vmm_periodic_dispatch(struct vmm_sched *sched);
 /* Called by the worker. No lock held. */
 void vmm_periodic_work(struct vmm_adapter *adapter);
 
-/* ---- display.c ---- */
+/* ---- flip.c, display.c ---- */
 struct vmm_submission;
-struct vmm_translated;
 vmm_status vmm_display_create(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 void vmm_display_destroy(struct vmm_sched *sched);
 /* Called by the worker: shows the flips that are due. No lock held. */
@@ -50,12 +43,6 @@ struct vmm_flip *vmm_flip_reserve_locked(struct vmm_device *device, uint32_t sou
 void vmm_flip_cancel(struct vmm_adapter *adapter, struct vmm_flip *flip);
 /* Fills in the primary to be shown, and which packets must be complete before. Submit lock. */
 void vmm_flip_queued(const struct vmm_submission *s, struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_submit_lock_class);
-/*
- * Fills in a packet without commands whose patch list names the primary, so that preparation makes
- * it resident.
- */
-void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t)
 	VMM_REQUIRES(vmm_submit_lock_class);
 /* The packet of the flip is complete. State lock. */
 void vmm_flip_due_locked(struct vmm_sched *sched, struct vmm_flip *flip)

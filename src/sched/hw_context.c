@@ -26,44 +26,6 @@ void vmm_hw_destroy(struct vmm_sched *sched)
 
 /* ---- lookups ---- */
 
-struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
-{
-	struct vmm_process *process = device->process;
-
-	vmm_assert_held(&device->adapter->paging_lock);
-	vmm_process_lock(process);
-	struct vmm_hw_context *context =
-		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_CONTEXT);
-	if (context && context->device != device)
-		context = NULL;
-	if (!context)
-		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
-			    "0x%08x is not a live hardware context of device 0x%08x (%s)", handle,
-			    device->handle,
-			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_CONTEXT));
-	vmm_process_unlock(process);
-	return context;
-}
-
-struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
-{
-	struct vmm_process *process = device->process;
-
-	vmm_assert_held(&device->adapter->paging_lock);
-	vmm_process_lock(process);
-	struct vmm_hw_queue *queue =
-		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_QUEUE);
-	if (queue && queue->context->device != device)
-		queue = NULL;
-	if (!queue)
-		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
-			    "0x%08x is not a live hardware queue of device 0x%08x (%s)", handle,
-			    device->handle,
-			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_QUEUE));
-	vmm_process_unlock(process);
-	return queue;
-}
-
 static void *device_of(struct vmm_process *process, uint32_t handle, enum vmm_handle_type type,
 		       const char *what)
 {

@@ -44,32 +44,6 @@ bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DAT
 	return true;
 }
 
-void vmm_hw_release_locked(struct vmm_hw_packet *packet)
-{
-	struct vmm_adapter *adapter = packet->queue->context->device->adapter;
-
-	vmm_assert_held(&adapter->state_lock);
-	if (!packet->held)
-		return;
-	packet->held = false;
-	vmm_work_done_locked(adapter, vmm_hw_timeline(adapter), &packet->work);
-}
-
-void vmm_hw_retire_locked(struct vmm_hw_packet *packet)
-{
-	struct vmm_hw_queue *queue = packet->queue;
-	struct vmm_sched *sched = queue->context->device->adapter->sched;
-
-	vmm_assert_held(&sched->adapter->state_lock);
-	vmm_list_remove(&packet->link);
-	vmm_list_push_back(&queue->unused, &packet->link);
-	queue->running_count--;
-	queue->since_ns = vmm_os_now_ns(sched->adapter->os);
-	queue->fence_read = false;
-	sched->hw_running--;
-	vmm_hw_release_locked(packet);
-}
-
 /*
  * SUB-27: returns false, with a finding, for a fence value that has decreased or is larger than
  * every submitted id.

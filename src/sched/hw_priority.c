@@ -11,6 +11,7 @@
  *              an absolute priority of 16 or more
  */
 #include "sched/hw_private.h"
+#include "sched/levels.h"
 
 #define UNITS_PER_US 10u /* of the interface: 100 ns */
 #define NORMAL_SHARE 10u /* percent, the documented default */
@@ -19,9 +20,6 @@
 enum { CLASS_IDLE = 0, CLASS_HIGH = 4 }; /* D3DKMT_SCHEDULINGPRIORITYCLASS */
 enum { BAND_IDLE, BAND_NORMAL, BAND_FOCUS, BAND_REAL_TIME };
 
-#define ABSOLUTE       0x40000000
-#define ABSOLUTE_MASK  0x1F
-#define SOFT_LEAST     16
 #define IN_PROCESS_MAX 7
 
 /* SCH-10: sets up the bands before the first submission. */
@@ -55,8 +53,8 @@ static uint32_t priority_band(const struct vmm_hw_context *context)
 	const struct vmm_process *process = context->device->process;
 	uint32_t class = atomic_load(&process->priority_class);
 
-	if (context->priority > 0 && context->priority & ABSOLUTE &&
-	    (context->priority & ABSOLUTE_MASK) >= SOFT_LEAST)
+	if (context->priority > 0 && context->priority & VMM_PRIORITY_ABSOLUTE &&
+	    (context->priority & VMM_PRIORITY_ABSOLUTE_MASK) >= VMM_PRIORITY_SOFT_LEAST)
 		return BAND_REAL_TIME;
 	if (class == CLASS_IDLE || context->priority == -7)
 		return BAND_IDLE;
@@ -69,13 +67,13 @@ static DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES current_properties(
 	const struct vmm_hw_context *context)
 {
 	const struct vmm_sched *sched = context->device->adapter->sched;
-	bool absolute = context->priority > 0 && context->priority & ABSOLUTE;
+	bool absolute = context->priority > 0 && context->priority & VMM_PRIORITY_ABSOLUTE;
 
 	return (DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES){
 		.hContext = context->kmd_context,
 		.priorityBand = priority_band(context),
 		.realtimeBandPriorityLevel =
-			absolute ? (UINT)(context->priority & ABSOLUTE_MASK) : 0,
+			absolute ? (UINT)(context->priority & VMM_PRIORITY_ABSOLUTE_MASK) : 0,
 		.inProcessPriority = context->in_process,
 		.quantum = sched->slice_ns / 100,
 		.gracePeriodSamePriority = GRACE_US * UNITS_PER_US,
@@ -144,18 +142,18 @@ static NTSTATUS refuse_priority(const struct vmm_hw_context *context, NTSTATUS s
 /* Accepts priorities -7 to 7 and the absolute levels that SCH-02 does not reserve. */
 static NTSTATUS check_priority(const struct vmm_hw_context *context, int32_t priority)
 {
-	int32_t level = priority & ABSOLUTE_MASK;
+	int32_t level = priority & VMM_PRIORITY_ABSOLUTE_MASK;
 
-	if (!(priority > 0 && priority & ABSOLUTE))
+	if (!(priority > 0 && priority & VMM_PRIORITY_ABSOLUTE))
 		return priority >= -7 && priority <= 7
 			       ? STATUS_SUCCESS
 			       : refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
 						 "relative priorities are -7 to 7");
-	if (priority & ~(ABSOLUTE | ABSOLUTE_MASK) || (level > 1 && level < SOFT_LEAST) ||
-	    level > 30)
+	if (priority & ~(VMM_PRIORITY_ABSOLUTE | VMM_PRIORITY_ABSOLUTE_MASK) ||
+	    (level > 1 && level < VMM_PRIORITY_SOFT_LEAST) || level > 30)
 		return refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
 				       "absolute levels are 0, 1 and 16 to 30");
-	if (level >= SOFT_LEAST && !atomic_load(&context->device->process->may_raise))
+	if (level >= VMM_PRIORITY_SOFT_LEAST && !atomic_load(&context->device->process->may_raise))
 		return refuse_priority(context, STATUS_ACCESS_DENIED, priority,
 				       "the real time band needs the increase-priority privilege");
 	return STATUS_SUCCESS;

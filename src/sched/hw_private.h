@@ -132,6 +132,37 @@ static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
 	return vmm_container_of(list->next, struct vmm_hw_packet, link);
 }
 
+/* ---- hw_packet.c ---- */
+/* State lock: completes the packet's number on the timeline; completes the packet. */
+void vmm_hw_release_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
+void vmm_hw_retire_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
+/*
+ * Take an unused packet of the queue, or allocate one (NULL: no memory); give an unused one back.
+ */
+struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_hw_put_packet(struct vmm_hw_packet *packet);
+/* Frees a packet when the queue ends. */
+void vmm_hw_free_packet(struct vmm_hw_packet *packet);
+/* Copies the private data of the command into the packet. Returns false without memory. */
+bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_command *command)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- hw_state.c ---- */
+/*
+ * Look up a context or queue by handle. Return NULL, with a finding, if the handle is not a live
+ * one of the device (SYN-23). Paging lock held.
+ */
+struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_paging_lock_class);
+struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The context has left the GPU: releases its commands' memory. State lock held. */
+void vmm_hw_suspended_locked(struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class);
+/* Requests the reset of an engine that does not answer. State lock held. */
+void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+	VMM_REQUIRES(vmm_state_lock_class);
+
 /* ---- hw_queue.c; paging lock held, PASSIVE_LEVEL ---- */
 /* Submits every command that may run. */
 void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
@@ -154,21 +185,6 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
  */
 uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Drops the packets that have not been submitted. */
-void vmm_hw_drop_waiting(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock_class);
-/* State lock: completes the packet's number on the timeline; completes the packet. */
-void vmm_hw_release_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
-void vmm_hw_retire_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
-
-/*
- * Take an unused packet of the queue, or allocate one (NULL: no memory); give an unused one back.
- */
-struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
-	VMM_REQUIRES(vmm_paging_lock_class);
-void vmm_hw_put_packet(struct vmm_hw_packet *packet);
-/* Frees a packet when the queue ends. */
-void vmm_hw_free_packet(struct vmm_hw_packet *packet);
-
 /* ---- hw_sync.c; paging lock held ---- */
 /*
  * Tries to do the wait or signal that is first in its queue. Returns true if it is done;
@@ -178,16 +194,19 @@ bool vmm_hw_sync_passed(struct vmm_hw_packet *packet);
 /* Returns true if the packet is a wait that has begun and is not satisfied. */
 bool vmm_hw_sync_holds(const struct vmm_hw_packet *packet);
 void vmm_hw_sync_drop(struct vmm_hw_packet *packet);
-
-/* ---- hw_context.c ---- */
+/* Drops the packets that have not been submitted. */
+void vmm_hw_drop_waiting(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Look up a context or queue by handle. Return NULL, with a finding, if the handle is not a live
- * one of the device (SYN-23). Paging lock held.
+ * Check and create a wait or signal, with no lock held; queue it in its queues. The second frees it
+ * if it fails. *queued: a queue has it, which is then to be pumped.
  */
-struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
+NTSTATUS vmm_hw_sync_create(struct vmm_device *device, const struct vmm_hw_sync_request *request,
+			    struct vmm_hw_sync **sync) VMM_MUST_CHECK;
+NTSTATUS vmm_hw_sync_enqueue_locked(struct vmm_device *device,
+				    const struct vmm_hw_sync_request *request,
+				    struct vmm_hw_sync *sync, bool *queued)
 	VMM_REQUIRES(vmm_paging_lock_class);
-struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
-	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- hw_priority.c ---- */
 NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched);
 /*
@@ -198,8 +217,6 @@ NTSTATUS vmm_hw_send_properties(struct vmm_hw_context *context) VMM_REQUIRES(vmm
 void vmm_hw_send_all_properties_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_suspend.c ---- */
-/* The context has left the GPU: releases its commands' memory. State lock held. */
-void vmm_hw_suspended_locked(struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class);
 /*
  * Requests a suspension. Returns false if the miniport refused, and the engine is to be reset, or
  * if the adapter is being reset. Paging lock held, PASSIVE_LEVEL.
@@ -208,9 +225,6 @@ bool vmm_hw_suspend(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock
 void vmm_hw_resume_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_reset.c ---- */
-/* Requests the reset of an engine that does not answer. State lock held. */
-void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout)
-	VMM_REQUIRES(vmm_state_lock_class);
 /*
  * Completes the context's submitted commands, drops the waiting ones, and releases all waits for
  * its progress fences. Paging lock held.

@@ -13,20 +13,6 @@
  */
 #include "sched/hw_private.h"
 
-void vmm_hw_suspended_locked(struct vmm_hw_context *context)
-{
-	struct vmm_list *at, *link;
-
-	vmm_assert_held(&context->device->adapter->state_lock);
-	context->state = VMM_HW_SUSPENDED;
-	vmm_list_for_each (at, &context->queues) {
-		const struct vmm_hw_queue *queue = vmm_container_of(at, struct vmm_hw_queue, link);
-
-		vmm_list_for_each (link, &queue->running)
-			vmm_hw_release_locked(vmm_container_of(link, struct vmm_hw_packet, link));
-	}
-}
-
 static void ddi_failed(struct vmm_hw_context *context, const char *ddi, NTSTATUS status)
 {
 	struct vmm_device *device = context->device;

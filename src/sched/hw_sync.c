@@ -101,7 +101,28 @@ void vmm_hw_sync_drop(struct vmm_hw_packet *packet)
 	free_sync(sync);
 }
 
-/* ---- the calls ---- */
+void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
+{
+	struct vmm_sched *sched = queue->context->device->adapter->sched;
+
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
+	if (sched->hw->starving == queue->context->device)
+		sched->hw->starving = NULL;
+	while (!vmm_list_empty(&queue->waiting)) {
+		struct vmm_hw_packet *packet = vmm_hw_first(&queue->waiting);
+
+		if (packet->sync)
+			vmm_hw_sync_drop(packet);
+		vmm_state_lock(sched->adapter);
+		vmm_list_remove(&packet->link);
+		vmm_list_push_back(&queue->unused, &packet->link);
+		vmm_hw_release_locked(packet);
+		vmm_state_unlock(sched->adapter);
+		atomic_fetch_sub(&sched->hw->waiting, 1);
+	}
+}
+
+/* ---- queueing ---- */
 
 static NTSTATUS check(const struct vmm_device *device, const struct vmm_hw_sync_request *request)
 {
@@ -201,19 +222,23 @@ static NTSTATUS enqueue(struct vmm_hw_sync *sync, struct targets *t)
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_hw_submit_sync(struct vmm_device *device, const struct vmm_hw_sync_request *request)
+NTSTATUS vmm_hw_sync_create(struct vmm_device *device, const struct vmm_hw_sync_request *request,
+			    struct vmm_hw_sync **sync)
 {
-	struct vmm_adapter *adapter = device->adapter;
-	struct vmm_hw_sync *sync = NULL;
-	struct targets targets = {.count = 0};
 	NTSTATUS status = check(device, request);
 
-	if (NT_SUCCESS(status))
-		status = create_sync(device, request, &sync);
-	if (!NT_SUCCESS(status))
-		return status;
-	vmm_paging_lock(adapter);
-	status = find_targets(device, request, &targets);
+	return NT_SUCCESS(status) ? create_sync(device, request, sync) : status;
+}
+
+NTSTATUS vmm_hw_sync_enqueue_locked(struct vmm_device *device,
+				    const struct vmm_hw_sync_request *request,
+				    struct vmm_hw_sync *sync, bool *queued)
+{
+	struct targets targets = {.count = 0};
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	NTSTATUS status = find_targets(device, request, &targets);
+	*queued = false;
 	if (NT_SUCCESS(status) && atomic_load(&device->error) != VMM_DEVICE_OK)
 		status = STATUS_DEVICE_REMOVED; /* lost since the call began (TDR-07) */
 	if (NT_SUCCESS(status))
@@ -224,11 +249,7 @@ NTSTATUS vmm_hw_submit_sync(struct vmm_device *device, const struct vmm_hw_sync_
 		sync->left = 1;
 		reach(sync, false);
 	} else {
-		vmm_hw_pump_locked(adapter->sched);
+		*queued = true;
 	}
-	bool left = NT_SUCCESS(status) && atomic_load(&adapter->sched->hw->waiting);
-	vmm_paging_commit(adapter);
-	if (left)
-		vmm_worker_wake(adapter->sched);
 	return status;
 }

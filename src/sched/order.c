@@ -2,7 +2,7 @@
 /*
  * Order of packets on a node: fair sharing within a priority level, priorities between levels
  * (SCH-05, SCH-06). The packets of one context keep their order. Among the contexts that have a
- * prepared packet, the one with the highest effective priority is next (priority.c).
+ * prepared packet, the one with the highest effective priority is next (level.c).
  *
  * Contexts of equal priority share the node as in start-time fair queuing:
  *   - Each context has an account of the node time that it used, on the virtual clock of its level.
@@ -585,4 +585,15 @@ struct vmm_packet *vmm_order_next_locked(struct vmm_sched *sched, struct vmm_nod
 	if (packet && vmm_unlikely(sched->caps->preemption_aware))
 		*urgent = should_preempt(sched, node, packet, level);
 	return packet;
+}
+
+void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_state_lock(adapter);
+	vmm_order_ready_locked(sched, packet);
+	atomic_fetch_add(&sched->ready_count, 1);
+	vmm_state_unlock(adapter);
 }

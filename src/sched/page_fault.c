@@ -179,33 +179,6 @@ void vmm_page_faults_forget(struct vmm_node *node)
 	atomic_store(&node->page_fault_tail, atomic_load(&node->page_fault_head));
 }
 
-NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
-{
-	struct vmm_adapter *adapter = device->adapter;
-	uint32_t none = VMM_DEVICE_OK;
-
-	vmm_assert(vmm_device_is_valid(device));
-	vmm_paging_lock(adapter);
-	bool marked = atomic_compare_exchange_strong(&device->error, &none, VMM_DEVICE_RESET);
-	if (marked) {
-		vmm_world_next_epoch(adapter->world);
-		vmm_reason(
-			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
-			"TDRS-15: device 0x%08x is marked as in error (reason 0x%08x): it is lost",
-			device->handle, reason);
-		vmm_memory_devices_lost_locked(adapter);
-		vmm_cancel_lost(adapter->sched);
-		vmm_queue_drain_locked(adapter->sched);
-	}
-	vmm_paging_commit(adapter);
-	if (marked) {
-		vmm_device_disturb(device);
-		vmm_progress_signal(adapter);
-		vmm_worker_wake(adapter->sched);
-	}
-	return STATUS_SUCCESS;
-}
-
 void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record)
 {
 	vmm_assert(vmm_device_is_valid(device));

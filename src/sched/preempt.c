@@ -10,7 +10,7 @@
  *    the packets that their context, or paging, still has queued.
  * 5. The next holder of the paging lock submits again. Paging packets go first and keep their fence
  *    ids. Render packets get new ids and are patched again, at PASSIVE_LEVEL (PRE-07, PAT-14,
- *    queue.c).
+ *    patch.c).
  *
  * A preempted packet keeps its memory: its allocations count as in use until it completes, so their
  * addresses do not change (PRE-08). Paging never moves memory that a submitted packet uses, so
@@ -155,24 +155,6 @@ bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 	p->fence = 0;
 	recovery_event(sched, VIDMM_RECOVERY_PREEMPTED, index, p->answer, take_back(sched, node));
 	return true;
-}
-
-void vmm_preempt_chores_locked(struct vmm_sched *sched)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-	bool passive = vmm_port_at_passive(adapter->port);
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
-			     !atomic_load(&adapter->recovering);
-	     n++) {
-		vmm_preempt_request(sched, n);
-		if (!passive)
-			continue;
-		vmm_engine_chore_locked(sched, n);
-		vmm_hw_reset_chore_locked(sched, n);
-		vmm_queue_renew_stale(sched, &sched->node[n]);
-	}
 }
 
 /* Withdraws the request. An answer that still comes is a late one. */

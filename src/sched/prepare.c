@@ -127,84 +127,6 @@ static uint64_t bind_memory(struct vmm_adapter *adapter, struct vmm_dma *dma, ui
 	return adapter->wddm2 ? use_residency_list(adapter->sched, dma, needed) : needed;
 }
 
-/*
- * Fills the arguments of DxgkDdiSubmitCommand for the portion. The caller has set packet->fence.
- * (SUB-22)
- */
-static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_context *owner = vmm_dma_buffer(dma)->context;
-	DXGKARG_SUBMITCOMMAND *s = &packet->submit;
-
-	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	*s = (DXGKARG_SUBMITCOMMAND){
-		.hContext = dma->context->kmd_context,
-		.DmaBufferSegmentId = dma->place.segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
-		.DmaBufferSize = owner->dma_bytes,
-		.DmaBufferSubmissionStartOffset = dma->start,
-		.DmaBufferSubmissionEndOffset = dma->end,
-		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = owner->dma_private_bytes,
-		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used, /* from 0: SUB-19 */
-		.SubmissionFenceId = packet->fence,
-		.EngineOrdinal = dma->context->engine,
-		.NodeOrdinal = dma->context->ordinal,
-	};
-	s->Flags.NullRendering = dma->null_rendering;
-	if (vmm_unlikely(dma->context->by_address)) { /* virtual.c */
-		s->DmaBufferVirtualAddress = dma->commands;
-		s->DmaBufferSize = dma->end;
-	}
-	if (vmm_unlikely(dma->present))
-		vmm_present_fill_submit(dma, s);
-}
-
-/*
- * Has the miniport patch the packet's locations, from `first` up to but not including `end`.
- * (PAT-13)
- */
-static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
-		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
-
-	vmm_assert_held(&adapter->paging_lock);
-	if (vmm_unlikely(dma->context->no_patching)) /* DMA-25 */
-		return STATUS_SUCCESS;
-	args.pAllocationList = dma->list;
-	args.AllocationListSize = dma->list_count;
-	args.pPatchLocationList = dma->patches;
-	args.PatchLocationListSize = dma->patch_count;
-	args.PatchLocationListSubmissionStart = first; /* PAT-16 */
-	args.PatchLocationListSubmissionLength = end - first;
-	return vmm_port_patch(adapter->port, &args);
-}
-
-/*
- * Gives a preempted packet a new id, and has it patched again. Nothing else of it changes.
- * (PRE-07, PRE-08)
- */
-void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
-{
-	struct vmm_dma *dma = vmm_dma_of(packet);
-	uint32_t first = packet->portion ? dma->part_patch_start : dma->patch_start,
-		 end = packet->portion ? dma->patch_start : dma->patch_end;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	packet->fence = vmm_fence_next(sched);
-	packet->submit.SubmissionFenceId = packet->fence;
-	/*
-	 * A failure of patching is fatal (PAT-18). A packet that was refused because of a reset is
-	 * cancelled instead of submitted (TDR-12).
-	 */
-	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
-	if (vmm_unlikely(sched->adapter->verify))
-		vmm_broadcast_verify(sched, dma, &packet->submit);
-}
-
 void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
@@ -237,30 +159,6 @@ static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 }
 
 /*
- * Makes one submission of the portion: sets its fence id and the arguments of Submit, and has it
- * patched. `needed`: the paging packet that must complete before it.
- */
-static NTSTATUS launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64_t needed)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_adapter *adapter = sched->adapter;
-	struct vmm_packet *packet =
-		vmm_likely(dma->end == dma->used_bytes) ? &dma->packet : &dma->part;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	packet->paging_needed = needed;
-	/* On the same node the order of submission is enough (SUB-03) */
-	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
-		packet->paging_needed = 0;
-	packet->fence = vmm_fence_next(sched);
-	fill_submit(dma, packet);
-	NTSTATUS status = patch(sched->adapter, dma, packet, dma->patch_start, dma->patch_end);
-	if (vmm_unlikely(adapter->verify) && NT_SUCCESS(status))
-		vmm_broadcast_verify(sched, dma, &packet->submit);
-	return status;
-}
-
-/*
  * DMA-10: launches the copies of a broadcast buffer. With the last portion the memory is marked as
  * used by each copy until it completes (PAT-12).
  */
@@ -278,7 +176,7 @@ VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *
 		if (dma->end == dma->used_bytes)
 			needed = bind_memory(sched->adapter, copy, sched->preparations, needed);
 		if (NT_SUCCESS(status))
-			status = launch(sched, copy, needed);
+			status = vmm_portion_launch(sched, copy, needed);
 	}
 	return status;
 }
@@ -322,7 +220,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		return VMM_OK;
 	}
 	dma->sum_valid = false;
-	status = launch(sched, dma, needed);
+	status = vmm_portion_launch(sched, dma, needed);
 	if (NT_SUCCESS(status) && vmm_unlikely(dma->users))
 		status = launch_copies(sched, dma, needed);
 	if (!NT_SUCCESS(status))
@@ -426,6 +324,22 @@ static void paging_work_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_
 }
 
 /*
+ * Completes a packet of a lost device that has not been prepared, unexecuted (TDR-12).
+ */
+VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_broadcast_copy_portion(dma);
+	vmm_cancel_packet(sched, &dma->packet);
+	vmm_list_for_each (link, &dma->copies)
+		vmm_cancel_packet(sched, &vmm_copy_of(link)->packet);
+	vmm_prepare_cancelled(sched, dma);
+}
+
+/*
  * Prepares packets until the queue is empty. Returns VMM_PENDING if the first packet must wait for
  * the GPU. Paging lock held.
  */
@@ -440,7 +354,7 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 			return VMM_DEVICE_REMOVED;
 		if (vmm_device_lost(dma->context->device) ||
 		    vmm_unlikely(atomic_load(&dma->context->steps.given_up))) {
-			vmm_cancel_waiting(sched, dma);
+			cancel_waiting(sched, dma);
 			vmm_queue_drain_locked(sched);
 			continue;
 		}
@@ -499,6 +413,35 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter)
 	vmm_paging_commit(adapter);
 }
 
+/* ---- closing what clients destroyed ---- */
+
+static bool has_zombies(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed);
+}
+
+void vmm_reap_locked(struct vmm_adapter *adapter)
+{
+	vmm_assert_held(&adapter->submit_lock);
+	if (has_zombies(adapter) && vmm_likely(!atomic_load(&adapter->sched->halted)))
+		vmm_memory_reap(adapter);
+}
+
+void vmm_reap(struct vmm_adapter *adapter)
+{
+	if (vmm_likely(!has_zombies(adapter)))
+		return;
+	/*
+	 * The submit lock is taken as in a deallocation. The end of a device or an adapter takes it
+	 * too and then knows that no thread is still closing objects of it.
+	 */
+	vmm_submit_lock(adapter);
+	vmm_reap_locked(adapter);
+	vmm_submit_unlock(adapter);
+}
+
+/* ---- the worker ---- */
+
 static void pump_waiting(struct vmm_adapter *adapter, void (*reap)(struct vmm_adapter *adapter))
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -532,11 +475,11 @@ static void pump_waiting(struct vmm_adapter *adapter, void (*reap)(struct vmm_ad
 
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 {
-	pump_waiting(adapter, vmm_worker_reap);
+	pump_waiting(adapter, vmm_reap);
 }
 
 void vmm_prepare_pump_waiting_locked(struct vmm_adapter *adapter)
 {
 	vmm_assert_held(&adapter->submit_lock);
-	pump_waiting(adapter, vmm_worker_reap_locked);
+	pump_waiting(adapter, vmm_reap_locked);
 }

@@ -18,12 +18,6 @@
 
 #define NS_PER_MS 1000000u
 
-void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout)
-{
-	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, 0, 0, what,
-		  VMM_PORT_REASON_ADAPTER, timeout->node, timeout->fence, timeout->running_ns);
-}
-
 static void fatal(struct vmm_sched *sched, const struct vmm_timeout *timeout, const char *rule,
 		  const char *why)
 {
@@ -177,104 +171,6 @@ static void retire_queues(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_
 	vmm_state_unlock(adapter);
 }
 
-/* ---- packets that will never run (TDR-12) ---- */
-
-static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct vmm_context *owner)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	return (DXGKARG_CANCELCOMMAND){
-		.hContext = dma->context->kmd_context,
-		.pDmaBuffer = dma->backing.address,
-		.DmaBufferSize = owner->dma_bytes,
-		.DmaBufferSubmissionStartOffset = dma->start,
-		.DmaBufferSubmissionEndOffset = dma->end,
-		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = owner->dma_private_bytes,
-		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
-		.pAllocationList = dma->list,
-		.AllocationListSize = dma->list_count,
-		.pPatchLocationList = dma->patches,
-		.PatchLocationListSize = dma->patch_count,
-		.PatchLocationListSubmissionStart = dma->patch_start,
-		.PatchLocationListSubmissionLength = dma->patch_end - dma->patch_start,
-	};
-}
-
-static void call_cancel(struct vmm_sched *sched, struct vmm_packet *packet)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_dma *dma = vmm_dma_of(packet);
-	DXGKARG_CANCELCOMMAND args = cancel_of(dma, vmm_dma_buffer(dma)->context);
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
-		return;
-	if (packet->portion) { /* the rest of the buffer gets a separate call */
-		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;
-		args.DmaBufferSubmissionEndOffset = packet->submit.DmaBufferSubmissionEndOffset;
-		args.PatchLocationListSubmissionStart = dma->part_patch_start;
-		args.PatchLocationListSubmissionLength = dma->patch_start - dma->part_patch_start;
-	}
-	(void)!NT_SUCCESS(vmm_port_cancel(sched->adapter->port, &args));
-}
-
-/*
- * Marks the next ready packet of a lost device as cancelled and returns it; NULL: there is none.
- * The packet completes in its turn, when a holder of the paging lock next drains the queue.
- */
-static struct vmm_packet *mark_lost(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_packet *found = NULL;
-	struct vmm_list *link, *at;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	vmm_state_lock(sched->adapter);
-	vmm_list_for_each (link, &node->contexts) {
-		const struct vmm_context *context =
-			vmm_container_of(link, struct vmm_context, turn.link);
-
-		if (found || !vmm_device_lost(context->device))
-			continue;
-		vmm_list_for_each (at, &context->turn.ready) {
-			struct vmm_packet *packet = vmm_container_of(at, struct vmm_packet, link);
-
-			if (!found && !packet->cancelled)
-				found = packet;
-		}
-	}
-	if (found) {
-		found->cancelled = true;
-		node->cancelled++;
-	}
-	vmm_state_unlock(sched->adapter);
-	return found;
-}
-
-void vmm_cancel_lost(struct vmm_sched *sched)
-{
-	vmm_assert_held(&sched->adapter->paging_lock);
-	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
-		struct vmm_packet *packet;
-
-		while ((packet = mark_lost(sched, &sched->node[n])) != NULL)
-			call_cancel(sched, packet);
-	}
-}
-
-void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_list *link;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	vmm_broadcast_copy_portion(dma);
-	call_cancel(sched, &dma->packet);
-	vmm_list_for_each (link, &dma->copies)
-		call_cancel(sched, &vmm_copy_of(link)->packet);
-	vmm_prepare_cancelled(sched, dma);
-}
-
 /* ---- the reset ---- */
 
 /* Resets the adapter. This thread alone may enter the miniport; paging lock held. */
@@ -369,4 +265,33 @@ void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		      "TdrLevel 1 stops the adapter instead of resetting it");
 	else
 		reset(sched, timeout);
+}
+
+/* ---- one device ---- */
+
+NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint32_t none = VMM_DEVICE_OK;
+
+	vmm_assert(vmm_device_is_valid(device));
+	vmm_paging_lock(adapter);
+	bool marked = atomic_compare_exchange_strong(&device->error, &none, VMM_DEVICE_RESET);
+	if (marked) {
+		vmm_world_next_epoch(adapter->world);
+		vmm_reason(
+			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
+			"TDRS-15: device 0x%08x is marked as in error (reason 0x%08x): it is lost",
+			device->handle, reason);
+		vmm_memory_devices_lost_locked(adapter);
+		vmm_cancel_lost(adapter->sched);
+		vmm_queue_drain_locked(adapter->sched);
+	}
+	vmm_paging_commit(adapter);
+	if (marked) {
+		vmm_device_disturb(device);
+		vmm_progress_signal(adapter);
+		vmm_worker_wake(adapter->sched);
+	}
+	return STATUS_SUCCESS;
 }

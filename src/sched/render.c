@@ -386,74 +386,6 @@ VMM_COLD static void fail_device(const struct vmm_submission *s)
 }
 
 /*
- * Begins a DDI call that translates into `dma`. The buffer is pinned, so its placement does not
- * change during the call.
- */
-static struct vmm_process *begin_translation(const struct vmm_submission *s, struct vmm_dma *dma)
-{
-	vmm_dma_pin(dma, true);
-	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
-}
-
-static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
-			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
-{
-	vmm_assert_held(&s->adapter->submit_lock);
-	vmm_dma_pin(dma, false);
-	/*
-	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
-	 */
-	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
-		vmm_progress_signal(s->adapter);
-	vmm_calling_process_set(s->adapter->os, before);
-}
-
-/*
- * Passes the client's patch list as it is. Only the list that the miniport writes is used later.
- * (PAT-01)
- */
-static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
-			    struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
-{
-	const struct vmm_context *context = s->context;
-	DXGKARG_RENDER args = {
-		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
-		.pCommand = (const char *)context->user.commands + s->request->command_offset,
-		.CommandLength = s->request->command_length - s->request->command_offset,
-		.pDmaBuffer = dma->backing.address,
-		.DmaSize = context->dma_bytes,
-		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = context->dma_private_bytes,
-		.pAllocationList = dma->list,
-		.AllocationListSize = dma->list_count,
-		.pPatchLocationListIn = context->user.patches,
-		.PatchLocationListInSize = s->request->patch_count,
-		.pPatchLocationListOut = dma->patches,
-		.PatchLocationListOutSize = context->patch_size,
-		.MultipassOffset = t->multipass,
-		.DmaBufferSegmentId = dma->place.segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
-	};
-	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
-
-	vmm_assert_held(&s->adapter->submit_lock);
-	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
-				     args.pPatchLocationListOut, args.MultipassOffset};
-	return status;
-}
-
-static NTSTATUS call_miniport(const struct vmm_submission *s, struct vmm_dma *dma,
-			      struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
-{
-	struct vmm_process *before = begin_translation(s, dma);
-	NTSTATUS status = s->present ? vmm_present_translate(s, dma, t) : call_render(s, dma, t);
-
-	vmm_assert_held(&s->adapter->submit_lock);
-	end_translation(s, dma, before);
-	return status;
-}
-
-/*
  * Has the miniport fill one DMA buffer. Returns STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER if the
  * miniport has more to emit.
  */
@@ -469,7 +401,7 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 		return STATUS_DEVICE_REMOVED;
 	if (vmm_unlikely(s->command != NULL))
 		return vmm_command_describe(s, dma);
-	NTSTATUS status = call_miniport(s, dma, &t);
+	NTSTATUS status = vmm_submission_translate(s, dma, &t);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
 		fail_device(s);

@@ -148,7 +148,7 @@ struct vmm_dma {
 	bool counts_as_present; /* counted against the present limit until it completes (SUB-17) */
 	struct vmm_flip *flip;  /* becomes due when this buffer completes; usually NULL */
 	/*
-	 * Broadcast (broadcast.c). `copies`: of a buffer, the copies that other contexts run.
+	 * Broadcast (copies.c). `copies`: of a buffer, the copies that other contexts run.
 	 * `copy`: of a copy, its link in that list. `owner`: of a copy, the buffer whose memory it
 	 * uses. `users`: submissions of the buffer and its copies that are not complete; 0: not
 	 * broadcast. The buffer is free when `users` reaches 0. State lock.
@@ -381,7 +381,7 @@ struct vmm_sched {
 	/*
 	 * Deferred work for the next holder of the paging lock: preemption requests, engine resets,
 	 * cancellations after a lost device, packets that need a new id
-	 * (vmm_preempt_chores_locked).
+	 * (vmm_chores_locked).
 	 */
 	_Atomic uint32_t chores;
 	_Atomic bool
@@ -431,61 +431,6 @@ struct vmm_sched {
 	_Atomic uint32_t creating_devices; /* threads that create a device */
 };
 
-/* ---- hw_*.c; without hardware queues each function does nothing ---- */
-vmm_status vmm_hw_start(struct vmm_sched *sched) VMM_MUST_CHECK;
-void vmm_hw_destroy(struct vmm_sched *sched);
-/* Ends the device's contexts and queues. No other thread is inside the device. No lock held. */
-void vmm_hw_destroy_device(struct vmm_device *device);
-/*
- * DIRQL: records an interrupt. Returns false if the type is not one of hardware scheduling, or if
- * the ring of suspension answers is full.
- */
-bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
-/* DISPATCH: applies the records. Returns true if a command completed or a context left the GPU. */
-bool vmm_hw_reported(struct vmm_sched *sched);
-/*
- * Reads the progress fences and retires what they cover. Returns the number of commands. Neither
- * state nor sync lock held.
- */
-uint32_t vmm_hw_scan(struct vmm_sched *sched);
-/* Returns true if the worker has hardware queues to look at after a completion. */
-bool vmm_hw_waits(const struct vmm_sched *sched);
-/* The priority class of a process has changed (SCH-10). No lock held. */
-void vmm_hw_class_changed(struct vmm_sched *sched);
-/*
- * Called by the worker, with no paging lock. vmm_hw_feed submits commands but resumes no context.
- */
-void vmm_hw_work(struct vmm_adapter *adapter);
-void vmm_hw_feed(struct vmm_adapter *adapter);
-/*
- * Suspends the contexts whose memory paging wanted to move and could not (SCH-11). Returns true if
- * memory or a context was released at once. Paging lock.
- */
-bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Suspends all contexts, before a power transition. Returns true when none is on the GPU. Paging
- * lock, PASSIVE_LEVEL.
- */
-bool vmm_hw_halt_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Called by the watchdog: does what is due. Returns false if nothing was; *when_ns is then the next
- * deadline.
- */
-bool vmm_hw_watch(struct vmm_sched *sched, uint64_t *when_ns);
-bool vmm_hw_is_watched_locked(const struct vmm_sched *sched)
-	VMM_REQUIRES(vmm_state_lock_class); /* state lock */
-/* Returns the device of the context that timed out; NULL if the context has ended. State lock. */
-const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
-				       const struct vmm_timeout *timeout);
-/* Returns true if a command or a suspension is outstanding. Takes the state lock. */
-bool vmm_hw_has_outstanding(struct vmm_sched *sched);
-/* Resets the node's hardware engine if that was requested. Paging lock. */
-void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Ends all commands after the adapter's reset or removal. Paging lock. */
-void vmm_hw_forget_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
-NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
-
 /* ---- order.c ---- */
 void vmm_turn_init(struct vmm_context *context);
 /*
@@ -523,6 +468,10 @@ static inline struct vmm_packet *vmm_order_first(const struct vmm_context *conte
 	return vmm_container_of(context->turn.ready.next, struct vmm_packet, link);
 }
 
+/* Appends a prepared packet to its ready queue, and counts it. Paging lock. */
+void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- steps.c ---- */
 void vmm_steps_init(struct vmm_context *context);
 /*
@@ -539,28 +488,75 @@ bool vmm_steps_hold_locked(struct vmm_context *context, struct vmm_dma *dma)
 bool vmm_steps_advance(struct vmm_sched *sched);
 /* The same where the caller may not prepare packets: wakes the worker if buffers were released. */
 void vmm_steps_poll(struct vmm_sched *sched);
+/*
+ * Queues a wait or a signal in its contexts. Sets *released if buffers joined the prepare queue:
+ * the caller then prepares packets. No lock held.
+ */
+NTSTATUS vmm_steps_queue(struct vmm_context *context, const struct vmm_sched_sync *sync,
+			 bool *released) VMM_MUST_CHECK;
 /* Gives up unsatisfied waits: the context ends or its calls must return. No lock held. */
 void vmm_steps_give_up(struct vmm_context *context);
-/* Gives up the waits, then blocks until all steps are done or dropped. No lock held. */
-void vmm_steps_end(struct vmm_context *context);
 void vmm_steps_destroy(struct vmm_sched *sched);
 
-/* ---- priority.c ---- */
+/* ---- synchronize.c ---- */
+/* Gives up the waits, then blocks until all steps are done or dropped. No lock held. */
+void vmm_steps_end(struct vmm_context *context);
+
+/* ---- level.c ---- */
 uint32_t vmm_priority_level(const struct vmm_context *context) VMM_REQUIRES(vmm_state_lock_class);
 /* Returns true if a context of this level may wait without limit while others have work. */
 bool vmm_level_may_starve(uint32_t level);
 /* Returns true if a context of this level yields to no other, however long the other waits. */
 bool vmm_level_never_yields(uint32_t level);
 
-/* ---- queue.c ---- */
+/* ---- retire.c ---- */
 uint32_t vmm_fence_next(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
 {
 	return (int32_t)(completed - fence) >= 0; /* ids wrap */
 }
-/* Appends a prepared packet to its ready queue. Paging lock. */
-void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
+/* The packet is complete. State lock. */
+void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_state_lock_class);
+/* Retires that fence and every packet before it. Returns the number of packets. State lock. */
+uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
+	VMM_REQUIRES(vmm_state_lock_class);
+/* Returns the packet with that id that the miniport has; NULL: it has none. State lock. */
+struct vmm_packet *vmm_on_hardware(const struct vmm_node *node, uint32_t fence);
+/* SUB-12: the miniport reported an id that the hardware does not have. State lock. */
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence);
+
+/* ---- reports.c ---- */
+/* DIRQL: record the completion of a fence id; a fault, unless its ring is full. */
+void vmm_report_completed(struct vmm_node *node, uint32_t fence);
+bool vmm_report_fault(struct vmm_node *node, uint32_t fence, uint32_t status);
+/*
+ * Applies the recorded completions and faults of the node. Returns the number of packets that
+ * retired. State lock.
+ */
+uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
+	VMM_REQUIRES(vmm_state_lock_class);
+/* Applies all recorded reports of the node, as the DPC does. State lock. */
+void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)
+	VMM_REQUIRES(vmm_state_lock_class);
+
+/* ---- patch.c ---- */
+/* Returns DxgkDdiPatch arguments that equal the submission (PAT-15); the lists are empty. */
+DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
+/*
+ * Makes one submission of the portion: sets its fence id and the arguments of Submit, and has it
+ * patched. `needed`: the paging packet that must complete before it. Paging lock.
+ */
+NTSTATUS vmm_portion_launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64_t needed)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Gives a ready packet a new id and patches it again (PAT-14). Returns false if its device is lost:
+ * then the packet is about to be cancelled (TDR-12). Paging lock, PASSIVE_LEVEL.
+ */
+bool vmm_packet_renew(struct vmm_sched *sched, struct vmm_packet *packet)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- queue.c ---- */
 /*
  * Moves a whole buffer and its copies from the prepare queue to the ready queues; may submit it.
  * Paging lock.
@@ -569,98 +565,15 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Submits every packet that may run, and does the deferred work. Paging lock. */
 void vmm_queue_drain_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
-/* The adapter is removed: completes every packet. Paging lock. */
-void vmm_queue_abandon_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
-/* The packet is complete. State lock. */
-void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* Retires that fence and every packet before it. Returns the number of packets. State lock. */
-uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* Applies all recorded reports of the node, as the DPC does. State lock. */
-void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* SUB-12: the miniport reported an id that the hardware does not have. State lock. */
-void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence);
-/* Gives a new id to the packet of a node that waits for one. Paging lock, PASSIVE_LEVEL. */
-void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_paging_lock_class);
-
-/* ---- page_fault.c ---- */
-/* DIRQL: records a page fault. Returns false if the ring is full. */
-bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* ---- removal.c ---- */
 /*
- * Applies the recorded page faults. Returns the number of packets that this completed. State lock.
+ * Removes the adapter, as nothing completes any more; packets count as complete. The first with no
+ * lock held, the second with the paging lock.
  */
-uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_state_lock_class);
-static inline uint32_t vmm_page_faults(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	const struct vmm_node *node = &sched->node[index];
-
-	vmm_assert_held(&sched->adapter->state_lock);
-	return vmm_likely(atomic_load(&node->page_fault_tail) ==
-			  atomic_load(&node->page_fault_head))
-		       ? 0
-		       : vmm_page_faults_locked(sched, index);
-}
-void vmm_page_faults_forget(struct vmm_node *node); /* DIRQL */
-
-/* ---- engine.c ---- */
-/* A page fault asks for the reset of the node's engine, or of the adapter. State lock. */
-void vmm_engine_fault_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout,
-			     bool adapter) VMM_REQUIRES(vmm_state_lock_class);
-/* A device was lost outside a reset: requests that its packets are cancelled. State lock. */
-void vmm_engine_cancel_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* Marks a device lost, which hung the engine or (collateral) only suffers from it. State lock. */
-void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
-			     const struct vmm_timeout *timeout, bool collateral)
-	VMM_REQUIRES(vmm_state_lock_class);
-/*
- * Called by the watchdog: requests the reset of an engine. Returns false if the adapter must be
- * reset instead.
- */
-bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
-/* Does the node's requested reset and cancellations. Paging lock, PASSIVE_LEVEL. */
-void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Discards the node's requests after the adapter's reset or removal. State lock. */
-void vmm_engine_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class);
-
-/* ---- preempt.c ---- */
-/*
- * Asks the next holder of the paging lock to preempt the node. Does nothing if the miniport is not
- * preemption-aware. State lock.
- */
-void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* Makes the request, if one is wanted. Paging lock. */
-void vmm_preempt_request(struct vmm_sched *sched, uint32_t index) VMM_COLD
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Does the deferred work of all nodes (sched->chores). Paging lock. */
-void vmm_preempt_chores_locked(struct vmm_sched *sched) VMM_COLD
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* DIRQL: records the answer to a request. */
-void vmm_preempt_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
-/* DPC: applies the node's answer to a request. Returns true if there was one. State lock. */
-bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_state_lock_class);
-/*
- * The engine was reset: moves the packets that the miniport had back to the ready queues. Returns
- * their number. Paging lock and state lock.
- */
-uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class);
-/* Discards the node's request after the adapter's reset. Paging lock and state lock. */
-void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class);
-
-/* ---- sched.c ---- */
-/* Removes the adapter, as nothing completes any more; packets count as complete. No lock held. */
 void vmm_sched_abandon(struct vmm_adapter *adapter);
+void vmm_sched_abandon_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- wait.c ---- */
 /*
  * Submits what is ready and does the deferred work of the nodes. A thread that sleeps with the
  * submit lock held calls this at each progress, because the worker, which would do it, may wait for
@@ -674,23 +587,10 @@ void vmm_sched_feed_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_submit_
  */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 	VMM_REQUIRES(vmm_submit_lock_class);
-/* Returns DxgkDdiPatch arguments that equal the submission (PAT-15); the lists are empty. */
-DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 /* Waits for a packet of a timeline. If that fails, abandons the adapter. No lock held. */
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 		    uint32_t reason);
-/*
- * Takes `count` packets and the next number of the paging timeline for them. Waits while none is
- * free. Returns false during the adapter's reset: *sequence is then a number without packets.
- * Paging lock.
- */
-bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
-			     uint64_t *sequence) VMM_REQUIRES(vmm_paging_lock_class);
-
 /* ---- prepare.c ---- */
-/* Gives a ready packet a new id and patches it again (PAT-14). Paging lock, PASSIVE_LEVEL. */
-void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Completes the first buffer of the prepare queue, and its copies, unexecuted and in queue order.
  * Paging lock.
@@ -704,6 +604,12 @@ void vmm_prepare_pump(struct vmm_adapter *adapter);
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter);
 void vmm_prepare_pump_waiting_locked(struct vmm_adapter *adapter)
 	VMM_REQUIRES(vmm_submit_lock_class);
+/*
+ * Closes in the miniport what clients destroyed and the GPU has finished with. The caller holds no
+ * lock but the submit lock.
+ */
+void vmm_reap(struct vmm_adapter *adapter);
+void vmm_reap_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_submit_lock_class);
 /* Continues the operations of paging queues (2.x). */
 void vmm_prepare_paging_work(struct vmm_adapter *adapter);
 
@@ -761,14 +667,13 @@ static inline bool vmm_context_memory_is_none(const struct vmm_dma *dma)
 	return vmm_likely(vmm_list_empty(&dma->context->device->context_allocations) &&
 			  !dma->users);
 }
+
+/* ---- paging.c ---- */
 /*
  * The context's packets are complete and the miniport is about to destroy it: switches its node off
  * the context. No lock held.
  */
 void vmm_context_memory_leave(struct vmm_context *context);
-/* vmm_memory_engine.switch_context */
-uint64_t vmm_sched_switch_context(struct vmm_adapter *adapter, const struct vmm_device *device,
-				  const void *context) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- split.c; paging lock ---- */
 /*
@@ -803,7 +708,7 @@ static inline struct vmm_dma *vmm_dma_of(struct vmm_packet *packet)
 			       : vmm_container_of(packet, struct vmm_dma, packet);
 }
 
-/* ---- broadcast.c ---- */
+/* ---- copies.c, broadcast.c ---- */
 static inline struct vmm_dma *vmm_copy_of(struct vmm_list *link)
 {
 	return vmm_container_of(link, struct vmm_dma, copy);
@@ -856,39 +761,6 @@ void vmm_broadcast_await_calls(const struct vmm_context *context);
 void vmm_broadcast_await_copies(struct vmm_context *context);
 void vmm_broadcast_free_copies(struct vmm_context *context);
 
-/* ---- watch.c ---- */
-/* The first packet of the node has changed: restarts its timeout. State lock. */
-static inline void vmm_watch_restart_locked(struct vmm_sched *sched, struct vmm_node *node)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	vmm_assert_held(&sched->adapter->state_lock);
-	node->since_ns = vmm_os_now_ns(sched->adapter->os);
-	node->queried_ns = 0;
-}
-void vmm_watch_wake(struct vmm_sched *sched) VMM_COLD;
-/*
- * Work is about to be submitted: wakes the watchdog if the GPU was idle. The caller holds no lock
- * but the paging lock.
- */
-static inline void vmm_watch_submitted(struct vmm_sched *sched)
-{
-	if (vmm_unlikely(atomic_load(&sched->watch_asleep)))
-		vmm_watch_wake(sched);
-}
-void vmm_watch_stop(struct vmm_sched *sched);
-
-/* ---- recover.c ---- */
-/* Called by the watchdog: resets the adapter, or removes it if that fails. */
-void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout);
-void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout);
-/* Cancels the prepared packets of lost devices (TDR-12). Paging lock. */
-void vmm_cancel_lost(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Completes a packet of a lost device that has not been prepared, unexecuted (TDR-12). Paging lock.
- */
-void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD
-	VMM_REQUIRES(vmm_paging_lock_class);
-
 /* ---- power.c ---- */
 /* Bracket the creation of a device. begin waits while the adapter has no power. */
 vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
@@ -903,18 +775,15 @@ static inline bool vmm_power_holds_back(const struct vmm_sched *sched, const str
 	       !dma->split;
 }
 
-/* ---- worker.c ---- */
+/* ---- wake.c; any lock held ---- */
 void vmm_worker_wake(struct vmm_sched *sched);
-void vmm_worker_main(void *adapter);
-/*
- * Closes in the miniport what clients destroyed and the GPU is done with. The caller holds no lock
- * but the submit lock.
- */
-/* Closes in the miniport what clients destroyed and the GPU has finished with. */
-void vmm_worker_reap(struct vmm_adapter *adapter);
-void vmm_worker_reap_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_submit_lock_class);
+void vmm_watch_wake(struct vmm_sched *sched) VMM_COLD;
+
+void vmm_worker_main(void *adapter); /* worker.c */
 
 #include "sched/display.h"
+#include "sched/hw.h"
+#include "sched/recovery.h"
 
 /* ---- address.c: updates of GPU virtual addresses (VA-10) ---- */
 void vmm_address_work(struct vmm_adapter *adapter);
@@ -932,8 +801,7 @@ NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);
 NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
 			      DXGKARG_VALIDATESUBMITCOMMAND *args) VMM_MUST_CHECK;
 
-/* ---- dma.c: the pool of DMA buffers of a context ---- */
-void vmm_dma_init_links(struct vmm_dma *dma);
+/* ---- pool.c: the pool of DMA buffers of a context ---- */
 /*
  * Takes a buffer from the pool, creates one, or waits for the oldest in flight. STATUS_NO_MEMORY,
  * STATUS_DEVICE_REMOVED.
@@ -942,10 +810,13 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 /* The same, preparing packets meanwhile: the worker may be waiting for the submit lock. */
 NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **dma)
 	VMM_REQUIRES(vmm_submit_lock_class);
-/* A packet of the buffer retired: returns the buffer to the pool. State lock. */
-void vmm_dma_put(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_class);
 /* Returns a buffer that was not queued to the pool. */
 void vmm_dma_give_back(struct vmm_dma *dma);
+
+/* ---- dma.c: the memory of DMA buffers ---- */
+void vmm_dma_init_links(struct vmm_dma *dma);
+/* Creates a buffer for the pool of the context. NULL: no memory, or over the process's limit. */
+struct vmm_dma *vmm_dma_create(struct vmm_context *context) VMM_MUST_CHECK;
 /* While pinned, the buffer's aperture mapping does not change. */
 void vmm_dma_pin(struct vmm_dma *dma, bool pinned);
 /*

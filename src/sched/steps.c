@@ -549,26 +549,23 @@ static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sched_sync *sync)
+NTSTATUS vmm_steps_queue(struct vmm_context *context, const struct vmm_sched_sync *sync,
+			 bool *released)
 {
-	struct vmm_adapter *adapter = context->device->adapter;
-	struct vmm_sched *sched = adapter->sched;
+	struct vmm_sched *sched = context->device->adapter->sched;
 	struct vmm_software *software = take_software(sched);
-	bool released = false;
 
-	vmm_assert(vmm_context_is_valid(context));
+	*released = false;
 	if (!software)
 		return STATUS_NO_MEMORY;
 	NTSTATUS status = fill(software, context, sync);
 	if (NT_SUCCESS(status)) {
-		status = queue(sched, software, sync, &released);
+		status = queue(sched, software, sync, released);
 		if (!NT_SUCCESS(status))
 			vmm_sync_packet_clear(&software->sync);
 	}
 	if (!NT_SUCCESS(status))
 		release_software(sched, software);
-	if (vmm_unlikely(released))
-		vmm_prepare_pump(adapter);
 	return status;
 }
 
@@ -582,25 +579,6 @@ void vmm_steps_give_up(struct vmm_context *context)
 	context->steps.ending = true;
 	vmm_state_unlock(adapter);
 	vmm_steps_poll(adapter->sched);
-}
-
-void vmm_steps_end(struct vmm_context *context)
-{
-	struct vmm_adapter *adapter = context->device->adapter;
-	bool drained = false;
-
-	vmm_steps_give_up(context);
-	while (!drained) {
-		uint32_t seen = atomic_load(&adapter->progress);
-
-		vmm_steps_poll(adapter->sched);
-		vmm_state_lock(adapter);
-		drained = vmm_list_empty(&context->steps.queue) && !context->steps.advancing;
-		vmm_state_unlock(adapter);
-		if (!drained && !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
-			vmm_sched_abandon(adapter);
-	}
-	vmm_sync_owner_end(context->device->process->world, &context->steps.owner);
 }
 
 void vmm_steps_destroy(struct vmm_sched *sched)

@@ -61,15 +61,20 @@ struct vmm_translated {
  * held.
  */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
-/* virtual.c: fills in a packet whose commands are run without translation. */
+/*
+ * translate.c: has the miniport fill one DMA buffer, with DxgkDdiRender or DxgkDdiPresent; fills in
+ * a packet without commands whose patch list names the primary of a flip, so that preparation makes
+ * it resident; fills in a packet whose commands are run without translation.
+ */
+NTSTATUS vmm_submission_translate(const struct vmm_submission *s, struct vmm_dma *dma,
+				  struct vmm_translated *t) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
+void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t)
+	VMM_REQUIRES(vmm_submit_lock_class);
 NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
 /* verify.c: checks one translated piece; checks the submission after the last piece. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
 void vmm_verify_end(struct vmm_submission *s) VMM_COLD;
-/* present.c: calls DxgkDdiPresent once, for one DMA buffer. */
-NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *dma,
-			       struct vmm_translated *t) VMM_MUST_CHECK
-	VMM_REQUIRES(vmm_submit_lock_class);
 
 #endif

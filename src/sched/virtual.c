@@ -8,8 +8,6 @@
  */
 #include "sched/submission.h"
 
-#include <string.h>
-
 enum { COMMAND_NULL_RENDERING = 0x1 };
 
 NTSTATUS vmm_command_begin(struct vmm_context *context)
@@ -69,63 +67,6 @@ static NTSTATUS check(const struct vmm_context *context, const struct vmm_comman
 	if (r->primary_count > VMM_PRIMARIES_MAX)
 		return refuse_command(context, r, "SUB-26", "more than 16 written primaries");
 	return STATUS_SUCCESS;
-}
-
-NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
-			      DXGKARG_VALIDATESUBMITCOMMAND *args)
-{
-	NTSTATUS status = vmm_port_validate_command(device->adapter->port, args);
-
-	if (vmm_likely(status == STATUS_SUCCESS || status == STATUS_DEVICE_REMOVED))
-		return status;
-	return vmm_refuse_rule(
-		device->adapter->observe, STATUS_INVALID_USER_BUFFER, "SUB-25", device->process->id,
-		object,
-		"DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
-		"bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
-		(unsigned)status, object, args->CommandLength, (unsigned long long)args->Commands,
-		args->UmdPrivateDataSize,
-		status == STATUS_INVALID_USER_BUFFER
-			? ""
-			: "; a refusal must return STATUS_INVALID_USER_BUFFER");
-}
-
-/*
- * Has the miniport validate the command. Its changes to the private data become part of the
- * submission.
- */
-static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
-{
-	const struct vmm_command_request *r = s->command;
-	DXGKARG_VALIDATESUBMITCOMMAND args = {
-		.Commands = r->commands,
-		.CommandLength = r->length,
-		.ContextCount = 1,
-		.Context = {s->context->kmd_context},
-		.pPrivateDriverData = dma->private_data,
-		.PrivateDriverDataSize = s->context->dma_private_bytes,
-		.UmdPrivateDataSize = r->private_bytes,
-	};
-
-	return vmm_command_validate(s->context->device, s->context->handle, &args);
-}
-
-NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
-{
-	const struct vmm_command_request *r = s->command;
-
-	vmm_assert_held(&s->adapter->submit_lock);
-	/* SUB-24: copied to the start of the private data; the rest is the miniport's. */
-	if (r->private_bytes)
-		memcpy(dma->private_data, r->private_data, r->private_bytes);
-	dma->commands = r->commands;
-	dma->used_bytes = dma->end = r->length;
-	dma->private_used = r->private_bytes;
-	dma->patch_count = dma->patch_start = dma->patch_end = dma->start = 0;
-	dma->null_rendering = (r->flags & COMMAND_NULL_RENDERING) || (s->context->flags & 0x1);
-	dma->present = 0;
-	dma->split = false;
-	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,

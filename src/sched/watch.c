@@ -120,8 +120,13 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		vmm_state_unlock(adapter);
 		return;
 	}
-	if (!vmm_engine_want(sched, timeout))
+	if (!vmm_engine_want(sched, timeout)) {
 		vmm_recover(sched, timeout);
+		return;
+	}
+	atomic_fetch_add(&sched->kicks, 1);
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
 }
 
 /* Does the step that is due on one node. Returns false if there was none. */
@@ -200,12 +205,6 @@ static void watch(void *argument)
 			return;
 		atomic_store(&sched->watch_asleep, false);
 	}
-}
-
-void vmm_watch_wake(struct vmm_sched *sched)
-{
-	atomic_fetch_add(&sched->watch, 1);
-	vmm_os_wake(sched->adapter->os, &sched->watch, 1);
 }
 
 static vmm_status check(const struct vmm_adapter *adapter, const struct vidmm_tdr_options *o)

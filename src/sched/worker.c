@@ -6,37 +6,6 @@
  */
 #include "sched/sched_private.h"
 
-void vmm_worker_wake(struct vmm_sched *sched)
-{
-	atomic_fetch_add(&sched->work, 1);
-	vmm_os_wake(sched->adapter->os, &sched->work, 1);
-}
-
-static bool has_zombies(const struct vmm_adapter *adapter)
-{
-	return atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed);
-}
-
-void vmm_worker_reap_locked(struct vmm_adapter *adapter)
-{
-	vmm_assert_held(&adapter->submit_lock);
-	if (has_zombies(adapter) && vmm_likely(!atomic_load(&adapter->sched->halted)))
-		vmm_memory_reap(adapter);
-}
-
-void vmm_worker_reap(struct vmm_adapter *adapter)
-{
-	if (vmm_likely(!has_zombies(adapter)))
-		return;
-	/*
-	 * The submit lock is taken as in a deallocation. The end of a device or an adapter takes it
-	 * too and then knows that no thread is still closing objects of it.
-	 */
-	vmm_submit_lock(adapter);
-	vmm_worker_reap_locked(adapter);
-	vmm_submit_unlock(adapter);
-}
-
 void vmm_worker_main(void *argument)
 {
 	struct vmm_adapter *adapter = argument;
@@ -62,7 +31,7 @@ void vmm_worker_main(void *argument)
 		vmm_address_work(adapter);
 		vmm_display_work(adapter);
 		vmm_periodic_work(adapter);
-		vmm_worker_reap(adapter);
+		vmm_reap(adapter);
 		/* Last: packets that needed the memory of hardware contexts have been prepared. */
 		vmm_hw_work(adapter);
 		/*

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call of the miniport that fills one DMA buffer: DxgkDdiRender, DxgkDdiPresent, or for
+ * commands at GPU virtual addresses DxgkDdiValidateSubmitCommand.
+ */
+#include "sched/submission.h"
+
+#include <string.h>
+
+enum { COMMAND_NULL_RENDERING = 0x1 };
+
+/*
+ * Begins a DDI call that translates into `dma`. The buffer is pinned, so its placement does not
+ * change during the call.
+ */
+static struct vmm_process *begin_translation(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	vmm_dma_pin(dma, true);
+	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
+}
+
+static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
+			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_dma_pin(dma, false);
+	/*
+	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
+	 */
+	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
+		vmm_progress_signal(s->adapter);
+	vmm_calling_process_set(s->adapter->os, before);
+}
+
+/*
+ * Passes the client's patch list as it is. Only the list that the miniport writes is used later.
+ * (PAT-01)
+ */
+static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
+			    struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	const struct vmm_context *context = s->context;
+	DXGKARG_RENDER args = {
+		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
+		.pCommand = (const char *)context->user.commands + s->request->command_offset,
+		.CommandLength = s->request->command_length - s->request->command_offset,
+		.pDmaBuffer = dma->backing.address,
+		.DmaSize = context->dma_bytes,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = context->dma_private_bytes,
+		.pAllocationList = dma->list,
+		.AllocationListSize = dma->list_count,
+		.pPatchLocationListIn = context->user.patches,
+		.PatchLocationListInSize = s->request->patch_count,
+		.pPatchLocationListOut = dma->patches,
+		.PatchLocationListOutSize = context->patch_size,
+		.MultipassOffset = t->multipass,
+		.DmaBufferSegmentId = dma->place.segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
+	};
+	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
+				     args.pPatchLocationListOut, args.MultipassOffset};
+	return status;
+}
+
+static NTSTATUS call_present(const struct vmm_submission *s, struct vmm_dma *dma,
+			     struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	const struct vmm_context *context = s->context;
+	const struct vmm_present *p = s->present;
+	DXGKARG_PRESENT args = {
+		.pAllocationList = dma->list,
+		.MultipassOffset = t->multipass,
+		.Color = p->request->color,
+		.DstRect = p->destination,
+		.SrcRect = p->source,
+		.SubRectCnt = p->sub_rect_count,
+		.pDstSubRects = p->sub_rects,
+		.FlipInterval = p->request->interval,
+		.Flags = p->flags,
+	};
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	if (!p->mmio) { /* DMA-32 */
+		args.pDmaBuffer = dma->backing.address;
+		args.DmaSize = context->dma_bytes;
+		args.pDmaBufferPrivateData = dma->private_data;
+		args.DmaBufferPrivateDataSize = context->dma_private_bytes;
+		args.pPatchLocationListOut = dma->patches;
+		args.PatchLocationListOutSize = context->patch_size;
+		args.DmaBufferSegmentId = dma->place.segment;
+		args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
+	}
+	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return vmm_refuse_rule(
+			s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-32",
+			context->device->process->id, context->handle,
+			"DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
+			"MMIO flip, which uses none",
+			context->handle);
+	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
+				     args.pPatchLocationListOut, args.MultipassOffset};
+	return status;
+}
+
+NTSTATUS vmm_submission_translate(const struct vmm_submission *s, struct vmm_dma *dma,
+				  struct vmm_translated *t)
+{
+	struct vmm_process *before = begin_translation(s, dma);
+	NTSTATUS status = s->present ? call_present(s, dma, t) : call_render(s, dma, t);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	end_translation(s, dma, before);
+	return status;
+}
+
+void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t)
+{
+	vmm_assert_held(&dma->context->device->adapter->submit_lock);
+	dma->patches[0] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = DXGK_PRESENT_SOURCE_INDEX};
+	*t = (struct vmm_translated){.commands = dma->backing.address,
+				     .private_data = dma->private_data,
+				     .patches = dma->patches + 1};
+}
+
+/* ---- commands at GPU virtual addresses ---- */
+
+NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
+			      DXGKARG_VALIDATESUBMITCOMMAND *args)
+{
+	NTSTATUS status = vmm_port_validate_command(device->adapter->port, args);
+
+	if (vmm_likely(status == STATUS_SUCCESS || status == STATUS_DEVICE_REMOVED))
+		return status;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_USER_BUFFER, "SUB-25", device->process->id,
+		object,
+		"DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
+		"bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
+		(unsigned)status, object, args->CommandLength, (unsigned long long)args->Commands,
+		args->UmdPrivateDataSize,
+		status == STATUS_INVALID_USER_BUFFER
+			? ""
+			: "; a refusal must return STATUS_INVALID_USER_BUFFER");
+}
+
+/*
+ * Has the miniport validate the command. Its changes to the private data become part of the
+ * submission.
+ */
+static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
+{
+	const struct vmm_command_request *r = s->command;
+	DXGKARG_VALIDATESUBMITCOMMAND args = {
+		.Commands = r->commands,
+		.CommandLength = r->length,
+		.ContextCount = 1,
+		.Context = {s->context->kmd_context},
+		.pPrivateDriverData = dma->private_data,
+		.PrivateDriverDataSize = s->context->dma_private_bytes,
+		.UmdPrivateDataSize = r->private_bytes,
+	};
+
+	return vmm_command_validate(s->context->device, s->context->handle, &args);
+}
+
+NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	const struct vmm_command_request *r = s->command;
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	/* SUB-24: copied to the start of the private data; the rest is the miniport's. */
+	if (r->private_bytes)
+		memcpy(dma->private_data, r->private_data, r->private_bytes);
+	dma->commands = r->commands;
+	dma->used_bytes = dma->end = r->length;
+	dma->private_used = r->private_bytes;
+	dma->patch_count = dma->patch_start = dma->patch_end = dma->start = 0;
+	dma->null_rendering = (r->flags & COMMAND_NULL_RENDERING) || (s->context->flags & 0x1);
+	dma->present = 0;
+	dma->split = false;
+	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
+}
