@@ -6,7 +6,7 @@
  * AllowFenceRewind would.
  *
  * A signal raises the value and then checks for waiters. A wait announces itself and then reads the
- * value. All accesses are sequentially consistent, so at least one of the two sees the other.
+ * value. All these accesses are sequentially consistent, so at least one of the two sees the other.
  */
 #ifndef VMM_BASE_FENCE_WORD_H
 #define VMM_BASE_FENCE_WORD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call gate of the miniport: threading level three gives one thread exclusive use of it. Each
- * DDI call counts itself in `inside` and then reads `suspended`. The thread that closes the gate
+ * The call gate of the miniport: the DDIs of an adapter reset give one thread exclusive use of it
+ * (threading level three). Each DDI call counts itself in `inside` and then reads `suspended`. The thread that closes the gate
  * sets `suspended` first and then reads `inside`. Both are sequentially consistent, so one of the
  * two sees the other. The interrupt's routines are exempt (TDR-06).
  *

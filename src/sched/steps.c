@@ -370,7 +370,7 @@ void vmm_steps_poll(struct vmm_sched *sched)
 }
 
 /*
- * A wait has completed. Called on any thread, with any locks held. Once the software packet is in
+ * A wait has completed. Called on any thread, with any locks held but the sync lock. Once the software packet is in
  * the list, it and its context may be freed.
  */
 static void on_wait_completed(struct vmm_sync_wait *wait)
