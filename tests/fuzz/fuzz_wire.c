@@ -227,7 +227,7 @@ static void trip(struct fuzz *f, struct vmm_wire_call *client)
 		      vmm_ok(vmm_wire_read_answer(client, answer.data, answer.length, f->argument)),
 		      "the answer is taken");
 		check(f, !memcmp(before, f->argument, bytes),
-		      "what nobody wrote is as it was, pointers first of all");
+		      "members that no thread wrote are unchanged, pointers first of all");
 		same_on_both_sides(f, client, &host);
 		bad_answers(f, client, &answer);
 	}

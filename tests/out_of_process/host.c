@@ -253,7 +253,7 @@ int main(int count, char **arguments)
 	struct vidmm_adapter *second = start_second(host, scripted);
 	want_trims(host, second);
 	/* Resources that a host keeps from its first server on. */
-	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
+	must(vidmm_server_create(host, &options, &server), "a server that no client connects to");
 	vidmm_server_destroy(server);
 	uint32_t descriptors = folder_count("/proc/self/fd"),
 		 threads = folder_count("/proc/self/task");

@@ -396,7 +396,7 @@ static int named(struct relative *r, const char *socket)
 		return 1;
 	}
 	connect_as(r, socket, "finder");
-	check(remote_kmt_open_name("storm", &fd) < 0, "nobody has named it yet");
+	check(remote_kmt_open_name("storm", &fd) < 0, "no program has named it yet");
 	tell(r, 1, -1);
 	(void)hear(r, NULL);
 	check(!remote_kmt_open_name("storm", &fd) && !remote_kmt_open(r->device, fd, &fence) &&

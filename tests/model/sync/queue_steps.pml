@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the steps of a context's queue are taken (src/sched/steps.c): a wait for a fence, a buffer behind it, a signal behind that.
- * Whoever raises the fence ends the wait under the sync lock and tells afterwards, without one: he wakes the worker, or, where
- * it was a signal of a queue (LOOKS), looks himself afterwards. The worker, and whoever completes the buffer, take what can be taken, one
- * at a time. Checked exhaustively by check_spin.py:
+ * The steps of a context's queue (src/sched/steps.c): a wait for a fence, a DMA buffer behind the
+ * wait, and a signal behind the buffer. The thread that raises the fence ends the wait under the
+ * sync lock. After it has released the lock it pushes the wait on the completion list and wakes the
+ * worker. If the fence is raised by a signal of a queue (LOOKS), that thread takes the steps itself
+ * instead. The worker, and the thread that completes the buffer, take the steps that can be taken,
+ * one at a time. check_spin.py checks all interleavings:
  *
- *   SUB-28, MFN-29  the buffer goes only when the wait is satisfied, or given up
- *   MFN-28          the signal is done only when the buffer is complete, and once
- *   MFN-30          nothing is left that could be taken (no wake-up is lost)
- *   TDRS-11         no signal is done that was reached after the context was lost
- *   MFN-33, Q-46    the end of a context (ENDS) comes to its end whether or not the fence is raised, and nobody touches it afterwards
+ *   SUB-28, MFN-29  the buffer is released only when the wait is satisfied or given up
+ *   MFN-28          the signal is performed once, and only when the buffer is complete
+ *   MFN-30          in the end no step is left that could be taken (no wake-up is lost)
+ *   TDRS-11         no signal is performed whose turn came after the loss of the context's device
+ *   MFN-33, Q-46    the end of a context (ENDS) completes whether or not the fence is raised, and
+ *                   no thread touches the context afterwards
  *
- * ENDS     the context is destroyed meanwhile
- * LOST     its device is lost meanwhile
- * NEVER    nobody raises the fence
- * LOOKS    it is a signal that raises the fence
- * FORGETS_TO_WAKE, LOOKS_FIRST, ENDS_EARLY, LEAVES_FLAG  what must not be done: who tells wakes nobody; who signals looks before he has;
- *          the end looks at the queue alone; who found nothing more lets go before he says so. Each must be found.
+ * ENDS     the context is destroyed at the same time
+ * LOST     its device is lost at the same time
+ * NEVER    no thread raises the fence
+ * LOOKS    a signal of a queue raises the fence
+ *
+ * Four mistakes that the check must find:
+ * FORGETS_TO_WAKE  the raising thread does not wake the worker
+ * LOOKS_FIRST      the thread of a queue's signal takes steps before it raises the fence
+ * ENDS_EARLY       the end of the context waits until the queue is empty, but not until the thread
+ *                  that takes its steps has finished
+ * LEAVES_FLAG      a thread that found no further step releases the state lock before it clears
+ *                  `advancing`
  */
 #define AT_WAIT   0
 #define AT_BUFFER 1
@@ -155,7 +164,7 @@ end_idle:	work != seen
 	od
 }
 
-/* The buffer, once it is in the queue of what is to be prepared; the DPC that retires it goes on with the steps. */
+/* The buffer, once it is in the prepare queue. The DPC that retires it continues the steps. */
 proctype gpu()
 {
 	bool drop;
@@ -208,7 +217,7 @@ proctype ender()
 	od
 }
 
-/* Nothing moves any more. */
+/* Runs when no other process can run. */
 proctype checker()
 {
 	timeout;

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How waits and signals of src/sync meet: a signal is a compare and exchange and a look at the count of waiters, without a
- * lock; a wait counts itself, then looks, under the sync lock. Checked exhaustively by check_spin.py: no wait is left asleep
- * whose values are there (that would be an invalid end state), and no wait ends without them.
+ * Waits and signals of src/sync that race. A signal is a compare-and-swap of the value and then a
+ * load of the number of waiters, without a lock. A wait increments that number and then reads the
+ * value, under the sync lock. check_spin.py checks all interleavings: no wait stays asleep whose
+ * values are reached (that would be an invalid end state), and no wait ends before they are.
  *
- * Two fences; three waits: for 1 and for 2 of the first, and for 2 of the first and 1 of the second together.
- * REWIND   the first fence is also set back; then without the first wait, or there would be too many states
- * DESTROY  the second fence ends, and with it the wait that is in its heap
- * STORE    the second fence gets its value from a GPU, whose interrupt has the fences that somebody waits for read again
- * LOOK_FIRST, COUNT_AFTER, COUNT_LATE  what must not be done: a wait that looks before it counts itself, a signal that looks at
- *          the count before it stores, a wait that only counts itself for the interrupt when it has looked. Each loses a
- *          wake-up, which shows that the check would find one.
+ * Two fences and three waits: for value 1 of the first fence, for value 2 of it, and for value 2 of
+ * the first together with value 1 of the second.
+ * REWIND   the first fence is also rewound; without the first wait, to limit the number of states
+ * DESTROY  the second fence is destroyed, which cancels the wait in its heap
+ * STORE    a GPU stores the second fence's value; its interrupt has fences with waiters read again
+ *
+ * Three mistakes, each of which loses a wake-up that the check must find:
+ * LOOK_FIRST   a wait reads the value before it increments the number of waiters
+ * COUNT_AFTER  a signal reads the number of waiters before it stores the value
+ * COUNT_LATE   a wait reads the value before it increments the number for the interrupt
  */
 #define WAITS 3
 #define AT(w, f) (2 * (w) + (f))
 
-byte awaited; /* for the interrupt: of both fences */
+byte awaited; /* waiters of both fences, for the interrupt */
 byte word[2], waiters[2], want[6], missing[WAITS];
 bit inside[6], done[WAITS], cancelled[WAITS], gone, locked, raised;
 
@@ -52,7 +56,7 @@ inline take_out(w, f)
 	missing[w]--
 }
 
-/* wait.c: is_satisfied; a wait of several looks once more at those that left their heaps before. */
+/* wait.c: is_satisfied. A wait for several fences reads those again that left their heaps. */
 inline look_again(w)
 {
 	g = 0;
@@ -87,7 +91,7 @@ inline deliver(f)
 	release()
 }
 
-/* fence.c: vmm_sync_raise; the first guess at the word may be of any time before. */
+/* fence.c: vmm_sync_raise. The first guess of the old value may be any earlier value. */
 proctype signal(byte f; byte new)
 {
 	byte now, value, seen, w, g;
@@ -136,14 +140,14 @@ proctype rewind()
 	:: waiters[0] -> deliver(0)
 	:: else
 	fi;
-	word[0] = 2; /* and forward again */
+	word[0] = 2; /* raised again */
 	if
 	:: waiters[0] -> deliver(0)
 	:: else
 	fi
 }
 
-/* object.c: vmm_sync_end; with the process's lock held, which a wait begins under as well. */
+/* opening.c: vmm_sync_end, under the process lock, which the beginning of a wait also takes. */
 proctype destroy()
 {
 	acquire();
@@ -181,7 +185,7 @@ proctype wait(byte me)
 	:: else
 	fi;
 	release();
-	done[me]; /* asleep until then */
+	done[me]; /* sleeps until then */
 #ifndef REWIND
 	assert(cancelled[me] || word[0] >= want[AT(me, 0)]);
 	assert(cancelled[me] || word[1] >= want[AT(me, 1)]);
