@@ -198,7 +198,7 @@ static vmm_status write_eviction(struct vmm_memory *memory, struct vmm_instance 
 	if (!vmm_ok(status))
 		instance->linear = false;
 	else
-		vmm_residency_mark_paged(memory, instance, true);
+		vmm_paging_mark_instance(memory, instance, true);
 	return status;
 }
 
@@ -355,7 +355,7 @@ vmm_status vmm_alternate_restore(struct vmm_memory *memory, struct vmm_instance 
 	}
 	if (!aperture)
 		instance->backing = (struct vmm_backing){0};
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	instance->linear = false; /* swizzled again in its segment (SWZ-20) */
 	vmm_backing_destroy_after(memory, &old, vmm_paging_sequence(memory));
 	if (instance->view_current)

@@ -221,7 +221,7 @@ static bool make_available(struct vmm_memory *memory, uint64_t size_bytes)
 	vmm_assert_held(&memory->adapter->paging_lock);
 	while (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
 		if (vmm_list_empty(&memory->deferred)) {
-			if (!vmm_offer_decommit(memory))
+			if (!memory->decommit(memory))
 				return false;
 			continue;
 		}
@@ -338,6 +338,14 @@ vmm_status vmm_backing_create_for(struct vmm_memory *memory,
 	return create_charged(memory, allocation, size_bytes, zero, backing);
 }
 
+static void destroy_parts(struct vmm_memory *memory, struct vmm_backing *backing)
+{
+	for (uint32_t i = 0; backing->parts && i < VMM_LINKS_MAX; i++)
+		vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->parts[i]);
+	vmm_free(backing->parts);
+	backing->parts = NULL;
+}
+
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 {
 	if (!backing->arena)
@@ -349,7 +357,7 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 
 	if (vmm_unlikely(backing->parts != NULL))
-		vmm_link_parts_destroy(memory, backing);
+		destroy_parts(memory, backing);
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
 	vmm_range_free(arena->heap, backing->node);
 	arena_unuse(memory, arena, backing->size_bytes);

@@ -47,7 +47,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	bool had_client_object = instance->has_client_object;
 
 	vmm_assert_held(&mover->memory->adapter->paging_lock);
-	vmm_context_allocation_switch_away(memory, instance);
+	vmm_paging_switch_away(memory, instance);
 	instance->has_client_object = false;
 	vmm_status status = vmm_client_object_enter(memory, instance, to, true);
 
@@ -71,7 +71,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	vmm_residency_set_offset(segment, instance, to);
 	vmm_va_write_entries(memory, instance);
 	vmm_segment_free(memory, segment, plan->from);
-	vmm_residency_mark_paged(memory, instance, !instance->retained);
+	vmm_paging_mark_instance(memory, instance, !instance->retained);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, instance->allocation->owner,
 		  instance->handle, VIDMM_RESIDENCY_MOVED, instance->allocation->size_bytes,
 		  instance->segment, instance->segment, to);

@@ -21,15 +21,6 @@ enum {
 	PRIORITY_NORMAL = 0x78000000,
 };
 
-struct vmm_context_allocation {
-	struct vmm_list link; /* in device->context_allocations */
-	struct vmm_list all;  /* in memory->context_allocations */
-	struct vmm_device *device;
-	const void *context; /* NULL: for all of the device's */
-	bool initialized;
-	struct vmm_allocation allocation;
-};
-
 static struct vmm_context_allocation *of_link(const struct vmm_list *link)
 {
 	return vmm_container_of(link, struct vmm_context_allocation, link);
@@ -185,7 +176,7 @@ static vmm_status initialize(struct vmm_memory *memory, struct vmm_context_alloc
 	status = vmm_paging_init_context(memory, instance, address_of(instance));
 	if (!vmm_ok(status))
 		return status;
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	own->initialized = true;
 	return VMM_OK;
 }
@@ -251,31 +242,12 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 		vmm_instance_activate(instance, timeline, sequence);
 		instance->gpu_wrote = true; /* each packet counts as a write (PAG-31) */
 		instance->not_written = false;
-		paged = vmm_max_u64(paged, vmm_residency_list_paged(instance));
+		paged = vmm_max_u64(paged, vmm_paging_last_of(instance));
 	}
 	return paged;
 }
 
 /* ---- Eviction and end. Caller of the first three functions holds the paging lock. ---- */
-
-void vmm_context_allocation_switch_away(struct vmm_memory *memory,
-					const struct vmm_instance *instance)
-{
-	const struct vmm_context_allocation *own = instance->allocation->of_context;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_likely(!own) || memory->resetting)
-		return;
-	/*
-	 * Commands collected so far have their sequence numbers already, so they are submitted
-	 * first. The switch gets the next number; `after` orders all later commands behind it
-	 * (SUB-20).
-	 */
-	vmm_memory_flush_locked(memory->adapter);
-	memory->after = vmm_max_u64(
-		memory->after,
-		memory->engine->switch_context(memory->adapter, own->device, own->context));
-}
 
 static void leave(struct vmm_memory *memory, struct vmm_context_allocation *own)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -285,7 +257,7 @@ static void leave(struct vmm_memory *memory, struct vmm_context_allocation *own)
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST)
 		return;
-	vmm_context_allocation_switch_away(memory, instance);
+	vmm_paging_switch_away(memory, instance);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
 }
 

@@ -169,8 +169,9 @@ void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instan
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- host_aperture.c: CPU host apertures of 2.x memory segments without a BAR (SWZ-29) ---- */
-vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment);
-void vmm_host_aperture_destroy(struct vmm_segment *segment);
+/* Create and destroy the apertures of all segments that have one. */
+vmm_status vmm_host_apertures_create(struct vmm_memory *memory);
+void vmm_host_apertures_destroy(struct vmm_memory *memory);
 void vmm_host_aperture_check(const struct vmm_segment *segment);
 /*
  * Maps an instance in a memory segment into the segment's host aperture. VMM_NO_VIDEO_MEMORY: there

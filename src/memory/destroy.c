@@ -464,6 +464,15 @@ static void close_device_refs(struct vmm_device *device)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
 }
 
+/* When it returns, the owners of that memory may free it. */
+static void release_existing(struct vmm_memory *memory, struct vmm_list *departing)
+{
+	struct vmm_allocation *allocation;
+
+	while ((allocation = vmm_existing_release_next(memory, departing)))
+		vmm_allocation_put(memory, allocation);
+}
+
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
 			       const uint32_t *handles, uint32_t count, uint32_t flags)
 {
@@ -486,7 +495,7 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 	if (NT_SUCCESS(status))
 		vmm_deallocation_destroy_early(device->adapter->memory, &d);
 	vmm_submit_unlock(device->adapter);
-	vmm_existing_release(device->adapter->memory, &d.departing);
+	release_existing(device->adapter->memory, &d.departing);
 	if (NT_SUCCESS(status))
 		vmm_deallocation_wait(device, &d);
 	return status;
@@ -515,7 +524,7 @@ void vmm_memory_close_device(struct vmm_device *device)
 	vmm_paging_commit(adapter);
 	close_unused(adapter->memory, &d);
 	close_device_refs(device);
-	vmm_existing_release(adapter->memory, &d.departing);
+	release_existing(adapter->memory, &d.departing);
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));

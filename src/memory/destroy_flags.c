@@ -67,8 +67,7 @@ static bool is_being_paged(const struct vmm_instance *instance) VMM_REQUIRES(vmm
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return !vmm_timeline_done(adapter, adapter->paging_timeline,
-				  vmm_residency_list_paged(instance));
+	return !vmm_timeline_done(adapter, adapter->paging_timeline, vmm_paging_last_of(instance));
 }
 
 /* Returns true if no other handle, device or instance keeps the allocation alive. */

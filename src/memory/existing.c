@@ -7,10 +7,7 @@
  */
 #include "memory/memory_private.h"
 
-#include <string.h>
-
 enum { KERNEL = 0x20 };
-#define EXISTING_ARENA UINT32_MAX
 
 static bool overlaps(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
 {
@@ -133,34 +130,6 @@ NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item 
 	return STATUS_SUCCESS;
 }
 
-bool vmm_backing_is_existing(const struct vmm_backing *backing)
-{
-	return backing->arena == EXISTING_ARENA;
-}
-
-vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uint64_t size_bytes,
-			     struct vmm_backing *backing)
-{
-	char *address = (char *)(uintptr_t)pointer;
-	struct _MDL *mdl;
-	vmm_status status =
-		vmm_nt_pages_lock(memory->adapter->world->nt, address, size_bytes, &mdl);
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!vmm_ok(status))
-		return status;
-	*backing = (struct vmm_backing){
-		.size_bytes = size_bytes, .arena = EXISTING_ARENA, .address = address, .mdl = mdl};
-	return VMM_OK;
-}
-
-void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing)
-{
-	vmm_nt_pages_unlock(memory->adapter->world->nt, backing->mdl);
-	vmm_section_put(backing->section);
-	memset(backing, 0, sizeof(*backing));
-}
-
 void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 {
 	vmm_assert_held(&allocation->adapter->paging_lock);
@@ -215,20 +184,21 @@ static void detach(struct vmm_memory *memory, struct vmm_instance *instance, boo
 	instance->place = VMM_PLACEMENT_LOST;
 }
 
-void vmm_existing_release(struct vmm_memory *memory, struct vmm_list *departing)
+struct vmm_allocation *vmm_existing_release_next(struct vmm_memory *memory,
+						 struct vmm_list *departing)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 
-	while (!vmm_list_empty(departing)) {
-		struct vmm_retained_copy *retained =
-			vmm_container_of(departing->next, struct vmm_retained_copy, waiting);
-		struct vmm_instance *instance = retained->instance;
+	if (vmm_list_empty(departing))
+		return NULL;
+	struct vmm_retained_copy *retained =
+		vmm_container_of(departing->next, struct vmm_retained_copy, waiting);
+	struct vmm_instance *instance = retained->instance;
 
-		vmm_list_remove(&retained->waiting);
-		bool alive = vmm_ok(wait_until_idle(adapter, instance));
-		vmm_paging_lock(adapter);
-		detach(memory, instance, alive);
-		vmm_paging_commit(adapter);
-		vmm_allocation_put(memory, instance->allocation);
-	}
+	vmm_list_remove(&retained->waiting);
+	bool alive = vmm_ok(wait_until_idle(adapter, instance));
+	vmm_paging_lock(adapter);
+	detach(memory, instance, alive);
+	vmm_paging_commit(adapter);
+	return instance->allocation;
 }

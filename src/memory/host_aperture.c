@@ -44,7 +44,7 @@ struct vmm_host_aperture {
 	uint8_t taken[];        /* one byte per aperture page: 1 if mapped */
 };
 
-vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment)
+static vmm_status create(struct vmm_memory *memory, struct vmm_segment *segment)
 {
 	const struct vmm_port_segment *port = segment->port;
 	struct vmm_host_aperture *host;
@@ -64,11 +64,25 @@ vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segmen
 	return VMM_OK;
 }
 
-void vmm_host_aperture_destroy(struct vmm_segment *segment)
+vmm_status vmm_host_apertures_create(struct vmm_memory *memory)
 {
-	vmm_assert(!segment->host || segment->host->free_count == segment->host->page_count);
-	vmm_free(segment->host);
-	segment->host = NULL;
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < memory->segment_count && vmm_ok(status); i++)
+		status = create(memory, &memory->segment[i]);
+	return status;
+}
+
+void vmm_host_apertures_destroy(struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		struct vmm_segment *segment = &memory->segment[i];
+
+		vmm_assert(!segment->host ||
+			   segment->host->free_count == segment->host->page_count);
+		vmm_free(segment->host);
+		segment->host = NULL;
+	}
 }
 
 /* A run of consecutive aperture pages, from the i-th page of the mapping on. */

@@ -38,14 +38,6 @@ static vmm_status create_parts(struct vmm_memory *memory, struct vmm_backing *ba
 	return status;
 }
 
-void vmm_link_parts_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
-{
-	for (uint32_t i = 0; backing->parts && i < VMM_LINKS_MAX; i++)
-		vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->parts[i]);
-	vmm_free(backing->parts);
-	backing->parts = NULL;
-}
-
 vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance *instance,
 				 bool zero)
 {
@@ -60,6 +52,14 @@ vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance 
 	if (!vmm_ok(status))
 		vmm_backing_destroy(memory, &instance->backing);
 	return status;
+}
+
+vmm_status vmm_residency_ensure_backing(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (instance->backing.arena)
+		return VMM_OK;
+	return vmm_link_store_create(memory, instance, true);
 }
 
 /*

@@ -152,7 +152,7 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 		vmm_status status = vmm_residency_list_place(r->memory, instance, round);
 		if (status != VMM_OK)
 			return status;
-		*sequence = vmm_max_u64(*sequence, vmm_residency_list_paged(instance));
+		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
 	}
 	return VMM_OK;
 }

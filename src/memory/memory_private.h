@@ -167,6 +167,16 @@ struct vmm_swizzling_range {
 	struct vmm_alternate *alternate; /* NULL: no lock has asked for one */
 };
 
+/* Memory that a miniport has created for a context (context_allocation.c). */
+struct vmm_context_allocation {
+	struct vmm_list link; /* in device->context_allocations */
+	struct vmm_list all;  /* in memory->context_allocations */
+	struct vmm_device *device;
+	const void *context; /* NULL: for all of the device's */
+	bool initialized;
+	struct vmm_allocation allocation;
+};
+
 #define VMM_TOUCHED_MAX 8192u
 
 /* The allocator of struct vmm_allocation (pool.c). */
@@ -176,6 +186,15 @@ struct vmm_pool {
 	struct vmm_pool_free *free;            /* free list; guarded by the paging lock */
 	_Atomic(struct vmm_pool_free *) given; /* freed since then; lock-free stack */
 };
+
+/*
+ * The one call from the store (arena.c) into the tiers above it, made when a new backing store would
+ * exceed the limit of system memory. Frees the backing store of one allocation that its client can
+ * spare, and returns true; false if there is none. It neither creates a backing store nor places an
+ * instance. The caller holds the paging lock. vmm_memory_create sets it to vmm_offer_decommit.
+ * (OFR-14)
+ */
+typedef bool vmm_decommit_fn(struct vmm_memory *memory);
 
 struct vmm_memory {
 	struct vmm_adapter *adapter;
@@ -191,6 +210,7 @@ struct vmm_memory {
 	uint32_t arenas_empty; /* not counting the first */
 	uint64_t system_bytes, system_limit_bytes;
 	uint64_t peak_system_bytes VMM_GUARDED_BY(vmm_paging_lock_class);
+	vmm_decommit_fn *decommit;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;
 	/* Unlocked while the paging lock was held; written back before it is released. */
@@ -564,9 +584,6 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
  */
 void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
 			 enum vmm_placement place) VMM_REQUIRES(vmm_paging_lock_class);
-/* Allocates the backing store if there is none. */
-vmm_status vmm_residency_ensure_backing(struct vmm_memory *memory, struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /* Places an instance that will be pinned in the zone for those. (ALF-19, ALF-20, PAG-19) */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -597,12 +614,6 @@ vmm_status vmm_residency_take_space(struct vmm_memory *memory, struct vmm_segmen
 vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segment *segment,
 				    const struct vmm_range_request *request)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Records the newest paging packet as the last one that touches the instance. With moves_content a
- * CPU lock waits for that packet.
- */
-void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
-			      bool moves_content) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- eviction.c: content on its way out of a memory segment ---- */
 /*
@@ -689,7 +700,9 @@ vmm_status vmm_hand_over_to_gpu(struct vmm_memory *memory, struct vmm_instance *
 
 #include "memory/cpu_access.h"
 
-/* ---- memory.c ---- */
+/* ---- dma.c ---- */
+/* Returns the request for the aperture range of a DMA buffer. */
+struct vmm_range_request vmm_dma_request(struct vmm_backing *backing);
 /* Like vmm_memory_dma_map_locked, but evicts nothing. */
 vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
 				     uint32_t segment_set, struct vmm_dma_mapping *place)
@@ -728,7 +741,9 @@ static inline uint64_t vmm_store_bytes(const struct vmm_allocation *allocation)
 /* Like vmm_backing_create, with the size of the instance's store. */
 vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance *instance,
 				 bool zero) VMM_REQUIRES(vmm_paging_lock_class);
-void vmm_link_parts_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
+/* Allocates the backing store if there is none. */
+vmm_status vmm_residency_ensure_backing(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the MDL over the pages of the backing store that belong to that physical adapter. */
 static inline void *vmm_link_mdl(const struct vmm_instance *instance, uint32_t physical)
 {
@@ -762,15 +777,6 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the eviction class: VMM_CLASS_PINNED or enum vmm_policy_class. */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
-
-/* ---- context_allocation.c ---- */
-/*
- * The instance is about to move or leave. If it belongs to a context, makes the nodes switch away
- * from that context first. (SUB-20)
- */
-void vmm_context_allocation_switch_away(struct vmm_memory *memory,
-					const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- rename.c ---- */

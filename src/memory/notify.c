@@ -110,6 +110,6 @@ vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_insta
 	}
 	vmm_segment_free(memory, vmm_memory_segment(memory, part.segment), node);
 	if (vmm_ok(status))
-		vmm_residency_mark_paged(memory, instance, true);
+		vmm_paging_mark_instance(memory, instance, true);
 	return status;
 }

@@ -12,67 +12,6 @@
 
 #include <string.h>
 
-uint64_t vmm_paging_sequence(const struct vmm_memory *memory)
-{
-	const struct vmm_adapter *adapter = memory->adapter;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued,
-				    memory_order_relaxed) +
-	       memory->pending;
-}
-
-static struct vmm_paging_portion portion_of(const struct vmm_memory *memory,
-					    const struct vmm_paging_lane *lane)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_paging_buffer *buffer = &lane->buffer[lane->current_buffer];
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	return (struct vmm_paging_portion){
-		.segment = buffer->segment,
-		.address = buffer->address,
-		.cpu = buffer->backing.address,
-		.size_bytes = memory->caps->paging_buffer_bytes,
-		.start = lane->start,
-		.end = lane->write,
-		.private_data = buffer->private_data,
-		.private_bytes = memory->caps->paging_private_bytes,
-		.private_start = lane->private_start,
-		.private_end = lane->private_write,
-		.synchronous = memory->synchronous,
-		.physical = lane->physical,
-		.after = memory->after,
-	};
-}
-
-uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
-{
-	struct vmm_memory *memory = adapter->memory;
-	struct vmm_paging_portion portions[VMM_LINKS_MAX];
-	uint32_t count = 0;
-
-	vmm_assert_held(&adapter->paging_lock);
-	if (!memory->pending || memory->resetting)
-		return vmm_paging_sequence(memory);
-	for (uint32_t i = 0; i < memory->lane_count; i++)
-		if (memory->lane[i].pending)
-			portions[count++] = portion_of(memory, &memory->lane[i]);
-	uint64_t sequence = memory->engine->submit_paging(adapter, portions, count);
-	for (uint32_t i = 0; i < memory->lane_count; i++) {
-		struct vmm_paging_lane *lane = &memory->lane[i];
-
-		if (!lane->pending)
-			continue;
-		lane->buffer[lane->current_buffer].last_sequence = sequence;
-		lane->start = lane->write;
-		lane->private_start = lane->private_write;
-		lane->pending = false;
-	}
-	memory->pending = memory->synchronous = false;
-	return sequence;
-}
-
 static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS status)
 {
 	vmm_finding(memory->adapter->observe, "PAG-09", 0, 0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paging buffers (paging_buffers.c) and paging operations (paging.c).
+ * The paging timeline (paging_timeline.c), paging buffers (paging_buffers.c) and paging operations
+ * (paging.c).
  *
  * Each function below makes the miniport append one operation to the current paging buffer
  * (DxgkDdiBuildPagingBuffer). The operation runs on the paging timeline, after all operations that
@@ -48,6 +49,29 @@ struct vmm_paging_part {
 	uint64_t at;                 /* offset in that segment */
 };
 
+/* ---- paging_timeline.c ---- */
+
+/*
+ * Returns the sequence number of the packet that holds, or will hold after the next flush, the
+ * newest command. No thread may wait for a higher one.
+ */
+uint64_t vmm_paging_sequence(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Records the newest paging packet as the last one that touches the instance. With moves_content a
+ * CPU lock waits for that packet.
+ */
+void vmm_paging_mark_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+			      bool moves_content) VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the sequence number of the last paging packet that touches the instance. */
+uint64_t vmm_paging_last_of(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The instance is about to move or leave. If it belongs to a context, makes the nodes switch away
+ * from that context first. (SUB-20)
+ */
+void vmm_paging_switch_away(struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- the buffers ---- */
 
 /* Makes a buffer current whose packets are complete. No command may be pending. */
@@ -68,11 +92,6 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory) VMM_REQUIRES(vmm_
  * (SEG-21)
  */
 vmm_status vmm_paging_map_current(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Returns the sequence number of the packet that holds, or will hold after the next flush, the
- * newest command. No thread may wait for a higher one.
- */
-uint64_t vmm_paging_sequence(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * After a reset: drops all commands that were not submitted, and frees the buffers' aperture
  * ranges. (PAG-27)

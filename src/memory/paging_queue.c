@@ -234,7 +234,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 			continue;
 		status = vmm_residency_list_place(memory, ref->instance, round);
 		operation->sequence =
-			vmm_max_u64(operation->sequence, vmm_residency_list_paged(ref->instance));
+			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
 	}
 	return status;
 }

@@ -152,7 +152,7 @@ vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *inst
 		vmm_free(partial);
 	if (!vmm_ok(status))
 		return status;
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	instance->handover = true; /* also if the lock fails after this */
 	return VMM_OK;
 }
@@ -243,7 +243,7 @@ vmm_status vmm_partial_evict(struct vmm_memory *memory, struct vmm_instance *ins
 	instance->handover = true;
 	if (!vmm_ok(status))
 		return status;
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	free_partial(instance);
 	if (!vmm_locks(instance))
 		return VMM_OK;

@@ -104,32 +104,6 @@ static void residency_event(struct vmm_memory *memory, const struct vmm_instance
 		  reason, a->size_bytes, old_segment, instance->segment, instance->offset);
 }
 
-vmm_status vmm_residency_ensure_backing(struct vmm_memory *memory, struct vmm_instance *instance)
-{
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (instance->backing.arena)
-		return VMM_OK;
-	return vmm_link_store_create(memory, instance, true);
-}
-
-/*
- * Records the last paging packet that accesses the instance. If the packet moves the content, the
- * CPU waits for it as for a GPU write. Mapping and unmapping leave the bytes where the CPU sees
- * them.
- */
-void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
-			      bool moves_content)
-{
-	uint32_t t = memory->adapter->paging_timeline;
-	uint64_t sequence = vmm_paging_sequence(memory);
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_fast_lock_disable(instance);
-	vmm_mark_used(&instance->queued[t], sequence);
-	if (moves_content)
-		vmm_mark_used(&instance->written[t], sequence);
-}
-
 /* Copies the newer content back to a retained copy, by the same path as an eviction. */
 static vmm_status write_back_retained(struct vmm_memory *memory, struct vmm_instance *instance,
 				      uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
@@ -139,7 +113,7 @@ static vmm_status write_back_retained(struct vmm_memory *memory, struct vmm_inst
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	instance->gpu_wrote = false;
 	return VMM_OK;
 }
@@ -192,7 +166,7 @@ static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instanc
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					     VIDMM_WAIT_LOCK);
@@ -424,7 +398,7 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 	}
 	if (status != VMM_OK)
 		return status;
-	vmm_residency_mark_paged(
+	vmm_paging_mark_instance(
 		memory, instance,
 		notified || (instance->place == VMM_PLACEMENT_MEMORY && !instance->retained));
 	vmm_retained_left_segment(instance);
@@ -446,7 +420,7 @@ vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instanc
 			 vmm_allocation_is_displayed(instance->allocation)) &&
 	    reason != VIDMM_RESIDENCY_STOP && reason != VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED; /* PAG-18, PRS-06 */
-	vmm_context_allocation_switch_away(memory, instance);
+	vmm_paging_switch_away(memory, instance);
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
 		return status;
@@ -555,7 +529,7 @@ static vmm_status place_in_segment(struct vmm_search *search, struct vmm_instanc
 	if (instance->place == VMM_PLACEMENT_MEMORY)
 		vmm_view_unmap(instance);
 	vmm_va_write_entries(memory, instance);
-	vmm_residency_mark_paged(memory, instance,
+	vmm_paging_mark_instance(memory, instance,
 				 instance->place == VMM_PLACEMENT_MEMORY && !instance->retained);
 	residency_event(memory, instance,
 			instance->allocation->pinned ? VIDMM_RESIDENCY_PINNED

@@ -164,20 +164,10 @@ bool vmm_residency_list_bring_in(struct vmm_device *device, struct vmm_ref *cons
 	vmm_residency_list_want(device, round);
 	for (uint32_t i = 0; i < count && status == VMM_OK; i++) {
 		status = vmm_residency_list_place(adapter->memory, refs[i]->instance, round);
-		sequence = vmm_max_u64(sequence, vmm_residency_list_paged(refs[i]->instance));
+		sequence = vmm_max_u64(sequence, vmm_paging_last_of(refs[i]->instance));
 	}
 	vmm_memory_flush_locked(adapter);
 	return status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence);
-}
-
-uint64_t vmm_residency_list_paged(const struct vmm_instance *instance)
-{
-	uint32_t t = instance->allocation->adapter->paging_timeline;
-	uint64_t queued = atomic_load_explicit(&instance->queued[t], memory_order_relaxed);
-	uint64_t updated = atomic_load_explicit(&instance->updated, memory_order_relaxed);
-
-	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return vmm_max_u64(queued, updated);
 }
 
 /* ---- the list ---- */
@@ -513,7 +503,7 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 			ref->instance->gpu_wrote = true; /* PAG-31 */
 			ref->instance->not_written = false;
 		}
-		paged = vmm_max_u64(paged, vmm_residency_list_paged(ref->instance));
+		paged = vmm_max_u64(paged, vmm_paging_last_of(ref->instance));
 	}
 	return paged;
 }

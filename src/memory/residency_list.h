@@ -87,9 +87,6 @@ void vmm_residency_list_device_end(struct vmm_device *device) VMM_REQUIRES(vmm_p
  */
 uint64_t vmm_residency_list_excess(struct vmm_device *device, struct vmm_ref *const *added,
 				   uint32_t count) VMM_REQUIRES(vmm_paging_lock_class);
-/* Returns the sequence number of the last paging packet that touches the instance. */
-uint64_t vmm_residency_list_paged(const struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Queues the eviction of an allocation that has left the list. It is evicted when the GPU work that
  * the device has queued so far is complete. (RES-07)

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: memory objects that outlive every allocation based on them. A section is either client
- * memory, named by a descriptor that the client may close (ALF-38), or the memory that the adapters
- * of a cross-adapter resource share (ALF-39). Each allocation locks its own pages of the section.
+ * Backing stores whose pages vidmm does not own. Existing memory belongs to a process or a miniport
+ * (ALF-11 to ALF-13; existing.c says when it is released).
+ *
+ * Sections are memory objects that outlive every allocation based on them. A section is either
+ * client memory, named by a descriptor that the client may close (ALF-38), or the memory that the
+ * adapters of a cross-adapter resource share (ALF-39). Each allocation locks its own pages of the
+ * section.
  */
 #include "memory/memory_private.h"
+
+#include <string.h>
+
+#define EXISTING_ARENA UINT32_MAX
 
 /* Creates a section for the memory. Returns `status` if that is a failure. */
 static vmm_status wrap(vmm_status status, struct vmm_os_memory *memory, struct vmm_section **result)
@@ -57,6 +65,34 @@ void vmm_section_put(struct vmm_section *section)
 		return;
 	vmm_os_memory_destroy(&section->memory);
 	vmm_free(section);
+}
+
+bool vmm_backing_is_existing(const struct vmm_backing *backing)
+{
+	return backing->arena == EXISTING_ARENA;
+}
+
+vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uint64_t size_bytes,
+			     struct vmm_backing *backing)
+{
+	char *address = (char *)(uintptr_t)pointer;
+	struct _MDL *mdl;
+	vmm_status status =
+		vmm_nt_pages_lock(memory->adapter->world->nt, address, size_bytes, &mdl);
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!vmm_ok(status))
+		return status;
+	*backing = (struct vmm_backing){
+		.size_bytes = size_bytes, .arena = EXISTING_ARENA, .address = address, .mdl = mdl};
+	return VMM_OK;
+}
+
+void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing)
+{
+	vmm_nt_pages_unlock(memory->adapter->world->nt, backing->mdl);
+	vmm_section_put(backing->section);
+	memset(backing, 0, sizeof(*backing));
 }
 
 vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,

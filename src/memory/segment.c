@@ -122,8 +122,6 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 		return status;
 	}
 	status = reserve_invalid_ranges(segment);
-	if (vmm_ok(status))
-		status = vmm_host_aperture_create(memory, segment);
 	if (!vmm_ok(status)) {
 		vmm_range_heap_destroy(segment->heap);
 		vmm_free(segment->last_reader);
@@ -159,7 +157,6 @@ void vmm_segments_destroy(struct vmm_memory *memory)
 {
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_assert(memory->segment[i].residents == 0);
-		vmm_host_aperture_destroy(&memory->segment[i]);
 		vmm_free(memory->segment[i].last_reader);
 		vmm_range_heap_destroy(memory->segment[i].heap);
 	}

@@ -82,7 +82,7 @@ vmm_status vmm_retained_restore(struct vmm_memory *memory, struct vmm_instance *
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
-	vmm_residency_mark_paged(memory, instance, true);
+	vmm_paging_mark_instance(memory, instance, true);
 	instance->gpu_wrote = false;
 	/* Mirrored link: the other adapters get the content before a GPU uses it again (PAG-22). */
 	if (vmm_unlikely(vmm_link_is_mirrored(instance->allocation)))

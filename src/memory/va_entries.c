@@ -279,7 +279,7 @@ void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *i
 
 		(void)!vmm_ok(vmm_va_write_piece(va_of(piece), piece, piece->live));
 	}
-	vmm_residency_mark_paged(memory, instance, false);
+	vmm_paging_mark_instance(memory, instance, false);
 }
 
 void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -300,7 +300,7 @@ void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instan
 		piece->live = false;
 	}
 	if (!memory->resetting)
-		vmm_residency_mark_paged(memory, instance, false);
+		vmm_paging_mark_instance(memory, instance, false);
 }
 
 void vmm_va_pieces_rewrite(struct vmm_va *va)
