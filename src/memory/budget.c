@@ -47,7 +47,7 @@ static uint32_t group_of(const struct vmm_allocation *allocation)
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
 
 	vmm_assert_held(&allocation->adapter->paging_lock);
-	if (!vmm_placement_candidates(memory, allocation, vmm_residency_list_set(allocation),
+	if (!vmm_placement_candidates(memory, allocation, vmm_allocation_resident_set(allocation),
 				      order))
 		return NO_GROUP;
 	return group_of_segment(vmm_memory_segment(memory, order[0]));

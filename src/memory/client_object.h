@@ -37,6 +37,13 @@ void vmm_client_object_leave(struct vmm_memory *memory, const struct vmm_instanc
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /*
+ * The client of that owner number has ended: waits for the paging packets that may still read its
+ * client objects over segments, and ends these objects.
+ */
+void vmm_client_objects_end_owner(struct vmm_memory *memory, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
  * arena.c: as vmm_backing_create, in an arena that the allocation's creator may map, and charged to
  * its process.
  */

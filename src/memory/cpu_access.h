@@ -10,7 +10,7 @@
 #ifndef VMM_MEMORY_CPU_ACCESS_H
 #define VMM_MEMORY_CPU_ACCESS_H
 
-/* ---- swizzle.c: swizzling ranges, and content that is unswizzled for the CPU (SWZ) ---- */
+/* ---- swizzle.c: locks with AcquireAperture (SWZ) ---- */
 #define VMM_LOCK_ACQUIRE_APERTURE 0x040u
 #define VMM_LOCK_USE_ALTERNATE_VA 0x200u
 static inline bool vmm_instance_is_swizzled(const struct vmm_instance *instance)
@@ -34,6 +34,20 @@ struct vmm_aperture_lock {
 NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Gives a new primary a placement and a swizzling range (ALF-22). VMM_NO_VIDEO_MEMORY: no free
+ * space or no free range. VMM_INVALID_PARAMETER: the miniport has no range for it.
+ */
+vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * For a lock without AcquireAperture. Content that was evicted under a lock may be in a form that
+ * only the miniport knows: converts it back. Does nothing for all other content.
+ */
+NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- swizzle_range.c: the table of swizzling ranges ---- */
+/*
  * Releases all swizzling ranges of the instance. To be called before it leaves its memory segment.
  * (SWZ-13)
  */
@@ -49,27 +63,27 @@ static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_ins
 /* Releases those of an unlocked, swizzled instance whose window is the instance's own placement. */
 void vmm_swizzle_release_in_place(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Returns the memory segments of the allocation's sets: a swizzling range can show it only there.
- */
-uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the instance's range for that PrivateDriverData, or NULL. */
 struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
 					     const struct vmm_instance *instance,
 					     uint32_t private_data)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Gives a new primary a placement and a swizzling range (ALF-22). VMM_NO_VIDEO_MEMORY: no free
- * space or no free range. VMM_INVALID_PARAMETER: the miniport has no range for it.
+ * Finds or acquires the instance's range for that PrivateDriverData; reclaims another instance's
+ * range if all are in use. may_change: the miniport may answer with another address and size.
+ * (SWZ-06, SWZ-08)
  */
-vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance)
+vmm_status vmm_swizzle_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    uint32_t private_data, bool may_change)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * For a lock without AcquireAperture. Content that was evicted under a lock may be in a form that
- * only the miniport knows: converts it back. Does nothing for all other content.
+ * The same for an alternate address, which it maps. Returns VMM_PENDING if the GPU must finish
+ * first. (SWZ-24)
  */
-NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+vmm_status vmm_swizzle_take_alternate(struct vmm_memory *memory, struct vmm_instance *instance,
+				      uint32_t private_data) VMM_REQUIRES(vmm_paging_lock_class);
+/* Records that a lock found no range and uses a copy in system memory. */
+void vmm_swizzle_note_fallback(struct vmm_memory *memory, const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_swizzle_finish(struct vmm_memory *memory);
 void vmm_swizzle_check(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
@@ -89,22 +103,14 @@ bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
  */
 vmm_status vmm_alternate_map_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Sets *address to the alternate address of the instance, which is created if there is none. */
-vmm_status vmm_alternate_map(struct vmm_memory *memory, struct vmm_instance *instance,
-			     uint32_t private_data, char **address)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Copies the content of an instance that is locked through the address of a range to system memory.
- * The caller then takes the instance out of its segment. VMM_NOT_SUPPORTED: it must stay. (LKR-07)
+ * Sets *address to the alternate address of the instance, which is created if there is none: that
+ * of `range`, the instance's range for that PrivateDriverData, or if `range` is NULL, one of the
+ * pages in system memory.
  */
-vmm_status vmm_alternate_evict(struct vmm_memory *memory, struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Copies that content back to the placement that the instance has been given. (SWZ-25) */
-vmm_status vmm_alternate_restore(struct vmm_memory *memory, struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* The adapter is reset: a locked address is remapped to empty pages of system memory. (TDR-11) */
-vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_alternate_map(struct vmm_memory *memory, struct vmm_instance *instance,
+			     const struct vmm_swizzling_range *range, uint32_t private_data,
+			     char **address) VMM_REQUIRES(vmm_paging_lock_class);
 /* Writes CPU caches back for what was written through such addresses. (ALF-15) */
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -128,6 +134,20 @@ static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
  * miniport understand it.
  */
 bool vmm_alternate_is_resized(const struct vmm_instance *instance);
+
+/* ---- alternate_paging.c ---- */
+/*
+ * Copies the content of an instance that is locked through the address of a range to system memory.
+ * The caller then takes the instance out of its segment. VMM_NOT_SUPPORTED: it must stay. (LKR-07)
+ */
+vmm_status vmm_alternate_evict(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Copies that content back to the placement that the instance has been given. (SWZ-25) */
+vmm_status vmm_alternate_restore(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The adapter is reset: a locked address is remapped to empty pages of system memory. (TDR-11) */
+vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- partial.c: locks of single pages of an instance in a memory segment (LOCK-21) ---- */
 /* Transfers the pages of the request that are not there yet to system memory, unswizzled. */
@@ -199,7 +219,7 @@ void vmm_host_unmap_unwanted(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* ---- view.c: CPU mappings (LOCK-04) ---- */
+/* ---- view.c, view_map.c: CPU mappings (LOCK-04) ---- */
 /* Maps the instance's current placement at its address, which is reserved at the first call. */
 vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);

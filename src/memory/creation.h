@@ -77,9 +77,9 @@ bool vmm_backing_is_existing(const struct vmm_backing *backing);
 void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Takes the first allocation off that list and waits until neither the GPU nor vidmm uses its memory
- * any more. Returns the allocation with the list's reference, which the caller puts; NULL if the
- * list is empty. No lock is held.
+ * Takes the first allocation off that list and waits until neither the GPU nor vidmm uses its
+ * memory any more. Returns the allocation with the list's reference, which the caller puts; NULL if
+ * the list is empty. No lock is held.
  */
 struct vmm_allocation *vmm_existing_release_next(struct vmm_memory *memory,
 						 struct vmm_list *departing);

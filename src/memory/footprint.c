@@ -7,6 +7,12 @@
  */
 #include "memory/memory_private.h"
 
+uint64_t vmm_footprint_protected_units(const struct vmm_segment *segment, uint64_t size_bytes)
+{
+	return vmm_align_up(size_bytes,
+			    vmm_max_u64(segment->port->vpr.alignment, segment->port->page_bytes));
+}
+
 uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 			     const struct vmm_allocation *allocation)
 {
@@ -14,7 +20,7 @@ uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 									   : allocation->size_bytes;
 
 	if (vmm_unlikely(allocation->in_vpr))
-		return vmm_protected_units(segment, bytes);
+		return vmm_footprint_protected_units(segment, bytes);
 	return vmm_align_up(bytes, segment->port->page_bytes);
 }
 

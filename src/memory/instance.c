@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Initializes and finishes instances, each of which is one placement and content of an allocation
- * (REN-05). Also computes the eviction class of an allocation and whether it can reach an aperture.
+ * Instances, each of which is one placement and content of an allocation (REN-05), and what follows
+ * from an allocation's properties: its eviction class, and the segments that it may be in.
  */
 #include "memory/memory_private.h"
 
@@ -18,23 +18,6 @@ void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *all
 	if (++allocation->instance_count > 1)
 		vmm_allocation_mark(allocation, VMM_MARK_RENAMED, true);
 	allocation->adapter->memory->instances++;
-}
-
-void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance)
-{
-	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_fast_lock_unbind(instance);
-	if (instance->place != VMM_PLACEMENT_LOST && instance->place != VMM_PLACEMENT_FRESH)
-		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
-	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
-	if (instance->view.address)
-		vmm_os_view_release(&instance->view);
-	vmm_alternate_drop(instance);
-	vmm_retained_free(instance);
-	vmm_list_remove(&instance->sibling);
-	if (--instance->allocation->instance_count == 1)
-		vmm_allocation_mark(instance->allocation, VMM_MARK_RENAMED, false);
-	memory->instances--;
 }
 
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
@@ -55,4 +38,46 @@ bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation)
 		if (memory->segment[i].aperture && (set & 1u << i))
 			return true;
 	return false;
+}
+
+uint32_t vmm_allocation_memory_set(const struct vmm_allocation *allocation)
+{
+	const struct vmm_memory *memory = allocation->adapter->memory;
+	uint32_t set = 0;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (!memory->segment[i].aperture)
+			set |= (allocation->read_set | allocation->write_set) & 1u << i;
+	return set;
+}
+
+uint32_t vmm_allocation_resident_set(const struct vmm_allocation *allocation)
+{
+	uint32_t both = allocation->read_set & allocation->write_set;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return both ? both : allocation->write_set;
+}
+
+bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *allocation)
+{
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return vmm_allocation_resident_set(allocation) &
+	       vmm_segment_apertures(allocation->adapter->memory);
+}
+
+bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	return instance->place == VMM_PLACEMENT_SYSTEM && instance->backing.address &&
+	       !vmm_allocation_is_physical(allocation) &&
+	       vmm_allocation_resident_set_has_aperture(allocation);
+}
+
+bool vmm_instance_unused(const struct vmm_instance *instance)
+{
+	return !vmm_instance_busy(instance, VMM_USE_ACTIVE, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a) VMM_REQUIRES(vm
 	 */
 	if ((flags & ACQUIRE_APERTURE) &&
 	    !((flags & USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
-	    !vmm_swizzle_memory_set(allocation))
+	    !vmm_allocation_memory_set(allocation))
 		return vmm_lock_refuse(a, "SWZ-16", STATUS_INVALID_PARAMETER,
 				       "AcquireAperture, but its sets name only aperture segments");
 	if (vmm_memory_has_aperture_lock(a->instance))
@@ -406,8 +406,10 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	if (paging_in_flight(a))
 		return STATUS_SUCCESS;
 	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
-		return vmm_alternate_map(a->memory, instance, a->request->private_data,
-					 &a->address);
+		return vmm_alternate_map(
+			a->memory, instance,
+			vmm_swizzle_find(a->memory, instance, a->request->private_data),
+			a->request->private_data, &a->address);
 	if (vmm_lock_uses_callers_memory(
 		    instance)) /* the address of the caller's memory (ALF-13) */
 		return STATUS_SUCCESS;

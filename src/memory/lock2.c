@@ -94,7 +94,7 @@ static NTSTATUS check_place(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_p
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (!rule || a->instance->held || a->instance->retained || !allocation->listed ||
-	    vmm_residency_list_reaches_aperture(allocation))
+	    vmm_allocation_resident_set_has_aperture(allocation))
 		return STATUS_SUCCESS;
 	return vmm_lock_refuse(
 		a, rule, STATUS_INVALID_PARAMETER,
@@ -199,7 +199,7 @@ static NTSTATUS choose_outside(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pagi
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (instance->held || instance->lock_count ||
-	    vmm_residency_list_reaches_aperture(instance->allocation))
+	    vmm_allocation_resident_set_has_aperture(instance->allocation))
 		return STATUS_SUCCESS;
 	named = is_referenced_by_queued_work(a);
 	if (!named && !instance->allocation->listed)
@@ -264,7 +264,7 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 	if (!instance->lock_count++)
 		instance->lock_flags = 0;
 	if (is_out(instance) && !instance->held &&
-	    !vmm_residency_list_reaches_aperture(allocation)) {
+	    !vmm_allocation_resident_set_has_aperture(allocation)) {
 		instance->held = true;
 		/*
 		 * Threads that destroy a paging queue wait for it to be idle or held up: they check

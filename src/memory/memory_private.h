@@ -188,9 +188,9 @@ struct vmm_pool {
 };
 
 /*
- * The one call from the store (arena.c) into the tiers above it, made when a new backing store would
- * exceed the limit of system memory. Frees the backing store of one allocation that its client can
- * spare, and returns true; false if there is none. It neither creates a backing store nor places an
+ * The one call from the store (arena.c) to a later tier, made when a new backing store would exceed
+ * the limit of system memory. Frees the backing store of one allocation that its client can spare,
+ * and returns true; false if there is none. It neither creates a backing store nor places an
  * instance. The caller holds the paging lock. vmm_memory_create sets it to vmm_offer_decommit.
  * (OFR-14)
  */
@@ -299,6 +299,9 @@ static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, 
 	return &memory->segment[id - 1];
 }
 
+/* The `preparation` of a caller that prepares no packet. */
+#define VMM_NO_PREPARATION UINT64_MAX
+
 /* ---- victim.c ---- */
 struct vmm_search {
 	struct vmm_memory *memory;
@@ -396,14 +399,8 @@ static inline void vmm_va_invalidate_entries(struct vmm_memory *memory,
 
 /* ---- notify.c: NotifyAlloc before an eviction, for 3.2 miniports that ask for it (PAG-29) ---- */
 /*
- * Notifies the miniport that the instance is about to leave its aperture segment. Sets *notified
- * to whether an operation was built for that. Does nothing if the miniport did not ask for it.
- */
-vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
-				       bool *notified) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * The same for an instance that is resident in system memory, without a range of the aperture
- * segment.
+ * Notifies the miniport that the instance, which is resident in system memory without a range of
+ * the aperture segment, is about to leave it. Does nothing if the miniport did not ask for it.
  */
 vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -429,6 +426,9 @@ static inline bool vmm_segment_is_over_limit(const struct vmm_memory *memory,
 {
 	return segment->aperture && size_bytes > memory->shared_system_bytes - memory->mapped_bytes;
 }
+
+/* Returns the set of the aperture segments. */
+uint32_t vmm_segment_apertures(const struct vmm_memory *memory);
 
 /* ---- placement.c: segments, banks and directions that the miniport prefers ---- */
 /*
@@ -466,8 +466,6 @@ uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
 /* For a new allocation with CreateInVpr: removes the segments that cannot hold it from its sets. */
 void vmm_protected_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Rounds size_bytes up to the unit of the segment's protected range. */
-uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes);
 /* Returns the usable bytes of the protected range. */
 uint64_t vmm_protected_bytes(const struct vmm_segment *segment);
 /* Is the protected range reserved for protected allocations? */
@@ -496,6 +494,8 @@ struct vmm_placement_part vmm_placement_pinned_part(const struct vmm_segment *se
 /* ---- footprint.c: the bytes that an allocation takes in a segment (SEG-10, SEG-11) ---- */
 uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 			     const struct vmm_allocation *allocation);
+/* Rounds size_bytes up to the unit of the segment's protected range. */
+uint64_t vmm_footprint_protected_units(const struct vmm_segment *segment, uint64_t size_bytes);
 /* Returns the most that it takes in any segment of its sets. */
 uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
 			       const struct vmm_allocation *allocation);
@@ -538,7 +538,7 @@ static inline void vmm_lru_forget(struct vmm_memory *memory) VMM_REQUIRES(vmm_pa
 		vmm_lru_order(memory);
 }
 
-/* ---- residency.c ---- */
+/* ---- resident.c: instances in segments ---- */
 /* To be called when the allocation's segment sets or flags have changed. */
 static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
 {
@@ -556,22 +556,24 @@ static inline void vmm_residency_set_offset(const struct vmm_segment *segment,
 	instance->address = segment->port->gpu_base + offset;
 	instance->allocation->adapter->placements++;
 }
-/* Moves the instance to the list of its current eviction class. */
-void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance)
+/* Moves the allocation's instances to the lists of their current eviction class. */
+void vmm_allocation_reclass(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
+/* The instance, which is in no segment, gets that range of the segment. */
+void vmm_residency_enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
+				 struct vmm_segment *segment, const struct vmm_free_space *space)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* The `preparation` of a caller that prepares no packet. */
-#define VMM_NO_PREPARATION UINT64_MAX
 /*
- * Evicts a resident instance to its backing store. The GPU does not use the instance. `reason`:
- * VIDMM_RESIDENCY_*. Returns VMM_PENDING if the GPU uses what is in the way (see
- * vmm_eviction_blocker), VMM_NOT_SUPPORTED if the instance must stay: pinned (PAG-18), on the
- * screen (PRS-06), or locked so that CPU stores could be lost.
+ * Takes the instance, which the GPU does not use, out of its segment. The caller sets its new
+ * placement.
  */
-vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instance *instance,
-				   uint32_t reason, uint64_t preparation)
+void vmm_residency_leave_segment(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
-vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
-			       uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class);
+/* The same for a placement to which no content and no client object has come yet. */
+void vmm_residency_release_placement(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Reports where the instance is now. `reason`: VIDMM_RESIDENCY_*. */
+void vmm_residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
+			 uint32_t reason, uint32_t old_segment) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Takes the instance out of its segment without a copy: it is destroyed or its content is
  * discarded.
@@ -584,6 +586,11 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
  */
 void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
 			 enum vmm_placement place) VMM_REQUIRES(vmm_paging_lock_class);
+/* Frees everything that the instance has. The GPU does not use it. */
+void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- residency.c: page-in ---- */
 /* Places an instance that will be pinned in the zone for those. (ALF-19, ALF-20, PAG-19) */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -600,8 +607,6 @@ vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance
 vmm_status vmm_residency_place(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint32_t set, uint64_t preparation)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Does no prepared packet use the memory of the instance? */
-bool vmm_instance_unused(const struct vmm_instance *instance);
 /*
  * Evicts idle instances until the request fits, and allocates the range. What that preparation
  * wants stays.
@@ -615,19 +620,18 @@ vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segmen
 				    const struct vmm_range_request *request)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* ---- eviction.c: content on its way out of a memory segment ---- */
+/* ---- eviction.c: an instance leaves its segment, and its content is saved ---- */
 /*
- * Copies the content to the backing store, which exists: through an aperture segment of the
- * eviction set, or directly. Returns VMM_PENDING if the GPU uses the apertures. (PAG-17, SEG-20)
+ * Evicts a resident instance to its backing store. The GPU does not use the instance. `reason`:
+ * VIDMM_RESIDENCY_*. Returns VMM_PENDING if the GPU uses what is in the way (see
+ * vmm_eviction_blocker), VMM_NOT_SUPPORTED if the instance must stay: pinned (PAG-18), on the
+ * screen (PRS-06), or locked so that CPU stores could be lost.
  */
-vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
-				 uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * The same on an adapter of WDDM 2.x. Allocates the store if there is none; copies nothing if the
- * store is current.
- */
-vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
-			      uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint32_t reason, uint64_t preparation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class);
 /* Do pinned allocations leave too little space in every aperture of the eviction set? (PAG-20) */
 bool vmm_eviction_is_blocked_by_pinned(const struct vmm_memory *memory,
 				       const struct vmm_allocation *allocation)
@@ -643,11 +647,6 @@ static inline bool vmm_eviction_loses_content(const struct vmm_memory *memory,
 	       !(instance->retained && !instance->gpu_wrote) &&
 	       vmm_eviction_is_blocked_by_pinned(memory, instance->allocation);
 }
-/*
- * Returns the size of the largest piece that pinned allocations leave in an aperture of the set, in
- * bytes.
- */
-uint64_t vmm_eviction_widest(const struct vmm_memory *memory, uint32_t eviction_set);
 /*
  * After VMM_PENDING: returns a packet to wait for. If what was in the way has become idle, that is
  * a packet that is already complete.
@@ -769,11 +768,30 @@ static inline bool vmm_allocation_is_never_renamed(const struct vmm_allocation *
 /* Is there an aperture segment in both its read and its write set? */
 bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the memory segments of the allocation's sets: a swizzling range can show it only there.
+ */
+uint32_t vmm_allocation_memory_set(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the segments it may be resident in: those for both reads and writes, or, if there are
+ * none, for writes.
+ */
+uint32_t vmm_allocation_resident_set(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Does that set contain an aperture segment? */
+bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Is the instance resident in its backing store? Without AccessedPhysically the pages in system
+ * memory count as being in the aperture segment, and no range of it is taken. (PAG-24)
+ */
+bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Does no prepared packet use the memory of the instance? */
+bool vmm_instance_unused(const struct vmm_instance *instance);
 /* Adds a new, zeroed instance to the allocation. */
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Frees everything that the instance has. The GPU does not use it. */
-void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the eviction class: VMM_CLASS_PINNED or enum vmm_policy_class. */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)

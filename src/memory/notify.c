@@ -15,18 +15,6 @@
  */
 #include "memory/memory_private.h"
 
-vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
-				       bool *notified)
-{
-	const struct vmm_paging_part all = {.size_bytes = instance->allocation->size_bytes,
-					    .segment = instance->segment,
-					    .at = instance->offset};
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	*notified = vmm_notify_is_wanted(instance->allocation);
-	return *notified ? vmm_paging_notify_alloc(memory, instance, &all) : VMM_OK;
-}
-
 /*
  * Allocates the largest available part of an aperture; if there is no free page, evicts other
  * allocations for one page.
@@ -36,8 +24,9 @@ static vmm_status take_window(struct vmm_memory *memory, struct vmm_instance *in
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
-	uint32_t count = vmm_placement_candidates(
-		memory, instance->allocation, vmm_residency_list_set(instance->allocation), order);
+	uint32_t count =
+		vmm_placement_candidates(memory, instance->allocation,
+					 vmm_allocation_resident_set(instance->allocation), order);
 	struct vmm_range_request request = {.owner = instance};
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 

@@ -71,24 +71,6 @@ NTSTATUS vmm_offer_check_set(struct vmm_device *device, const struct vmm_handle_
 	return STATUS_SUCCESS;
 }
 
-static void reclass_all(struct vmm_memory *memory, struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_list *link;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_list_for_each (link, &allocation->instances)
-		vmm_residency_reclass(memory, vmm_container_of(link, struct vmm_instance, sibling));
-}
-
-void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
-{
-	vmm_assert_held(&allocation->adapter->paging_lock);
-	allocation->offer = (uint8_t)priority;
-	vmm_allocation_mark(allocation, VMM_MARK_OFFERED, priority != 0);
-	reclass_all(allocation->adapter->memory, allocation);
-}
-
 static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -220,7 +202,7 @@ static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void
 {
 	vmm_assert_held(&device->adapter->paging_lock);
 	ref->allocation->priority = *(const uint32_t *)context;
-	reclass_all(device->adapter->memory, ref->allocation);
+	vmm_allocation_reclass(ref->allocation);
 	return STATUS_SUCCESS;
 }
 
@@ -258,7 +240,7 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 		status = RESIDENT_GPU;
 	else if (ref->instance->place == VMM_PLACEMENT_APERTURE)
 		status = RESIDENT_SHARED;
-	else if (ref->residency_count && vmm_residency_list_in_system(ref->instance))
+	else if (ref->residency_count && vmm_instance_is_resident_in_system(ref->instance))
 		status = RESIDENT_SHARED; /* PAG-24 */
 	if (status > *worst)              /* PRI-04: a resource reports its worst member */
 		*worst = status;

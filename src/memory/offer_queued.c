@@ -6,6 +6,14 @@
  */
 #include "memory/memory_private.h"
 
+void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
+{
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	allocation->offer = (uint8_t)priority;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFERED, priority != 0);
+	vmm_allocation_reclass(allocation);
+}
+
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
 			    uint64_t sequence)
 {

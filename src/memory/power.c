@@ -75,7 +75,7 @@ static bool returns_under_lock(const struct vmm_memory *memory, const struct vmm
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	return memory->caps->wddm2 && vmm_locks(instance) &&
-	       !vmm_residency_list_reaches_aperture(instance->allocation);
+	       !vmm_allocation_resident_set_has_aperture(instance->allocation);
 }
 
 static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance)

@@ -9,12 +9,6 @@
  */
 #include "memory/memory_private.h"
 
-uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes)
-{
-	return vmm_align_up(size_bytes,
-			    vmm_max_u64(segment->port->vpr.alignment, segment->port->page_bytes));
-}
-
 uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
 {
 	uint32_t set = 0;
@@ -23,7 +17,7 @@ uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
 		const struct vmm_port_vpr *vpr = &memory->segment[i].port->vpr;
 
 		if (vpr->size_bytes && size_bytes <= vpr->size_bytes - vpr->reserve_bytes &&
-		    vmm_protected_units(&memory->segment[i], size_bytes) <=
+		    vmm_footprint_protected_units(&memory->segment[i], size_bytes) <=
 			    vpr->size_bytes - vpr->reserve_bytes)
 			set |= 1u << i;
 	}

@@ -34,45 +34,12 @@ uint64_t vmm_residency_list_round(struct vmm_memory *memory)
 	return ROUND_BIT | ++memory->residency_rounds;
 }
 
-uint32_t vmm_residency_list_set(const struct vmm_allocation *allocation)
-{
-	uint32_t both = allocation->read_set & allocation->write_set;
-
-	vmm_assert_held(&allocation->adapter->paging_lock);
-	return both ? both : allocation->write_set;
-}
-
-static uint32_t aperture_set(const struct vmm_memory *memory)
-{
-	uint32_t set = 0;
-
-	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].aperture)
-			set |= 1u << i;
-	return set;
-}
-
-bool vmm_residency_list_reaches_aperture(const struct vmm_allocation *allocation)
-{
-	vmm_assert_held(&allocation->adapter->paging_lock);
-	return vmm_residency_list_set(allocation) & aperture_set(allocation->adapter->memory);
-}
-
-bool vmm_residency_list_in_system(const struct vmm_instance *instance)
-{
-	const struct vmm_allocation *allocation = instance->allocation;
-
-	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return instance->place == VMM_PLACEMENT_SYSTEM && instance->backing.address &&
-	       !vmm_allocation_is_physical(allocation) &&
-	       vmm_residency_list_reaches_aperture(allocation);
-}
-
 static bool is_placed(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	return instance->place == VMM_PLACEMENT_MEMORY ||
-	       instance->place == VMM_PLACEMENT_APERTURE || vmm_residency_list_in_system(instance);
+	       instance->place == VMM_PLACEMENT_APERTURE ||
+	       vmm_instance_is_resident_in_system(instance);
 }
 
 /* Is it in a segment where its properties no longer allow it (PRI-15)? */
@@ -83,7 +50,7 @@ static bool is_misplaced(const struct vmm_instance *instance) VMM_REQUIRES(vmm_p
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->place == VMM_PLACEMENT_SYSTEM || allocation->pinned)
 		return false;
-	return !(vmm_residency_list_set(allocation) & 1u << (instance->segment - 1)) ||
+	return !(vmm_allocation_resident_set(allocation) & 1u << (instance->segment - 1)) ||
 	       (instance->place == VMM_PLACEMENT_APERTURE &&
 		!vmm_allocation_is_physical(allocation));
 }
@@ -123,7 +90,7 @@ vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instan
 		status = vmm_unlikely(allocation->pinned)
 				 ? vmm_residency_pin(memory, instance)
 				 : vmm_residency_place(memory, instance,
-						       vmm_residency_list_set(allocation),
+						       vmm_allocation_resident_set(allocation),
 						       preparation);
 	} else if (vmm_unlikely(instance->handover)) {
 		status = vmm_hand_over_to_gpu(memory, instance);
@@ -141,12 +108,13 @@ void vmm_residency_list_hold_out(struct vmm_instance *instance)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->allocation->adapter->wddm2 && vmm_locks(instance))
-		instance->held = !vmm_residency_list_reaches_aperture(instance->allocation);
+		instance->held = !vmm_allocation_resident_set_has_aperture(instance->allocation);
 }
 
 void vmm_residency_list_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint32_t set = vmm_residency_list_set(instance->allocation) & aperture_set(memory);
+	uint32_t set =
+		vmm_allocation_resident_set(instance->allocation) & vmm_segment_apertures(memory);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (set && vmm_allocation_is_physical(instance->allocation))
@@ -199,7 +167,7 @@ static void account_demand(struct vmm_residency_demand *demand,
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_memory *memory = allocation->adapter->memory;
-	uint32_t set = vmm_residency_list_set(allocation);
+	uint32_t set = vmm_allocation_resident_set(allocation);
 	uint64_t bytes = vmm_footprint_largest(memory, allocation);
 
 	vmm_assert_held(&allocation->adapter->paging_lock);
@@ -207,7 +175,7 @@ static void account_demand(struct vmm_residency_demand *demand,
 	 * Content that the GPU can use in system memory, outside the aperture, needs no segment
 	 * space.
 	 */
-	if (!vmm_allocation_is_physical(allocation) && (set & aperture_set(memory)))
+	if (!vmm_allocation_is_physical(allocation) && (set & vmm_segment_apertures(memory)))
 		return;
 	add_demand(demand, set, allocation->in_vpr, add ? bytes : 0 - bytes);
 }
@@ -542,7 +510,7 @@ static bool depart_from_system(struct vmm_memory *memory, struct vmm_ref *ref)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_likely(!vmm_notify_is_wanted(ref->allocation)) ||
-	    !vmm_residency_list_in_system(ref->instance))
+	    !vmm_instance_is_resident_in_system(ref->instance))
 		return true;
 	if (vmm_locks(ref->instance) || !gpu_is_done(ref))
 		return false;

@@ -10,21 +10,6 @@
 
 /* ---- residency_list.c: residency lists (RES-01) ---- */
 
-/*
- * Returns the segments it may be resident in: those for both reads and writes, or, if there are
- * none, for writes.
- */
-uint32_t vmm_residency_list_set(const struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Does that set contain an aperture segment? */
-bool vmm_residency_list_reaches_aperture(const struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * Is the instance resident in its backing store? Without AccessedPhysically the pages in system
- * memory count as being in the aperture segment, and no range of it is taken. (PAG-24)
- */
-bool vmm_residency_list_in_system(const struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns a new, unique number for a round of placements, to be used as `preparation`. */
 uint64_t vmm_residency_list_round(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*

@@ -184,3 +184,13 @@ void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vm
 		memory->mapped_bytes -= vmm_range_size(segment->heap, node);
 	vmm_range_free(segment->heap, node);
 }
+
+uint32_t vmm_segment_apertures(const struct vmm_memory *memory)
+{
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].aperture)
+			set |= 1u << i;
+	return set;
+}

@@ -11,6 +11,37 @@
 
 #define ENTRIES_MAX 256u /* maximum number of entries in one operation */
 
+/* ---- lookup ---- */
+
+uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
+{
+	uint32_t shift = VMM_PAGE_SHIFT;
+
+	for (uint32_t i = 0; i < level; i++)
+		shift += mmu->level[i].PageTableIndexBitCount;
+	return shift;
+}
+
+uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address)
+{
+	return (uint32_t)((address - table->base) >> vmm_va_shift(vmm_va_mmu(va), table->level));
+}
+
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+{
+	struct vmm_va_table *table = va->root;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	while (table && table->level) {
+		uint32_t index = vmm_va_index(va, table, address);
+
+		table = index < table->entries ? table->child[index] : NULL;
+	}
+	return table;
+}
+
+/* ---- operations on tables ---- */
+
 static void report_event(struct vmm_va *va, uint32_t operation, uint64_t handle, uint64_t bytes,
 			 uint64_t address)
 {
@@ -108,7 +139,8 @@ static bool locate(const struct vmm_instance *instance, struct gpu_location *loc
 		location->page = instance->offset >> VMM_PAGE_SHIFT;
 		return true;
 	}
-	if (instance->place != VMM_PLACEMENT_APERTURE && !vmm_residency_list_in_system(instance))
+	if (instance->place != VMM_PLACEMENT_APERTURE &&
+	    !vmm_instance_is_resident_in_system(instance))
 		return false;
 	/* An aperture placement means the system pages behind it (PAG-24). */
 	location->segment = 0;

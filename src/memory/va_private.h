@@ -43,8 +43,6 @@ static inline const struct vmm_port_gpummu *vmm_va_mmu(const struct vmm_va *va)
 {
 	return &va->memory->caps->gpummu;
 }
-/* Number of address bits below the index of that level. */
-uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
 
 /* ---- va_table.c ---- */
 /*
@@ -53,9 +51,6 @@ uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
  */
 vmm_status vmm_va_root_create(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
 vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Returns the leaf table that translates the address, or NULL. */
-struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Destroys the tables in the range that translate no taken address. */
 void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size)
@@ -66,6 +61,13 @@ void vmm_va_tables_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class
 void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context);
 
 /* ---- va_entries.c ---- */
+/* Number of address bits below the index of that level. */
+uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
+/* Returns the index of the table's entry for that address; beyond its entries if there is none. */
+uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address);
+/* Returns the leaf table that translates the address, or NULL. */
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class);
 struct vmm_va_write {
 	struct vmm_va_table *table;
 	uint32_t start, count;

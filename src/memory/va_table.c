@@ -7,21 +7,6 @@
  */
 #include "memory/va_private.h"
 
-uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
-{
-	uint32_t shift = VMM_PAGE_SHIFT;
-
-	for (uint32_t i = 0; i < level; i++)
-		shift += mmu->level[i].PageTableIndexBitCount;
-	return shift;
-}
-
-static uint32_t index_in(const struct vmm_va *va, const struct vmm_va_table *table,
-			 uint64_t address)
-{
-	return (uint32_t)((address - table->base) >> vmm_va_shift(vmm_va_mmu(va), table->level));
-}
-
 /* Bytes of address space that one entry of that level covers. */
 static uint64_t coverage(const struct vmm_va *va, uint32_t level)
 {
@@ -302,7 +287,7 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 		struct vmm_va_table *table = va->root;
 
 		while (table->level && status == VMM_OK) {
-			uint32_t index = index_in(va, table, at);
+			uint32_t index = vmm_va_index(va, table, at);
 
 			if (!table->child[index])
 				status = add_child(va, table, index);
@@ -312,24 +297,11 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 	return status;
 }
 
-struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
-{
-	struct vmm_va_table *table = va->root;
-
-	vmm_assert_held(&va->memory->adapter->paging_lock);
-	while (table && table->level) {
-		uint32_t index = index_in(va, table, address);
-
-		table = index < table->entries ? table->child[index] : NULL;
-	}
-	return table;
-}
-
 static void prune(struct vmm_va *va, struct vmm_va_table *table, uint64_t base, uint64_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t each = coverage(va, table->level);
-	uint32_t first = base > table->base ? index_in(va, table, base) : 0;
+	uint32_t first = base > table->base ? vmm_va_index(va, table, base) : 0;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	for (uint32_t i = first; i < table->entries && table->base + i * each < end; i++) {

@@ -217,7 +217,7 @@ static NTSTATUS check_segments(const struct check *c)
 		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
 	uint32_t both = i->SupportedReadSegmentSet & i->SupportedWriteSegmentSet;
-	/* From 2.0 on one placement serves all GPU uses (vmm_residency_list_set). */
+	/* From 2.0 on one placement serves all GPU uses (vmm_allocation_resident_set). */
 	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))

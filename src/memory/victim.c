@@ -37,7 +37,7 @@ static bool lock_prevents_eviction(const struct vmm_memory *memory,
 	 * query.
 	 */
 	return memory->caps->wddm2 && vmm_locks_snapshot(instance) && vmm_locks(instance) &&
-	       !vmm_residency_list_reaches_aperture(instance->allocation);
+	       !vmm_allocation_resident_set_has_aperture(instance->allocation);
 }
 
 /*
