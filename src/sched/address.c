@@ -6,7 +6,7 @@
  * itself waits for an update only if it waits for the fence. The paging lock guards everything
  * here.
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 #define QUEUED_MAX 128u /* updates queued for one context; the next caller waits */
 

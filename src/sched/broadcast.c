@@ -7,6 +7,7 @@
  * (copies.c). vmm_sched_render_to finds the contexts and keeps them until it returns.
  */
 #include "sched/submission.h"
+#include "sched/calls.h"
 
 /* ---- the contexts of a call ---- */
 

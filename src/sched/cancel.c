@@ -3,7 +3,7 @@
  * Packets of lost devices, which will never run (TDR-12): DxgkDdiCancelCommand, and the marks by
  * which they complete in their turn.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct vmm_context *owner)
 	VMM_REQUIRES(vmm_paging_lock_class)

@@ -4,7 +4,7 @@
  * requests, the reset of an engine, cancellations after a lost device, packets that need a new id.
  * All but the first need PASSIVE_LEVEL.
  */
-#include "sched/sched_private.h"
+#include "sched/node_queue.h"
 
 /* Gives a new id to the packet of the node that waits for one. */
 static void renew_stale(struct vmm_sched *sched, struct vmm_node *node)

@@ -4,7 +4,7 @@
  * shared memory object of the context, and may do so at any time. Each submission first copies the
  * bytes that it names, once. The checks and the miniport read only the copy (vmm_context.user).
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * DMA-02).
  */
 #include "object/stopped.h"
-#include "sched/sched_private.h"
+#include "sched/calls.h"
 
 static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context *context)
 {

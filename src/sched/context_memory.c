@@ -3,7 +3,7 @@
  * The scheduling part of context allocations (PRE-11): when a miniport may create them, and
  * when a packet needs them. paging.c switches a node off a context before its memory moves.
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 /* ---- creation; no lock held ---- */
 

@@ -11,7 +11,7 @@
  *   vmm_broadcast_copy_portion    copies the portion that is being prepared
  *   retire.c                      frees the buffer when it and all copies are complete
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 bool vmm_broadcast_is_held(const struct vmm_context *owner, const struct vmm_broadcast *b)
 {

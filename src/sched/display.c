@@ -16,6 +16,7 @@
  * place (PRS-06).
  */
 #include "sched/flip.h"
+#include "sched/preparation.h"
 
 /*
  * Packets of several contexts complete in any order, so the writers of the primary are checked one

@@ -6,7 +6,7 @@
  * mapping stays for the next use. It is undone when aperture space is needed and neither the
  * miniport nor the GPU has the buffer.
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 static uint32_t list_size(const struct vmm_context *context)
 {

@@ -4,7 +4,7 @@
  * watchdog, or a page fault, requests it; a thread that finds a device lost requests that its
  * packets are cancelled.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 #define NS_PER_MS 1000000u
 #define HUNG      3u /* D3DKMT_DEVICEEXECUTION_STATE */

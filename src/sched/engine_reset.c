@@ -14,7 +14,7 @@
  *
  * If a step fails, or if the aborted packet was paging, the adapter is reset instead (TDR-17).
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 /* At DIRQL: discards the reports that the engine made before it was reset. */
 static void forget_reports(void *context)

@@ -4,6 +4,7 @@
  * sync (shown), and what becomes of them at a reset. display.c programs them. (PRS)
  */
 #include "sched/flip.h"
+#include "sched/data.h"
 
 #define NS_PER_MS 1000000u
 

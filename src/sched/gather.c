@@ -15,7 +15,7 @@
  *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above
  *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 /* DMA-23: an allocation that is listed more than once is written if one of its entries says so. */
 static bool is_written(const struct vmm_dma *dma, uint32_t index)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "object/stopped.h"
 #include "sched/hw_private.h"
+#include "sched/calls.h"
 
 /* ---- start and stop ---- */
 

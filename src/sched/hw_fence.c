@@ -6,6 +6,7 @@
  * about queues and contexts: answered suspensions and page faults.
  */
 #include "sched/hw_private.h"
+#include "sched/resets.h"
 
 static bool reserve_slot(_Atomic uint32_t *head, const _Atomic uint32_t *tail, uint32_t *slot)
 {

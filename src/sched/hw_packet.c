@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sched/hw_private.h"
+#include "sched/resets.h"
 
 /* Allocates memory that lives as long as the queue, charged to its process. */
 static void *alloc_charged(const struct vmm_hw_queue *queue, uint64_t bytes)

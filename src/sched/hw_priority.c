@@ -12,6 +12,7 @@
  */
 #include "sched/hw_private.h"
 #include "sched/levels.h"
+#include "sched/resets.h"
 
 #define UNITS_PER_US 10u /* of the interface: 100 ns */
 #define NORMAL_SHARE 10u /* percent, the documented default */

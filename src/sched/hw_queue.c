@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "sched/hw_private.h"
+#include "sched/preparation.h"
 
 /* ---- memory for commands ---- */
 

@@ -15,6 +15,7 @@
  * If a step fails, the adapter is reset instead.
  */
 #include "sched/hw_private.h"
+#include "sched/resets.h"
 
 static bool has_deadline(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
 {

@@ -3,6 +3,7 @@
  * Look-ups of hardware contexts and queues, and the changes of their state that several files make.
  */
 #include "sched/hw_private.h"
+#include "sched/resets.h"
 
 struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
 {

@@ -3,6 +3,7 @@
  * The calls that queue commands, waits and signals in hardware queues (SUB-27, SYN-34).
  */
 #include "sched/hw_private.h"
+#include "sched/calls.h"
 
 static NTSTATUS check(const struct vmm_hw_queue *queue, const struct vmm_hw_command *command)
 {

@@ -12,6 +12,7 @@
  *   RESUMING    the paging for it is complete: DxgkDdiResumeContext -> RUNNING
  */
 #include "sched/hw_private.h"
+#include "sched/preparation.h"
 
 static void ddi_failed(struct vmm_hw_context *context, const char *ddi, NTSTATUS status)
 {

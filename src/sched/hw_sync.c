@@ -7,6 +7,7 @@
  * (sync/packet.h).
  */
 #include "sched/hw_private.h"
+#include "sched/resets.h"
 
 enum { SYNC_NEW, SYNC_BEGUN, SYNC_COMPLETED, SYNC_ABANDONED };
 

@@ -5,6 +5,7 @@
  * engine (hw_reset.c), or of the adapter.
  */
 #include "sched/hw_private.h"
+#include "sched/calls.h"
 
 #define NS_PER_MS 1000000u
 

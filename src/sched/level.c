@@ -9,7 +9,7 @@
  *   real time absolute 16 to 30, whatever the class of the process
  */
 #include "sched/levels.h"
-#include "sched/sched_private.h"
+#include "sched/rules.h"
 
 _Static_assert(VMM_LEVEL_REAL_TIME + VMM_PRIORITY_HARD - VMM_PRIORITY_SOFT_LEAST + 1 == VMM_LEVELS,
 	       "levels of priorities");

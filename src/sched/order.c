@@ -20,7 +20,7 @@
  *   - A portion of a split buffer runs after all prepared packets. Nothing is prepared while it
  *     runs, so no packet gets between it and the next portion (SPL-09).
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 /*
  * The least that a packet is charged. A software GPU on virtual time may report 0 for a packet;

@@ -15,7 +15,7 @@
  * 3. The next thread that holds the paging lock at PASSIVE_LEVEL cancels the other queued packets
  *    of the device and releases the waiters of its fences.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 enum {
 	FENCE_INVALID = DXGK_PAGE_FAULT_FENCE_INVALID,

@@ -5,7 +5,7 @@
  * (SUB-20). That packet has a number of the paging timeline and runs on the node of the context.
  * Later paging operations wait for that number, on whatever node they run.
  */
-#include "sched/sched_private.h"
+#include "sched/node_queue.h"
 
 /*
  * Waits for that packet and all earlier prepared packets of the timeline, of any context. The

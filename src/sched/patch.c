@@ -3,7 +3,7 @@
  * The arguments of DxgkDdiSubmitCommand and DxgkDdiPatch for a packet, its fence id, and the
  * patching of a packet that is prepared or has to run under a new id (PAT-11, PAT-13, PAT-14).
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 static void fill_present(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
 	VMM_REQUIRES(vmm_paging_lock_class)

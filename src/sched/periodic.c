@@ -5,7 +5,7 @@
  * whose fence has ended is destroyed on the worker: the DDI call needs PASSIVE_LEVEL, and the
  * last reference to a fence may be dropped at any IRQL.
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 #define NOTIFICATIONS_MAX 64u /* notifications of an adapter at once */
 

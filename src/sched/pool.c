@@ -5,7 +5,7 @@
  * submission then waits for the oldest. While the context has a wait in its queue, only memory
  * limits their number.
  */
-#include "sched/sched_private.h"
+#include "sched/preparation.h"
 
 /*
  * Takes a free buffer; NULL: there is none. *may_create in: a new buffer may be created; out: the

@@ -13,7 +13,7 @@
  * Power-up takes the same steps in reverse order. Packets that are not prepared keep their
  * positions in the prepare queue.
  */
-#include "sched/sched_private.h"
+#include "sched/calls.h"
 
 /*
  * The creator counts itself and then reads the halt flag; the power change sets the flag and then

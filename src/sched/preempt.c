@@ -16,7 +16,7 @@
  * addresses do not change (PRE-08). Paging never moves memory that a submitted packet uses, so
  * paging packets may overtake render packets.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node)
 {

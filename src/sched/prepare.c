@@ -10,7 +10,7 @@
  * Packets are prepared strictly in call order (SUB-04): the first one that must wait for the GPU
  * holds up the rest.
  */
-#include "sched/sched_private.h"
+#include "sched/preparation.h"
 
 /*
  * Writes the addresses into the allocation list and marks the memory as used by this packet until

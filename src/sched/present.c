@@ -7,6 +7,7 @@
  * flip.
  */
 #include "sched/submission.h"
+#include "sched/calls.h"
 
 enum {
 	WRITE = 0x1, /* bit of D3DDDI_ALLOCATIONLIST.Value */

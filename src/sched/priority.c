@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The priorities of contexts and processes that clients set (SCH-01 to SCH-04). */
 #include "sched/levels.h"
-#include "sched/sched_private.h"
+#include "sched/calls.h"
 
 static NTSTATUS refuse_priority(const struct vmm_context *context, const char *rule,
 				NTSTATUS status, int32_t priority, const char *why)

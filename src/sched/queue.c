@@ -8,7 +8,7 @@
  * If it is taken, its holder looks again after it has released the lock (vmm_sched_kick). So no
  * packet is left behind, and no thread waits for the lock at raised IRQL.
  */
-#include "sched/sched_private.h"
+#include "sched/node_queue.h"
 
 static bool can_submit(const struct vmm_sched *sched, const struct vmm_node *node)
 	VMM_REQUIRES(vmm_state_lock_class)

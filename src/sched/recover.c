@@ -14,7 +14,7 @@
  * Every packet counts as complete, so every waiter returns. No waiter sees that before the end: the
  * paging lock is held, and progress is signaled last.
  */
-#include "sched/sched_private.h"
+#include "sched/calls.h"
 
 #define NS_PER_MS 1000000u
 

@@ -6,7 +6,7 @@
  * count as complete without having run. Destruction by clients still reaches the miniport, so that
  * it can free its software state. A miniport that does not support removal gets no further calls.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
 	VMM_REQUIRES(vmm_state_lock_class)

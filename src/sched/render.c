@@ -12,6 +12,7 @@
  * numbers, and a captured allocation cannot be deallocated meanwhile.
  */
 #include "sched/submission.h"
+#include "sched/calls.h"
 
 enum {
 	ENTRY_WRITE = VMM_USES_WRITE,

@@ -4,7 +4,7 @@
  * (SUB-07), and the DPC, or a reset, applies the records. Preemption answers (preempt.c) and page
  * faults (page_fault.c) are recorded there.
  */
-#include "sched/sched_private.h"
+#include "sched/resets.h"
 
 void vmm_report_completed(struct vmm_node *node, uint32_t fence)
 {

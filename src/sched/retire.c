@@ -6,7 +6,7 @@
  * when the adapter is reset or removed. Then its DMA buffer is free again, its number on the
  * timeline is complete, and a flip that it carries is due.
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 uint32_t vmm_fence_next(struct vmm_sched *sched)
 {

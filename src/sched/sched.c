@@ -2,7 +2,7 @@
 /*
  * The scheduler of an adapter: its creation and end, the system device and the paging contexts.
  */
-#include "sched/sched_private.h"
+#include "sched/tasks.h"
 
 /* A device is ending. Its calls may wait for buffers that are queued behind a wait. */
 static void device_ends(struct vmm_adapter *adapter)

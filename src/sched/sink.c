@@ -4,7 +4,7 @@
  * interrupts, which only record; the DPC, which applies the records and lets the next packets go;
  * look-ups of handle data; fatal violations.
  */
-#include "sched/sched_private.h"
+#include "sched/tasks.h"
 
 /* DIRQL: only records (SUB-07). */
 static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)

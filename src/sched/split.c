@@ -9,7 +9,7 @@
  * references at the split point (SPL-05): these stay `active`, so they are no eviction victims. On
  * its timeline the buffer completes once, with its last portion (SPL-07).
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 #define SLOTS_PER_WORD 64u
 

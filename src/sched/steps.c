@@ -17,7 +17,7 @@
  * may wait, always complete. The steps of a lost context are dropped (TDRS-11). The steps of a
  * context that ends are dropped from the first unsatisfied wait on.
  */
-#include "sched/sched_private.h"
+#include "sched/completion.h"
 
 void vmm_steps_init(struct vmm_context *context)
 {
@@ -370,8 +370,8 @@ void vmm_steps_poll(struct vmm_sched *sched)
 }
 
 /*
- * A wait has completed. Called on any thread, with any locks held but the sync lock. Once the software packet is in
- * the list, it and its context may be freed.
+ * A wait has completed. Called on any thread, with any locks held but the sync lock. Once the
+ * software packet is in the list, it and its context may be freed.
  */
 static void on_wait_completed(struct vmm_sync_wait *wait)
 {

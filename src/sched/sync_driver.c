@@ -3,7 +3,7 @@
  * The services that sync needs from the miniport: its side of CPU event notifications, and the
  * periodic signals of periodic fences.
  */
-#include "sched/sched_private.h"
+#include "sched/data.h"
 
 static vmm_status create_event(struct vmm_device *device, int event, void **result)
 {

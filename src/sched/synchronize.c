@@ -3,7 +3,7 @@
  * The call that queues a wait or a signal in a context (SYN-25), and the end of a context's steps
  * (steps.c).
  */
-#include "sched/sched_private.h"
+#include "sched/calls.h"
 
 NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sched_sync *sync)
 {

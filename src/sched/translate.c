@@ -4,6 +4,7 @@
  * commands at GPU virtual addresses DxgkDdiValidateSubmitCommand.
  */
 #include "sched/submission.h"
+#include "sched/data.h"
 
 #include <string.h>
 

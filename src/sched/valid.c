@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Predicates of contexts (sched_private.h), which this module asserts where it is entered. */
-#include "sched/sched_private.h"
+/* Predicates of contexts (rules.h), which this module asserts where it is entered. */
+#include "sched/rules.h"
 
 enum { RELATIVE = 7, ABSOLUTE = 0x40000000, ABSOLUTE_MOST = ABSOLUTE + 31 };
 

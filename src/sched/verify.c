@@ -4,6 +4,7 @@
  * of the lists. They report findings and change nothing else.
  */
 #include "sched/submission.h"
+#include "sched/rules.h"
 
 static uint32_t words(const struct vmm_submission *s)
 {

@@ -7,6 +7,7 @@
  * write.
  */
 #include "sched/submission.h"
+#include "sched/calls.h"
 
 enum { COMMAND_NULL_RENDERING = 0x1 };
 

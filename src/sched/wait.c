@@ -4,7 +4,7 @@
  * thread has to submit what others would leave to the worker. A wait that fails abandons the
  * adapter.
  */
-#include "sched/sched_private.h"
+#include "sched/node_queue.h"
 
 static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
 {

@@ -3,7 +3,7 @@
  * Wake-ups of the two threads of an adapter: its worker (worker.c) and its watchdog (watch.c). Any
  * thread calls them, with any lock held.
  */
-#include "sched/sched_private.h"
+#include "sched/rules.h"
 
 void vmm_worker_wake(struct vmm_sched *sched)
 {

@@ -12,7 +12,7 @@
  * Any completion in between restarts the timer. Submissions wake the watchdog only if it found the
  * GPU idle when it last looked; otherwise it wakes by its timer.
  */
-#include "sched/sched_private.h"
+#include "sched/tasks.h"
 
 #define NS_PER_MS 1000000u
 

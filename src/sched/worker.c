@@ -4,7 +4,7 @@
  * also closes in the miniport the objects that clients destroyed, once the GPU has finished with
  * them. It sleeps on the futex sched->work.
  */
-#include "sched/sched_private.h"
+#include "sched/tasks.h"
 
 void vmm_worker_main(void *argument)
 {

@@ -5,7 +5,7 @@
  */
 #include "unit/breaks.h"
 
-#include "sched/sched_private.h"
+#include "sched/rules.h"
 
 static struct vmm_adapter adapter = {.node_count = 2, .physical_adapters = 1};
 static struct vmm_device device = {.adapter = &adapter};
