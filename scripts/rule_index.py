@@ -100,7 +100,7 @@ def blocks_of(text):
     for at, line in enumerate([*text.split('\n'), '']):
         if line and not line.startswith('hand'):
             first = at if first is None else first
-            names += re.findall(r'^\t(?:kmt|umd)\t(\w+)', line)
+            names += re.findall(r'^(?:\t(?:kmt|umd)|union)\t(\w+)', line)
         else:
             if names:
                 found.append(Place('(), '.join(names), first, at - 1, 'function'))

@@ -36,6 +36,26 @@ class Call:
         return [line for line in self.lines if line[1] in keys and line[2] in (None, door)]
 
 
+class Union:
+    """A union block: members of a request that depend on the first of its members, the type."""
+
+    def __init__(self, name, structure, of, items, comment):
+        self.name, self.structure, self.of, self.items, self.comment = name, structure, of, items, comment
+        self.cases = []
+
+    def write(self):
+        found = [(member, re.sub(r'\$(\w)', r'info->\1', value)) for member, value in items_of(self.items)]
+        lines = comment_lines(0, self.comment) + [f'static struct {self.structure} {self.name}(const {self.of} *info)', '{',
+                                                  f'\tstruct {self.structure} request = {{']
+        lines += [f'\t\t.{member} = {value},' for member, value in found] + ['\t};', '', f'\tswitch (request.{found[0][0]}) {{']
+        for value, items in self.cases:
+            lines.append(f'\tcase {value}:')
+            for member, expression in items_of(items):
+                lines += statement(2, f'request.{member} = {expression};'.replace('$', 'info->'))
+            lines.append('\t\tbreak;')
+        return lines + ['\tdefault:', '\t\tbreak;', '\t}', '\treturn request;', '}']
+
+
 def width(line):
     return len(line.expandtabs(8))
 
@@ -149,7 +169,7 @@ def read_line(call, number, fields, comment, known, seen):
 
 
 def read_calls(path, known):
-    """The blocks of calls.tsv, and callback -> function of those that are written by hand."""
+    """The calls of calls.tsv, callback -> function of those that are written by hand, and the unions."""
     calls, by_hand, seen, comment = [], {}, set(), []
     with open(path, encoding='utf-8') as lines:
         for number, line in enumerate(lines, 1):
@@ -162,20 +182,25 @@ def read_calls(path, known):
                 text, comment = ' '.join(comment), []
                 if not line or line.startswith('#'):
                     continue
-                if fields[0] == 'call' and len(fields) == 2:
+                if fields[0] == 'union' and len(fields) > 4:
+                    calls.append(Union(*fields[1:4], fields[4:], text))
+                elif fields[0] == '' and calls and isinstance(calls[-1], Union) and len(fields) > 2:
+                    list(items_of(fields[2:]))
+                    calls[-1].cases.append((fields[1], fields[2:]))
+                elif fields[0] == 'call' and len(fields) == 2:
                     calls.append(Call(fields[1], text))
                 elif fields[0] == 'hand' and len(fields) == 3:
                     if fields[1] not in known or fields[1] in seen:
                         raise TableError(f'{fields[1]} is not a callback of operations.tsv, or has two lines')
                     seen.add(fields[1])
                     by_hand[fields[1]] = fields[2]
-                elif fields[0] == '' and calls and len(fields) > 1:
+                elif fields[0] == '' and calls and len(fields) > 1 and isinstance(calls[-1], Call):
                     read_line(calls[-1], number, fields[1:], text, known, seen)
                 else:
                     raise TableError('unknown line, or wrong number of columns')
             except TableError as bad:
                 sys.exit(f'{path}:{number}: {bad}')
-    return calls, by_hand
+    return [call for call in calls if isinstance(call, Call)], by_hand, [call for call in calls if isinstance(call, Union)]
 
 
 def header(begin, name, parameters):
@@ -209,6 +234,7 @@ class Writer:
         kmt = self.door == 'kmt'
         text = re.sub(r'\bnumber\(([^()]*)\)', r'\1' if kmt else r'vmm_umd_number(\1)', text)
         text = re.sub(r'\bhandle\(([^()]*)\)', r'\1' if kmt else r'(HANDLE)(uintptr_t)\1', text)
+        text = re.sub(r'\bvmm_door_', f'vmm_{self.door}_', text)
         text = re.sub(r'\$(\w)', r'args.\1', text)
         if re.search(r'@\w', text) and not self.structure:
             raise TableError(f'"{text}": there is no request')
@@ -223,6 +249,7 @@ class Writer:
         """The expression of a do line. A name alone is called with what the call has; vmm_kmt_ and vmm_umd_ are written by hand."""
         if not PLAIN.fullmatch(text):
             return self.expression(text)
+        text = self.expression(text)
         if not text.startswith(f'vmm_{self.door}_'):
             return f'{text}({self.subject()}{", &request" if self.structure else ""})'
         given = [('&call', f'struct vmm_{self.door}_call *call')]
@@ -255,7 +282,7 @@ class Writer:
             lines.append('\tstruct vmm_context *context = NULL;')
         if self.kind == 'adapter':
             lines.append('\tstruct vmm_adapter *adapter;')
-        lines += [f'\t{item};' for line in self.call.of(self.door, 'local') for item in line[3]]
+        lines += [f'\t{self.expression(item)};' for line in self.call.of(self.door, 'local') for item in line[3]]
         for member in self.copies:
             lines.append(f'\tvoid *{member} = NULL;')
             if self.door == 'umd':
@@ -271,7 +298,8 @@ class Writer:
             if self.kind == 'device':
                 return f'vmm_umd_enter{self.inline}(&call, device, {door}, {self.cleaning})'
             if self.kind == 'context':
-                return f'vmm_umd_enter_context(&call, device, handle, {door}, &context)'
+                handle = handle if self.null == 'before' else 'handle'
+                return f'vmm_umd_enter_context(&call, device, {handle}, {door}, &context)'
             raise TableError(f'{self.name}: unknown "{self.enter}": expected device or context MEMBER')
         if self.kind == 'process':
             return f'vmm_kmt_begin(&call, {door})'
@@ -312,7 +340,7 @@ class Writer:
             return ['\tif (!pData)', *statement(2, f'return vmm_kmt_refuse("{self.name}{rules}", "the argument pointer is NULL");'),
                     copy, *self.request(), *statement(1, f'NTSTATUS status = {enter};')], False
         lines = statement(1, f'NTSTATUS status = {enter};')
-        if self.kind == 'context':
+        if self.kind == 'context' and self.null != 'before':
             handle = self.handle.replace('$', 'data->')
             return [f'\tHANDLE handle = data ? {handle} : NULL;', *lines, '', '\tif (!call.device || !data)',
                     *statement(2, self.leave('call.device ? STATUS_INVALID_PARAMETER : status', '000')), copy, *self.request()], False
@@ -449,8 +477,8 @@ def main():
     door, table, operations, source, header = sys.argv[1:]
     known, unbuilt = read_operations(operations)
     KNOWN.update(known)
-    calls, by_hand = read_calls(table, known)
-    lines, steps = [], {}
+    calls, by_hand, unions = read_calls(table, known)
+    lines, steps = [line for union in unions for line in union.write() + ['']], {}
     for call in calls:
         if door not in call.functions:
             continue

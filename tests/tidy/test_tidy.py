@@ -117,6 +117,27 @@ def calls(rows, door=CALL_DOOR, table=''):
                             wire.DOORS: table})
 
 
+DOOR_OPERATIONS = ('operation\t1\tD3DKMTDo\tD3DKMT_DO\tin', '\tpList\tarray:UINT\tCount\t64\tin\t-',
+                   'operation\t2\tD3DKMTGet\tD3DKMT_GET\tinout', 'callback\t1001\tpfnDoCb\tD3DDDI_IN\tin')
+DOOR_CALL = ('call\tOTHER', '\tkmt\tD3DKMTDo\tdevice $hDevice', '\trequest\tvmm_list\tcount = $Count', '\tcopy\tlist = pList',
+             '\tdo\tvmm_do', '\tevent\t$hDevice\t@count\t0')
+
+
+def doors(*rows, door='kmt'):
+    """What src/doors/calls.py makes of these rows, or its error."""
+    with tempfile.TemporaryDirectory() as root:
+        paths = [os.path.join(root, name) for name in ('calls.tsv', 'operations.tsv', 'a.c', 'a.h')]
+        for path, lines in zip(paths, (rows, DOOR_OPERATIONS)):
+            with open(path, 'w', encoding='utf-8') as out:
+                out.write('\n'.join(lines) + '\n')
+        made = subprocess.run([sys.executable, os.path.join(ROOT, 'src/doors/calls.py'), door, *paths], capture_output=True, text=True,
+                              check=False)
+        if made.returncode:
+            return made.stderr
+        with open(paths[2], encoding='utf-8') as source:
+            return source.read()
+
+
 def table(*rows):
     return [layering.Layer(*row) for row in rows]
 
@@ -315,6 +336,28 @@ CASES = [
     ('a HANDLE of a structure inside counts', lambda: fails(calls(CALL_ROWS[:3]), 'nothing is said of Info.hEvent')),
     ('an exported function that is not in the table fails',
      lambda: fails(calls(CALL_ROWS, CALL_DOOR + CALL_DOOR.replace('Do(', 'Undo(')), 'D3DKMTUndo is exported')),
+    ('a door copies an array with its type, count and limit',
+     lambda: 'vmm_copy_in(args.pList, args.Count, 64, sizeof(UINT), &list)' in doors(*DOOR_CALL)),
+    ('a door calls the core with its subject and request', lambda: 'status = vmm_do(call.device, &request);' in doors(*DOOR_CALL)),
+    ('a door\'s event has the members of argument and request',
+     lambda: 'return vmm_kmt_leave(&call, status, args.hDevice, request.count, 0);' in doors(*DOOR_CALL)),
+    ('an unknown key of a door\'s table fails', lambda: 'calls.tsv:7: unknown or empty line: dont' in doors(*DOOR_CALL, '\tdont\tx')),
+    ('an unknown function in a door\'s table fails',
+     lambda: 'calls.tsv:2: D3DKMTNo is not a function' in doors('call\tOTHER', '\tkmt\tD3DKMTNo\tprocess')),
+    ('a function with two blocks fails', lambda: 'calls.tsv:8: D3DKMTDo has two blocks' in doors(*DOOR_CALL, *DOOR_CALL)),
+    ('a copy of what is no array fails',
+     lambda: 'pMore is not an array of D3DKMTDo' in doors(*DOOR_CALL, '\tcopy\tmore = pMore')),
+    ('an output of a const argument fails',
+     lambda: 'D3DKMTDo: the argument is written' in doors(*DOOR_CALL, '\tout\tCount = @count')),
+    ('a member of a request that is not there fails',
+     lambda: 'there is no request' in doors('call\tOTHER', '\tkmt\tD3DKMTGet\tprocess', '\tdo\tvmm_get(@a)', '\tevent\t0\t1\t0')),
+    ('a way to enter that is not known fails',
+     lambda: 'D3DKMTGet: unknown "window $a"' in doors('call\tOTHER', '\tkmt\tD3DKMTGet\twindow $a', '\tevent\t0\t1\t0')),
+    ('a call without an event fails', lambda: 'expected one event line' in doors(*DOOR_CALL[:-1])),
+    ('a callback without a line fails', lambda: 'no line for pfnDoCb' in doors(*DOOR_CALL, door='umd')),
+    ('a step by hand with two types fails',
+     lambda: 'vmm_kmt_step is called with' in doors('call\tOTHER', '\tkmt\tD3DKMTDo\tprocess', '\tdo\tvmm_kmt_step', '\tevent\t0\t1\t0',
+                                                    'call\tOTHER', '\tkmt\tD3DKMTGet\tprocess', '\tdo\tvmm_kmt_step', '\tevent\t0\t1\t0')),
     ('a function of the table that is not exported fails', lambda: fails(calls(CALL_ROWS, ''), 'D3DKMTDo is not exported')),
     ('a callback that is built and in the table passes', lambda: calls(CALLBACK_ROWS, table=CALLBACK_DOOR) == []),
     ('a callback that is built and not in the table fails',

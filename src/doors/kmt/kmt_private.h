@@ -243,8 +243,29 @@ NTSTATUS vmm_kmt_get_priority(const struct vmm_kmt_call *call, const struct vmm_
 NTSTATUS vmm_kmt_queued_limit(const struct vmm_kmt_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
 			      UINT *limit);
 NTSTATUS vmm_kmt_escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object);
-struct vmm_sync_request vmm_kmt_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info);
-struct vmm_sync_request vmm_kmt_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info);
+
+/* Copies of the caller's arrays (MFN-34): short ones are stored here, longer ones are allocated. */
+struct vmm_kmt_arrays {
+	uint32_t local_handles[32];
+	uint64_t local_values[32];
+	void *handles, *values; /* allocated */
+	const void *others[VMM_SYNC_BROADCAST_MAX];
+};
+
+/* Makes a request with one value for all objects, without arrays yet. */
+struct vmm_sched_sync vmm_kmt_sync(struct vmm_kmt_arrays *arrays, enum vmm_sync_form form,
+				   bool signal, uint32_t count, uint64_t value);
+void vmm_kmt_arrays_done(const struct vmm_kmt_arrays *arrays);
+NTSTATUS vmm_kmt_copy_handles(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
+			      struct vmm_sched_sync *sync, const void *handles);
+NTSTATUS vmm_kmt_copy_fixed(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
+			    struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles);
+NTSTATUS vmm_kmt_read_union(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
+			    struct vmm_sched_sync *sync, uint64_t value);
+NTSTATUS vmm_kmt_copy_others(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
+			     struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles,
+			     uint32_t count);
+
 /* Closes the event on failure. */
 NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATESYNCFILE *args,
 			   int event);

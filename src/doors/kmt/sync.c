@@ -15,55 +15,6 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 	       "types have the numbers of the DDI");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
-struct vmm_sync_request vmm_kmt_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info)
-{
-	struct vmm_sync_request request = {.type = (uint32_t)info->Type, .first_form = true};
-
-	if (request.type == VMM_SYNC_MUTEX) {
-		request.owned = info->SynchronizationMutex.InitialState != 0;
-	} else if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = info->Semaphore.MaxCount;
-		request.count = info->Semaphore.InitialCount;
-	}
-	return request;
-}
-
-/* Only members that the type uses are read (SYN-16). */
-struct vmm_sync_request vmm_kmt_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
-{
-	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
-					   .flags = info->Flags.Value};
-
-	switch (info->Type) {
-	case D3DDDI_SYNCHRONIZATION_MUTEX:
-		request.owned = info->SynchronizationMutex.InitialState != 0;
-		break;
-	case D3DDDI_SEMAPHORE:
-		request.max_count = info->Semaphore.MaxCount;
-		request.count = info->Semaphore.InitialCount;
-		break;
-	case D3DDDI_FENCE:
-		request.value = info->Fence.FenceValue;
-		break;
-	case D3DDDI_CPU_NOTIFICATION:
-		request.event = (uint64_t)(uintptr_t)info->CPUNotification.Event;
-		break;
-	case D3DDDI_MONITORED_FENCE:
-		request.value = info->MonitoredFence.InitialFenceValue;
-		request.affinity = info->MonitoredFence.EngineAffinity;
-		break;
-	case D3DDDI_PERIODIC_MONITORED_FENCE:
-		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
-		request.adapter = info->PeriodicMonitoredFence.hAdapter;
-		request.target = info->PeriodicMonitoredFence.VidPnTargetId;
-		request.time_100ns = info->PeriodicMonitoredFence.Time;
-		break;
-	default:
-		break;
-	}
-	return request;
-}
-
 NTSTATUS vmm_kmt_destroy_sync(struct vmm_kmt_call *call,
 			      const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *args)
 {

@@ -2,45 +2,6 @@
 /* Device callbacks for synchronization objects. The rules are those of the D3DKMT functions. */
 #include "umd_calls.h"
 
-struct vmm_sync_request vmm_umd_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info)
-{
-	struct vmm_sync_request request = {.type = (uint32_t)info->Type, .first_form = true};
-
-	if (request.type == VMM_SYNC_MUTEX) {
-		request.owned = info->SynchronizationMutex.InitialState != 0;
-	} else if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = info->Semaphore.MaxCount;
-		request.count = info->Semaphore.InitialCount;
-	}
-	return request;
-}
-
-/* Only members that the type uses are read. (SYN-16) */
-struct vmm_sync_request vmm_umd_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
-{
-	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
-					   .flags = info->Flags.Value};
-	if (request.type == VMM_SYNC_MUTEX) {
-		request.owned = info->SynchronizationMutex.InitialState != 0;
-	} else if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = info->Semaphore.MaxCount;
-		request.count = info->Semaphore.InitialCount;
-	} else if (request.type == VMM_SYNC_FENCE) {
-		request.value = info->Fence.FenceValue;
-	} else if (request.type == VMM_SYNC_CPU_NOTIFICATION) {
-		request.event = (uint64_t)(uintptr_t)info->CPUNotification.Event;
-	} else if (request.type == VMM_SYNC_MONITORED_FENCE) {
-		request.value = info->MonitoredFence.InitialFenceValue;
-		request.affinity = info->MonitoredFence.EngineAffinity;
-	} else if (request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
-		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
-		request.adapter = info->PeriodicMonitoredFence.hAdapter;
-		request.target = info->PeriodicMonitoredFence.VidPnTargetId;
-		request.time_100ns = info->PeriodicMonitoredFence.Time;
-	}
-	return request;
-}
-
 #define LOCAL_ITEMS 32u
 struct arrays {
 	uint32_t local_handles[LOCAL_ITEMS];

@@ -145,7 +145,27 @@ NTSTATUS vmm_umd_refuse_context(const struct vmm_umd_call *call, const char *rul
 				const char *member);
 NTSTATUS vmm_umd_check_present(const struct vmm_umd_call *call, const struct vmm_context *context,
 			       NTSTATUS status);
-struct vmm_sync_request vmm_umd_sync_request_1(const D3DDDI_SYNCHRONIZATIONOBJECTINFO *info);
-struct vmm_sync_request vmm_umd_sync_request_2(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info);
+
+/* Copies of the caller's arrays (MFN-34): short ones are stored here, longer ones are allocated. */
+struct vmm_umd_arrays {
+	uint32_t local_handles[32];
+	uint64_t local_values[32];
+	void *handles, *values; /* the copies */
+	const void *others[VMM_SYNC_BROADCAST_MAX];
+};
+
+/* Makes a request with one value for all objects, without arrays yet. */
+struct vmm_sched_sync vmm_umd_sync(struct vmm_umd_arrays *arrays, enum vmm_sync_form form,
+				   bool signal, uint32_t count, uint64_t value);
+void vmm_umd_arrays_done(const struct vmm_umd_arrays *arrays);
+NTSTATUS vmm_umd_refuse_sync(const struct vmm_umd_call *call, const char *what);
+NTSTATUS vmm_umd_copy_handles(const struct vmm_umd_call *call, struct vmm_umd_arrays *arrays,
+			      struct vmm_sched_sync *sync, const void *handles);
+NTSTATUS vmm_umd_copy_fixed(const struct vmm_umd_call *call, struct vmm_umd_arrays *arrays,
+			    struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles);
+NTSTATUS vmm_umd_copy_others(const struct vmm_umd_call *call, struct vmm_umd_arrays *arrays,
+			     struct vmm_sched_sync *sync, const HANDLE *contexts, uint32_t count);
+NTSTATUS vmm_umd_read_union(const struct vmm_umd_call *call, struct vmm_umd_arrays *arrays,
+			    struct vmm_sched_sync *sync, uint64_t value);
 
 #endif
