@@ -62,10 +62,12 @@ configure() {
 	CC=$compiler meson setup "build/$name" "$@"
 }
 
-# run_suite NAME: runs the tests of build/NAME. Tests that measure time, take long or read sources
-# run in the gcc build only. Sanitizer builds also skip the tests that only compile headers.
+# run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.
+# Tests that measure time, take long or read sources run in the gcc build only. Sanitizer builds also
+# skip the tests that only compile headers.
 run_suite() {
 	local name=$1 skip=() wrap=()
+	shift
 	case "$name" in
 	gcc) ;;
 	clang) skip=(--no-suite tidy --no-suite timing --no-suite slow) ;;
@@ -80,6 +82,6 @@ run_suite() {
 	ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
-		"${wrap[@]}" meson test -C "build/$name" --no-rebuild "${skip[@]}" \
-		>"build/$name-test.log" 2>&1
+		"${wrap[@]}" python3 scripts/progress.py "$name" "build/$name-test.log" \
+		meson test -C "build/$name" --no-rebuild "${skip[@]}" "$@"
 }

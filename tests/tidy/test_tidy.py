@@ -10,11 +10,13 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, 'scripts'))
 
+import changed
 import checks
 import cscan
 import layers as layering
 import links
 import measures
+import progress
 import rule_index
 import structure
 import suite
@@ -249,6 +251,36 @@ build z: c_LINKER z.c.o || x
 PROTOTYPE = 'static int f_locked(struct a *a) VMM_REQUIRES(vmm_state_lock_class);\n'
 ONE_OF_20 = 'vmm_assert(a);\n' + 'a;\n' * 49
 LIMITS = '# text\nmeasure\tlimit\tgoal\nfalls\t5\t<= 0\nrises\t5\t>= 20\n'
+
+
+TESTS = [
+    {'name': 'memory_lock', 'cmd': [changed.__file__], 'suite': []},
+    {'name': 'served_memory_lock', 'cmd': [changed.__file__], 'suite': []},
+]
+DEPS = '''a.c.o: #deps 2, deps mtime 1 (VALID)
+    ../src/memory/lru.c
+    ../src/memory/memory.h
+
+b.c.o: #deps 2, deps mtime 1 (VALID)
+    ../src/sched/render.c
+    ../src/memory/memory.h
+'''
+DEPS_BUILD = os.path.join(ROOT, 'b')
+
+
+class NoPrograms(changed.Graph):
+    def __init__(self):
+        self.edges, self.deps = [], changed.read_deps(DEPS, DEPS_BUILD)
+
+
+def affected(path):
+    """The names of two tests, scripts/changed.py as such and through a server, that a change of a file affects."""
+    return sorted(changed.effect(path, TESTS, NoPrograms(), DEPS_BUILD)[0])
+
+
+def reported(lines, terminal=False):
+    shown = progress.Progress('gcc', terminal, clock=lambda: 61)
+    return ''.join(shown.line(line) for line in lines)
 
 
 def compared(falls, rises, more=()):
@@ -537,6 +569,21 @@ CASES = [
      lambda: structure.members_of(DUMP.split('\n'), 's') == ({'part', 'used', 'unused'}, {'part', 'used'})),
     ('a program with the static library is linked again, one with the shared library or not built by default is not',
      lambda: structure.linked_again(structure.read_edges(NINJA), 'src/libm.a.p/a.c.o') == ['libs.so', 'x']),
+    ('a header affects the modules whose sources include it',
+     lambda: NoPrograms().sources('src/memory/memory.h') == {'src/memory/lru.c', 'src/sched/render.c'}
+     and NoPrograms().sources('src/memory/lru.c') == {'src/memory/lru.c'}),
+    ('a file of base, or one of no known place, affects every test',
+     lambda: affected('src/base/list.h') == affected('include/vidmm/vidmm.h') == affected('meson.build') == ['memory_lock', 'served_memory_lock']),
+    ('a file of the server affects what runs through it, a text affects nothing',
+     lambda: affected('src/serve/step.c') == ['served_memory_lock'] and affected('docs/locking.md') == affected('README.md') == []),
+    ('a module may be split into folders, and the doors are two modules',
+     lambda: changed.module_of('src/memory/store/arena.c') == 'memory' and changed.module_of('src/doors/kmt/call.c') == 'kmt'
+     and changed.module_of('drivers/softgpu/tile.c') is None),
+    ('progress: a line for each failure and for each tenth',
+     lambda: reported([' 1/20 vidmm:unit / range   OK   0.01s', ' 2/20 vidmm:unit / os   FAIL   0.38s   exit status 1', 'stderr:'])
+     == 'gcc: FAIL os\ngcc: 2/20 tests, 1 failed, 0:00\n'),
+    ('progress on a terminal: one line that is written again',
+     lambda: reported([' 1/20 vidmm:unit / range   OK   0.01s'], True) == '\r\033[Kgcc: 1/20 tests, 0 failed, 0:00  range'),
     ('an id belongs to the function whose body or comment has it',
      lambda: indexed({'src/a.c': INDEXED}) == {
          'LOCK-03': [('src/a.c', 'refuse()')], 'LOCK-04': [('src/a.c', 'refuse()')], 'LOCK-05': [('src/a.c', 'accept()')],
