@@ -71,8 +71,8 @@ vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uin
 void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing);
 bool vmm_backing_is_existing(const struct vmm_backing *backing);
 /*
- * The handle of an allocation ends: adds it to the list for vmm_existing_release. The caller holds
- * the paging lock.
+ * The handle of an allocation ends: adds it to the list for vmm_existing_release_next. The caller
+ * holds the paging lock.
  */
 void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 	VMM_REQUIRES(vmm_paging_lock_class);

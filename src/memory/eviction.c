@@ -126,8 +126,7 @@ static vmm_status transfer_out(struct vmm_memory *memory, struct vmm_instance *i
 /*
  * From 2.0 on the backing store stays while the content is in a segment. `not_written` content
  * equals the copy there, so it is discarded instead of copied (PRI-10). HardwareProtected content
- * that must not be copied unencrypted does not come here unless it may be discarded so (PAG-32,
- * residency.c).
+ * that must not be copied unencrypted does not come here unless it may be discarded so (PAG-32).
  */
 static vmm_status evict_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
 			      uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
