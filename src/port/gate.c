@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The call gate of the miniport: the DDIs of an adapter reset give one thread exclusive use of it
- * (threading level three). Each DDI call counts itself in `inside` and then reads `suspended`. The thread that closes the gate
- * sets `suspended` first and then reads `inside`. Both are sequentially consistent, so one of the
- * two sees the other. The interrupt's routines are exempt (TDR-06).
+ * (threading level three). Each DDI call counts itself in `inside` and then reads `suspended`. The
+ * thread that closes the gate sets `suspended` first and then reads `inside`. Both are sequentially
+ * consistent, so one of the two sees the other. The interrupt's routines are exempt (TDR-06).
  *
  * Calls that must not get lost, such as the destruction of an object, wait until the gate opens.
  * All other calls are refused with STATUS_DEVICE_REMOVED: their devices are lost by the reset, or
