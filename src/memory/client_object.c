@@ -9,7 +9,7 @@
  * A client object stays over its range when the allocation leaves. The next allocation there is
  * often the same client's; it finds its object in position and waits for nothing.
  *
- * Segment space is reused while paging packets still read the former content (resident.c). Where a
+ * Segment space is reused while paging packets still read the former content (occupancy.c). Where a
  * client object has to be put over a range or removed, those packets must be complete first, as the
  * change would hide the content from them.
  *

@@ -538,7 +538,7 @@ static inline void vmm_lru_forget(struct vmm_memory *memory) VMM_REQUIRES(vmm_pa
 		vmm_lru_order(memory);
 }
 
-/* ---- resident.c: instances in segments ---- */
+/* ---- occupancy.c: instances in segments ---- */
 /* To be called when the allocation's segment sets or flags have changed. */
 static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
 {

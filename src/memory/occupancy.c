@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instances in segments: what changes when an instance enters a segment, leaves it or changes its
+ * Occupancy of segments: what changes when an instance enters a segment, leaves it or changes its
  * eviction class. Also takes instances out of their segments without a copy of their content.
  */
 #include "memory/memory_private.h"
