@@ -22,6 +22,7 @@ build_compiler() {
 
 build_options() {
 	case "$1" in
+	gcc) echo -Dshared_tests=true ;;
 	asan) echo -Db_sanitize=address,undefined -Db_lundef=false ;;
 	fuzz) echo -Db_sanitize=address,undefined -Db_lundef=false -Dguided=true ;;
 	tsan) echo -Db_sanitize=thread -Db_lundef=false ;;
@@ -55,7 +56,7 @@ build() {
 configure() {
 	local name=$1 compiler=$2
 	shift 2
-	if [ -f "build/$name/build.ninja" ] && meson setup --reconfigure "build/$name"; then
+	if [ -f "build/$name/build.ninja" ] && meson setup --reconfigure "build/$name" "$@"; then
 		return
 	fi
 	rm -rf "build/$name"
