@@ -88,6 +88,15 @@ static void mfn_11_mfn_20_no_wake_up_is_lost(void **state)
 #define ALL_RACES RACES
 #endif
 
+/*
+ * Through a server every wait and every signal is a request, which costs more than the race. The
+ * code that races is the same: the test without a server runs it ALL_RACES times.
+ */
+static uint32_t races_wanted(void)
+{
+	return getenv("VIDMM_SERVED") && ALL_RACES > LESS ? LESS : ALL_RACES;
+}
+
 enum { AHEAD = 4, OTHERS = 64 }; /* rounds; one wait in this many is for all fences, one for any */
 
 static uint64_t draw(uint64_t *state)
@@ -143,13 +152,13 @@ static void mfn_11_mfn_20_ten_million_races_lose_none(void **state)
 {
 	struct ring *r = calloc(1, sizeof(*r));
 	struct member m[THREADS_MAX];
-	uint32_t waits = 0;
+	uint32_t waits = 0, wanted = races_wanted();
 
 	assert_non_null(r);
 	sync_start(&r->s, state, sync_3_0);
 	uint64_t before = sleeps(r);
 	for (r->threads = 1; r->threads <= THREADS_MAX; r->threads++) {
-		r->rounds = ALL_RACES / THREADS_MAX / r->threads + 1;
+		r->rounds = wanted / THREADS_MAX / r->threads + 1;
 		for (uint32_t i = 0; i < r->threads; i++) {
 			r->fence[i] = sync_fence(&r->s, 0, 0).handle;
 			m[i] = (struct member){.ring = r, .index = i};
@@ -163,7 +172,7 @@ static void mfn_11_mfn_20_ten_million_races_lose_none(void **state)
 		assert_int_equal(r->failures, 0);
 		waits += r->rounds * r->threads;
 	}
-	assert_true(waits >= ALL_RACES);
+	assert_true(waits >= wanted);
 	printf("# %u waits raced with signals in 1 to %u threads, %llu slept, 0 were lost\n", waits,
 	       THREADS_MAX, (unsigned long long)(sleeps(r) - before));
 	sync_stop(&r->s);
