@@ -26,7 +26,8 @@ build_options() {
 	asan) echo -Db_sanitize=address,undefined -Db_lundef=false ;;
 	fuzz) echo -Db_sanitize=address,undefined -Db_lundef=false -Dguided=true ;;
 	tsan) echo -Db_sanitize=thread -Db_lundef=false ;;
-	release) echo --buildtype=release ;;
+	# Without tests, since link-time optimization would optimize the library in each of them.
+	release) echo --buildtype=release -Db_lto=true -Dtests=false ;;
 	esac
 }
 
@@ -51,16 +52,18 @@ build() {
 	fi
 }
 
-# Configures build/NAME. Reconfiguration finds new test folders. If it fails, the build folder is
-# deleted and configured anew.
+# Configures build/NAME. Reconfiguration finds new test folders. If it fails, or if the options are
+# others than before (Meson 1.0 ignores new ones), the build folder is deleted and configured anew.
 configure() {
 	local name=$1 compiler=$2
 	shift 2
-	if [ -f "build/$name/build.ninja" ] && meson setup --reconfigure "build/$name" "$@"; then
+	if [ -f "build/$name/build.ninja" ] && [ "$(cat "build/$name/options")" = "$*" ] &&
+		meson setup --reconfigure "build/$name" "$@"; then
 		return
 	fi
 	rm -rf "build/$name"
-	CC=$compiler meson setup "build/$name" "$@"
+	CC=$compiler meson setup "build/$name" "$@" || return
+	echo "$*" >"build/$name/options"
 }
 
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.

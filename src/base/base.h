@@ -50,6 +50,11 @@ static inline bool vmm_ok(vmm_status status)
 #define vmm_prefetch(address) __builtin_prefetch((const void *)(address))
 #define VMM_COLD              __attribute__((cold, noinline))
 #define VMM_NOINLINE          __attribute__((noinline))
+/*
+ * For the short functions of the fast paths: with link-time optimization, gcc stops inlining others
+ * when the program has grown by its limit.
+ */
+#define VMM_ALWAYS_INLINE     static inline __attribute__((always_inline))
 #define VMM_NORETURN          __attribute__((noreturn))
 #define vmm_likely(x)         __builtin_expect(!!(x), 1)
 #define vmm_unlikely(x)       __builtin_expect(!!(x), 0)

@@ -80,8 +80,8 @@ static bool any_coherent_aperture(const struct vmm_memory *memory)
 
 /*
  * Checks whether the CPU may access the allocation while the GPU uses it (LOCK-13). A lock with
- * Discard that renames gets an idle instance: no check is needed, and DonotWait and IgnoreReadSync
- * have no effect (LOCK-09, LOCK-12, LOCK-16).
+ * Discard that renames gets an idle instance: no check is needed, and DonotWait, IgnoreSync and
+ * IgnoreReadSync have no effect (LOCK-09, LOCK-12, LOCK-16).
  */
 static NTSTATUS check_unsynchronized(const struct vmm_lock_attempt *a)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -463,7 +463,8 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	/*
 	 * An allocation that is not renamed ignores Discard; its other flags apply (REN-14,
-	 * REF-11). Without Discard, NoExistingReference has no meaning (REN-13).
+	 * REF-11). Without Discard, NoExistingReference has no meaning (REN-13). With Discard, the
+	 * instance is an idle one, so IgnoreSync has no effect (LOCK-12).
 	 */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_is_never_renamed(allocation))
 		return synchronize(a);
@@ -521,18 +522,19 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock
 static uint64_t try_discard_fast(struct vmm_device *device, struct vmm_lock_request *request)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_ref *ref = vmm_fast_lock_find(device, request->handle);
+	const struct vmm_fast_lock *fast_lock = vmm_fast_lock_of(device, request->handle);
 
 	vmm_assert_held(&device->adapter->paging_lock);
-	if (vmm_unlikely(!ref || !ref->instance->fast_lock->enabled ||
-			 vmm_allocation_is_never_renamed(ref->allocation) ||
+	if (vmm_unlikely(!fast_lock || !fast_lock->enabled ||
+			 fast_lock->ref->handle != request->handle ||
+			 vmm_allocation_is_never_renamed(fast_lock->ref->allocation) ||
 			 vmm_device_lost(device) || !vmm_fast_lock_may_enable(device->adapter)))
 		return 0;
 	struct vmm_instance *current, *instance;
-	instance = vmm_rename_ready(ref->allocation, request->flags, &current);
+	instance = vmm_rename_ready(fast_lock->ref->allocation, request->flags, &current);
 	if (vmm_unlikely(!instance || instance->lock_count))
 		return 0;
-	ref = instance->fast_lock->ref;
+	struct vmm_ref *ref = instance->fast_lock->ref;
 	vmm_rename_commit_from(device, ref, current, request->handle);
 	ref->lock_count = instance->lock_count = 1;
 	instance->lock_flags = request->flags;
@@ -609,7 +611,7 @@ NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device, struct vmm_lock_requ
 	uint32_t timeline;
 	uint64_t sequence;
 
-	vmm_assert(vmm_device_is_valid(device));
+	vmm_assert_debug(vmm_device_is_valid(device));
 	if (vmm_unlikely(adapter->wddm2))
 		return vmm_lock_wddm2(device, request);
 	/* LOCK-08 */
@@ -688,7 +690,7 @@ NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *ha
 	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t passed = 0;
 
-	vmm_assert(vmm_device_is_valid(device));
+	vmm_assert_debug(vmm_device_is_valid(device));
 	vmm_paging_lock(adapter);
 	/* All handles are checked before any is unlocked. (LOCK-29) */
 	while (passed < count && NT_SUCCESS(status)) {

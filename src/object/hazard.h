@@ -60,7 +60,7 @@ void *vmm_hazard_enter_slow(struct vmm_hazard_guard *guard, enum vmm_hazard_kind
 void vmm_hazard_notify(const struct vmm_hazard_guard *guard);
 
 /* Leaves the object, which the caller must not use afterwards. */
-static inline void vmm_hazard_leave(const struct vmm_hazard_guard *guard)
+VMM_ALWAYS_INLINE void vmm_hazard_leave(const struct vmm_hazard_guard *guard)
 {
 	const struct vmm_hazard_slot *slot =
 		&vmm_hazard_slots[guard->handle & (VMM_HAZARD_SLOTS - 1)];
@@ -72,8 +72,8 @@ static inline void vmm_hazard_leave(const struct vmm_hazard_guard *guard)
 }
 
 /* Like vmm_hazard_enter_slow; inline for live objects that are not paused. */
-static inline void *vmm_hazard_enter(struct vmm_hazard_guard *guard, enum vmm_hazard_kind kind,
-				     const void *handle)
+VMM_ALWAYS_INLINE void *vmm_hazard_enter(struct vmm_hazard_guard *guard, enum vmm_hazard_kind kind,
+					 const void *handle)
 {
 	uint64_t number = (uint64_t)(uintptr_t)handle;
 	const struct vmm_hazard_slot *slot = &vmm_hazard_slots[number & (VMM_HAZARD_SLOTS - 1)];

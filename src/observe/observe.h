@@ -101,12 +101,12 @@ static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_
  */
 #define VMM_OBSERVE_UNTIMED UINT64_MAX
 uint64_t vmm_observe_now(const struct vmm_observe *observe);
-static inline uint64_t vmm_observe_begin(const struct vmm_observe *observe, uint32_t type)
+VMM_ALWAYS_INLINE uint64_t vmm_observe_begin(const struct vmm_observe *observe, uint32_t type)
 {
 	return vmm_likely(!vmm_observe_stamps(observe, type)) ? VMM_OBSERVE_UNTIMED
 							      : vmm_observe_now(observe);
 }
-static inline uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, uint64_t began)
+VMM_ALWAYS_INLINE uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, uint64_t began)
 {
 	return vmm_likely(began == VMM_OBSERVE_UNTIMED) ? 0 : vmm_observe_now(observe) - began;
 }
@@ -115,16 +115,16 @@ static inline uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, ui
  * Adds by plain load and store on an atomic: no locked instruction, and other threads may read
  * meanwhile. The caller is the only writer.
  */
-static inline void vmm_observe_add(_Atomic uint64_t *total, uint64_t value)
+VMM_ALWAYS_INLINE void vmm_observe_add(_Atomic uint64_t *total, uint64_t value)
 {
 	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
 			      memory_order_relaxed);
 }
 
 /* vmm_event, inlined: for the few calls that are as short as the event itself. */
-static inline void vmm_event_inline(struct vmm_observe *observe, uint32_t type, uint32_t process,
-				    uint32_t object, uint32_t reason, uint64_t a, uint64_t b,
-				    uint64_t c, uint64_t d)
+VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t type,
+					uint32_t process, uint32_t object, uint32_t reason,
+					uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 	uint32_t own = vmm_observe_thread;

@@ -138,7 +138,7 @@ static bool visit_slot(struct vmm_sched *sched, uint32_t slot) VMM_REQUIRES(vmm_
 
 /*
  * The portion is complete, and everything before it on the timeline: its bound allocations are no
- * longer active for it.
+ * longer active for it, and one whose slot a later entry took may leave memory (PAT-08).
  */
 static void unmark_bound(struct vmm_dma *dma) VMM_REQUIRES(vmm_paging_lock_class)
 {

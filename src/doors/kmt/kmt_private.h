@@ -104,8 +104,9 @@ NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_
 /*
  * vmm_kmt_enter_device and vmm_kmt_leave inlined, for calls that are as short as these two: locks.
  */
-static inline NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
-						   uint32_t door, bool cleaning)
+VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call,
+						       D3DKMT_HANDLE handle, uint32_t door,
+						       bool cleaning)
 {
 	struct vmm_process *process = vmm_kmt_process();
 
@@ -125,8 +126,8 @@ static inline NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call, D3
 	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
 }
 
-static inline NTSTATUS vmm_kmt_leave_inline(const struct vmm_kmt_call *call, NTSTATUS status,
-					    uint32_t object, uint64_t count, uint64_t flags)
+VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_leave_inline(const struct vmm_kmt_call *call, NTSTATUS status,
+						uint32_t object, uint64_t count, uint64_t flags)
 {
 	if (vmm_unlikely(!call->device) && call->on_stopped)
 		status = STATUS_SUCCESS;

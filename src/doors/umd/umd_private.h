@@ -63,8 +63,8 @@ static inline NTSTATUS vmm_umd_usable(const struct vmm_device *device)
 	return STATUS_SUCCESS;
 }
 
-static inline NTSTATUS vmm_umd_enter_inline(struct vmm_umd_call *call, HANDLE handle, uint32_t door,
-					    bool destroying)
+VMM_ALWAYS_INLINE NTSTATUS vmm_umd_enter_inline(struct vmm_umd_call *call, HANDLE handle,
+						uint32_t door, bool destroying)
 {
 	struct vmm_device *device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, handle);
 
@@ -76,8 +76,8 @@ static inline NTSTATUS vmm_umd_enter_inline(struct vmm_umd_call *call, HANDLE ha
 	return destroying ? STATUS_SUCCESS : vmm_umd_usable(device);
 }
 
-static inline HRESULT vmm_umd_leave_inline(const struct vmm_umd_call *call, NTSTATUS status,
-					   uint32_t object, uint64_t count, uint64_t flags)
+VMM_ALWAYS_INLINE HRESULT vmm_umd_leave_inline(const struct vmm_umd_call *call, NTSTATUS status,
+					       uint32_t object, uint64_t count, uint64_t flags)
 {
 	const struct vmm_device *device = call->device;
 
