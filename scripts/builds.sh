@@ -47,23 +47,36 @@ build() {
 	fi
 	grep -ah 'WARNING: not built' "$log" || true
 	if ! ninja -C "build/$name" -k 0 "$@" >"$log" 2>&1; then
-		grep -aE '^FAILED|error:|warning:' "$log" | head -n 40 || tail -n 40 "$log"
+		grep -aE '^FAILED|error:|warning:|ERROR:' "$log" | head -n 40 || tail -n 40 "$log"
 		return 1
 	fi
 }
 
-# Configures build/NAME. Reconfiguration finds new test folders. If it fails, or if the options are
-# others than before (Meson 1.0 ignores new ones), the build folder is deleted and configured anew.
+# What Meson reads at configuration but ninja does not watch (run_command in meson.build): which
+# folders and benchmarks exist, and the operations.
+read_once() {
+	find . -path ./build -prune -o \( -name meson.build -o -path './bench/bench*.c' \) -print | sort
+	cat src/wire/operations.tsv
+}
+
+# Configures build/NAME, or leaves it to ninja if nothing that ninja does not watch has changed. If a
+# reconfiguration fails, or if the options are others than before (Meson 1.0 ignores new ones), the
+# build folder is deleted and configured anew.
 configure() {
-	local name=$1 compiler=$2
+	local name=$1 compiler=$2 read_now
 	shift 2
-	if [ -f "build/$name/build.ninja" ] && [ "$(cat "build/$name/options")" = "$*" ] &&
-		meson setup --reconfigure "build/$name" "$@"; then
-		return
+	read_now=$(read_once)
+	if [ -f "build/$name/build.ninja" ] && [ "$(cat "build/$name/options")" = "$*" ]; then
+		[ "$(cat "build/$name/read_once" 2>/dev/null)" != "$read_now" ] || return 0
+		if meson setup --reconfigure "build/$name" "$@"; then
+			echo "$read_now" >"build/$name/read_once"
+			return
+		fi
 	fi
 	rm -rf "build/$name"
 	CC=$compiler meson setup "build/$name" "$@" || return
 	echo "$*" >"build/$name/options"
+	echo "$read_now" >"build/$name/read_once"
 }
 
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.

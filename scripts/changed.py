@@ -122,6 +122,11 @@ def tests_of_programs(tests, programs, build):
 
 def effect(path, tests, graph, build):
     """(names of tests, reason) of one changed file."""
+    for prefix, folders in FILES:
+        if path.startswith(prefix):
+            return tests_of_folders(tests, folders, build), f'tests of {prefix}'
+    if path.endswith('.md'):
+        return set(), 'a document'
     module = module_of(path)
     if module:
         modules = {module}
@@ -133,9 +138,6 @@ def effect(path, tests, graph, build):
         folders = {folder for name in modules for folder in AFFECTS[name]}
         more = tests_of_programs(tests, graph.programs(path), build) if path.endswith('.h') else set()
         return tests_of_folders(tests, folders, build) | more, 'modules ' + ' '.join(sorted(modules))
-    for prefix, folders in FILES:
-        if path.startswith(prefix):
-            return tests_of_folders(tests, folders, build), f'tests of {prefix}'
     if path.startswith('tests/'):
         folder = os.path.dirname(path)[len('tests/'):]
         if path.endswith(('.c', '.h')):
@@ -145,8 +147,6 @@ def effect(path, tests, graph, build):
         names = tests_of_folders(tests, [folder] if folder else [], build)
         if names:
             return names, f'tests in {folder}'
-    if path.endswith('.md'):
-        return set(), 'a text'
     return tests_of_folders(tests, ALL, build), 'a file that every test may depend on'
 
 

@@ -575,7 +575,8 @@ CASES = [
     ('a file of base, or one of no known place, affects every test',
      lambda: affected('src/base/list.h') == affected('include/vidmm/vidmm.h') == affected('meson.build') == ['memory_lock', 'served_memory_lock']),
     ('a file of the server affects what runs through it, a text affects nothing',
-     lambda: affected('src/serve/step.c') == ['served_memory_lock'] and affected('docs/locking.md') == affected('README.md') == []),
+     lambda: affected('src/serve/step.c') == ['served_memory_lock'] and affected('docs/locking.md') == affected('README.md') == []
+     and affected('src/memory/README.md') == []),
     ('a module may be split into folders, and the doors are two modules',
      lambda: changed.module_of('src/memory/store/arena.c') == 'memory' and changed.module_of('src/doors/kmt/call.c') == 'kmt'
      and changed.module_of('drivers/softgpu/tile.c') is None),
