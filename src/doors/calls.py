@@ -15,8 +15,9 @@ import re
 import sys
 
 COLUMNS = 100
-LOCAL_BYTES = 256 # of a callback's copy on the stack; a longer one is allocated
-KEYS = ('request', 'local', 'copy', 'set', 'do', 'do!', 'do?', 'end', 'out', 'out!', 'out?', 'event')
+LOCAL_BYTES = 256 # of a copy on the stack; a longer one is allocated
+COPIES = ('copy', 'copy?', 'array', 'array?')
+KEYS = ('return?', 'request', 'local', *COPIES, 'set', 'do', 'do!', 'do?', 'end', 'out', 'out!', 'out?', 'event')
 NULL = ('first', 'late', 'zero', 'always', 'before')
 DOORS = ('kmt', 'umd')
 PLAIN = re.compile(r'\w+')
@@ -163,8 +164,10 @@ def read_line(call, number, fields, comment, known, seen):
     door, key = (door, rest) if dot else (None, key)
     if key not in KEYS or door not in (None, *DOORS) or not items:
         raise TableError(f'unknown or empty line: {fields[0]}')
-    if key == 'event' and len(items) != 3:
-        raise TableError('event: expected the object, a count and flags')
+    if key == 'event' and len(items) != 3 and items != ['none']:
+        raise TableError('event: expected the object, a count and flags, or none')
+    if key == 'return?' and len(items) != 2:
+        raise TableError('return?: expected a condition and what is returned')
     call.lines.append((number, key, door, items, comment))
 
 
@@ -226,7 +229,7 @@ class Writer:
         self.event_door = f'VIDMM_DOOR_{call.event}'
         self.requests = call.of(door, 'request')
         self.structure = self.requests[0][3][0].split(' = ')[0] if self.requests else None
-        self.copies = [pair[0] for line in call.of(door, 'copy') for pair in items_of(line[3])]
+        self.copies = [member.split('.')[-1] for line in call.of(door, *COPIES) for member, _ in items_of(line[3])]
         self.steps, self.prototypes = [], {}
 
     def expression(self, text):
@@ -234,7 +237,6 @@ class Writer:
         kmt = self.door == 'kmt'
         text = re.sub(r'\bnumber\(([^()]*)\)', r'\1' if kmt else r'vmm_umd_number(\1)', text)
         text = re.sub(r'\bhandle\(([^()]*)\)', r'\1' if kmt else r'(HANDLE)(uintptr_t)\1', text)
-        text = re.sub(r'\bvmm_door_', f'vmm_{self.door}_', text)
         text = re.sub(r'\$(\w)', r'args.\1', text)
         if re.search(r'@\w', text) and not self.structure:
             raise TableError(f'"{text}": there is no request')
@@ -252,7 +254,7 @@ class Writer:
         text = self.expression(text)
         if not text.startswith(f'vmm_{self.door}_'):
             return f'{text}({self.subject()}{", &request" if self.structure else ""})'
-        given = [('&call', f'struct vmm_{self.door}_call *call')]
+        given = [('&call', 'struct vmm_door_call *call')]
         if self.kind == 'context':
             given.append(('context', 'struct vmm_context *context'))
         if self.kind == 'adapter':
@@ -273,21 +275,32 @@ class Writer:
         return self.name if self.door == 'kmt' else re.sub(r'([a-z0-9])([A-Z])', r'\1_\2', self.name[3:-2]).lower()
 
     def leave(self, status, event):
-        arguments = f'&call, {status}, {", ".join(event)}'
-        return f'return vmm_{self.door}_leave{self.inline}({arguments});'
+        if event == ['none']:
+            return f'return {status};'
+        door = 'door' if self.door == 'kmt' and self.inline else self.door
+        return f'return vmm_{door}_leave{self.inline}(&call, {status}, {", ".join(event)});'
 
     def declarations(self):
-        lines = [f'\tstruct vmm_{self.door}_call call;']
+        lines = ['\tstruct vmm_door_call call;']
         if self.kind == 'context':
             lines.append('\tstruct vmm_context *context = NULL;')
         if self.kind == 'adapter':
             lines.append('\tstruct vmm_adapter *adapter;')
-        lines += [f'\t{self.expression(item)};' for line in self.call.of(self.door, 'local') for item in line[3]]
         for member in self.copies:
-            lines.append(f'\tvoid *{member} = NULL;')
-            if self.door == 'umd':
-                lines.append(f'\tuint64_t local_{member}[{LOCAL_BYTES // 8}];')
+            lines += [f'\tvoid *{member} = NULL;', f'\tuint64_t local_{member}[{LOCAL_BYTES // 8}];']
         return lines
+
+    def given(self):
+        """What follows the copy of the argument: calls that end at once, variables, the request."""
+        lines = []
+        for line in self.call.of(self.door, 'return?'):
+            condition, value = line[3]
+            lines += comment_lines(1, line[4]) + [f'\tif ({self.expression(condition)})']
+            lines += statement(2, f'return {self.expression(value)};')
+        for line in self.call.of(self.door, 'local'):
+            for item in line[3]:
+                lines += statement(1, f'{self.expression(item)};')
+        return lines + self.request()
 
     def entering(self):
         """The expression that enters."""
@@ -338,44 +351,44 @@ class Writer:
         if not umd:
             rules = f' ({self.more})' if self.more else ''
             return ['\tif (!pData)', *statement(2, f'return vmm_kmt_refuse("{self.name}{rules}", "the argument pointer is NULL");'),
-                    copy, *self.request(), *statement(1, f'NTSTATUS status = {enter};')], False
+                    copy, *self.given(), *statement(1, f'NTSTATUS status = {enter};')], False
         lines = statement(1, f'NTSTATUS status = {enter};')
         if self.kind == 'context' and self.null != 'before':
             handle = self.handle.replace('$', 'data->')
             return [f'\tHANDLE handle = data ? {handle} : NULL;', *lines, '', '\tif (!call.device || !data)',
-                    *statement(2, self.leave('call.device ? STATUS_INVALID_PARAMETER : status', '000')), copy, *self.request()], False
+                    *statement(2, self.leave('call.device ? STATUS_INVALID_PARAMETER : status', '000')), copy, *self.given()], False
         if self.null == 'before':
-            return ['\tif (!data)', f'\t\treturn vmm_umd_no_argument(device, {self.event_door});', copy, *self.request(), *lines], False
+            return ['\tif (!data)', f'\t\treturn vmm_umd_no_argument(device, {self.event_door});', copy, *self.given(), *lines], False
         if self.null == 'always':
-            return [*lines, '', '\tif (!data)', f'\t\t{self.leave("STATUS_INVALID_PARAMETER", "000")}', copy, *self.request()], False
+            return [*lines, '', '\tif (!data)', f'\t\t{self.leave("STATUS_INVALID_PARAMETER", "000")}', copy, *self.given()], False
         wrong = ['\tif (NT_SUCCESS(status) && !data)', '\t\tstatus = STATUS_INVALID_PARAMETER;']
         if self.null == 'first':
-            return [*lines, '', *wrong, '\tif (!NT_SUCCESS(status))', f'\t\t{self.leave("status", "000")}', copy, *self.request()], True
+            return [*lines, '', *wrong, '\tif (!NT_SUCCESS(status))', f'\t\t{self.leave("status", "000")}', copy, *self.given()], True
         zero = statement(1, f'const {self.type} args = data ? *data : ({self.type}){{0}};')
-        return [*lines, *zero, '', *(wrong if self.null == 'late' else []), *self.request()], False
+        return [*lines, *zero, '', *(wrong if self.null == 'late' else []), *self.given()], False
 
-    def copied(self, member, array):
-        """The statements that copy an array of the argument into the request."""
+    def copied(self, key, name, array):
+        """The call that copies an array of the argument."""
+        array, _, elements = array.rstrip(']').partition('[')
         if array not in self.arrays:
             raise TableError(f'{array} is not an array of {self.name} in operations.tsv')
         of, count, limit = self.arrays[array]
-        if not PLAIN.fullmatch(count) or count.isdigit():
+        if not elements and (not PLAIN.fullmatch(count) or count.isdigit()):
             raise TableError(f'{array}: its count in operations.tsv is not a member')
-        what = f'args.{array}, args.{count}, {limit}, sizeof({of})'
-        if self.door == 'kmt':
-            return f'vmm_copy_in({what}, &{member})'
-        return f'vmm_umd_copy_in({what}, local_{member}, sizeof(local_{member}), &{member})'
+        count = self.expression(elements) if elements else f'args.{count}'
+        function = 'vmm_door_copy_given' if key.endswith('?') else 'vmm_door_copy_in'
+        return f'{function}(args.{array}, {count}, {limit}, sizeof({of}), local_{name}, sizeof(local_{name}), &{name})'
 
     def work(self, known_success):
         """The copies and steps, in the order of the table."""
         lines = []
-        for number, key, _, items, comment in self.call.of(self.door, 'copy', 'set', 'do', 'do!', 'do?'):
+        for number, key, _, items, comment in self.call.of(self.door, *COPIES, 'set', 'do', 'do!', 'do?'):
             try:
                 if key == 'set':
                     lines += [f'\trequest.{member} = {self.expression(value)};' for member, value in items_of(items)]
                     continue
-                if key == 'copy':
-                    found = [(self.copied(*pair), pair[0]) for pair in items_of(items)]
+                if key in COPIES:
+                    found = [(self.copied(key, member.split('.')[-1], array), member) for member, array in items_of(items)]
                 else:
                     found = [(self.step(item), None) for item in (items[1:] if key == 'do?' else items)]
             except TableError as bad:
@@ -385,15 +398,15 @@ class Writer:
                 guard = items[0] if key == 'do?' else None if known_success or key == 'do!' else 'NT_SUCCESS(status)'
                 lines += [f'\tif ({self.expression(guard)})'] if guard else []
                 lines += statement(2 if guard else 1, f'status = {text};')
-                if member:
-                    lines.append(f'\trequest.{member} = {member};')
+                if member and key.startswith('copy'):
+                    lines.append(f'\trequest.{member} = {member.split(".")[-1]};')
                 known_success = False
         return lines
 
     def end(self):
         lines = []
         for member in self.copies:
-            lines.append(f'\tvmm_umd_copy_done({member}, local_{member});' if self.door == 'umd' else f'\tvmm_free({member});')
+            lines.append(f'\tvmm_door_copy_done({member}, local_{member});')
         for line in self.call.of(self.door, 'end'):
             lines += comment_lines(1, line[4])
             for item in line[3]:

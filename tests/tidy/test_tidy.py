@@ -3,6 +3,7 @@
 """The checkers, checked: each must pass a good sample and name the fault in a bad one. Prints TAP."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -369,7 +370,18 @@ CASES = [
     ('an exported function that is not in the table fails',
      lambda: fails(calls(CALL_ROWS, CALL_DOOR + CALL_DOOR.replace('Do(', 'Undo(')), 'D3DKMTUndo is exported')),
     ('a door copies an array with its type, count and limit',
-     lambda: 'vmm_copy_in(args.pList, args.Count, 64, sizeof(UINT), &list)' in doors(*DOOR_CALL)),
+     lambda: 'vmm_door_copy_in(args.pList, args.Count, 64, sizeof(UINT), local_list,' in doors(*DOOR_CALL)),
+    ('a door copies an array that may be missing, with another count',
+     lambda: 'vmm_door_copy_given(args.pList, args.a ? 1 : 2, 64, sizeof(UINT),' in doors(*DOOR_CALL[:3], '\tcopy?\tlist = pList[$a ? 1 : 2]',
+                                                                                          *DOOR_CALL[4:])),
+    ('an array that is no member of the request becomes a variable',
+     lambda: 'request.list = list' in doors(*DOOR_CALL)
+             and 'request.list = list' not in doors(*DOOR_CALL[:3], '\tarray\tlist = pList', *DOOR_CALL[4:])),
+    ('a call that ends at once does so before its variables and its request',
+     lambda: re.search(r'if \(args.a\)\n\t\treturn E;\n\tint b = args.a;\n\tstruct vmm_list request',
+                       doors(*DOOR_CALL[:2], '\tlocal\tint b = $a', '\treturn?\t$a\tE', *DOOR_CALL[2:]))),
+    ('a door\'s function without an event returns its status',
+     lambda: re.search(r'\n\treturn status;\n}', doors(*DOOR_CALL[:5], '\tevent\tnone'))),
     ('a door calls the core with its subject and request', lambda: 'status = vmm_do(call.device, &request);' in doors(*DOOR_CALL)),
     ('a door\'s event has the members of argument and request',
      lambda: 'return vmm_kmt_leave(&call, status, args.hDevice, request.count, 0);' in doors(*DOOR_CALL)),

@@ -48,16 +48,15 @@ _Static_assert(offsetof(D3DDDI_ALLOCATIONINFO, hAllocation) ==
 			       offsetof(D3DDDI_ALLOCATIONINFO2, Flags),
 	       "the older form is the beginning of the newer one");
 
-static NTSTATUS refuse_create(const struct vmm_kmt_call *call, const char *rule, const char *what,
+static NTSTATUS refuse_create(const struct vmm_door_call *call, const char *rule, const char *what,
 			      uint32_t value)
 {
-	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
-			       call->process->id, call->device->handle,
-			       "create allocation: %s (0x%x)", what, value);
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, rule, call->process->id,
+			       call->device->handle, "create allocation: %s (0x%x)", what, value);
 }
 
 /* hResource is no input, whatever it contains. (ALC-05) */
-static NTSTATUS check_no_resource(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource)
+static NTSTATUS check_no_resource(const struct vmm_door_call *call, D3DKMT_HANDLE resource)
 {
 	void *key;
 
@@ -69,7 +68,7 @@ static NTSTATUS check_no_resource(const struct vmm_kmt_call *call, D3DKMT_HANDLE
 			     resource);
 }
 
-static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREATEALLOCATION *args,
+static NTSTATUS check_create(const struct vmm_door_call *call, const D3DKMT_CREATEALLOCATION *args,
 			     uint32_t flags)
 {
 	NTSTATUS status = check_no_resource(call, args->hResource);
@@ -89,18 +88,18 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 				     flags);
 	if (!args->NumAllocations && !(flags & CREATE_RESOURCE))
 		return refuse_create(call, "ALC-01", "no allocation and no resource", flags);
-	if (args->NumAllocations > VMM_KMT_ALLOCATIONS_MAX ||
+	if (args->NumAllocations > VMM_DOOR_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return refuse_create(call, "ALC-01", "allocations without an array, or too many",
 				     args->NumAllocations);
 	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags))
 		return vmm_refuse_reason(
-			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			call->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
 			"ALF-38: an existing heap shared with other adapters is not built");
 	if (flags & ~(uint32_t)BUILT)
-		return vmm_refuse_reason(
-			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-			"create allocation: flags 0x%x: only 0x%x are built", flags, BUILT);
+		return vmm_refuse_reason(call->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+					 "create allocation: flags 0x%x: only 0x%x are built",
+					 flags, BUILT);
 	return STATUS_SUCCESS;
 }
 
@@ -115,12 +114,12 @@ static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct i
 		return STATUS_NO_MEMORY;
 	request->private_bytes = args->PrivateDriverDataSize;
 	status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-			     VMM_KMT_PRIVATE_BYTES_MAX, 1, &blob);
+			     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &blob);
 	request->private_data = blob;
 	if (NT_SUCCESS(status)) {
 		request->runtime_bytes = args->PrivateRuntimeDataSize;
 		status = vmm_copy_in(args->pPrivateRuntimeData, args->PrivateRuntimeDataSize,
-				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &request->runtime_data);
+				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request->runtime_data);
 	}
 	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
 		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i); /* read once */
@@ -134,7 +133,7 @@ static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct i
 		item->priority = item->newer ? info.Priority : 0;
 		item->private_bytes = info.PrivateDriverDataSize;
 		status = vmm_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
-				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &item->private_data);
+				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &item->private_data);
 	}
 	return status;
 }
@@ -165,7 +164,7 @@ static void copy_out(const struct vmm_allocate_request *request, const struct in
 	}
 }
 
-static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
+static NTSTATUS create(const struct vmm_door_call *call, uint32_t flags,
 		       struct vmm_allocate_request *request, uint32_t *global)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -189,7 +188,7 @@ static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
 static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *function, size_t step)
 {
 	struct vmm_allocate_request request = {0};
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 	uint32_t flags, global = 0;
 
 	if (!pData)
@@ -228,14 +227,14 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateAllocation2(D3DKMT_CREATEALLOCATION *pData
 	return create_allocation(pData, "D3DKMTCreateAllocation2", sizeof(D3DDDI_ALLOCATIONINFO2));
 }
 
-NTSTATUS vmm_kmt_deallocate(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+NTSTATUS vmm_kmt_deallocate(const struct vmm_door_call *call, D3DKMT_HANDLE resource,
 			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags)
 {
 	void *handles = NULL, *key = NULL;
 	NTSTATUS status = vmm_kmt_resource_key(call, resource, &key);
 
 	if (NT_SUCCESS(status) && !key && count) /* ALF-36 */
-		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
+		status = vmm_copy_in(list, count, VMM_DOOR_HANDLES_MAX, sizeof(uint32_t), &handles);
 	if (NT_SUCCESS(status) &&
 	    (key || handles || flags)) /* destroying nothing succeeds (ALC-06) */
 		status = vmm_memory_deallocate(call->device, key, handles, key ? 0 : count, flags);

@@ -5,10 +5,10 @@
  */
 #include "kmt_calls.h"
 
-NTSTATUS vmm_kmt_check_budget(const struct vmm_kmt_call *call, const char *what, HANDLE process,
+NTSTATUS vmm_kmt_check_budget(const struct vmm_door_call *call, const char *what, HANDLE process,
 			      uint32_t physical_adapter)
 {
-	struct vmm_observe *observe = call->process->world->observe;
+	struct vmm_observe *observe = call->observe;
 
 	if (process && process != VMM_KMT_OWN_PROCESS)
 		return vmm_refuse_rule(
@@ -36,7 +36,7 @@ static void call_back(const struct vmm_trim_client *client, uint32_t flags, uint
 	(void)vmm_kmt_enter(before);
 }
 
-NTSTATUS vmm_kmt_register_trim(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_register_trim(const struct vmm_door_call *call,
 			       const D3DKMT_REGISTERTRIMNOTIFICATION *args, uint32_t *handle)
 {
 	const struct vmm_adapter *adapter = call->device->adapter;
@@ -58,7 +58,7 @@ NTSTATUS vmm_kmt_register_trim(const struct vmm_kmt_call *call,
 		adapter->luid);
 }
 
-NTSTATUS vmm_kmt_unregister_trim(struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_unregister_trim(struct vmm_door_call *call,
 				 const D3DKMT_UNREGISTERTRIMNOTIFICATION *args)
 {
 	uint32_t handle = (uint32_t)(uintptr_t)args->Handle;
@@ -69,7 +69,7 @@ NTSTATUS vmm_kmt_unregister_trim(struct vmm_kmt_call *call,
 		status = vmm_trim_unregister(&call->device, &call->guard, handle,
 					     (void (*)(void))args->Callback);
 	if (!NT_SUCCESS(status) && !call->on_stopped)
-		vmm_finding(call->process->world->observe, "RES-09", call->process->id, handle,
+		vmm_finding(call->observe, "RES-09", call->process->id, handle,
 			    "unregister a trim notification: 0x%x is not a registration of the "
 			    "process%s",
 			    handle, args->Callback ? ", or belongs to another callback" : "");

@@ -90,29 +90,22 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 		    vmm_handle_explain(&process->handles, handle, type));
 }
 
-NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door)
+NTSTATUS vmm_kmt_begin(struct vmm_door_call *call, uint32_t door)
 {
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
+	*call = (struct vmm_door_call){.process = vmm_kmt_process(), .door = door};
 	if (!call->process)
 		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
+	call->observe = call->process->world->observe;
+	call->began = vmm_observe_begin(call->observe, VIDMM_EVENT_DOOR);
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_kmt_no_device(struct vmm_kmt_call *call, const void *hazard, bool cleaning)
-{
-	bool stopped = vmm_hazard_is_stopped(hazard);
-
-	call->on_stopped = stopped && cleaning;
-	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
-}
-
-NTSTATUS vmm_kmt_enter_hazard(struct vmm_kmt_call *call, void *device, bool cleaning)
+NTSTATUS vmm_kmt_enter_hazard(struct vmm_door_call *call, void *device, bool cleaning)
 {
 	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, device);
 	if (!call->device)
-		return vmm_kmt_no_device(call, device, cleaning);
-	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+		return vmm_door_no_device(call, device, cleaning);
+	return cleaning ? STATUS_SUCCESS : vmm_door_check_alive(call->device);
 }
 
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle)
@@ -153,13 +146,13 @@ void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, vo
 	return hazard;
 }
 
-NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
+NTSTATUS vmm_kmt_enter_device(struct vmm_door_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning)
 {
 	return vmm_kmt_enter_device_inline(call, device, door, cleaning);
 }
 
-NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_context(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context)
 {
 	NTSTATUS status = vmm_kmt_begin(call, door);
@@ -171,12 +164,12 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 	void *hazard = vmm_kmt_live_context(call->process, handle, &device);
 	*context = vmm_sched_enter_context(&call->guard, device, hazard);
 	if (!*context)
-		return vmm_kmt_no_device(call, device, false);
+		return vmm_door_no_device(call, device, false);
 	call->device = vmm_sched_context_device(*context);
-	return vmm_kmt_check_alive(call->device);
+	return vmm_door_check_alive(call->device);
 }
 
-NTSTATUS vmm_kmt_enter_object(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_object(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			      void *device_of(struct vmm_process *process, uint32_t handle),
 			      bool cleaning)
 {
@@ -187,7 +180,7 @@ NTSTATUS vmm_kmt_enter_object(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, u
 		       : status;
 }
 
-NTSTATUS vmm_kmt_enter_adapter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_adapter(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_adapter **adapter)
 {
 	NTSTATUS status = vmm_kmt_begin(call, door);
@@ -196,13 +189,13 @@ NTSTATUS vmm_kmt_enter_adapter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 	return NT_SUCCESS(status) && !*adapter ? STATUS_INVALID_PARAMETER : status;
 }
 
-NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
+NTSTATUS vmm_kmt_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags)
 {
-	return vmm_kmt_leave_inline(call, status, object, count, flags);
+	return vmm_door_leave_inline(call, status, object, count, flags);
 }
 
-NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key)
+NTSTATUS vmm_kmt_resource_key(const struct vmm_door_call *call, D3DKMT_HANDLE handle, void **key)
 {
 	struct vmm_resource *resource;
 
@@ -217,4 +210,11 @@ NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE han
 		report_handle(call->process, handle, VMM_HANDLE_RESOURCE, "resource");
 	vmm_process_unlock(call->process);
 	return *key ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_kmt_shape(const struct vmm_door_call *call, D3DKMT_HANDLE resource, uint32_t count,
+		       struct vmm_shape *shape)
+{
+	shape->count = count;
+	return vmm_kmt_resource_key(call, resource, &shape->resource);
 }

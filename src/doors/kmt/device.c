@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-NTSTATUS vmm_kmt_create_device(const struct vmm_kmt_call *call, struct vmm_adapter *adapter,
+NTSTATUS vmm_kmt_create_device(const struct vmm_door_call *call, struct vmm_adapter *adapter,
 			       const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle)
 {
 	struct vmm_process *process = call->process;
@@ -29,7 +29,7 @@ NTSTATUS vmm_kmt_create_device(const struct vmm_kmt_call *call, struct vmm_adapt
 	return status;
 }
 
-NTSTATUS vmm_kmt_destroy_device(struct vmm_kmt_call *call, const D3DKMT_DESTROYDEVICE *args)
+NTSTATUS vmm_kmt_destroy_device(struct vmm_door_call *call, const D3DKMT_DESTROYDEVICE *args)
 {
 	void *hazard = vmm_kmt_live_device(call->process, args->hDevice);
 	struct vmm_device *device = vmm_device_end(hazard);
@@ -77,7 +77,7 @@ static D3DKMT_DEVICEPAGEFAULT_STATE page_fault_state(const struct vmm_device *de
 	return state;
 }
 
-NTSTATUS vmm_kmt_device_state(const struct vmm_kmt_call *call, const D3DKMT_GETDEVICESTATE *args,
+NTSTATUS vmm_kmt_device_state(const struct vmm_door_call *call, const D3DKMT_GETDEVICESTATE *args,
 			      union vmm_kmt_device_state *state)
 {
 	if (args->StateType == D3DKMT_DEVICESTATE_EXECUTION)
@@ -85,14 +85,14 @@ NTSTATUS vmm_kmt_device_state(const struct vmm_kmt_call *call, const D3DKMT_GETD
 	else if (args->StateType == D3DKMT_DEVICESTATE_PAGE_FAULT)
 		state->page_fault = page_fault_state(call->device);
 	else
-		return vmm_refuse_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
-					 call->process->id, args->hDevice,
+		return vmm_refuse_reason(call->observe, STATUS_NOT_SUPPORTED, call->process->id,
+					 args->hDevice,
 					 "D3DKMTGetDeviceState: state type %u is not built",
 					 (unsigned)args->StateType);
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_kmt_check_running(struct vmm_kmt_call *call, NTSTATUS status)
+NTSTATUS vmm_kmt_check_running(struct vmm_door_call *call, NTSTATUS status)
 {
 	call->on_stopped = false; /* it destroys nothing */
 	return NT_SUCCESS(status) && atomic_load(&call->device->adapter->closed)
@@ -101,12 +101,12 @@ NTSTATUS vmm_kmt_check_running(struct vmm_kmt_call *call, NTSTATUS status)
 }
 
 /* TDRS-15 */
-NTSTATUS vmm_kmt_check_reason(struct vmm_kmt_call *call, const D3DKMT_MARKDEVICEASERROR *args)
+NTSTATUS vmm_kmt_check_reason(struct vmm_door_call *call, const D3DKMT_MARKDEVICEASERROR *args)
 {
 	if (args->Reason == D3DKMT_DEVICE_ERROR_REASON_GENERIC ||
 	    args->Reason == D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR)
 		return STATUS_SUCCESS;
-	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, "TDRS-15",
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "TDRS-15",
 			       call->process->id, args->hDevice,
 			       "D3DKMTMarkDeviceAsError: unknown Reason 0x%08x",
 			       (unsigned)args->Reason);
@@ -114,7 +114,7 @@ NTSTATUS vmm_kmt_check_reason(struct vmm_kmt_call *call, const D3DKMT_MARKDEVICE
 
 /* ---- contexts ---- */
 
-NTSTATUS vmm_kmt_destroy_context(struct vmm_kmt_call *call, const D3DKMT_DESTROYCONTEXT *args)
+NTSTATUS vmm_kmt_destroy_context(struct vmm_door_call *call, const D3DKMT_DESTROYCONTEXT *args)
 {
 	void *device = NULL;
 	void *hazard = vmm_kmt_live_context(call->process, args->hContext, &device);
@@ -137,7 +137,7 @@ VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_REN
 
 KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 	struct vmm_context *context;
 
 	if (!pData)

@@ -25,7 +25,7 @@ static NTSTATUS refuse_usage(const struct vmm_process *process, uint32_t object,
  * Passes the record to the miniport. The event determines the device. An adapter handle other than
  * that device's adapter is refused.
  */
-static NTSTATUS pass_record(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args,
+static NTSTATUS pass_record(struct vmm_door_call *call, const D3DKMT_ESCAPE *args,
 			    D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
 {
 	struct vmm_adapter *adapter = vmm_kmt_adapter(call->process, args->hAdapter);
@@ -42,13 +42,13 @@ static NTSTATUS pass_record(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args
 			call->process, record->hSyncObject,
 			hazard ? "it belongs to another adapter or device, or is being destroyed"
 			       : "hSyncObject is not a CPU notification made with SignalByKmd");
-	NTSTATUS status = vmm_kmt_check_alive(call->device);
+	NTSTATUS status = vmm_door_check_alive(call->device);
 	if (!NT_SUCCESS(status))
 		return status;
 	return vmm_sync_pass_record(call->device, record->hSyncObject, args->Flags.Value, record);
 }
 
-NTSTATUS vmm_kmt_escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
+NTSTATUS vmm_kmt_escape(struct vmm_door_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
 {
 	D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE record;
 

@@ -13,7 +13,7 @@ static bool is_queue(struct vmm_process *process, D3DKMT_HANDLE handle)
 	return queue;
 }
 
-static NTSTATUS reserve_on_adapter(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+static NTSTATUS reserve_on_adapter(const struct vmm_door_call *call, D3DKMT_HANDLE handle,
 				   struct vmm_va_reserve_request *request)
 {
 	struct vmm_adapter *adapter = vmm_kmt_adapter(call->process, handle);
@@ -24,7 +24,7 @@ static NTSTATUS reserve_on_adapter(const struct vmm_kmt_call *call, D3DKMT_HANDL
 	return status;
 }
 
-NTSTATUS vmm_kmt_reserve_address(struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_reserve_address(struct vmm_door_call *call,
 				 const D3DDDI_RESERVEGPUVIRTUALADDRESS *args,
 				 struct vmm_va_reserve_request *request)
 {
@@ -35,13 +35,13 @@ NTSTATUS vmm_kmt_reserve_address(struct vmm_kmt_call *call,
 	return NT_SUCCESS(status) ? vmm_va_reserve(call->device, request) : status;
 }
 
-NTSTATUS vmm_kmt_check_update(const struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+NTSTATUS vmm_kmt_check_update(const struct vmm_door_call *call, D3DKMT_HANDLE device,
 			      D3DKMT_HANDLE context)
 {
 	if (call->device->handle == device)
 		return STATUS_SUCCESS;
-	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, "VA-10",
-			       call->process->id, context,
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "VA-10", call->process->id,
+			       context,
 			       "update GPU virtual address: the context belongs to device 0x%08x, "
 			       "not to 0x%08x",
 			       call->device->handle, device);
@@ -49,33 +49,21 @@ NTSTATUS vmm_kmt_check_update(const struct vmm_kmt_call *call, D3DKMT_HANDLE dev
 
 /* ---- commands with GPU virtual addresses ---- */
 
-NTSTATUS vmm_kmt_check_submit(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t contexts)
+NTSTATUS vmm_kmt_check_submit(const struct vmm_door_call *call, NTSTATUS status, uint32_t contexts)
 {
 	if (!call->process)
 		return status;
-	NTSTATUS counted = vmm_sched_check_command_contexts(call->process->world->observe,
-							    call->process->id, 0, contexts);
+	NTSTATUS counted =
+		vmm_sched_check_command_contexts(call->observe, call->process->id, 0, contexts);
 	return NT_SUCCESS(counted) ? status : counted;
 }
 
-NTSTATUS vmm_kmt_submit_command(struct vmm_kmt_call *call, struct vmm_context *context,
-				const D3DKMT_SUBMITCOMMAND *args)
+NTSTATUS vmm_kmt_submit_command(struct vmm_door_call *call, struct vmm_context *context,
+				const D3DKMT_SUBMITCOMMAND *args,
+				struct vmm_command_request *request)
 {
 	(void)call;
-	struct vmm_command_request request = {.commands = args->Commands,
-					      .length = args->CommandLength,
-					      .private_bytes = args->PrivateDriverDataSize,
-					      .primary_count = args->NumPrimaries};
-	void *data = NULL;
-
-	memcpy(&request.flags, &args->Flags, sizeof(request.flags));
-	for (uint32_t i = 0; i < VMM_PRIMARIES_MAX; i++)
-		request.primaries[i] = args->WrittenPrimaries[i];
-	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
-	request.private_data = data;
-	if (NT_SUCCESS(status))
-		status = vmm_sched_submit_command(context, &request);
-	vmm_free(data);
-	return status;
+	memcpy(&request->flags, &args->Flags, sizeof(request->flags));
+	memcpy(request->primaries, args->WrittenPrimaries, sizeof(request->primaries));
+	return vmm_sched_submit_command(context, request);
 }

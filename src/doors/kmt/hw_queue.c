@@ -3,29 +3,6 @@
 #include "kmt_calls.h"
 #include "sched/hw_sched.h"
 
-/* Counts beyond the limits of SYN-34 are not read here; the core reports them. */
-NTSTATUS vmm_kmt_submit_sync(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *objects,
-			     const UINT64 *values, struct vmm_hw_sync_request *request)
-{
-	void *handles = NULL, *numbers = NULL;
-	NTSTATUS status = STATUS_SUCCESS;
-
-	if (request->count <= VMM_HW_OBJECTS_MAX) {
-		status = vmm_copy_in(objects, request->count, VMM_HW_OBJECTS_MAX, sizeof(*objects),
-				     &handles);
-		if (NT_SUCCESS(status))
-			status = vmm_copy_in(values, request->count, VMM_HW_OBJECTS_MAX,
-					     sizeof(*values), &numbers);
-	}
-	request->objects = handles;
-	request->values = numbers;
-	if (NT_SUCCESS(status))
-		status = vmm_hw_submit_sync(call->device, request);
-	vmm_free(handles);
-	vmm_free(numbers);
-	return status;
-}
-
 /* Without a queue there is no device for the call. */
 static NTSTATUS refuse_count(uint32_t queues)
 {
@@ -42,7 +19,7 @@ static NTSTATUS refuse_count(uint32_t queues)
 KMT_API NTSTATUS APIENTRY
 D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *pData)
 {
-	struct vmm_kmt_call call = {0};
+	struct vmm_door_call call = {0};
 	void *queues = NULL;
 
 	if (!pData)
@@ -66,8 +43,8 @@ D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQ
 	status = vmm_kmt_enter_object(&call, first, VIDMM_DOOR_HW_QUEUE, vmm_hw_device_of_queue,
 				      false);
 	if (NT_SUCCESS(status))
-		status = vmm_kmt_submit_sync(&call, args.ObjectHandleArray, args.FenceValueArray,
-					     &request);
+		status = vmm_door_submit_sync(&call, args.ObjectHandleArray, args.FenceValueArray,
+					      &request);
 	vmm_free(queues);
 	return vmm_kmt_leave(&call, status, first, args.ObjectCount, args.Flags.Value);
 }

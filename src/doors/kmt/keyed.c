@@ -9,21 +9,20 @@
 NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
 				  const void *data, uint32_t bytes)
 {
-	if (!bytes || (data && bytes <= VMM_KMT_PRIVATE_BYTES_MAX))
+	if (!bytes || (data && bytes <= VMM_DOOR_PRIVATE_BYTES_MAX))
 		return STATUS_SUCCESS;
 	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, rule, process->id,
 			       0, "keyed mutex: %u bytes of private runtime data%s", bytes,
 			       data ? ", more than the maximum" : " and no pointer");
 }
 
-NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_door_call *call,
 				   D3DKMT_CREATEKEYEDMUTEX2_FLAGS flags)
 {
 	if (!flags.Reserved)
 		return STATUS_SUCCESS;
-	return vmm_refuse_rule(call->process->world->observe, STATUS_INVALID_PARAMETER, "KMX-06",
-			       call->process->id, 0,
-			       "create keyed mutex: reserved flags 0x%x are set", flags.Value);
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "KMX-06", call->process->id,
+			       0, "create keyed mutex: reserved flags 0x%x are set", flags.Value);
 }
 
 /*
@@ -49,7 +48,7 @@ static uint64_t deadline_of(struct vmm_os *os, const LARGE_INTEGER *timeout)
 	return deadline;
 }
 
-NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_door_call *call, D3DKMT_HANDLE handle,
 			       const LARGE_INTEGER *timeout, struct vmm_keyed_access *access,
 			       void *data)
 {

@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the D3DKMT functions: begin and end of a call, limits of what a caller can
- * have copied, lookups, and refusals. Each function copies its arguments in once, enters the device
- * or context by a protected lookup (object/hazard.h), calls the core, and emits one event. (HND,
- * LOCK-33)
+ * The common part of the D3DKMT functions: begin and end of a call, lookups, and refusals. Each
+ * function copies its arguments in once, enters the device or context by a protected lookup
+ * (object/hazard.h), calls the core, and emits one event. (HND, LOCK-33)
  */
 #ifndef VMM_DOORS_KMT_PRIVATE_H
 #define VMM_DOORS_KMT_PRIVATE_H
 
+#include "doors/common/allocations.h"
+#include "doors/common/sync.h"
 #include "doors/kmt/kmt.h"
-#include "memory/memory.h"
 #include "sched/hw_sched.h"
-#include "sched/sched.h"
-#include "sync/sync.h"
 
 /* Exported; all other symbols are hidden by default. */
 #define KMT_API __attribute__((visibility("default")))
-
-/* Limits on what a caller can make the library copy; far above what clients use. */
-#define VMM_KMT_ALLOCATIONS_MAX   65536u
-#define VMM_KMT_PRIVATE_BYTES_MAX (1u << 20)
-#define VMM_KMT_PAGES_MAX         (1u << 20)
-#define VMM_KMT_HANDLES_MAX       (1u << 20)
-
-struct vmm_kmt_call {
-	struct vmm_process *process;
-	struct vmm_device *device; /* protected until vmm_kmt_leave */
-	struct vmm_hazard_guard guard;
-	uint64_t began;
-	uint32_t door;
-	bool on_stopped; /* it destroys something of a stopped device, so it succeeds */
-};
 
 /*
  * Returns the calling process; NULL if none is attached (the call then returns
@@ -44,53 +27,37 @@ struct vmm_process *vmm_kmt_process(void);
  * Begins a call of the calling process without a device. Returns STATUS_UNSUCCESSFUL if there is no
  * process. The caller may then return at once; vmm_kmt_leave has no effect.
  */
-NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door);
+NTSTATUS vmm_kmt_begin(struct vmm_door_call *call, uint32_t door);
 /*
  * Enters a device in a call that has begun, by its HANDLE of hazard.h: for calls that name an
  * object of a device only. Returns STATUS_INVALID_PARAMETER if the HANDLE is NULL or dead.
  * `cleaning`: see below.
  */
-NTSTATUS vmm_kmt_enter_hazard(struct vmm_kmt_call *call, void *device, bool cleaning);
+NTSTATUS vmm_kmt_enter_hazard(struct vmm_door_call *call, void *device, bool cleaning);
 
 /*
  * Begins a call on a device of the calling process. Returns STATUS_INVALID_PARAMETER if the handle
  * is no live device (HND-07), and STATUS_DEVICE_REMOVED if the device is lost, except when
  * `cleaning`: close, destroy and unlock work on a lost device.
  */
-NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
+NTSTATUS vmm_kmt_enter_device(struct vmm_door_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning);
 /* Like vmm_kmt_enter_device, for a context and its device. */
-NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_context(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context);
 /*
  * Like vmm_kmt_enter_device, for the device of a paging queue, hardware context or hardware queue:
  * some calls name no device. If device_of returns NULL, it has reported a finding.
  */
-NTSTATUS vmm_kmt_enter_object(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_object(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			      void *device_of(struct vmm_process *process, uint32_t handle),
 			      bool cleaning);
 /*
  * Begins a call on an adapter of the process. On failure, too, the caller releases *adapter by
  * vmm_adapter_put.
  */
-NTSTATUS vmm_kmt_enter_adapter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+NTSTATUS vmm_kmt_enter_adapter(struct vmm_door_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_adapter **adapter);
-/*
- * Returns STATUS_DEVICE_REMOVED if the device is lost with its adapter or by a reset (TDR-07), and
- * STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE if it is in error (PRI-16, TDR-19).
- */
-static inline NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
-{
-	return vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
-		       ? STATUS_DEVICE_REMOVED
-		       : vmm_device_answer(device);
-}
-/*
- * Returns the status of a call on a device that cannot be entered: STATUS_DEVICE_REMOVED if its
- * adapter has stopped (PNP-03), otherwise STATUS_INVALID_PARAMETER. hazard: NULL for a handle of no
- * device.
- */
-NTSTATUS vmm_kmt_no_device(struct vmm_kmt_call *call, const void *hazard, bool cleaning) VMM_COLD;
 /*
  * Look up the HANDLE of hazard.h for a handle: of a device, or of a context with its device. Return
  * NULL, with a finding, if there is no live object.
@@ -98,13 +65,13 @@ NTSTATUS vmm_kmt_no_device(struct vmm_kmt_call *call, const void *hazard, bool c
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);
 void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device);
 /* Ends the call with its door event; returns the status. */
-NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
+NTSTATUS vmm_kmt_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags);
 
 /*
- * vmm_kmt_enter_device and vmm_kmt_leave inlined, for calls that are as short as these two: locks.
+ * vmm_kmt_enter_device inlined, for calls that are as short as entering and leaving: locks.
  */
-VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call,
+VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_door_call *call,
 						       D3DKMT_HANDLE handle, uint32_t door,
 						       bool cleaning)
 {
@@ -116,31 +83,15 @@ VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_kmt_call *call
 	call->door = door;
 	if (vmm_unlikely(!process))
 		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(process->world->observe, VIDMM_EVENT_DOOR);
+	call->observe = process->world->observe;
+	call->began = vmm_observe_begin(call->observe, VIDMM_EVENT_DOOR);
 	void *hazard = vmm_device_cache_find(process, handle);
 	if (vmm_unlikely(!hazard))
 		hazard = vmm_kmt_live_device(process, handle);
 	call->device = vmm_hazard_enter(&call->guard, VMM_HAZARD_DEVICE, hazard);
 	if (vmm_unlikely(!call->device))
-		return vmm_kmt_no_device(call, hazard, cleaning);
-	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
-}
-
-VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_leave_inline(const struct vmm_kmt_call *call, NTSTATUS status,
-						uint32_t object, uint64_t count, uint64_t flags)
-{
-	if (vmm_unlikely(!call->device) && call->on_stopped)
-		status = STATUS_SUCCESS;
-	if (vmm_likely(call->process)) {
-		const struct vmm_world *world = call->process->world;
-
-		vmm_event_inline(world->observe, VIDMM_EVENT_DOOR, call->process->id, object,
-				 call->door, (uint32_t)status, count,
-				 vmm_observe_elapsed(world->observe, call->began), flags);
-	}
-	if (vmm_likely(call->device))
-		vmm_hazard_leave(&call->guard);
-	return status;
+		return vmm_door_no_device(call, hazard, cleaning);
+	return cleaning ? STATUS_SUCCESS : vmm_door_check_alive(call->device);
 }
 
 /*
@@ -159,7 +110,7 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
  * Returns in *key the key by which memory.h knows the resource of a handle; NULL for handle 0.
  * Returns STATUS_INVALID_PARAMETER unless it is a resource of the call's device.
  */
-NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key);
+NTSTATUS vmm_kmt_resource_key(const struct vmm_door_call *call, D3DKMT_HANDLE handle, void **key);
 
 /* ---- standard.c ---- */
 /* Returns whether the flags of D3DKMT_CREATEALLOCATION ask for a standard allocation. */
@@ -168,11 +119,11 @@ bool vmm_kmt_is_standard(uint32_t flags);
  * Checks the description of a standard allocation before anything is copied in; it has no private
  * driver data. (ALC-03)
  */
-NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_standard_check(const struct vmm_door_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
 				uint64_t *heap_bytes);
 /* Sets the memory of the request's only item. Freeing the request releases its section. */
-NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
+NTSTATUS vmm_kmt_standard_memory(const struct vmm_door_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);
 
 /* ---- keyed.c ---- */
@@ -194,85 +145,60 @@ union vmm_kmt_device_state {
 	D3DKMT_DEVICEPAGEFAULT_STATE page_fault;
 };
 
-/* The arguments of a reclaim. `results`: BOOLs or D3DDDI_RECLAIM_RESULTs, both of 32 bits. */
-struct vmm_kmt_reclaim {
-	const D3DKMT_HANDLE *resources, *handles;
-	uint32_t count;
-	int32_t *results;
-	bool boolean;
-};
-
-typedef NTSTATUS vmm_kmt_shape_query(struct vmm_device *device, const struct vmm_shape *shape,
-				     uint32_t *values);
-
-/* Copies a resource or a list. On failure, too, vmm_kmt_free_shape ends it. */
-NTSTATUS vmm_kmt_copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
-			    const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape);
-void vmm_kmt_free_shape(const struct vmm_shape *shape, const D3DKMT_HANDLE *list);
-NTSTATUS vmm_kmt_query(const struct vmm_kmt_call *call, const struct vmm_shape *shape,
-		       uint32_t count, uint32_t *answers, vmm_kmt_shape_query *query);
-NTSTATUS vmm_kmt_deallocate(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+/* Names a resource, or `count` allocations whose handles are not set yet. */
+NTSTATUS vmm_kmt_shape(const struct vmm_door_call *call, D3DKMT_HANDLE resource, uint32_t count,
+		       struct vmm_shape *shape);
+NTSTATUS vmm_kmt_deallocate(const struct vmm_door_call *call, D3DKMT_HANDLE resource,
 			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags);
-/* Sets all of the request but `queue` and `queued`. */
-NTSTATUS vmm_kmt_reclaim(const struct vmm_kmt_call *call, const struct vmm_kmt_reclaim *given,
-			 struct vmm_reclaim_request *request);
-NTSTATUS vmm_kmt_check_budget(const struct vmm_kmt_call *call, const char *what, HANDLE process,
+/*
+ * Replaces the handles of resources by the keys by which memory.h knows them. *keys: the caller
+ * frees it; NULL without handles.
+ */
+NTSTATUS vmm_kmt_resource_keys(const struct vmm_door_call *call, const uint32_t *handles,
+			       uint32_t count, void ***keys);
+/* Translates D3DKMT_OFFER_FLAGS, and refuses reserved ones. (OFR-14, OFR-16) */
+NTSTATUS vmm_kmt_offer_flags(const struct vmm_door_call *call, uint32_t given,
+			     struct vmm_offer_request *request);
+NTSTATUS vmm_kmt_check_budget(const struct vmm_door_call *call, const char *what, HANDLE process,
 			      uint32_t physical_adapter);
-NTSTATUS vmm_kmt_register_trim(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_register_trim(const struct vmm_door_call *call,
 			       const D3DKMT_REGISTERTRIMNOTIFICATION *args, uint32_t *handle);
-NTSTATUS vmm_kmt_create_device(const struct vmm_kmt_call *call, struct vmm_adapter *adapter,
+NTSTATUS vmm_kmt_create_device(const struct vmm_door_call *call, struct vmm_adapter *adapter,
 			       const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle);
 /* For calls that a lost device accepts, but not one of a stopped adapter. */
-NTSTATUS vmm_kmt_check_running(struct vmm_kmt_call *call, NTSTATUS status);
-NTSTATUS vmm_kmt_device_state(const struct vmm_kmt_call *call, const D3DKMT_GETDEVICESTATE *args,
+NTSTATUS vmm_kmt_check_running(struct vmm_door_call *call, NTSTATUS status);
+NTSTATUS vmm_kmt_device_state(const struct vmm_door_call *call, const D3DKMT_GETDEVICESTATE *args,
 			      union vmm_kmt_device_state *state);
-NTSTATUS vmm_kmt_check_update(const struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+NTSTATUS vmm_kmt_check_update(const struct vmm_door_call *call, D3DKMT_HANDLE device,
 			      D3DKMT_HANDLE context);
-NTSTATUS vmm_kmt_check_submit(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t contexts);
-NTSTATUS vmm_kmt_submit_sync(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *objects,
-			     const UINT64 *values, struct vmm_hw_sync_request *request);
+NTSTATUS vmm_kmt_check_submit(const struct vmm_door_call *call, NTSTATUS status, uint32_t contexts);
 /*
  * Enters a context or a hardware context (SCH-10), which have different kinds of handles. For the
  * latter *context is NULL.
  */
-NTSTATUS vmm_kmt_enter_scheduled(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+NTSTATUS vmm_kmt_enter_scheduled(struct vmm_door_call *call, D3DKMT_HANDLE handle,
 				 struct vmm_context **context);
-NTSTATUS vmm_kmt_set_priority(const struct vmm_kmt_call *call, struct vmm_context *context,
+NTSTATUS vmm_kmt_set_priority(const struct vmm_door_call *call, struct vmm_context *context,
 			      D3DKMT_HANDLE handle, int32_t priority, bool in_process);
-NTSTATUS vmm_kmt_get_priority(const struct vmm_kmt_call *call, const struct vmm_context *context,
+NTSTATUS vmm_kmt_get_priority(const struct vmm_door_call *call, const struct vmm_context *context,
 			      D3DKMT_HANDLE handle, bool in_process, int32_t *priority);
-NTSTATUS vmm_kmt_queued_limit(const struct vmm_kmt_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
+NTSTATUS vmm_kmt_queued_limit(const struct vmm_door_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
 			      UINT *limit);
-NTSTATUS vmm_kmt_escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object);
+NTSTATUS vmm_kmt_escape(struct vmm_door_call *call, const D3DKMT_ESCAPE *args, uint32_t *object);
 
-/* Copies of the caller's arrays (MFN-34): short ones are stored here, longer ones are allocated. */
-struct vmm_kmt_arrays {
-	uint32_t local_handles[32];
-	uint64_t local_values[32];
-	void *handles, *values; /* allocated */
-	const void *others[VMM_SYNC_BROADCAST_MAX];
-};
-
-/* Makes a request with one value for all objects, without arrays yet. */
-struct vmm_sched_sync vmm_kmt_sync(struct vmm_kmt_arrays *arrays, enum vmm_sync_form form,
-				   bool signal, uint32_t count, uint64_t value);
-void vmm_kmt_arrays_done(const struct vmm_kmt_arrays *arrays);
-NTSTATUS vmm_kmt_copy_handles(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
-			      struct vmm_sched_sync *sync, const void *handles);
-NTSTATUS vmm_kmt_copy_fixed(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
-			    struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles);
-NTSTATUS vmm_kmt_read_union(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
-			    struct vmm_sched_sync *sync, uint64_t value);
-NTSTATUS vmm_kmt_copy_others(const struct vmm_kmt_call *call, struct vmm_kmt_arrays *arrays,
+/* Looks up the further contexts of a broadcast. (SYN-28) */
+NTSTATUS vmm_kmt_copy_others(const struct vmm_door_call *call, struct vmm_door_arrays *arrays,
 			     struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles,
 			     uint32_t count);
+/* Refuses a signal that names no context; the whole call. (SYN-31) */
+NTSTATUS vmm_kmt_refuse_contexts(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *args);
 
 /* Closes the event on failure. */
-NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATESYNCFILE *args,
+NTSTATUS vmm_kmt_wait_file(const struct vmm_door_call *call, const D3DKMT_CREATESYNCFILE *args,
 			   int event);
-NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_door_call *call,
 				   D3DKMT_CREATEKEYEDMUTEX2_FLAGS flags);
-NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_door_call *call, D3DKMT_HANDLE handle,
 			       const LARGE_INTEGER *timeout, struct vmm_keyed_access *access,
 			       void *data);
 

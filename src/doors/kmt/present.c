@@ -40,7 +40,7 @@ static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
 	return k.Value;
 }
 
-NTSTATUS vmm_kmt_present(struct vmm_kmt_call *call, struct vmm_context *context,
+NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context,
 			 const D3DKMT_PRESENT *args)
 {
 	const char *what = unbuilt(args);
@@ -62,13 +62,13 @@ NTSTATUS vmm_kmt_present(struct vmm_kmt_call *call, struct vmm_context *context,
 	void *rects = NULL;
 
 	if (args->Flags.Reserved)
-		return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER,
-				       "HND-11", call->process->id, args->hContext,
+		return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11",
+				       call->process->id, args->hContext,
 				       "D3DKMTPresent: reserved flags (0x%x)",
 				       (unsigned)args->Flags.Value);
 	if (what)
-		return vmm_refuse_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
-					 call->process->id, args->hContext,
+		return vmm_refuse_reason(call->observe, STATUS_NOT_SUPPORTED, call->process->id,
+					 args->hContext,
 					 "D3DKMTPresent: %s is not built (flags 0x%x)", what,
 					 (unsigned)args->Flags.Value);
 	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
@@ -85,7 +85,7 @@ NTSTATUS vmm_kmt_present(struct vmm_kmt_call *call, struct vmm_context *context,
  * Sets or gets the limit of queued presents. No published Type names the other member of the union,
  * so the limit of pending flips cannot be set. (SUB-17)
  */
-NTSTATUS vmm_kmt_queued_limit(const struct vmm_kmt_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
+NTSTATUS vmm_kmt_queued_limit(const struct vmm_door_call *call, const D3DKMT_SETQUEUEDLIMIT *args,
 			      UINT *limit)
 {
 	struct vmm_device *device = call->device;

@@ -7,7 +7,7 @@
  * The same calls serve hardware contexts (SCH-10), which have their own kind of handle. For one of
  * those *context is NULL and the call is on its device.
  */
-NTSTATUS vmm_kmt_enter_scheduled(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+NTSTATUS vmm_kmt_enter_scheduled(struct vmm_door_call *call, D3DKMT_HANDLE handle,
 				 struct vmm_context **context)
 {
 	struct vmm_process *process = vmm_kmt_process();
@@ -19,7 +19,7 @@ NTSTATUS vmm_kmt_enter_scheduled(struct vmm_kmt_call *call, D3DKMT_HANDLE handle
 				    false);
 }
 
-NTSTATUS vmm_kmt_set_priority(const struct vmm_kmt_call *call, struct vmm_context *context,
+NTSTATUS vmm_kmt_set_priority(const struct vmm_door_call *call, struct vmm_context *context,
 			      D3DKMT_HANDLE handle, int32_t priority, bool in_process)
 {
 	if (context)
@@ -29,7 +29,7 @@ NTSTATUS vmm_kmt_set_priority(const struct vmm_kmt_call *call, struct vmm_contex
 			  : vmm_hw_set_priority(call->device, handle, priority);
 }
 
-NTSTATUS vmm_kmt_get_priority(const struct vmm_kmt_call *call, const struct vmm_context *context,
+NTSTATUS vmm_kmt_get_priority(const struct vmm_door_call *call, const struct vmm_context *context,
 			      D3DKMT_HANDLE handle, bool in_process, int32_t *priority)
 {
 	if (!context)
@@ -41,15 +41,14 @@ NTSTATUS vmm_kmt_get_priority(const struct vmm_kmt_call *call, const struct vmm_
 
 /* ---- the process ---- */
 
-static NTSTATUS enter_process(struct vmm_kmt_call *call, HANDLE process, const char *function)
+static NTSTATUS enter_process(struct vmm_door_call *call, HANDLE process, const char *function)
 {
 	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_OTHER);
 
 	if (!NT_SUCCESS(status) || process == VMM_KMT_OWN_PROCESS)
 		return status;
 	return vmm_refuse_rule(
-		call->process->world->observe, STATUS_INVALID_PARAMETER, "HND-07",
-		call->process->id, 0,
+		call->observe, STATUS_INVALID_PARAMETER, "HND-07", call->process->id, 0,
 		"%s: hProcess is not the caller's own (-1); handles of other processes "
 		"are not built",
 		function);
@@ -58,7 +57,7 @@ static NTSTATUS enter_process(struct vmm_kmt_call *call, HANDLE process, const c
 KMT_API NTSTATUS APIENTRY
 D3DKMTSetProcessSchedulingPriorityClass(HANDLE hProcess, D3DKMT_SCHEDULINGPRIORITYCLASS Class)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 	NTSTATUS status = enter_process(&call, hProcess, "D3DKMTSetProcessSchedulingPriorityClass");
 
 	if (NT_SUCCESS(status))
@@ -69,7 +68,7 @@ D3DKMTSetProcessSchedulingPriorityClass(HANDLE hProcess, D3DKMT_SCHEDULINGPRIORI
 KMT_API NTSTATUS APIENTRY
 D3DKMTGetProcessSchedulingPriorityClass(HANDLE hProcess, D3DKMT_SCHEDULINGPRIORITYCLASS *pClass)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 
 	if (!pClass)
 		return vmm_kmt_refuse("D3DKMTGetProcessSchedulingPriorityClass",

@@ -309,7 +309,8 @@ static NTSTATUS driver_private(const struct query *q)
 	if (!NT_SUCCESS(status))
 		return status;
 	/* Some miniports read what their user-mode driver stored there. */
-	status = vmm_copy_in(q->args.pPrivateDriverData, size, VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
+	status =
+		vmm_copy_in(q->args.pPrivateDriverData, size, VMM_DOOR_PRIVATE_BYTES_MAX, 1, &data);
 	if (status == VMM_INVALID_PARAMETER)
 		return refuse_query(q, "QAI-01", "more private bytes than the limit", size);
 	if (!NT_SUCCESS(status))

@@ -31,7 +31,7 @@ D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 
 /* One open call in progress. */
 struct opening {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 	struct vmm_share_key key;
 	struct vmm_share_sizes sizes;
 	uint32_t *handles, *item_bytes;
@@ -41,9 +41,9 @@ struct opening {
 static NTSTATUS refuse_open(const struct opening *o, const char *rule, const char *what,
 			    uint32_t given, uint32_t wanted)
 {
-	return vmm_refuse_rule(o->call.device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
-			       o->call.process->id, o->call.device->handle,
-			       "open resource: %s is %u, must be %u", what, given, wanted);
+	return vmm_refuse_rule(o->call.observe, STATUS_INVALID_PARAMETER, rule, o->call.process->id,
+			       o->call.device->handle, "open resource: %s is %u, must be %u", what,
+			       given, wanted);
 }
 
 static NTSTATUS check_open(const struct opening *o, const D3DKMT_OPENRESOURCE *args)

@@ -11,17 +11,16 @@ enum {
 	EXISTING = EXISTING_SYSMEM | EXISTING_SECTION,
 };
 
-static NTSTATUS refuse_standard(const struct vmm_kmt_call *call, const char *rule, const char *what,
-				uint64_t value)
+static NTSTATUS refuse_standard(const struct vmm_door_call *call, const char *rule,
+				const char *what, uint64_t value)
 {
-	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
-			       call->process->id, call->device->handle,
-			       "create standard allocation: %s (0x%llx)", what,
-			       (unsigned long long)value);
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, rule, call->process->id,
+			       call->device->handle, "create standard allocation: %s (0x%llx)",
+			       what, (unsigned long long)value);
 }
 
 /* Checks the combination of flags and counts. (ALC-02, ALF-38) */
-static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
+static NTSTATUS check_arguments(const struct vmm_door_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags)
 {
 	uint32_t existing = flags & EXISTING;
@@ -43,14 +42,14 @@ static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_description(const struct vmm_kmt_call *call,
+static NTSTATUS check_description(const struct vmm_door_call *call,
 				  const D3DKMT_CREATESTANDARDALLOCATION *what)
 {
 	uint64_t size = what->ExistingHeapData.Size;
 
 	if (what->Type == D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE)
 		return vmm_refuse_reason(
-			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			call->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
 			"ALC-01: standard allocations of INTERNALBACKINGSTORE are not built");
 	if (what->Type != D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP)
 		return refuse_standard(call, "ALC-01", "unknown standard allocation Type",
@@ -65,7 +64,7 @@ static NTSTATUS check_description(const struct vmm_kmt_call *call,
 }
 
 /* hSection is in the same place as pSystemMem; on Linux it is a descriptor. */
-static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocate_request *request)
+static NTSTATUS open_section(const struct vmm_door_call *call, struct vmm_allocate_request *request)
 {
 	uintptr_t handle = (uintptr_t)request->items[0].system_memory;
 	int descriptor = handle <= INT32_MAX ? (int)handle : -1;
@@ -94,7 +93,7 @@ bool vmm_kmt_is_standard(uint32_t flags)
 	return flags & (STANDARD | EXISTING);
 }
 
-NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_standard_check(const struct vmm_door_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
 				uint64_t *heap_bytes)
 {
@@ -109,7 +108,7 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 	return check_description(call, &what);
 }
 
-NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
+NTSTATUS vmm_kmt_standard_memory(const struct vmm_door_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request)
 {
 	if (!request->items[0].system_memory)

@@ -13,9 +13,10 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 		       D3DDDI_PERIODIC_MONITORED_FENCE == (int)VMM_SYNC_PERIODIC_MONITORED_FENCE &&
 		       D3DDDI_SYNCHRONIZATION_TYPE_LIMIT == (int)VMM_SYNC_TYPE_LIMIT,
 	       "types have the numbers of the DDI");
+_Static_assert(D3DDDI_MAX_BROADCAST_CONTEXT == VMM_SYNC_BROADCAST_MAX, "as many as the DDI allows");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
-NTSTATUS vmm_kmt_destroy_sync(struct vmm_kmt_call *call,
+NTSTATUS vmm_kmt_destroy_sync(struct vmm_door_call *call,
 			      const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *args)
 {
 	void *hazard = vmm_sync_driver_device(call->process, args->hSyncObject);
@@ -27,7 +28,7 @@ NTSTATUS vmm_kmt_destroy_sync(struct vmm_kmt_call *call,
 	return status;
 }
 
-NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATESYNCFILE *args,
+NTSTATUS vmm_kmt_wait_file(const struct vmm_door_call *call, const D3DKMT_CREATESYNCFILE *args,
 			   int event)
 {
 	uint32_t fence = args->hMonitoredFence;
@@ -40,60 +41,46 @@ NTSTATUS vmm_kmt_wait_file(const struct vmm_kmt_call *call, const D3DKMT_CREATES
 	return status;
 }
 
-/* ---- signals and waits of the CPU ---- */
+/* ---- the queue of a context ---- */
 
-#define LOCAL_ITEMS 32u
-/* Copies of the caller's two arrays; short ones are stored here. */
-struct arrays {
-	uint32_t local_handles[LOCAL_ITEMS];
-	uint64_t local_values[LOCAL_ITEMS];
-	void *handles, *values; /* longer ones, allocated */
-};
-
-/* Copies the arrays (MFN-34). The caller ends with arrays_done, whatever is returned. */
-static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arrays,
-			    const void *handles, const void *values, struct vmm_sync_list *list)
+/* Looks up the further contexts of a broadcast. (SYN-28) */
+NTSTATUS vmm_kmt_copy_others(const struct vmm_door_call *call, struct vmm_door_arrays *arrays,
+			     struct vmm_sched_sync *sync, const D3DKMT_HANDLE *handles,
+			     uint32_t count)
 {
-	arrays->handles = arrays->values = NULL;
-	list->handles = arrays->local_handles;
-	list->values = arrays->local_values;
-	if (!list->count)
-		return STATUS_SUCCESS; /* the core checks the count and refuses it */
-	if (!handles || !values || list->count > VMM_KMT_HANDLES_MAX)
-		return vmm_refuse_rule(call->process->world->observe, STATUS_INVALID_PARAMETER,
-				       "SYN-33", call->process->id, 0,
-				       "%u objects: an array is missing, or there are more than %u",
-				       list->count, VMM_KMT_HANDLES_MAX);
-	if (vmm_likely(list->count <= LOCAL_ITEMS)) {
-		const volatile uint32_t *handle = handles;
-		const volatile uint64_t *value = values;
+	NTSTATUS status = vmm_sync_check_broadcast(call->process, count);
+	void *device;
 
-		for (uint32_t i = 0; i < list->count; i++) {
-			arrays->local_handles[i] = handle[i];
-			arrays->local_values[i] = value[i];
-		}
-		return STATUS_SUCCESS;
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		arrays->others[i] = vmm_kmt_live_context(
+			call->process, ((const volatile D3DKMT_HANDLE *)handles)[i], &device);
+		if (!arrays->others[i])
+			status = STATUS_INVALID_PARAMETER;
 	}
-	NTSTATUS status = vmm_copy_in(handles, list->count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
-				      &arrays->handles);
-	if (NT_SUCCESS(status))
-		status = vmm_copy_in(values, list->count, VMM_KMT_HANDLES_MAX, sizeof(uint64_t),
-				     &arrays->values);
-	list->handles = arrays->handles;
-	list->values = arrays->values;
+	sync->others = arrays->others;
+	sync->other_count = count;
 	return status;
 }
 
-static void arrays_done(const struct arrays *arrays)
+NTSTATUS vmm_kmt_refuse_contexts(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *args)
 {
-	if (vmm_likely(!arrays->handles && !arrays->values))
-		return;
-	vmm_free(arrays->handles);
-	vmm_free(arrays->values);
+	struct vmm_door_call call;
+	uint32_t count = (uint32_t)args->BroadcastContextCount;
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SIGNAL_FROM_GPU);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	status =
+		vmm_refuse_rule(call.observe, STATUS_INVALID_PARAMETER, count ? "SYN-33" : "SYN-31",
+				call.process->id, 0, "signal by %u contexts: %s", count,
+				count ? "their array is missing" : "at least one is needed");
+	return vmm_kmt_leave(&call, status, 0, args->ObjectCount, 0);
 }
 
+/* ---- signals and waits of the CPU ---- */
+
 /* Enters the device for the slow path, which waits while the device is paused. */
-static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door)
+static NTSTATUS enter(struct vmm_door_call *call, D3DKMT_HANDLE device, uint32_t door)
 {
 	uint64_t began = call->began;
 	NTSTATUS status = vmm_kmt_enter_device(call, device, door, false);
@@ -112,12 +99,12 @@ static inline struct vmm_sync_one first_of(D3DKMT_HANDLE device, const void *han
 }
 
 __attribute__((noinline)) static NTSTATUS signal_list(
-	struct vmm_kmt_call *call, const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)
+	struct vmm_door_call *call, const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)
 {
 	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
-	struct arrays arrays;
-	NTSTATUS status =
-		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+	struct vmm_door_arrays arrays;
+	NTSTATUS status = vmm_door_copy_list(call, &arrays, args->ObjectHandleArray,
+					     args->FenceValueArray, &list);
 
 	if (NT_SUCCESS(status)) {
 		struct vmm_sync_caller caller = {.process = call->process,
@@ -131,14 +118,14 @@ __attribute__((noinline)) static NTSTATUS signal_list(
 				status = vmm_sync_signal(&caller, &list);
 		}
 	}
-	arrays_done(&arrays);
+	vmm_door_arrays_done(&arrays);
 	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
 }
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 
 	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu",
@@ -153,12 +140,12 @@ D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
 		if (vmm_likely(vmm_sync_signal_one(call.process, &one) == VMM_OK))
-			return vmm_kmt_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
+			return vmm_door_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
 	}
 	return signal_list(&call, &args);
 }
 
-static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+static NTSTATUS wait_long(struct vmm_door_call *call, D3DKMT_HANDLE device,
 			  const struct vmm_sync_list *list, HANDLE event)
 {
 	NTSTATUS status = enter(call, device, VIDMM_DOOR_WAIT_FROM_CPU);
@@ -171,12 +158,12 @@ static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 }
 
 __attribute__((noinline)) static NTSTATUS wait_for_list(
-	struct vmm_kmt_call *call, const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+	struct vmm_door_call *call, const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
 {
 	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
-	struct arrays arrays;
-	NTSTATUS status =
-		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+	struct vmm_door_arrays arrays;
+	NTSTATUS status = vmm_door_copy_list(call, &arrays, args->ObjectHandleArray,
+					     args->FenceValueArray, &list);
 
 	if (NT_SUCCESS(status)) {
 		const struct vmm_sync_caller caller = {.process = call->process,
@@ -186,14 +173,14 @@ __attribute__((noinline)) static NTSTATUS wait_for_list(
 		if (status == STATUS_PENDING)
 			status = wait_long(call, args->hDevice, &list, args->hAsyncEvent);
 	}
-	arrays_done(&arrays);
+	vmm_door_arrays_done(&arrays);
 	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
 }
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 
 	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu",
@@ -209,8 +196,8 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
 		if (vmm_sync_poll_one(call.process, &one) == VMM_OK)
-			return vmm_kmt_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1,
-						    args.Flags.Value);
+			return vmm_door_leave_inline(&call, STATUS_SUCCESS, args.hDevice, 1,
+						     args.Flags.Value);
 	}
 	return wait_for_list(&call, &args);
 }

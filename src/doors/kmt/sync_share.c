@@ -58,15 +58,14 @@ static D3DKMT_HANDLE device_of(struct vmm_process *process, D3DKMT_HANDLE handle
  * Finds the objects that the new NT handle is to name, with a reference. The call may have entered
  * a device afterwards. (SHR-07)
  */
-static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *given,
+static NTSTATUS find_target(struct vmm_door_call *call, UINT count, const D3DKMT_HANDLE *given,
 			    struct vmm_nt_target *target)
 {
 	uint32_t handles[VMM_BUNDLE_MAX];
 
 	if ((count != 1 && count != VMM_BUNDLE_MAX) || !given)
 		return vmm_refuse_rule(
-			call->process->world->observe, STATUS_INVALID_PARAMETER, "SHR-07",
-			call->process->id, 0,
+			call->observe, STATUS_INVALID_PARAMETER, "SHR-07", call->process->id, 0,
 			"share objects: %u objects%s; one handle can share a resource, a "
 			"synchronization object, or a resource with a keyed mutex and a "
 			"synchronization object",
@@ -77,8 +76,8 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 		return vmm_sync_target(call->process, handles[0], target);
 	if (!device)
 		return vmm_refuse_rule(
-			call->process->world->observe, STATUS_INVALID_PARAMETER, "SHR-07",
-			call->process->id, handles[0],
+			call->observe, STATUS_INVALID_PARAMETER, "SHR-07", call->process->id,
+			handles[0],
 			"share objects: the first of three, 0x%08x, is not a live resource",
 			handles[0]);
 	uint64_t began = call->began;
@@ -89,7 +88,7 @@ static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_
 }
 
 /* The objects are checked before the name. (SHR-37) */
-static NTSTATUS share(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *handles,
+static NTSTATUS share(struct vmm_door_call *call, UINT count, const D3DKMT_HANDLE *handles,
 		      const OBJECT_ATTRIBUTES *attributes, uint32_t access, HANDLE *result)
 {
 	struct vmm_nt_target target;
@@ -118,7 +117,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 					     OBJECT_ATTRIBUTES *pObjectAttributes,
 					     DWORD dwDesiredAccess, HANDLE *phSharedNtHandle)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 
 	if (!phSharedNtHandle)
 		return vmm_kmt_refuse("D3DKMTShareObjects", "phSharedNtHandle is NULL");
@@ -134,7 +133,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attributes, uint32_t access,
 			HANDLE *result)
 {
-	struct vmm_kmt_call call;
+	struct vmm_door_call call;
 	struct vmm_nt_name name;
 	uint64_t handle = 0;
 	void *text = NULL;
@@ -144,10 +143,9 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 		return status;
 	status = copy_name(call.process, attributes, &name, &text);
 	if (NT_SUCCESS(status) && !name.length)
-		status =
-			vmm_refuse_rule(call.process->world->observe, STATUS_OBJECT_NAME_INVALID,
-					"SHR-21", call.process->id, 0,
-					"open NT handle from name: the attributes contain no name");
+		status = vmm_refuse_rule(
+			call.observe, STATUS_OBJECT_NAME_INVALID, "SHR-21", call.process->id, 0,
+			"open NT handle from name: the attributes contain no name");
 	if (NT_SUCCESS(status))
 		status = vmm_nt_handle_of_name(call.process, kind, &name, access, &handle);
 	vmm_free(text);

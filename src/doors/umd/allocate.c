@@ -13,8 +13,8 @@ struct single_item {
 static void free_items(struct vmm_allocate_request *request, const struct single_item *one)
 {
 	for (uint32_t i = 0; request->items && i < request->count; i++)
-		vmm_umd_copy_done(request->items[i].private_data, one->private_data);
-	vmm_umd_copy_done(request->items, &one->item);
+		vmm_door_copy_done(request->items[i].private_data, one->private_data);
+	vmm_door_copy_done(request->items, &one->item);
 	vmm_free((void *)(uintptr_t)request->private_data);
 }
 
@@ -25,7 +25,7 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 	void *blob;
 	NTSTATUS status;
 
-	if (args->NumAllocations > VMM_UMD_ALLOCATIONS_MAX ||
+	if (args->NumAllocations > VMM_DOOR_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return STATUS_INVALID_PARAMETER;
 	one->item = (struct vmm_allocate_item){0};
@@ -35,8 +35,8 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 	if (!request->items)
 		return STATUS_NO_MEMORY;
 	request->runtime_resource = args->hResource;
-	status = vmm_umd_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &blob);
+	status = vmm_door_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
+				  VMM_DOOR_PRIVATE_BYTES_MAX, 1, NULL, 0, &blob);
 	request->private_data = blob;
 	request->private_bytes = args->PrivateDriverDataSize;
 	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
@@ -47,9 +47,9 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 		request->items[i].flags = info.Flags.Value;
 		request->items[i].source_id = info.VidPnSourceId;
 		request->items[i].private_bytes = info.PrivateDriverDataSize;
-		status = vmm_umd_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
-					 VMM_UMD_PRIVATE_BYTES_MAX, 1, one->private_data,
-					 local_bytes, &request->items[i].private_data);
+		status = vmm_door_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
+					  VMM_DOOR_PRIVATE_BYTES_MAX, 1, one->private_data,
+					  local_bytes, &request->items[i].private_data);
 	}
 	return status;
 }
@@ -67,7 +67,7 @@ static void copy_out(const struct vmm_allocate_request *request, const D3DDDICB_
 	}
 }
 
-NTSTATUS vmm_umd_allocate(const struct vmm_umd_call *call, const D3DDDICB_ALLOCATE *args,
+NTSTATUS vmm_umd_allocate(const struct vmm_door_call *call, const D3DDDICB_ALLOCATE *args,
 			  D3DKMT_HANDLE *first, D3DKMT_HANDLE *resource)
 {
 	struct vmm_allocate_request request = {0};
@@ -84,7 +84,7 @@ NTSTATUS vmm_umd_allocate(const struct vmm_umd_call *call, const D3DDDICB_ALLOCA
 	return status;
 }
 
-NTSTATUS vmm_umd_deallocate(const struct vmm_umd_call *call, HANDLE resource,
+NTSTATUS vmm_umd_deallocate(const struct vmm_door_call *call, HANDLE resource,
 			    const D3DKMT_HANDLE *list, uint32_t count, uint32_t flags)
 {
 	uint32_t local[64];
@@ -92,11 +92,11 @@ NTSTATUS vmm_umd_deallocate(const struct vmm_umd_call *call, HANDLE resource,
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!resource) /* with a resource the list is not read (ALF-36) */
-		status = vmm_umd_copy_in(list, count, VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
-					 sizeof(local), &handles);
+		status = vmm_door_copy_in(list, count, VMM_DOOR_HANDLES_MAX, sizeof(uint32_t),
+					  local, sizeof(local), &handles);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_deallocate(call->device, resource, handles,
 					       resource ? 0 : count, flags);
-	vmm_umd_copy_done(handles, local);
+	vmm_door_copy_done(handles, local);
 	return status;
 }

@@ -5,8 +5,6 @@
  */
 #include "doors/umd/umd_private.h"
 
-#include <string.h>
-
 static const struct {
 	NTSTATUS status;
 	HRESULT result;
@@ -45,31 +43,7 @@ HRESULT vmm_umd_hresult(NTSTATUS status)
 	return NT_SUCCESS(status) ? S_OK : E_FAIL;
 }
 
-static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t door)
-{
-	call->device = device;
-	call->door = door;
-	if (vmm_likely(device))
-		call->began = vmm_observe_begin(device->adapter->observe, VIDMM_EVENT_DOOR);
-}
-
-NTSTATUS vmm_umd_no_device(struct vmm_umd_call *call, HANDLE handle, bool destroying)
-{
-	bool stopped = vmm_hazard_is_stopped(handle);
-
-	call->on_stopped = stopped && destroying;
-	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
-}
-
-NTSTATUS vmm_umd_unusable_status(const struct vmm_device *device)
-{
-	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
-		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
-	/* the reason was reported when the error occurred (PRI-16, TDR-07) */
-	return vmm_device_answer(device);
-}
-
-NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
+NTSTATUS vmm_umd_enter(struct vmm_door_call *call, HANDLE handle, uint32_t door, bool destroying)
 {
 	return vmm_umd_enter_inline(call, handle, door, destroying);
 }
@@ -90,18 +64,23 @@ VMM_COLD static HANDLE default_context(HANDLE handle)
 	return context;
 }
 
-NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
+NTSTATUS vmm_umd_enter_context(struct vmm_door_call *call, HANDLE device, HANDLE handle,
 			       uint32_t door, struct vmm_context **context)
 {
 	*context = vmm_sched_enter_context(&call->guard, device,
 					   vmm_likely(handle) ? handle : default_context(device));
 	if (vmm_unlikely(!*context))
 		return vmm_umd_enter(call, device, door, false);
-	begin(call, vmm_sched_context_device(*context), door);
-	return vmm_umd_usable(call->device);
+	call->device = vmm_sched_context_device(*context);
+	call->process = call->device->process;
+	call->observe = call->device->adapter->observe;
+	call->door = door;
+	call->on_stopped = false;
+	call->began = vmm_observe_begin(call->observe, VIDMM_EVENT_DOOR);
+	return vmm_door_check_alive(call->device);
 }
 
-HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
+HRESULT vmm_umd_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags)
 {
 	return vmm_umd_leave_inline(call, status, object, count, flags);
@@ -109,7 +88,7 @@ HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t
 
 HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)
 {
-	struct vmm_umd_call call;
+	struct vmm_door_call call;
 	NTSTATUS status = vmm_umd_enter(&call, device, door, false);
 
 	return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status, 0, 0,
@@ -118,32 +97,11 @@ HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)
 
 HRESULT vmm_umd_not_built(HANDLE device, const char *name)
 {
-	struct vmm_umd_call call;
+	struct vmm_door_call call;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, true);
 
 	if (NT_SUCCESS(status))
-		status = vmm_refuse_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
-					   call.device->process->id, 0, "%s is not built", name);
+		status = vmm_refuse_reason(call.observe, STATUS_NOT_SUPPORTED, call.process->id, 0,
+					   "%s is not built", name);
 	return vmm_umd_leave(&call, status, 0, 0, 0);
-}
-
-NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
-			 void *local, size_t local_bytes, void **copy)
-{
-	*copy = NULL;
-	if (!count)
-		return STATUS_SUCCESS;
-	if (!array || count > limit)
-		return STATUS_INVALID_PARAMETER;
-	*copy = count * element <= local_bytes ? local : vmm_calloc(count, element);
-	if (!*copy)
-		return STATUS_NO_MEMORY;
-	memcpy(*copy, array, count * element);
-	return STATUS_SUCCESS;
-}
-
-void vmm_umd_copy_done(void *copy, const void *local)
-{
-	if (copy != local)
-		vmm_free(copy);
 }

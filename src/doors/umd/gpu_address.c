@@ -4,12 +4,11 @@
  */
 #include "umd_calls.h"
 
-NTSTATUS vmm_umd_refuse_context(const struct vmm_umd_call *call, const char *rule,
+NTSTATUS vmm_umd_refuse_context(const struct vmm_door_call *call, const char *rule, uint32_t object,
 				const char *member)
 {
-	return vmm_refuse_rule(call->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
-			       call->device->process->id, call->device->handle,
-			       "%s is not a live context of device 0x%08x", member,
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, rule, call->process->id,
+			       object, "%s is not a live context of device 0x%08x", member,
 			       call->device->handle);
 }
 
@@ -27,18 +26,18 @@ static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND
 	for (uint32_t i = 0; i < VMM_PRIMARIES_MAX; i++)
 		request.primaries[i] = data->WrittenPrimaries[i];
 	NTSTATUS status =
-		vmm_umd_copy_in(data->pPrivateDriverData, request.private_bytes,
-				VMM_UMD_PRIVATE_BYTES_MAX, 1, local, sizeof(local), &copy);
+		vmm_door_copy_in(data->pPrivateDriverData, request.private_bytes,
+				 VMM_DOOR_PRIVATE_BYTES_MAX, 1, local, sizeof(local), &copy);
 	request.private_data = copy;
 	if (NT_SUCCESS(status))
 		status = vmm_sched_submit_command(context, &request);
-	vmm_umd_copy_done(copy, local);
+	vmm_door_copy_done(copy, local);
 	return status;
 }
 
 HRESULT APIENTRY vmm_umd_submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMAND *data)
 {
-	struct vmm_umd_call call;
+	struct vmm_door_call call;
 	struct vmm_context *context = NULL;
 	HANDLE handle = data ? data->BroadcastContext[0] : NULL;
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
@@ -47,10 +46,9 @@ HRESULT APIENTRY vmm_umd_submit_command(HANDLE device, const D3DDDICB_SUBMITCOMM
 		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
 				     0);
 	NTSTATUS counted = vmm_sched_check_command_contexts(
-		call.device->adapter->observe, call.device->process->id, call.device->handle,
-		data->BroadcastContextCount);
+		call.observe, call.process->id, call.device->handle, data->BroadcastContextCount);
 	if (NT_SUCCESS(counted) && !context)
-		counted = vmm_umd_refuse_context(&call, "SUB-26",
+		counted = vmm_umd_refuse_context(&call, "SUB-26", call.device->handle,
 						 "submit command: BroadcastContext[0]");
 	if (NT_SUCCESS(status))
 		status = counted;

@@ -9,7 +9,7 @@
 #include "umd_calls.h"
 
 /* Copies to the destination. Without one the source is flipped to. (PRS-08) */
-NTSTATUS vmm_umd_present(struct vmm_umd_call *call, struct vmm_context *context,
+NTSTATUS vmm_umd_present(struct vmm_door_call *call, struct vmm_context *context,
 			 const D3DDDICB_PRESENT *args)
 {
 	DXGK_PRESENTFLAGS flags = {0};
@@ -32,13 +32,11 @@ NTSTATUS vmm_umd_present(struct vmm_umd_call *call, struct vmm_context *context,
 	return vmm_sched_present(context, &request);
 }
 
-NTSTATUS vmm_umd_check_present(const struct vmm_umd_call *call, const struct vmm_context *context,
+NTSTATUS vmm_umd_check_present(const struct vmm_door_call *call, const struct vmm_context *context,
 			       NTSTATUS status)
 {
 	if (context)
 		return status;
-	vmm_finding(call->device->adapter->observe, "DMA-09", call->device->process->id, 0,
-		    "present: hContext is not a live context of device 0x%08x",
-		    call->device->handle);
-	return NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status;
+	NTSTATUS refused = vmm_umd_refuse_context(call, "DMA-09", 0, "present: hContext");
+	return NT_SUCCESS(status) ? refused : status;
 }

@@ -4,12 +4,12 @@
  */
 #include "umd_calls.h"
 
-NTSTATUS vmm_umd_destroy_context(struct vmm_umd_call *call, const D3DDDICB_DESTROYCONTEXT *args)
+NTSTATUS vmm_umd_destroy_context(struct vmm_door_call *call, const D3DDDICB_DESTROYCONTEXT *args)
 {
 	NTSTATUS status = vmm_sched_destroy_context(call->device, args->hContext);
 
 	if (!NT_SUCCESS(status))
-		vmm_finding(call->device->adapter->observe, "DMA-09", call->device->process->id, 0,
+		vmm_finding(call->observe, "DMA-09", call->process->id, 0,
 			    "destroy context: not a live context of device 0x%08x",
 			    call->device->handle);
 	return status;
@@ -29,7 +29,7 @@ VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DDDICB_R
 
 HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 {
-	struct vmm_umd_call call;
+	struct vmm_door_call call;
 	struct vmm_context *context;
 	HANDLE handle = data ? data->hContext : NULL;
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
@@ -49,7 +49,7 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 
 	if (!context) {
 		vmm_finding(
-			call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			call.observe, "DMA-09", call.process->id, 0,
 			handle ? "render: hContext is not a live context of device 0x%08x"
 			       : "render: hContext is NULL, and the first context of device 0x%08x "
 				 "has ended, or there was none",

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps of calls on allocations: CPU locks, priorities, residency, offers, creation. */
+#ifndef VMM_DOORS_COMMON_ALLOCATIONS_H
+#define VMM_DOORS_COMMON_ALLOCATIONS_H
+
+#include "doors/common/call.h"
+#include "memory/memory.h"
+
+/* Locks with the caller's page list, which is copied. */
+NTSTATUS vmm_door_lock_pages(struct vmm_door_call *call, const uint32_t *pages,
+			     struct vmm_lock_request *request) VMM_COLD;
+/* Unlocks none or several; *first is the first handle, 0 if there is none. */
+NTSTATUS vmm_door_unlock_list(const struct vmm_door_call *call, const uint32_t *handles,
+			      uint32_t count, uint32_t *first);
+
+/* A CPU lock, inlined because it is as short as entering and leaving. (LOCK-41) */
+VMM_ALWAYS_INLINE NTSTATUS vmm_door_lock(struct vmm_door_call *call, const uint32_t *pages,
+					 struct vmm_lock_request *request)
+{
+	if (vmm_unlikely(pages != NULL))
+		return vmm_door_lock_pages(call, pages, request);
+	NTSTATUS status = vmm_memory_lock(call->device, request);
+	return vmm_unlikely(status == STATUS_PENDING)
+		       ? vmm_memory_lock_outside(&call->device, &call->guard, request,
+						 vmm_memory_lock_in_full)
+		       : status;
+}
+
+/* The usual unlock names one allocation. */
+VMM_ALWAYS_INLINE NTSTATUS vmm_door_unlock(const struct vmm_door_call *call,
+					   const uint32_t *handles, uint32_t count, uint32_t *first)
+{
+	if (vmm_unlikely(count != 1 || !handles))
+		return vmm_door_unlock_list(call, handles, count, first);
+	*first = handles[0];
+	return vmm_memory_unlock(call->device, first, 1);
+}
+
+typedef NTSTATUS vmm_door_query_fn(struct vmm_device *device, const struct vmm_shape *shape,
+				   uint32_t *values);
+
+/* Queries a value of a resource or of each listed allocation, and copies the values out. */
+NTSTATUS vmm_door_query(const struct vmm_door_call *call, const struct vmm_shape *shape,
+			uint32_t *answers, vmm_door_query_fn *query);
+/*
+ * Reclaims, and copies a result for each entry to `answers`, if given: as a BOOL if `boolean`,
+ * otherwise as a D3DDDI_RECLAIM_RESULT. Both have 32 bits. (OFR-14)
+ */
+NTSTATUS vmm_door_reclaim(const struct vmm_door_call *call, struct vmm_reclaim_request *request,
+			  void *answers, bool boolean);
+
+#endif

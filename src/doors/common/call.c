@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls on devices that cannot be entered, and copies of a caller's arrays. */
+#include "doors/common/call.h"
+
+#include <string.h>
+
+NTSTATUS vmm_door_no_device(struct vmm_door_call *call, const void *hazard, bool cleaning)
+{
+	bool stopped = vmm_hazard_is_stopped(hazard);
+
+	call->on_stopped = stopped && cleaning;
+	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_door_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
+			  void *local, size_t local_bytes, void **copy)
+{
+	*copy = NULL;
+	if (!count)
+		return STATUS_SUCCESS;
+	if (!array || count > limit)
+		return STATUS_INVALID_PARAMETER;
+	*copy = count * element <= local_bytes ? local : vmm_calloc(count, element);
+	if (!*copy)
+		return STATUS_NO_MEMORY;
+	memcpy(*copy, array, count * element);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_door_copy_given(const void *array, uint32_t count, uint32_t limit, size_t element,
+			     void *local, size_t local_bytes, void **copy)
+{
+	*copy = array && !count ? local : NULL;
+	return array && count
+		       ? vmm_door_copy_in(array, count, limit, element, local, local_bytes, copy)
+		       : STATUS_SUCCESS;
+}
+
+void vmm_door_copy_done(void *copy, const void *local)
+{
+	if (copy != local)
+		vmm_free(copy);
+}
