@@ -56,7 +56,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	vmm_status status;
 
 	core->interface_version = caps->interface_version;
-	core->wddm2 = caps->wddm2;
+	vmm_memory_choose_model(core);
 	core->narrow_fences = caps->no_64bit_atomics;
 	core->physical_adapters = vmm_port_physical_adapters(core->port);
 	core->node_count = caps->node_count;

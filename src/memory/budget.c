@@ -164,12 +164,10 @@ uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *add
 static NTSTATUS check_group(struct vmm_adapter *adapter, const struct vmm_process *process,
 			    uint32_t group, const char *what)
 {
-	if (!adapter->wddm2)
-		return vmm_refuse_reason(
-			adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			"%s: the adapter's miniport reports WDDM 1.x, which has no budgets", what);
-	if (group < GROUPS)
-		return STATUS_SUCCESS;
+	NTSTATUS status = vmm_model_check_call(adapter, process, 0, what, ", which has no budgets");
+
+	if (!NT_SUCCESS(status) || group < GROUPS)
+		return status;
 	return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "RES-10", process->id, 0,
 			       "%s: segment group %u is neither local (0) nor non-local (1)", what,
 			       group);
@@ -236,7 +234,7 @@ void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *p
 {
 	struct vmm_budget *budget;
 
-	if (!adapter->wddm2)
+	if (!adapter->residency_lists)
 		return;
 	vmm_paging_lock(adapter);
 	budget = find(adapter->memory, process->id);

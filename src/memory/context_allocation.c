@@ -96,7 +96,7 @@ static void describe(struct vmm_context_allocation *own,
 	a->of_context = own;
 	a->size_bytes = vmm_align_up(info.Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info.Alignment, VMM_PAGE_SIZE);
-	a->flags = vmm_flags_stored(memory, info.Flags.Value);
+	a->flags = info.Flags.Value & ~memory->model->unstored;
 	a->read_set = a->write_set = args->SupportedSegmentSet;
 	a->eviction_set = info.EvictionSegmentSet;
 	a->preferred = info.PreferredSegment.Value;
@@ -215,10 +215,7 @@ vmm_status vmm_context_allocations_make_resident(struct vmm_device *device, cons
 
 		if (!is_for(own, context))
 			continue;
-		status = adapter->wddm2
-				 ? vmm_residency_list_place(adapter->memory, instance, preparation)
-				 : vmm_memory_make_resident_locked(adapter, instance, true,
-								   preparation);
+		status = adapter->model->make_resident(adapter->memory, instance, preparation);
 		if (status == VMM_OK)
 			status = initialize(adapter->memory, own);
 		if (status != VMM_OK)

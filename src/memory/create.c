@@ -157,8 +157,8 @@ static NTSTATUS check_answer(struct creation *c)
 
 	if (request->heap_bytes)
 		status = vmm_standard_check(c->device, request, &c->infos[0]);
-	/* From 2.0 on the write set applies to reads, too (SEG-19). */
-	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++)
+	/* The miniport did not set the read set. (SEG-19) */
+	for (uint32_t i = 0; i < request->count && c->memory->model->one_segment_set; i++)
 		c->infos[i].SupportedReadSegmentSet = c->infos[i].SupportedWriteSegmentSet;
 	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
@@ -216,11 +216,8 @@ static bool creator_may_lock(const struct creation *c, const struct vmm_allocati
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&c->device->adapter->paging_lock);
-	/*
-	 * From 2.0 on an allocation that is not CPU-visible may be locked in system memory
-	 * (LOCK-47).
-	 */
-	return ((a->flags & VMM_ALLOCATION_VISIBLE) || c->memory->caps->wddm2) &&
+	/* LOCK-47 */
+	return ((a->flags & VMM_ALLOCATION_VISIBLE) || c->memory->model->locks_invisible) &&
 	       !(a->flags & (VMM_ALLOCATION_PROTECTED | VMM_ALLOCATION_HARDWARE_PROTECTED)) &&
 	       a->owner == c->device->process->id;
 }
@@ -234,15 +231,14 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->adapter = c->device->adapter;
 	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* whole pages (SEG-11) */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
-	a->flags = vmm_flags_stored(c->memory, info->Flags.Value);
+	a->flags = info->Flags.Value & ~c->memory->model->unstored;
 	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
 	a->hinted_banks = vmm_placement_hinted_banks(c->memory, info);
-	if (!c->memory->caps
-		     ->wddm2) /* from 2.0 on the union member is PhysicalAdapterIndex (C-10) */
+	if (c->memory->model->renames) /* else the member is PhysicalAdapterIndex (C-10) */
 		a->renaming_limit = info->MaximumRenamingListLength;
 	/* The miniport's priority, unless the caller overrides it (PRI-02). */
 	a->priority = c->request->items[index].flags & VMM_ALLOCATE_OVERRIDE_PRIORITY
@@ -257,7 +253,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
 	vmm_footprint_describe(c->memory, a, info->PitchAlignedSize);
-	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
+	if (info->Flags.Value & c->memory->model->in_vpr)
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a, c->request->items[index].source_id);

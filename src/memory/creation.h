@@ -42,14 +42,6 @@ bool vmm_flags_are_built_wddm3(uint32_t flags2);
  * read.
  */
 uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
-/* Do the flags contain CreateInVpr? */
-bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags);
-/* Returns the implemented bits of DXGK_ALLOCATIONINFOFLAGS_WDDM2_0. */
-uint32_t vmm_flags_built_wddm2(void);
-/*
- * Returns the flags to be stored in the allocation: bits that mean the same in every WDDM version.
- */
-uint32_t vmm_flags_stored(const struct vmm_memory *memory, uint32_t flags);
 
 /* ---- existing.c: memory that the caller owns ---- */
 

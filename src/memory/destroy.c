@@ -221,8 +221,7 @@ static void drop_locks(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 	ref->device->adapter->memory->statistics.handles_destroyed_locked += ref->lock_count != 0;
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
-	if (ref->device->adapter->wddm2)
-		vmm_lock_wddm2_released(ref->instance);
+	ref->device->adapter->model->unlocked(ref->instance);
 	vmm_retained_note_unlock(ref->instance);
 }
 

@@ -27,13 +27,11 @@ NTSTATUS vmm_deallocation_check(struct vmm_device *device, uint32_t flags)
 			"deallocate with flags 0x%x: a client may set only AssumeNotInUse (0x1) "
 			"and SynchronousDestroy (0x2)",
 			flags);
-	if (device->adapter->wddm2)
-		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		"deallocate with flags 0x%x: the adapter's miniport reports WDDM 1.x, where "
-		"allocation lists tell which allocations are in use",
-		flags);
+	return vmm_model_check_call(device->adapter, device->process, 0,
+				    flags & ASSUME_NOT_IN_USE
+					    ? "deallocate with AssumeNotInUse"
+					    : "deallocate with SynchronousDestroy",
+				    ", where allocation lists tell which allocations are in use");
 }
 
 void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
@@ -42,7 +40,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 	const struct vmm_adapter *adapter = device->adapter;
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	if (!adapter->wddm2)
+	if (!adapter->residency_lists)
 		return;
 	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		ref->departs_after[t] =

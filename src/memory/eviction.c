@@ -124,12 +124,12 @@ static vmm_status transfer_out(struct vmm_memory *memory, struct vmm_instance *i
 }
 
 /*
- * From 2.0 on the backing store stays while the content is in a segment. `not_written` content
- * equals the copy there, so it is discarded instead of copied (PRI-10). HardwareProtected content
- * that must not be copied unencrypted does not come here unless it may be discarded so (PAG-32).
+ * `not_written` content equals the copy in the store, so it is discarded instead of copied
+ * (PRI-10). HardwareProtected content that must not be copied unencrypted does not come here unless
+ * it may be discarded so (PAG-32).
  */
-static vmm_status evict_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
-			      uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
+vmm_status vmm_eviction_to_kept_store(struct vmm_memory *memory, struct vmm_instance *instance,
+				      uint64_t preparation)
 {
 	bool had_one = instance->backing.address != NULL;
 
@@ -147,6 +147,21 @@ static vmm_status evict_wddm2(struct vmm_memory *memory, struct vmm_instance *in
 	}
 	status = transfer_out(memory, instance, preparation);
 	if (status != VMM_OK && !had_one)
+		vmm_backing_destroy(memory, &instance->backing);
+	return status;
+}
+
+/* PAG-12 */
+vmm_status vmm_eviction_to_new_store(struct vmm_memory *memory, struct vmm_instance *instance,
+				     uint64_t preparation)
+{
+	vmm_status status = vmm_link_store_create(memory, instance, false);
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!vmm_ok(status))
+		return status;
+	status = transfer_out(memory, instance, preparation);
+	if (status != VMM_OK)
 		vmm_backing_destroy(memory, &instance->backing);
 	return status;
 }
@@ -174,17 +189,7 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	if (instance->retained)
 		return write_back_retained(memory, instance, preparation);
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACEMENT_MEMORY);
-	if (memory->caps->wddm2)
-		return evict_wddm2(memory, instance, preparation);
-	/* 1.x released the system copy at page-in, so eviction always copies back (PAG-12). */
-	vmm_status status = vmm_link_store_create(memory, instance, false);
-
-	if (!vmm_ok(status))
-		return status;
-	status = transfer_out(memory, instance, preparation);
-	if (status != VMM_OK)
-		vmm_backing_destroy(memory, &instance->backing);
-	return status;
+	return memory->model->page_out(memory, instance, preparation);
 }
 
 static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -287,8 +292,7 @@ static bool would_leave_unencrypted(struct vmm_memory *memory, const struct vmm_
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return memory->caps->wddm2 &&
-	       (instance->allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) &&
+	return (instance->allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) &&
 	       !(instance->not_written && instance->backing.address) &&
 	       !vmm_memory_segment(memory, instance->segment)->port->flags.EncryptedPagingSupported;
 }
@@ -379,10 +383,8 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 	if (vmm_unlikely(instance->partial != NULL))
 		return evict_partial(memory, instance, reason);
 	if (instance->place == VMM_PLACEMENT_MEMORY) {
-		/*
-		 * From 2.0 on the GPU may write to an allocation that the CPU has locked (LKR-09).
-		 */
-		vmm_assert(memory->caps->wddm2 ||
+		/* Only then may it have written under the CPU's lock. (LKR-09) */
+		vmm_assert(memory->model->gpu_uses_locked ||
 			   !(instance->retained && vmm_locks(instance) && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);

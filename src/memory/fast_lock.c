@@ -209,12 +209,8 @@ void vmm_fast_lock_table_free(struct vmm_device *device)
 /* The conditions that are fixed when the allocation is created. */
 static bool is_plain(const struct vmm_allocation *allocation)
 {
-	uint32_t special = VMM_ALLOCATION_PROTECTED | VMM_ALLOCATION_RETAINED;
-
-	special |= allocation->adapter->wddm2
-			   ? VMM_ALLOCATION_CACHED | (uint32_t)VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND
-			   : VMM_ALLOCATION_ALTERNATE;
-	return (allocation->flags & VMM_ALLOCATION_VISIBLE) && !(allocation->flags & special) &&
+	return (allocation->flags & VMM_ALLOCATION_VISIBLE) &&
+	       !(allocation->flags & allocation->adapter->model->slow_to_lock) &&
 	       !allocation->shared; /* not shared: each instance has exactly one handle */
 }
 
@@ -235,13 +231,13 @@ bool vmm_fast_lock_is_mapped(const struct vmm_instance *instance)
 	if (instance->place == VMM_PLACEMENT_MEMORY)
 		return memory->segment[instance->segment - 1].cpu_memory;
 	return instance->place == VMM_PLACEMENT_APERTURE ||
-	       (instance->place == VMM_PLACEMENT_SYSTEM && !allocation->adapter->wddm2);
+	       (instance->place == VMM_PLACEMENT_SYSTEM && !memory->model->gpu_uses_locked);
 }
 
 /*
- * Returns true if a lock would wait for no packet. Below WDDM 2.0: no packet uses the instance
+ * Returns true if a lock would wait for no packet. If the client synchronizes: no paging packet
+ * that writes the instance is incomplete (LOCK-43). Otherwise: no packet uses the instance
  * (LOCK-05), and no submission is in flight whose references are not marked yet (vmm_sched_render).
- * From 2.0 on: no paging packet that writes the instance is incomplete (LOCK-43).
  */
 static bool is_idle(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -249,7 +245,7 @@ static bool is_idle(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging
 	uint32_t t = adapter->paging_timeline;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	if (adapter->wddm2)
+	if (adapter->client_synchronizes)
 		return vmm_timeline_done(
 			adapter, t,
 			atomic_load_explicit(&instance->written[t], memory_order_relaxed));
@@ -337,7 +333,8 @@ static void enable_client_word(struct vmm_fast_lock *fast_lock, uint32_t locks)
 			      memory_order_relaxed);
 	atomic_store_explicit(&word->views, viewer->ops->instructed(viewer), memory_order_relaxed);
 	atomic_store_explicit(&word->device, device->handle, memory_order_relaxed);
-	atomic_store_explicit(&word->wddm2, device->adapter->wddm2, memory_order_relaxed);
+	atomic_store_explicit(&word->wddm2, device->adapter->client_synchronizes,
+			      memory_order_relaxed);
 	instance->has_fast_lock = fast_lock->enabled = fast_lock->out_of_process = true;
 	publish(fast_lock, 0);
 	atomic_store_explicit(&word->word,

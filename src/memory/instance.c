@@ -67,6 +67,15 @@ bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *alloc
 	       vmm_segment_apertures(allocation->adapter->memory);
 }
 
+bool vmm_lock_fixes_placement(const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return allocation->adapter->model->gpu_uses_locked && vmm_locks(instance) &&
+	       !vmm_allocation_resident_set_has_aperture(allocation);
+}
+
 bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
 {
 	const struct vmm_allocation *allocation = instance->allocation;

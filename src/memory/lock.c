@@ -605,15 +605,12 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 }
 
 /* Locks that the inline fast path (vmm_lock_fast) did not serve. */
-NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
+NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	const struct vmm_adapter *adapter = device->adapter;
 	uint32_t timeline;
 	uint64_t sequence;
 
-	vmm_assert_debug(vmm_device_is_valid(device));
-	if (vmm_unlikely(adapter->wddm2))
-		return vmm_lock_wddm2(device, request);
 	/* LOCK-08 */
 	if ((request->flags & DONOT_WAIT) && vmm_lock_is_plain(adapter, request->flags, request) &&
 	    vmm_fast_lock_is_busy(device, request->handle, &timeline, &sequence)) {
@@ -676,8 +673,7 @@ static void unlock_one(struct vmm_device *device, uint32_t handle)
 	ref->instance->lock_count--;
 	if (vmm_unlikely(ref->instance->retained != NULL))
 		vmm_retained_upload_soon(adapter->memory, ref->instance);
-	if (vmm_unlikely(adapter->wddm2))
-		vmm_lock_wddm2_released(ref->instance);
+	adapter->model->unlocked(ref->instance);
 	if (vmm_unlikely(ref->instance->partial != NULL))
 		vmm_partial_unlocked(adapter->memory, ref->instance);
 	vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handle, 0, 0, 0, 0, 0);

@@ -342,6 +342,7 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 	return status;
 }
 
+/* LOCK-51 */
 NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_lock_attempt a = {.device = device,
@@ -353,23 +354,15 @@ NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *requ
 	return lock(&a);
 }
 
-/* Locks without renaming. Fails on adapters of WDDM 1.x. (REF-13) */
-NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *request)
+/* Locks without renaming. (REF-13) */
+NTSTATUS vmm_lock2_wddm2(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_lock_attempt a = {.device = device,
 				     .memory = device->adapter->memory,
 				     .request = request,
 				     .call = "lock2"};
 
-	vmm_assert(vmm_device_is_valid(device));
-	if (device->adapter->wddm2)
-		return !request->flags && vmm_lock_fast(device, request) ? STATUS_SUCCESS
-									 : lock(&a);
-	return vmm_refuse_reason(
-		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		request->handle,
-		"lock2 on an adapter whose miniport is of WDDM 1.x: use lock, which "
-		"synchronizes with the GPU");
+	return !request->flags && vmm_lock_fast(device, request) ? STATUS_SUCCESS : lock(&a);
 }
 
 void vmm_lock_wddm2_released(struct vmm_instance *instance)

@@ -35,13 +35,8 @@ static NTSTATUS report(const struct request *r, const char *rule, uint32_t handl
 
 static NTSTATUS check_version(const struct request *r, const char *what)
 {
-	if (r->device->adapter->wddm2)
-		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		r->device->adapter->observe, STATUS_NOT_SUPPORTED, r->device->process->id, 0,
-		"%s: the adapter's miniport is of WDDM 1.x, where allocation lists decide "
-		"residency",
-		what);
+	return vmm_model_check_call(r->device->adapter, r->device->process, 0, what,
+				    ", where allocation lists decide residency");
 }
 
 /* The caller holds the paging lock, so the refs stay valid until its release. */

@@ -3,6 +3,14 @@
 #include "memory/arena.h"
 #include "memory/memory_private.h"
 
+void vmm_memory_choose_model(struct vmm_adapter *adapter)
+{
+	adapter->model = vmm_port_caps(adapter->port)->wddm2 ? &vmm_memory_model_wddm2
+							     : &vmm_memory_model_wddm1;
+	adapter->residency_lists = adapter->model->residency_lists;
+	adapter->client_synchronizes = adapter->model->client_synchronizes;
+}
+
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes)
 {
@@ -14,6 +22,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	memory->adapter = adapter;
 	memory->engine = engine;
 	memory->caps = vmm_port_caps(adapter->port);
+	memory->model = adapter->model;
 	memory->system_limit_bytes = system_limit_bytes;
 	memory->decommit = vmm_offer_decommit;
 	vmm_list_init(&memory->deferred);

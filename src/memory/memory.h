@@ -21,6 +21,7 @@
 #include <vidmm/statistics.h>
 
 #include "memory/fast_lock.h"
+#include "memory/model.h"
 #include "memory/va.h"
 #include "object/hazard.h"
 #include "object/object.h"
@@ -94,6 +95,8 @@ struct vmm_memory_engine {
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes) VMM_MUST_CHECK;
 void vmm_memory_destroy(struct vmm_adapter *adapter);
+/* Gives the adapter the memory model of its miniport, before all other modules start. */
+void vmm_memory_choose_model(struct vmm_adapter *adapter);
 /* ---- the paging lock ---- */
 /*
  * Takes the paging lock when the reset that is under way, if any, has ended. A thread for which
@@ -383,8 +386,12 @@ NTSTATUS vmm_memory_lock_outside(struct vmm_device **device, struct vmm_hazard_g
 				 NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *))
 	VMM_MUST_CHECK VMM_COLD;
 /* The slow paths, which take the paging lock. */
-NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
-				 struct vmm_lock_request *request) VMM_MUST_CHECK;
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
+							      struct vmm_lock_request *request)
+{
+	vmm_assert_debug(vmm_device_is_valid(device));
+	return device->adapter->model->lock(device, request);
+}
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
 				   uint32_t count) VMM_MUST_CHECK;
 
@@ -392,7 +399,7 @@ NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *ha
 static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
 				     const struct vmm_lock_request *request)
 {
-	return vmm_lock_flags_are_plain(adapter->wddm2, flags,
+	return vmm_lock_flags_are_plain(adapter->client_synchronizes, flags,
 					request->page_count | request->page_list_given);
 }
 
@@ -433,8 +440,12 @@ VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock(struct vmm_device *device,
  * Lock2, from WDDM 2.0 on (lock2.c). Reads only the request's handle and flags; flags must be 0.
  * (LOCK-42)
  */
-NTSTATUS vmm_memory_lock2(struct vmm_device *device,
-			  struct vmm_lock_request *request) VMM_MUST_CHECK;
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock2(struct vmm_device *device,
+						       struct vmm_lock_request *request)
+{
+	vmm_assert(vmm_device_is_valid(device));
+	return device->adapter->model->lock2(device, request);
+}
 VMM_MUST_CHECK static inline NTSTATUS vmm_memory_unlock(struct vmm_device *device,
 							const uint32_t *handles, uint32_t count)
 {

@@ -200,6 +200,7 @@ struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
 	const struct vmm_port_caps *caps;
+	const struct vmm_memory_model *model;
 	struct vmm_segment segment[VMM_PORT_SEGMENTS_MAX];
 	uint32_t segment_count;
 	uint32_t pitched_set;    /* segments with PitchAlignment; bit N is segment N + 1 */
@@ -621,6 +622,15 @@ vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segmen
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- eviction.c: an instance leaves its segment, and its content is saved ---- */
+/* The content has no backing store yet: always copies it to a new one. (PAG-12) */
+vmm_status vmm_eviction_to_new_store(struct vmm_memory *memory, struct vmm_instance *instance,
+				     uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The backing store was kept. Content that is `not_written` equals it and is discarded instead of
+ * copied. (PRI-10)
+ */
+vmm_status vmm_eviction_to_kept_store(struct vmm_memory *memory, struct vmm_instance *instance,
+				      uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Evicts a resident instance to its backing store. The GPU does not use the instance. `reason`:
  * VIDMM_RESIDENCY_*. Returns VMM_PENDING if the GPU uses what is in the way (see
@@ -788,6 +798,12 @@ bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *alloc
  */
 bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Is the instance locked by the CPU, which could access it nowhere else, while the GPU may use it?
+ * Then it stays in its segment, and returns there after a loss of power. (LOCK-48, LKR-09)
+ */
+bool vmm_lock_fixes_placement(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Does no prepared packet use the memory of the instance? */
 bool vmm_instance_unused(const struct vmm_instance *instance);
 /* Adds a new, zeroed instance to the allocation. */
@@ -796,6 +812,13 @@ void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *all
 /* Returns the eviction class: VMM_CLASS_PINNED or enum vmm_policy_class. */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- lock.c ---- */
+/*
+ * pfnLockCb on an adapter of WDDM 1.x, for locks that vmm_lock_fast did not serve: waits for the
+ * GPU. Takes the locks itself. (LOCK-05)
+ */
+NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_request *request);
 
 /* ---- rename.c ---- */
 /*

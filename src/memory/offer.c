@@ -135,11 +135,10 @@ static NTSTATUS check_flags(struct vmm_device *device, uint32_t flags)
 		return vmm_refuse_rule(device->adapter->observe, STATUS_INVALID_PARAMETER, "OFR-14",
 				       device->process->id, 0, "offer with reserved flags 0x%x",
 				       flags);
-	if (!flags || device->adapter->wddm2)
+	if (!flags)
 		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-		"OFR-14: offer with AllowDecommit: the adapter's miniport is of WDDM 1.x");
+	return vmm_model_check_call(device->adapter, device->process, 0,
+				    "OFR-14: offer with AllowDecommit", "");
 }
 
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,

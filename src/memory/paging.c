@@ -517,8 +517,7 @@ vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *ins
 	vmm_status status;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_likely(!memory->caps->wddm2) ||
-	    !(instance->allocation->flags & VMM_ALLOCATION_NOTIFY_RESIDENCY) ||
+	if (vmm_likely(!(instance->allocation->flags & VMM_ALLOCATION_NOTIFY_RESIDENCY)) ||
 	    instance->announced == resident)
 		return VMM_OK;
 	args.NotifyResidency.hAllocation = instance->allocation->kmd_allocation;

@@ -81,17 +81,16 @@ static NTSTATUS publish(struct vmm_paging_queue *queue)
 static NTSTATUS check_request(struct vmm_device *device,
 			      const struct vmm_paging_queue_request *request)
 {
-	struct vmm_observe *observe = device->adapter->observe;
+	NTSTATUS status =
+		vmm_model_check_call(device->adapter, device->process, 0, "create paging queue",
+				     ", where allocation lists decide residency");
 
-	if (!device->adapter->wddm2)
-		return vmm_refuse_reason(
-			observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			"create paging queue: the adapter's miniport is of WDDM 1.x, where "
-			"allocation lists decide residency");
-	if (request->priority >= -1 && request->priority <= 1 && !request->physical_adapter)
-		return STATUS_SUCCESS;
+	if (!NT_SUCCESS(status) ||
+	    (request->priority >= -1 && request->priority <= 1 && !request->physical_adapter))
+		return status;
 	return vmm_refuse_rule(
-		observe, STATUS_INVALID_PARAMETER, "RES-04", device->process->id, 0,
+		device->adapter->observe, STATUS_INVALID_PARAMETER, "RES-04", device->process->id,
+		0,
 		"create paging queue: priority %d, physical adapter %u: the priority must be "
 		"-1, 0 or 1, and the physical adapter 0 (the adapter has no link)",
 		request->priority, request->physical_adapter);

@@ -66,18 +66,6 @@ static vmm_status wait_for_paging(struct vmm_memory *memory) VMM_REQUIRES(vmm_pa
 					   VIDMM_WAIT_POWER);
 }
 
-/*
- * WDDM 2.x: is the instance locked, with no aperture segment in its set? The GPU may use it in its
- * memory segment under the lock, so it must return to its placement there. (LOCK-45, LKR-09)
- */
-static bool returns_under_lock(const struct vmm_memory *memory, const struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&memory->adapter->paging_lock);
-	return memory->caps->wddm2 && vmm_locks(instance) &&
-	       !vmm_allocation_resident_set_has_aperture(instance->allocation);
-}
-
 static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -87,7 +75,8 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_POWER);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (status == VMM_OK && (a->pinned || returns_under_lock(memory, instance))) {
+	/* The GPU may use a locked instance only at its placement. (LOCK-45, LKR-09) */
+	if (status == VMM_OK && (a->pinned || vmm_lock_fixes_placement(instance))) {
 		a->home_segment = segment;
 		a->home_offset = offset;
 		vmm_list_push_back(&memory->power_returns, &instance->lru);
@@ -186,7 +175,7 @@ static void return_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_c
 		vmm_list_remove(&i->lru);
 		if (!vmm_locks(i))
 			(void)!vmm_ok(vmm_residency_pin_again(memory, i));
-		else if (returns_under_lock(memory, i))
+		else if (vmm_lock_fixes_placement(i))
 			return_under_lock(memory, i);
 	}
 }

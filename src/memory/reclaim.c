@@ -142,7 +142,7 @@ static bool commit_backing(struct vmm_memory *memory, struct vmm_allocation *all
 	struct vmm_instance *instance = &allocation->first;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!allocation->adapter->wddm2 || !allocation->offer ||
+	if (!memory->model->reclaim_commits || !allocation->offer ||
 	    (instance->place != VMM_PLACEMENT_LOST && instance->place != VMM_PLACEMENT_FRESH))
 		return true;
 	return vmm_ok(vmm_residency_ensure_backing(memory, instance));
@@ -272,11 +272,14 @@ static NTSTATUS reclaim_locked(struct reclaim *r) VMM_REQUIRES(vmm_paging_lock_c
 
 static NTSTATUS check(struct vmm_device *device, const struct vmm_reclaim_request *request)
 {
-	if (request->queued && !device->adapter->wddm2)
-		return vmm_refuse_reason(
-			device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
-			"reclaim on a paging queue: the adapter's miniport is of WDDM 1.x, "
-			"which has none");
+	if (request->queued) {
+		NTSTATUS status =
+			vmm_model_check_call(device->adapter, device->process, 0,
+					     "reclaim on a paging queue", ", which has none");
+
+		if (!NT_SUCCESS(status))
+			return status;
+	}
 	if (!request->needs_results || request->results || !request->set.count)
 		return STATUS_SUCCESS;
 	return vmm_refuse_rule(

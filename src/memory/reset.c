@@ -54,7 +54,7 @@ static bool store_is_current(const struct vmm_memory *memory, const struct vmm_i
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return memory->caps->wddm2 && !instance->retained && instance->not_written &&
+	return memory->model->keeps_store && !instance->retained && instance->not_written &&
 	       instance->backing.address && !has_pending_paging_write(memory, instance);
 }
 
@@ -84,11 +84,8 @@ static void detach_cpu(struct vmm_memory *memory, struct vmm_instance *instance)
 	vmm_fast_lock_disable(instance);
 	if (instance->retained)
 		return;
-	/*
-	 * From 2.0 on an instance in a segment has a backing store. Its content is older than the
-	 * segment's.
-	 */
-	if (memory->caps->wddm2 && !store_is_current(memory, instance)) {
+	/* The content of a kept store is older than the segment's. */
+	if (memory->model->keeps_store && !store_is_current(memory, instance)) {
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		instance->not_written = false;
 	}
@@ -218,13 +215,7 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 		if (!vmm_device_lost(device))
 			continue;
 		vmm_sync_lose_owners(device);
-		if (!adapter->wddm2) {
-			vmm_device_disturb(device); /* KMX-23 */
-			continue;
-		}
-		vmm_paging_queues_lose(device);
-		vmm_sync_lose_device(device);
-		vmm_residency_list_lose(device);
+		adapter->model->device_lost(device);
 	}
 	vmm_state_unlock(adapter);
 }

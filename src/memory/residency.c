@@ -40,14 +40,8 @@ static vmm_status page_in_content(struct vmm_memory *memory, struct vmm_instance
 	status = vmm_paging_transfer(memory, instance, true);
 	if (vmm_ok(status))
 		instance->linear = false; /* SWZ-20 */
-	/*
-	 * PAG-12, PAG-13. From 2.0 on the store remains: the next eviction needs one, whether or
-	 * not the content was NotWrittenTo.
-	 */
-	if (vmm_ok(status) && !instance->retained && !memory->caps->wddm2) {
-		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
-		vmm_alternate_drop(instance); /* the alternate address mapped the store */
-	}
+	if (vmm_ok(status))
+		memory->model->paged_in(memory, instance);
 	return status;
 }
 
@@ -165,8 +159,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			continue;
 		if (search.segment->aperture && must_avoid_apertures(instance))
 			continue;
-		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
-		    !vmm_allocation_is_physical(allocation))
+		if (vmm_unlikely(memory->model->reaches_system_memory) &&
+		    search.segment->aperture && !vmm_allocation_is_physical(allocation))
 			return place_in_system(memory, instance);
 		if (search.request.size_bytes > search.segment->capacity_bytes)
 			continue;

@@ -107,7 +107,7 @@ vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instan
 void vmm_residency_list_hold_out(struct vmm_instance *instance)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	if (instance->allocation->adapter->wddm2 && vmm_locks(instance))
+	if (instance->allocation->adapter->model->gpu_uses_locked && vmm_locks(instance))
 		instance->held = !vmm_allocation_resident_set_has_aperture(instance->allocation);
 }
 
@@ -280,8 +280,6 @@ void vmm_residency_list_remove(struct vmm_ref *ref)
 void vmm_residency_list_forget(struct vmm_ref *ref)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	if (!ref->device->adapter->wddm2)
-		return;
 	if (ref->residency_count) {
 		ref->residency_count = 1;
 		vmm_residency_list_remove(ref);

@@ -159,6 +159,8 @@ void vmm_paging_queues_end(struct vmm_device *device) VMM_REQUIRES(vmm_paging_lo
 
 /* pfnLockCb on an adapter of WDDM 2.x. Takes the locks itself. (LOCK-51) */
 NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request);
+/* Lock2, without renaming. Takes the locks itself. (LOCK-42, REF-13) */
+NTSTATUS vmm_lock2_wddm2(struct vmm_device *device, struct vmm_lock_request *request);
 /* Must be called after any unlock of the instance on an adapter of WDDM 2.x. */
 void vmm_lock_wddm2_released(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
 

@@ -177,7 +177,7 @@ static void note_late_writes(struct vmm_retained_copy *retained)
 {
 	const struct vmm_instance *instance = retained->instance;
 
-	if (retained->open && instance->allocation->adapter->wddm2 &&
+	if (retained->open && instance->allocation->adapter->model->gpu_uses_locked &&
 	    instance->place == VMM_PLACEMENT_MEMORY && !instance->gpu_wrote)
 		retained->all = true;
 	retained->open = false;

@@ -218,12 +218,9 @@ void vmm_trims_finish(struct vmm_memory *memory)
 
 static NTSTATUS check(const struct vmm_device *device)
 {
-	if (device->adapter->wddm2)
-		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, device->handle,
-		"register a trim notification: the adapter's miniport is of WDDM 1.x, which has "
-		"no residency lists");
+	return vmm_model_check_call(device->adapter, device->process, device->handle,
+				    "register a trim notification",
+				    ", which has no residency lists");
 }
 
 static NTSTATUS add(struct vmm_device *device, struct vmm_trim *trim)

@@ -13,22 +13,10 @@ enum {
 	PROTECTED = 0x8,
 	EXISTING_SYSMEM = 0x10,
 	EXISTING_KERNEL_SYSMEM = 0x20,
-	FROM_END_OF_SEGMENT = 0x40,
-	SWIZZLED = 0x80,
 	OVERLAY = 0x100,
 	CAPTURE = 0x200,
-	USE_ALTERNATE_VA = 0x400,
-	SYNCHRONOUS_PAGING = VMM_ALLOCATION_SYNCHRONOUS_PAGING,
-	LINK_MIRRORED = 0x1000,
-	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
-	/* ALF-02: before 2.0 bits 15 to 18 are reserved; bit 14 was added in 1.3 */
-	RESERVED_1_X = (int)0xFFFF8000,
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
-	/* ALF-24: only its creator accesses a HistoryBuffer, like all CPU-visible content. */
-	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
-		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED |
-		HISTORY_BUFFER,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
 	OVERRIDE_PRIORITY = VMM_ALLOCATE_OVERRIDE_PRIORITY,
@@ -78,26 +66,6 @@ static bool history_buffer_is_valid(const struct check *c)
 	       !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
 }
 
-/* Checks the bits whose meaning changed with 2.0 (ALF-01). */
-static NTSTATUS check_flags_1_x(const struct check *c)
-{
-	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
-
-	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
-		reserved |= HISTORY_BUFFER;
-	if (f & reserved)
-		return refuse_create(c, "ALF-02", "reserved flag bits are set");
-	if ((f & USE_ALTERNATE_VA) && !c->primary)
-		return refuse_create(c, "ALF-21",
-				     "UseAlternateVA on an allocation that is not a primary");
-	if ((f & USE_ALTERNATE_VA) && !c->memory->caps->swizzling_range_count)
-		return refuse_create(c, "ALF-22",
-				     "UseAlternateVA on an adapter without swizzling ranges");
-	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
-		return refuse_create(c, "ALF-23", "LinkMirrored with LinkInstanced");
-	return STATUS_SUCCESS;
-}
-
 static bool only_apertures(const struct check *c)
 {
 	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
@@ -105,15 +73,15 @@ static bool only_apertures(const struct check *c)
 	return !(set & ~aperture_set(c->memory));
 }
 
-static NTSTATUS check_flags_2_x(const struct check *c)
+/* Checks the bits whose meaning changed with 2.0 (ALF-01). */
+static NTSTATUS check_flags_of_model(const struct check *c)
 {
-	struct vmm_flags_verdict verdict =
-		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
-
-	if (!verdict.rule)
-		verdict = vmm_flags_check_wddm3(
-			c->memory, c->flags2, c->requester->shared, only_apertures(c),
-			(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) != 0);
+	const struct vmm_flags_case flags = {.info = c->info,
+					     .flags2 = c->flags2,
+					     .primary = c->primary,
+					     .shared = c->requester->shared,
+					     .only_apertures = only_apertures(c)};
+	const struct vmm_flags_verdict verdict = c->memory->model->check_flags(c->memory, &flags);
 
 	return verdict.rule ? refuse_create(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
@@ -121,7 +89,7 @@ static NTSTATUS check_flags_2_x(const struct check *c)
 static NTSTATUS check_flags(const struct check *c)
 {
 	uint32_t f = c->info->Flags.Value;
-	NTSTATUS status = c->memory->caps->wddm2 ? check_flags_2_x(c) : check_flags_1_x(c);
+	NTSTATUS status = check_flags_of_model(c);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -186,7 +154,7 @@ static NTSTATUS check_protected(const struct check *c)
 {
 	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
 
-	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
+	if (!(c->info->Flags.Value & c->memory->model->in_vpr))
 		return STATUS_SUCCESS;
 	uint32_t present = vmm_protected_set(c->memory, 0);
 	uint32_t fitting = vmm_protected_set(c->memory, c->info->Size);
@@ -205,7 +173,7 @@ static NTSTATUS check_protected(const struct check *c)
 /* Returns the segments of the set in which the allocation can be placed. */
 static uint32_t placeable_set(const struct check *c, uint32_t set)
 {
-	return vmm_flags_in_vpr(c->memory, c->info->Flags.Value)
+	return (c->info->Flags.Value & c->memory->model->in_vpr)
 		       ? set & vmm_protected_set(c->memory, c->info->Size)
 		       : set;
 }
@@ -239,7 +207,7 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment includes a segment outside the supported sets");
 	}
-	if (c->memory->caps->wddm2 &&
+	if (c->memory->model->visible_in_segments &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
 	    !(placeable_set(c, resident) & aperture_set(c->memory)) &&
 	    !is_cpu_accessible(c->memory, placeable_set(c, resident)))
@@ -350,15 +318,15 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 					     "OverridePriority");
 	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
 		return refuse_create(&check, "PRI-02", "OverridePriority with Priority zero");
-	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
+	if (info->Flags.Value & ~memory->model->built_flags)
 		return not_supported(&check, "an allocation property");
 	/* No public page defines these flags. */
 	if (!vmm_flags_are_built_wddm3(check.flags2))
 		return not_supported(&check,
 				     "NoImplicitSynchronization, DisablePartialResidency or "
 				     "RestrictedToSingleSegment");
-	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
-					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
+	const char *on_link = memory->adapter->physical_adapters > 1 &&
+					      (info->Flags.Value & memory->model->linked)
 				      ? vmm_link_not_built(info->Flags.Value)
 				      : NULL;
 	if (on_link)

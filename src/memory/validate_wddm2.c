@@ -11,13 +11,6 @@ enum {
 	DISABLE_LARGE_PAGE_MAPPING = 0x80, /* 2.1 */
 	CREATE_IN_VPR = 0x400,             /* 2.1 */
 	RESERVED_ALWAYS = (int)0xFFF81800,
-	HARDWARE_PROTECTED = 0x20000,
-	/* unchanged from 1.x */
-	CPU_VISIBLE = 0x1,
-	FROM_END_OF_SEGMENT = 0x40,
-	OVERLAY = 0x100,
-	CAPTURE = 0x200,
-	HISTORY_BUFFER = 0x4000,
 	/* DXGK_ALLOCATIONINFOFLAGS2 */
 	SINCE_3_0 = VMM_ALLOCATION2_SHARE_BACKING,
 	SINCE_3_2 = 0x3E,
@@ -95,26 +88,4 @@ uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINF
 bool vmm_flags_are_built_wddm3(uint32_t flags2)
 {
 	return !(flags2 & ~(uint32_t)BUILT_3);
-}
-
-uint32_t vmm_flags_built_wddm2(void)
-{
-	return CPU_VISIBLE | VMM_ALLOCATION_RETAINED | VMM_ALLOCATION_CACHED |
-	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
-	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
-	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
-	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND | HISTORY_BUFFER | CREATE_IN_VPR |
-	       VMM_ALLOCATION_MAP_CPU_VISIBLE;
-}
-
-bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags)
-{
-	return memory->caps->wddm2 && (flags & CREATE_IN_VPR);
-}
-
-/* Without GPU virtual addresses there are no page tables whose pages could be large (ALF-28). */
-uint32_t vmm_flags_stored(const struct vmm_memory *memory, uint32_t flags)
-{
-	return memory->caps->wddm2 ? flags & ~(uint32_t)(DISABLE_LARGE_PAGE_MAPPING | CREATE_IN_VPR)
-				   : flags;
 }

@@ -24,20 +24,15 @@ static bool content_is_obsolete(const struct vmm_instance *instance)
 }
 
 /*
- * From 2.0 on an instance that the CPU has locked in memory stays there if the CPU could not see it
- * elsewhere (LOCK-48).
+ * An instance that the CPU has locked in memory stays there if the lock fixes its placement
+ * (LOCK-48). The first query leaves the fast lock of an unlocked instance enabled. The second one
+ * disables it, so that the unlock signals waiters.
  */
-static bool lock_prevents_eviction(const struct vmm_memory *memory,
-				   const struct vmm_instance *instance)
+static bool lock_prevents_eviction(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_assert_held(&memory->adapter->paging_lock);
-	/*
-	 * vmm_locks() disables the fast lock, so that the unlock signals waiters; hence the second
-	 * query.
-	 */
-	return memory->caps->wddm2 && vmm_locks_snapshot(instance) && vmm_locks(instance) &&
-	       !vmm_allocation_resident_set_has_aperture(instance->allocation);
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	return vmm_locks_snapshot(instance) && vmm_lock_fixes_placement(instance);
 }
 
 /*
@@ -105,8 +100,7 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 		.priority = i->allocation->priority,
 		.busy = active || spared,
 		.pinned = (fragile && !search->loss_allowed) ||
-			  vmm_allocation_is_displayed(i->allocation) ||
-			  lock_prevents_eviction(search->memory, i),
+			  vmm_allocation_is_displayed(i->allocation) || lock_prevents_eviction(i),
 		.locked = vmm_locks_snapshot(i) != 0,
 		.required = i->required_by == search->preparation,
 	};

@@ -195,12 +195,16 @@ struct vmm_adapter_identity {
 	uint32_t value_count;
 };
 
+struct vmm_memory_model;
+
 struct vmm_adapter {
 	struct vmm_world *world;
 	struct vmm_os *os;
 	struct vmm_observe *observe;
 	struct vmm_port *port;
 	struct vmm_memory *memory;
+	/* What the memory manager does differently by WDDM version (memory/model.h). */
+	const struct vmm_memory_model *model;
 	struct vmm_sched *sched;
 	const struct vmm_sync_driver *sync_driver; /* sync's calls to the miniport (sync.h) */
 	/*
@@ -218,8 +222,9 @@ struct vmm_adapter {
 	/* Constant after start, down to hw_queues. */
 	uint32_t interface_version; /* the DDI version that the miniport registered */
 	bool verify;                /* run the expensive checks, too */
-	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
-	bool narrow_fences;         /* GPU writes are 32 bits wide: No64BitAtomics (MFN-06) */
+	/* Copies of the model's properties of these names. */
+	bool residency_lists, client_synchronizes;
+	bool narrow_fences; /* GPU writes are 32 bits wide: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity;
 	uint32_t physical_adapters;       /* more than 1: linked adapter */
 	uint32_t node_count, paging_node; /* of the lead adapter */

@@ -127,8 +127,8 @@ static bool references(const struct vmm_work *work, const struct vmm_instance *i
 	vmm_assert_held(&instance->allocation->adapter->state_lock);
 	if (use == VMM_USE_ACTIVE && !work->prepared)
 		return false;
-	/* From WDDM 2.0 on a packet needs all memory that its device keeps resident. */
-	if (use == VMM_USE_ACTIVE && instance->allocation->adapter->wddm2)
+	/* The packet needs all memory that its device keeps resident. (RES-08) */
+	if (use == VMM_USE_ACTIVE && instance->allocation->adapter->residency_lists)
 		return true;
 	for (uint32_t i = 0; i < work->count; i++)
 		if (work->instances[i] == instance && (use != VMM_USE_WRITE || work->writes[i] & 1))

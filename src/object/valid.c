@@ -7,7 +7,7 @@ bool vmm_device_is_valid(const struct vmm_device *device)
 	const struct vmm_adapter *adapter = device->adapter;
 
 	return adapter && device->process && device->process->world == adapter->world &&
-	       (!device->va || adapter->wddm2) &&
+	       (!device->va || adapter->residency_lists) &&
 	       atomic_load_explicit(&device->error, memory_order_relaxed) <=
 		       VMM_DEVICE_PAGE_FAULT_RESET;
 }

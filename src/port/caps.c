@@ -116,20 +116,31 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 		(unsigned long long)highest, (unsigned long long)port->identity_physical);
 }
 
+/* Stores the capabilities that begin or end with WDDM 2.0. */
+static void store_caps_of_version(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	struct vmm_port_caps *stored = &port->caps;
+
+	if (!vmm_port_is_wddm2(port)) {
+		stored->swizzling_range_count = caps->NumberOfSwizzlingRanges; /* SWZ-27 */
+		return;
+	}
+	stored->wddm2 = stored->resubmission = stored->absolute_priorities = true;
+	stored->map_aperture2 = caps->MemoryManagementCaps.MapAperture2Supported;
+	stored->non_cpu_visible_primary = caps->MemoryManagementCaps.NonCpuVisiblePrimary;
+	stored->surprise_removal = caps->SupportSurpriseRemoval;
+	stored->no_64bit_atomics = caps->SchedulingCaps.No64BitAtomics;
+}
+
 static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
 	struct vmm_port_caps *stored = &port->caps;
 	DXGK_VIDSCHCAPS scheduling = caps->SchedulingCaps;
 
 	stored->interface_version = port->version->number;
-	stored->wddm2 = vmm_port_is_wddm2(port);
+	store_caps_of_version(port, caps);
 	stored->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
 	stored->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
-	stored->map_aperture2 = stored->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
-	stored->non_cpu_visible_primary =
-		stored->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
-	stored->surprise_removal = stored->wddm2 && caps->SupportSurpriseRemoval;
-	stored->no_64bit_atomics = stored->wddm2 && scheduling.No64BitAtomics;
 	stored->multi_engine_aware = scheduling.MultiEngineAware;
 	stored->preemption_aware = scheduling.PreemptionAware;
 	stored->no_dma_patching = scheduling.NoDmaPatching;
@@ -147,8 +158,6 @@ static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 		caps->MemoryManagementCaps.CrossAdapterResource;
 	stored->flip = caps->FlipCaps;
 	stored->slot_count = caps->MaxAllocationListSlotId;
-	stored->swizzling_range_count =
-		stored->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
 	stored->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
 	stored->node_depth = scheduling.HwQueuePacketCap ? scheduling.HwQueuePacketCap : NODE_DEPTH;
 	vmm_port_report_nodes(port);

@@ -112,8 +112,8 @@ static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
 			  dma->placements == dma->context->device->adapter->placements &&
 			  !dma->split);
 }
-/* Returns the set that a packet of a 2.x device needs, as of sched->preparations. */
-struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma)
+/* vmm_working_set.gather of WDDM 1.x: what the portion's patch list references. */
+vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- address.c: updates of GPU virtual addresses (VA-10) ---- */

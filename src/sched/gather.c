@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the working set of a packet resident: the buffer itself, and the allocations that its patch
- * list references, in list order (PAT-03, DMA-35). If all of it fits, the packet is one portion
+ * Makes the working set of a packet resident: the buffer itself, and what its model's table calls
+ * the working set (working_set.h). Here is that of WDDM 1.x: the allocations that the patch list
+ * references, in list order (PAT-03, DMA-35). If all of it fits, the packet is one portion
  * (SPL-01); if not, a shorter portion is tried (SPL-02). The caller holds the paging lock.
  * VMM_PENDING: memory becomes free when the GPU completes work. VMM_NO_VIDEO_MEMORY: the set does
  * not fit.
@@ -195,53 +196,14 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 	return bytes > vmm_memory_capacity(sched->adapter, set);
 }
 
-struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma)
-{
-	vmm_assert_held(&sched->adapter->paging_lock);
-	return (struct vmm_residency_set){.device = dma->context->device,
-					  .submission = dma->submission,
-					  .listed = dma->instances,
-					  .listed_count = dma->list_count,
-					  .preparation = sched->preparations};
-}
-
-/*
- * RES-08, DMA-35: from 2.0 on the device's residency list must be resident, and the submission may
- * only reference what was on it.
- */
-static vmm_status gather_list_once(struct vmm_sched *sched, struct vmm_dma *dma, bool anew)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = vmm_context_memory_gather(dma, ++sched->preparations); /* PRE-11 */
-	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	return status == VMM_OK ? vmm_residency_gather(&set, anew) : status;
-}
-
-static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = gather_list_once(sched, dma, false);
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	return status == VMM_NO_VIDEO_MEMORY ? gather_list_once(sched, dma, true) : status;
-}
-
-/*
- * Maps the buffer and makes all that the portion uses resident, without shortening the portion.
- * (SPL-01)
- */
-static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_paging_lock_class)
+/* SPL-01 */
+vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_status status = vmm_dma_map(dma);
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	if (sched->adapter->wddm2)
-		return gather_list(sched, dma);
 	if (vmm_gather_is_needless(dma) && vmm_context_memory_is_in_place(dma)) {
 		return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
@@ -340,18 +302,18 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin(dma, true);
-	vmm_status status = gather(sched, dma);
+	vmm_status status = sched->working_set->gather(sched, dma);
 	if (status == VMM_NO_VIDEO_MEMORY) {
 		vmm_dma_pin(dma, false); /* its own mapping may fragment the aperture */
 		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
 		vmm_dma_pin(dma, true);
 		if (moved)
-			status = gather(sched, dma);
+			status = sched->working_set->gather(sched, dma);
 	}
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma))
 		status = VMM_PENDING;
 	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count &&
-	    !sched->adapter->wddm2) /* a residency list cannot be split (SPL) */
+	    sched->working_set->referenced) /* a residency list cannot be split (SPL) */
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_pin(dma, false);

@@ -130,7 +130,7 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 			vmm_container_of(node->hardware.prev, struct vmm_packet, link);
 
 		vmm_list_remove(&packet->link);
-		packet->submit.Flags.Resubmission = sched->caps->wddm2; /* SUB-21 */
+		packet->submit.Flags.Resubmission = sched->caps->resubmission; /* SUB-21 */
 		vmm_order_requeue_locked(sched, packet);
 	}
 	atomic_fetch_add(&sched->ready_count, count);

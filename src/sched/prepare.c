@@ -94,20 +94,6 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 	return needed;
 }
 
-/*
- * RES-08: the whole residency list is resident while the packet runs, and its content is there
- * before.
- */
-static uint64_t use_residency_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
-				   uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
-	uint64_t paged = vmm_residency_use(&set, dma->packet.timeline, dma->packet.sequence);
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	return needed > paged ? needed : paged;
-}
-
 /* Writes the final addresses, and marks what the packet uses until it completes. (SUB-02) */
 static uint64_t bind_memory(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
 			    uint64_t needed) VMM_REQUIRES(vmm_paging_lock_class)
@@ -124,7 +110,9 @@ static uint64_t bind_memory(struct vmm_adapter *adapter, struct vmm_dma *dma, ui
 		needed = vmm_max_u64(needed, vmm_context_allocations_use(
 						     dma->context->device, dma->context,
 						     dma->packet.timeline, dma->packet.sequence));
-	return adapter->wddm2 ? use_residency_list(adapter->sched, dma, needed) : needed;
+	return adapter->sched->working_set->mark
+		       ? adapter->sched->working_set->mark(adapter->sched, dma, needed)
+		       : needed;
 }
 
 void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
@@ -278,11 +266,7 @@ VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma
 		: status == VMM_NO_MEMORY
 			? "PAG-02: no system memory to make the working set of a submission "
 			  "resident, and no running packet will free some"
-		: sched->adapter->wddm2
-			? "RES-08: the residency list of the device does not fit into its "
-			  "segments together, in any order"
-			: "SPL-12: the working set of a submission cannot be made resident "
-			  "together",
+			: sched->working_set->too_large,
 		dma->list_count, dma->patch_count);
 }
 

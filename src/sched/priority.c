@@ -17,7 +17,7 @@ static NTSTATUS check_absolute(const struct vmm_context *context, int32_t priori
 	int32_t level = priority & VMM_PRIORITY_ABSOLUTE_MASK;
 	int32_t before = atomic_load(&context->turn.priority);
 
-	if (!context->device->adapter->wddm2)
+	if (!context->device->adapter->sched->caps->absolute_priorities)
 		return refuse_priority(context, "SCH-02", STATUS_INVALID_PARAMETER, priority,
 				       "absolute levels need WDDM 2.0");
 	if (priority & ~(VMM_PRIORITY_ABSOLUTE | VMM_PRIORITY_ABSOLUTE_MASK))

@@ -24,8 +24,8 @@ enum {
 	RENDER_NULL = 0x8,
 };
 
-static NTSTATUS refuse_entry(const struct vmm_submission *s, const char *rule, NTSTATUS status,
-			     uint32_t index, const char *what)
+NTSTATUS vmm_submission_refuse_entry(const struct vmm_submission *s, const char *rule,
+				     NTSTATUS status, uint32_t index, const char *what)
 {
 	return vmm_refuse_rule(
 		s->adapter->observe, status, rule, s->context->device->process->id,
@@ -83,64 +83,25 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t 
 		s->what, s->context->handle, handle);
 }
 
-/*
- * From WDDM 2.0 on an allocation list makes nothing resident. A reference to an allocation that is
- * not resident is an invalid access: the device is in error (DMA-26, PRI-11). CPU locks are the
- * UMD's responsibility there (LKR-09). Without AccessedPhysically an allocation has no address to
- * patch in (DMA-27).
- */
-static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
-				const struct vmm_ref *ref)
-{
-	const char *why =
-		!ref->residency_count ? "it is not on the device's residency list"
-		: ref->instance->held
-			? "it is not resident, and a CPU lock keeps it from being made resident "
-			  "(LOCK-48, LKR-09)"
-			: NULL;
-
-	if (!s->command && !vmm_allocation_is_physical(ref->allocation))
-		return refuse_entry(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
-				    "it was not created AccessedPhysically (PAG-24)");
-	if (!why)
-		return STATUS_SUCCESS;
-	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return refuse_entry(s, s->command ? "SUB-26" : "DMA-26",
-			    STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
-}
-
-/*
- * Checks a reference. The allocation must not be offered (OFR-05). If the CPU has locked it, it
- * must be in memory that both the CPU and the GPU can use, or be movable to such memory (LKR-02).
- */
+/* Checks a reference. The allocation must not be offered. (OFR-05) */
 static NTSTATUS check_reference(const struct vmm_submission *s, uint32_t index,
 				const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&s->adapter->paging_lock);
 	if (vmm_is_offered_locked(ref->allocation))
-		return refuse_entry(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
-				    "it is offered and not reclaimed");
+		return vmm_submission_refuse_entry(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+						   "it is offered and not reclaimed");
 	if (vmm_unlikely(ref->allocation->reset_lost))
 		return lost_in_reset(s, index);
 	if (vmm_unlikely(atomic_load_explicit(&ref->allocation->replaced, memory_order_relaxed)))
-		return refuse_entry(
+		return vmm_submission_refuse_entry(
 			s, "DMA-36", STATUS_GRAPHICS_ALLOCATION_INVALID, index,
 			"it was replaced by a newer shared primary of its source: open that one");
 	if (vmm_unlikely(ref->allocation->content_lost))
-		return refuse_entry(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
-				    "its content was lost when it could not be evicted");
-	if (s->adapter->wddm2)
-		return check_residency(s, index, ref);
-	if (vmm_unlikely(vmm_memory_has_aperture_lock(ref->instance)))
-		return refuse_entry(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION,
-				    index, "it is locked with AcquireAperture (LKR-06)");
-	if (vmm_unlikely(vmm_locks(ref->instance) &&
-			 !vmm_memory_can_render_under_lock(ref->instance)))
-		return refuse_entry(
-			s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			"it is locked and no aperture segment can hold it; after an unlock the "
-			"same buffer is accepted (LOCK-36, LKR-03)");
-	return STATUS_SUCCESS;
+		return vmm_submission_refuse_entry(
+			s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
+			"its content was lost when it could not be evicted");
+	return s->adapter->sched->working_set->check(s, index, ref);
 }
 
 /* OFR-10: checks an entry that offers its allocation: a valid priority, and no CPU lock. */
@@ -148,23 +109,24 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 			    const struct vmm_ref *ref, uint32_t priority)
 {
 	if (priority > OFFER_PRIORITY_MAX)
-		return refuse_entry(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
-				    "its OfferPriority is not 0 to 4");
+		return vmm_submission_refuse_entry(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
+						   "its OfferPriority is not 0 to 4");
 	if (vmm_locks(ref->instance))
-		return refuse_entry(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
-				    "it is locked and therefore cannot be offered");
+		return vmm_submission_refuse_entry(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
+						   "it is locked and therefore cannot be offered");
 	return STATUS_SUCCESS;
 }
 
 /* Checks the bits that few entries have. */
 VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
-	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
-		return refuse_entry(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-				    "from WDDM 2.0 on the list cannot offer allocations (DMA-24)");
+	if ((value & ENTRY_OFFER) && !s->adapter->sched->working_set->referenced)
+		return vmm_submission_refuse_entry(
+			s, "OFR-10", STATUS_INVALID_PARAMETER, index,
+			"from WDDM 2.0 on the list cannot offer allocations (DMA-24)");
 	if (value & s->reserved)
-		return refuse_entry(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
-				    "reserved bits are set (PAG-30)");
+		return vmm_submission_refuse_entry(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+						   "reserved bits are set (PAG-30)");
 	return STATUS_SUCCESS;
 }
 
@@ -289,8 +251,7 @@ static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
 
 	vmm_assert_held(&s->adapter->submit_lock);
 	dma->renamed = dma->offering = dma->writing = false;
-	/* On WDDM 2.x the device's residency list decides (RES-08) */
-	dma->in_place = !s->adapter->wddm2;
+	dma->in_place = !s->all_special;
 	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
 	vmm_process_lock(process);
@@ -701,7 +662,7 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
 	s->suspect = s->reserved | ENTRY_OFFER | ENTRY_DO_NOT_RETIRE;
-	s->all_special = adapter->wddm2;
+	s->all_special = !adapter->sched->working_set->referenced;
 	vmm_submit_lock(adapter);
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* The device may have been lost while the call waited for the lock (TDR-07). */

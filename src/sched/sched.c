@@ -88,6 +88,8 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	vmm_status status;
 
 	sched->caps = vmm_port_caps(adapter->port);
+	sched->working_set =
+		adapter->residency_lists ? &vmm_working_set_wddm2 : &vmm_working_set_wddm1;
 	adapter->sync_driver = &vmm_sched_sync_driver;
 	adapter->device_ends = device_ends;
 	status = vmm_display_create(adapter);

@@ -16,6 +16,7 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sched/working_set.h"
 #include "sync/packet.h"
 #include "sync/sync.h"
 
@@ -357,6 +358,7 @@ struct vmm_node {
 struct vmm_sched {
 	struct vmm_adapter *adapter;
 	const struct vmm_port_caps *caps;
+	const struct vmm_working_set *working_set;
 	struct vmm_node node[VMM_NODES_MAX];
 	struct vmm_list address_updates; /* address.c; paging lock */
 	struct vmm_list prepare;    /* render packets to be prepared, in call order; state lock */

@@ -29,7 +29,8 @@ struct vmm_submission {
 	uint32_t reserved; /* bits of an allocation list entry that must be 0 */
 	/* Bits that send an entry to the slow path: reserved ones and rare flags. */
 	uint32_t suspect;
-	bool all_special; /* every entry takes the slow path (DMA-26) */
+	/* Every entry takes the slow path: the list does not name the working set (DMA-26). */
+	bool all_special;
 	/* verify.c: bit map of the entries that a patch location names; the newest piece. */
 	uint64_t *named;
 	const struct vmm_dma *written;
@@ -61,6 +62,9 @@ struct vmm_translated {
  * held.
  */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
+/* Reports what is wrong with an entry of the allocation list; returns `status`. */
+NTSTATUS vmm_submission_refuse_entry(const struct vmm_submission *s, const char *rule,
+				     NTSTATUS status, uint32_t index, const char *what);
 /*
  * translate.c: has the miniport fill one DMA buffer, with DxgkDdiRender or DxgkDdiPresent; fills in
  * a packet without commands whose patch list names the primary of a flip, so that preparation makes

@@ -26,14 +26,15 @@ void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma)
 }
 
 /*
- * PAT-10: an allocation that no patch location names is not made resident. From WDDM 2.0 on the
- * allocation list makes nothing resident (DMA-26), so there it is no mistake.
+ * PAT-10: an allocation that no patch location names is not made resident. That is no mistake where
+ * the allocation list makes nothing resident (DMA-26).
  */
 void vmm_verify_end(struct vmm_submission *s)
 {
 	const struct vmm_dma *dma = s->written;
 
-	for (uint32_t i = 0; s->named && !s->adapter->wddm2 && i < s->entry_count; i++)
+	for (uint32_t i = 0;
+	     s->named && s->adapter->sched->working_set->referenced && i < s->entry_count; i++)
 		if (dma->instances[i] && !(s->named[i / 64] >> i % 64 & 1))
 			vmm_finding(
 				s->adapter->observe, "PAT-10", s->context->device->process->id,

@@ -22,7 +22,7 @@ static struct vmm_os *start(void)
 	memset(&adapter, 0, sizeof(adapter));
 	adapter.world = process.world = &world;
 	other_process.world = &other_world;
-	adapter.wddm2 = true;
+	adapter.residency_lists = true;
 	vmm_os_mutex_init(&adapter.paging_lock, os, VMM_RANK_PAGING, "paging");
 	return os;
 }
@@ -56,7 +56,7 @@ static void object_valid_a_device_is_of_one_world(void **state)
 	BREAKS(vmm_device_is_valid(&device), device.adapter, NULL);
 	BREAKS(vmm_device_is_valid(&device), device.error, VMM_DEVICE_PAGE_FAULT_RESET + 1u);
 	device.va = (struct vmm_va *)&device; /* it is compared only */
-	BREAKS(vmm_device_is_valid(&device), adapter.wddm2, false);
+	BREAKS(vmm_device_is_valid(&device), adapter.residency_lists, false);
 	stop(os);
 }
 
