@@ -222,8 +222,7 @@ static NTSTATUS decline(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pagin
 static NTSTATUS wait_or_decline(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	a->wait = !(a->request->flags & DONOT_WAIT);
-	return a->wait ? STATUS_SUCCESS : decline(a);
+	return a->request->flags & DONOT_WAIT ? decline(a) : VMM_LOCK_RETRY;
 }
 
 /*
@@ -248,23 +247,6 @@ static NTSTATUS synchronize(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_
 	if ((f & DONOT_WAIT) && use == VMM_USE_ANY)
 		vmm_fast_lock_note_busy(a->ref, a->timeline, a->sequence);
 	return wait_or_decline(a);
-}
-
-/*
- * A lock waits for the paging packet that moves the content, whatever its flags are: the view would
- * show other bytes.
- */
-static bool paging_in_flight(struct vmm_lock_attempt *a)
-{
-	uint32_t t = a->memory->adapter->paging_timeline;
-	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
-
-	if (vmm_timeline_done(a->memory->adapter, t, last))
-		return false;
-	a->wait = true;
-	a->timeline = t;
-	a->sequence = last;
-	return true;
 }
 
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
@@ -365,11 +347,12 @@ static NTSTATUS acquire_aperture(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pa
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (lock.rule)
 		return vmm_lock_refuse(a, lock.rule, status, lock.why);
-	a->wait = lock.wait;
 	a->wait_for_progress = lock.wait_for_progress;
 	a->progress_seen = lock.progress_seen;
 	a->timeline = lock.timeline;
 	a->sequence = lock.sequence;
+	if (NT_SUCCESS(status) && lock.wait)
+		return VMM_LOCK_RETRY;
 	return status == STATUS_GRAPHICS_ALLOCATION_BUSY ? decline(a) : status;
 }
 
@@ -382,7 +365,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate ||
 			 instance->partial))
 		status = acquire_aperture(a);
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	/*
 	 * Without AcquireAperture the CPU sees the bytes as they are (SWZ-17). A swizzling range
@@ -395,7 +378,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	else if (instance->retained && instance->gpu_wrote &&
 		 instance->place == VMM_PLACEMENT_MEMORY && !a->renamed)
 		status = restore_system_copy(a);
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST) {
 		status = vmm_residency_ensure_backing(a->memory, instance);
@@ -403,8 +386,8 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 			return status;
 		instance->place = VMM_PLACEMENT_SYSTEM;
 	}
-	if (paging_in_flight(a))
-		return STATUS_SUCCESS;
+	if (vmm_lock_paging_in_flight(a))
+		return VMM_LOCK_RETRY;
 	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
 		return vmm_alternate_map(
 			a->memory, instance,
@@ -474,39 +457,36 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 		status = vmm_rename_select(a->device, named, a->request->flags, &a->ref, &busy);
 		if (!NT_SUCCESS(status))
 			return status;
-		a->wait = busy && vmm_instance_busy(busy, VMM_USE_ANY, &a->timeline, &a->sequence);
-		if (a->wait)
-			return STATUS_SUCCESS;
+		if (busy && vmm_instance_busy(busy, VMM_USE_ANY, &a->timeline, &a->sequence))
+			return VMM_LOCK_RETRY;
 	} while (busy); /* the GPU has just completed it: pick again */
 	a->instance = a->ref->instance;
 	a->renamed = true;
 	return STATUS_SUCCESS;
 }
 
-/*
- * One try. a->wait afterwards: the lock was not granted and must wait. The caller holds the paging
- * lock.
- */
+/* One try. The caller holds the paging lock. */
 static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	a->wait = a->wait_for_progress = a->renamed = false;
+	a->wait_for_progress = a->renamed = false;
 	a->address = NULL;
 	status = vmm_lock_find(a);
 	if (NT_SUCCESS(status))
 		status = check_all(a);
 	if (NT_SUCCESS(status))
 		status = choose_instance(a);
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	status = make_accessible(a);
 	if (vmm_unlikely(status == STATUS_NO_MEMORY))
 		vmm_lock_report_no_memory(a);
-	if (!NT_SUCCESS(status) && a->renamed && vmm_rename_is_growth(a->ref))
+	if (!NT_SUCCESS(status) && status != VMM_LOCK_RETRY && a->renamed &&
+	    vmm_rename_is_growth(a->ref))
 		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	grant(a);
 	vmm_fast_lock_enable(a->ref);
@@ -580,17 +560,16 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 	for (;;) {
 		vmm_paging_lock(adapter);
 		/* The adapter may have been reset while the lock waited. (LOCK-33) */
-		a.wait = false;
 		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : attempt(&a);
 		uint64_t locked_bytes = 0;
-		if (NT_SUCCESS(status) && !a.wait)
+		if (NT_SUCCESS(status))
 			locked_bytes = request->page_count
 					       ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
 					       : vmm_store_bytes(a.ref->allocation);
-		if (waited_ns && !a.wait)
+		if (waited_ns && status != VMM_LOCK_RETRY)
 			vmm_lock_count_wait(&a, waited_ns, NT_SUCCESS(status));
 		vmm_paging_commit(adapter);
-		if (NT_SUCCESS(status) && a.wait) {
+		if (status == VMM_LOCK_RETRY) {
 			status = vmm_lock_wait(&a, &waited_ns);
 			if (status == VMM_OK)
 				continue;

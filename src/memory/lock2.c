@@ -120,12 +120,6 @@ static bool must_leave(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging
 	       !vmm_ok(vmm_host_map(a->memory, a->instance));
 }
 
-static NTSTATUS wait_for(struct vmm_lock_attempt *a)
-{
-	a->wait = true;
-	return STATUS_SUCCESS;
-}
-
 /* Evicts the instance, or updates its retained system copy. Waits while the GPU uses it. */
 static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -138,7 +132,7 @@ static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_loc
 			a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			"it is pinned in a segment that the CPU cannot access"); /* PAG-18 */
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence))
-		return wait_for(a);
+		return VMM_LOCK_RETRY;
 	if (vmm_eviction_loses_content(a->memory, instance))
 		return vmm_lock_refuse(
 			a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -149,7 +143,7 @@ static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_loc
 			 : vmm_residency_evict(a->memory, instance, VIDMM_RESIDENCY_LOCK);
 	if (status == VMM_PENDING) { /* the GPU uses the eviction apertures (PAG-17) */
 		vmm_eviction_blocker(a->memory, instance, &a->timeline, &a->sequence);
-		return wait_for(a);
+		return VMM_LOCK_RETRY;
 	}
 	if (vmm_ok(status) && instance->allocation->listed && !instance->retained)
 		vmm_residency_list_into_aperture(a->memory, instance);
@@ -176,7 +170,7 @@ static NTSTATUS page_in(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock
 	vmm_memory_flush_locked(a->memory->adapter);
 	if (status == VMM_PENDING) {
 		a->wait_for_progress = true;
-		return wait_for(a);
+		return VMM_LOCK_RETRY;
 	}
 	return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
 }
@@ -208,21 +202,7 @@ static NTSTATUS choose_outside(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pagi
 	 * An instance that the CPU cannot access in a segment either is locked when that work is
 	 * complete.
 	 */
-	return named && rule_against_memory(instance->allocation) ? wait_for(a) : page_in(a);
-}
-
-/* The lock waits for the paging packet that moves the content: the view would show other bytes. */
-static bool paging_in_flight(struct vmm_lock_attempt *a)
-{
-	uint32_t t = a->memory->adapter->paging_timeline;
-	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
-
-	if (vmm_timeline_done(a->memory->adapter, t, last))
-		return false;
-	a->wait = true;
-	a->timeline = t;
-	a->sequence = last;
-	return true;
+	return named && rule_against_memory(instance->allocation) ? VMM_LOCK_RETRY : page_in(a);
 }
 
 static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
@@ -235,7 +215,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 		status = move_out(a);
 	else if (is_out(instance))
 		status = choose_outside(a);
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST) {
 		status = vmm_residency_ensure_backing(a->memory, instance);
@@ -243,7 +223,9 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 			return status;
 		instance->place = VMM_PLACEMENT_SYSTEM;
 	}
-	if (paging_in_flight(a) || vmm_lock_uses_callers_memory(instance)) /* ALF-13 */
+	if (vmm_lock_paging_in_flight(a))
+		return VMM_LOCK_RETRY;
+	if (vmm_lock_uses_callers_memory(instance)) /* ALF-13 */
 		return STATUS_SUCCESS;
 	return vmm_view_map(a->memory, instance);
 }
@@ -276,16 +258,13 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 	a->request->data = vmm_lock_address(instance);
 }
 
-/*
- * One try. a->wait afterwards: the lock was not granted and must wait. The caller holds the paging
- * lock.
- */
+/* One try. The caller holds the paging lock. */
 static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	NTSTATUS status;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	a->wait = a->wait_for_progress = false;
+	a->wait_for_progress = false;
 	/* The adapter may have been reset during a wait. (LOCK-33) */
 	if (vmm_device_lost(a->device))
 		return STATUS_DEVICE_REMOVED;
@@ -301,7 +280,7 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock
 		if (vmm_unlikely(status == STATUS_NO_MEMORY))
 			vmm_lock_report_no_memory(a);
 	}
-	if (!NT_SUCCESS(status) || a->wait)
+	if (!NT_SUCCESS(status))
 		return status;
 	grant(a);
 	vmm_fast_lock_enable(a->ref);
@@ -317,12 +296,11 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 	do {
 		vmm_paging_lock(adapter);
 		status = attempt(a);
-		uint64_t bytes =
-			NT_SUCCESS(status) && !a->wait ? a->ref->allocation->size_bytes : 0;
-		if (waited_ns && !a->wait)
+		uint64_t bytes = NT_SUCCESS(status) ? a->ref->allocation->size_bytes : 0;
+		if (waited_ns && status != VMM_LOCK_RETRY)
 			vmm_lock_count_wait(a, waited_ns, NT_SUCCESS(status));
 		vmm_paging_commit(adapter);
-		if (NT_SUCCESS(status) && !a->wait)
+		if (NT_SUCCESS(status))
 			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, a->device->process->id,
 				  a->request->handle, 0, a->request->flags, waited_ns, bytes,
 				  a->request->handle);
@@ -334,7 +312,7 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 			status = STATUS_SUCCESS;
 			continue;
 		}
-		if (!NT_SUCCESS(status) || !a->wait)
+		if (status != VMM_LOCK_RETRY)
 			return status;
 		status = vmm_lock_wait(a, &waited_ns);
 	} while (status == STATUS_SUCCESS);

@@ -8,6 +8,12 @@
 
 #include "memory/memory_private.h"
 
+/*
+ * The steps of an attempt return this if the lock must wait and then try again (vmm_lock_wait). It
+ * is the status of no DDI; no lock call returns it.
+ */
+#define VMM_LOCK_RETRY ((NTSTATUS)0xE0000001)
+
 /* One try of a lock. */
 struct vmm_lock_attempt {
 	struct vmm_device *device;
@@ -19,8 +25,8 @@ struct vmm_lock_attempt {
 	bool lock_cb;     /* the rules of pfnLockCb apply */
 	bool renamed;     /* 1.x: instance was chosen by Discard */
 	char *address;    /* 1.x: of the first page, if it is not in the view; else NULL */
-	/* set if the lock must wait and try again: for progress, or for `sequence` of `timeline` */
-	bool wait, wait_for_progress;
+	/* With VMM_LOCK_RETRY: what to wait for, progress or `sequence` of `timeline`. */
+	bool wait_for_progress;
 	uint32_t timeline, progress_seen;
 	uint64_t sequence;
 };
@@ -72,6 +78,23 @@ static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a) VMM_REQUIRES(vm
 	a->instance = a->ref->instance;
 	vmm_fast_lock_disable(a->instance);
 	return STATUS_SUCCESS;
+}
+
+/*
+ * Is the paging packet that moves the content incomplete? Then a lock waits for it, whatever its
+ * flags are: the view would show other bytes.
+ */
+static inline bool vmm_lock_paging_in_flight(struct vmm_lock_attempt *a)
+{
+	const struct vmm_adapter *adapter = a->memory->adapter;
+	uint32_t t = adapter->paging_timeline;
+	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
+
+	if (vmm_timeline_done(adapter, t, last))
+		return false;
+	a->timeline = t;
+	a->sequence = last;
+	return true;
 }
 
 /*
