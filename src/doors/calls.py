@@ -513,7 +513,8 @@ def main():
     with open(header, 'w', encoding='utf-8') as out:
         out.write(f'/* SPDX-License-Identifier: MIT */\n/* {made} */\n' + '\n'.join(prototypes(door, steps, by_hand)) + '\n')
     with open(source, 'w', encoding='utf-8') as out:
-        out.write(f'/* SPDX-License-Identifier: MIT */\n/* {made} */\n#include "{door}_calls.h"\n\n' + '\n'.join(lines).rstrip() + '\n')
+        out.write(f'/* SPDX-License-Identifier: MIT */\n/* {made} */\n#include "{door}_calls.h"\n\n#include <string.h>\n\n'
+                  + '\n'.join(lines).rstrip() + '\n')
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU locks of several allocations, and arrays of values that a call returns. */
+/* CPU locks of several allocations, arrays of values that a call returns, creation. */
 #include "doors/common/allocations.h"
 
 #include <d3dukmdt.h>
@@ -82,4 +82,83 @@ NTSTATUS vmm_door_reclaim(const struct vmm_door_call *call, struct vmm_reclaim_r
 		results[i] = boolean ? request->results[i] != 0 : (int32_t)request->results[i];
 	vmm_door_copy_done(request->results, local);
 	return status;
+}
+
+/* ---- creation ---- */
+
+_Static_assert(offsetof(D3DDDI_ALLOCATIONINFO, hAllocation) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, hAllocation) &&
+		       offsetof(D3DDDI_ALLOCATIONINFO, pSystemMem) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, pSystemMem) &&
+		       offsetof(D3DDDI_ALLOCATIONINFO, pPrivateDriverData) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, pPrivateDriverData) &&
+		       offsetof(D3DDDI_ALLOCATIONINFO, PrivateDriverDataSize) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, PrivateDriverDataSize) &&
+		       offsetof(D3DDDI_ALLOCATIONINFO, VidPnSourceId) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, VidPnSourceId) &&
+		       offsetof(D3DDDI_ALLOCATIONINFO, Flags) ==
+			       offsetof(D3DDDI_ALLOCATIONINFO2, Flags),
+	       "the older form is the beginning of the newer one");
+
+static D3DDDI_ALLOCATIONINFO2 read_info(const struct vmm_door_infos *infos, uint32_t index)
+{
+	D3DDDI_ALLOCATIONINFO2 info = {0};
+
+	memcpy(&info, infos->first + index * infos->step, infos->step);
+	return info;
+}
+
+NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *private_data,
+			     struct vmm_allocate_request *request, struct vmm_door_item *one)
+{
+	size_t local_bytes = infos->count == 1 ? sizeof(one->private_data) : 0;
+	void *blob = NULL;
+
+	one->item = (struct vmm_allocate_item){0};
+	request->items =
+		local_bytes ? &one->item : vmm_calloc((size_t)infos->count + 1, sizeof(one->item));
+	if (!request->items)
+		return STATUS_NO_MEMORY;
+	NTSTATUS status = vmm_copy_in(private_data, request->private_bytes,
+				      VMM_DOOR_PRIVATE_BYTES_MAX, 1, &blob);
+	request->private_data = blob;
+	for (uint32_t i = 0; i < infos->count && NT_SUCCESS(status); i++) {
+		D3DDDI_ALLOCATIONINFO2 info = read_info(infos, i);
+		struct vmm_allocate_item *item = &request->items[i];
+
+		request->count = i + 1;
+		item->system_memory = info.pSystemMem;
+		item->flags = info.Flags.Value;
+		item->source_id = info.VidPnSourceId;
+		item->newer = infos->step == sizeof(info);
+		item->priority = item->newer ? info.Priority : 0;
+		item->private_bytes = info.PrivateDriverDataSize;
+		status = vmm_door_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
+					  VMM_DOOR_PRIVATE_BYTES_MAX, 1, one->private_data,
+					  local_bytes, &item->private_data);
+	}
+	return status;
+}
+
+void vmm_door_return_infos(const struct vmm_door_infos *infos,
+			   const struct vmm_allocate_request *request)
+{
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct vmm_allocate_item *item = &request->items[i];
+		D3DDDI_ALLOCATIONINFO2 info = read_info(infos, i);
+
+		memcpy(infos->first + i * infos->step, &item->handle, sizeof(item->handle));
+		/* of a standard allocation the data is the miniport's, and there is no buffer */
+		if (!request->standard && item->private_bytes && info.pPrivateDriverData)
+			memcpy(info.pPrivateDriverData, item->private_data, item->private_bytes);
+	}
+}
+
+void vmm_door_free_request(const struct vmm_allocate_request *request,
+			   const struct vmm_door_item *one)
+{
+	for (uint32_t i = 0; request->items && i < request->count; i++)
+		vmm_door_copy_done(request->items[i].private_data, one->private_data);
+	vmm_door_copy_done(request->items, &one->item);
+	vmm_free((void *)(uintptr_t)request->private_data);
 }

@@ -49,4 +49,32 @@ NTSTATUS vmm_door_query(const struct vmm_door_call *call, const struct vmm_shape
 NTSTATUS vmm_door_reclaim(const struct vmm_door_call *call, struct vmm_reclaim_request *request,
 			  void *answers, bool boolean);
 
+/*
+ * A caller's array of D3DDDI_ALLOCATIONINFO or D3DDDI_ALLOCATIONINFO2. Common members have the same
+ * offsets; the newer form has a larger step.
+ */
+struct vmm_door_infos {
+	char *first;
+	size_t step;
+	uint32_t count;
+};
+
+/* Storage on the stack for the usual request: one allocation with little private data. */
+struct vmm_door_item {
+	struct vmm_allocate_item item;
+	_Alignas(16) unsigned char private_data[128];
+};
+
+/*
+ * Copies the array, each element of which is read once, and the private data of the request, whose
+ * size is set. Afterwards vmm_door_free_request ends it, also if an earlier step failed.
+ */
+NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *private_data,
+			     struct vmm_allocate_request *request, struct vmm_door_item *one);
+/* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
+void vmm_door_return_infos(const struct vmm_door_infos *infos,
+			   const struct vmm_allocate_request *request);
+void vmm_door_free_request(const struct vmm_allocate_request *request,
+			   const struct vmm_door_item *one);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays of waits and signals. */
+/* Arrays of waits and signals: of the CPU, and in the queue of a context (SYN-25). */
 #include "doors/common/sync.h"
 
 static NTSTATUS refuse_arrays(const struct vmm_door_call *call, uint32_t count)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creating and destroying allocations and resources. */
-#include "doors/kmt/kmt_private.h"
-
-#include <string.h>
+#include "kmt_calls.h"
 
 enum {
 	CREATE_RESOURCE = 0x1,
@@ -20,33 +18,6 @@ enum {
 	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | NT_SECURITY |
 		CROSS_ADAPTER | STANDARD_ALLOCATION | EXISTING_SECTION,
 };
-
-/*
- * An array of D3DDDI_ALLOCATIONINFO or D3DDDI_ALLOCATIONINFO2. Common members have the same
- * offsets; the newer form has a larger step.
- */
-struct info_array {
-	char *first;
-	size_t step;
-};
-
-static D3DDDI_ALLOCATIONINFO2 read_info(const struct info_array *array, uint32_t index)
-{
-	D3DDDI_ALLOCATIONINFO2 info = {0};
-
-	memcpy(&info, array->first + index * array->step, array->step);
-	return info;
-}
-
-_Static_assert(offsetof(D3DDDI_ALLOCATIONINFO, hAllocation) ==
-			       offsetof(D3DDDI_ALLOCATIONINFO2, hAllocation) &&
-		       offsetof(D3DDDI_ALLOCATIONINFO, pSystemMem) ==
-			       offsetof(D3DDDI_ALLOCATIONINFO2, pSystemMem) &&
-		       offsetof(D3DDDI_ALLOCATIONINFO, pPrivateDriverData) ==
-			       offsetof(D3DDDI_ALLOCATIONINFO2, pPrivateDriverData) &&
-		       offsetof(D3DDDI_ALLOCATIONINFO, Flags) ==
-			       offsetof(D3DDDI_ALLOCATIONINFO2, Flags),
-	       "the older form is the beginning of the newer one");
 
 static NTSTATUS refuse_create(const struct vmm_door_call *call, const char *rule, const char *what,
 			      uint32_t value)
@@ -103,67 +74,6 @@ static NTSTATUS check_create(const struct vmm_door_call *call, const D3DKMT_CREA
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct info_array *array,
-			     struct vmm_allocate_request *request)
-{
-	void *blob = NULL;
-	NTSTATUS status;
-
-	request->items = vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
-	if (!request->items)
-		return STATUS_NO_MEMORY;
-	request->private_bytes = args->PrivateDriverDataSize;
-	status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-			     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &blob);
-	request->private_data = blob;
-	if (NT_SUCCESS(status)) {
-		request->runtime_bytes = args->PrivateRuntimeDataSize;
-		status = vmm_copy_in(args->pPrivateRuntimeData, args->PrivateRuntimeDataSize,
-				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request->runtime_data);
-	}
-	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
-		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i); /* read once */
-		struct vmm_allocate_item *item = &request->items[i];
-
-		request->count = i + 1;
-		item->system_memory = info.pSystemMem;
-		item->flags = info.Flags.Value;
-		item->source_id = info.VidPnSourceId;
-		item->newer = array->step == sizeof(info);
-		item->priority = item->newer ? info.Priority : 0;
-		item->private_bytes = info.PrivateDriverDataSize;
-		status = vmm_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
-				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &item->private_data);
-	}
-	return status;
-}
-
-static void free_request(struct vmm_allocate_request *request)
-{
-	vmm_section_put(request->section);
-	for (uint32_t i = 0; request->items && i < request->count; i++)
-		vmm_free(request->items[i].private_data);
-	vmm_free(request->items);
-	vmm_free(request->runtime_data);
-	vmm_free((void *)(uintptr_t)request->private_data);
-}
-
-/* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
-static void copy_out(const struct vmm_allocate_request *request, const struct info_array *array)
-{
-	for (uint32_t i = 0; i < request->count; i++) {
-		const struct vmm_allocate_item *item = &request->items[i];
-		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i);
-
-		memcpy(array->first + i * array->step, &item->handle, sizeof(item->handle));
-		/* the data is the miniport's, and the caller has no buffer for it */
-		if (request->standard)
-			continue;
-		if (item->private_bytes && info.pPrivateDriverData)
-			memcpy(info.pPrivateDriverData, item->private_data, item->private_bytes);
-	}
-}
-
 static NTSTATUS create(const struct vmm_door_call *call, uint32_t flags,
 		       struct vmm_allocate_request *request, uint32_t *global)
 {
@@ -185,46 +95,38 @@ static NTSTATUS create(const struct vmm_door_call *call, uint32_t flags,
 	return status;
 }
 
-static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *function, size_t step)
+NTSTATUS vmm_kmt_create_allocation(const struct vmm_door_call *call,
+				   const D3DKMT_CREATEALLOCATION *args, size_t step,
+				   struct vmm_kmt_created *created)
 {
-	struct vmm_allocate_request request = {0};
-	struct vmm_door_call call;
-	uint32_t flags, global = 0;
+	const struct vmm_door_infos infos = {(char *)args->pAllocationInfo, step,
+					     args->NumAllocations};
+	struct vmm_allocate_request request = {.private_bytes = args->PrivateDriverDataSize,
+					       .runtime_bytes = args->PrivateRuntimeDataSize};
+	struct vmm_door_item one;
+	uint32_t flags = created->flags;
+	NTSTATUS status = check_create(call, args, flags);
 
-	if (!pData)
-		return vmm_kmt_refuse(function, "the argument pointer is NULL");
-	D3DKMT_CREATEALLOCATION args = *pData;
-	const struct info_array array = {(char *)args.pAllocationInfo, step};
-	memcpy(&flags, &args.Flags, sizeof(flags));
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_ALLOCATE, false);
-	if (NT_SUCCESS(status))
-		status = check_create(&call, &args, flags);
 	if (NT_SUCCESS(status) && vmm_kmt_is_standard(flags))
-		status = vmm_kmt_standard_check(&call, &args, flags, &request.heap_bytes);
+		status = vmm_kmt_standard_check(call, args, flags, &request.heap_bytes);
 	if (NT_SUCCESS(status))
-		status = copy_request(&args, &array, &request);
+		status = vmm_copy_in(args->pPrivateRuntimeData, args->PrivateRuntimeDataSize,
+				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request.runtime_data);
+	if (NT_SUCCESS(status))
+		status = vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one);
 	if (NT_SUCCESS(status) && request.heap_bytes)
-		status = vmm_kmt_standard_memory(&call, flags, &request);
+		status = vmm_kmt_standard_memory(call, flags, &request);
 	if (NT_SUCCESS(status))
-		status = create(&call, flags, &request, &global);
-	if (NT_SUCCESS(status)) { /* no other member of the argument is written (ALC-07) */
-		copy_out(&request, &array);
-		pData->hResource = request.resource_handle;
-		pData->hGlobalShare = global;
+		status = create(call, flags, &request, &created->global);
+	if (NT_SUCCESS(status)) {
+		vmm_door_return_infos(&infos, &request);
+		created->resource = request.resource_handle;
+		created->first = request.count ? request.items[0].handle : 0;
 	}
-	uint32_t first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
-	free_request(&request);
-	return vmm_kmt_leave(&call, status, first, args.NumAllocations, flags);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTCreateAllocation(D3DKMT_CREATEALLOCATION *pData)
-{
-	return create_allocation(pData, "D3DKMTCreateAllocation", sizeof(D3DDDI_ALLOCATIONINFO));
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTCreateAllocation2(D3DKMT_CREATEALLOCATION *pData)
-{
-	return create_allocation(pData, "D3DKMTCreateAllocation2", sizeof(D3DDDI_ALLOCATIONINFO2));
+	vmm_section_put(request.section);
+	vmm_free(request.runtime_data);
+	vmm_door_free_request(&request, &one);
+	return status;
 }
 
 NTSTATUS vmm_kmt_deallocate(const struct vmm_door_call *call, D3DKMT_HANDLE resource,

@@ -3,8 +3,6 @@
 #include "kmt_calls.h"
 #include "object/stopped.h"
 
-#include <string.h>
-
 NTSTATUS vmm_kmt_create_device(const struct vmm_door_call *call, struct vmm_adapter *adapter,
 			       const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle)
 {
@@ -148,11 +146,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 		.command_offset = pData->CommandOffset,
 		.allocation_count = pData->AllocationCount,
 		.patch_count = pData->PatchLocationCount,
+		.flags = vmm_kmt_bits(&pData->Flags),
 	};
 	D3DKMT_HANDLE handle = pData->hContext;
 	uint32_t others = pData->BroadcastContextCount;
 
-	memcpy(&request.flags, &pData->Flags, sizeof(request.flags));
 	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, &context);
 	if (NT_SUCCESS(status))
 		status = vmm_unlikely(others) ? broadcast(context, pData, others, &request)

@@ -63,7 +63,6 @@ NTSTATUS vmm_kmt_submit_command(struct vmm_door_call *call, struct vmm_context *
 				struct vmm_command_request *request)
 {
 	(void)call;
-	memcpy(&request->flags, &args->Flags, sizeof(request->flags));
 	memcpy(request->primaries, args->WrittenPrimaries, sizeof(request->primaries));
 	return vmm_sched_submit_command(context, request);
 }

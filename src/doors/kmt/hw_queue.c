@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hardware contexts and hardware queues of a D3DKMT client (SUB-27, SCH-10). */
 #include "kmt_calls.h"
-#include "sched/hw_sched.h"
 
 /* Without a queue there is no device for the call. */
 static NTSTATUS refuse_count(uint32_t queues)

@@ -7,6 +7,7 @@
 #ifndef VMM_DOORS_KMT_PRIVATE_H
 #define VMM_DOORS_KMT_PRIVATE_H
 
+#include <string.h>
 #include "doors/common/allocations.h"
 #include "doors/common/sync.h"
 #include "doors/kmt/kmt.h"
@@ -201,6 +202,55 @@ NTSTATUS vmm_kmt_check_keyed_flags(const struct vmm_door_call *call,
 NTSTATUS vmm_kmt_acquire_keyed(const struct vmm_door_call *call, D3DKMT_HANDLE handle,
 			       const LARGE_INTEGER *timeout, struct vmm_keyed_access *access,
 			       void *data);
+
+/* The bits of flags whose structure has no member for all of them. */
+static inline uint32_t vmm_kmt_bits(const void *flags)
+{
+	uint32_t bits;
+
+	memcpy(&bits, flags, sizeof(bits));
+	return bits;
+}
+
+/* What the creation of allocations returns besides the handles in the caller's array. */
+struct vmm_kmt_created {
+	uint32_t flags; /* in: D3DKMT_CREATEALLOCATIONFLAGS */
+	uint32_t resource, global, first;
+};
+/* step: bytes of an element of the caller's array, of the older or the newer form */
+NTSTATUS vmm_kmt_create_allocation(const struct vmm_door_call *call,
+				   const D3DKMT_CREATEALLOCATION *args, size_t step,
+				   struct vmm_kmt_created *created);
+
+/* The opening of a resource. vmm_kmt_opening_done ends it. */
+struct vmm_kmt_opening {
+	struct vmm_door_call *call;
+	struct vmm_share_key key;
+	struct vmm_share_sizes sizes;
+	uint32_t *handles, *item_bytes;
+	uint32_t resource;
+	struct vmm_keyed_open keyed; /* of a bundle */
+	uint32_t sync;
+};
+NTSTATUS vmm_kmt_open_resource(struct vmm_kmt_opening *o, const D3DKMT_OPENRESOURCE *args,
+			       size_t step);
+NTSTATUS vmm_kmt_open_bundle(struct vmm_kmt_opening *o,
+			     const D3DKMT_OPENRESOURCEFROMNTHANDLE *given);
+void vmm_kmt_opening_done(const struct vmm_kmt_opening *o);
+/* Opens an NT handle of a named object. (SHR-21) */
+NTSTATUS vmm_kmt_open_name(const struct vmm_door_call *call, enum vmm_nt_kind kind,
+			   const OBJECT_ATTRIBUTES *attributes, uint32_t access, uint64_t *handle);
+
+/* Copies at most `capacity` adapters to the caller's array, each with a new handle. (HND-09) */
+NTSTATUS vmm_kmt_enumerate(const struct vmm_door_call *call, const char *function,
+			   D3DKMT_ADAPTERINFO *adapters, uint32_t capacity, ULONG *count);
+NTSTATUS vmm_kmt_enumerate_2(const struct vmm_door_call *call, const D3DKMT_ENUMADAPTERS2 *args,
+			     ULONG *count);
+NTSTATUS vmm_kmt_enumerate_3(const struct vmm_door_call *call, const D3DKMT_ENUMADAPTERS3 *args,
+			     ULONG *count);
+NTSTATUS vmm_kmt_open_adapter(const struct vmm_door_call *call, LUID luid, D3DKMT_HANDLE *handle);
+NTSTATUS vmm_kmt_shared_primary(const struct vmm_door_call *call,
+				const D3DKMT_GETSHAREDPRIMARYHANDLE *args, uint32_t *handle);
 
 /* ---- query.c ---- */
 /* Checks the index of a query that names a physical adapter. (QAI-07) */

@@ -103,28 +103,19 @@ NTSTATUS vmm_kmt_queued_limit(const struct vmm_door_call *call, const D3DKMT_SET
 			       "D3DKMTSetQueuedLimit: unknown Type %u", (unsigned)args->Type);
 }
 
-/* Returns the global handle to open after a primary was replaced. (DMA-36) */
-KMT_API NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHANDLE *pData)
+NTSTATUS vmm_kmt_shared_primary(const struct vmm_door_call *call,
+				const D3DKMT_GETSHAREDPRIMARYHANDLE *args, uint32_t *handle)
 {
-	struct vmm_process *process = vmm_kmt_process();
-	uint32_t handle = 0;
+	struct vmm_adapter *adapter = vmm_kmt_adapter(call->process, args->hAdapter);
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTGetSharedPrimaryHandle",
-				      "the argument pointer is NULL");
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
-	D3DKMT_GETSHAREDPRIMARYHANDLE args = *pData;
-	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
 	if (adapter)
-		handle = vmm_share_primary(adapter, args.VidPnSourceId);
+		*handle = vmm_share_primary(adapter, args->VidPnSourceId);
 	vmm_adapter_put(adapter);
-	if (!handle)
-		return vmm_refuse_rule(
-			process->world->observe, STATUS_INVALID_PARAMETER, "PRS-02", process->id,
-			args.hAdapter, "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",
-			adapter ? "the source has no shared primary" : "no live adapter",
-			(unsigned)args.VidPnSourceId);
-	pData->hSharedPrimary = handle;
-	return STATUS_SUCCESS;
+	if (*handle)
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "PRS-02", call->process->id,
+			       args->hAdapter,
+			       "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",
+			       adapter ? "the source has no shared primary" : "no live adapter",
+			       (unsigned)args->VidPnSourceId);
 }

@@ -3,7 +3,7 @@
  * D3DKMTQueryAdapterInfo: one record per type, built from the adapter's identity and copied out
  * once it is complete.
  */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -350,19 +350,10 @@ static NTSTATUS by_type(struct query *q)
 	}
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
+NTSTATUS vmm_kmt_query_adapter(struct vmm_door_call *call, struct vmm_adapter *adapter,
+			       const D3DKMT_QUERYADAPTERINFO *args)
 {
-	struct vmm_process *process = vmm_kmt_process();
+	struct query q = {.process = call->process, .adapter = adapter, .args = *args};
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "the argument pointer is NULL");
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
-	struct query q = {.process = process, .args = *pData};
-	q.adapter = vmm_kmt_adapter(process, q.args.hAdapter);
-	if (!q.adapter)
-		return STATUS_INVALID_PARAMETER; /* QAI-04 */
-	NTSTATUS status = by_type(&q);
-	vmm_adapter_put(q.adapter);
-	return status;
+	return by_type(&q);
 }

@@ -3,7 +3,7 @@
  * NT handles: sharing, names, and opening synchronization objects. On Linux an NT handle is a file
  * descriptor.
  */
-#include "doors/kmt/kmt_private.h"
+#include "kmt_calls.h"
 
 #include <string.h>
 
@@ -130,72 +130,27 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 	return vmm_kmt_leave(&call, status, first, cObjects, dwDesiredAccess);
 }
 
-static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attributes, uint32_t access,
-			HANDLE *result)
+NTSTATUS vmm_kmt_open_name(const struct vmm_door_call *call, enum vmm_nt_kind kind,
+			   const OBJECT_ATTRIBUTES *attributes, uint32_t access, uint64_t *handle)
 {
-	struct vmm_door_call call;
 	struct vmm_nt_name name;
-	uint64_t handle = 0;
 	void *text = NULL;
-	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	NTSTATUS status = copy_name(call->process, attributes, &name, &text);
 
-	if (!NT_SUCCESS(status))
-		return status;
-	status = copy_name(call.process, attributes, &name, &text);
 	if (NT_SUCCESS(status) && !name.length)
 		status = vmm_refuse_rule(
-			call.observe, STATUS_OBJECT_NAME_INVALID, "SHR-21", call.process->id, 0,
+			call->observe, STATUS_OBJECT_NAME_INVALID, "SHR-21", call->process->id, 0,
 			"open NT handle from name: the attributes contain no name");
 	if (NT_SUCCESS(status))
-		status = vmm_nt_handle_of_name(call.process, kind, &name, access, &handle);
+		status = vmm_nt_handle_of_name(call->process, kind, &name, access, handle);
 	vmm_free(text);
-	if (NT_SUCCESS(status))
-		*result = (HANDLE)(uintptr_t)handle;
-	return vmm_kmt_leave(&call, status, 0, 1, access);
-}
-
-KMT_API NTSTATUS APIENTRY
-D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pData)
-{
-	HANDLE handle = NULL;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName",
-				      "the argument pointer is NULL");
-	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = *pData;
-	if (!args.pObjAttrib)
-		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName (SHR-21)", "no name");
-	NTSTATUS status = by_name(VMM_NT_SYNC, args.pObjAttrib, args.dwDesiredAccess, &handle);
-	if (NT_SUCCESS(status))
-		pData->hNtHandle = handle;
-	return status;
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME *pData)
-{
-	HANDLE handle = NULL;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "the argument pointer is NULL");
-	D3DKMT_OPENNTHANDLEFROMNAME args = *pData;
-	if (!args.pObjAttrib)
-		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName (SHR-21)", "no name");
-	NTSTATUS status = by_name(VMM_NT_RESOURCE, args.pObjAttrib, args.dwDesiredAccess, &handle);
-	if (NT_SUCCESS(status))
-		pData->hNtHandle = handle;
 	return status;
 }
 
 /* No process here is a guest of a hypervisor. (SHR-36) */
-KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *pData)
+NTSTATUS vmm_kmt_share_with_host(struct vmm_door_call *call, const D3DKMT_SHAREOBJECTWITHHOST *args)
 {
-	const struct vmm_process *process = vmm_kmt_process();
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTShareObjectWithHost", "the argument pointer is NULL");
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
 	return vmm_refuse_reason(
-		process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
+		call->observe, STATUS_NOT_SUPPORTED, call->process->id, args->hObject,
 		"SHR-36: share object with host: this process is not a guest of a hypervisor");
 }

@@ -2,85 +2,25 @@
 /* pfnAllocateCb, pfnDeallocateCb, pfnDeallocate2Cb. */
 #include "umd_calls.h"
 
-#include <string.h>
-
-/* Storage on the stack for the usual request: one allocation with little private data. */
-struct single_item {
-	struct vmm_allocate_item item;
-	_Alignas(16) unsigned char private_data[128];
-};
-
-static void free_items(struct vmm_allocate_request *request, const struct single_item *one)
-{
-	for (uint32_t i = 0; request->items && i < request->count; i++)
-		vmm_door_copy_done(request->items[i].private_data, one->private_data);
-	vmm_door_copy_done(request->items, &one->item);
-	vmm_free((void *)(uintptr_t)request->private_data);
-}
-
-static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_request *request,
-			     struct single_item *one)
-{
-	size_t local_bytes = args->NumAllocations == 1 ? sizeof(one->private_data) : 0;
-	void *blob;
-	NTSTATUS status;
-
-	if (args->NumAllocations > VMM_DOOR_ALLOCATIONS_MAX ||
-	    (args->NumAllocations && !args->pAllocationInfo))
-		return STATUS_INVALID_PARAMETER;
-	one->item = (struct vmm_allocate_item){0};
-	request->items = local_bytes
-				 ? &one->item
-				 : vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
-	if (!request->items)
-		return STATUS_NO_MEMORY;
-	request->runtime_resource = args->hResource;
-	status = vmm_door_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				  VMM_DOOR_PRIVATE_BYTES_MAX, 1, NULL, 0, &blob);
-	request->private_data = blob;
-	request->private_bytes = args->PrivateDriverDataSize;
-	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
-		D3DDDI_ALLOCATIONINFO info = args->pAllocationInfo[i]; /* read once */
-
-		request->count = i + 1;
-		request->items[i].system_memory = info.pSystemMem;
-		request->items[i].flags = info.Flags.Value;
-		request->items[i].source_id = info.VidPnSourceId;
-		request->items[i].private_bytes = info.PrivateDriverDataSize;
-		status = vmm_door_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
-					  VMM_DOOR_PRIVATE_BYTES_MAX, 1, one->private_data,
-					  local_bytes, &request->items[i].private_data);
-	}
-	return status;
-}
-
-/* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
-static void copy_out(const struct vmm_allocate_request *request, const D3DDDICB_ALLOCATE *args)
-{
-	for (uint32_t i = 0; i < request->count; i++) {
-		D3DDDI_ALLOCATIONINFO *info = &args->pAllocationInfo[i];
-
-		info->hAllocation = request->items[i].handle;
-		if (request->items[i].private_bytes && info->pPrivateDriverData)
-			memcpy(info->pPrivateDriverData, request->items[i].private_data,
-			       request->items[i].private_bytes);
-	}
-}
-
 NTSTATUS vmm_umd_allocate(const struct vmm_door_call *call, const D3DDDICB_ALLOCATE *args,
 			  D3DKMT_HANDLE *first, D3DKMT_HANDLE *resource)
 {
-	struct vmm_allocate_request request = {0};
-	struct single_item one;
-	NTSTATUS status = copy_request(args, &request, &one);
+	const struct vmm_door_infos infos = {(char *)args->pAllocationInfo,
+					     sizeof(*args->pAllocationInfo), args->NumAllocations};
+	struct vmm_allocate_request request = {.runtime_resource = args->hResource,
+					       .private_bytes = args->PrivateDriverDataSize};
+	struct vmm_door_item one;
 
+	if (infos.count > VMM_DOOR_ALLOCATIONS_MAX || (infos.count && !infos.first))
+		return STATUS_INVALID_PARAMETER;
+	NTSTATUS status = vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_allocate(call->device, &request);
 	if (NT_SUCCESS(status))
-		copy_out(&request, args);
+		vmm_door_return_infos(&infos, &request);
 	*first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
 	*resource = request.resource_handle;
-	free_items(&request, &one);
+	vmm_door_free_request(&request, &one);
 	return status;
 }
 
