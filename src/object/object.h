@@ -284,7 +284,7 @@ struct vmm_adapter {
 	/*
 	 * Placements of client objects that were refused because a paging packet still read the
 	 * range: the number of such packets, and the newest. Counted since a packet was last
-	 * prepared or an operation placed (memory/client_object.c).
+	 * prepared or an operation placed (memory: client_object.c).
 	 */
 	uint32_t placement_retries VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t placement_retry_packet VMM_GUARDED_BY(vmm_paging_lock_class);
@@ -597,7 +597,7 @@ struct vmm_instance {
 	struct vmm_os_view view;
 	/* A second CPU address, of UseAlternateVA locks (SWZ-24); usually NULL. */
 	struct vmm_alternate *alternate;
-	/* A client object overlays its placement in a memory segment (memory/client_object.c). */
+	/* A client object overlays its placement in a segment (memory: client_object.c). */
 	bool has_client_object;
 	/* 2.x: its pages in a CPU host aperture (SWZ-29); usually NULL. */
 	struct vmm_host_mapping *host;
@@ -668,7 +668,7 @@ enum {
 };
 
 /*
- * Allocated from a pool of its size (memory/pool.c). The cost of a reference in a submission is
+ * Allocated from a pool of its size (pool.c of memory). The cost of a reference in a submission is
  * mostly the number of cache lines it touches. So the layout makes them two: the head of the ref,
  * which is read, and one line with the marks and the head of the first instance.
  */

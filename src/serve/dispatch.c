@@ -122,7 +122,7 @@ vmm_serve_fn *vmm_serve_function(const struct vmm_wire_operation *operation, boo
 	if (function == do_D3DKMTUnregisterTrimNotification)
 		return unregister_trim;
 	/*
-	 * The core asks the client for an allocation's existing system memory (memory/existing.c).
+	 * The core asks the client for an allocation's existing system memory (memory: existing.c).
 	 */
 	*foreign = function == do_device_set_trim || function == do_pfnAllocateCb ||
 		   function == do_D3DKMTCreateAllocation || function == do_D3DKMTCreateAllocation2;

@@ -5,7 +5,7 @@
  */
 #include "raw_client.h"
 #include "host/host_private.h"
-#include "memory/memory_private.h"
+#include "memory/state/types.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -40,7 +40,7 @@ ASSERT = re.compile(r'\bvmm_assert(?:_debug|_held|_owned)?\s*\(')
 ASSERTS_HELD = re.compile(r'\s*vmm_assert_(?:held|owned)\s*\(')
 HELD = re.compile(r'\bvmm_os_mutex_held\s*\(')
 PAGING_LOCK = re.compile(r'\bvmm_os_mutex_(?:try)?lock\s*\([^;{}]*?\bpaging_lock\b')
-PAGING_FILE = 'src/memory/paging_lock.c'
+PAGING_FILE = 'src/memory/state/paging_lock.c'
 PAGING_WRAPPERS = ('vmm_paging_lock', 'vmm_paging_trylock')
 REQUIRES = re.compile(r'\bVMM_REQUIRES\s*\(')
 WDDM2_TEST = re.compile(r'->wddm2\b(?!\s*=[^=])')

@@ -535,7 +535,7 @@ CASES = [
      lambda: measured(PAGING, 'void f(void)\n{\n\tvmm_os_mutex_lock(&of(a)->paging_lock);\n}\n') == 1
      and measured(PAGING, 'bool f(void)\n{\n\treturn vmm_os_mutex_trylock(\n\t\t&a->paging_lock);\n}\n') == 1),
     ('the functions that wrap it, and other locks, do not count',
-     lambda: measured(PAGING, 'void vmm_paging_lock(void)\n{\n\tvmm_os_mutex_lock(&a->paging_lock);\n}\n', 'src/memory/paging_lock.c') == 0
+     lambda: measured(PAGING, 'void vmm_paging_lock(void)\n{\n\tvmm_os_mutex_lock(&a->paging_lock);\n}\n', 'src/memory/state/paging_lock.c') == 0
      and measured(PAGING, 'void f(void)\n{\n\tvmm_os_mutex_lock(&a->lock);\n\tg(&a->paging_lock);\n}\n') == 0),
     ('asserts are counted for each 1000 lines', lambda: density(ONE_OF_20) == 20 and density(ONE_OF_20.replace('(a)', '_held(a)')) == 20),
     ('static asserts, asserts in comments and a density just below do not count',

@@ -100,7 +100,7 @@ def run_all(root):
 
 def print_table(layers):
     for layer in layers:
-        print(f'# {layer.name:11} may use: {" ".join(layer.uses) or "nothing"}')
+        print(f'# {layer.name:16} may use: {" ".join(layer.uses) or "nothing"}')
 
 
 def main(arguments):

@@ -5,7 +5,8 @@
     trip.py [--list] [--update]    compare the numbers with their rows in measures.tsv
 
 --list prints each module with its calls; --update writes numbers that are better than their rows. The program trip/trip.c
-is built in build/trip, where every function reports its calls. A function's module is the folder of its source file.
+is built in build/trip, where every function reports its calls. A function's module is the folder of its source file,
+with the folders of its tiers.
 """
 
 import collections
@@ -46,9 +47,13 @@ def locate(offsets):
             for offset, name, line in zip(unique, text[::2], text[1::2])}
 
 
+def module_of(path):
+    return '/'.join(path.split('/')[:3 if path.startswith('src/doors/') else 2])
+
+
 def count(trace):
     """(calls, functions, switches) of a list of (function, path); a switch is a call in another module than the call before."""
-    modules = [os.path.dirname(path) for _, path in trace]
+    modules = [module_of(path) for _, path in trace]
     return len(trace), len(set(trace)), sum(one != other for one, other in zip(modules, modules[1:]))
 
 
@@ -59,7 +64,7 @@ def main(arguments):
     traces = {operation: [places[offset] for offset in offsets] for operation, offsets in calls.items()}
     if '--list' in arguments:
         for operation, trace in traces.items():
-            for module, number in collections.Counter(os.path.dirname(path) for _, path in trace).most_common():
+            for module, number in collections.Counter(module_of(path) for _, path in trace).most_common():
                 print(f'{operation}: {number} calls in {module}')
     numbers = dict(zip(structure.TRIP, [*count(traces['render']), len(traces['lock'])]))
     with open(measures.TABLE, encoding='utf-8') as table:

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Context allocations (PRE-11): memory that a miniport creates for one context, or for all contexts
+ * of a device, from inside DxgkDdiCreateContext or DxgkDdiCreateDevice. The GPU saves a context's
+ * state there. No client has a handle of it.
+ *
+ * It is made resident with the other allocations of each packet of such a context, and may be
+ * evicted once that packet is complete. While the context is the last one that its node ran, the
+ * GPU may still write there. Before the memory is moved or evicted, the node is therefore switched
+ * away from the context (SUB-20); paging of the memory is ordered after the switch.
+ */
+#include "memory/calls/creation.h"
+#include "memory/placement/placement.h"
+#include "memory/residency/residency.h"
+#include "memory/state/state.h"
+#include "memory/transfer/paging.h"
+
+#include <string.h>
+
+enum {
+	CPU_VISIBLE = 0x1, /* DXGK_ALLOCATIONINFOFLAGS */
+	FROM_END_OF_SEGMENT = 0x40,
+	BUILT = CPU_VISIBLE | VMM_ALLOCATION_CACHED | VMM_ALLOCATION_PROTECTED |
+		FROM_END_OF_SEGMENT | VMM_ALLOCATION_ACCESSED_PHYSICALLY,
+	PRIORITY_NORMAL = 0x78000000,
+};
+
+static struct vmm_context_allocation *of_link(const struct vmm_list *link)
+{
+	return vmm_container_of(link, struct vmm_context_allocation, link);
+}
+
+static bool is_for(const struct vmm_context_allocation *own, const void *context)
+{
+	return !own->context || own->context == context;
+}
+
+/* Fast path, without a lock: most devices never had any. */
+static bool has_none(const struct vmm_device *device)
+{
+	return !atomic_load(&device->has_context_memory);
+}
+
+/* ---- Creation. ---- */
+
+static DXGK_ALLOCATIONINFO info_of(const DXGKARGCB_CREATECONTEXTALLOCATION *args)
+{
+	return (DXGK_ALLOCATIONINFO){
+		.Alignment = args->Alignment,
+		.Size = args->Size,
+		.PreferredSegment = args->PreferredSegment,
+		.HintedBank = args->HintedBank,
+		.SupportedReadSegmentSet = args->SupportedSegmentSet,
+		.SupportedWriteSegmentSet = args->SupportedSegmentSet,
+		.EvictionSegmentSet = args->EvictionSegmentSet,
+		.hAllocation = args->hDriverAllocation,
+		.Flags = args->Flags,
+		.AllocationPriority = PRIORITY_NORMAL,
+	};
+}
+
+static NTSTATUS not_built(const struct vmm_device *device, const char *what, uint32_t value)
+{
+	return vmm_refuse_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"PRE-11: DxgkCbCreateContextAllocation: %s (0x%x) is not built", what, value);
+}
+
+static NTSTATUS check(struct vmm_device *device, const DXGKARGCB_CREATECONTEXTALLOCATION *args)
+{
+	const struct vmm_allocation_requester asker = {.device = device};
+	const struct vmm_allocate_item item = {.flags = 0};
+	const DXGK_ALLOCATIONINFO info = info_of(args);
+	NTSTATUS status = vmm_allocation_validate(device->adapter->memory, &info, &item, &asker);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (args->ContextAllocationFlags.MapGpuVirtualAddress)
+		return not_built(device, "MapGpuVirtualAddress, GPU virtual addresses,",
+				 args->ContextAllocationFlags.Value);
+	if (args->Flags.Value & ~(uint32_t)BUILT)
+		return not_built(device, "one of the allocation's flags", args->Flags.Value);
+	if (device->adapter->physical_adapters > 1)
+		return not_built(device, "memory of a context on a link of adapters",
+				 device->adapter->physical_adapters);
+	return STATUS_SUCCESS;
+}
+
+/* Caller holds the paging lock. */
+static void describe(struct vmm_context_allocation *own,
+		     const DXGKARGCB_CREATECONTEXTALLOCATION *args)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_memory *memory = own->device->adapter->memory;
+	struct vmm_allocation *a = &own->allocation;
+	const DXGK_ALLOCATIONINFO info = info_of(args);
+
+	vmm_assert_held(&own->device->adapter->paging_lock);
+	a->adapter = memory->adapter;
+	a->of_context = own;
+	a->size_bytes = vmm_align_up(info.Size, VMM_PAGE_SIZE); /* SEG-11 */
+	a->alignment = vmm_max_u64(info.Alignment, VMM_PAGE_SIZE);
+	a->flags = info.Flags.Value & ~memory->model->unstored;
+	a->read_set = a->write_set = args->SupportedSegmentSet;
+	a->eviction_set = info.EvictionSegmentSet;
+	a->preferred = info.PreferredSegment.Value;
+	a->hinted_banks = vmm_placement_hinted_banks(memory, &info);
+	a->priority = PRIORITY_NORMAL;
+	a->kmd_allocation = args->hDriverAllocation;
+	a->owner = own->device->process->id;
+	a->references = 1;
+	vmm_footprint_describe(memory, a, 0);
+	vmm_allocation_set_serving(a);
+	vmm_list_init(&a->instances);
+	vmm_list_init(&a->mappings);
+	vmm_list_push_back(&memory->allocations, &a->all);
+	a->adapter->allocation_count++;
+	vmm_list_init(&a->queued_offer.link);
+	vmm_instance_init(&a->first, a);
+}
+
+NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
+				       DXGKARGCB_CREATECONTEXTALLOCATION *args)
+{
+	struct vmm_context_allocation *own = NULL;
+
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check(device, args);
+	if (!NT_SUCCESS(status))
+		return status;
+	own = vmm_calloc(1, sizeof(*own));
+	if (!own)
+		return STATUS_NO_MEMORY;
+	own->device = device;
+	own->context = context;
+	/*
+	 * The call comes from the miniport, so a reset may wait for it. vmm_paging_lock does not
+	 * wait for such a reset. (TDR-04)
+	 */
+	vmm_paging_lock(device->adapter);
+	describe(own, args);
+	atomic_store(&device->has_context_memory, true);
+	vmm_list_push_back(&device->context_allocations, &own->link);
+	vmm_list_push_back(&device->adapter->memory->context_allocations, &own->all);
+	vmm_paging_commit(device->adapter);
+	vmm_event(device->adapter->observe, VIDMM_EVENT_CREATE, device->process->id, 0, 0,
+		  own->allocation.size_bytes, own->allocation.write_set, own->allocation.flags, 0);
+	args->hAllocation = own;
+	return STATUS_SUCCESS;
+}
+
+/* ---- Before a packet runs. Caller holds the paging lock. ---- */
+
+/*
+ * Returns the CPU address for INIT_CONTEXT_RESOURCE, or NULL. Only a CpuVisible and Protected
+ * allocation for apertures alone has one: its backing pages stay the same wherever an aperture maps
+ * them.
+ */
+static void *address_of(const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *a = instance->allocation;
+	const uint32_t needed = CPU_VISIBLE | VMM_ALLOCATION_PROTECTED;
+	bool visible = (a->flags & needed) == needed;
+
+	for (uint32_t i = 0; i < a->adapter->memory->segment_count; i++)
+		if (a->write_set & 1u << i)
+			visible &= a->adapter->memory->segment[i].aperture;
+	return visible ? instance->backing.address : NULL;
+}
+
+static vmm_status initialize(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_instance *instance = &own->allocation.first;
+	vmm_status status;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(own->initialized))
+		return VMM_OK;
+	status = vmm_paging_init_context(memory, instance, address_of(instance));
+	if (!vmm_ok(status))
+		return status;
+	vmm_paging_mark_instance(memory, instance, true);
+	own->initialized = true;
+	return VMM_OK;
+}
+
+bool vmm_context_allocations_are_resident(const struct vmm_device *device, const void *context)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (link, &device->context_allocations) {
+		const struct vmm_context_allocation *own = of_link(link);
+		const struct vmm_instance *i = &own->allocation.first;
+
+		if (is_for(own, context) &&
+		    (!own->initialized ||
+		     (i->place != VMM_PLACEMENT_MEMORY && i->place != VMM_PLACEMENT_APERTURE)))
+			return false;
+	}
+	return true;
+}
+
+vmm_status vmm_context_allocations_make_resident(struct vmm_device *device, const void *context,
+						 uint64_t preparation)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_list *link;
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (link, &device->context_allocations)
+		if (is_for(of_link(link), context))
+			of_link(link)->allocation.first.required_by = preparation;
+	vmm_list_for_each (link, &device->context_allocations) {
+		struct vmm_context_allocation *own = of_link(link);
+		struct vmm_instance *instance = &own->allocation.first;
+
+		if (!is_for(own, context))
+			continue;
+		status = adapter->model->make_resident(adapter->memory, instance, preparation);
+		if (status == VMM_OK)
+			status = initialize(adapter->memory, own);
+		if (status != VMM_OK)
+			break;
+	}
+	return status;
+}
+
+uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *context,
+				     uint32_t timeline, uint64_t sequence)
+{
+	struct vmm_list *link;
+	uint64_t paged = 0;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (link, &device->context_allocations) {
+		struct vmm_instance *instance = &of_link(link)->allocation.first;
+
+		if (!is_for(of_link(link), context))
+			continue;
+		vmm_instance_activate(instance, timeline, sequence);
+		instance->gpu_wrote = true; /* each packet counts as a write (PAG-31) */
+		instance->not_written = false;
+		paged = vmm_max_u64(paged, vmm_paging_last_of(instance));
+	}
+	return paged;
+}
+
+/* ---- Eviction and end. Caller of the first three functions holds the paging lock. ---- */
+
+static void leave(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_instance *instance = &own->allocation.first;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (instance->place == VMM_PLACEMENT_FRESH || instance->place == VMM_PLACEMENT_LOST)
+		return;
+	vmm_paging_switch_away(memory, instance);
+	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
+}
+
+static void finish(struct vmm_memory *memory, struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	leave(memory, own);
+	vmm_instance_finish(memory, &own->allocation.first);
+	vmm_list_remove(&own->allocation.all);
+	memory->adapter->allocation_count--;
+	vmm_list_remove(&own->link);
+	vmm_list_remove(&own->all);
+}
+
+void vmm_context_allocations_retire(struct vmm_device *device, const void *context)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_list *link;
+
+	if (vmm_likely(has_none(device)))
+		return;
+	vmm_paging_lock(adapter);
+	vmm_list_for_each (link, &device->context_allocations)
+		if (of_link(link)->context == context)
+			leave(adapter->memory, of_link(link));
+	vmm_paging_commit(adapter);
+}
+
+void vmm_context_allocations_end(struct vmm_device *device, const void *context)
+{
+	struct vmm_list *link, *next;
+
+	if (vmm_likely(has_none(device)))
+		return;
+	vmm_paging_lock(device->adapter);
+	vmm_list_for_each_safe (link, next, &device->context_allocations) {
+		struct vmm_context_allocation *own = of_link(link);
+
+		if (own->context != context)
+			continue;
+		finish(device->adapter->memory, own);
+		vmm_free(own);
+	}
+	vmm_paging_commit(device->adapter);
+}
+
+static struct vmm_context_allocation *find(const struct vmm_memory *memory, const void *handle)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &memory->context_allocations) {
+		struct vmm_context_allocation *own =
+			vmm_container_of(link, struct vmm_context_allocation, all);
+
+		if (own == handle)
+			return own;
+	}
+	return NULL;
+}
+
+/*
+ * Returns false if the GPU still uses the allocation. Otherwise it is freed, or *status is
+ * STATUS_INVALID_HANDLE.
+ */
+static bool try_destroy(struct vmm_adapter *adapter, const void *handle, NTSTATUS *status)
+{
+	struct vmm_context_allocation *own;
+	bool over = true;
+
+	vmm_paging_lock(adapter); /* called from the miniport: as at creation */
+	own = find(adapter->memory, handle);
+	*status = own ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
+	if (own && !vmm_instance_unused(&own->allocation.first))
+		over = false;
+	else if (own)
+		finish(adapter->memory, own);
+	vmm_paging_commit(adapter);
+	if (own && over)
+		vmm_free(own);
+	return over;
+}
+
+NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter, const void *handle)
+{
+	NTSTATUS status;
+	uint32_t seen = atomic_load(&adapter->progress);
+
+	while (!try_destroy(adapter, handle, &status)) {
+		if (atomic_load(&adapter->recovering) ||
+		    !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
+			return STATUS_DEVICE_REMOVED;
+		seen = atomic_load(&adapter->progress);
+	}
+	if (!NT_SUCCESS(status))
+		vmm_finding(adapter->observe, "PRE-11", 0, 0,
+			    "DxgkCbDestroyContextAllocation: %p is not a context allocation of the "
+			    "adapter",
+			    handle);
+	return status;
+}

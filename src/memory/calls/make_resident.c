@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MakeResident and Evict (RES-02, RES-03, RES-05, RES-06).
+ *
+ * MakeResident is all or nothing: everything is checked before the first residency count is raised.
+ * It then tries to place all allocations at once. If that is not possible, or their paging is not
+ * complete, the call becomes an operation of the paging queue.
+ */
+#include "memory/sets/sets.h"
+#include "memory/state/state.h"
+
+enum {
+	CANT_TRIM_FURTHER = 0x1,
+	MUST_SUCCEED = 0x2,
+	EVICT_ONLY_IF_NECESSARY = 0x1,
+	NOT_WRITTEN_TO = 0x2,
+	FLAGS = 0x3,
+};
+
+struct request {
+	struct vmm_device *device;
+	struct vmm_memory *memory;
+	struct vmm_residency_request *request;
+	struct vmm_paging_queue *queue;
+	struct vmm_ref **refs;
+	struct vmm_ref **added; /* the refs that are not on the list yet, without duplicates */
+	uint32_t added_count;
+};
+
+static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
+{
+	return vmm_refuse_rule(r->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       r->device->process->id, handle, "%u allocations, flags 0x%x: %s",
+			       r->request->count, r->request->flags, what);
+}
+
+static NTSTATUS check_version(const struct request *r, const char *what)
+{
+	return vmm_model_check_call(r->device->adapter, r->device->process, 0, what,
+				    ", where allocation lists decide residency");
+}
+
+/* The caller holds the paging lock, so the refs stay valid until its release. */
+static NTSTATUS find_refs(struct request *r, const char *what) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_process_lock(r->device->process);
+	for (uint32_t i = 0; i < r->request->count && NT_SUCCESS(status); i++) {
+		r->refs[i] = vmm_ref_lookup_locked(r->device, r->request->handles[i]);
+		if (r->refs[i])
+			continue;
+		vmm_ref_report(r->device, r->request->handles[i], "PRI-09", what);
+		status = STATUS_INVALID_PARAMETER; /* RES-02 */
+	}
+	vmm_process_unlock(r->device->process);
+	return status;
+}
+
+static bool create_arrays(struct request *r)
+{
+	r->refs = vmm_calloc(r->request->count + 1, sizeof(struct vmm_ref *));
+	r->added = vmm_calloc(r->request->count + 1, sizeof(struct vmm_ref *));
+	return r->refs && r->added;
+}
+
+static void free_arrays(struct request *r)
+{
+	vmm_free(r->refs);
+	vmm_free(r->added);
+}
+
+/* ---- MakeResident ---- */
+
+static NTSTATUS check_make_flags(const struct request *r)
+{
+	uint32_t flags = r->request->flags;
+
+	if (flags & ~(uint32_t)FLAGS)
+		return report(r, "PRI-09", 0, "make resident with reserved flags");
+	if ((flags & MUST_SUCCEED) && !(flags & CANT_TRIM_FURTHER))
+		return report(r, "RES-05", 0,
+			      "make resident with MustSucceed needs CantTrimFurther (PRI-08)");
+	return STATUS_SUCCESS;
+}
+
+/*
+ * Collects the refs that add to the list: not listed yet, each once. instance->required_by marks
+ * duplicates.
+ */
+static void collect_added(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		struct vmm_ref *ref = r->refs[i];
+
+		if (ref->residency_count || ref->instance->required_by == UINT64_MAX)
+			continue;
+		ref->instance->required_by = UINT64_MAX; /* cleared below */
+		r->added[r->added_count++] = ref;
+	}
+	for (uint32_t i = 0; i < r->added_count; i++)
+		r->added[i]->instance->required_by = 0;
+}
+
+/* Checks the budget, or with CantTrimFurther only what the segments can hold. (RES-05, PRI-07) */
+static NTSTATUS check_space(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t over = vmm_budget_excess(r->device, r->added, r->added_count);
+	uint64_t beyond = vmm_residency_list_excess(r->device, r->added, r->added_count);
+	bool may_pass = r->request->flags & CANT_TRIM_FURTHER;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	r->request->bytes_to_trim = vmm_max_u64(over, beyond);
+	if (!beyond && (!over || may_pass)) {
+		r->request->bytes_to_trim = over;
+		return STATUS_SUCCESS;
+	}
+	return vmm_refuse_reason(
+		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
+		"RES-05: make resident: the device's list would exceed the budget by %llu "
+		"bytes and what the segments can hold by %llu bytes (PRI-07)",
+		(unsigned long long)over, (unsigned long long)beyond);
+}
+
+static void unlist(struct request *r, uint32_t count) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	while (count)
+		vmm_residency_list_remove(r->refs[--count]);
+}
+
+static vmm_status place_now(struct request *r, uint64_t *sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t round = vmm_residency_list_round(r->memory);
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_residency_list_want(r->device, round);
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		struct vmm_instance *instance = r->refs[i]->instance;
+
+		if (instance->held)
+			return VMM_PENDING;
+		if (vmm_residency_list_stays_out(instance))
+			continue;
+		vmm_status status = vmm_residency_list_place(r->memory, instance, round);
+		if (status != VMM_OK)
+			return status;
+		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
+	}
+	return VMM_OK;
+}
+
+/* Places the listed allocations, or queues an operation that does. */
+static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = r->device->adapter;
+	uint64_t sequence = 0;
+	vmm_status status = place_now(r, &sequence);
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_memory_flush_locked(adapter);
+	if (status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence)) {
+		r->request->fence_value = 0; /* PRI-06 */
+		return STATUS_SUCCESS;
+	}
+	/* The adapter may be about to be reset. The operation is then done after the reset. */
+	if (status == VMM_DEVICE_REMOVED && atomic_load(&adapter->recovering))
+		status = VMM_PENDING;
+	if (status != VMM_OK && status != VMM_PENDING)
+		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+	status = vmm_paging_queue_add(r->queue, r->refs, r->request->count,
+				      &r->request->fence_value);
+	return vmm_ok(status) ? STATUS_PENDING : status;
+}
+
+/* An allocation whose content is lost is never placed, so it cannot be made resident. (TDR-11) */
+static NTSTATUS check_content(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		const struct vmm_allocation *a = r->refs[i]->allocation;
+
+		if (vmm_likely(!a->content_lost))
+			continue;
+		return vmm_refuse_reason(
+			r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			r->device->process->id, r->request->handles[i],
+			"%s: make resident of 0x%08x: its content was lost%s",
+			a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
+			a->reset_lost ? " when the adapter was reset" : "");
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS make_resident_locked(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+	uint32_t counted = 0;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	/* it may have been lost during the wait for the lock (TDR-07) */
+	if (vmm_device_lost(r->device))
+		return STATUS_DEVICE_REMOVED;
+	vmm_process_lock(r->device->process);
+	r->queue = vmm_paging_queue_find_locked(r->device, r->request->queue);
+	vmm_process_unlock(r->device->process);
+	if (!r->queue)
+		return report(r, "RES-02", r->request->queue,
+			      "make resident: the handle names no live paging queue of the device");
+	status = find_refs(r, "make resident");
+	if (NT_SUCCESS(status))
+		status = check_content(r);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (!vmm_budget_of(r->device))
+		return STATUS_NO_MEMORY;
+	collect_added(r);
+	status = check_space(r);
+	while (NT_SUCCESS(status) && counted < r->request->count) {
+		status = vmm_residency_list_add(r->refs[counted]);
+		counted += NT_SUCCESS(status);
+	}
+	if (NT_SUCCESS(status))
+		status = bring_in(r);
+	if (!NT_SUCCESS(status))
+		unlist(r, counted);
+	return status;
+}
+
+/* MustSucceed: the failure puts the device into an error state. (RES-05, PRI-08) */
+VMM_COLD static void lose_device(struct vmm_device *device, NTSTATUS status)
+{
+	vmm_reason(device->adapter->observe, status, device->process->id, device->handle,
+		   "RES-05: make resident with MustSucceed failed: the device is in error, state "
+		   "ERROR_OUTOFMEMORY (PRI-08, PRI-16)");
+	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
+}
+
+NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residency_request *request)
+{
+	struct request r = {
+		.device = device, .memory = device->adapter->memory, .request = request};
+
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_version(&r, "make resident");
+	request->fence_value = request->bytes_to_trim = 0;
+	if (NT_SUCCESS(status))
+		status = check_make_flags(&r);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = STATUS_NO_MEMORY;
+	if (create_arrays(&r)) {
+		vmm_paging_lock(device->adapter);
+		status = make_resident_locked(&r);
+		vmm_paging_commit(device->adapter);
+	}
+	free_arrays(&r);
+	if (status == STATUS_PENDING)
+		device->adapter->memory->engine->wake(device->adapter);
+	if (status == STATUS_NO_MEMORY && (request->flags & MUST_SUCCEED))
+		lose_device(device, status);
+	return status;
+}
+
+/* ---- Evict ---- */
+
+static NTSTATUS check_counts(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+	uint32_t counted = 0;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	while (counted < r->request->count && NT_SUCCESS(status)) {
+		struct vmm_ref *ref = r->refs[counted];
+
+		ref->times_listed++;
+		if (ref->residency_count < ref->times_listed)
+			status = vmm_refuse_rule(
+				r->device->adapter->observe, STATUS_INVALID_PARAMETER, "RES-06",
+				r->device->process->id, r->request->handles[counted],
+				"evict of 0x%08x: it is made resident %u times, but occurs %u "
+				"times in the list",
+				r->request->handles[counted], ref->residency_count,
+				ref->times_listed);
+		counted++;
+	}
+	while (counted)
+		r->refs[--counted]->times_listed = 0;
+	return status;
+}
+
+static void evict(struct request *r, struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_residency_list_remove(ref);
+	if (r->request->flags & NOT_WRITTEN_TO) { /* any Evict of it may say so (PRI-10) */
+		/* the slow path of the unlock clears not_written */
+		vmm_fast_lock_disable(ref->instance);
+		ref->instance->not_written = true;
+	}
+	if (ref->residency_count || (r->request->flags & EVICT_ONLY_IF_NECESSARY))
+		return;
+	vmm_residency_list_depart(ref);
+}
+
+NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_request *request)
+{
+	struct request r = {
+		.device = device, .memory = device->adapter->memory, .request = request};
+
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_version(&r, "evict");
+	request->bytes_to_trim = 0;
+	if (NT_SUCCESS(status) && (request->flags & ~(uint32_t)FLAGS))
+		status = report(&r, "PRI-09", 0, "evict with reserved flags");
+	if (!NT_SUCCESS(status))
+		return status;
+	status = STATUS_NO_MEMORY;
+	if (create_arrays(&r)) {
+		vmm_paging_lock(device->adapter);
+		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : find_refs(&r, "evict");
+		if (NT_SUCCESS(status))
+			status = check_counts(&r);
+		for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
+			evict(&r, r.refs[i]);
+		if (NT_SUCCESS(status))
+			request->bytes_to_trim = vmm_budget_excess(device, NULL, 0);
+		vmm_paging_commit(device->adapter);
+	}
+	free_arrays(&r);
+	if (NT_SUCCESS(status))
+		device->adapter->memory->engine->wake(device->adapter);
+	return status;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Client objects. Content that an out-of-process client may map is in two kinds of memory. In
+ * system memory it is in arenas of that client alone (arena.c). In a CPU-visible memory segment, or
+ * one that swizzling ranges show, a client object covers its placement. A client that receives a
+ * file descriptor thus never gets content of others with it. Only the creator locks an allocation
+ * (LOCK-24), so one client per object is enough.
+ *
+ * A client object stays over its range when the allocation leaves. The next allocation there is
+ * often the same client's; it finds its object in position and waits for nothing.
+ *
+ * Segment space is reused while paging packets still read the former content (occupancy.c). Where a
+ * client object has to be put over a range or removed, those packets must be complete first, as the
+ * change would hide the content from them.
+ *
+ * Bounded retry: at first the instance frees its new placement and retries later (VMM_PENDING), so
+ * the paging lock is free meanwhile. A retry can undo itself: the instances that were evicted for
+ * it come back and must be evicted again (SPL-13). Therefore, once retries have waited for TRIES
+ * different packets without any progress, the thread waits with the placement and the paging lock
+ * held. So does everything that the same packet places afterwards. Each placement thus succeeds in
+ * the end.
+ */
+#include "memory/placement/client_object.h"
+#include "memory/placement/placement.h"
+#include "memory/state/state.h"
+#include "memory/store/store.h"
+
+/*
+ * Packets for which placements are retried before a thread waits with the paging lock held. Any
+ * number is correct. With a smaller one the lock is held more often while the GPU works, also
+ * against threads that would give the GPU more work; with a larger one more content is moved in
+ * vain.
+ */
+enum { TRIES = 32 };
+
+static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
+		return VMM_OK;
+	vmm_memory_flush_locked(adapter);
+	if (!wait &&
+	    (sequence <= adapter->placement_retry_packet || adapter->placement_retries < TRIES)) {
+		/* Retries for the same packet count once. */
+		adapter->placement_retries += sequence > adapter->placement_retry_packet;
+		adapter->placement_retry_packet =
+			vmm_max_u64(adapter->placement_retry_packet, sequence);
+		return VMM_PENDING;
+	}
+	return memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
+					   VIDMM_WAIT_SPACE);
+}
+
+/* Returns the last paging packet that may still read content that left this range. */
+static uint64_t last_reader(const struct vmm_segment *segment, uint64_t offset, uint64_t size_bytes)
+{
+	uint64_t last = 0;
+
+	for (uint64_t i = offset / VMM_LAST_READER_BYTES;
+	     i <= (offset + size_bytes - 1) / VMM_LAST_READER_BYTES; i++)
+		last = vmm_max_u64(last, segment->last_reader[i]);
+	return last;
+}
+
+/*
+ * Waits for the readers of the parts of the range that will change to OWNER's objects (0: to none).
+ * Parts that are OWNER's already do not change, so their readers do not matter.
+ */
+static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
+				uint64_t offset, uint64_t size_bytes, uint64_t owner, bool wait)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t end = offset + size_bytes, last = 0, length;
+	bool unchanged;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (; offset < end; offset += length) {
+		length = vmm_os_client_object_owner_run(segment->bar, segment->cpu_offset + offset,
+							end - offset, owner, &unchanged);
+		if (!unchanged)
+			last = vmm_max_u64(last, last_reader(segment, offset, length));
+	}
+	return await(memory, last, wait);
+}
+
+/* Removes all client objects from the range, once its readers are done. */
+static vmm_status clear(struct vmm_memory *memory, const struct vmm_segment *segment,
+			uint64_t offset, uint64_t size_bytes, bool wait)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t from = segment->cpu_offset + offset;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!segment->bar || vmm_os_client_object_is_owned_by(segment->bar, from, size_bytes, 0))
+		return VMM_OK;
+	vmm_status status = await_readers(memory, segment, offset, size_bytes, 0, wait);
+	if (status == VMM_OK)
+		vmm_os_client_object_uncover(segment->bar, from,
+					     vmm_align_up(size_bytes, VMM_PAGE_SIZE));
+	return status;
+}
+
+vmm_status vmm_client_object_clear(struct vmm_memory *memory, const struct vmm_segment *segment,
+				   uint64_t offset, uint64_t size_bytes)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return clear(memory, segment, offset, size_bytes, false);
+}
+
+/*
+ * Clears the part of the placement beyond the allocation's size: a segment may require a larger
+ * footprint (SEG-10).
+ */
+static vmm_status clear_rest(struct vmm_memory *memory, const struct vmm_segment *segment,
+			     const struct vmm_allocation *allocation, uint64_t offset, bool wait)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t all = vmm_footprint_bytes(segment, allocation), own = allocation->size_bytes;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return all > own ? clear(memory, segment, offset + own, all - own, wait) : VMM_OK;
+}
+
+vmm_status vmm_client_object_enter(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint64_t offset, bool wait)
+{
+	const struct vmm_allocation *a = instance->allocation;
+	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!segment->bar)
+		return VMM_OK;
+	if (!a->viewer || vmm_link_copies(a) > 1)
+		return clear(memory, segment, offset, vmm_footprint_bytes(segment, a), wait);
+	uint64_t from = segment->cpu_offset + offset, owner = vmm_os_viewer_owner(a->viewer);
+
+	vmm_status status = await_readers(memory, segment, offset, a->size_bytes, owner, wait);
+	if (status == VMM_OK)
+		status = clear_rest(memory, segment, a, offset, wait);
+	if (status == VMM_OK)
+		status = vmm_os_client_object_cover(segment->bar, from, a->size_bytes, owner, NULL);
+	instance->has_client_object = status == VMM_OK;
+	return status;
+}
+
+void vmm_client_object_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+			     uint64_t offset, bool had_client_object)
+{
+	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+	uint64_t sequence = vmm_paging_sequence(memory), size = instance->allocation->size_bytes;
+	uint64_t from = segment->cpu_offset + offset;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!segment->last_reader)
+		return;
+	for (uint64_t i = offset / VMM_LAST_READER_BYTES;
+	     i <= (offset + size - 1) / VMM_LAST_READER_BYTES; i++)
+		segment->last_reader[i] = sequence;
+	if (vmm_likely(!had_client_object))
+		return;
+	/*
+	 * An object that no client can use any more is removed, unless a packet may still read it.
+	 */
+	bool may_go = vmm_os_client_object_is_surplus(segment->bar, from, size) &&
+		      vmm_ok(await(memory, sequence, true));
+	vmm_os_client_object_release(segment->bar, from, size, may_go);
+}
+
+void vmm_client_objects_end_owner(struct vmm_memory *memory, uint64_t owner)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	(void)!vmm_ok(await(memory, vmm_paging_sequence(memory), true));
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].bar)
+			vmm_os_client_object_end_owner(memory->segment[i].bar, owner);
+}

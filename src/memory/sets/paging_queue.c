@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paging queues (RES-04). A queue holds the residency operations of a device that could not be
+ * completed at once, in the order of the calls. The value of its monitored fence is the number of
+ * the last complete operation. The worker continues the operations whenever the GPU has completed a
+ * packet or memory has been freed; queues of a higher priority come first.
+ *
+ * The fence is set only under the paging lock.
+ */
+#include "memory/sets/sets.h"
+#include "memory/state/state.h"
+#include "object/stopped.h"
+#include "sync/sync.h"
+
+struct vmm_paging_queue {
+	struct vmm_device *device;
+	struct vmm_list link;        /* in memory->paging_queues */
+	struct vmm_list device_link; /* in device->paging_queues */
+	struct vmm_list operations;  /* oldest first */
+	int32_t priority;
+	uint32_t handle, fence_handle;
+	uint64_t last_value;
+	struct vmm_sync *fence; /* clients can wait for it, but not signal it (MFN-35) */
+};
+
+/* One call. It is complete when all refs are placed and paging packet `sequence` is complete. */
+struct vmm_paging_operation {
+	struct vmm_list link;
+	uint64_t value;
+	bool placed;
+	uint64_t sequence; /* valid once placed */
+	uint32_t count;
+	struct vmm_ref *refs[]; /* NULL: the ref has ended */
+};
+
+static void free_queue(struct vmm_paging_queue *queue)
+{
+	if (queue->fence)
+		vmm_sync_end_owned(queue->fence);
+	vmm_free(queue);
+}
+
+/* Inserts the queue after the last one with the same or a higher priority. */
+static void insert_by_priority(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *at;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (at = memory->paging_queues.prev; at != &memory->paging_queues; at = at->prev)
+		if (vmm_container_of(at, struct vmm_paging_queue, link)->priority >=
+		    queue->priority)
+			break;
+	vmm_list_insert_after(at, &queue->link);
+}
+
+static NTSTATUS publish(struct vmm_paging_queue *queue)
+{
+	struct vmm_device *device = queue->device;
+	struct vmm_handle_table *handles = &device->process->handles;
+
+	vmm_paging_lock(device->adapter);
+	if (vmm_device_lost(device)) { /* during the wait for the lock (TDR-07) */
+		vmm_paging_commit(device->adapter);
+		return STATUS_DEVICE_REMOVED;
+	}
+	vmm_process_lock(device->process);
+	queue->handle = vmm_handle_create(handles, VMM_HANDLE_PAGING_QUEUE, queue);
+	if (queue->handle)
+		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
+	if (queue->handle && !queue->fence_handle)
+		vmm_handle_destroy(handles, queue->handle);
+	vmm_process_unlock(device->process);
+	if (queue->fence_handle) {
+		insert_by_priority(device->adapter->memory, queue);
+		vmm_list_push_back(&device->paging_queues, &queue->device_link);
+	}
+	vmm_paging_commit(device->adapter);
+	return queue->fence_handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static NTSTATUS check_request(struct vmm_device *device,
+			      const struct vmm_paging_queue_request *request)
+{
+	NTSTATUS status =
+		vmm_model_check_call(device->adapter, device->process, 0, "create paging queue",
+				     ", where allocation lists decide residency");
+
+	if (!NT_SUCCESS(status) ||
+	    (request->priority >= -1 && request->priority <= 1 && !request->physical_adapter))
+		return status;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_PARAMETER, "RES-04", device->process->id,
+		0,
+		"create paging queue: priority %d, physical adapter %u: the priority must be "
+		"-1, 0 or 1, and the physical adapter 0 (the adapter has no link)",
+		request->priority, request->physical_adapter);
+}
+
+NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
+				 struct vmm_paging_queue_request *request)
+{
+	struct vmm_paging_queue *queue;
+
+	vmm_assert(vmm_device_is_valid(device));
+	NTSTATUS status = check_request(device, request);
+	if (!NT_SUCCESS(status))
+		return status;
+	queue = vmm_calloc(1, sizeof(*queue));
+	if (!queue)
+		return STATUS_NO_MEMORY;
+	queue->device = device;
+	queue->priority = request->priority;
+	vmm_list_init(&queue->operations);
+	status = vmm_sync_make_owned(device, &queue->fence);
+	if (NT_SUCCESS(status))
+		status = publish(queue);
+	if (!NT_SUCCESS(status)) {
+		free_queue(queue);
+		return status;
+	}
+	request->queue = queue->handle;
+	request->fence = queue->fence_handle;
+	request->fence_address = vmm_sync_address(queue->fence);
+	return STATUS_SUCCESS;
+}
+
+/* ---- operations ---- */
+
+struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_paging_queue *queue =
+		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_PAGING_QUEUE);
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_assert_held(&device->process->lock);
+	return queue && queue->device == device ? queue : NULL;
+}
+
+void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle)
+{
+	void *hazard = NULL;
+
+	vmm_process_lock(process);
+	const struct vmm_paging_queue *queue =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE);
+	hazard = queue ? queue->device->hazard : vmm_stopped_device_find_locked(process, handle);
+	if (!hazard)
+		vmm_finding(process->world->observe, "HND-07", process->id, handle,
+			    "0x%08x is not a live paging queue handle of process %u (%s)", handle,
+			    process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE));
+	vmm_process_unlock(process);
+	return hazard;
+}
+
+vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
+				uint32_t count, uint64_t *value)
+{
+	struct vmm_paging_operation *operation = vmm_paging_operation_create(count);
+
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	if (!operation)
+		return VMM_NO_MEMORY;
+	*value = vmm_paging_operation_add(queue, operation, refs, count);
+	return VMM_OK;
+}
+
+struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count)
+{
+	return vmm_calloc(1,
+			  sizeof(struct vmm_paging_operation) + count * sizeof(struct vmm_ref *));
+}
+
+/*
+ * Queues the operation. Returns the value of the queue's fence with which it is complete. (MFN-36)
+ */
+uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
+				  struct vmm_paging_operation *operation,
+				  struct vmm_ref *const *refs, uint32_t count)
+{
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < count; i++)
+		operation->refs[i] = refs[i];
+	operation->count = count;
+	operation->value = ++queue->last_value;
+	vmm_list_push_back(&queue->operations, &operation->link);
+	atomic_fetch_add(&queue->device->adapter->paging_work, 1);
+	return operation->value;
+}
+
+void vmm_paging_operation_free(struct vmm_paging_operation *operation)
+{
+	vmm_free(operation);
+}
+
+uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
+					struct vmm_paging_operation *operation, uint64_t sequence)
+{
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	operation->placed = true;
+	operation->sequence = sequence;
+	return vmm_paging_operation_add(queue, operation, NULL, 0);
+}
+
+/* Is the allocation still on the list? The client may have evicted it since the call. */
+static bool is_wanted(const struct vmm_ref *ref)
+{
+	return ref && ref->residency_count;
+}
+
+static bool is_held_up(const struct vmm_paging_operation *operation)
+{
+	for (uint32_t i = 0; i < operation->count; i++)
+		if (is_wanted(operation->refs[i]) && operation->refs[i]->instance->held)
+			return true;
+	return false;
+}
+
+static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
+			struct vmm_paging_operation *operation) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t round = vmm_residency_list_round(memory);
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (is_held_up(operation)) /* the whole operation waits for the unlock (LOCK-48) */
+		return VMM_PENDING;
+	vmm_residency_list_want(queue->device, round);
+	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
+		struct vmm_ref *ref = operation->refs[i];
+
+		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
+			continue;
+		status = vmm_residency_list_place(memory, ref->instance, round);
+		operation->sequence =
+			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
+	}
+	return status;
+}
+
+/*
+ * Reports an operation that failed. It was accepted because the list fits into the segments, but
+ * there is no system memory, or the free space is fragmented. The operation counts as complete. The
+ * next packet of the device tries again with stronger means and reports its own result.
+ */
+VMM_COLD static void report_failure(const struct vmm_paging_queue *queue,
+				    const struct vmm_paging_operation *operation, vmm_status status)
+{
+	vmm_reason(queue->device->adapter->observe, status, queue->device->process->id,
+		   queue->handle,
+		   "RES-03: operation %llu of paging queue 0x%08x could not place one of its %u "
+		   "allocations (0x%08x); they are placed before the next submission runs",
+		   (unsigned long long)operation->value, queue->handle, operation->count,
+		   (unsigned)status);
+}
+
+static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_list_for_each (link, &queue->operations) {
+		struct vmm_paging_operation *operation =
+			vmm_container_of(link, struct vmm_paging_operation, link);
+
+		if (operation->placed)
+			continue;
+		vmm_status status = place(memory, queue, operation);
+		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED)
+			return;
+		if (status != VMM_OK)
+			report_failure(queue, operation, status);
+		memory->adapter->placement_retries = 0;
+		operation->placed = true;
+	}
+}
+
+/* Completes an operation. The fence of a lost device keeps its last value. */
+static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *operation)
+{
+	if (vmm_likely(!vmm_device_lost(queue->device)))
+		vmm_sync_set(queue->fence, operation->value);
+	vmm_list_remove(&operation->link);
+	vmm_free(operation);
+	atomic_fetch_sub(&queue->device->adapter->paging_work, 1);
+}
+
+/* Completes finished operations, in order. Returns true if there were any. (RES-04) */
+static bool finish_complete(struct vmm_paging_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = queue->device->adapter;
+	bool any = false;
+
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	while (!vmm_list_empty(&queue->operations)) {
+		struct vmm_paging_operation *operation =
+			vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
+
+		if (!operation->placed ||
+		    !vmm_timeline_done(adapter, adapter->paging_timeline, operation->sequence))
+			break;
+		finish(queue, operation);
+		any = true;
+	}
+	return any;
+}
+
+void vmm_paging_work_locked(struct vmm_adapter *adapter)
+{
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_list *link;
+	bool any = false;
+
+	vmm_assert_held(&adapter->paging_lock);
+	/* The miniport refuses operations while the adapter is reset. */
+	if (!atomic_load(&adapter->paging_work) || atomic_load(&adapter->closed) ||
+	    atomic_load(&adapter->recovering))
+		return;
+	vmm_residency_list_departures(memory);
+	vmm_list_for_each (link, &memory->paging_queues) {
+		struct vmm_paging_queue *queue =
+			vmm_container_of(link, struct vmm_paging_queue, link);
+
+		place_operations(memory, queue);
+	}
+	vmm_memory_flush_locked(adapter);
+	vmm_list_for_each (link, &memory->paging_queues)
+		any |= finish_complete(vmm_container_of(link, struct vmm_paging_queue, link));
+	if (any)
+		vmm_progress_signal(adapter);
+}
+
+void vmm_paging_queues_forget_retired(struct vmm_device *device)
+{
+	struct vmm_list *at, *in;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (at, &device->paging_queues) {
+		struct vmm_paging_queue *queue =
+			vmm_container_of(at, struct vmm_paging_queue, device_link);
+
+		vmm_list_for_each (in, &queue->operations) {
+			struct vmm_paging_operation *operation =
+				vmm_container_of(in, struct vmm_paging_operation, link);
+
+			for (uint32_t i = 0; i < operation->count; i++)
+				if (operation->refs[i] && operation->refs[i]->retired)
+					operation->refs[i] = NULL;
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+/*
+ * No operation will be done. Waiting threads return, and a client that polls the fence sees
+ * UINT64_MAX. (TDRS-01, TDRS-14)
+ */
+void vmm_paging_queues_lose(struct vmm_device *device)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each (link, &device->paging_queues) {
+		struct vmm_paging_queue *queue =
+			vmm_container_of(link, struct vmm_paging_queue, device_link);
+
+		while (!vmm_list_empty(&queue->operations))
+			finish(queue, vmm_container_of(queue->operations.next,
+						       struct vmm_paging_operation, link));
+		vmm_sync_set(queue->fence, UINT64_MAX);
+	}
+}
+
+/* Ends the queue with its handles and its fence. The caller holds the paging lock. */
+static void end(struct vmm_paging_queue *queue)
+{
+	struct vmm_device *device = queue->device;
+
+	while (!vmm_list_empty(&queue->operations))
+		finish(queue,
+		       vmm_container_of(queue->operations.next, struct vmm_paging_operation, link));
+	vmm_process_lock(device->process);
+	vmm_device_handle_destroy_locked(device, queue->handle);
+	vmm_process_unlock(device->process);
+	vmm_list_remove(&queue->link);
+	vmm_list_remove(&queue->device_link);
+	free_queue(queue);
+}
+
+void vmm_paging_queues_end(struct vmm_device *device)
+{
+	vmm_assert_held(&device->adapter->paging_lock);
+	while (!vmm_list_empty(&device->paging_queues))
+		end(vmm_container_of(device->paging_queues.next, struct vmm_paging_queue,
+				     device_link));
+}
+
+/*
+ * May the queue be destroyed? An operation that a CPU lock of the client holds up, and those after
+ * it, are not waited for: the client could not unlock during the wait.
+ */
+static bool may_destroy(struct vmm_paging_queue *queue)
+{
+	if (vmm_list_empty(&queue->operations))
+		return true;
+	const struct vmm_paging_operation *first =
+		vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
+	return !first->placed && is_held_up(first);
+}
+
+NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	vmm_assert(vmm_device_is_valid(device));
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_paging_lock(adapter);
+		vmm_process_lock(device->process);
+		struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(device, handle);
+		vmm_process_unlock(device->process);
+		bool idle = queue && (may_destroy(queue) || atomic_load(&adapter->closed));
+		if (idle)
+			end(queue);
+		vmm_paging_commit(adapter);
+		if (idle) {
+			vmm_progress_signal(adapter);
+			return STATUS_SUCCESS;
+		}
+		if (!queue)
+			return vmm_refuse_rule(
+				adapter->observe, STATUS_INVALID_PARAMETER, "RES-11",
+				device->process->id, handle,
+				"destroy paging queue: 0x%08x is not a live paging queue of "
+				"the device",
+				handle);
+		(void)!vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY);
+	}
+}

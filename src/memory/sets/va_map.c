@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Map, Reserve and Free of GPU virtual addresses (VA-02 to VA-09). The caller owns the address when
+ * the call returns. The page table entries follow in the paging stream, and the queue's fence is
+ * signaled after them. A call waits only if the GPU still uses the memory that a page table needs.
+ */
+#include "memory/sets/sets.h"
+#include "memory/sets/va_private.h"
+#include "memory/transfer/va_entries.h"
+#include "vaspace/vaspace.h"
+
+#define PAGE_MASK    (VMM_PAGE_SIZE - 1)
+#define RESERVE_MASK (VMM_LARGE_PAGE_SIZE - 1)
+
+static NTSTATUS no_gpu_addresses(struct vmm_adapter *adapter, const struct vmm_process *process,
+				 const char *what)
+{
+	return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+				 "%s: the adapter has no GPU virtual addresses (GpuMmuSupported)",
+				 what);
+}
+
+/* ---- requests ---- */
+
+struct map_operation {
+	struct vmm_va *va;
+	/* NULL: a request without a queue */
+	struct vmm_device *device;
+	struct vmm_va_request request;
+	enum vmm_va_origin origin;
+	struct vmm_va_content content;
+	/* handle */
+	uint32_t queue;
+	/* handle; 0: none */
+	uint32_t allocation;
+	struct vmm_paging_operation *operation;
+	/* out */
+	uint64_t address, fence_value;
+	/* out: retry after progress */
+	bool wait;
+};
+
+static NTSTATUS violation(const struct map_operation *o, const char *rule, const char *what)
+{
+	return vmm_refuse_rule(
+		o->va->memory->adapter->observe, STATUS_INVALID_PARAMETER, rule, o->va->process->id,
+		o->allocation,
+		"%s: base 0x%llx, window 0x%llx to 0x%llx, 0x%llx bytes, protection 0x%llx, "
+		"allocation 0x%08x from 0x%llx on, paging queue 0x%08x",
+		what, (unsigned long long)o->request.base, (unsigned long long)o->request.minimum,
+		(unsigned long long)o->request.maximum, (unsigned long long)o->request.size,
+		(unsigned long long)o->content.protection, o->allocation,
+		(unsigned long long)o->content.offset, o->queue);
+}
+
+static NTSTATUS find_allocation(struct map_operation *o)
+{
+	struct vmm_process *process = o->device->process;
+
+	vmm_process_lock(process);
+	struct vmm_ref *ref = vmm_ref_lookup_locked(o->device, o->allocation);
+	vmm_process_unlock(process);
+	if (!ref)
+		return violation(o, "VA-03",
+				 "map: the handle is not a live allocation of the device");
+	if (o->request.size > ref->allocation->size_bytes ||
+	    o->content.offset > ref->allocation->size_bytes - o->request.size)
+		return violation(o, "VA-04", "map: offset and size exceed the allocation");
+	o->content.object = ref;
+	o->content.list = &ref->allocation->mappings;
+	return STATUS_SUCCESS;
+}
+
+static struct vmm_paging_queue *find_queue(const struct map_operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_process_lock(o->device->process);
+	struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(o->device, o->queue);
+	vmm_process_unlock(o->device->process);
+	return queue;
+}
+
+/*
+ * With 64 KiB pages the address and the allocation offset must have the same offset within a page
+ * (VA-05).
+ */
+static void choose_alignment(struct map_operation *o)
+{
+	const struct vmm_memory *memory = o->va->memory;
+	const struct vmm_ref *ref = o->content.object;
+	uint32_t set;
+
+	o->request.alignment = o->origin == VMM_VA_BY_RESERVE ? VMM_LARGE_PAGE_SIZE : VMM_PAGE_SIZE;
+	if (!ref)
+		return;
+	set = ref->allocation->read_set | ref->allocation->write_set;
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if ((set & 1u << i) && memory->segment[i].port->page_bytes == VMM_LARGE_PAGE_SIZE) {
+			o->request.alignment = VMM_LARGE_PAGE_SIZE;
+			o->request.phase = o->content.offset & (VMM_LARGE_PAGE_SIZE - 1);
+		}
+}
+
+/* Are any entries in the range valid? They must be invalidated or overwritten. */
+static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
+{
+	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
+
+	for (; piece && piece->node.base < base + size; piece = vmm_vaspace_next(va->space, piece))
+		if (piece->live)
+			return true;
+	return false;
+}
+
+/*
+ * Writes the entries for pages whose content the space has recorded. `changed`: the range had valid
+ * entries.
+ */
+static vmm_status write_tables(struct vmm_va *va, uint64_t base, uint64_t size,
+			       const struct vmm_va_content *content, bool changed)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_ref *ref = content->object;
+	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (content->kind == VMM_VA_MAPPED) {
+		/*
+		 * Refreshes all mappings of the allocation; writes this one if the others were
+		 * current.
+		 */
+		vmm_va_write_entries(va->memory, ref->instance);
+		if (!piece->live && ref->allocation->mapped_at)
+			status = vmm_va_write_piece(va, piece, changed);
+	} else if (content->kind == VMM_VA_ZERO) {
+		status = vmm_va_write_piece(va, piece, changed);
+	}
+	if (status == VMM_OK && changed && !piece->live)
+		status = vmm_va_erase(va, base, size, content->driver_protection);
+	return status;
+}
+
+vmm_status vmm_va_set_content(struct vmm_va *va, uint64_t base, uint64_t size,
+			      const struct vmm_va_content *content)
+{
+	bool changed = is_live(va, base, size);
+	vmm_status status = vmm_vaspace_set(va->space, base, size, content);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	return status == VMM_OK ? write_tables(va, base, size, content, changed) : status;
+}
+
+/* Maps into a range that the caller owns already. */
+static NTSTATUS map_into_range(struct map_operation *o, const struct vmm_va_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t base = o->request.base, size = o->request.size;
+
+	if (range->origin == VMM_VA_BY_SYSTEM)
+		return violation(o, "VA-03", "map into a range that the miniport reserved");
+	if (o->content.kind != VMM_VA_MAPPED && range->origin == VMM_VA_BY_MAP)
+		return violation(o, "VA-03",
+				 "map: Zero or NoAccess in a range that Map created; only a "
+				 "reservation allows them");
+	vmm_status status = VMM_OK;
+	if (o->content.kind != VMM_VA_NOTHING)
+		status = vmm_va_create_tables(o->va, base, size);
+	if (status == VMM_OK)
+		status = vmm_va_set_content(o->va, base, size, &o->content);
+	o->address = base;
+	return status;
+}
+
+static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_va_range *range;
+	vmm_status status =
+		vmm_vaspace_take(o->va->space, &o->request, o->origin, &o->content, &range);
+
+	if (status == VMM_INVALID_PARAMETER)
+		return violation(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
+				 "the range is neither free nor inside one range of the process");
+	if (status != VMM_OK)
+		return vmm_refuse_reason(
+			o->va->memory->adapter->observe, status, o->va->process->id, 0,
+			"VA-02: no free range of 0x%llx bytes of GPU virtual addresses "
+			"between 0x%llx and 0x%llx",
+			(unsigned long long)o->request.size, (unsigned long long)o->request.minimum,
+			(unsigned long long)o->request.maximum);
+	if (o->content.kind != VMM_VA_NOTHING)
+		status = vmm_va_create_tables(o->va, range->node.base, range->node.size);
+	if (status == VMM_OK)
+		status =
+			write_tables(o->va, range->node.base, range->node.size, &o->content, false);
+	if (status != VMM_OK)
+		vmm_va_release(o->va, range);
+	else
+		o->address = range->node.base;
+	return status;
+}
+
+static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = o->va->memory->adapter;
+	struct vmm_paging_queue *queue = NULL;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (o->device && vmm_device_lost(o->device))
+		/* The device was lost while the call waited for the lock (TDR-07). */
+		return STATUS_DEVICE_REMOVED;
+	if (o->device)
+		queue = find_queue(o);
+	if (o->device && !queue)
+		return violation(o, "VA-08",
+				 "hPagingQueue is not a live paging queue of the device");
+	if (o->content.kind == VMM_VA_MAPPED)
+		status = find_allocation(o);
+	if (!NT_SUCCESS(status))
+		return status;
+	choose_alignment(o);
+	const struct vmm_va_range *range =
+		o->request.base && o->origin == VMM_VA_BY_MAP
+			? vmm_vaspace_range(o->va->space, o->request.base, o->request.size)
+			: NULL;
+	status = range ? map_into_range(o, range) : map_new_range(o);
+	o->wait = status == VMM_PENDING;
+	if (status != VMM_OK)
+		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+	uint64_t sequence = vmm_memory_flush_locked(adapter);
+	o->fence_value = 0;
+	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
+		return STATUS_SUCCESS;
+	if (!queue)
+		return adapter->memory->engine->wait_locked(adapter, adapter->paging_timeline,
+							    sequence, VIDMM_WAIT_PAGING_BUFFER);
+	o->fence_value = vmm_paging_operation_add_paged(queue, o->operation, sequence);
+	o->operation = NULL;
+	return STATUS_PENDING;
+}
+
+static NTSTATUS execute(struct map_operation *o)
+{
+	struct vmm_adapter *adapter = o->va->memory->adapter;
+	NTSTATUS status;
+
+	o->operation = vmm_paging_operation_create(0);
+	if (!o->operation)
+		return STATUS_NO_MEMORY;
+	do {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		o->wait = false;
+		vmm_paging_lock(adapter);
+		status = execute_locked(o);
+		vmm_paging_commit(adapter);
+		if (o->wait)
+			status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+	} while (o->wait && NT_SUCCESS(status));
+	vmm_paging_operation_free(o->operation);
+	if (status == STATUS_PENDING)
+		adapter->memory->engine->wake(adapter);
+	return status;
+}
+
+/* Without ZeroInPteSupported the GPU has no entries that read as zero. */
+static NTSTATUS check_zero(const struct map_operation *o)
+{
+	if (o->content.kind != VMM_VA_ZERO || vmm_va_mmu(o->va)->caps.ZeroInPteSupported)
+		return STATUS_SUCCESS;
+	return vmm_refuse_reason(
+		o->va->memory->adapter->observe, STATUS_NOT_SUPPORTED, o->va->process->id, 0,
+		"Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
+}
+
+/* ---- Map ---- */
+
+static NTSTATUS check_map(const struct map_operation *o, const struct vmm_va_map_request *r)
+{
+	uint64_t none = r->protection & (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS), end;
+
+	if ((r->protection & ~(uint64_t)VMM_VA_PROTECTION) || r->reserved)
+		return violation(o, "VA-06",
+				 "map: reserved protection bits or SystemUseOnly are set");
+	if (none == (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS) || !none != (r->allocation != 0))
+		return violation(o, "VA-03",
+				 "map: Zero and NoAccess exclude each other and an allocation; "
+				 "other protections need one");
+	if (((r->base ? r->base : r->minimum | r->maximum) & PAGE_MASK) || !r->size_pages)
+		return violation(o, "VA-04",
+				 "map: addresses must be multiples of 4096, and the size must "
+				 "not be 0");
+	if (r->size_pages >> (64 - VMM_PAGE_SHIFT) || r->offset_pages >> (64 - VMM_PAGE_SHIFT) ||
+	    vmm_add_overflows(r->size_pages << VMM_PAGE_SHIFT, r->base, &end))
+		return violation(o, "VA-04", "map: the offset or the end address exceeds 64 bits");
+	return check_zero(o);
+}
+
+struct vmm_va_map_request vmm_va_map_request_of(const D3DDDI_MAPGPUVIRTUALADDRESS *args)
+{
+	return (struct vmm_va_map_request){.queue = args->hPagingQueue,
+					   .allocation = args->hAllocation,
+					   .base = args->BaseAddress,
+					   .minimum = args->MinimumAddress,
+					   .maximum = args->MaximumAddress,
+					   .offset_pages = args->OffsetInPages,
+					   .size_pages = args->SizeInPages,
+					   .protection = args->Protection.Value,
+					   .driver_protection = args->DriverProtection,
+					   .reserved = args->Reserved0 | args->Reserved1};
+}
+
+NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
+{
+	struct map_operation o = {.va = device->va,
+				  .device = device,
+				  .request = {.base = r->base,
+					      .minimum = r->minimum,
+					      .maximum = r->maximum,
+					      .size = r->size_pages << VMM_PAGE_SHIFT},
+				  .origin = VMM_VA_BY_MAP,
+				  .content = {.kind = VMM_VA_MAPPED,
+					      .protection = r->protection,
+					      .driver_protection = r->driver_protection,
+					      .offset = r->offset_pages << VMM_PAGE_SHIFT},
+				  .queue = r->queue,
+				  .allocation = r->allocation};
+
+	if (!device->va)
+		return no_gpu_addresses(device->adapter, device->process,
+					"map GPU virtual address");
+	if (r->protection & VMM_VA_ZERO_PAGES)
+		o.content.kind = VMM_VA_ZERO;
+	else if (r->protection & VMM_VA_NO_ACCESS)
+		o.content.kind = VMM_VA_NOTHING;
+	NTSTATUS status = check_map(&o, r);
+	if (NT_SUCCESS(status))
+		status = execute(&o);
+	if (NT_SUCCESS(status)) {
+		r->address = o.address;
+		r->fence_value = o.fence_value;
+	}
+	return status;
+}
+
+/* ---- Reserve ---- */
+
+enum { RESERVE_NO_ACCESS, RESERVE_ZERO };
+
+static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
+			struct vmm_va_reserve_request *r)
+{
+	struct map_operation o = {
+		.va = va,
+		.device = device,
+		.request = {.base = r->base,
+			    .minimum = r->minimum,
+			    .maximum = r->maximum,
+			    .size = r->size},
+		.origin = VMM_VA_BY_RESERVE,
+		.content = {.kind = r->type == RESERVE_ZERO ? VMM_VA_ZERO : VMM_VA_NOTHING,
+			    .driver_protection = r->driver_protection},
+		.queue = r->queue};
+	NTSTATUS status;
+
+	if (((r->base ? r->base : r->minimum | r->maximum) & RESERVE_MASK) || !r->size ||
+	    (r->size & RESERVE_MASK))
+		return violation(&o, "VA-04",
+				 "reserve: addresses and size must be multiples of 64 KiB, and "
+				 "the size must not be 0");
+	if (r->type > RESERVE_ZERO)
+		/* Type 2 is reserved for the system. */
+		return violation(&o, "VA-07", "reserve: the type must be NO_ACCESS or ZERO");
+	status = check_zero(&o);
+	if (NT_SUCCESS(status))
+		status = execute(&o);
+	if (NT_SUCCESS(status)) {
+		r->address = o.address;
+		r->fence_value = o.fence_value;
+	}
+	return status;
+}
+
+struct vmm_va_reserve_request vmm_va_reserve_request_of(const D3DDDI_RESERVEGPUVIRTUALADDRESS *args)
+{
+	return (struct vmm_va_reserve_request){.queue = args->hPagingQueue,
+					       .base = args->BaseAddress,
+					       .minimum = args->MinimumAddress,
+					       .maximum = args->MaximumAddress,
+					       .size = args->Size,
+					       .type = (uint32_t)args->ReservationType,
+					       .driver_protection = args->DriverProtection};
+}
+
+NTSTATUS vmm_va_reserve(struct vmm_device *device, struct vmm_va_reserve_request *request)
+{
+	return device->va ? reserve(device->va, device, request)
+			  : no_gpu_addresses(device->adapter, device->process,
+					     "reserve GPU virtual address");
+}
+
+NTSTATUS vmm_va_reserve_on(struct vmm_adapter *adapter, struct vmm_process *process,
+			   struct vmm_va_reserve_request *request)
+{
+	struct vmm_va *va;
+
+	if (!adapter->memory->caps->gpummu.supported)
+		return no_gpu_addresses(adapter, process, "reserve GPU virtual address");
+	NTSTATUS status = vmm_va_get(adapter, process, &va);
+	return NT_SUCCESS(status) ? reserve(va, NULL, request) : status;
+}
+
+/* ---- Free ---- */
+
+NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, uint64_t base,
+		     uint64_t size)
+{
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_va_range *range = NULL;
+
+	if (!memory->caps->gpummu.supported)
+		return no_gpu_addresses(adapter, process, "free GPU virtual address");
+	vmm_paging_lock(adapter);
+	struct vmm_va *va = vmm_va_find(memory, process);
+	if (va && size)
+		range = vmm_vaspace_range(va->space, base, size);
+	bool whole = range && range->origin != VMM_VA_BY_SYSTEM && range->node.base == base &&
+		     range->node.size == size;
+	if (whole)
+		vmm_va_release(va, range);
+	vmm_paging_commit(adapter);
+	if (whole)
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(adapter->observe, STATUS_INVALID_PARAMETER, "VA-09", process->id, 0,
+			       "free GPU virtual address: 0x%llx, 0x%llx bytes, is %s",
+			       (unsigned long long)base, (unsigned long long)size,
+			       range ? "a part of a range; only a whole range can be freed"
+				     : "not a range that was mapped or reserved");
+}

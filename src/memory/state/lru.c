@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Least-recently-used order, maintained lazily. A use stores a counter in the instance and appends
+ * the instance to a journal; no list is changed. A search for a victim needs the lists in order and
+ * orders them first (vmm_lru_order): it moves the instances of the journal to the end of their
+ * lists, in the journal's order.
+ *
+ * A journal that overflows is not continued, and the lists are sorted by the counters instead. An
+ * adapter that evicts nothing therefore pays for neither. An adapter that evicts all the time pays
+ * only for the journal.
+ *
+ * Invariant: no instance is taken off its list while the journal contains it (vmm_lru_forget).
+ */
+#include "memory/state/state.h"
+
+static struct vmm_instance *instance_of(const struct vmm_list *link)
+{
+	return vmm_container_of(link, struct vmm_instance, lru);
+}
+
+static void record_use(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	instance->last_use = ++memory->use_counter;
+	if (vmm_likely(memory->touched_count < VMM_TOUCHED_MAX))
+		memory->touched[memory->touched_count++] = instance;
+	else
+		memory->touched_count = VMM_TOUCHED_MAX + 1;
+}
+
+void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	record_use(memory, instance);
+}
+
+static struct vmm_list *list_of(struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return &vmm_memory_segment(memory, instance->segment)->lru[instance->class_index];
+}
+
+void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_list_push_back(list_of(memory, instance), &instance->lru);
+	record_use(memory, instance);
+}
+
+/* Merges two chains that are linked by `next` and sorted by last use. */
+static struct vmm_list *merge(struct vmm_list *a, struct vmm_list *b)
+{
+	struct vmm_list first, *last = &first;
+
+	while (a && b) {
+		struct vmm_list **least =
+			instance_of(a)->last_use < instance_of(b)->last_use ? &a : &b;
+
+		last->next = *least;
+		last = *least;
+		*least = last->next;
+	}
+	last->next = a ? a : b;
+	return first.next;
+}
+
+/* Takes the longest sorted run off the head of the chain. */
+static struct vmm_list *take_run(struct vmm_list **chain)
+{
+	struct vmm_list *first = *chain, *last = first;
+
+	while (last->next && instance_of(last->next)->last_use > instance_of(last)->last_use)
+		last = last->next;
+	*chain = last->next;
+	last->next = NULL;
+	return first;
+}
+
+/*
+ * Natural merge sort of one list. The list consists of few sorted runs. bin[i] holds a merge of 2^i
+ * runs, as the digits of a binary counter.
+ */
+static void sort(struct vmm_list *head)
+{
+	struct vmm_list *chain = head->next, *bin[32] = {NULL}, *all = NULL;
+	uint32_t i;
+
+	if (vmm_list_empty(head))
+		return;
+	head->prev->next = NULL;
+	while (chain) {
+		struct vmm_list *run = take_run(&chain);
+
+		for (i = 0; i < 31 && bin[i]; i++) {
+			run = merge(bin[i], run);
+			bin[i] = NULL;
+		}
+		bin[i] = bin[i] ? merge(bin[i], run) : run;
+	}
+	for (i = 0; i < 32; i++)
+		if (bin[i])
+			all = all ? merge(bin[i], all) : bin[i];
+	vmm_list_init(head);
+	while (all) {
+		struct vmm_list *link = all;
+
+		all = all->next;
+		vmm_list_push_back(head, link);
+	}
+}
+
+static void sort_all(struct vmm_memory *memory)
+{
+	for (uint32_t s = 0; s < memory->segment_count; s++)
+		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++)
+			sort(&memory->segment[s].lru[c]);
+}
+
+void vmm_lru_order_slow(struct vmm_memory *memory)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->touched_count > VMM_TOUCHED_MAX) {
+		sort_all(memory);
+	} else {
+		for (uint32_t i = 0; i < memory->touched_count; i++) {
+			struct vmm_instance *instance = memory->touched[i];
+
+			vmm_list_remove(&instance->lru);
+			vmm_list_push_back(list_of(memory, instance), &instance->lru);
+		}
+	}
+	memory->touched_count = 0;
+}
+
+/* Does the journal have space for `count` more entries? If not, it overflows. */
+static bool has_space_for(const struct vmm_memory *memory, uint32_t count)
+{
+	return memory->touched_count <= VMM_TOUCHED_MAX &&
+	       count <= VMM_TOUCHED_MAX - memory->touched_count;
+}
+
+/* Is a paging packet incomplete, or are paging commands pending? */
+static bool is_paging(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_adapter *adapter = memory->adapter;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return !vmm_timeline_passed(adapter, adapter->paging_timeline, vmm_paging_sequence(memory));
+}
+
+/*
+ * Records the uses of one packet. It reads only the cache line of each instance that it also
+ * writes. instance->prepared tells which ones this preparation has seen already. `journal` and
+ * `paging` are constants at each call, so the compiler makes four versions without these tests in
+ * the loop.
+ */
+static inline __attribute__((always_inline)) uint64_t use_all(struct vmm_memory *memory,
+							      const struct vmm_use_in_place *use,
+							      bool journal, bool paging)
+{
+	struct vmm_instance *const *instances = use->instances;
+	const D3DDDI_PATCHLOCATIONLIST *at = use->patches + use->first,
+				       *end = use->patches + use->end;
+	uint32_t paging_timeline = memory->adapter->paging_timeline, timeline = use->timeline;
+	uint64_t preparation = use->preparation, sequence = use->sequence, needed = 0;
+	uint64_t counter = memory->use_counter;
+	struct vmm_instance **touched = journal ? memory->touched + memory->touched_count : NULL;
+
+	bool is_long = end - at > VMM_LONG_LIST;
+
+	for (; at != end; at++) {
+		struct vmm_instance *instance = instances[at->AllocationIndex];
+
+		if (vmm_unlikely(is_long) && end - at > VMM_LIST_AHEAD)
+			vmm_prefetch(instances[at[VMM_LIST_AHEAD].AllocationIndex]);
+		if (vmm_unlikely(!instance) || instance->prepared == preparation)
+			continue;
+		instance->prepared = preparation;
+		instance->last_use = ++counter;
+		if (journal)
+			*touched++ = instance;
+		vmm_instance_activate(instance, timeline, sequence);
+		if (paging) {
+			needed = vmm_max_u64(
+				needed, atomic_load_explicit(&instance->queued[paging_timeline],
+							     memory_order_relaxed));
+			needed = vmm_max_u64(needed, atomic_load_explicit(&instance->updated,
+									  memory_order_relaxed));
+		}
+	}
+	if (journal)
+		memory->touched_count += (uint32_t)(counter - memory->use_counter);
+	memory->use_counter = counter;
+	return needed;
+}
+
+uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
+{
+	struct vmm_memory *memory = adapter->memory;
+	uint32_t most = use->end - use->first;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (most > use->instance_count)
+		most = use->instance_count;
+	if (!has_space_for(memory, most)) {
+		memory->touched_count = VMM_TOUCHED_MAX + 1;
+		return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, false, true)
+						       : use_all(memory, use, false, false);
+	}
+	return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, true, true)
+					       : use_all(memory, use, true, false);
+}

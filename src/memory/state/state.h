@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tier 1, state: allocations, instances, segments and their order of use, the paging timeline.
+ * Nothing here moves content.
+ */
+#ifndef VMM_MEMORY_STATE_H
+#define VMM_MEMORY_STATE_H
+
+#include "memory/state/types.h"
+
+static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
+}
+
+/*
+ * ShareBackingStoreWithKmd: the miniport has the address of the backing store. The store therefore
+ * lives as long as the allocation. (ALF-30)
+ */
+static inline bool vmm_is_shared_with_kmd(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags2 & VMM_ALLOCATION2_SHARE_BACKING) != 0;
+}
+
+static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, uint32_t id)
+{
+	return &memory->segment[id - 1];
+}
+
+/* Records the number of a packet that uses the memory. */
+static inline void vmm_mark_used(_Atomic uint64_t *slot, uint64_t sequence)
+{
+	atomic_store_explicit(slot, sequence, memory_order_relaxed);
+}
+
+/* D3DDDICB_LOCKFLAGS */
+#define VMM_LOCK_ACQUIRE_APERTURE 0x040u
+#define VMM_LOCK_USE_ALTERNATE_VA 0x200u
+
+/* A part of a segment with a common element in vmm_segment.last_reader. */
+#define VMM_LAST_READER_BYTES ((uint64_t)64 << 10)
+
+/* ---- fair.c: the share of each process in a segment (SEG-27) ---- */
+void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the id of the process with the most bytes in the segment; 0 if fewer than two processes
+ * have any.
+ */
+uint32_t vmm_fair_largest(const struct vmm_segment *segment);
+
+/* ---- pool.c ---- */
+/* Returns a zeroed allocation, or NULL without memory. */
+struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory);
+/* Frees it; NULL is allowed. Any thread, any lock. */
+void vmm_pool_give(struct vmm_memory *memory, struct vmm_allocation *allocation);
+void vmm_pool_finish(struct vmm_pool *pool);
+
+/* ---- segment.c: allocates and frees all ranges of segments; counts mapped_bytes ---- */
+vmm_status vmm_segments_create(struct vmm_memory *memory);
+void vmm_segments_destroy(struct vmm_memory *memory);
+/*
+ * Like vmm_range_allocate. Also returns VMM_NO_VIDEO_MEMORY if the limit of all apertures would be
+ * exceeded. (SEG-05)
+ */
+vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *segment,
+				const struct vmm_range_request *request, vmm_range_node *node,
+				uint64_t *offset) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vmm_range_node node);
+/* Would size_bytes more exceed what all aperture segments may map together? (SEG-05) */
+static inline bool vmm_segment_is_over_limit(const struct vmm_memory *memory,
+					     const struct vmm_segment *segment, uint64_t size_bytes)
+{
+	return segment->aperture && size_bytes > memory->shared_system_bytes - memory->mapped_bytes;
+}
+
+/* Returns the set of the aperture segments. */
+uint32_t vmm_segment_apertures(const struct vmm_memory *memory);
+
+/* ---- lru.c ---- */
+/* Records a use of the instance, which is in a segment. */
+void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Sorts the lists of all segments by last use. To be called before a list is read in that order. */
+void vmm_lru_order_slow(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+static inline void vmm_lru_order(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->touched_count)
+		vmm_lru_order_slow(memory);
+}
+/* Appends an instance that has been placed in a segment to the list of its class. */
+void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * To be called before an instance is taken off its list: the journal must not contain it any more.
+ */
+static inline void vmm_lru_forget(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->touched_count <= VMM_TOUCHED_MAX)
+		vmm_lru_order(memory);
+}
+
+/* ---- instance.c ---- */
+/* To be called when the allocation's segment sets or flags have changed. */
+static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
+{
+	allocation->serving = (allocation->read_set & allocation->write_set) << 1;
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
+		vmm_allocation_mark(allocation, VMM_MARK_SYNCHRONOUS, true);
+}
+/* Is there an aperture segment in both its read and its write set? */
+bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the memory segments of the allocation's sets: a swizzling range can show it only there.
+ */
+uint32_t vmm_allocation_memory_set(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns the segments it may be resident in: those for both reads and writes, or, if there are
+ * none, for writes.
+ */
+uint32_t vmm_allocation_resident_set(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Does that set contain an aperture segment? */
+bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Is the instance resident in its backing store? Without AccessedPhysically the pages in system
+ * memory count as being in the aperture segment, and no range of it is taken. (PAG-24)
+ */
+bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Is the instance locked by the CPU, which could access it nowhere else, while the GPU may use it?
+ * Then it stays in its segment, and returns there after a loss of power. (LOCK-48, LKR-09)
+ */
+bool vmm_lock_fixes_placement(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Does no prepared packet use the memory of the instance? */
+bool vmm_instance_unused(const struct vmm_instance *instance);
+/* Adds a new, zeroed instance to the allocation. */
+void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the eviction class: VMM_CLASS_PINNED or enum vmm_policy_class. */
+uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- paging_timeline.c ---- */
+/*
+ * Returns the sequence number of the packet that holds, or will hold after the next flush, the
+ * newest command. No thread may wait for a higher one.
+ */
+uint64_t vmm_paging_sequence(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Records the newest paging packet as the last one that touches the instance. With moves_content a
+ * CPU lock waits for that packet.
+ */
+void vmm_paging_mark_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+			      bool moves_content) VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the sequence number of the last paging packet that touches the instance. */
+uint64_t vmm_paging_last_of(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The instance is about to move or leave. If it belongs to a context, makes the nodes switch away
+ * from that context first. (SUB-20)
+ */
+void vmm_paging_switch_away(struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+#endif

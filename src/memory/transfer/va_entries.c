@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Page table entries: UpdatePageTable and FlushTlb operations of DxgkDdiBuildPagingBuffer, in order
+ * with all other paging.
+ *
+ * An entry is valid while its page has a placement that the GPU can use, in a memory segment or in
+ * system memory. The entry changes with the placement. It is invalidated before another owner gets
+ * the memory (VA-13).
+ */
+#include "memory/state/state.h"
+#include "memory/transfer/paging.h"
+#include "memory/transfer/va_entries.h"
+#include "vaspace/vaspace.h"
+
+#define ENTRIES_MAX 256u /* maximum number of entries in one operation */
+
+/* ---- lookup ---- */
+
+uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
+{
+	uint32_t shift = VMM_PAGE_SHIFT;
+
+	for (uint32_t i = 0; i < level; i++)
+		shift += mmu->level[i].PageTableIndexBitCount;
+	return shift;
+}
+
+uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address)
+{
+	return (uint32_t)((address - table->base) >> vmm_va_shift(vmm_va_mmu(va), table->level));
+}
+
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+{
+	struct vmm_va_table *table = va->root;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	while (table && table->level) {
+		uint32_t index = vmm_va_index(va, table, address);
+
+		table = index < table->entries ? table->child[index] : NULL;
+	}
+	return table;
+}
+
+/* ---- operations on tables ---- */
+
+static void report_event(struct vmm_va *va, uint32_t operation, uint64_t handle, uint64_t bytes,
+			 uint64_t address)
+{
+	vmm_event(va->memory->adapter->observe, VIDMM_EVENT_PAGING, va->process->id,
+		  (uint32_t)handle, operation, bytes, 0, 0, address);
+}
+
+vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
+{
+	const struct vmm_va_table *table = write->table;
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UPDATE_PAGE_TABLE};
+	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), table->level);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	args.UpdatePageTable.PageTableLevel = table->level;
+	args.UpdatePageTable.UpdateMode = vmm_va_mmu(va)->caps.PageTableUpdateMode;
+	if (args.UpdatePageTable.UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
+		args.UpdatePageTable.PageTableAddress.CpuVirtual = table->backing.address;
+	} else {
+		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentId = table->segment;
+		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentOffset = table->offset;
+	}
+	args.UpdatePageTable.pPageTableEntries = write->entries;
+	args.UpdatePageTable.StartIndex = write->start;
+	args.UpdatePageTable.NumPageTableEntries = write->count;
+	args.UpdatePageTable.Flags.Repeat = write->repeat;
+	args.UpdatePageTable.Flags.InitialUpdate = write->initial;
+	args.UpdatePageTable.DriverProtection = write->driver_protection;
+	args.UpdatePageTable.hProcess = va->kmd_process;
+	args.UpdatePageTable.FirstPteVirtualAddress = table->base + write->start * reach;
+	if (write->allocation) {
+		args.UpdatePageTable.hAllocation = write->allocation->kmd_allocation;
+		args.UpdatePageTable.AllocationOffsetInBytes = write->offset;
+	}
+	vmm_status status = vmm_paging_build(va->memory, &args);
+	if (!vmm_ok(status))
+		return status;
+	/*
+	 * If the miniport requires it, no context of the address space runs at the same time
+	 * (VA-13).
+	 */
+	if (vmm_va_mmu(va)->caps.PageTableUpdateRequireAddressSpaceIdle)
+		va->memory->synchronous |= va->memory->pending;
+	report_event(va, VIDMM_PAGING_UPDATE_PAGE_TABLE,
+		     write->allocation ? write->allocation->first.handle : 0,
+		     (uint64_t)write->count << VMM_PAGE_SHIFT,
+		     args.UpdatePageTable.FirstPteVirtualAddress);
+	return VMM_OK;
+}
+
+vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FLUSH_TLB};
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (!va->root) /* the root is being created */
+		return VMM_OK;
+	args.FlushTlb.RootPageTableAddress.SegmentId = va->root->segment;
+	args.FlushTlb.RootPageTableAddress.SegmentOffset = va->root->offset;
+	args.FlushTlb.hProcess = va->kmd_process;
+	args.FlushTlb.StartVirtualAddress = base;
+	args.FlushTlb.EndVirtualAddress = end;
+	vmm_status status = vmm_paging_build(va->memory, &args);
+	if (vmm_ok(status))
+		report_event(va, VIDMM_PAGING_FLUSH_TLB, 0, end - base, base);
+	return status;
+}
+
+DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table)
+{
+	DXGK_PTE entry = {{{0}}, {0}};
+
+	entry.Valid = 1;
+	entry.Segment = table->segment & 0x1F;
+	entry.PageTableAddress = table->offset >> VMM_PAGE_SHIFT;
+	return entry;
+}
+
+/* ---- GPU locations of an instance's pages ---- */
+
+struct gpu_location {
+	uint32_t segment; /* 0: system memory */
+	/* first page number in the segment, or on the bus if the pages are contiguous */
+	uint64_t page;
+	DXGK_ADL list;
+};
+
+/* Returns false if the GPU cannot reach the instance by a virtual address. */
+static bool locate(const struct vmm_instance *instance, struct gpu_location *location)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	*location = (struct gpu_location){.segment = instance->segment};
+	if (instance->place == VMM_PLACEMENT_MEMORY) {
+		location->page = instance->offset >> VMM_PAGE_SHIFT;
+		return true;
+	}
+	if (instance->place != VMM_PLACEMENT_APERTURE &&
+	    !vmm_instance_is_resident_in_system(instance))
+		return false;
+	/* An aperture placement means the system pages behind it (PAG-24). */
+	location->segment = 0;
+	vmm_port_describe_pages(instance->backing.mdl, &location->list);
+	if (location->list.Flags.Contiguous)
+		location->page = location->list.BasePageNumber;
+	return true;
+}
+
+static uint64_t page_of(const struct gpu_location *location, uint64_t index)
+{
+	if (location->segment || location->list.Flags.Contiguous)
+		return location->page + index;
+	return location->list.Pages[index];
+}
+
+/* Returns a number that differs between locations and is never 0. */
+static uint64_t location_key(const struct gpu_location *location)
+{
+	return ((uint64_t)(location->segment + 1) << 52) + page_of(location, 0);
+}
+
+static DXGK_PTE make_entry(const struct vmm_va *va, const struct vmm_va_content *content,
+			   const struct vmm_allocation *allocation,
+			   const struct gpu_location *location)
+{
+	const DXGK_GPUMMUCAPS *caps = &vmm_va_mmu(va)->caps;
+	DXGK_PTE entry = {{{0}}, {0}};
+
+	/* VA-06 */
+	entry.Valid = 1;
+	entry.ReadOnly = caps->ReadOnlyMemorySupported && !(content->protection & VMM_VA_WRITE);
+	entry.NoExecute = caps->NoExecuteMemorySupported && !(content->protection & VMM_VA_EXECUTE);
+	entry.Segment = location->segment & 0x1F;
+	entry.CacheCoherent = !location->segment && caps->CacheCoherentMemorySupported &&
+			      (!allocation || (allocation->flags & VMM_ALLOCATION_CACHED));
+	return entry;
+}
+
+/* ---- pieces: parts of a range with one content ---- */
+
+/* Caller guarantees that [base, end) lies in one leaf. */
+static vmm_status fill_entries(struct vmm_va *va, struct vmm_va_table *leaf, uint64_t base,
+			       uint64_t end, DXGK_PTE entry, uint64_t driver_protection)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_va_write write = {
+		.table = leaf,
+		.start = (uint32_t)((base - leaf->base) >> VMM_PAGE_SHIFT),
+		.count = (uint32_t)((end - base) >> VMM_PAGE_SHIFT),
+		.entries = &entry,
+		.repeat = true,
+		.driver_protection = driver_protection};
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	return vmm_va_update(va, &write);
+}
+
+static vmm_status write_mapped(struct vmm_va *va, struct vmm_va_table *leaf,
+			       const struct vmm_va_piece *piece,
+			       const struct gpu_location *location, uint64_t base, uint64_t end)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_ref *ref = piece->content.object; /* NULL: pages of no allocation */
+	const struct vmm_allocation *allocation = ref ? ref->allocation : NULL;
+	DXGK_PTE entry = make_entry(va, &piece->content, allocation, location);
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	while (base < end && vmm_ok(status)) {
+		DXGK_PTE entries[ENTRIES_MAX];
+		uint64_t offset = piece->content.offset + (base - piece->node.base);
+		uint32_t count = (uint32_t)vmm_min_u64((end - base) >> VMM_PAGE_SHIFT, ENTRIES_MAX);
+		const struct vmm_va_write write = {
+			.table = leaf,
+			.start = (uint32_t)((base - leaf->base) >> VMM_PAGE_SHIFT),
+			.count = count,
+			.entries = entries,
+			.allocation = allocation,
+			.offset = offset,
+			.driver_protection = piece->content.driver_protection};
+
+		for (uint32_t i = 0; i < count; i++) {
+			entries[i] = entry;
+			entries[i].PageAddress = page_of(location, (offset >> VMM_PAGE_SHIFT) + i);
+		}
+		status = vmm_va_update(va, &write);
+		base += (uint64_t)count << VMM_PAGE_SHIFT;
+	}
+	return status;
+}
+
+static uint64_t leaf_end(const struct vmm_va *va, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), 1);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	return vmm_align_down(address, reach) + reach;
+}
+
+vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_t driver_protection)
+{
+	const DXGK_PTE invalid = {{{0}}, {0}};
+	uint64_t end = base + size, at = base;
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	while (at < end && vmm_ok(status)) {
+		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
+		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
+
+		if (leaf)
+			status = fill_entries(va, leaf, at, to, invalid, driver_protection);
+		at = to;
+	}
+	return vmm_ok(status) ? vmm_va_flush(va, base, end) : status;
+}
+
+vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, bool changed)
+{
+	const struct vmm_va_content *content = &piece->content;
+	uint64_t at = piece->node.base, end = at + piece->node.size;
+	DXGK_PTE zero = {{{0}}, {0}};
+	struct gpu_location location = {0};
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	zero.Valid = zero.Zero = 1;
+	location.list.Flags.Contiguous = 1; /* with VMM_VA_PAGES the offset is the bus address */
+	if (content->kind == VMM_VA_MAPPED &&
+	    !locate(((const struct vmm_ref *)content->object)->instance, &location))
+		return VMM_OK;
+	while (at < end && vmm_ok(status)) {
+		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
+		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
+
+		vmm_assert(leaf);
+		status = content->kind != VMM_VA_ZERO
+				 ? write_mapped(va, leaf, piece, &location, at, to)
+				 : fill_entries(va, leaf, at, to, zero, content->driver_protection);
+		at = to;
+	}
+	piece->live = vmm_ok(status);
+	if (!vmm_ok(status) || (!changed && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached))
+		return status;
+	return vmm_va_flush(va, piece->node.base, end);
+}
+
+static struct vmm_va *va_of(const struct vmm_va_piece *piece)
+{
+	return ((const struct vmm_ref *)piece->content.object)->device->va;
+}
+
+void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_allocation *a = instance->allocation;
+	struct vmm_list *link;
+	struct gpu_location location;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_list_empty(&a->mappings) || !locate(instance, &location) ||
+	    a->mapped_at == location_key(&location))
+		return;
+	a->mapped_at = location_key(&location);
+	vmm_list_for_each (link, &a->mappings) {
+		struct vmm_va_piece *piece = vmm_container_of(link, struct vmm_va_piece, link);
+
+		(void)!vmm_ok(vmm_va_write_piece(va_of(piece), piece, piece->live));
+	}
+	vmm_paging_mark_instance(memory, instance, false);
+}
+
+void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_allocation *a = instance->allocation;
+	struct vmm_list *link;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!a->mapped_at)
+		return;
+	a->mapped_at = 0;
+	vmm_list_for_each (link, &a->mappings) {
+		struct vmm_va_piece *piece = vmm_container_of(link, struct vmm_va_piece, link);
+
+		if (piece->live && !memory->resetting)
+			(void)!vmm_ok(vmm_va_erase(va_of(piece), piece->node.base, piece->node.size,
+						   piece->content.driver_protection));
+		piece->live = false;
+	}
+	if (!memory->resetting)
+		vmm_paging_mark_instance(memory, instance, false);
+}
+
+void vmm_va_pieces_rewrite(struct vmm_va *va)
+{
+	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, 0);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	for (; piece; piece = vmm_vaspace_next(va->space, piece)) {
+		const struct vmm_ref *ref = piece->content.object;
+
+		piece->live = false;
+		/* Pieces without a placement get their entries when they are placed. */
+		if (piece->content.kind == VMM_VA_ZERO || piece->content.kind == VMM_VA_PAGES ||
+		    (ref && ref->allocation->mapped_at))
+			(void)!vmm_ok(vmm_va_write_piece(va, piece, false));
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tier 3, transfer: page tables of GPU virtual address spaces, and their entries (va_entries.c).
+ * sets/va_private.h has what creates the tables.
+ */
+#ifndef VMM_MEMORY_VA_ENTRIES_H
+#define VMM_MEMORY_VA_ENTRIES_H
+
+#include "memory/state/types.h"
+#include "memory/va.h"
+#include "vaspace/vaspace.h"
+
+/* A page table. It does not move while an address that it translates is taken. */
+struct vmm_va_table {
+	struct vmm_va_table *parent;
+	/* child tables by index; NULL in a leaf */
+	struct vmm_va_table **child;
+	/* the first address that it translates */
+	uint64_t base;
+	uint32_t level, index, entries, children;
+	uint64_t size_bytes;
+	/* 0: in system memory, see `backing` */
+	uint32_t segment;
+	vmm_range_node range;
+	/* offset in the segment, or the bus address */
+	uint64_t offset;
+	struct vmm_backing backing;
+};
+
+/* The address space of one process on one adapter. */
+struct vmm_va {
+	struct vmm_list link; /* in memory->vas */
+	struct vmm_memory *memory;
+	const struct vmm_process *process;
+	/* passed to DxgkDdiCreateProcess */
+	struct vmm_port_process port;
+	void *kmd_process;
+	/* kmd_process is valid */
+	bool created;
+	struct vmm_vaspace *space;
+	struct vmm_va_table *root;
+	struct vmm_list contexts; /* vmm_va_context.link */
+};
+
+static inline const struct vmm_port_gpummu *vmm_va_mmu(const struct vmm_va *va)
+{
+	return &va->memory->caps->gpummu;
+}
+
+/* ---- va_entries.c: these do nothing on an adapter without GPU virtual addresses ---- */
+void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The instance has a placement: writes it into the page tables. */
+static inline void vmm_va_write_entries(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_write_entries_slow(memory, instance);
+}
+/* The instance is about to lose its placement: makes its page table entries invalid. (VA-13) */
+static inline void vmm_va_invalidate_entries(struct vmm_memory *memory,
+					     struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_invalidate_entries_slow(memory, instance);
+}
+
+/* ---- va_entries.c: entries of page tables (VA-13) ---- */
+/* Number of address bits below the index of that level. */
+uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
+/* Returns the index of the table's entry for that address; beyond its entries if there is none. */
+uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address);
+/* Returns the leaf table that translates the address, or NULL. */
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class);
+struct vmm_va_write {
+	struct vmm_va_table *table;
+	uint32_t start, count;
+	DXGK_PTE *entries;
+	bool repeat, initial;
+	/* the owner of the pages; NULL: no allocation */
+	const struct vmm_allocation *allocation;
+	uint64_t offset, driver_protection;
+};
+vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
+	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the entry that refers to a table. */
+DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table);
+/*
+ * Write a piece's entries, or invalidate those of a range. `changed`: the range had valid entries.
+ */
+vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, bool changed)
+	VMM_REQUIRES(vmm_paging_lock_class);
+vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_t driver_protection)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Writes the entries of all pieces of a space after its tables were emptied. */
+void vmm_va_pieces_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+
+#endif
