@@ -17,7 +17,10 @@ NTSTATUS vmm_door_lock_pages(struct vmm_door_call *call, const uint32_t *pages,
 
 	request->pages = copy;
 	if (NT_SUCCESS(status))
-		status = vmm_door_lock(call, NULL, request);
+		status = vmm_memory_lock(call->device, request);
+	if (status == STATUS_PENDING)
+		status = vmm_memory_lock_outside(&call->device, &call->guard, request,
+						 vmm_memory_lock_in_full);
 	vmm_door_copy_done(copy, local);
 	return status;
 }

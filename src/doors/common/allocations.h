@@ -13,19 +13,6 @@ NTSTATUS vmm_door_lock_pages(struct vmm_door_call *call, const uint32_t *pages,
 NTSTATUS vmm_door_unlock_list(const struct vmm_door_call *call, const uint32_t *handles,
 			      uint32_t count, uint32_t *first);
 
-/* A CPU lock, inlined because it is as short as entering and leaving. (LOCK-41) */
-VMM_ALWAYS_INLINE NTSTATUS vmm_door_lock(struct vmm_door_call *call, const uint32_t *pages,
-					 struct vmm_lock_request *request)
-{
-	if (vmm_unlikely(pages != NULL))
-		return vmm_door_lock_pages(call, pages, request);
-	NTSTATUS status = vmm_memory_lock(call->device, request);
-	return vmm_unlikely(status == STATUS_PENDING)
-		       ? vmm_memory_lock_outside(&call->device, &call->guard, request,
-						 vmm_memory_lock_in_full)
-		       : status;
-}
-
 /* The usual unlock names one allocation. */
 VMM_ALWAYS_INLINE NTSTATUS vmm_door_unlock(const struct vmm_door_call *call,
 					   const uint32_t *handles, uint32_t count, uint32_t *first)

@@ -12,6 +12,13 @@ NTSTATUS vmm_door_no_device(struct vmm_door_call *call, const void *hazard, bool
 	return stopped ? STATUS_DEVICE_REMOVED : STATUS_INVALID_PARAMETER;
 }
 
+NTSTATUS vmm_door_lost_status(const struct vmm_device *device)
+{
+	return atomic_load_explicit(&device->adapter->closed, memory_order_relaxed)
+		       ? STATUS_DEVICE_REMOVED
+		       : vmm_device_answer(device);
+}
+
 NTSTATUS vmm_door_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 			  void *local, size_t local_bytes, void **copy)
 {

@@ -37,6 +37,9 @@ struct vmm_door_call {
  */
 NTSTATUS vmm_door_no_device(struct vmm_door_call *call, const void *hazard, bool cleaning) VMM_COLD;
 
+/* Returns the status of a call on a device that is lost or in error. */
+NTSTATUS vmm_door_lost_status(const struct vmm_device *device) VMM_COLD;
+
 /*
  * Returns STATUS_DEVICE_REMOVED if the device is lost with its adapter (LOCK-33, OFR-15, PNP-03) or
  * by a reset (TDR-07), and STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE if it is in error (PRI-16,
@@ -44,9 +47,11 @@ NTSTATUS vmm_door_no_device(struct vmm_door_call *call, const void *hazard, bool
  */
 static inline NTSTATUS vmm_door_check_alive(const struct vmm_device *device)
 {
-	return vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
-		       ? STATUS_DEVICE_REMOVED
-		       : vmm_device_answer(device);
+	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
+			 atomic_load_explicit(&device->error, memory_order_relaxed) !=
+				 VMM_DEVICE_OK))
+		return vmm_door_lost_status(device);
+	return STATUS_SUCCESS;
 }
 
 /* Ends the call with its door event; returns the status. */

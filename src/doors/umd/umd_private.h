@@ -51,10 +51,14 @@ VMM_ALWAYS_INLINE HRESULT vmm_umd_leave_inline(const struct vmm_door_call *call,
 					       uint32_t object, uint64_t count, uint64_t flags)
 {
 	/* A device that ended during the call may have taken its process with it: no event. */
-	if (vmm_likely(call->device))
-		status = vmm_door_leave_inline(call, status, object, count, flags);
-	else if (call->on_stopped)
+	if (vmm_likely(call->device)) {
+		vmm_event_inline(call->observe, VIDMM_EVENT_DOOR, call->process->id, object,
+				 call->door, (uint32_t)status, count,
+				 vmm_observe_elapsed(call->observe, call->began), flags);
+		vmm_hazard_leave(&call->guard);
+	} else if (call->on_stopped) {
 		status = STATUS_SUCCESS;
+	}
 	return vmm_likely(status == STATUS_SUCCESS) ? S_OK : vmm_umd_hresult(status);
 }
 
