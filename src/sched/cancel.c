@@ -33,7 +33,7 @@ void vmm_cancel_packet(struct vmm_sched *sched, struct vmm_packet *packet)
 	DXGKARG_CANCELCOMMAND args = cancel_of(dma, vmm_dma_buffer(dma)->context);
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
+	if (!sched->caps->cancel_command_aware || dma->kind->in_turn)
 		return;
 	if (packet->portion) { /* the rest of the buffer gets a separate call */
 		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;

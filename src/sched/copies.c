@@ -55,7 +55,7 @@ static struct vmm_dma *take_copy(struct vmm_context *context)
 
 NTSTATUS vmm_broadcast_add_copies(const struct vmm_broadcast *b, struct vmm_dma *dma)
 {
-	for (uint32_t i = 0; b && i < b->count; i++) {
+	for (uint32_t i = 0; i < b->count; i++) {
 		struct vmm_dma *copy = take_copy(b->context[i]);
 
 		if (!copy)
@@ -98,6 +98,7 @@ void vmm_broadcast_share_locked(struct vmm_dma *dma)
 
 		dma->users++;
 		copy->owner = dma;
+		copy->kind = dma->kind;
 		copy->backing = dma->backing;
 		copy->private_data = dma->private_data;
 		copy->list = dma->list;

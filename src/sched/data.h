@@ -6,6 +6,7 @@
 #ifndef VMM_SCHED_DATA_H
 #define VMM_SCHED_DATA_H
 
+#include "sched/kinds.h"
 #include "sched/rules.h"
 
 /* ---- order.c ---- */
@@ -98,7 +99,7 @@ struct vmm_broadcast {
 	struct vmm_context *context[VMM_BROADCAST_MAX];
 };
 /*
- * Attaches one copy for each context of `b` (NULL: none) to a buffer that is about to be queued.
+ * Attaches one copy for each context of `b` to a buffer that is about to be queued.
  * STATUS_NO_MEMORY: the caller gives the buffer back.
  */
 NTSTATUS vmm_broadcast_add_copies(const struct vmm_broadcast *b,

@@ -5,19 +5,6 @@
  */
 #include "sched/completion.h"
 
-static void fill_present(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	submit->Flags.Present = 1;
-	if (!dma->flip || dma->end != dma->used_bytes) /* the last portion does the flip */
-		return;
-	submit->Flags.Flip = 1;
-	submit->Flags.FlipWithNoWait = dma->flip->no_wait;
-	submit->VidPnSourceId = dma->flip->source_id;
-	submit->FlipInterval = dma->flip->interval;
-}
-
 /*
  * Fills the arguments of DxgkDdiSubmitCommand for the portion. The caller has set packet->fence.
  * (SUB-22)
@@ -44,12 +31,8 @@ static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
 		.NodeOrdinal = dma->context->ordinal,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
-	if (vmm_unlikely(dma->context->by_address)) { /* virtual.c */
-		s->DmaBufferVirtualAddress = dma->commands;
-		s->DmaBufferSize = dma->end;
-	}
-	if (vmm_unlikely(dma->present))
-		fill_present(dma, s);
+	if (vmm_unlikely(dma->kind->describe != NULL))
+		dma->kind->describe(dma, s);
 }
 
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer)

@@ -202,7 +202,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	uint64_t needed = bind_memory(adapter, dma, sched->preparations, dma->mapped_by);
 	/* The paging work is queued on its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
-	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {
+	if (vmm_unlikely(dma->kind->in_turn)) {
 		dma->packet.paging_needed = needed;
 		flip_in_turn(sched, dma);
 		return VMM_OK;

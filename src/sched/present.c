@@ -351,35 +351,34 @@ static void unreserve(struct vmm_device *device, struct vmm_present *p)
 	give_turn_back(device);
 }
 
+static const struct vmm_submission_kind *kind_of(const struct vmm_present *p)
+{
+	if (!p->flags.Flip)
+		return &vmm_present_kind;
+	return p->mmio ? &vmm_mmio_flip_kind : &vmm_flip_kind;
+}
+
 static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
 {
 	const struct vmm_present_request *r = p->request;
-	struct vmm_adapter *adapter = context->device->adapter;
 	const D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX] = {
 		[DXGK_PRESENT_SOURCE_INDEX] = {.hAllocation = r->source},
 		[DXGK_PRESENT_DESTINATION_INDEX] = {.hAllocation = r->destination,
 						    .Value = r->destination ? WRITE : 0},
 	};
-	struct vmm_submission s = {.context = context,
-				   .adapter = adapter,
-				   .what = "present",
+	struct vmm_submission s = {.kind = kind_of(p),
+				   .context = context,
 				   .present = p,
 				   .entries = list,
 				   .entry_count = DXGK_PRESENT_MAX_INDEX};
 
-	p->submit_flags = VMM_PRESENT_PACKET | (p->mmio ? VMM_PRESENT_MMIO : 0);
 	NTSTATUS status = reserve_waiting(context->device, p);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_submission_run(&s);
-	if (!NT_SUCCESS(status)) {
+	if (!NT_SUCCESS(status))
 		unreserve(context->device, p);
-		return status;
-	}
-	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
-		  context->handle, context->node, DXGK_PRESENT_MAX_INDEX, s.patches, 0, s.sequence);
-	vmm_prepare_pump(adapter);
-	return STATUS_SUCCESS;
+	return status;
 }
 
 NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)

@@ -211,13 +211,14 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 
 	sched->node[index].current = NULL;
 	if (!packet->paging) {
-		struct vmm_context *context = vmm_dma_of((struct vmm_packet *)packet)->context;
+		const struct vmm_dma *dma = vmm_dma_of((struct vmm_packet *)packet);
+		struct vmm_context *context = dma->context;
 
 		if (vmm_unlikely(!vmm_list_empty(&context->device->context_allocations)))
 			sched->node[index].current = context; /* SUB-20 */
 		process = context->device->process->id;
 		handle = context->handle;
-		by_address = context->by_address;
+		by_address = dma->kind->by_address;
 	}
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
 		  packet->fence, index, args.DmaBufferSubmissionStartOffset,

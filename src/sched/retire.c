@@ -20,21 +20,6 @@ uint32_t vmm_fence_next(struct vmm_sched *sched)
 
 /* ---- DMA buffers ---- */
 
-/* A DMA buffer of a present is complete. */
-static void present_done_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_class)
-{
-	struct vmm_device *device = dma->context->device;
-
-	vmm_assert_held(&dma->context->device->adapter->state_lock);
-	if (dma->counts_as_present)
-		device->presents--;
-	if (dma->flip)
-		vmm_flip_due_locked(device->adapter->sched, dma->flip);
-	dma->counts_as_present = false;
-	dma->flip = NULL;
-	dma->present = 0;
-}
-
 /*
  * A submission of a broadcast buffer is complete. Returns true if it was the last one. State lock
  * held.
@@ -62,8 +47,8 @@ static void put_buffer_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_c
 	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	vmm_assert(vmm_context_is_consistent_locked(buffer->context) && dma->context->queued);
 	dma->context->queued--;
-	if (vmm_unlikely(dma->present))
-		present_done_locked(dma);
+	if (vmm_unlikely(dma->kind->retired_locked != NULL))
+		dma->kind->retired_locked(dma);
 	if (vmm_unlikely(broadcast) && !is_last_user(dma, buffer))
 		return;
 	buffer->pinned = false;

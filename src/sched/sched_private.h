@@ -147,8 +147,9 @@ struct vmm_dma {
 	bool renamed;  /* the allocation of an entry has more than one instance */
 	bool offering; /* an entry carries an offer */
 	bool null_rendering;
-	uint64_t commands;      /* GPU virtual address of the commands (virtual.c) */
-	uint32_t present;       /* VMM_PRESENT_* flags; 0: a render */
+	uint64_t commands; /* GPU virtual address of the commands (virtual.c) */
+	/* What it was filled for; set once it is filled. */
+	const struct vmm_submission_kind *kind;
 	bool counts_as_present; /* counted against the present limit until it completes (SUB-17) */
 	struct vmm_flip *flip;  /* becomes due when this buffer completes; usually NULL */
 	/*
@@ -165,8 +166,6 @@ struct vmm_dma {
 	uint32_t sum_start;
 	uint64_t sum;
 };
-
-enum { VMM_PRESENT_PACKET = 1, VMM_PRESENT_MMIO = 2 };
 
 /*
  * A flip: the primary that a source shows, or is to show. State lock; segment and address: paging

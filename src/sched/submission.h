@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of renders and presents (render.c): a captured list of allocations becomes
- * packets in the prepare queue.
+ * A submission in progress: a captured list of allocations becomes packets in the prepare queue
+ * (submission.c).
  */
 #ifndef VMM_SCHED_SUBMISSION_H
 #define VMM_SCHED_SUBMISSION_H
 
-#include "sched/sched_private.h"
+#include "sched/kinds.h"
 
 struct vmm_submission {
+	const struct vmm_submission_kind *kind;
 	struct vmm_context *context;
 	struct vmm_adapter *adapter;
-	const char *what;                   /* for messages: "render" or "present" */
-	struct vmm_render_request *request; /* NULL for a present */
-	struct vmm_present *present;        /* NULL for a render */
-	/* NULL unless the context's commands are at GPU virtual addresses. */
+	/* The arguments of the call: one of the three, as the kind says. */
+	struct vmm_render_request *request;
+	struct vmm_present *present;
 	const struct vmm_command_request *command;
-	const struct vmm_broadcast *broadcast; /* other contexts that run it; NULL: none */
+	const struct vmm_broadcast *broadcast; /* the other contexts that run a broadcast */
+	bool null_rendering;                   /* the GPU skips the commands (SUB-22) */
+	uint32_t command_bytes;                /* for the event: of the client's commands */
 	/* For a render this is the client's memory, so each entry is read once (DMA-14). */
 	const D3DDDI_ALLOCATIONLIST *entries;
 	uint32_t entry_count;
@@ -44,38 +46,39 @@ struct vmm_present {
 	RECT *sub_rects; /* in the destination, at least one */
 	RECT one;        /* storage of a single rectangle, which saves an allocation */
 	uint32_t sub_rect_count;
-	uint32_t submit_flags; /* VMM_PRESENT_* of its packets */
 	struct vmm_flip *flip; /* NULL: not a flip */
 	/* The flip is programmed by a DDI call, not by the DMA buffer (DMA-32). */
 	bool mmio;
 };
 
-/* The miniport's output pointers after one call. */
-struct vmm_translated {
-	char *commands, *private_data;
-	D3DDDI_PATCHLOCATIONLIST *patches;
-	uint32_t multipass;
-};
-
 /*
- * Captures the list, has the commands translated into pieces, and queues them (DMA-29). No lock
- * held.
+ * Captures the list, has the commands translated into pieces, queues them (DMA-29), and has them
+ * prepared. The caller has set `kind`, `context` and the arguments. No lock held.
  */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
 /* Reports what is wrong with an entry of the allocation list; returns `status`. */
 NTSTATUS vmm_submission_refuse_entry(const struct vmm_submission *s, const char *rule,
 				     NTSTATUS status, uint32_t index, const char *what);
 /*
- * translate.c: has the miniport fill one DMA buffer, with DxgkDdiRender or DxgkDdiPresent; fills in
- * a packet without commands whose patch list names the primary of a flip, so that preparation makes
- * it resident; fills in a packet whose commands are run without translation.
+ * capture.c: reads each entry of the list once, checks it, and stores what it refers to in the
+ * buffer.
  */
-NTSTATUS vmm_submission_translate(const struct vmm_submission *s, struct vmm_dma *dma,
-				  struct vmm_translated *t) VMM_MUST_CHECK
+NTSTATUS vmm_submission_capture(struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
-void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t)
+/*
+ * translate.c: the `fill` of the kinds. Each fills one DMA buffer, by one call of the miniport, and
+ * sets its used_bytes, private_used and patch_count.
+ */
+NTSTATUS vmm_fill_by_render(const struct vmm_submission *s, struct vmm_dma *dma,
+			    uint32_t *multipass) VMM_MUST_CHECK VMM_REQUIRES(vmm_submit_lock_class);
+NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma,
+			     uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
-NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK
+NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
+				uint32_t *multipass) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
+NTSTATUS vmm_fill_for_command(const struct vmm_submission *s, struct vmm_dma *dma,
+			      uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
 /* verify.c: checks one translated piece; checks the submission after the last piece. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;

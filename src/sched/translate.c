@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { COMMAND_NULL_RENDERING = 0x1 };
-
 /*
  * Begins a DDI call that translates into `dma`. The buffer is pinned, so its placement does not
  * change during the call.
@@ -33,14 +31,27 @@ static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
 	vmm_calling_process_set(s->adapter->os, before);
 }
 
+/* The miniport's output pointers after the call. */
+static void note_output(struct vmm_dma *dma, const void *commands, const void *private_data,
+			const D3DDDI_PATCHLOCATIONLIST *patches)
+{
+	dma->used_bytes = (uint32_t)((const char *)commands - dma->backing.address);
+	dma->patch_count = (uint32_t)(patches - dma->patches);
+	dma->private_used =
+		dma->private_data
+			? (uint32_t)((const char *)private_data - (const char *)dma->private_data)
+			: 0;
+}
+
 /*
  * Passes the client's patch list as it is. Only the list that the miniport writes is used later.
  * (PAT-01)
  */
-static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
-			    struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
+NTSTATUS vmm_fill_by_render(const struct vmm_submission *s, struct vmm_dma *dma,
+			    uint32_t *multipass)
 {
 	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
 	DXGKARG_RENDER args = {
 		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
 		.pCommand = (const char *)context->user.commands + s->request->command_offset,
@@ -55,26 +66,27 @@ static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
 		.PatchLocationListInSize = s->request->patch_count,
 		.pPatchLocationListOut = dma->patches,
 		.PatchLocationListOutSize = context->patch_size,
-		.MultipassOffset = t->multipass,
+		.MultipassOffset = *multipass,
 		.DmaBufferSegmentId = dma->place.segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 	};
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
 
 	vmm_assert_held(&s->adapter->submit_lock);
-	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
-				     args.pPatchLocationListOut, args.MultipassOffset};
+	end_translation(s, dma, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, args.pPatchLocationListOut);
+	*multipass = args.MultipassOffset;
 	return status;
 }
 
-static NTSTATUS call_present(const struct vmm_submission *s, struct vmm_dma *dma,
-			     struct vmm_translated *t) VMM_REQUIRES(vmm_submit_lock_class)
+static DXGKARG_PRESENT present_of(const struct vmm_submission *s, const struct vmm_dma *dma,
+				  uint32_t multipass)
 {
-	const struct vmm_context *context = s->context;
 	const struct vmm_present *p = s->present;
-	DXGKARG_PRESENT args = {
+
+	return (DXGKARG_PRESENT){
 		.pAllocationList = dma->list,
-		.MultipassOffset = t->multipass,
+		.MultipassOffset = multipass,
 		.Color = p->request->color,
 		.DstRect = p->destination,
 		.SrcRect = p->source,
@@ -83,49 +95,58 @@ static NTSTATUS call_present(const struct vmm_submission *s, struct vmm_dma *dma
 		.FlipInterval = p->request->interval,
 		.Flags = p->flags,
 	};
+}
+
+NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma,
+			     uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
 
 	vmm_assert_held(&s->adapter->submit_lock);
-	if (!p->mmio) { /* DMA-32 */
-		args.pDmaBuffer = dma->backing.address;
-		args.DmaSize = context->dma_bytes;
-		args.pDmaBufferPrivateData = dma->private_data;
-		args.DmaBufferPrivateDataSize = context->dma_private_bytes;
-		args.pPatchLocationListOut = dma->patches;
-		args.PatchLocationListOutSize = context->patch_size;
-		args.DmaBufferSegmentId = dma->place.segment;
-		args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
-	}
+	args.pDmaBuffer = dma->backing.address;
+	args.DmaSize = context->dma_bytes;
+	args.pDmaBufferPrivateData = dma->private_data;
+	args.DmaBufferPrivateDataSize = context->dma_private_bytes;
+	args.pPatchLocationListOut = dma->patches;
+	args.PatchLocationListOutSize = context->patch_size;
+	args.DmaBufferSegmentId = dma->place.segment;
+	args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
 	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
-	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+	end_translation(s, dma, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, args.pPatchLocationListOut);
+	*multipass = args.MultipassOffset;
+	return status;
+}
+
+/*
+ * DMA-32: the miniport gets no buffer to fill. The packet has no commands. Its patch list names the
+ * primary, so that preparation makes it resident.
+ */
+NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
+				uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	end_translation(s, dma, before);
+	if (status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return vmm_refuse_rule(
 			s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-32",
 			context->device->process->id, context->handle,
 			"DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
 			"MMIO flip, which uses none",
 			context->handle);
-	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
-				     args.pPatchLocationListOut, args.MultipassOffset};
-	return status;
-}
-
-NTSTATUS vmm_submission_translate(const struct vmm_submission *s, struct vmm_dma *dma,
-				  struct vmm_translated *t)
-{
-	struct vmm_process *before = begin_translation(s, dma);
-	NTSTATUS status = s->present ? call_present(s, dma, t) : call_render(s, dma, t);
-
-	vmm_assert_held(&s->adapter->submit_lock);
-	end_translation(s, dma, before);
-	return status;
-}
-
-void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t)
-{
-	vmm_assert_held(&dma->context->device->adapter->submit_lock);
+	if (!NT_SUCCESS(status))
+		return status;
 	dma->patches[0] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = DXGK_PRESENT_SOURCE_INDEX};
-	*t = (struct vmm_translated){.commands = dma->backing.address,
-				     .private_data = dma->private_data,
-				     .patches = dma->patches + 1};
+	note_output(dma, dma->backing.address, dma->private_data, dma->patches + 1);
+	*multipass = args.MultipassOffset;
+	return status;
 }
 
 /* ---- commands at GPU virtual addresses ---- */
@@ -169,7 +190,8 @@ static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *d
 	return vmm_command_validate(s->context->device, s->context->handle, &args);
 }
 
-NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
+NTSTATUS vmm_fill_for_command(const struct vmm_submission *s, struct vmm_dma *dma,
+			      uint32_t *multipass)
 {
 	const struct vmm_command_request *r = s->command;
 
@@ -178,11 +200,9 @@ NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dm
 	if (r->private_bytes)
 		memcpy(dma->private_data, r->private_data, r->private_bytes);
 	dma->commands = r->commands;
-	dma->used_bytes = dma->end = r->length;
+	dma->used_bytes = r->length;
 	dma->private_used = r->private_bytes;
-	dma->patch_count = dma->patch_start = dma->patch_end = dma->start = 0;
-	dma->null_rendering = (r->flags & COMMAND_NULL_RENDERING) || (s->context->flags & 0x1);
-	dma->present = 0;
-	dma->split = false;
+	dma->patch_count = 0;
+	*multipass = 0;
 	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
 }

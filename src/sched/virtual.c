@@ -87,12 +87,12 @@ NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t 
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				  const struct vmm_command_request *request)
 {
-	struct vmm_adapter *adapter = context->device->adapter;
 	D3DDDI_ALLOCATIONLIST written[VMM_PRIMARIES_MAX] = {0};
-	struct vmm_submission s = {.context = context,
-				   .adapter = adapter,
-				   .what = "submit command",
+	struct vmm_submission s = {.kind = &vmm_command_kind,
+				   .context = context,
 				   .command = request,
+				   .null_rendering = request->flags & COMMAND_NULL_RENDERING,
+				   .command_bytes = request->length,
 				   .entries = written,
 				   .entry_count = request->primary_count};
 
@@ -102,13 +102,5 @@ NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 		written[i].hAllocation = request->primaries[i];
 		written[i].WriteOperation = 1;
 	}
-	if (NT_SUCCESS(status))
-		status = vmm_submission_run(&s);
-	if (!NT_SUCCESS(status))
-		return status;
-	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
-		  context->handle, context->node, request->primary_count, 0, request->length,
-		  s.sequence);
-	vmm_prepare_pump(adapter);
-	return STATUS_SUCCESS;
+	return NT_SUCCESS(status) ? vmm_submission_run(&s) : status;
 }

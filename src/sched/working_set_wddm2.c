@@ -22,14 +22,14 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 			  "(LOCK-48, LKR-09)"
 			: NULL;
 
-	if (!s->command && !vmm_allocation_is_physical(ref->allocation))
+	if (!s->kind->by_address && !vmm_allocation_is_physical(ref->allocation))
 		return vmm_submission_refuse_entry(
 			s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
 			"it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return vmm_submission_refuse_entry(s, s->command ? "SUB-26" : "DMA-26",
+	return vmm_submission_refuse_entry(s, s->kind->residency_rule,
 					   STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
 }
 
