@@ -139,10 +139,10 @@ void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, cons
 	VMM_PRINTF(4, 5) VMM_COLD;
 void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit) VMM_COLD;
 /*
- * Returns a number of the calling thread, never 0. Numbers follow the order of first use, so sim
- * runs agree.
+ * Returns a number of the calling thread, which has the slots; never 0. Numbers follow the order
+ * of first use, so sim runs agree.
  */
-uint32_t nt_identity(struct vmm_nt *nt);
+uint32_t nt_identity(struct vmm_nt *nt, uint64_t *slots);
 /*
  * Counts one poll of a state by the calling thread. On sim virtual time advances only when all
  * threads wait, so a polling loop would never see it advance. After 256 polls at one instant the

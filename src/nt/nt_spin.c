@@ -45,9 +45,10 @@ static void acquire_contended(struct vmm_nt *nt, PKSPIN_LOCK lock)
 	}
 }
 
-static void acquire(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
+/* `slots` here and below: those of the calling thread. */
+static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
 {
-	uint32_t self = nt_identity(nt);
+	uint32_t self = nt_identity(nt, slots);
 
 	if (vmm_unlikely(atomic_load_explicit(owner_of(lock), memory_order_relaxed) == self)) {
 		nt_violation(nt, "NT-04", service, "thread %u holds this spin lock already", self);
@@ -58,9 +59,9 @@ static void acquire(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
 	atomic_store_explicit(owner_of(lock), self, memory_order_relaxed);
 }
 
-static bool release(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
+static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
 {
-	uint32_t self = nt_identity(nt);
+	uint32_t self = nt_identity(nt, slots);
 	uint32_t owner = atomic_load_explicit(owner_of(lock), memory_order_relaxed);
 
 	if (vmm_unlikely(owner != self)) {
@@ -75,9 +76,9 @@ static bool release(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
 	return true;
 }
 
-static void need_dispatch(struct vmm_nt *nt, const char *service)
+static void need_dispatch(struct vmm_nt *nt, const uint64_t *slots, const char *service)
 {
-	uint32_t irql = vmm_nt_irql(nt);
+	uint32_t irql = (uint32_t)slots[SLOT_IRQL];
 
 	if (vmm_unlikely(irql != DISPATCH_LEVEL))
 		nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL",
@@ -87,38 +88,43 @@ static void need_dispatch(struct vmm_nt *nt, const char *service)
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	uint32_t before = vmm_nt_irql(nt);
+	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t before = slots[SLOT_IRQL];
 
-	nt_limit(nt, "KeAcquireSpinLock", DISPATCH_LEVEL);
-	if (before < DISPATCH_LEVEL)
-		vmm_nt_raise(nt, DISPATCH_LEVEL);
-	acquire(nt, "KeAcquireSpinLock", SpinLock);
+	if (vmm_unlikely(before > DISPATCH_LEVEL))
+		nt_above_limit(nt, "KeAcquireSpinLock", DISPATCH_LEVEL);
+	else
+		slots[SLOT_IRQL] = DISPATCH_LEVEL;
+	acquire(nt, slots, "KeAcquireSpinLock", SpinLock);
 	return (KIRQL)before;
 }
 
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
 	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots = vmm_os_own_slots(nt->os);
 
-	need_dispatch(nt, "KeReleaseSpinLock");
-	if (release(nt, "KeReleaseSpinLock", SpinLock) && NewIrql != vmm_nt_irql(nt))
+	need_dispatch(nt, slots, "KeReleaseSpinLock");
+	if (release(nt, slots, "KeReleaseSpinLock", SpinLock) && NewIrql != slots[SLOT_IRQL])
 		vmm_nt_lower(nt, NewIrql);
 }
 
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
 	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots = vmm_os_own_slots(nt->os);
 
-	need_dispatch(nt, "KeAcquireSpinLockAtDpcLevel");
-	acquire(nt, "KeAcquireSpinLockAtDpcLevel", SpinLock);
+	need_dispatch(nt, slots, "KeAcquireSpinLockAtDpcLevel");
+	acquire(nt, slots, "KeAcquireSpinLockAtDpcLevel", SpinLock);
 }
 
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 {
 	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots = vmm_os_own_slots(nt->os);
 
-	need_dispatch(nt, "KeReleaseSpinLockFromDpcLevel");
-	release(nt, "KeReleaseSpinLockFromDpcLevel", SpinLock);
+	need_dispatch(nt, slots, "KeReleaseSpinLockFromDpcLevel");
+	release(nt, slots, "KeReleaseSpinLockFromDpcLevel", SpinLock);
 }
 
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)

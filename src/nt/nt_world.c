@@ -104,9 +104,9 @@ void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 		     vmm_nt_irql(nt), limit);
 }
 
-uint32_t nt_identity(struct vmm_nt *nt)
+uint32_t nt_identity(struct vmm_nt *nt, uint64_t *slots)
 {
-	uint64_t *slot = nt_slot(nt, SLOT_IDENTITY);
+	uint64_t *slot = &slots[SLOT_IDENTITY];
 
 	if (!*slot)
 		*slot = atomic_fetch_add_explicit(&nt->last_identity, 1, memory_order_relaxed) + 1;

@@ -65,10 +65,9 @@ void vmm_observe_destroy(struct vmm_observe *observe)
 static inline void count_own(struct vmm_observe_counts *counter, const struct vidmm_event *event)
 {
 	vmm_observe_add(&counter->count, 1);
-	vmm_observe_add(&counter->sum[0], event->arg[0]);
-	vmm_observe_add(&counter->sum[1], event->arg[1]);
-	vmm_observe_add(&counter->sum[2], event->arg[2]);
-	vmm_observe_add(&counter->sum[3], event->arg[3]);
+	for (unsigned i = 0; i < 4; i++)
+		if (event->arg[i])
+			vmm_observe_add(&counter->sum[i], event->arg[i]);
 }
 
 static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_event *event)

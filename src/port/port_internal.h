@@ -411,7 +411,7 @@ struct vmm_port_call {
 /* From here on kernel services find this world, and callbacks without a handle find this port. */
 static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 {
-	uint64_t *slot = vmm_os_thread_slot(vmm_os_thread_self(port->os), VMM_PORT_THREAD_SLOT);
+	uint64_t *slot = &vmm_os_own_slots(port->os)[VMM_PORT_THREAD_SLOT];
 	struct vmm_port_call call = {vmm_os_set_current(port->os), slot, *slot};
 
 	*slot = (uintptr_t)port;

@@ -204,8 +204,13 @@ vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	if (vmm_gather_is_needless(dma) && vmm_context_memory_is_in_place(dma)) {
-		return vmm_context_memory_gather(dma, ++sched->preparations);
+	if (vmm_gather_is_needless(dma)) {
+		if (vmm_context_memory_is_none(dma)) {
+			sched->preparations++;
+			return VMM_OK;
+		}
+		if (vmm_context_memory_is_in_place(dma))
+			return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
 	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))

@@ -273,14 +273,16 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_unlikely(atomic_load(&sched->chores)))
 		vmm_chores_locked(sched);
-	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
+	/*
+	 * A thread that makes a packet ready without holding the paging lock raises ready_count
+	 * before its kick.
+	 */
+	for (uint32_t n = 0;
+	     n < adapter->node_count && atomic_load(&sched->ready_count) && !is_stopped(adapter);
+	     n++) {
 		struct vmm_packet *packet;
 		enum take_result result = NOTHING;
 
-		/*
-		 * A thread that makes a packet ready without holding the paging lock raises
-		 * ready_count before its kick.
-		 */
 		while (atomic_load(&sched->ready_count) &&
 		       (result = take_submittable(sched, n, &moved, &packet)) <= STALE) {
 			if (result == TAKEN)

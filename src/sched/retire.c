@@ -141,11 +141,13 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 		 * real shares are unknown.
 		 */
 		vmm_order_charge_locked(sched, packet, (node->since_ns - began_ns) / count);
-		if (!packet->paging)
-			vmm_dma_of(packet)->context->turn.running--;
+		struct vmm_context *context = packet->paging ? NULL : vmm_dma_of(packet)->context;
+
+		if (context)
+			context->turn.running--;
+		node->last_device = context ? context->device : NULL;
 		node->hardware_count--;
 		sched->hardware_total--;
-		node->last_device = packet->paging ? NULL : vmm_dma_of(packet)->context->device;
 		vmm_packet_retired_locked(sched, packet);
 		retired++;
 	}
