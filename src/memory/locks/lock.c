@@ -595,6 +595,8 @@ NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_reques
 	uint32_t timeline;
 	uint64_t sequence;
 
+	if ((request->flags & DISCARD) && discard_fast(device, request))
+		return STATUS_SUCCESS;
 	/* LOCK-08 */
 	if ((request->flags & DONOT_WAIT) && vmm_lock_is_plain(adapter, request->flags, request) &&
 	    vmm_fast_lock_is_busy(device, request->handle, &timeline, &sequence)) {
@@ -602,8 +604,6 @@ NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_reques
 				 request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);
 		return STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
-	if ((request->flags & DISCARD) && discard_fast(device, request))
-		return STATUS_SUCCESS;
 	return lock_in_full(device, request);
 }
 
