@@ -109,7 +109,10 @@ def check_build(layers, builds):
         layer = owner(layers, path)
         # A miniport is linked with the kernel services that its headers declare.
         linked = {'nt'} if layer and layer.name == 'softgpu' else set()
+        # A folder of tiers names what its tiers need, once for all of them.
+        tiers = [tier for tier in layers if layer and tier.path.startswith(layer.path + '/')]
         for used in sorted(set(MODULE_DEPENDENCY.findall(re.sub(r'#.*', '', text)))):
-            if layer and used in names and not layer.may_use(used) and used not in linked:
+            allowed = used in linked or any(tier.may_use(used) for tier in [layer, *tiers] if tier)
+            if layer and used in names and not allowed:
                 problems.append(f'{path}: {layer.name} may not depend on {used}')
     return problems

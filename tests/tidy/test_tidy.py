@@ -151,6 +151,13 @@ LAYERS = table(
     ('memory', 'src/memory', 'base os', 'no', '-', ''),
     ('softgpu', 'drivers/softgpu', '-', 'no', '-', ''),
 )
+TIERS = table(
+    ('base', 'src/base', '-', 'no', '-', ''),
+    ('range', 'src/range', 'base', 'no', '-', ''),
+    ('sync', 'src/sync', 'base', 'no', '-', ''),
+    ('memory', 'src/memory', 'base', 'no', '-', ''),
+    ('memory_state', 'src/memory/state', 'base range', 'no', '-', ''),
+)
 
 
 def names(source):
@@ -435,6 +442,10 @@ CASES = [
      lambda: layering.check_build(LAYERS, {'src/memory/meson.build': 'dependencies: [vmm_base_dep, vmm_os_dep]'}) == []),
     ('a link dependency outside the table fails',
      lambda: fails(layering.check_build(LAYERS, {'src/base/meson.build': 'dependencies: vmm_os_dep'}), 'not depend on os')),
+    ('a folder of tiers names what its tiers need',
+     lambda: layering.check_build(TIERS, {'src/memory/meson.build': 'needs = [vmm_range_dep]'}) == []),
+    ('a folder of tiers names nothing else',
+     lambda: fails(layering.check_build(TIERS, {'src/memory/meson.build': 'vmm_sync_dep'}), 'not depend on sync')),
     ('a machine path fails',
      lambda: fails(checks.check_machine_paths({'docs/a.md': 'see /ho' + 'me/me/x'}), 'docs/a.md:1')),
     ('a relative path passes', lambda: checks.check_machine_paths({'docs/a.md': 'see ../work/x and a.work/y'}) == []),
