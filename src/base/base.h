@@ -55,6 +55,8 @@ static inline bool vmm_ok(vmm_status status)
  * when the program has grown by its limit.
  */
 #define VMM_ALWAYS_INLINE     static inline __attribute__((always_inline))
+/* For a fast path that calls functions of several files: inlines them all into the function. */
+#define VMM_FLATTEN           __attribute__((flatten))
 #define VMM_NORETURN          __attribute__((noreturn))
 #define vmm_likely(x)         __builtin_expect(!!(x), 1)
 #define vmm_unlikely(x)       __builtin_expect(!!(x), 0)

@@ -504,7 +504,8 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock
  * allocation's size in bytes. Returns 0, and has done nothing, if the fast path does not apply, for
  * example to an allocation that is never renamed (REN-14). The caller holds the paging lock.
  */
-static uint64_t try_discard_fast(struct vmm_device *device, struct vmm_lock_request *request)
+VMM_FLATTEN static uint64_t try_discard_fast(struct vmm_device *device,
+					     struct vmm_lock_request *request)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_fast_lock *fast_lock = vmm_fast_lock_of(device, request->handle);
