@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "base/lock_flags.h"
 
 /*
  * handle << 32 | version << 18 | busy << 17 | enabled << 16 | locks. The version differs each time
@@ -73,9 +74,14 @@ static inline bool vmm_lock_word_is_enabled_for(uint64_t word, uint32_t handle)
  */
 static inline bool vmm_lock_flags_are_plain(bool wddm2, uint32_t flags, bool pages)
 {
-	uint32_t special = vmm_unlikely(wddm2) ? 0xFFFFFA40u : ~0x037u;
+	uint32_t one_way = VMM_LOCK_READ_ONLY | VMM_LOCK_WRITE_ONLY;
+	uint32_t special =
+		vmm_unlikely(wddm2)
+			? VMM_LOCK_ACQUIRE_APERTURE | VMM_LOCK_USE_ALTERNATE_VA | VMM_LOCK_RESERVED
+			: ~(one_way | VMM_LOCK_DONOT_WAIT | VMM_LOCK_ENTIRE | VMM_LOCK_DONOT_EVICT);
 
-	return !(flags & special) && (flags & 0x3) != 0x3 && (vmm_unlikely(wddm2) || !pages);
+	return !(flags & special) && (flags & one_way) != one_way &&
+	       (vmm_unlikely(wddm2) || !pages);
 }
 
 #endif

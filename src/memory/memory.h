@@ -745,7 +745,7 @@ bool vmm_memory_can_render_under_lock(const struct vmm_instance *instance)
  */
 static inline bool vmm_memory_has_aperture_lock(const struct vmm_instance *instance)
 {
-	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
+	return vmm_locks(instance) && (instance->lock_flags & VMM_LOCK_ACQUIRE_APERTURE);
 }
 
 /*

@@ -150,7 +150,7 @@ struct vmm_port_caps {
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	bool cross_adapter_resource;        /* since 1.3 */
 	bool no_64bit_atomics;              /* since 2.0 (MFN-06) */
-	bool resubmission;                  /* since 2.0: SubmitCommand is told (SUB-21) */
+	bool resubmission;                  /* since 2.0: a flag of SubmitCommand (SUB-21) */
 	bool absolute_priorities;           /* since 2.0 (SCH-02) */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	bool surprise_removal_hibernation;  /* since 1.2 (PNP-08) */

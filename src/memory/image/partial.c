@@ -9,12 +9,13 @@
  * of other pages adds to the list. An eviction transfers the other pages, too; the instance is then
  * like any other that was unswizzled for the CPU (SWZ-09).
  */
+#include "base/lock_flags.h"
 #include "memory/image/image.h"
 #include "memory/state/state.h"
 #include "memory/store/store.h"
 #include "memory/transfer/paging.h"
 
-enum { READ_ONLY = 0x001, BITS = 64 };
+enum { BITS = 64 };
 
 struct vmm_partial {
 	struct vmm_instance *instance;
@@ -161,7 +162,7 @@ vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *inst
 
 void vmm_partial_note_lock(struct vmm_instance *instance, uint32_t flags)
 {
-	instance->partial->written |= !(flags & READ_ONLY); /* LOCK-06 */
+	instance->partial->written |= !(flags & VMM_LOCK_READ_ONLY); /* LOCK-06 */
 }
 
 static void free_partial(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)

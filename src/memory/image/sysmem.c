@@ -9,6 +9,7 @@
  * - The CPU's copy is newer in the pages that a lock named: they are uploaded at the unlock
  * (LOCK-22), or before the next GPU use if the GPU is reading at that time.
  */
+#include "base/lock_flags.h"
 #include "memory/image/image.h"
 #include "memory/state/state.h"
 #include "memory/store/store.h"
@@ -16,7 +17,7 @@
 
 #include <string.h>
 
-enum { READ_ONLY = 0x001, BITS = 64 };
+enum { BITS = 64 };
 
 vmm_status vmm_retained_create(struct vmm_memory *memory, struct vmm_instance *instance,
 			       const void *system_memory, struct vmm_section *section)
@@ -102,7 +103,7 @@ void vmm_retained_note_lock(struct vmm_instance *instance, const struct vmm_lock
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (!retained)
 		return;
-	retained->open |= !(request->flags & READ_ONLY);
+	retained->open |= !(request->flags & VMM_LOCK_READ_ONLY);
 	if (instance->place != VMM_PLACEMENT_MEMORY)
 		return;
 	/* REN-15: the old content is not wanted, so the system copy becomes the current one. */
@@ -111,7 +112,7 @@ void vmm_retained_note_lock(struct vmm_instance *instance, const struct vmm_lock
 		retained->all = true;
 	}
 	vmm_assert(!instance->gpu_wrote);
-	if (request->flags & READ_ONLY) /* LOCK-06 */
+	if (request->flags & VMM_LOCK_READ_ONLY) /* LOCK-06 */
 		return;
 	if (!request->page_count)
 		retained->all = true;

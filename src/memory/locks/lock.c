@@ -9,6 +9,7 @@
  * A lock call waits with no mutex of vidmm held. After the wait everything is looked up and checked
  * again.
  */
+#include "base/lock_flags.h"
 #include "memory/image/image.h"
 #include "memory/locks/lock_attempt.h"
 #include "memory/locks/locks.h"
@@ -16,39 +17,21 @@
 #include "memory/state/state.h"
 #include "memory/store/store.h"
 
-enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
-       READ_ONLY = 0x001,
-       WRITE_ONLY = 0x002,
-       DONOT_WAIT = 0x004,
-       IGNORE_SYNC = 0x008,
-       LOCK_ENTIRE = 0x010,
-       DONOT_EVICT = 0x020,
-       ACQUIRE_APERTURE = 0x040,
-       DISCARD = 0x080,
-       NO_EXISTING_REFERENCE = 0x100,
-       USE_ALTERNATE_VA = 0x200,
-       IGNORE_READ_SYNC = 0x400,
-       RESERVED = (int)0xFFFFF800,
-};
-
 static NTSTATUS check_flags(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t f = a->request->flags;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (f & (uint32_t)RESERVED)
-		return vmm_lock_refuse(a, "LOCK-02", STATUS_INVALID_PARAMETER,
-				       "reserved flag bits are set");
-	if ((f & READ_ONLY) && (f & WRITE_ONLY))
-		return vmm_lock_refuse(a, "LOCK-07", STATUS_INVALID_PARAMETER,
-				       "ReadOnly with WriteOnly");
-	if ((f & IGNORE_SYNC) && (f & ACQUIRE_APERTURE))
+	NTSTATUS status = vmm_lock_check_flags(a);
+	if (!NT_SUCCESS(status))
+		return status;
+	if ((f & VMM_LOCK_IGNORE_SYNC) && (f & VMM_LOCK_ACQUIRE_APERTURE))
 		return vmm_lock_refuse(a, "LOCK-14", STATUS_INVALID_PARAMETER,
 				       "IgnoreSync with AcquireAperture");
-	if ((f & USE_ALTERNATE_VA) && !(f & ACQUIRE_APERTURE))
+	if ((f & VMM_LOCK_USE_ALTERNATE_VA) && !(f & VMM_LOCK_ACQUIRE_APERTURE))
 		return vmm_lock_refuse(a, "SWZ-23", STATUS_INVALID_PARAMETER,
 				       "UseAlternateVA without AcquireAperture");
-	if ((f & LOCK_ENTIRE) && (a->request->page_count || a->request->page_list_given))
+	if ((f & VMM_LOCK_ENTIRE) && (a->request->page_count || a->request->page_list_given))
 		return vmm_lock_refuse(a, "LOCK-17", STATUS_INVALID_PARAMETER,
 				       "LockEntire with a page list");
 	if (a->request->page_count && !a->request->page_list_given)
@@ -61,11 +44,10 @@ static NTSTATUS check_pages(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_p
 {
 	uint64_t pages = vmm_store_bytes(a->ref->allocation) >> VMM_PAGE_SHIFT; /* SWZ-30 */
 
+	vmm_assert_held(&a->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < a->request->page_count; i++) {
 		if (a->request->pages[i] < pages)
 			continue;
-
-		vmm_assert_held(&a->device->adapter->paging_lock);
 		return vmm_refuse_rule(
 			a->memory->adapter->observe, STATUS_INVALID_PARAMETER, "LOCK-18",
 			a->device->process->id, a->request->handle,
@@ -94,9 +76,9 @@ static NTSTATUS check_unsynchronized(const struct vmm_lock_attempt *a)
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (!(a->request->flags & (IGNORE_SYNC | IGNORE_READ_SYNC)))
+	if (!(a->request->flags & (VMM_LOCK_IGNORE_SYNC | VMM_LOCK_IGNORE_READ_SYNC)))
 		return STATUS_SUCCESS;
-	if ((a->request->flags & DISCARD) && !vmm_allocation_is_never_renamed(allocation))
+	if ((a->request->flags & VMM_LOCK_DISCARD) && !vmm_allocation_is_never_renamed(allocation))
 		return STATUS_SUCCESS;
 	if (!vmm_allocation_reaches_aperture(allocation))
 		return vmm_lock_refuse(
@@ -125,7 +107,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if ((allocation->flags & VMM_ALLOCATION_ALTERNATE) &&
-	    !(a->request->flags & USE_ALTERNATE_VA))
+	    !(a->request->flags & VMM_LOCK_USE_ALTERNATE_VA))
 		return vmm_lock_refuse(
 			a, "SWZ-26", STATUS_INVALID_PARAMETER,
 			"a primary created with UseAlternateVA must be locked with UseAlternateVA");
@@ -158,10 +140,10 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a) VMM_REQUIRES(vm
 	uint32_t flags = a->request->flags;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
+	if ((flags & VMM_LOCK_USE_ALTERNATE_VA) && allocation->shared)
 		return vmm_lock_refuse(a, "SWZ-23", STATUS_INVALID_PARAMETER,
 				       "UseAlternateVA on a shared allocation");
-	if ((flags & USE_ALTERNATE_VA) && allocation->primary &&
+	if ((flags & VMM_LOCK_USE_ALTERNATE_VA) && allocation->primary &&
 	    !(allocation->flags & VMM_ALLOCATION_ALTERNATE))
 		return vmm_lock_refuse(
 			a, "SWZ-26", STATUS_INVALID_PARAMETER,
@@ -170,8 +152,8 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a) VMM_REQUIRES(vm
 	 * If the adapter has swizzling ranges, an alternate address may point into an aperture
 	 * segment. (Q-07)
 	 */
-	if ((flags & ACQUIRE_APERTURE) &&
-	    !((flags & USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
+	if ((flags & VMM_LOCK_ACQUIRE_APERTURE) &&
+	    !((flags & VMM_LOCK_USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
 	    !vmm_allocation_memory_set(allocation))
 		return vmm_lock_refuse(a, "SWZ-16", STATUS_INVALID_PARAMETER,
 				       "AcquireAperture, but its sets name only aperture segments");
@@ -182,11 +164,11 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a) VMM_REQUIRES(vm
 		return vmm_lock_refuse(
 			a, "SWZ-14", STATUS_INVALID_PARAMETER,
 			"AcquireAperture, but it is already locked without AcquireAperture");
-	if (vmm_unlikely((flags & USE_ALTERNATE_VA) && vmm_link_copies(allocation) > 1))
+	if (vmm_unlikely((flags & VMM_LOCK_USE_ALTERNATE_VA) && vmm_link_copies(allocation) > 1))
 		return refuse_not_built(
 			a, "UseAlternateVA on content on several adapters of a link is not "
 			   "implemented");
-	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
+	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & VMM_LOCK_USE_ALTERNATE_VA)))
 		return refuse_not_built(
 			a, "UseAlternateVA on memory of the caller (ExistingSysMem) is not "
 			   "implemented");
@@ -210,7 +192,7 @@ static NTSTATUS check_all(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	if (!NT_SUCCESS(status))
 		return status;
 	uint32_t held = a->instance->lock_count ? a->instance->lock_flags : 0;
-	if (vmm_unlikely((a->request->flags | held) & ACQUIRE_APERTURE))
+	if (vmm_unlikely((a->request->flags | held) & VMM_LOCK_ACQUIRE_APERTURE))
 		return check_aperture(a);
 	return STATUS_SUCCESS;
 }
@@ -227,7 +209,7 @@ static NTSTATUS decline(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pagin
 static NTSTATUS wait_or_decline(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	return a->request->flags & DONOT_WAIT ? decline(a) : VMM_LOCK_RETRY;
+	return a->request->flags & VMM_LOCK_DONOT_WAIT ? decline(a) : VMM_LOCK_RETRY;
 }
 
 /*
@@ -243,13 +225,13 @@ static NTSTATUS synchronize(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_
 	enum vmm_use use = VMM_USE_ANY;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if ((f & IGNORE_SYNC) && (f & DONOT_WAIT))
+	if ((f & VMM_LOCK_IGNORE_SYNC) && (f & VMM_LOCK_DONOT_WAIT))
 		return STATUS_SUCCESS;
-	if (f & IGNORE_READ_SYNC)
+	if (f & VMM_LOCK_IGNORE_READ_SYNC)
 		use = VMM_USE_WRITE;
 	if (!vmm_instance_busy(a->instance, use, &a->timeline, &a->sequence))
 		return STATUS_SUCCESS;
-	if ((f & DONOT_WAIT) && use == VMM_USE_ANY)
+	if ((f & VMM_LOCK_DONOT_WAIT) && use == VMM_USE_ANY)
 		vmm_fast_lock_note_busy(a->ref, a->timeline, a->sequence);
 	return wait_or_decline(a);
 }
@@ -282,7 +264,7 @@ static NTSTATUS evict_from_hidden_segment(struct vmm_lock_attempt *a)
 			vmm_residency_drop(memory, a->instance, VIDMM_RESIDENCY_DISCARDED);
 		return status;
 	}
-	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
+	if (a->request->flags & VMM_LOCK_DONOT_EVICT) /* LOCK-40 */
 		return vmm_lock_refuse(
 			a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 			"it is in a segment that is not CPU-visible, and DonotEvict forbids to "
@@ -345,7 +327,7 @@ static NTSTATUS acquire_aperture(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pa
 		.request = a->request,
 		.may_wait = a->renamed, /* LOCK-09 */
 	};
-	NTSTATUS status = a->request->flags & ACQUIRE_APERTURE
+	NTSTATUS status = a->request->flags & VMM_LOCK_ACQUIRE_APERTURE
 				  ? vmm_swizzle_lock(a->memory, &lock)
 				  : vmm_swizzle_restore(a->memory, &lock);
 
@@ -367,7 +349,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate ||
+	if (vmm_unlikely((a->request->flags & VMM_LOCK_ACQUIRE_APERTURE) || instance->alternate ||
 			 instance->partial))
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status))
@@ -376,9 +358,9 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	 * Without AcquireAperture the CPU sees the bytes as they are (SWZ-17). A swizzling range
 	 * that shows the same memory in linear form is released before (Q-35).
 	 */
-	if (vmm_unlikely(instance->range_count && !(a->request->flags & ACQUIRE_APERTURE)))
+	if (vmm_unlikely(instance->range_count && !(a->request->flags & VMM_LOCK_ACQUIRE_APERTURE)))
 		vmm_swizzle_release_in_place(a->memory, instance);
-	if (!(a->request->flags & USE_ALTERNATE_VA) && !cpu_can_see(a->memory, instance))
+	if (!(a->request->flags & VMM_LOCK_USE_ALTERNATE_VA) && !cpu_can_see(a->memory, instance))
 		status = evict_from_hidden_segment(a);
 	else if (instance->retained && instance->gpu_wrote &&
 		 instance->place == VMM_PLACEMENT_MEMORY && !a->renamed)
@@ -393,7 +375,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	}
 	if (vmm_lock_paging_in_flight(a))
 		return VMM_LOCK_RETRY;
-	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
+	if (vmm_unlikely(a->request->flags & VMM_LOCK_USE_ALTERNATE_VA))
 		return vmm_alternate_map(
 			a->memory, instance,
 			vmm_swizzle_find(a->memory, instance, a->request->private_data),
@@ -425,7 +407,7 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 		vmm_rename_commit(a->device, a->ref, request->handle);
 	if (vmm_unlikely(instance->allocation->flags &
 			 (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_RETAINED))) {
-		vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
+		vmm_coherence_to_cpu(a->memory, instance, request->flags & VMM_LOCK_READ_ONLY);
 		vmm_retained_note_lock(instance, request, !a->renamed);
 	}
 	if (vmm_unlikely(instance->partial != NULL))
@@ -454,7 +436,7 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 	 * REF-11). Without Discard, NoExistingReference has no meaning (REN-13). With Discard, the
 	 * instance is an idle one, so IgnoreSync has no effect (LOCK-12).
 	 */
-	if (!(a->request->flags & DISCARD) || vmm_allocation_is_never_renamed(allocation))
+	if (!(a->request->flags & VMM_LOCK_DISCARD) || vmm_allocation_is_never_renamed(allocation))
 		return synchronize(a);
 	struct vmm_ref *named = a->ref;
 
@@ -535,7 +517,7 @@ static bool discard_fast(struct vmm_device *device, struct vmm_lock_request *req
 {
 	struct vmm_adapter *adapter = device->adapter;
 	uint32_t old_handle = request->handle;
-	uint32_t rest = request->flags & ~(uint32_t)(DISCARD | NO_EXISTING_REFERENCE);
+	uint32_t rest = request->flags & ~(VMM_LOCK_DISCARD | VMM_LOCK_NO_EXISTING_REFERENCE);
 
 	if (!vmm_lock_is_plain(adapter, rest, request))
 		return false;
@@ -596,10 +578,11 @@ NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_reques
 	uint32_t timeline;
 	uint64_t sequence;
 
-	if ((request->flags & DISCARD) && discard_fast(device, request))
+	if ((request->flags & VMM_LOCK_DISCARD) && discard_fast(device, request))
 		return STATUS_SUCCESS;
 	/* LOCK-08 */
-	if ((request->flags & DONOT_WAIT) && vmm_lock_is_plain(adapter, request->flags, request) &&
+	if ((request->flags & VMM_LOCK_DONOT_WAIT) &&
+	    vmm_lock_is_plain(adapter, request->flags, request) &&
 	    vmm_fast_lock_is_busy(device, request->handle, &timeline, &sequence)) {
 		vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
 				 request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);

@@ -10,6 +10,7 @@
  * An instance that is locked while it is in no segment, and that the CPU could access in no segment
  * of its set, is held out: it stays in system memory until it is unlocked (`held`, LOCK-48).
  */
+#include "base/lock_flags.h"
 #include "memory/image/image.h"
 #include "memory/locks/lock_attempt.h"
 #include "memory/locks/locks.h"
@@ -17,14 +18,6 @@
 #include "memory/sets/sets.h"
 #include "memory/state/state.h"
 #include "memory/store/store.h"
-
-enum { /* D3DDDICB_LOCKFLAGS that have a meaning in WDDM 2.x */
-       READ_ONLY = 0x001,
-       WRITE_ONLY = 0x002,
-       ACQUIRE_APERTURE = 0x040,
-       USE_ALTERNATE_VA = 0x200,
-       RESERVED = (int)0xFFFFF800,
-};
 
 /*
  * The other bits of D3DDDICB_LOCKFLAGS and a page list are accepted and ignored. (LOCK-51, REN-22)
@@ -37,13 +30,10 @@ static NTSTATUS check_flags(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_p
 	if (!a->lock_cb && f)
 		return vmm_lock_refuse(a, "LOCK-42", STATUS_INVALID_PARAMETER,
 				       "lock2 has no flags, so they must be 0");
-	if (f & (uint32_t)RESERVED)
-		return vmm_lock_refuse(a, "LOCK-02", STATUS_INVALID_PARAMETER,
-				       "reserved flag bits are set");
-	if ((f & READ_ONLY) && (f & WRITE_ONLY))
-		return vmm_lock_refuse(a, "LOCK-07", STATUS_INVALID_PARAMETER,
-				       "ReadOnly with WriteOnly");
-	if (f & (ACQUIRE_APERTURE | USE_ALTERNATE_VA))
+	NTSTATUS status = vmm_lock_check_flags(a);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (f & (VMM_LOCK_ACQUIRE_APERTURE | VMM_LOCK_USE_ALTERNATE_VA))
 		return vmm_lock_refuse(
 			a, "SWZ-27", STATUS_INVALID_PARAMETER,
 			"AcquireAperture and UseAlternateVA need swizzling ranges, which WDDM "
@@ -241,7 +231,7 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 {
 	struct vmm_instance *instance = a->instance;
 	struct vmm_allocation *allocation = instance->allocation;
-	const struct vmm_lock_request whole = {.flags = a->request->flags & READ_ONLY};
+	const struct vmm_lock_request whole = {.flags = a->request->flags & VMM_LOCK_READ_ONLY};
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
 	if (allocation->flags & (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_RETAINED)) {

@@ -6,6 +6,8 @@
  */
 #include "memory/locks/lock_attempt.h"
 
+#include "base/lock_flags.h"
+
 NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
 			 const char *what)
 {
@@ -13,6 +15,20 @@ NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTS
 	return vmm_refuse_rule(a->memory->adapter->observe, status, rule, a->device->process->id,
 			       a->request->handle, "%s of 0x%08x with flags 0x%03x refused: %s",
 			       a->call, a->request->handle, a->request->flags, what);
+}
+
+NTSTATUS vmm_lock_check_flags(const struct vmm_lock_attempt *a)
+{
+	uint32_t f = a->request->flags;
+
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (f & VMM_LOCK_RESERVED)
+		return vmm_lock_refuse(a, "LOCK-02", STATUS_INVALID_PARAMETER,
+				       "reserved flag bits are set");
+	if ((f & VMM_LOCK_READ_ONLY) && (f & VMM_LOCK_WRITE_ONLY))
+		return vmm_lock_refuse(a, "LOCK-07", STATUS_INVALID_PARAMETER,
+				       "ReadOnly with WriteOnly");
+	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a)

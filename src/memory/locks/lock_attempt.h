@@ -34,6 +34,9 @@ struct vmm_lock_attempt {
 /* Reports that the request breaks the rule; returns `status`. */
 NTSTATUS vmm_lock_refuse(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
 			 const char *what) VMM_COLD VMM_REQUIRES(vmm_paging_lock_class);
+/* Refuses the flags that no version of pfnLockCb allows. (LOCK-02, LOCK-07) */
+NTSTATUS vmm_lock_check_flags(const struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
+VMM_MUST_CHECK;
 /* Refuses the lock of a Protected allocation. (ALF-08) */
 NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a) VMM_COLD
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -12,14 +12,13 @@
  * The pool is the set of RETIRED instances that the GPU no longer uses. Each instance keeps its own
  * handle. Every function here runs with the paging lock held.
  */
+#include "base/lock_flags.h"
 #include "memory/image/image.h"
 #include "memory/locks/locks.h"
 #include "memory/residency/residency.h"
 #include "memory/state/state.h"
 #include "memory/store/store.h"
 #include "policy/policy.h"
-
-enum { NO_EXISTING_REFERENCE = 0x100 };
 
 static bool idle(const struct vmm_instance *instance)
 {
@@ -64,7 +63,7 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags,
 				      struct vmm_instance **current)
 {
-	bool any_state = flags & NO_EXISTING_REFERENCE;
+	bool any_state = flags & VMM_LOCK_NO_EXISTING_REFERENCE;
 	struct vmm_instance *pick = NULL;
 	struct vmm_list *link;
 
@@ -242,7 +241,7 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 {
 	vmm_assert_held(&device->adapter->paging_lock);
 	/* REN-12: the caller guarantees that no unsubmitted buffer references any instance. */
-	bool any_state = flags & NO_EXISTING_REFERENCE;
+	bool any_state = flags & VMM_LOCK_NO_EXISTING_REFERENCE;
 	struct vmm_instance *busy;
 	struct vmm_instance *pick = from_pool(ref->allocation, any_state, &busy);
 

@@ -33,10 +33,6 @@ static inline void vmm_mark_used(_Atomic uint64_t *slot, uint64_t sequence)
 	atomic_store_explicit(slot, sequence, memory_order_relaxed);
 }
 
-/* D3DDDICB_LOCKFLAGS */
-#define VMM_LOCK_ACQUIRE_APERTURE 0x040u
-#define VMM_LOCK_USE_ALTERNATE_VA 0x200u
-
 /* A part of a segment with a common element in vmm_segment.last_reader. */
 #define VMM_LAST_READER_BYTES ((uint64_t)64 << 10)
 
