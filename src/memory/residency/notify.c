@@ -63,20 +63,6 @@ static vmm_status take_window(struct vmm_memory *memory, struct vmm_instance *in
 	return status;
 }
 
-static vmm_status notify_part(struct vmm_memory *memory, struct vmm_instance *instance,
-			      const struct vmm_paging_part *part)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = vmm_paging_map_part(memory, instance, part), unmapped;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!vmm_ok(status))
-		return status;
-	status = vmm_paging_notify_alloc(memory, instance, part);
-	unmapped = vmm_paging_unmap_part(memory, instance, part);
-	return vmm_ok(status) ? unmapped : status;
-}
-
 /*
  * Paging commands run in order. One window therefore serves all parts one after the other, and its
  * range may be freed as soon as the commands are written.
@@ -98,7 +84,7 @@ vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_insta
 	     done += part.size_bytes) {
 		part.offset = done;
 		part.size_bytes = vmm_min_u64(window, size - done);
-		status = notify_part(memory, instance, &part);
+		status = vmm_paging_with_part(memory, instance, &part, vmm_paging_notify_alloc);
 	}
 	vmm_segment_free(memory, vmm_memory_segment(memory, part.segment), node);
 	if (vmm_ok(status))

@@ -643,16 +643,21 @@ vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *i
 	return status;
 }
 
+static struct vmm_paging_part whole_of(const struct vmm_instance *instance, uint32_t physical)
+{
+	return (struct vmm_paging_part){.size_bytes = instance->allocation->size_bytes,
+					.physical = physical,
+					.segment = instance->segment,
+					.at = instance->offset};
+}
+
 static vmm_status map_on(struct vmm_memory *memory, struct vmm_instance *instance,
 			 uint32_t physical) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return vmm_paging_map_part(
-		memory, instance,
-		&(struct vmm_paging_part){.size_bytes = instance->allocation->size_bytes,
-					  .physical = physical,
-					  .segment = instance->segment,
-					  .at = instance->offset});
+	struct vmm_paging_part whole = whole_of(instance, physical);
+
+	return vmm_paging_map_part(memory, instance, &whole);
 }
 
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -707,12 +712,9 @@ static vmm_status unmap_on(struct vmm_memory *memory, struct vmm_instance *insta
 			   uint32_t physical) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return vmm_paging_unmap_part(
-		memory, instance,
-		&(struct vmm_paging_part){.size_bytes = instance->allocation->size_bytes,
-					  .physical = physical,
-					  .segment = instance->segment,
-					  .at = instance->offset});
+	struct vmm_paging_part whole = whole_of(instance, physical);
+
+	return vmm_paging_unmap_part(memory, instance, &whole);
 }
 
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -751,18 +753,18 @@ static vmm_status transfer_to_aperture(struct vmm_memory *memory, struct vmm_ins
 	return VMM_OK;
 }
 
-static vmm_status transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
-				   const struct vmm_paging_part *by)
-	VMM_REQUIRES(vmm_paging_lock_class)
+vmm_status vmm_paging_with_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				const struct vmm_paging_part *part,
+				vmm_status (*operation)(struct vmm_memory *, struct vmm_instance *,
+							const struct vmm_paging_part *))
 {
-	vmm_status status = vmm_paging_map_part(memory, instance, by), moved;
-
 	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_status status = vmm_paging_map_part(memory, instance, part);
 	if (!vmm_ok(status))
 		return status;
-	moved = transfer_to_aperture(memory, instance, by);
-	status = vmm_paging_unmap_part(memory, instance, by);
-	return vmm_ok(moved) ? status : moved;
+	status = operation(memory, instance, part);
+	vmm_status unmapped = vmm_paging_unmap_part(memory, instance, part);
+	return vmm_ok(status) ? unmapped : status;
 }
 
 vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -775,13 +777,14 @@ vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_ins
 	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t i = 0; i < copies && vmm_ok(status); i++)
 		if (!mirrored || i == instance->newest)
-			status = transfer_through(
+			status = vmm_paging_with_part(
 				memory, instance,
 				&(struct vmm_paging_part){.size_bytes =
 								  instance->allocation->size_bytes,
 							  .physical = i,
 							  .segment = aperture,
-							  .at = offset});
+							  .at = offset},
+				transfer_to_aperture);
 	return status;
 }
 

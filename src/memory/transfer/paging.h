@@ -134,6 +134,15 @@ vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance 
 				 const struct vmm_paging_part *part)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Maps the part, calls `operation` for it and unmaps it, also if the operation failed. Returns the
+ * first error.
+ */
+vmm_status vmm_paging_with_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				const struct vmm_paging_part *part,
+				vmm_status (*operation)(struct vmm_memory *, struct vmm_instance *,
+							const struct vmm_paging_part *))
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * Maps a DMA buffer or paging buffer at an offset of an aperture segment, on one physical adapter.
  * (DMA-05)
  */
