@@ -21,7 +21,8 @@ NTSTATUS vmm_submission_refuse_entry(const struct vmm_submission *s, const char 
 		s->adapter->observe, status, rule, s->context->device->process->id,
 		s->context->handle,
 		"%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
-		s->kind->name, s->context->handle, index, s->entries[index].hAllocation, what);
+		s->kind->words->name, s->context->handle, index, s->entries[index].hAllocation,
+		what);
 }
 
 static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
@@ -33,7 +34,7 @@ static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
 	const struct vmm_ref *ref =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
 
-	vmm_ref_report(device, handle, "DMA-16", s->kind->list);
+	vmm_ref_report(device, handle, "DMA-16", s->kind->words->list);
 	if (ref && ref->device)
 		return STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE;
 	return STATUS_INVALID_HANDLE;
@@ -49,7 +50,7 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t 
 		s->context->device->process->id, handle,
 		"TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter "
 		"was reset",
-		s->kind->name, s->context->handle, handle);
+		s->kind->words->name, s->context->handle, handle);
 }
 
 /* Checks a reference. The allocation must not be offered. (OFR-05) */

@@ -98,12 +98,32 @@ static void flip_retired_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock
 
 /* ---- the table ---- */
 
-const struct vmm_submission_kind vmm_render_kind = {
+static const struct vmm_submission_words render_words = {
 	.name = "render",
 	.ddi = "DxgkDdiRender",
 	.list = "allocation list of a render call",
 	.exception_rule = "DMA-31",
 	.residency_rule = "DMA-26",
+};
+
+static const struct vmm_submission_words command_words = {
+	.name = "submit command",
+	.ddi = "DxgkDdiValidateSubmitCommand",
+	.list = "allocation list of a render call",
+	.exception_rule = "DMA-31",
+	.residency_rule = "SUB-26",
+};
+
+static const struct vmm_submission_words present_words = {
+	.name = "present",
+	.ddi = "DxgkDdiPresent",
+	.list = "source or destination of a present",
+	.exception_rule = "DMA-37",
+	.residency_rule = "DMA-26",
+};
+
+const struct vmm_submission_kind vmm_render_kind = {
+	.words = &render_words,
 	.offers = true,
 	.patched = true,
 	.begin = begin_render,
@@ -112,11 +132,7 @@ const struct vmm_submission_kind vmm_render_kind = {
 
 /* An offer takes effect when one packet completes; a broadcast has several. */
 const struct vmm_submission_kind vmm_broadcast_kind = {
-	.name = "render",
-	.ddi = "DxgkDdiRender",
-	.list = "allocation list of a render call",
-	.exception_rule = "DMA-31",
-	.residency_rule = "DMA-26",
+	.words = &render_words,
 	.patched = true,
 	.attach = attach_copies,
 	.begin = begin_broadcast,
@@ -124,11 +140,7 @@ const struct vmm_submission_kind vmm_broadcast_kind = {
 };
 
 const struct vmm_submission_kind vmm_command_kind = {
-	.name = "submit command",
-	.ddi = "DxgkDdiValidateSubmitCommand",
-	.list = "allocation list of a render call",
-	.exception_rule = "DMA-31",
-	.residency_rule = "SUB-26",
+	.words = &command_words,
 	.offers = true,
 	.by_address = true,
 	.fill = vmm_fill_for_command,
@@ -136,11 +148,7 @@ const struct vmm_submission_kind vmm_command_kind = {
 };
 
 const struct vmm_submission_kind vmm_present_kind = {
-	.name = "present",
-	.ddi = "DxgkDdiPresent",
-	.list = "source or destination of a present",
-	.exception_rule = "DMA-37",
-	.residency_rule = "DMA-26",
+	.words = &present_words,
 	.offers = true,
 	.patched = true,
 	.fill = vmm_fill_by_present,
@@ -150,11 +158,7 @@ const struct vmm_submission_kind vmm_present_kind = {
 };
 
 const struct vmm_submission_kind vmm_flip_kind = {
-	.name = "present",
-	.ddi = "DxgkDdiPresent",
-	.list = "source or destination of a present",
-	.exception_rule = "DMA-37",
-	.residency_rule = "DMA-26",
+	.words = &present_words,
 	.offers = true,
 	.patched = true,
 	.fill = vmm_fill_by_present,
@@ -164,11 +168,7 @@ const struct vmm_submission_kind vmm_flip_kind = {
 };
 
 const struct vmm_submission_kind vmm_mmio_flip_kind = {
-	.name = "present",
-	.ddi = "DxgkDdiPresent",
-	.list = "source or destination of a present",
-	.exception_rule = "DMA-37",
-	.residency_rule = "DMA-26",
+	.words = &present_words,
 	.offers = true,
 	.in_turn = true,
 	.fill = vmm_fill_for_mmio_flip,

@@ -10,17 +10,22 @@
 #include "sched/sched_private.h"
 
 struct vmm_submission;
+/* What findings and reasons about a submission say. */
+struct vmm_submission_words {
+	const char *name; /* of the call */
+	const char *ddi;  /* the miniport's function that fills a buffer */
+	const char *list; /* where the client names the allocations */
+	/* Rules: that function returned a GPU exception; an allocation was not resident (2.x). */
+	const char *exception_rule, *residency_rule;
+};
+
 /*
  * An operation that is NULL does nothing. While the submission is made, `attach` is called with no
  * lock held on the first buffer, then `begin` to `queue_last` with the submit lock held. The last
  * two operations are called for the packets of its buffers.
  */
 struct vmm_submission_kind {
-	const char *name; /* for messages */
-	const char *ddi;  /* for messages: the miniport's function that fills a buffer */
-	const char *list; /* for messages: where the client names the allocations */
-	/* Rules: that function returned a GPU exception; an allocation was not resident (2.x). */
-	const char *exception_rule, *residency_rule;
+	const struct vmm_submission_words *words;
 	bool offers;  /* an entry of the list may offer its allocation (DMA-24) */
 	bool patched; /* the miniport emits commands and patch locations, which are checked */
 	/*

@@ -94,7 +94,7 @@ VMM_COLD static void fail_device(const struct vmm_submission *s)
 		   device->process->id, s->context->handle,
 		   "%s: the miniport answered a %s on context 0x%08x with a GPU exception: the "
 		   "device is in error",
-		   s->kind->exception_rule, s->kind->name, s->context->handle);
+		   s->kind->words->exception_rule, s->kind->words->name, s->context->handle);
 	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
@@ -306,11 +306,11 @@ static void send_ahead(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_cl
 VMM_COLD static NTSTATUS report_broken_contract(const struct vmm_submission *s,
 						const struct vmm_dma *dma)
 {
-	vmm_finding(s->adapter->observe, "DMA-30", s->context->device->process->id,
-		    s->context->handle,
-		    "%s on context 0x%08x asks for a second DMA buffer after %u of %u bytes, on a "
-		    "device with GuaranteedDmaBufferContract",
-		    s->kind->ddi, s->context->handle, dma->used_bytes, s->context->dma_bytes);
+	vmm_finding(
+		s->adapter->observe, "DMA-30", s->context->device->process->id, s->context->handle,
+		"%s on context 0x%08x asks for a second DMA buffer after %u of %u bytes, on a "
+		"device with GuaranteedDmaBufferContract",
+		s->kind->words->ddi, s->context->handle, dma->used_bytes, s->context->dma_bytes);
 	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_CONTRACT,
 		       dma->used_bytes, s->context->dma_bytes);
 	return STATUS_DEVICE_REMOVED;
@@ -340,7 +340,7 @@ static NTSTATUS translate_all(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_
 				s->context->device->process->id, s->context->handle,
 				"%s asks for another DMA buffer although it wrote nothing into an "
 				"empty one of %u bytes (MultipassOffset %u)",
-				s->kind->ddi, s->context->dma_bytes, multipass);
+				s->kind->words->ddi, s->context->dma_bytes, multipass);
 		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
 			send_ahead(s);
 		status = vmm_dma_get_locked(s->context, &next);

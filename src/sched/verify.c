@@ -42,7 +42,8 @@ void vmm_verify_end(struct vmm_submission *s)
 				"%s on context 0x%08x: the miniport emitted no patch location for "
 				"allocation list entry %u (handle 0x%08x), which therefore need "
 				"not be resident",
-				s->kind->name, s->context->handle, i, dma->instances[i]->handle);
+				s->kind->words->name, s->context->handle, i,
+				dma->instances[i]->handle);
 	vmm_free(s->named);
 	s->named = NULL;
 }

@@ -29,7 +29,7 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return vmm_submission_refuse_entry(s, s->kind->residency_rule,
+	return vmm_submission_refuse_entry(s, s->kind->words->residency_rule,
 					   STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
 }
 
