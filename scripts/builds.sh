@@ -99,6 +99,6 @@ run_suite() {
 	ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
-		"${wrap[@]}" python3 scripts/progress.py "$name" "build/$name-test.log" \
+		"${wrap[@]}" python3 scripts/progress.py "$name" "build/$name" "build/$name-test.log" \
 		meson test -C "build/$name" --no-rebuild "${skip[@]}" "$@"
 }

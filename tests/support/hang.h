@@ -7,7 +7,7 @@
 #ifndef VMM_TESTS_HANG_H
 #define VMM_TESTS_HANG_H
 
-#define HANG_S  3600
+#define HANG_S  1800
 #define HANG_MS (HANG_S * 1000)
 
 #endif

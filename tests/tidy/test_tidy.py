@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path.append(os.path.join(ROOT, 'scripts'))
 import changed
 import checks
 import cscan
+import hangs
 import layers as layering
 import links
 import measures
@@ -295,6 +297,16 @@ def compared(falls, rises, more=()):
     """The problems of a table with two rows."""
     numbers = {'falls': (falls, []), 'rises': (rises, []), **dict.fromkeys(more, (0, []))}
     return [problem for _, problems in measures.compare(measures.read_rows(LIMITS), numbers) for problem in problems]
+
+
+def found_by_age(seconds):
+    """Is a running program of a folder found as one that is at least so old?"""
+    with tempfile.TemporaryDirectory() as folder:
+        program = shutil.copy(shutil.which('sleep'), folder)
+        with subprocess.Popen([program, '3600']) as process:
+            pids, text = hangs.report(folder, seconds)
+            process.kill()
+        return pids == [str(process.pid)] and f'thread {process.pid} sleep: state' in text
 
 
 def broken_links(readme):
@@ -608,6 +620,8 @@ CASES = [
      == 'gcc: FAIL os\ngcc: 2/20 tests, 1 failed, 0:00\n'),
     ('progress on a terminal: one line that is written again',
      lambda: reported([' 1/20 vidmm:unit / range   OK   0.01s'], True) == '\r\033[Kgcc: 1/20 tests, 0 failed, 0:00  range'),
+    ('hangs: a program of the folder is reported with its threads, if it is old enough',
+     lambda: found_by_age(0) and not found_by_age(3600)),
     ('an id belongs to the function whose body or comment has it',
      lambda: indexed({'src/a.c': INDEXED}) == {
          'LOCK-03': [('src/a.c', 'refuse()')], 'LOCK-04': [('src/a.c', 'refuse()')], 'LOCK-05': [('src/a.c', 'accept()')],
