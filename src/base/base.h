@@ -48,6 +48,8 @@ static inline bool vmm_ok(vmm_status status)
 #define VMM_MUST_CHECK        __attribute__((warn_unused_result))
 #define VMM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define vmm_prefetch(address) __builtin_prefetch((const void *)(address))
+/* Bytes of a cache line of the processors that the layouts are made for. */
+#define VMM_CACHE_LINE        64u
 #define VMM_COLD              __attribute__((cold, noinline))
 #define VMM_NOINLINE          __attribute__((noinline))
 /*

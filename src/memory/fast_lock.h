@@ -41,7 +41,7 @@
 #define VMM_MEMORY_FAST_LOCK_H
 
 #include "base/lock_word.h"
-#include "object/object.h"
+#include "memory/allocation.h"
 
 #define VMM_FAST_LOCK_LOCKS_MAX    VMM_LOCK_WORD_LOCKS_MAX
 #define VMM_FAST_LOCK_ENABLED      VMM_LOCK_WORD_ENABLED

@@ -20,8 +20,10 @@
 
 #include <vidmm/statistics.h>
 
+#include "memory/allocation.h"
 #include "memory/fast_lock.h"
 #include "memory/model.h"
+#include "memory/use.h"
 #include "memory/va.h"
 #include "object/hazard.h"
 #include "object/object.h"

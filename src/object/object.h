@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * object: the structures of the core: adapters, processes, devices, resources, allocations and
- * their instances; their owners, handles and references. It decides nothing about memory or
- * scheduling. The modules memory and sched do, with their state in the members whose comments name
- * them.
+ * object: the structures that several modules of the core share: worlds, adapters, processes,
+ * devices, resources; their owners, handles and lifetimes. It decides nothing about memory or
+ * scheduling. The modules memory and sched do: each has its own structures (memory/allocation.h
+ * has allocations and their instances), and the members here whose comments name it.
  *
  * A comment names the lock that guards a member. A member without one is constant once the object
  * is visible to other threads.
@@ -47,11 +47,11 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
-struct vmm_fast_lock;
 struct vmm_fast_lock_table;
 struct vmm_sync_driver;
-struct vmm_context_allocation;
 struct vmm_va;
+struct vmm_allocation;
+struct vmm_instance;
 
 /* What the adapters and processes of one library instance share. */
 struct vmm_world {
@@ -482,268 +482,6 @@ struct vmm_share {
 	struct vmm_section *section; /* of a cross-adapter resource (ALF-39), else NULL */
 };
 
-enum vmm_placement {
-	VMM_PLACEMENT_FRESH,    /* no content yet: reads as zero */
-	VMM_PLACEMENT_SYSTEM,   /* content in the system backing store */
-	VMM_PLACEMENT_MEMORY,   /* in a memory segment */
-	VMM_PLACEMENT_APERTURE, /* backing pages mapped in an aperture segment */
-	VMM_PLACEMENT_LOST      /* offered content was discarded */
-};
-
-enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTANCE_RETIRED };
-
-/* Pages of system memory that back an instance. */
-struct vmm_backing {
-	uint64_t size_bytes;
-	uint32_t arena; /* index + 1; 0: none */
-	uint32_t node;  /* range node in the arena */
-	char *address;  /* the host's permanent mapping */
-	/* Address at which an out-of-process client has the same memory mapped, or NULL. */
-	char *client_address;
-	struct vmm_section *section; /* the section that owns the memory, else NULL */
-	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
-	/* LinkInstanced: one PMDL per adapter of the link, over its part; else NULL. */
-	void **parts;
-	struct vmm_account *account; /* its bytes are charged to this account; may be NULL */
-};
-
-struct vmm_allocation;
-struct vmm_retained_copy;
-struct vmm_partial;
-struct vmm_alternate;
-
-/* Owner of the content where the GPU does not snoop the CPU's caches (ALF-15). */
-enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
-
-/*
- * One placement and content of an allocation. An allocation has several only while it is being
- * renamed (REN). Guarded by the adapter's paging lock, except where a member says otherwise.
- *
- * The members that every submission of a reference touches come first, in two cache lines.
- */
-struct vmm_instance {
-	union {
-		struct {
-			uint32_t lock_count; /* while its fast lock is disabled: see vmm_locks */
-			/* the fast lock is enabled, or says busy (fast_lock.h) */
-			bool has_fast_lock;
-			bool handover;   /* the CPU had it: work is due before the GPU uses it */
-			uint8_t segment; /* segment id, in MEMORY and APERTURE */
-			uint8_t place;   /* enum vmm_placement */
-		};
-		uint64_t head; /* all of these in one load */
-	};
-	uint64_t address;  /* GPU address: segment base + offset (DMA-18); 0: not resident */
-	uint64_t prepared; /* the preparation that has already made it resident */
-	uint64_t last_use; /* the adapter's use counter */
-	/*
-	 * Per timeline, relaxed atomics. Written under the submit or paging lock, read without one.
-	 * active: the last prepared packet that needs its memory; eviction waits for it. queued,
-	 * written: the last packet that uses or writes it by the allocation list; CPU locks and
-	 * destruction wait for these.
-	 */
-	_Atomic uint64_t active[VMM_TIMELINES_MAX];
-	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	/*
-	 * The last paging packet that updates the GPU's copy. The GPU waits for it, the CPU does
-	 * not. (PAG-14)
-	 */
-	_Atomic uint64_t updated;
-	_Atomic uint64_t written[VMM_TIMELINES_MAX];
-	struct vmm_allocation *allocation;
-	/* The lock word that counts locks on the fast path; or NULL. */
-	struct vmm_fast_lock *fast_lock;
-	uint8_t state;       /* enum vmm_instance_state */
-	uint8_t class_index; /* enum vmm_policy_class of the LRU list it is in */
-	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	uint8_t newest; /* LinkMirrored: the physical adapter that wrote last since the page-in */
-	/*
-	 * sched, submit lock. Bit per timeline: several contexts have read it since it was last
-	 * written.
-	 */
-	uint8_t shared_use;
-	bool not_written;  /* 2.x: the next eviction may drop the segment's copy (PRI-10) */
-	bool announced;    /* 2.x: the miniport was last notified that it is resident (PAG-25) */
-	bool held;         /* 2.x: locked while not resident; stays out until unlocked (LOCK-48) */
-	bool discarded;    /* offered content was discarded; the next reclaim reports it */
-	bool view_current; /* the CPU mapping shows the present placement */
-	uint8_t cache;     /* enum vmm_cache; of Cached allocations */
-	bool linear;       /* Swizzled, but its content in system memory is linear (SWZ-09) */
-	uint32_t lock_flags;  /* of the outermost lock */
-	uint64_t required_by; /* the preparation whose buffer lists it and must not evict it */
-	/* The preparation whose buffer has it bound at a split: it stays resident (SPL-05). */
-	uint64_t bound;
-	/*
-	 * Working set of the rest of a split buffer: which split, and the first patch location that
-	 * references it (vmm_memory_set_split_rest).
-	 */
-	uint64_t split_rest;
-	uint32_t needed_at;
-	uint64_t offset;      /* in the segment */
-	uint32_t range;       /* node in the segment's heap */
-	uint32_t lock_data;   /* PrivateDriverData of the lock; identifies its swizzling range */
-	uint32_t range_count; /* swizzling ranges that it alone uses (SWZ-07) */
-	uint32_t handle;      /* the owner's handle of this instance */
-	uint64_t generation;  /* order in which instances became current (REN-17) */
-	/* The submission that referenced it with DoNotRetireInstance (REF-06). */
-	uint64_t not_retired_by;
-	struct vmm_list lru;     /* in the segment's class list while resident */
-	struct vmm_list sibling; /* in allocation->instances */
-	struct vmm_backing backing;
-	/* System-memory copy retained while it is resident (PAG-13); usually NULL. */
-	struct vmm_retained_copy *retained;
-	/* Set while some pages are locked in system memory (LOCK-21); usually NULL. */
-	struct vmm_partial *partial;
-	struct vmm_os_view view;
-	/* A second CPU address, of UseAlternateVA locks (SWZ-24); usually NULL. */
-	struct vmm_alternate *alternate;
-	/* A client object overlays its placement in a segment (memory: client_object.c). */
-	bool has_client_object;
-	/* 2.x: its pages in a CPU host aperture (SWZ-29); usually NULL. */
-	struct vmm_host_mapping *host;
-};
-
-/*
- * Parts of instance->head: the segment id, and everything except segment and place. A nonzero
- * VMM_HEAD_SPECIAL part means that a submission must look closer.
- */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define VMM_HEAD_SEGMENT_SHIFT 48u
-#define VMM_HEAD_SPECIAL       ((UINT64_C(1) << 48) - 1)
-#else
-#define VMM_HEAD_SEGMENT_SHIFT 8u
-#define VMM_HEAD_SPECIAL       (~UINT64_C(0xFFFF))
-#endif
-_Static_assert(offsetof(struct vmm_instance, segment) == 6, "VMM_HEAD_ masks match the layout");
-
-/* An offer that takes effect once the timeline has completed the packet (OFR-10). */
-struct vmm_queued_offer {
-	uint32_t timeline, handle;
-	uint64_t sequence;
-	struct vmm_list link; /* in memory's list of queued offers */
-};
-
-/* One device's reference to an allocation: the object behind an allocation handle. */
-struct vmm_ref {
-	/* What every submission reads. */
-	struct vmm_allocation *allocation;
-	void *kmd_open;                /* hDeviceSpecificAllocation */
-	struct vmm_instance *instance; /* the instance this handle names */
-	struct vmm_device *device;     /* NULL while the reference is being created */
-	uint32_t handle;
-	/*
-	 * Entries for this reference, so far, in the list of handles that a call checks; 0 at any
-	 * other time. Guarded by the paging lock.
-	 */
-	uint32_t times_listed VMM_GUARDED_BY(vmm_paging_lock_class);
-	struct vmm_resource *resource; /* NULL: belongs to the device alone */
-	bool creator;
-	bool extra; /* a further handle of a renamed allocation, without a kmd_open to close */
-	/* Its handle is destroyed. */
-	bool retired VMM_GUARDED_BY(vmm_paging_lock_class);
-	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
-	/* From WDDM 2.0 on; guarded by the paging lock, down to ended_by. */
-	/* MakeResident calls less Evict calls (RES-01); 0: not on the device's residency list. */
-	uint32_t residency_count;
-	/* `submissions` of the adapter when it was added to the residency list. */
-	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
-	struct vmm_list residency_link; /* in device->residency */
-	/* In memory's list of pending evictions (RES-07) ... */
-	struct vmm_list departure_link;
-	/* ... until these packets are complete. Its destruction waits for them, too (ALF-37). */
-	uint64_t departs_after[VMM_TIMELINES_MAX];
-	bool not_in_use; /* destroyed with AssumeNotInUse */
-	/* The deallocation call that waits for its end (SynchronousDestroy); or NULL. */
-	struct vmm_deallocation *ended_by;
-	struct vmm_list device_link, resource_link, zombie_link;
-};
-
-enum {
-	VMM_MARK_OFFERED = 1,
-	VMM_MARK_OFFER_QUEUED = 2,
-	VMM_MARK_CONTENT_LOST = 4,
-	VMM_MARK_REPLACED = 8,
-	VMM_MARK_RENAMED = 16,
-	VMM_MARK_SYNCHRONOUS = 32, /* paging (PAG-21) */
-};
-
-/*
- * Allocated from a pool of its size (pool.c of memory). The cost of a reference in a submission is
- * mostly the number of cache lines it touches. So the layout makes them two: the head of the ref,
- * which is read, and one line with the marks and the head of the first instance.
- */
-struct vmm_allocation {
-	_Alignas(64) struct vmm_ref own; /* the creator's */
-	struct vmm_adapter *adapter;
-	uint64_t size_bytes;  /* rounded up to pages (SEG-11) */
-	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: no such segment */
-	uint64_t alignment;
-	uint32_t flags2;       /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
-	uint32_t eviction_set; /* segment set */
-	uint32_t preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
-	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
-	uint32_t renaming_limit;
-	uint32_t priority;
-	void *kmd_allocation;
-	/*
-	 * The creator's, if that is an out-of-process client and the CPU may map it. Paging lock.
-	 */
-	struct vmm_os_viewer *viewer;
-	struct vmm_account *account; /* the creator's; constant */
-	/* id of the creator's process, which may be gone; ids are not reused */
-	uint32_t owner;
-	uint32_t references; /* number of vmm_refs; guarded by the paging lock */
-	bool shared, primary;
-	uint32_t source_id; /* VidPnSourceId of a primary */
-	/*
-	 * Flips to it that are queued or on the screen: it is neither moved nor destroyed (PRS-06).
-	 */
-	_Atomic uint32_t displayed;
-	bool closing; /* not shared, and its only handle has been closed */
-	/* The miniport was notified that it ended; its placements wait for the GPU (ALF-37). */
-	bool gone;
-	bool pinned;             /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool in_vpr;             /* CreateInVpr: in the protected range of a segment (ALF-26) */
-	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
-	/* Placement to restore when the adapter has power again. */
-	uint8_t home_segment;
-	uint64_t home_offset;
-	/* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
-	void *kmd_device;
-	struct vmm_kmd_resource *kmd_resource;
-	const struct vmm_context_allocation *of_context; /* PRE-11; usually NULL */
-	/* The next three: guarded by the paging lock. */
-	/* 2.x: number of residency lists it is on. */
-	uint32_t listed VMM_GUARDED_BY(vmm_paging_lock_class);
-	/* memory: its GPU virtual mappings, and the placement that the page tables have (or 0). */
-	struct vmm_list mappings;
-	uint64_t mapped_at VMM_GUARDED_BY(vmm_paging_lock_class);
-	uint64_t generation;
-	/* The newest instance referenced by the submission ordered_by so far (REF-03). */
-	uint64_t ordered_by, ordered_generation;
-	uint64_t used_generation; /* newest instance that a queued submission uses (REF-02) */
-	/* The next two: guarded by the paging lock. */
-	struct vmm_list instances;
-	struct vmm_list all; /* in memory's list */
-	struct vmm_queued_offer queued_offer;
-	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
-	uint32_t read_set, write_set; /* segment sets */
-	uint32_t instance_count;
-	/* The next two: guarded by the paging lock. */
-	uint8_t offer;        /* 0 or D3DDDI_OFFER_PRIORITY */
-	uint8_t offer_queued; /* the priority of queued_offer; 0: no offer is queued */
-	/*
-	 * It could not be evicted from a memory segment (PAG-20); submissions with it are refused.
-	 */
-	_Atomic bool content_lost;
-	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
-	bool decommit;         /* offered with AllowDecommit (OFR-14) */
-	bool uncommitted;      /* a reclaim found no system memory for it: it stays offered */
-	_Alignas(64) _Atomic uint32_t marks; /* VMM_MARK_: submissions must check the allocation */
-	uint32_t serving; /* bit n: segment n is in both sets; segment 0 has no bit */
-	struct vmm_instance first;
-};
-
 /* ---- the locks: docs/locking.md has the order and what each protects ---- */
 VMM_LOCK_PAIR(vmm_submit_lock, vmm_submit_unlock, vmm_submit_lock_class, vmm_os_mutex,
 	      struct vmm_adapter, submit_lock);
@@ -781,41 +519,6 @@ struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
 /* Releases what vmm_adapter_get or vmm_adapter_nth returned. NULL is allowed. */
 void vmm_adapter_put(struct vmm_adapter *adapter);
 uint32_t vmm_adapter_count(struct vmm_world *world);
-
-/*
- * Looks up an allocation handle for a device. Returns NULL if the handle is not live in the
- * device's process, or belongs to another device. Caller holds the process lock.
- */
-static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device,
-						    uint32_t handle)
-	VMM_REQUIRES(vmm_process_lock_class)
-{
-	vmm_assert_held(&device->process->lock);
-	struct vmm_ref *ref = (struct vmm_ref *)vmm_handle_lookup(&device->process->handles, handle,
-								  VMM_HANDLE_ALLOCATION);
-
-	/* Handles are per process, but a call may name allocations of its device only.
-	 * (LOCK-31, DMA-16) */
-	return vmm_likely(ref && ref->device == device) ? ref : NULL;
-}
-/*
- * Lists of at least VMM_LONG_LIST references do not fit in the nearest cache. For those a
- * submission prefetches the reference VMM_LIST_AHEAD elements ahead: the two cache lines that it
- * reads of nearly every reference. vmm_ref_prefetch only prefetches, so a stale handle does no
- * harm.
- */
-enum { VMM_LONG_LIST = 400, VMM_LIST_AHEAD = 16 };
-static inline void vmm_ref_prefetch(const struct vmm_handle_view *handles, uint32_t handle)
-{
-	uintptr_t ref = (uintptr_t)vmm_handle_find(handles, handle, VMM_HANDLE_ALLOCATION);
-
-	vmm_prefetch(ref);
-	vmm_prefetch(ref + offsetof(struct vmm_allocation, marks) -
-		     offsetof(struct vmm_allocation, own));
-}
-/* Emits the finding for a handle that vmm_ref_lookup_locked refused. */
-void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
-		    const char *what) VMM_REQUIRES(vmm_process_lock_class);
 
 /*
  * Lock-free cache from D3DKMT handles to hazard handles. vmm_device_cache_find returns the hazard
@@ -858,25 +561,6 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 }
 
 /*
- * Sets or clears a VMM_MARK_ bit. Call it right after changing the member that the bit stands for:
- * submissions check the members only if a bit is set.
- */
-static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32_t mark, bool set)
-{
-	if (set)
-		atomic_fetch_or_explicit(&allocation->marks, mark, memory_order_relaxed);
-	else
-		atomic_fetch_and_explicit(&allocation->marks, ~mark, memory_order_relaxed);
-}
-
-/* Returns whether a flip to the allocation is queued or on the screen. (PRS-06) */
-static inline bool vmm_allocation_is_displayed(const struct vmm_allocation *allocation)
-{
-	return vmm_unlikely(atomic_load_explicit(&allocation->displayed, memory_order_relaxed) !=
-			    0);
-}
-
-/*
  * Returns whether an out-of-process client may skip the host for a call that would emit these two
  * events and the door event. It may not while one of them has a subscriber (Q-110, Q-130),
  * nor while the device would refuse the call. The caller reads the epoch first: a thread that
@@ -903,27 +587,13 @@ static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 
 /*
  * ---- validity (valid.c) ----
- * Invariants that the modules assert where they are entered. A predicate takes constant time and no
- * lock. One whose name ends in _locked reads members that the paging lock guards; the other reads
- * constant and atomic ones.
- */
-/*
+ * The invariants of a device, which the modules assert where they are entered. The predicate takes
+ * constant time and no lock. It reads constant and atomic members.
+ *
  * Process and adapter are of one world, only adapters of WDDM 2.0 or later have GPU virtual
  * addresses, and the error is one of enum vmm_device_error.
  */
 bool vmm_device_is_valid(const struct vmm_device *device);
-/*
- * The instance has a segment in MEMORY and APERTURE only, and an address only there. Placement,
- * state and cache are of their enumerations. Without a fast lock none is enabled.
- */
-bool vmm_instance_is_valid_locked(const struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * The allocation has whole pages and at least one instance. `serving` and the marks for offers and
- * renaming agree with the members that they stand for.
- */
-bool vmm_allocation_is_valid_locked(const struct vmm_allocation *allocation)
-	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* Returns whether the device is lost: it can only be destroyed. (TDR-07) */
 static inline bool vmm_device_lost(const struct vmm_device *device)
