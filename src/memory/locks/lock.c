@@ -99,7 +99,7 @@ static NTSTATUS check_unsynchronized(const struct vmm_lock_attempt *a)
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_allocation *allocation = a->ref->allocation;
+	const struct vmm_allocation *allocation = a->ref->allocation;
 	NTSTATUS status = vmm_lock_check_access(a); /* LOCK-23, ALF-03, LOCK-24 */
 
 	if (!NT_SUCCESS(status))
@@ -111,16 +111,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 		return vmm_lock_refuse(
 			a, "SWZ-26", STATUS_INVALID_PARAMETER,
 			"a primary created with UseAlternateVA must be locked with UseAlternateVA");
-	if (vmm_is_offered_locked(allocation)) /* OFR-05 */
-		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
-				       "the allocation is offered and not reclaimed");
-	if (a->instance->state == VMM_INSTANCE_RETIRED)
-		return vmm_lock_refuse(a, "LOCK-26", STATUS_INVALID_PARAMETER,
-				       "the handle names a retired instance");
-	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
-		return vmm_lock_refuse(a, "REN-19", STATUS_INVALID_PARAMETER,
-				       "the handle does not name the newest instance (REF-12)");
-	return STATUS_SUCCESS;
+	return vmm_lock_check_obstacles(a);
 }
 
 static NTSTATUS refuse_not_built(const struct vmm_lock_attempt *a, const char *what)

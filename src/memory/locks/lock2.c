@@ -49,22 +49,10 @@ static bool is_visible(const struct vmm_allocation *allocation)
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_allocation *allocation = a->ref->allocation;
 	NTSTATUS status = vmm_lock_check_access(a);
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (!NT_SUCCESS(status))
-		return status;
-	if (vmm_unlikely(allocation->uncommitted))
-		return vmm_refuse_reason(a->memory->adapter->observe, STATUS_NO_MEMORY,
-					 a->device->process->id, a->request->handle,
-					 "OFR-14: %s of 0x%08x: the last reclaim found no system "
-					 "memory for it; it must be reclaimed again",
-					 a->call, a->request->handle);
-	if (vmm_is_offered_locked(allocation)) /* OFR-05 */
-		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
-				       "the allocation is offered and not reclaimed");
-	return STATUS_SUCCESS;
+	return NT_SUCCESS(status) ? vmm_lock_check_obstacles(a) : status;
 }
 
 /* ---- making the content reachable ---- */

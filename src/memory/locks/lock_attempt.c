@@ -57,6 +57,27 @@ NTSTATUS vmm_lock_refuse_content_lost(const struct vmm_lock_attempt *a)
 		a->request->handle);
 }
 
+NTSTATUS vmm_lock_refuse_obstacle(const struct vmm_lock_attempt *a, uint32_t obstacles)
+{
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (obstacles & VMM_OBSTACLE_UNCOMMITTED)
+		return vmm_refuse_reason(a->memory->adapter->observe, STATUS_NO_MEMORY,
+					 a->device->process->id, a->request->handle,
+					 "OFR-14: %s of 0x%08x: the last reclaim found no system "
+					 "memory for it; it must be reclaimed again",
+					 a->call, a->request->handle);
+	if ((obstacles & VMM_OBSTACLE_OFFERED) && vmm_is_offered_locked(a->ref->allocation))
+		return vmm_lock_refuse(a, "LOCK-25", STATUS_INVALID_PARAMETER,
+				       "the allocation is offered and not reclaimed");
+	if (a->instance->state == VMM_INSTANCE_RETIRED)
+		return vmm_lock_refuse(a, "LOCK-26", STATUS_INVALID_PARAMETER,
+				       "the handle names a retired instance");
+	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
+		return vmm_lock_refuse(a, "REN-19", STATUS_INVALID_PARAMETER,
+				       "the handle does not name the newest instance (REF-12)");
+	return STATUS_SUCCESS;
+}
+
 void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a)
 {
 	uint64_t bytes = a->instance->allocation->size_bytes;

@@ -44,6 +44,20 @@ NTSTATUS vmm_lock_refuse_protected(const struct vmm_lock_attempt *a) VMM_COLD
 NTSTATUS vmm_lock_refuse_unmappable(const struct vmm_lock_attempt *a) VMM_COLD;
 /* Refuses the lock of content that a reset has lost, and reports the reason. (TDR-11) */
 NTSTATUS vmm_lock_refuse_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
+/*
+ * Refuses the lock for one of the obstacles, if a rule says so. An offer that has not taken effect
+ * and a previous instance may be locked. (OFR-05, OFR-14, LOCK-25, LOCK-26, REN-19)
+ */
+NTSTATUS vmm_lock_refuse_obstacle(const struct vmm_lock_attempt *a, uint32_t obstacles) VMM_COLD
+	VMM_REQUIRES(vmm_paging_lock_class);
+static inline NTSTATUS vmm_lock_check_obstacles(const struct vmm_lock_attempt *a)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint32_t obstacles = vmm_lock_obstacles(a->instance);
+
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	return vmm_likely(!obstacles) ? STATUS_SUCCESS : vmm_lock_refuse_obstacle(a, obstacles);
+}
 /* Reports why the lock answers STATUS_NO_MEMORY. The caller holds the paging lock. (LOCK-32) */
 void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a) VMM_COLD
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -110,7 +124,7 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (vmm_unlikely(allocation->reset_lost))
+	if (vmm_unlikely(vmm_lock_obstacles(a->instance) & VMM_OBSTACLE_CONTENT_LOST))
 		return vmm_lock_refuse_content_lost(a);
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return vmm_lock_refuse_protected(a);

@@ -252,17 +252,6 @@ static bool is_idle(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging
 	return vmm_fast_lock_may_enable(adapter) && vmm_instance_is_idle(instance);
 }
 
-/* For an instance with a fast lock: returns true if no rule would refuse a lock of it. */
-static bool is_lockable(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_allocation *allocation = instance->allocation;
-
-	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return instance->state == VMM_INSTANCE_CURRENT &&
-	       !(allocation->offer | allocation->offer_queued | allocation->uncommitted |
-		 allocation->closing | allocation->reset_lost);
-}
-
 /* The outermost lock asked for no other address than that of the view (SWZ-14, SWZ-15). */
 static bool has_plain_lock_flags(const struct vmm_instance *instance)
 {
@@ -272,7 +261,7 @@ static bool has_plain_lock_flags(const struct vmm_instance *instance)
 static bool may_be_enabled(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return is_lockable(instance) && vmm_fast_lock_is_mapped(instance) &&
+	return !vmm_lock_obstacles(instance) && vmm_fast_lock_is_mapped(instance) &&
 	       has_plain_lock_flags(instance);
 }
 
@@ -304,7 +293,7 @@ void vmm_fast_lock_note_busy(struct vmm_ref *ref, uint32_t timeline, uint64_t se
 	struct vmm_fast_lock *fast_lock = instance->fast_lock;
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	if (!fast_lock || !is_lockable(instance) || sequence >> PACKET_SHIFT ||
+	if (!fast_lock || vmm_lock_obstacles(instance) || sequence >> PACKET_SHIFT ||
 	    (instance->lock_count && !has_plain_lock_flags(instance)))
 		return;
 	atomic_store_explicit(&fast_lock->packet, (uint64_t)timeline << PACKET_SHIFT | sequence,
@@ -386,7 +375,7 @@ void vmm_fast_lock_check(const struct vmm_instance *instance)
 	vmm_assert(fast_lock->enabled ==
 		   (fast_lock->out_of_process || (fast_lock->word & VMM_FAST_LOCK_ENABLED) != 0));
 	vmm_assert(fast_lock->busy == ((fast_lock->word & VMM_FAST_LOCK_BUSY) != 0));
-	vmm_assert(!fast_lock->busy || (is_lockable(instance) && !fast_lock->enabled));
+	vmm_assert(!fast_lock->busy || (!vmm_lock_obstacles(instance) && !fast_lock->enabled));
 	vmm_assert(!fast_lock->enabled || may_be_enabled(instance));
 	vmm_assert(!fast_lock->enabled || fast_lock->address == instance->view.address);
 }

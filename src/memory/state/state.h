@@ -132,6 +132,30 @@ bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *alloc
 bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Obstacles to a lock: states of an instance in which some rule may refuse a lock of it, whatever
+ * the flags of the lock are. The fast path is enabled only if there is none. The slow paths of both
+ * memory models ask the rules for those that there are (vmm_lock_check_obstacles).
+ */
+enum {
+	VMM_OBSTACLE_CONTENT_LOST = 1, /* by a reset (TDR-11) */
+	VMM_OBSTACLE_OFFERED = 2,      /* or an offer is queued (LOCK-25) */
+	VMM_OBSTACLE_UNCOMMITTED = 4,  /* a reclaim found no system memory (OFR-14) */
+	VMM_OBSTACLE_NOT_CURRENT = 8,  /* a newer instance exists (LOCK-26, REN-19) */
+	VMM_OBSTACLE_CLOSING = 16,     /* no handle names it anymore */
+};
+static inline uint32_t vmm_lock_obstacles(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return (allocation->reset_lost ? VMM_OBSTACLE_CONTENT_LOST : 0u) |
+	       (allocation->offer | allocation->offer_queued ? VMM_OBSTACLE_OFFERED : 0u) |
+	       (allocation->uncommitted ? VMM_OBSTACLE_UNCOMMITTED : 0u) |
+	       (instance->state != VMM_INSTANCE_CURRENT ? VMM_OBSTACLE_NOT_CURRENT : 0u) |
+	       (allocation->closing ? VMM_OBSTACLE_CLOSING : 0u);
+}
+/*
  * Is the instance locked by the CPU, which could access it nowhere else, while the GPU may use it?
  * Then it stays in its segment, and returns there after a loss of power. (LOCK-48, LKR-09)
  */
