@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Huge pages for memory objects and for private pages. Most systems give shared memory no huge
- * pages by themselves (shmem_enabled is "never"). The first touch of each 4 KiB then costs a fault
- * of one to two microseconds, more than all other work on those bytes. So once enough of a chunk of
- * 2 MiB was asked for, the chunk is made one huge page (MADV_COLLAPSE, Linux 6.1). That costs
- * little more than zeroing it. A chunk that is asked for only in part keeps small pages, so that
- * small uses stay small.
+ * Huge pages for memory objects and for private pages. Most kernels back shared memory with pages of
+ * 4 KiB (the setting shmem_enabled is "never"). The first access to each page then costs a page
+ * fault of one to two microseconds, more than all other work on those bytes. Callers therefore
+ * announce which bytes they will use (vmm_os_memory_expect). When a quarter of a chunk of 2 MiB has
+ * been announced, the chunk is made one huge page (MADV_COLLAPSE, Linux 6.1), which costs little
+ * more than zeroing it. Other chunks keep small pages, so that small uses stay small.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"

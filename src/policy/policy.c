@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements the decisions of policy.h: the eviction class of an allocation from its offer and its
- * priority (PRI-01, OFR-04), whether a candidate may be evicted (PAG-02), and whether a discard
- * lock may make another instance (REN-02, REN-07, REN-08).
+ * Implements the decisions of policy.h:
+ * - the eviction class of an allocation, from its offer and its priority (PRI-01, OFR-04);
+ * - whether a candidate may be evicted (PAG-02);
+ * - whether a discard lock may make another instance (REN-02, REN-07, REN-08).
  */
 #include "policy/policy.h"
 

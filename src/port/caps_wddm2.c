@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an adapter of WDDM 2.x reports besides DXGK_DRIVERCAPS: which address spaces its GPU has,
- * how many nodes its physical adapter has, and which node pages.
+ * Capabilities of WDDM 2.x. The address spaces of the GPU are checked in MemoryManagementCaps of
+ * DXGK_DRIVERCAPS. The number of nodes, and the node that runs paging packets, are queried in
+ * DXGK_PHYSICALADAPTERCAPS.
  */
 #include <string.h>
 #include "port/port_internal.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the calls of clients, and the end of devices and contexts, use of each other.
- * A tier of sched (README.md): its files, and those of higher tiers, include this header.
+ * Functions that the files of the tier "calls" of sched (README.md) provide to each other and to
+ * higher tiers: the end of steps, of broadcasts and of hardware contexts, recovery, and power. Files
+ * of this tier and of higher tiers include this header.
  */
 #ifndef VMM_SCHED_CALLS_H
 #define VMM_SCHED_CALLS_H

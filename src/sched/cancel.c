@@ -45,7 +45,7 @@ void vmm_cancel_packet(struct vmm_sched *sched, struct vmm_packet *packet)
 }
 
 /*
- * Marks the next ready packet of a lost device as cancelled and returns it; NULL: there is none.
+ * Marks the next ready packet of a lost device as canceled and returns it; NULL: there is none.
  * The packet completes in its turn, when a holder of the paging lock next drains the queue.
  */
 static struct vmm_packet *mark_lost(struct vmm_sched *sched, struct vmm_node *node)

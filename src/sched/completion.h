@@ -58,7 +58,7 @@ NTSTATUS vmm_portion_launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Gives a ready packet a new id and patches it again (PAT-14). Returns false if its device is lost:
- * then the packet is about to be cancelled (TDR-12). Paging lock, PASSIVE_LEVEL.
+ * then the packet is about to be canceled (TDR-12). Paging lock, PASSIVE_LEVEL.
  */
 bool vmm_packet_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -2,7 +2,7 @@
 /*
  * Requests for the reset of one engine (engine_reset.c), and the devices that it loses. The
  * watchdog, or a page fault, requests it; a thread that finds a device lost requests that its
- * packets are cancelled.
+ * packets are canceled.
  */
 #include "sched/resets.h"
 

@@ -256,7 +256,7 @@ void vmm_display_forget_locked(struct vmm_sched *sched)
 		atomic_store(&display->source[i].vsync, false);
 		/*
 		 * A flip that is not due stays with its packet until that completes or is
-		 * cancelled.
+		 * canceled.
 		 */
 		vmm_list_for_each_safe (link, next, &display->source[i].flips) {
 			struct vmm_flip *flip = vmm_container_of(link, struct vmm_flip, link);

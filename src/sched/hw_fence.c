@@ -164,7 +164,7 @@ static struct vmm_hw_context *find_context(const struct vmm_hw *hw, const void *
 }
 
 /*
- * SCH-11: completes a suspension. An older fence belongs to a suspension that was cancelled. State
+ * SCH-11: completes a suspension. An older fence belongs to a suspension that was canceled. State
  * lock held.
  */
 static bool apply_ack(struct vmm_sched *sched, const struct vmm_hw_ack *ack)

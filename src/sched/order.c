@@ -265,7 +265,7 @@ static bool can_run(const struct vmm_sched *sched, const struct vmm_packet *pack
 	const struct vmm_adapter *adapter = sched->adapter;
 
 	vmm_assert_held(&sched->adapter->state_lock);
-	/* TDR-12: a packet of a lost device is about to be cancelled. */
+	/* TDR-12: a packet of a lost device is about to be canceled. */
 	if (vmm_unlikely(sched->losing_nodes) &&
 	    vmm_device_lost(vmm_dma_of((struct vmm_packet *)packet)->context->device))
 		return false;

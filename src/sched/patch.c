@@ -100,7 +100,7 @@ bool vmm_packet_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	packet->submit.SubmissionFenceId = packet->fence;
 	/*
 	 * A failure of patching is fatal (PAT-18). A packet that was refused because of a reset is
-	 * cancelled instead of submitted (TDR-12).
+	 * canceled instead of submitted (TDR-12).
 	 */
 	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
 	if (vmm_unlikely(sched->adapter->verify))

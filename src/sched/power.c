@@ -10,8 +10,9 @@
  * 4. Evict memory.
  * 5. Call the miniport.
  *
- * Power-up takes the same steps in reverse order. Packets that are not prepared keep their
- * positions in the prepare queue.
+ * Power-up calls the miniport first. It then restores paging buffers, page tables and content that
+ * must be resident, and resumes preparation and the devices. Packets that are not prepared keep their
+ * positions in the prepare queue. Other evicted content is paged in when a packet needs it.
  */
 #include "sched/calls.h"
 

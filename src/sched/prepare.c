@@ -272,7 +272,7 @@ VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma
 
 /*
  * SPL-12: the working set cannot be made resident although the GPU holds nothing. The device is in
- * error. The packet completes in its turn without being executed: it is queued as a cancelled
+ * error. The packet completes in its turn without being executed: it is queued as a canceled
  * packet, so the timeline stays in order.
  */
 static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)

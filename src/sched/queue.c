@@ -22,7 +22,7 @@ static bool can_submit(const struct vmm_sched *sched, const struct vmm_node *nod
 }
 
 /*
- * Retires the cancelled packets at the head of one context's ready queue, once its running packets
+ * Retires the canceled packets at the head of one context's ready queue, once its running packets
  * have completed. Returns their number.
  */
 static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *node,
@@ -300,7 +300,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (left)
 		vmm_worker_wake(sched);
-	vmm_steps_poll(sched); /* waits at the head (SYN-27), and cancelled packets */
+	vmm_steps_poll(sched); /* waits at the head (SYN-27), and canceled packets */
 	/*
 	 * The worker may be waiting for the GPU, for the first packet to prepare. The signal makes
 	 * it scan the queues again and do the remaining work.

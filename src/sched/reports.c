@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the miniport reports about the packets of a node: interrupts record completions and faults
- * (SUB-07), and the DPC, or a reset, applies the records. Preemption answers (preempt.c) and page
- * faults (page_fault.c) are recorded there.
+ * Reports of the miniport about the packets of a node. An interrupt records that packets completed
+ * or faulted (SUB-07). The DPC, or a reset, applies the records. Two other reports have their own
+ * files: answers to preemption requests (preempt.c) and page faults (page_fault.c).
  */
 #include "sched/resets.h"
 

@@ -79,7 +79,7 @@ void vmm_page_faults_forget(struct vmm_node *node); /* DIRQL */
 /* A page fault asks for the reset of the node's engine, or of the adapter. State lock. */
 void vmm_engine_fault_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout,
 			     bool adapter) VMM_REQUIRES(vmm_state_lock_class);
-/* A device was lost outside a reset: requests that its packets are cancelled. State lock. */
+/* A device was lost outside a reset: requests that its packets are canceled. State lock. */
 void vmm_engine_cancel_locked(struct vmm_sched *sched, struct vmm_node *node)
 	VMM_REQUIRES(vmm_state_lock_class);
 /* Marks a device lost, which hung the engine or (collateral) only suffers from it. State lock. */

@@ -2,7 +2,7 @@
 /*
  * Completion of packets, and the fence ids by which the miniport reports it.
  *
- * A packet retires once: by a report (reports.c), in queue order if it was cancelled (queue.c), or
+ * A packet retires once: by a report (reports.c), in queue order if it was canceled (queue.c), or
  * when the adapter is reset or removed. Then its DMA buffer is free again, its number on the
  * timeline is complete, and a flip that it carries is due.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types that the files of sched share. The functions that they call in each other are in one
- * header for each tier (README.md): rules.h, data.h, completion.h, resets.h, node_queue.h,
- * preparation.h, calls.h, tasks.h. Each includes the one before, so that a call of a higher tier
- * does not compile.
+ * The types that the files of sched share. The functions that one file of sched provides to others
+ * are in the header of its tier (README.md). The tiers from low to high: rules.h, data.h,
+ * completion.h, resets.h, node_queue.h, preparation.h, calls.h, tasks.h. Each header includes the
+ * one before, so a call of a function of a higher tier does not compile.
  *
- * Locks that the comments name: the submit lock, the paging lock and the state lock of the adapter,
- * outermost first (docs/locking.md). "Submit lock", "paging lock" or "state lock" after a member
- * says which lock guards it; after a function it says which lock the caller holds.
+ * Comments name three locks of the adapter, outermost first: submit lock, paging lock, state lock
+ * (docs/locking.md). The name of a lock after a member says which lock guards the member. After a
+ * function it says which lock the caller holds.
  *
  * The path of a packet: prepare queue (sched->prepare), ready queue of its context (vmm_turn.ready)
  * or of paging (vmm_node.paging), hardware queue (vmm_node.hardware), retired.
@@ -272,7 +272,7 @@ struct vmm_engine {
 	bool wanted, running; /* the reset is requested; it is in progress */
 	bool failed;          /* the engine's reset is not enough: the adapter is reset next */
 	/*
-	 * A device was lost and its queued packets are to be cancelled; counted in sched->chores.
+	 * A device was lost and its queued packets are to be canceled; counted in sched->chores.
 	 */
 	bool device_lost;
 	uint64_t since_ns; /* when the reset was requested */

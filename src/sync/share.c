@@ -178,7 +178,10 @@ static struct vmm_sync_object *hold_global(struct vmm_process *process, uint32_t
 	return object;
 }
 
-/* Opens the object of a global handle, which is valid while any opening lives. (SHR-01, SHR-05) */
+/*
+ * Opens the object of a global handle, which is valid while any opening lives. Any process may do
+ * that. (SFL-02, SHR-01, SHR-05)
+ */
 vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global, uint32_t *handle)
 {
 	struct vmm_sync_object *object = hold_global(process, global);

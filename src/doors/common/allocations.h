@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of calls on allocations: CPU locks, priorities, residency, offers, creation. */
+/*
+ * Steps of calls on allocations: CPU locks, priorities, residency, offers, creation. A step is a
+ * function that the functions made from calls.tsv call (src/doors/README.md).
+ */
 #ifndef VMM_DOORS_COMMON_ALLOCATIONS_H
 #define VMM_DOORS_COMMON_ALLOCATIONS_H
 

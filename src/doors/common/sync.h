@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of calls that wait for synchronization objects or signal them. */
+/*
+ * Steps of calls that wait for synchronization objects or signal them. A step is a function that the
+ * functions made from calls.tsv call (src/doors/README.md).
+ */
 #ifndef VMM_DOORS_COMMON_SYNC_H
 #define VMM_DOORS_COMMON_SYNC_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of offers and reclaims of a D3DKMT client. The rules are those of the device callbacks. */
+/*
+ * Steps of the D3DKMT functions that offer and reclaim allocations: functions that those made from
+ * calls.tsv call (src/doors/README.md). The same rules hold as for the device callbacks (OFR).
+ */
 #include "kmt_calls.h"
 
 NTSTATUS vmm_kmt_resource_keys(const struct vmm_door_call *call, const uint32_t *handles,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A step of pfnDestroyContextCb, and pfnRenderCb. HANDLEs are explained in object/hazard.h.
+ * pfnRenderCb, written by hand, and a step of pfnDestroyContextCb: a function that the callback made
+ * from calls.tsv calls (src/doors/README.md). object/hazard.h explains HANDLEs.
  */
 #include "umd_calls.h"
 

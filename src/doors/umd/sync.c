@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of device callbacks for waits and signals. The rules are those of the D3DKMT functions. */
+/*
+ * Steps of the device callbacks that wait and signal: functions that those made from calls.tsv call
+ * (src/doors/README.md). The same rules hold as for the D3DKMT functions (SYN, MFN).
+ */
 #include "umd_calls.h"
 
 NTSTATUS vmm_umd_wait(struct vmm_door_call *call, const struct vmm_sync_list *list, HANDLE event)

@@ -4,10 +4,11 @@
  * of a device, from inside DxgkDdiCreateContext or DxgkDdiCreateDevice. The GPU saves a context's
  * state there. No client has a handle of it.
  *
- * It is made resident with the other allocations of each packet of such a context, and may be
- * evicted once that packet is complete. While the context is the last one that its node ran, the
- * GPU may still write there. Before the memory is moved or evicted, the node is therefore switched
- * away from the context (SUB-20); paging of the memory is ordered after the switch.
+ * A context allocation is made resident for each packet of its context (or of any context of its
+ * device), and may be evicted once that packet is complete. While the context is the last one that
+ * its node ran, the GPU may still write to the allocation. Before the allocation is moved or evicted,
+ * the node is therefore switched away from the context (SUB-20); its paging is ordered after the
+ * switch.
  */
 #include "memory/calls/creation.h"
 #include "memory/placement/placement.h"

@@ -25,6 +25,7 @@ static struct vmm_flags_verdict broken(const char *rule, const char *what)
 	return (struct vmm_flags_verdict){rule, what};
 }
 
+/* Reads the word Flags: the bits of an adapter below 2.0. (ALF-01) */
 static struct vmm_flags_verdict check_flags(const struct vmm_memory *memory,
 					    const struct vmm_flags_case *c)
 {

@@ -20,6 +20,7 @@ enum {
 	HISTORY_BUFFER = 0x4000,
 };
 
+/* Reads the word FlagsWddm2: the bits of an adapter from 2.0 on. (ALF-01) */
 static struct vmm_flags_verdict check_flags(const struct vmm_memory *memory,
 					    const struct vmm_flags_case *c)
 {

@@ -179,7 +179,7 @@ static bool reclaim_content(struct vmm_memory *memory, struct vmm_allocation *al
 	bool lost = false;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	/* A queued offer that has not taken effect yet is cancelled, too (OFR-10). */
+	/* A queued offer that has not taken effect yet is canceled, too (OFR-10). */
 	(void)vmm_is_offered_locked(allocation);
 	vmm_offer_cancel(allocation);
 	vmm_list_for_each (link, &allocation->instances) {

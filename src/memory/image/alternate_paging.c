@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paging of content that is locked through an alternate address. An instance that is evicted then
- * leaves by SPECIAL_LOCK_TRANSFER. The pages it leaves to are mapped at the same address. It comes
- * back by the same operation, and the address ends (SWZ-25, LKR-07).
+ * Paging of content that is locked through an alternate address (alternate.c). Such an instance is
+ * evicted by the operation SPECIAL_LOCK_TRANSFER. The system pages that receive its content are
+ * mapped at the alternate address. The same operation pages the content in again; then the
+ * alternate address ends (SWZ-25, LKR-07).
  */
 #include "memory/image/image.h"
 #include "memory/state/state.h"

@@ -2,9 +2,9 @@
 /*
  * CPU locks of WDDM 1.x (pfnLockCb, pfnUnlockCb), except the fast path (fast_lock.c).
  *
- * A lock makes its checks in the order of the rule catalogue: handle and device, flag combinations,
- * permission, lock state, GPU synchronization or renaming, residency. Then it maps the view. The
- * first failed check decides, and nothing has changed then.
+ * A lock makes its checks in the order of Q-02: handle and device, flag combinations, permission,
+ * lock state, GPU synchronization or renaming, residency. Then it maps the content. The first check
+ * that fails determines the status, and nothing has been changed then.
  *
  * A lock call waits with no mutex of vidmm held. After the wait everything is looked up and checked
  * again.

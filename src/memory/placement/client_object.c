@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client objects. Content that an out-of-process client may map is in two kinds of memory. In
- * system memory it is in arenas of that client alone (arena.c). In a CPU-visible memory segment, or
- * one that swizzling ranges show, a client object covers its placement. A client that receives a
- * file descriptor thus never gets content of others with it. Only the creator locks an allocation
- * (LOCK-24), so one client per object is enough.
+ * Client objects: memory objects that are mapped over ranges of a segment, each for one
+ * out-of-process client. They isolate clients, because a file descriptor cannot be restricted to a
+ * range. An out-of-process client maps content from two places:
+ * - Content in system memory is in arenas of that client alone (arena.c).
+ * - Content in a CPU-visible memory segment, or in one that swizzling ranges show, has a client
+ *   object mapped over its placement.
+ * Only the creator locks an allocation (LOCK-24), so one client per object is enough.
  *
- * A client object stays over its range when the allocation leaves. The next allocation there is
- * often the same client's; it finds its object in position and waits for nothing.
+ * A client object stays mapped over its range after the allocation was evicted or destroyed. The
+ * next allocation there is often the same client's. It then reuses the object without a wait.
  *
- * Segment space is reused while paging packets still read the former content (occupancy.c). Where a
- * client object has to be put over a range or removed, those packets must be complete first, as the
- * change would hide the content from them.
+ * Segment space is reused while paging packets still read the former content (occupancy.c). To map
+ * or to remove a client object would hide that content from them. Both therefore wait until those
+ * packets are complete.
  *
- * Bounded retry: at first the instance frees its new placement and retries later (VMM_PENDING), so
- * the paging lock is free meanwhile. A retry can undo itself: the instances that were evicted for
- * it come back and must be evicted again (SPL-13). Therefore, once retries have waited for TRIES
- * different packets without any progress, the thread waits with the placement and the paging lock
- * held. So does everything that the same packet places afterwards. Each placement thus succeeds in
- * the end.
+ * Bounded retry: at first an instance that would have to wait gives its new placement up and is
+ * placed again later (VMM_PENDING), so that the paging lock is free meanwhile. Such a retry may
+ * never end: the instances that were evicted for it are paged in again and must be evicted again
+ * (SPL-13). So the number of retries is limited. When TRIES different packets have been waited for
+ * without progress, the thread keeps the placement and waits with the paging lock held. All further
+ * placements for the same packet do the same. Each placement thus succeeds in the end.
  */
 #include "memory/placement/client_object.h"
 #include "memory/placement/placement.h"

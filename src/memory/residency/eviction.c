@@ -6,9 +6,11 @@
  * pages are mapped there, the miniport copies to that aperture range, and the pages are unmapped.
  * Paging commands run in order, so the range may be reused as soon as the commands are written.
  *
- * The content is copied directly to the backing pages (SEG-20) in three cases. There is no set; the
- * allocation is larger than every aperture of its set; or the aperture is occupied by memory that
- * can be neither waited for nor evicted, which is memory of the submission itself or DMA buffers.
+ * In three cases the content is copied directly to the backing pages (SEG-20):
+ * - There is no set.
+ * - The allocation is larger than every aperture of its set.
+ * - The aperture is occupied by memory that can be neither waited for nor evicted: memory of the
+ *   submission itself, or DMA buffers.
  *
  * If no aperture of the set has a large enough range outside its pinned allocations, the content is
  * lost (PAG-20, PNP-09, C-38).

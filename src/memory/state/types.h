@@ -7,10 +7,10 @@
  * Words used throughout:
  * - Placement: where an instance's content is (enum vmm_placement), and its range of a segment if
  *   it is in one.
- * - Preparation: the number of one try to make a packet's memory resident. What that packet needs
- *   is not evicted for it.
- * - VMM_PENDING: the GPU uses what would have to be evicted. Nothing changed; the caller waits for
- *   progress and retries.
+ * - Preparation: the number of one attempt to make a packet's memory resident. The attempt stores
+ *   it in each instance that the packet needs, and evicts no instance that has it.
+ * - VMM_PENDING: the GPU uses the memory that would have to be evicted. Nothing changed; the caller
+ *   waits for progress and retries.
  * - VMM_NO_VIDEO_MEMORY: there is no free space, and waiting for the GPU does not help.
  */
 #ifndef VMM_MEMORY_TYPES_H

@@ -5,9 +5,9 @@
  * Its pages have a permanent host mapping and bus address. Pages that had an owner are zeroed
  * before a new one can see them (docs/architecture.md, decision 6).
  *
- * Content that an out-of-process client may map is in arenas that hold nothing of others. A file
- * descriptor can neither be restricted to a range nor revoked. After the client has ended, each of
- * its arenas is closed as soon as it is empty.
+ * Content that an out-of-process client may map is in arenas that hold content of that client only,
+ * because a file descriptor can neither be restricted to a range nor revoked. After the client has
+ * ended, each of its arenas is closed as soon as it is empty.
  *
  * The number of arenas follows use with hysteresis: an empty arena is closed only if the rest would
  * then be at most half full. The first arena is never closed before the end.

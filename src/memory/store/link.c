@@ -5,7 +5,7 @@
  * - LinkMirrored: there is one backing store. It is copied to all adapters; on eviction one
  *   adapter's copy is copied back (PAG-22).
  * - LinkInstanced: each adapter has its own store. All stores are in one range of system memory,
- *   one after the other, and the CPU sees them so (PAG-23, SWZ-30).
+ *   in the order of the adapters. A CPU mapping shows that whole range (PAG-23, SWZ-30).
  *
  * The CPU never accesses such content in a memory segment, because each adapter has its own. A lock
  * evicts the content, and the next GPU use copies what the CPU wrote to all adapters.
