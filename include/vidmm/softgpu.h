@@ -39,7 +39,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
  *   PreemptionAware        1: reports PreemptionAware; a preemption drops the packets that wait
- *                          behind the running one (default 0)
+ *                          behind the running one (default 0: it waits for them, too)
  *   VideoPresentSources    number of displays (default 0, at most 4); BAR 1, if it exists, holds
  *                          what they show (struct softgpu_monitor)
  *   RefreshRate            frames per second (default 60)
@@ -256,11 +256,13 @@ struct softgpu_relocations {
 };
 
 /*
- * Splitting: no command depends on state of an earlier one. If the last element of the allocation
- * list is NULL, DxgkDdiRender therefore emits, after each command but the last, patch locations
- * that unbind the slots (SlotId) which that command bound. A DMA buffer that does not fit may then
- * be split between any two commands. Otherwise the allocations that a RELOCATIONS command named
- * stay bound.
+ * Splitting: no command depends on state of an earlier one, so a DMA buffer that does not fit may
+ * be split before any command that references memory. Most commands bind their operands to slots
+ * (SlotId) that the next command binds anew. An allocation that a RELOCATIONS or REPORT command
+ * references has a separate slot. It stays bound, and therefore resident, to the end of the buffer.
+ * The client prevents that by an allocation list whose last element is NULL. DxgkDdiRender then
+ * emits, before each command but the first, patch locations that unbind the slots of the command
+ * before it.
  *
  * A REPORT command applies to the STAMP commands after it. The allocation that it names holds this
  * structure and then `capacity` records; `count` also counts errors beyond capacity. A mismatch

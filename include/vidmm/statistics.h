@@ -22,7 +22,7 @@ extern "C" {
 	COUNTER(peak_resident_bytes) /* of all segments together */                               \
 	COUNTER(system_bytes)        /* now in backing stores */                                  \
 	COUNTER(peak_system_bytes)                                                                \
-	COUNTER(allocations) /* existing now; also those that wait for the GPU to be destroyed */ \
+	COUNTER(allocations) /* existing; also those whose destruction waits for the GPU */       \
 	COUNTER(instances)                                                                        \
 	COUNTER(bytes_paged_in)                                                                   \
 	COUNTER(bytes_paged_out)                                                                  \
