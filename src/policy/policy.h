@@ -10,8 +10,8 @@
 
 /*
  * Eviction classes, taken in this order: offered memory first (OFR-04: low, normal, high; AUTO is
- * ranked by the allocation's priority), then the five priority bands (PRI-01). Inside a class:
- * least recently used first.
+ * ranked by the allocation's priority), then the five priority bands (PRI-01). Inside a class the
+ * caller takes the least recently used instance of the process with the largest share (SEG-27).
  */
 enum vmm_policy_class {
 	VMM_POLICY_OFFERED_LOW = 0,
