@@ -4,13 +4,14 @@
 
     trip.py [--list] [--update]    compare the numbers with their rows in measures.tsv
 
---list prints each module with its calls; --update writes numbers that are better than their rows. The program trip/trip.c
-is built in build/trip, where every function reports its calls. A function's module is the folder of its source file,
-with the folders of its tiers.
+--list prints each module and each function with its calls; --update writes numbers that are better than their rows. The
+program trip/trip.c is built in build/trip, where every function reports its calls. A function's module is the folder of
+its source file, with the folders of its tiers.
 """
 
 import collections
 import os
+import shutil
 import subprocess
 import sys
 
@@ -20,16 +21,35 @@ import structure
 ROOT = os.path.dirname(os.path.dirname(measures.HERE))
 BUILD = os.path.join(ROOT, 'build/trip')
 PROGRAM = 'tests/tidy/trip/trip'
+# The release configuration is the one that users run: debug asserts such as vmm_assert_held call nothing there. Link-time
+# optimization would move functions between files. addr2line needs -g.
+SETUP = ['meson', 'setup', BUILD, ROOT, '--buildtype=release', '-Db_lto=false', '-Dc_args=-finstrument-functions -g']
+# Holds SETUP once it has succeeded. A folder that was set up with other options is replaced.
+STAMP = os.path.join(BUILD, 'trip_setup')
+
+
+def run(command):
+    """Only a failed command prints its output."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+
+
+def is_set_up():
+    try:
+        with open(STAMP, encoding='utf-8') as stamp:
+            return stamp.read() == '\n'.join(SETUP)
+    except FileNotFoundError:
+        return False
 
 
 def build():
-    """Only a failed command prints its output."""
-    setup = [] if os.path.exists(os.path.join(BUILD, 'build.ninja')) else [
-        ['meson', 'setup', BUILD, ROOT, '-Dc_args=-finstrument-functions']]
-    for command in setup + [['ninja', '-C', BUILD, PROGRAM]]:
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode:
-            sys.exit(run.stdout + run.stderr)
+    if not is_set_up():
+        shutil.rmtree(BUILD, ignore_errors=True)
+        run(SETUP)
+        with open(STAMP, 'w', encoding='utf-8') as stamp:
+            stamp.write('\n'.join(SETUP))
+    run(['ninja', '-C', BUILD, PROGRAM])
 
 
 def record():
@@ -66,6 +86,8 @@ def main(arguments):
         for operation, trace in traces.items():
             for module, number in collections.Counter(module_of(path) for _, path in trace).most_common():
                 print(f'{operation}: {number} calls in {module}')
+            for (function, path), number in collections.Counter(trace).most_common():
+                print(f'{operation}: {number} calls of {function} in {path}')
     numbers = dict(zip(structure.TRIP, [*count(traces['render']), len(traces['lock'])]))
     with open(measures.TABLE, encoding='utf-8') as table:
         text = table.read()
