@@ -22,39 +22,6 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex)
 		   atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0);
 }
 
-static bool try_acquire(struct vmm_os_mutex *mutex)
-{
-	uint32_t free = 0;
-
-	if (mutex->os->kind != VMM_OS_SIM)
-		return atomic_compare_exchange_strong_explicit(
-			&mutex->state, &free, 1, memory_order_acquire, memory_order_relaxed);
-	/* On sim no other thread runs: no locked instruction is needed. */
-	if (atomic_load_explicit(&mutex->state, memory_order_relaxed) != 0)
-		return false;
-	atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
-	return true;
-}
-
-static void note_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
-{
-	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
-	self->held[self->held_count++] = mutex;
-	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
-}
-
-static void forget_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
-{
-	uint32_t i = self->held_count;
-
-	/* Nearly always the last one locked. */
-	while (self->held[--i] != mutex)
-		vmm_assert(i > 0);
-	for (self->held_count--; i < self->held_count; i++)
-		self->held[i] = self->held[i + 1];
-	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
-}
-
 static void check_rank(const struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
 {
 	for (uint32_t i = 0; i < self->held_count; i++) {
@@ -71,47 +38,74 @@ void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex)
 		vmm_os_sim_maybe_switch(mutex->os);
 }
 
-void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+/*
+ * Takes the mutex for the calling thread, SELF. Returns false if another thread holds it and the
+ * caller does not wait.
+ */
+static bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool waits)
 {
-	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+	bool sim = mutex->os->kind == VMM_OS_SIM;
+	uint32_t before = 0;
 
-	check_rank(self, mutex);
-	if (vmm_unlikely(!try_acquire(mutex))) {
-		if (mutex->os->kind == VMM_OS_SIM)
+	if (!sim) {
+		atomic_compare_exchange_strong_explicit(&mutex->state, &before, 1,
+							memory_order_acquire, memory_order_relaxed);
+	} else {
+		/* No other thread runs: no locked instruction is needed. */
+		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
+		if (!before)
+			atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
+	}
+	if (vmm_unlikely(before)) {
+		if (!waits)
+			return false;
+		if (sim)
 			vmm_os_sim_mutex_contended(mutex);
 		else
 			vmm_os_linux_mutex_contended(mutex);
 	}
-	note_held(self, mutex);
+	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
+	self->held[self->held_count++] = mutex;
+	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
+	return true;
+}
+
+void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+
+	if (self->held_count)
+		check_rank(self, mutex);
+	(void)acquire(self, mutex, true);
 }
 
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 {
-	struct vmm_os_thread *self = vmm_os_self(mutex->os);
-
-	if (!try_acquire(mutex))
-		return false;
-	note_held(self, mutex);
-	return true;
+	return acquire(vmm_os_self(mutex->os), mutex, false);
 }
 
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 {
-	struct vmm_os_thread *self = vmm_os_self(mutex->os);
-	struct vmm_os *os;
-	uint32_t before;
+	struct vmm_os *os = mutex->os;
+	struct vmm_os_thread *self = vmm_os_self(os);
+	uint32_t before, i = self->held_count;
 
 	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
-	forget_held(self, mutex);
-	if (mutex->os->kind == VMM_OS_SIM) {
+	/* Nearly always the last one locked. */
+	while (self->held[--i] != mutex)
+		vmm_assert(i > 0);
+	for (self->held_count--; i < self->held_count; i++)
+		self->held[i] = self->held[i + 1];
+	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
+	if (os->kind == VMM_OS_SIM) {
 		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
 		atomic_store_explicit(&mutex->state, 0, memory_order_relaxed);
 		if (before == 2)
 			vmm_os_sim_mutex_wake(mutex);
-		vmm_os_sim_maybe_switch(mutex->os);
+		if (os->sim.switch_per_1024)
+			vmm_os_sim_maybe_switch(os);
 		return;
 	}
-	os = mutex->os;
 	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
 	/*
 	 * From here on another thread may lock, unlock and free the mutex. Only the addresses of

@@ -213,7 +213,8 @@ void vmm_os_sim_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
 	if (os->sim.dead)
 		return;
 	wake_waiters(&os->sim, word, count);
-	vmm_os_sim_maybe_switch(os);
+	if (os->sim.switch_per_1024)
+		vmm_os_sim_maybe_switch(os);
 }
 
 void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
