@@ -214,7 +214,10 @@ static inline void vmm_list_insert_after(struct vmm_list *pos, struct vmm_list *
 }
 static inline void vmm_list_push_back(struct vmm_list *head, struct vmm_list *link)
 {
-	vmm_list_insert_after(head->prev, link);
+	link->prev = head->prev;
+	link->next = head;
+	head->prev->next = link;
+	head->prev = link;
 }
 static inline void vmm_list_remove(struct vmm_list *link)
 {
