@@ -62,14 +62,6 @@ void vmm_observe_destroy(struct vmm_observe *observe)
 	vmm_free(observe);
 }
 
-static inline void count_own(struct vmm_observe_counts *counter, const struct vidmm_event *event)
-{
-	vmm_observe_add(&counter->count, 1);
-	for (unsigned i = 0; i < 4; i++)
-		if (event->arg[i])
-			vmm_observe_add(&counter->sum[i], event->arg[i]);
-}
-
 static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_event *event)
 {
 	atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
@@ -77,22 +69,6 @@ static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_
 		if (event->arg[i])
 			atomic_fetch_add_explicit(&counter->sum[i], event->arg[i],
 						  memory_order_relaxed);
-}
-
-/*
- * The hash covers values, not bytes in memory, so it is the same for every compiler and byte order.
- * Only the last step depends on the hash so far; the other products overlap with the emitter's
- * work.
- */
-static inline uint64_t hash_event(uint64_t hash, const struct vidmm_event *event, uint32_t type)
-{
-	uint64_t what = type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
-	uint64_t a = vmm_observe_mix(event->arg[0], event->arg[1]);
-	uint64_t b = vmm_observe_mix(event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]);
-	uint64_t c = vmm_observe_mix(what, event->time_ns);
-	uint64_t object = event->object * 0x9FB21C651E98DF25u;
-
-	return vmm_observe_mix(hash + a, (b << 17 | b >> 47) + c + object);
 }
 
 static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
@@ -109,11 +85,16 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 	return vmm_observe_mix(hash ^ length, word);
 }
 
+/*
+ * Time, sequence number, hash. The hash covers values, not bytes in memory, so it is the same for
+ * every compiler and byte order. Only its last step depends on the hash so far; the other products
+ * overlap with the emitter's work.
+ */
 static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
 	/*
 	 * Read before the clock call, so that the compiler cannot merge it with its neighbors into
-	 * one wide load in hash_event. Such a load would wait until the emitter's narrower stores
+	 * one wide load for the hash. Such a load would wait until the emitter's narrower stores
 	 * have left the store buffer, which costs more than everything else.
 	 */
 	uint32_t type = event->type;
@@ -122,7 +103,13 @@ static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const
 	event->sequence = ++o->sequence;
 	if (!o->config.hash)
 		return;
-	o->hash = hash_event(o->hash, event, type);
+	uint64_t what = type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
+	uint64_t a = vmm_observe_mix(event->arg[0], event->arg[1]);
+	uint64_t b = vmm_observe_mix(event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]);
+	uint64_t c = vmm_observe_mix(what, event->time_ns);
+	uint64_t object = event->object * 0x9FB21C651E98DF25u;
+
+	o->hash = vmm_observe_mix(o->hash + a, (b << 17 | b >> 47) + c + object);
 	if (vmm_unlikely(text))
 		o->hash = hash_text(o->hash, text);
 }
@@ -175,7 +162,8 @@ static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, 
 	uint32_t own = own_shard();
 
 	if (vmm_likely(own != SHARD_SHARED))
-		count_own(&o->front.sets[own].types[event->type], event);
+		vmm_observe_count(&o->front.sets[own].types[event->type], event->arg[0],
+				  event->arg[1], event->arg[2], event->arg[3]);
 	else
 		count_shared(&o->front.sets[SHARD_SHARED].types[event->type], event);
 	if (vmm_unlikely(is_stamped(o, event->type)))
@@ -191,7 +179,8 @@ void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, con
 		emit_with_threads(o, event, text);
 		return;
 	}
-	count_own(&o->front.sets[0].types[event->type], event);
+	vmm_observe_count(&o->front.sets[0].types[event->type], event->arg[0], event->arg[1],
+			  event->arg[2], event->arg[3]);
 	stamp(o, event, text);
 	wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
 	if (vmm_unlikely(wanted))
@@ -203,8 +192,8 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
-static VMM_NOINLINE void note_in_full(struct vmm_observe *o, uint32_t what, uint64_t subject,
-				      uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+VMM_NOINLINE void vmm_observe_note_slow(struct vmm_observe *o, uint32_t what, uint64_t subject,
+					uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	struct vidmm_event event = {.type = (uint16_t)what,
 				    .reason = (uint16_t)(what >> 16),
@@ -225,24 +214,13 @@ void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t subject, ui
 	uint32_t type = what & 0xFFFF;
 	uint32_t own = vmm_observe_thread;
 
-	/* The full path also gives a number to a thread without one. */
 	if (vmm_unlikely(!o->front.unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
 			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
 			 atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed))) {
-		note_in_full(o, what, subject, a, b, c, d);
+		vmm_observe_note_slow(o, what, subject, a, b, c, d);
 		return;
 	}
-	struct vmm_observe_counts *counter = &o->front.sets[own].types[type];
-
-	vmm_observe_add(&counter->count, 1);
-	if (a)
-		vmm_observe_add(&counter->sum[0], a);
-	if (b)
-		vmm_observe_add(&counter->sum[1], b);
-	if (c)
-		vmm_observe_add(&counter->sum[2], c);
-	if (d)
-		vmm_observe_add(&counter->sum[3], d);
+	vmm_observe_count(&o->front.sets[own].types[type], a, b, c, d);
 }
 
 uint64_t vmm_observe_now(const struct vmm_observe *o)

@@ -52,6 +52,13 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
 void vmm_observe_note(struct vmm_observe *observe, uint32_t what, uint64_t subject, uint64_t a,
 		      uint64_t b, uint64_t c, uint64_t d);
 
+/*
+ * The slow path of vmm_observe_note: fills a structure for subscribers, and gives a number to a
+ * thread without one.
+ */
+void vmm_observe_note_slow(struct vmm_observe *observe, uint32_t what, uint64_t subject, uint64_t a,
+			   uint64_t b, uint64_t c, uint64_t d);
+
 /* The usual form: type, process, object handle, reason and up to four numbers. */
 static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
 			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,
@@ -112,13 +119,24 @@ VMM_ALWAYS_INLINE uint64_t vmm_observe_elapsed(const struct vmm_observe *observe
 }
 
 /*
- * Adds by plain load and store on an atomic: no locked instruction, and other threads may read
- * meanwhile. The caller is the only writer.
+ * Counts one event with its four arguments, by plain loads and stores on atomics: no locked
+ * instruction, and other threads may read meanwhile. The caller is the only writer.
  */
-VMM_ALWAYS_INLINE void vmm_observe_add(_Atomic uint64_t *total, uint64_t value)
+VMM_ALWAYS_INLINE void vmm_observe_count(struct vmm_observe_counts *counts, uint64_t a, uint64_t b,
+					 uint64_t c, uint64_t d)
 {
-	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
+	const uint64_t arg[4] = {a, b, c, d};
+
+	atomic_store_explicit(&counts->count,
+			      atomic_load_explicit(&counts->count, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+	for (unsigned i = 0; i < 4; i++)
+		if (arg[i])
+			atomic_store_explicit(
+				&counts->sum[i],
+				atomic_load_explicit(&counts->sum[i], memory_order_relaxed) +
+					arg[i],
+				memory_order_relaxed);
 }
 
 /* vmm_event, inlined: for the few calls that are as short as the event itself. */
@@ -131,20 +149,11 @@ VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t ty
 
 	if (vmm_unlikely(!front->unwanted_are_counted || own - 1 >= VMM_OBSERVE_SETS - 1 ||
 			 atomic_load_explicit(&front->wanted[type], memory_order_relaxed))) {
-		vmm_event(observe, type, process, object, reason, a, b, c, d);
+		vmm_observe_note_slow(observe, type | reason << 16,
+				      (uint64_t)process << 32 | object, a, b, c, d);
 		return;
 	}
-	struct vmm_observe_counts *counts = &front->sets[own].types[type];
-
-	vmm_observe_add(&counts->count, 1);
-	if (a)
-		vmm_observe_add(&counts->sum[0], a);
-	if (b)
-		vmm_observe_add(&counts->sum[1], b);
-	if (c)
-		vmm_observe_add(&counts->sum[2], c);
-	if (d)
-		vmm_observe_add(&counts->sum[3], d);
+	vmm_observe_count(&front->sets[own].types[type], a, b, c, d);
 }
 
 /*
