@@ -79,6 +79,12 @@ enum {
 };
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt);
+/* The same from the calling thread's slots (vmm_os_own_slots). */
+#define VMM_NT_SLOT_IRQL 0
+static inline uint32_t vmm_nt_irql_of(const uint64_t *slots)
+{
+	return (uint32_t)slots[VMM_NT_SLOT_IRQL];
+}
 /* Raises the thread's IRQL; returns the previous level. */
 uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql);
 /* Lowers the thread's IRQL. Runs queued DPCs first if the thread goes below DISPATCH. */

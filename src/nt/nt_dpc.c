@@ -59,10 +59,10 @@ static KDPC *take_next_locked(struct vmm_nt *nt) VMM_REQUIRES(nt_dpc_class)
 	return NULL;
 }
 
-static bool run_next(struct vmm_nt *nt)
+bool nt_dpc_run_next(struct vmm_nt *nt, uint64_t *slots)
 {
+	uint64_t *irql = &slots[VMM_NT_SLOT_IRQL];
 	struct runner runner;
-	uint64_t *irql;
 	KDPC *dpc, call;
 
 	nt_dpc_lock(nt);
@@ -77,7 +77,6 @@ static bool run_next(struct vmm_nt *nt)
 	nt_dpc_unlock(nt);
 
 	call.DeferredRoutine(dpc, call.DeferredContext, call.SystemArgument1, call.SystemArgument2);
-	irql = nt_slot(nt, SLOT_IRQL);
 	if (vmm_unlikely(*irql != DISPATCH_LEVEL)) {
 		nt_violation(nt, "NT-02", "DPC routine", "entered at IRQL %u, returned at %u",
 			     DISPATCH_LEVEL, (unsigned)*irql);
@@ -90,12 +89,6 @@ static bool run_next(struct vmm_nt *nt)
 	atomic_fetch_add_explicit(&nt->dpc_finished, 1, memory_order_release);
 	vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);
 	return true;
-}
-
-void nt_dpc_drain(struct vmm_nt *nt)
-{
-	while (atomic_load_explicit(&nt->dpc_queued, memory_order_acquire) && run_next(nt))
-		;
 }
 
 VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext)
@@ -116,6 +109,7 @@ static bool is_dpc(struct vmm_nt *nt, const char *service, const KDPC *dpc)
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
 {
 	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots;
 	uint32_t irql;
 	bool inserted;
 
@@ -131,10 +125,11 @@ BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument
 		atomic_fetch_add_explicit(&nt->dpc_queued, 1, memory_order_release);
 	}
 	nt_dpc_unlock(nt);
-	irql = vmm_nt_irql(nt);
+	slots = vmm_os_own_slots(nt->os);
+	irql = vmm_nt_irql_of(slots);
 	if (inserted && irql < DISPATCH_LEVEL) {
-		vmm_nt_raise(nt, DISPATCH_LEVEL);
-		vmm_nt_lower(nt, irql);
+		slots[VMM_NT_SLOT_IRQL] = DISPATCH_LEVEL;
+		nt_lower(nt, slots, "KeInsertQueueDpc", irql);
 	}
 	return (BOOLEAN)inserted;
 }

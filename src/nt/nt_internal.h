@@ -14,7 +14,7 @@
 #include <ntddk.h>
 #pragma GCC visibility pop
 
-enum { SLOT_IRQL, SLOT_THREAD, SLOT_IDENTITY };
+enum { SLOT_THREAD = VMM_NT_SLOT_IRQL + 1, SLOT_IDENTITY };
 
 /* Values of DISPATCHER_HEADER.Type. None is 0, so that uninitialized memory is recognized. */
 enum {
@@ -150,22 +150,25 @@ uint32_t nt_identity(struct vmm_nt *nt, uint64_t *slots);
  */
 void nt_polled(struct vmm_nt *nt);
 
-static inline uint64_t *nt_slot(struct vmm_nt *nt, unsigned index)
-{
-	return vmm_os_own_slots(nt->os) + index;
-}
-
 /* Reports NT-01 if the caller is above `limit`. */
 static inline void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 {
-	if (vmm_unlikely(*nt_slot(nt, SLOT_IRQL) > limit))
+	if (vmm_unlikely(vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL] > limit))
 		nt_above_limit(nt, service, limit);
 }
+
+/* ---- nt_irql.c ---- */
+/*
+ * Lowers the IRQL of the calling thread, which has the slots. Runs DPCs on the way below
+ * DISPATCH_LEVEL. Reports NT-02 if IRQL is higher than the thread's.
+ */
+void nt_lower(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql);
 
 /* ---- nt_dpc.c ---- */
 void nt_dpc_init(struct vmm_nt *nt);
 void nt_dpc_finish(struct vmm_nt *nt);
-void nt_dpc_drain(struct vmm_nt *nt);
+/* Runs one DPC at DISPATCH_LEVEL. Returns false if none can run now. SLOTS: the caller's. */
+bool nt_dpc_run_next(struct vmm_nt *nt, uint64_t *slots);
 
 /* ---- nt_wait.c ---- */
 void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled);

@@ -7,12 +7,12 @@
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt)
 {
-	return (uint32_t)*nt_slot(nt, SLOT_IRQL);
+	return (uint32_t)vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL];
 }
 
 static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irql)
 {
-	uint64_t *slot = nt_slot(nt, SLOT_IRQL);
+	uint64_t *slot = &vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL];
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql < before))
@@ -24,9 +24,9 @@ static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irq
 	return before;
 }
 
-static void lower_level(struct vmm_nt *nt, const char *service, uint32_t irql)
+void nt_lower(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql)
 {
-	uint64_t *slot = nt_slot(nt, SLOT_IRQL);
+	uint64_t *slot = &slots[VMM_NT_SLOT_IRQL];
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql > before)) {
@@ -37,7 +37,9 @@ static void lower_level(struct vmm_nt *nt, const char *service, uint32_t irql)
 	}
 	if (before >= DISPATCH_LEVEL && irql < DISPATCH_LEVEL) {
 		*slot = DISPATCH_LEVEL;
-		nt_dpc_drain(nt);
+		while (atomic_load_explicit(&nt->dpc_queued, memory_order_acquire) &&
+		       nt_dpc_run_next(nt, slots))
+			;
 	}
 	*slot = irql;
 }
@@ -49,7 +51,7 @@ uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql)
 
 void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql)
 {
-	lower_level(nt, "vmm_nt_lower", irql);
+	nt_lower(nt, vmm_os_own_slots(nt->os), "vmm_nt_lower", irql);
 }
 
 KIRQL KeGetCurrentIrql(VOID)
@@ -64,7 +66,9 @@ KIRQL KfRaiseIrql(KIRQL NewIrql)
 
 VOID KeLowerIrql(KIRQL NewIrql)
 {
-	lower_level(vmm_nt_current(), "KeLowerIrql", NewIrql);
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_lower(nt, vmm_os_own_slots(nt->os), "KeLowerIrql", NewIrql);
 }
 
 void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
@@ -89,7 +93,8 @@ uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt)
 
 void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
 {
-	uint64_t *slot = nt_slot(interrupt->nt, SLOT_IRQL);
+	uint64_t *slots = vmm_os_own_slots(interrupt->nt->os);
+	uint64_t *slot = &slots[VMM_NT_SLOT_IRQL];
 
 	if (vmm_unlikely(*slot != VMM_NT_DEVICE)) {
 		nt_violation(interrupt->nt, "NT-02", "interrupt lock",
@@ -98,5 +103,5 @@ void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
 		*slot = VMM_NT_DEVICE;
 	}
 	vmm_os_mutex_unlock(&interrupt->mutex);
-	lower_level(interrupt->nt, "interrupt lock", irql);
+	nt_lower(interrupt->nt, slots, "interrupt lock", irql);
 }

@@ -9,15 +9,10 @@
 
 #define SPINS 128
 
-static _Atomic uint32_t *state_of(PKSPIN_LOCK lock)
-{
-	return (_Atomic uint32_t *)lock;
-}
-
-static _Atomic uint32_t *owner_of(PKSPIN_LOCK lock)
-{
-	return (_Atomic uint32_t *)lock + 1;
-}
+struct spin_lock {
+	_Atomic uint32_t state, owner;
+};
+_Static_assert(sizeof(struct spin_lock) == sizeof(KSPIN_LOCK), "a KSPIN_LOCK holds both halves");
 
 static bool try_acquire(_Atomic uint32_t *state)
 {
@@ -28,16 +23,16 @@ static bool try_acquire(_Atomic uint32_t *state)
 						       memory_order_relaxed);
 }
 
-static void acquire_contended(struct vmm_nt *nt, PKSPIN_LOCK lock)
+static void acquire_contended(struct vmm_nt *nt, struct spin_lock *lock)
 {
-	_Atomic uint32_t *state = state_of(lock);
+	_Atomic uint32_t *state = &lock->state;
 
 	for (int i = 0; i < SPINS && vmm_os_kind(nt->os) == VMM_OS_LINUX; i++) {
 		if (try_acquire(state))
 			return;
 	}
 	while (atomic_exchange_explicit(state, 2, memory_order_acquire) != 0) {
-		uint32_t owner = atomic_load_explicit(owner_of(lock), memory_order_relaxed);
+		uint32_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
 
 		if (vmm_os_wait(nt->os, state, 2, VMM_OS_FOREVER, "spin lock held by thread",
 				owner) == VMM_UNSUCCESSFUL)
@@ -46,23 +41,25 @@ static void acquire_contended(struct vmm_nt *nt, PKSPIN_LOCK lock)
 }
 
 /* `slots` here and below: those of the calling thread. */
-static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
+static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
 {
+	struct spin_lock *lock = (struct spin_lock *)SpinLock;
 	uint32_t self = nt_identity(nt, slots);
 
-	if (vmm_unlikely(atomic_load_explicit(owner_of(lock), memory_order_relaxed) == self)) {
+	if (vmm_unlikely(atomic_load_explicit(&lock->owner, memory_order_relaxed) == self)) {
 		nt_violation(nt, "NT-04", service, "thread %u holds this spin lock already", self);
 		return;
 	}
-	if (!try_acquire(state_of(lock)))
+	if (!try_acquire(&lock->state))
 		acquire_contended(nt, lock);
-	atomic_store_explicit(owner_of(lock), self, memory_order_relaxed);
+	atomic_store_explicit(&lock->owner, self, memory_order_relaxed);
 }
 
-static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
+static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
 {
+	struct spin_lock *lock = (struct spin_lock *)SpinLock;
 	uint32_t self = nt_identity(nt, slots);
-	uint32_t owner = atomic_load_explicit(owner_of(lock), memory_order_relaxed);
+	uint32_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
 
 	if (vmm_unlikely(owner != self)) {
 		nt_violation(nt, "NT-04", service,
@@ -70,15 +67,15 @@ static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKS
 			     owner);
 		return false;
 	}
-	atomic_store_explicit(owner_of(lock), 0, memory_order_relaxed);
-	if (atomic_exchange_explicit(state_of(lock), 0, memory_order_release) == 2)
-		vmm_os_wake(nt->os, state_of(lock), 1);
+	atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
+		vmm_os_wake(nt->os, &lock->state, 1);
 	return true;
 }
 
 static void need_dispatch(struct vmm_nt *nt, const uint64_t *slots, const char *service)
 {
-	uint32_t irql = (uint32_t)slots[SLOT_IRQL];
+	uint32_t irql = (uint32_t)slots[VMM_NT_SLOT_IRQL];
 
 	if (vmm_unlikely(irql != DISPATCH_LEVEL))
 		nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL",
@@ -89,12 +86,12 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	uint64_t *slots = vmm_os_own_slots(nt->os);
-	uint64_t before = slots[SLOT_IRQL];
+	uint64_t before = slots[VMM_NT_SLOT_IRQL];
 
 	if (vmm_unlikely(before > DISPATCH_LEVEL))
 		nt_above_limit(nt, "KeAcquireSpinLock", DISPATCH_LEVEL);
 	else
-		slots[SLOT_IRQL] = DISPATCH_LEVEL;
+		slots[VMM_NT_SLOT_IRQL] = DISPATCH_LEVEL;
 	acquire(nt, slots, "KeAcquireSpinLock", SpinLock);
 	return (KIRQL)before;
 }
@@ -105,8 +102,8 @@ VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 	uint64_t *slots = vmm_os_own_slots(nt->os);
 
 	need_dispatch(nt, slots, "KeReleaseSpinLock");
-	if (release(nt, slots, "KeReleaseSpinLock", SpinLock) && NewIrql != slots[SLOT_IRQL])
-		vmm_nt_lower(nt, NewIrql);
+	if (release(nt, slots, "KeReleaseSpinLock", SpinLock) && NewIrql != slots[VMM_NT_SLOT_IRQL])
+		nt_lower(nt, slots, "vmm_nt_lower", NewIrql);
 }
 
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
@@ -129,8 +126,10 @@ VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
 {
+	const struct spin_lock *lock = (const struct spin_lock *)SpinLock;
+
 	nt_polled(vmm_nt_current());
-	return (BOOLEAN)(atomic_load_explicit(state_of(SpinLock), memory_order_acquire) == 0);
+	return (BOOLEAN)(atomic_load_explicit(&lock->state, memory_order_acquire) == 0);
 }
 
 VOID YieldProcessor(VOID)

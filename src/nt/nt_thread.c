@@ -14,9 +14,10 @@ static void run(void *arg)
 {
 	struct nt_thread *self = arg;
 	struct vmm_nt *nt = self->nt;
-	uint64_t *irql = nt_slot(nt, SLOT_IRQL);
+	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *irql = &slots[VMM_NT_SLOT_IRQL];
 
-	*nt_slot(nt, SLOT_THREAD) = (uint64_t)(uintptr_t)self;
+	slots[SLOT_THREAD] = (uint64_t)(uintptr_t)self;
 	if (setjmp(self->exit) == 0)
 		self->start(self->start_context);
 	if (*irql != PASSIVE_LEVEL) {
@@ -155,7 +156,8 @@ out_thread:
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	struct nt_thread *self = (struct nt_thread *)(uintptr_t)*nt_slot(nt, SLOT_THREAD);
+	struct nt_thread *self =
+		(struct nt_thread *)(uintptr_t)vmm_os_own_slots(nt->os)[SLOT_THREAD];
 
 	(void)ExitStatus;
 	nt_limit(nt, "PsTerminateSystemThread", PASSIVE_LEVEL);
