@@ -141,7 +141,7 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	call = vmm_port_enter_any(port);
 	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommand(port->adapter, args);
-	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_DISPATCH))
+	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
 		vmm_port_wrong_irql(port, "submit_command", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
 	/* The event is emitted before the DPC of a miniport that completes the packet at once. */

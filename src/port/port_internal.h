@@ -404,36 +404,39 @@ NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_lim
 
 struct vmm_port_call {
 	struct vmm_os *world;
-	uint64_t *slot;
+	uint64_t *slots; /* the calling thread's (vmm_os_own_slots) */
 	uint64_t outer;
 };
 
 /* From here on kernel services find this world, and callbacks without a handle find this port. */
 static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 {
-	uint64_t *slot = &vmm_os_own_slots(port->os)[VMM_PORT_THREAD_SLOT];
-	struct vmm_port_call call = {vmm_os_set_current(port->os), slot, *slot};
+	uint64_t *slots = vmm_os_own_slots(port->os);
+	struct vmm_port_call call = {vmm_os_set_current(port->os), slots,
+				     slots[VMM_PORT_THREAD_SLOT]};
 
-	*slot = (uintptr_t)port;
+	slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port;
 	return call;
 }
 
 static inline void vmm_port_leave_any(const struct vmm_port_call *call)
 {
-	*call->slot = call->outer;
+	call->slots[VMM_PORT_THREAD_SLOT] = call->outer;
 	vmm_os_set_current(call->world);
 }
 
 static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port)
 {
-	vmm_assert(vmm_nt_irql(port->nt) == VMM_NT_PASSIVE);
-	return vmm_port_enter_any(port);
+	struct vmm_port_call call = vmm_port_enter_any(port);
+
+	vmm_assert(vmm_nt_irql_of(call.slots) == VMM_NT_PASSIVE);
+	return call;
 }
 
 static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_call *call,
 				  enum vidmm_ddi ddi)
 {
-	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_PASSIVE))
+	if (vmm_unlikely(vmm_nt_irql_of(call->slots) != VMM_NT_PASSIVE))
 		vmm_port_wrong_irql(port, vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi),
 				    VMM_NT_PASSIVE);
 	vmm_port_leave_any(call);
