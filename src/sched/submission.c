@@ -100,7 +100,8 @@ VMM_COLD static void fail_device(const struct vmm_submission *s)
 
 /*
  * Has the miniport fill one DMA buffer. Returns STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER if the
- * miniport has more to emit.
+ * miniport has more to emit. A GPU exception puts the device in error (vmm_device_answer), which is
+ * not "lost" in the sense of vmm_device_lost. (DMA-31)
  */
 static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_t *multipass)
 	VMM_REQUIRES(vmm_submit_lock_class)
