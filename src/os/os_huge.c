@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Huge pages for memory objects and for private pages. Most kernels back shared memory with pages of
- * 4 KiB (the setting shmem_enabled is "never"). The first access to each page then costs a page
+ * Huge pages for memory objects and for private pages. Most kernels back shared memory with pages
+ * of 4 KiB (the setting shmem_enabled is "never"). The first access to each page then costs a page
  * fault of one to two microseconds, more than all other work on those bytes. Callers therefore
  * announce which bytes they will use (vmm_os_memory_expect). When a quarter of a chunk of 2 MiB has
  * been announced, the chunk is made one huge page (MADV_COLLAPSE, Linux 6.1), which costs little

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that the files of the tier "calls" of sched (README.md) provide to each other and to
- * higher tiers: the end of steps, of broadcasts and of hardware contexts, recovery, and power. Files
- * of this tier and of higher tiers include this header.
+ * higher tiers: the end of steps, of broadcasts and of hardware contexts, recovery, and power.
+ * Files of this tier and of higher tiers include this header.
  */
 #ifndef VMM_SCHED_CALLS_H
 #define VMM_SCHED_CALLS_H

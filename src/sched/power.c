@@ -11,8 +11,8 @@
  * 5. Call the miniport.
  *
  * Power-up calls the miniport first. It then restores paging buffers, page tables and content that
- * must be resident, and resumes preparation and the devices. Packets that are not prepared keep their
- * positions in the prepare queue. Other evicted content is paged in when a packet needs it.
+ * must be resident, and resumes preparation and the devices. Packets that are not prepared keep
+ * their positions in the prepare queue. Other evicted content is paged in when a packet needs it.
  */
 #include "sched/calls.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Surprise removal (PNP-08): the device is gone, in whatever state the GPU was. New calls are
- * refused. The miniport is notified, possibly while other threads are still inside it. The call gate
- * then admits only calls that end objects, so that the miniport can free its software state. Every
- * thread that waits for the GPU returns, and queued packets count as complete without having run.
- * A miniport that cannot be notified, or that fails the notification, gets no further calls except
- * StopDevice, RemoveDevice and Unload (Q-44).
+ * refused. The miniport is notified, possibly while other threads are still inside it. The call
+ * gate then admits only calls that end objects, so that the miniport can free its software state.
+ * Every thread that waits for the GPU returns, and queued packets count as complete without having
+ * run. A miniport that cannot be notified, or that fails the notification, gets no further calls
+ * except StopDevice, RemoveDevice and Unload (Q-44).
  */
 #include "sched/resets.h"
 

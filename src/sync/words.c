@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * words: fences that clients signal and wait for in the fence's page, without a message
- * (base/fence_word.h, docs/adr/0003-fences-without-a-message.md). This file decides which clients may
- * have the page of a fence that can be shared, and wakes clients that sleep on it. Clients can store
- * anything to the page. Its content decides only whether a thread is woken.
+ * (base/fence_word.h, docs/adr/0003-fences-without-a-message.md). This file decides which clients
+ * may have the page of a fence that can be shared, and wakes clients that sleep on it. Clients can
+ * store anything to the page. Its content decides only whether a thread is woken.
  */
 #include "sync/sync_private.h"
 

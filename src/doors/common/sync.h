@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of calls that wait for synchronization objects or signal them. A step is a function that the
- * functions made from calls.tsv call (src/doors/README.md).
+ * Steps of calls that wait for synchronization objects or signal them. A step is a function that
+ * the functions made from calls.tsv call (src/doors/README.md).
  */
 #ifndef VMM_DOORS_COMMON_SYNC_H
 #define VMM_DOORS_COMMON_SYNC_H

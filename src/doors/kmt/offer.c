@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Steps of the D3DKMT functions that offer and reclaim allocations: functions that those made from
- * calls.tsv call (src/doors/README.md). The same rules hold as for the device callbacks (OFR).
- */
+/* Steps (src/doors/README.md) of the D3DKMT functions that offer and reclaim allocations. (OFR) */
 #include "kmt_calls.h"
 
 NTSTATUS vmm_kmt_resource_keys(const struct vmm_door_call *call, const uint32_t *handles,

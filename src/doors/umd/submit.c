@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * pfnRenderCb, written by hand, and a step of pfnDestroyContextCb: a function that the callback made
- * from calls.tsv calls (src/doors/README.md). object/hazard.h explains HANDLEs.
- */
+/* pfnRenderCb, and a step (README.md) of pfnDestroyContextCb. HANDLEs: object/hazard.h. */
 #include "umd_calls.h"
 
 NTSTATUS vmm_umd_destroy_context(struct vmm_door_call *call, const D3DDDICB_DESTROYCONTEXT *args)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Steps of the device callbacks that wait and signal: functions that those made from calls.tsv call
- * (src/doors/README.md). The same rules hold as for the D3DKMT functions (SYN, MFN).
- */
+/* Steps (src/doors/README.md) of the device callbacks that wait and signal. (SYN, MFN) */
 #include "umd_calls.h"
 
 NTSTATUS vmm_umd_wait(struct vmm_door_call *call, const struct vmm_sync_list *list, HANDLE event)

@@ -6,9 +6,9 @@
  *
  * A context allocation is made resident for each packet of its context (or of any context of its
  * device), and may be evicted once that packet is complete. While the context is the last one that
- * its node ran, the GPU may still write to the allocation. Before the allocation is moved or evicted,
- * the node is therefore switched away from the context (SUB-20); its paging is ordered after the
- * switch.
+ * its node ran, the GPU may still write to the allocation. Before the allocation is moved or
+ * evicted, the node is therefore switched away from the context (SUB-20); its paging is ordered
+ * after the switch.
  */
 #include "memory/calls/creation.h"
 #include "memory/placement/placement.h"

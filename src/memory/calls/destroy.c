@@ -2,8 +2,8 @@
 /*
  * Deferred destruction of allocations. The client's handle becomes invalid at once. The reference
  * that the handle stood for (struct vmm_ref) is moved to the list memory->closed. It stays there
- * until every packet that references the allocation is complete (SUB-29). From WDDM 2.0 on, it stays
- * until every packet is complete that the device had queued at that time (ALF-37).
+ * until every packet that references the allocation is complete (SUB-29). From WDDM 2.0 on, it
+ * stays until every packet is complete that the device had queued at that time (ALF-37).
  *
  * The reaper (vmm_memory_reap) then calls DxgkDdiCloseAllocation, and with the last reference
  * DxgkDdiDestroyAllocation (ALF-34). The flags of pfnDeallocate2Cb change this; see
