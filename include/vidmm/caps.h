@@ -36,7 +36,7 @@ enum vidmm_start_step {
 /* One DXGK_SEGMENTDESCRIPTOR or one of its later forms. */
 struct vidmm_segment_report {
 	uint32_t flags; /* DXGK_SEGMENTFLAGS */
-	/* flags without those that have no meaning for this kind; also 0 for a refused segment */
+	/* flags without those that have no meaning for this kind; 0 for a refused segment */
 	uint32_t effective_flags;
 	uint32_t bank_count;     /* NbOfBanks */
 	uint32_t bank_end_count; /* entries of bank_end; 0 without UseBanking */

@@ -38,8 +38,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PrePatch               1: DxgkDdiRender writes the addresses that the allocation list gives
  *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
- *   PreemptionAware        1: reports PreemptionAware; a preemption drops the packets that wait
- *                          behind the running one (default 0: it waits for them, too)
+ *   PreemptionAware        1: reports PreemptionAware; a preemption gives back the packets that
+ *                          wait behind the running one (default 0: it waits for them, too)
  *   VideoPresentSources    number of displays (default 0, at most 4); BAR 1, if it exists, holds
  *                          what they show (struct softgpu_monitor)
  *   RefreshRate            frames per second (default 60)
@@ -260,7 +260,7 @@ struct softgpu_relocations {
  * be split before any command that references memory. Most commands bind their operands to slots
  * (SlotId) that the next command binds anew. An allocation that a RELOCATIONS or REPORT command
  * references has a separate slot. It stays bound, and therefore resident, to the end of the buffer.
- * The client prevents that by an allocation list whose last element is NULL. DxgkDdiRender then
+ * A client ends this retention with an allocation list whose last handle is 0. DxgkDdiRender then
  * emits, before each command but the first, patch locations that unbind the slots of the command
  * before it.
  *

@@ -130,7 +130,7 @@ typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver,
 struct vidmm_registry_value {
 	/* ASCII; the device's software key and the driver's service key both have the value */
 	const char *name;
-	uint64_t value; /* read as REG_QWORD, or as REG_DWORD when it fits */
+	uint64_t value; /* read as REG_DWORD if it fits, otherwise as REG_QWORD */
 };
 
 /*

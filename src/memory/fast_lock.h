@@ -14,8 +14,8 @@
  * Disabled: the count is in `lock_count` of instance and ref, guarded by the paging lock. Callers
  * take the slow path.
  *
- * Busy (and disabled): the GPU uses the instance until a packet is complete. The entry names that
- * packet. A lock with DonotWait is refused after two loads of the word.
+ * Busy (and disabled): the GPU uses the instance until a packet is complete. `packet`, beside the
+ * word, names that packet. A lock with DonotWait is refused after two loads of the word.
  *
  * Disabling is one atomic exchange of the word under the paging lock. The old value holds the final
  * count. A thread that holds the paging lock disables the word before it reads the count or changes

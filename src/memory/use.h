@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Use of instances by incomplete packets: which packets of a timeline still need, use or write an
- * instance (state/use.c). The timelines are those of object/progress.h.
+ * Use of instances by incomplete packets: which packets of a timeline need the memory of an
+ * instance (VMM_USE_ACTIVE), reference it (VMM_USE_ANY) or may write it (VMM_USE_WRITE). The
+ * timelines are those of object/progress.h.
  */
 #ifndef VMM_MEMORY_USE_H
 #define VMM_MEMORY_USE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stopped: devices that outlive their adapter in name. A stop ends a device with all that it has,
- * but its handle stays until the client destroys the device, and so do the handles of its contexts,
- * queues, synchronization objects and trim registrations. Calls on them answer
- * STATUS_DEVICE_REMOVED, and are not mistaken for calls on a handle that never existed (PNP-03). Of
- * struct vmm_device only process, handle and hazard are valid then.
+ * stopped: devices of a stopped adapter, of which only the handles remain. A stop ends a device
+ * with all that it has, but its handle stays until the client destroys the device, and so do the
+ * handles of its contexts, queues, synchronization objects and trim registrations. Calls on them
+ * answer STATUS_DEVICE_REMOVED, and are not mistaken for calls on a handle that never existed
+ * (PNP-03). Of struct vmm_device only process, handle and hazard are valid then.
  */
 #ifndef VMM_OBJECT_STOPPED_H
 #define VMM_OBJECT_STOPPED_H

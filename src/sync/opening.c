@@ -406,10 +406,10 @@ static bool refuses_destroy(const struct vmm_sync *sync, const struct vmm_device
 {
 	vmm_assert_held(&sync->process->lock);
 	if (sync->owned)
-		vmm_finding(sync->process->world->observe, "MFN-35", sync->process->id,
-			    sync->handle,
-			    "destroy synchronization object: the fence of a paging queue ends "
-			    "with its queue");
+		vmm_finding(
+			sync->process->world->observe, "MFN-35", sync->process->id, sync->handle,
+			"destroy synchronization object: the fence of a paging queue or hardware "
+			"queue ends with its queue");
 	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
 		vmm_finding(
 			sync->process->world->observe, "CPN-06", sync->process->id, sync->handle,

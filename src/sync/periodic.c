@@ -123,7 +123,7 @@ const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what)
 {
 	vmm_assert_held(&sync->process->lock);
 	if (sync->owned) {
-		*what = "is the fence of a paging queue";
+		*what = "is the fence of a paging queue or hardware queue";
 		return "MFN-35";
 	}
 	if (sync->object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {

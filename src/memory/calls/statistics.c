@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adapter memory statistics (Q-151). Counters are monotonic: callers subtract two samples to
- * measure an interval. A peak has no such difference, so each process that reads repeatedly has its
+ * measure an interval. Peaks cannot be subtracted, so each process that reads repeatedly has its
  * own peaks, which cover the time since its last read.
  *
  * The code that adds bytes maintains only one set of peaks, since the last read by any process.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Alternate addresses (UseAlternateVA, SWZ-24). An alternate address is a CPU mapping of an
- * instance's linear image, in addition to its view. The image is read through a swizzling range
- * whose size and position the miniport may choose. The mapping lives as long as the range.
+ * instance's linear image, in addition to that of other locks. The image is read through a
+ * swizzling range whose size and position the miniport may choose. The mapping lives as long as the
+ * range.
  *
  * alternate_paging.c evicts and restores an instance that is locked through such an address.
  *

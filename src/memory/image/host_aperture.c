@@ -4,8 +4,8 @@
  * (SWZ-29, LOCK-46).
  *
  * A lock maps the allocation's segment pages to as many free pages of the aperture, in any order.
- * The view maps those aperture pages in the order of the segment pages. The mapping stays after the
- * unlock, for the next lock. It ends with the first of:
+ * The CPU mapping has those aperture pages in the order of the segment pages. The mapping stays
+ * after the unlock, for the next lock. It ends with the first of:
  * - the allocation leaves its placement;
  * - the address of a CpuVisibleOnDemand allocation is released (ALF-27);
  * - another lock needs the aperture pages; the least recently locked mapping ends first.
@@ -13,9 +13,9 @@
  * A locked allocation keeps its pages. Every Map is undone by an Unmap of the same pages.
  *
  * An out-of-process client maps client objects (client_object.c) instead of the BAR. They are laid
- * over the aperture pages before the miniport maps them, and cover only the bytes that the view
- * shows: the rest of a larger page may hold older content of another allocation. They stay with the
- * mapping, for the client's next lock.
+ * over the aperture pages before the miniport maps them, and cover only the bytes that the CPU
+ * mapping has: the rest of a larger page may hold older content of another allocation. They stay
+ * with the mapping, for the client's next lock.
  *
  * The offset and size of each placement in the segment are multiples of the segment's page size
  * (4 KiB or 64 KiB). A segment page therefore belongs to one allocation and is never mapped twice.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU views: what happens to a view when its instance leaves its placement (view_map.c maps it). */
+/* What happens to a CPU mapping when its instance leaves its placement (view_map.c makes it). */
 #include "memory/image/image.h"
 
 void vmm_view_unmap(struct vmm_instance *instance)

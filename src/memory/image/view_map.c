@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU views: each instance reserves one address range, which never moves (LOCK-04). It maps the
+ * CPU mappings: each instance reserves one address range, which never moves (LOCK-04). It maps the
  * segment or the backing store, wherever the content is. The range is reserved at the first lock
  * and remapped at the first lock after a move.
  */

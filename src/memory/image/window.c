@@ -9,7 +9,7 @@
  * miniport reads the object for the last time, and then the object is removed. A client that kept a
  * mapping sees only its own former content.
  *
- * Content that was shown in-process is removed, too: the next client's window may be larger than
+ * Content that was mapped in-process is removed, too: the next client's window may be larger than
  * what the miniport writes there.
  */
 #include "memory/image/image.h"

@@ -9,8 +9,8 @@
  * In three cases the content is copied directly to the backing pages (SEG-20):
  * - There is no set.
  * - The allocation is larger than every aperture of its set.
- * - The aperture is occupied by memory that can be neither waited for nor evicted: memory of the
- *   submission itself, or DMA buffers.
+ * - The apertures that are large enough are occupied by memory that can be neither waited for nor
+ *   evicted: memory of the submission itself, or DMA buffers.
  *
  * If no aperture of the set has a large enough range outside its pinned allocations, the content is
  * lost (PAG-20, PNP-09, C-38).

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * NotifyAlloc operations (PAG-29): notify the miniport before an allocation leaves an aperture
- * segment or the implicit segment of system memory. A miniport of WDDM 3.2 asks for this if it
- * stores content in another form while the GPU can use it, for example compressed. The commands
- * that it writes for the notification run before the pages are unmapped.
+ * segment or the system memory that counts as a segment (PAG-24). A miniport of WDDM 3.2 asks for
+ * this if it stores content in another form while the GPU can use it, for example compressed. The
+ * commands that it writes for the notification run before the pages are unmapped.
  *
  * The GPU must reach the bytes while these commands run. In an aperture segment they are mapped.
  * Content in system memory is mapped into free space of the aperture for that time: as a whole, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Offers through an allocation list (OFR-10, DMA-24). They take effect when the DMA buffer has been
- * processed, not before. No code runs for them at that moment, which is in a DPC. The next query of
+ * processed, not before. The DPC that completes the buffer runs no code for them. The next query of
  * the offer, or the next search for a victim, puts offers into effect that have become due.
  */
 #include "memory/residency/residency.h"

@@ -2,7 +2,7 @@
 /*
  * D3DKMTUpdateGpuVirtualAddress (VA-10): validates the operations when the call is made and
  * executes them in order when sched says so. If the range was released in between, even if another
- * now has its addresses, the operation is skipped (VA-09).
+ * range now has its addresses, the operation is skipped (VA-09).
  */
 #include "memory/sets/va_private.h"
 #include "memory/transfer/va_entries.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The paging lock: how it is taken and the three ways to release it (docs/locking.md). Releasing it
- * runs no work of the tiers above. A call that leaves work behind, such as an unlock with dirty
- * pages, does that work before it releases the lock.
+ * runs no work of the tiers above. A call that leaves work behind, such as a CPU unlock with
+ * dirty pages, does that work before it releases the lock.
  */
 #include "memory/state/types.h"
 

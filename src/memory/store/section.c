@@ -5,8 +5,8 @@
  *
  * Sections are memory objects that outlive every allocation based on them. A section is either
  * client memory, named by a descriptor that the client may close (ALF-38), or the memory that the
- * adapters of a cross-adapter resource share (ALF-39). Each allocation locks its own pages of the
- * section.
+ * adapters of a cross-adapter resource share (ALF-39). Each allocation has an MDL of its pages
+ * of the section.
  */
 #include "memory/store/store.h"
 
