@@ -25,9 +25,14 @@ def read(path):
         return ''
 
 
+def stat_fields(path):
+    """The fields of a stat file from the state on. They follow the name, which may contain spaces."""
+    return read(path).rpartition(')')[2].split()
+
+
 def age_s(pid):
-    """Seconds since the process started, or -1 if it has ended. Fields are counted after the name, which may have spaces."""
-    fields = read(f'/proc/{pid}/stat').rpartition(')')[2].split()
+    """Seconds since the process started, or -1 if it has ended."""
+    fields = stat_fields(f'/proc/{pid}/stat')
     return float(read('/proc/uptime').split()[0]) - int(fields[19]) / TICKS if len(fields) > 19 else -1
 
 
@@ -51,11 +56,12 @@ def old_processes(build, seconds):
 
 def threads(pid):
     """What the kernel says of each thread: name, state, function in which it sleeps."""
-    folder = f'/proc/{pid}/task'
-    return ''.join(
-        f'thread {thread} {read(f"{folder}/{thread}/comm").strip()}: state '
-        f'{(read(f"{folder}/{thread}/stat").rpartition(")")[2].split() or ["gone"])[0]}, in {read(f"{folder}/{thread}/wchan") or "?"}\n'
-        for thread in (sorted(os.listdir(folder)) if os.path.isdir(folder) else ()))
+    folder, lines = f'/proc/{pid}/task', []
+    for thread in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        own = f'{folder}/{thread}'
+        state = (stat_fields(f'{own}/stat') or ['gone'])[0]
+        lines.append(f'thread {thread} {read(f"{own}/comm").strip()}: state {state}, in {read(f"{own}/wchan") or "?"}\n')
+    return ''.join(lines)
 
 
 def stacks(pid):

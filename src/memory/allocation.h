@@ -123,7 +123,7 @@ struct vmm_instance {
 	 */
 	uint64_t split_rest;
 	uint32_t needed_at;
-	/* A client object overlays its placement in a segment (memory: client_object.c). */
+	/* A client object overlays its placement in a segment (client_object.c). */
 	bool has_client_object;
 
 	/* ---- Content in system memory ---- */
@@ -172,7 +172,7 @@ _Static_assert(offsetof(struct vmm_instance, not_written) <= 4 * VMM_CACHE_LINE,
 struct vmm_queued_offer {
 	uint32_t timeline, handle;
 	uint64_t sequence;
-	struct vmm_list link; /* in memory's list of queued offers */
+	struct vmm_list link; /* in the list of queued offers */
 };
 
 /* One device's reference to an allocation: the object behind an allocation handle. */
@@ -215,7 +215,7 @@ struct vmm_ref {
 	/* `submissions` of the adapter when it was added to the residency list. */
 	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list residency_link; /* in device->residency */
-	/* In memory's list of pending evictions (RES-07) ... */
+	/* In the list of pending evictions (RES-07) ... */
 	struct vmm_list departure_link;
 	/* ... until these packets are complete. Its destruction waits for them, too (ALF-37). */
 	uint64_t departs_after[VMM_TIMELINES_MAX];
@@ -273,7 +273,7 @@ struct vmm_allocation {
 
 	/* ---- Lifetime. Paging lock ---- */
 	uint32_t references; /* number of vmm_refs */
-	struct vmm_list all; /* in memory's list */
+	struct vmm_list all; /* in the list of all allocations */
 	bool closing;        /* not shared, and its only handle has been closed */
 	/* The miniport was notified that it ended; its placements wait for the GPU (ALF-37). */
 	bool gone;

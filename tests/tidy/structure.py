@@ -11,6 +11,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), 'scripts'))
+import rules
 
 CORE = ('src/memory', 'src/sched', 'src/sync')
 OBJECT_FLAGS = ('-std=c11', '-fsyntax-only', '-D_GNU_SOURCE', '-DDXGKDDI_INTERFACE_VERSION=0x11000',
@@ -139,6 +143,12 @@ def object_dumps(root):
             for name in sorted(os.listdir(folder)) if name.endswith('.c')]
 
 
+def defines(root, struct):
+    """Does some file of src define the struct?"""
+    definition = re.compile(rf'^struct {struct} {{$', re.M)
+    return any(definition.search(text) for _, text in rules.sources_below(root, ['src']))
+
+
 def unused_members(struct):
     """Members of a struct that a header of object defines, but object does not use. Empty if another module defines it."""
     def measure(root, _):
@@ -149,7 +159,7 @@ def unused_members(struct):
             more, uses = members_of(dump, struct)
             declared |= more
             used |= uses
-        return sorted(declared - used)
+        return sorted(declared - used) if declared or defines(root, struct) else None
     return measure
 
 

@@ -124,7 +124,7 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (vmm_unlikely(vmm_lock_obstacles(a->instance) & VMM_OBSTACLE_CONTENT_LOST))
+	if (vmm_unlikely(allocation->reset_lost))
 		return vmm_lock_refuse_content_lost(a);
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return vmm_lock_refuse_protected(a);

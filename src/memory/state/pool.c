@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_BYTES 64u
-
 /* The first word of a free element. */
 struct vmm_pool_free {
 	struct vmm_pool_free *next;
@@ -33,8 +31,8 @@ struct vmm_pool_chunk {
  * over all cache sets.
  */
 enum {
-	LINES = (sizeof(struct vmm_allocation) + LINE_BYTES - 1) / LINE_BYTES | 1,
-	STRIDE = LINES * LINE_BYTES,
+	LINES = (sizeof(struct vmm_allocation) + VMM_CACHE_LINE - 1) / VMM_CACHE_LINE | 1,
+	STRIDE = LINES * VMM_CACHE_LINE,
 	PER_CHUNK = VMM_OS_HUGE_PAGE / STRIDE,
 };
 
@@ -42,7 +40,8 @@ enum {
 struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory)
 {
 	(void)memory;
-	struct vmm_allocation *a = vmm_calloc_fails() ? NULL : aligned_alloc(LINE_BYTES, STRIDE);
+	struct vmm_allocation *a =
+		vmm_calloc_fails() ? NULL : aligned_alloc(VMM_CACHE_LINE, STRIDE);
 
 	if (a)
 		memset(a, 0, sizeof(*a));

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "memory/allocation.h"
+#include "memory/memory.h"
 
 static struct vmm_adapter adapter;
 
@@ -28,17 +28,6 @@ static void stop(struct vmm_os *os)
 	vmm_os_destroy(os);
 }
 
-/* vmm_paging_lock needs a started adapter. */
-static void hold(void) VMM_ACQUIRES(vmm_paging_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_lock(&adapter.paging_lock);
-}
-
-static void release(void) VMM_RELEASES(vmm_paging_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
-{
-	vmm_os_mutex_unlock(&adapter.paging_lock);
-}
-
 static void memory_valid_an_allocation_agrees_with_its_marks(void **state)
 {
 	static struct vmm_allocation a;
@@ -53,7 +42,7 @@ static void memory_valid_an_allocation_agrees_with_its_marks(void **state)
 	a.serving = 4;
 	a.instance_count = 1;
 	vmm_list_init(&a.instances);
-	hold();
+	vmm_paging_lock(&adapter);
 	assert_false(vmm_allocation_is_valid_locked(&a)); /* the list is empty */
 	vmm_list_push_back(&a.instances, &a.first.sibling);
 	BREAKS(vmm_allocation_is_valid_locked(&a), a.size_bytes, 0);
@@ -66,7 +55,7 @@ static void memory_valid_an_allocation_agrees_with_its_marks(void **state)
 	BREAKS(vmm_allocation_is_valid_locked(&a), a.marks, VMM_MARK_RENAMED);
 	BREAKS(vmm_allocation_is_valid_locked(&a), a.marks, VMM_MARK_OFFERED);
 	BREAKS(vmm_allocation_is_valid_locked(&a), a.marks, VMM_MARK_OFFER_QUEUED);
-	release();
+	vmm_paging_unlock(&adapter);
 	stop(os);
 }
 
@@ -81,7 +70,7 @@ static void memory_valid_an_instance_has_a_segment_where_it_is_resident(void **s
 	a.adapter = &adapter;
 	i->allocation = &a;
 	i->place = VMM_PLACEMENT_SYSTEM;
-	hold();
+	vmm_paging_lock(&adapter);
 	BREAKS(vmm_instance_is_valid_locked(i), i->segment, 1);
 	BREAKS(vmm_instance_is_valid_locked(i), i->address, 4096);
 	BREAKS(vmm_instance_is_valid_locked(i), i->place, VMM_PLACEMENT_LOST + 1);
@@ -93,7 +82,7 @@ static void memory_valid_an_instance_has_a_segment_where_it_is_resident(void **s
 	i->address = 4096;
 	BREAKS(vmm_instance_is_valid_locked(i), i->segment, 0);
 	BREAKS(vmm_instance_is_valid_locked(i), i->place, VMM_PLACEMENT_FRESH);
-	release();
+	vmm_paging_unlock(&adapter);
 	stop(os);
 }
 
