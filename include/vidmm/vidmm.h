@@ -248,7 +248,7 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
 		    struct vidmm_adapter **adapter);
 /*
- * Stops the adapter and frees it: returns it to D0 if it is in a lower state, waits for the GPU,
+ * Stops the adapter and frees it: returns it to D0 if it is in D1, D2 or D3, waits for the GPU,
  * evicts every segment, ends the remaining devices, then calls StopDevice, RemoveDevice and Unload.
  * From then on calls on those devices return STATUS_DEVICE_REMOVED or D3DDDIERR_DEVICEREMOVED. The
  * client still destroys each such device, or closes its process. NULL: does nothing. (PNP-02,
@@ -262,7 +262,7 @@ VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
  * Queued packets wait. Every segment that does not preserve its content is evicted. Then
  * DxgkDdiSetPowerState is called. Outside D0, every call on a device of the adapter waits, and so
  * do the creation and destruction of devices. Back to D0: DxgkDdiSetPowerState is called, then the
- * waiting calls continue. No device and no content is lost. A lower state can only be left for D0.
+ * waiting calls continue. No device and no content is lost. D1, D2 and D3 can only be left for D0.
  * An error of the miniport is a finding and does not stop the change. (PNP-05, PNP-07)
  *
  * state is an enum vidmm_power; sleep is an enum vidmm_sleep, ignored on the way to D0. Any thread

@@ -3,8 +3,9 @@
  * hazard: lifetime of devices and contexts by hazard pointers with an asymmetric barrier
  * (membarrier).
  *
- * A HANDLE is a number: the index of a slot and the generation of its use. A dead or invented
- * handle is recognized without touching the object that it once named.
+ * A HANDLE is a number: the index of a slot, the kind of object (enum vmm_hazard_kind) and the
+ * generation of the slot's use. A dead or invented handle is recognized without touching the object
+ * that it once named.
  *
  * A call publishes the handle in the hazard pointer of its thread and then reads the slot again.
  * Leaving is a plain store. Neither is a locked instruction where the system has membarrier

@@ -16,6 +16,12 @@ void vmm_work_add_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_wor
 	VMM_REQUIRES(vmm_state_lock_class);
 void vmm_work_done_locked(struct vmm_adapter *adapter, uint32_t t, struct vmm_work *work)
 	VMM_REQUIRES(vmm_state_lock_class);
+/*
+ * Returns whether that packet is complete, also one that completed before an older packet of its
+ * timeline. Slower than vmm_timeline_done, which calls it for a timeline that has such packets. The
+ * caller must not hold the state lock if the timeline is a node's. May return false for a packet
+ * that completes during the call.
+ */
 bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
 /* Returns whether every packet up to that one is complete. */
 static inline bool vmm_timeline_passed(const struct vmm_adapter *adapter, uint32_t timeline,

@@ -236,12 +236,12 @@ void vmm_host_aperture_check(const struct vmm_segment *segment);
  */
 vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Maps those aperture pages into the instance's view, whose addresses are reserved. */
+/* Maps those aperture pages at the instance's CPU mapping, whose addresses are reserved. */
 vmm_status vmm_host_map_view(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Unmaps the instance from the aperture. Before, the caller has unmapped or write-protected its
- * view. Does nothing if it is not mapped.
+ * Unmaps the instance from the aperture. Before, the caller has unmapped or write-protected its CPU
+ * mapping. Does nothing if the instance is not mapped.
  */
 void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
@@ -256,11 +256,14 @@ void vmm_host_unmap_unwanted(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
-/* ---- view.c, view_map.c: CPU mappings (LOCK-04) ---- */
+/* ---- view.c, view_map.c: CPU mappings, whose type is struct vmm_os_view (LOCK-04) ---- */
 /* Maps the instance's current placement at its address, which is reserved at the first call. */
 vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* The instance leaves its placement: unmaps the view. A locked view stays; the caller remaps it. */
+/*
+ * The instance leaves its placement: ends its CPU mapping. The mapping of a locked instance stays;
+ * the caller maps it again.
+ */
 void vmm_view_unmap(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif
