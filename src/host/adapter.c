@@ -163,6 +163,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	 * only then everything is closed. (PNP-02, PNP-03, PAG-28)
 	 */
 	atomic_store(&core->closed, true);
+	vmm_world_next_epoch(core->world);
 	vmm_adapter_await_callers(core);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);

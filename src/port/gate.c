@@ -72,22 +72,6 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 	return false;
 }
 
-/*
- * Waits for the end of level two, which ends without help. Until then its thread has exclusive use.
- */
-static bool await_admission(struct vmm_port *port, uint64_t deadline_ns)
-{
-	for (;;) {
-		uint32_t seen = atomic_load(&port->gate);
-
-		if (!atomic_load(&port->excluding))
-			return true;
-		if (vmm_os_wait(port->os, &port->gate, seen, deadline_ns,
-				"the end of a level two call", 0) != VMM_OK)
-			return !atomic_load(&port->excluding);
-	}
-}
-
 bool vmm_port_exclude(struct vmm_port *port)
 {
 	bool open = false;
@@ -138,12 +122,38 @@ void vmm_port_admit(struct vmm_port *port)
 	vmm_port_gate_wake(port);
 }
 
+/*
+ * Closes the gate for a reset. Level two, which ends without help, closes it by the same exchange, so
+ * only one of the two succeeds and the other waits or gives up. After a removal the gate is closed
+ * already. Returns false if level two has not ended at the deadline.
+ */
+static bool close_gate(struct vmm_port *port, uint64_t deadline_ns)
+{
+	vmm_status status = VMM_OK;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&port->gate);
+		bool open = false, removed = atomic_load(&port->device_removed);
+
+		if (atomic_compare_exchange_strong(&port->suspended, &open, true))
+			return true;
+		if (!atomic_load(&port->excluding)) {
+			if (removed)
+				return true;
+			continue; /* level two has just ended */
+		}
+		if (status != VMM_OK)
+			return false;
+		status = vmm_os_wait(port->os, &port->gate, seen, deadline_ns,
+				     "the end of a level two call", 0);
+	}
+}
+
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
 {
-	if (vmm_unlikely(!await_admission(port, deadline_ns)))
+	if (vmm_unlikely(!close_gate(port, deadline_ns)))
 		return false;
 	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
-	atomic_store(&port->suspended, true);
 	for (;;) {
 		uint32_t seen = atomic_load(&port->gate);
 

@@ -701,8 +701,10 @@ static void a_stop_ends_words(void **state)
 	start(&w);
 	come(&p, &w);
 	count_begin(&c, &p, true);
+	uint64_t before = atomic_load(&p.connection->epoch->epoch);
 	vidmm_adapter_stop(w.host.adapter);
 	w.host.adapter = NULL;
+	assert_true(atomic_load(&p.connection->epoch->epoch) > before);
 	HRESULT ended = count_end(&c, true);
 	assert_int_equal(ended, D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(try_lock(&p, c.allocation, 0, NULL), D3DDDIERR_DEVICEREMOVED);
