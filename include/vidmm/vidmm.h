@@ -222,9 +222,9 @@ struct vidmm_adapter_options {
 	 */
 	const char *description, *driver_store;
 	/*
-	 * Number of physical adapters, 1 to 4; 0: 1. Each has these BARs. More than one make a
-	 * link: clients see one adapter. The miniport must agree in DxgkDdiLinkDevice, and its
-	 * interface version must be below 2.0 (rules LNK).
+	 * Number of physical adapters, 1 to 4; 0: 1. Each has the BARs of bar_sizes. More than one
+	 * make a link: clients see one adapter. The miniport must agree in DxgkDdiLinkDevice, and
+	 * its interface version must be below 2.0 (rules LNK).
 	 */
 	uint32_t physical_adapters;
 	/*
@@ -255,6 +255,16 @@ vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options 
  * PNP-03)
  */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
+enum vidmm_power { /* the values of DEVICE_POWER_STATE */
+		   VIDMM_POWER_D0 = 1,
+		   VIDMM_POWER_D1 = 2,
+		   VIDMM_POWER_D2 = 3,
+		   VIDMM_POWER_D3 = 4
+};
+enum vidmm_sleep { /* the values of POWER_ACTION */
+		   VIDMM_SLEEP_STANDBY = 2,
+		   VIDMM_SLEEP_HIBERNATE = 3 /* and hybrid sleep */
+};
 /*
  * Changes the power state, as the power manager of Windows does (page DxgkDdiSetPowerState).
  *
@@ -273,18 +283,13 @@ VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
  * new state is D0, or another thread is changing the state. Any other failure: memory could not be
  * evicted; a reason says why. After a failure the adapter keeps its state.
  */
-enum vidmm_power { /* the values of DEVICE_POWER_STATE */
-		   VIDMM_POWER_D0 = 1,
-		   VIDMM_POWER_D1 = 2,
-		   VIDMM_POWER_D2 = 3,
-		   VIDMM_POWER_D3 = 4
-};
-enum vidmm_sleep { /* the values of POWER_ACTION */
-		   VIDMM_SLEEP_STANDBY = 2,
-		   VIDMM_SLEEP_HIBERNATE = 3 /* and hybrid sleep */
-};
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter,
 								uint32_t state, uint32_t sleep);
+enum vidmm_removal {
+	/* The values of DXGK_SURPRISE_REMOVAL_TYPE. */
+	VIDMM_REMOVAL_HIBERNATION = 0, /* in D1, D2 and D3 */
+	VIDMM_REMOVAL_PNP = 1          /* in D0, and while the power state is being changed */
+};
 /*
  * Surprise removal: the device is unplugged, or is missing when the system wakes up (page
  * DxgkDdiNotifySurpriseRemoval). That DDI function is called even while other threads run DDI
@@ -306,11 +311,6 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_ada
  * - STATUS_DEVICE_REMOVED: the miniport failed the notification, which is a fatal violation, or an
  *   earlier fatal violation had already ended all calls of the miniport.
  */
-enum vidmm_removal {
-	/* The values of DXGK_SURPRISE_REMOVAL_TYPE. */
-	VIDMM_REMOVAL_HIBERNATION = 0, /* in D1, D2 and D3 */
-	VIDMM_REMOVAL_PNP = 1          /* in D0, and while the power state is being changed */
-};
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter,
 							     uint32_t removal);
 /*
@@ -415,8 +415,8 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
  * neither they return STATUS_UNSUCCESSFUL. Functions that the library does not implement are not
  * defined.
  *
- * Closing a process detaches it from the program. A thread that has selected a process selects
- * another, or NULL, before that process is closed.
+ * Closing a process detaches it from the program. A thread that has selected a process must
+ * select another, or NULL, before that process is closed.
  */
 /* Selects the process of the whole program. NULL: none. */
 VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);

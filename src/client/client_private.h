@@ -4,7 +4,8 @@
  * connection has one view socket, a pool of channels for calls, the window of CPU mappings,
  * callback registrations, and the memory for locks and fences without a message.
  *
- * A comment names the mutex that guards a member. No mutex is held while a request is under way.
+ * A comment names the mutex that guards a member. No mutex is held while a request is under
+ * way, except `first_call` while the first D3DKMT call connects.
  */
 #ifndef VMM_CLIENT_PRIVATE_H
 #define VMM_CLIENT_PRIVATE_H

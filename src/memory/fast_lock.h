@@ -7,8 +7,9 @@
  *
  *	handle << 32 | version << 18 | busy << 17 | enabled << 16 | locks
  *
- * Enabled: a lock has nothing to do but to count. The instance is idle, mapped for the CPU where it
- * is, and not offered. Lock and unlock are each one compare-and-swap of the word (count + 1,
+ * Enabled: a lock has nothing to do but to count. The instance is idle (WDDM 1.x), or no
+ * incomplete paging operation writes it (2.x); it is mapped for the CPU where it is, and not
+ * offered. Lock and unlock are each one compare-and-swap of the word (count + 1,
  * count - 1), without the paging lock.
  *
  * Disabled: the count is in `lock_count` of instance and ref, guarded by the paging lock. Callers

@@ -36,7 +36,6 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* In a client's thread: prepares packets up to the first that must wait; the worker continues. */
 void vmm_prepare_pump(struct vmm_adapter *adapter);
-/* Prepares packets, and waits for the GPU where necessary, until the prepare queue is empty. */
 /* Prepares packets until none is left to prepare, waiting for the GPU meanwhile. */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter);
 void vmm_prepare_pump_waiting_locked(struct vmm_adapter *adapter)

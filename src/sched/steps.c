@@ -5,9 +5,10 @@
  * vmm_steps_advance processes them from the head, as far as possible:
  *
  *   wait    begins when it is at the head, and is removed once it is satisfied. The thread that
- *           satisfies it pushes it onto sched->completed_waits, and the worker goes on. Later
- *           packets of the context are not prepared meanwhile. So they hold no memory and are not
- *           in the order of packets: other contexts are not delayed.
+ *           satisfies it pushes it onto sched->completed_waits. The worker goes on, or that thread
+ *           itself after a queued signal. Later packets of the context are not prepared meanwhile.
+ *           So they hold no memory and are not in the order of packets: other contexts are not
+ *           delayed.
  *   buffer  that was submitted behind a wait: joins the prepare queue when it is at the head, as if
  *           submitted only then. It has its number from the time of its submission: allocations
  *           that it references are busy (SUB-29), and waits for it wait.
@@ -81,7 +82,8 @@ static bool is_ending(const struct vmm_context *context)
 }
 
 /*
- * Returns whether the buffers before the signal are complete or, with TopOfPipeline, submitted.
+ * Returns whether the buffers before the signal are complete, or submitted for a signal at
+ * submission (SYN-27).
  * (MFN-28, SFL-14, SFL-21)
  */
 static bool is_due(const struct vmm_step *step)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for the GPU: for a packet, for all packets, and with the submit lock held, when the waiting
- * thread has to submit what others would leave to the worker. A wait that fails abandons the
- * adapter.
+ * Three kinds of wait for the GPU: for one packet; for all packets; and with the submit lock held,
+ * during which the waiting thread submits what others would leave to the worker. A wait that fails
+ * abandons the adapter.
  */
 #include "sched/node_queue.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The viewer of an out-of-process client (struct vmm_os_viewer): addresses in its window, and the
- * numbered messages on its view socket that have it map memory there. Its functions are called
- * under locks of the core. They never wait for the client (except adopt) and never call the core.
- * If a client is gone or does not read, its mappings are still counted and given addresses.
+ * numbered messages on its view socket that have it map memory there. Except adopt, its functions
+ * are called under locks of the core and never wait for the client; adopt is called with no lock of
+ * the core and waits with a limit. None calls the core. If a client is gone or does not read, its
+ * mappings are still counted and given addresses.
  */
 #ifndef VMM_SERVE_VIEWS_H
 #define VMM_SERVE_VIEWS_H
