@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of a context's queue (src/sched/steps.c): a wait for a fence, a DMA buffer behind the
- * wait, and a signal behind the buffer. The thread that raises the fence ends the wait under the
- * sync lock. After it has released the lock it pushes the wait on the completion list and wakes the
- * worker. If the fence is raised by a signal of a queue (LOOKS), that thread takes the steps itself
- * instead. The worker, and the thread that completes the buffer, take the steps that can be taken,
- * one at a time. check_spin.py checks all interleavings:
+ * The steps of a context's queue (src/sched/completion/steps.c): a wait for a fence, a DMA buffer
+ * behind the wait, and a signal behind the buffer. The thread that raises the fence ends the wait
+ * under the sync lock. After it has released the lock it pushes the wait on the completion list and
+ * wakes the worker. If the fence is raised by a signal of a queue (LOOKS), that thread takes the
+ * steps itself instead. The worker, and the thread that completes the buffer, take the steps that
+ * can be taken, one at a time. check_spin.py checks all interleavings:
  *
  *   SUB-28, MFN-29  the buffer is released only when the wait is satisfied or given up
  *   MFN-28          the signal is performed once, and only when the buffer is complete

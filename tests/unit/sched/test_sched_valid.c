@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The predicates of contexts (sched/valid.c): true for a valid context, and false when one member
- * is broken.
+ * The predicates of contexts (sched/state/valid.c): true for a valid context, and false when one
+ * member is broken.
  */
 #include "unit/breaks.h"
 
-#include "sched/rules.h"
+#include "sched/state/state.h"
 
 static struct vmm_adapter adapter = {.node_count = 2, .physical_adapters = 1};
 static struct vmm_device device = {.adapter = &adapter};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions that the port calls when a miniport reports something (struct vmm_port_sink):
+ * interrupts, which only record; the DPC, which applies the records and lets the next packets go;
+ * look-ups of handle data; fatal violations.
+ */
+#include "sched/adapter/adapter.h"
+
+/* DIRQL: only records (SUB-07). */
+static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	struct vmm_adapter *adapter = context;
+	struct vmm_sched *sched = adapter->sched;
+
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED &&
+	    data->DmaCompleted.NodeOrdinal < adapter->node_count) {
+		vmm_report_completed(&sched->node[data->DmaCompleted.NodeOrdinal],
+				     data->DmaCompleted.SubmissionFenceId);
+		return;
+	}
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED &&
+	    data->DmaPreempted.NodeOrdinal < adapter->node_count) {
+		vmm_preempt_record(sched, data);
+		return;
+	}
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED &&
+	    data->DmaFaulted.NodeOrdinal < adapter->node_count &&
+	    vmm_report_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
+			     data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
+		return;
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED &&
+	    data->DmaPageFaulted.NodeOrdinal < adapter->node_count &&
+	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data))
+		return;
+	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
+		vmm_display_record(sched, data);
+		return;
+	}
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
+		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
+		return;
+	}
+	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
+}
+
+/* DISPATCH_LEVEL: reports take effect (SUB-07). */
+static void sink_dpc(void *context)
+{
+	struct vmm_adapter *adapter = context;
+	struct vmm_sched *sched = adapter->sched;
+	uint32_t retired = 0;
+	bool preempted = false;
+
+	if (atomic_load(&adapter->removed))
+		return; /* its packets are abandoned; late reports are ignored */
+	vmm_state_lock(adapter);
+	for (uint32_t n = 0; n < adapter->node_count; n++) {
+		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
+			continue;
+		retired += vmm_reports_retire_locked(sched, n);
+		preempted |= vmm_preempt_answered_locked(sched, n);
+	}
+	if (vmm_unlikely(sched->display != NULL))
+		preempted |= vmm_display_reported_locked(sched);
+	vmm_state_unlock(adapter);
+	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_dispatch(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
+	if (!retired && !preempted && !atomic_load(&sched->chores))
+		return;
+	bool released = vmm_steps_advance(sched);
+	atomic_fetch_add(&sched->kicks, 1);
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
+	if (preempted || released || atomic_load(&sched->chores) ||
+	    atomic_load(&adapter->zombies) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched) || vmm_hw_waits(sched))
+		vmm_worker_wake(sched);
+}
+
+static void *sink_handle_data(void *context, uint32_t handle, uint32_t type, bool device_specific)
+{
+	/*
+	 * The miniport asks during a call that a client's thread made, so the handle is that
+	 * client's.
+	 */
+	struct vmm_process *process = vmm_calling_process(((struct vmm_adapter *)context)->os);
+	void *data = NULL;
+
+	(void)type;
+	if (!process)
+		return NULL;
+	vmm_process_lock(process);
+	struct vmm_ref *ref = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ALLOCATION);
+	if (ref)
+		data = device_specific ? ref->kmd_open : ref->allocation->kmd_allocation;
+	vmm_process_unlock(process);
+	return data;
+}
+
+static uint32_t sink_handle_parent(void *context, uint32_t allocation)
+{
+	struct vmm_process *process = vmm_calling_process(((struct vmm_adapter *)context)->os);
+	uint32_t parent = 0;
+
+	if (!process)
+		return 0;
+	vmm_process_lock(process);
+	struct vmm_ref *ref =
+		vmm_handle_lookup(&process->handles, allocation, VMM_HANDLE_ALLOCATION);
+	if (ref && ref->resource)
+		parent = ref->resource->handle;
+	vmm_process_unlock(process);
+	return parent;
+}
+
+static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3)
+{
+	struct vmm_adapter *adapter = context;
+
+	(void)code;
+	(void)p1;
+	(void)p2;
+	(void)p3;
+	atomic_store(&adapter->removed, true);
+	atomic_store(&adapter->closed, true);
+	atomic_store(&adapter->world->abandoned, true);
+	vmm_world_next_epoch(adapter->world);
+	vmm_progress_signal(adapter);
+	if (adapter->sched)
+		vmm_worker_wake(adapter->sched);
+}
+
+static NTSTATUS sink_invalidate_hw_context(void *context, HANDLE hw_context, bool collateral)
+{
+	const struct vmm_adapter *adapter = context;
+
+	return vmm_hw_invalidate(adapter->sched, hw_context, collateral);
+}
+
+static NTSTATUS sink_create_context_allocation(void *context,
+					       DXGKARGCB_CREATECONTEXTALLOCATION *args)
+{
+	return vmm_context_memory_create(((struct vmm_adapter *)context)->sched, args);
+}
+
+static NTSTATUS sink_destroy_context_allocation(void *context, HANDLE allocation)
+{
+	return vmm_context_memory_destroy(((struct vmm_adapter *)context)->sched, allocation);
+}
+
+const struct vmm_port_sink vmm_sched_port_sink = {
+	.create_context_allocation = sink_create_context_allocation,
+	.destroy_context_allocation = sink_destroy_context_allocation,
+	.invalidate_hw_context = sink_invalidate_hw_context,
+	.interrupt = sink_interrupt,
+	.dpc = sink_dpc,
+	.handle_data = sink_handle_data,
+	.handle_parent = sink_handle_parent,
+	.fatal = sink_fatal,
+};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presents (DMA-32, DMA-37). A present has a list of three entries instead of the client's
+ * allocation list, and calls DxgkDdiPresent instead of DxgkDdiRender. The result is a DMA buffer
+ * like any other. A flip by MMIO (FlipOnVSyncMmIo) has no DMA buffer content. It still has a
+ * packet, so that it keeps its turn, but the packet never reaches the hardware; display.c does the
+ * flip.
+ */
+#include "sched/data/submission.h"
+#include "sched/calls/calls.h"
+
+enum {
+	WRITE = 0x1, /* bit of D3DDDI_ALLOCATIONLIST.Value */
+	SUB_RECTS_MAX = 4096,
+};
+
+static NTSTATUS refuse_present(const struct vmm_context *context, const char *rule,
+			       const char *what, uint64_t value)
+{
+	return vmm_refuse_rule(context->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       context->device->process->id, context->handle,
+			       "present on context 0x%08x refused: %s (0x%llx)", context->handle,
+			       what, (unsigned long long)value);
+}
+
+static NTSTATUS present_not_built(const struct vmm_context *context, const char *what)
+{
+	return vmm_refuse_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 context->device->process->id, context->handle,
+				 "PRS-01: present on context 0x%08x: %s is not built",
+				 context->handle, what);
+}
+
+/* ---- checks of the request ---- */
+
+static NTSTATUS check_flags(const struct vmm_context *context, const struct vmm_present_request *r)
+{
+	const DXGK_PRESENTFLAGS f = {.Value = r->flags};
+
+	if (f.Blt + f.ColorFill + f.Flip != 1)
+		return refuse_present(context, "PRS-01", "not one of Blt, ColorFill and Flip",
+				      f.Value);
+	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
+	    f.BltStereoUseRight || f.FlipWithMultiPlaneOverlay)
+		return present_not_built(context, "stereo, or a multiplane overlay");
+	if (f.Reserved || (f.FlipWithNoWait && !f.Flip) ||
+	    ((f.SrcColorKey || f.DstColorKey || f.LinearToSrgb || f.Rotate) && !f.Blt))
+		return refuse_present(context, "PRS-01",
+				      "flags that exclude each other, or reserved flags", f.Value);
+	if ((r->source == 0) != f.ColorFill)
+		return refuse_present(context, "PRS-01",
+				      f.ColorFill ? "a ColorFill with a source" : "no source",
+				      r->source);
+	if ((r->destination == 0) != f.Flip)
+		return refuse_present(context, "PRS-01",
+				      f.Flip ? "a Flip with a destination" : "no destination",
+				      r->destination);
+	if (r->sub_rect_count > SUB_RECTS_MAX)
+		return refuse_present(context, "PRS-01", "too many sub rectangles",
+				      r->sub_rect_count);
+	return STATUS_SUCCESS;
+}
+
+/* PRS-02: checks that the VidPn source exists and decides how the miniport flips. */
+static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_present_request *r,
+			   struct vmm_present *p)
+{
+	const struct vmm_port_caps *caps = context->device->adapter->sched->caps;
+	bool immediate = r->interval == D3DDDI_FLIPINTERVAL_IMMEDIATE;
+
+	uint32_t made_for = 0;
+	NTSTATUS status = vmm_present_source_of(context, r->source, &made_for);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (made_for != r->source_id)
+		return refuse_present(context, "PRS-02",
+				      "the primary of a flip was created for another VidPnSourceId",
+				      made_for);
+	if (r->source_id >= caps->source_count)
+		return refuse_present(context, "PRS-02",
+				      "VidPnSourceId is beyond the adapter's sources",
+				      r->source_id);
+	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
+		return refuse_present(context, "PRS-01", "FlipInterval is not 0 to 4",
+				      (uint64_t)r->interval);
+	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
+	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
+		return present_not_built(context,
+					 "a FlipInterval of 2 or more without the miniport's "
+					 "FlipInterval capability");
+	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
+		return refuse_present(context, "PRS-01",
+				      "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
+				      p->flags.Value);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
+			       uint32_t *source_id)
+{
+	const struct vmm_device *device = context->device;
+	NTSTATUS status = STATUS_INVALID_HANDLE;
+
+	vmm_assert(vmm_context_is_valid(context));
+	vmm_process_lock(device->process);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, primary);
+	if (!ref)
+		vmm_ref_report(device, primary, "DMA-16", "source of a flip");
+	else if (!ref->allocation->primary)
+		status = refuse_present(context, "PRS-02", "the source of a flip is not a primary",
+					primary);
+	else {
+		*source_id = ref->allocation->source_id;
+		status = STATUS_SUCCESS;
+	}
+	vmm_process_unlock(device->process);
+	return status;
+}
+
+/* DMA-10: of presents only flips can be broadcast, and of flips only those by MMIO. */
+VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
+					 const struct vmm_present *p)
+{
+	uint32_t count = p->request->broadcast_count;
+
+	if (count > VMM_BROADCAST_MAX)
+		return refuse_present(context, "DMA-10", "more than 64 broadcast contexts", count);
+	if (!p->flags.Flip || !p->mmio)
+		return refuse_present(
+			context, "DMA-10",
+			p->flags.Flip ? "a broadcast flip without the miniport's FlipOnVSyncMmIo"
+				      : "broadcast contexts for a present that is no flip",
+			count);
+	return present_not_built(context, "a flip that is broadcast (DMA-10)");
+}
+
+/* ---- rectangles ---- */
+
+/*
+ * Asks the miniport for the size of an allocation. The submit lock keeps the allocation alive: a
+ * deallocation takes it, too.
+ */
+static NTSTATUS describe(const struct vmm_context *context, uint32_t handle, RECT *all)
+{
+	struct vmm_device *device = context->device;
+	struct vmm_adapter *adapter = device->adapter;
+	DXGKARG_DESCRIBEALLOCATION args = {0};
+	NTSTATUS status = STATUS_INVALID_HANDLE;
+
+	vmm_submit_lock(adapter);
+	vmm_process_lock(device->process);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, handle);
+	if (ref)
+		args.hAllocation = ref->allocation->kmd_allocation;
+	else
+		vmm_ref_report(device, handle, "DMA-16", "source or destination of a present");
+	vmm_process_unlock(device->process);
+	if (ref)
+		status = vmm_port_describe_allocation(adapter->port, &args);
+	vmm_submit_unlock(adapter);
+	*all = (RECT){0, 0, (LONG)args.Width, (LONG)args.Height};
+	return status;
+}
+
+static bool is_empty(const RECT *r)
+{
+	return r->left < 0 || r->top < 0 || r->right <= r->left || r->bottom <= r->top;
+}
+
+/*
+ * Picks the rectangle of an allocation. Without a rectangle from the client it is the whole
+ * allocation.
+ */
+static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, bool given,
+			    const RECT *rect, RECT *chosen)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	*chosen = (RECT){0, 0, 0, 0};
+	if (!handle)
+		return status;
+	if (given)
+		*chosen = *rect;
+	else
+		status = describe(context, handle, chosen);
+	if (NT_SUCCESS(status) && is_empty(chosen))
+		return refuse_present(context, "PRS-01",
+				      "an empty rectangle, or one with negative edges", handle);
+	return status;
+}
+
+static LONG moved(LONG at, LONG from, LONG from_length, LONG to, LONG to_length)
+{
+	return (LONG)(to + ((int64_t)at - from) * to_length / from_length);
+}
+
+/* PRS-07: maps a rectangle of the source to the destination. */
+static RECT into_destination(const struct vmm_present *p, const RECT *r)
+{
+	LONG width = p->source.right - p->source.left, height = p->source.bottom - p->source.top;
+	LONG to_width = p->destination.right - p->destination.left,
+	     to_height = p->destination.bottom - p->destination.top;
+
+	return (RECT){
+		moved(r->left, p->source.left, width, p->destination.left, to_width),
+		moved(r->top, p->source.top, height, p->destination.top, to_height),
+		moved(r->right, p->source.left, width, p->destination.left, to_width),
+		moved(r->bottom, p->source.top, height, p->destination.top, to_height),
+	};
+}
+
+static bool is_inside(const RECT *r, const RECT *all)
+{
+	return !is_empty(r) && r->left >= all->left && r->top >= all->top &&
+	       r->right <= all->right && r->bottom <= all->bottom;
+}
+
+/* PRS-07: a present without sub rectangles has one, the whole rectangle. */
+static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	const RECT *within = p->flags.ColorFill ? &p->destination : &p->source;
+
+	p->sub_rect_count = r->sub_rect_count ? r->sub_rect_count : 1;
+	p->sub_rects = p->sub_rect_count == 1
+			       ? &p->one
+			       : vmm_calloc(p->sub_rect_count, sizeof(*p->sub_rects));
+	if (!p->sub_rects)
+		return STATUS_NO_MEMORY;
+	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
+	for (uint32_t i = 0; i < r->sub_rect_count; i++) {
+		if (!is_inside(&r->sub_rects[i], within))
+			return refuse_present(
+				context, "PRS-07",
+				"a sub rectangle is empty or reaches outside its rectangle", i);
+		p->sub_rects[i] =
+			p->flags.Blt ? into_destination(p, &r->sub_rects[i]) : r->sub_rects[i];
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS choose_rects(const struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	NTSTATUS status =
+		choose_rect(context, r->source, r->source_rect_valid, &r->source_rect, &p->source);
+
+	if (NT_SUCCESS(status))
+		status = choose_rect(context, r->destination, r->destination_rect_valid,
+				     &r->destination_rect, &p->destination);
+	if (NT_SUCCESS(status) && p->flags.Flip)
+		p->destination = p->source;
+	return NT_SUCCESS(status) ? choose_sub_rects(context, p) : status;
+}
+
+/* ---- how many may be queued (SUB-17) ---- */
+
+static uint32_t limit_of(const struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class)
+{
+	vmm_assert_held(&device->adapter->state_lock);
+	return device->present_limit ? device->present_limit : VMM_PRESENT_LIMIT_DEFAULT;
+}
+
+void vmm_present_set_limit(struct vmm_device *device, uint32_t presents)
+{
+	vmm_assert(vmm_device_is_valid(device));
+	vmm_state_lock(device->adapter);
+	device->present_limit = presents;
+	vmm_state_unlock(device->adapter);
+	/* A present that waits for the limit may be below it now. */
+	vmm_progress_signal(device->adapter);
+}
+
+uint32_t vmm_present_limit(const struct vmm_device *device)
+{
+	vmm_assert(vmm_device_is_valid(device));
+	vmm_state_lock(device->adapter);
+	uint32_t limit = limit_of(device);
+	vmm_state_unlock(device->adapter);
+	return limit;
+}
+
+static void give_turn_back(struct vmm_device *device)
+{
+	vmm_state_lock(device->adapter);
+	device->presents--;
+	vmm_state_unlock(device->adapter);
+	vmm_progress_signal(device->adapter);
+}
+
+/*
+ * Counts a present, and for a flip reserves an entry in its source's queue. Both or neither is
+ * taken in one step: no other thread may see half of it and go to sleep.
+ */
+static bool try_reserve(struct vmm_device *device, struct vmm_present *p)
+{
+	vmm_state_lock(device->adapter);
+	bool taken = device->presents < limit_of(device);
+	if (taken && p->flags.Flip) {
+		p->flip = vmm_flip_reserve_locked(device, p->request->source_id);
+		taken = p->flip != NULL;
+	}
+	device->presents += taken;
+	vmm_state_unlock(device->adapter);
+	return taken;
+}
+
+/*
+ * Waits until the GPU makes progress. A flip whose vsync does not come counts as shown after a time
+ * limit (PRS-05).
+ */
+static vmm_status await_turn(struct vmm_device *device, uint32_t seen)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint64_t until = vmm_flip_overdue(adapter), began = vmm_os_now_ns(adapter->os);
+	vmm_status status = VMM_OK;
+
+	atomic_fetch_add(&adapter->progress_waiters, 1);
+	if (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed))
+		status = vmm_os_wait(adapter->os, &adapter->progress, seen, until,
+				     "presents in flight below the limit (SUB-17)", 0);
+	atomic_fetch_sub(&adapter->progress_waiters, 1);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, device->process->id, 0, VIDMM_WAIT_PRESENT,
+		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
+	return status == VMM_UNSUCCESSFUL ? VMM_DEVICE_REMOVED : VMM_OK;
+}
+
+static NTSTATUS reserve_waiting(struct vmm_device *device, struct vmm_present *p)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&device->adapter->progress);
+
+		if (vmm_device_lost(device) || atomic_load(&device->adapter->removed) ||
+		    atomic_load(&device->ending))
+			return STATUS_DEVICE_REMOVED;
+		if (try_reserve(device, p))
+			return STATUS_SUCCESS;
+		if (p->request->do_not_wait)
+			return STATUS_GRAPHICS_ALLOCATION_BUSY;
+		vmm_prepare_pump(device->adapter);
+		if (!vmm_ok(await_turn(device, seen)))
+			return STATUS_DEVICE_REMOVED;
+	}
+}
+
+static void unreserve(struct vmm_device *device, struct vmm_present *p)
+{
+	if (p->flip)
+		vmm_flip_cancel(device->adapter, p->flip);
+	give_turn_back(device);
+}
+
+static const struct vmm_submission_kind *kind_of(const struct vmm_present *p)
+{
+	if (!p->flags.Flip)
+		return &vmm_present_kind;
+	return p->mmio ? &vmm_mmio_flip_kind : &vmm_flip_kind;
+}
+
+static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	const D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX] = {
+		[DXGK_PRESENT_SOURCE_INDEX] = {.hAllocation = r->source},
+		[DXGK_PRESENT_DESTINATION_INDEX] = {.hAllocation = r->destination,
+						    .Value = r->destination ? WRITE : 0},
+	};
+	struct vmm_submission s = {.kind = kind_of(p),
+				   .context = context,
+				   .present = p,
+				   .entries = list,
+				   .entry_count = DXGK_PRESENT_MAX_INDEX};
+
+	NTSTATUS status = reserve_waiting(context->device, p);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_submission_run(&s);
+	if (!NT_SUCCESS(status))
+		unreserve(context->device, p);
+	return status;
+}
+
+NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)
+{
+	struct vmm_present p = {.request = request, .flags.Value = request->flags};
+
+	vmm_assert(vmm_context_is_valid(context));
+	NTSTATUS status = vmm_command_refuse_present(context);
+	if (NT_SUCCESS(status))
+		status = check_flags(context, request);
+	if (NT_SUCCESS(status) && p.flags.Flip)
+		status = check_flip(context, request, &p);
+	if (NT_SUCCESS(status) && request->broadcast_count)
+		status = check_broadcast(context, &p);
+	if (NT_SUCCESS(status))
+		status = choose_rects(context, &p);
+	if (NT_SUCCESS(status))
+		status = submit(context, &p);
+	if (p.sub_rects != &p.one)
+		vmm_free(p.sub_rects);
+	return status;
+}

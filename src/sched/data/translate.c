@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call of the miniport that fills one DMA buffer: DxgkDdiRender, DxgkDdiPresent, or for
+ * commands at GPU virtual addresses DxgkDdiValidateSubmitCommand.
+ */
+#include "sched/data/submission.h"
+#include "sched/data/data.h"
+
+#include <string.h>
+
+/*
+ * Begins a DDI call that translates into `dma`. The buffer is pinned, so its placement does not
+ * change during the call.
+ */
+static struct vmm_process *begin_translation(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	vmm_dma_pin(dma, true);
+	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
+}
+
+static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
+			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_dma_pin(dma, false);
+	/*
+	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
+	 */
+	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
+		vmm_progress_signal(s->adapter);
+	vmm_calling_process_set(s->adapter->os, before);
+}
+
+/* The miniport's output pointers after the call. */
+static void note_output(struct vmm_dma *dma, const void *commands, const void *private_data,
+			const D3DDDI_PATCHLOCATIONLIST *patches)
+{
+	dma->used_bytes = (uint32_t)((const char *)commands - dma->backing.address);
+	dma->patch_count = (uint32_t)(patches - dma->patches);
+	dma->private_used =
+		dma->private_data
+			? (uint32_t)((const char *)private_data - (const char *)dma->private_data)
+			: 0;
+}
+
+/*
+ * Passes the client's patch list as it is. Only the list that the miniport writes is used later.
+ * (PAT-01)
+ */
+NTSTATUS vmm_fill_by_render(const struct vmm_submission *s, struct vmm_dma *dma,
+			    uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_RENDER args = {
+		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
+		.pCommand = (const char *)context->user.commands + s->request->command_offset,
+		.CommandLength = s->request->command_length - s->request->command_offset,
+		.pDmaBuffer = dma->backing.address,
+		.DmaSize = context->dma_bytes,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = context->dma_private_bytes,
+		.pAllocationList = dma->list,
+		.AllocationListSize = dma->list_count,
+		.pPatchLocationListIn = context->user.patches,
+		.PatchLocationListInSize = s->request->patch_count,
+		.pPatchLocationListOut = dma->patches,
+		.PatchLocationListOutSize = context->patch_size,
+		.MultipassOffset = *multipass,
+		.DmaBufferSegmentId = dma->place.segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
+	};
+	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	end_translation(s, dma, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, args.pPatchLocationListOut);
+	*multipass = args.MultipassOffset;
+	return status;
+}
+
+static DXGKARG_PRESENT present_of(const struct vmm_submission *s, const struct vmm_dma *dma,
+				  uint32_t multipass)
+{
+	const struct vmm_present *p = s->present;
+
+	return (DXGKARG_PRESENT){
+		.pAllocationList = dma->list,
+		.MultipassOffset = multipass,
+		.Color = p->request->color,
+		.DstRect = p->destination,
+		.SrcRect = p->source,
+		.SubRectCnt = p->sub_rect_count,
+		.pDstSubRects = p->sub_rects,
+		.FlipInterval = p->request->interval,
+		.Flags = p->flags,
+	};
+}
+
+NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma,
+			     uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	args.pDmaBuffer = dma->backing.address;
+	args.DmaSize = context->dma_bytes;
+	args.pDmaBufferPrivateData = dma->private_data;
+	args.DmaBufferPrivateDataSize = context->dma_private_bytes;
+	args.pPatchLocationListOut = dma->patches;
+	args.PatchLocationListOutSize = context->patch_size;
+	args.DmaBufferSegmentId = dma->place.segment;
+	args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
+	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+	end_translation(s, dma, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, args.pPatchLocationListOut);
+	*multipass = args.MultipassOffset;
+	return status;
+}
+
+/*
+ * DMA-32: the miniport gets no buffer to fill. The packet has no commands. Its patch list names the
+ * primary, so that preparation makes it resident.
+ */
+NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
+				uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	end_translation(s, dma, before);
+	if (status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return vmm_refuse_rule(
+			s->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-32",
+			context->device->process->id, context->handle,
+			"DxgkDdiPresent on context 0x%08x asks for another DMA buffer for an "
+			"MMIO flip, which uses none",
+			context->handle);
+	if (!NT_SUCCESS(status))
+		return status;
+	dma->patches[0] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = DXGK_PRESENT_SOURCE_INDEX};
+	note_output(dma, dma->backing.address, dma->private_data, dma->patches + 1);
+	*multipass = args.MultipassOffset;
+	return status;
+}
+
+/* ---- commands at GPU virtual addresses ---- */
+
+NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
+			      DXGKARG_VALIDATESUBMITCOMMAND *args)
+{
+	NTSTATUS status = vmm_port_validate_command(device->adapter->port, args);
+
+	if (vmm_likely(status == STATUS_SUCCESS || status == STATUS_DEVICE_REMOVED))
+		return status;
+	return vmm_refuse_rule(
+		device->adapter->observe, STATUS_INVALID_USER_BUFFER, "SUB-25", device->process->id,
+		object,
+		"DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
+		"bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
+		(unsigned)status, object, args->CommandLength, (unsigned long long)args->Commands,
+		args->UmdPrivateDataSize,
+		status == STATUS_INVALID_USER_BUFFER
+			? ""
+			: "; a refusal must return STATUS_INVALID_USER_BUFFER");
+}
+
+/*
+ * Has the miniport validate the command. Its changes to the private data become part of the
+ * submission.
+ */
+static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
+{
+	const struct vmm_command_request *r = s->command;
+	DXGKARG_VALIDATESUBMITCOMMAND args = {
+		.Commands = r->commands,
+		.CommandLength = r->length,
+		.ContextCount = 1,
+		.Context = {s->context->kmd_context},
+		.pPrivateDriverData = dma->private_data,
+		.PrivateDriverDataSize = s->context->dma_private_bytes,
+		.UmdPrivateDataSize = r->private_bytes,
+	};
+
+	return vmm_command_validate(s->context->device, s->context->handle, &args);
+}
+
+NTSTATUS vmm_fill_for_command(const struct vmm_submission *s, struct vmm_dma *dma,
+			      uint32_t *multipass)
+{
+	const struct vmm_command_request *r = s->command;
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	/* SUB-24: copied to the start of the private data; the rest is the miniport's. */
+	if (r->private_bytes)
+		memcpy(dma->private_data, r->private_data, r->private_bytes);
+	dma->commands = r->commands;
+	dma->used_bytes = r->length;
+	dma->private_used = r->private_bytes;
+	dma->patch_count = 0;
+	*multipass = 0;
+	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
+}
