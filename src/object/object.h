@@ -278,7 +278,8 @@ struct vmm_adapter {
 	uint32_t allocation_count;
 	/*
 	 * Incremented when an instance is moved, marked for handover, or first locked on the slow
-	 * path of WDDM 1.x. While it is unchanged, an instance found resident and unlocked still is.
+	 * path of WDDM 1.x. While it is unchanged, an instance found resident and unlocked still
+	 * is.
 	 */
 	uint64_t placements VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * flags: which flags of creation exist at which version (SFL-33) and on which types, and which
- * exclude one another. packet.c and signal.c check the flags of waits and signals. Pure: tables, and
- * one order of checks.
+ * exclude one another. packet.c and signal.c check the flags of waits and signals. Pure: tables,
+ * and one order of checks.
  */
 #include "sync/sync.h"
 

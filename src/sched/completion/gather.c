@@ -25,10 +25,10 @@ static bool is_written(const struct vmm_dma *dma, uint32_t index)
 	const struct vmm_allocation *allocation = dma->instances[index]->allocation;
 
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	if (dma->list[index].WriteOperation || allocation->read_set == allocation->write_set)
-		return dma->list[index].WriteOperation;
+	if (vmm_dma_writes(dma, index) || allocation->read_set == allocation->write_set)
+		return vmm_dma_writes(dma, index);
 	for (uint32_t i = 0; i < dma->list_count; i++)
-		if (dma->instances[i] == dma->instances[index] && dma->list[i].WriteOperation)
+		if (dma->instances[i] == dma->instances[index] && vmm_dma_writes(dma, i))
 			return true;
 	return false;
 }

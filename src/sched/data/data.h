@@ -53,6 +53,15 @@ static inline struct vmm_packet *vmm_order_first(const struct vmm_context *conte
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
+/*
+ * Returns whether the entry may be written, by the client's list: a miniport may have changed the
+ * list that it was given (DMA-22).
+ */
+static inline bool vmm_dma_writes(const struct vmm_dma *dma, uint32_t entry)
+{
+	vmm_assert_debug(entry < dma->list_count);
+	return dma->uses[entry] & VMM_USES_WRITE;
+}
 /* ---- which buffer a packet, a copy belongs to ---- */
 static inline struct vmm_dma *vmm_dma_of(struct vmm_packet *packet)
 {

@@ -39,10 +39,12 @@ static uint64_t write_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma
 		if (instance->prepared != preparation &&
 		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
-		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
-		if (dma->list[i].WriteOperation)                    /* PAG-22 */
+		bool writes = vmm_dma_writes(dma, i);
+
+		instance->gpu_wrote |= writes; /* PAG-31 */
+		if (writes)                    /* PAG-22 */
 			instance->newest = (uint8_t)dma->context->engine;
-		instance->not_written &= !dma->list[i].WriteOperation;
+		instance->not_written &= !writes;
 		/*
 		 * An allocation that is bound across a split point is marked with this number
 		 * itself (SPL-05).
@@ -84,8 +86,7 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 
-		if (!(dma->uses[i] & VMM_USES_WRITE) || !instance ||
-		    instance->prepared != preparation)
+		if (!vmm_dma_writes(dma, i) || !instance || instance->prepared != preparation)
 			continue;
 		instance->gpu_wrote = true;                       /* PAG-31 */
 		instance->newest = (uint8_t)dma->context->engine; /* PAG-22 */

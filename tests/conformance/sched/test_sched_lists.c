@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-#define DONOT_WAIT       0x4u
-#define IGNORE_READ_SYNC 0x400u
+#define DONOT_WAIT        0x4u
+#define IGNORE_READ_SYNC  0x400u
+/* DXGK_ALLOCATIONINFOFLAGS */
+#define PERMANENT_SYS_MEM 0x2u
 
 #define WRONG_DEVICE ((HRESULT)0xC0262115)
 
@@ -266,6 +268,49 @@ static void dma_22_a_write_makes_ignore_read_sync_wait_and_the_content_dirty(voi
 	world_stop(&w);
 }
 
+/* A bad miniport: it clears WriteOperation in the list that it was given. */
+static void clear_writes(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	(void)context;
+	(void)m;
+	if (call->ddi != VIDMM_DDI_RENDER)
+		return;
+	DXGK_ALLOCATIONLIST *list = ((DXGKARG_RENDER *)call->args)->pAllocationList;
+
+	for (uint32_t i = 0; i < call->allocation_count; i++)
+		list[i].WriteOperation = 0;
+}
+
+/*
+ * Clean content of a PermanentSysMem allocation is dropped when it is evicted (PAG-13): what the
+ * GPU wrote must count as written, though the miniport says otherwise.
+ */
+static void dma_22_a_miniport_that_clears_write_operation_loses_no_content(void **state)
+{
+	struct world w;
+	struct scripted_allocation permanent = {.size_bytes = 64 * KIB,
+						.flags = WORLD_CPU_VISIBLE | PERMANENT_SYS_MEM,
+						.read_set = WORLD_MEMORY,
+						.write_set = WORLD_MEMORY};
+
+	world_start(&w, state, NULL);
+	w.m->hook = clear_writes;
+	D3DKMT_HANDLE a = world_allocate_as(&w.device, &permanent),
+		      all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	world_submit_use(&w.context, all);
+	world_run(&w);
+	world_write(&w.context, a, 4, 0x600D); /* not resident: paged in, then written */
+	client_submit(&w.context);
+	world_run(&w);
+	world_submit_use(&w.context, all);
+	world_run(&w);
+	assert_int_not_equal(client_residency(&w.device, a), 1);
+	assert_int_equal(((uint32_t *)client_lock(&w.device, a, 0))[1], 0x600D);
+	world_stop(&w);
+}
+
 static void dma_23_two_entries_of_one_allocation_combine_write_operation_by_or(void **state)
 {
 	struct world w;
@@ -316,6 +361,7 @@ int main(void)
 		ON_BOTH(dma_17_dma_18_entries_hold_the_last_known_segment_and_address),
 		ON_BOTH(dma_19_reserved_bits_are_zero),
 		ON_BOTH(dma_22_a_write_makes_ignore_read_sync_wait_and_the_content_dirty),
+		ON_BOTH(dma_22_a_miniport_that_clears_write_operation_loses_no_content),
 		ON_BOTH(dma_23_two_entries_of_one_allocation_combine_write_operation_by_or),
 		ON_BOTH(dma_35_patch_list_decides_residency_allocation_list_decides_busy),
 	};
