@@ -124,8 +124,8 @@ void vmm_port_admit(struct vmm_port *port)
 
 /*
  * Closes the gate for a reset. Level two, which ends without help, closes the gate by the same
- * exchange, so only one of the two succeeds and the other waits or gives up. After a removal the gate
- * is closed already. Returns false if level two has not ended at the deadline.
+ * exchange, so only one of the two succeeds and the other waits or gives up. After a removal the
+ * gate is closed already. Returns false if level two has not ended at the deadline.
  */
 static bool close_gate(struct vmm_port *port, uint64_t deadline_ns)
 {

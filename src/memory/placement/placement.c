@@ -106,7 +106,7 @@ vmm_status vmm_placement_in_hinted_bank(struct vmm_memory *memory, struct vmm_se
 
 /*
  * The zone is the last fifth of the segment, rounded down to whole pages. All pinned allocations
- * share one zone, which limits their sum. (Q-16)
+ * share one zone, which limits their sum. (ALF-19, Q-16)
  */
 uint64_t vmm_placement_pinned_zone(const struct vmm_segment *segment)
 {
