@@ -7,6 +7,9 @@
 --list prints each module and each function with its calls; --update writes numbers that are better than their rows. The
 program trip/trip.c is built in build/trip, where every function reports its calls. A function's module is the folder of
 its source file, with the folders of its tiers.
+
+Only functions of the library count: those whose source is in src or is generated there. The miniport and the inline
+functions of include/wddm that it calls are a driver's cost, which another driver does not have.
 """
 
 import collections
@@ -22,8 +25,11 @@ ROOT = os.path.dirname(os.path.dirname(measures.HERE))
 BUILD = os.path.join(ROOT, 'build/trip')
 PROGRAM = 'tests/tidy/trip/trip'
 # The release configuration is the one that users run: debug asserts such as vmm_assert_held call nothing there. Link-time
-# optimization would move functions between files. addr2line needs -g.
-SETUP = ['meson', 'setup', BUILD, ROOT, '--buildtype=release', '-Db_lto=false', '-Dc_args=-finstrument-functions -g']
+# optimization would move functions between files. addr2line needs -g. With DWARF 5 it names a wrong file for some inline
+# functions of headers. The compiler cache keeps the folder of another checkout in the debug information, unless the
+# paths are relative.
+SETUP = ['meson', 'setup', BUILD, ROOT, '--buildtype=release', '-Db_lto=false',
+         f'-Dc_args=-finstrument-functions -gdwarf-4 -fdebug-prefix-map={BUILD}=.']
 # Holds SETUP once it has succeeded. A folder that was set up with other options is replaced.
 STAMP = os.path.join(BUILD, 'trip_setup')
 
@@ -59,12 +65,13 @@ def record():
 
 
 def locate(offsets):
-    """offset -> (function, source path in the tree)."""
+    """offset -> (function, source path in the tree; of a generated source its path in the build folder)."""
     unique = sorted(set(offsets))
     text = subprocess.run(['addr2line', '-f', '-e', os.path.join(BUILD, PROGRAM), *unique], capture_output=True,
                           text=True, check=True).stdout.splitlines()
-    return {offset: (name, os.path.relpath(os.path.join(BUILD, line.split(':')[0]), ROOT))
-            for offset, name, line in zip(unique, text[::2], text[1::2])}
+    paths = [os.path.normpath(os.path.join(BUILD, line.split(':')[0])) for line in text[1::2]]
+    return {offset: (name, os.path.relpath(path, BUILD if path.startswith(BUILD + os.sep) else ROOT))
+            for offset, name, path in zip(unique, text[::2], paths)}
 
 
 def module_of(path):
@@ -81,7 +88,8 @@ def main(arguments):
     build()
     calls = record()
     places = locate(offset for offsets in calls.values() for offset in offsets)
-    traces = {operation: [places[offset] for offset in offsets] for operation, offsets in calls.items()}
+    traces = {operation: [places[offset] for offset in offsets if places[offset][1].startswith('src/')]
+              for operation, offsets in calls.items()}
     if '--list' in arguments:
         for operation, trace in traces.items():
             for module, number in collections.Counter(module_of(path) for _, path in trace).most_common():
