@@ -22,6 +22,7 @@ static void *stream_create(const struct bench_case *self)
 {
 	static uint64_t now = 1;
 	struct vmm_observe_config config = {
+		.virtual_ns = &now,
 		.clock = still_clock,
 		.clock_context = &now,
 		.threads = self->parameter & WITH_THREADS,

@@ -205,19 +205,17 @@ static inline bool vmm_list_empty(const struct vmm_list *head)
 {
 	return head->next == head;
 }
-static inline void vmm_list_insert_after(struct vmm_list *pos, struct vmm_list *link)
-{
-	link->prev = pos;
-	link->next = pos->next;
-	pos->next->prev = link;
-	pos->next = link;
-}
 static inline void vmm_list_push_back(struct vmm_list *head, struct vmm_list *link)
 {
 	link->prev = head->prev;
 	link->next = head;
 	head->prev->next = link;
 	head->prev = link;
+}
+/* The list is circular: the link becomes the last one before the successor of POS. */
+static inline void vmm_list_insert_after(struct vmm_list *pos, struct vmm_list *link)
+{
+	vmm_list_push_back(pos->next, link);
 }
 static inline void vmm_list_remove(struct vmm_list *link)
 {

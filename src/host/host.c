@@ -88,6 +88,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	if (!vmm_ok(status))
 		goto out_host;
 	struct vmm_observe_config observe_config = {
+		.virtual_ns = vmm_os_virtual_time(os),
 		.clock = clock_ns,
 		.clock_context = os,
 		.yield = options->kind == VIDMM_HOST_LINUX ? yield : NULL,

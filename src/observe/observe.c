@@ -37,7 +37,7 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vm
 	struct vmm_observe *o;
 	uint32_t shards = config->threads ? SHARDS_MAX : 1;
 
-	vmm_assert(config->clock);
+	vmm_assert(config->threads ? config->clock != NULL : config->virtual_ns != NULL);
 	o = vmm_calloc(1, sizeof(*o));
 	if (!o)
 		return VMM_NO_MEMORY;
@@ -71,6 +71,22 @@ static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_
 						  memory_order_relaxed);
 }
 
+__extension__ typedef unsigned __int128 wide;
+
+/*
+ * Multiply-mix of COUNT pairs of words. Combines both halves of the product with both operands, so
+ * that no value of one operand cancels the other.
+ */
+static inline void mix(const uint64_t (*pairs)[2], unsigned count, uint64_t *mixed)
+{
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t a = pairs[i][0], b = pairs[i][1];
+		wide product = (wide)(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD1B54A32D192ED03u);
+
+		mixed[i] = (uint64_t)product ^ (uint64_t)(product >> 64) ^ a ^ (b << 32 | b >> 32);
+	}
+}
+
 static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 {
 	uint64_t word = 0, length = 0;
@@ -78,11 +94,16 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 	for (; text[length]; length++) {
 		word = word << 8 | (unsigned char)text[length];
 		if (length % 8 == 7) {
-			hash = vmm_observe_mix(hash, word);
+			const uint64_t pair[1][2] = {{hash, word}};
+
+			mix(pair, 1, &hash);
 			word = 0;
 		}
 	}
-	return vmm_observe_mix(hash ^ length, word);
+	const uint64_t last[1][2] = {{hash ^ length, word}};
+
+	mix(last, 1, &hash);
+	return hash;
 }
 
 /*
@@ -90,26 +111,27 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
  * every compiler and byte order. Only its last step depends on the hash so far; the other products
  * overlap with the emitter's work.
  */
-static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text,
+			 uint64_t time_ns)
 {
-	/*
-	 * Read before the clock call, so that the compiler cannot merge it with its neighbors into
-	 * one wide load for the hash. Such a load would wait until the emitter's narrower stores
-	 * have left the store buffer, which costs more than everything else.
-	 */
-	uint32_t type = event->type;
-
-	event->time_ns = o->config.clock(o->config.clock_context);
+	event->time_ns = time_ns;
 	event->sequence = ++o->sequence;
 	if (!o->config.hash)
 		return;
-	uint64_t what = type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
-	uint64_t a = vmm_observe_mix(event->arg[0], event->arg[1]);
-	uint64_t b = vmm_observe_mix(event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]);
-	uint64_t c = vmm_observe_mix(what, event->time_ns);
-	uint64_t object = event->object * 0x9FB21C651E98DF25u;
+	const uint64_t words[3][2] = {
+		{event->arg[0], event->arg[1]},
+		{event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]},
+		{event->type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32,
+		 time_ns},
+	};
+	uint64_t mixed[3];
 
-	o->hash = vmm_observe_mix(o->hash + a, (b << 17 | b >> 47) + c + object);
+	mix(words, 3, mixed);
+	const uint64_t last[1][2] = {
+		{o->hash + mixed[0], (mixed[1] << 17 | mixed[1] >> 47) + mixed[2] +
+					     event->object * 0x9FB21C651E98DF25u}};
+
+	mix(last, 1, &o->hash);
 	if (vmm_unlikely(text))
 		o->hash = hash_text(o->hash, text);
 }
@@ -152,7 +174,7 @@ static void stamp_with_threads(struct vmm_observe *o, struct vidmm_event *event,
 	uint64_t wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
 
 	vmm_observe_spin_lock(o, &o->stamping);
-	stamp(o, event, text);
+	stamp(o, event, text, o->config.clock(o->config.clock_context));
 	vmm_observe_spin_unlock(&o->stamping);
 	deliver(o, wanted, event, text);
 }
@@ -181,7 +203,7 @@ void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, con
 	}
 	vmm_observe_count(&o->front.sets[0].types[event->type], event->arg[0], event->arg[1],
 			  event->arg[2], event->arg[3]);
-	stamp(o, event, text);
+	stamp(o, event, text, *o->config.virtual_ns);
 	wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
 	if (vmm_unlikely(wanted))
 		deliver(o, wanted, event, text);
@@ -192,32 +214,25 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
-VMM_NOINLINE void vmm_observe_note_slow(struct vmm_observe *o, uint32_t what, uint64_t subject,
-					uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	struct vidmm_event event = {.type = (uint16_t)what,
-				    .reason = (uint16_t)(what >> 16),
-				    .process = (uint32_t)(subject >> 32),
-				    .object = (uint32_t)subject,
-				    .arg = {a, b, c, d}};
-
-	vmm_observe_emit_text(o, &event, NULL);
-}
-
 /*
  * For an event without subscribers no structure is filled: its values would only be written to be
- * added up.
+ * added up. The other branch gives a number to a thread without one, too.
  */
-void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t subject, uint64_t a,
-		      uint64_t b, uint64_t c, uint64_t d)
+void vmm_event(struct vmm_observe *o, uint32_t type, uint32_t process, uint32_t object,
+	       uint32_t reason, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	uint32_t type = what & 0xFFFF;
 	uint32_t own = vmm_observe_thread;
 
 	if (vmm_unlikely(!o->front.unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
 			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
 			 atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed))) {
-		vmm_observe_note_slow(o, what, subject, a, b, c, d);
+		struct vidmm_event event = {.type = (uint16_t)type,
+					    .reason = (uint16_t)reason,
+					    .process = process,
+					    .object = object,
+					    .arg = {a, b, c, d}};
+
+		vmm_observe_emit_text(o, &event, NULL);
 		return;
 	}
 	vmm_observe_count(&o->front.sets[own].types[type], a, b, c, d);
@@ -225,7 +240,7 @@ void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t subject, ui
 
 uint64_t vmm_observe_now(const struct vmm_observe *o)
 {
-	return o->config.clock(o->config.clock_context);
+	return o->config.threads ? o->config.clock(o->config.clock_context) : *o->config.virtual_ns;
 }
 
 static void set_wanted(struct vmm_observe *o, uint32_t slot, uint64_t mask)

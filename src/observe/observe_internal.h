@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by the files of observe: the instance, the spin lock of its short critical sections, and
- * the mixing step of the stream's hash.
- */
+/* Shared by the files of observe: the instance, and the spin lock of its critical sections. */
 #ifndef VMM_OBSERVE_INTERNAL_H
 #define VMM_OBSERVE_INTERNAL_H
 
@@ -49,19 +46,5 @@ void vmm_observe_spin_while(struct vmm_observe *observe, _Atomic uint32_t *word)
 /* vmm_observe_emit with the text of a finding or reason. */
 void vmm_observe_emit_text(struct vmm_observe *observe, struct vidmm_event *event,
 			   const char *text);
-
-__extension__ typedef unsigned __int128 vmm_observe_u128;
-
-/*
- * Multiply-mix. Combines both halves of the product with both operands, so that no value of one
- * operand cancels the other.
- */
-static inline uint64_t vmm_observe_mix(uint64_t a, uint64_t b)
-{
-	vmm_observe_u128 product =
-		(vmm_observe_u128)(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD1B54A32D192ED03u);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64) ^ a ^ (b << 32 | b >> 32);
-}
 
 #endif

@@ -148,6 +148,13 @@ struct vmm_os *vmm_os_current(void)
 	return vmm_os_tls.current;
 }
 
+uint64_t *vmm_os_enter(struct vmm_os *os, struct vmm_os **before)
+{
+	*before = vmm_os_tls.current;
+	vmm_os_tls.current = os;
+	return vmm_os_self(os)->slot;
+}
+
 struct vmm_os *vmm_os_set_current(struct vmm_os *os)
 {
 	struct vmm_os *before = vmm_os_tls.current;
@@ -173,11 +180,26 @@ void *vmm_os_current_attached(void)
 	return os ? os->attached : NULL;
 }
 
+void *vmm_os_current_attached_slots(uint64_t **slots)
+{
+	struct vmm_os *os = vmm_os_tls.current;
+
+	if (!os)
+		return NULL;
+	*slots = vmm_os_self(os)->slot;
+	return os->attached;
+}
+
 /* ---- time and waiting ---- */
 
 uint64_t vmm_os_now_ns(struct vmm_os *os)
 {
 	return os->kind == VMM_OS_SIM ? os->sim.now_ns : vmm_os_linux_now(os);
+}
+
+const uint64_t *vmm_os_virtual_time(const struct vmm_os *os)
+{
+	return os->kind == VMM_OS_SIM ? &os->sim.now_ns : NULL;
 }
 
 uint64_t vmm_os_system_time(struct vmm_os *os)
@@ -240,10 +262,13 @@ vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expec
 
 void vmm_os_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
 {
-	if (os->kind == VMM_OS_SIM)
-		vmm_os_sim_wake(os, word, count);
-	else
+	if (os->kind != VMM_OS_SIM) {
 		vmm_os_linux_wake(os, word, count);
+		return;
+	}
+	vmm_os_sim_wake(&os->sim, word, count);
+	if (os->sim.switch_per_1024)
+		vmm_os_sim_maybe_switch(os);
 }
 
 /* ---- threads ---- */

@@ -69,13 +69,19 @@ bool vmm_os_dead(const struct vmm_os *os);
  */
 struct vmm_os *vmm_os_current(void);
 struct vmm_os *vmm_os_set_current(struct vmm_os *os); /* returns the previous one */
+/* vmm_os_set_current and vmm_os_own_slots in one call, for the way into a miniport. */
+uint64_t *vmm_os_enter(struct vmm_os *os, struct vmm_os **before);
 /* One pointer for the module that builds on this world (`nt`); NULL at first. */
 void vmm_os_attach(struct vmm_os *os, void *object);
 void *vmm_os_attached(const struct vmm_os *os);
 void *vmm_os_current_attached(void); /* of the current world; NULL without one */
+/* The same with all slots of the calling thread in that world, which NULL leaves unset. */
+void *vmm_os_current_attached_slots(uint64_t **slots);
 
 /* ---- time: ns since the world began; sim: virtual, advances only when all threads wait ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
+/* Returns the word that holds the virtual time of a sim world; NULL on linux. */
+const uint64_t *vmm_os_virtual_time(const struct vmm_os *os);
 #define VMM_OS_FOREVER UINT64_MAX
 /*
  * Returns the time of day in units of 100 ns since 1601; the system's clock may be set. Sim:

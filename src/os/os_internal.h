@@ -58,6 +58,11 @@ struct vmm_os_linux_thread {
 	_Atomic uint32_t woken; /* the futex on which this thread sleeps */
 };
 
+struct vmm_os_held {
+	struct vmm_os_mutex *mutex;
+	uint32_t lowest_rank; /* the thread's before it took the mutex */
+};
+
 struct vmm_os_thread {
 	/* constant after creation */
 	struct vmm_os *os;
@@ -69,7 +74,8 @@ struct vmm_os_thread {
 	uint64_t slot[VMM_OS_SLOTS];
 	_Atomic uint64_t hazard; /* the hazard pointer; other threads read it */
 	uint32_t held_count;
-	struct vmm_os_mutex *held[VMM_OS_HELD_MAX];
+	struct vmm_os_held held[VMM_OS_HELD_MAX];
+	uint32_t lowest_rank; /* that a mutex may have now: above all ranks held */
 	/* guarded by os->registry_lock */
 	struct vmm_list link;
 	union {
@@ -248,9 +254,13 @@ void vmm_os_sim_sleep_until(struct vmm_os *os, uint64_t when_ns);
 void vmm_os_sim_settle(struct vmm_os *os);
 vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t deadline_ns,
 			   const char *why, uint64_t detail);
-void vmm_os_sim_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count);
+/* Wakes waiters of the word. Does not switch: the caller may, once it holds nothing. */
+void vmm_os_sim_wake(struct vmm_os_sim *sim, const _Atomic uint32_t *word, uint32_t count);
 void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex);
-void vmm_os_sim_mutex_wake(struct vmm_os_mutex *mutex);
+/*
+ * Switches with the chance of switch_per_1024. A chance of 0 never switches; callers on fast paths
+ * test for it and save the call.
+ */
 void vmm_os_sim_maybe_switch(struct vmm_os *os);
 vmm_status vmm_os_sim_thread_start(struct vmm_os_thread *thread);
 void vmm_os_sim_thread_join(struct vmm_os_thread *thread);

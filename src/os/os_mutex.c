@@ -22,18 +22,11 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex)
 		   atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0);
 }
 
-static void check_rank(const struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
-{
-	for (uint32_t i = 0; i < self->held_count; i++) {
-		bool rank_is_greater_than_held = mutex->rank > self->held[i]->rank;
-
-		vmm_assert(rank_is_greater_than_held);
-	}
-}
-
 void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex)
 {
-	check_rank(vmm_os_self(mutex->os), mutex);
+	bool rank_is_greater_than_held = mutex->rank >= vmm_os_self(mutex->os)->lowest_rank;
+
+	vmm_assert(rank_is_greater_than_held);
 	if (mutex->os->kind == VMM_OS_SIM)
 		vmm_os_sim_maybe_switch(mutex->os);
 }
@@ -65,7 +58,10 @@ static bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool
 			vmm_os_linux_mutex_contended(mutex);
 	}
 	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
-	self->held[self->held_count++] = mutex;
+	self->held[self->held_count++] = (struct vmm_os_held){mutex, self->lowest_rank};
+	/* A mutex taken by trylock may have a lower rank than one that is held. */
+	if (self->lowest_rank <= mutex->rank)
+		self->lowest_rank = mutex->rank + 1;
 	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
 	return true;
 }
@@ -73,9 +69,9 @@ static bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
 {
 	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+	bool rank_is_greater_than_held = mutex->rank >= self->lowest_rank;
 
-	if (self->held_count)
-		check_rank(self, mutex);
+	vmm_assert(rank_is_greater_than_held);
 	(void)acquire(self, mutex, true);
 }
 
@@ -92,16 +88,22 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 
 	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
 	/* Nearly always the last one locked. */
-	while (self->held[--i] != mutex)
+	while (self->held[--i].mutex != mutex)
 		vmm_assert(i > 0);
-	for (self->held_count--; i < self->held_count; i++)
-		self->held[i] = self->held[i + 1];
+	self->lowest_rank = self->held[i].lowest_rank;
+	for (self->held_count--; i < self->held_count; i++) {
+		struct vmm_os_mutex *later = self->held[i + 1].mutex;
+
+		self->held[i] = (struct vmm_os_held){later, self->lowest_rank};
+		if (self->lowest_rank <= later->rank)
+			self->lowest_rank = later->rank + 1;
+	}
 	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
 	if (os->kind == VMM_OS_SIM) {
 		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
 		atomic_store_explicit(&mutex->state, 0, memory_order_relaxed);
 		if (before == 2)
-			vmm_os_sim_mutex_wake(mutex);
+			vmm_os_sim_wake(&os->sim, &mutex->state, 1);
 		if (os->sim.switch_per_1024)
 			vmm_os_sim_maybe_switch(os);
 		return;

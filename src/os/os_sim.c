@@ -143,7 +143,7 @@ void vmm_os_sim_maybe_switch(struct vmm_os *os)
 {
 	struct vmm_os_sim *sim = &os->sim;
 
-	if (!sim->switch_per_1024 || !sim->runnable_count || sim->dead)
+	if (!sim->runnable_count || sim->dead)
 		return;
 	if ((draw(sim) & 1023) >= sim->switch_per_1024)
 		return;
@@ -190,11 +190,13 @@ vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t d
 	return block_on(os, word, deadline_ns);
 }
 
-static void wake_waiters(struct vmm_os_sim *sim, const _Atomic uint32_t *word, uint32_t count)
+void vmm_os_sim_wake(struct vmm_os_sim *sim, const _Atomic uint32_t *word, uint32_t count)
 {
 	struct vmm_list *head = &sim->waiters[vmm_os_bucket(word)];
 	struct vmm_list *pos, *next;
 
+	if (sim->dead)
+		return;
 	vmm_list_for_each_safe (pos, next, head) {
 		struct vmm_os_thread *thread =
 			vmm_container_of(pos, struct vmm_os_thread, sim.link);
@@ -206,15 +208,6 @@ static void wake_waiters(struct vmm_os_sim *sim, const _Atomic uint32_t *word, u
 		make_runnable(sim, thread, VMM_OK);
 		count--;
 	}
-}
-
-void vmm_os_sim_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
-{
-	if (os->sim.dead)
-		return;
-	wake_waiters(&os->sim, word, count);
-	if (os->sim.switch_per_1024)
-		vmm_os_sim_maybe_switch(os);
 }
 
 void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
@@ -231,12 +224,6 @@ void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
 	}
 	/* As on linux, state 2: other threads may still wait for it. */
 	atomic_store_explicit(&mutex->state, 2, memory_order_relaxed);
-}
-
-void vmm_os_sim_mutex_wake(struct vmm_os_mutex *mutex)
-{
-	if (!mutex->os->sim.dead)
-		wake_waiters(&mutex->os->sim, &mutex->state, 1);
 }
 
 /* ---- time ---- */
@@ -292,7 +279,7 @@ static void run_thread(void *arg)
 	vmm_assert(self->held_count == 0);
 	atomic_store_explicit(&self->sim.ended, 1, memory_order_release);
 	self->sim.state = SIM_ENDED;
-	wake_waiters(&os->sim, &self->sim.ended, UINT32_MAX);
+	vmm_os_sim_wake(&os->sim, &self->sim.ended, UINT32_MAX);
 	run_next(os, true);
 	vmm_assert(!"an ended coroutine was continued");
 }

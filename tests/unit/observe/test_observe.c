@@ -33,7 +33,8 @@ struct fixture {
 
 static struct vmm_observe *make_stream(struct fixture *fixture, bool threads, bool hash)
 {
-	struct vmm_observe_config config = {.clock = fake_now,
+	struct vmm_observe_config config = {.virtual_ns = &fixture->now,
+					    .clock = fake_now,
 					    .clock_context = &fixture->now,
 					    .threads = threads,
 					    .hash = hash};
@@ -77,6 +78,7 @@ static void every_event_is_stamped_without_threads(void **state)
 	(void)state;
 	make_stream(&f, false, false);
 	for (uint64_t i = 1; i <= 5; i++) {
+		f.now = 10 * i;
 		vmm_observe_emit(f.observe, &event);
 		assert_int_equal(event.sequence, i);
 		assert_int_equal(event.time_ns, 10 * i);
@@ -126,6 +128,7 @@ static void time_is_taken_only_for_events_that_are_stamped(void **state)
 	vmm_observe_destroy(f.observe);
 	make_stream(&f, false, false); /* without threads all events are stamped */
 	began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
+	f.now += 10;
 	assert_int_equal(vmm_observe_elapsed(f.observe, began), 10);
 	vmm_observe_destroy(f.observe);
 }
@@ -310,6 +313,7 @@ static uint64_t hash_of_variant(unsigned variant)
 	uint64_t hash;
 
 	make_stream(&f, false, true);
+	f.now = 10;
 	switch (variant) {
 	case 1:
 		event.type = VIDMM_EVENT_UNLOCK;
@@ -340,10 +344,11 @@ static uint64_t hash_of_variant(unsigned variant)
 		event.arg[3] = 2;
 		break;
 	case 11:
-		f.now = 1;
+		f.now++;
 		break;
 	case 12:
 		vmm_observe_emit(f.observe, &event);
+		f.now += 10;
 		break;
 	}
 	vmm_observe_emit(f.observe, &event);
@@ -394,7 +399,7 @@ static void the_hash_depends_on_the_text(void **state)
 static void creation_without_memory_fails_cleanly(void **state)
 {
 	struct fixture f;
-	struct vmm_observe_config config = {.clock = fake_now, .clock_context = &f.now};
+	struct vmm_observe_config config = {.virtual_ns = &f.now};
 	struct vmm_observe *untouched = (void *)&f;
 	struct vmm_observe_ring *ring = (void *)&f;
 

@@ -6,15 +6,10 @@
 
 #include "observe/observe.h"
 
-static uint64_t still(void *context)
-{
-	(void)context;
-	return 500;
-}
-
 static struct vmm_observe *make_stream(void)
 {
-	struct vmm_observe_config config = {.clock = still};
+	static const uint64_t still = 500;
+	struct vmm_observe_config config = {.virtual_ns = &still};
 	struct vmm_observe *observe;
 
 	assert_int_equal(vmm_observe_create(&config, &observe), VMM_OK);

@@ -126,6 +126,7 @@ static int setup(void **state, enum vmm_os_kind kind)
 	if (!vmm_ok(vmm_os_create(&os_config, &f->os)) ||
 	    !vmm_ok(vmm_nt_create(f->os, &nt_config, &f->nt)))
 		return -1;
+	observe_config.virtual_ns = vmm_os_virtual_time(f->os);
 	observe_config.clock_context = f->os;
 	if (!vmm_ok(vmm_observe_create(&observe_config, &f->observe)))
 		return -1;
