@@ -85,10 +85,18 @@ static inline uint32_t vmm_nt_irql_of(const uint64_t *slots)
 {
 	return (uint32_t)slots[VMM_NT_SLOT_IRQL];
 }
-/* Raises the thread's IRQL; returns the previous level. */
+/*
+ * Raises the thread's IRQL; returns the previous level. vmm_nt_raise_of does so with the calling
+ * thread's slots. Reports NT-02 with the name of the service if the level is lower.
+ */
 uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql);
-/* Lowers the thread's IRQL. Runs queued DPCs first if the thread goes below DISPATCH. */
+uint32_t vmm_nt_raise_of(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql);
+/*
+ * Lowers the thread's IRQL. Runs queued DPCs first if the thread goes below DISPATCH.
+ * vmm_nt_lower_of: as vmm_nt_raise_of, NT-02 if the level is higher.
+ */
 void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql);
+void vmm_nt_lower_of(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql);
 
 /*
  * The lock of a device interrupt; its holder is at VMM_NT_DEVICE. For interrupt routines and
@@ -101,9 +109,9 @@ struct vmm_nt_interrupt {
 void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
 			   const char *name);
 void vmm_nt_interrupt_finish(struct vmm_nt_interrupt *interrupt);
-/* returns the previous level */
-uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt);
-void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql);
+/* Returns the previous level. `slots` here and below: those of the calling thread. */
+uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt, uint64_t *slots);
+void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint64_t *slots, uint32_t irql);
 
 /* ---- physical address space ---- */
 

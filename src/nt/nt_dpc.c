@@ -108,8 +108,8 @@ static bool is_dpc(struct vmm_nt *nt, const char *service, const KDPC *dpc)
 
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
 {
-	struct vmm_nt *nt = vmm_nt_current();
 	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 	uint32_t irql;
 	bool inserted;
 
@@ -125,11 +125,10 @@ BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument
 		atomic_fetch_add_explicit(&nt->dpc_queued, 1, memory_order_release);
 	}
 	nt_dpc_unlock(nt);
-	slots = vmm_os_own_slots(nt->os);
 	irql = vmm_nt_irql_of(slots);
 	if (inserted && irql < DISPATCH_LEVEL) {
 		slots[VMM_NT_SLOT_IRQL] = DISPATCH_LEVEL;
-		nt_lower(nt, slots, "KeInsertQueueDpc", irql);
+		vmm_nt_lower_of(nt, slots, "KeInsertQueueDpc", irql);
 	}
 	return (BOOLEAN)inserted;
 }

@@ -110,6 +110,7 @@ struct vmm_nt {
 	struct vmm_list values;
 
 	_Atomic uint32_t last_identity;
+	const uint64_t *virtual_ns; /* constant: the time of a sim world; NULL on linux */
 	uint64_t poll_time_ns; /* sim: instant of virtual time in which poll_count polls happened */
 	uint32_t poll_count;
 };
@@ -138,6 +139,8 @@ static inline void nt_dispatcher_unlock_and_wake(struct vmm_nt *nt, _Atomic uint
 void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, const char *format, ...)
 	VMM_PRINTF(4, 5) VMM_COLD;
 void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit) VMM_COLD;
+/* vmm_nt_current for a service that needs the slots of the calling thread as well. */
+struct vmm_nt *nt_caller(uint64_t **slots);
 /*
  * Returns a number of the calling thread, which has the slots; never 0. Numbers follow the order
  * of first use, so sim runs agree.
@@ -156,13 +159,6 @@ static inline void nt_limit(struct vmm_nt *nt, const char *service, uint32_t lim
 	if (vmm_unlikely(vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL] > limit))
 		nt_above_limit(nt, service, limit);
 }
-
-/* ---- nt_irql.c ---- */
-/*
- * Lowers the IRQL of the calling thread, which has the slots. Runs DPCs on the way below
- * DISPATCH_LEVEL. Reports NT-02 if IRQL is higher than the thread's.
- */
-void nt_lower(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql);
 
 /* ---- nt_dpc.c ---- */
 void nt_dpc_init(struct vmm_nt *nt);

@@ -7,12 +7,12 @@
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt)
 {
-	return (uint32_t)vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL];
+	return vmm_nt_irql_of(vmm_os_own_slots(nt->os));
 }
 
-static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irql)
+uint32_t vmm_nt_raise_of(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql)
 {
-	uint64_t *slot = &vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL];
+	uint64_t *slot = &slots[VMM_NT_SLOT_IRQL];
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql < before))
@@ -24,7 +24,7 @@ static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irq
 	return before;
 }
 
-void nt_lower(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql)
+void vmm_nt_lower_of(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql)
 {
 	uint64_t *slot = &slots[VMM_NT_SLOT_IRQL];
 	uint32_t before = (uint32_t)*slot;
@@ -46,12 +46,12 @@ void nt_lower(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t 
 
 uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql)
 {
-	return raise_level(nt, "vmm_nt_raise", irql);
+	return vmm_nt_raise_of(nt, vmm_os_own_slots(nt->os), "vmm_nt_raise", irql);
 }
 
 void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql)
 {
-	nt_lower(nt, vmm_os_own_slots(nt->os), "vmm_nt_lower", irql);
+	vmm_nt_lower_of(nt, vmm_os_own_slots(nt->os), "vmm_nt_lower", irql);
 }
 
 KIRQL KeGetCurrentIrql(VOID)
@@ -61,14 +61,18 @@ KIRQL KeGetCurrentIrql(VOID)
 
 KIRQL KfRaiseIrql(KIRQL NewIrql)
 {
-	return (KIRQL)raise_level(vmm_nt_current(), "KeRaiseIrql", NewIrql);
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
+
+	return (KIRQL)vmm_nt_raise_of(nt, slots, "KeRaiseIrql", NewIrql);
 }
 
 VOID KeLowerIrql(KIRQL NewIrql)
 {
-	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 
-	nt_lower(nt, vmm_os_own_slots(nt->os), "KeLowerIrql", NewIrql);
+	vmm_nt_lower_of(nt, slots, "KeLowerIrql", NewIrql);
 }
 
 void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
@@ -83,17 +87,16 @@ void vmm_nt_interrupt_finish(struct vmm_nt_interrupt *interrupt)
 	vmm_os_mutex_finish(&interrupt->mutex);
 }
 
-uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt)
+uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt, uint64_t *slots)
 {
-	uint32_t before = raise_level(interrupt->nt, "interrupt lock", VMM_NT_DEVICE);
+	uint32_t before = vmm_nt_raise_of(interrupt->nt, slots, "interrupt lock", VMM_NT_DEVICE);
 
 	vmm_os_mutex_lock(&interrupt->mutex);
 	return before;
 }
 
-void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
+void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint64_t *slots, uint32_t irql)
 {
-	uint64_t *slots = vmm_os_own_slots(interrupt->nt->os);
 	uint64_t *slot = &slots[VMM_NT_SLOT_IRQL];
 
 	if (vmm_unlikely(*slot != VMM_NT_DEVICE)) {
@@ -103,5 +106,5 @@ void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
 		*slot = VMM_NT_DEVICE;
 	}
 	vmm_os_mutex_unlock(&interrupt->mutex);
-	nt_lower(interrupt->nt, slots, "interrupt lock", irql);
+	vmm_nt_lower_of(interrupt->nt, slots, "interrupt lock", irql);
 }

@@ -55,16 +55,24 @@ static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKS
 	atomic_store_explicit(&lock->owner, self, memory_order_relaxed);
 }
 
+VMM_COLD static void not_at_dispatch(struct vmm_nt *nt, const uint64_t *slots, const char *service)
+{
+	nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL", service,
+		     vmm_nt_irql_of(slots));
+}
+
 static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
 {
 	struct spin_lock *lock = (struct spin_lock *)SpinLock;
-	uint32_t self = nt_identity(nt, slots);
 	uint32_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
 
-	if (vmm_unlikely(owner != self)) {
+	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
+		not_at_dispatch(nt, slots, service);
+	/* Both are 0 if the thread has never taken a spin lock and the lock is free. */
+	if (vmm_unlikely(owner != slots[SLOT_IDENTITY] || !owner)) {
 		nt_violation(nt, "NT-04", service,
-			     "thread %u releases a spin lock held by %u (0: no thread)", self,
-			     owner);
+			     "thread %u releases a spin lock held by %u (0: no thread)",
+			     nt_identity(nt, slots), owner);
 		return false;
 	}
 	atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
@@ -73,19 +81,10 @@ static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKS
 	return true;
 }
 
-static void need_dispatch(struct vmm_nt *nt, const uint64_t *slots, const char *service)
-{
-	uint32_t irql = (uint32_t)slots[VMM_NT_SLOT_IRQL];
-
-	if (vmm_unlikely(irql != DISPATCH_LEVEL))
-		nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL",
-			     service, irql);
-}
-
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
 {
-	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 	uint64_t before = slots[VMM_NT_SLOT_IRQL];
 
 	if (vmm_unlikely(before > DISPATCH_LEVEL))
@@ -98,29 +97,28 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
 
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
-	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 
-	need_dispatch(nt, slots, "KeReleaseSpinLock");
 	if (release(nt, slots, "KeReleaseSpinLock", SpinLock) && NewIrql != slots[VMM_NT_SLOT_IRQL])
-		nt_lower(nt, slots, "vmm_nt_lower", NewIrql);
+		vmm_nt_lower_of(nt, slots, "vmm_nt_lower", NewIrql);
 }
 
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
-	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 
-	need_dispatch(nt, slots, "KeAcquireSpinLockAtDpcLevel");
+	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
+		not_at_dispatch(nt, slots, "KeAcquireSpinLockAtDpcLevel");
 	acquire(nt, slots, "KeAcquireSpinLockAtDpcLevel", SpinLock);
 }
 
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 {
-	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 
-	need_dispatch(nt, slots, "KeReleaseSpinLockFromDpcLevel");
 	release(nt, slots, "KeReleaseSpinLockFromDpcLevel", SpinLock);
 }
 

@@ -128,10 +128,11 @@ _Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout)
 {
-	uint64_t now = vmm_os_now_ns(nt->os), ns, deadline;
+	uint64_t now, ns, deadline;
 
 	if (!timeout)
 		return VMM_OS_FOREVER;
+	now = vmm_os_now_ns(nt->os);
 	if (timeout->QuadPart > 0) {
 		uint64_t absolute = (uint64_t)timeout->QuadPart;
 
@@ -190,15 +191,16 @@ static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint6
 	return waiter->status;
 }
 
-static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *waiter,
-			 const LARGE_INTEGER *timeout)
+static NTSTATUS wait_for(struct vmm_nt *nt, const uint64_t *slots, const char *service,
+			 struct waiter *waiter, const LARGE_INTEGER *timeout)
 {
 	bool poll = timeout && timeout->QuadPart == 0;
+	uint32_t irql = vmm_nt_irql_of(slots);
 	NTSTATUS status;
 
-	if (vmm_nt_irql(nt) > (poll ? DISPATCH_LEVEL : APC_LEVEL))
+	if (irql > (poll ? DISPATCH_LEVEL : APC_LEVEL))
 		nt_violation(nt, poll ? "NT-01" : "NT-03", service, "%s %s at IRQL %u", service,
-			     poll ? "called" : "waits", vmm_nt_irql(nt));
+			     poll ? "called" : "waits", irql);
 	nt_dispatcher_lock(nt);
 	status = begin_locked(nt, waiter);
 	if (status == STATUS_PENDING && !poll) {
@@ -219,7 +221,8 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
 			       BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
-	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 	KWAIT_BLOCK block = {.Object = Object};
 	struct waiter waiter = {.type = WaitAny, .count = 1, .blocks = &block};
 
@@ -228,7 +231,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
 	if (!nt_header_valid(nt, "KeWaitForSingleObject", Object, OBJECT_NOTIFICATION_EVENT,
 			     OBJECT_THREAD))
 		return STATUS_INVALID_PARAMETER;
-	return wait_for(nt, "KeWaitForSingleObject", &waiter, Timeout);
+	return wait_for(nt, slots, "KeWaitForSingleObject", &waiter, Timeout);
 }
 
 NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
@@ -236,7 +239,8 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 				  BOOLEAN Alertable, PLARGE_INTEGER Timeout,
 				  PKWAIT_BLOCK WaitBlockArray)
 {
-	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 	KWAIT_BLOCK built_in[THREAD_WAIT_OBJECTS];
 	struct waiter waiter = {.type = WaitType, .count = Count};
 
@@ -256,5 +260,5 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 		waiter.blocks[i] =
 			(KWAIT_BLOCK){.Waiter = &waiter, .Object = Object[i], .WaitKey = i};
 	}
-	return wait_for(nt, "KeWaitForMultipleObjects", &waiter, Timeout);
+	return wait_for(nt, slots, "KeWaitForMultipleObjects", &waiter, Timeout);
 }

@@ -24,6 +24,17 @@ struct vmm_nt *vmm_nt_current(void)
 	return nt;
 }
 
+struct vmm_nt *nt_caller(uint64_t **slots)
+{
+	struct vmm_nt *nt = vmm_os_current_attached_slots(slots);
+
+	if (vmm_unlikely(!nt)) {
+		nt = vmm_nt_current();
+		*slots = vmm_os_own_slots(nt->os);
+	}
+	return nt;
+}
+
 vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config, struct vmm_nt **nt)
 {
 	struct vmm_nt *self = vmm_calloc(1, sizeof(*self));
@@ -32,6 +43,7 @@ vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config, 
 	if (!self)
 		return VMM_NO_MEMORY;
 	self->os = os;
+	self->virtual_ns = vmm_os_virtual_time(os);
 	if (config)
 		self->config = *config;
 	if (!self->config.physical_first)
@@ -117,9 +129,9 @@ void nt_polled(struct vmm_nt *nt)
 {
 	uint64_t now;
 
-	if (vmm_os_kind(nt->os) != VMM_OS_SIM)
+	if (!nt->virtual_ns)
 		return;
-	now = vmm_os_now_ns(nt->os);
+	now = *nt->virtual_ns;
 	if (now != nt->poll_time_ns) {
 		nt->poll_time_ns = now;
 		nt->poll_count = 0;

@@ -185,11 +185,9 @@ bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, u
 
 /* ---- waiting ---- */
 
-/* The id of the process on whose behalf the thread runs; 0: the library itself. */
-static uint32_t calling_process_id(struct vmm_adapter *adapter)
+/* The id of a process on whose behalf a thread runs; 0: the library itself. */
+static uint32_t id_of(const struct vmm_process *process)
 {
-	const struct vmm_process *process = vmm_calling_process(adapter->os);
-
 	return process ? process->id : 0;
 }
 
@@ -227,8 +225,9 @@ static bool wait_by_spinning(struct vmm_adapter *adapter, uint32_t timeline, uin
 		return false;
 	if (waited_ns)
 		*waited_ns += waited;
-	vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0,
-			 VIDMM_WAIT_LOCK, waited, timeline, sequence, 0);
+	vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT,
+			 id_of(vmm_calling_process(adapter->os)), 0, VIDMM_WAIT_LOCK, waited,
+			 timeline, sequence, 0);
 	return true;
 }
 
@@ -236,10 +235,8 @@ static bool wait_by_spinning(struct vmm_adapter *adapter, uint32_t timeline, uin
  * Returns whether the wait is of a process whose client has gone. Waits for a destruction are
  * completed all the same.
  */
-static bool is_given_up(struct vmm_adapter *adapter, uint32_t reason)
+static bool is_given_up(const struct vmm_process *process, uint32_t reason)
 {
-	const struct vmm_process *process = vmm_calling_process(adapter->os);
-
 	return process && atomic_load(&process->abandoned) && reason != VIDMM_WAIT_DESTROY;
 }
 
@@ -252,6 +249,7 @@ static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_devic
 			     uint32_t timeline, uint64_t sequence, bool all, uint32_t reason,
 			     uint64_t *waited_ns)
 {
+	const struct vmm_process *process = vmm_calling_process(adapter->os);
 	uint64_t began = vmm_os_now_ns(adapter->os);
 	vmm_status status = VMM_OK;
 
@@ -276,7 +274,7 @@ static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_devic
 			status = VMM_PENDING;
 			break;
 		}
-		if (is_given_up(adapter, reason)) {
+		if (is_given_up(process, reason)) {
 			status = VMM_DEVICE_REMOVED;
 			break;
 		}
@@ -289,8 +287,8 @@ static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_devic
 	uint64_t waited = vmm_os_now_ns(adapter->os) - began;
 	if (waited_ns)
 		*waited_ns += waited;
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0, reason,
-		  waited, timeline, sequence, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, id_of(process), 0, reason, waited, timeline,
+		  sequence, 0);
 	return vmm_ok(status) && status != VMM_PENDING ? VMM_OK : status;
 }
 
@@ -318,12 +316,13 @@ vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeli
 
 vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_t reason)
 {
+	const struct vmm_process *process = vmm_calling_process(adapter->os);
 	uint64_t began = vmm_os_now_ns(adapter->os);
 	vmm_status status = VMM_OK;
 
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	while (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed)) {
-		if (is_given_up(adapter, reason)) {
+		if (is_given_up(process, reason)) {
 			status = VMM_DEVICE_REMOVED;
 			break;
 		}
@@ -333,7 +332,7 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 			break;
 	}
 	atomic_fetch_sub(&adapter->progress_waiters, 1);
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, calling_process_id(adapter), 0, reason,
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, id_of(process), 0, reason,
 		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
 	if (atomic_load(&adapter->removed))
 		return VMM_DEVICE_REMOVED;

@@ -190,8 +190,9 @@ uint32_t vmm_port_inside(const struct vmm_port *port)
 
 void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context)
 {
-	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt);
+	uint64_t *slots = vmm_os_own_slots(port->os);
+	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt, slots);
 
 	routine(context);
-	vmm_nt_interrupt_leave(&port->interrupt, irql);
+	vmm_nt_interrupt_leave(&port->interrupt, slots, irql);
 }

@@ -46,10 +46,11 @@ void vmm_port_interrupt_listen(struct vmm_port *port, bool listening)
 	 * Taking the lock waits for the interrupt routine that is running: after it no thread is on
 	 * its way to the sink.
 	 */
-	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt);
+	uint64_t *slots = vmm_os_own_slots(port->os);
+	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt, slots);
 
 	atomic_store(&port->listening, listening);
-	vmm_nt_interrupt_leave(&port->interrupt, irql);
+	vmm_nt_interrupt_leave(&port->interrupt, slots, irql);
 }
 
 void vmm_port_interrupt_finish(struct vmm_port *port)
@@ -107,11 +108,11 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	if (!atomic_load(&port->connected))
 		return STATUS_UNSUCCESSFUL;
 	call = vmm_port_enter_any(port);
-	irql = vmm_nt_interrupt_enter(&lead->interrupt);
+	irql = vmm_nt_interrupt_enter(&lead->interrupt, call.slots);
 	lead->notified = lead->queued = lead->display_notified = false;
 	*result = routine(context);
 	forgotten = lead->notified && !lead->queued;
-	vmm_nt_interrupt_leave(&lead->interrupt, irql);
+	vmm_nt_interrupt_leave(&lead->interrupt, call.slots, irql);
 	vmm_port_leave_any(&call);
 	if (forgotten)
 		vmm_finding(

@@ -411,11 +411,11 @@ struct vmm_port_call {
 /* From here on kernel services find this world, and callbacks without a handle find this port. */
 static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 {
-	uint64_t *slots = vmm_os_own_slots(port->os);
-	struct vmm_port_call call = {vmm_os_set_current(port->os), slots,
-				     slots[VMM_PORT_THREAD_SLOT]};
+	struct vmm_port_call call;
 
-	slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port;
+	call.slots = vmm_os_enter(port->os, &call.world);
+	call.outer = call.slots[VMM_PORT_THREAD_SLOT];
+	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port;
 	return call;
 }
 

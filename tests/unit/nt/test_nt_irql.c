@@ -297,12 +297,13 @@ static void queue_the_same_dpc(PVOID context)
 	struct queueing *queueing = context;
 
 	for (int i = 0; i < CROWD_ROUNDS; i++) {
-		uint32_t before = vmm_nt_interrupt_enter(&queueing->interrupt);
+		uint64_t *slots = vmm_os_own_slots(vmm_os_current());
+		uint32_t before = vmm_nt_interrupt_enter(&queueing->interrupt, slots);
 
 		queueing->counter++;
 		if (KeInsertQueueDpc(&queueing->dpc, NULL, NULL))
 			atomic_fetch_add(&queueing->queued, 1);
-		vmm_nt_interrupt_leave(&queueing->interrupt, before);
+		vmm_nt_interrupt_leave(&queueing->interrupt, slots, before);
 	}
 }
 
@@ -430,21 +431,22 @@ static void the_interrupt_lock_is_at_device_level(void **state)
 	struct world *world = *state;
 	struct dpc_log log = {.world = world};
 	struct vmm_nt_interrupt interrupt;
+	uint64_t *slots = vmm_os_own_slots(world->os);
 	uint32_t before;
 
 	vmm_nt_interrupt_init(&interrupt, world->nt, 100, "interrupt");
 	KeInitializeDpc(&log.dpc, log_dpc, &log);
-	before = vmm_nt_interrupt_enter(&interrupt);
+	before = vmm_nt_interrupt_enter(&interrupt, slots);
 	assert_int_equal(KeGetCurrentIrql(), VMM_NT_DEVICE);
 	assert_true(KeInsertQueueDpc(&log.dpc, NULL, NULL));
 	assert_int_equal(log.runs, 0);
-	vmm_nt_interrupt_leave(&interrupt, before);
+	vmm_nt_interrupt_leave(&interrupt, slots, before);
 	assert_int_equal(log.runs, 1);
 	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
 
-	before = vmm_nt_interrupt_enter(&interrupt);
+	before = vmm_nt_interrupt_enter(&interrupt, slots);
 	vmm_nt_lower(world->nt, PASSIVE_LEVEL);
-	vmm_nt_interrupt_leave(&interrupt, before);
+	vmm_nt_interrupt_leave(&interrupt, slots, before);
 	expect_violation(world, "NT-02", "interrupt lock", "entered at IRQL 5 returned at 0");
 	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
 	vmm_nt_interrupt_finish(&interrupt);
