@@ -162,6 +162,68 @@ static void before_wddm_2_0_residency_calls_are_refused(void **state)
 	stop(&k);
 }
 
+static ULONG version; /* the miniport's */
+
+static void of_that_version(struct scripted_miniport *m)
+{
+	at_once(m);
+	scripted_set_version(m, version);
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
+		m->settings.caps.WDDMVersion = DXGKDDI_WDDMv1_3;
+}
+
+static uint32_t driver_version(struct kmt *k, KMTQUERYADAPTERINFOTYPE type)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	uint32_t words[2] = {0, 0x55555555};
+
+	vidmm_d3dkmt_enter(k->process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	const D3DKMT_QUERYADAPTERINFO ask = {.hAdapter = info.hAdapter,
+					     .Type = type,
+					     .pPrivateDriverData = words,
+					     .PrivateDriverDataSize = sizeof(words)};
+	assert_int_equal(D3DKMTQueryAdapterInfo(&ask), STATUS_SUCCESS);
+	assert_int_equal(words[1], 0x55555555);
+	return words[0];
+}
+
+static void qai_08_the_driver_version_is_that_of_the_interface_version(void **state)
+{
+	static const struct {
+		ULONG interface_version;
+		uint32_t driver_version;
+	} cases[] = {
+		{DXGKDDI_INTERFACE_VERSION_WDDM1_3, KMT_DRIVERVERSION_WDDM_1_3},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_0, KMT_DRIVERVERSION_WDDM_2_0},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_1, KMT_DRIVERVERSION_WDDM_2_1},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_1_6, KMT_DRIVERVERSION_WDDM_2_1},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_2, KMT_DRIVERVERSION_WDDM_2_2},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_3, KMT_DRIVERVERSION_WDDM_2_3},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_4, KMT_DRIVERVERSION_WDDM_2_4},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_5, KMT_DRIVERVERSION_WDDM_2_5},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_6, KMT_DRIVERVERSION_WDDM_2_6},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_7, KMT_DRIVERVERSION_WDDM_2_7},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_8, KMT_DRIVERVERSION_WDDM_2_8},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_9, KMT_DRIVERVERSION_WDDM_2_9},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_0, KMT_DRIVERVERSION_WDDM_3_0},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_1, KMT_DRIVERVERSION_WDDM_3_1},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2, KMT_DRIVERVERSION_WDDM_3_2},
+	};
+	struct kmt k;
+
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		version = cases[i].interface_version;
+		start(&k, state, of_that_version);
+		assert_int_equal(driver_version(&k, KMTQAITYPE_DRIVERVERSION),
+				 cases[i].driver_version);
+		assert_int_equal(driver_version(&k, KMTQAITYPE_DRIVERVERSION_RENDER),
+				 cases[i].driver_version);
+		stop(&k);
+	}
+}
+
 static void hnd_11_a_null_argument_is_refused(void **state)
 {
 	struct kmt k;
@@ -191,6 +253,7 @@ int main(void)
 		ON_BOTH(lock_42_lock_45_d3dkmtlock2_gives_an_address_and_takes_no_flags),
 		ON_BOTH(hnd_07_a_paging_queue_of_another_process_is_refused),
 		ON_BOTH(before_wddm_2_0_residency_calls_are_refused),
+		ON_BOTH(qai_08_the_driver_version_is_that_of_the_interface_version),
 		ON_BOTH(hnd_11_a_null_argument_is_refused),
 	};
 
