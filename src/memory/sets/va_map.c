@@ -53,6 +53,22 @@ static NTSTATUS violation(const struct map_operation *o, const char *rule, const
 		(unsigned long long)o->content.offset, o->queue);
 }
 
+/*
+ * Rounds an unaligned MaximumAddress down, with a finding: clients pass the address of the last
+ * byte. An end within the first page admits no range, so it is kept: 0 would mean no limit.
+ * (VA-04)
+ */
+static void align_maximum(struct map_operation *o, uint64_t mask, const char *what)
+{
+	if (o->request.base || !(o->request.maximum & mask))
+		return;
+	vmm_finding(o->va->memory->adapter->observe, "VA-04", o->va->process->id, o->allocation,
+		    "%s: MaximumAddress 0x%llx is rounded down to a multiple of 0x%llx", what,
+		    (unsigned long long)o->request.maximum, (unsigned long long)mask + 1);
+	if (o->request.maximum > mask)
+		o->request.maximum &= ~mask;
+}
+
 static NTSTATUS find_allocation(struct map_operation *o)
 {
 	struct vmm_process *process = o->device->process;
@@ -287,10 +303,10 @@ static NTSTATUS check_map(const struct map_operation *o, const struct vmm_va_map
 		return violation(o, "VA-03",
 				 "map: Zero and NoAccess exclude each other and an allocation; "
 				 "other protections need one");
-	if (((r->base ? r->base : r->minimum | r->maximum) & PAGE_MASK) || !r->size_pages)
+	if (((r->base ? r->base : r->minimum) & PAGE_MASK) || !r->size_pages)
 		return violation(o, "VA-04",
-				 "map: addresses must be multiples of 4096, and the size must "
-				 "not be 0");
+				 "map: the base or the minimum must be a multiple of 4096, and "
+				 "the size must not be 0");
 	if (r->size_pages >> (64 - VMM_PAGE_SHIFT) || r->offset_pages >> (64 - VMM_PAGE_SHIFT) ||
 	    vmm_add_overflows(r->size_pages << VMM_PAGE_SHIFT, r->base, &end))
 		return violation(o, "VA-04", "map: the offset or the end address exceeds 64 bits");
@@ -335,8 +351,10 @@ NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
 	else if (r->protection & VMM_VA_NO_ACCESS)
 		o.content.kind = VMM_VA_NOTHING;
 	NTSTATUS status = check_map(&o, r);
-	if (NT_SUCCESS(status))
+	if (NT_SUCCESS(status)) {
+		align_maximum(&o, PAGE_MASK, "map");
 		status = execute(&o);
+	}
 	if (NT_SUCCESS(status)) {
 		r->address = o.address;
 		r->fence_value = o.fence_value;
@@ -364,17 +382,19 @@ static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
 		.queue = r->queue};
 	NTSTATUS status;
 
-	if (((r->base ? r->base : r->minimum | r->maximum) & RESERVE_MASK) || !r->size ||
+	if (((r->base ? r->base : r->minimum) & RESERVE_MASK) || !r->size ||
 	    (r->size & RESERVE_MASK))
 		return violation(&o, "VA-04",
-				 "reserve: addresses and size must be multiples of 64 KiB, and "
-				 "the size must not be 0");
+				 "reserve: the base or the minimum, and the size, must be "
+				 "multiples of 64 KiB, and the size must not be 0");
 	if (r->type > RESERVE_ZERO)
 		/* Type 2 is reserved for the system. */
 		return violation(&o, "VA-07", "reserve: the type must be NO_ACCESS or ZERO");
 	status = check_zero(&o);
-	if (NT_SUCCESS(status))
+	if (NT_SUCCESS(status)) {
+		align_maximum(&o, RESERVE_MASK, "reserve");
 		status = execute(&o);
+	}
 	if (NT_SUCCESS(status)) {
 		r->address = o.address;
 		r->fence_value = o.fence_value;

@@ -184,7 +184,6 @@ static void va_04_unaligned_or_out_of_range_mappings_are_refused(void **state)
 	const D3DDDI_MAPGPUVIRTUALADDRESS bad[] = {
 		{.BaseAddress = 4 * MIB + 1, .SizeInPages = 1},
 		{.MinimumAddress = 4 * MIB + 1, .SizeInPages = 1},
-		{.MaximumAddress = 4 * MIB - 1, .SizeInPages = 1},
 		{.SizeInPages = 0},
 		{.SizeInPages = 17},
 		{.OffsetInPages = 16, .SizeInPages = 1},
@@ -206,7 +205,6 @@ static void va_04_unaligned_or_out_of_range_mappings_are_refused(void **state)
 		{.Size = 0},
 		{.BaseAddress = 2 * MIB + 4096, .Size = 64 * KIB},
 		{.MinimumAddress = 4096, .Size = 64 * KIB},
-		{.MaximumAddress = 4 * MIB + 4096, .Size = 64 * KIB},
 	};
 	for (uint32_t i = 0; i < sizeof(unaligned) / sizeof(unaligned[0]); i++) {
 		D3DDDI_RESERVEGPUVIRTUALADDRESS args = unaligned[i];
@@ -219,6 +217,66 @@ static void va_04_unaligned_or_out_of_range_mappings_are_refused(void **state)
 	args.OffsetInPages = 15;
 	va_must_map(&v, &args);
 	va_map(&v, a, 64 * KIB);
+	va_finish(&v);
+}
+
+static bool is_accepted(HRESULT result)
+{
+	return result == S_OK || result == E_PENDING;
+}
+
+/* Maps one page into the window, with a finding about its end if `found`. */
+static HRESULT map_below(struct va_world *v, D3DKMT_HANDLE a, uint64_t from, uint64_t to,
+			 bool found, uint64_t *address)
+{
+	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(v, a, 1);
+
+	args.MinimumAddress = from;
+	args.MaximumAddress = to;
+	HRESULT result = va_try_map(v, &args);
+	if (found)
+		world_expect_finding(&v->w, "VA-04");
+	assert_int_equal(v->w.client.findings, 0);
+	*address = args.VirtualAddress;
+	return result;
+}
+
+static void va_04_an_unaligned_maximum_is_rounded_down_with_a_finding(void **state)
+{
+	const uint64_t base = 4 * MIB, last_of_47_bits = ((uint64_t)1 << 47) - 1;
+	uint64_t address;
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
+	assert_true(is_accepted(map_below(&v, a, base, base + 4096, false, &address)));
+	assert_int_equal(address, base);
+	/* The page that ends behind the maximum is left out. */
+	assert_true(is_accepted(map_below(&v, a, base, base + 3 * 4096 - 1, true, &address)));
+	assert_int_equal(address, base + 4096);
+	assert_int_equal(map_below(&v, a, base, base + 3 * 4096 - 1, true, &address),
+			 E_OUTOFMEMORY);
+	assert_true(is_accepted(map_below(&v, a, base, base + 3 * 4096, false, &address)));
+	assert_int_equal(address, base + 2 * 4096);
+	assert_true(is_accepted(map_below(&v, a, 0, last_of_47_bits, true, &address)));
+	/* Rounded down it would be 0, which means no limit. */
+	assert_int_equal(map_below(&v, a, 0, 4095, true, &address), E_OUTOFMEMORY);
+	/* With a base the maximum is ignored (VA-03). */
+	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(&v, a, 1);
+	args.BaseAddress = 8 * MIB;
+	args.MaximumAddress = 1;
+	va_must_map(&v, &args);
+	D3DDDI_RESERVEGPUVIRTUALADDRESS reserve = {.MinimumAddress = 16 * MIB,
+						   .MaximumAddress = 16 * MIB + 128 * KIB - 1,
+						   .Size = 64 * KIB};
+	assert_true(is_accepted(va_try_reserve(&v, &reserve)));
+	world_expect_finding(&v.w, "VA-04");
+	assert_int_equal(reserve.VirtualAddress, 16 * MIB);
+	assert_int_equal(va_try_reserve(&v, &reserve), E_OUTOFMEMORY);
+	world_expect_finding(&v.w, "VA-04");
+	reserve.MaximumAddress = 16 * MIB + 128 * KIB;
+	assert_true(is_accepted(va_try_reserve(&v, &reserve)));
+	assert_int_equal(reserve.VirtualAddress, 16 * MIB + 64 * KIB);
 	va_finish(&v);
 }
 
@@ -491,6 +549,7 @@ int main(void)
 		ON_SIM(va_03_an_explicit_base_must_be_free_or_the_callers_range),
 		ON_SIM(va_03_zero_and_no_access_exclude_an_allocation),
 		ON_SIM(va_04_unaligned_or_out_of_range_mappings_are_refused),
+		ON_SIM(va_04_an_unaligned_maximum_is_rounded_down_with_a_finding),
 		ON_SIM(va_05_64_kib_mappings_share_the_low_16_bits),
 		ON_SIM(va_06_protection_is_written_to_the_page_table_entries),
 		ON_SIM(va_07_reserve_claims_addresses_without_memory),
