@@ -39,7 +39,10 @@ static NTSTATUS acquire(D3DKMT_HANDLE handle, uint64_t key, const int64_t *timeo
 					 .FenceValue = 0xbeef};
 	NTSTATUS status = D3DKMTAcquireKeyedMutex(&args);
 
-	assert_true(status == STATUS_SUCCESS || args.FenceValue == 0xbeef);
+	if (status == STATUS_TIMEOUT || status == STATUS_ABANDONED) /* KMX-15, KMX-19 */
+		assert_int_equal(args.FenceValue, 0);
+	else if (status != STATUS_SUCCESS)
+		assert_int_equal(args.FenceValue, 0xbeef);
 	if (fence)
 		*fence = args.FenceValue;
 	return status;
@@ -246,6 +249,47 @@ static void kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_acquire_needs_the_released
 	sync_stop(&s);
 }
 
+/* As acquire(), through D3DKMTAcquireKeyedMutex2. */
+static NTSTATUS acquire_2(D3DKMT_HANDLE handle, uint64_t key, uint64_t *fence)
+{
+	LARGE_INTEGER none = {.QuadPart = 0};
+	D3DKMT_ACQUIREKEYEDMUTEX2 args = {
+		.hKeyedMutex = handle, .Key = key, .pTimeout = &none, .FenceValue = 0xbeef};
+	NTSTATUS status = D3DKMTAcquireKeyedMutex2(&args);
+
+	*fence = args.FenceValue;
+	return status;
+}
+
+static void kmx_15_kmx_19_acquire_sets_the_fence_value_to_0_without_ownership(void **state)
+{
+	struct sync_world s;
+	D3DKMT_HANDLE second;
+	uint64_t fence;
+
+	sync_start(&s, state, sync_3_0);
+	D3DKMT_CREATEKEYEDMUTEX m = create(5);
+	assert_int_equal(open_global(m.hSharedHandle, &second), STATUS_SUCCESS);
+	assert_int_equal(try_acquire(m.hKeyedMutex, 5), STATUS_SUCCESS);
+	assert_int_equal(release(m.hKeyedMutex, 6, 77), STATUS_SUCCESS);
+	assert_int_equal(acquire(m.hKeyedMutex, 5, &at_once, &fence), STATUS_TIMEOUT);
+	assert_int_equal(fence, 0);
+	assert_int_equal(acquire_2(m.hKeyedMutex, 5, &fence), STATUS_TIMEOUT);
+	assert_int_equal(fence, 0);
+	assert_int_equal(acquire_2(m.hKeyedMutex, 6, &fence), STATUS_SUCCESS);
+	assert_int_equal(fence, 77);
+	assert_int_equal(destroy(m.hKeyedMutex), STATUS_SUCCESS); /* abandons it */
+	assert_int_equal(acquire(second, 6, &at_once, &fence), STATUS_ABANDONED);
+	assert_int_equal(fence, 0);
+	assert_int_equal(acquire_2(second, 6, &fence), STATUS_ABANDONED);
+	assert_int_equal(fence, 0);
+	/* A refused call leaves it as it was. */
+	assert_int_equal(acquire_2(m.hKeyedMutex, 6, &fence), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "KMX-21");
+	assert_int_equal(fence, 0xbeef);
+	sync_stop(&s);
+}
+
 static void kmx_14_acquire_time_limits_are_relative_or_absolute(void **state)
 {
 	const int64_t ten_ms = -100000, long_ago = 1;
@@ -421,6 +465,7 @@ int main(void)
 		ON_BOTH(kmx_06_kmx_07_kmx_08_kmx_09_private_data_sizes_are_checked),
 		ON_BOTH(kmx_20_acquire_copies_and_release_replaces_private_data),
 		ON_BOTH(kmx_02_kmx_12_kmx_15_kmx_17_kmx_18_kmx_25_acquire_needs_the_released_key),
+		ON_BOTH(kmx_15_kmx_19_acquire_sets_the_fence_value_to_0_without_ownership),
 		ON_BOTH(kmx_14_acquire_time_limits_are_relative_or_absolute),
 		ON_BOTH(kmx_13_kmx_16_exactly_one_waiter_of_the_released_key_acquires),
 		ON_BOTH(kmx_19_the_end_of_the_holder_abandons_the_mutex),
