@@ -351,8 +351,7 @@ NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
 void vmm_bundle_put(struct vmm_bundle *bundle);
 /*
  * Opens the keyed mutex and the synchronization object that are bundled with the resource; a handle
- * of 0: there is none. device NULL: opens the keyed mutex only, for no device.
- * STATUS_INVALID_PARAMETER and a finding: the bundle has none. (KMX-08, SFL-12)
+ * of 0: there is none. (KMX-08, SFL-12)
  */
 NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed,

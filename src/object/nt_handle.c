@@ -255,8 +255,9 @@ static struct entry *find_locked(struct vmm_world *world, uint64_t handle)
 vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt_kind kind,
 		       void **object, uint32_t *access)
 {
-	static const char *const what[VMM_NT_KIND_COUNT] = {"a synchronization object",
-							    "a resource"};
+	static const char *const what[] = {[VMM_NT_SYNC] = "a synchronization object",
+					   [VMM_NT_RESOURCE] = "a resource",
+					   [VMM_NT_KEYED_MUTEX] = "a keyed mutex"};
 	struct vmm_world *world = process->world;
 
 	vmm_shared_lock(world);
@@ -275,7 +276,8 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 		return vmm_refuse_rule(world->observe, VMM_INVALID_HANDLE, "SHR-13", process->id, 0,
 				       "open: %llu is not an NT handle of %s",
 				       (unsigned long long)handle, what[kind]);
-	return vmm_refuse_rule(world->observe, VMM_OBJECT_TYPE_MISMATCH, "SHR-15", process->id, 0,
+	return vmm_refuse_rule(world->observe, VMM_OBJECT_TYPE_MISMATCH,
+			       kind == VMM_NT_KEYED_MUTEX ? "KMX-10" : "SHR-15", process->id, 0,
 			       "open: %llu is an NT handle of %s, not of %s (SHR-27)",
 			       (unsigned long long)handle, what[found], what[kind]);
 }

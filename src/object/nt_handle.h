@@ -16,7 +16,13 @@
 
 #include "object/object.h"
 
-enum vmm_nt_kind { VMM_NT_SYNC, VMM_NT_RESOURCE, VMM_NT_KIND_COUNT };
+enum vmm_nt_kind {
+	VMM_NT_SYNC,
+	VMM_NT_RESOURCE,
+	VMM_NT_KIND_COUNT,
+	/* of a keyed mutex alone: none can be shared (KMX-11) */
+	VMM_NT_KEYED_MUTEX = VMM_NT_KIND_COUNT,
+};
 
 struct vmm_nt_target {
 	enum vmm_nt_kind kind;
@@ -51,7 +57,8 @@ vmm_status vmm_nt_handle_of_name(struct vmm_process *process, enum vmm_nt_kind k
 /*
  * Returns the object of the handle, with a reference, and the access that the handle grants.
  * Returns, with a finding each: VMM_INVALID_HANDLE: not an NT handle of this library (SHR-13);
- * VMM_OBJECT_TYPE_MISMATCH: the object is of another kind (SHR-15).
+ * VMM_OBJECT_TYPE_MISMATCH: the object is of another kind (SHR-15), as every object is for
+ * VMM_NT_KEYED_MUTEX (KMX-10).
  */
 vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt_kind kind,
 		       void **object, uint32_t *access) VMM_MUST_CHECK;

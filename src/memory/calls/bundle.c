@@ -158,15 +158,10 @@ NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 {
 	/* Each opening gets independent handles of the objects (SHR-28, SHR-30). */
 	keyed->handle = *sync = 0;
-	if (!bundle->keyed) {
-		if (device)
-			return STATUS_SUCCESS;
-		return vmm_refuse_rule(
-			process->world->observe, STATUS_INVALID_PARAMETER, "KMX-10", process->id, 0,
-			"open keyed mutex: the NT handle is of a resource without a keyed mutex");
-	}
+	if (!bundle->keyed)
+		return STATUS_SUCCESS;
 	NTSTATUS status = vmm_keyed_open_held(process, device, bundle->keyed, keyed);
-	if (!NT_SUCCESS(status) || !device)
+	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_sync_open_held(process, device, bundle->sync, sync);
 	if (!NT_SUCCESS(status))
