@@ -73,6 +73,26 @@ def it_serves_at_the_default_path(folder):
     assert done.returncode == 4 and 'no server listens there' in done.stderr, done
 
 
+@test
+def clients_follows_vidmm_socket_and_the_option_takes_precedence(folder):
+    path, absent = os.path.join(folder, 's'), os.path.join(folder, 'absent')
+    server = Server(folder, '--socket', path)
+
+    def clients(named, *args):
+        return subprocess.run([VIDMM, 'clients', *args], capture_output=True, text=True, check=False,
+                              env=environment(folder, VIDMM_SOCKET=named))
+
+    done = clients(path)
+    assert done.returncode == 0 and 'no client is connected' in done.stdout, done
+    done = clients(absent)
+    assert done.returncode == 4 and absent in done.stderr, done
+    done = clients(absent, '--socket', path)
+    assert done.returncode == 0, done
+    done = clients('')  # empty: as if not set
+    assert done.returncode == 4 and os.path.join(folder, 'vidmm', 'socket') in done.stderr, done
+    server.end()
+
+
 def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (60, 240))
 

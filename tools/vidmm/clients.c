@@ -155,6 +155,14 @@ static enum replay_status list(const char *path, bool json)
 	return status;
 }
 
+/* The path without --socket: as for programs that are clients. The caller frees it. */
+static char *default_path(void)
+{
+	const char *named = secure_getenv("VIDMM_SOCKET");
+
+	return named && *named ? strdup(named) : serve_default_path();
+}
+
 int clients_main(int argc, const char **argv)
 {
 	char *path = NULL;
@@ -162,7 +170,8 @@ int clients_main(int argc, const char **argv)
 	enum replay_status status = REPLAY_USAGE;
 	struct poptOption table[] = {
 		{"socket", 0, POPT_ARG_STRING, &path, 0,
-		 "socket of the server (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
+		 "socket of the server (default: $VIDMM_SOCKET, else $XDG_RUNTIME_DIR/vidmm/socket)",
+		 "PATH"},
 		{"json", 0, POPT_ARG_NONE, &json, 0, "JSON output (docs/serve.md)", NULL},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
@@ -183,7 +192,7 @@ int clients_main(int argc, const char **argv)
 			poptPeekArg(context));
 	} else {
 		if (!path)
-			path = serve_default_path();
+			path = default_path();
 		status = path ? list(path, json) : REPLAY_ENVIRONMENT;
 	}
 	free(path);
