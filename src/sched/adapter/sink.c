@@ -63,13 +63,16 @@ static void sink_dpc(void *context)
 		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
 			continue;
 		retired += vmm_reports_retire_locked(sched, n);
-		preempted |= vmm_preempt_answered_locked(sched, n);
+		if (vmm_unlikely(atomic_load(&sched->node[n].preempt.answered)))
+			preempted |= vmm_preempt_answered_locked(sched, n);
 	}
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_state_unlock(adapter);
-	preempted |= vmm_hw_reported(sched);
-	vmm_periodic_dispatch(sched);
+	if (vmm_unlikely(sched->hw != NULL))
+		preempted |= vmm_hw_reported(sched);
+	if (vmm_unlikely(sched->periodic != NULL))
+		vmm_periodic_dispatch(sched);
 	bool signaled = atomic_exchange(&sched->fences_signaled, false);
 	if (retired || vmm_unlikely(signaled))
 		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
@@ -81,7 +84,8 @@ static void sink_dpc(void *context)
 	vmm_sched_kick(adapter);
 	if (preempted || released || atomic_load(&sched->chores) ||
 	    atomic_load(&adapter->zombies) || atomic_load(&adapter->paging_work) ||
-	    vmm_display_waits(sched) || vmm_hw_waits(sched))
+	    (vmm_unlikely(sched->display != NULL) && vmm_display_waits(sched)) ||
+	    (vmm_unlikely(sched->hw != NULL) && vmm_hw_waits(sched)))
 		vmm_worker_wake(sched);
 }
 

@@ -48,12 +48,10 @@ static void pop(struct vmm_sched *sched, struct vmm_step *step) VMM_REQUIRES(vmm
 
 	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&step->link);
-	vmm_list_init(&step->link);
 	steps->holding -= step->kind != VMM_STEP_SIGNAL;
 	if (!vmm_list_empty(&steps->queue))
 		return;
 	vmm_list_remove(&steps->link);
-	vmm_list_init(&steps->link);
 	atomic_fetch_sub(&sched->stepping_count, 1);
 }
 

@@ -193,7 +193,10 @@ static inline void vmm_context_copy_buffers(struct vmm_context *context,
 /* ---- flip.c ---- */
 vmm_status vmm_display_create(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 void vmm_display_destroy(struct vmm_sched *sched);
-/* Returns true if a completion may have made a flip ready to be shown. */
+/*
+ * Returns true if a completion may have made a flip ready to be shown. The caller has found
+ * sched->display.
+ */
 bool vmm_display_waits(const struct vmm_sched *sched);
 /*
  * Reserves a flip of the source for the device. Returns NULL if none is free or the device has
@@ -233,7 +236,8 @@ vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint
 /* DIRQL: records an interrupt of an existing target. */
 void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 /*
- * DISPATCH: signals the fences of what was recorded. The caller holds no lock but the paging lock.
+ * DISPATCH: signals the fences of what was recorded. The caller holds no lock but the paging lock,
+ * and has found sched->periodic.
  */
 void vmm_periodic_dispatch(struct vmm_sched *sched);
 /* Called by the worker. No lock held. */

@@ -226,7 +226,8 @@ uint64_t vmm_flip_overdue(struct vmm_adapter *adapter)
 
 bool vmm_display_waits(const struct vmm_sched *sched)
 {
-	return sched->display && atomic_load(&sched->display->due);
+	vmm_assert(sched->display);
+	return atomic_load(&sched->display->due);
 }
 
 /* ---- reset ---- */

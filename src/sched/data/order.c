@@ -221,10 +221,8 @@ void vmm_order_take_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 	struct vmm_dma *dma = vmm_dma_of(packet);
 	struct vmm_turn *turn = &dma->context->turn;
 
-	if (vmm_list_empty(&turn->ready)) {
+	if (vmm_list_empty(&turn->ready))
 		vmm_list_remove(&turn->link);
-		vmm_list_init(&turn->link);
-	}
 	if (vmm_unlikely(packet->cancelled))
 		return;
 	turn->running++;

@@ -135,7 +135,8 @@ void vmm_periodic_dispatch(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	if (vmm_likely(!periodic || !atomic_load(&periodic->pending)))
+	vmm_assert(periodic);
+	if (vmm_likely(!atomic_load(&periodic->pending)))
 		return;
 	/* cleared before the scan: a later interrupt sets it again */
 	atomic_store(&periodic->pending, false);

@@ -22,7 +22,9 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
+	const uint32_t count = vmm_timeline_count(adapter);
+
+	for (uint32_t t = 0; t < count; t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		if (!vmm_timeline_quiet(adapter, t, sequence, false))

@@ -125,7 +125,8 @@ bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	if (vmm_likely(!sched->hw) || !vmm_port_at_passive(adapter->port) ||
+	vmm_assert(sched->hw);
+	if (!vmm_port_at_passive(adapter->port) ||
 	    !atomic_exchange(&adapter->hw_blocks_eviction, false))
 		return false;
 	uint32_t before = atomic_load(&adapter->progress);
@@ -323,5 +324,6 @@ void vmm_hw_work(struct vmm_adapter *adapter)
 
 bool vmm_hw_waits(const struct vmm_sched *sched)
 {
-	return vmm_unlikely(sched->hw != NULL) && atomic_load(&sched->hw->waiting);
+	vmm_assert(sched->hw);
+	return atomic_load(&sched->hw->waiting);
 }

@@ -39,8 +39,14 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 bool vmm_hw_suspend(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_hw_resume_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
-/* ---- hw_suspend.c; without hardware queues each function does nothing ---- */
-/* Returns true if the worker has hardware queues to look at after a completion. */
+/*
+ * ---- hw_suspend.c; without hardware queues each function does nothing, unless its caller must
+ * find sched->hw first ----
+ */
+/*
+ * Returns true if the worker has hardware queues to look at after a completion. The caller has
+ * found sched->hw.
+ */
 bool vmm_hw_waits(const struct vmm_sched *sched);
 /*
  * Called by the worker, with no paging lock. vmm_hw_feed submits commands but resumes no context.
@@ -49,7 +55,7 @@ void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);
 /*
  * Suspends the contexts whose memory paging wanted to move and could not (SCH-11). Returns true if
- * memory or a context was released at once. Paging lock.
+ * memory or a context was released at once. Paging lock. The caller has found sched->hw.
  */
 bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 /*

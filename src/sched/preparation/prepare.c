@@ -304,7 +304,7 @@ static void paging_work_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_
 	if (vmm_unlikely(atomic_load(&sched->halted)))
 		return;
 	vmm_paging_work_locked(sched->adapter);
-	if (vmm_unlikely(vmm_hw_suspend_for_memory_locked(sched)))
+	if (vmm_unlikely(sched->hw != NULL) && vmm_hw_suspend_for_memory_locked(sched))
 		vmm_paging_work_locked(sched->adapter);
 }
 
@@ -367,7 +367,7 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
-	if (status == VMM_PENDING)
+	if (status == VMM_PENDING && vmm_unlikely(sched->hw != NULL))
 		(void)vmm_hw_suspend_for_memory_locked(sched);
 	vmm_paging_commit(sched->adapter);
 	return status != VMM_PENDING;

@@ -270,8 +270,7 @@ bool vmm_hw_reported(struct vmm_sched *sched)
 	struct vmm_hw *hw = sched->hw;
 	bool signaled, moved = false;
 
-	if (vmm_likely(!hw))
-		return false;
+	vmm_assert(hw);
 	vmm_state_lock(sched->adapter);
 	moved |= apply_acks(sched);
 	while (atomic_load(&hw->fault_tail) != atomic_load(&hw->fault_head)) {

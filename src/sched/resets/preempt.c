@@ -145,7 +145,7 @@ bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 	struct vmm_preempt *p = &node->preempt;
 
 	vmm_assert_held(&sched->adapter->state_lock);
-	if (vmm_likely(!atomic_load(&p->answered)) || !atomic_exchange(&p->answered, false))
+	if (!atomic_exchange(&p->answered, false))
 		return false;
 	if (!p->fence && p->reset && vmm_fence_reached(p->reset_fence, p->answer))
 		return false; /* TDR-09: a late answer, to a request made before a reset */

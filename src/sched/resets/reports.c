@@ -76,10 +76,12 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
-	uint32_t tail = atomic_load(&node->fault_tail), retired = vmm_page_faults(sched, index),
-		 count;
+	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
 
 	vmm_assert_held(&sched->adapter->state_lock);
+	if (vmm_unlikely(atomic_load(&node->page_fault_tail) !=
+			 atomic_load(&node->page_fault_head)))
+		retired = vmm_page_faults_locked(sched, index);
 	while (tail != atomic_load(&node->fault_head)) {
 		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
 

@@ -62,17 +62,6 @@ bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRU
  */
 uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index)
 	VMM_REQUIRES(vmm_state_lock_class);
-static inline uint32_t vmm_page_faults(struct vmm_sched *sched, uint32_t index)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	const struct vmm_node *node = &sched->node[index];
-
-	vmm_assert_held(&sched->adapter->state_lock);
-	return vmm_likely(atomic_load(&node->page_fault_tail) ==
-			  atomic_load(&node->page_fault_head))
-		       ? 0
-		       : vmm_page_faults_locked(sched, index);
-}
 void vmm_page_faults_forget(struct vmm_node *node); /* DIRQL */
 
 /* ---- engine.c ---- */
@@ -120,7 +109,10 @@ void vmm_sched_abandon_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_pagi
  * the ring of suspension answers is full.
  */
 bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
-/* DISPATCH: applies the records. Returns true if a command completed or a context left the GPU. */
+/*
+ * DISPATCH: applies the records. Returns true if a command completed or a context left the GPU.
+ * The caller has found sched->hw.
+ */
 bool vmm_hw_reported(struct vmm_sched *sched);
 /*
  * Reads the progress fences and retires what they cover. Returns the number of commands. Neither
