@@ -20,12 +20,22 @@ build_compiler() {
 	esac
 }
 
+# The same, through ccache if it is installed. Meson would use ccache itself, but only if CC is not set.
+cached_compiler() {
+	local compiler
+	compiler=$(build_compiler "$1") || return
+	if command -v ccache >/dev/null; then
+		compiler="ccache $compiler"
+	fi
+	echo "$compiler"
+}
+
 build_options() {
 	case "$1" in
-	gcc) echo -Dshared_tests=true ;;
-	asan) echo -Db_sanitize=address,undefined -Db_lundef=false ;;
+	gcc | clang) echo -Dshared_tests=true ;;
+	asan) echo -Db_sanitize=address,undefined -Db_lundef=false -Dshared_tests=true ;;
 	fuzz) echo -Db_sanitize=address,undefined -Db_lundef=false -Dguided=true ;;
-	tsan) echo -Db_sanitize=thread -Db_lundef=false ;;
+	tsan) echo -Db_sanitize=thread -Db_lundef=false -Dshared_tests=true ;;
 	# Without tests, since link-time optimization would optimize the library in each of them.
 	release) echo --buildtype=release -Db_lto=true -Dtests=false ;;
 	esac
@@ -36,7 +46,7 @@ build_options() {
 build() {
 	local name=$1 compiler options log
 	shift
-	compiler=$(build_compiler "$name")
+	compiler=$(cached_compiler "$name")
 	read -ra options <<<"$(build_options "$name")"
 	log=build/$name.log
 	mkdir -p build
