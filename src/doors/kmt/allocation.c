@@ -114,8 +114,10 @@ NTSTATUS vmm_kmt_create_allocation(const struct vmm_door_call *call,
 				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request.runtime_data);
 	if (NT_SUCCESS(status))
 		status = vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one);
-	if (NT_SUCCESS(status) && request.heap_bytes)
+	if (NT_SUCCESS(status) && request.heap_bytes) {
+		vmm_kmt_standard_drop_data(&request, one.private_data);
 		status = vmm_kmt_standard_memory(call, flags, &request);
+	}
 	if (NT_SUCCESS(status))
 		status = create(call, flags, &request, &created->global);
 	if (NT_SUCCESS(status)) {

@@ -123,6 +123,11 @@ bool vmm_kmt_is_standard(uint32_t flags);
 NTSTATUS vmm_kmt_standard_check(const struct vmm_door_call *call,
 				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
 				uint64_t *heap_bytes);
+/*
+ * Drops the caller's private data of the request's only item, which may be any bytes. `local`: the
+ * buffer that vmm_door_copy_infos may have used for it. (ALC-03)
+ */
+void vmm_kmt_standard_drop_data(struct vmm_allocate_request *request, const void *local);
 /* Sets the memory of the request's only item. Freeing the request releases its section. */
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_door_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);

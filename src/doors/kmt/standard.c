@@ -108,6 +108,15 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_door_call *call,
 	return check_description(call, &what);
 }
 
+void vmm_kmt_standard_drop_data(struct vmm_allocate_request *request, const void *local)
+{
+	struct vmm_allocate_item *item = &request->items[0];
+
+	vmm_door_copy_done(item->private_data, local);
+	item->private_data = NULL;
+	item->private_bytes = 0;
+}
+
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_door_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request)
 {

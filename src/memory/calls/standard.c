@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations that no user-mode driver describes: an existing heap (ALF-38), which is memory of the
- * caller or of a section that becomes an allocation. If the caller gives no private data,
- * DxgkDdiGetStandardAllocationDriverData returns the private data for a surface in existing system
- * memory.
+ * caller or of a section that becomes an allocation. The miniport gets the private data that its
+ * DxgkDdiGetStandardAllocationDriverData returns for a surface in existing system memory, never
+ * that of the caller (ALC-03).
  *
  * The documentation does not say what kind of surface a heap is. This file describes it as a byte
  * surface, one page wide and as high as the heap has pages (inferred).
@@ -94,9 +94,7 @@ NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_re
 
 	if (request->heap_bytes > UINT32_MAX)
 		return not_supported(device, "existing memory of 4 GiB or more is not built");
-	if (request->items[0].private_bytes)
-		/* ALC-03: the caller gave private data. */
-		return STATUS_SUCCESS;
+	vmm_assert(!request->items[0].private_bytes && !request->private_bytes);
 	if (device->adapter->interface_version < DXGKDDI_INTERFACE_VERSION_WIN7)
 		return not_supported(device, "the miniport's interface has no surfaces in existing "
 					     "system memory");

@@ -316,10 +316,6 @@ static void alf_38_a_heap_for_an_existing_resource_is_refused(void **state)
 
 static void alc_03_private_data_of_the_resource_is_refused(void **state)
 {
-	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
-					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
-						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
-					  .size_bytes = BYTES};
 	struct creation c;
 	struct heap h;
 
@@ -329,11 +325,37 @@ static void alc_03_private_data_of_the_resource_is_refused(void **state)
 	expect_refused(&h, &c, "ALC-03");
 	c.args.PrivateDriverDataSize = 1u << 30; /* and its pointer is not read */
 	expect_refused(&h, &c, "ALC-03");
-	prepare(&h, &c, HEAP);
-	c.info[0].pPrivateDriverData = &wish;
-	c.info[0].PrivateDriverDataSize = sizeof(wish);
-	assert_int_equal(create(&c), STATUS_SUCCESS);
-	assert_int_equal(atomic_load(&miniport.asked), 0); /* the miniport was not called */
+	stop(&h);
+}
+
+/* Six bytes as of a client, and as many as the miniport's own data has. */
+static void alc_03_private_data_of_a_standard_allocation_may_be_any_bytes(void **state)
+{
+	const uint32_t sizes[] = {6, sizeof(struct softgpu_allocation), PAGE};
+	struct creation c;
+	struct heap h;
+
+	start(&h, state);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint8_t bytes[PAGE], before[PAGE];
+
+		memset(bytes, 0x3C, sizeof(bytes));
+		memset(before, 0x3C, sizeof(before));
+		memset(&miniport.wish, 0, sizeof(miniport.wish));
+		atomic_store(&miniport.asked, 0);
+		prepare(&h, &c, HEAP);
+		c.info[0].pPrivateDriverData = bytes;
+		c.info[0].PrivateDriverDataSize = sizes[i];
+		assert_int_equal(create(&c), STATUS_SUCCESS);
+		assert_memory_equal(bytes, before, sizeof(bytes));
+		assert_int_equal(c.info[0].PrivateDriverDataSize, sizes[i]);
+		/* The miniport gets what it answered. */
+		assert_int_equal(atomic_load(&miniport.asked), 2);
+		assert_int_equal(miniport.question[0].bytes, 0);
+		assert_int_equal(miniport.wish.size_bytes, BYTES);
+		assert_true(miniport.wish.flags & SOFTGPU_ALLOCATION_EXISTING_SYSTEM);
+		assert_int_equal(kmt_destroy(&h.w, 0, &c.info[0].hAllocation, 1), STATUS_SUCCESS);
+	}
 	stop(&h);
 }
 
@@ -756,6 +778,7 @@ int main(void)
 		ON_BOTH(alc_02_alf_38_a_heap_has_one_allocation_and_one_kind_of_memory),
 		ON_BOTH(alf_38_a_heap_for_an_existing_resource_is_refused),
 		ON_BOTH(alc_03_private_data_of_the_resource_is_refused),
+		ON_BOTH(alc_03_private_data_of_a_standard_allocation_may_be_any_bytes),
 		ON_BOTH(alc_07_hprivateruntimeresourcehandle_is_unchanged),
 		ON_BOTH(alf_38_the_miniport_is_asked_for_sizes_then_for_data),
 		ON_BOTH(alf_38_a_miniport_that_changes_size_or_flag_fails_the_call),
