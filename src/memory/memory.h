@@ -150,8 +150,8 @@ struct vmm_allocate_request {
 	uint32_t resource_handle; /* out */
 	/*
 	 * An existing heap (ALF-38), or 0. There is one item. Its backing store is heap_bytes at
-	 * its system_memory, or those of the section. Without private data the miniport is asked
-	 * for some.
+	 * its system_memory, or those of the section. It has no private data: the miniport is asked
+	 * for some (ALC-03).
 	 */
 	uint64_t heap_bytes;
 	struct vmm_section *section;
@@ -292,8 +292,8 @@ struct vmm_share_sizes {
 NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
 			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
 /*
- * Buffers of those sizes. item_bytes, of `count` entries, gets the size of each item's part of
- * `items`.
+ * Buffers of those sizes. item_bytes, of `count` entries that are 0, gets the size of each item's
+ * part of `items`. items NULL: the data of the items is not copied.
  */
 struct vmm_share_data {
 	void *runtime_data, *private_data, *items;

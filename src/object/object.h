@@ -478,7 +478,10 @@ struct vmm_share {
 	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
-	/* The private data came from the miniport, and is not shown to clients (ROP-03). */
+	/*
+	 * The private data came from the miniport. Clients get that of the allocations, not that of
+	 * the resource (ROP-03).
+	 */
 	bool standard;
 	struct vmm_section *section; /* of a cross-adapter resource (ALF-39), else NULL */
 };

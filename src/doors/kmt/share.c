@@ -26,6 +26,8 @@ static NTSTATUS check_open(const struct vmm_kmt_opening *o, const D3DKMT_OPENRES
 	    (s->private_bytes && !args->pResourcePrivateDriverData))
 		return refuse_open(o, "ROP-01", "ResourcePrivateDriverDataSize",
 				   args->ResourcePrivateDriverDataSize, s->private_bytes);
+	if (!args->TotalPrivateDriverDataBufferSize)
+		return STATUS_SUCCESS; /* ROP-03 */
 	if (s->total_item_bytes && !args->pTotalPrivateDriverDataBuffer)
 		return refuse_open(o, "ROP-02", "the total buffer", 0, s->total_item_bytes);
 	if (args->TotalPrivateDriverDataBufferSize < s->total_item_bytes) {
@@ -49,7 +51,9 @@ static NTSTATUS open_resource(struct vmm_kmt_opening *o, const D3DKMT_OPENRESOUR
 	uint32_t count = o->sizes.count;
 	const struct vmm_share_data data = {.runtime_data = args->pPrivateRuntimeData,
 					    .private_data = args->pResourcePrivateDriverData,
-					    .items = args->pTotalPrivateDriverDataBuffer};
+					    .items = args->TotalPrivateDriverDataBufferSize
+							     ? args->pTotalPrivateDriverDataBuffer
+							     : NULL};
 
 	o->handles = vmm_calloc(count, sizeof(*o->handles));
 	o->item_bytes = vmm_calloc(count, sizeof(*o->item_bytes));
@@ -64,6 +68,8 @@ static NTSTATUS open_resource(struct vmm_kmt_opening *o, const D3DKMT_OPENRESOUR
 	status = vmm_share_read(o->call->device, &o->key, &o->sizes, &into);
 	if (!NT_SUCCESS(status)) /* the resource was destroyed, or shared anew, meanwhile */
 		close_resource(o);
+	if (!into.items)
+		o->sizes.total_item_bytes = 0; /* bytes that the call has written */
 	return status;
 }
 

@@ -561,9 +561,9 @@ static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 
 	vmm_assert_held(&share->adapter->world->shared_lock);
 	if (share->standard)
-		/* The private data is the miniport's (ROP-03). */
+		/* Of the miniport's answer, clients get the part of the allocation only (ROP-03). */
 		sizes.private_bytes = 0;
-	for (uint32_t i = 0; i < share->count && !share->standard; i++)
+	for (uint32_t i = 0; i < share->count; i++)
 		sizes.total_item_bytes += share->item_private_bytes[i];
 	return sizes;
 }
@@ -595,13 +595,11 @@ static void read_locked(const struct vmm_share *share, const struct vmm_share_da
 
 	vmm_assert_held(&share->adapter->world->shared_lock);
 	copy_bytes(data->runtime_data, share->runtime_data, share->runtime_bytes);
-	if (share->standard)
-		return;
-	copy_bytes(data->private_data, share->private_data, share->private_bytes);
-	for (uint32_t i = 0; i < share->count; i++) {
+	if (!share->standard)
+		copy_bytes(data->private_data, share->private_data, share->private_bytes);
+	for (uint32_t i = 0; item && i < share->count; i++) {
 		copy_bytes(item, share->item_private_data[i], share->item_private_bytes[i]);
-		if (item)
-			item += share->item_private_bytes[i];
+		item += share->item_private_bytes[i];
 		data->item_bytes[i] = share->item_private_bytes[i];
 	}
 }

@@ -146,6 +146,31 @@ static void rop_02_the_total_buffer_may_be_larger(void **state)
 	stop(&s);
 }
 
+static void rop_03_an_open_with_total_size_0_returns_no_private_data(void **state)
+{
+	struct shared s;
+	struct opening o;
+
+	start(&s, state);
+	for (uint32_t i = 0; i < 2; i++) {
+		prepare(&s, &o);
+		memset(o.total, 0x3C, sizeof(o.total));
+		if (i) /* or a pointer that is not used */
+			o.args.pTotalPrivateDriverDataBuffer = NULL;
+		o.args.TotalPrivateDriverDataBufferSize = 0;
+		assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+		assert_int_equal(o.args.TotalPrivateDriverDataBufferSize, 0);
+		assert_string_equal(o.runtime, runtime_data);
+		for (uint32_t k = 0; k < 2; k++) {
+			assert_int_not_equal(o.info[k].hAllocation, 0);
+			assert_int_equal(o.info[k].PrivateDriverDataSize, 0);
+			assert_null(o.info[k].pPrivateDriverData);
+		}
+		assert_int_equal(o.total[0], 0x3C);
+	}
+	stop(&s);
+}
+
 static void rop_04_alc_08_an_open_returns_runtime_and_private_data(void **state)
 {
 	struct shared s;
@@ -328,6 +353,7 @@ int main(void)
 		ON_BOTH(queryresourceinfo_returns_the_sizes_given_at_creation),
 		ON_BOTH(rop_01_sizes_and_count_must_equal_the_stored_ones),
 		ON_BOTH(rop_02_the_total_buffer_may_be_larger),
+		ON_BOTH(rop_03_an_open_with_total_size_0_returns_no_private_data),
 		ON_BOTH(rop_04_alc_08_an_open_returns_runtime_and_private_data),
 		ON_BOTH(rop_05_every_open_makes_new_handles),
 		ON_BOTH(rop_06_a_resource_lives_until_its_last_reference_ends),

@@ -712,6 +712,7 @@ static void open_shared(struct heap *h, D3DKMT_HANDLE global, struct kmt_world *
 {
 	D3DKMT_OPENADAPTERFROMLUID adapter = {.AdapterLuid = h->w.luid};
 	D3DDDI_OPENALLOCATIONINFO info = {0};
+	struct softgpu_allocation data;
 
 	vidmm_d3dkmt_enter(h->w.other);
 	assert_int_equal(D3DKMTOpenAdapterFromLuid(&adapter), STATUS_SUCCESS);
@@ -720,21 +721,40 @@ static void open_shared(struct heap *h, D3DKMT_HANDLE global, struct kmt_world *
 	other->device = device.hDevice;
 	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = device.hDevice, .hGlobalShare = global};
 	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_SUCCESS);
-	/* ROP-03: the miniport's data are no private data of a client. */
-	assert_int_equal(ask.TotalPrivateDriverDataSize, 0);
+	/* ROP-03: what the miniport answered for the allocation, not for the resource */
+	assert_int_equal(ask.TotalPrivateDriverDataSize, sizeof(data));
 	assert_int_equal(ask.ResourcePrivateDriverDataSize, 0);
 	assert_int_equal(ask.NumAllocations, 1);
 	D3DKMT_OPENRESOURCE open = {.hDevice = device.hDevice,
 				    .hGlobalShare = global,
 				    .NumAllocations = 1,
-				    .pOpenAllocationInfo = &info};
+				    .pOpenAllocationInfo = &info,
+				    .pTotalPrivateDriverDataBuffer = &data,
+				    .TotalPrivateDriverDataBufferSize = sizeof(data)};
 	assert_int_equal(D3DKMTOpenResource(&open), STATUS_SUCCESS);
-	assert_int_equal(info.PrivateDriverDataSize, 0);
-	assert_null(info.pPrivateDriverData);
+	assert_int_equal(open.TotalPrivateDriverDataBufferSize, sizeof(data));
+	assert_int_equal(info.PrivateDriverDataSize, sizeof(data));
+	assert_ptr_equal(info.pPrivateDriverData, &data);
+	assert_int_equal(data.size_bytes, BYTES);
+	open.TotalPrivateDriverDataBufferSize--;
+	assert_int_equal(D3DKMTOpenResource(&open), STATUS_NO_MEMORY);
+	kmt_found(&h->w, "ROP-02");
+	/* With size 0 nothing is returned, with or without a pointer. */
+	for (int i = 0; i < 2; i++) {
+		open.pTotalPrivateDriverDataBuffer = i ? &data : NULL;
+		open.TotalPrivateDriverDataBufferSize = 0;
+		memset(&data, 0x3C, sizeof(data));
+		info = (D3DDDI_OPENALLOCATIONINFO){.PrivateDriverDataSize = 0xdead};
+		assert_int_equal(D3DKMTOpenResource(&open), STATUS_SUCCESS);
+		assert_int_equal(open.TotalPrivateDriverDataBufferSize, 0);
+		assert_int_equal(info.PrivateDriverDataSize, 0);
+		assert_null(info.pPrivateDriverData);
+		assert_int_equal(data.version, 0x3C3C3C3C);
+	}
 	*a = info.hAllocation;
 }
 
-static void rop_03_a_shared_section_has_no_private_data(void **state)
+static void rop_03_a_shared_section_has_the_miniports_private_data(void **state)
 {
 	struct kmt_world other = {0};
 	struct creation c;
@@ -793,7 +813,7 @@ int main(void)
 		ON_BOTH(alf_38_alf_11_an_out_of_process_section_must_be_sealed),
 		ON_BOTH(alf_38_allocations_over_one_section_share_its_content),
 		ON_BOTH(alf_11_a_heap_over_a_locked_sections_address_is_refused),
-		ON_BOTH(rop_03_a_shared_section_has_no_private_data),
+		ON_BOTH(rop_03_a_shared_section_has_the_miniports_private_data),
 	};
 
 	return cmocka_run_group_tests_name("kmt_standard", tests, NULL, NULL);
