@@ -144,10 +144,10 @@ static NTSTATUS call_create(struct vmm_port *port, struct vmm_port_cpu_event *ev
 	status = port->ddi.DxgkDdiCreateCpuEvent(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
 	event->driver = args.hKmdCpuEvent;
-	if (status <= 0) /* a failure is passed on to the client */
+	if (status == STATUS_SUCCESS)
 		return status;
-	vmm_port_wrong_status(port, "CPN-08", VIDMM_DDI_CREATE_CPU_EVENT, status);
-	return STATUS_INVALID_PARAMETER;
+	/* any failure is passed on to the client */
+	return vmm_port_failed(port, "CPN-08", VIDMM_DDI_CREATE_CPU_EVENT, status, status < 0);
 }
 
 NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int event,
@@ -233,5 +233,6 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiEscape(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_ESCAPE, status, flags, sizeof(*record), 0);
-	return status;
+	return status < 0 ? vmm_port_failed(port, "CPN-10", VIDMM_DDI_ESCAPE, status, true)
+			  : status;
 }

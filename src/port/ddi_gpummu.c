@@ -25,11 +25,8 @@ NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_pr
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_PROCESS, status, 0, 0, 0);
 	if (status == STATUS_SUCCESS)
 		*kmd_process = args.hKmdProcess;
-	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
-	    status == STATUS_INVALID_PARAMETER)
-		return status;
-	vmm_port_wrong_status(port, "VA-01", VIDMM_DDI_CREATE_PROCESS, status);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_port_finish_create(port, "VA-01", VIDMM_DDI_CREATE_PROCESS, status,
+				      STATUS_SUCCESS);
 }
 
 void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process)

@@ -6,19 +6,6 @@
  */
 #include "port/port_internal.h"
 
-/*
- * Checks the status of a creating DDI. It may fail like those for contexts; another status is
- * replaced by STATUS_INVALID_PARAMETER.
- */
-static NTSTATUS finish_create(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
-{
-	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
-	    status == STATUS_INVALID_PARAMETER)
-		return status;
-	vmm_port_wrong_status(port, "SCH-10", ddi, status);
-	return STATUS_INVALID_PARAMETER;
-}
-
 NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 				    DXGKARG_CREATECONTEXT *args)
 {
@@ -31,7 +18,8 @@ NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 	status = port->ddi.DxgkDdiCreateHwContext(device, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_CONTEXT, status, args->NodeOrdinal,
 			  args->Flags.Value, 0);
-	status = finish_create(port, VIDMM_DDI_CREATE_HW_CONTEXT, status);
+	status = vmm_port_finish_create(port, "SCH-10", VIDMM_DDI_CREATE_HW_CONTEXT, status,
+					STATUS_SUCCESS);
 	if (status == STATUS_SUCCESS)
 		args->hContext = copy.hContext;
 	return status;
@@ -48,7 +36,8 @@ NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiCreateHwQueue(context, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_QUEUE, status, args->Flags.Value, 0, 0);
-	status = finish_create(port, VIDMM_DDI_CREATE_HW_QUEUE, status);
+	status = vmm_port_finish_create(port, "SCH-10", VIDMM_DDI_CREATE_HW_QUEUE, status,
+					STATUS_SUCCESS);
 	if (status == STATUS_SUCCESS)
 		args->hHwQueue = copy.hHwQueue;
 	return status;

@@ -6,24 +6,6 @@
  */
 #include "port/port_internal.h"
 
-/* The failures that a creating DDI documents. */
-static bool is_create_status(NTSTATUS status, bool mismatch)
-{
-	return status == STATUS_INVALID_PARAMETER || status == STATUS_NO_MEMORY ||
-	       (mismatch && status == STATUS_GRAPHICS_DRIVER_MISMATCH);
-}
-
-static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
-			      NTSTATUS status)
-{
-	bool mismatch = ddi == VIDMM_DDI_CREATE_ALLOCATION || ddi == VIDMM_DDI_OPEN_ALLOCATION;
-
-	if (vmm_likely(status == STATUS_SUCCESS) || is_create_status(status, mismatch))
-		return status;
-	vmm_port_wrong_status(port, rule, ddi, status);
-	return STATUS_INVALID_PARAMETER;
-}
-
 /* An object whose destruction fails counts as destroyed. */
 static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			       NTSTATUS status)
@@ -91,7 +73,8 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
-	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
+	return vmm_port_finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status,
+				      STATUS_SUCCESS);
 }
 
 static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system,
@@ -246,7 +229,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
 			  args->Flags.Value, 0);
-	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
+	status = vmm_port_finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status,
+					STATUS_GRAPHICS_DRIVER_MISMATCH);
 	if (status == STATUS_SUCCESS)
 		status = check_context_caps(port, &copy);
 	if (status == STATUS_SUCCESS)
@@ -286,7 +270,8 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
 			  args->Flags.Value, 0);
-	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
+	status = vmm_port_finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status,
+					STATUS_GRAPHICS_DRIVER_MISMATCH);
 	if (status != STATUS_SUCCESS)
 		args->hResource = resource;
 	return status;
@@ -317,7 +302,8 @@ NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, vo
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiSetAllocationBackingStore(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
-	return finish_create(port, "ALF-30", VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status);
+	return vmm_port_finish_create(port, "ALF-30", VIDMM_DDI_SET_ALLOCATION_BACKING_STORE,
+				      status, STATUS_SUCCESS);
 }
 
 NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
@@ -337,10 +323,8 @@ NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 	vmm_port_ddi_event(port, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status,
 			   (uint64_t)args->StandardAllocationType,
 			   args->AllocationPrivateDriverDataSize, 0);
-	return status == STATUS_NOT_SUPPORTED
-		       ? status
-		       : finish_create(port, "ALF-38",
-				       VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status);
+	return vmm_port_finish_create(port, "ALF-38", VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA,
+				      status, STATUS_NOT_SUPPORTED);
 }
 
 NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args)
@@ -356,9 +340,8 @@ NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALL
 	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);
 	vmm_port_ddi_event(port, VIDMM_DDI_DESCRIBE_ALLOCATION, status, args->Width, args->Height,
 			   (uint64_t)args->Format);
-	return status == STATUS_NOT_SUPPORTED
-		       ? status
-		       : finish_create(port, "ALF-39", VIDMM_DDI_DESCRIBE_ALLOCATION, status);
+	return vmm_port_finish_create(port, "ALF-39", VIDMM_DDI_DESCRIBE_ALLOCATION, status,
+				      STATUS_NOT_SUPPORTED);
 }
 
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
@@ -390,7 +373,8 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
 			  args->Flags.Value, 0);
-	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
+	return vmm_port_finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status,
+				      STATUS_GRAPHICS_DRIVER_MISMATCH);
 }
 
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,

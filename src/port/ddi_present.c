@@ -5,12 +5,10 @@
  */
 #include "port/port_internal.h"
 
-/* The statuses that DxgkDdiPresent may return (DMA-37). */
-static bool is_present_status(NTSTATUS status)
+/* The failures that DxgkDdiPresent documents (DMA-37). */
+static bool is_present_failure(NTSTATUS status)
 {
 	switch (status) {
-	case STATUS_SUCCESS:
-	case STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER:
 	case STATUS_NO_MEMORY:
 	case STATUS_GRAPHICS_CANNOTCOLORCONVERT:
 	case STATUS_PRIVILEGED_INSTRUCTION:
@@ -36,13 +34,11 @@ NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT
 			  (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
 			  args->MultipassOffset);
 	if (status == STATUS_INSUFFICIENT_RESOURCES)
-		return STATUS_NO_MEMORY;
-	if (vmm_unlikely(!is_present_status(status))) {
-		vmm_port_wrong_status(port, "DMA-37", VIDMM_DDI_PRESENT, status);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
-		return status;
+		status = STATUS_NO_MEMORY;
+	if (vmm_unlikely(status != STATUS_SUCCESS &&
+			 status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
+		return vmm_port_failed(port, "DMA-37", VIDMM_DDI_PRESENT, status,
+				       is_present_failure(status));
 	const struct vmm_port_limits limits =
 		VMM_PORT_LIMITS("DxgkDdiPresent", VIDMM_DDI_PRESENT, &before);
 	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
@@ -103,15 +99,6 @@ NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, 
 
 /* ---- notifications before vertical syncs ---- */
 
-static NTSTATUS check_periodic(struct vmm_port *port, NTSTATUS status)
-{
-	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
-	    status == STATUS_INVALID_PARAMETER || status == STATUS_UNSUCCESSFUL)
-		return status;
-	vmm_port_wrong_status(port, "PMF-07", VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status);
-	return STATUS_INVALID_PARAMETER;
-}
-
 NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64_t time_100ns,
 				  uint32_t id, HANDLE *notification)
 {
@@ -138,7 +125,8 @@ NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status, target,
 			  time_100ns, id);
 	*notification = args.hNotification;
-	return check_periodic(port, status);
+	return vmm_port_finish_create(port, "PMF-07", VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION,
+				      status, STATUS_UNSUCCESSFUL);
 }
 
 void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification)

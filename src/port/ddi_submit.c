@@ -5,12 +5,10 @@
  */
 #include "port/port_internal.h"
 
-/* Success and the documented failures of DMA-29 and DMA-31. */
-static bool is_render_status(NTSTATUS status)
+/* The failures that DxgkDdiRender documents (DMA-31). */
+static bool is_render_failure(NTSTATUS status)
 {
 	switch (status) {
-	case STATUS_SUCCESS:
-	case STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER:
 	case STATUS_NO_MEMORY:
 	case STATUS_PRIVILEGED_INSTRUCTION:
 	case STATUS_ILLEGAL_INSTRUCTION:
@@ -72,12 +70,10 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
 		((uintptr_t)args->pPatchLocationListOut - (uintptr_t)before.pPatchLocationListOut) /
 			sizeof(*before.pPatchLocationListOut));
-	if (vmm_unlikely(!is_render_status(status))) {
-		vmm_port_wrong_status(port, "DMA-31", VIDMM_DDI_RENDER, status);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
-		return status;
+	if (vmm_unlikely(status != STATUS_SUCCESS &&
+			 status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
+		return vmm_port_failed(port, "DMA-31", VIDMM_DDI_RENDER, status,
+				       is_render_failure(status));
 	const struct vmm_port_limits limits =
 		VMM_PORT_LIMITS("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
 	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);

@@ -346,6 +346,26 @@ void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t le
 /* Emits a finding for a status outside the documented set of the DDI. */
 void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			   NTSTATUS status) VMM_COLD;
+/*
+ * The miniport failed a DDI, and with it the call of a client. A documented status is returned,
+ * after a reason with the rule, the DDI's name and the status. Any other gives a finding and
+ * returns STATUS_INVALID_PARAMETER. (Q-160)
+ */
+NTSTATUS vmm_port_failed(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
+			 NTSTATUS status, bool documented) VMM_COLD;
+/*
+ * Checks the status of a DDI that creates or describes an object for a client. It may fail with
+ * STATUS_INVALID_PARAMETER, STATUS_NO_MEMORY and `also` (STATUS_SUCCESS: with nothing more).
+ */
+static inline NTSTATUS vmm_port_finish_create(struct vmm_port *port, const char *rule,
+					      enum vidmm_ddi ddi, NTSTATUS status, NTSTATUS also)
+{
+	if (vmm_likely(status == STATUS_SUCCESS))
+		return status;
+	return vmm_port_failed(port, rule, ddi, status,
+			       status == STATUS_INVALID_PARAMETER || status == STATUS_NO_MEMORY ||
+				       status == also);
+}
 
 /* ---- ddi_submit.c, ddi_present.c ---- */
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <support/client.h>
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,9 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_lock(&ears);
 	if (event->type == VIDMM_EVENT_FATAL)
 		client->fatals++;
+	else if (event->type == VIDMM_EVENT_REASON && ++client->reasons)
+		snprintf(client->reason, sizeof(client->reason), "0x%08" PRIx64 " %s",
+			 event->arg[0], text ? text : "");
 	else
 		snprintf(client->finding[client->findings++ % CLIENT_FINDINGS],
 			 sizeof(client->finding[0]), "%s", text ? text : "");
@@ -59,11 +63,12 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);
-	assert_int_not_equal(
-		vidmm_subscribe(client->host,
-				1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL, on_event,
-				client),
-		0);
+	assert_int_not_equal(vidmm_subscribe(client->host,
+					     1ull << VIDMM_EVENT_FINDING |
+						     1ull << VIDMM_EVENT_REASON |
+						     1ull << VIDMM_EVENT_FATAL,
+					     on_event, client),
+			     0);
 	return vidmm_adapter_start(client->host, &adapter, &client->adapter);
 }
 
@@ -90,6 +95,19 @@ bool client_found(const struct client *client, const char *rule)
 			client->finding[i][length] == ':';
 	pthread_mutex_unlock(&ears);
 	return found;
+}
+
+bool client_told(struct client *client, uint32_t status, const char *text)
+{
+	char start[16];
+
+	snprintf(start, sizeof(start), "0x%08" PRIx32 " ", status);
+	pthread_mutex_lock(&ears);
+	bool told = client->reasons && !strncmp(client->reason, start, strlen(start)) &&
+		    strstr(client->reason, text);
+	client->reasons = 0;
+	pthread_mutex_unlock(&ears);
+	return told;
 }
 
 void client_forget(struct client *client)

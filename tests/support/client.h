@@ -49,6 +49,8 @@ struct client {
 	uint32_t findings;
 	char finding[CLIENT_FINDINGS][320];
 	uint32_t fatals;
+	uint32_t reasons; /* since client_told */
+	char reason[320]; /* the last: status and text */
 	uint32_t kind;
 	pthread_t owner;
 	bool racing; /* submissions do not settle */
@@ -76,6 +78,11 @@ void client_stop(struct client *client);
 /* Returns whether one of the findings since client_forget has this rule id. */
 bool client_found(const struct client *client, const char *rule);
 void client_forget(struct client *client);
+/*
+ * Returns whether there was a reason since the last call, the last has the status and its text
+ * contains TEXT.
+ */
+bool client_told(struct client *client, uint32_t status, const char *text);
 
 void client_open(struct client *client, struct client_device *device); /* process and device */
 void client_close(struct client_device *device);

@@ -71,6 +71,13 @@ def a_finding_is_the_reason():
 
 
 @test
+def q_160_the_reason_of_a_failure_of_the_miniport_is_told():
+    good(['#1 20ns p0 reason status=0xc000000d : ALF-33: the miniport failed DxgkDdiCreateAllocation with 0xc000000d',
+          DOOR % (2, 20, 1, 'allocate', 0xC000000D, 0, 1)],
+         'STATUS_INVALID_PARAMETER', '- ALF-33: the miniport failed DxgkDdiCreateAllocation with 0xc000000d')
+
+
+@test
 def a_discard_says_why_it_was_not_renamed():
     good([DOOR % (1, 20, 1, 'lock', 0, 5, 0x82)], 'not renamed: the GPU had completed its use of the current instance')
     good(['#1 20ns p1 wait/lock ns=5 node=0 number=1', DOOR % (2, 20, 1, 'lock', 0, 5, 0x82)],

@@ -256,6 +256,23 @@ def nobody_fills_the_log(folder):
 
 
 @test
+def the_log_has_the_reasons_of_failures(folder):
+    log, config = os.path.join(folder, 'log'), os.path.join(folder, 'config')
+    for linked, code in (2, 1), (1, 0):
+        with open(config, 'w', encoding='utf-8') as file:
+            json.dump({'socket': os.path.join(folder, 's'), 'adapters': [{'driver': 'softgpu', 'settings': {'LinkedAdapters': linked}}]}, file)
+        process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--log', log], env=environment(folder), stderr=subprocess.DEVNULL)
+        while process.poll() is None and not (os.path.exists(log) and 'serves 1 adapter' in open(log, encoding='utf-8').read()):
+            select.select([], [], [], 0.01)
+        process.terminate()
+        assert process.wait() == code
+        with open(log, encoding='utf-8') as file:
+            text = file.read()
+        assert (' reason ' in text and 'LNK-03' in text) == (code == 1), text
+        os.unlink(log)
+
+
+@test
 def bad_configurations_are_refused(folder):
     bad = ['', '[]', '{"sokcet": "x"}', '{"socket": 3}', '{"adapters": {}}', '{"adapters": [{"bars": [5]}]}',
            '{"adapters": [{"bars": []}]}', '{"adapters": [{"settings": {"a": "b"}}]}', '{"limits": {"channels": 0}}',

@@ -84,8 +84,9 @@ static enum replay_status start_host(struct service *s)
 {
 	const struct vidmm_host_options options = {.struct_size = sizeof(options),
 						   .kind = VIDMM_HOST_LINUX};
-	const uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING | (uint64_t)1
-									     << VIDMM_EVENT_FATAL;
+	const uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING |
+				(uint64_t)1 << VIDMM_EVENT_REASON |
+				(uint64_t)1 << VIDMM_EVENT_FATAL;
 	enum replay_status status = REPLAY_CLEAN;
 
 	if (vidmm_host_create(&options, &s->host) < 0 ||

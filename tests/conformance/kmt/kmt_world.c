@@ -41,6 +41,13 @@ void kmt_found(struct kmt_world *w, const char *rule)
 	client_forget(&w->client);
 }
 
+void kmt_told(struct kmt_world *w, NTSTATUS status, const char *text)
+{
+	if (!client_told(&w->client, (uint32_t)status, text))
+		fail_msg("no reason with 0x%08x and \"%s\", the last is: %s", (unsigned)status,
+			 text, w->client.reason);
+}
+
 D3DKMT_HANDLE kmt_open_adapter(struct kmt_world *w)
 {
 	D3DKMT_OPENADAPTERFROMLUID args = {.AdapterLuid = w->luid};

@@ -35,6 +35,8 @@ void kmt_start(struct kmt_world *w, void **state);
 void kmt_stop(struct kmt_world *w);
 /* Asserts that the last call was refused with a finding of that rule, which counts as expected. */
 void kmt_found(struct kmt_world *w, const char *rule);
+/* Asserts that the last reason has that status and contains the text. */
+void kmt_told(struct kmt_world *w, NTSTATUS status, const char *text);
 
 D3DKMT_HANDLE kmt_open_adapter(struct kmt_world *w);
 D3DKMT_HANDLE kmt_device(struct kmt_world *w);

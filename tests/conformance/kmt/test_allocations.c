@@ -96,6 +96,46 @@ static void hnd_08_a_resource_handle_precedes_its_allocation_handles(void **stat
 	kmt_stop(&w);
 }
 
+/* ---- the miniport fails a call ---- */
+
+static void q_160_an_allocation_that_the_miniport_refuses_gives_a_reason(void **state)
+{
+	uint32_t strange = 0x5EED; /* not the private data of softgpu */
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &strange,
+				      .PrivateDriverDataSize = sizeof(strange)};
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	w.client.reasons = 0;
+	(void)kmt_allocate(&w, 64 * KIB);
+	assert_int_equal(w.client.reasons, 0);
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = w.device, .NumAllocations = 1, .pAllocationInfo = &info};
+	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_INVALID_PARAMETER);
+	kmt_told(&w, STATUS_INVALID_PARAMETER,
+		 "ALF-33: the miniport failed DxgkDdiCreateAllocation with 0xc000000d");
+	kmt_stop(&w);
+}
+
+static void q_160_a_command_that_the_miniport_refuses_gives_a_reason(void **state)
+{
+	struct kmt_world w;
+	struct client_context c;
+	D3DKMT_RENDER render = {0};
+
+	kmt_start(&w, state);
+	kmt_context(&w, &c);
+	w.client.reasons = 0;
+	assert_int_equal(kmt_render(&c, &render), STATUS_SUCCESS); /* no command */
+	assert_int_equal(w.client.reasons, 0);
+	memset(c.c.pCommandBuffer, 0xEE, 64);
+	c.command_bytes = 64;
+	NTSTATUS status = kmt_render(&c, &render);
+	assert_false(NT_SUCCESS(status));
+	kmt_told(&w, status, "DMA-31: the miniport failed DxgkDdiRender with 0xc00");
+	kmt_stop(&w);
+}
+
 static void unsupported_device_flags_and_state_types_are_refused(void **state)
 {
 	struct kmt_world w;
@@ -487,6 +527,8 @@ int main(void)
 		ON_BOTH(hnd_11_a_null_argument_is_refused),
 		ON_BOTH(hnd_07_wrong_kind_stale_or_foreign_handles_are_refused),
 		ON_BOTH(hnd_08_a_resource_handle_precedes_its_allocation_handles),
+		ON_BOTH(q_160_an_allocation_that_the_miniport_refuses_gives_a_reason),
+		ON_BOTH(q_160_a_command_that_the_miniport_refuses_gives_a_reason),
 		ON_BOTH(unsupported_device_flags_and_state_types_are_refused),
 		ON_BOTH(alc_01_a_creation_request_without_content_is_refused),
 		ON_BOTH(alc_04_createshared_without_createresource_is_refused),

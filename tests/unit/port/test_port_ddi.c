@@ -343,6 +343,76 @@ static void dma_29_dma_31_each_status_of_render_is_mapped(void **state)
 	close_objects(f, &o);
 }
 
+/* Asserts that the last call gave exactly one reason, and that this is its text. */
+static void assert_one_reason(struct port_fixture *f, const char *text)
+{
+	assert_int_equal(f->reasons, 1);
+	assert_string_equal(f->reason, text);
+	f->reasons = 0;
+}
+
+static void q_160_a_documented_failure_gives_a_reason_with_ddi_and_status(void **state)
+{
+	struct port_fixture *f = *state;
+	struct objects o;
+	struct render r;
+	HANDLE device = NULL;
+	DXGK_DEVICEINFO info;
+	DXGKARG_CREATECONTEXT context = {0};
+	DXGKARG_CREATEALLOCATION create = {0};
+	DXGKARG_OPENALLOCATION open = {0};
+
+	port_fixture_run(f);
+	o = open_objects(f);
+	f->reasons = 0;
+	scripted_fail(f->m, VIDMM_DDI_CREATE_DEVICE, STATUS_NO_MEMORY, 1);
+	(void)vmm_port_create_device(f->port, &device, false, &info);
+	assert_one_reason(f, "DMA-01: the miniport failed DxgkDdiCreateDevice with 0xc0000017");
+	scripted_fail(f->m, VIDMM_DDI_CREATE_CONTEXT, STATUS_GRAPHICS_DRIVER_MISMATCH, 1);
+	assert_int_equal(vmm_port_create_context(f->port, o.device, &context),
+			 STATUS_GRAPHICS_DRIVER_MISMATCH);
+	assert_one_reason(f, "DMA-01: the miniport failed DxgkDdiCreateContext with 0xc01e0009");
+	scripted_fail(f->m, VIDMM_DDI_CREATE_ALLOCATION, STATUS_INVALID_PARAMETER, 1);
+	(void)vmm_port_create_allocation(f->port, &create);
+	assert_one_reason(f, "ALF-33: the miniport failed DxgkDdiCreateAllocation with 0xc000000d");
+	scripted_fail(f->m, VIDMM_DDI_OPEN_ALLOCATION, STATUS_NO_MEMORY, 1);
+	(void)vmm_port_open_allocation(f->port, o.device, &open);
+	assert_one_reason(f, "ALF-34: the miniport failed DxgkDdiOpenAllocation with 0xc0000017");
+	prepare_render(&r);
+	scripted_fail(f->m, VIDMM_DDI_RENDER, STATUS_ILLEGAL_INSTRUCTION, 1);
+	(void)vmm_port_render(f->port, o.context, &r.args);
+	assert_one_reason(f, "DMA-31: the miniport failed DxgkDdiRender with 0xc000001d");
+	close_objects(f, &o);
+	assert_nothing_found(f);
+}
+
+static void q_160_no_reason_without_a_failure_and_with_a_finding(void **state)
+{
+	struct port_fixture *f = *state;
+	struct objects o;
+	struct render r;
+	HANDLE device = NULL;
+	DXGK_DEVICEINFO info;
+
+	port_fixture_run(f);
+	f->reasons = 0;
+	o = open_objects(f);
+	prepare_render(&r);
+	assert_int_equal(vmm_port_render(f->port, o.context, &r.args), STATUS_SUCCESS);
+	prepare_render(&r);
+	/* DMA-29: not a failure; the caller has to continue with another buffer */
+	scripted_fail(f->m, VIDMM_DDI_RENDER, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER, 1);
+	assert_int_equal(vmm_port_render(f->port, o.context, &r.args),
+			 STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER);
+	assert_nothing_found(f);
+	/* an undocumented status gives a finding instead */
+	scripted_fail(f->m, VIDMM_DDI_CREATE_DEVICE, STATUS_DATA_ERROR, 1);
+	(void)vmm_port_create_device(f->port, &device, false, &info);
+	assert_finding(f, "DMA-01", "create_device returned 0xc000003e");
+	assert_int_equal(f->reasons, 0);
+	close_objects(f, &o);
+}
+
 struct shift {
 	int64_t dma, private_data, patch_bytes;
 	NTSTATUS status;
@@ -894,6 +964,8 @@ int main(void)
 		TEST(a_failed_destroy_is_reported_and_ignored),
 		TEST(render_is_called_at_passive_and_counted),
 		TEST(dma_29_dma_31_each_status_of_render_is_mapped),
+		TEST(q_160_a_documented_failure_gives_a_reason_with_ddi_and_status),
+		TEST(q_160_no_reason_without_a_failure_and_with_a_finding),
 		TEST(dma_28_exactly_full_buffers_are_in_bounds),
 		TEST(dma_28_bounds_are_not_checked_after_a_failure),
 		TEST(dma_28_commands_past_the_end_are_fatal),
