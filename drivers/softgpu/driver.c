@@ -45,6 +45,7 @@ static void fill_device_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiResetEngine = softgpu_reset_engine;
 	data->DxgkDdiNotifySurpriseRemoval = softgpu_notify_surprise_removal;
 	data->DxgkDdiGetNodeMetadata = softgpu_get_node_metadata;
+	data->DxgkDdiEscape = softgpu_escape;
 }
 
 static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiQueryAdapterInfo and DxgkDdiGetNodeMetadata: describe the adapter. Reentrant; they read
- * only the settings.
+ * DxgkDdiQueryAdapterInfo, DxgkDdiGetNodeMetadata and DxgkDdiEscape: describe the adapter.
+ * Reentrant; they read only the settings.
  */
 #include "softgpu_private.h"
 
@@ -189,5 +189,24 @@ NTSTATUS APIENTRY softgpu_get_node_metadata(IN_CONST_HANDLE hAdapter,
 	pGetNodeMetadata->EngineType =
 		node == SOFTGPU_NODE_3D ? DXGK_ENGINE_TYPE_3D : DXGK_ENGINE_TYPE_COPY;
 	memcpy(pGetNodeMetadata->FriendlyName, names[node], sizeof(names[node]));
+	return STATUS_SUCCESS;
+}
+
+/* Reentrant: level zero, because no caller may set HardwareAccess. */
+NTSTATUS APIENTRY softgpu_escape(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_ESCAPE pEscape)
+{
+	const struct softgpu_adapter *adapter = hAdapter;
+	struct softgpu_escape escape;
+
+	if (pEscape->PrivateDriverDataSize != sizeof(escape))
+		return STATUS_INVALID_PARAMETER;
+	memcpy(&escape, pEscape->pPrivateDriverData, sizeof(escape));
+	if (escape.version != SOFTGPU_ESCAPE_VERSION || escape.command != SOFTGPU_ESCAPE_QUERY)
+		return STATUS_INVALID_PARAMETER;
+	escape.interface_version = adapter->settings.interface_version;
+	escape.node_count = SOFTGPU_NODES;
+	escape.vram_bytes = adapter->memory.vram_bytes;
+	escape.aperture_bytes = adapter->settings.aperture_bytes;
+	memcpy(pEscape->pPrivateDriverData, &escape, sizeof(escape));
 	return STATUS_SUCCESS;
 }

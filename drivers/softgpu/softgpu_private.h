@@ -246,6 +246,7 @@ DXGKDDI_DPC_ROUTINE softgpu_dpc_routine;
 /* query.c */
 DXGKDDI_QUERYADAPTERINFO softgpu_query_adapter_info;
 DXGKDDI_GETNODEMETADATA softgpu_get_node_metadata;
+DXGKDDI_ESCAPE softgpu_escape;
 /* device.c */
 DXGKDDI_CREATEDEVICE softgpu_create_device;
 DXGKDDI_DESTROYDEVICE softgpu_destroy_device;

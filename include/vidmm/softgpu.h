@@ -60,6 +60,22 @@ struct softgpu_adapter_info {
 	uint32_t paging_node, swizzling_ranges;
 };
 
+/*
+ * ---- pPrivateDriverData of an escape (D3DKMTEscape, type DRIVERPRIVATE, 32 bytes) ----
+ *
+ * The caller sets the first two members, softgpu the others. It refuses another size, version or
+ * command with STATUS_INVALID_PARAMETER.
+ */
+#define SOFTGPU_ESCAPE_VERSION 1u
+enum softgpu_escape_command { SOFTGPU_ESCAPE_QUERY = 1 };
+struct softgpu_escape {
+	uint32_t version;           /* SOFTGPU_ESCAPE_VERSION */
+	uint32_t command;           /* enum softgpu_escape_command */
+	uint32_t interface_version; /* DXGKDDI_INTERFACE_VERSION_* that softgpu registered */
+	uint32_t node_count;
+	uint64_t vram_bytes, aperture_bytes;
+};
+
 /* ---- pPrivateDriverData of one allocation (D3DDDI_ALLOCATIONINFO) ---- */
 #define SOFTGPU_ALLOCATION_VERSION 3u
 enum softgpu_allocation_flags {

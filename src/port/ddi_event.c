@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client events that the miniport sets (CPN-05 to CPN-08, CPN-10). The miniport knows an event by a
+ * Client events that the miniport sets (CPN-05 to CPN-08). The miniport knows an event by a
  * number that names a slot and a generation, so stale and invented numbers are recognized.
  *
  * DxgkCbSignalEvent has no DeviceHandle. It may come from any thread, up to DISPATCH_LEVEL and
@@ -200,39 +200,15 @@ static void call_destroy(struct vmm_port *port, HANDLE driver)
 		vmm_port_wrong_status(port, "CPN-06", VIDMM_DDI_DESTROY_CPU_EVENT, status);
 }
 
+HANDLE vmm_port_cpu_event_driver(const struct vmm_port_cpu_event *event)
+{
+	return event->driver;
+}
+
 void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event)
 {
 	vmm_port_check_rank(&port->object_rank);
 	call_destroy(port, event->driver);
 	retire_number(event);
 	free_slot(event);
-}
-
-/* ---- the client's usage escape ---- */
-
-NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
-				   const struct vmm_port_cpu_event *event,
-				   D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
-{
-	DXGKARG_ESCAPE args = {.hDevice = device,
-			       .Flags.Value = flags,
-			       .pPrivateDriverData = record,
-			       .PrivateDriverDataSize = sizeof(*record)};
-	struct vmm_port_call call;
-	NTSTATUS status;
-
-	if (vmm_port_dead(port))
-		return STATUS_DEVICE_REMOVED;
-	vmm_port_check_rank(&port->object_rank);
-	if (!port->ddi.DxgkDdiEscape)
-		return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-					 "CPN-10: the miniport has no DxgkDdiEscape");
-	record->hKmdCpuEvent = (uint64_t)(uintptr_t)event->driver;
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
-	status = port->ddi.DxgkDdiEscape(port->adapter, &args);
-	vmm_port_call_end(port, &call, VIDMM_DDI_ESCAPE, status, flags, sizeof(*record), 0);
-	return status < 0 ? vmm_port_failed(port, "CPN-10", VIDMM_DDI_ESCAPE, status, true)
-			  : status;
 }

@@ -394,6 +394,11 @@ NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int eve
  */
 void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event);
 /*
+ * Calls DxgkDdiEscape (ESC-02). STATUS_NOT_SUPPORTED: the miniport has no such DDI. Otherwise a
+ * failure of the miniport is returned unchanged, after a reason.
+ */
+NTSTATUS vmm_port_escape(struct vmm_port *port, DXGKARG_ESCAPE *args);
+/*
  * Calls DxgkDdiEscape with a record about such an event. Stores the miniport's handle of the event
  * in the record (CPN-10).
  */

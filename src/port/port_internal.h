@@ -298,6 +298,8 @@ VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle);
 
 /* ---- ddi_event.c ---- */
 NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data);
+/* Returns the miniport's handle of the event. */
+HANDLE vmm_port_cpu_event_driver(const struct vmm_port_cpu_event *event);
 
 /* ---- ddi_object.c ---- */
 void vmm_port_devices_forget(struct vmm_port *port);

@@ -193,6 +193,21 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *guard, const void *device,
 					    const void *handle);
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
+
+/* Private data for the miniport, which may change it. */
+struct vmm_escape_request {
+	uint32_t flags; /* D3DDDI_ESCAPEFLAGS */
+	uint32_t size_bytes;
+	void *data;
+};
+/*
+ * Calls DxgkDdiEscape for the process (ESC-02). The device or the context may be NULL; the caller
+ * is inside those that it names. Without a device the call waits while the adapter has no power.
+ * No lock is held.
+ */
+vmm_status vmm_sched_escape(struct vmm_process *process, struct vmm_adapter *adapter,
+			    const struct vmm_device *device, const struct vmm_context *context,
+			    const struct vmm_escape_request *request) VMM_MUST_CHECK;
 /* Returns the handle for protected lookups (hazard.h). */
 void *vmm_sched_context_live(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);

@@ -39,7 +39,10 @@ void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 extern const struct vmm_working_set vmm_working_set_wddm1, vmm_working_set_wddm2;
 
 /* ---- power.c ---- */
-/* Bracket the creation of a device. begin waits while the adapter has no power. */
+/*
+ * Bracket the creation of a device, or another call of the miniport that no device protects from a
+ * change of power. begin waits while the adapter has no power.
+ */
 vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 void vmm_power_end_device(struct vmm_adapter *adapter);
 
