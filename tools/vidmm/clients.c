@@ -170,7 +170,8 @@ int clients_main(int argc, const char **argv)
 	enum replay_status status = REPLAY_USAGE;
 	struct poptOption table[] = {
 		{"socket", 0, POPT_ARG_STRING, &path, 0,
-		 "socket of the server (default: $VIDMM_SOCKET, else $XDG_RUNTIME_DIR/vidmm/socket)",
+		 "socket of the server (default: $VIDMM_SOCKET, else "
+		 "$XDG_RUNTIME_DIR/vidmm/socket)",
 		 "PATH"},
 		{"json", 0, POPT_ARG_NONE, &json, 0, "JSON output (docs/serve.md)", NULL},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},

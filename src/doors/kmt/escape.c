@@ -26,8 +26,8 @@ static NTSTATUS not_built(const struct vmm_process *process, const D3DKMT_ESCAPE
 				 (uint32_t)args->Type, args->Flags.Value, what);
 }
 
-static NTSTATUS refuse(const struct vmm_process *process, const char *rule, uint32_t object,
-		       const char *what, uint32_t value)
+static NTSTATUS refuse_escape(const struct vmm_process *process, const char *rule, uint32_t object,
+			      const char *what, uint32_t value)
 {
 	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, rule, process->id,
 			       object, "escape: %s (0x%x)", what, value);
@@ -96,8 +96,8 @@ static NTSTATUS enter_named(struct vmm_door_call *call, const struct vmm_adapter
 
 	*context = NULL;
 	if (!args->hDevice)
-		return args->hContext ? refuse(call->process, "ESC-03", args->hContext,
-					       "hContext without hDevice", args->hContext)
+		return args->hContext ? refuse_escape(call->process, "ESC-03", args->hContext,
+						      "hContext without hDevice", args->hContext)
 				      : STATUS_SUCCESS;
 	if (args->hContext) {
 		void *hazard = vmm_kmt_live_context(call->process, args->hContext, &device);
@@ -113,11 +113,11 @@ static NTSTATUS enter_named(struct vmm_door_call *call, const struct vmm_adapter
 			return vmm_door_no_device(call, device, false);
 	}
 	if (call->device->adapter != adapter)
-		return refuse(call->process, "ESC-03", args->hDevice,
-			      "hDevice is a device of another adapter", args->hDevice);
+		return refuse_escape(call->process, "ESC-03", args->hDevice,
+				     "hDevice is a device of another adapter", args->hDevice);
 	if (call->device->handle != args->hDevice)
-		return refuse(call->process, "ESC-03", args->hContext,
-			      "hContext belongs to another device", args->hContext);
+		return refuse_escape(call->process, "ESC-03", args->hContext,
+				     "hContext belongs to another device", args->hContext);
 	return vmm_door_check_alive(call->device);
 }
 
@@ -134,9 +134,9 @@ static NTSTATUS private_escape(struct vmm_door_call *call, struct vmm_adapter *a
 	status = vmm_copy_in(args->pPrivateDriverData, request.size_bytes,
 			     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request.data);
 	if (status == VMM_INVALID_PARAMETER)
-		return refuse(call->process, "ESC-02", args->hAdapter,
-			      "pPrivateDriverData is NULL, or has more bytes than the limit",
-			      request.size_bytes);
+		return refuse_escape(call->process, "ESC-02", args->hAdapter,
+				     "pPrivateDriverData is NULL, or has more bytes than the limit",
+				     request.size_bytes);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_sched_escape(call->process, adapter, call->device, context, &request);
@@ -155,11 +155,12 @@ static NTSTATUS escape(struct vmm_door_call *call, struct vmm_adapter *adapter,
 	if (args->Type != D3DKMT_ESCAPE_DRIVERPRIVATE)
 		return not_built(call->process, args, "only DRIVERPRIVATE (type 0) is built");
 	if (flags & ~(uint32_t)NAMED)
-		return refuse(call->process, "ESC-05", args->hAdapter, "reserved flags are set",
-			      flags);
+		return refuse_escape(call->process, "ESC-05", args->hAdapter,
+				     "reserved flags are set", flags);
 	if ((flags & HARDWARE_ACCESS) && (flags & RUNTIME_REQUESTS))
-		return refuse(call->process, "ESC-05", args->hAdapter,
-			      "HardwareAccess with DeviceStatusQuery or ChangeFrameLatency", flags);
+		return refuse_escape(call->process, "ESC-05", args->hAdapter,
+				     "HardwareAccess with DeviceStatusQuery or ChangeFrameLatency",
+				     flags);
 	if (flags & NOT_BUILT)
 		return not_built(call->process, args,
 				 "of the flags only NoAdapterSynchronization (0x8) and "

@@ -561,7 +561,7 @@ static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 
 	vmm_assert_held(&share->adapter->world->shared_lock);
 	if (share->standard)
-		/* Of the miniport's answer, clients get the part of the allocation only (ROP-03). */
+		/* Of the answer, clients get the part of the allocation only (ROP-03). */
 		sizes.private_bytes = 0;
 	for (uint32_t i = 0; i < share->count; i++)
 		sizes.total_item_bytes += share->item_private_bytes[i];

@@ -4,7 +4,7 @@
  * that the call is inside is paused before a change of power, and a call without a device is
  * counted like the creation of one.
  */
-#include "sched/calls.h"
+#include "sched/calls/calls.h"
 
 vmm_status vmm_sched_escape(struct vmm_process *process, struct vmm_adapter *adapter,
 			    const struct vmm_device *device, const struct vmm_context *context,
