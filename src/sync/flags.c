@@ -56,6 +56,29 @@ static bool check_type(uint32_t version, bool first_form, uint32_t type,
 	return true;
 }
 
+/* Names the first of the flags that a later version has. `later`: at least one such flag. */
+static const char *why_later(uint32_t later)
+{
+	static const struct {
+		uint32_t flag;
+		const char *why;
+	} flags[] = {
+		{VMM_SYNC_NT_SECURITY, "NtSecuritySharing exists from WDDM 1.2 (0x3000) on"},
+		{VMM_SYNC_CROSS_ADAPTER, "CrossAdapter exists from WDDM 1.3 (0x4000) on"},
+		{VMM_SYNC_SIGNAL_BY_KMD,
+		 "SignalByKmd exists from WDDM 3.0 (0xF000) on, and needs a miniport with "
+		 "DxgkDdiCreateCpuEvent"},
+		{VMM_SYNC_UNUSED, "bit 9 has a name from WDDM 3.1 (0x10000) on"},
+		{VMM_SYNC_UNWAIT_ON_LAST,
+		 "UnwaitCpuWaitersOnlyOnDestroy exists from WDDM 3.2 (0x11000) on"},
+	};
+
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(flags); i++)
+		if (later & flags[i].flag)
+			return flags[i].why;
+	return "a flag that exists only from WDDM 2.0 (0x5000) on"; /* bits 3 to 7 */
+}
+
 static bool check_reserved(uint32_t version, uint32_t flags, struct vmm_sync_refusal *refusal)
 {
 	uint32_t reserved = flags & ~named_flags(version);
@@ -63,8 +86,7 @@ static bool check_reserved(uint32_t version, uint32_t flags, struct vmm_sync_ref
 	if (reserved & ~0x7FFu)
 		return refuse_flags(refusal, "SFL-31", "reserved bits are set");
 	if (reserved)
-		return refuse_flags(refusal, "SFL-32",
-				    "a flag that does not exist at this version");
+		return refuse_flags(refusal, "SFL-32", why_later(reserved));
 	return true;
 }
 

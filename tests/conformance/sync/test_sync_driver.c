@@ -43,6 +43,42 @@ static NTSTATUS signal_as(const struct sync_world *s, HANDLE process, HANDLE eve
 	return s->w.m->services.DxgkCbSignalEvent(&args);
 }
 
+static void at_2_5(struct scripted_miniport *m)
+{
+	sync_2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_5);
+}
+
+static void at_2_9(struct scripted_miniport *m)
+{
+	sync_2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_9);
+}
+
+/* DxgkCbSignalEvent is older (2.5), but its CpuEventObject and the DDIs of the event are not. */
+static void sfl_32_signal_by_kmd_exists_from_wddm_3_0_on(void **state)
+{
+	world_setup *const earlier[] = {at_2_5, at_2_9};
+	struct sync_world s;
+	D3DKMT_HANDLE handle;
+
+	for (size_t i = 0; i < 2; i++) {
+		sync_start(&s, state, earlier[i]);
+		int event = sync_event();
+		assert_int_equal(try_make(&s, event, &handle), STATUS_INVALID_PARAMETER);
+		assert_non_null(strstr(s.w.client.finding[0],
+				       "SignalByKmd exists from WDDM 3.0 (0xF000) on"));
+		sync_found(&s, "SFL-32");
+		close(event);
+		sync_stop(&s);
+	}
+	sync_start(&s, state, sync_3_0);
+	int event = sync_event();
+	(void)make(&s, event);
+	close(event);
+	sync_stop(&s);
+}
+
 static void cpn_07_sfl_24_each_miniport_signal_sets_the_event_once(void **state)
 {
 	struct sync_world s;
@@ -411,6 +447,7 @@ static void cpn_06_cpn_07_miniport_signals_race_with_destruction(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(sfl_32_signal_by_kmd_exists_from_wddm_3_0_on),
 		ON_BOTH(cpn_07_sfl_24_each_miniport_signal_sets_the_event_once),
 		ON_BOTH(cpn_07_invalid_miniport_signals_are_refused),
 		ON_BOTH(cpn_05_client_waits_and_signals_are_refused),
