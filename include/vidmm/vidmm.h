@@ -87,7 +87,10 @@ struct vidmm_host_options {
 	 */
 	bool enforce_sharing_rights;
 };
-/* Creates a host. STATUS_INVALID_PARAMETER: also an unknown kind. */
+/*
+ * Creates a host. STATUS_INVALID_PARAMETER: also an unknown kind. If the environment variable
+ * VIDMM_DEBUG is 1, the host prints findings and reasons on the standard error stream.
+ */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_host_create(const struct vidmm_host_options *options,
 							  struct vidmm_host **host);
 /*

@@ -3,6 +3,8 @@
 #include "host/host_private.h"
 #include "object/nt_handle.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VIDMM_TEXT_(x) #x
@@ -70,6 +72,28 @@ static vmm_status create_os(const struct vidmm_host_options *options, struct vmm
 	return vmm_os_create(&config, os);
 }
 
+static void print_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	char line[VMM_OBSERVE_LINE_BYTES];
+
+	(void)context;
+	vmm_observe_format(event, text, line, sizeof(line));
+	fprintf(stderr, "vidmm: %s\n", line);
+}
+
+/* VIDMM_DEBUG=1: findings, reasons and fatal violations go to the standard error stream. */
+static void print_if_asked(struct vmm_observe *observe)
+{
+	const char *debug = secure_getenv("VIDMM_DEBUG");
+
+	if (debug && !strcmp(debug, "1"))
+		(void)vmm_observe_subscribe(observe,
+					    vmm_observe_bit(VIDMM_EVENT_FINDING) |
+						    vmm_observe_bit(VIDMM_EVENT_REASON) |
+						    vmm_observe_bit(VIDMM_EVENT_FATAL),
+					    print_event, NULL);
+}
+
 vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct vidmm_host **result)
 {
 	struct vmm_os *os;
@@ -108,6 +132,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	if (!vmm_ok(status))
 		goto out_nt;
 	host->world.sharing_rights = options->enforce_sharing_rights;
+	print_if_asked(observe);
 	*result = host;
 	return VMM_OK;
 out_nt:

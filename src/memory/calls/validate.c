@@ -267,8 +267,8 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 	 */
 	if (c->requester->shared && (!c->requester->has_section || !only_apertures(c)))
 		return not_supported(
-			c, "existing memory of a shared resource, unless it is a section in "
-			   "apertures");
+			c, "existing memory of a shared resource (ALF-38), unless it is a section "
+			   "in apertures,");
 	if (c->info->Size > UINT32_MAX)
 		return not_supported(c, "existing memory of 4 GiB or more");
 	if (c->requester->has_section)

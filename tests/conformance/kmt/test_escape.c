@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Escapes to the miniport: arguments, private data, and the escape of softgpu. */
+#define _GNU_SOURCE /* fileno, setenv */
+
 #include "kmt_world.h"
 
 #include "base/base.h"
@@ -8,7 +10,10 @@
 #include <d3dkmddi.h>
 #include <dispmprt.h>
 #include <ntddk.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HARDWARE_ACCESS = 0x1, DEVICE_STATUS_QUERY = 0x2, NO_ADAPTER_SYNCHRONIZATION = 0x8 };
 
@@ -299,6 +304,42 @@ static void esc_02_pnp_05_an_escape_waits_for_power(void **state)
 	kmt_stop(&f.w);
 }
 
+/* ---- VIDMM_DEBUG ---- */
+
+/* Returns whether an unsupported escape printed its reason on the standard error stream. */
+static bool prints_the_reason(void **state, const char *debug)
+{
+	char text[4096] = "";
+	struct fixture f;
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+
+	assert_non_null(file);
+	assert_int_equal(debug ? setenv("VIDMM_DEBUG", debug, 1) : unsetenv("VIDMM_DEBUG"), 0);
+	start(&f, state);
+	assert_int_equal(unsetenv("VIDMM_DEBUG"), 0);
+	f.args.Type = D3DKMT_ESCAPE_VIDMM;
+	(void)fflush(stderr);
+	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+	NTSTATUS status = D3DKMTEscape(&f.args);
+	(void)fflush(stderr);
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(status, STATUS_NOT_SUPPORTED);
+	rewind(file);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	close(saved);
+	kmt_stop(&f.w);
+	return strstr(text, "status=0xc00000bb : ESC-04: D3DKMTEscape of type 1");
+}
+
+static void q_160_vidmm_debug_prints_reasons(void **state)
+{
+	assert_true(prints_the_reason(state, "1"));
+	assert_false(prints_the_reason(state, "0"));
+	assert_false(prints_the_reason(state, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +354,7 @@ int main(void)
 		ON_BOTH(esc_04_a_miniport_without_the_ddi_is_not_supported),
 		ON_BOTH(esc_05_reserved_and_excluding_flags_are_refused),
 		ON_BOTH(esc_02_pnp_05_an_escape_waits_for_power),
+		ON_BOTH(q_160_vidmm_debug_prints_reasons),
 	};
 
 	return cmocka_run_group_tests_name("kmt escape", tests, NULL, NULL);
