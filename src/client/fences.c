@@ -283,27 +283,37 @@ static struct vmm_client_fence *get(struct vidmm_connection *connection, uint32_
 
 /* ---- signals ---- */
 
-/* A value that is not higher changes nothing (MFN-23). */
-static bool raise_value(struct vmm_fence_page *page, uint64_t value)
+/*
+ * Raises the value; the same value changes nothing. Returns false for a lower one, which the host
+ * has to refuse. (MFN-23)
+ */
+static bool raise_value(struct vmm_fence_page *page, uint64_t value, bool *raised)
 {
 	uint64_t now = atomic_load_explicit(&page->value, memory_order_relaxed);
 
+	*raised = false;
 	while (now < value)
-		if (atomic_compare_exchange_weak(&page->value, &now, value))
+		if (atomic_compare_exchange_weak(&page->value, &now, value)) {
+			*raised = true;
 			return true;
-	return false;
+		}
+	return now == value;
 }
 
 bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
 		       uint64_t value, int32_t *result)
 {
 	struct vmm_client_fence *fence = get(connection, device, handle);
-	bool notify_host = false;
+	bool notify_host = false, raised;
 
 	if (!fence)
 		return false;
 	struct vmm_fence_page *page = fence->page;
-	if (raise_value(page, value)) {
+	if (!raise_value(page, value, &raised)) {
+		put(connection, fence);
+		return false;
+	}
+	if (raised) {
 		notify_host = atomic_load(&page->awaited);
 		if (atomic_load(&page->sleepers)) {
 			atomic_fetch_add(&page->turns, 1);

@@ -41,11 +41,13 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
 }
 
 /* Stores the lower half of the value in a 32-bit word. (MFN-06) */
-static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool rewind)
+static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool rewind, bool *lower)
 {
 	vmm_sync_lock(object->world);
-	bool changes = rewind || value > vmm_sync_narrow_value(object);
+	uint64_t now = vmm_sync_narrow_value(object);
+	bool changes = rewind || value > now;
 
+	*lower = !rewind && value < now;
 	if (changes) {
 		atomic_store(narrow_word(object), (uint32_t)value);
 		atomic_store(&object->last, value);
@@ -56,18 +58,20 @@ static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool re
 }
 
 /* Stores the value if it is higher than the present one, or with `rewind`. (TDRS-12) */
-bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind)
+bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind, bool *lower)
 {
 	if (vmm_unlikely(object->narrow))
-		return raise_narrow(object, value, rewind);
+		return raise_narrow(object, value, rewind, lower);
 	if (vmm_unlikely(rewind)) {
 		atomic_store(object->word, value); /* MFN-24 */
 	} else {
 		uint64_t now = atomic_load_explicit(object->word, memory_order_relaxed);
 
 		do {
-			if (value <= now)
-				return false; /* MFN-23 */
+			if (value <= now) {
+				*lower = value < now; /* MFN-23 */
+				return false;
+			}
 		} while (!atomic_compare_exchange_weak(object->word, &now, value));
 		atomic_store_explicit(&object->step, value - now, memory_order_relaxed);
 	}

@@ -72,10 +72,12 @@ vmm_status vmm_sync_signal_one(const struct vmm_process *process, const struct v
 		return VMM_PENDING;
 	assert_valid(sync);
 	struct vmm_sync_object *object = sync->object;
-	bool awaited = vmm_sync_raise(object, one->value, false);
+	bool lower, awaited = vmm_sync_raise_checked(object, one->value, false, &lower);
 	if (vmm_unlikely(awaited))
 		vmm_sync_get(object); /* the handle may be destroyed after leave() */
 	leave(&guard);
+	if (vmm_unlikely(lower))
+		return VMM_PENDING; /* The locked path refuses it. (MFN-23) */
 	if (vmm_unlikely(awaited)) {
 		vmm_sync_deliver(object);
 		vmm_sync_put(object);

@@ -24,6 +24,20 @@ static vmm_status check_flags(const struct vmm_process *process, const struct vm
 			       list->count, VMM_SYNC_SIGNALS_MAX);
 }
 
+/*
+ * Returns whether the signal is refused because it would lower the fence. The maximum that a reset
+ * stored is kept without an error (TDRS-12). If another thread raises the fence after this check,
+ * the fence keeps that higher value, as if the other signal had come after this one. (MFN-23)
+ */
+static bool is_lower(const struct vmm_sync_object *object, uint64_t value, bool rewind)
+{
+	if (rewind)
+		return false;
+	uint64_t now = vmm_sync_value(object);
+
+	return value < now && now != UINT64_MAX;
+}
+
 /* Emits the finding for the first check that fails, and returns its status. */
 VMM_COLD static vmm_status refuse_cpu_signal(const struct vmm_sync *sync, uint64_t value)
 	VMM_REQUIRES(vmm_process_lock_class)
@@ -51,6 +65,17 @@ VMM_COLD static vmm_status refuse_cpu_signal(const struct vmm_sync *sync, uint64
 		(unsigned long long)vmm_sync_value(sync->object));
 }
 
+VMM_COLD static vmm_status refuse_lower(const struct vmm_sync *sync, uint64_t value)
+{
+	return vmm_refuse_rule(
+		sync->process->world->observe, VMM_INVALID_PARAMETER, "MFN-23", sync->process->id,
+		sync->handle,
+		"signal from the CPU: the value %llu of 0x%08x is lower than the fence's, %llu, "
+		"and AllowFenceRewind is not set",
+		(unsigned long long)value, sync->handle,
+		(unsigned long long)vmm_sync_value(sync->object));
+}
+
 static vmm_status find_locked(const struct vmm_sync_caller *caller,
 			      const struct vmm_sync_list *list, struct vmm_sync_object **objects)
 	VMM_REQUIRES(vmm_process_lock_class)
@@ -70,6 +95,8 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 				 (sync->flags & VMM_SYNC_NO_SIGNAL) ||
 				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
 			return refuse_cpu_signal(sync, list->values[i]);
+		if (vmm_unlikely(is_lower(sync->object, list->values[i], rewind)))
+			return refuse_lower(sync, list->values[i]);
 		objects[i] = sync->object;
 		vmm_sync_enable_lockless_locked(sync);
 	}

@@ -203,12 +203,13 @@ static inline bool vmm_sync_reached(const struct vmm_sync_object *object, uint64
  */
 bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, bool rewind);
 /*
- * Raises the fence to the value. A lower value is stored only with `rewind` (MFN-23). Returns true
- * if there may be waiters: the caller then calls vmm_sync_deliver. Costs one locked instruction and
- * no lock; narrow fences take the sync lock.
+ * Raises the fence to the value. A lower value is stored only with `rewind`. Without it *lower is
+ * true and nothing changes (MFN-23). Returns true if there may be waiters: the caller then calls
+ * vmm_sync_deliver. Costs one locked instruction and no lock; narrow fences take the sync lock.
  */
-bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind);
-static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
+bool vmm_sync_raise_slow(struct vmm_sync_object *object, uint64_t value, bool rewind, bool *lower);
+static inline bool vmm_sync_raise_checked(struct vmm_sync_object *object, uint64_t value,
+					  bool rewind, bool *lower)
 {
 	/*
 	 * Guesses the present value from the step of the last signal. To read the word just before
@@ -217,10 +218,18 @@ static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value
 	 */
 	uint64_t now = value - atomic_load_explicit(&object->step, memory_order_relaxed);
 
+	*lower = false;
 	if (vmm_unlikely(object->narrow | rewind || value <= now ||
 			 !atomic_compare_exchange_strong(object->word, &now, value)))
-		return vmm_sync_raise_slow(object, value, rewind);
+		return vmm_sync_raise_slow(object, value, rewind, lower);
 	return vmm_unlikely(atomic_load(&object->waiters) != 0);
+}
+/* The same for signals of a queue and of the library, for which a lower value is no error. */
+static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
+{
+	bool lower;
+
+	return vmm_sync_raise_checked(object, value, rewind, &lower);
 }
 /* Raises the fence by count. Caller holds the sync lock and delivers afterwards. */
 void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count)

@@ -127,9 +127,26 @@ static void a_signal_and_a_wait_need_no_message(void **state)
 		assert_true(*a.value == i && *b.value == i);
 		assert_int_equal(await(i % 2 ? &b : &a, i, 0), STATUS_SUCCESS);
 	}
-	raise_to(&a, 5); /* lower than the value: no effect (MFN-23) */
-	assert_true(*b.value == 999);
+	raise_to(&a, 999); /* the value that it has: no effect (MFN-23) */
 	assert_int_equal(requests(&w), before);
+	end(&w, &a, &b);
+}
+
+static void mfn_23_a_lower_value_is_sent_to_the_host_which_refuses_it(void **state)
+{
+	struct program a, b;
+	struct world w;
+
+	(void)state;
+	begin(&w, &a, &b);
+	raise_to(&a, 10);
+	uint64_t before = requests(&w);
+	assert_int_equal(signal_with(&a, 9, 0), STATUS_INVALID_PARAMETER);
+	assert_int_equal(signal_with(&b, 0, 0), STATUS_INVALID_PARAMETER);
+	assert_int_equal(requests(&w), before + 2);
+	assert_true(*a.value == 10 && *b.value == 10);
+	assert_int_equal(signal_with(&b, 9, REWIND), STATUS_SUCCESS); /* MFN-24 */
+	assert_true(*a.value == 9);
 	end(&w, &a, &b);
 }
 
@@ -796,6 +813,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_and_a_wait_need_no_message),
+		cmocka_unit_test(mfn_23_a_lower_value_is_sent_to_the_host_which_refuses_it),
 		cmocka_unit_test(a_sleeper_is_woken_by_another_program),
 		cmocka_unit_test(a_sleeper_is_woken_by_the_host),
 		cmocka_unit_test(a_signal_sends_a_message_while_the_host_waits),

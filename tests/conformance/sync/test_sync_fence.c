@@ -88,11 +88,72 @@ static void mfn_20_mfn_23_mfn_41_a_signal_raises_the_value(void **state)
 	struct sync_fence f = sync_fence(&s, 0, 0);
 	assert_int_equal(sync_signal(s.device, f.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 10);
-	assert_int_equal(sync_signal(s.device, f.handle, 5), STATUS_SUCCESS);
+	assert_int_equal(sync_signal(s.device, f.handle, 5), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "MFN-23");
 	assert_int_equal(*f.value, 10);
 	assert_int_equal(sync_signal(s.device, f.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(s.device, f.handle, 10), STATUS_SUCCESS);
 	assert_int_equal(sync_wait(s.device, f.handle, 0), STATUS_SUCCESS);
+	sync_stop(&s);
+}
+
+static void refuses_lower_values(void **state, world_setup *setup)
+{
+	struct sync_world s;
+
+	sync_start(&s, state, setup);
+	struct sync_fence f = sync_fence(&s, 0, 10);
+	/* The first call on a handle takes the locked path, a later one may take the quick path. */
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(sync_signal(s.device, f.handle, 10), STATUS_SUCCESS);
+		assert_int_equal(sync_signal(s.device, f.handle, 9), STATUS_INVALID_PARAMETER);
+		sync_found(&s, "MFN-23");
+		assert_int_equal(sync_signal(s.device, f.handle, 0), STATUS_INVALID_PARAMETER);
+		sync_found(&s, "MFN-23");
+		assert_int_equal(sync_wait(s.device, f.handle, 10), STATUS_SUCCESS);
+	}
+	assert_int_equal(sync_signal(s.device, f.handle, 11), STATUS_SUCCESS);
+	assert_int_equal(sync_signal_with(s.device, f.handle, 9, 4), STATUS_SUCCESS); /* rewinds */
+	assert_int_equal(sync_signal(s.device, f.handle, 10), STATUS_SUCCESS);
+	assert_int_equal(sync_signal(s.device, f.handle, 9), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "MFN-23");
+	assert_int_equal(sync_wait(s.device, f.handle, 10), STATUS_SUCCESS);
+	sync_stop(&s);
+}
+
+static void mfn_23_a_lower_value_from_the_cpu_is_refused_and_an_equal_one_is_not(void **state)
+{
+	refuses_lower_values(state, sync_3_0);
+}
+
+static void mfn_23_mfn_06_a_lower_value_for_32_bits_of_storage_is_refused(void **state)
+{
+	refuses_lower_values(state, sync_narrow);
+}
+
+static void mfn_23_with_one_lower_value_no_fence_of_a_call_is_signaled(void **state)
+{
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence a = sync_fence(&s, 0, 1), b = sync_fence(&s, 0, 5);
+	const D3DKMT_HANDLE handles[] = {a.handle, b.handle}, twice[] = {a.handle, a.handle};
+	UINT64 values[] = {2, 4};
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = s.device,
+							  .ObjectCount = 2,
+							  .ObjectHandleArray = handles,
+							  .FenceValueArray = values};
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&args), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "MFN-23");
+	assert_true(*a.value == 1 && *b.value == 5);
+	values[1] = 5;
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&args), STATUS_SUCCESS);
+	assert_true(*a.value == 2 && *b.value == 5);
+	/* Each value is compared with the fence's before the call. */
+	args.ObjectHandleArray = twice;
+	values[0] = 7;
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&args), STATUS_SUCCESS);
+	assert_int_equal(*a.value, 7);
 	sync_stop(&s);
 }
 
@@ -218,7 +279,9 @@ static void mfn_06_mfn_07_fences_of_32_bits_survive_wrap_around(void **state)
 		assert_int_equal(sync_signal(s.device, f.handle, value), STATUS_SUCCESS);
 		assert_int_equal(*f.value, (uint32_t)value);
 		assert_int_equal(sync_wait(s.device, f.handle, value), STATUS_SUCCESS);
-		assert_int_equal(sync_signal(s.device, f.handle, value - 1), STATUS_SUCCESS);
+		assert_int_equal(sync_signal(s.device, f.handle, value - 1),
+				 STATUS_INVALID_PARAMETER);
+		sync_found(&s, "MFN-23");
 		vidmm_settle(s.w.client.host);
 		for (uint32_t i = 0; i < 4; i++)
 			if (value < waiters[i].value)
@@ -270,17 +333,18 @@ static void mfn_01_mfn_20_device_callbacks_create_and_signal_fences(void **state
 	assert_int_equal(cb->pfnCreateSynchronizationObject2Cb(device, &create), S_OK);
 	const _Atomic uint64_t *value = create.Info.MonitoredFence.FenceValueCPUVirtualAddress;
 	assert_int_equal(*value, 4);
-	UINT64 six = 6;
-	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.ObjectCount = 1,
-								    .ObjectHandleArray =
-									    &create.hSyncObject,
-								    .FenceValueArray = &six};
+	UINT64 to = 6;
+	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {
+		.ObjectCount = 1, .ObjectHandleArray = &create.hSyncObject, .FenceValueArray = &to};
 	assert_int_equal(cb->pfnSignalSynchronizationObjectFromCpuCb(device, &signal), S_OK);
 	assert_int_equal(*value, 6);
-	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU wait = {.ObjectCount = 1,
-								   .ObjectHandleArray =
-									   &create.hSyncObject,
-								   .FenceValueArray = &six};
+	to = 5;
+	assert_int_equal(cb->pfnSignalSynchronizationObjectFromCpuCb(device, &signal),
+			 E_INVALIDARG);
+	sync_found(&s, "MFN-23");
+	to = 6;
+	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU wait = {
+		.ObjectCount = 1, .ObjectHandleArray = &create.hSyncObject, .FenceValueArray = &to};
 	assert_int_equal(cb->pfnWaitForSynchronizationObjectFromCpuCb(device, &wait), S_OK);
 	const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT end = {.hSyncObject = create.hSyncObject};
 	assert_int_equal(cb->pfnDestroySynchronizationObjectCb(device, &end), S_OK);
@@ -309,6 +373,9 @@ int main(void)
 		ON_BOTH(mfn_01_mfn_02_mfn_03_the_client_reads_the_value_at_a_read_only_address),
 		ON_BOTH(mfn_39_syn_14_fence_pages_belong_to_one_device_and_end_with_it),
 		ON_BOTH(mfn_20_mfn_23_mfn_41_a_signal_raises_the_value),
+		ON_BOTH(mfn_23_a_lower_value_from_the_cpu_is_refused_and_an_equal_one_is_not),
+		ON_BOTH(mfn_23_mfn_06_a_lower_value_for_32_bits_of_storage_is_refused),
+		ON_BOTH(mfn_23_with_one_lower_value_no_fence_of_a_call_is_signaled),
 		ON_BOTH(mfn_24_mfn_42_syn_24_cpu_signal_flags_are_checked),
 		ON_BOTH(mfn_20_syn_22_syn_33_a_cpu_signal_takes_one_to_thirty_two_live_objects),
 		ON_BOTH(sfl_15_sfl_16_nosignal_and_nowait_deny_cpu_signals_and_waits),

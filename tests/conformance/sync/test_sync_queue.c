@@ -250,7 +250,7 @@ static void mfn_33_syn_22_queued_packets_keep_a_destroyed_fence_alive(void **sta
 	priority_stop(&p);
 }
 
-static void mfn_21_mfn_23_mfn_24_lower_values_are_ignored_unless_rewind_is_allowed(void **state)
+static void mfn_21_mfn_23_mfn_24_queued_lower_values_are_ignored_without_rewind(void **state)
 {
 	struct priority_world p;
 
@@ -274,6 +274,10 @@ static void mfn_21_mfn_23_mfn_24_lower_values_are_ignored_unless_rewind_is_allow
 	assert_int_equal(queue_cpu_signal(a, f.handle, 8), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 8);
 	assert_int_equal(lane_wait(b, f.handle, 8), STATUS_SUCCESS);
+	/* There a lower value is an error. */
+	assert_int_equal(queue_cpu_signal(a, f.handle, 7), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "MFN-23");
+	assert_int_equal(*f.value, 8);
 	priority_stop(&p);
 }
 
@@ -410,7 +414,7 @@ int main(void)
 		ON_BOTH(mfn_30_waits_may_be_queued_before_their_signals),
 		ON_SIM(mfn_31_tdrs_10_a_wait_cycle_blocks_only_its_contexts),
 		ON_BOTH(mfn_33_syn_22_queued_packets_keep_a_destroyed_fence_alive),
-		ON_BOTH(mfn_21_mfn_23_mfn_24_lower_values_are_ignored_unless_rewind_is_allowed),
+		ON_BOTH(mfn_21_mfn_23_mfn_24_queued_lower_values_are_ignored_without_rewind),
 		ON_BOTH(syn_28_syn_29_a_broadcast_signals_once_when_the_last_context_arrives),
 		ON_BOTH(mfn_32_an_event_is_set_when_all_contexts_have_arrived),
 	};
