@@ -6,6 +6,7 @@
  */
 #include "sched_world.h"
 
+#include <sched.h>
 #include <string.h>
 
 #define PITCH_ALIGNMENT  0x20u
@@ -382,7 +383,7 @@ static void pag_08_busy_paging_is_retried_after_listing_buffers_complete(void **
 
 /* ---- swizzling ranges ---- */
 
-static void four_ranges(struct scripted_miniport *m)
+static void three_ranges(struct scripted_miniport *m)
 {
 	m->settings.complete_at_once = true;
 	m->settings.caps.NumberOfSwizzlingRanges = 3;
@@ -392,7 +393,7 @@ static void swz_02_range_address_is_segment_base_plus_offset(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, four_ranges);
+	world_start(&w, state, three_ranges);
 	D3DKMT_HANDLE a[3];
 	for (uint32_t i = 0; i < 3; i++) {
 		a[i] = world_allocate(&w, (i + 1) * PAGE_BYTES, WORLD_MEMORY);
@@ -444,22 +445,28 @@ struct locker {
 	struct vidmm_thread *thread;
 	D3DKMT_HANDLE allocation;
 	uint32_t failures;
+	bool sim;
 };
 
 static void lock_again_and_again(void *argument)
 {
 	struct locker *l = argument;
 
-	for (uint32_t i = 0; i < 200; i++) {
+	for (uint32_t locked = 0; locked < 200 && !l->failures;) {
 		D3DKMT_HANDLE handle = l->allocation;
 		HRESULT result =
 			client_try_lock(&l->w->device, &handle, ACQUIRE_APERTURE | 0x20, NULL);
 
-		if (result == S_OK)
+		if (result == S_OK) {
 			l->failures += client_unlock(&l->w->device, handle) != S_OK;
-		/* the others hold them all */
-		else
+			locked++;
+		} else { /* the others hold them all */
 			l->failures += result != D3DERR_NOTAVAILABLE;
+			if (l->sim)
+				vidmm_settle(l->w->client.host);
+			else
+				sched_yield();
+		}
 	}
 }
 
@@ -470,10 +477,12 @@ static void swz_28_acquire_and_release_calls_do_not_overlap(void **state)
 	struct locker lockers[5];
 	struct world w;
 
-	world_start(&w, state, four_ranges);
+	world_start(&w, state, three_ranges);
 	for (uint32_t i = 0; i < 5; i++) {
-		lockers[i] = (struct locker){
-			.w = &w, .allocation = world_allocate(&w, 64 * KIB, WORLD_MEMORY)};
+		lockers[i] =
+			(struct locker){.w = &w,
+					.allocation = world_allocate(&w, 64 * KIB, WORLD_MEMORY),
+					.sim = *state == &world_sim};
 		world_submit_use(&w.context, lockers[i].allocation);
 	}
 	world_run(&w);
