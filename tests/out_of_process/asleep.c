@@ -158,8 +158,10 @@ static struct remote_fence fence_of(struct asleep *a, const char *name, bool mad
 		if (NT_SUCCESS(status))
 			status = remote_kmt_open(a->device, *fd, &fence);
 	}
+	/* The first call gets the page. The maker may be at a higher value already (MFN-23). */
 	if (NT_SUCCESS(status))
-		status = remote_kmt_signal(a->device, fence.handle, 1);
+		status = made ? remote_kmt_signal(a->device, fence.handle, 1)
+			      : remote_kmt_wait(a->device, fence.handle, 1);
 	if (!NT_SUCCESS(status))
 		remote_failed(name, status);
 	return fence;
