@@ -306,12 +306,12 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
-	vmm_dma_pin(dma, true);
+	vmm_dma_pin_locked(dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
 	if (status == VMM_NO_VIDEO_MEMORY) {
-		vmm_dma_pin(dma, false); /* its own mapping may fragment the aperture */
+		vmm_dma_unpin(dma); /* its own mapping may fragment the aperture */
 		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
-		vmm_dma_pin(dma, true);
+		vmm_dma_pin_locked(dma);
 		if (moved)
 			status = sched->working_set->gather(sched, dma);
 	}
@@ -321,6 +321,6 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	    sched->working_set->referenced) /* a residency list cannot be split (SPL) */
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
-		vmm_dma_pin(dma, false);
+		vmm_dma_unpin(dma);
 	return status;
 }

@@ -51,7 +51,7 @@ static void put_buffer_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_c
 		dma->kind->retired_locked(dma);
 	if (vmm_unlikely(broadcast) && !is_last_user(dma, buffer))
 		return;
-	buffer->pinned = false;
+	vmm_dma_unpin(buffer);
 	buffer->context->dma_taken--;
 	vmm_list_push_back(&buffer->context->free_dma, &buffer->pool);
 	if (vmm_unlikely(broadcast)) /* last: at 0 the owner's context may be freed */

@@ -70,15 +70,26 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	return status;
 }
 
-void vmm_dma_pin(struct vmm_dma *dma, bool pinned)
+void vmm_dma_pin(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
 	if (!dma->context->dma_segment_set)
 		return;
 	vmm_state_lock(adapter);
-	dma->pinned = pinned;
+	atomic_store(&dma->pinned, true);
 	vmm_state_unlock(adapter);
+}
+
+void vmm_dma_pin_locked(struct vmm_dma *dma)
+{
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
+	atomic_store(&dma->pinned, true);
+}
+
+void vmm_dma_unpin(struct vmm_dma *dma)
+{
+	atomic_store(&dma->pinned, false);
 }
 
 static void set_place(struct vmm_dma *dma, const struct vmm_dma_mapping *place)
@@ -112,16 +123,6 @@ vmm_status vmm_dma_map(struct vmm_dma *dma)
 	return VMM_OK;
 }
 
-static bool is_pinned(struct vmm_dma *dma)
-{
-	struct vmm_adapter *adapter = dma->context->device->adapter;
-
-	vmm_state_lock(adapter);
-	bool pinned = dma->pinned;
-	vmm_state_unlock(adapter);
-	return pinned;
-}
-
 bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
 {
 	struct vmm_list *at, *next;
@@ -133,7 +134,7 @@ bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
 		struct vmm_dma_mapping place = {0};
 
 		vmm_state_lock(adapter);
-		if (!dma->pinned) {
+		if (!atomic_load(&dma->pinned)) {
 			place = dma->place;
 			dma->place = (struct vmm_dma_mapping){0};
 		}
@@ -170,7 +171,7 @@ bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma
 	vmm_list_for_each (at, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
 
-		if (dma != wanting && is_pinned(dma))
+		if (dma != wanting && atomic_load(&dma->pinned))
 			return true;
 	}
 	return false;

@@ -14,7 +14,7 @@
  */
 static struct vmm_process *begin_translation(const struct vmm_submission *s, struct vmm_dma *dma)
 {
-	vmm_dma_pin(dma, true);
+	vmm_dma_pin(dma);
 	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
 }
 
@@ -22,7 +22,7 @@ static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
 			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
 {
 	vmm_assert_held(&s->adapter->submit_lock);
-	vmm_dma_pin(dma, false);
+	vmm_dma_unpin(dma);
 	/*
 	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
 	 */

@@ -183,7 +183,7 @@ VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (!vmm_timeline_is_overtaken(sched->adapter, dma->packet.timeline, dma->packet.sequence))
 		return false;
 	vmm_split_end_at(dma, dma->patch_count);
-	vmm_dma_pin(dma, false);
+	vmm_dma_unpin(dma);
 	return true;
 }
 

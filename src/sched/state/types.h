@@ -109,7 +109,8 @@ struct vmm_dma {
 	 * lock and the state lock held.
 	 */
 	struct vmm_dma_mapping place;
-	bool pinned;        /* with the miniport, or prepared and not retired; state lock */
+	/* With the miniport, or prepared and not retired. See vmm_dma_pin. */
+	_Atomic bool pinned;
 	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
 	uint64_t charged_bytes; /* to the account of its context's process */
