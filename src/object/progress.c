@@ -142,14 +142,18 @@ bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_
 		device_is_done(device, timeline, sequence));
 }
 
-VMM_COLD static bool is_quiet(struct vmm_adapter *adapter, uint32_t t, uint64_t sequence,
-			      bool prepared)
+bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			bool prepared)
 {
 	const struct vmm_list *link;
 	bool quiet = true;
 
+	if (vmm_timeline_passed(adapter, timeline, sequence))
+		return true;
+	if (timeline == adapter->paging_timeline)
+		return false;
 	vmm_state_lock(adapter);
-	vmm_list_for_each (link, &adapter->timeline[t].work) {
+	vmm_list_for_each (link, &adapter->timeline[timeline].work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
 		if (work->sequence > sequence)
@@ -158,14 +162,6 @@ VMM_COLD static bool is_quiet(struct vmm_adapter *adapter, uint32_t t, uint64_t 
 	}
 	vmm_state_unlock(adapter);
 	return quiet;
-}
-
-bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			bool prepared)
-{
-	return vmm_timeline_passed(adapter, timeline, sequence) ||
-	       (timeline != adapter->paging_timeline &&
-		is_quiet(adapter, timeline, sequence, prepared));
 }
 
 bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)

@@ -83,9 +83,9 @@ void vmm_dma_init_links(struct vmm_dma *dma);
 /* Creates a buffer for the pool of the context. NULL: no memory, or over the process's limit. */
 struct vmm_dma *vmm_dma_create(struct vmm_context *context) VMM_MUST_CHECK;
 /*
- * While pinned, the buffer's aperture mapping does not change. A thread that unmaps holds the paging
- * lock, and the state lock while it looks at a buffer. So a thread that pins holds one of the two:
- * vmm_dma_pin takes the state lock. vmm_dma_unpin needs neither.
+ * While pinned, the buffer's aperture mapping does not change. A thread that unmaps holds the
+ * paging lock, and the state lock while it looks at a buffer. So a thread that pins holds one of
+ * the two: vmm_dma_pin takes the state lock. vmm_dma_unpin needs neither.
  */
 void vmm_dma_pin(struct vmm_dma *dma);
 void vmm_dma_pin_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_paging_lock_class);
