@@ -350,12 +350,11 @@ NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
  */
 void vmm_bundle_put(struct vmm_bundle *bundle);
 /*
- * Opens the keyed mutex and the synchronization object that are bundled with the resource; a handle
- * of 0: there is none. (KMX-08, SFL-12)
+ * Opens the keyed mutex and the synchronization object that are bundled with the resource, for the
+ * device that opens the resource; a handle of 0: there is none. (KMX-08, SFL-12)
  */
-NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
-			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed,
-			 uint32_t *sync) VMM_MUST_CHECK;
+NTSTATUS vmm_bundle_open(struct vmm_device *device, struct vmm_bundle *bundle,
+			 struct vmm_keyed_open *keyed, uint32_t *sync) VMM_MUST_CHECK;
 /*
  * The adapter's devices are gone: its resources that NT handles still reference end with the next
  * vmm_memory_reap.

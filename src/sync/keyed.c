@@ -176,9 +176,10 @@ vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *op
 			       global, why);
 }
 
-vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
-			       struct vmm_keyed *keyed, struct vmm_keyed_open *open)
+vmm_status vmm_keyed_open_held(struct vmm_device *device, struct vmm_keyed *keyed,
+			       struct vmm_keyed_open *open)
 {
+	struct vmm_process *process = device->process;
 	struct vmm_world *world = process->world;
 
 	if (!data_fits(keyed, open))

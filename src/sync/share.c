@@ -137,9 +137,10 @@ vmm_status vmm_sync_open_shared(struct vmm_process *process, struct vmm_sync_ope
 	return status;
 }
 
-vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *device,
-			      struct vmm_sync_object *object, uint32_t *handle)
+vmm_status vmm_sync_open_held(struct vmm_device *device, struct vmm_sync_object *object,
+			      uint32_t *handle)
 {
+	struct vmm_process *process = device->process;
 	struct vmm_sync_open open = {.device = device};
 	vmm_status status = check_open(process, object, &open);
 

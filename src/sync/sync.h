@@ -207,9 +207,9 @@ vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
 struct vmm_sync_object;
 struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 void vmm_sync_put(struct vmm_sync_object *object);
-/* Opens the object for the process, and for the device if it is a fence. */
-vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *device,
-			      struct vmm_sync_object *object, uint32_t *handle) VMM_MUST_CHECK;
+/* Opens the object for the device's process, and for the device if it is a fence. */
+vmm_status vmm_sync_open_held(struct vmm_device *device, struct vmm_sync_object *object,
+			      uint32_t *handle) VMM_MUST_CHECK;
 struct vmm_sync_open {
 	uint64_t nt_handle;
 	/* NULL: the call of WDDM 1.0, which has no flags and returns no addresses */
@@ -330,11 +330,11 @@ struct vmm_keyed;
 struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
 void vmm_keyed_put(struct vmm_keyed *keyed);
 /*
- * vmm_keyed_open for a keyed mutex of a bundle. device: the device that the opening is tied to;
- * NULL: none.
+ * vmm_keyed_open for a keyed mutex of a bundle, in the process of the device. The opening is tied
+ * to the device.
  */
-vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
-			       struct vmm_keyed *keyed, struct vmm_keyed_open *open) VMM_MUST_CHECK;
+vmm_status vmm_keyed_open_held(struct vmm_device *device, struct vmm_keyed *keyed,
+			       struct vmm_keyed_open *open) VMM_MUST_CHECK;
 vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 struct vmm_keyed_access {
 	uint64_t key, fence;  /* fence: out of an acquire, into a release */

@@ -134,8 +134,7 @@ static NTSTATUS open_bundle(struct vmm_kmt_opening *o, const D3DKMT_OPENRESOURCE
 		status = open_key(o, args);
 	if (!NT_SUCCESS(status))
 		return status;
-	status = vmm_bundle_open(o->call->process, o->call->device, o->key.bundle, &o->keyed,
-				 &o->sync);
+	status = vmm_bundle_open(o->call->device, o->key.bundle, &o->keyed, &o->sync);
 	if (!NT_SUCCESS(status))
 		close_resource(o);
 	return status;

@@ -153,19 +153,19 @@ NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle, struct vm
 	return status;
 }
 
-NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
-			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed, uint32_t *sync)
+NTSTATUS vmm_bundle_open(struct vmm_device *device, struct vmm_bundle *bundle,
+			 struct vmm_keyed_open *keyed, uint32_t *sync)
 {
 	/* Each opening gets independent handles of the objects (SHR-28, SHR-30). */
 	keyed->handle = *sync = 0;
 	if (!bundle->keyed)
 		return STATUS_SUCCESS;
-	NTSTATUS status = vmm_keyed_open_held(process, device, bundle->keyed, keyed);
+	NTSTATUS status = vmm_keyed_open_held(device, bundle->keyed, keyed);
 	if (!NT_SUCCESS(status))
 		return status;
-	status = vmm_sync_open_held(process, device, bundle->sync, sync);
+	status = vmm_sync_open_held(device, bundle->sync, sync);
 	if (!NT_SUCCESS(status))
-		(void)!vmm_keyed_destroy(process, keyed->handle);
+		(void)!vmm_keyed_destroy(device->process, keyed->handle);
 	return status;
 }
 
