@@ -214,9 +214,10 @@ MEASURES = {
     'programs and shared libraries linked again after a change of one core file': links_of_core_file,
 }
 # Taken by trip.py on demand, because they need a build where each function reports its calls.
-TRIP_CALLS, TRIP_FUNCTIONS, TRIP_SWITCHES, LOCK_CALLS = TRIP = (
+TRIP_CALLS, TRIP_FUNCTIONS, TRIP_SWITCHES, LOCK_CALLS, LOCK_CALLS_REAL_TIME = TRIP = (
     'calls of a warm pfnRenderCb until its buffer has retired',
     'functions that it calls',
     'of its calls, those in another module than the call before',
     'calls of a CPU lock on its fast path',
+    'the same on a host of real time, without subscribers',
 )

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Counts what two operations call: a warm pfnRenderCb until its DMA buffer has retired, and a CPU lock on its fast path.
+"""Counts what two operations call: a warm pfnRenderCb until its DMA buffer has retired, and a CPU lock on its fast path. Both
+run in the simulator, where each event is stamped and hashed; the lock also on a host of real time, where events without
+subscribers are only counted.
 
     trip.py [--list] [--update]    compare the numbers with their rows in measures.tsv
 
@@ -96,7 +98,7 @@ def main(arguments):
                 print(f'{operation}: {number} calls in {module}')
             for (function, path), number in collections.Counter(trace).most_common():
                 print(f'{operation}: {number} calls of {function} in {path}')
-    numbers = dict(zip(structure.TRIP, [*count(traces['render']), len(traces['lock'])]))
+    numbers = dict(zip(structure.TRIP, [*count(traces['render']), len(traces['lock']), len(traces['lock_real_time'])]))
     with open(measures.TABLE, encoding='utf-8') as table:
         text = table.read()
     rows = [row for row in measures.read_rows(text) if row.name in numbers]
