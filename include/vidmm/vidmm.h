@@ -199,6 +199,15 @@ struct vidmm_adapter_options {
 	 */
 	const uint64_t *bar_sizes;
 	uint32_t bar_count;
+	/*
+	 * The memory of each BAR: the descriptor of a regular file or memfd of at least its size,
+	 * which the program may map, too, and a device model in another process. -1: zeroed memory
+	 * of the library. The library keeps no descriptor of the caller. The file must not shrink
+	 * while the adapter runs. NULL: -1 for all. STATUS_INVALID_HANDLE: not a descriptor.
+	 * STATUS_INVALID_PARAMETER: not a file that can be read and written, or too small. Only for
+	 * one physical adapter; otherwise STATUS_NOT_SUPPORTED.
+	 */
+	const int *bar_memory;
 	uint32_t registry_count;
 	const struct vidmm_registry_value *registry; /* the device's registry values */
 	/* limit of backing stores and DMA buffers together, in bytes; 0: 64 GiB */
@@ -390,6 +399,13 @@ struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
 /*
+ * Return the handle by which D3DKMT functions and events name a device, and one of its contexts.
+ * context is an hContext of pfnCreateContextCb. Return 0 if there is no such device or context, or
+ * the adapter has stopped. Do not block. (HND-01)
+ */
+VIDMM_API uint32_t vidmm_device_d3dkmt_handle(struct vidmm_device *device);
+VIDMM_API uint32_t vidmm_context_d3dkmt_handle(struct vidmm_device *device, void *context);
+/*
  * Sets the driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in the
  * driver's function table. It replaces the function that was set before. umd_device is the driver's
  * handle of the device and the function's first argument. A NULL function removes the one that is
@@ -419,13 +435,20 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
  * defined.
  *
  * Closing a process detaches it from the program. A thread that has selected a process must
- * select another, or NULL, before that process is closed.
+ * select another, or NULL, before that process is closed. Threads of the same program may select
+ * processes of different hosts.
+ *
+ * HANDLEs on Linux: where a D3DKMT function or a device callback takes a HANDLE of an event, the
+ * value is the descriptor of an eventfd, which the library signals by adding 1. An NT handle that
+ * a function returns (D3DKMTShareObjects, D3DKMTCreateSyncFile and others) is a file descriptor of
+ * the calling program; close() ends it.
  */
 /* Selects the process of the whole program. NULL: none. */
 VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);
 /*
- * Selects a process for the calling thread. NULL: none, so that the process of the program applies
- * again. Returns the process that the thread had selected before, or NULL.
+ * Selects a process for the calling thread, also while the program has none. NULL: none, so that
+ * the process of the program applies again. Returns the process that the thread had selected
+ * before, or NULL.
  */
 VIDMM_API struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process);
 
@@ -523,6 +546,24 @@ VIDMM_API const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t 
  */
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);
+/*
+ * For tests: lets a node time out now, as if its first packet had run for TdrDelay; what follows is
+ * the recovery that vidmm_tdr_options describe. node: NodeOrdinal + nodes of one adapter * the
+ * index of the physical adapter. A completion that the adapter's watchdog thread sees first cancels
+ * it. (TDR-02)
+ *
+ * STATUS_INVALID_PARAMETER: also no such node, with a finding. STATUS_INVALID_DEVICE_STATE, with a
+ * reason: the GPU has no packet of the node (packets of hardware queues do not count), or the level
+ * of the options is 0. STATUS_DEVICE_REMOVED: the adapter has been removed. Any thread may call.
+ */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_time_out(struct vidmm_adapter *adapter,
+							       uint32_t node);
+/*
+ * For tests: the n-th allocation of memory that the library makes from now on, on the calling
+ * thread, fails once; 1: the next one. 0: none fails any more. The call in which it fails returns
+ * STATUS_NO_MEMORY or the status that its page names, and changes nothing.
+ */
+VIDMM_API void vidmm_fail_allocation(uint32_t n);
 /*
  * For tests: checks every invariant of the memory manager (placements, lists, sums, arenas).
  * Aborts the program with a message at the first that does not hold, which is a bug of vidmm.

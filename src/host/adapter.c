@@ -28,6 +28,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.physical_adapters = o->physical_adapters,
 		.features = o->features,
 		.bar_sizes = o->bar_sizes,
+		.bar_memory = o->bar_memory,
 		.bar_count = o->bar_count,
 		.registry_count = o->registry_count,
 		.registry = registry,
@@ -265,6 +266,15 @@ vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t remova
 const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index, uint64_t *size_bytes)
 {
 	return vmm_port_bar_memory(adapter->core.port, index, size_bytes);
+}
+
+vidmm_status vidmm_adapter_time_out(struct vidmm_adapter *adapter, uint32_t node)
+{
+	if (!adapter)
+		return VMM_INVALID_PARAMETER;
+	if (atomic_load(&adapter->core.removed))
+		return VMM_DEVICE_REMOVED;
+	return vmm_watch_expire(&adapter->core, node);
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

@@ -203,6 +203,30 @@ static vmm_status leave(const struct vmm_hazard_guard *guard, const struct vmm_d
 	return status;
 }
 
+uint32_t vidmm_device_d3dkmt_handle(struct vidmm_device *device)
+{
+	struct vmm_hazard_guard guard;
+	struct vmm_device *core;
+	uint32_t handle = vmm_ok(enter(&guard, device, &core)) ? core->handle : 0;
+
+	(void)leave(&guard, core, VMM_OK);
+	return handle;
+}
+
+uint32_t vidmm_context_d3dkmt_handle(struct vidmm_device *device, void *context)
+{
+	struct vmm_hazard_guard guard;
+	const struct vmm_context *core = vmm_sched_enter_context(&guard, device, context);
+
+	if (!core)
+		return 0;
+	uint32_t handle = atomic_load(&vmm_sched_context_device(core)->adapter->closed)
+				  ? 0
+				  : vmm_sched_context_number(core);
+	vmm_hazard_leave(&guard);
+	return handle;
+}
+
 vidmm_status vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
 				   vidmm_trim_residency_set_fn *function)
 {

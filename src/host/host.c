@@ -161,6 +161,7 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	struct vmm_os *os = host->world.os;
 
 	vmm_assert(host->adapters == 0);
+	vmm_kmt_forget_world(os);
 	vmm_nt_end_world(&host->world);
 	vmm_world_finish(&host->world);
 	/*
@@ -172,6 +173,11 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	if (ended)
 		vmm_os_destroy(os);
 	vmm_free(host);
+}
+
+void vidmm_fail_allocation(uint32_t n)
+{
+	vmm_calloc_fail_after(n);
 }
 
 uint64_t vidmm_now_ns(struct vidmm_host *host)

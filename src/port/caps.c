@@ -116,6 +116,17 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 		(unsigned long long)highest, (unsigned long long)port->identity_physical);
 }
 
+/* A stale template, which the capabilities that follow may share. */
+static void check_driver_model(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	if (caps->WDDMVersion && caps->WDDMVersion < DXGKDDI_WDDMv2)
+		vmm_finding(port->observe, "Q-161", 0, 0,
+			    "WDDMVersion of DXGK_DRIVERCAPS is 0x%x, a model of WDDM 1.x, but the "
+			    "table's Version 0x%x is of WDDM %s; the Version counts",
+			    (unsigned)caps->WDDMVersion, (unsigned)port->version->number,
+			    port->version->name);
+}
+
 /* Stores the capabilities that begin or end with WDDM 2.0. */
 static void store_caps_of_version(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
@@ -176,6 +187,7 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	/* All checks run, so that one start reports every error. */
 	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
 	if (vmm_port_is_wddm2(port)) {
+		check_driver_model(port, &buffer.caps);
 		status = vmm_port_first_failure(status,
 						vmm_port_check_addressing(port, &buffer.caps));
 		status = vmm_port_first_failure(

@@ -76,12 +76,18 @@ static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options
 	for (uint32_t i = 0; i < options->bar_count; i++) {
 		struct vmm_port_bar *bar = &port->bar[i];
 		uint64_t size = options->bar_sizes[i];
-		vmm_status status = vmm_os_memory_create(port->os, "BAR", size, &bar->memory);
+		int given = options->bar_memory ? options->bar_memory[i] : -1;
+		vmm_status status =
+			given == -1 ? vmm_os_memory_create(port->os, "BAR", size, &bar->memory)
+				    : vmm_os_memory_open(port->os, given, size, &bar->memory);
 
 		if (!vmm_ok(status))
-			return vmm_refuse_reason(port->observe, status, 0, 0,
-						 "no memory for BAR %u of %llu bytes", i,
-						 (unsigned long long)size);
+			return vmm_refuse_reason(
+				port->observe, status, 0, 0, "BAR %u of %llu bytes: %s", i,
+				(unsigned long long)size,
+				given == -1 ? "no memory"
+					    : "bar_memory is no descriptor of a file of that size "
+					      "that can be read and written");
 		bar->physical = vmm_nt_phys_reserve(port->nt, size);
 		status = vmm_nt_phys_add(port->nt, bar->physical, &bar->memory, 0, size);
 		if (!vmm_ok(status)) {
@@ -153,6 +159,10 @@ static vmm_status check_options(struct vmm_port *port, const struct vmm_port_opt
 	for (uint32_t i = 0; i < options->bar_count && valid; i++)
 		valid = options->bar_sizes[i] && options->bar_sizes[i] % VMM_PAGE_SIZE == 0 &&
 			options->bar_sizes[i] < (uint64_t)1 << 40;
+	if (valid && options->bar_memory && options->physical_adapters > 1)
+		return vmm_refuse_reason(port->observe, VMM_NOT_SUPPORTED, 0, 0,
+					 "bar_memory is not built for %u linked adapters",
+					 options->physical_adapters);
 	if (valid)
 		return VMM_OK;
 	return vmm_refuse_reason(

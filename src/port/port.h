@@ -34,9 +34,7 @@
 
 struct vmm_port;
 
-/*
- * Codes of vmm_port_fatal, and the first parameters of VIDSCH (section 0 of the submission rules).
- */
+/* Codes of vmm_port_fatal, with the parameters of each (docs/rules/submission.tsv). */
 #define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: below */
 /* Recovery failed or was not allowed (TDR-01, 04, 08, 13). */
 #define VMM_PORT_FATAL_TDR      0x116u
@@ -247,6 +245,7 @@ struct vmm_port_options {
 	const DRIVER_INITIALIZATION_DATA *initialization_data;
 	uint32_t physical_adapters; /* number of adapters to be linked; 0 and 1: no link */
 	const uint64_t *bar_sizes;  /* of each */
+	const int *bar_memory;      /* descriptors, -1: new memory; NULL: -1 for all */
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */

@@ -47,6 +47,13 @@ void vmm_sched_destroy(struct vmm_adapter *adapter);
 vmm_status vmm_watch_start(struct vmm_adapter *adapter,
 			   const struct vidmm_tdr_options *options) VMM_MUST_CHECK;
 /*
+ * Lets the watchdog find, when it runs next, that the node has timed out: its first packet has run
+ * for TdrDelay. A completion before that cancels it. STATUS_INVALID_DEVICE_STATE, with a reason:
+ * the GPU has no packet of the node, or timeouts are not detected. Node numbers as in port.h. No
+ * lock held. (TDR-02)
+ */
+vmm_status vmm_watch_expire(struct vmm_adapter *adapter, uint32_t node) VMM_MUST_CHECK;
+/*
  * Waits until every packet that is queued now is complete, except packets behind an unsatisfied
  * wait of their context: they stay queued. A wait that fails (the adapter is removed, or no thread
  * can run any more) abandons the adapter: what is queued is dropped, and every later call answers
@@ -210,6 +217,8 @@ vmm_status vmm_sched_escape(struct vmm_process *process, struct vmm_adapter *ada
 			    const struct vmm_escape_request *request) VMM_MUST_CHECK;
 /* Returns the handle for protected lookups (hazard.h). */
 void *vmm_sched_context_live(const struct vmm_context *context);
+/* Returns its D3DKMT handle, by which events name it. */
+uint32_t vmm_sched_context_number(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
 
 /*

@@ -46,6 +46,8 @@ void scripted_set_version(struct scripted_miniport *m, ULONG version)
 	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
 		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
 	m->settings.table.Version = version;
+	if (version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0)
+		m->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
 	put_back((char *)&m->settings.table, end);
 	memset((char *)&m->settings.table + end, NOT_THERE, sizeof(m->settings.table) - end);
 }

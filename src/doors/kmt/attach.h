@@ -12,8 +12,8 @@ struct vmm_process;
 /* Attaches a process; NULL: none. */
 void vmm_kmt_attach(struct vmm_process *process);
 /*
- * Enters a process with the calling thread; NULL: the attached one again. Returns the previous
- * value.
+ * Selects a process for the calling thread, whether or not one is attached; NULL: the attached one
+ * again. Returns the process that was selected before, of any world; NULL: none.
  */
 struct vmm_process *vmm_kmt_enter(struct vmm_process *process);
 /*
@@ -23,11 +23,13 @@ struct vmm_process *vmm_kmt_enter(struct vmm_process *process);
  */
 struct vmm_process *vmm_kmt_serve(struct vmm_process *process);
 /*
- * Like vmm_kmt_enter, in that world, also while no process is attached. For a thread that works for
- * several processes in turn.
+ * Like vmm_kmt_enter, for a thread that works for several processes of that world in turn, some of
+ * which may be NULL.
  */
 struct vmm_process *vmm_kmt_step(struct vmm_os *os, struct vmm_process *process);
 /* Detaches a process that ends. */
 void vmm_kmt_forget(struct vmm_process *process);
+/* Ends the calling system thread's selection in a world that ends. */
+void vmm_kmt_forget_world(const struct vmm_os *os);
 
 #endif

@@ -9,6 +9,8 @@
  * 2. TdrDelay later the node has timed out, if the request has not been answered or the packet is
  *    still the first one (TDR-02).
  *
+ * A test may let a node time out at once (vmm_watch_expire).
+ *
  * Any completion in between restarts the timer. Submissions wake the watchdog only if it found the
  * GPU idle when it last looked; otherwise it wakes by its timer.
  */
@@ -32,7 +34,7 @@ static enum step next_step(const struct vmm_sched *sched, const struct vmm_node 
 {
 	vmm_assert_held(&sched->adapter->state_lock);
 	*when_ns = VMM_OS_FOREVER;
-	if (node->engine.failed)
+	if (node->engine.failed || node->expired)
 		return STEP_TIMEOUT;
 	/* The engine's reset, by a holder of the paging lock. */
 	if (node->engine.wanted || node->engine.running) {
@@ -237,6 +239,35 @@ vmm_status vmm_watch_start(struct vmm_adapter *adapter, const struct vidmm_tdr_o
 	if (!vmm_ok(status) || !sched->tdr.level)
 		return status;
 	return vmm_os_thread_create(adapter->os, "vidsch watchdog", watch, sched, &sched->watchdog);
+}
+
+/* Returns what keeps the node from timing out; NULL: nothing. */
+static const char *obstacle_locked(const struct vmm_sched *sched, uint32_t node)
+	VMM_REQUIRES(vmm_state_lock_class)
+{
+	vmm_assert_held(&sched->adapter->state_lock);
+	if (!sched->watchdog)
+		return "timeouts are not detected (level 0)";
+	return vmm_list_empty(&sched->node[node].hardware) ? "the GPU has no packet of it" : NULL;
+}
+
+vmm_status vmm_watch_expire(struct vmm_adapter *adapter, uint32_t node)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	if (node >= adapter->node_count)
+		return vmm_refuse_rule(adapter->observe, VMM_INVALID_PARAMETER, "TDR-02", 0, 0,
+				       "node %u cannot time out: the adapter has %u nodes", node,
+				       adapter->node_count);
+	vmm_state_lock(adapter);
+	const char *obstacle = obstacle_locked(sched, node);
+	sched->node[node].expired = !obstacle;
+	vmm_state_unlock(adapter);
+	if (obstacle)
+		return vmm_refuse_reason(adapter->observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+					 "TDR-02: node %u cannot time out: %s", node, obstacle);
+	vmm_watch_wake(sched);
+	return VMM_OK;
 }
 
 void vmm_watch_stop(struct vmm_sched *sched)

@@ -266,6 +266,11 @@ struct vmm_context *vmm_sched_enter_context(struct vmm_hazard_guard *guard, cons
 	return NULL;
 }
 
+uint32_t vmm_sched_context_number(const struct vmm_context *context)
+{
+	return context->handle;
+}
+
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context)
 {
 	return context->device;

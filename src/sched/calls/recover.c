@@ -152,6 +152,7 @@ static void retire_node(struct vmm_sched *sched, struct vmm_node *node)
 	sched->hardware_total -= node->hardware_count;
 	node->hardware_count = 0;
 	node->queried_ns = 0;
+	node->expired = false;
 	node->current = NULL; /* SUB-20: after a reset no context is current */
 	node->last_completed = node->last_submitted;
 }

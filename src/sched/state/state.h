@@ -28,6 +28,7 @@ static inline void vmm_watch_restart_locked(struct vmm_sched *sched, struct vmm_
 	vmm_assert_held(&sched->adapter->state_lock);
 	node->since_ns = vmm_os_now_ns(sched->adapter->os);
 	node->queried_ns = 0;
+	node->expired = false;
 }
 /*
  * Work is about to be submitted: wakes the watchdog if the GPU was idle. The caller holds no lock

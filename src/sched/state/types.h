@@ -342,6 +342,8 @@ struct vmm_node {
 	uint64_t since_ns VMM_GUARDED_BY(vmm_state_lock_class);
 	/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
 	uint64_t queried_ns VMM_GUARDED_BY(vmm_state_lock_class);
+	/* It has timed out, whatever the time (vmm_watch_expire). */
+	bool expired VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_preempt preempt;
 	struct vmm_engine engine;
 	/*

@@ -75,6 +75,69 @@ static void tdr_02_each_node_times_out_by_itself(void **state)
 	timeout_stop(&t);
 }
 
+/* ---- a timeout on demand ---- */
+
+static void tdr_02_a_test_may_let_a_node_time_out_at_once(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	uint64_t began = vidmm_now_ns(t.w.client.host);
+	world_submit_use(&t.w.context, t.a);
+	assert_int_equal(vidmm_adapter_time_out(t.w.client.adapter, 0), STATUS_SUCCESS);
+	timeout_await(&t, VIDMM_RECOVERY_RESET, 1);
+	assert_int_equal(timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).arg[1], 0);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
+	assert_true(timeout_is_lost(&t.w.device, t.a));
+	if (t.w.client.kind == VIDMM_HOST_SIM)
+		assert_in_range(vidmm_now_ns(t.w.client.host) - began, 0, 100 * NS_PER_MS);
+	timeout_reopen(&t);
+	timeout_stop(&t);
+}
+
+static void tdr_02_a_node_without_a_packet_does_not_time_out_on_demand(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_adapter *adapter;
+
+	timeout_start(&t, state, NULL, NULL);
+	adapter = t.w.client.adapter;
+	assert_int_equal(vidmm_adapter_time_out(adapter, 0), STATUS_INVALID_DEVICE_STATE);
+	assert_true(client_told(&t.w.client, (uint32_t)STATUS_INVALID_DEVICE_STATE, "TDR-02"));
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	assert_int_equal(vidmm_adapter_time_out(adapter, 1), STATUS_INVALID_DEVICE_STATE);
+	assert_int_equal(vidmm_adapter_time_out(adapter, 2), STATUS_INVALID_PARAMETER);
+	assert_true(client_found(&t.w.client, "TDR-02"));
+	client_forget(&t.w.client);
+	assert_int_equal(vidmm_adapter_time_out(NULL, 0), STATUS_INVALID_PARAMETER);
+	/* The packet completes before the watchdog runs: the next one gets its full time. */
+	world_submit_use(&t.w.context, t.a);
+	assert_int_equal(vidmm_adapter_time_out(adapter, 0), STATUS_SUCCESS);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	timeout_pass(&t, 900 * NS_PER_MS);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	timeout_pass(&t, 10 * NS_PER_S);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_TIMEOUT), 0);
+	timeout_stop(&t);
+}
+
+static void tdr_02_level_0_has_no_timeout_on_demand(void **state)
+{
+	struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
+	struct timeout_world t;
+
+	tdr.level = 0;
+	timeout_start(&t, state, NULL, &tdr);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	assert_int_equal(vidmm_adapter_time_out(t.w.client.adapter, 0),
+			 STATUS_INVALID_DEVICE_STATE);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	timeout_stop(&t);
+}
+
 /* ---- a lost interrupt ---- */
 
 static void sub_14_a_lost_interrupt_is_found_by_the_fence_query(void **state)
@@ -299,6 +362,9 @@ int main(void)
 		ON_SIM(tdr_02_a_packet_of_4000_ms_is_reset),
 		ON_SIM(tdr_02_packets_that_each_complete_in_time_never_time_out),
 		ON_SIM(tdr_02_each_node_times_out_by_itself),
+		ON_BOTH(tdr_02_a_test_may_let_a_node_time_out_at_once),
+		ON_SIM(tdr_02_a_node_without_a_packet_does_not_time_out_on_demand),
+		ON_SIM(tdr_02_level_0_has_no_timeout_on_demand),
 		ON_BOTH(sub_14_a_lost_interrupt_is_found_by_the_fence_query),
 		ON_BOTH(sub_14_the_fence_query_precedes_the_reset),
 		ON_SIM(tdr_13_the_sixth_reset_of_a_minute_is_fatal),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the functions that two operations call, in a build with -finstrument-functions
- * (tests/tidy/trip.py): a warm pfnRenderCb until its DMA buffer has retired, and a CPU lock through
- * its fast path. The simulator runs everything in one thread, so that the calls are the same in each
+ * (tests/tidy/trip.py): a warm pfnRenderCb until its DMA buffer has retired, and a CPU lock on its
+ * fast path. The simulator runs everything in one thread, so that the calls are the same in each
  * run. On a host of real time only the calls of the locking thread are recorded.
  */
 #include <support/client.h>
