@@ -92,8 +92,11 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 		return;
 	}
 	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
+	struct vmm_steps *steps = &dma->context->steps;
 
-	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
+	steps->done = packet->sequence;
+	/* A canceled packet was never submitted; of others the GPU may have newer ones. (SYN-27) */
+	steps->submitted = vmm_max_u64(steps->submitted, packet->sequence);
 	put_buffer_locked(dma);
 	/* Last: a thread that sees the packet complete may free the context. */
 	vmm_work_done_locked(sched->adapter, packet->timeline, &dma->work);

@@ -12,7 +12,8 @@
  *   buffer  that was submitted behind a wait: joins the prepare queue when it is at the head, as if
  *           submitted only then. It has its number from the time of its submission: allocations
  *           that it references are busy (SUB-29), and waits for it wait.
- *   signal  is done when the packet before it is complete, or has been submitted (SYN-27).
+ *   signal  is done when the packet before it is complete, or with SignalAtSubmission when the
+ *           miniport has it (SYN-27).
  *
  * A prepared packet never waits for a step. So packets with the GPU, for which memory management
  * may wait, always complete. The steps of a lost context are dropped (TDRS-11). The steps of a
@@ -80,8 +81,8 @@ static bool is_ending(const struct vmm_context *context)
 }
 
 /*
- * Returns whether the buffers before the signal are complete, or submitted for a signal at
- * submission (SYN-27).
+ * Returns whether the buffers before the signal are complete, or given to the miniport for a signal
+ * with SignalAtSubmission (SYN-27). A TopOfPipeline fence is no special case: Q-47.
  * (MFN-28, SFL-14, SFL-21)
  */
 static bool is_due(const struct vmm_step *step)

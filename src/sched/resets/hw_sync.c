@@ -2,7 +2,8 @@
 /*
  * Waits and signals in hardware queues (SYN-34, SYN-35). They are packets of the queue that never
  * reach the miniport. A wait blocks the packets behind it until its fences have their values. A
- * queue reaches a signal when the commands before it are complete. A signal in several queues is
+ * queue reaches a signal when the commands before it are complete, or with SignalAtSubmission when
+ * the miniport has them. A signal in several queues is
  * done when all of them have reached it. Objects and checks are the same as in a context's queue
  * (sync/packet.h).
  */

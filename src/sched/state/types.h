@@ -62,7 +62,7 @@ struct vmm_steps {
 	bool advancing;        /* a thread is advancing this queue */
 	bool ending;           /* the first unsatisfied wait and all steps behind it are given up */
 	_Atomic bool given_up; /* a wait has been given up */
-	/* The newest packet of the context that is complete; that was submitted to the GPU. */
+	/* The newest packet of the context that is complete; that the miniport has or had. */
 	uint64_t done, submitted;
 	struct vmm_sync_owner owner;
 };

@@ -125,6 +125,27 @@ static void syn_27_a_signal_at_submission_does_not_wait_for_the_end(void **state
 	priority_stop(&p);
 }
 
+/* The GPU has two buffers and completes one: the other is still submitted. */
+static void syn_27_a_completion_does_not_recall_later_buffers(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a');
+	struct queue_fence f = queue_fence(a, 0, 0);
+	lane_render(a);
+	lane_render(a);
+	queue_assert_order(&p, "aa");
+	priority_complete(&p, 1);
+	assert_int_equal(lane_signal_with(a, f.handle, 1, AT_SUBMISSION), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 1);
+	assert_int_equal(lane_signal(a, f.handle, 2), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 1);
+	priority_complete(&p, 1);
+	assert_int_equal(*f.value, 2);
+	priority_stop(&p);
+}
+
 /* The caller may reuse the arrays of a call when it returns. */
 static void mfn_34_values_belong_to_handles_and_are_copied(void **state)
 {
@@ -410,6 +431,7 @@ int main(void)
 		ON_BOTH(mfn_28_sfl_14_sfl_21_a_signal_follows_all_earlier_buffers),
 		ON_BOTH(mfn_28_syn_26_a_signal_at_once_resumes_waiting_contexts),
 		ON_BOTH(syn_27_a_signal_at_submission_does_not_wait_for_the_end),
+		ON_BOTH(syn_27_a_completion_does_not_recall_later_buffers),
 		ON_BOTH(mfn_34_values_belong_to_handles_and_are_copied),
 		ON_BOTH(mfn_30_waits_may_be_queued_before_their_signals),
 		ON_SIM(mfn_31_tdrs_10_a_wait_cycle_blocks_only_its_contexts),
