@@ -32,6 +32,7 @@ AFFECTS = {
     'sync': ('unit/sync', 'model/sync', *CORE, *REMOTE),
     'memory': ('model/fast_lock', *CORE),
     'sched': ('unit/sched', *CORE),
+    'common': CORE + REMOTE,
     'umd': CORE + REMOTE,
     'kmt': CORE + REMOTE,
     'host': CORE + REMOTE + ('examples',),

@@ -189,7 +189,7 @@ static int help(FILE *file, int exit_code)
 	fputs("usage: vidmm VERB [ARGUMENTS]\n"
 	      "  replay TRACE...   play recorded GPU memory traffic through the memory manager\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
-	      "  rules [ID]        explain the rule that a finding cites, or list all rules\n"
+	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"

@@ -41,28 +41,52 @@ static bool in_family(const struct vidmm_rule *rule, const char *family)
 	return strncasecmp(rule->id, family, length) == 0 && rule->id[length] == '-';
 }
 
-int rules_main(int argc, const char **argv)
+static const struct vidmm_rule *find_rule(const char *id)
 {
-	size_t i, shown = 0;
+	for (size_t i = 0; i < vidmm_rules_count; i++)
+		if (strcasecmp(vidmm_rules[i].id, id) == 0)
+			return &vidmm_rules[i];
+	return NULL;
+}
 
-	if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-		fprintf(stderr, "usage: vidmm rules [ID|FAMILY]\n");
-		return REPLAY_USAGE;
-	}
-	for (i = 0; i < vidmm_rules_count; i++) {
-		if (argc == 2 && strcasecmp(vidmm_rules[i].id, argv[1]) == 0) {
-			print_rule(&vidmm_rules[i]);
-			return REPLAY_CLEAN;
-		}
-	}
-	for (i = 0; i < vidmm_rules_count; i++) {
-		if (argc == 2 && !in_family(&vidmm_rules[i], argv[1]))
+/* Prints a line for each rule of the family, or for each rule if FAMILY is NULL. */
+static size_t print_family(const char *family)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < vidmm_rules_count; i++) {
+		if (family && !in_family(&vidmm_rules[i], family))
 			continue;
 		print_line(&vidmm_rules[i]);
 		shown++;
 	}
-	if (shown)
-		return REPLAY_CLEAN;
-	fprintf(stderr, "vidmm rules: there is no rule or family \"%s\"\n", argv[1]);
-	return REPLAY_USAGE;
+	return shown;
+}
+
+int rules_main(int argc, const char **argv)
+{
+	int result = REPLAY_CLEAN;
+
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-') {
+			fprintf(stderr, "usage: vidmm rules [ID|FAMILY]...\n");
+			return REPLAY_USAGE;
+		}
+	}
+	if (argc == 1)
+		(void)print_family(NULL);
+	for (int i = 1; i < argc; i++) {
+		const struct vidmm_rule *rule = find_rule(argv[i]);
+
+		if (i > 1)
+			printf("\n");
+		if (rule)
+			print_rule(rule);
+		else if (!print_family(argv[i])) {
+			fprintf(stderr, "vidmm rules: there is no rule or family \"%s\"\n",
+				argv[i]);
+			result = REPLAY_USAGE;
+		}
+	}
+	return result;
 }
