@@ -10,6 +10,7 @@
 
 #include "doors/kmt/kmt_private.h"
 #include "client/client_private.h"
+#include "os/os_internal.h"
 #include "serve/serve_private.h"
 #include "serve/view_records.h"
 
@@ -456,6 +457,28 @@ static struct vidmm_connection *caller(void)
 		served_wanted() ? find((const struct vidmm_process *)vmm_kmt_process()) : NULL;
 
 	return served ? served->connection : NULL;
+}
+
+/*
+ * A client waits for a fence in its own memory, by a futex that the world does not know. In another
+ * program that thread would be none of the world's, so vidmm_settle must not wait for it.
+ */
+bool __real_vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+			    uint64_t value, int32_t *result);
+bool __wrap_vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+			    uint64_t value, int32_t *result);
+bool __wrap_vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+			    uint64_t value, int32_t *result)
+{
+	const struct served *served = find((const struct vidmm_process *)vmm_kmt_process());
+	struct vmm_os *os = served ? vmm_serve_os(served->server) : NULL;
+
+	if (!os || vmm_os_kind(os) != VMM_OS_LINUX)
+		return __real_vmm_client_wait(connection, device, handle, value, result);
+	vmm_os_linux_becomes_idle(vmm_os_thread_self(os));
+	bool done = __real_vmm_client_wait(connection, device, handle, value, result);
+	vmm_os_linux_becomes_busy(vmm_os_thread_self(os));
+	return done;
 }
 
 #define FUNCTION(number, function, argument)                                                       \
