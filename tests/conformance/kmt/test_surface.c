@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every D3DKMT function, called with each class of bad arguments: the statuses are those of
+ * surface.tsv. After a deliberate change, from the root of the tree:
+ *
+ *     build/gcc/tests/conformance/kmt/test_kmt_surface --write tests/conformance/kmt/surface.tsv
+ *
+ * An argument lies at the end of its block, so that the address sanitizer sees an access beyond.
+ */
+#include "kmt_world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HANDLES_MAX 8u
+#define LINE_BYTES  256u
+
+enum class { NO_ARGUMENT, ZEROS, UNKNOWN_HANDLES, STALE_HANDLES, ADAPTER_HANDLES, CLASSES };
+static const char *const class_names[CLASSES] = {"null", "zeros", "unknown handles",
+						 "stale handles", "adapter handles"};
+
+struct function {
+	const char *name;
+	NTSTATUS (*call)(void *args);
+	size_t bytes;
+	uint32_t handles;
+	uint32_t offset[HANDLES_MAX]; /* of the handles */
+};
+
+#define FUNCTION(name, argument, ...)           \
+	static NTSTATUS call_##name(void *args) \
+	{                                       \
+		return name((argument *)args);  \
+	}
+#include "surface_rows.h"
+#undef FUNCTION
+
+static const struct function functions[] = {
+#define FUNCTION(name, argument, count, ...) \
+	{#name, call_##name, sizeof(argument), count, {__VA_ARGS__}},
+#include "surface_rows.h"
+#undef FUNCTION
+};
+
+struct surface {
+	struct kmt_world w;
+	D3DKMT_HANDLE stale;
+};
+
+static void start(struct surface *s, void **state)
+{
+	kmt_start(&s->w, state);
+	/* The device is gone: the functions could change an object that is there. */
+	s->stale = kmt_allocate(&s->w, 4096);
+	D3DKMT_DESTROYDEVICE destroy = {.hDevice = s->w.device};
+	assert_int_equal(D3DKMTDestroyDevice(&destroy), STATUS_SUCCESS);
+}
+
+static NTSTATUS call(const struct surface *s, const struct function *function, enum class class)
+{
+	const D3DKMT_HANDLE handles[CLASSES] = {
+		[UNKNOWN_HANDLES] = 0x40FFFFC0,
+		[STALE_HANDLES] = s->stale,
+		[ADAPTER_HANDLES] = s->w.adapter,
+	};
+	unsigned char *args = NULL;
+
+	if (class == NO_ARGUMENT)
+		return function->call(NULL);
+	args = calloc(1, function->bytes);
+	assert_non_null(args);
+	for (uint32_t i = 0; i < function->handles; i++)
+		memcpy(args + function->offset[i], &handles[class], sizeof(handles[class]));
+	NTSTATUS status = function->call(args);
+	free(args);
+	return status;
+}
+
+/* Of the classes that give an argument, ADAPTER_HANDLES alone may name what a function needs. */
+static bool is_good(const struct function *function, enum class class)
+{
+	/* They need no object: their handles are outputs. */
+	static const char *const without_an_object[] = {
+		"D3DKMTEnumAdapters",     "D3DKMTEnumAdapters2",     "D3DKMTEnumAdapters3",
+		"D3DKMTCreateKeyedMutex", "D3DKMTCreateKeyedMutex2",
+	};
+
+	for (size_t i = 0; i < sizeof(without_an_object) / sizeof(without_an_object[0]); i++)
+		if (class != NO_ARGUMENT && !strcmp(function->name, without_an_object[i]))
+			return true;
+	return class == ADAPTER_HANDLES;
+}
+
+static bool is_adapter_alive(const struct surface *s)
+{
+	D3DKMT_CREATEDEVICE args = {.hAdapter = s->w.adapter};
+
+	if (D3DKMTCreateDevice(&args) != STATUS_SUCCESS)
+		return false;
+	D3DKMT_DESTROYDEVICE destroy = {.hDevice = args.hDevice};
+	return D3DKMTDestroyDevice(&destroy) == STATUS_SUCCESS;
+}
+
+/* Calls the function and formats its row. The adapter's handle stays open, whatever is closed. */
+static void row_of(struct surface *s, const struct function *function, enum class class,
+		   char line[LINE_BYTES])
+{
+	NTSTATUS status = call(s, function, class);
+
+	if (NT_SUCCESS(status) && !is_good(function, class))
+		fail_msg("%s succeeds with %s", function->name, class_names[class]);
+	if (!is_adapter_alive(s)) {
+		assert_string_equal(function->name, "D3DKMTCloseAdapter");
+		s->w.adapter = kmt_open_adapter(&s->w);
+		assert_true(is_adapter_alive(s));
+	}
+	client_forget(&s->w.client);
+	snprintf(line, LINE_BYTES, "%s\t%s\t0x%08" PRIx32 "\n", function->name, class_names[class],
+		 (uint32_t)status);
+}
+
+static FILE *open_table(void)
+{
+	const char *root = getenv("VIDMM_SOURCE_ROOT");
+	char path[1024], line[LINE_BYTES];
+
+	snprintf(path, sizeof(path), "%s/tests/conformance/kmt/surface.tsv", root ? root : ".");
+	FILE *file = fopen(path, "r");
+	if (!file)
+		fail_msg("cannot read %s", path);
+	long row = 0;
+	while (fgets(line, sizeof(line), file) && line[0] == '#')
+		row = ftell(file);
+	assert_int_equal(fseek(file, row, SEEK_SET), 0);
+	return file;
+}
+
+static void each_function_refuses_each_class_of_bad_arguments(void **state)
+{
+	FILE *table = open_table();
+	struct surface s;
+	uint32_t wrong = 0;
+
+	start(&s, state);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		for (uint32_t class = 0; class < CLASSES; class ++) {
+			char line[LINE_BYTES], expected[LINE_BYTES] = "";
+
+			if (class > ZEROS && !functions[i].handles)
+				continue;
+			row_of(&s, &functions[i], class, line);
+			(void)!fgets(expected, sizeof(expected), table);
+			if (strcmp(line, expected)) {
+				print_error("is        %sexpected  %s\n", line, expected);
+				wrong++;
+			}
+		}
+	assert_int_equal(wrong, 0);
+	fclose(table);
+	kmt_stop(&s.w);
+}
+
+/* For --write. */
+static const char *path;
+
+static void write_table(void **state)
+{
+	FILE *table = fopen(path, "w");
+	struct surface s;
+
+	if (!table)
+		fail_msg("cannot write %s", path);
+	fputs("# SPDX-License-Identifier: MIT\n"
+	      "# What each D3DKMT function returns for bad arguments (test_surface.c, --write).\n"
+	      "# function\targument\tstatus\n",
+	      table);
+	start(&s, state);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		for (uint32_t class = 0; class < CLASSES; class ++) {
+			char line[LINE_BYTES];
+
+			if (class > ZEROS && !functions[i].handles)
+				continue;
+			row_of(&s, &functions[i], class, line);
+			fputs(line, table);
+		}
+	assert_int_equal(fclose(table), 0);
+	kmt_stop(&s.w);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(each_function_refuses_each_class_of_bad_arguments),
+	};
+	const struct CMUnitTest writer[] = {
+		{"write", write_table, NULL, NULL, &kmt_sim},
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--write")) {
+		path = argv[2];
+		return cmocka_run_group_tests(writer, NULL, NULL);
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
