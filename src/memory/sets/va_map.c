@@ -149,6 +149,9 @@ static vmm_status write_tables(struct vmm_va *va, uint64_t base, uint64_t size,
 		vmm_va_write_entries(va->memory, ref->instance);
 		if (!piece->live && ref->allocation->mapped_at)
 			status = vmm_va_write_piece(va, piece, changed);
+		else if (piece->live && changed && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached)
+			/* The refresh did not know that the entries were valid before. (VA-13) */
+			status = vmm_va_flush(va, base, base + size);
 	} else if (content->kind == VMM_VA_ZERO) {
 		status = vmm_va_write_piece(va, piece, changed);
 	}

@@ -173,6 +173,31 @@ static void va_13_invalid_to_valid_needs_no_flush_with_invalidtlbentriesnotcache
 	va_finish(&v);
 }
 
+/* Also if the allocation that takes over the addresses was mapped nowhere before. */
+static void va_13_valid_to_valid_needs_a_flush_with_invalidtlbentriesnotcached(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, not_cached);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY),
+		      b = va_allocate(&v, PAGE_BYTES, WORLD_MEMORY);
+	va_make(&v, a);
+	va_make(&v, b);
+	uint64_t at = va_reserve(&v, 0, 64 * KIB, D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_ACCESS);
+	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(&v, a, 16);
+	args.BaseAddress = at;
+	va_must_map(&v, &args);
+	va_store(&v, at + 5 * PAGE_BYTES, 0xA); /* the translation is in the TLB now */
+	args = va_mapping(&v, b, 1);
+	args.BaseAddress = at + 5 * PAGE_BYTES;
+	va_must_map(&v, &args);
+	va_store(&v, at + 5 * PAGE_BYTES, 0xB);
+	args = va_mapping(&v, a, 16);
+	va_must_map(&v, &args);
+	assert_int_equal(va_word(&v, args.VirtualAddress + 5 * PAGE_BYTES), 0xA);
+	va_finish(&v);
+}
+
 /*
  * Tables in system memory, written by the CPU; pages in system memory as well, not mapped into the
  * aperture (PAG-24).
@@ -389,6 +414,7 @@ int main(void)
 		ON_SIM(va_11_tables_in_system_memory_are_updated_by_the_cpu_at_once),
 		ON_BOTH(va_13_entries_are_invalidated_before_the_memory_is_reused),
 		ON_SIM(va_13_invalid_to_valid_needs_no_flush_with_invalidtlbentriesnotcached),
+		ON_SIM(va_13_valid_to_valid_needs_a_flush_with_invalidtlbentriesnotcached),
 		ON_SIM(va_14_notify_residency_is_between_content_and_page_tables),
 		ON_SIM(pnp_06_page_tables_are_restored_at_power_on),
 		ON_SIM(va_13_gpu_reads_correct_content_through_random_moves),
