@@ -100,7 +100,7 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	vmm_assert(sum.resident_bytes == segment->resident_bytes);
 	vmm_assert(segment->resident_bytes <= segment->peak_bytes);
 	/* The remaining live ranges are DMA and paging buffers, which are in apertures only. */
-	uint32_t ranges = segment->residents + segment->port->invalid_count;
+	uint32_t ranges = segment->residents + segment->port->invalid_count + segment->table_count;
 	vmm_assert(figures.live_ranges >= ranges);
 	vmm_assert(figures.size_bytes - figures.free_bytes >=
 		   segment->resident_bytes + segment->invalid_bytes);

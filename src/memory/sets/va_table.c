@@ -54,6 +54,7 @@ static vmm_status allocate_memory(struct vmm_memory *memory, struct vmm_va_table
 	table->range = space.node;
 	table->offset = space.offset;
 	segment->invalid_bytes += request.size_bytes; /* not available to allocations */
+	segment->table_count++;
 	return VMM_OK;
 }
 
@@ -68,6 +69,7 @@ static void free_memory(struct vmm_memory *memory, struct vmm_va_table *table)
 	struct vmm_segment *segment = vmm_memory_segment(memory, table->segment);
 
 	segment->invalid_bytes -= vmm_range_size(segment->heap, table->range);
+	segment->table_count--;
 	vmm_segment_free(memory, segment, table->range);
 }
 

@@ -87,7 +87,8 @@ struct vmm_segment {
 	 * (SEG-04).
 	 */
 	uint64_t capacity_bytes;
-	uint64_t invalid_bytes; /* SEG-26 */
+	uint64_t invalid_bytes; /* SEG-26; and of page tables */
+	uint32_t table_count;   /* page tables in the segment, a range each */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	/* vmm_instance.lru; head: least recently used (lru.c) */

@@ -252,6 +252,7 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		reset_adapter(sched, timeout);
 	atomic_store(&adapter->recovering, false);
 	vmm_port_resume(adapter->port);
+	vmm_memory_flush_locked(adapter); /* the page tables, which were written anew */
 	vmm_paging_unlock(adapter);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

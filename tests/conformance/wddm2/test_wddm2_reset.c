@@ -686,6 +686,44 @@ static void pre_08_res_07_memory_of_a_preempted_packet_is_not_evicted(void **sta
 	wddm2_stop(&w);
 }
 
+static void with_page_tables(struct scripted_miniport *m)
+{
+	wddm2_1(m);
+	scripted_mmu(m, 3, 1);
+}
+
+/* TDR-05: the tables were in video memory. Their entries are written again. */
+static void va_11_page_tables_are_written_again_after_an_adapter_reset(void **state)
+{
+	struct client_device later;
+	struct guilty g;
+	struct world w;
+
+	start(&w, state, with_page_tables);
+	start_guilty(&w, &g);
+	uint32_t before = wddm2_operations(&w, DXGK_OPERATION_UPDATE_PAGE_TABLE);
+	hang(&w);
+	assert_true(wddm2_operations(&w, DXGK_OPERATION_UPDATE_PAGE_TABLE) > before);
+	client_open(&w.client, &later);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&later);
+	D3DKMT_HANDLE a = wddm2_allocate(&later, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &later, &queue, &a, 1);
+	D3DDDI_MAPGPUVIRTUALADDRESS args = {.hPagingQueue = queue.hPagingQueue,
+					    .hAllocation = a,
+					    .SizeInPages = 16,
+					    .Protection.Write = 1};
+	HRESULT result = later.cb->pfnMapGpuVirtualAddressCb(later.handle, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	uint32_t word = 0x600D;
+	assert_true(scripted_virtual_access(scripted_process(w.m, w.m->live_processes - 1),
+					    args.VirtualAddress, &word, sizeof(word), true));
+	assert_int_equal(w.m->faults, 0);
+	client_close(&later);
+	end_guilty(&g);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -702,6 +740,7 @@ int main(void)
 		ON_SIM(pnp_05_lock_45_locked_content_returns_to_memory_at_power_on),
 		ON_SIM(pnp_05_res_04_paging_queue_work_is_suspended_without_power),
 		ON_SIM(pnp_05_pag_32_unencrypted_protected_content_refuses_power_off),
+		ON_SIM(va_11_page_tables_are_written_again_after_an_adapter_reset),
 		ON_SIM(pre_08_res_07_memory_of_a_preempted_packet_is_not_evicted),
 	};
 
