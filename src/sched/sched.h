@@ -173,10 +173,16 @@ struct vmm_command_request {
 	uint32_t primaries[VMM_PRIMARIES_MAX];
 	uint32_t primary_count;
 };
-/* Checks the number of contexts of a submission (SUB-26); only one context is implemented. */
+/* Checks the number of contexts of a submission, which must be 1 to 64 (SUB-26). */
 NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,
 					  uint32_t object, uint32_t count) VMM_MUST_CHECK;
+struct vmm_broadcast_names;
+/*
+ * Submits the commands to the context, which is BroadcastContext[0], and to the `others`, which are
+ * created with by_address, too. Either all of them get a packet, or none (SUB-26).
+ */
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
+				  const struct vmm_broadcast_names *others,
 				  const struct vmm_command_request *request) VMM_MUST_CHECK;
 /*
  * VA-10: queues an update of GPU virtual addresses beside the context (address.c). Waits while the
@@ -249,7 +255,10 @@ struct vmm_render_request {
 NTSTATUS vmm_sched_render(struct vmm_context *context,
 			  struct vmm_render_request *request) VMM_MUST_CHECK;
 #define VMM_BROADCAST_MAX 64u
+/* The further contexts of a broadcast. */
 struct vmm_broadcast_names {
+	/* Index of the first of them in the client's array: 0; for commands 1 (SUB-26). */
+	uint32_t first;
 	uint32_t count;
 	/* HContext handles of the callbacks; NULL: `number` names the contexts. */
 	void *const *hazard;

@@ -302,6 +302,7 @@ struct scripted_hw_queue {
 
 /* The miniport's record of a process's page tables. */
 #define SCRIPTED_PROCESSES_MAX 16u
+#define SCRIPTED_ROOTS_MAX     96u /* contexts with GPU virtual addresses, and one */
 #define SCRIPTED_TLB           64u
 struct scripted_process {
 	struct scripted_miniport *m;
@@ -321,7 +322,7 @@ struct scripted_miniport {
 		HANDLE context;
 		D3DGPU_PHYSICAL_ADDRESS address;
 		UINT entries;
-	} root[SCRIPTED_PROCESSES_MAX];
+	} root[SCRIPTED_ROOTS_MAX];
 	uint32_t stale; /* accesses by a translation that should have been flushed */
 	struct scripted_settings settings;
 	scripted_hook *hook;

@@ -98,7 +98,10 @@ static VOID APIENTRY set_root(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SETROOT
 
 	while (root->context && root->context != args->hContext)
 		root++;
-	*root = (struct scripted_root){args->hContext, args->Address, args->NumEntries};
+	if (root < m->root + SCRIPTED_ROOTS_MAX - 1) /* the last one stays empty */
+		*root = (struct scripted_root){args->hContext, args->Address, args->NumEntries};
+	else
+		m->faults++;
 	scripted_end(m,
 		     scripted_begin(m, VIDMM_DDI_SET_ROOT_PAGE_TABLE, args->hContext, args,
 				    sizeof(*args)),

@@ -62,7 +62,12 @@ NTSTATUS vmm_kmt_submit_command(struct vmm_door_call *call, struct vmm_context *
 				const D3DKMT_SUBMITCOMMAND *args,
 				struct vmm_command_request *request)
 {
+	/* vmm_kmt_check_submit has checked the count. */
+	const struct vmm_broadcast_names others = {.first = 1,
+						   .count = args->BroadcastContextCount - 1,
+						   .number = args->BroadcastContext + 1};
+
 	(void)call;
 	memcpy(request->primaries, args->WrittenPrimaries, sizeof(request->primaries));
-	return vmm_sched_submit_command(context, request);
+	return vmm_sched_submit_command(context, &others, request);
 }

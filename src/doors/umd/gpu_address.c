@@ -12,8 +12,22 @@ NTSTATUS vmm_umd_refuse_context(const struct vmm_door_call *call, const char *ru
 			       call->device->handle);
 }
 
+/* SUB-26: `count` has been checked. The array is read once, and only the entries in use. */
+static NTSTATUS submit_to(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data,
+			  uint32_t count, const struct vmm_command_request *request)
+{
+	HANDLE handles[VMM_BROADCAST_MAX];
+	const struct vmm_broadcast_names others = {
+		.first = 1, .count = count - 1, .hazard = handles};
+
+	for (uint32_t i = 1; i < count; i++)
+		handles[i - 1] = data->BroadcastContext[i];
+	return vmm_sched_submit_command(context, &others, request);
+}
+
 /* Only the members in use are read, each once. */
-static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data)
+static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data,
+		       uint32_t count)
 {
 	struct vmm_command_request request = {.commands = data->Commands,
 					      .length = data->CommandLength,
@@ -30,7 +44,7 @@ static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND
 				 VMM_DOOR_PRIVATE_BYTES_MAX, 1, local, sizeof(local), &copy);
 	request.private_data = copy;
 	if (NT_SUCCESS(status))
-		status = vmm_sched_submit_command(context, &request);
+		status = submit_to(context, data, count, &request);
 	vmm_door_copy_done(copy, local);
 	return status;
 }
@@ -45,14 +59,15 @@ HRESULT APIENTRY vmm_umd_submit_command(HANDLE device, const D3DDDICB_SUBMITCOMM
 	if (!call.device || !data)
 		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
 				     0);
-	NTSTATUS counted = vmm_sched_check_command_contexts(
-		call.observe, call.process->id, call.device->handle, data->BroadcastContextCount);
+	uint32_t count = data->BroadcastContextCount;
+	NTSTATUS counted = vmm_sched_check_command_contexts(call.observe, call.process->id,
+							    call.device->handle, count);
 	if (NT_SUCCESS(counted) && !context)
 		counted = vmm_umd_refuse_context(&call, "SUB-26", call.device->handle,
 						 "submit command: BroadcastContext[0]");
 	if (NT_SUCCESS(status))
 		status = counted;
 	if (NT_SUCCESS(status))
-		status = submit(context, data);
+		status = submit(context, data, count);
 	return vmm_umd_leave(&call, status, 0, data->NumPrimaries, data->Commands);
 }

@@ -4,19 +4,27 @@
  * independent submission, with a separate fence and in the order of that context.
  *
  * The buffer belongs to the context of the call, its owner. Each further context gets a copy of it
- * (copies.c). vmm_sched_render_to finds the contexts and keeps them until it returns.
+ * (copies.c). vmm_sched_render_to finds the contexts and keeps them until it returns. So does
+ * virtual.c for commands at GPU virtual addresses, whose contexts share no buffer (SUB-26).
  */
 #include "sched/data/submission.h"
 #include "sched/calls/calls.h"
 
 /* ---- the contexts of a call ---- */
 
-static NTSTATUS refuse_broadcast(const struct vmm_context *owner, uint32_t index, const char *why)
+static const char *rule_of(const struct vmm_broadcast_names *names)
 {
-	return vmm_refuse_rule(owner->device->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-10",
-			       owner->device->process->id, owner->handle,
+	return names->first ? "SUB-26" : "DMA-10";
+}
+
+static NTSTATUS refuse_broadcast(const struct vmm_context *owner,
+				 const struct vmm_broadcast_names *names, uint32_t index,
+				 const char *why)
+{
+	return vmm_refuse_rule(owner->device->adapter->observe, STATUS_INVALID_PARAMETER,
+			       rule_of(names), owner->device->process->id, owner->handle,
 			       "broadcast on context 0x%08x refused: BroadcastContext[%u] %s",
-			       owner->handle, index, why);
+			       owner->handle, names->first + index, why);
 }
 
 /* Finds a context by the handle of the callbacks or of the D3DKMT functions. Process lock held. */
@@ -45,13 +53,14 @@ static NTSTATUS add_context_locked(const struct vmm_context *owner,
 
 	vmm_assert_held(&owner->device->process->lock);
 	if (!context)
-		return refuse_broadcast(owner, b->count,
+		return refuse_broadcast(owner, names, b->count,
 					"is not a live context of the same device");
 	if (context == owner)
-		return refuse_broadcast(owner, b->count, "is the context that owns the buffer");
+		return refuse_broadcast(owner, names, b->count,
+					"is the context on which the call is made");
 	for (uint32_t i = 0; i < b->count; i++)
 		if (b->context[i] == context)
-			return refuse_broadcast(owner, b->count, "is named twice");
+			return refuse_broadcast(owner, names, b->count, "is named twice");
 	if (owner->dma_segment_set && context->engine != owner->engine)
 		return vmm_refuse_reason(
 			owner->device->adapter->observe, STATUS_NOT_SUPPORTED,
@@ -64,7 +73,7 @@ static NTSTATUS add_context_locked(const struct vmm_context *owner,
 	return STATUS_SUCCESS;
 }
 
-static void end_calls(const struct vmm_context *owner, struct vmm_broadcast *b)
+void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b)
 {
 	for (uint32_t i = 0; i < b->count; i++)
 		atomic_fetch_sub(&b->context[i]->broadcast_calls, 1);
@@ -72,19 +81,20 @@ static void end_calls(const struct vmm_context *owner, struct vmm_broadcast *b)
 		vmm_progress_signal(owner->device->adapter);
 }
 
-static NTSTATUS begin_calls(const struct vmm_context *owner,
-			    const struct vmm_broadcast_names *names, struct vmm_broadcast *b)
+NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
+			     const struct vmm_broadcast_names *names, struct vmm_broadcast *b)
 {
 	struct vmm_process *process = owner->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
 
+	vmm_assert(names->first <= 1 && vmm_context_is_valid(owner));
 	b->count = 0;
-	if (names->count > VMM_BROADCAST_MAX)
+	if (names->count > VMM_BROADCAST_MAX - names->first)
 		return vmm_refuse_rule(
-			owner->device->adapter->observe, STATUS_INVALID_PARAMETER, "DMA-10",
+			owner->device->adapter->observe, STATUS_INVALID_PARAMETER, rule_of(names),
 			process->id, owner->handle,
 			"broadcast on context 0x%08x refused: BroadcastContextCount %u, at most %u",
-			owner->handle, names->count, VMM_BROADCAST_MAX);
+			owner->handle, names->first + names->count, VMM_BROADCAST_MAX);
 	vmm_process_lock(process);
 	while (b->count < names->count && NT_SUCCESS(status))
 		status = add_context_locked(owner, names, b);
@@ -98,13 +108,13 @@ NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broad
 	struct vmm_broadcast targets;
 
 	vmm_assert(vmm_context_is_valid(context));
-	NTSTATUS status = begin_calls(context, names, &targets);
+	NTSTATUS status = vmm_broadcast_begin(context, names, &targets);
 	if (NT_SUCCESS(status)) {
 		request->broadcast = &targets;
 		status = vmm_sched_render(context, request);
 		request->broadcast = NULL;
 	}
-	end_calls(context, &targets);
+	vmm_broadcast_end(context, &targets);
 	return status;
 }
 

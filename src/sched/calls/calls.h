@@ -25,6 +25,15 @@ NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);
 
 /* ---- broadcast.c ---- */
 /*
+ * Finds the further contexts of a broadcast. They do not end before vmm_broadcast_end, which is
+ * called after a failure, too. STATUS_INVALID_PARAMETER: too many; or one that is not a live
+ * context of the owner's device, is the owner, or is named twice. No lock held.
+ */
+NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
+			     const struct vmm_broadcast_names *names,
+			     struct vmm_broadcast *b) VMM_MUST_CHECK;
+void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b);
+/*
  * The context ends: wait until no call broadcasts to it; wait until no other context runs its
  * buffers. No lock held.
  */

@@ -98,6 +98,19 @@ VMM_COLD static void fail_device(const struct vmm_submission *s)
 	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
+/* The buffer is filled, and not split yet. */
+static void note_filled(const struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
+{
+	vmm_assert_held(&s->adapter->submit_lock);
+	dma->kind = s->kind;
+	dma->null_rendering = s->null_rendering || (dma->context->flags & 0x1);
+	dma->patch_start = dma->start = 0;
+	dma->patch_end = dma->patch_count;
+	dma->end = dma->used_bytes;
+	dma->split = false;
+}
+
 /*
  * Has the miniport fill one DMA buffer. Returns STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER if the
  * miniport has more to emit. A GPU exception puts the device in error (vmm_device_answer), which is
@@ -116,12 +129,7 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 		fail_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
-	dma->kind = s->kind;
-	dma->null_rendering = s->null_rendering || (s->context->flags & 0x1);
-	dma->patch_start = dma->start = 0;
-	dma->patch_end = dma->patch_count;
-	dma->end = dma->used_bytes;
-	dma->split = false;
+	note_filled(s, dma);
 	NTSTATUS checked = s->kind->patched ? check_patches(s, dma) : STATUS_SUCCESS;
 	if (NT_SUCCESS(checked))
 		checked = check_instances(s, dma);
@@ -248,10 +256,10 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	vmm_state_lock(s->adapter);
 	assign_sequence_locked(s, dma, sequence);
 	s->sequence = sequence;
-	s->queued = s->context->queued;
+	s->queued = dma->context->queued;
 	if (vmm_unlikely(broadcast))
 		commit_copies_locked(s, dma);
-	if (vmm_unlikely(broadcast) || !vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+	if (vmm_unlikely(broadcast) || !vmm_steps_hold_locked(dma->context, dma)) { /* SYN-26 */
 		vmm_list_push_back(&sched->prepare, &dma->packet.link);
 		atomic_fetch_add(&sched->prepare_count, 1);
 	}
@@ -360,6 +368,102 @@ static NTSTATUS translate_all(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_
 	}
 }
 
+/* ---- buffers of further contexts (SUB-26) ---- */
+
+/* Returns the number of further contexts that get separate buffers. */
+VMM_COLD static uint32_t further_count(const struct vmm_submission *s)
+{
+	vmm_assert(s->kind->fill_further && s->broadcast->count < VMM_BROADCAST_MAX);
+	return s->broadcast->count;
+}
+
+/* Fills them before the first is queued: the miniport may change its private data from then on. */
+VMM_COLD static void fill_further(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	const struct vmm_dma *from = s->piece[0];
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_assert(s->pieces == 1);
+	for (uint32_t i = 0; i < further_count(s); i++) {
+		copy_list(s->further[i], from);
+		s->kind->fill_further(s, from, s->further[i]);
+		note_filled(s, s->further[i]);
+	}
+}
+
+/*
+ * Queues them. Nothing can fail any more, so all contexts get a packet. Each packet is in the order
+ * of its context: one that is behind a wait delays no other.
+ */
+VMM_COLD static void commit_further(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
+{
+	uint64_t sequence = s->sequence;
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	for (uint32_t i = 0; i < further_count(s); i++) {
+		vmm_assert(s->further[i]->context == s->broadcast->context[i]);
+		commit_piece(s, s->further[i]);
+		s->further[i] = NULL;
+	}
+	s->sequence = sequence;
+}
+
+/*
+ * Returns the entry for the buffer of the context with the lowest handle above *handle, and sets
+ * *context and *handle to that context's. NULL: there is none.
+ */
+static struct vmm_dma **next_by_handle(struct vmm_submission *s, struct vmm_context **context,
+				       uint32_t *handle)
+{
+	struct vmm_dma **entry = NULL;
+	uint32_t above = *handle;
+
+	for (uint32_t i = 0; i <= further_count(s); i++) {
+		struct vmm_context *at = i ? s->broadcast->context[i - 1] : s->context;
+
+		if (at->handle <= above || (entry && at->handle >= *handle))
+			continue;
+		entry = i ? &s->further[i - 1] : &s->piece[0];
+		*context = at;
+		*handle = at->handle;
+	}
+	return entry;
+}
+
+VMM_COLD static void give_back_further(struct vmm_submission *s)
+{
+	for (uint32_t i = 0; i < further_count(s); i++)
+		if (s->further[i])
+			vmm_dma_give_back(s->further[i]);
+}
+
+/*
+ * Takes one buffer of each context, in the order of their handles. A thread that waits for a buffer
+ * of one context then holds only buffers of contexts with lower handles, so threads that broadcast
+ * to the same contexts do not wait for each other in a cycle.
+ */
+VMM_COLD static NTSTATUS take_buffers(struct vmm_submission *s)
+{
+	struct vmm_context *context = NULL;
+	struct vmm_dma **entry;
+	uint32_t handle = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	while (NT_SUCCESS(status) && (entry = next_by_handle(s, &context, &handle)) != NULL) {
+		vmm_assert(!*entry);
+		status = vmm_dma_get(context, entry);
+		s->pieces += NT_SUCCESS(status) && entry == &s->piece[0];
+	}
+	if (!NT_SUCCESS(status)) {
+		give_back_further(s);
+		if (s->pieces)
+			vmm_dma_give_back(s->piece[0]);
+	}
+	return status;
+}
+
+/* ---- one submission ---- */
+
 /* Captures the list, has it translated, and queues the buffers. */
 static NTSTATUS run_locked(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_lock_class)
 {
@@ -377,14 +481,21 @@ static NTSTATUS run_locked(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_loc
 		status = translate_all(s);
 	if (vmm_unlikely(s->adapter->verify))
 		vmm_verify_end(s);
-	if (NT_SUCCESS(status))
-		commit(s, true);
-	return status;
+	if (!NT_SUCCESS(status))
+		return status;
+	if (vmm_unlikely(s->further != NULL))
+		fill_further(s);
+	commit(s, true);
+	if (vmm_unlikely(s->further != NULL))
+		commit_further(s);
+	return STATUS_SUCCESS;
 }
 
 /* Takes the first DMA buffer, and for a broadcast its copies. */
 static NTSTATUS take_buffer(struct vmm_submission *s)
 {
+	if (vmm_unlikely(s->further != NULL))
+		return take_buffers(s);
 	NTSTATUS status = vmm_dma_get(s->context, &s->piece[0]);
 
 	if (!NT_SUCCESS(status))
@@ -417,6 +528,8 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	vmm_submit_unlock(adapter);
 	for (uint32_t i = 0; i < s->pieces; i++)
 		vmm_dma_give_back(s->piece[i]); /* a failed call queues nothing more (DMA-31) */
+	if (vmm_unlikely(s->further != NULL))
+		give_back_further(s);
 	/*
 	 * An error may be the consequence of a reset during the call. Then the call returns the
 	 * reset's status (TDR-07).

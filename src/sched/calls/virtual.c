@@ -4,7 +4,7 @@
  * pfnSubmitCommandCb. The client writes the commands to memory of its choice, and the miniport
  * executes them there: nothing is translated, patched or split. The memory that commands need is on
  * the device's residency list. A submission additionally lists only the primaries that its commands
- * write.
+ * write. A submission to several contexts gives each of them an independent packet (SUB-26).
  */
 #include "sched/data/submission.h"
 #include "sched/calls/calls.h"
@@ -73,34 +73,61 @@ static NTSTATUS check(const struct vmm_context *context, const struct vmm_comman
 NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,
 					  uint32_t object, uint32_t count)
 {
-	if (count == 1)
+	if (vmm_likely(count && count <= VMM_BROADCAST_MAX))
 		return STATUS_SUCCESS;
-	if (!count || count > VMM_BROADCAST_MAX)
-		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "SUB-26", process, object,
-				       "submit command to %u contexts refused: must be 1 to %u",
-				       count, VMM_BROADCAST_MAX);
-	return vmm_refuse_reason(
-		observe, STATUS_NOT_SUPPORTED, process, object,
-		"SUB-26: submit command to %u contexts: more than one is not built", count);
+	return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "SUB-26", process, object,
+			       "submit command to %u contexts refused: must be 1 to %u", count,
+			       VMM_BROADCAST_MAX);
 }
 
-NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
-				  const struct vmm_command_request *request)
+/*
+ * `further`: the further contexts of a broadcast, which do not end during the call; NULL: none.
+ * `buffers`: storage for a buffer of each of them.
+ */
+static NTSTATUS submit(struct vmm_context *context, const struct vmm_broadcast *further,
+		       struct vmm_dma **buffers, const struct vmm_command_request *request)
 {
 	D3DDDI_ALLOCATIONLIST written[VMM_PRIMARIES_MAX] = {0};
 	struct vmm_submission s = {.kind = &vmm_command_kind,
 				   .context = context,
 				   .command = request,
+				   .broadcast = further,
+				   .further = buffers,
 				   .null_rendering = request->flags & COMMAND_NULL_RENDERING,
 				   .command_bytes = request->length,
 				   .entries = written,
 				   .entry_count = request->primary_count};
 
-	vmm_assert(vmm_context_is_valid(context));
 	NTSTATUS status = check(context, request);
+	for (uint32_t i = 0; further && NT_SUCCESS(status) && i < further->count; i++)
+		status = check(further->context[i], request);
 	for (uint32_t i = 0; NT_SUCCESS(status) && i < request->primary_count; i++) {
 		written[i].hAllocation = request->primaries[i];
 		written[i].WriteOperation = 1;
 	}
 	return NT_SUCCESS(status) ? vmm_submission_run(&s) : status;
+}
+
+VMM_COLD static NTSTATUS submit_to_several(struct vmm_context *context,
+					   const struct vmm_broadcast_names *others,
+					   const struct vmm_command_request *request)
+{
+	struct vmm_broadcast further;
+	struct vmm_dma *buffers[VMM_BROADCAST_MAX] = {NULL};
+	NTSTATUS status = vmm_broadcast_begin(context, others, &further);
+
+	if (NT_SUCCESS(status))
+		status = submit(context, &further, buffers, request);
+	vmm_broadcast_end(context, &further);
+	return status;
+}
+
+NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
+				  const struct vmm_broadcast_names *others,
+				  const struct vmm_command_request *request)
+{
+	vmm_assert(vmm_context_is_valid(context));
+	vmm_assert(others->first == 1);
+	return vmm_likely(!others->count) ? submit(context, NULL, NULL, request)
+					  : submit_to_several(context, others, request);
 }

@@ -144,6 +144,7 @@ const struct vmm_submission_kind vmm_command_kind = {
 	.offers = true,
 	.by_address = true,
 	.fill = vmm_fill_for_command,
+	.fill_further = vmm_fill_further_for_command,
 	.describe = describe_command,
 };
 

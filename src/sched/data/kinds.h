@@ -47,6 +47,13 @@ struct vmm_submission_kind {
 	 * emit, and *multipass is what it wants to be told in the next call.
 	 */
 	NTSTATUS (*fill)(const struct vmm_submission *s, struct vmm_dma *dma, uint32_t *multipass);
+	/*
+	 * Fills the buffer of a further context like `from`, which is filled. With this operation
+	 * each further context of a broadcast gets a separate buffer, and so an independent packet
+	 * (SUB-26). Without it the contexts run copies of one buffer (DMA-10).
+	 */
+	void (*fill_further)(const struct vmm_submission *s, const struct vmm_dma *from,
+			     struct vmm_dma *to);
 	/* The last buffer of the submission is about to be queued. */
 	void (*queue_last)(const struct vmm_submission *s, struct vmm_dma *last);
 	/* Adds to the arguments of Submit. Paging lock. */

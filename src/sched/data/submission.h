@@ -24,6 +24,11 @@ struct vmm_submission {
 	uint32_t entry_count;
 	uint64_t serial;
 	uint64_t sequence; /* of the newest buffer that was queued */
+	/*
+	 * SUB-26: for each context of `broadcast` a buffer of that context; NULL: the kind has no
+	 * fill_further, or there are no such contexts.
+	 */
+	struct vmm_dma **further;
 	/* The DMA buffers into which the miniport translated the submission, in order. */
 	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
 	uint32_t pieces;
@@ -75,6 +80,8 @@ NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *
 NTSTATUS vmm_fill_for_command(const struct vmm_submission *s, struct vmm_dma *dma,
 			      uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
+void vmm_fill_further_for_command(const struct vmm_submission *s, const struct vmm_dma *from,
+				  struct vmm_dma *to) VMM_REQUIRES(vmm_submit_lock_class);
 /* verify.c: checks one translated piece; checks the submission after the last piece. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
 void vmm_verify_end(struct vmm_submission *s) VMM_COLD;

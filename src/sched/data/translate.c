@@ -170,23 +170,39 @@ NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
 			: "; a refusal must return STATUS_INVALID_USER_BUFFER");
 }
 
+/* Returns the size of the private data that every context of the submission has. */
+static uint32_t common_private_bytes(const struct vmm_submission *s)
+{
+	uint32_t bytes = s->context->dma_private_bytes;
+
+	for (uint32_t i = 0; s->broadcast && i < s->broadcast->count; i++)
+		if (s->broadcast->context[i]->dma_private_bytes < bytes)
+			bytes = s->broadcast->context[i]->dma_private_bytes;
+	vmm_assert(bytes >= s->command->private_bytes); /* SUB-24 */
+	return bytes;
+}
+
 /*
- * Has the miniport validate the command. Its changes to the private data become part of the
- * submission.
+ * Has the miniport validate the command, once for all contexts. Its changes to the private data
+ * become part of the submission.
  */
 static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
 {
 	const struct vmm_command_request *r = s->command;
+	uint32_t further = s->broadcast ? s->broadcast->count : 0;
 	DXGKARG_VALIDATESUBMITCOMMAND args = {
 		.Commands = r->commands,
 		.CommandLength = r->length,
-		.ContextCount = 1,
+		.ContextCount = 1 + further,
 		.Context = {s->context->kmd_context},
 		.pPrivateDriverData = dma->private_data,
-		.PrivateDriverDataSize = s->context->dma_private_bytes,
+		.PrivateDriverDataSize = common_private_bytes(s),
 		.UmdPrivateDataSize = r->private_bytes,
 	};
 
+	vmm_assert(args.ContextCount <= VMM_ARRAY_LENGTH(args.Context));
+	for (uint32_t i = 0; i < further; i++)
+		args.Context[1 + i] = s->broadcast->context[i]->kmd_context;
 	return vmm_command_validate(s->context->device, s->context->handle, &args);
 }
 
@@ -205,4 +221,19 @@ NTSTATUS vmm_fill_for_command(const struct vmm_submission *s, struct vmm_dma *dm
 	dma->patch_count = 0;
 	*multipass = 0;
 	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
+}
+
+/* SUB-26: the private data includes what the miniport has changed there (SUB-25). */
+void vmm_fill_further_for_command(const struct vmm_submission *s, const struct vmm_dma *from,
+				  struct vmm_dma *to)
+{
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_assert(to->context->by_address && to->context != from->context);
+	vmm_assert(to->context->dma_private_bytes >= s->command->private_bytes);
+	if (s->command->private_bytes)
+		memcpy(to->private_data, from->private_data, common_private_bytes(s));
+	to->commands = from->commands;
+	to->used_bytes = from->used_bytes;
+	to->private_used = from->private_used;
+	to->patch_count = 0;
 }

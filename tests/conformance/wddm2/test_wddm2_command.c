@@ -3,82 +3,17 @@
  * Contexts whose commands are at GPU virtual addresses: what is submitted, and what the GPU
  * executes.
  */
-#include "va_world.h"
+#include "command_world.h"
 
 #include <string.h>
-
-/* A virtual context, its commands in an allocation that the CPU writes, and a target. */
-struct stage {
-	struct va_world v;
-	HANDLE context;
-	D3DKMT_HANDLE commands, target;
-	uint64_t commands_at, target_at;
-};
-
-static void fill(struct stage *s, uint64_t to, uint32_t value)
-{
-	D3DDDICB_LOCK2 lock = {.hAllocation = s->commands};
-	const D3DDDICB_UNLOCK2 unlock = {.hAllocation = s->commands};
-	const struct scripted_command command = {.op = SCRIPTED_WRITE,
-						 .size_bytes = sizeof(command),
-						 .value = value,
-						 .destination.address = to};
-
-	assert_int_equal(s->v.w.device.cb->pfnLock2Cb(s->v.w.device.handle, &lock), S_OK);
-	memcpy(lock.pData, &command, sizeof(command));
-	assert_int_equal(s->v.w.device.cb->pfnUnlock2Cb(s->v.w.device.handle, &unlock), S_OK);
-}
-
-static HRESULT try_context(struct stage *s, HANDLE *context)
-{
-	D3DDDICB_CREATECONTEXTVIRTUAL args = {0};
-	HRESULT result = s->v.w.device.cb->pfnCreateContextVirtualCb(s->v.w.device.handle, &args);
-
-	*context = args.hContext;
-	return result;
-}
-
-static void begin(struct stage *s, void **state, world_setup *setup)
-{
-	va_begin(&s->v, state, setup);
-	assert_int_equal(try_context(s, &s->context), S_OK);
-	s->commands = va_allocate(&s->v, 64 * KIB, WORLD_APERTURE);
-	s->target = va_allocate(&s->v, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
-	s->commands_at = va_map(&s->v, s->commands, 64 * KIB);
-	s->target_at = va_map(&s->v, s->target, 64 * KIB);
-	va_make(&s->v, s->commands);
-	va_make(&s->v, s->target);
-	fill(s, s->target_at + 64, 0x600D);
-}
-
-static D3DDDICB_SUBMITCOMMAND command(const struct stage *s)
-{
-	return (D3DDDICB_SUBMITCOMMAND){.Commands = s->commands_at,
-					.CommandLength = sizeof(struct scripted_command),
-					.BroadcastContextCount = 1,
-					.BroadcastContext = {s->context}};
-}
-
-static HRESULT submit(struct stage *s, const D3DDDICB_SUBMITCOMMAND *args)
-{
-	return s->v.w.device.cb->pfnSubmitCommandCb(s->v.w.device.handle, args);
-}
-
-static void finish(struct stage *s)
-{
-	const D3DDDICB_DESTROYCONTEXT args = {s->context};
-
-	assert_int_equal(s->v.w.device.cb->pfnDestroyContextCb(s->v.w.device.handle, &args), S_OK);
-	va_finish(&s->v);
-}
 
 static void sub_23_commands_run_at_the_clients_virtual_address(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, va_memory);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK);
+	stage_begin(&s, state, va_memory);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
 	const struct scripted_call *call = scripted_last(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL);
@@ -92,13 +27,13 @@ static void sub_23_commands_run_at_the_clients_virtual_address(void **state)
 	assert_int_equal(s.v.w.device.cb->pfnRenderCb(s.v.w.device.handle, &render), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "DMA-08");
 	args.BroadcastContext[0] = s.v.w.context.c.hContext;
-	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "SUB-23");
-	args = command(&s);
+	args = stage_command(&s);
 	args.Flags.Value = 2;
-	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "SUB-23");
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void completes_on_request(struct scripted_miniport *m)
@@ -112,7 +47,7 @@ static void sub_23_the_residency_list_is_resident_while_a_command_runs(void **st
 {
 	struct stage s;
 
-	begin(&s, state, completes_on_request);
+	stage_begin(&s, state, completes_on_request);
 	D3DKMT_HANDLE big = va_allocate(&s.v, 12 * MIB, WORLD_MEMORY);
 	struct client_device other;
 	client_open(&s.v.w.client, &other);
@@ -123,46 +58,46 @@ static void sub_23_the_residency_list_is_resident_while_a_command_runs(void **st
 	va_store(&s.v, at + 5 * MIB, 0x77);
 	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* evicts the list of the first device */
 	assert_false(wddm2_is_in_memory(&s.v.w.device, big));
-	fill(&s, at + 4 * MIB, 0x4444);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK);
+	stage_fill(&s, at + 4 * MIB, 0x4444);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_true(wddm2_is_in_memory(&s.v.w.device, big));
 	assert_int_equal(va_word(&s.v, at + 4 * MIB), 0x4444);
 	assert_int_equal(va_word(&s.v, at + 5 * MIB), 0x77);
 	client_close(&other);
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void sub_23_invalid_parameter_puts_only_its_device_in_error(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, completes_on_request);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK);
+	stage_begin(&s, state, completes_on_request);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	scripted_fail(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, STATUS_INVALID_PARAMETER, 1);
-	assert_int_equal(submit(&s, &args), S_OK);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	/* The packet before it is still with the GPU, so its fence is not complete either. */
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
 	assert_int_equal(scripted_outstanding(s.v.w.m, 0), 1);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
-	assert_true(submit(&s, &args) != S_OK);
+	assert_true(stage_submit(&s, &args) != S_OK);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
 	assert_int_equal(s.v.w.fatals, 0);
-	finish(&s); /* waits for queued packets: there are none */
+	stage_finish(&s); /* waits for queued packets: there are none */
 }
 
 static void sub_23_any_other_submit_failure_is_fatal(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, va_memory);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	stage_begin(&s, state, va_memory);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 	scripted_fail(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, STATUS_UNSUCCESSFUL, 1);
 	s.v.w.expected_fatals = 1;
-	(void)submit(&s, &args);
+	(void)stage_submit(&s, &args);
 	vidmm_settle(s.v.w.client.host);
 	assert_int_equal(s.v.w.fatal[0], 0x119);
 	assert_int_equal(s.v.w.fatal[1], 0x2);
@@ -181,14 +116,14 @@ static void sub_24_client_private_data_is_copied_to_the_miniport(void **state)
 	struct stage s;
 	uint64_t data[3] = {0x1111, 0x2222, 0x3333};
 
-	begin(&s, state, with_private);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	stage_begin(&s, state, with_private);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 	args.pPrivateDriverData = data;
 	args.PrivateDriverDataSize = 17;
-	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "SUB-24");
 	args.PrivateDriverDataSize = 12;
-	assert_int_equal(submit(&s, &args), S_OK);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	const DXGKARG_SUBMITCOMMANDVIRTUAL *got =
 		&scripted_last(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL)->in.submit_virtual;
@@ -196,8 +131,8 @@ static void sub_24_client_private_data_is_copied_to_the_miniport(void **state)
 	assert_int_equal(got->DmaBufferUmdPrivateDataSize, 12);
 	assert_memory_equal(got->pDmaBufferPrivateData, data, 12);
 	args.PrivateDriverDataSize = 16;
-	assert_int_equal(submit(&s, &args), S_OK);
-	finish(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
+	stage_finish(&s);
 }
 
 static void with_validation(struct scripted_miniport *m)
@@ -212,13 +147,13 @@ static void sub_25_private_data_is_validated_before_anything_is_queued(void **st
 	struct stage s;
 	uint64_t data = 0x7766554433221100;
 
-	begin(&s, state, with_validation);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK); /* no private data: nothing to validate */
+	stage_begin(&s, state, with_validation);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK); /* no private data: nothing to validate */
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
 	args.pPrivateDriverData = &data;
 	args.PrivateDriverDataSize = sizeof(data);
-	assert_int_equal(submit(&s, &args), S_OK);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	const DXGKARG_VALIDATESUBMITCOMMAND *asked =
 		&scripted_last(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND)->in.validate_command;
@@ -237,7 +172,7 @@ static void sub_25_private_data_is_validated_before_anything_is_queued(void **st
 	const unsigned char *sent = got->pDmaBufferPrivateData;
 	assert_memory_equal(sent, &data, sizeof(data));
 	assert_int_equal(sent[sizeof(data)], SCRIPTED_VALIDATED);
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void sub_25_a_command_that_fails_validation_is_not_queued(void **state)
@@ -247,22 +182,22 @@ static void sub_25_a_command_that_fails_validation_is_not_queued(void **state)
 	struct stage s;
 	uint64_t data = 1;
 
-	begin(&s, state, with_validation);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	stage_begin(&s, state, with_validation);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 	args.pPrivateDriverData = &data;
 	args.PrivateDriverDataSize = sizeof(data);
 	for (uint32_t i = 0; i < 3; i++) {
 		scripted_fail(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, refusals[i], 1);
-		assert_int_equal(submit(&s, &args), D3DDDIERR_INVALIDUSERBUFFER);
+		assert_int_equal(stage_submit(&s, &args), D3DDDIERR_INVALIDUSERBUFFER);
 		world_expect_finding(&s.v.w, "SUB-25");
 	}
 	wddm2_run(&s.v.w);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 0);
 	assert_true(va_word(&s.v, s.target_at + 64) != 0x600D);
-	assert_int_equal(submit(&s, &args), S_OK); /* the device is not in error */
+	assert_int_equal(stage_submit(&s, &args), S_OK); /* the device is not in error */
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void with_validation_before_2_5(struct scripted_miniport *m)
@@ -276,65 +211,62 @@ static void sub_25_before_wddm_2_5_validation_is_not_called(void **state)
 	struct stage s;
 	uint64_t data = 1;
 
-	begin(&s, state, with_validation_before_2_5);
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	stage_begin(&s, state, with_validation_before_2_5);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 	args.pPrivateDriverData = &data;
 	args.PrivateDriverDataSize = sizeof(data);
-	assert_int_equal(submit(&s, &args), S_OK);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void sub_26_context_and_primary_counts_out_of_range_are_refused(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, va_memory);
+	stage_begin(&s, state, va_memory);
 	const UINT contexts[] = {0, 65};
 	for (uint32_t i = 0; i < 2; i++) {
-		D3DDDICB_SUBMITCOMMAND args = command(&s);
+		D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 		args.BroadcastContextCount = contexts[i];
-		assert_int_equal(submit(&s, &args), E_INVALIDARG);
+		assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 		world_expect_finding(&s.v.w, "SUB-26");
 	}
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	args.BroadcastContextCount = 2;
-	assert_int_equal(submit(&s, &args), E_NOTIMPL);
-	args = command(&s);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
 	args.NumPrimaries = 17;
-	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "SUB-26");
-	args = command(&s);
+	args = stage_command(&s);
 	args.BroadcastContext[0] = (HANDLE)0x1234;
-	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	assert_int_equal(stage_submit(&s, &args), E_INVALIDARG);
 	world_expect_finding(&s.v.w, "SUB-26");
-	args = command(&s);
+	args = stage_command(&s);
 	args.NumPrimaries = 1;
 	args.WrittenPrimaries[0] = s.target;
-	assert_int_equal(submit(&s, &args), S_OK);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
 	/* A primary that is not on the residency list. */
 	args.WrittenPrimaries[0] = va_allocate(&s.v, 64 * KIB, WORLD_MEMORY);
-	assert_true(submit(&s, &args) != S_OK);
+	assert_true(stage_submit(&s, &args) != S_OK);
 	world_expect_finding(&s.v.w, "SUB-26");
 	args.NumPrimaries = 0;
-	assert_true(submit(&s, &args) != S_OK); /* the device is in error */
-	finish(&s);
+	assert_true(stage_submit(&s, &args) != S_OK); /* the device is in error */
+	stage_finish(&s);
 }
 
 static void va_12_setrootpagetable_precedes_the_first_submission(void **state)
 {
 	struct stage s;
 
-	begin(&s, state, va_two_levels);
+	stage_begin(&s, state, va_two_levels);
 	const struct scripted_call *root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
 	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 1);
 	UINT entries = root->in.root.NumEntries;
 	assert_int_equal(entries, 256); /* one page of entries */
-	D3DDDICB_SUBMITCOMMAND args = command(&s);
-	assert_int_equal(submit(&s, &args), S_OK);
+	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
 	/* Beyond the root's size: a new root, with all entries of the old one. */
@@ -345,11 +277,11 @@ static void va_12_setrootpagetable_precedes_the_first_submission(void **state)
 	root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
 	assert_int_equal(root->in.root.NumEntries, 4096);
 	assert_int_equal(va_word(&s.v, far.VirtualAddress + 64), 0x600D);
-	fill(&s, far.VirtualAddress + 128, 0xFA2);
-	assert_int_equal(submit(&s, &args), S_OK);
+	stage_fill(&s, far.VirtualAddress + 128, 0xFA2);
+	assert_int_equal(stage_submit(&s, &args), S_OK);
 	wddm2_run(&s.v.w);
 	assert_int_equal(va_word(&s.v, s.target_at + 128), 0xFA2);
-	finish(&s);
+	stage_finish(&s);
 }
 
 static void sub_23_without_page_tables_virtual_contexts_are_refused(void **state)

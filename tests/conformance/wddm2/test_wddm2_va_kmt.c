@@ -157,6 +157,17 @@ static void sub_23_va_10_d3dkmtsubmitcommand_and_update(void **state)
 	assert_int_equal(D3DKMTSubmitCommand(&submit), STATUS_SUCCESS);
 	wddm2_run(&k.v.w);
 	assert_int_equal(word_at(&k, to + 8), 0x600D);
+	D3DKMT_CREATECONTEXTVIRTUAL second = {.hDevice = k.device, .NodeOrdinal = 1};
+	assert_int_equal(D3DKMTCreateContextVirtual(&second), STATUS_SUCCESS);
+	submit.BroadcastContextCount = 2;
+	submit.BroadcastContext[1] = context.hContext; /* named twice */
+	assert_int_equal(D3DKMTSubmitCommand(&submit), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.v.w, "SUB-26");
+	submit.BroadcastContext[1] = second.hContext;
+	uint32_t before = scripted_count(k.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL);
+	assert_int_equal(D3DKMTSubmitCommand(&submit), STATUS_SUCCESS);
+	wddm2_run(&k.v.w);
+	assert_int_equal(scripted_count(k.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), before + 2);
 	submit.BroadcastContextCount = 0;
 	assert_int_equal(D3DKMTSubmitCommand(&submit), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&k.v.w, "SUB-26");
