@@ -46,6 +46,7 @@ static void fill_device_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiNotifySurpriseRemoval = softgpu_notify_surprise_removal;
 	data->DxgkDdiGetNodeMetadata = softgpu_get_node_metadata;
 	data->DxgkDdiEscape = softgpu_escape;
+	data->DxgkDdiCalibrateGpuClock = softgpu_calibrate_gpu_clock;
 }
 
 static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)

@@ -15,13 +15,19 @@
 #define POLL_FIRST_NS   10000u
 #define POLL_LONGEST_NS 1000000u
 
+uint64_t softgpu_clock(LARGE_INTEGER counter, LARGE_INTEGER frequency)
+{
+	uint64_t ticks = (uint64_t)counter.QuadPart, hz = (uint64_t)frequency.QuadPart;
+
+	return ticks / hz * SOFTGPU_CLOCK_HZ + ticks % hz * SOFTGPU_CLOCK_HZ / hz;
+}
+
 uint64_t softgpu_now_ns(void)
 {
 	LARGE_INTEGER frequency;
 	LARGE_INTEGER now = KeQueryPerformanceCounter(&frequency);
-	uint64_t ticks = (uint64_t)now.QuadPart, hz = (uint64_t)frequency.QuadPart;
 
-	return ticks / hz * 1000000000u + ticks % hz * 1000000000u / hz;
+	return softgpu_clock(now, frequency);
 }
 
 static int must_drop(struct softgpu_engine *engine)

@@ -210,3 +210,23 @@ NTSTATUS APIENTRY softgpu_escape(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_ESC
 	memcpy(pEscape->pPrivateDriverData, &escape, sizeof(escape));
 	return STATUS_SUCCESS;
 }
+
+/*
+ * All engines have one clock, which counts nanoseconds of the performance counter: one reading of
+ * the counter gives both values. Reentrant, any IRQL.
+ */
+NTSTATUS APIENTRY softgpu_calibrate_gpu_clock(IN_CONST_HANDLE hAdapter, UINT32 NodeOrdinal,
+					      UINT32 EngineOrdinal,
+					      OUT_PDXGKARG_CALIBRATEGPUCLOCK pClockCalibration)
+{
+	const struct softgpu_adapter *adapter = hAdapter;
+	LARGE_INTEGER frequency, now = KeQueryPerformanceCounter(&frequency);
+
+	if (NodeOrdinal >= SOFTGPU_NODES || EngineOrdinal >= adapter->link_count)
+		return STATUS_INVALID_PARAMETER;
+	memset(pClockCalibration, 0, sizeof(*pClockCalibration));
+	pClockCalibration->GpuFrequency = SOFTGPU_CLOCK_HZ;
+	pClockCalibration->GpuClockCounter = softgpu_clock(now, frequency);
+	pClockCalibration->CpuClockCounter = (ULONGLONG)now.QuadPart;
+	return STATUS_SUCCESS;
+}

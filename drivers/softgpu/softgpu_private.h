@@ -198,6 +198,9 @@ NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softg
  * PASSIVE.
  */
 void softgpu_engine_reset(struct softgpu_engine *engine);
+#define SOFTGPU_CLOCK_HZ 1000000000ull /* the clock of the engines */
+/* The engines' clock at the instant of a reading of the performance counter. */
+uint64_t softgpu_clock(LARGE_INTEGER counter, LARGE_INTEGER frequency);
 uint64_t softgpu_now_ns(void);
 /*
  * STALL: waits, outside the bus. Caller is inside the bus. Returns 0 if a reset or stop came: drop
@@ -247,6 +250,7 @@ DXGKDDI_DPC_ROUTINE softgpu_dpc_routine;
 DXGKDDI_QUERYADAPTERINFO softgpu_query_adapter_info;
 DXGKDDI_GETNODEMETADATA softgpu_get_node_metadata;
 DXGKDDI_ESCAPE softgpu_escape;
+DXGKDDI_CALIBRATEGPUCLOCK softgpu_calibrate_gpu_clock;
 /* device.c */
 DXGKDDI_CREATEDEVICE softgpu_create_device;
 DXGKDDI_DESTROYDEVICE softgpu_destroy_device;

@@ -398,6 +398,13 @@ void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event
  */
 NTSTATUS vmm_port_escape(struct vmm_port *port, DXGKARG_ESCAPE *args);
 /*
+ * Calls DxgkDdiCalibrateGpuClock for a node, DISPATCH_LEVEL. Stores the clocks of one instant; on
+ * failure nothing. STATUS_NOT_SUPPORTED: the miniport has no such DDI. Otherwise a failure of the
+ * miniport is returned unchanged, after a reason. The caller holds the submit lock at most.
+ * (CLK-01, CLK-03, CLK-04)
+ */
+NTSTATUS vmm_port_calibrate_clock(struct vmm_port *port, uint32_t node, DXGK_GPUCLOCKDATA *clock);
+/*
  * Calls DxgkDdiEscape with a record about such an event. Stores the miniport's handle of the event
  * in the record (CPN-10).
  */

@@ -221,6 +221,15 @@ struct vmm_escape_request {
 vmm_status vmm_sched_escape(struct vmm_process *process, struct vmm_adapter *adapter,
 			    const struct vmm_device *device, const struct vmm_context *context,
 			    const struct vmm_escape_request *request) VMM_MUST_CHECK;
+/*
+ * Asks the miniport for the clocks of a node of a physical adapter at one instant. On failure
+ * *clock is unchanged. STATUS_INVALID_PARAMETER: there is no such node or physical adapter
+ * (CLK-02). Otherwise what vmm_port_calibrate_clock returns. Waits while the adapter has no power.
+ * No lock is held.
+ */
+NTSTATUS vmm_sched_calibrate_clock(struct vmm_process *process, struct vmm_adapter *adapter,
+				   uint32_t node, uint32_t physical,
+				   DXGK_GPUCLOCKDATA *clock) VMM_MUST_CHECK;
 /* Returns the handle for protected lookups (hazard.h). */
 void *vmm_sched_context_live(const struct vmm_context *context);
 /* Returns its D3DKMT handle, by which events name it. */

@@ -30,6 +30,7 @@ static const char *const names[] = {
 	[VIDMM_DDI_CREATE_CPU_EVENT] = "create_cpu_event",
 	[VIDMM_DDI_DESTROY_CPU_EVENT] = "destroy_cpu_event",
 	[VIDMM_DDI_ESCAPE] = "escape",
+	[VIDMM_DDI_CALIBRATE_GPU_CLOCK] = "calibrate_gpu_clock",
 	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = "create_periodic",
 	[VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION] = "destroy_periodic",
 	[VIDMM_DDI_PATCH] = "patch",

@@ -57,6 +57,21 @@ static void a_large_bar_is_found(void **state)
 	gpu_stop(gpu);
 }
 
+static void the_clock_counts_nanoseconds_of_the_performance_counter(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_CALIBRATEGPUCLOCK clock = {0};
+	const uint32_t node = 1;
+
+	assert_int_equal(gpu->ddi.DxgkDdiCalibrateGpuClock(gpu->adapter, node, 0, &clock),
+			 STATUS_SUCCESS);
+	assert_true(clock.GpuFrequency == 1000000000);
+	assert_int_equal(gpu->ddi.DxgkDdiCalibrateGpuClock(gpu->adapter, node, 1, &clock),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(gpu->ddi.DxgkDdiCalibrateGpuClock(gpu->adapter, 2, 0, &clock),
+			 STATUS_INVALID_PARAMETER);
+}
+
 /* ---- queries ---- */
 
 static NTSTATUS query(struct gpu *gpu, DXGK_QUERYADAPTERINFOTYPE type, void *data, uint32_t size)
@@ -493,6 +508,7 @@ int main(void)
 		cmocka_unit_test(registration_of_newer_versions_is_refused),
 		cmocka_unit_test(an_invalid_configuration_does_not_start),
 		cmocka_unit_test(a_large_bar_is_found),
+		TEST(the_clock_counts_nanoseconds_of_the_performance_counter),
 		TEST(driver_caps_fill_the_size_of_each_version),
 		TEST(seg_02_segments_are_counted_first_and_described_then),
 		cmocka_unit_test(first_version_segment_queries_give_the_same_segments),
