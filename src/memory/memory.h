@@ -826,7 +826,26 @@ vmm_status vmm_memory_power_down(struct vmm_adapter *adapter,
  */
 void vmm_memory_power_up(struct vmm_adapter *adapter);
 
+/* How often something happened, and to how many bytes of allocations. */
+struct vmm_tally {
+	uint64_t count, bytes;
+};
+/* Classes of allocation priorities: minimum, low, normal, high, maximum. */
+#define VMM_ALLOCATION_CLASSES 5u
+/* Counted for D3DKMTQueryStatistics since the adapter started (QST-03, QST-04). */
+struct vmm_memory_tallies {
+	struct vmm_tally created, destroyed; /* CREATE and DESTROY events */
+	struct vmm_tally page_ins;           /* RESIDENCY events into a segment, REFERENCED */
+	/* All evictions; those to free space in a segment; those for a CPU lock. */
+	struct vmm_tally evictions, pressure, locks;
+	uint64_t bytes_mapped, bytes_unmapped; /* of apertures: MAP and UNMAP operations */
+	uint64_t ranges_released;              /* swizzling ranges, reclaimed ones included */
+	/* Bytes evicted from each segment, by the class of the allocation's priority. */
+	uint64_t evicted_bytes[VMM_PORT_SEGMENTS_MAX][VMM_ALLOCATION_CLASSES];
+};
 struct vmm_memory_statistics {
+	uint32_t segment_count;
+	struct vmm_memory_tallies tallies;
 	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];
 	uint32_t residents[VMM_PORT_SEGMENTS_MAX];
 	/* Those of other modules, as the scheduler's splits, stay 0. */
@@ -844,6 +863,35 @@ void vmm_memory_statistics(struct vmm_adapter *adapter, struct vmm_memory_statis
  */
 vmm_status vmm_memory_statistics_of(struct vmm_adapter *adapter, uint32_t process,
 				    struct vmm_memory_statistics *statistics) VMM_MUST_CHECK;
+/*
+ * One segment, by its index (segment id - 1). STATUS_INVALID_PARAMETER and a finding: there is no
+ * such segment (QST-04). This and the next function take the paging lock.
+ */
+struct vmm_segment_usage {
+	uint64_t commit_limit_bytes, resident_bytes, evicted_bytes;
+	uint64_t evicted_by_class[VMM_ALLOCATION_CLASSES];
+	uint32_t residents;
+	DXGK_SEGMENTFLAGS flags;
+};
+NTSTATUS vmm_memory_segment_usage(struct vmm_adapter *adapter, const struct vmm_process *process,
+				  uint32_t index, struct vmm_segment_usage *usage) VMM_MUST_CHECK;
+/*
+ * The allocations that the process has created, as far as they are resident: in the segment with
+ * index *index, or in all segments (NULL). preferred: by the position of the segment in
+ * the allocation's preferences; elsewhere: in no preferred segment. The last three are bytes of
+ * backing stores, also of allocations that are not resident. STATUS_INVALID_PARAMETER and a
+ * finding: there is no such segment. (QST-05)
+ */
+#define VMM_SEGMENT_PREFERENCES 5u
+struct vmm_process_memory {
+	uint64_t resident_bytes;
+	uint32_t residents;
+	struct vmm_tally preferred[VMM_SEGMENT_PREFERENCES], elsewhere;
+	uint64_t system_bytes, cached_bytes, section_bytes;
+};
+NTSTATUS vmm_memory_of_process(struct vmm_adapter *adapter, const struct vmm_process *process,
+			       const uint32_t *index,
+			       struct vmm_process_memory *usage) VMM_MUST_CHECK;
 /* Frees the peaks of a process that reads no more statistics. */
 void vmm_memory_forget_peak_reader(struct vmm_adapter *adapter, uint32_t process);
 

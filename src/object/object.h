@@ -195,6 +195,16 @@ struct vmm_adapter_identity {
 	uint32_t value_count;
 };
 
+/* What a node has done for some clients, in total. (QST-06) */
+struct vmm_node_counts {
+	uint64_t running_ns; /* that its packets took */
+	uint32_t switches;   /* to a context of the clients from another one */
+	/* Submissions of clients: queued, and complete. Flips: those by a DDI call. */
+	uint32_t queued, done, flips_queued, flips_done;
+	/* DMA packets: the miniport got them, completed them, gave them up, reported a fault. */
+	uint32_t submitted, completed, preempted, faulted;
+};
+
 struct vmm_memory_model;
 
 struct vmm_adapter {
@@ -418,6 +428,8 @@ struct vmm_device {
 	uint32_t presents VMM_GUARDED_BY(vmm_state_lock_class);
 	uint32_t present_limit VMM_GUARDED_BY(vmm_state_lock_class);
 	uint32_t flips[VMM_SOURCES_MAX] VMM_GUARDED_BY(vmm_state_lock_class);
+	/* sched; of the device, and of earlier ones of the process. Guarded by the state lock. */
+	struct vmm_node_counts node_counts[VMM_NODES_MAX] VMM_GUARDED_BY(vmm_state_lock_class);
 	/* memory, from WDDM 2.0 on; guarded by the paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;

@@ -222,6 +222,29 @@ vmm_status vmm_sched_escape(struct vmm_process *process, struct vmm_adapter *ada
 			    const struct vmm_device *device, const struct vmm_context *context,
 			    const struct vmm_escape_request *request) VMM_MUST_CHECK;
 /*
+ * What a node has done since the adapter started: for `process` (its devices, since its first
+ * device on the adapter that had no other beside it), or for all clients and for paging. Running
+ * time includes that of the packet that runs now. Commands of hardware queues are not counted.
+ * STATUS_INVALID_PARAMETER and a finding: there is no such node. (QST-06)
+ */
+struct vmm_node_usage {
+	struct vmm_node_counts process, clients, system;
+};
+NTSTATUS vmm_sched_node_usage(struct vmm_adapter *adapter, const struct vmm_process *process,
+			      uint32_t node, struct vmm_node_usage *usage) VMM_MUST_CHECK;
+/* Returns the number of video present sources; 0: the adapter only renders. */
+uint32_t vmm_sched_source_count(const struct vmm_adapter *adapter);
+/*
+ * Flips of a source: shown since the adapter started; queued and not shown yet, of all processes
+ * and of `process`. STATUS_INVALID_PARAMETER and a finding: there is no such source. (QST-07)
+ */
+struct vmm_source_usage {
+	uint64_t frames;
+	uint32_t queued, queued_of_process;
+};
+NTSTATUS vmm_sched_source_usage(struct vmm_adapter *adapter, const struct vmm_process *process,
+				uint32_t source, struct vmm_source_usage *usage) VMM_MUST_CHECK;
+/*
  * Asks the miniport for the clocks of a node of a physical adapter at one instant. On failure
  * *clock is unchanged. STATUS_INVALID_PARAMETER: there is no such node or physical adapter
  * (CLK-02). Otherwise what vmm_port_calibrate_clock returns. Waits while the adapter has no power.

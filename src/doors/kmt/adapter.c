@@ -120,16 +120,24 @@ NTSTATUS vmm_kmt_enumerate_3(const struct vmm_door_call *call, const D3DKMT_ENUM
 			       : STATUS_SUCCESS;
 }
 
+NTSTATUS vmm_kmt_find_adapter(const struct vmm_door_call *call, const char *function, LUID luid,
+			      struct vmm_adapter **adapter)
+{
+	*adapter = luid.HighPart ? NULL : vmm_adapter_get(call->process->world, luid.LowPart);
+	if (*adapter)
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "ADP-06", call->process->id,
+			       0, "%s: no adapter has the LUID 0x%x:0x%x", function,
+			       (unsigned)luid.HighPart, luid.LowPart);
+}
+
 NTSTATUS vmm_kmt_open_adapter(const struct vmm_door_call *call, LUID luid, D3DKMT_HANDLE *handle)
 {
-	struct vmm_adapter *adapter =
-		luid.HighPart ? NULL : vmm_adapter_get(call->process->world, luid.LowPart);
+	struct vmm_adapter *adapter;
+	NTSTATUS status = vmm_kmt_find_adapter(call, "D3DKMTOpenAdapterFromLuid", luid, &adapter);
 
-	if (!adapter)
-		return vmm_refuse_rule(
-			call->observe, STATUS_INVALID_PARAMETER, "ADP-06", call->process->id, 0,
-			"D3DKMTOpenAdapterFromLuid: no adapter has the LUID 0x%x:0x%x",
-			(unsigned)luid.HighPart, luid.LowPart);
+	if (!NT_SUCCESS(status))
+		return status;
 	*handle = new_handle(call->process, adapter);
 	vmm_adapter_put(adapter);
 	return *handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;

@@ -253,9 +253,29 @@ NTSTATUS vmm_kmt_enumerate_2(const struct vmm_door_call *call, const D3DKMT_ENUM
 			     ULONG *count);
 NTSTATUS vmm_kmt_enumerate_3(const struct vmm_door_call *call, const D3DKMT_ENUMADAPTERS3 *args,
 			     ULONG *count);
+/* Returns the adapter with that LUID, kept until vmm_adapter_put. (ADP-06) */
+NTSTATUS vmm_kmt_find_adapter(const struct vmm_door_call *call, const char *function, LUID luid,
+			      struct vmm_adapter **adapter);
 NTSTATUS vmm_kmt_open_adapter(const struct vmm_door_call *call, LUID luid, D3DKMT_HANDLE *handle);
 NTSTATUS vmm_kmt_shared_primary(const struct vmm_door_call *call,
 				const D3DKMT_GETSHAREDPRIMARYHANDLE *args, uint32_t *handle);
+
+/* ---- statistics.c ---- */
+/* What D3DKMTQueryStatistics asks the core for; each type uses a part. */
+struct vmm_kmt_statistics {
+	uint32_t segments, nodes, sources, resets;
+	struct vmm_memory_statistics memory;
+	struct vmm_segment_usage segment;
+	struct vmm_process_memory process;
+	struct vmm_video_memory group;
+	struct vmm_node_usage node;
+	struct vmm_source_usage source;
+};
+NTSTATUS vmm_kmt_statistics(const struct vmm_door_call *call, struct vmm_adapter *adapter,
+			    const D3DKMT_QUERYSTATISTICS *args, struct vmm_kmt_statistics *found);
+/* The record of a node, of the given counters of clients; system: of paging, or NULL. */
+D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION
+vmm_kmt_node_record(const struct vmm_node_counts *clients, const struct vmm_node_counts *system);
 
 /* ---- query.c ---- */
 /* Checks the index of a query that names a physical adapter. (QAI-07) */

@@ -144,6 +144,7 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 	vmm_list_push_back(&device->context_allocations, &own->link);
 	vmm_list_push_back(&device->adapter->memory->context_allocations, &own->all);
 	vmm_paging_commit(device->adapter);
+	vmm_tally_created(device->adapter->memory, &own->allocation);
 	vmm_event(device->adapter->observe, VIDMM_EVENT_CREATE, device->process->id, 0, 0,
 		  own->allocation.size_bytes, own->allocation.write_set, own->allocation.flags, 0);
 	args->hAllocation = own;

@@ -551,10 +551,12 @@ static void publish(struct creation *c)
 	 * Events before the unlock: after it, a client that guesses the handles may end the
 	 * allocations.
 	 */
-	for (uint32_t i = 0; i < c->request->count; i++)
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		vmm_tally_created(adapter->memory, c->allocations[i]);
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
+	}
 	vmm_process_unlock(process);
 }
 

@@ -307,6 +307,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 		vmm_list_push_back(&memory->closed, &ref->zombie_link);
 		atomic_fetch_add(&memory->adapter->zombies, 1);
 	}
+	vmm_tally_add(&memory->statistics.tallies.destroyed, a);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,
 		  a->size_bytes, 0, 0, 0);
 }

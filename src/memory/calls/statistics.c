@@ -87,7 +87,11 @@ static void fill(const struct vmm_memory *memory, const struct vmm_peaks *peaks,
 		 struct vmm_memory_statistics *statistics) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(memory->statistics.evictions == memory->statistics.tallies.evictions.count);
 	*statistics = memory->statistics;
+	statistics->segment_count = memory->segment_count;
+	statistics->tallies.created.count = atomic_load(&memory->created_count);
+	statistics->tallies.created.bytes = atomic_load(&memory->created_bytes);
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		statistics->resident_bytes[i] = memory->segment[i].resident_bytes;
 		statistics->peak_bytes[i] = peaks->segment_bytes[i];

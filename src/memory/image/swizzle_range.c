@@ -69,6 +69,8 @@ static void range_event(struct vmm_memory *memory, const struct vmm_instance *in
 	vmm_assert_held(&memory->adapter->paging_lock);
 	memory->statistics.ranges_acquired += reason == VIDMM_RANGE_ACQUIRED;
 	memory->statistics.ranges_reclaimed += reason == VIDMM_RANGE_RECLAIMED;
+	memory->statistics.tallies.ranges_released +=
+		reason == VIDMM_RANGE_RECLAIMED || reason == VIDMM_RANGE_RELEASED;
 	memory->statistics.range_fallbacks += reason == VIDMM_RANGE_FALLBACK;
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RANGE, instance->allocation->owner,
 		  instance->handle, reason, id, argument, 0, 0);

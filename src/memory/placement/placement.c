@@ -43,6 +43,17 @@ uint32_t vmm_placement_candidates(const struct vmm_memory *memory,
 	return count;
 }
 
+uint32_t vmm_placement_preference(const struct vmm_allocation *allocation, uint32_t segment_id)
+{
+	uint32_t p = 0;
+
+	_Static_assert(PREFERENCES == VMM_SEGMENT_PREFERENCES, "one figure for each preference");
+	while (p < PREFERENCES &&
+	       (allocation->preferred >> (PREFERENCE_BITS * p) & PREFERENCE_ID) != segment_id)
+		p++;
+	return p;
+}
+
 /* An explicit direction takes precedence over FromEndOfSegment (ALF-17). (SEG-17) */
 uint32_t vmm_placement_flags(const struct vmm_allocation *allocation, uint32_t segment_id)
 {

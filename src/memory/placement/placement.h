@@ -24,6 +24,11 @@ struct vmm_flags_verdict {
 uint32_t vmm_placement_candidates(const struct vmm_memory *memory,
 				  const struct vmm_allocation *allocation, uint32_t set,
 				  uint32_t order[VMM_PORT_SEGMENTS_MAX]);
+/*
+ * Returns the position of the segment in the allocation's preferences, from 0; a number that is no
+ * position if it is not among them.
+ */
+uint32_t vmm_placement_preference(const struct vmm_allocation *allocation, uint32_t segment_id);
 /* Returns the enum vmm_range_flags for that segment: from which end to search. (SEG-17, ALF-17) */
 uint32_t vmm_placement_flags(const struct vmm_allocation *allocation, uint32_t segment_id);
 /*

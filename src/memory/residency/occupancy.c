@@ -46,12 +46,45 @@ void vmm_allocation_reclass(struct vmm_allocation *allocation)
 			vmm_container_of(link, struct vmm_instance, sibling));
 }
 
+/* Priorities lie between the named ones; each class begins with the name of its lowest one. */
+static uint32_t priority_class(uint32_t priority)
+{
+	static const uint32_t lowest[VMM_ALLOCATION_CLASSES] = {
+		0, D3DDDI_ALLOCATIONPRIORITY_LOW, D3DDDI_ALLOCATIONPRIORITY_NORMAL,
+		D3DDDI_ALLOCATIONPRIORITY_HIGH, D3DDDI_ALLOCATIONPRIORITY_MAXIMUM};
+	uint32_t class = VMM_ALLOCATION_CLASSES - 1;
+
+	while (priority < lowest[class])
+		class --;
+	return class;
+}
+
+void vmm_eviction_count(struct vmm_memory *memory, const struct vmm_allocation *allocation,
+			uint32_t segment, uint32_t reason)
+{
+	struct vmm_memory_tallies *tallies = &memory->statistics.tallies;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(segment <= memory->segment_count);
+	memory->statistics.evictions++;
+	vmm_tally_add(&tallies->evictions, allocation);
+	if (reason == VIDMM_RESIDENCY_PRESSURE)
+		vmm_tally_add(&tallies->pressure, allocation);
+	if (reason == VIDMM_RESIDENCY_LOCK)
+		vmm_tally_add(&tallies->locks, allocation);
+	if (segment)
+		tallies->evicted_bytes[segment - 1][priority_class(allocation->priority)] +=
+			allocation->size_bytes;
+}
+
 void vmm_residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
 			 uint32_t reason, uint32_t old_segment)
 {
 	const struct vmm_allocation *a = instance->allocation;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (reason == VIDMM_RESIDENCY_REFERENCED && instance->segment)
+		vmm_tally_add(&memory->statistics.tallies.page_ins, a);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner, instance->handle,
 		  reason, a->size_bytes, old_segment, instance->segment, instance->offset);
 }

@@ -59,8 +59,9 @@ static vmm_status evict_victim(struct vmm_search *search, struct vmm_instance *i
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	/* Under memory pressure the renaming pool releases its memory without a copy (REN-09). */
 	if (content_is_obsolete(instance)) {
+		vmm_eviction_count(memory, instance->allocation, instance->segment,
+				   VIDMM_RESIDENCY_PRESSURE);
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-		memory->statistics.evictions++;
 		return VMM_OK;
 	}
 	/* A clean retained copy needs no transfer and loses nothing. */

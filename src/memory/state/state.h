@@ -54,6 +54,21 @@ struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory);
 void vmm_pool_give(struct vmm_memory *memory, struct vmm_allocation *allocation);
 void vmm_pool_finish(struct vmm_pool *pool);
 
+/* ---- tallies (QST-03) ---- */
+static inline void vmm_tally_add(struct vmm_tally *tally, const struct vmm_allocation *allocation)
+{
+	tally->count++;
+	tally->bytes += allocation->size_bytes;
+}
+
+static inline void vmm_tally_created(struct vmm_memory *memory,
+				     const struct vmm_allocation *allocation)
+{
+	atomic_fetch_add_explicit(&memory->created_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&memory->created_bytes, allocation->size_bytes,
+				  memory_order_relaxed);
+}
+
 /* ---- segment.c: allocates and frees all ranges of segments; counts mapped_bytes ---- */
 vmm_status vmm_segments_create(struct vmm_memory *memory);
 void vmm_segments_destroy(struct vmm_memory *memory);

@@ -244,7 +244,9 @@ struct vmm_memory {
 	bool powering_down VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* A mapping in a CPU host aperture is to be removed. */
 	bool host_unwanted VMM_GUARDED_BY(vmm_paging_lock_class);
-	struct vmm_memory_statistics statistics;
+	struct vmm_memory_statistics statistics; /* all but what statistics.c fills in */
+	/* Of statistics.tallies.created; without a lock, because a creation ends without one. */
+	_Atomic uint64_t created_count, created_bytes;
 	uint64_t instances VMM_GUARDED_BY(vmm_paging_lock_class);
 };
 

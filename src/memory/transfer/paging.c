@@ -637,10 +637,12 @@ vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *i
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_status status = build_on(memory, &memory->lane[part->physical], &args, instance);
-	if (vmm_ok(status))
-		placement_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
-				(uint32_t[2]){0, part->segment}, part->at);
-	return status;
+	if (!vmm_ok(status))
+		return status;
+	memory->statistics.tallies.bytes_mapped += part->size_bytes;
+	placement_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
+			(uint32_t[2]){0, part->segment}, part->at);
+	return VMM_OK;
 }
 
 static struct vmm_paging_part whole_of(const struct vmm_instance *instance, uint32_t physical)
@@ -702,10 +704,12 @@ vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance 
 	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
 	vmm_status status = unmap_range(memory, &args, instance, part);
-	if (vmm_ok(status))
-		placement_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE,
-				(uint32_t[2]){part->segment, 0}, part->at);
-	return status;
+	if (!vmm_ok(status))
+		return status;
+	memory->statistics.tallies.bytes_unmapped += part->size_bytes;
+	placement_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE,
+			(uint32_t[2]){part->segment, 0}, part->at);
+	return VMM_OK;
 }
 
 static vmm_status unmap_on(struct vmm_memory *memory, struct vmm_instance *instance,

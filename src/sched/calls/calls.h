@@ -47,6 +47,13 @@ void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 /* ---- working_set_wddm1.c, working_set_wddm2.c ---- */
 extern const struct vmm_working_set vmm_working_set_wddm1, vmm_working_set_wddm2;
 
+/* ---- usage.c ---- */
+/*
+ * The device has left the adapter's list: its counters go to another device of its process. With
+ * none left, the process starts from 0 again.
+ */
+void vmm_usage_leave_locked(struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class);
+
 /* ---- power.c ---- */
 /*
  * Bracket the creation of a device, or another call of the miniport that no device protects from a

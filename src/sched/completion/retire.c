@@ -7,6 +7,7 @@
  * timeline is complete, and a flip that it carries is due.
  */
 #include "sched/completion/completion.h"
+#include "sched/data/counts.h"
 
 uint32_t vmm_fence_next(struct vmm_sched *sched)
 {
@@ -47,6 +48,7 @@ static void put_buffer_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_c
 	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	vmm_assert(vmm_context_is_consistent_locked(buffer->context) && dma->context->queued);
 	dma->context->queued--;
+	vmm_count_done_locked(dma->context->device->adapter->sched, dma);
 	if (vmm_unlikely(dma->kind->retired_locked != NULL))
 		dma->kind->retired_locked(dma);
 	if (vmm_unlikely(broadcast) && !is_last_user(dma, buffer))
@@ -144,6 +146,7 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 		 * real shares are unknown.
 		 */
 		vmm_order_charge_locked(sched, packet, (node->since_ns - began_ns) / count);
+		VMM_COUNT_PACKET_LOCKED(sched, packet, completed, 1);
 		struct vmm_context *context = packet->paging ? NULL : vmm_dma_of(packet)->context;
 
 		if (context)

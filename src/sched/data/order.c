@@ -20,6 +20,7 @@
  *   - A portion of a split buffer runs after all prepared packets. Nothing is prepared while it
  *     runs, so no packet gets between it and the next portion (SPL-09).
  */
+#include "sched/data/counts.h"
 #include "sched/data/data.h"
 
 /*
@@ -134,6 +135,7 @@ void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64
 	struct vmm_node *node = &sched->node[dma->context->node];
 
 	vmm_assert_held(&sched->adapter->state_lock);
+	vmm_count_queued_locked(sched, dma);
 	node->owner[sequence % VMM_TIMELINE_AHEAD] = dma->context->hazard;
 	/* PRS-04: flips of a source run in the order in which they were queued */
 	if (vmm_unlikely(dma->flip != NULL))
@@ -198,6 +200,7 @@ void vmm_order_requeue_locked(struct vmm_sched *sched, struct vmm_packet *packet
 	struct vmm_node *node = &sched->node[packet->node];
 
 	vmm_assert_held(&sched->adapter->state_lock);
+	VMM_COUNT_PACKET_LOCKED(sched, packet, preempted, 1);
 	if (packet->paging) {
 		vmm_list_insert_after(&node->paging, &packet->link);
 		return;
@@ -240,6 +243,7 @@ void vmm_order_charge_locked(struct vmm_sched *sched, const struct vmm_packet *p
 
 	vmm_assert_held(&sched->adapter->state_lock);
 	node->busy_ns += ns;
+	VMM_COUNT_PACKET_LOCKED(sched, packet, running_ns, ns);
 	if (packet->paging)
 		return;
 	struct vmm_turn *turn = &vmm_dma_of((struct vmm_packet *)packet)->context->turn;

@@ -4,6 +4,7 @@
  * or faulted (SUB-07). The DPC, or a reset, applies the records. Two other reports have their own
  * files: answers to preemption requests (preempt.c) and page faults (page_fault.c).
  */
+#include "sched/data/counts.h"
 #include "sched/resets/resets.h"
 
 void vmm_report_completed(struct vmm_node *node, uint32_t fence)
@@ -64,8 +65,10 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 		vmm_queue_refuse_report(sched, index, fence);
 		return 0;
 	}
-	if (fault)
+	if (fault) {
+		VMM_COUNT_PACKET_LOCKED(sched, packet, faulted, 1);
 		device_fault(sched->adapter, packet, *fault);
+	}
 	return vmm_queue_retire_locked(sched, node, fence);
 }
 

@@ -308,6 +308,9 @@ struct vmm_node {
 	uint32_t newest; /* the newest id that the miniport was given on this node */
 	/* The next packet needs a newer id, which needs PASSIVE_LEVEL; counted in sched->chores. */
 	bool stale VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Of all clients, and of paging (counts.h). */
+	struct vmm_node_counts clients VMM_GUARDED_BY(vmm_state_lock_class);
+	struct vmm_node_counts system VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Node time that completed packets took. */
 	uint64_t busy_ns VMM_GUARDED_BY(vmm_state_lock_class);
 	uint64_t clock_ns[VMM_LEVELS] VMM_GUARDED_BY(vmm_state_lock_class);

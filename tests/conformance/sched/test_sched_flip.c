@@ -626,10 +626,61 @@ static void sub_11_dma_interrupts_precede_vsync_interrupts(void **state)
 	show_stop(&s);
 }
 
+static D3DKMT_QUERYSTATISTICS source_statistics(uint32_t type, uint32_t source)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	D3DKMT_QUERYSTATISTICS args = {.Type = (D3DKMT_QUERYSTATISTICS_TYPE)type,
+				       .QueryVidPnSource.VidPnSourceId = source};
+
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	args.AdapterLuid = info.AdapterLuid;
+	assert_int_equal(D3DKMTQueryStatistics(&args),
+			 source < 2 ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER);
+	return args;
+}
+
+static void qst_07_a_source_counts_its_flips(void **state)
+{
+	struct show s;
+
+	show_start(&s, state, NULL);
+	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
+	show_now(&s, 0, a);
+	D3DKMT_QUERYSTATISTICS found = source_statistics(D3DKMT_QUERYSTATISTICS_VIDPNSOURCE, 0);
+	assert_int_equal(found.QueryResult.VidPnSourceInformation.GlobalInformation.Frame,
+			 show_displayed(&s));
+	expect_flip(&s, 0, b); /* it waits for the vsync */
+	world_run(&s.w);
+	vidmm_settle(s.w.client.host);
+	found = source_statistics(D3DKMT_QUERYSTATISTICS_VIDPNSOURCE, 0);
+	assert_int_equal(found.QueryResult.VidPnSourceInformation.GlobalInformation.Frame, 1);
+	assert_int_equal(found.QueryResult.VidPnSourceInformation.GlobalInformation.QueuedPresent,
+			 1);
+	found = source_statistics(D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE, 0);
+	assert_int_equal(found.QueryResult.ProcessVidPnSourceInformation.QueuedPresent, 1);
+	show_vsync(&s, 0);
+	found = source_statistics(D3DKMT_QUERYSTATISTICS_VIDPNSOURCE, 0);
+	assert_int_equal(found.QueryResult.VidPnSourceInformation.GlobalInformation.Frame, 2);
+	assert_int_equal(found.QueryResult.VidPnSourceInformation.GlobalInformation.QueuedPresent,
+			 0);
+	/* Both flips were DDI calls, which the node counts apart (QST-06). */
+	found = source_statistics(D3DKMT_QUERYSTATISTICS_NODE, 0);
+	const D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION *flips =
+		&found.QueryResult.NodeInformation.GlobalInformation.PacketStatistics
+			 .QueuePacket[D3DKMT_MmIoFlipCommandBuffer];
+	assert_int_equal(flips->PacketSubmited, 2);
+	assert_int_equal(flips->PacketCompleted, 2);
+	(void)source_statistics(D3DKMT_QUERYSTATISTICS_VIDPNSOURCE, 2);
+	world_expect_finding(&s.w, "QST-07");
+	show_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(dma_32_an_mmio_flip_produces_no_submission),
+		ON_BOTH(qst_07_a_source_counts_its_flips),
 		ON_BOTH(dma_32_without_mmio_flips_a_flip_is_a_dma_packet),
 		ON_SIM(prs_02_a_flip_needs_a_primary_of_the_source),
 		ON_SIM(prs_02_a_miniport_without_display_ddis_has_no_sources),

@@ -99,6 +99,40 @@ static void res_10_current_usage_counts_resident_memory(void **state)
 	stop(&k);
 }
 
+static void qst_08_res_10_statistics_of_a_group_are_those_of_its_budget(void **state)
+{
+	struct kmt k;
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	D3DKMT_QUERYSTATISTICS args = {.Type = D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP};
+
+	start(&k, state, groups);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	args.AdapterLuid = info.AdapterLuid;
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&k.w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&k.w.device, 3 * MIB, WORLD_MEMORY);
+	wddm2_make(&k.w, &k.w.device, &queue, &a, 1);
+	assert_int_equal(
+		vidmm_process_set_budget(k.w.device.process, k.w.client.adapter, 0, 5 * MIB), 0);
+	for (uint32_t group = 0; group < 2; group++) {
+		const D3DKMT_QUERYVIDEOMEMORYINFO budget = query(k.adapter, group);
+
+		args.QueryProcessSegmentGroup = (D3DKMT_MEMORY_SEGMENT_GROUP)group;
+		assert_int_equal(D3DKMTQueryStatistics(&args), STATUS_SUCCESS);
+		const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION *found =
+			&args.QueryResult.ProcessSegmentGroupInformation;
+		assert_int_equal(found->Usage, group ? 0 : 3 * MIB);
+		assert_int_equal(found->Usage, budget.CurrentUsage);
+		assert_int_equal(found->Budget, budget.Budget);
+		assert_int_equal(found->Requested, found->Usage);
+		assert_int_equal(found->Demoted[0], 0);
+	}
+	args.QueryProcessSegmentGroup = (D3DKMT_MEMORY_SEGMENT_GROUP)2;
+	assert_int_equal(D3DKMTQueryStatistics(&args), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "RES-10");
+	stop(&k);
+}
+
 static void pri_14_a_reservation_above_the_available_amount_is_refused(void **state)
 {
 	struct kmt k;
@@ -226,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_10_current_usage_counts_resident_memory),
+		ON_BOTH(qst_08_res_10_statistics_of_a_group_are_those_of_its_budget),
 		ON_BOTH(pri_14_a_reservation_above_the_available_amount_is_refused),
 		ON_BOTH(pri_14_reserved_memory_is_unavailable_to_other_processes),
 		ON_BOTH(pri_14_a_budget_never_drops_below_the_reservation),
