@@ -431,7 +431,9 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
  * The D3DKMT functions are plain symbols without a process argument. On Windows they act for the
  * calling process. Here they act for the process that the calling thread has selected
  * (vidmm_d3dkmt_enter), otherwise for the process of the whole program (vidmm_d3dkmt_attach). With
- * neither they return STATUS_UNSUCCESSFUL. Functions that the library does not implement are not
+ * neither they return STATUS_UNSUCCESSFUL, unless the environment names a host or an adapter: the
+ * variables VIDMM_SOCKET and VIDMM_ADAPTER (Q-161), or the default path of a host's socket if the
+ * program has created no host (Q-162). Functions that the library does not implement are not
  * defined.
  *
  * Closing a process detaches it from the program. A thread that has selected a process must

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One world: os, kernel services, event stream; its clock, and threads for clients. */
 #include "host/host_private.h"
+#include "host/kmt_route.h"
 #include "object/nt_handle.h"
 
 #include <stdio.h>
@@ -133,6 +134,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 		goto out_nt;
 	host->world.sharing_rights = options->enforce_sharing_rights;
 	print_if_asked(observe);
+	vmm_kmt_route_host_here();
 	*result = host;
 	return VMM_OK;
 out_nt:

@@ -5,9 +5,39 @@
 
 #include <stdbool.h>
 
+#include "base/base.h"
+
+struct vmm_report;
+
 /* A process of this program, or none, is attached; this detaches the connection. */
 void vmm_kmt_route_attach_here(void);
 /* The calling thread has entered a process of this program, or left it. */
 void vmm_kmt_route_enter_here(bool process);
+
+/*
+ * The program has created a host. Its calls look for no host at the default path of the socket.
+ */
+void vmm_kmt_route_host_here(void);
+
+/* Where calls get an adapter for which the program has no code (src/program). */
+struct vmm_kmt_provider {
+	/*
+	 * Attaches a process of this program, or returns why it cannot. Called by each call that
+	 * has no other route, also by several threads at once.
+	 */
+	vmm_status (*attach)(void);
+	void (*ended)(void); /* after each call, if calls are reported */
+};
+/* The provider must exist until the process ends. */
+void vmm_kmt_route_provide(const struct vmm_kmt_provider *provider);
+
+/* Returns the report to which the calls are added; NULL: none. */
+struct vmm_report *vmm_kmt_route_report(void);
+/* Returns whether no thread is inside a call. Only while calls are reported. */
+bool vmm_kmt_route_idle(void);
+/*
+ * Says why a call finds no adapter: in the report, and the first time on the standard error stream.
+ */
+void vmm_kmt_route_complain(vmm_status status, const char *text);
 
 #endif

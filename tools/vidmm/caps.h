@@ -52,6 +52,19 @@ struct caps_result {
 bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code);
 void caps_options_finish(struct caps_options *options);
 
+/* The options that describe an adapter, as popt stores them. NULL: not given. */
+struct caps_adapter_words {
+	char *driver, *interface;
+	const char **sets, **bars;
+};
+/*
+ * Interprets the words of `vidmm VERB`. Returns false after a message if one is not valid, or when
+ * out of memory; caps_options_finish follows in any case.
+ */
+bool caps_take_adapter(const char *verb, const struct caps_adapter_words *words,
+		       struct caps_options *options);
+void caps_free_adapter(struct caps_adapter_words *words);
+
 /* Returns the exit code for a start: REPLAY_FINDINGS if it was refused or broke a rule. */
 enum replay_status caps_verdict(const struct caps_result *result);
 void caps_print(FILE *file, const struct caps_options *options, const struct caps_result *result,

@@ -41,16 +41,18 @@ static const char *const softgpu_settings[] = {
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
-	char *driver, *interface, *backend, *color;
-	const char **sets, **bars;
+	struct caps_adapter_words adapter;
+	char *backend, *color;
 	int json, quiet;
 };
 
+static const char *verb = "caps"; /* in messages */
+
 static bool usage(const char *format, const char *value)
 {
-	fprintf(stderr, "vidmm caps: ");
+	fprintf(stderr, "vidmm %s: ", verb);
 	fprintf(stderr, format, value);
-	fprintf(stderr, "\ntry: vidmm caps --help\n");
+	fprintf(stderr, "\ntry: vidmm %s --help\n", verb);
 	return false;
 }
 
@@ -103,7 +105,7 @@ static bool take_setting(const char *text, struct caps_options *options)
 	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }
 
-static bool take_settings(const struct raw *raw, struct caps_options *options)
+static bool take_settings(const struct caps_adapter_words *raw, struct caps_options *options)
 {
 	unsigned count = count_of(raw->sets), i;
 	uint64_t version;
@@ -127,7 +129,7 @@ static bool take_settings(const struct raw *raw, struct caps_options *options)
 	return options->settings[options->setting_count++].name != NULL;
 }
 
-static bool take_bars(const struct raw *raw, struct caps_options *options)
+static bool take_bars(const struct caps_adapter_words *raw, struct caps_options *options)
 {
 	unsigned count = count_of(raw->bars), i;
 
@@ -141,6 +143,14 @@ static bool take_bars(const struct raw *raw, struct caps_options *options)
 				     raw->bars[i]);
 	}
 	return true;
+}
+
+bool caps_take_adapter(const char *of_verb, const struct caps_adapter_words *words,
+		       struct caps_options *options)
+{
+	verb = of_verb;
+	return take_driver(words->driver, options) && take_settings(words, options) &&
+	       take_bars(words, options);
 }
 
 static bool take_words(const struct raw *raw, struct caps_options *options)
@@ -163,8 +173,7 @@ static bool interpret(poptContext context, const struct raw *raw, struct caps_op
 	if (rest)
 		return usage("unexpected argument \"%s\"; a driver file is the value of --driver",
 			     rest);
-	return take_driver(raw->driver, options) && take_settings(raw, options) &&
-	       take_bars(raw, options) && take_words(raw, options);
+	return caps_take_adapter("caps", &raw->adapter, options) && take_words(raw, options);
 }
 
 static void free_list(const char **list)
@@ -176,14 +185,19 @@ static void free_list(const char **list)
 	free(list);
 }
 
+void caps_free_adapter(struct caps_adapter_words *words)
+{
+	free(words->driver);
+	free(words->interface);
+	free_list(words->sets);
+	free_list(words->bars);
+}
+
 static void free_raw(struct raw *raw)
 {
-	free(raw->driver);
-	free(raw->interface);
+	caps_free_adapter(&raw->adapter);
 	free(raw->backend);
 	free(raw->color);
-	free_list(raw->sets);
-	free_list(raw->bars);
 }
 
 bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code)
@@ -191,14 +205,14 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 	struct raw raw = {0};
 	int help = 0, code;
 	struct poptOption table[] = {
-		{"driver", 0, POPT_ARG_STRING, &raw.driver, 0,
+		{"driver", 0, POPT_ARG_STRING, &raw.adapter.driver, 0,
 		 "miniport: softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
-		{"set", 0, POPT_ARG_ARGV, &raw.sets, 0,
+		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
-		{"interface", 0, POPT_ARG_STRING, &raw.interface, 0,
+		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
 		 "interface version of softgpu: 1.0, 1.1, 1.2, 1.3 (default), or a number",
 		 "VERSION"},
-		{"bar", 0, POPT_ARG_ARGV, &raw.bars, 0,
+		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",

@@ -16,6 +16,7 @@
 #include "picture.h"
 #include "progress.h"
 #include "rules.h"
+#include "run.h"
 #include "serve.h"
 #include "summary.h"
 
@@ -191,12 +192,13 @@ static int help(FILE *file, int exit_code)
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
+	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"
 	      "  picture FILE.png  draw and save a test picture on the software GPU\n"
 	      "  --version         print the version\n"
 	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
-	      "                    caps, serve, clients\n"
+	      "                    caps, run, serve, clients\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
 	      file);
 	return exit_code;
@@ -216,6 +218,8 @@ int main(int argc, char **argv)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "explain") == 0)
 		return explain_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "run") == 0)
+		return run_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "serve") == 0)
 		return serve_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "clients") == 0)

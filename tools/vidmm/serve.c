@@ -20,6 +20,7 @@
 
 struct service {
 	struct serve_options options;
+	const struct serve_hooks *hooks; /* NULL: none */
 	FILE *log;
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapters[SERVE_ADAPTERS_MAX];
@@ -87,10 +88,12 @@ static enum replay_status start_host(struct service *s)
 	const uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING |
 				(uint64_t)1 << VIDMM_EVENT_REASON |
 				(uint64_t)1 << VIDMM_EVENT_FATAL;
+	const struct serve_hooks *hooks = s->hooks;
 	enum replay_status status = REPLAY_CLEAN;
 
 	if (vidmm_host_create(&options, &s->host) < 0 ||
-	    !vidmm_subscribe(s->host, events, on_event, s)) {
+	    !vidmm_subscribe(s->host, events, on_event, s) ||
+	    (hooks && !vidmm_subscribe(s->host, hooks->events, hooks->event, hooks->context))) {
 		fprintf(stderr, "vidmm: cannot create a host\n");
 		return REPLAY_ENVIRONMENT;
 	}
@@ -127,6 +130,8 @@ static void report_ready(struct service *s)
 		 s->socket.path ? s->socket.path : "systemd's socket");
 	serve_log_write(s->log, line);
 	(void)sd_notify(0, "READY=1");
+	if (s->hooks)
+		s->hooks->ready(s->hooks->context);
 }
 
 static void stop(struct service *s)
@@ -135,6 +140,8 @@ static void stop(struct service *s)
 	/* Close the socket first: no new client connects while the others are disconnected. */
 	serve_socket_close(&s->socket);
 	vidmm_server_destroy(s->server);
+	if (s->hooks && s->adapter_count)
+		s->hooks->stopping(s->hooks->context, s->adapters, s->adapter_count);
 	while (s->adapter_count)
 		vidmm_adapter_stop(s->adapters[--s->adapter_count]);
 	vidmm_host_destroy(s->host);
@@ -183,6 +190,15 @@ static enum replay_status serve(struct service *s)
 	}
 	stop(s);
 	return status;
+}
+
+enum replay_status serve_run(const struct serve_options *options, FILE *log,
+			     const struct serve_hooks *hooks)
+{
+	struct service s = {
+		.options = *options, .hooks = hooks, .log = log, .socket = {.fd = -1, .lock = -1}};
+
+	return serve(&s);
 }
 
 int serve_main(int argc, const char **argv)

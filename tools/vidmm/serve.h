@@ -70,6 +70,19 @@ void serve_log_write(FILE *log, const char *text);
 /* Writes a line about CLIENT (0: about none), within the rate limit of that client. */
 void serve_log_limited(FILE *log, uint32_t client, const char *text);
 
+/* What the caller of serve_run learns. The functions must not call vidmm, except `stopping`. */
+struct serve_hooks {
+	void (*ready)(void *context); /* clients can connect */
+	uint64_t events;              /* bit n: enum vidmm_event_type n */
+	vidmm_event_fn *event;
+	/* no client is connected any more; the adapters are still running */
+	void (*stopping)(void *context, struct vidmm_adapter *const *adapters, unsigned count);
+	void *context;
+};
+/* Serves until SIGTERM or SIGINT. */
+enum replay_status serve_run(const struct serve_options *options, FILE *log,
+			     const struct serve_hooks *hooks);
+
 int serve_main(int argc, const char **argv);
 int clients_main(int argc, const char **argv);
 

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_run.py VIDMM CLIENT PRESSURE LIBRARY DRIVER.so...: `vidmm run` from outside. TAP."""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+VIDMM = os.path.abspath(sys.argv[1])
+CLIENT = os.path.abspath(sys.argv[2])
+PRESSURE = os.path.abspath(sys.argv[3])
+LIBRARY = os.path.abspath(sys.argv[4])
+DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[5:]}
+MODES = (), ('--serve',)
+UNSUCCESSFUL, DEVICE_REMOVED, INVALID_PARAMETER, NAME_NOT_FOUND = 0xC0000001, 0xC00002B6, 0xC000000D, 0xC0000034
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def environment(folder, **more):
+    full = {key: value for key, value in os.environ.items() if not key.startswith(('VIDMM_SOCKET', 'VIDMM_ADAPTER', 'VIDMM_DEBUG'))}
+    return dict(full, TMPDIR=folder, XDG_RUNTIME_DIR=os.path.join(folder, 'runtime'), **more)
+
+
+def start(folder, *args, **how):
+    variables = how.pop('variables', {})
+    return subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(folder, **variables), **how)
+
+
+def finish(process):
+    process.stdout_text, process.stderr_text = process.communicate()
+    return process
+
+
+def run(folder, *args, **how):
+    return finish(start(folder, VIDMM, 'run', *args, **how))
+
+
+def left_behind(folder):
+    return glob.glob(os.path.join(folder, 'vidmm-run-*'))
+
+
+def calls(page):
+    """The section of the calls: {function: {status: number}}."""
+    table, function = {}, None
+    for line in page.split('\nCalls\n')[1].split('\n\n')[0].splitlines():
+        found = re.match(r'  (\w+)? +([\d,]+)  (\w+)', line)
+        if found:
+            function = found[1] or function
+            table.setdefault(function, {})[found[3]] = int(found[2].replace(',', ''))
+    return table
+
+
+@test
+def a_program_gets_an_adapter_and_keeps_its_output_and_exit_code(folder):
+    for mode in MODES:
+        done = run(folder, *mode, '--', CLIENT, 'exit')
+        assert done.returncode == 7 and done.stdout_text == 'enumerated: 0x00000000\n', (done.returncode, done.stdout_text, done.stderr_text)
+        assert f'{CLIENT} exited with 7' in done.stderr_text, done.stderr_text
+        assert not left_behind(folder)
+
+
+@test
+def every_name_of_the_library_is_found(folder):
+    for name in 'libdxcore.so', 'libdxg.so', 'libdxg.so.1', 'libvidmm.so':
+        done = run(folder, '--', CLIENT, 'exit', name)
+        assert done.returncode == 7, (name, done.stdout_text, done.stderr_text)
+
+
+@test
+def the_path_of_wsl_is_found_or_the_page_says_why_not(folder):
+    path = '/usr/lib/wsl/lib/libdxcore.so'
+    done = run(folder, '--', CLIENT, 'exit', path)
+    said = f'{path} was not the library: ' in done.stderr_text
+    assert (done.returncode == 7) != said, (done.returncode, done.stdout_text, done.stderr_text)
+    done = run(folder, '--no-namespace', '--', CLIENT, 'exit', path)
+    if not os.path.exists(path):
+        assert done.returncode == 96, (done.returncode, done.stdout_text)
+    assert not left_behind(folder)
+
+
+@test
+def the_page_has_calls_by_function_and_status_and_unsupported_ones_first(folder):
+    for mode in MODES:
+        for what in 'calls', '_exit':
+            page = os.path.join(folder, 'page')
+            done = run(folder, *mode, '--report', page, '--', CLIENT, what)
+            assert done.returncode == 5, (done.returncode, done.stdout_text, done.stderr_text)
+            assert done.stderr_text == '', done.stderr_text
+            with open(page, encoding='utf-8') as file:
+                text = file.read()
+            table = calls(text)
+            assert table['D3DKMTEnumAdapters2'] == {'STATUS_SUCCESS': 1 + (what == '_exit')}, text
+            assert list(table['D3DKMTLock'].values()) == [2] and 'STATUS_SUCCESS' not in table['D3DKMTLock'], text
+            assert table['D3DKMTCreatePagingQueue'] == {'STATUS_NOT_SUPPORTED': 1}, text
+            assert text.index('Not supported') < text.index('\nCalls'), text
+            assert 'D3DKMTCreatePagingQueue, once' in text.split('Not supported')[1].split('\n\n')[0], text
+            assert 'aperture' in text and 'of system memory' in text, text
+
+
+@test
+def memory_at_its_peak_is_that_of_the_program(folder):
+    for mode in MODES:
+        done = run(folder, *mode, '--bar', '16M', '--', PRESSURE, '8', '4')
+        assert done.returncode == 0 and '0 words wrong' in done.stdout_text, (done.stdout_text, done.stderr_text)
+        page = done.stderr_text
+        assert re.search(r'segment 1 +memory +16.0 MiB of 16.0 MiB', page), page
+        assert re.search(r'pressure +32.0 MiB, and 0 B at the end', page), page
+        assert re.search(r'evictions [1-9]', page), page
+        assert calls(page)['D3DKMTCreateAllocation'] == {'STATUS_SUCCESS': 8}, page
+
+
+@test
+def a_crash_leaves_a_page(folder):
+    for mode in MODES:
+        done = run(folder, *mode, '--', CLIENT, 'crash')
+        assert done.returncode == 128 + signal.SIGSEGV, done.returncode
+        assert 'was ended by signal 11' in done.stderr_text, done.stderr_text
+        assert calls(done.stderr_text)['D3DKMTEnumAdapters2'] == {'STATUS_SUCCESS': 1}, done.stderr_text
+        assert not left_behind(folder)
+
+
+@test
+def signals_are_passed_on(folder):
+    for mode in MODES:
+        process = start(folder, VIDMM, 'run', *mode, '--', CLIENT, 'signals')
+        assert process.stdout.readline().startswith('enumerated: 0x0000'), process.stderr.read()
+        assert process.stdout.readline() == 'ready\n'
+        for number in signal.SIGUSR1, signal.SIGINT, signal.SIGTERM:
+            process.send_signal(number)
+            assert process.stdout.readline() == f'got {number.value}\n'
+        finish(process)
+        assert process.returncode == 9, (process.returncode, process.stderr_text)
+
+
+@test
+def the_signal_that_ends_a_program_is_in_the_exit_code(folder):
+    for number in signal.SIGTERM, signal.SIGKILL:
+        done = run(folder, '--', 'sh', '-c', f'kill -{number.value} $$')
+        assert done.returncode == 128 + number, done.returncode
+
+
+@test
+def a_host_beside_serves_the_children_of_the_program_and_in_process_each_has_its_own(folder):
+    done = run(folder, '--serve', '--', CLIENT, 'children')
+    assert done.returncode == 5, (done.returncode, done.stdout_text, done.stderr_text)
+    done = run(folder, '--', CLIENT, 'children')
+    assert done.returncode == 5 and 'child: 1' in done.stdout_text, (done.returncode, done.stdout_text, done.stderr_text)
+    assert f'enumerated: 0x{DEVICE_REMOVED:08x}' in done.stdout_text.lower(), done.stdout_text
+    assert 'a child of fork() cannot use' in done.stderr_text, done.stderr_text
+    assert len(re.findall(r'Memory of the adapter in process \d+', done.stderr_text)) == 2, done.stderr_text
+    assert calls(done.stderr_text)['D3DKMTEnumAdapters2'] == {'STATUS_SUCCESS': 3, 'STATUS_DEVICE_REMOVED': 1}, done.stderr_text
+
+
+@test
+def the_library_stays_when_the_program_closes_it(folder):
+    for mode in MODES:
+        done = run(folder, *mode, '--', CLIENT, 'close')
+        assert done.returncode == 7, (done.returncode, done.stderr_text)
+
+
+@test
+def a_program_that_does_not_load_the_library_is_reported_so(folder):
+    done = run(folder, '--', 'true')
+    assert done.returncode == 0 and 'did not load libdxcore.so' in done.stderr_text, done.stderr_text
+
+
+@test
+def programs_that_cannot_be_executed(folder):
+    plain = os.path.join(folder, 'plain')
+    with open(plain, 'w', encoding='ascii') as file:
+        file.write('text')
+    for name, code in (os.path.join(folder, 'none'), 127), ('no-such-program-anywhere', 127), (plain, 126):
+        done = run(folder, '--', name)
+        assert done.returncode == code and name in done.stderr_text, (done.returncode, done.stderr_text)
+        assert done.stderr_text.count('\n') == 1, done.stderr_text
+        assert not left_behind(folder)
+
+
+@test
+def bad_options_are_refused_before_anything_starts(folder):
+    for args in ([], ['--'], ['--what', '--', CLIENT], ['--set', 'x', '--', CLIENT], ['--set', 'NoSuchValue=1', '--', CLIENT],
+                 ['--bar', '5', '--', CLIENT], ['--driver', '', '--', CLIENT], ['--report', '', '--', CLIENT], ['--interface', 'x', CLIENT]):
+        done = run(folder, *args)
+        assert done.returncode == 2 and 'vidmm run: ' in done.stderr_text, (args, done.returncode, done.stderr_text)
+    for driver in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
+        done = run(folder, '--driver', driver, '--', CLIENT, 'exit')
+        assert done.returncode == 3 and driver in done.stderr_text and not done.stdout_text, (done.returncode, done.stderr_text)
+    done = run(folder, '--report', os.path.join(folder, 'none', 'page'), '--', 'true')
+    assert done.returncode == 4, (done.returncode, done.stderr_text)
+    assert not left_behind(folder)
+
+
+@test
+def options_after_the_program_are_the_programs(folder):
+    done = run(folder, 'sh', '-c', 'echo "$@"', 'sh', '--serve', '--set', 'x')
+    assert done.returncode == 0 and done.stdout_text == '--serve --set x\n', (done.stdout_text, done.stderr_text)
+
+
+@test
+def a_refused_adapter_is_explained(folder):
+    done = run(folder, '--set', 'PagingBufferSize=0', '--', CLIENT, 'exit')
+    assert done.returncode == 8 and 'enumerated: 0xc' in done.stdout_text, (done.returncode, done.stdout_text)
+    assert 'Findings' in done.stderr_text and 'SEG-21' in done.stderr_text, done.stderr_text
+    assert 'was refused' in done.stderr_text, done.stderr_text
+    done = run(folder, '--serve', '--set', 'PagingBufferSize=0', '--', CLIENT, 'exit')
+    assert done.returncode == 1 and not done.stdout_text, (done.returncode, done.stdout_text)
+    assert 'was not started' in done.stderr_text and 'SEG-21' in done.stderr_text, done.stderr_text
+    assert not left_behind(folder)
+
+
+@test
+def a_driver_file_is_started_from_any_folder(folder):
+    shutil.copy(DRIVER['scripted_driver'], os.path.join(folder, 'driver.so'))
+    for mode in MODES:
+        done = run(folder, *mode, '--driver', 'driver.so', '--bar', '16M', '--', 'sh', '-c', 'cd / && exec "$0" exit', CLIENT, cwd=folder)
+        assert done.returncode == 7, (done.returncode, done.stdout_text, done.stderr_text)
+
+
+def plain(folder, *args, **variables):
+    """The client without `vidmm run`."""
+    links = os.path.join(folder, 'links')
+    os.makedirs(links, exist_ok=True)
+    if not os.path.islink(os.path.join(links, 'libdxcore.so')):
+        os.symlink(os.path.realpath(LIBRARY), os.path.join(links, 'libdxcore.so'))
+    return finish(start(folder, CLIENT, *args, variables=dict(variables, LD_LIBRARY_PATH=links)))
+
+
+@test
+def q_161_vidmm_adapter_starts_an_adapter_in_the_program(folder):
+    for value in 'softgpu', 'softgpu,bar=64M,ApertureSize=0x1000000', DRIVER['softgpu_driver'] + ',bar=4096K':
+        done = plain(folder, 'exit', VIDMM_ADAPTER=value)
+        assert done.returncode == 7 and not done.stderr_text, (value, done.returncode, done.stdout_text, done.stderr_text)
+
+
+@test
+def q_161_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
+    bad = ['', ',', 'softgpu,', 'softgpu,bar', 'softgpu,bar=', 'softgpu,bar=5', 'softgpu,bar=0', 'softgpu,=3', 'softgpu,A=-1',
+           'softgpu,A=1x', 'softgpu,A=1MM', 'softgpu,A=99999999999999999999', 'softgpu,A=0xFFFFFFFFFFFFFFFFK',
+           'softgpu' + ',bar=4096' * 7, 'softgpu' + ',A=1' * 65, 'x' * 9000]
+    for value in bad:
+        done = plain(folder, 'calls', VIDMM_ADAPTER=value)
+        assert done.returncode == 6 and f'enumerated: 0x{INVALID_PARAMETER:08x}' in done.stdout_text, (value, done.stdout_text)
+        assert done.stderr_text.count('VIDMM_ADAPTER=') == 1 and done.stderr_text.count('\n') == 1, (value, done.stderr_text)
+
+
+@test
+def q_161_a_driver_that_cannot_be_loaded_is_named(folder):
+    for value in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
+        done = plain(folder, 'exit', VIDMM_ADAPTER=value)
+        assert done.returncode == 8 and f'enumerated: 0x{NAME_NOT_FOUND:08x}' in done.stdout_text, (value, done.stdout_text)
+        assert value in done.stderr_text, done.stderr_text
+
+
+def serve(folder, *args):
+    os.makedirs(os.path.join(folder, 'runtime'), exist_ok=True)
+    server = start(folder, VIDMM, 'serve', '--quiet', *args)
+    assert 'serves' in server.stderr.readline()
+    return server
+
+
+@test
+def q_162_a_host_at_the_default_path_is_found(folder):
+    server = serve(folder)
+    done = plain(folder, 'exit')
+    server.terminate()
+    finish(server)
+    assert done.returncode == 7 and not done.stderr_text, (done.returncode, done.stdout_text, done.stderr_text)
+
+
+@test
+def q_162_without_an_adapter_a_message_says_what_to_do(folder):
+    done = plain(folder, 'calls')
+    assert done.returncode == 6 and f'enumerated: 0x{UNSUCCESSFUL:08x}' in done.stdout_text, done.stdout_text
+    assert done.stderr_text.count('\n') == 1 and 'vidmm run -- PROGRAM' in done.stderr_text, done.stderr_text
+    done = plain(folder, 'exit', VIDMM_SOCKET=os.path.join(folder, 'absent'))
+    assert done.returncode == 8 and os.path.join(folder, 'absent') in done.stderr_text, (done.returncode, done.stderr_text)
+
+
+@test
+def q_162_vidmm_socket_precedes_vidmm_adapter(folder):
+    path = os.path.join(folder, 'absent')
+    done = plain(folder, 'exit', VIDMM_SOCKET=path, VIDMM_ADAPTER='softgpu')
+    assert done.returncode == 8 and path in done.stderr_text, (done.returncode, done.stderr_text)
+    server = serve(folder)
+    done = plain(folder, 'exit', VIDMM_ADAPTER='x' * 9000)  # and the default path comes last
+    server.terminate()
+    finish(server)
+    assert done.returncode == 8 and 'VIDMM_ADAPTER' in done.stderr_text, (done.returncode, done.stderr_text)
+
+
+def main():
+    failed = False
+    print(f'1..{len(tests)}', flush=True)
+    for number, function in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                function(folder)
+                good = True
+            except (AssertionError, OSError, IndexError, KeyError, ValueError) as error:
+                print(f'# {error!r}')
+                good, failed = False, True
+        print(f'{"ok" if good else "not ok"} {number} - {function.__name__.replace("_", " ")}', flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

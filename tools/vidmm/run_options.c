@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of `vidmm run`. */
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+/* Values of the options as popt stores them. NULL: the option was not given. */
+struct raw {
+	struct caps_adapter_words adapter;
+	char *report;
+	int serve, no_namespace, help;
+};
+
+/* The program and its arguments follow the options: argv is cut there. */
+static bool take_program(poptContext context, int argc, const char **argv,
+			 struct run_options *options)
+{
+	const char **rest = poptGetArgs(context);
+	int count = 0;
+
+	while (rest && rest[count])
+		count++;
+	if (!count || !rest[0][0]) {
+		fprintf(stderr,
+			"vidmm run: no program: expected vidmm run [OPTION...] -- PROGRAM [ARG...]\n"
+			"try: vidmm run --help\n");
+		return false;
+	}
+	options->program = (char **)(uintptr_t)&argv[argc - count];
+	return true;
+}
+
+static bool take_report(char **given, struct run_options *options)
+{
+	options->report = *given;
+	*given = NULL;
+	if (!options->report || options->report[0])
+		return true;
+	fprintf(stderr, "vidmm run: --report has no value: expected a file\n"
+			"try: vidmm run --help\n");
+	return false;
+}
+
+bool run_options_parse(int argc, const char **argv, struct run_options *options, int *exit_code)
+{
+	struct raw raw = {0};
+	struct poptOption table[] = {
+		{"driver", 0, POPT_ARG_STRING, &raw.adapter.driver, 0,
+		 "miniport: softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
+		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
+		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
+		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
+		 "interface version of softgpu: 1.0, 1.1, 1.2, 1.3 (default), or a number",
+		 "VERSION"},
+		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
+		 "memory BAR of the device, for softgpu the video memory; repeatable (default: one "
+		 "of 256M)",
+		 "SIZE"},
+		{"serve", 0, POPT_ARG_NONE, &raw.serve, 0,
+		 "adapter in a host beside the program (default: in the program's process)", NULL},
+		{"report", 0, POPT_ARG_STRING, &raw.report, 0,
+		 "file for the page about the program (default: standard error)", "FILE"},
+		{"no-namespace", 0, POPT_ARG_NONE, &raw.no_namespace, 0,
+		 "no mount namespace: " RUN_WSL_PATH " stays what it is", NULL},
+		{"help", 'h', POPT_ARG_NONE, &raw.help, 0, "this help text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+	bool proceed = false;
+	int code;
+
+	argv[0] = "vidmm run"; /* the name that popt shows in its help */
+	context = poptGetContext(NULL, argc, argv, table, POPT_CONTEXT_POSIXMEHARDER);
+	poptSetOtherOptionHelp(context, "[OPTION...] -- PROGRAM [ARG...]");
+	memset(options, 0, sizeof(*options));
+	*exit_code = REPLAY_USAGE;
+	code = poptGetNextOpt(context);
+	options->serve = raw.serve;
+	options->no_namespace = raw.no_namespace;
+	if (code < -1) {
+		fprintf(stderr, "vidmm run: %s: %s\ntry: vidmm run --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	} else if (raw.help) {
+		poptPrintHelp(context, stdout, 0);
+		*exit_code = REPLAY_CLEAN;
+	} else {
+		proceed = take_report(&raw.report, options) &&
+			  caps_take_adapter("run", &raw.adapter, &options->adapter) &&
+			  take_program(context, argc, argv, options);
+	}
+	caps_free_adapter(&raw.adapter);
+	free(raw.report);
+	poptFreeContext(context);
+	return proceed;
+}
+
+void run_options_finish(struct run_options *options)
+{
+	caps_options_finish(&options->adapter);
+	free(options->report);
+}
