@@ -6,6 +6,7 @@
 #include "client/client_private.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,7 +143,8 @@ static vmm_status take_answer(struct vidmm_connection *connection,
 		vmm_packet_close_fds(packet);
 		return status;
 	}
-	if (!answer.answered) {
+	channel->texts |= (answer.answered & VMM_ANSWER_TEXTS) != 0;
+	if (!(answer.answered & VMM_ANSWER_MADE)) {
 		vmm_packet_close_fds(packet);
 		return vmm_ok(answer.status) ? VMM_UNSUCCESSFUL : answer.status;
 	}
@@ -163,6 +165,40 @@ static vmm_status transact(struct vidmm_connection *connection, struct vmm_chann
 	if (vmm_ok(status))
 		status = take_answer(connection, channel, call, argument, tag, result);
 	return status;
+}
+
+/* ---- findings and reasons ---- */
+
+/* Each line is one call of stdio, because lines come from several threads. */
+static void print_lines(char *lines, const struct vmm_wire_texts *texts)
+{
+	char *rest = lines, *line;
+
+	lines[texts->bytes] = 0;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line)
+			fprintf(stderr, "vidmm: %s\n", line);
+	if (texts->lost)
+		fprintf(stderr, "vidmm: %u more findings and reasons were dropped\n", texts->lost);
+}
+
+/* VIDMM_DEBUG=1: prints what the host has for this client since the last call. */
+VMM_COLD static void print_texts(struct vidmm_connection *connection,
+				 struct vmm_channel_to_host *channel)
+{
+	char *lines = vmm_calloc(1, VMM_WIRE_TEXTS_BYTES + 1);
+	struct vmm_wire_texts args = {.lines = (uint8_t *)lines, .bytes = VMM_WIRE_TEXTS_BYTES};
+	struct vmm_wire_call call = {0};
+	int32_t result;
+
+	channel->texts = false;
+	if (lines &&
+	    vmm_ok(vmm_wire_make_request(&call, vmm_wire_operation(VMM_WIRE_texts), &args)) &&
+	    vmm_ok(transact(connection, channel, &call, 0, &args, &result)) && vmm_ok(result) &&
+	    args.bytes <= VMM_WIRE_TEXTS_BYTES)
+		print_lines(lines, &args);
+	vmm_wire_finish(&call);
+	vmm_free(lines);
 }
 
 /* ---- value type of a synchronization object ---- */
@@ -256,6 +292,8 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 		forget_values(connection);
 		status = attempt(connection, channel, operation, device, argument, result);
 	}
+	if (vmm_unlikely(channel->texts))
+		print_texts(connection, channel);
 	vmm_client_forget_ended(connection, operation, argument);
 	trim_buffers(channel);
 	vmm_client_put_channel(connection, channel);

@@ -74,6 +74,7 @@ struct vmm_channel_to_host {
 	struct vmm_wire_call call;
 	/* the request depends on the cached value type of an object */
 	bool used_values;
+	bool texts; /* an answer said that the host has texts for this client */
 	struct vmm_channel_to_host *next;
 };
 
@@ -107,6 +108,8 @@ struct vidmm_connection {
 	int view_socket, userfault, null_fd;
 	pthread_t thread;
 	bool threaded; /* set before the thread starts */
+	/* constant: prints the findings and reasons that the host has for this client */
+	bool debug;
 
 	/* Set once: the host is gone, or this process is a child of fork(). */
 	_Atomic bool lost;

@@ -216,7 +216,7 @@ static vmm_status say_hello(struct vidmm_connection *connection)
 	struct vmm_message_hello hello = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_HELLO},
 		.version = VMM_PROTOCOL_VERSION,
-		.flags = VMM_HELLO_WORDS,
+		.flags = VMM_HELLO_WORDS | (connection->debug ? VMM_HELLO_TEXTS : 0),
 		.window_address = (uint64_t)(uintptr_t)connection->window,
 		.window_bytes = connection->window_bytes,
 	};
@@ -246,10 +246,12 @@ static vmm_status say_hello(struct vidmm_connection *connection)
 static struct vidmm_connection *create(const struct vmm_client_options *options)
 {
 	struct vidmm_connection *connection = vmm_calloc(1, sizeof(*connection));
+	const char *debug = secure_getenv("VIDMM_DEBUG");
 
 	if (!connection)
 		return NULL;
 	connection->options = *options;
+	connection->debug = debug && !strcmp(debug, "1");
 	snprintf(connection->name, sizeof(connection->name), "%s",
 		 options->name ? options->name : program_invocation_short_name);
 	connection->view_socket = connection->userfault = -1;

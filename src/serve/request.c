@@ -118,10 +118,19 @@ static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *
 	return !error;
 }
 
+/* Tells a client that asked for texts that there are some. */
+static uint32_t texts_flag(const struct vmm_channel *channel)
+{
+	return atomic_load_explicit(&channel->session->texts.some, memory_order_relaxed)
+		       ? VMM_ANSWER_TEXTS
+		       : 0;
+}
+
 static bool send_refusal(struct vmm_channel *channel, const struct vmm_message_request *request,
 			 vmm_status status)
 {
-	struct vmm_message_answer answer = {.status = status, .tag = request->tag};
+	struct vmm_message_answer answer = {
+		.status = status, .answered = texts_flag(channel), .tag = request->tag};
 
 	return send_answer(channel, &answer, NULL, NULL, 0);
 }
@@ -206,11 +215,13 @@ static int32_t execute(struct vmm_session *session, const struct vmm_worker *wor
 	uint32_t refused = refusals(process);
 
 	vmm_sync_set_union_values(os, worker->union_values.values);
+	vmm_texts_execute(stepped ? NULL : session);
 	int32_t status = request->function(session, device, vmm_wire_argument(&worker->call));
 
 	(void)(stepped ? vmm_kmt_step(os, before) : vmm_kmt_serve(before));
 	if (vmm_unlikely(refusals(process) != refused))
 		status = explain_limit(session, request, status);
+	vmm_texts_execute(NULL);
 	return status;
 }
 
@@ -248,7 +259,7 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 			    const struct request *request)
 {
 	struct vmm_session *session = channel->session;
-	struct vmm_message_answer answer = {.answered = 1, .tag = request->head.tag};
+	struct vmm_message_answer answer = {.answered = VMM_ANSWER_MADE, .tag = request->head.tag};
 	vmm_status status;
 
 	atomic_store(&channel->inside, 1);
@@ -263,6 +274,7 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 		cut_off(channel, "is cut off: the host has no memory for its answer");
 		return false;
 	}
+	answer.answered |= texts_flag(channel);
 	answer.views = channel->views = vmm_views_number(&session->views);
 	return send_call_answer(worker, channel, &answer);
 }

@@ -46,6 +46,14 @@ extern struct vmm_lock_class vmm_server_lock_class, vmm_registration_lock_class;
 /* ---- session.c: a client ---- */
 #define VMM_SERVE_DEVICES_MAX 1024u
 
+/* The findings and reasons that a client has not taken yet (texts.c). */
+struct vmm_texts {
+	char *lines;          /* NULL: the client did not ask for any */
+	_Atomic bool some;    /* there are lines */
+	struct vmm_list link; /* guarded, like the following members, by server->texts_lock */
+	uint32_t bytes, lost;
+};
+
 struct vmm_session;
 struct vmm_channel {
 	struct vidmm_server *server;
@@ -85,6 +93,7 @@ struct vmm_session {
 	struct vmm_os_mutex registration_lock;
 	struct vmm_list registrations;
 	uint32_t registration_count;
+	struct vmm_texts texts;
 	/* in server->sessions; constant once other threads can find the session */
 	bool listed;
 	_Atomic bool ended; /* no call of it begins any more */
@@ -164,6 +173,19 @@ int32_t vmm_serve_sync_signaled(struct vmm_session *session,
 				const struct vmm_wire_sync_signaled *args);
 int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
 				     struct vmm_wire_adapter_statistics *args);
+int32_t vmm_serve_texts(struct vmm_session *session, struct vmm_wire_texts *args);
+
+/* ---- texts.c: findings and reasons for clients that ask for them (Q-163) ---- */
+/* Begins to keep lines for the session's process. Returns false when out of memory. */
+bool vmm_texts_begin(struct vmm_session *session) VMM_MUST_CHECK;
+void vmm_texts_end(struct vmm_session *session);
+/*
+ * The calling thread executes a request of the session; NULL: no more. Events without a process
+ * that it emits meanwhile concern the session. Not with a stepped server.
+ */
+void vmm_texts_execute(const struct vmm_session *session);
+/* Ends the server's subscription. All sessions have ended. */
+void vmm_texts_finish(struct vidmm_server *server);
 
 /* ---- notifications.c ---- */
 int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIMNOTIFICATION *args);
@@ -263,6 +285,12 @@ struct vidmm_server {
 	/* listeners are not armed, because closing_count is at its limit */
 	bool accept_paused VMM_GUARDED_BY(vmm_server_lock_class);
 	uint32_t worker_count VMM_GUARDED_BY(vmm_server_lock_class);
+	/* texts.c. Taken in event functions, with any lock held; nothing is called under it. */
+	pthread_mutex_t texts_lock;
+	struct vmm_list texts; /* sessions that asked for texts; guarded by texts_lock */
+	_Atomic bool texts_wanted;
+	/* begins with the first session that asks for texts; 0: none */
+	_Atomic uint32_t texts_subscription;
 	struct vmm_list ended; /* workers that ended and are to be joined */
 	/* Workers that wait for events. Changed without the lock. */
 	_Atomic uint32_t waiting;

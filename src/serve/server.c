@@ -103,6 +103,8 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 	vmm_list_init(&server->pending);
 	vmm_list_init(&server->listeners);
 	vmm_list_init(&server->ended);
+	vmm_list_init(&server->texts);
+	pthread_mutex_init(&server->texts_lock, NULL);
 	vmm_os_mutex_init(&server->lock, host->world.os, VMM_RANK_SERVER, "server");
 	/*
 	 * Without the epoch every lock is a message, which is slower. On virtual time every lock is
@@ -118,6 +120,7 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 		return VMM_OK;
 	}
 	close_all(server);
+	vmm_texts_finish(server);
 	vmm_os_mutex_finish(&server->lock);
 	vmm_free(server);
 	return status;
@@ -171,6 +174,7 @@ void vidmm_server_destroy(struct vidmm_server *server)
 		vmm_free(listener);
 	}
 	close_all(server);
+	vmm_texts_finish(server);
 	vmm_os_mutex_finish(&server->lock);
 	vmm_free(server);
 }

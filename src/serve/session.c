@@ -32,6 +32,7 @@ static void finish(struct vmm_session *session)
 	session->process = NULL;
 	vmm_server_unlock(server);
 	vidmm_process_close(process);
+	vmm_texts_end(session);
 	vmm_serve_forget_registrations(session);
 	vmm_views_finish(&session->views);
 	vmm_os_mutex_finish(&session->registration_lock);
@@ -262,7 +263,7 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 
 	if (hello->version != VMM_PROTOCOL_VERSION)
 		return "its protocol version differs from the host's";
-	if (hello->flags & ~VMM_HELLO_WORDS)
+	if (hello->flags & ~(VMM_HELLO_WORDS | VMM_HELLO_TEXTS))
 		return "it sets unknown flags";
 	if (hello->window_address % VMM_PAGE_SIZE || hello->window_bytes % VMM_PAGE_SIZE ||
 	    vmm_add_overflows(hello->window_address, hello->window_bytes, &end) ||
@@ -343,7 +344,7 @@ static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet
 						 &session->views.viewer, &session->process)))
 		goto out_views;
 	session->process_id = vidmm_process_id(session->process);
-	if (!set_limits(session))
+	if (!set_limits(session) || ((hello->flags & VMM_HELLO_TEXTS) && !vmm_texts_begin(session)))
 		goto out_process;
 	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
 			  "registrations");

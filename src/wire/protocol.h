@@ -64,6 +64,7 @@ enum vmm_message_kind {
 
 /* Flags of HELLO. */
 #define VMM_HELLO_WORDS 1u /* the client accepts WORDS */
+#define VMM_HELLO_TEXTS 2u /* the client wants the findings and reasons that concern it */
 
 struct vmm_message_head {
 	uint32_t magic, kind; /* enum vmm_message_kind */
@@ -106,14 +107,16 @@ struct vmm_message_request {
 	uint64_t tag;       /* returned in the answer */
 };
 
-/* Payload: the bytes of vmm_wire_make_answer, unless `answered` is 0. */
+#define VMM_ANSWER_MADE  1u /* the call was made */
+#define VMM_ANSWER_TEXTS 2u /* the runtime call `texts` would return some (VMM_HELLO_TEXTS) */
+/* Payload: the bytes of vmm_wire_make_answer, if the call was made. */
 struct vmm_message_answer {
 	struct vmm_message_head head;
 	int32_t status; /* NTSTATUS or HRESULT of the call */
 	/*
-	 * 0: the host refused the request and made no call; `status`, an NTSTATUS, says why. A
-	 * payload that vmm_wire_read_request refuses does not end the connection: client and host
-	 * may not have agreed on what a union contained (sync_values).
+	 * Without VMM_ANSWER_MADE the host refused the request and made no call; `status`, an
+	 * NTSTATUS, says why. A payload that vmm_wire_read_request refuses does not end the
+	 * connection: client and host may not have agreed on what a union contained (sync_values).
 	 */
 	uint32_t answered;
 	uint64_t tag;

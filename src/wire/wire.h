@@ -93,6 +93,17 @@ struct vmm_wire_adapter_statistics {
 	struct vidmm_adapter_statistics statistics; /* out; unchanged if the call fails */
 };
 
+#define VMM_WIRE_TEXTS_BYTES 16384u
+/*
+ * Takes the findings and reasons that concern the client, for VMM_HELLO_TEXTS: lines of
+ * vidmm_event_format, each ended by a newline.
+ */
+struct vmm_wire_texts {
+	uint8_t *lines;
+	uint32_t bytes; /* in: capacity, VMM_WIRE_TEXTS_BYTES; out: length of the lines */
+	uint32_t lost;  /* out: how many did not fit into the host's buffer */
+};
+
 struct vmm_wire_record;
 struct vmm_wire_operation {
 	/*

@@ -85,6 +85,7 @@ static int await_signal(void)
 		printf("got %d\n", number);
 		fflush(stdout);
 	} while (number != SIGTERM);
+	(void)enumerate(&status);
 	return 9;
 }
 

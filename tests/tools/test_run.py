@@ -225,13 +225,17 @@ def a_driver_file_is_started_from_any_folder(folder):
         assert done.returncode == 7, (done.returncode, done.stdout_text, done.stderr_text)
 
 
-def plain(folder, *args, **variables):
+def start_plain(folder, *args, **variables):
     """The client without `vidmm run`."""
     links = os.path.join(folder, 'links')
     os.makedirs(links, exist_ok=True)
     if not os.path.islink(os.path.join(links, 'libdxcore.so')):
         os.symlink(os.path.realpath(LIBRARY), os.path.join(links, 'libdxcore.so'))
-    return finish(start(folder, CLIENT, *args, variables=dict(variables, LD_LIBRARY_PATH=links)))
+    return start(folder, CLIENT, *args, variables=dict(variables, LD_LIBRARY_PATH=links))
+
+
+def plain(folder, *args, **variables):
+    return finish(start_plain(folder, *args, **variables))
 
 
 @test
@@ -295,6 +299,41 @@ def q_162_vidmm_socket_precedes_vidmm_adapter(folder):
     server.terminate()
     finish(server)
     assert done.returncode == 8 and 'VIDMM_ADAPTER' in done.stderr_text, (done.returncode, done.stderr_text)
+
+
+def told(done):
+    """Kinds and texts of the lines on the standard error stream, without numbers of events and times."""
+    return [re.sub(r'^vidmm: #\d+ \d+ns p\d+ ', '', line) for line in done.stderr_text.splitlines() if line.startswith('vidmm: #')]
+
+
+@test
+def q_163_a_client_of_a_host_prints_what_concerns_it(folder):
+    here = told(plain(folder, 'calls', VIDMM_ADAPTER='softgpu', VIDMM_DEBUG='1'))
+    assert any(line.startswith('reason') for line in here) and any(line.startswith('finding') for line in here), here
+    server = serve(folder)
+    try:
+        assert told(plain(folder, 'calls', VIDMM_DEBUG='1')) == here
+    finally:
+        server.terminate()
+        finish(server)
+
+
+@test
+def q_163_a_client_prints_nothing_that_concerns_others_or_that_it_did_not_ask_for(folder):
+    server = serve(folder)
+    waiting = start_plain(folder, 'signals', VIDMM_DEBUG='1')
+    try:
+        assert waiting.stdout.readline() == 'enumerated: 0x00000000\n' and waiting.stdout.readline() == 'ready\n'
+        done = plain(folder, 'calls')
+        assert done.returncode == 5 and not done.stderr_text, done.stderr_text
+        done = plain(folder, 'calls', VIDMM_DEBUG='2')
+        assert done.returncode == 5 and not done.stderr_text, done.stderr_text
+    finally:
+        waiting.send_signal(signal.SIGTERM)
+        finish(waiting)
+        server.terminate()
+        finish(server)
+    assert waiting.returncode == 9 and not waiting.stderr_text, (waiting.returncode, waiting.stderr_text)
 
 
 def main():

@@ -85,6 +85,7 @@ static int serve_beside(const struct serve_options *options, struct vmm_report *
 	/* What systemd passes is not for this host. */
 	unsetenv("LISTEN_FDS");
 	unsetenv("NOTIFY_SOCKET");
+	unsetenv("VIDMM_DEBUG"); /* the program prints what concerns it, and the page has all */
 	return log ? (int)serve_run(options, log, &hooks) : REPLAY_ENVIRONMENT;
 }
 
