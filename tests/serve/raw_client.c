@@ -214,6 +214,14 @@ void raw_open_with(struct raw *raw, struct served *served, const char *name, uin
 	assert_true(say_hello(raw, name, window_bytes, -1));
 }
 
+void raw_open_asking(struct raw *raw, struct served *served, const char *name)
+{
+	memset(raw, 0, sizeof(*raw));
+	raw->served = served;
+	raw->flags = VMM_HELLO_TEXTS;
+	assert_true(say_hello(raw, name, MIB, -1));
+}
+
 bool raw_try_open(struct raw *raw, struct served *served, const char *name)
 {
 	memset(raw, 0, sizeof(*raw));
@@ -240,6 +248,7 @@ static void send_hello(struct raw *raw, const char *name, uint64_t window_bytes,
 			 .kind = VMM_MESSAGE_HELLO,
 			 .descriptors = userfault < 0 ? 1 : 2},
 		.version = VMM_PROTOCOL_VERSION,
+		.flags = raw->flags,
 		.window_address = (uint64_t)(uintptr_t)raw->window,
 		.window_bytes = raw->window_bytes,
 	};

@@ -48,6 +48,7 @@ struct raw {
 	struct served *served;
 	int channel, view; /* -1: closed */
 	int userfault;     /* -1: none */
+	uint32_t flags;    /* of the hello */
 	struct vmm_message_welcome welcome;
 	struct vmm_message_answer answer; /* the last answer */
 	char *window;
@@ -63,6 +64,8 @@ void raw_open(struct raw *raw, struct served *served, const char *name);
 /* Returns false if the server refused the client. */
 bool raw_try_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
+/* Asks for findings and reasons (VMM_HELLO_TEXTS). */
+void raw_open_asking(struct raw *raw, struct served *served, const char *name);
 /*
  * With a userfaultfd, so that the host can write-protect mapped memory. Returns false, with nothing
  * open, if the kernel allows none.
