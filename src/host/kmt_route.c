@@ -170,7 +170,7 @@ static vmm_status connect_to_host(uint32_t route, struct vidmm_connection **conn
 			"host can be reached at %.256s/vidmm/socket: start the program with `vidmm "
 			"run -- PROGRAM`, or `vidmm serve` before it (Q-162)",
 			folder ? folder : "$XDG_RUNTIME_DIR");
-	vmm_kmt_route_complain(status, text);
+	vmm_kmt_route_complain(route & ROUTE_NAMED ? status : VMM_UNSUCCESSFUL, text);
 	return status;
 }
 

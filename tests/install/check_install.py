@@ -65,6 +65,17 @@ class Installed:
         run = subprocess.run([*program, 'caps', '--driver', driver], capture_output=True, text=True, check=False)
         return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
 
+    def runs_d3dkmt(self, compiler, source):
+        """Builds a D3DKMT program without the library; what `vidmm run` of the installed program gives it."""
+        program = os.path.join(self.stage, 'd3dkmt')
+        flags = shlex.split(self.pkg_config('--cflags'))
+        run = subprocess.run([*compiler, '-std=c11', *flags, source, '-o', program, '-ldl'], capture_output=True, text=True, check=False)
+        if run.returncode:
+            return run.stderr
+        vidmm = glob.glob(os.path.join(self.stage, '**', 'bin', 'vidmm'), recursive=True)
+        run = subprocess.run([*vidmm, 'run', '--bar', '16M', '--', program], capture_output=True, text=True, check=False)
+        return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
+
     def dxcore(self):
         """What a program that looks for libdxcore.so finds in it; the complaint."""
         try:
@@ -96,6 +107,8 @@ def cases(installed, source, compiler):
     sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
     said = installed.starts_driver(compiler, sources)
     yield 'a driver builds, and the installed program starts it', 'the adapter starts' in said, said
+    said = installed.runs_d3dkmt(compiler, os.path.join(os.path.dirname(source), '..', '..', 'examples', 'pressure.c'))
+    yield 'the installed program runs a D3DKMT program', ' 0 words wrong' in said, said
     complaint = installed.dxcore()
     yield 'libdxcore.so has the D3DKMT functions', not complaint, complaint
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
