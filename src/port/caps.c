@@ -116,11 +116,11 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 		(unsigned long long)highest, (unsigned long long)port->identity_physical);
 }
 
-/* A stale template, which the capabilities that follow may share. */
+/* A stale template, which the capabilities that follow may share. */
 static void check_driver_model(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
 	if (caps->WDDMVersion && caps->WDDMVersion < DXGKDDI_WDDMv2)
-		vmm_finding(port->observe, "Q-163", 0, 0,
+		vmm_finding(port->observe, "Q-164", 0, 0,
 			    "WDDMVersion of DXGK_DRIVERCAPS is 0x%x, a model of WDDM 1.x, but the "
 			    "table's Version 0x%x is of WDDM %s; the Version counts",
 			    (unsigned)caps->WDDMVersion, (unsigned)port->version->number,

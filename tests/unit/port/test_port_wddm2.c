@@ -73,7 +73,7 @@ static void versions_2_0_to_3_2_start(void **state)
 	}
 }
 
-static void q_163_caps_of_1_x_under_a_version_of_2_x_give_a_finding(void **state)
+static void q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding(void **state)
 {
 	static const DXGK_WDDMVERSION fine[] = {0, DXGKDDI_WDDMv2, DXGKDDI_WDDMv3_2};
 	struct port_fixture *f = *state;
@@ -81,7 +81,7 @@ static void q_163_caps_of_1_x_under_a_version_of_2_x_give_a_finding(void **state
 	version_2(f);
 	f->m->settings.caps.WDDMVersion = DXGKDDI_WDDMv1_3;
 	assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
-	assert_finding(f, "Q-163", "WDDMVersion of DXGK_DRIVERCAPS is 0x1300");
+	assert_finding(f, "Q-164", "WDDMVersion of DXGK_DRIVERCAPS is 0x1300");
 	assert_true(vmm_port_caps(f->port)->wddm2);
 	port_fixture_stop(f);
 	f->findings = 0;
@@ -471,7 +471,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(versions_2_0_to_3_2_start),
-		TEST(q_163_caps_of_1_x_under_a_version_of_2_x_give_a_finding),
+		TEST(q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding),
 		TEST(va_11_page_tables_have_two_to_six_levels),
 		TEST(pag_26_paging_by_virtual_address_does_not_start),
 		TEST(va_11_page_table_level_descriptions_are_checked),
