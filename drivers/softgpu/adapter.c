@@ -163,7 +163,9 @@ NTSTATUS softgpu_start_device(IN_CONST_PVOID MiniportDeviceContext, PDXGK_START_
 	NTSTATUS status;
 
 	adapter->start_info = *DxgkStartInfo;
-	adapter->dxgk = *DxgkInterface;
+	memcpy(&adapter->dxgk, DxgkInterface,
+	       DxgkInterface->Size < sizeof(adapter->dxgk) ? DxgkInterface->Size
+							   : sizeof(adapter->dxgk));
 	KeInitializeSpinLock(&adapter->report_lock);
 	status = start(adapter);
 	if (!NT_SUCCESS(status)) {
@@ -183,17 +185,24 @@ NTSTATUS softgpu_stop_device(IN_CONST_PVOID MiniportDeviceContext)
 
 /*
  * Everything has been evicted and the aperture unmapped before the power is removed (PNP-05). The
- * page table is cleared because its content would be stale when the power comes back.
+ * page table is cleared because its content would be stale when the power comes back, and so would
+ * the TLBs.
  */
 NTSTATUS softgpu_set_power_state(IN_CONST_PVOID MiniportDeviceContext, ULONG DeviceUid,
 				 DEVICE_POWER_STATE DevicePowerState, POWER_ACTION ActionType)
 {
 	struct softgpu_adapter *adapter = MiniportDeviceContext;
+	uint32_t node;
 
 	(void)DeviceUid; /* there are no child devices: the request is for the adapter */
 	(void)ActionType;
-	if (DevicePowerState == PowerDeviceD3)
+	if (DevicePowerState == PowerDeviceD3) {
 		softgpu_aperture_clear(&adapter->memory);
+		softgpu_bus_hold(softgpu_bus_of(adapter));
+		for (node = 0; node < SOFTGPU_NODES; node++)
+			softgpu_mmu_flush_all(&adapter->engines[node].mmu);
+		softgpu_bus_release(softgpu_bus_of(adapter));
+	}
 	return STATUS_SUCCESS;
 }
 

@@ -17,6 +17,11 @@
 	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE |                                 \
 	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING | SOFTGPU_ALLOCATION_LINK_MIRRORED |                \
 	 SOFTGPU_ALLOCATION_LINK_INSTANCED)
+/* Properties that WDDM 2.x does not have. */
+#define WDDM1_FLAGS                                                                 \
+	(SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y |                  \
+	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING | SOFTGPU_ALLOCATION_LINK_MIRRORED | \
+	 SOFTGPU_ALLOCATION_LINK_INSTANCED)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -62,13 +67,23 @@ static int layout_is_valid(const struct softgpu_allocation *request)
 	       (request->segment_set & VRAM_BIT);
 }
 
+static int model_is_valid(const struct softgpu_adapter *adapter,
+			  const struct softgpu_allocation *request)
+{
+	if (!softgpu_is_wddm2(&adapter->settings))
+		return !(request->flags & ~KNOWN_FLAGS);
+	return !(request->flags &
+		 ~((KNOWN_FLAGS & ~WDDM1_FLAGS) | SOFTGPU_ALLOCATION_ACCESSED_PHYSICALLY)) &&
+	       !request->renaming_limit && !request->hinted_banks;
+}
+
 /* segment_set of the request is never 0 here. */
 static int wish_is_valid(const struct softgpu_adapter *adapter,
 			 const struct softgpu_allocation *request)
 {
 	uint32_t set = request->segment_set, preferred = request->preferred_segment;
 
-	return request->version == SOFTGPU_ALLOCATION_VERSION && !(request->flags & ~KNOWN_FLAGS) &&
+	return request->version == SOFTGPU_ALLOCATION_VERSION && model_is_valid(adapter, request) &&
 	       request->size_bytes && request->size_bytes <= SIZE_LIMIT &&
 	       !(set & ~all_segments(adapter)) &&
 	       (!preferred || (preferred <= 2 && (set >> (preferred - 1) & 1))) &&
@@ -128,6 +143,21 @@ static void describe(const struct softgpu_allocation *request, DXGK_ALLOCATIONIN
 		request->priority ? request->priority : D3DDDI_ALLOCATIONPRIORITY_NORMAL;
 }
 
+/*
+ * Contexts with patching use physical addresses, and so do displays: a picture is always accessed
+ * physically (PAG-24). A segment of larger pages demands their alignment (VA-05).
+ */
+static void describe_wddm2(const struct softgpu_adapter *adapter,
+			   const struct softgpu_allocation *request, DXGK_ALLOCATIONINFO *info)
+{
+	uint32_t page = adapter->settings.vram_page_bytes;
+
+	if ((request->segment_set & VRAM_BIT) && info->Alignment < page)
+		info->Alignment = page;
+	info->FlagsWddm2.AccessedPhysically =
+		(request->flags & SOFTGPU_ALLOCATION_ACCESSED_PHYSICALLY) || request->width;
+}
+
 static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIONINFO *info)
 {
 	struct softgpu_driver_allocation *allocation;
@@ -151,6 +181,8 @@ static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIO
 	allocation->is_on_each = (request.flags & (SOFTGPU_ALLOCATION_LINK_MIRRORED |
 						   SOFTGPU_ALLOCATION_LINK_INSTANCED)) != 0;
 	describe(&request, info);
+	if (softgpu_is_wddm2(&adapter->settings))
+		describe_wddm2(adapter, &request, info);
 	info->hAllocation = allocation;
 	return STATUS_SUCCESS;
 }

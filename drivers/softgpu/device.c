@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices and contexts. The hardware has no per-process state; both objects only identify
- * themselves in later calls.
+ * Devices and contexts. A device only identifies itself in later calls; a context has the root of
+ * its page tables if it uses GPU virtual addresses.
  */
 #include "softgpu_private.h"
 
@@ -58,6 +58,10 @@ NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 	info->DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
 	info->AllocationListSize = settings->allocation_list_size;
 	info->PatchLocationListSize = settings->patch_location_list_size;
+	context->space = (struct softgpu_space){0};
+	/* The memory of an older version's structure ends before Caps. */
+	if (softgpu_is_wddm2(settings))
+		info->Caps.NoPatchingRequired = pCreateContext->Flags.VirtualAddressing;
 	pCreateContext->hContext = context;
 	return STATUS_SUCCESS;
 }

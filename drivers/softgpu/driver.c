@@ -74,19 +74,29 @@ static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiQueryCurrentFence = softgpu_query_current_fence;
 }
 
+static void fill_address_space_entries(DRIVER_INITIALIZATION_DATA *data)
+{
+	data->DxgkDdiCreateProcess = softgpu_create_process;
+	data->DxgkDdiDestroyProcess = softgpu_destroy_process;
+	data->DxgkDdiGetRootPageTableSize = softgpu_get_root_page_table_size;
+	data->DxgkDdiSetRootPageTable = softgpu_set_root_page_table;
+	data->DxgkDdiSubmitCommandVirtual = softgpu_submit_command_virtual;
+}
+
 int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *registry_path)
 {
 	struct softgpu_settings settings;
 	DRIVER_INITIALIZATION_DATA data;
 
 	softgpu_settings_read(registry_path, &settings);
-	/* A newer version has members that this table lacks. */
-	if (settings.interface_version > SOFTGPU_INTERFACE_VERSION)
+	if (!softgpu_settings_version_is_valid(&settings))
 		return STATUS_NOT_SUPPORTED;
 	memset(&data, 0, sizeof(data));
 	data.Version = settings.interface_version;
 	fill_device_entries(&data);
 	fill_render_entries(&data);
+	if (softgpu_is_wddm2(&settings))
+		fill_address_space_entries(&data);
 	if (settings.linked_adapters == SOFTGPU_LINKS)
 		data.DxgkDdiLinkDevice = softgpu_link_device;
 	return DxgkInitialize(driver, registry_path, &data);

@@ -88,6 +88,16 @@ int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds)
 	return go_on;
 }
 
+int softgpu_engine_breathe(struct softgpu_engine *engine)
+{
+	int go_on;
+
+	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
+	go_on = !must_drop(engine) && advance(engine, 0);
+	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
+	return go_on;
+}
+
 int softgpu_engine_hang(struct softgpu_engine *engine)
 {
 	KIRQL irql;
@@ -225,7 +235,8 @@ static void run(struct softgpu_engine *engine, const struct softgpu_packet *pack
 		engine->busy_until_ns = now;
 	engine->interrupts = 1;
 	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
-	status = softgpu_execute(engine, packet);
+	status = packet->space ? softgpu_execute_virtual(engine, packet)
+			       : softgpu_execute(engine, packet);
 	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
 	if (status != SOFTGPU_ABORTED && !advance(engine, 0))
 		status = SOFTGPU_ABORTED;
@@ -236,6 +247,8 @@ static void run(struct softgpu_engine *engine, const struct softgpu_packet *pack
 	if (NT_SUCCESS(status))
 		while (engine->interrupts--)
 			softgpu_raise_completed(engine, packet->fence);
+	else if (packet->space)
+		softgpu_raise_page_faulted(engine, packet->fence, &engine->mmu.fault);
 	else
 		softgpu_raise_faulted(engine, packet->fence, status);
 }
@@ -338,6 +351,7 @@ NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adap
 	memset(engine, 0, sizeof(*engine));
 	engine->adapter = adapter;
 	engine->node = node;
+	softgpu_mmu_init(&engine->mmu, &adapter->memory, adapter->settings.page_table_levels);
 	/* One more than the port may have outstanding: for a preemption request after them. */
 	engine->capacity = adapter->start_info.RequiredDmaQueueEntry + 1;
 	/* Twice that: a preemption drops packets that the thread may still be reading. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table is
- * changed only here, when the engine executes the command. Runs on the paging node's thread.
+ * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table,
+ * and those of GPU virtual addresses, are changed only here, when the engine executes the command. Runs on the paging node's thread.
  */
 #include "softgpu_private.h"
 
@@ -28,6 +28,36 @@ static NTSTATUS fill(struct softgpu_engine *engine, const struct softgpu_paging_
 					command->pattern));
 }
 
+static NTSTATUS table(const struct softgpu_memory *memory,
+		      const struct softgpu_paging_table *command)
+{
+	const uint64_t *entry = (const uint64_t *)(const void *)(command + 1);
+	uint32_t i;
+
+	for (i = 0; i < command->count; i++)
+		if (!softgpu_table_write(memory, command->first + i * sizeof(*entry),
+					 entry[command->is_repeated ? 0 : i]))
+			return STATUS_ACCESS_VIOLATION;
+	return STATUS_SUCCESS;
+}
+
+/* While the bus is held, no engine accesses memory, so none still uses an old translation. */
+static NTSTATUS flush(struct softgpu_engine *engine, const struct softgpu_paging_flush *command)
+{
+	struct softgpu_adapter *adapter = engine->adapter;
+	struct softgpu_bus *bus = softgpu_bus_of(adapter);
+	uint32_t node;
+
+	softgpu_bus_leave(bus);
+	softgpu_bus_hold(bus);
+	for (node = 0; node < SOFTGPU_NODES; node++)
+		softgpu_mmu_flush(&adapter->engines[node].mmu, command->root, command->start,
+				  command->end);
+	softgpu_bus_release(bus);
+	softgpu_bus_enter(bus);
+	return STATUS_SUCCESS;
+}
+
 NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 				const struct softgpu_command *command)
 {
@@ -48,6 +78,10 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 	case SOFTGPU_PAGING_UNMAP:
 		return done(softgpu_aperture_unmap(memory, map->first_page, map->page_count,
 						   (uintptr_t)map->host));
+	case SOFTGPU_PAGING_TABLE:
+		return table(memory, (const struct softgpu_paging_table *)(const void *)command);
+	case SOFTGPU_PAGING_FLUSH:
+		return flush(engine, (const struct softgpu_paging_flush *)(const void *)command);
 	default:
 		return STATUS_ILLEGAL_INSTRUCTION;
 	}

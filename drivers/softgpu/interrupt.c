@@ -54,6 +54,38 @@ void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTAT
 	raise(&notification);
 }
 
+/* The engine goes on with the next packet: no reset is required (TDR-19). */
+void softgpu_raise_page_faulted(struct softgpu_engine *engine, uint32_t fence,
+				const struct softgpu_fault *fault)
+{
+	struct notification notification = {.adapter = engine->adapter};
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA *data = &notification.data;
+
+	data->InterruptType = DXGK_INTERRUPT_DMA_PAGE_FAULTED;
+	data->DmaPageFaulted.FaultedFenceId = fence;
+	data->DmaPageFaulted.FaultedPipelineStage = DXGK_RENDER_PIPELINE_STAGE_UNKNOWN;
+	data->DmaPageFaulted.PageFaultFlags =
+		(DXGK_PAGE_FAULT_FLAGS)(fault->is_write ? DXGK_PAGE_FAULT_WRITE : 0);
+	data->DmaPageFaulted.FaultedVirtualAddress = fault->address;
+	data->DmaPageFaulted.NodeOrdinal = engine->node;
+	data->DmaPageFaulted.EngineOrdinal = engine->adapter->link_index;
+	data->DmaPageFaulted.PageTableLevel = fault->level;
+	data->DmaPageFaulted.FaultErrorCode.GeneralErrorCode =
+		fault->is_instruction ? DXGK_GENERAL_ERROR_INVALID_INSTRUCTION
+				      : DXGK_GENERAL_ERROR_PAGE_FAULT;
+	raise(&notification);
+}
+
+void softgpu_raise_fence_signaled(struct softgpu_engine *engine)
+{
+	struct notification notification = {.adapter = engine->adapter};
+
+	notification.data.InterruptType = DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	notification.data.MonitoredFenceSignaled.NodeOrdinal = engine->node;
+	notification.data.MonitoredFenceSignaled.EngineOrdinal = engine->adapter->link_index;
+	raise(&notification);
+}
+
 void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_fence,
 			     uint32_t last_completed)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DxgkDdiBuildPagingBuffer: writes one privileged command for each operation of the memory manager.
- * An operation is a single command of fixed size, so it is never continued. If it does not fit, it
- * goes into the next buffer as a whole and MultipassOffset stays 0 (PAG-07). Calls are serialized;
- * no GPU state is accessed.
+ * An operation is a single command of fixed size, so it is never continued; only updates of page
+ * tables are (page_table.c). If it does not fit, it goes into the next buffer as a whole and
+ * MultipassOffset stays 0 (PAG-07). Calls are serialized; no GPU state is accessed.
  */
 #include "softgpu_private.h"
 
 #include "tile.h"
 
 /* Appends a command and stores the buffer's address for SubmitCommand, which does not get it. */
-static NTSTATUS append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command, uint32_t size)
+NTSTATUS softgpu_paging_append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command, uint32_t size)
 {
 	struct softgpu_dma_private *private_data = build->pDmaBufferPrivateData;
 	uintptr_t at = (uintptr_t)build->pDmaBuffer;
@@ -31,7 +31,7 @@ static NTSTATUS append_nop(DXGKARG_BUILDPAGINGBUFFER *build)
 {
 	struct softgpu_command nop = {.opcode = SOFTGPU_PAGING_NOP, .size_bytes = sizeof(nop)};
 
-	return append(build, &nop, sizeof(nop));
+	return softgpu_paging_append(build, &nop, sizeof(nop));
 }
 
 static int segment_range_is_valid(const struct softgpu_adapter *adapter, UINT segment,
@@ -150,7 +150,7 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 		if (!NT_SUCCESS(status))
 			return status;
 	}
-	return append(build, &copy, sizeof(copy));
+	return softgpu_paging_append(build, &copy, sizeof(copy));
 }
 
 /*
@@ -161,8 +161,11 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 static NTSTATUS special_lock_transfer(const struct softgpu_adapter *adapter,
 				      DXGKARG_BUILDPAGINGBUFFER *build)
 {
-	DXGKARG_BUILDPAGINGBUFFER plain = *build;
+	DXGKARG_BUILDPAGINGBUFFER plain = {0};
 	NTSTATUS status;
+
+	/* The structure of an older version ends before the members of 2.0. */
+	memcpy(&plain, build, offsetof(DXGKARG_BUILDPAGINGBUFFER, DmaBufferGpuVirtualAddress));
 
 	if (build->SpecialLockTransfer.SwizzlingRangeId >= adapter->settings.swizzling_ranges)
 		return STATUS_INVALID_PARAMETER;
@@ -186,7 +189,7 @@ static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGB
 	    has_foreign_window(adapter, build->Fill.hAllocation, build->Fill.Destination.SegmentId,
 			       command.address, command.length))
 		return STATUS_INVALID_PARAMETER;
-	return append(build, &command, sizeof(command));
+	return softgpu_paging_append(build, &command, sizeof(command));
 }
 
 static int aperture_range_is_valid(const struct softgpu_adapter *adapter, UINT segment,
@@ -218,7 +221,7 @@ static NTSTATUS map(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBU
 	if (!pages)
 		return STATUS_NO_MEMORY;
 	command.host = (uintptr_t)pages + skipped;
-	return append(build, &command, sizeof(command));
+	return softgpu_paging_append(build, &command, sizeof(command));
 }
 
 /*
@@ -253,7 +256,7 @@ static NTSTATUS unmap(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER
 	if (!NT_SUCCESS(status))
 		return status;
 	command.host = (uintptr_t)adapter->dummy;
-	return append(build, &command, sizeof(command));
+	return softgpu_paging_append(build, &command, sizeof(command));
 }
 
 /*
@@ -290,6 +293,10 @@ NTSTATUS APIENTRY softgpu_build_paging_buffer(IN_CONST_HANDLE hAdapter,
 		return unmap(adapter, pBuildPagingBuffer);
 	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
 		return special_lock_transfer(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_UPDATE_PAGE_TABLE:
+		return softgpu_build_table(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_FLUSH_TLB:
+		return softgpu_build_flush(adapter, pBuildPagingBuffer);
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}

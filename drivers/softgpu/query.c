@@ -7,10 +7,9 @@
 
 /* Up to this offset DXGK_DRIVERCAPS is the same in every version. */
 #define DRIVERCAPS_SIZE_1_0 336u
-#define SEGMENT_COUNT_MAX   2u
 
 /* ApertureSize 0: video memory is the only segment. */
-static UINT segment_count(const struct softgpu_adapter *adapter)
+UINT softgpu_segment_count(const struct softgpu_adapter *adapter)
 {
 	return adapter->settings.aperture_bytes ? 2 : 1;
 }
@@ -31,6 +30,16 @@ static NTSTATUS query_driver_private(const struct softgpu_adapter *adapter,
 		return STATUS_BUFFER_TOO_SMALL;
 	memcpy(query->pOutputData, &info, sizeof(info));
 	return STATUS_SUCCESS;
+}
+
+static DXGK_WDDMVERSION wddm_version(uint32_t interface_version)
+{
+	if (interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0)
+		return softgpu_wddm_version(interface_version);
+	if (interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		return DXGKDDI_WDDMv1_3;
+	return interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8 ? DXGKDDI_WDDMv1_2
+								   : DXGKDDI_WDDMv1;
 }
 
 static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
@@ -54,12 +63,9 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.SchedulingCaps.PreemptionAware = settings->preemption_aware != 0;
 	caps.MemoryManagementCaps.PagingNode = settings->paging_node;
 	caps.GpuEngineTopology.NbAsymetricProcessingNodes = SOFTGPU_NODES;
-	if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3)
-		caps.WDDMVersion = DXGKDDI_WDDMv1_3;
-	else if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8)
-		caps.WDDMVersion = DXGKDDI_WDDMv1_2;
-	else
-		caps.WDDMVersion = DXGKDDI_WDDMv1;
+	caps.MemoryManagementCaps.VirtualAddressingSupported = softgpu_is_wddm2(settings);
+	caps.MemoryManagementCaps.GpuMmuSupported = softgpu_is_wddm2(settings);
+	caps.WDDMVersion = wddm_version(settings->interface_version);
 	caps.PreemptionCaps.GraphicsPreemptionGranularity =
 		settings->preemption_aware ? D3DKMDT_GRAPHICS_PREEMPTION_DMA_BUFFER_BOUNDARY
 					   : D3DKMDT_GRAPHICS_PREEMPTION_NONE;
@@ -74,12 +80,12 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	return STATUS_SUCCESS;
 }
 
-static void describe_segments(const struct softgpu_adapter *adapter,
-			      DXGK_SEGMENTDESCRIPTOR3 *segments)
+void softgpu_describe_segments(const struct softgpu_adapter *adapter,
+			       DXGK_SEGMENTDESCRIPTOR3 *segments)
 {
 	DXGK_SEGMENTDESCRIPTOR3 *vram = &segments[SOFTGPU_SEGMENT_VRAM - 1];
 
-	memset(segments, 0, segment_count(adapter) * sizeof(*segments));
+	memset(segments, 0, softgpu_segment_count(adapter) * sizeof(*segments));
 	vram->CpuTranslatedAddress = adapter->vram_address;
 	vram->Size = (SIZE_T)adapter->memory.vram_bytes;
 	vram->CommitLimit = vram->Size;
@@ -89,7 +95,7 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 		vram->NbOfBanks = adapter->settings.vram_banks;
 		vram->pBankRangeTable = (SIZE_T *)adapter->bank_ends;
 	}
-	if (segment_count(adapter) < SOFTGPU_SEGMENT_APERTURE)
+	if (softgpu_segment_count(adapter) < SOFTGPU_SEGMENT_APERTURE)
 		return;
 	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
 	aperture->BaseAddress.QuadPart = (LONGLONG)SOFTGPU_APERTURE_BASE;
@@ -107,7 +113,7 @@ static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 			       const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT3 *out = query->pOutputData;
-	UINT count = segment_count(adapter);
+	UINT count = softgpu_segment_count(adapter);
 
 	if (query->OutputDataSize < sizeof(*out) ||
 	    (out->pSegmentDescriptor && out->NbSegment < count))
@@ -115,7 +121,7 @@ static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
-	describe_segments(adapter, out->pSegmentDescriptor);
+	softgpu_describe_segments(adapter, out->pSegmentDescriptor);
 	out->PagingBufferSegmentId = adapter->settings.paging_buffer_segment;
 	out->PagingBufferSize = adapter->settings.paging_buffer_bytes;
 	out->PagingBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
@@ -127,8 +133,8 @@ static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 			      const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT *out = query->pOutputData;
-	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT_MAX];
-	UINT count = segment_count(adapter), i;
+	DXGK_SEGMENTDESCRIPTOR3 segments[SOFTGPU_SEGMENTS_MAX];
+	UINT count = softgpu_segment_count(adapter), i;
 
 	if (query->OutputDataSize < sizeof(*out) ||
 	    (out->pSegmentDescriptor && out->NbSegment < count))
@@ -136,7 +142,7 @@ static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
-	describe_segments(adapter, segments);
+	softgpu_describe_segments(adapter, segments);
 	for (i = 0; i < count; i++) {
 		DXGK_SEGMENTDESCRIPTOR *segment = &out->pSegmentDescriptor[i];
 
@@ -172,7 +178,9 @@ NTSTATUS APIENTRY softgpu_query_adapter_info(IN_CONST_HANDLE hAdapter,
 	case DXGKQAITYPE_QUERYSEGMENT3:
 		return query_segment3(adapter, pQueryAdapterInfo);
 	default:
-		return STATUS_NOT_SUPPORTED;
+		return softgpu_is_wddm2(&adapter->settings)
+			       ? softgpu_query_wddm2(adapter, pQueryAdapterInfo)
+			       : STATUS_NOT_SUPPORTED;
 	}
 }
 

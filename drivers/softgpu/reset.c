@@ -31,7 +31,7 @@ static void set_halted(struct softgpu_engine *engine, int is_halted)
 
 /*
  * On return no engine accesses memory (TDR-06). The aperture is switched off too: no engine will
- * execute the UNMAP commands of the cleanup that follows (TDR-05).
+ * execute the UNMAP commands of the cleanup that follows (TDR-05). No translation survives.
  */
 NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
 {
@@ -42,6 +42,7 @@ NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
 		for (node = 0; node < SOFTGPU_NODES; node++) {
 			softgpu_engine_reset(&adapter->link[i]->engines[node]);
 			set_halted(&adapter->link[i]->engines[node], 1);
+			softgpu_mmu_flush_all(&adapter->link[i]->engines[node].mmu);
 		}
 		softgpu_aperture_clear(&adapter->link[i]->memory);
 	}

@@ -39,7 +39,10 @@ static const struct setting settings_table[] = {
 	SETTING(L"RefreshRate", refresh_hz, 60),
 	SETTING(L"FlipMmio", flip_mmio, 1),
 	SETTING(L"LinkedAdapters", linked_adapters, 1),
-	SETTING(L"InterfaceVersion", interface_version, SOFTGPU_INTERFACE_VERSION),
+	SETTING(L"InterfaceVersion", interface_version, 0),
+	SETTING(L"Model", model, SOFTGPU_MODEL_WDDM1),
+	SETTING(L"PageTableLevels", page_table_levels, 4),
+	SETTING(L"VramPageSize", vram_page_bytes, SOFTGPU_PAGE),
 };
 
 struct number_value {
@@ -74,6 +77,26 @@ static void store(struct softgpu_settings *settings, const struct setting *setti
 	       setting->size == 8 ? (const void *)&value : &narrow, setting->size);
 }
 
+/* The defaults that depend on the model, and what does not exist in it (SWZ-27). */
+static void apply_model(struct softgpu_settings *settings)
+{
+	if (!settings->interface_version)
+		settings->interface_version = softgpu_is_wddm2(settings)
+						      ? SOFTGPU_INTERFACE_VERSION_WDDM2
+						      : SOFTGPU_INTERFACE_VERSION_WDDM1;
+	if (softgpu_is_wddm2(settings))
+		settings->swizzling_ranges = 0;
+}
+
+int softgpu_settings_version_is_valid(const struct softgpu_settings *settings)
+{
+	uint32_t version = settings->interface_version;
+
+	return softgpu_is_wddm2(settings) ? version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0 &&
+						    version <= SOFTGPU_INTERFACE_VERSION_LAST
+					  : version <= SOFTGPU_INTERFACE_VERSION_WDDM1;
+}
+
 void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings)
 {
 	OBJECT_ATTRIBUTES attributes;
@@ -94,6 +117,17 @@ void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_setting
 	}
 	if (key)
 		ZwClose(key);
+	apply_model(settings);
+}
+
+/* What WDDM 2.x demands of the segments (SEG-12, SEG-25), and what is not built with it. */
+static int wddm2_is_valid(const struct softgpu_settings *settings)
+{
+	return settings->aperture_bytes && !settings->vram_banks &&
+	       settings->linked_adapters == 1 &&
+	       (settings->page_table_levels == 2 || settings->page_table_levels == 4) &&
+	       (settings->vram_page_bytes == SOFTGPU_PAGE ||
+		settings->vram_page_bytes == SOFTGPU_LARGE_PAGE);
 }
 
 /* Refuses values that this driver cannot work with. The port checks the segment sets. */
@@ -103,7 +137,9 @@ NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
 	    settings->aperture_bytes > SOFTGPU_APERTURE_BASE ||
 	    settings->paging_node >= SOFTGPU_NODES || settings->vram_banks > SOFTGPU_BANKS_MAX ||
 	    settings->source_count > SOFTGPU_SOURCES_MAX || !settings->linked_adapters ||
-	    settings->linked_adapters > SOFTGPU_LINKS)
+	    settings->linked_adapters > SOFTGPU_LINKS ||
+	    (settings->model != SOFTGPU_MODEL_WDDM1 && settings->model != SOFTGPU_MODEL_WDDM2) ||
+	    (softgpu_is_wddm2(settings) && !wddm2_is_valid(settings)))
 		return STATUS_DEVICE_CONFIGURATION_ERROR;
 	return STATUS_SUCCESS;
 }

@@ -37,6 +37,26 @@
 #define SOFTGPU_NOWHERE          UINT64_MAX
 
 /*
+ * Page tables (Model wddm2). Tables are in video memory. An entry has 64 bits: the flags below, and
+ * in bits 12 to 51 the page that it refers to. An entry of level 0 refers to memory, one of a
+ * higher level to a table of the level below, which is in video memory. An index has 9 bits, but
+ * that of the root has as many as the root has entries.
+ */
+#define SOFTGPU_TABLE_BITS    9u
+#define SOFTGPU_TABLE_ENTRIES ((uint32_t)1 << SOFTGPU_TABLE_BITS)
+#define SOFTGPU_PTE_VALID     0x1u
+#define SOFTGPU_PTE_READ_ONLY 0x2u
+#define SOFTGPU_PTE_ZERO      0x4u /* reads give zero, writes change nothing */
+#define SOFTGPU_PTE_SYSTEM    0x8u /* the address is one of the bus, not an offset in segment 1 */
+#define SOFTGPU_PTE_ADDRESS   0x000FFFFFFFFFF000u
+/*
+ * The device keeps 16 entries of level 0 as one translation of 64 KiB if they are aligned, refer to
+ * consecutive pages of video memory and have the same flags.
+ */
+#define SOFTGPU_LARGE_SHIFT   16u
+#define SOFTGPU_LARGE_PAGE    ((uint64_t)1 << SOFTGPU_LARGE_SHIFT)
+
+/*
  * Slots of the resource table: operands 0 and 1 of a command, then one for each entry of the
  * allocation list (PAT-06).
  */
@@ -86,7 +106,9 @@ enum softgpu_paging_opcode {
 	SOFTGPU_PAGING_COPY = 0x8001,
 	SOFTGPU_PAGING_FILL = 0x8002,
 	SOFTGPU_PAGING_MAP = 0x8003,
-	SOFTGPU_PAGING_UNMAP = 0x8004
+	SOFTGPU_PAGING_UNMAP = 0x8004,
+	SOFTGPU_PAGING_TABLE = 0x8005,
+	SOFTGPU_PAGING_FLUSH = 0x8006
 };
 #define SOFTGPU_OPCODE_PRIVILEGED 0x8000u
 
@@ -128,6 +150,26 @@ struct softgpu_paging_map {
 	struct softgpu_command command;
 	uint64_t first_page, page_count;
 	uint64_t host;
+};
+
+/*
+ * Writes `count` entries of a page table from `first` on, an offset in video memory. The entries
+ * follow; with `is_repeated` one follows, and each gets its value.
+ */
+struct softgpu_paging_table {
+	struct softgpu_command command;
+	uint64_t first;
+	uint32_t count, is_repeated;
+};
+
+/*
+ * Removes translations of the addresses from `start` to before `end` from the TLBs of all engines;
+ * both 0: all addresses. root: offset of the root table in video memory. When the command is
+ * complete, no engine accesses memory by one of these translations any more.
+ */
+struct softgpu_paging_flush {
+	struct softgpu_command command;
+	uint64_t root, start, end;
 };
 
 /*

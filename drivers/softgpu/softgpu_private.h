@@ -10,11 +10,16 @@
 #ifndef SOFTGPU_PRIVATE_H
 #define SOFTGPU_PRIVATE_H
 
-/* Compiled for 1.3. A smaller version may be registered; its structures are prefixes of these. */
-#define SOFTGPU_INTERFACE_VERSION 0x4002
+/*
+ * Compiled for 2.7. A smaller version may be registered; its structures are prefixes of these. An
+ * adapter of WDDM 1.x must not access the members that came later.
+ */
+#define SOFTGPU_INTERFACE_VERSION_LAST 0xC004
 #ifndef DXGKDDI_INTERFACE_VERSION
-#define DXGKDDI_INTERFACE_VERSION SOFTGPU_INTERFACE_VERSION
+#define DXGKDDI_INTERFACE_VERSION SOFTGPU_INTERFACE_VERSION_LAST
 #endif
+#define SOFTGPU_INTERFACE_VERSION_WDDM1 0x4002 /* 1.3 */
+#define SOFTGPU_INTERFACE_VERSION_WDDM2 0xB004 /* 2.6 */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +33,7 @@
 #include "bus.h"
 #include "display.h"
 #include "memory.h"
+#include "mmu.h"
 #include "softgpu_hw.h"
 #include "window.h"
 
@@ -47,10 +53,20 @@ struct softgpu_settings {
 	uint32_t source_count, refresh_hz, flip_mmio;
 	uint32_t linked_adapters;
 	uint32_t interface_version;
+	uint32_t model;
+	uint32_t page_table_levels, vram_page_bytes; /* wddm2 */
 };
 
+static inline int softgpu_is_wddm2(const struct softgpu_settings *settings)
+{
+	return settings->model == SOFTGPU_MODEL_WDDM2;
+}
+
 struct softgpu_packet {
+	/* commands at a kernel address; or at a GPU virtual address, if there is a space */
 	const char *commands;
+	const struct softgpu_space *space;
+	uint64_t address;
 	uint32_t length; /* bytes */
 	uint32_t fence;
 	uint32_t is_paging;     /* 1: privileged commands are legal */
@@ -100,6 +116,7 @@ struct softgpu_engine {
 	/* used by the engine's thread only */
 	uint64_t busy_until_ns;
 	uint32_t interrupts; /* number of interrupts that the end of the running packet raises */
+	struct softgpu_mmu mmu;
 };
 
 struct softgpu_range {
@@ -153,6 +170,12 @@ struct softgpu_device {
 struct softgpu_context {
 	struct softgpu_adapter *adapter;
 	uint32_t node;
+	struct softgpu_space space; /* of a context with GPU virtual addresses */
+};
+
+/* A process with an address space. Its page tables belong to the memory manager. */
+struct softgpu_process {
+	struct softgpu_adapter *adapter;
 };
 
 struct softgpu_driver_allocation {
@@ -173,6 +196,8 @@ struct softgpu_open_allocation {
 /* settings.c */
 void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
 NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
+/* Is InterfaceVersion one that the model has, and not newer than the structures of this driver? */
+int softgpu_settings_version_is_valid(const struct softgpu_settings *settings);
 
 /* link.c */
 void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device);
@@ -207,6 +232,11 @@ uint64_t softgpu_now_ns(void);
  * the packet.
  */
 int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds);
+/*
+ * The same for a long command: lets the time pass that was charged. Returns 0 also if a reset or
+ * stop comes while no time has to pass.
+ */
+int softgpu_engine_breathe(struct softgpu_engine *engine);
 /* HANG: returns 0, and only when a reset or stop comes. */
 int softgpu_engine_hang(struct softgpu_engine *engine);
 /*
@@ -220,11 +250,18 @@ void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes);
 /* interrupt.c */
 void softgpu_raise_completed(struct softgpu_engine *engine, uint32_t fence);
 void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTATUS status);
+void softgpu_raise_page_faulted(struct softgpu_engine *engine, uint32_t fence,
+				const struct softgpu_fault *fault);
+void softgpu_raise_fence_signaled(struct softgpu_engine *engine);
 void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_fence,
 			     uint32_t last_completed);
 
-/* execute.c, execute_paging.c, stamp.c: called on the engine's thread */
-#define SOFTGPU_ABORTED STATUS_CANCELLED
+/* execute.c, execute_virtual.c, execute_paging.c, stamp.c: called on the engine's thread */
+#define SOFTGPU_ABORTED    STATUS_CANCELLED
+/* A command of a virtual context is wrong, or its access failed; engine->mmu.fault says which. */
+#define SOFTGPU_PAGE_FAULT STATUS_ACCESS_VIOLATION
+NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine,
+				 const struct softgpu_packet *packet);
 NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet);
 NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 				const struct softgpu_command *command);
@@ -233,6 +270,23 @@ NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 
 /* blit.c */
 NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgpu_hw_blit *blit);
+
+/* page_table.c: paging operations of address spaces */
+NTSTATUS softgpu_build_table(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build);
+NTSTATUS softgpu_build_flush(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build);
+/* paging.c: appends a command to the paging buffer. */
+NTSTATUS softgpu_paging_append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command,
+			       uint32_t size);
+
+/* query_wddm2.c */
+NTSTATUS softgpu_query_wddm2(const struct softgpu_adapter *adapter,
+			     const DXGKARG_QUERYADAPTERINFO *query);
+DXGK_WDDMVERSION softgpu_wddm_version(uint32_t interface_version);
+/* query.c: the descriptor of segment `index` + 1 */
+#define SOFTGPU_SEGMENTS_MAX 2u
+UINT softgpu_segment_count(const struct softgpu_adapter *adapter);
+void softgpu_describe_segments(const struct softgpu_adapter *adapter,
+			       DXGK_SEGMENTDESCRIPTOR3 *segments);
 
 /* The DDI. driver.c */
 DXGKDDI_ADD_DEVICE softgpu_add_device;
@@ -256,6 +310,12 @@ DXGKDDI_CREATEDEVICE softgpu_create_device;
 DXGKDDI_DESTROYDEVICE softgpu_destroy_device;
 DXGKDDI_CREATECONTEXT softgpu_create_context;
 DXGKDDI_DESTROYCONTEXT softgpu_destroy_context;
+/* address_space.c */
+DXGKDDI_CREATEPROCESS softgpu_create_process;
+DXGKDDI_DESTROYPROCESS softgpu_destroy_process;
+DXGKDDI_GETROOTPAGETABLESIZE softgpu_get_root_page_table_size;
+DXGKDDI_SETROOTPAGETABLE softgpu_set_root_page_table;
+DXGKDDI_SUBMITCOMMANDVIRTUAL softgpu_submit_command_virtual;
 /* allocation.c */
 DXGKDDI_CREATEALLOCATION softgpu_create_allocation;
 DXGKDDI_DESTROYALLOCATION softgpu_destroy_allocation;

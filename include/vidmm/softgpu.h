@@ -47,9 +47,18 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   LinkedAdapters         2: the two physical adapters form a link (default 1). A context runs on
  *                          the adapter that its EngineAffinity names. Allocations without a link
  *                          flag are on the lead adapter
- *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register (default 0x4002, WDDM 1.3;
- *                          softgpu refuses to load with a later one)
+ *   Model                  enum softgpu_model: 1 is WDDM 1.x (default), 2 is WDDM 2.x
+ *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register. Model 1: default 0x4002, WDDM
+ *                          1.3, and none later. Model 2: default 0xB004, WDDM 2.6, from 2.0 to
+ *                          2.7. softgpu refuses to load with another one
+ *   PageTableLevels        model 2: levels of page tables. 4 (default): addresses of 48 bits. 2:
+ *                          addresses of 40 bits, with a root table that grows
+ *   VramPageSize           model 2: bytes of a page of segment 1, 4096 (default) or 65536
+ *
+ * Model 2 has GPU virtual addresses (GpuMmu). It needs an aperture, and has neither banks, links
+ * nor swizzling ranges: SwizzlingRanges has no effect.
  */
+enum softgpu_model { SOFTGPU_MODEL_WDDM1 = 1, SOFTGPU_MODEL_WDDM2 = 2 };
 
 /* ---- output of DXGKQAITYPE_UMDRIVERPRIVATE ---- */
 #define SOFTGPU_ADAPTER_INFO_VERSION 1u
@@ -95,9 +104,17 @@ enum softgpu_allocation_flags {
 	/* on every adapter of a link, with one backing store for all */
 	SOFTGPU_ALLOCATION_LINK_MIRRORED = 0x1000,
 	/* on every adapter of a link, with one backing store for each */
-	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000
+	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000,
+	/*
+	 * Model 2: used by contexts with patching. Pictures always are. Without it the allocation
+	 * is reached by GPU virtual addresses only.
+	 */
+	SOFTGPU_ALLOCATION_ACCESSED_PHYSICALLY = 0x4000
 };
 /*
+ * Model 2 refuses TILED_X, TILED_Y, SYNCHRONOUS_PAGING, LINK_MIRRORED, LINK_INSTANCED, a renaming
+ * limit and hinted banks, which WDDM 2.x does not have.
+ *
  * A tiled surface has rows of stride_bytes and is stored as tiles of 4096 bytes, one row of tiles
  * after the other. An X tile has 8 rows of 512 bytes in sequence. A Y tile has 32 rows of 128
  * bytes, stored as 8 columns of 16 bytes, the rows of a column in sequence. The size is rounded up
@@ -161,6 +178,21 @@ struct softgpu_monitor {
  *
  * Addresses are used when the command executes. An address that decodes to no memory causes a
  * DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
+ *
+ * Virtual contexts (model 2). The client writes commands to memory of its choice and submits their
+ * GPU virtual address. `address` of an operand is a GPU virtual address; the other members of the
+ * operand are 0. Such contexts execute NOP, REFERENCE, FILL, COPY, WAIT, SIGNAL, STALL, HANG,
+ * LOSE_INTERRUPT and REPEAT_INTERRUPT, with exactly the size of the command's structure. SIGNAL to
+ * the GPU virtual address of a monitored fence signals the fence when the packet ends, or at once
+ * with NOTIFY. Lengths may exceed 4 GiB.
+ *
+ * The engine reads and checks a command when it executes it. It raises DMA_PAGE_FAULTED with
+ *   GeneralErrorCode PAGE_FAULT           and the address: an address without memory, or a write
+ *                                         to a read-only one. The command may have had an effect
+ *   GeneralErrorCode INVALID_INSTRUCTION  and the command's address: an unknown opcode, size or
+ *                                         flag, one of paging buffers, a member that is not 0, or
+ *                                         an address of WAIT or SIGNAL that is no multiple of 8
+ * Then the packet ends, and the engine executes the next one.
  */
 enum softgpu_opcode {
 	SOFTGPU_NOP = 0,
@@ -198,6 +230,8 @@ struct softgpu_operand {
 #define SOFTGPU_FLAG_WRITE  0x1u /* REFERENCE, STAMP: writes the operand (needs WriteOperation) */
 #define SOFTGPU_FLAG_VERIFY 0x2u /* STAMP: compares the present stamps first */
 #define SOFTGPU_FLAG_CHECK  0x4u /* RELOCATIONS: every patched address must decode to memory */
+/* SIGNAL of a virtual context: raises MONITORED_FENCE_SIGNALED at once */
+#define SOFTGPU_FLAG_NOTIFY 0x8u
 
 struct softgpu_reference {
 	struct softgpu_command command;

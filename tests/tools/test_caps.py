@@ -145,6 +145,26 @@ def an_older_interface_has_fewer_members():
 
 
 @test
+def model_wddm2_starts_without_findings():
+    for version, number in (('2.0', '0x5023'), ('2.4', '0x9006'), ('2.7', '0xc004')):
+        for more in ((), ('--set', 'PageTableLevels=2'), ('--set', 'VramPageSize=64K'),
+                     ('--set', 'VideoPresentSources=1', '--bar', '64M', '--bar', '16M')):
+            report = report_of(expect(caps('--set', 'Model=wddm2', '--interface', version, '--json', *more), 0))
+            assert report['interface'] == {'value': number, 'wddm': version}, report['interface']
+            assert report['findings'] == [], report
+            assert len(report['reasons']) == more.count('VideoPresentSources=1'), report  # PRS-02
+            assert 'GpuMmuSupported' in report['driver_caps']['MemoryManagementCaps']['flags']
+    assert report_of(expect(caps('--set', 'Model=2', '--json'), 0))['interface']['value'] == '0xb004'
+    assert report_of(expect(caps('--set', 'Model=wddm1', '--json'), 0))['interface']['value'] == '0x4002'
+    for bad in ('ApertureSize=0', 'VramBanks=2', 'LinkedAdapters=2', 'PageTableLevels=3', 'VramPageSize=8192'):
+        expect(caps('--set', 'Model=wddm2', '--set', bad), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
+    expect(caps('--set', 'Model=3'), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
+    for version in ('1.3', '2.8', '3.2'):
+        expect(caps('--set', 'Model=wddm2', '--interface', version), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
+    expect(caps('--set', 'Model=wddm3'), 2)
+
+
+@test
 def bad_settings_are_refused_with_everything_learned_before():
     done = expect(caps('--set', 'PagingBufferSegment=1'), 1,
                   ('SEG-21', 'PagingBufferSegmentId is 1, which is a memory segment', 'STATUS_INVALID_PARAMETER',

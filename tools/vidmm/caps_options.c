@@ -37,6 +37,9 @@ static const char *const softgpu_settings[] = {
 	"FlipMmio",
 	"LinkedAdapters",
 	"InterfaceVersion",
+	"Model",
+	"PageTableLevels",
+	"VramPageSize",
 };
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
@@ -89,18 +92,16 @@ static bool take_setting(const char *text, struct caps_options *options)
 {
 	struct vidmm_registry_value *setting = &options->settings[options->setting_count];
 	size_t length = strcspn(text, "=");
-	char *name;
+	char *name = strdup(text);
 
-	if (length == 0 || text[length] != '=' ||
-	    (!units_parse_u64(text + length + 1, &setting->value) &&
-	     !units_parse_size(text + length + 1, &setting->value)))
-		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
-	name = strdup(text);
 	if (!name)
 		return false;
 	name[length] = '\0';
-	setting->name = name;
+	setting->name = name; /* freed also if the value is refused */
 	options->setting_count++;
+	if (length == 0 || text[length] != '=' ||
+	    !driver_setting(name, text + length + 1, &setting->value))
+		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
 	return options->driver || known_setting(name) ||
 	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }
@@ -210,7 +211,8 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
 		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
-		 "interface version of softgpu: 1.0, 1.1, 1.2, 1.3 (default), or a number",
+		 "interface version of softgpu: 1.0 to 1.3 (default), with Model=wddm2 2.0 to 2.7 "
+		 "(default 2.6), or a number",
 		 "VERSION"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},

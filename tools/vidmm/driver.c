@@ -9,6 +9,7 @@
 #include <vidmm/softgpu.h>
 
 #include "driver.h"
+#include "units.h"
 
 static enum replay_status bad_driver(const char *path, const char *why)
 {
@@ -51,4 +52,20 @@ bool driver_path(const char *text, char **path)
 	if (*path)
 		snprintf(*path, size, "%s%s", strchr(text, '/') ? "" : "./", text);
 	return *path != NULL;
+}
+
+bool driver_setting(const char *name, const char *text, uint64_t *value)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} models[] = {{"wddm1", SOFTGPU_MODEL_WDDM1}, {"wddm2", SOFTGPU_MODEL_WDDM2}};
+
+	for (size_t i = 0; strcmp(name, "Model") == 0 && i < 2; i++) {
+		if (strcmp(text, models[i].text) != 0)
+			continue;
+		*value = models[i].value;
+		return true;
+	}
+	return units_parse_u64(text, value) || units_parse_size(text, value);
 }

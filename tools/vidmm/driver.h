@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* driver: a miniport in a shared object. */
+/* driver: a miniport in a shared object, and its registry settings. */
 #ifndef VIDMM_TOOLS_DRIVER_H
 #define VIDMM_TOOLS_DRIVER_H
 
@@ -20,5 +20,10 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry);
  * memory.
  */
 bool driver_path(const char *text, char **path);
+/*
+ * Parses the value of a registry setting: a number, a size such as "64M", or for softgpu's Model
+ * "wddm1" or "wddm2". Returns false for other texts.
+ */
+bool driver_setting(const char *name, const char *text, uint64_t *value);
 
 #endif

@@ -110,8 +110,11 @@ static bool settings(struct reading *r, const json_t *value)
 	json_object_foreach((json_t *)(uintptr_t)value, name, number)
 	{
 		struct vidmm_registry_value *setting = &a->settings[a->setting_count];
+		bool good = json_is_string(number) ? driver_setting(name, json_string_value(number),
+								    &setting->value)
+						   : read_size(number, &setting->value);
 
-		if (!read_size(number, &setting->value))
+		if (!good)
 			return config_error(
 				r, name,
 				"the value of a registry setting must be a number or a size");

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command decoder for packets of contexts with GPU virtual addresses. Their commands are in
+ * memory that the client may change at any time, so each command is read once, before it is
+ * checked. Every address is translated when it is used. A page fault or a wrong command ends the
+ * packet; what was executed before stays done.
+ */
+#include "softgpu_private.h"
+
+#include "atomic.h"
+#include "copy.h"
+
+/* The work after which a packet lets a reset and the time that passed have an effect. */
+#define BREATH_BYTES ((uint64_t)16 << 20)
+
+union any_command {
+	struct softgpu_command command;
+	struct softgpu_reference reference;
+	struct softgpu_fill fill;
+	struct softgpu_copy copy;
+	struct softgpu_sync sync;
+	struct softgpu_stall stall;
+};
+
+/* A packet in execution. */
+struct run {
+	struct softgpu_engine *engine;
+	const struct softgpu_space *space;
+	uint64_t work; /* bytes since the last breath */
+};
+
+static char *translate(struct run *run, uint64_t address, uint64_t *bytes,
+		       enum softgpu_access access)
+{
+	return softgpu_translate(&run->engine->mmu, run->space, address, bytes, access);
+}
+
+/* Accounts for `bytes` of work. Returns 0 if a reset or stop came. */
+static int worked(struct run *run, uint64_t bytes)
+{
+	run->work += bytes;
+	if (run->work < BREATH_BYTES)
+		return 1;
+	softgpu_engine_charge(run->engine, run->work);
+	run->work = 0;
+	return softgpu_engine_breathe(run->engine);
+}
+
+/* ---- access ---- */
+
+static NTSTATUS read(struct run *run, uint64_t address, void *data, uint64_t length)
+{
+	char *out = data;
+
+	while (length) {
+		uint64_t bytes = length;
+		const char *in = translate(run, address, &bytes, SOFTGPU_READ);
+
+		if (!in)
+			return SOFTGPU_PAGE_FAULT;
+		memcpy(out, in, (size_t)bytes);
+		out += bytes;
+		address += bytes;
+		length -= bytes;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS write(struct run *run, uint64_t address, const void *data, uint64_t length)
+{
+	const char *in = data;
+
+	while (length) {
+		uint64_t bytes = length;
+		char *out = translate(run, address, &bytes, SOFTGPU_WRITE);
+
+		if (!out)
+			return SOFTGPU_PAGE_FAULT;
+		memcpy(out, in, (size_t)bytes);
+		in += bytes;
+		address += bytes;
+		length -= bytes;
+	}
+	return STATUS_SUCCESS;
+}
+
+/* ---- commands ---- */
+
+static NTSTATUS reference(struct run *run, const struct softgpu_reference *command)
+{
+	uint32_t word;
+	NTSTATUS status = read(run, command->operand.address, &word, sizeof(word));
+
+	if (!NT_SUCCESS(status) || !(command->command.flags & SOFTGPU_FLAG_WRITE))
+		return status;
+	return write(run, command->operand.address, &word, sizeof(word));
+}
+
+static NTSTATUS fill(struct run *run, const struct softgpu_fill *command)
+{
+	uint64_t done = 0;
+
+	while (done < command->length) {
+		uint64_t bytes = command->length - done;
+		char *out = translate(run, command->operand.address + done, &bytes, SOFTGPU_WRITE);
+
+		if (!out)
+			return SOFTGPU_PAGE_FAULT;
+		softgpu_fill(out, command->pattern, (size_t)bytes, (size_t)(done & 3));
+		done += bytes;
+		if (!worked(run, bytes))
+			return SOFTGPU_ABORTED;
+	}
+	return STATUS_SUCCESS;
+}
+
+/* Two addresses may lead to the same memory. Then the order of the bytes is undefined. */
+static void copy_run(char *out, const char *in, uint64_t bytes)
+{
+	if (out + bytes <= in || in + bytes <= out)
+		softgpu_copy(out, in, (size_t)bytes);
+	else
+		memmove(out, in, (size_t)bytes);
+}
+
+static NTSTATUS copy(struct run *run, const struct softgpu_copy *command)
+{
+	uint64_t done = 0;
+
+	while (done < command->length) {
+		uint64_t bytes = command->length - done;
+		const char *in =
+			translate(run, command->source.address + done, &bytes, SOFTGPU_READ);
+		char *out = in ? translate(run, command->destination.address + done, &bytes,
+					   SOFTGPU_WRITE)
+			       : NULL;
+
+		if (!out)
+			return SOFTGPU_PAGE_FAULT;
+		copy_run(out, in, bytes);
+		done += bytes;
+		if (!worked(run, bytes))
+			return SOFTGPU_ABORTED;
+	}
+	return STATUS_SUCCESS;
+}
+
+static volatile uint64_t *sync_word(struct run *run, const struct softgpu_sync *command,
+				    enum softgpu_access access)
+{
+	uint64_t bytes = sizeof(uint64_t);
+
+	return (volatile uint64_t *)(void *)translate(run, command->operand.address, &bytes,
+						      access);
+}
+
+static NTSTATUS wait_value(struct run *run, const struct softgpu_sync *command)
+{
+	uint64_t interval_ns = 0;
+
+	for (;;) {
+		const volatile uint64_t *word = sync_word(run, command, SOFTGPU_READ);
+
+		if (!word)
+			return SOFTGPU_PAGE_FAULT;
+		if (softgpu_load(word) >= command->value)
+			return STATUS_SUCCESS;
+		if (!softgpu_engine_poll(run->engine, &interval_ns))
+			return SOFTGPU_ABORTED;
+	}
+}
+
+/* A store to a monitored fence wakes its waiters at the end of the packet, or with NOTIFY now. */
+static NTSTATUS signal_value(struct run *run, const struct softgpu_sync *command)
+{
+	volatile uint64_t *word = sync_word(run, command, SOFTGPU_WRITE);
+
+	if (!word)
+		return SOFTGPU_PAGE_FAULT;
+	softgpu_store(word, command->value);
+	softgpu_engine_signalled(run->engine);
+	if (command->command.flags & SOFTGPU_FLAG_NOTIFY) {
+		softgpu_bus_leave(softgpu_bus_of(run->engine->adapter));
+		softgpu_raise_fence_signaled(run->engine);
+		softgpu_bus_enter(softgpu_bus_of(run->engine->adapter));
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS go_on(int ok)
+{
+	return ok ? STATUS_SUCCESS : SOFTGPU_ABORTED;
+}
+
+static NTSTATUS execute_command(struct run *run, const union any_command *any)
+{
+	switch (any->command.opcode) {
+	case SOFTGPU_REFERENCE:
+		return reference(run, &any->reference);
+	case SOFTGPU_FILL:
+		return fill(run, &any->fill);
+	case SOFTGPU_COPY:
+		return copy(run, &any->copy);
+	case SOFTGPU_WAIT:
+		return wait_value(run, &any->sync);
+	case SOFTGPU_SIGNAL:
+		return signal_value(run, &any->sync);
+	case SOFTGPU_STALL:
+		return go_on(softgpu_engine_stall(run->engine, any->stall.nanoseconds));
+	case SOFTGPU_HANG:
+		return go_on(softgpu_engine_hang(run->engine));
+	case SOFTGPU_LOSE_INTERRUPT:
+		run->engine->interrupts = 0;
+		return STATUS_SUCCESS;
+	case SOFTGPU_REPEAT_INTERRUPT:
+		run->engine->interrupts = 2;
+		return STATUS_SUCCESS;
+	default:
+		return STATUS_SUCCESS; /* NOP */
+	}
+}
+
+/* ---- checks ---- */
+
+/* What a virtual command of this opcode is: its size (0: no such command) and its flags. */
+struct form {
+	uint32_t size_bytes, flags;
+};
+
+static struct form form_of(uint16_t opcode)
+{
+	const uint32_t head = sizeof(struct softgpu_command);
+
+	switch (opcode) {
+	case SOFTGPU_NOP:
+	case SOFTGPU_HANG:
+	case SOFTGPU_LOSE_INTERRUPT:
+	case SOFTGPU_REPEAT_INTERRUPT:
+		return (struct form){head, 0};
+	case SOFTGPU_REFERENCE:
+		return (struct form){sizeof(struct softgpu_reference), SOFTGPU_FLAG_WRITE};
+	case SOFTGPU_FILL:
+		return (struct form){sizeof(struct softgpu_fill), 0};
+	case SOFTGPU_COPY:
+		return (struct form){sizeof(struct softgpu_copy), 0};
+	case SOFTGPU_WAIT:
+		return (struct form){sizeof(struct softgpu_sync), 0};
+	case SOFTGPU_SIGNAL:
+		return (struct form){sizeof(struct softgpu_sync), SOFTGPU_FLAG_NOTIFY};
+	case SOFTGPU_STALL:
+		return (struct form){sizeof(struct softgpu_stall), 0};
+	default:
+		return (struct form){0, 0};
+	}
+}
+
+static int operand_is_valid(const struct softgpu_operand *operand)
+{
+	return !operand->allocation && !operand->reserved && !operand->offset;
+}
+
+static int operands_are_valid(const union any_command *any)
+{
+	switch (any->command.opcode) {
+	case SOFTGPU_REFERENCE:
+		return operand_is_valid(&any->reference.operand);
+	case SOFTGPU_FILL:
+		return operand_is_valid(&any->fill.operand) && !any->fill.reserved;
+	case SOFTGPU_COPY:
+		return operand_is_valid(&any->copy.source) &&
+		       operand_is_valid(&any->copy.destination);
+	case SOFTGPU_WAIT:
+	case SOFTGPU_SIGNAL:
+		return operand_is_valid(&any->sync.operand) &&
+		       any->sync.operand.address % sizeof(uint64_t) == 0;
+	default:
+		return 1;
+	}
+}
+
+static NTSTATUS wrong(struct run *run, uint64_t address)
+{
+	run->engine->mmu.fault = (struct softgpu_fault){.address = address, .is_instruction = 1};
+	return STATUS_ILLEGAL_INSTRUCTION;
+}
+
+/* Reads and checks the command at an address; `left`: bytes to the end of the packet. */
+static NTSTATUS fetch(struct run *run, uint64_t address, uint32_t left, union any_command *any)
+{
+	const struct softgpu_command *command = &any->command;
+	NTSTATUS status;
+	struct form form;
+
+	if (left < sizeof(*command))
+		return wrong(run, address);
+	status = read(run, address, any, sizeof(*command));
+	if (!NT_SUCCESS(status))
+		return status;
+	form = form_of(command->opcode);
+	if (!form.size_bytes || command->size_bytes != form.size_bytes || form.size_bytes > left ||
+	    (command->flags & ~form.flags))
+		return wrong(run, address);
+	status = read(run, address + sizeof(*command), (char *)any + sizeof(*command),
+		      form.size_bytes - sizeof(*command));
+	if (NT_SUCCESS(status) && !operands_are_valid(any))
+		return wrong(run, address);
+	return status;
+}
+
+NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
+	struct run run = {.engine = engine, .space = packet->space};
+	uint64_t at = packet->address;
+	uint32_t left = packet->length;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	while (left && NT_SUCCESS(status)) {
+		union any_command any;
+
+		status = fetch(&run, at, left, &any);
+		if (NT_SUCCESS(status))
+			status = execute_command(&run, &any);
+		if (!NT_SUCCESS(status))
+			break;
+		at += any.command.size_bytes;
+		left -= any.command.size_bytes;
+		softgpu_bus_yield(softgpu_bus_of(engine->adapter));
+		if (!worked(&run, any.command.size_bytes))
+			status = SOFTGPU_ABORTED;
+	}
+	return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* softgpu of WDDM 2.x with little video memory: eviction, return, budgets, moves. */
+#include "gva_client.h"
+
+#include <string.h>
+
+/* Two clients of which only one fits at a time. */
+static void res_08_bytes_survive_eviction_and_return(void **state, uint32_t page_bytes)
+{
+	const struct gva_options options = {.vram_bytes = 4 * MIB, .page_bytes = page_bytes};
+	struct gva_memory memory[2];
+	struct gva_client c[2];
+	struct client host;
+
+	gva_start(&host, state, &options);
+	for (uint32_t i = 0; i < 2; i++) {
+		gva_open(&host, &c[i]);
+		memory[i] = gva_memory(&c[i], 2560 * KIB, GVA_VRAM | GVA_APERTURE);
+		for (uint32_t k = 0; k < 10; k++)
+			gva_fill(&c[i], memory[i].at + k * 256 * KIB, 256 * KIB, i << 16 | k << 8);
+		gva_run(&c[i], 0);
+	}
+	for (uint32_t round = 1; round < 6; round++)
+		for (uint32_t i = 0; i < 2; i++) {
+			gva_copy(&c[i], memory[i].at + (round - 1) * 256 * KIB,
+				 memory[i].at + (round + 4) * 256 * KIB, 256 * KIB);
+			gva_run(&c[i], round % 2);
+		}
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t k = 0; k < 10; k++)
+			gva_expect(&c[i], memory[i].handle, k * 256 * KIB, 256 * KIB,
+				   i << 16 | k % 5 << 8);
+	gva_close(&c[0]);
+	gva_close(&c[1]);
+	gva_stop(&host);
+}
+
+static void res_08_bytes_survive_with_pages_of_4_kib(void **state)
+{
+	res_08_bytes_survive_eviction_and_return(state, 0);
+}
+
+static void res_08_bytes_survive_with_pages_of_64_kib(void **state)
+{
+	res_08_bytes_survive_eviction_and_return(state, 64 * KIB);
+}
+
+/* RES-06: after Evict and MakeResident the content is the same, and the addresses are. */
+static void res_06_evict_and_make_resident_keep_content_and_addresses(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	struct gva_memory memory = gva_memory(&c, 256 * KIB, GVA_VRAM);
+	for (uint32_t i = 0; i < 4; i++) {
+		gva_fill(&c, memory.at + i * 64 * KIB, 64 * KIB, 0x100 + i);
+		gva_run(&c, 0);
+		gva_evict(&c, memory.handle);
+		gva_expect(&c, memory.handle, i * 64 * KIB, 64 * KIB, 0x100 + i);
+		gva_make_resident(&c, memory.handle);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		gva_expect(&c, memory.handle, i * 64 * KIB, 64 * KIB, 0x100 + i);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+/* What the CPU writes through Lock2 is what the GPU reads, wherever the memory is. */
+static void lock2_of_evicted_memory(struct gva_client *c, uint32_t set)
+{
+	struct gva_memory memory = gva_memory(c, 64 * KIB, set),
+			  other = gva_memory(c, 64 * KIB, set);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		char *data = gva_lock(c, memory.handle);
+
+		memset(data, (int)(0x40 + i), 64 * KIB);
+		gva_unlock(c, memory.handle);
+		gva_copy(c, memory.at, other.at, 64 * KIB);
+		gva_run(c, 1);
+		gva_expect(c, other.handle, 0, 64 * KIB, 0x01010101u * (0x40 + i));
+		gva_evict(c, memory.handle);
+		gva_make_resident(c, memory.handle);
+	}
+}
+
+static void pag_24_lock2_and_the_gpu_share_the_bytes(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	lock2_of_evicted_memory(&c, GVA_VRAM);
+	lock2_of_evicted_memory(&c, GVA_APERTURE);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+static D3DKMT_QUERYVIDEOMEMORYINFO query(struct gva_client *c, D3DKMT_MEMORY_SEGMENT_GROUP group)
+{
+	D3DKMT_QUERYVIDEOMEMORYINFO args = {.hAdapter = c->adapter, .MemorySegmentGroup = group};
+
+	gva_enter(c);
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_SUCCESS);
+	return args;
+}
+
+static void res_10_both_groups_have_budgets_and_usage(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.vram_bytes = 8 * MIB});
+	gva_open(&host, &c);
+	uint64_t before = query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage,
+		 system = query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_NON_LOCAL).CurrentUsage;
+	assert_true(query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL).Budget > 4 * MIB);
+	assert_true(query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_NON_LOCAL).Budget > 4 * MIB);
+	struct gva_memory local = gva_memory(&c, 2 * MIB, GVA_VRAM);
+	assert_int_equal(query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage,
+			 before + 2 * MIB);
+	gva_memory(&c, MIB, GVA_APERTURE);
+	assert_int_equal(query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_NON_LOCAL).CurrentUsage,
+			 system + MIB);
+	gva_evict(&c, local.handle);
+	assert_int_equal(query(&c, D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage, before);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+static void alf_02_properties_of_1_x_are_refused(void **state)
+{
+	static const uint32_t flags[] = {
+		SOFTGPU_ALLOCATION_TILED_X, SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING,
+		SOFTGPU_ALLOCATION_LINK_MIRRORED, SOFTGPU_ALLOCATION_LINK_INSTANCED};
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .size_bytes = 64 * KIB};
+	D3DKMT_HANDLE allocation;
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	for (uint32_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		spec.flags = flags[i];
+		spec.stride_bytes = flags[i] == SOFTGPU_ALLOCATION_TILED_X ? 512 : 0;
+		spec.segment_set = GVA_VRAM;
+		assert_int_equal(gva_try_allocate(&c, &spec, &allocation),
+				 STATUS_INVALID_PARAMETER);
+	}
+	spec.flags = spec.stride_bytes = 0;
+	spec.renaming_limit = 2;
+	assert_int_equal(gva_try_allocate(&c, &spec, &allocation), STATUS_INVALID_PARAMETER);
+	spec.renaming_limit = 0;
+	spec.hinted_banks = 1;
+	assert_int_equal(gva_try_allocate(&c, &spec, &allocation), STATUS_INVALID_PARAMETER);
+	spec.hinted_banks = 0;
+	assert_int_equal(gva_try_allocate(&c, &spec, &allocation), STATUS_SUCCESS);
+	spec.flags = SOFTGPU_ALLOCATION_ACCESSED_PHYSICALLY;
+	assert_int_equal(gva_try_allocate(&c, &spec, &allocation), STATUS_SUCCESS);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(res_08_bytes_survive_with_pages_of_4_kib),
+		ON_BOTH(res_08_bytes_survive_with_pages_of_64_kib),
+		ON_BOTH(res_06_evict_and_make_resident_keep_content_and_addresses),
+		ON_BOTH(pag_24_lock2_and_the_gpu_share_the_bytes),
+		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
+		ON_SIM(alf_02_properties_of_1_x_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("softgpu_residency", tests, NULL, NULL);
+}
