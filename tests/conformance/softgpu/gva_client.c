@@ -10,7 +10,7 @@ uint32_t gva_sim = VIDMM_HOST_SIM, gva_linux = VIDMM_HOST_LINUX;
 
 void gva_start(struct client *host, void **state, const struct gva_options *options)
 {
-	struct vidmm_registry_value values[7] = {{"Model", SOFTGPU_MODEL_WDDM2}};
+	struct vidmm_registry_value values[9] = {{"Model", SOFTGPU_MODEL_WDDM2}};
 	uint32_t count = 1;
 	const struct {
 		const char *name;
@@ -19,7 +19,9 @@ void gva_start(struct client *host, void **state, const struct gva_options *opti
 		      {"VramPageSize", options->page_bytes},
 		      {"VideoPresentSources", options->sources},
 		      {"InterfaceVersion", options->version},
-		      {"EngineBytesPerUs", options->rate}};
+		      {"EngineBytesPerUs", options->rate},
+		      {"PagingBufferSize", options->paging_bytes},
+		      {"PreemptionAware", options->preemption}};
 
 	for (uint32_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (wanted[i].value)

@@ -27,13 +27,15 @@ extern uint32_t gva_sim, gva_linux;
 	}
 
 struct gva_options {
-	uint64_t vram_bytes; /* 0: 16 MiB */
-	uint32_t levels;     /* PageTableLevels; 0: 4 */
-	uint32_t page_bytes; /* VramPageSize; 0: 4096 */
-	uint32_t sources;    /* VideoPresentSources */
-	uint32_t version;    /* InterfaceVersion; 0: the default */
-	uint32_t rate;       /* EngineBytesPerUs; 0: the default */
-	bool adapter_reset;  /* PerEngineTdr 0 */
+	uint64_t vram_bytes;   /* 0: 16 MiB */
+	uint32_t levels;       /* PageTableLevels; 0: 4 */
+	uint32_t page_bytes;   /* VramPageSize; 0: 4096 */
+	uint32_t sources;      /* VideoPresentSources */
+	uint32_t version;      /* InterfaceVersion; 0: the default */
+	uint32_t rate;         /* EngineBytesPerUs; 0: the default */
+	uint32_t paging_bytes; /* PagingBufferSize; 0: the default */
+	bool adapter_reset;    /* PerEngineTdr 0 */
+	bool preemption;       /* PreemptionAware 1 */
 };
 void gva_start(struct client *host, void **state, const struct gva_options *options);
 /* Asserts that there was no finding that the test did not expect. */

@@ -5,14 +5,13 @@
 #include <string.h>
 
 /* Two clients of which only one fits at a time. */
-static void res_08_bytes_survive_eviction_and_return(void **state, uint32_t page_bytes)
+static void bytes_survive_eviction_and_return(void **state, const struct gva_options *options)
 {
-	const struct gva_options options = {.vram_bytes = 4 * MIB, .page_bytes = page_bytes};
 	struct gva_memory memory[2];
 	struct gva_client c[2];
 	struct client host;
 
-	gva_start(&host, state, &options);
+	gva_start(&host, state, options);
 	for (uint32_t i = 0; i < 2; i++) {
 		gva_open(&host, &c[i]);
 		memory[i] = gva_memory(&c[i], 2560 * KIB, GVA_VRAM | GVA_APERTURE);
@@ -37,12 +36,52 @@ static void res_08_bytes_survive_eviction_and_return(void **state, uint32_t page
 
 static void res_08_bytes_survive_with_pages_of_4_kib(void **state)
 {
-	res_08_bytes_survive_eviction_and_return(state, 0);
+	bytes_survive_eviction_and_return(state, &(struct gva_options){.vram_bytes = 4 * MIB});
 }
 
 static void res_08_bytes_survive_with_pages_of_64_kib(void **state)
 {
-	res_08_bytes_survive_eviction_and_return(state, 64 * KIB);
+	bytes_survive_eviction_and_return(
+		state, &(struct gva_options){.vram_bytes = 4 * MIB, .page_bytes = 64 * KIB});
+}
+
+static void res_08_bytes_survive_with_two_levels_of_tables(void **state)
+{
+	bytes_survive_eviction_and_return(
+		state, &(struct gva_options){.vram_bytes = 4 * MIB, .levels = 2});
+}
+
+/* A packet behind the running one is taken back and submitted again by its address. */
+static void pre_04_res_08_preempted_packets_run_again_at_their_addresses(void **state)
+{
+	const struct gva_options options = {.vram_bytes = 4 * MIB, .preemption = true};
+	struct client host;
+	struct gva_client c[2];
+	struct gva_memory memory[2];
+
+	bytes_survive_eviction_and_return(state, &options);
+	gva_start(&host, state, &options);
+	for (uint32_t i = 0; i < 2; i++) {
+		gva_open(&host, &c[i]);
+		memory[i] = gva_memory(&c[i], MIB, GVA_VRAM | GVA_APERTURE);
+		for (uint32_t k = 0; k < 16; k++) {
+			gva_fill(&c[i], memory[i].at + k * 64 * KIB, 64 * KIB, i << 8 | k);
+			gva_stall(&c[i], 5000000);
+			gva_submit(&c[i], 0);
+		}
+	}
+	struct gva_memory more = gva_memory(&c[0], 2560 * KIB, GVA_VRAM);
+	gva_fill(&c[0], more.at, more.bytes, 0x77);
+	gva_submit(&c[0], 0);
+	gva_wait(&c[0]);
+	gva_wait(&c[1]);
+	for (uint32_t i = 0; i < 32; i++)
+		gva_expect(&c[i % 2], memory[i % 2].handle, i / 2 * 64 * KIB, 64 * KIB,
+			   i % 2 << 8 | i / 2);
+	gva_expect(&c[0], more.handle, 0, more.bytes, 0x77);
+	gva_close(&c[0]);
+	gva_close(&c[1]);
+	gva_stop(&host);
 }
 
 /* RES-06: after Evict and MakeResident the content is the same, and the addresses are. */
@@ -96,6 +135,40 @@ static void pag_24_lock2_and_the_gpu_share_the_bytes(void **state)
 	lock2_of_evicted_memory(&c, GVA_VRAM);
 	lock2_of_evicted_memory(&c, GVA_APERTURE);
 	gva_close(&c);
+	gva_stop(&host);
+}
+
+/*
+ * One client's packets run on node 0 while the other one maps, uses and frees memory: the paging
+ * node flushes TLBs between the commands of the first. In the end each byte is where it belongs.
+ */
+static void va_13_tlbs_are_flushed_while_the_other_node_runs(void **state)
+{
+	enum { ROUNDS = 24 };
+	const struct gva_options options = {.vram_bytes = 8 * MIB};
+	struct gva_client busy, other;
+	struct client host;
+
+	gva_start(&host, state, &options);
+	gva_open(&host, &busy);
+	gva_open(&host, &other);
+	struct gva_memory memory = gva_memory(&busy, 2 * MIB, GVA_VRAM);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		for (uint32_t i = 0; i < 8; i++)
+			gva_fill(&busy, memory.at + i * 256 * KIB, 256 * KIB, round << 8 | i);
+		gva_submit(&busy, 0);
+		struct gva_memory mine =
+			gva_memory(&other, (round % 5 + 1) * 64 * KIB, round % 3 ? GVA_VRAM : 0);
+		gva_fill(&other, mine.at, mine.bytes, 0xE000 + round);
+		gva_run(&other, 1);
+		gva_expect(&other, mine.handle, 0, mine.bytes, 0xE000 + round);
+		gva_destroy(&other, mine.handle);
+	}
+	gva_wait(&busy);
+	for (uint32_t i = 0; i < 8; i++)
+		gva_expect(&busy, memory.handle, i * 256 * KIB, 256 * KIB, (ROUNDS - 1) << 8 | i);
+	gva_close(&other);
+	gva_close(&busy);
 	gva_stop(&host);
 }
 
@@ -170,8 +243,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_08_bytes_survive_with_pages_of_4_kib),
 		ON_BOTH(res_08_bytes_survive_with_pages_of_64_kib),
+		ON_BOTH(res_08_bytes_survive_with_two_levels_of_tables),
+		ON_BOTH(pre_04_res_08_preempted_packets_run_again_at_their_addresses),
 		ON_BOTH(res_06_evict_and_make_resident_keep_content_and_addresses),
 		ON_BOTH(pag_24_lock2_and_the_gpu_share_the_bytes),
+		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
 	};
