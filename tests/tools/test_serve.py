@@ -225,9 +225,10 @@ def several_adapters_and_a_log(folder):
         json.dump({'socket': os.path.join(folder, 's'), 'log': log, 'clients': 3,
                    'limits': {'channels': 2, 'unread': '64K', 'memory': '1G', 'handles': 1000},
                    'adapters': [{'driver': 'softgpu', 'bars': ['64M'], 'settings': {'VramBanks': 1}, 'description': 'one'},
+                                {'driver': 'softgpu', 'settings': {'Model': 'wddm2', 'VramPageSize': '64K'}},
                                 {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'system_memory': '1G'}]}, file)
     process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--driver', 'softgpu'], env=environment(folder))
-    while not os.path.exists(log) or 'serves 3 adapters' not in open(log, encoding='utf-8').read():
+    while not os.path.exists(log) or 'serves 4 adapters' not in open(log, encoding='utf-8').read():
         assert process.poll() is None
         select.select([], [], [], 0.01)
     client = connect(os.path.join(folder, 's'))
@@ -275,7 +276,8 @@ def the_log_has_the_reasons_of_failures(folder):
 @test
 def bad_configurations_are_refused(folder):
     bad = ['', '[]', '{"sokcet": "x"}', '{"socket": 3}', '{"adapters": {}}', '{"adapters": [{"bars": [5]}]}',
-           '{"adapters": [{"bars": []}]}', '{"adapters": [{"settings": {"a": "b"}}]}', '{"limits": {"channels": 0}}',
+           '{"adapters": [{"bars": []}]}', '{"adapters": [{"settings": {"a": "b"}}]}',
+           '{"adapters": [{"settings": {"Model": "wddm9"}}]}', '{"adapters": [{"settings": {"a": "wddm2"}}]}', '{"limits": {"channels": 0}}',
            '{"limits": {"channels": -1}}', '{"limits": {"memory": "much"}}', '{"clients": 1, "clients": 2}',
            '{"other_users": 1}', '{"adapters": [{"driver": ""}]}', '{"adapters": [' + ','.join(['{}'] * 17) + ']}']
     for text in bad:
