@@ -209,7 +209,24 @@ struct vidmm_adapter_options {
 	 */
 	const int *bar_memory;
 	uint32_t registry_count;
-	const struct vidmm_registry_value *registry; /* the device's registry values */
+	/*
+	 * The device's registry values, for the miniport. Those whose names begin with "Vidmm" are
+	 * settings of the library: what clients are told of the device (DXC-26). Another such name,
+	 * or a value out of range: STATUS_INVALID_PARAMETER with a reason.
+	 * VidmmVendorId, VidmmDeviceId, VidmmSubsystemVendorId, VidmmSubsystemId, VidmmRevisionId:
+	 *	its PCI ids, which the miniport reads in the configuration space, too. A vendor of 0
+	 *	stands for the default, a vendor and a device that no hardware has.
+	 * VidmmDriverVersion: of both drivers, four 16-bit words, the highest first. Default: the
+	 *	version of the library.
+	 * VidmmHardware, VidmmIntegrated, VidmmDetachable: 1 or 0: whether clients are told that
+	 *	the device is hardware, part of the processor, removable. Default: 0.
+	 * VidmmHardwareType: 1 GPU (the default), 2 compute accelerator, 4 NPU, 8 media
+	 *	accelerator.
+	 * VidmmAttributes: the sum of 1 Direct3D 11 graphics, 2 Direct3D 12 graphics, 4 Direct3D 12
+	 *	compute, 8 machine learning, 16 media. Default: 7 for a GPU, 16 for a media
+	 *	accelerator, 4 for the others.
+	 */
+	const struct vidmm_registry_value *registry;
 	/* limit of backing stores and DMA buffers together, in bytes; 0: 64 GiB */
 	uint64_t system_memory_bytes;
 	/* first fence id; 0: 0xFFFFFF00, so that every run passes the 32-bit wrap */

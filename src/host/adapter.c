@@ -36,6 +36,11 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.sink = &vmm_sched_port_sink,
 		.sink_context = &adapter->core,
 		.report = o->report,
+		.ids = {.vendor = adapter->core.identity.vendor,
+			.device = adapter->core.identity.device,
+			.subsystem_vendor = adapter->core.identity.subsystem_vendor,
+			.subsystem = adapter->core.identity.subsystem,
+			.revision = adapter->core.identity.revision},
 	};
 	status = vmm_port_start(&options, &adapter->core.port);
 	vmm_free(registry);

@@ -18,10 +18,133 @@ static bool is_printable(const char *text)
 	return true;
 }
 
+/* ---- settings: registry values that the library itself reads (DXC-26) ---- */
+enum setting {
+	VENDOR_ID,
+	DEVICE_ID,
+	SUBSYSTEM_VENDOR_ID,
+	SUBSYSTEM_ID,
+	REVISION_ID,
+	DRIVER_VERSION,
+	HARDWARE,
+	INTEGRATED,
+	DETACHABLE,
+	HARDWARE_TYPE,
+	ATTRIBUTES,
+	SETTINGS
+};
+static const struct {
+	const char *name;
+	uint64_t most;
+} settings[SETTINGS] = {
+	[VENDOR_ID] = {"VidmmVendorId", 0xFFFE}, /* 0xFFFF: no device */
+	[DEVICE_ID] = {"VidmmDeviceId", 0xFFFF},
+	[SUBSYSTEM_VENDOR_ID] = {"VidmmSubsystemVendorId", 0xFFFF},
+	[SUBSYSTEM_ID] = {"VidmmSubsystemId", 0xFFFF},
+	[REVISION_ID] = {"VidmmRevisionId", 0xFF},
+	[DRIVER_VERSION] = {"VidmmDriverVersion", UINT64_MAX},
+	[HARDWARE] = {"VidmmHardware", 1},
+	[INTEGRATED] = {"VidmmIntegrated", 1},
+	[DETACHABLE] = {"VidmmDetachable", 1},
+	[HARDWARE_TYPE] = {"VidmmHardwareType", 8},
+	[ATTRIBUTES] = {"VidmmAttributes", 0x1F},
+};
+#define PREFIX "Vidmm"
+#define UNSET  UINT64_MAX
+
+/* The values of VidmmHardwareType, and the attributes of each by default. (DXC-20, DXC-21) */
+static const struct {
+	uint64_t type, attributes;
+} hardware_types[] = {
+	{1, 0x07}, /* GPU: Direct3D 11 and 12 graphics, compute */
+	{2, 0x04}, /* compute accelerator: compute */
+	{4, 0x04}, /* NPU: compute */
+	{8, 0x10}, /* media accelerator: media */
+};
+
+static vmm_status refuse_setting(const struct vmm_adapter *core, const char *name, uint64_t value,
+				 const char *why)
+{
+	return vmm_refuse_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0,
+				 "DXC-26: registry value %s with 0x%llx: %s", name,
+				 (unsigned long long)value, why);
+}
+
+static vmm_status read_setting(const struct vmm_adapter *core,
+			       const struct vidmm_registry_value *given, uint64_t value[SETTINGS])
+{
+	uint32_t i = 0;
+
+	if (strncmp(given->name, PREFIX, strlen(PREFIX)) != 0)
+		return VMM_OK;
+	while (i < SETTINGS && strcmp(given->name, settings[i].name) != 0)
+		i++;
+	if (i == SETTINGS)
+		return refuse_setting(core, given->name, given->value,
+				      "the library has no setting of this name (vidmm.h)");
+	if (given->value > settings[i].most)
+		return refuse_setting(core, given->name, given->value, "the value is too high");
+	value[i] = given->value;
+	return VMM_OK;
+}
+
+static vmm_status choose_attributes(const struct vmm_adapter *core, uint64_t value[SETTINGS])
+{
+	for (uint32_t i = 0; i < sizeof(hardware_types) / sizeof(hardware_types[0]); i++)
+		if (hardware_types[i].type == value[HARDWARE_TYPE]) {
+			if (value[ATTRIBUTES] == UNSET)
+				value[ATTRIBUTES] = hardware_types[i].attributes;
+			return VMM_OK;
+		}
+	return refuse_setting(core, settings[HARDWARE_TYPE].name, value[HARDWARE_TYPE],
+			      "must be 1, 2, 4 or 8");
+}
+
+static vmm_status read_settings(struct vmm_adapter *core, const struct vidmm_adapter_options *o,
+				uint64_t value[SETTINGS])
+{
+	struct vmm_adapter_identity *to = &core->identity;
+	vmm_status status = VMM_OK;
+
+	memset(value, 0, SETTINGS * sizeof(*value));
+	value[DRIVER_VERSION] = (uint64_t)VIDMM_VERSION_MAJOR << 48 |
+				(uint64_t)VIDMM_VERSION_MINOR << 32 | VIDMM_VERSION_PATCH << 16;
+	value[HARDWARE_TYPE] = hardware_types[0].type;
+	value[ATTRIBUTES] = UNSET;
+	for (uint32_t i = 0; i < o->registry_count && vmm_ok(status); i++)
+		status = read_setting(core, &o->registry[i], value);
+	if (vmm_ok(status))
+		status = choose_attributes(core, value);
+	to->vendor = (uint16_t)value[VENDOR_ID];
+	to->device = (uint16_t)value[DEVICE_ID];
+	to->subsystem_vendor = (uint16_t)value[SUBSYSTEM_VENDOR_ID];
+	to->subsystem = (uint16_t)value[SUBSYSTEM_ID];
+	to->revision = (uint8_t)value[REVISION_ID];
+	to->driver_version = value[DRIVER_VERSION];
+	to->hardware = value[HARDWARE] != 0;
+	to->integrated = value[INTEGRATED] != 0;
+	to->detachable = value[DETACHABLE] != 0;
+	return status;
+}
+
+/* The two settings that clients read as registry values have a value in every registry. */
+static void add_defaults(struct vmm_adapter_identity *to, const uint64_t value[SETTINGS])
+{
+	static const enum setting always[] = {HARDWARE_TYPE, ATTRIBUTES};
+
+	for (uint32_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+		struct vmm_adapter_value *added = &to->values[to->value_count++];
+
+		strcpy(added->name, settings[always[i]].name);
+		added->value = value[always[i]];
+	}
+}
+
 static vmm_status copy_values(struct vmm_adapter_identity *to,
 			      const struct vidmm_adapter_options *o)
 {
-	to->values = vmm_calloc(o->registry_count + 1u, sizeof(*to->values));
+	/* Two more for add_defaults. */
+	to->values = vmm_calloc(o->registry_count + 2u, sizeof(*to->values));
 	if (!to->values)
 		return VMM_NO_MEMORY;
 	for (uint32_t i = 0; i < o->registry_count; i++) {
@@ -41,7 +164,11 @@ vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_ad
 	const char *text = o->description ? o->description : DESCRIPTION_DEFAULT;
 	const char *store = o->driver_store ? o->driver_store : DRIVER_STORE_DEFAULT;
 	struct vmm_adapter_identity *to = &core->identity;
+	uint64_t value[SETTINGS];
+	vmm_status status = read_settings(core, o, value);
 
+	if (!vmm_ok(status))
+		return status;
 	if (strlen(text) >= sizeof(to->description) || !is_printable(text) || strchr(text, '%'))
 		return vmm_refuse_reason(
 			core->observe, VMM_INVALID_PARAMETER, 0, 0,
@@ -54,7 +181,10 @@ vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_ad
 			"of up to 259 printable ASCII characters");
 	strcpy(to->description, text);
 	strcpy(to->driver_store, store);
-	return copy_values(to, o);
+	status = copy_values(to, o);
+	if (vmm_ok(status))
+		add_defaults(to, value);
+	return status;
 }
 
 void vmm_host_identify_adapter(struct vmm_adapter *core)

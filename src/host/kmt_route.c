@@ -19,6 +19,7 @@
 #include "client/client.h"
 #include "doors/kmt/attach.h"
 #include "host/kmt_route.h"
+#include "object/object.h"
 #include "report/report.h"
 #include "wire_table.h"
 
@@ -211,6 +212,25 @@ VMM_NOINLINE static bool sent_to_host(uint32_t number, void *args, NTSTATUS *sta
 		return false;
 	*status = vmm_client_d3dkmt(connection, number, args);
 	return true;
+}
+
+/* The connection to which a call of this thread is sent; does not connect. */
+static struct vidmm_connection *present_connection(void)
+{
+	return entered_local ? NULL : entered ? entered : atomic_load(&vmm_client_attached);
+}
+
+struct vmm_process *vmm_kmt_route_process(void)
+{
+	return present_connection() ? NULL : vmm_kmt_process();
+}
+
+const void *vmm_kmt_route_system(void)
+{
+	const struct vidmm_connection *connection = present_connection();
+	const struct vmm_process *process = vmm_kmt_route_process();
+
+	return connection ? (const void *)connection : process ? process->world : NULL;
 }
 
 /* Ends a call that sent_to_host began. */

@@ -7,12 +7,23 @@
 
 #include "base/base.h"
 
+struct vmm_process;
 struct vmm_report;
 
 /* A process of this program, or none, is attached; this detaches the connection. */
 void vmm_kmt_route_attach_here(void);
 /* The calling thread has entered a process of this program, or left it. */
 void vmm_kmt_route_enter_here(bool process);
+/*
+ * Returns the process of this program for which the calling thread's next call is executed. NULL:
+ * the call is sent to another process, or there is none.
+ */
+struct vmm_process *vmm_kmt_route_process(void);
+/*
+ * Identifies the host that the calling thread's calls reach: the address of its world or of the
+ * connection to it. NULL: none, or the program has not connected yet.
+ */
+const void *vmm_kmt_route_system(void);
 
 /*
  * The program has created a host. Its calls look for no host at the default path of the socket.

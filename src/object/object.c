@@ -152,18 +152,6 @@ struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid)
 	return found;
 }
 
-uint32_t vmm_adapter_count(struct vmm_world *world)
-{
-	struct vmm_list *at;
-	uint32_t count = 0;
-
-	vmm_shared_lock(world);
-	vmm_list_for_each (at, &world->adapters)
-		count++;
-	vmm_shared_unlock(world);
-	return count;
-}
-
 struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index)
 {
 	struct vmm_adapter *found = NULL;

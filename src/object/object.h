@@ -189,6 +189,8 @@ struct vmm_adapter_identity {
 	uint32_t bus_type, bus, slot;
 	uint32_t graphics_preemption, compute_preemption;
 	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
+	uint64_t driver_version; /* four words, the highest first (DXC-17) */
+	bool hardware, integrated, detachable;
 	/* Asks the miniport for the private data of its user-mode driver. Set by the port. */
 	int32_t (*driver_private)(struct vmm_port *port, void *data, uint32_t size_bytes);
 	struct vmm_adapter_value *values; /* of both its registry keys */
@@ -534,7 +536,6 @@ struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid);
 struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
 /* Releases what vmm_adapter_get or vmm_adapter_nth returned. NULL is allowed. */
 void vmm_adapter_put(struct vmm_adapter *adapter);
-uint32_t vmm_adapter_count(struct vmm_world *world);
 
 /*
  * Lock-free cache from D3DKMT handles to hazard handles. vmm_device_cache_find returns the hazard

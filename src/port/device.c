@@ -55,13 +55,19 @@ static void put_le(uint8_t *bytes, uint64_t value, size_t count)
 		bytes[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Writes the PCI configuration space, with ids that no hardware has. (ADP-10) */
-static void config_init(struct vmm_port *port)
+/*
+ * Writes the PCI configuration space, by default with ids that no hardware has. Clients select
+ * adapters by them. (ADP-10, DXC-26)
+ */
+static void config_init(struct vmm_port *port, const struct vmm_port_identity *ids)
 {
 	uint8_t *config = port->config;
 
-	put_le(config + 0x00, CONFIG_VENDOR, 2);
-	put_le(config + 0x02, CONFIG_DEVICE, 2);
+	put_le(config + 0x00, ids->vendor ? ids->vendor : CONFIG_VENDOR, 2);
+	put_le(config + 0x02, ids->vendor ? ids->device : CONFIG_DEVICE, 2);
+	config[0x08] = ids->revision;
+	put_le(config + 0x2C, ids->subsystem_vendor, 2);
+	put_le(config + 0x2E, ids->subsystem, 2);
 	put_le(config + 0x04, 0x0007, 2); /* command: memory, bus master */
 	put_le(config + 0x09, CONFIG_CLASS, 3);
 	for (uint32_t i = 0; i < port->bar_count && i < 3; i++)
@@ -193,7 +199,7 @@ vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_opt
 	if (vmm_ok(status))
 		status = registry_init(port, options);
 	if (vmm_ok(status))
-		config_init(port);
+		config_init(port, &options->ids);
 	else
 		vmm_port_device_finish(port);
 	return status;

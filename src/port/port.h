@@ -236,6 +236,13 @@ struct vmm_port_registry_value {
 	uint64_t value;
 };
 
+/* Identification of the device: ids of its configuration space, and its location in the machine. */
+struct vmm_port_identity {
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+};
+
 struct vmm_port_options {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
@@ -250,6 +257,8 @@ struct vmm_port_options {
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
 	uint32_t features;            /* bit n: DXGK_FEATURE_ID n is enabled */
+	/* The ids of the device; vendor 0: a vendor and a device that no hardware has. (DXC-26) */
+	struct vmm_port_identity ids;
 	const struct vmm_port_sink *sink;
 	void *sink_context;
 	/* Gets what the miniport reports while it starts; or NULL. */
@@ -291,12 +300,6 @@ const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
 bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);
 /* Returns the number of physical adapters of the link; 1: no link. */
 uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
-/* Identification of the device: ids of its configuration space, and its location in the machine. */
-struct vmm_port_identity {
-	uint16_t vendor, device, subsystem_vendor, subsystem;
-	uint8_t revision;
-	uint32_t bus_type, bus, slot;
-};
 void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
 /*
  * Calls DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level zero, in every power state

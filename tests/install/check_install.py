@@ -16,7 +16,7 @@ import tempfile
 
 DIAGNOSTICS = 20
 # vidmm's own names, and the kernel services by theirs.
-EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|DXCoreCreateAdapterFactory|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
 
 # One of each family that a miniport in its own shared object calls.
 SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 'KeSetEvent', 'KfRaiseIrql', 'MmMapIoSpaceEx',
@@ -80,7 +80,9 @@ class Installed:
         """What a program that looks for libdxcore.so finds in it; the complaint."""
         try:
             library = ctypes.CDLL(os.path.join(self.lib, 'vidmm', 'libdxcore.so'))
-            return '' if library.D3DKMTEnumAdapters2(None) < 0 else 'D3DKMTEnumAdapters2 takes NULL'
+            if library.D3DKMTEnumAdapters2(None) >= 0:
+                return 'D3DKMTEnumAdapters2 takes NULL'
+            return '' if library.DXCoreCreateAdapterFactory(None, None) < 0 else 'DXCoreCreateAdapterFactory takes NULL'
         except (OSError, AttributeError) as error:
             return str(error)
 
@@ -110,7 +112,7 @@ def cases(installed, source, compiler):
     said = installed.runs_d3dkmt(compiler, os.path.join(os.path.dirname(source), '..', '..', 'examples', 'pressure.c'))
     yield 'the installed program runs a D3DKMT program', ' 0 words wrong' in said, said
     complaint = installed.dxcore()
-    yield 'libdxcore.so has the D3DKMT functions', not complaint, complaint
+    yield 'libdxcore.so has the D3DKMT functions and DXCore', not complaint, complaint
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
     yield 'the services of miniports are exported', SERVICES <= set(exports), ' '.join(SERVICES - set(exports))
     yield 'nothing else is exported', not strange, ' '.join(strange)

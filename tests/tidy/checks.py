@@ -16,7 +16,7 @@ SLEEP = re.compile(r'\b(?:(?:u|nano|clock_nano|thrd_)?sleep)\s*\(')
 SLEEP_SCRIPT = re.compile(r'\btime\.sleep\s*\(|^\s*sleep\s+[\d.$]', re.M)
 DDI = re.compile(r'\b(?:D3DKMT\w*|DxgkDdi\w*|DxgkCb\w*|pfn\w+Cb)\b')
 DDI_FOLDERS = ('include/wddm/', 'include/vidmm/', 'src/doors/', 'src/port/', 'src/host/', 'drivers/', 'tests/',
-               'tools/', 'bench/', 'examples/', 'docs/', 'src/serve/', 'src/client/')
+               'tools/', 'bench/', 'examples/', 'docs/', 'src/serve/', 'src/client/', 'src/dxcore/')
 FLAG_HEADER = 'include/wddm/kmddi_alloc.h'
 FLAG_PAGE = 'docs/rules/allocation-flags.md'
 FLAG_STRUCTURES = ('DXGK_ALLOCATIONINFOFLAGS', 'DXGK_ALLOCATIONINFOFLAGS_WDDM2_0', 'DXGK_ALLOCATIONINFOFLAGS2')

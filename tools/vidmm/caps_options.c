@@ -85,7 +85,8 @@ static bool known_setting(const char *name)
 		if (strcmp(softgpu_settings[i], name) == 0)
 			return true;
 	}
-	return false;
+	/* The library checks its own settings (DXC-26). */
+	return strncmp(name, "Vidmm", strlen("Vidmm")) == 0;
 }
 
 static bool take_setting(const char *text, struct caps_options *options)

@@ -44,6 +44,19 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
 	return luid ? vmm_adapter_get(process->world, luid) : NULL;
 }
 
+/* Adapters that clients can use: one that was surprise removed is not enumerated. (DXC-09) */
+static uint32_t count_usable(struct vmm_world *world)
+{
+	struct vmm_adapter *adapter;
+	uint32_t usable = 0;
+
+	for (uint32_t i = 0; (adapter = vmm_adapter_nth(world, i)) != NULL; i++) {
+		usable += !atomic_load(&adapter->closed);
+		vmm_adapter_put(adapter);
+	}
+	return usable;
+}
+
 /*
  * Fills at most `capacity` entries. Returns in *count the number of adapters; 0 is valid (ADP-09).
  * Each entry gets a new handle (HND-09); on failure none is left. Each adapter renders and has no
@@ -55,14 +68,18 @@ static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info,
 	uint32_t made = 0;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	*count = vmm_adapter_count(process->world);
+	*count = count_usable(process->world);
 	if (*count > capacity)
 		return STATUS_BUFFER_TOO_SMALL;
-	for (uint32_t i = 0; i < *count && NT_SUCCESS(status); i++) {
+	for (uint32_t i = 0; made < *count && NT_SUCCESS(status); i++) {
 		struct vmm_adapter *adapter = vmm_adapter_nth(process->world, i);
 
 		if (!adapter)
 			break; /* an adapter has stopped meanwhile */
+		if (atomic_load(&adapter->closed)) {
+			vmm_adapter_put(adapter);
+			continue;
+		}
 		info[made] = (D3DKMT_ADAPTERINFO){.hAdapter = new_handle(process, adapter),
 						  .AdapterLuid.LowPart = adapter->luid};
 		vmm_adapter_put(adapter);
@@ -114,7 +131,7 @@ NTSTATUS vmm_kmt_enumerate_3(const struct vmm_door_call *call, const D3DKMT_ENUM
 				       call->process->id, 0,
 				       "D3DKMTEnumAdapters3: Filter 0x%llx has reserved bits",
 				       (unsigned long long)args->Filter.Value);
-	*count = vmm_adapter_count(call->process->world); /* without an array the number */
+	*count = count_usable(call->process->world); /* without an array the number */
 	return args->pAdapters ? vmm_kmt_enumerate(call, "D3DKMTEnumAdapters3", args->pAdapters,
 						   args->NumAdapters, count)
 			       : STATUS_SUCCESS;

@@ -9,6 +9,11 @@
 struct vmm_os;
 struct vmm_process;
 
+/*
+ * Returns the calling process; NULL if none is attached (a D3DKMT call then returns
+ * STATUS_UNSUCCESSFUL).
+ */
+struct vmm_process *vmm_kmt_process(void);
 /* Attaches a process; NULL: none. */
 void vmm_kmt_attach(struct vmm_process *process);
 /*

@@ -16,12 +16,6 @@
 /* Exported; all other symbols are hidden by default. */
 #define KMT_API __attribute__((visibility("default")))
 
-/*
- * Returns the calling process; NULL if none is attached (the call then returns
- * STATUS_UNSUCCESSFUL).
- */
-struct vmm_process *vmm_kmt_process(void);
-
 #define VMM_KMT_OWN_PROCESS ((HANDLE)(intptr_t)-1) /* the value of GetCurrentProcess() */
 
 /*

@@ -22,6 +22,7 @@ union record {
 	D3DKMT_QUERY_ADAPTER_UNIQUE_GUID guid;
 	D3DKMT_CROSSADAPTERRESOURCE_SUPPORT cross_adapter;
 	BOOLEAN paravirtualized;
+	D3DKMT_UMD_DRIVER_VERSION version; /* and D3DKMT_KMD_DRIVER_VERSION */
 };
 
 struct query {
@@ -224,14 +225,24 @@ static NTSTATUS cross_adapter(struct query *q)
 	return STATUS_SUCCESS;
 }
 
-/* The device of a miniport is always simulated here. */
-static uint32_t adapter_type(void)
+/* The device of a miniport is simulated here, unless its settings say otherwise. (DXC-26) */
+static uint32_t adapter_type(const struct vmm_adapter *adapter)
 {
 	D3DKMT_ADAPTERTYPE kind = {.Value = 0};
 
 	kind.RenderSupported = 1;
-	kind.SoftwareDevice = 1;
+	kind.SoftwareDevice = !adapter->identity.hardware;
+	kind.HybridIntegrated = adapter->identity.integrated;
+	kind.Detachable = adapter->identity.detachable;
 	return kind.Value;
+}
+
+/* Both drivers of an adapter have one version. (DXC-17) */
+static NTSTATUS version(struct query *q)
+{
+	q->record.version.DriverVersion.QuadPart = (LONGLONG)q->adapter->identity.driver_version;
+	q->bytes = sizeof(q->record.version);
+	return STATUS_SUCCESS;
 }
 
 /* Supported and enabled if the host enabled hardware scheduling; by default it is not. (SCH-10) */
@@ -271,7 +282,10 @@ static NTSTATUS build_record(struct query *q)
 		return value(q, driver_version(q->adapter));
 	case KMTQAITYPE_ADAPTERTYPE:
 	case KMTQAITYPE_ADAPTERTYPE_RENDER:
-		return value(q, adapter_type());
+		return value(q, adapter_type(q->adapter));
+	case KMTQAITYPE_UMD_DRIVER_VERSION:
+	case KMTQAITYPE_KMD_DRIVER_VERSION:
+		return version(q);
 	case KMTQAITYPE_WDDM_1_2_CAPS:
 	case KMTQAITYPE_WDDM_1_2_CAPS_RENDER:
 		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8
