@@ -2,6 +2,7 @@
 /*
  * Findings and reasons of DXCore. In-process they are events of the calling process. An
  * out-of-process client has no event stream; there they are printed if VIDMM_DEBUG asks for it.
+ * (DXC-29)
  */
 #include "dxcore/dxcore_private.h"
 
