@@ -118,9 +118,9 @@ def build_cpp(folder):
 
 
 TESTS = [
-    ('dxc_26_dxc_29 %s reads the adapters of a host, and is told of its mistakes', reads_all),
-    ('dxc_09_dxc_16 %s finds its adapters gone with their host, and still reads their properties', survives_its_host),
-    ('dxc_25 %s without a host gets no list', without_a_host),
+    ('DXC-26, DXC-29: %s reads the adapters of a host, and is told of its mistakes', reads_all),
+    ('DXC-09, DXC-16: %s finds its adapters gone with their host, and still reads their properties', survives_its_host),
+    ('DXC-25: %s without a host gets no list', without_a_host),
 ]
 
 

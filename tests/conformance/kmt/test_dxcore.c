@@ -287,6 +287,52 @@ static void dxc_09_an_adapter_becomes_invalid_when_it_stops_or_is_removed(void *
 	dxcore_stop(&w);
 }
 
+enum { THREADS = 4, ROUNDS = 60 };
+
+static void *enumerate(void *argument)
+{
+	struct dxcore_world *w = argument;
+	const DXCoreAdapterPreference by[] = {DXCoreAdapterPreference_HighPerformance};
+	IDXCoreAdapterFactory1 *f = w->factory;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		IDXCoreAdapterList *list = dxcore_list(w, &d3d12_compute);
+		uint32_t count = list->lpVtbl->GetAdapterCount(list);
+		IDXCoreAdapter1 *a = dxcore_adapter(list, 0), *b = NULL;
+		const LUID luid = dxcore_luid(a);
+
+		assert_in_range(count, 1, 2);
+		assert_int_equal(list->lpVtbl->Sort(list, 1, by), S_OK);
+		assert_int_equal(f->lpVtbl->GetAdapterByLuid(f, &luid, &iid_adapter, (void **)&b),
+				 S_OK);
+		assert_ptr_equal(a, b); /* as long as a reference exists */
+		(void)list->lpVtbl->IsStale(list);
+		list->lpVtbl->Release(list);
+		b->lpVtbl->Release(b);
+		assert_true(a->lpVtbl->IsValid(a));
+		a->lpVtbl->Release(a);
+	}
+	return NULL;
+}
+
+/* The first adapter stays; another one comes and goes. */
+static void dxc_03_dxc_06_threads_share_the_objects(void **state)
+{
+	struct dxcore_world w;
+	pthread_t thread[THREADS];
+
+	dxcore_start(&w, state);
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, enumerate, &w), 0);
+	for (uint32_t i = 0; i < ROUNDS / 4; i++)
+		vidmm_adapter_stop(dxcore_add(&w, NULL, NULL, 0));
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	IDXCoreAdapter1 *a = dxcore_first(&w);
+	assert_int_equal(a->lpVtbl->Release(a), 0);
+	dxcore_stop(&w);
+}
+
 /* ---- order ---- */
 
 static void expect_order(IDXCoreAdapterList *list, const char *expected)
@@ -508,6 +554,8 @@ int main(void)
 		ON_BOTH(dxc_01_every_call_returns_the_same_factory),
 		ON_BOTH(dxc_02_a_null_pointer_or_an_unknown_interface_is_refused),
 		ON_BOTH(dxc_03_an_object_has_one_identity_and_counts_its_references),
+		{"linux: dxc_03_dxc_06_threads_share_the_objects",
+		 dxc_03_dxc_06_threads_share_the_objects, NULL, NULL, &kmt_linux},
 		ON_BOTH(dxc_04_a_list_has_the_adapters_with_all_attributes),
 		ON_BOTH(dxc_05_an_index_out_of_range_and_an_ended_adapter_are_refused),
 		ON_BOTH(dxc_06_an_adapter_has_the_same_pointer_in_every_list),
