@@ -40,8 +40,16 @@ static struct vmm_list all VMM_GUARDED_BY(all_class) = {&all, &all};
 
 VMM_LOCK_FUNCTIONS(lock_all, unlock_all, (void), all_class, vmm_client_mutex, &all_lock);
 
+/*
+ * Held while the first D3DKMT call connects, and by fork(). Guards `first_connection`, which
+ * vmm_client_attach_named has made.
+ */
+static pthread_mutex_t first_call = PTHREAD_MUTEX_INITIALIZER;
+static struct vidmm_connection *first_connection;
+
 static void before_fork(void) VMM_ACQUIRES(all_class, vmm_client_adopt_class)
 {
+	pthread_mutex_lock(&first_call);
 	lock_all();
 	vmm_client_adopt_lock();
 }
@@ -50,6 +58,7 @@ static void after_fork(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
 {
 	vmm_client_adopt_unlock();
 	unlock_all();
+	pthread_mutex_unlock(&first_call);
 }
 
 static void close_fd(int *fd)
@@ -62,7 +71,8 @@ static void close_fd(int *fd)
 /*
  * Runs in the child of fork(). The sockets belong to the parent: a child that kept them open would
  * keep the parent's session alive after the parent's end. Locks may be held by threads that do not
- * exist in the child, so only the descriptors are closed.
+ * exist in the child, so only the descriptors are closed. The next D3DKMT call of a program that did
+ * not connect by itself connects anew. (Q-161)
  */
 static void in_child(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
 {
@@ -80,8 +90,12 @@ static void in_child(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
 			close_fd(&connection->first->fd);
 	}
 	vmm_list_init(&all);
+	if (first_connection)
+		atomic_compare_exchange_strong(&vmm_client_attached, &first_connection, NULL);
+	first_connection = NULL;
 	vmm_client_adopt_unlock();
 	unlock_all();
+	pthread_mutex_unlock(&first_call);
 }
 
 static void watch_forks(void)
@@ -415,15 +429,16 @@ vidmm_status vidmm_connect(const char *given, const char *name,
 
 vmm_status vmm_client_attach_named(struct vidmm_connection **connection)
 {
-	static pthread_mutex_t first_call = PTHREAD_MUTEX_INITIALIZER;
 	vmm_status status = VMM_OK;
 
 	pthread_mutex_lock(&first_call);
 	*connection = atomic_load(&vmm_client_attached);
 	if (!*connection)
 		status = vidmm_connect(NULL, NULL, connection);
-	if (vmm_ok(status))
+	if (vmm_ok(status)) {
+		first_connection = *connection;
 		atomic_store(&vmm_client_attached, *connection);
+	}
 	pthread_mutex_unlock(&first_call);
 	return status;
 }

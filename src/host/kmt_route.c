@@ -8,7 +8,8 @@
  *   what the program attached last;
  *   the host that VIDMM_SOCKET names, to which the first such call connects;
  *   the adapter that VIDMM_ADAPTER names, which the first such call starts (src/program);
- *   the host at the default path of the socket, in a program that has created no host.
+ *   the host at the default path of the socket, in a program that has neither created a host nor
+ *   selected a connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ enum {
 	ROUTE_CONNECTED = 1, /* a connection was attached or entered */
 	ROUTE_NAMED = 2,     /* VIDMM_SOCKET names a host */
 	ROUTE_PROVIDED = 4,  /* VIDMM_ADAPTER names an adapter */
-	ROUTE_DEFAULT = 8,   /* the program has no host: one may listen at the default path */
+	ROUTE_DEFAULT = 8,   /* no code of the program chose a host: the default path is tried */
 	ROUTE_OBSERVED = 16  /* calls are counted in a report */
 };
 static _Atomic uint32_t routes;
@@ -117,6 +118,7 @@ void vidmm_connection_attach(struct vidmm_connection *connection)
 		vmm_kmt_attach(NULL);
 		return;
 	}
+	vmm_kmt_route_host_here();
 	atomic_store(&vmm_client_attached, connection);
 	atomic_fetch_or(&routes, ROUTE_CONNECTED);
 }
@@ -134,8 +136,10 @@ struct vidmm_connection *vidmm_connection_enter(struct vidmm_connection *connect
 	(void)vmm_kmt_enter(NULL);
 	entered = connection;
 	entered_local = false;
-	if (connection)
+	if (connection) {
+		vmm_kmt_route_host_here();
 		atomic_fetch_or(&routes, ROUTE_CONNECTED);
+	}
 	return before;
 }
 

@@ -26,7 +26,8 @@ struct vmm_process *vmm_kmt_route_process(void);
 const void *vmm_kmt_route_system(void);
 
 /*
- * The program has created a host. Its calls look for no host at the default path of the socket.
+ * The program has created a host or selected a connection. Its calls look for no host at the
+ * default path of the socket.
  */
 void vmm_kmt_route_host_here(void);
 

@@ -151,7 +151,8 @@ def the_signal_that_ends_a_program_is_in_the_exit_code(folder):
 @test
 def a_host_beside_serves_the_children_of_the_program_and_in_process_each_has_its_own(folder):
     done = run(folder, '--serve', '--', CLIENT, 'children')
-    assert done.returncode == 5, (done.returncode, done.stdout_text, done.stderr_text)
+    assert done.returncode == 5 and 'child: 0' in done.stdout_text, (done.returncode, done.stdout_text, done.stderr_text)
+    assert len(re.findall(r'\(pid \d+\)', done.stderr_text)) == 3, done.stderr_text
     done = run(folder, '--', CLIENT, 'children')
     assert done.returncode == 5 and 'child: 1' in done.stdout_text, (done.returncode, done.stdout_text, done.stderr_text)
     assert f'enumerated: 0x{DEVICE_REMOVED:08x}' in done.stdout_text.lower(), done.stdout_text
@@ -191,6 +192,9 @@ def bad_options_are_refused_before_anything_starts(folder):
                  ['--bar', '5', '--', CLIENT], ['--driver', '', '--', CLIENT], ['--report', '', '--', CLIENT], ['--interface', 'x', CLIENT]):
         done = run(folder, *args)
         assert done.returncode == 2 and 'vidmm run: ' in done.stderr_text, (args, done.returncode, done.stderr_text)
+    for name in 'bar', 'a,b':
+        done = run(folder, '--driver', DRIVER['scripted_driver'], '--set', f'{name}=4096', '--', CLIENT)
+        assert done.returncode == 2 and name in done.stderr_text, (done.returncode, done.stderr_text)
     for driver in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
         done = run(folder, '--driver', driver, '--', CLIENT, 'exit')
         assert done.returncode == 3 and driver in done.stderr_text and not done.stdout_text, (done.returncode, done.stderr_text)

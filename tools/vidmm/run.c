@@ -48,13 +48,13 @@ static int run_in(const struct run_options *options, const struct run_folder *fo
 	if (status != REPLAY_CLEAN) {
 		exit_code = print_page(options, report, NULL, (int)status);
 	} else if (run_child(options, folder, report, &end)) {
-		run_host_stop(host);
+		end.host_status = run_host_stop(host);
 		say_missing(options, &end);
 		exit_code = run_exit_code(&end);
 		if (!end.exec_error)
 			exit_code = print_page(options, report, &end, exit_code);
 	} else {
-		run_host_stop(host);
+		(void)run_host_stop(host);
 	}
 	vmm_report_detach(report);
 	return exit_code;

@@ -58,8 +58,9 @@ const char *run_namespace_step(uint32_t step);
 
 /* ---- run_child.c ---- */
 struct run_end {
-	int exec_error; /* errno of the exec; 0: the program was started */
-	int status;     /* of waitpid */
+	int exec_error;  /* errno of the exec; 0: the program was started */
+	int status;      /* of waitpid */
+	int host_status; /* the same of the host of --serve; 0 if there is none */
 };
 /*
  * Starts the program, passes signals on to it, and waits for its end. Returns false after a message
@@ -78,8 +79,8 @@ int run_exit_code(const struct run_end *end);
 enum replay_status run_host_start(const struct run_options *options,
 				  const struct run_folder *folder, struct vmm_report *report,
 				  int *process);
-/* Ends the host and waits for it. */
-void run_host_stop(int process);
+/* Ends the host and waits for it. Returns its status, as waitpid does. */
+int run_host_stop(int process);
 
 /* ---- run_page.c ---- */
 void run_page_print(FILE *file, const struct run_options *options, const struct vmm_report *report,

@@ -123,11 +123,14 @@ enum replay_status run_host_start(const struct run_options *options,
 							: REPLAY_ENVIRONMENT;
 }
 
-void run_host_stop(int process)
+int run_host_stop(int process)
 {
+	int status = 0;
+
 	if (process <= 0)
-		return;
+		return 0;
 	kill(process, SIGTERM);
-	while (waitpid(process, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(process, &status, 0) < 0 && errno == EINTR)
 		;
+	return status;
 }

@@ -32,6 +32,25 @@ static bool take_program(poptContext context, int argc, const char **argv,
 	return true;
 }
 
+/*
+ * VIDMM_ADAPTER separates its parts by commas, and "bar" is no registry value there. (Q-161)
+ */
+static bool names_fit(const struct run_options *options)
+{
+	for (unsigned i = 0; i < options->adapter.setting_count; i++) {
+		const char *name = options->adapter.settings[i].name;
+
+		if (!strchr(name, ',') && strcmp(name, "bar") != 0)
+			continue;
+		fprintf(stderr,
+			"vidmm run: --set \"%s\" is not valid: expected a name other than bar, "
+			"without a comma\ntry: vidmm run --help\n",
+			name);
+		return false;
+	}
+	return true;
+}
+
 static bool take_report(char **given, struct run_options *options)
 {
 	options->report = *given;
@@ -87,7 +106,7 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	} else {
 		proceed = take_report(&raw.report, options) &&
 			  caps_take_adapter("run", &raw.adapter, &options->adapter) &&
-			  take_program(context, argc, argv, options);
+			  names_fit(options) && take_program(context, argc, argv, options);
 	}
 	caps_free_adapter(&raw.adapter);
 	free(raw.report);

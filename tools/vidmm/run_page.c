@@ -228,6 +228,19 @@ static void print_adapters(FILE *file, const struct vmm_report *report)
 	}
 }
 
+static void print_lost(FILE *file, const struct vmm_report *report)
+{
+	uint64_t adapters = atomic_load(&report->adapters_lost),
+		 processes = atomic_load(&report->processes_lost);
+
+	if (adapters)
+		fprintf(file, "\n%" PRIu64 " more adapters, for which the report had no row\n",
+			adapters);
+	/* Counted with each allocation and each name, so it is no number of processes. */
+	if (processes)
+		fprintf(file, "\nmore processes than rows of the report: some are missing here\n");
+}
+
 static void print_processes(FILE *file, const struct vmm_report *report)
 {
 	bool printed = false;
@@ -262,6 +275,10 @@ static void print_end(FILE *file, const struct run_options *options, const struc
 	fprintf(file, "  adapter on %s, %s\n",
 		options->adapter.driver ? options->adapter.driver : "softgpu",
 		options->serve ? "in a host beside the program" : "in the program's process");
+	if (end && WIFSIGNALED(end->host_status))
+		fprintf(file,
+			"  the host was ended by signal %d before the program or while it stopped\n",
+			WTERMSIG(end->host_status));
 }
 
 static void print_namespace(FILE *file, const struct vmm_report *report)
@@ -291,6 +308,7 @@ void run_page_print(FILE *file, const struct run_options *options, const struct 
 	print_calls(file, report, rows);
 	print_adapters(file, report);
 	print_processes(file, report);
+	print_lost(file, report);
 	print_namespace(file, report);
 	free(rows);
 }
