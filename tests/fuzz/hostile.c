@@ -329,7 +329,8 @@ static void hello(struct hostile *h, struct hostile_connection *c, uint32_t vari
 		.version = VMM_PROTOCOL_VERSION,
 		.window_address = WINDOW_ADDRESS,
 		.window_bytes = WINDOW_BYTES,
-		.flags = variant & 16 ? VMM_HELLO_WORDS : variant >> 7,
+		.flags = (variant & 16 ? VMM_HELLO_WORDS : variant >> 7) |
+			 (variant & 32 ? VMM_HELLO_TEXTS : 0),
 		.name = "hostile",
 	};
 	size_t bytes = sizeof(m);
