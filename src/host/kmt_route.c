@@ -166,7 +166,7 @@ static vmm_status connect_to_host(uint32_t route, struct vidmm_connection **conn
 	if (route & ROUTE_NAMED)
 		snprintf(
 			text, sizeof(text),
-			"no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm serve`",
+			"no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm serve` (Q-161)",
 			named ? named : "");
 	else
 		snprintf(

@@ -38,12 +38,13 @@ static _Atomic bool running;
 static vmm_status failed(vmm_status status, const char *format, ...) VMM_PRINTF(2, 3);
 static vmm_status failed(vmm_status status, const char *format, ...)
 {
-	char text[VMM_REPORT_TEXT_BYTES];
+	char why[VMM_REPORT_TEXT_BYTES - 16], text[VMM_REPORT_TEXT_BYTES];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	snprintf(text, sizeof(text), "%s (Q-161)", why);
 	vmm_kmt_route_complain(status, text);
 	return status;
 }
@@ -156,7 +157,7 @@ static vmm_status start(void)
 	const char *value = secure_getenv(VMM_PROGRAM_VARIABLE);
 
 	if (!value || !vmm_program_parse(value, &setting))
-		return failed(VMM_INVALID_PARAMETER, VMM_PROGRAM_VARIABLE "=%s: %s",
+		return failed(VMM_INVALID_PARAMETER, VMM_PROGRAM_VARIABLE "=%.128s: %s",
 			      value ? value : "", setting.why);
 	vmm_status status = start_adapter();
 

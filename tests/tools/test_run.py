@@ -123,7 +123,7 @@ def a_crash_leaves_a_page(folder):
     for mode in MODES:
         done = run(folder, *mode, '--', CLIENT, 'crash')
         assert done.returncode == 128 + signal.SIGSEGV, done.returncode
-        assert 'was ended by signal 11' in done.stderr_text, done.stderr_text
+        assert 'was ended by signal 11' in done.stderr_text and 'Memory of the adapter' in done.stderr_text, done.stderr_text
         assert calls(done.stderr_text)['D3DKMTEnumAdapters2'] == {'STATUS_SUCCESS': 1}, done.stderr_text
         assert not left_behind(folder)
 
@@ -257,7 +257,7 @@ def q_161_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
     for value in bad:
         done = plain(folder, 'calls', VIDMM_ADAPTER=value)
         assert done.returncode == 6 and f'enumerated: 0x{INVALID_PARAMETER:08x}' in done.stdout_text, (value, done.stdout_text)
-        assert done.stderr_text.count('VIDMM_ADAPTER=') == 1 and done.stderr_text.count('\n') == 1, (value, done.stderr_text)
+        assert '(Q-161)' in done.stderr_text and done.stderr_text.count('VIDMM_ADAPTER=') == 1 and done.stderr_text.count('\n') == 1, (value, done.stderr_text)
 
 
 @test
@@ -288,7 +288,7 @@ def q_162_a_host_at_the_default_path_is_found(folder):
 def q_162_without_an_adapter_a_message_says_what_to_do(folder):
     done = plain(folder, 'calls')
     assert done.returncode == 6 and f'enumerated: 0x{UNSUCCESSFUL:08x}' in done.stdout_text, done.stdout_text
-    assert done.stderr_text.count('\n') == 1 and 'vidmm run -- PROGRAM' in done.stderr_text, done.stderr_text
+    assert done.stderr_text.count('\n') == 1 and '(Q-162)' in done.stderr_text and 'vidmm run -- PROGRAM' in done.stderr_text, done.stderr_text
     done = plain(folder, 'exit', VIDMM_SOCKET=os.path.join(folder, 'absent'))
     assert done.returncode == 8 and os.path.join(folder, 'absent') in done.stderr_text, (done.returncode, done.stderr_text)
 

@@ -199,7 +199,8 @@ static int help(FILE *file, int exit_code)
 	      "  --version         print the version\n"
 	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
 	      "                    caps, run, serve, clients\n"
-	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
+	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment; of run,\n"
+	      "            those of the program\n",
 	      file);
 	return exit_code;
 }
