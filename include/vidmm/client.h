@@ -5,7 +5,7 @@
  *
  * The D3DKMT functions (d3dkmthk.h) use the connection that the calling thread or the program has
  * selected (vidmm_connection_enter, vidmm_connection_attach). If neither has selected one and
- * VIDMM_SOCKET names a socket, the first such call connects to that socket; Q-161 has the other
+ * VIDMM_SOCKET names a socket, the first such call connects to that socket; Q-170 has the other
  * routes of a call. The functions below are the counterparts of those in vidmm.h.
  *
  * Threading: any thread may call. A child of fork() has no connection and makes its own.

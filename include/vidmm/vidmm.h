@@ -449,8 +449,8 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
  * calling process. Here they act for the process that the calling thread has selected
  * (vidmm_d3dkmt_enter), otherwise for the process of the whole program (vidmm_d3dkmt_attach). With
  * neither they return STATUS_UNSUCCESSFUL, unless the environment names a host or an adapter: the
- * variables VIDMM_SOCKET and VIDMM_ADAPTER (Q-161), or the default path of a host's socket if the
- * program has created no host (Q-162). Functions that the library does not implement are not
+ * variables VIDMM_SOCKET and VIDMM_ADAPTER (Q-170), or the default path of a host's socket if the
+ * program has created no host (Q-171). Functions that the library does not implement are not
  * defined.
  *
  * Closing a process detaches it from the program. A thread that has selected a process must

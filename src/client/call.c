@@ -182,7 +182,7 @@ static void print_lines(char *lines, const struct vmm_wire_texts *texts)
 		fprintf(stderr, "vidmm: %u more findings and reasons were dropped\n", texts->lost);
 }
 
-/* VIDMM_DEBUG=1: prints what the host has for this client since the last call. */
+/* VIDMM_DEBUG=1: prints what the host has for this client since the last call. */
 VMM_COLD static void print_texts(struct vidmm_connection *connection,
 				 struct vmm_channel_to_host *channel)
 {

@@ -108,7 +108,7 @@ struct vidmm_connection {
 	int view_socket, userfault, null_fd;
 	pthread_t thread;
 	bool threaded; /* set before the thread starts */
-	/* constant: prints the findings and reasons that the host has for this client */
+	/* constant: prints the findings and reasons that the host has for this client */
 	bool debug;
 
 	/* Set once: the host is gone, or this process is a child of fork(). */

@@ -3,7 +3,7 @@
  * The D3DKMT functions as programs link them. Each call is executed in this process or sent to a
  * host in another one. A program that never connects pays one load and one branch for that.
  *
- * The route of a call, in this order (Q-161, Q-162):
+ * The route of a call, in this order (Q-170, Q-171):
  *   the connection or process that its thread entered;
  *   what the program attached last;
  *   the host that VIDMM_SOCKET names, to which the first such call connects;
@@ -166,14 +166,14 @@ static vmm_status connect_to_host(uint32_t route, struct vidmm_connection **conn
 	if (route & ROUTE_NAMED)
 		snprintf(
 			text, sizeof(text),
-			"no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm serve` (Q-161)",
+			"no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm serve` (Q-170)",
 			named ? named : "");
 	else
 		snprintf(
 			text, sizeof(text),
 			"there is no adapter: neither VIDMM_SOCKET nor VIDMM_ADAPTER is set, and no "
 			"host can be reached at %.256s/vidmm/socket: start the program with `vidmm "
-			"run -- PROGRAM`, or `vidmm serve` before it (Q-162)",
+			"run -- PROGRAM`, or `vidmm serve` before it (Q-171)",
 			folder ? folder : "$XDG_RUNTIME_DIR");
 	vmm_kmt_route_complain(route & ROUTE_NAMED ? status : VMM_UNSUCCESSFUL, text);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The adapter that VIDMM_ADAPTER names: the first D3DKMT call of a program that has no other route
- * starts it in the program's process. It runs until the process ends. (Q-161)
+ * starts it in the program's process. It runs until the process ends. (Q-170)
  */
 #include "host/kmt_route.h"
 #include "program/setting.h"
@@ -44,7 +44,7 @@ static vmm_status failed(vmm_status status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	snprintf(text, sizeof(text), "%s (Q-161)", why);
+	snprintf(text, sizeof(text), "%s (Q-170)", why);
 	vmm_kmt_route_complain(status, text);
 	return status;
 }

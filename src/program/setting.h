@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The value of VIDMM_ADAPTER: DRIVER[,bar=SIZE]...[,NAME=NUMBER]... (docs/run.md, Q-161) */
+/* The value of VIDMM_ADAPTER: DRIVER[,bar=SIZE]...[,NAME=NUMBER]... (docs/run.md, Q-170) */
 #ifndef VMM_PROGRAM_SETTING_H
 #define VMM_PROGRAM_SETTING_H
 

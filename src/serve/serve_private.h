@@ -175,7 +175,7 @@ int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
 				     struct vmm_wire_adapter_statistics *args);
 int32_t vmm_serve_texts(struct vmm_session *session, struct vmm_wire_texts *args);
 
-/* ---- texts.c: findings and reasons for clients that ask for them (Q-163) ---- */
+/* ---- texts.c: findings and reasons for clients that ask for them (Q-172) ---- */
 /* Begins to keep lines for the session's process. Returns false when out of memory. */
 bool vmm_texts_begin(struct vmm_session *session) VMM_MUST_CHECK;
 void vmm_texts_end(struct vmm_session *session);

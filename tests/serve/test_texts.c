@@ -27,7 +27,7 @@ static uint32_t take(struct raw *raw)
 	return args.lost;
 }
 
-static void q_163_a_client_that_asked_gets_what_concerns_it(void **state)
+static void q_172_a_client_that_asked_gets_what_concerns_it(void **state)
 {
 	struct vmm_wire_texts args = {.lines = (uint8_t *)lines, .bytes = VMM_WIRE_TEXTS_BYTES};
 	struct served served;
@@ -61,7 +61,7 @@ static void q_163_a_client_that_asked_gets_what_concerns_it(void **state)
 	served_part(&served, &one, &two);
 }
 
-static void q_163_the_host_keeps_a_limited_number_and_counts_the_rest(void **state)
+static void q_172_the_host_keeps_a_limited_number_and_counts_the_rest(void **state)
 {
 	enum { FAILURES = 1000 };
 	struct vmm_wire_texts small = {.lines = (uint8_t *)lines, .bytes = 100};
@@ -91,8 +91,8 @@ static void q_163_the_host_keeps_a_limited_number_and_counts_the_rest(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(q_163_a_client_that_asked_gets_what_concerns_it),
-		cmocka_unit_test(q_163_the_host_keeps_a_limited_number_and_counts_the_rest),
+		cmocka_unit_test(q_172_a_client_that_asked_gets_what_concerns_it),
+		cmocka_unit_test(q_172_the_host_keeps_a_limited_number_and_counts_the_rest),
 	};
 
 	return cmocka_run_group_tests_name("serve: texts", tests, NULL, NULL);

@@ -243,25 +243,25 @@ def plain(folder, *args, **variables):
 
 
 @test
-def q_161_vidmm_adapter_starts_an_adapter_in_the_program(folder):
+def q_170_vidmm_adapter_starts_an_adapter_in_the_program(folder):
     for value in 'softgpu', 'softgpu,bar=64M,ApertureSize=0x1000000', DRIVER['softgpu_driver'] + ',bar=4096K':
         done = plain(folder, 'exit', VIDMM_ADAPTER=value)
         assert done.returncode == 7 and not done.stderr_text, (value, done.returncode, done.stdout_text, done.stderr_text)
 
 
 @test
-def q_161_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
+def q_170_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
     bad = ['', ',', 'softgpu,', 'softgpu,bar', 'softgpu,bar=', 'softgpu,bar=5', 'softgpu,bar=0', 'softgpu,=3', 'softgpu,A=-1',
            'softgpu,A=1x', 'softgpu,A=1MM', 'softgpu,A=99999999999999999999', 'softgpu,A=0xFFFFFFFFFFFFFFFFK',
            'softgpu' + ',bar=4096' * 7, 'softgpu' + ',A=1' * 65, 'x' * 9000]
     for value in bad:
         done = plain(folder, 'calls', VIDMM_ADAPTER=value)
         assert done.returncode == 6 and f'enumerated: 0x{INVALID_PARAMETER:08x}' in done.stdout_text, (value, done.stdout_text)
-        assert '(Q-161)' in done.stderr_text and done.stderr_text.count('VIDMM_ADAPTER=') == 1 and done.stderr_text.count('\n') == 1, (value, done.stderr_text)
+        assert '(Q-170)' in done.stderr_text and done.stderr_text.count('VIDMM_ADAPTER=') == 1 and done.stderr_text.count('\n') == 1, (value, done.stderr_text)
 
 
 @test
-def q_161_a_driver_that_cannot_be_loaded_is_named(folder):
+def q_170_a_driver_that_cannot_be_loaded_is_named(folder):
     for value in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
         done = plain(folder, 'exit', VIDMM_ADAPTER=value)
         assert done.returncode == 8 and f'enumerated: 0x{NAME_NOT_FOUND:08x}' in done.stdout_text, (value, done.stdout_text)
@@ -276,7 +276,7 @@ def serve(folder, *args):
 
 
 @test
-def q_162_a_host_at_the_default_path_is_found(folder):
+def q_171_a_host_at_the_default_path_is_found(folder):
     server = serve(folder)
     done = plain(folder, 'exit')
     server.terminate()
@@ -285,16 +285,16 @@ def q_162_a_host_at_the_default_path_is_found(folder):
 
 
 @test
-def q_162_without_an_adapter_a_message_says_what_to_do(folder):
+def q_171_without_an_adapter_a_message_says_what_to_do(folder):
     done = plain(folder, 'calls')
     assert done.returncode == 6 and f'enumerated: 0x{UNSUCCESSFUL:08x}' in done.stdout_text, done.stdout_text
-    assert done.stderr_text.count('\n') == 1 and '(Q-162)' in done.stderr_text and 'vidmm run -- PROGRAM' in done.stderr_text, done.stderr_text
+    assert done.stderr_text.count('\n') == 1 and '(Q-171)' in done.stderr_text and 'vidmm run -- PROGRAM' in done.stderr_text, done.stderr_text
     done = plain(folder, 'exit', VIDMM_SOCKET=os.path.join(folder, 'absent'))
     assert done.returncode == 8 and os.path.join(folder, 'absent') in done.stderr_text, (done.returncode, done.stderr_text)
 
 
 @test
-def q_162_vidmm_socket_precedes_vidmm_adapter(folder):
+def q_171_vidmm_socket_precedes_vidmm_adapter(folder):
     path = os.path.join(folder, 'absent')
     done = plain(folder, 'exit', VIDMM_SOCKET=path, VIDMM_ADAPTER='softgpu')
     assert done.returncode == 8 and path in done.stderr_text, (done.returncode, done.stderr_text)
@@ -311,7 +311,7 @@ def told(done):
 
 
 @test
-def q_163_a_client_of_a_host_prints_what_concerns_it(folder):
+def q_172_a_client_of_a_host_prints_what_concerns_it(folder):
     here = told(plain(folder, 'calls', VIDMM_ADAPTER='softgpu', VIDMM_DEBUG='1'))
     assert any(line.startswith('reason') for line in here) and any(line.startswith('finding') for line in here), here
     server = serve(folder)
@@ -323,7 +323,7 @@ def q_163_a_client_of_a_host_prints_what_concerns_it(folder):
 
 
 @test
-def q_163_a_client_prints_nothing_that_concerns_others_or_that_it_did_not_ask_for(folder):
+def q_172_a_client_prints_nothing_that_concerns_others_or_that_it_did_not_ask_for(folder):
     server = serve(folder)
     waiting = start_plain(folder, 'signals', VIDMM_DEBUG='1')
     try:

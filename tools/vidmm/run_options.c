@@ -33,7 +33,7 @@ static bool take_program(poptContext context, int argc, const char **argv,
 }
 
 /*
- * VIDMM_ADAPTER separates its parts by commas, and "bar" is no registry value there. (Q-161)
+ * VIDMM_ADAPTER separates its parts by commas, and "bar" is no registry value there. (Q-170)
  */
 static bool names_fit(const struct run_options *options)
 {
