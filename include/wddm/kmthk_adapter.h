@@ -41,6 +41,16 @@ typedef struct _D3DKMT_OPENADAPTERFROMLUID {
 	D3DKMT_HANDLE hAdapter;
 } D3DKMT_OPENADAPTERFROMLUID;
 
+/*
+ * The processes that use an adapter. Only the Linux library has this call, and no published header
+ * its structure: 24 bytes, the LUID, the address of the array and the number of its elements.
+ */
+typedef struct _D3DKMT_ENUMPROCESSES {
+	LUID AdapterLuid;
+	D3DKMT_PTR(UINT *, pProcessIds);
+	UINT64 ProcessCount; /* in: elements of the array; out: processes */
+} D3DKMT_ENUMPROCESSES;
+
 typedef struct _D3DKMT_CLOSEADAPTER {
 	D3DKMT_HANDLE hAdapter;
 } D3DKMT_CLOSEADAPTER;

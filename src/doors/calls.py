@@ -349,8 +349,11 @@ class Writer:
         umd, enter = self.door == 'umd', self.entering()
         copy = f'\t{self.type} args = *{"data" if umd else "pData"};'
         if not umd:
-            rules = f' ({self.more})' if self.more else ''
-            return ['\tif (!pData)', *statement(2, f'return vmm_kmt_refuse("{self.name}{rules}", "the argument pointer is NULL");'),
+            other = self.more if self.more and self.more.startswith('STATUS_') else None
+            rules = f' ({self.more})' if self.more and not other else ''
+            refusal = f'vmm_kmt_refuse("{self.name}{rules}", "the argument pointer is NULL")'
+            refusal = f'vmm_kmt_refuse_as({other}, {refusal})' if other else refusal
+            return ['\tif (!pData)', *statement(2, f'return {refusal};'),
                     copy, *self.given(), *statement(1, f'NTSTATUS status = {enter};')], False
         lines = statement(1, f'NTSTATUS status = {enter};')
         if self.kind == 'context' and self.null != 'before':

@@ -232,6 +232,11 @@ struct vmm_node_usage {
 };
 NTSTATUS vmm_sched_node_usage(struct vmm_adapter *adapter, const struct vmm_process *process,
 			      uint32_t node, struct vmm_node_usage *usage) VMM_MUST_CHECK;
+/*
+ * Stores the ids of the processes that have a device on the adapter, each once, in the order of
+ * their first devices; at most `capacity`. Returns how many there are. (ADP-13)
+ */
+uint32_t vmm_sched_processes(struct vmm_adapter *adapter, uint32_t *ids, uint32_t capacity);
 /* Returns the number of video present sources; 0: the adapter only renders. */
 uint32_t vmm_sched_source_count(const struct vmm_adapter *adapter);
 /*

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define DISPLAYS_MAX   9999u
+#define PROCESSES_MAX  4096u /* that D3DKMTEnumProcesses lists; operations.tsv has it, too */
 /* The count that D3DKMTEnumAdapters2 returns without an array. (ADP-01) */
 #define ENUM2_CAPACITY 34u
 
@@ -158,6 +160,81 @@ NTSTATUS vmm_kmt_open_adapter(const struct vmm_door_call *call, LUID luid, D3DKM
 	*handle = new_handle(call->process, adapter);
 	vmm_adapter_put(adapter);
 	return *handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+/*
+ * Returns n of the name \\.\DISPLAYn, whose n has no leading zero; 0: it is not such a name. Reads
+ * no further than the first character that does not fit. (ADP-11)
+ */
+static uint32_t display_of(const WCHAR *name)
+{
+	static const char prefix[] = "\\\\.\\DISPLAY";
+	uint32_t at = 0, number = 0;
+
+	for (; prefix[at]; at++)
+		if (name[at] != (WCHAR)prefix[at])
+			return 0;
+	for (; name[at] >= (WCHAR)(number ? '0' : '1') && name[at] <= '9'; at++) {
+		if (number > DISPLAYS_MAX)
+			return 0;
+		number = number * 10 + (uint32_t)(name[at] - '0');
+	}
+	return name[at] ? 0 : number;
+}
+
+NTSTATUS vmm_kmt_open_display(const struct vmm_door_call *call,
+			      D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME *args)
+{
+	uint32_t display = display_of(args->DeviceName), sources = 0;
+	struct vmm_adapter *adapter;
+
+	for (uint32_t i = 0;
+	     display && (adapter = vmm_adapter_nth(call->process->world, i)) != NULL; i++) {
+		uint32_t before = sources;
+
+		sources += vmm_sched_source_count(adapter);
+		if (display <= sources) {
+			args->hAdapter = new_handle(call->process, adapter);
+			args->AdapterLuid = (LUID){.LowPart = adapter->luid};
+			args->VidPnSourceId = display - 1 - before;
+			vmm_adapter_put(adapter);
+			return args->hAdapter ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+		}
+		vmm_adapter_put(adapter);
+	}
+	return vmm_refuse_rule(
+		call->observe, STATUS_UNSUCCESSFUL, "ADP-11", call->process->id, 0,
+		"D3DKMTOpenAdapterFromGdiDisplayName: %s%u (the adapters have %u "
+		"video present sources)",
+		display ? "there is no display " : "not the name of a display: ", display, sources);
+}
+
+NTSTATUS vmm_kmt_enum_processes(const struct vmm_door_call *call, struct vmm_adapter *adapter,
+				const D3DKMT_ENUMPROCESSES *args, UINT64 *count)
+{
+	uint32_t room =
+		args->pProcessIds ? (uint32_t)vmm_min_u64(args->ProcessCount, UINT32_MAX) : 0;
+	uint32_t *ids = room <= PROCESSES_MAX ? vmm_calloc(room + 1, sizeof(*ids)) : NULL;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (room > PROCESSES_MAX)
+		return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "ADP-13",
+				       call->process->id, 0,
+				       "D3DKMTEnumProcesses: an array of %u elements, at most %u",
+				       room, PROCESSES_MAX);
+	if (!ids)
+		return STATUS_NO_MEMORY;
+	*count = vmm_sched_processes(adapter, ids, room);
+	if (args->pProcessIds && *count > room)
+		status = vmm_refuse_rule(call->observe, STATUS_BUFFER_TOO_SMALL, "ADP-13",
+					 call->process->id, 0,
+					 "D3DKMTEnumProcesses: %llu processes use the adapter, "
+					 "ProcessCount is %u",
+					 (unsigned long long)*count, room);
+	else if (args->pProcessIds)
+		memcpy(args->pProcessIds, ids, *count * sizeof(*ids));
+	vmm_free(ids);
+	return status;
 }
 
 /* Ends the handle only: devices made from it stay usable. (HND-10) */

@@ -95,6 +95,12 @@ VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_door_call *cal
  */
 NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
 
+/* For the few that refuse a NULL argument with another status, if there is a process to refuse. */
+static inline NTSTATUS vmm_kmt_refuse_as(NTSTATUS status, NTSTATUS refused)
+{
+	return refused == STATUS_INVALID_PARAMETER ? status : refused;
+}
+
 /*
  * Returns the adapter of a handle of the process, kept until vmm_adapter_put. NULL: the handle is
  * not live, or the adapter has stopped.
@@ -251,6 +257,11 @@ NTSTATUS vmm_kmt_enumerate_3(const struct vmm_door_call *call, const D3DKMT_ENUM
 NTSTATUS vmm_kmt_find_adapter(const struct vmm_door_call *call, const char *function, LUID luid,
 			      struct vmm_adapter **adapter);
 NTSTATUS vmm_kmt_open_adapter(const struct vmm_door_call *call, LUID luid, D3DKMT_HANDLE *handle);
+/* Fills the outputs, on success only. (ADP-11) */
+NTSTATUS vmm_kmt_open_display(const struct vmm_door_call *call,
+			      D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME *args);
+NTSTATUS vmm_kmt_enum_processes(const struct vmm_door_call *call, struct vmm_adapter *adapter,
+				const D3DKMT_ENUMPROCESSES *args, UINT64 *count);
 NTSTATUS vmm_kmt_shared_primary(const struct vmm_door_call *call,
 				const D3DKMT_GETSHAREDPRIMARYHANDLE *args, uint32_t *handle);
 

@@ -81,6 +81,42 @@ NTSTATUS vmm_sched_node_usage(struct vmm_adapter *adapter, const struct vmm_proc
 	return STATUS_SUCCESS;
 }
 
+/* Is it the first device of its process in the adapter's list? */
+static bool is_first(const struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&device->adapter->state_lock);
+	vmm_list_for_each (link, &device->adapter->devices) {
+		const struct vmm_device *other =
+			vmm_container_of(link, struct vmm_device, adapter_link);
+
+		if (other->process == device->process)
+			return other == device;
+	}
+	return false;
+}
+
+uint32_t vmm_sched_processes(struct vmm_adapter *adapter, uint32_t *ids, uint32_t capacity)
+{
+	const struct vmm_list *link;
+	uint32_t count = 0;
+
+	vmm_state_lock(adapter);
+	vmm_list_for_each (link, &adapter->devices) {
+		const struct vmm_device *device =
+			vmm_container_of(link, struct vmm_device, adapter_link);
+
+		if (!is_first(device))
+			continue;
+		if (count < capacity)
+			ids[count] = device->process->id;
+		count++;
+	}
+	vmm_state_unlock(adapter);
+	return count;
+}
+
 uint32_t vmm_sched_source_count(const struct vmm_adapter *adapter)
 {
 	return adapter->sched->caps->source_count;
