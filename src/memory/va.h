@@ -12,6 +12,7 @@
 #include "port/port.h"
 
 struct vmm_va;
+struct vmm_va_range;
 
 /* D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE */
 enum {
@@ -123,5 +124,30 @@ vmm_status vmm_va_map_pages(struct vmm_device *device, const struct vmm_os_memor
 			    uint64_t *address) VMM_MUST_CHECK;
 /* Unmaps them; on return no GPU accesses them. */
 void vmm_va_unmap_pages(struct vmm_device *device, struct vmm_va_window *window);
+/*
+ * The same for memory of the library that has a bus address already. The mapping is in effect when
+ * the paging timeline completes the number that vmm_memory_flush_locked returns next. Returns
+ * VMM_PENDING if the caller must retry after progress of the GPU: it uses the memory of a table.
+ * Paging lock held.
+ */
+vmm_status vmm_va_map_bus_locked(struct vmm_device *device, uint64_t bus_address,
+				 uint64_t size_bytes, struct vmm_va_range **range) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+uint64_t vmm_va_range_address(const struct vmm_va_range *range);
+/*
+ * Unmaps it. The memory may get another owner when the paging timeline completes the number that
+ * vmm_memory_flush_locked returns next.
+ */
+void vmm_va_unmap_bus_locked(struct vmm_device *device, struct vmm_va_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
+ * Maps a whole allocation for commands that the miniport writes, at an address that the client can
+ * neither free nor map over (Q-191). The mapping exists until the handle is closed, and a later
+ * call finds it. It is in effect on return. Caller holds no lock.
+ */
+NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation) VMM_MUST_CHECK;
+/* Returns the address of that mapping; 0: none. Caller holds no lock but the submit lock. */
+uint64_t vmm_va_driver_address(struct vmm_device *device, uint32_t allocation);
 
 #endif

@@ -24,12 +24,16 @@ static void put(DXGKARG_PRESENT *args, char *start, uint32_t op, uint32_t index)
 	command->size_bytes = sizeof(*command);
 	command->allocation = index;
 	command->value = args->Color;
-	*args->pPatchLocationListOut++ = (D3DDDI_PATCHLOCATIONLIST){
-		.AllocationIndex = index,
-		.SlotId = index,
-		.PatchOffset = (UINT)((char *)args->pDmaBuffer - start +
-				      (ptrdiff_t)offsetof(struct scripted_command, destination)),
-	};
+	if (args->DmaBufferGpuVirtualAddress) /* nothing is patched */
+		command->destination.address = args->pAllocationList[index].VirtualAddress;
+	else
+		*args->pPatchLocationListOut++ = (D3DDDI_PATCHLOCATIONLIST){
+			.AllocationIndex = index,
+			.SlotId = index,
+			.PatchOffset =
+				(UINT)((char *)args->pDmaBuffer - start +
+				       (ptrdiff_t)offsetof(struct scripted_command, destination)),
+		};
 	args->pDmaBuffer = command + 1;
 }
 

@@ -24,7 +24,7 @@ static NTSTATUS no_gpu_addresses(struct vmm_adapter *adapter, const struct vmm_p
 
 struct map_operation {
 	struct vmm_va *va;
-	/* NULL: a request without a queue */
+	/* NULL: a reservation without a queue. A mapping by the system has a device, no queue. */
 	struct vmm_device *device;
 	struct vmm_va_request request;
 	enum vmm_va_origin origin;
@@ -229,9 +229,10 @@ static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_
 	if (o->device && vmm_device_lost(o->device))
 		/* The device was lost while the call waited for the lock (TDR-07). */
 		return STATUS_DEVICE_REMOVED;
-	if (o->device)
+	bool queued = o->device && o->origin != VMM_VA_BY_SYSTEM;
+	if (queued)
 		queue = find_queue(o);
-	if (o->device && !queue)
+	if (queued && !queue)
 		return violation(o, "VA-08",
 				 "hPagingQueue is not a live paging queue of the device");
 	if (o->content.kind == VMM_VA_MAPPED)
@@ -363,6 +364,58 @@ NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
 		r->fence_value = o.fence_value;
 	}
 	return status;
+}
+
+/* ---- mappings for commands of the miniport (PRS-09) ---- */
+
+uint64_t vmm_va_driver_address(struct vmm_device *device, uint32_t allocation)
+{
+	const struct vmm_list *link;
+	uint64_t address = 0;
+
+	vmm_assert(device->va);
+	vmm_paging_lock(device->adapter);
+	vmm_process_lock(device->process);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, allocation);
+	vmm_process_unlock(device->process);
+	if (ref)
+		vmm_list_for_each (link, &ref->allocation->mappings) {
+			const struct vmm_va_piece *piece =
+				vmm_container_of(link, struct vmm_va_piece, link);
+
+			if (piece->content.object == ref &&
+			    piece->range->origin == VMM_VA_BY_SYSTEM)
+				address = piece->node.base;
+		}
+	vmm_paging_commit(device->adapter);
+	return address;
+}
+
+/* Returns the size of the allocation; 0: it is none of the device. */
+static uint64_t size_of(const struct vmm_device *device, uint32_t allocation)
+{
+	vmm_process_lock(device->process);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, allocation);
+	uint64_t size = ref ? ref->allocation->size_bytes : 0;
+	vmm_process_unlock(device->process);
+	return size;
+}
+
+NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation)
+{
+	struct map_operation o = {.va = device->va,
+				  .device = device,
+				  .origin = VMM_VA_BY_SYSTEM,
+				  .content = {.kind = VMM_VA_MAPPED, .protection = VMM_VA_WRITE},
+				  .allocation = allocation};
+
+	vmm_assert(device->va);
+	o.request.size = size_of(device, allocation);
+	/* The submission that follows reports a handle that is not one. */
+	if (!o.request.size || vmm_va_driver_address(device, allocation))
+		return STATUS_SUCCESS;
+	vmm_assert(!(o.request.size & PAGE_MASK));
+	return execute(&o);
 }
 
 /* ---- Reserve ---- */

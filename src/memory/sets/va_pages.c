@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps pages that belong to no allocation at GPU virtual addresses that the system chooses. They
- * hold the values of monitored fences (MFN-04). The GPU therefore writes the same word that the CPU
- * reads (MFN-05). The pages have bus addresses while they are mapped. Clients can neither map into
- * such a range nor free it.
+ * hold the values of monitored fences (MFN-04), or the DMA buffers of presents (PRS-09). The GPU
+ * therefore writes the same word of a fence that the CPU reads (MFN-05). The pages have bus
+ * addresses while they are mapped. Clients can neither map into such a range nor free it.
  */
 #include "memory/sets/va_private.h"
 #include "memory/transfer/va_entries.h"
@@ -98,4 +98,27 @@ void vmm_va_unmap_pages(struct vmm_device *device, struct vmm_va_window *window)
 					VIDMM_WAIT_DESTROY, NULL));
 	vmm_nt_phys_remove(adapter->world->nt, window->physical);
 	vmm_free(window);
+}
+
+vmm_status vmm_va_map_bus_locked(struct vmm_device *device, uint64_t bus_address,
+				 uint64_t size_bytes, struct vmm_va_range **range)
+{
+	const struct vmm_va_content content = {
+		.kind = VMM_VA_PAGES, .protection = VMM_VA_WRITE, .offset = bus_address};
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_assert(device->va && !(bus_address % VMM_PAGE_SIZE) && !(size_bytes % VMM_PAGE_SIZE));
+	vmm_status status = map_locked(device->va, &content, size_bytes, range);
+	return status == VMM_NO_VIDEO_MEMORY ? VMM_NO_MEMORY : status;
+}
+
+uint64_t vmm_va_range_address(const struct vmm_va_range *range)
+{
+	return range->node.base;
+}
+
+void vmm_va_unmap_bus_locked(struct vmm_device *device, struct vmm_va_range *range)
+{
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_va_release(device->va, range);
 }

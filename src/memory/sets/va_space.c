@@ -269,8 +269,8 @@ void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 }
 
 /*
- * A range created by Map is released with its last mapping. In a reservation the pages become
- * invalid (VA-09).
+ * A range created by Map, or for the miniport's commands (PRS-09), is released with its last
+ * mapping. In a reservation the pages become invalid (VA-09).
  */
 void vmm_va_forget_ref(struct vmm_ref *ref)
 {
@@ -286,7 +286,7 @@ void vmm_va_forget_ref(struct vmm_ref *ref)
 			continue;
 		erase_piece(ref->device->va, piece);
 		vmm_vaspace_unmap_piece(ref->device->va->space, piece);
-		if (range->origin == VMM_VA_BY_MAP && !range->mapped)
+		if (range->origin != VMM_VA_BY_RESERVE && !range->mapped)
 			vmm_va_release(ref->device->va, range);
 	}
 	if (vmm_list_empty(&a->mappings))

@@ -21,7 +21,6 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
 
 /* ---- virtual.c ---- */
 NTSTATUS vmm_command_begin(struct vmm_context *context);
-NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);
 
 /* ---- broadcast.c ---- */
 /*

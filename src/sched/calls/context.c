@@ -106,6 +106,7 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	/* No DMA buffer; the list holds displayed allocations (SUB-26). */
 	if (context->by_address) {
 		context->no_patching = true;
+		context->present_bytes = context->dma_bytes;
 		context->dma_bytes = context->dma_segment_set = 0;
 	}
 	if (context->no_patching) { /* DMA-25: the miniport's sizes are ignored */

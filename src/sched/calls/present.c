@@ -351,11 +351,35 @@ static void unreserve(struct vmm_device *device, struct vmm_present *p)
 	give_turn_back(device);
 }
 
-static const struct vmm_submission_kind *kind_of(const struct vmm_present *p)
+static const struct vmm_submission_kind *kind_of(const struct vmm_context *context,
+						 const struct vmm_present *p)
 {
+	if (vmm_unlikely(context->by_address))
+		return !p->flags.Flip ? &vmm_virtual_present_kind
+		       : p->mmio      ? &vmm_virtual_mmio_flip_kind
+				      : &vmm_virtual_flip_kind;
 	if (!p->flags.Flip)
 		return &vmm_present_kind;
 	return p->mmio ? &vmm_mmio_flip_kind : &vmm_flip_kind;
+}
+
+/*
+ * PRS-09: on a context with GPU virtual addresses the miniport gets the addresses of source and
+ * destination, and fills a DMA buffer of the size that it asked for.
+ */
+VMM_COLD static NTSTATUS begin_virtual(struct vmm_context *context, const struct vmm_present *p)
+{
+	const uint32_t handles[] = {p->request->source, p->request->destination};
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_assert(context->by_address);
+	if (!p->mmio && !context->present_bytes)
+		return refuse_present(context, "PRS-09",
+				      "the miniport asked for a DmaBufferSize of 0", 0);
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(handles) && NT_SUCCESS(status); i++)
+		if (handles[i])
+			status = vmm_va_map_for_driver(context->device, handles[i]);
+	return status;
 }
 
 static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
@@ -366,7 +390,7 @@ static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
 		[DXGK_PRESENT_DESTINATION_INDEX] = {.hAllocation = r->destination,
 						    .Value = r->destination ? WRITE : 0},
 	};
-	struct vmm_submission s = {.kind = kind_of(p),
+	struct vmm_submission s = {.kind = kind_of(context, p),
 				   .context = context,
 				   .present = p,
 				   .entries = list,
@@ -386,15 +410,15 @@ NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present
 	struct vmm_present p = {.request = request, .flags.Value = request->flags};
 
 	vmm_assert(vmm_context_is_valid(context));
-	NTSTATUS status = vmm_command_refuse_present(context);
-	if (NT_SUCCESS(status))
-		status = check_flags(context, request);
+	NTSTATUS status = check_flags(context, request);
 	if (NT_SUCCESS(status) && p.flags.Flip)
 		status = check_flip(context, request, &p);
 	if (NT_SUCCESS(status) && request->broadcast_count)
 		status = check_broadcast(context, &p);
 	if (NT_SUCCESS(status))
 		status = choose_rects(context, &p);
+	if (NT_SUCCESS(status) && vmm_unlikely(context->by_address))
+		status = begin_virtual(context, &p);
 	if (NT_SUCCESS(status))
 		status = submit(context, &p);
 	if (p.sub_rects != &p.one)

@@ -363,6 +363,8 @@ static NTSTATUS translate_all(struct vmm_submission *s) VMM_REQUIRES(vmm_submit_
 		s->piece[s->pieces++] = next;
 		if (s->kind->attach)
 			status = s->kind->attach(s, next);
+		if (NT_SUCCESS(status) && vmm_unlikely(s->kind->at_address))
+			status = vmm_dma_get_memory_locked(next);
 		if (!NT_SUCCESS(status))
 			return status;
 	}
@@ -503,6 +505,8 @@ static NTSTATUS take_buffer(struct vmm_submission *s)
 	s->pieces = 1;
 	if (s->kind->attach)
 		status = s->kind->attach(s, s->piece[0]);
+	if (NT_SUCCESS(status) && vmm_unlikely(s->kind->at_address))
+		status = vmm_dma_get_memory(s->piece[0]);
 	if (!NT_SUCCESS(status))
 		vmm_dma_give_back(s->piece[0]);
 	return status;

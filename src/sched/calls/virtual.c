@@ -26,19 +26,6 @@ NTSTATUS vmm_command_begin(struct vmm_context *context)
 		"(GpuMmuSupported)");
 }
 
-NTSTATUS vmm_command_refuse_present(const struct vmm_context *context)
-{
-	const struct vmm_device *device = context->device;
-
-	if (vmm_likely(!context->by_address))
-		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		context->handle,
-		"present on context 0x%08x with GPU virtual addresses is not built",
-		context->handle);
-}
-
 static NTSTATUS refuse_command(const struct vmm_context *context,
 			       const struct vmm_command_request *r, const char *rule,
 			       const char *what)

@@ -34,9 +34,69 @@ static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
 	return false;
 }
 
+/* ---- memory at a GPU virtual address (PRS-09) ---- */
+
+static bool charge_memory(struct vmm_dma *dma, uint64_t bytes)
+{
+	const struct vmm_process *process = dma->context->device->process;
+
+	if (!vmm_account_charge(process->account, bytes)) {
+		vmm_reason(process->world->observe, VMM_NO_MEMORY, process->id,
+			   dma->context->handle,
+			   "PRS-09: a DMA buffer of %llu bytes for presents: process %u has "
+			   "reached its limit of system memory",
+			   (unsigned long long)bytes, process->id);
+		return false;
+	}
+	dma->charged_bytes += bytes;
+	return true;
+}
+
+vmm_status vmm_dma_add_memory(struct vmm_dma *dma)
+{
+	struct vmm_context *context = dma->context;
+	struct vmm_adapter *adapter = context->device->adapter;
+	uint64_t bytes = vmm_align_up(context->present_bytes, VMM_PAGE_SIZE);
+	vmm_status status = VMM_OK;
+
+	vmm_assert(context->by_address && bytes);
+	if (vmm_likely(dma->range != NULL))
+		return VMM_OK;
+	if (!dma->backing.address && !charge_memory(dma, bytes))
+		return VMM_NO_MEMORY;
+	vmm_paging_lock(adapter);
+	if (!dma->backing.address)
+		status = vmm_memory_dma_create_locked(adapter, bytes, &dma->backing,
+						      &dma->bus_address);
+	if (status == VMM_OK)
+		status = vmm_va_map_bus_locked(context->device, dma->bus_address, bytes,
+					       &dma->range);
+	if (status == VMM_OK)
+		dma->mapped_by = vmm_memory_flush_locked(adapter);
+	else
+		dma->range = NULL;
+	vmm_paging_commit(adapter);
+	vmm_assert(status != VMM_OK || (dma->range && dma->backing.address));
+	return status;
+}
+
+/* VA-13: the pages have no other owner before the page tables have lost them. */
+static void unmap_memory(struct vmm_adapter *adapter, struct vmm_dma *dma)
+{
+	vmm_paging_lock(adapter);
+	vmm_va_unmap_bus_locked(dma->context->device, dma->range);
+	dma->range = NULL;
+	uint64_t sequence = vmm_memory_flush_locked(adapter);
+	vmm_paging_commit(adapter);
+	(void)!vmm_ok(vmm_wait_timeline(adapter, adapter->paging_timeline, sequence,
+					VIDMM_WAIT_DESTROY, NULL));
+}
+
 static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 {
 	vmm_account_refund(dma->context->device->process->account, dma->charged_bytes);
+	if (vmm_unlikely(dma->range != NULL))
+		unmap_memory(adapter, dma);
 	vmm_paging_lock(adapter);
 	if (dma->place.segment) {
 		vmm_list_remove(&dma->mapped);

@@ -56,6 +56,17 @@ static void describe_present(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *s
 	submit->Flags.Present = 1;
 }
 
+/* SUB-24: there is no private data of a user-mode driver. */
+static void describe_virtual_present(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
+	vmm_assert(dma->range && dma->commands == vmm_va_range_address(dma->range));
+	describe_command(dma, submit);
+	describe_present(dma, submit);
+	submit->DmaBufferPrivateDataSubmissionEndOffset = 0;
+}
+
 static void present_retired_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_class)
 {
 	vmm_assert_held(&dma->context->device->adapter->state_lock);
@@ -86,6 +97,14 @@ static void describe_flip(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *subm
 	submit->Flags.FlipWithNoWait = dma->flip->no_wait;
 	submit->VidPnSourceId = dma->flip->source_id;
 	submit->FlipInterval = dma->flip->interval;
+}
+
+static void describe_virtual_flip(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&dma->context->device->adapter->paging_lock);
+	describe_virtual_present(dma, submit);
+	describe_flip(dma, submit);
 }
 
 static void flip_retired_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_class)
@@ -171,6 +190,40 @@ const struct vmm_submission_kind vmm_flip_kind = {
 const struct vmm_submission_kind vmm_mmio_flip_kind = {
 	.words = &present_words,
 	.offers = true,
+	.in_turn = true,
+	.fill = vmm_fill_for_mmio_flip,
+	.queue_last = queue_flip,
+	.retired_locked = flip_retired_locked,
+};
+
+/* ---- on contexts with GPU virtual addresses (PRS-09) ---- */
+
+const struct vmm_submission_kind vmm_virtual_present_kind = {
+	.words = &present_words,
+	.offers = true,
+	.by_address = true,
+	.at_address = true,
+	.fill = vmm_fill_by_virtual_present,
+	.queue_last = queue_present,
+	.describe = describe_virtual_present,
+	.retired_locked = present_retired_locked,
+};
+
+const struct vmm_submission_kind vmm_virtual_flip_kind = {
+	.words = &present_words,
+	.offers = true,
+	.by_address = true,
+	.at_address = true,
+	.fill = vmm_fill_by_virtual_present,
+	.queue_last = queue_flip,
+	.describe = describe_virtual_flip,
+	.retired_locked = flip_retired_locked,
+};
+
+const struct vmm_submission_kind vmm_virtual_mmio_flip_kind = {
+	.words = &present_words,
+	.offers = true,
+	.by_address = true,
 	.in_turn = true,
 	.fill = vmm_fill_for_mmio_flip,
 	.queue_last = queue_flip,

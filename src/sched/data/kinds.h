@@ -34,6 +34,11 @@ struct vmm_submission_kind {
 	 */
 	bool by_address;
 	/*
+	 * The miniport fills a buffer that has memory at a GPU virtual address (PRS-09). Other
+	 * kinds with by_address have the client's memory.
+	 */
+	bool at_address;
+	/*
 	 * The packet only keeps its turn: it never reaches the hardware, and is complete when all
 	 * earlier packets of its context are (DMA-32).
 	 */
@@ -68,5 +73,8 @@ extern const struct vmm_submission_kind vmm_command_kind;   /* pfnSubmitCommandC
 extern const struct vmm_submission_kind vmm_present_kind;   /* a Blt or a ColorFill */
 extern const struct vmm_submission_kind vmm_flip_kind;      /* by the DMA buffer */
 extern const struct vmm_submission_kind vmm_mmio_flip_kind; /* by a DDI call (DMA-32) */
+/* The last three on a context with GPU virtual addresses (PRS-09). */
+extern const struct vmm_submission_kind vmm_virtual_present_kind, vmm_virtual_flip_kind,
+	vmm_virtual_mmio_flip_kind;
 
 #endif

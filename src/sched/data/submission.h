@@ -74,6 +74,9 @@ NTSTATUS vmm_fill_by_render(const struct vmm_submission *s, struct vmm_dma *dma,
 NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma,
 			     uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
+NTSTATUS vmm_fill_by_virtual_present(const struct vmm_submission *s, struct vmm_dma *dma,
+				     uint32_t *multipass) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
 NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
 				uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);

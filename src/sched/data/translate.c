@@ -97,6 +97,62 @@ static DXGKARG_PRESENT present_of(const struct vmm_submission *s, const struct v
 	};
 }
 
+/*
+ * DMA-18: on a context with GPU virtual addresses the elements of the list have the address of the
+ * allocation's mapping instead of a segment and an address in it.
+ */
+static NTSTATUS write_virtual_list(const struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_submit_lock_class)
+{
+	struct vmm_device *device = s->context->device;
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	vmm_assert(s->context->by_address && dma->list_count == DXGK_PRESENT_MAX_INDEX);
+	for (uint32_t i = 0; i < dma->list_count; i++) {
+		if (!dma->instances[i])
+			continue;
+		uint64_t address = vmm_va_driver_address(device, s->entries[i].hAllocation);
+
+		if (!address) /* closed and opened again since the call began */
+			return vmm_refuse_reason(
+				s->adapter->observe, STATUS_INVALID_HANDLE, device->process->id,
+				s->context->handle,
+				"PRS-09: allocation 0x%08x was destroyed during the present",
+				s->entries[i].hAllocation);
+		dma->list[i].SegmentId = 0;
+		dma->list[i].VirtualAddress = address;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_fill_by_virtual_present(const struct vmm_submission *s, struct vmm_dma *dma,
+				     uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	NTSTATUS status = write_virtual_list(s, dma);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_assert(dma->range != NULL);
+	dma->commands = vmm_va_range_address(dma->range);
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+
+	args.pDmaBuffer = dma->backing.address;
+	args.DmaSize = context->present_bytes;
+	args.DmaBufferGpuVirtualAddress = dma->commands;
+	args.pDmaBufferPrivateData = dma->private_data;
+	args.DmaBufferPrivateDataSize = context->dma_private_bytes;
+	args.NumSrcAllocations = dma->instances[DXGK_PRESENT_SOURCE_INDEX] != NULL;
+	args.NumDstAllocations = dma->instances[DXGK_PRESENT_DESTINATION_INDEX] != NULL;
+	status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+	end_translation(s, dma, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, dma->patches);
+	*multipass = args.MultipassOffset;
+	return status;
+}
+
 NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma,
 			     uint32_t *multipass)
 {
@@ -120,19 +176,29 @@ NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma
 	return status;
 }
 
-/*
- * DMA-32: the miniport gets no buffer to fill. The packet has no commands. Its patch list names the
- * primary, so that preparation makes it resident.
- */
+/* Names the primary in the patch list, so that preparation makes it resident. Returns the end. */
+static const D3DDDI_PATCHLOCATIONLIST *name_primary(struct vmm_dma *dma)
+{
+	if (dma->context->no_patching) /* no patch list; the residency list has the primary */
+		return dma->patches;
+	dma->patches[0] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = DXGK_PRESENT_SOURCE_INDEX};
+	return dma->patches + 1;
+}
+
+/* DMA-32: the miniport gets no buffer to fill. The packet has no commands. */
 NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
 				uint32_t *multipass)
 {
 	const struct vmm_context *context = s->context;
-	struct vmm_process *before = begin_translation(s, dma);
-	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
-	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+	NTSTATUS status = context->by_address ? write_virtual_list(s, dma) : STATUS_SUCCESS;
 
 	vmm_assert_held(&s->adapter->submit_lock);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_process *before = begin_translation(s, dma);
+	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+
+	status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
 	end_translation(s, dma, before);
 	if (status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return vmm_refuse_rule(
@@ -143,8 +209,7 @@ NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *
 			context->handle);
 	if (!NT_SUCCESS(status))
 		return status;
-	dma->patches[0] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = DXGK_PRESENT_SOURCE_INDEX};
-	note_output(dma, dma->backing.address, dma->private_data, dma->patches + 1);
+	note_output(dma, dma->backing.address, dma->private_data, name_primary(dma));
 	*multipass = args.MultipassOffset;
 	return status;
 }

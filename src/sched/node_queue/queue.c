@@ -193,6 +193,8 @@ static void submit_by_address(struct vmm_sched *sched, uint32_t index,
 		.DmaBufferPrivateDataSize = s->DmaBufferPrivateDataSize,
 		.DmaBufferUmdPrivateDataSize = s->DmaBufferPrivateDataSubmissionEndOffset,
 		.SubmissionFenceId = s->SubmissionFenceId,
+		.VidPnSourceId = s->VidPnSourceId,
+		.FlipInterval = s->FlipInterval,
 		.Flags = s->Flags,
 		.EngineOrdinal = s->EngineOrdinal,
 		.NodeOrdinal = s->NodeOrdinal};

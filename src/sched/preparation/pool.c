@@ -149,6 +149,44 @@ NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **result
 	return STATUS_SUCCESS;
 }
 
+/* ---- memory of presents at GPU virtual addresses (PRS-09) ---- */
+
+NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+		vmm_status status = vmm_dma_add_memory(dma);
+
+		if (status != VMM_PENDING)
+			return status;
+		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+		if (!vmm_ok(status))
+			return status;
+	}
+}
+
+NTSTATUS vmm_dma_get_memory_locked(struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	vmm_assert_held(&adapter->submit_lock);
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+		vmm_status status = vmm_dma_add_memory(dma);
+
+		if (status != VMM_PENDING)
+			return status;
+		/* In place of the worker, as in vmm_dma_get_locked. */
+		vmm_prepare_pump_waiting_locked(adapter);
+		vmm_sched_feed_locked(adapter);
+		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+		if (!vmm_ok(status))
+			return status;
+	}
+}
+
 /* The thread that took the buffer failed before it queued it. */
 void vmm_dma_give_back(struct vmm_dma *dma)
 {

@@ -104,6 +104,14 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 /* The same, preparing packets meanwhile: the worker may be waiting for the submit lock. */
 NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **dma)
 	VMM_REQUIRES(vmm_submit_lock_class);
+/*
+ * Gives the buffer memory at a GPU virtual address, if it has none (PRS-09). Returns
+ * STATUS_NO_MEMORY, or STATUS_DEVICE_REMOVED. No lock held.
+ */
+NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma) VMM_MUST_CHECK;
+/* The same, preparing packets meanwhile, as vmm_dma_get_locked. */
+NTSTATUS vmm_dma_get_memory_locked(struct vmm_dma *dma) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
 /* Returns a buffer that was not queued to the pool. */
 void vmm_dma_give_back(struct vmm_dma *dma);
 

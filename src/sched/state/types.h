@@ -101,6 +101,8 @@ struct vmm_dma {
 	struct vmm_list all;  /* in context->all_dma; state lock */
 	/* In sched->mapped_dma while it is mapped into an aperture; paging lock. */
 	struct vmm_list mapped;
+	/* GPU virtual addresses of the memory; NULL: none, and no memory either (PRS-09). */
+	struct vmm_va_range *range;
 	struct vmm_backing backing;
 	uint64_t bus_address;
 	/*
@@ -143,7 +145,7 @@ struct vmm_dma {
 	bool renamed;  /* the allocation of an entry has more than one instance */
 	bool offering; /* an entry carries an offer */
 	bool null_rendering;
-	uint64_t commands; /* GPU virtual address of the commands (virtual.c) */
+	uint64_t commands; /* GPU virtual address of the commands (virtual.c, PRS-09) */
 	/* What it was filled for; set once it is filled. */
 	const struct vmm_submission_kind *kind;
 	bool counts_as_present; /* counted against the present limit until it completes (SUB-17) */
@@ -218,8 +220,12 @@ struct vmm_context {
 	uint32_t flags;
 	/* What the miniport asked for (DMA-01). */
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size, patch_size;
-	/* Commands are at GPU virtual addresses: no DMA buffers, `va` is used (virtual.c). */
+	/*
+	 * Commands are at GPU virtual addresses: DMA buffers for presents only, `va` is used
+	 * (virtual.c).
+	 */
 	bool by_address;
+	uint32_t present_bytes; /* of a DMA buffer of its presents (PRS-09) */
 	struct vmm_va_context va;
 	bool no_patching; /* DMA-25: no patch locations, and DxgkDdiPatch is not called */
 	struct vmm_context_buffers user; /* what a submission reads */

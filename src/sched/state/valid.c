@@ -17,7 +17,7 @@ bool vmm_context_is_valid(const struct vmm_context *context)
 	       atomic_load_explicit(&context->turn.in_process, memory_order_relaxed) <= 1 &&
 	       context->list_size && !context->patch_size == context->no_patching &&
 	       !context->dma_bytes == context->by_address &&
-	       (!context->by_address || context->no_patching);
+	       (context->by_address ? context->no_patching : !context->present_bytes);
 }
 
 bool vmm_context_is_consistent_locked(const struct vmm_context *context)
