@@ -273,6 +273,8 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_MAP_APERTURE = 5,
 	VIDMM_PAGING_UNMAP_APERTURE = 6,
 	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7,
+	VIDMM_PAGING_VIRTUAL_TRANSFER = 8, /* 2.x with GPU virtual addresses; one for each chunk */
+	VIDMM_PAGING_VIRTUAL_FILL = 9,     /* the same */
 	VIDMM_PAGING_INIT_CONTEXT_RESOURCE = 10,
 	VIDMM_PAGING_UPDATE_PAGE_TABLE = 11, /* 2.x; d: the first GPU virtual address */
 	VIDMM_PAGING_FLUSH_TLB = 12,

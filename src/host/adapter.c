@@ -69,12 +69,15 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	core->paging_node = caps->paging_node;
 	core->paging_timeline = caps->node_count;
 	core->hw_queues = caps->hw_nodes != 0;
-	status = vmm_sched_start(core);
-	if (!vmm_ok(status))
-		return status;
 	status = vmm_memory_create(core, &vmm_sched_memory_engine,
 				   o->system_memory_bytes ? o->system_memory_bytes
 							  : DEFAULT_SYSTEM_BYTES);
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_sched_start(core);
+	if (!vmm_ok(status))
+		goto out_memory;
+	status = vmm_memory_start(core);
 	if (!vmm_ok(status))
 		goto out_sched;
 	core->verify = o->verify != 0;
@@ -82,11 +85,10 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	if (vmm_ok(status))
 		return status;
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
-	vmm_sched_stop(core);
-	vmm_memory_destroy(core);
-	return status;
 out_sched:
 	vmm_sched_stop(core);
+out_memory:
+	vmm_memory_destroy(core);
 	return status;
 }
 

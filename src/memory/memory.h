@@ -96,6 +96,8 @@ struct vmm_memory_engine {
  */
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes) VMM_MUST_CHECK;
+/* After vmm_sched_start: creates what is written by paging operations, or holds them. */
+vmm_status vmm_memory_start(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 void vmm_memory_destroy(struct vmm_adapter *adapter);
 /* Gives the adapter the memory model of its miniport, before all other modules start. */
 void vmm_memory_choose_model(struct vmm_adapter *adapter);

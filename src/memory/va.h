@@ -103,6 +103,14 @@ void vmm_va_end_process(struct vmm_adapter *adapter, const struct vmm_process *p
 void vmm_va_end_all(struct vmm_adapter *adapter);
 
 /*
+ * The system paging process (PAG-26). Begin, before the system device is created: creates it in the
+ * miniport; *kmd_process stays NULL without GPU virtual addresses. End: the miniport destroys it.
+ * Caller holds no lock.
+ */
+NTSTATUS vmm_va_begin_system(struct vmm_adapter *adapter, void **kmd_process) VMM_MUST_CHECK;
+void vmm_va_end_system(struct vmm_adapter *adapter);
+
+/*
  * A context that uses virtual addresses. The miniport gets its root table at attach and whenever
  * the root moves (VA-12).
  */

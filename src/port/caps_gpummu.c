@@ -44,6 +44,15 @@ static NTSTATUS query_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_L
 	return query(port, &args, "PAGETABLELEVELDESC");
 }
 
+/* Both need the virtual addresses of page tables. */
+static NTSTATUS not_built(struct vmm_port *port, const char *what)
+{
+	return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+				 "GPUMMUCAPS: %s is not built: page tables are not mapped in the "
+				 "system paging process (PAG-26)",
+				 what);
+}
+
 static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 {
 	const char *wrong = NULL;
@@ -63,12 +72,12 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 			"PageTableUpdateMode %u: %s",
 			caps->PageTableLevelCount, caps->VirtualAddressBitCount,
 			(unsigned)caps->PageTableUpdateMode, wrong);
-	if (caps->PageTableUpdateMode != DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
-		return STATUS_SUCCESS;
-	return vmm_refuse_reason(
-		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		"GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built, only CPU_VIRTUAL "
-		"and GPU_PHYSICAL are: the paging process has no address space (PAG-26)");
+	if (caps->PageTableUpdateMode == DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
+		return not_built(port, "PageTableUpdateMode GPU_VIRTUAL (CPU_VIRTUAL and "
+				       "GPU_PHYSICAL are built)");
+	if (caps->LegacyBehaviors.SourcePageTableVaInTransfer)
+		return not_built(port, "SourcePageTableVaInTransfer");
+	return STATUS_SUCCESS;
 }
 
 static const char *segment_error(const struct vmm_port *port,
@@ -85,6 +94,26 @@ static const char *segment_error(const struct vmm_port *port,
 	return port->caps.gpummu.caps.PageTableUpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
 		       ? "tables in a memory segment cannot be updated with CPU_VIRTUAL"
 		       : NULL;
+}
+
+/* The CPU writes the first entries of the paging process's tables (VA-11). */
+static const char *paging_segment_error(const struct vmm_port *port,
+					const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+{
+	UINT id = desc->PagingProcessPageTableSegmentId;
+
+	if (!id)
+		return desc->PageTableSizeInBytes > VMM_PAGE_SIZE
+			       ? "a table of the paging process in system memory must not exceed "
+				 "4 KB"
+			       : NULL;
+	if (id > port->caps.segment_count)
+		return "the paging process's segment does not exist";
+	if (port->caps.segment[id - 1].flags.Aperture ||
+	    !port->caps.segment[id - 1].flags.CpuVisible)
+		return "tables of the paging process must be in a CPU-visible memory segment or in "
+		       "system memory (0)";
+	return NULL;
 }
 
 static NTSTATUS check_level(struct vmm_port *port, UINT level,
@@ -106,13 +135,17 @@ static NTSTATUS check_level(struct vmm_port *port, UINT level,
 	    (desc->PageTableIndexBitCount > 24 || (!resizable && !desc->PageTableIndexBitCount)))
 		wrong = "an index must have 1 to 24 bits";
 	if (!wrong)
+		wrong = paging_segment_error(port, desc);
+	if (!wrong)
 		return STATUS_SUCCESS;
 	return vmm_refuse_rule(
 		port->observe, STATUS_INVALID_PARAMETER, "VA-11", 0, 0,
 		"PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId "
-		"%u, PageTableSizeInBytes %u, PageTableAlignmentInBytes %u: %s",
+		"%u, PagingProcessPageTableSegmentId %u, PageTableSizeInBytes %u, "
+		"PageTableAlignmentInBytes %u: %s",
 		level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
-		desc->PageTableSizeInBytes, desc->PageTableAlignmentInBytes, wrong);
+		desc->PagingProcessPageTableSegmentId, desc->PageTableSizeInBytes,
+		desc->PageTableAlignmentInBytes, wrong);
 }
 
 /*

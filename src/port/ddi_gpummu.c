@@ -12,6 +12,7 @@ NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_pr
 	struct vmm_port_call call;
 	NTSTATUS status;
 
+	args.Flags.SystemProcess = process->system;
 	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_lock(port);

@@ -124,6 +124,12 @@ NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, H
 	return create_device(port, handle, false, kmd_process, info);
 }
 
+NTSTATUS vmm_port_create_system_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+				       DXGK_DEVICEINFO *info)
+{
+	return create_device(port, handle, true, kmd_process, info);
+}
+
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 {
 	struct vmm_port_call call;

@@ -11,6 +11,23 @@ static bool inside(const void *start, const void *now, uint64_t room_bytes)
 	return (uintptr_t)now - (uintptr_t)start <= room_bytes;
 }
 
+/* A miniport with GPU virtual addresses executes content operations by such addresses. (PAG-26) */
+static void report_failure(struct vmm_port *port, DXGK_BUILDPAGINGBUFFER_OPERATION operation,
+			   NTSTATUS status)
+{
+	bool fill = operation == DXGK_OPERATION_VIRTUAL_FILL;
+
+	if (status == STATUS_NOT_SUPPORTED &&
+	    (fill || operation == DXGK_OPERATION_VIRTUAL_TRANSFER))
+		vmm_finding(port->observe, "PAG-26", 0, 0,
+			    "DxgkDdiBuildPagingBuffer returned 0x%08x for %s: with "
+			    "GpuMmuSupported the miniport must execute transfers and fills by GPU "
+			    "virtual address",
+			    (unsigned)status, fill ? "VIRTUAL_FILL" : "VIRTUAL_TRANSFER");
+	else
+		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
+}
+
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	const void *start = args->pDmaBuffer, *private_start = args->pDmaBufferPrivateData;
@@ -28,7 +45,7 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 				    used, args->MultipassOffset);
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
 	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
-		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
+		report_failure(port, operation, status);
 		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_PAGING_STATUS, operation,
 			       (uint32_t)status);
 		return STATUS_DEVICE_REMOVED;

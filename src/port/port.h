@@ -353,6 +353,9 @@ NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool syst
  */
 NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
 					DXGK_DEVICEINFO *info);
+/* Does the same for the system device. kmd_process: the system paging process, or NULL (PAG-26). */
+NTSTATUS vmm_port_create_system_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+				       DXGK_DEVICEINFO *info);
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 /*
  * A miniport that is not MultiEngineAware is not called: the result is the device's handle and the
@@ -488,6 +491,7 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 /* ---- GPU virtual addressing (ddi_gpummu.c): PASSIVE_LEVEL, needs caps.gpummu.supported ---- */
 struct vmm_port_process {
 	HANDLE handle; /* hDxgkProcess */
+	bool system;   /* the system paging process (PAG-26) */
 	/*
 	 * DxgkCbReserveGpuVirtualAddressRange; called only inside vmm_port_create_process (VA-15).
 	 */

@@ -33,8 +33,8 @@ struct vmm_context;
  */
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence) VMM_MUST_CHECK;
 /*
- * Creates the system device, its contexts and the worker thread. The port has started. Memory has
- * not: vmm_memory_create comes next.
+ * Creates the system device, its contexts and the worker thread. The port has started, and the
+ * memory is created: vmm_memory_start comes next.
  */
 vmm_status vmm_sched_start(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 /* Ends the watchdog, the worker and the system objects. */

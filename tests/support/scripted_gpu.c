@@ -131,11 +131,8 @@ struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scri
 	return command;
 }
 
-/*
- * Bytes [done, +*step) of an operation of `total` bytes; INSUFFICIENT if a rest remains (PAG-07).
- */
-static NTSTATUS portion(const struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
-			uint64_t total, uint64_t *step)
+NTSTATUS scripted_portion(const struct scripted_miniport *m, const DXGKARG_BUILDPAGINGBUFFER *args,
+			  uint64_t total, uint64_t *step)
 {
 	uint64_t chunk = m->settings.transfer_chunk_bytes, left = total - args->MultipassOffset;
 
@@ -149,7 +146,7 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 
 	if (!args->Transfer.TransferSize) /* PAG-27: the content is lost */
 		return STATUS_SUCCESS;
-	NTSTATUS status = portion(m, args, args->Transfer.TransferSize, &step);
+	NTSTATUS status = scripted_portion(m, args, args->Transfer.TransferSize, &step);
 	struct scripted_command *command = scripted_put(args, SCRIPTED_COPY, 0);
 
 	if (!command)
@@ -172,7 +169,7 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, step;
-	NTSTATUS status = portion(m, args, args->SpecialLockTransfer.TransferSize, &step);
+	NTSTATUS status = scripted_portion(m, args, args->SpecialLockTransfer.TransferSize, &step);
 	struct scripted_command *command = scripted_put(args, SCRIPTED_COPY, 0);
 
 	if (!command)
@@ -191,7 +188,7 @@ static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFF
 static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, step;
-	NTSTATUS status = portion(m, args, args->Fill.FillSize, &step);
+	NTSTATUS status = scripted_portion(m, args, args->Fill.FillSize, &step);
 	struct scripted_command *command = scripted_put(args, SCRIPTED_FILL, 0);
 
 	if (!command)
@@ -276,6 +273,10 @@ static NTSTATUS put_unmap(DXGKARG_BUILDPAGINGBUFFER *args)
 
 NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
+	NTSTATUS status;
+
+	if (scripted_mmu_paging(m, args, &status))
+		return status;
 	switch (args->Operation) {
 	case DXGK_OPERATION_TRANSFER:
 		return put_transfer(m, args);
@@ -296,9 +297,6 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_NOTIFY_RESIDENCY:
 	case DXGK_OPERATION_NOTIFY_ALLOC:
 		return STATUS_SUCCESS;
-	case DXGK_OPERATION_UPDATE_PAGE_TABLE:
-	case DXGK_OPERATION_FLUSH_TLB:
-		return scripted_mmu_paging(m, args);
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -499,6 +497,8 @@ static void run_command(struct scripted_miniport *m, const struct scripted_comma
 		break;
 	case SCRIPTED_TABLE:
 	case SCRIPTED_FLUSH:
+	case SCRIPTED_VIRTUAL_COPY:
+	case SCRIPTED_VIRTUAL_FILL:
 		scripted_mmu_run(m, c);
 		break;
 	default:

@@ -78,7 +78,10 @@ enum scripted_op {
 	 */
 	SCRIPTED_TABLE,
 	/* the process `offset`, for the addresses from source.address to destination.address */
-	SCRIPTED_FLUSH
+	SCRIPTED_FLUSH,
+	/* COPY and FILL of addresses of the system paging process */
+	SCRIPTED_VIRTUAL_COPY,
+	SCRIPTED_VIRTUAL_FILL
 };
 
 /*
@@ -317,7 +320,10 @@ struct scripted_process {
 
 struct scripted_miniport {
 	struct scripted_process process[SCRIPTED_PROCESSES_MAX];
-	_Atomic uint32_t live_processes;
+	_Atomic uint32_t live_processes; /* without the system paging process */
+	/* the system paging process, and the context that executes its paging buffers */
+	struct scripted_process paging_process;
+	HANDLE paging_context;
 	struct scripted_root { /* the last root that each context was given */
 		HANDLE context;
 		D3DGPU_PHYSICAL_ADDRESS address;
@@ -490,7 +496,9 @@ DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 /*
  * Adds GPU virtual addresses to the table and the capabilities of a miniport of 2.0 or later: that
  * many levels of 256 entries, tables in that segment (0: system memory). With two levels addresses
- * have 32 bits, and the root is as large as needed.
+ * have 32 bits, and the root is as large as needed. Transfers and fills must then be by virtual
+ * address: its GPU walks the tables of the system paging process, which are in system memory. Other
+ * operations on content count as faults.
  */
 void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment);
 /*
@@ -510,7 +518,14 @@ bool scripted_virtual_access(struct scripted_process *process, uint64_t address,
 /* The entry of that page, without the TLB. Returns false if an entry on the way is invalid. */
 bool scripted_walk(struct scripted_process *process, uint64_t address, DXGK_PTE *entry);
 bool scripted_mmu_query(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
-NTSTATUS scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
+/* Executes or writes an operation of a miniport with page tables. Returns false for all others. */
+bool scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
+			 NTSTATUS *status);
+/*
+ * Bytes [done, +*step) of an operation of `total` bytes; INSUFFICIENT if a rest remains (PAG-07).
+ */
+NTSTATUS scripted_portion(const struct scripted_miniport *m, const DXGKARG_BUILDPAGINGBUFFER *args,
+			  uint64_t total, uint64_t *step);
 void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command *command);
 /* For a virtual context: reads its commands USE, WRITE and COPY, which have virtual addresses. */
 void scripted_mmu_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *submit);

@@ -58,13 +58,16 @@ static NTSTATUS APIENTRY create_process(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_
 
 	if (call->forced)
 		return scripted_end(m, call, args);
+	if (args->Flags.SystemProcess)
+		process = &m->paging_process;
 	while (process->live)
 		process++;
 	*process = (struct scripted_process){.m = m, .port = args->hDxgkProcess, .live = true};
-	m->live_processes++;
+	m->live_processes += !args->Flags.SystemProcess;
 	args->hKmdProcess = process;
 	call->handle = process;
-	reserve(m, args->hDxgkProcess);
+	if (!args->Flags.SystemProcess)
+		reserve(m, args->hDxgkProcess);
 	return scripted_end(m, call, args);
 }
 
@@ -73,7 +76,7 @@ static NTSTATUS APIENTRY destroy_process(IN_CONST_HANDLE adapter, IN_CONST_HANDL
 	struct scripted_miniport *m = adapter;
 
 	((struct scripted_process *)process)->live = false;
-	m->live_processes--;
+	m->live_processes -= process != &m->paging_process;
 	return scripted_end(m, scripted_begin(m, VIDMM_DDI_DESTROY_PROCESS, process, NULL, 0),
 			    NULL);
 }
@@ -102,6 +105,8 @@ static VOID APIENTRY set_root(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SETROOT
 		*root = (struct scripted_root){args->hContext, args->Address, args->NumEntries};
 	else
 		m->faults++;
+	if (args->hContext == m->paging_context)
+		m->paging_process.root = args->Address;
 	scripted_end(m,
 		     scripted_begin(m, VIDMM_DDI_SET_ROOT_PAGE_TABLE, args->hContext, args,
 				    sizeof(*args)),
@@ -162,11 +167,9 @@ void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment
 	mmu->caps.ReadOnlyMemorySupported = mmu->caps.NoExecuteMemorySupported = 1;
 	mmu->caps.ZeroInPteSupported = mmu->caps.CacheCoherentMemorySupported = 1;
 	for (uint32_t i = 0; i < 8; i++)
-		mmu->level[i] =
-			(DXGK_PAGE_TABLE_LEVEL_DESC){.PageTableIndexBitCount = INDEX_BITS,
-						     .PageTableSegmentId = segment,
-						     .PagingProcessPageTableSegmentId = segment,
-						     .PageTableSizeInBytes = PAGE_SIZE};
+		mmu->level[i] = (DXGK_PAGE_TABLE_LEVEL_DESC){.PageTableIndexBitCount = INDEX_BITS,
+							     .PageTableSegmentId = segment,
+							     .PageTableSizeInBytes = PAGE_SIZE};
 	if (levels == 2) {
 		mmu->level[1].PageTableIndexBitCount = 0;
 		mmu->level[1].PageTableSizeInBytes = 0;
@@ -213,18 +216,30 @@ static void note_root(const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *update,
 		process->root = update->PageTableAddress.GpuPhysical;
 }
 
+/* Without a paging buffer the CPU sets up tables of the paging process (VA-11). */
+static DXGK_PAGETABLEUPDATEMODE expected_mode(struct scripted_miniport *m,
+					      const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	if (args->pDmaBuffer)
+		return m->settings.mmu.caps.PageTableUpdateMode;
+	m->faults += args->UpdatePageTable.hProcess != &m->paging_process;
+	m->paging_context = args->hSystemContext;
+	return DXGK_PAGETABLEUPDATE_CPU_VIRTUAL;
+}
+
 static NTSTATUS put_update(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *u = &args->UpdatePageTable;
 	UINT stored = u->Flags.Repeat ? 1 : u->NumPageTableEntries;
 	struct scripted_command *command;
 
-	if (u->UpdateMode != m->settings.mmu.caps.PageTableUpdateMode || u->Reserved0 ||
-	    u->Flags.Reserved || !((struct scripted_process *)u->hProcess)->live) {
+	if (u->UpdateMode != expected_mode(m, args) || u->Reserved0 || u->Flags.Reserved ||
+	    !((struct scripted_process *)u->hProcess)->live) {
 		m->faults++;
 		return STATUS_SUCCESS;
 	}
-	note_root(u, &m->settings.mmu);
+	if (u->hProcess != &m->paging_process) /* SetRootPageTable has that of the other */
+		note_root(u, &m->settings.mmu);
 	if (u->UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
 		DXGK_PTE *table = u->PageTableAddress.CpuVirtual;
 
@@ -256,10 +271,84 @@ static NTSTATUS put_flush(DXGKARG_BUILDPAGINGBUFFER *args)
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+/* The bytes of this pass begin behind those of the passes before (PAG-07). */
+static NTSTATUS put_virtual(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
-	return args->Operation == DXGK_OPERATION_UPDATE_PAGE_TABLE ? put_update(m, args)
-								   : put_flush(args);
+	const bool fill = args->Operation == DXGK_OPERATION_VIRTUAL_FILL;
+	uint64_t done = args->MultipassOffset, step;
+	NTSTATUS status = scripted_portion(m, args,
+					   fill ? args->FillVirtual.FillSizeInBytes
+						: args->TransferVirtual.TransferSizeInBytes,
+					   &step);
+	struct scripted_command *command =
+		scripted_put(args, fill ? SCRIPTED_VIRTUAL_FILL : SCRIPTED_VIRTUAL_COPY, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->count = step;
+	if (fill) {
+		command->value = args->FillVirtual.FillPattern;
+		command->destination.address = args->FillVirtual.DestinationVirtualAddress + done;
+	} else {
+		command->source.address = args->TransferVirtual.SourceVirtualAddress + done;
+		command->destination.address =
+			args->TransferVirtual.DestinationVirtualAddress + done;
+	}
+	args->MultipassOffset += (UINT)step;
+	return status;
+}
+
+bool scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
+			 NTSTATUS *status)
+{
+	if (!m->settings.caps.MemoryManagementCaps.GpuMmuSupported)
+		return false;
+	*status = STATUS_SUCCESS;
+	switch (args->Operation) {
+	case DXGK_OPERATION_UPDATE_PAGE_TABLE:
+		*status = put_update(m, args);
+		return true;
+	case DXGK_OPERATION_FLUSH_TLB:
+		*status = put_flush(args);
+		return true;
+	case DXGK_OPERATION_VIRTUAL_TRANSFER:
+	case DXGK_OPERATION_VIRTUAL_FILL:
+		*status = put_virtual(m, args);
+		return true;
+	case DXGK_OPERATION_TRANSFER:
+	case DXGK_OPERATION_FILL:
+	case DXGK_OPERATION_DISCARD_CONTENT:
+	case DXGK_OPERATION_READ_PHYSICAL:
+	case DXGK_OPERATION_WRITE_PHYSICAL:
+	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
+		m->faults++; /* PAG-26 */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A command of the paging process, page by page through its tables. */
+static void run_virtual(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	struct scripted_process *process = &m->paging_process;
+	char page[PAGE_SIZE] = {0};
+
+	for (uint64_t done = 0, step; done < c->count; done += step) {
+		bool good = true;
+
+		step = c->count - done < PAGE_SIZE ? c->count - done : PAGE_SIZE;
+		if (c->op == SCRIPTED_VIRTUAL_COPY)
+			good = scripted_virtual_access(process, c->source.address + done, page,
+						       step, false);
+		for (uint64_t i = 0; c->op == SCRIPTED_VIRTUAL_FILL && i < step; i += 4)
+			memcpy(page + i, &c->value, sizeof(c->value));
+		if (!good || !scripted_virtual_access(process, c->destination.address + done, page,
+						      step, true)) {
+			m->faults++;
+			return;
+		}
+	}
 }
 
 static void run_flush(const struct scripted_command *c)
@@ -283,6 +372,10 @@ void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command
 
 	if (c->op == SCRIPTED_FLUSH) {
 		run_flush(c);
+		return;
+	}
+	if (c->op != SCRIPTED_TABLE) {
+		run_virtual(m, c);
 		return;
 	}
 	for (uint64_t i = 0; i < c->count; i++)

@@ -3,6 +3,7 @@
 #include "memory/calls/calls.h"
 #include "memory/image/image.h"
 #include "memory/sets/sets.h"
+#include "memory/sets/va_private.h"
 #include "memory/state/state.h"
 #include "memory/store/arena.h"
 #include "memory/store/store.h"
@@ -52,13 +53,18 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 		status = vmm_segments_create(memory);
 	if (vmm_ok(status))
 		status = vmm_host_apertures_create(memory);
-	if (vmm_ok(status)) {
-		vmm_paging_lock(adapter);
-		status = vmm_paging_buffers_create(memory);
-		vmm_paging_commit(adapter);
-	}
 	if (!vmm_ok(status))
 		vmm_memory_destroy(adapter);
+	return status;
+}
+
+vmm_status vmm_memory_start(struct vmm_adapter *adapter)
+{
+	vmm_paging_lock(adapter);
+	vmm_status status = vmm_va_start_system(adapter);
+	if (vmm_ok(status))
+		status = vmm_paging_buffers_create(adapter->memory);
+	vmm_paging_commit(adapter);
 	return status;
 }
 
@@ -71,6 +77,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	vmm_budgets_finish(memory);
 	vmm_peak_readers_finish(memory);
 	vmm_paging_lock(adapter);
+	vmm_va_free_system(memory);
 	vmm_paging_buffers_destroy(memory);
 	vmm_paging_unlock(adapter);
 	vmm_backing_collect(memory);

@@ -28,6 +28,13 @@ vmm_status vmm_va_set_content(struct vmm_va *va, uint64_t base, uint64_t size,
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- va_space.c ---- */
+/*
+ * Creates the space of a process (NULL: the system paging process) without tables. Its object in
+ * the miniport is va->kmd_process. Caller holds no lock.
+ */
+NTSTATUS vmm_va_space_create(struct vmm_adapter *adapter, const struct vmm_process *process,
+			     struct vmm_va **result);
+void vmm_va_space_free(struct vmm_va *va);
 struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *process)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Finds or creates the process's address space. Caller holds no lock. */
@@ -36,6 +43,14 @@ NTSTATUS vmm_va_get(struct vmm_adapter *adapter, struct vmm_process *process,
 /* Releases the range with its mappings, and tables that become unused. */
 void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- va_system.c: the system paging process (PAG-26) ---- */
+/* Creates its tables and its window, and sets the root of the paging contexts. */
+vmm_status vmm_va_start_system(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/* Writes the tables again after they have lost their content. */
+void vmm_va_rewrite_system(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/* Frees the tables; the adapter has stopped. */
+void vmm_va_free_system(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* For destroy.c: removes the mappings of a reference whose handle is closed. */
 void vmm_va_forget_ref(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);

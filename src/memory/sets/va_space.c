@@ -67,7 +67,7 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 		return STATUS_SUCCESS;
 	}
 	return vmm_refuse_rule(
-		va->memory->adapter->observe, status, "VA-15", va->process->id, 0,
+		va->memory->adapter->observe, status, "VA-15", vmm_va_owner(va), 0,
 		"DxgkCbReserveGpuVirtualAddressRange: base 0x%llx, 0x%llx bytes, alignment 0x%x: "
 		"%s",
 		(unsigned long long)args->BaseAddress, (unsigned long long)args->SizeInBytes,
@@ -76,13 +76,13 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 
 /* ---- creation and destruction of a space ---- */
 
-static void free_va(struct vmm_va *va)
+void vmm_va_space_free(struct vmm_va *va)
 {
 	vmm_vaspace_destroy(va->space);
 	vmm_free(va);
 }
 
-static NTSTATUS create_space(struct vmm_adapter *adapter, struct vmm_process *process,
+NTSTATUS vmm_va_space_create(struct vmm_adapter *adapter, const struct vmm_process *process,
 			     struct vmm_va **result)
 {
 	struct vmm_va *va = vmm_calloc(1, sizeof(*va));
@@ -93,6 +93,7 @@ static NTSTATUS create_space(struct vmm_adapter *adapter, struct vmm_process *pr
 	va->memory = adapter->memory;
 	va->process = process;
 	va->port.handle = va;
+	va->port.system = !process;
 	va->port.reserve = reserve_for_driver;
 	vmm_list_init(&va->link);
 	vmm_list_init(&va->contexts);
@@ -103,7 +104,7 @@ static NTSTATUS create_space(struct vmm_adapter *adapter, struct vmm_process *pr
 	if (NT_SUCCESS(status))
 		status = vmm_port_create_process(adapter->port, &va->port, &va->kmd_process);
 	if (!NT_SUCCESS(status)) {
-		free_va(va);
+		vmm_va_space_free(va);
 		return status;
 	}
 	*result = va;
@@ -141,12 +142,12 @@ NTSTATUS vmm_va_get(struct vmm_adapter *adapter, struct vmm_process *process,
 	struct vmm_va *va = vmm_va_find(adapter->memory, process);
 	vmm_paging_commit(adapter);
 	if (!va) {
-		status = create_space(adapter, process, &va);
+		status = vmm_va_space_create(adapter, process, &va);
 		if (NT_SUCCESS(status)) {
 			status = create_root(va);
 			if (!NT_SUCCESS(status)) {
 				vmm_port_destroy_process(adapter->port, va->kmd_process);
-				free_va(va);
+				vmm_va_space_free(va);
 			}
 		}
 		atomic_store(&process->addresses, true);
@@ -189,7 +190,7 @@ static void destroy_space(struct vmm_va *va)
 	vmm_paging_commit(adapter);
 	vmm_port_destroy_process(adapter->port, va->kmd_process);
 	vmm_submit_unlock(adapter);
-	free_va(va);
+	vmm_va_space_free(va);
 }
 
 void vmm_va_end_process(struct vmm_adapter *adapter, const struct vmm_process *process)
@@ -214,6 +215,7 @@ void vmm_va_rewrite(struct vmm_memory *memory)
 	struct vmm_list *link, *at;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_va_rewrite_system(memory);
 	vmm_list_for_each (link, &memory->vas) {
 		struct vmm_va *va = vmm_container_of(link, struct vmm_va, link);
 

@@ -105,7 +105,8 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 	if (!table)
 		return VMM_NO_MEMORY;
 	*table = *shape;
-	table->segment = desc->PageTableSegmentId;
+	table->segment =
+		va->process ? desc->PageTableSegmentId : desc->PagingProcessPageTableSegmentId;
 	if (table->level)
 		table->child = vmm_calloc(table->entries, sizeof(struct vmm_va_table *));
 	if (table->level && !table->child)

@@ -163,6 +163,20 @@ struct vmm_peak_readers {
  */
 typedef bool vmm_decommit_fn(struct vmm_memory *memory);
 
+/*
+ * The GPU addresses through which transfers and fills reach memory, in the address space of the
+ * system paging process. Side 0 is for the source, side 1, which follows it, for the destination.
+ * (PAG-26)
+ */
+struct vmm_paging_window {
+	struct vmm_va *va; /* NULL: the adapter has no GPU virtual addresses */
+	uint64_t base, side_bytes;
+	/* Offset in both sides where the next chunk may begin; the chunks before it may be in use. */
+	uint64_t next;
+	/* Entries beyond this offset of a side were never valid. */
+	uint64_t mapped_end[2];
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -235,7 +249,8 @@ struct vmm_memory {
 	struct vmm_list departures;    /* vmm_ref.departure_link */
 	struct vmm_list budgets;       /* vmm_budget.link */
 	struct vmm_list vas;           /* vmm_va.link */
-	struct vmm_trims *trims;       /* NULL until a device registers */
+	struct vmm_paging_window window VMM_GUARDED_BY(vmm_paging_lock_class);
+	struct vmm_trims *trims; /* NULL until a device registers */
 	uint64_t residency_rounds VMM_GUARDED_BY(vmm_paging_lock_class);
 
 	/* vmm_instance.lru: returns to its placement when power is back */

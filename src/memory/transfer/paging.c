@@ -189,6 +189,46 @@ vmm_status vmm_paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER
 	return build(memory, args, NULL);
 }
 
+vmm_status vmm_paging_build_for(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
+				struct vmm_instance *operand)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return build(memory, args, operand);
+}
+
+vmm_status vmm_paging_execute(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	args->hSystemContext = adapter->paging_context[0];
+	NTSTATUS status = vmm_port_build_paging_buffer(adapter->port, args);
+	if (NT_SUCCESS(status) || status == VMM_DEVICE_REMOVED)
+		return status;
+	vmm_finding(adapter->observe, "VA-11", 0, 0,
+		    "DxgkDdiBuildPagingBuffer returned 0x%08x for operation %u without a paging "
+		    "buffer: the page tables of the system paging process are updated at once",
+		    (unsigned)status, args->Operation);
+	paging_fatal(memory, args->Operation, status);
+	return VMM_DEVICE_REMOVED;
+}
+
+/* From 2.0 on, with GPU virtual addresses, content moves by virtual address. (PAG-26) */
+static bool uses_virtual_addresses(const struct vmm_memory *memory)
+{
+	return vmm_unlikely(memory->caps->gpummu.supported);
+}
+
+/* The pages of the segment's copy, if it begins at that offset. */
+static struct vmm_gpu_location location_in_segment(const struct vmm_instance *instance,
+						   uint64_t offset)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	return (struct vmm_gpu_location){.segment = instance->segment,
+					 .page = offset >> VMM_PAGE_SHIFT};
+}
+
 /*
  * Builds an operation on each adapter with a copy (PAG-22, PAG-23). If one fails, the whole link is
  * removed (PAG-09).
@@ -248,6 +288,26 @@ static UINT conversion(const struct vmm_instance *instance, bool in)
 	return in ? 0x1 : 0x2;
 }
 
+static vmm_status transfer_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
+				   bool in, const struct vmm_port_range *part)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_content content = {.offset = part->offset,
+					     .size_bytes = part->size_bytes};
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	content.side[in] = location_in_segment(instance, instance->offset);
+	content.side[!in] = vmm_gpu_location_of_pages(vmm_link_mdl(instance, 0));
+	vmm_status status = vmm_paging_virtual(memory, instance, &content);
+	if (!vmm_ok(status))
+		return status;
+	if (in)
+		memory->statistics.bytes_paged_in += part->size_bytes;
+	else
+		memory->statistics.bytes_paged_out += part->size_bytes;
+	return VMM_OK;
+}
+
 /* Transfers a part between one adapter's copy and its store. */
 static vmm_status transfer_on(struct vmm_memory *memory, struct vmm_instance *instance,
 			      uint32_t physical, bool in, const struct vmm_port_range *part)
@@ -259,6 +319,8 @@ static vmm_status transfer_on(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_status status;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (uses_virtual_addresses(memory))
+		return transfer_virtual(memory, instance, in, part);
 	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
 	args.Transfer.TransferSize = part->size_bytes;
 	args.Transfer.TransferOffset = (UINT)part->offset; /* an MDL describes less than 4 GiB */
@@ -291,10 +353,6 @@ static vmm_status transfer_on(struct vmm_memory *memory, struct vmm_instance *in
 	return VMM_OK;
 }
 
-/*
- * Transfers use physical addresses, also on adapters with GPU virtual addresses: the paging process
- * has no address space yet. (PAG-26)
- */
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
@@ -381,6 +439,21 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 	return VMM_OK;
 }
 
+static vmm_status fill_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint64_t size) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_paging_content content = {
+		.size_bytes = size,
+		.fill = true,
+		.side[1] = location_in_segment(instance, instance->offset)};
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_status status = vmm_paging_virtual(memory, instance, &content);
+	if (vmm_ok(status))
+		memory->statistics.bytes_filled += size;
+	return status;
+}
+
 static vmm_status fill_on(struct vmm_memory *memory, struct vmm_instance *instance,
 			  uint32_t physical) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -398,6 +471,8 @@ static vmm_status fill_on(struct vmm_memory *memory, struct vmm_instance *instan
 	 * The first content in a memory segment is zero, so that no data of a former owner is
 	 * visible. (PAG-05, Q-14)
 	 */
+	if (uses_virtual_addresses(memory))
+		return fill_virtual(memory, instance, size);
 	args.Fill.hAllocation = instance->allocation->kmd_allocation;
 	args.Fill.FillSize = size;
 	args.Fill.Destination.SegmentId = instance->segment;
@@ -460,6 +535,9 @@ static vmm_status discard_on(struct vmm_memory *memory, struct vmm_instance *ins
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	/* With GPU virtual addresses content is dropped without an operation. (PAG-26) */
+	if (uses_virtual_addresses(memory))
+		return VMM_OK;
 	return build_on_each(memory, instance, discard_on);
 }
 
@@ -507,6 +585,13 @@ vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *insta
 	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (uses_virtual_addresses(memory))
+		return vmm_paging_virtual(
+			memory, instance,
+			&(struct vmm_paging_content){
+				.size_bytes = instance->allocation->size_bytes,
+				.side = {location_in_segment(instance, instance->offset),
+					 location_in_segment(instance, to)}});
 	for (uint32_t i = 0; i < copies && vmm_ok(status); i++)
 		status = move_on(memory, instance, i, to);
 	return status;
@@ -577,8 +662,11 @@ static vmm_status report_lost_on(struct vmm_memory *memory, struct vmm_instance 
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	/* the miniport has already destroyed it (ALF-37) */
-	if (vmm_unlikely(instance->allocation->gone))
+	/*
+	 * The miniport has already destroyed it (ALF-37), or gets no Transfer for an allocation
+	 * that has GPU virtual addresses (TDR-05, PAG-26).
+	 */
+	if (vmm_unlikely(instance->allocation->gone) || uses_virtual_addresses(memory))
 		return VMM_OK;
 	return build_on_each(memory, instance, report_lost_on);
 }

@@ -15,6 +15,7 @@
 #define VMM_MEMORY_PAGING_H
 
 #include "memory/state/types.h"
+#include "memory/transfer/va_entries.h"
 
 /* A CPU address of an instance that is not the address of its view: UseAlternateVA (SWZ-24). */
 struct vmm_alternate {
@@ -119,6 +120,18 @@ vmm_status vmm_paging_init_context(struct vmm_memory *memory, struct vmm_instanc
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
+/* ---- content by GPU virtual address (paging_virtual.c) ---- */
+/* Bytes of an allocation, and the pages that they have on both sides: source, destination. */
+struct vmm_paging_content {
+	uint64_t offset, size_bytes; /* the offset in whole pages */
+	bool fill;                   /* with zero; the source is unused */
+	struct vmm_gpu_location side[2];
+};
+/* VirtualTransfer or VirtualFill, in chunks that fit into the paging window. (PAG-26) */
+vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_paging_content *content)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- apertures ---- */
 /* Maps the backing pages of the instance at its placement in an aperture segment. (PAG-10) */
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -171,6 +184,15 @@ vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instanc
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Builds any other operation, which concerns no allocation, on the lead adapter. */
 vmm_status vmm_paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The same for an operation on the operand. */
+vmm_status vmm_paging_build_for(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
+				struct vmm_instance *operand) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Has the miniport execute an operation with the CPU, before the call returns. It gets no paging
+ * buffer. (VA-11)
+ */
+vmm_status vmm_paging_execute(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

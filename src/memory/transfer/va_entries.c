@@ -48,8 +48,20 @@ struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
 static void report_event(struct vmm_va *va, uint32_t operation, uint64_t handle, uint64_t bytes,
 			 uint64_t address)
 {
-	vmm_event(va->memory->adapter->observe, VIDMM_EVENT_PAGING, va->process->id,
+	vmm_event(va->memory->adapter->observe, VIDMM_EVENT_PAGING, vmm_va_owner(va),
 		  (uint32_t)handle, operation, bytes, 0, 0, address);
+}
+
+/* Tables in a memory segment are those of the paging process, in a CPU-visible segment (VA-11). */
+static char *cpu_address(const struct vmm_va *va, const struct vmm_va_table *table)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (!table->segment)
+		return table->backing.address;
+	const struct vmm_segment *segment = vmm_memory_segment(va->memory, table->segment);
+
+	return segment->cpu_memory->base + segment->cpu_offset + table->offset;
 }
 
 vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
@@ -60,9 +72,10 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	args.UpdatePageTable.PageTableLevel = table->level;
-	args.UpdatePageTable.UpdateMode = vmm_va_mmu(va)->caps.PageTableUpdateMode;
+	args.UpdatePageTable.UpdateMode = va->immediate ? DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
+							: vmm_va_mmu(va)->caps.PageTableUpdateMode;
 	if (args.UpdatePageTable.UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
-		args.UpdatePageTable.PageTableAddress.CpuVirtual = table->backing.address;
+		args.UpdatePageTable.PageTableAddress.CpuVirtual = cpu_address(va, table);
 	} else {
 		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentId = table->segment;
 		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentOffset = table->offset;
@@ -79,14 +92,15 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 		args.UpdatePageTable.hAllocation = write->allocation->kmd_allocation;
 		args.UpdatePageTable.AllocationOffsetInBytes = write->offset;
 	}
-	vmm_status status = vmm_paging_build(va->memory, &args);
+	vmm_status status = va->immediate ? vmm_paging_execute(va->memory, &args)
+					  : vmm_paging_build(va->memory, &args);
 	if (!vmm_ok(status))
 		return status;
 	/*
 	 * If the miniport requires it, no context of the address space runs at the same time
-	 * (VA-13).
+	 * (VA-13). Only the paging contexts have the address space of the paging process.
 	 */
-	if (vmm_va_mmu(va)->caps.PageTableUpdateRequireAddressSpaceIdle)
+	if (va->process && vmm_va_mmu(va)->caps.PageTableUpdateRequireAddressSpaceIdle)
 		va->memory->synchronous |= va->memory->pending;
 	report_event(va, VIDMM_PAGING_UPDATE_PAGE_TABLE,
 		     write->allocation ? write->allocation->first.handle : 0,
@@ -100,7 +114,8 @@ vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FLUSH_TLB};
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
-	if (!va->root) /* the root is being created */
+	/* The root is being created, or no command has used the tables yet. */
+	if (!va->root || va->immediate)
 		return VMM_OK;
 	args.FlushTlb.RootPageTableAddress.SegmentId = va->root->segment;
 	args.FlushTlb.RootPageTableAddress.SegmentOffset = va->root->offset;
@@ -125,19 +140,22 @@ DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table)
 
 /* ---- GPU locations of an instance's pages ---- */
 
-struct gpu_location {
-	uint32_t segment; /* 0: system memory */
-	/* first page number in the segment, or on the bus if the pages are contiguous */
-	uint64_t page;
-	DXGK_ADL list;
-};
+struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl)
+{
+	struct vmm_gpu_location location = {0};
+
+	vmm_port_describe_pages(mdl, &location.list);
+	if (location.list.Flags.Contiguous)
+		location.page = location.list.BasePageNumber;
+	return location;
+}
 
 /* Returns false if the GPU cannot reach the instance by a virtual address. */
-static bool locate(const struct vmm_instance *instance, struct gpu_location *location)
+static bool locate(const struct vmm_instance *instance, struct vmm_gpu_location *location)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	*location = (struct gpu_location){.segment = instance->segment};
+	*location = (struct vmm_gpu_location){.segment = instance->segment};
 	if (instance->place == VMM_PLACEMENT_MEMORY) {
 		location->page = instance->offset >> VMM_PAGE_SHIFT;
 		return true;
@@ -146,14 +164,11 @@ static bool locate(const struct vmm_instance *instance, struct gpu_location *loc
 	    !vmm_instance_is_resident_in_system(instance))
 		return false;
 	/* An aperture placement means the system pages behind it (PAG-24). */
-	location->segment = 0;
-	vmm_port_describe_pages(instance->backing.mdl, &location->list);
-	if (location->list.Flags.Contiguous)
-		location->page = location->list.BasePageNumber;
+	*location = vmm_gpu_location_of_pages(instance->backing.mdl);
 	return true;
 }
 
-static uint64_t page_of(const struct gpu_location *location, uint64_t index)
+uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index)
 {
 	if (location->segment || location->list.Flags.Contiguous)
 		return location->page + index;
@@ -161,22 +176,22 @@ static uint64_t page_of(const struct gpu_location *location, uint64_t index)
 }
 
 /* Returns a number that differs between locations and is never 0. */
-static uint64_t location_key(const struct gpu_location *location)
+static uint64_t location_key(const struct vmm_gpu_location *location)
 {
-	return ((uint64_t)(location->segment + 1) << 52) + page_of(location, 0);
+	return ((uint64_t)(location->segment + 1) << 52) + vmm_gpu_page(location, 0);
 }
 
-static DXGK_PTE make_entry(const struct vmm_va *va, const struct vmm_va_content *content,
-			   const struct vmm_allocation *allocation,
-			   const struct gpu_location *location)
+static DXGK_PTE make_entry(const struct vmm_va *va, const struct vmm_va_pages *pages)
 {
+	const struct vmm_gpu_location *location = pages->location;
+	const struct vmm_allocation *allocation = pages->allocation;
 	const DXGK_GPUMMUCAPS *caps = &vmm_va_mmu(va)->caps;
 	DXGK_PTE entry = {{{0}}, {0}};
 
 	/* VA-06 */
 	entry.Valid = 1;
-	entry.ReadOnly = caps->ReadOnlyMemorySupported && !(content->protection & VMM_VA_WRITE);
-	entry.NoExecute = caps->NoExecuteMemorySupported && !(content->protection & VMM_VA_EXECUTE);
+	entry.ReadOnly = caps->ReadOnlyMemorySupported && !(pages->protection & VMM_VA_WRITE);
+	entry.NoExecute = caps->NoExecuteMemorySupported && !(pages->protection & VMM_VA_EXECUTE);
 	entry.Segment = location->segment & 0x1F;
 	entry.CacheCoherent = !location->segment && caps->CacheCoherentMemorySupported &&
 			      (!allocation || (allocation->flags & VMM_ALLOCATION_CACHED));
@@ -202,33 +217,32 @@ static vmm_status fill_entries(struct vmm_va *va, struct vmm_va_table *leaf, uin
 	return vmm_va_update(va, &write);
 }
 
-static vmm_status write_mapped(struct vmm_va *va, struct vmm_va_table *leaf,
-			       const struct vmm_va_piece *piece,
-			       const struct gpu_location *location, uint64_t base, uint64_t end)
+/* Caller guarantees that [base, end) lies in one leaf. */
+static vmm_status write_leaf(struct vmm_va *va, struct vmm_va_table *leaf,
+			     const struct vmm_va_pages *pages, uint64_t base, uint64_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const struct vmm_ref *ref = piece->content.object; /* NULL: pages of no allocation */
-	const struct vmm_allocation *allocation = ref ? ref->allocation : NULL;
-	DXGK_PTE entry = make_entry(va, &piece->content, allocation, location);
+	DXGK_PTE entry = make_entry(va, pages);
 	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	while (base < end && vmm_ok(status)) {
 		DXGK_PTE entries[ENTRIES_MAX];
-		uint64_t offset = piece->content.offset + (base - piece->node.base);
+		uint64_t offset = pages->offset + (base - pages->base);
 		uint32_t count = (uint32_t)vmm_min_u64((end - base) >> VMM_PAGE_SHIFT, ENTRIES_MAX);
 		const struct vmm_va_write write = {
 			.table = leaf,
 			.start = (uint32_t)((base - leaf->base) >> VMM_PAGE_SHIFT),
 			.count = count,
 			.entries = entries,
-			.allocation = allocation,
+			.allocation = pages->allocation,
 			.offset = offset,
-			.driver_protection = piece->content.driver_protection};
+			.driver_protection = pages->driver_protection};
 
 		for (uint32_t i = 0; i < count; i++) {
 			entries[i] = entry;
-			entries[i].PageAddress = page_of(location, (offset >> VMM_PAGE_SHIFT) + i);
+			entries[i].PageAddress =
+				vmm_gpu_page(pages->location, (offset >> VMM_PAGE_SHIFT) + i);
 		}
 		status = vmm_va_update(va, &write);
 		base += (uint64_t)count << VMM_PAGE_SHIFT;
@@ -243,6 +257,44 @@ static uint64_t leaf_end(const struct vmm_va *va, uint64_t address)
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	return vmm_align_down(address, reach) + reach;
+}
+
+vmm_status vmm_va_write_pages(struct vmm_va *va, const struct vmm_va_pages *pages)
+{
+	uint64_t at = pages->base;
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	while (at < pages->end && vmm_ok(status)) {
+		uint64_t to = vmm_min_u64(pages->end, leaf_end(va, at));
+		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
+
+		vmm_assert(leaf);
+		status = write_leaf(va, leaf, pages, at, to);
+		at = to;
+	}
+	return status;
+}
+
+/* Writes entries that read as zero. */
+static vmm_status write_zero(struct vmm_va *va, const struct vmm_va_piece *piece)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t at = piece->node.base, end = at + piece->node.size;
+	DXGK_PTE zero = {{{0}}, {0}};
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	zero.Valid = zero.Zero = 1;
+	while (at < end && vmm_ok(status)) {
+		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
+		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
+
+		vmm_assert(leaf);
+		status = fill_entries(va, leaf, at, to, zero, piece->content.driver_protection);
+		at = to;
+	}
+	return status;
 }
 
 vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_t driver_protection)
@@ -266,27 +318,23 @@ vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size, uint64_
 vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, bool changed)
 {
 	const struct vmm_va_content *content = &piece->content;
-	uint64_t at = piece->node.base, end = at + piece->node.size;
-	DXGK_PTE zero = {{{0}}, {0}};
-	struct gpu_location location = {0};
-	vmm_status status = VMM_OK;
+	const struct vmm_ref *ref = content->object; /* NULL: pages of no allocation */
+	uint64_t end = piece->node.base + piece->node.size;
+	struct vmm_gpu_location location = {0};
+	const struct vmm_va_pages pages = {.location = &location,
+					   .allocation = ref ? ref->allocation : NULL,
+					   .base = piece->node.base,
+					   .end = end,
+					   .offset = content->offset,
+					   .protection = content->protection,
+					   .driver_protection = content->driver_protection};
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
-	zero.Valid = zero.Zero = 1;
 	location.list.Flags.Contiguous = 1; /* with VMM_VA_PAGES the offset is the bus address */
-	if (content->kind == VMM_VA_MAPPED &&
-	    !locate(((const struct vmm_ref *)content->object)->instance, &location))
+	if (content->kind == VMM_VA_MAPPED && !locate(ref->instance, &location))
 		return VMM_OK;
-	while (at < end && vmm_ok(status)) {
-		uint64_t to = vmm_min_u64(end, leaf_end(va, at));
-		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
-
-		vmm_assert(leaf);
-		status = content->kind != VMM_VA_ZERO
-				 ? write_mapped(va, leaf, piece, &location, at, to)
-				 : fill_entries(va, leaf, at, to, zero, content->driver_protection);
-		at = to;
-	}
+	vmm_status status = content->kind == VMM_VA_ZERO ? write_zero(va, piece)
+							 : vmm_va_write_pages(va, &pages);
 	piece->live = vmm_ok(status);
 	if (!vmm_ok(status) || (!changed && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached))
 		return status;
@@ -302,7 +350,7 @@ void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *i
 {
 	struct vmm_allocation *a = instance->allocation;
 	struct vmm_list *link;
-	struct gpu_location location;
+	struct vmm_gpu_location location;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (vmm_list_empty(&a->mappings) || !locate(instance, &location) ||

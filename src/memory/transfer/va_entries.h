@@ -29,14 +29,20 @@ struct vmm_va_table {
 
 /* The address space of one process on one adapter. */
 struct vmm_va {
-	struct vmm_list link; /* in memory->vas */
+	struct vmm_list link; /* in memory->vas; the system paging process is not */
 	struct vmm_memory *memory;
+	/* NULL: the system paging process (PAG-26) */
 	const struct vmm_process *process;
 	/* passed to DxgkDdiCreateProcess */
 	struct vmm_port_process port;
 	void *kmd_process;
-	/* kmd_process is valid */
+	/* the paging process: the miniport has it, as kmd_process */
 	bool created;
+	/*
+	 * The paging process's tables are being set up: the miniport writes entries with the CPU,
+	 * before DxgkDdiBuildPagingBuffer returns (VA-11).
+	 */
+	bool immediate;
 	struct vmm_vaspace *space;
 	struct vmm_va_table *root;
 	struct vmm_list contexts; /* vmm_va_context.link */
@@ -45,6 +51,12 @@ struct vmm_va {
 static inline const struct vmm_port_gpummu *vmm_va_mmu(const struct vmm_va *va)
 {
 	return &va->memory->caps->gpummu;
+}
+
+/* Id of the process, for events and findings; 0: the system paging process. */
+static inline uint32_t vmm_va_owner(const struct vmm_va *va)
+{
+	return va->process ? va->process->id : 0;
 }
 
 /* ---- va_entries.c: these do nothing on an adapter without GPU virtual addresses ---- */
@@ -90,6 +102,29 @@ struct vmm_va_write {
 vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 	VMM_REQUIRES(vmm_paging_lock_class);
 vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The pages of an instance's content at one placement, for page table entries. */
+struct vmm_gpu_location {
+	uint32_t segment; /* 0: system memory */
+	/* first page number in the segment, or on the bus if the pages are contiguous */
+	uint64_t page;
+	DXGK_ADL list;
+};
+/* Returns the pages of a backing store. */
+struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl);
+/* Returns the number of one page, counted from the start of the content. */
+uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index);
+
+struct vmm_va_pages {
+	const struct vmm_gpu_location *location;
+	/* the owner of the pages; NULL: no allocation */
+	const struct vmm_allocation *allocation;
+	/* the addresses [base, end) translate to the location's pages from byte `offset` on */
+	uint64_t base, end, offset;
+	uint64_t protection, driver_protection;
+};
+/* Writes the entries of addresses whose tables exist. Flushes nothing. */
+vmm_status vmm_va_write_pages(struct vmm_va *va, const struct vmm_va_pages *pages)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the entry that refers to a table. */
 DXGK_PTE vmm_va_pointer(const struct vmm_va_table *table);

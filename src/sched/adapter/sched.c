@@ -51,6 +51,7 @@ static void destroy_system_objects(struct vmm_sched *sched)
 	if (sched->system_device)
 		vmm_port_destroy_device(adapter->port, sched->system_device);
 	sched->system_device = NULL;
+	vmm_va_end_system(adapter);
 }
 
 /*
@@ -61,12 +62,14 @@ static vmm_status create_system_objects(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	DXGK_DEVICEINFO info = {0};
-	HANDLE device = sched;
-	NTSTATUS status = vmm_port_create_device(adapter->port, &device, true, &info);
+	HANDLE device = sched, process = NULL;
+	NTSTATUS status = vmm_va_begin_system(adapter, &process);
 
 	if (!NT_SUCCESS(status))
 		return status;
-	sched->system_device = device;
+	status = vmm_port_create_system_device(adapter->port, &device, process, &info);
+	if (NT_SUCCESS(status))
+		sched->system_device = device;
 	for (uint32_t i = 0; i < adapter->physical_adapters && NT_SUCCESS(status); i++) {
 		DXGKARG_CREATECONTEXT args = {.hContext = adapter,
 					      .NodeOrdinal = adapter->paging_node,

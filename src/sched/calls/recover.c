@@ -252,7 +252,8 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		reset_adapter(sched, timeout);
 	atomic_store(&adapter->recovering, false);
 	vmm_port_resume(adapter->port);
-	vmm_memory_flush_locked(adapter); /* the page tables, which were written anew */
+	/* The restart has written the page tables again. */
+	vmm_memory_flush_locked(adapter);
 	vmm_paging_unlock(adapter);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

@@ -262,7 +262,8 @@ static void va_12_setrootpagetable_precedes_the_first_submission(void **state)
 
 	stage_begin(&s, state, va_two_levels);
 	const struct scripted_call *root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
-	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 1);
+	/* the paging context's comes first */
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 2);
 	UINT entries = root->in.root.NumEntries;
 	assert_int_equal(entries, 256); /* one page of entries */
 	D3DDDICB_SUBMITCOMMAND args = stage_command(&s);
@@ -273,7 +274,7 @@ static void va_12_setrootpagetable_precedes_the_first_submission(void **state)
 	D3DDDI_MAPGPUVIRTUALADDRESS far = va_mapping(&s.v, s.target, 16);
 	far.BaseAddress = ((uint64_t)1 << 32) - 64 * KIB;
 	va_must_map(&s.v, &far);
-	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 2);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 3);
 	root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
 	assert_int_equal(root->in.root.NumEntries, 4096);
 	assert_int_equal(va_word(&s.v, far.VirtualAddress + 64), 0x600D);

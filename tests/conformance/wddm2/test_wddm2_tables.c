@@ -14,13 +14,15 @@ static uint32_t count_of(const struct va_world *v, DXGK_BUILDPAGINGBUFFER_OPERAT
 	return wddm2_operations(&v->w, operation);
 }
 
+/* The n-th update of a client's process. */
 static const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *update(const struct va_world *v, uint32_t n)
 {
 	for (uint32_t i = 0; scripted_nth(v->w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i); i++) {
 		const struct scripted_call *call =
 			scripted_nth(v->w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
 
-		if (call->in.paging.Operation == DXGK_OPERATION_UPDATE_PAGE_TABLE && !n--)
+		if (call->in.paging.Operation == DXGK_OPERATION_UPDATE_PAGE_TABLE &&
+		    call->in.paging.UpdatePageTable.hProcess != &v->w.m->paging_process && !n--)
 			return &call->in.paging.UpdatePageTable;
 	}
 	return NULL;
@@ -265,13 +267,14 @@ static void va_14_notify_residency_is_between_content_and_page_tables(void **sta
 	assert_int_equal(wddm2_evict(&v.w.device, a, 0), S_OK);
 	wddm2_run(&v.w);
 	const DXGK_BUILDPAGINGBUFFER_OPERATION expected[] = {
-		DXGK_OPERATION_FILL,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, /* of the paging process */
+		DXGK_OPERATION_FLUSH_TLB,         DXGK_OPERATION_VIRTUAL_FILL,
 		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 1 */
-		DXGK_OPERATION_UPDATE_PAGE_TABLE,
-		DXGK_OPERATION_FLUSH_TLB,
-		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 0 */
-		DXGK_OPERATION_TRANSFER,
-		DXGK_OPERATION_UPDATE_PAGE_TABLE,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, DXGK_OPERATION_FLUSH_TLB,
+		DXGK_OPERATION_NOTIFY_RESIDENCY,  /* 0 */
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, /* source and destination */
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, DXGK_OPERATION_FLUSH_TLB,
+		DXGK_OPERATION_VIRTUAL_TRANSFER,  DXGK_OPERATION_UPDATE_PAGE_TABLE,
 		DXGK_OPERATION_FLUSH_TLB};
 	for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		const struct scripted_call *call =
@@ -280,7 +283,7 @@ static void va_14_notify_residency_is_between_content_and_page_tables(void **sta
 		assert_non_null(call);
 		assert_int_equal(call->in.paging.Operation, expected[i]);
 		if (expected[i] == DXGK_OPERATION_NOTIFY_RESIDENCY)
-			assert_int_equal(call->in.paging.NotifyResidency.Resident, i == 1);
+			assert_int_equal(call->in.paging.NotifyResidency.Resident, i == 3);
 	}
 	va_finish(&v);
 }

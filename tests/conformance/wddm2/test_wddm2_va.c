@@ -56,7 +56,8 @@ static void va_01_each_process_has_its_own_address_space(void **state)
 	uint64_t at = va_map(&v, a, 64 * KIB);
 	va_make(&v, a);
 	client_open(&v.w.client, &other);
-	assert_int_equal(scripted_count(v.w.m, VIDMM_DDI_CREATE_PROCESS), 2);
+	/* these two, and the system paging process */
+	assert_int_equal(scripted_count(v.w.m, VIDMM_DDI_CREATE_PROCESS), 3);
 	uint32_t word;
 	assert_false(scripted_virtual_access(scripted_process(v.w.m, 1), at, &word, sizeof(word),
 					     false));

@@ -99,10 +99,10 @@ static void q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding(void **state
 }
 
 /*
- * A miniport that needs paging by virtual address does not start and a reason is given; the same
- * for one that shares the CPU's page tables.
+ * A miniport that needs the virtual addresses of page tables does not start and a reason is given;
+ * the same for one that shares the CPU's page tables.
  */
-static void pag_26_paging_by_virtual_address_does_not_start(void **state)
+static void pag_26_page_tables_by_virtual_address_do_not_start(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGK_VIDMMCAPS *caps = &f->m->settings.caps.MemoryManagementCaps;
@@ -112,7 +112,13 @@ static void pag_26_paging_by_virtual_address_does_not_start(void **state)
 	f->m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
 	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
 	assert_int_equal(f->findings, 0);
+	assert_non_null(strstr(f->reason, "GPU_VIRTUAL"));
 	assert_non_null(strstr(f->reason, "PAG-26"));
+	f->m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_PHYSICAL;
+	f->m->settings.mmu.caps.LegacyBehaviors.SourcePageTableVaInTransfer = 1;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_int_equal(f->findings, 0);
+	assert_non_null(strstr(f->reason, "SourcePageTableVaInTransfer"));
 	caps->GpuMmuSupported = 0;
 	caps->IoMmuSupported = 1;
 	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
@@ -140,6 +146,30 @@ static void va_11_page_tables_have_two_to_six_levels(void **state)
 		assert_nothing_found(f);
 		port_fixture_stop(f);
 	}
+}
+
+/* The CPU sets up the tables of the paging process, so it must see them. */
+static void check_paging_segments(struct port_fixture *f)
+{
+	DXGK_PAGE_TABLE_LEVEL_DESC *level = f->m->settings.mmu.level;
+	const uint32_t flags = f->m->settings.segment[0].flags;
+
+	scripted_mmu(f->m, 3, 1);
+	level[0].PagingProcessPageTableSegmentId = 3;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "does not exist");
+	level[0].PagingProcessPageTableSegmentId = 2;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "CPU-visible memory segment");
+	level[0].PagingProcessPageTableSegmentId = 1;
+	f->m->settings.segment[0].flags &= ~0x4u; /* CpuVisible */
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "CPU-visible memory segment");
+	f->m->settings.segment[0].flags = flags;
+	level[0].PagingProcessPageTableSegmentId = 0;
+	level[0].PageTableSizeInBytes = 8192;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "paging process in system memory");
+	level[0].PagingProcessPageTableSegmentId = 1;
+	port_fixture_run(f);
+	assert_nothing_found(f);
+	port_fixture_stop(f);
 }
 
 static void va_11_page_table_level_descriptions_are_checked(void **state)
@@ -180,6 +210,7 @@ static void va_11_page_table_level_descriptions_are_checked(void **state)
 	scripted_mmu(f->m, 3, 1);
 	mmu->caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_CPU_VIRTUAL;
 	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "CPU_VIRTUAL");
+	check_paging_segments(f);
 	scripted_mmu(f->m, 2, 1);
 	f->m->settings.table.DxgkDdiGetRootPageTableSize = NULL;
 	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "GetRootPageTableSize");
@@ -473,7 +504,7 @@ int main(void)
 		TEST(versions_2_0_to_3_2_start),
 		TEST(q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding),
 		TEST(va_11_page_tables_have_two_to_six_levels),
-		TEST(pag_26_paging_by_virtual_address_does_not_start),
+		TEST(pag_26_page_tables_by_virtual_address_do_not_start),
 		TEST(va_11_page_table_level_descriptions_are_checked),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
 		TEST(va_15_virtual_addressing_caps_are_ignored_before_2_0),

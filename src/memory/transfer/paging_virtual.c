@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transfers and fills by GPU virtual address, for adapters that have such addresses (PAG-26). The
+ * operation is split into chunks. For each chunk the pages of both sides are mapped into the
+ * paging window, in the address space of the system paging process: UpdatePageTable, FlushTlb, then
+ * TransferVirtual or FillVirtual. All of these run in order on the paging timeline.
+ *
+ * Entries of the window stay valid until another chunk replaces them: only these operations use its
+ * addresses.
+ */
+#include "memory/state/state.h"
+#include "memory/transfer/paging.h"
+#include "memory/transfer/va_entries.h"
+
+enum { FROM, TO };
+
+/* One transfer or fill, and the chunk of it that is being built. */
+struct operation {
+	struct vmm_memory *memory;
+	struct vmm_instance *instance;
+	const struct vmm_paging_content *content;
+	/* the chunk: bytes of the allocation, and their addresses on both sides */
+	uint64_t offset, bytes;
+	uint64_t address[2];
+};
+
+/* ---- the window ---- */
+
+/*
+ * Returns the distance of the chunk's first page from the beginning of its 64 KiB page, which its
+ * address has as well (VA-05); 0 in memory with 4 KiB pages.
+ */
+static uint64_t phase_of(const struct operation *o, uint32_t side)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_gpu_location *location = &o->content->side[side];
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	if (!location->segment ||
+	    vmm_memory_segment(o->memory, location->segment)->port->page_bytes !=
+		    VMM_LARGE_PAGE_SIZE)
+		return 0;
+	return vmm_gpu_page(location, o->offset >> VMM_PAGE_SHIFT) << VMM_PAGE_SHIFT &
+	       (VMM_LARGE_PAGE_SIZE - 1);
+}
+
+/*
+ * Returns whether entries may be changed only when the commands that use them are complete. With
+ * CPU_VIRTUAL the CPU writes them while the operation is built.
+ */
+static bool writes_at_once(const struct vmm_va *va)
+{
+	return vmm_va_mmu(va)->caps.PageTableUpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL;
+}
+
+/*
+ * Finds a part of the window for the chunk; *at receives its offset in both sides. The GPU writes
+ * entries in order with the commands that use them, so every chunk gets the first part. Entries
+ * that the CPU writes are used in turn: at the end of the window the thread waits until the GPU has
+ * completed all chunks.
+ */
+static vmm_status find_part(struct operation *o, uint64_t *at) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_memory *memory = o->memory;
+	struct vmm_paging_window *window = &memory->window;
+	uint64_t size = vmm_align_up(o->bytes, VMM_LARGE_PAGE_SIZE) + VMM_LARGE_PAGE_SIZE;
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	*at = 0;
+	if (!writes_at_once(window->va))
+		return VMM_OK;
+	if (window->next + size > window->side_bytes ||
+	    (window->next && vmm_va_mmu(window->va)->caps.PageTableUpdateRequireAddressSpaceIdle)) {
+		uint64_t last = vmm_memory_flush_locked(memory->adapter);
+
+		status = memory->engine->wait_locked(memory->adapter,
+						     memory->adapter->paging_timeline, last,
+						     VIDMM_WAIT_PAGING_BUFFER);
+		window->next = 0;
+	}
+	*at = window->next;
+	window->next += size;
+	return status;
+}
+
+static vmm_status map_side(struct operation *o, uint32_t side, uint64_t at)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_window *window = &o->memory->window;
+	uint64_t start = window->base + side * window->side_bytes + at + phase_of(o, side);
+	const struct vmm_va_pages pages = {.location = &o->content->side[side],
+					   .allocation = o->instance->allocation,
+					   .base = start,
+					   .end = start + vmm_align_up(o->bytes, VMM_PAGE_SIZE),
+					   .offset = o->offset,
+					   .protection = side == TO ? VMM_VA_WRITE : 0};
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	o->address[side] = start;
+	return vmm_va_write_pages(window->va, &pages);
+}
+
+/* Notes that the chunk's entries are valid. Returns whether some may have been valid before. */
+static bool note_mapped(struct operation *o, uint32_t side) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_window *window = &o->memory->window;
+	uint64_t start = o->address[side] - window->base - side * window->side_bytes;
+	uint64_t end = start + vmm_align_up(o->bytes, VMM_PAGE_SIZE);
+	bool before = start < window->mapped_end[side];
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	window->mapped_end[side] = vmm_max_u64(window->mapped_end[side], end);
+	return before;
+}
+
+/* Maps the chunk; a fill has no source. Invalid entries may need no flush (VA-13). */
+static vmm_status map_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_va *va = o->memory->window.va;
+	uint32_t first = o->content->fill ? TO : FROM;
+	bool flush = !vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached;
+	uint64_t at;
+	vmm_status status = find_part(o, &at);
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	for (uint32_t side = first; side <= TO && vmm_ok(status); side++) {
+		status = map_side(o, side, at);
+		flush |= note_mapped(o, side);
+	}
+	if (!vmm_ok(status) || !flush)
+		return status;
+	return vmm_va_flush(va, o->address[first],
+			    o->address[TO] + vmm_align_up(o->bytes, VMM_PAGE_SIZE));
+}
+
+/* ---- operations ---- */
+
+static DXGK_MEMORY_TRANSFER_DIRECTION direction_of(const struct vmm_paging_content *content)
+{
+	if (!content->side[FROM].segment)
+		return DXGK_MEMORY_TRANSFER_SYSTEM_TO_LOCAL;
+	return content->side[TO].segment ? DXGK_MEMORY_TRANSFER_LOCAL_TO_LOCAL
+					 : DXGK_MEMORY_TRANSFER_LOCAL_TO_SYSTEM;
+}
+
+/* The offset in the allocation is not part of the addresses: they are those of the chunk. */
+static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	HANDLE allocation = o->instance->allocation->kmd_allocation;
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = o->content->fill
+							       ? DXGK_OPERATION_VIRTUAL_FILL
+							       : DXGK_OPERATION_VIRTUAL_TRANSFER};
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	if (o->content->fill) {
+		args.FillVirtual.hAllocation = allocation;
+		args.FillVirtual.AllocationOffsetInBytes = o->offset;
+		args.FillVirtual.FillSizeInBytes = o->bytes;
+		args.FillVirtual.DestinationVirtualAddress = o->address[TO];
+		return args;
+	}
+	args.TransferVirtual.hAllocation = allocation;
+	args.TransferVirtual.AllocationOffsetInBytes = o->offset;
+	args.TransferVirtual.TransferSizeInBytes = o->bytes;
+	args.TransferVirtual.SourceVirtualAddress = o->address[FROM];
+	args.TransferVirtual.DestinationVirtualAddress = o->address[TO];
+	args.TransferVirtual.TransferDirection = direction_of(o->content);
+	return args;
+}
+
+static vmm_status build_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_paging_content *content = o->content;
+	uint32_t operation =
+		content->fill ? VIDMM_PAGING_VIRTUAL_FILL : VIDMM_PAGING_VIRTUAL_TRANSFER;
+	vmm_status status = map_chunk(o);
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	if (!vmm_ok(status))
+		return status;
+	DXGKARG_BUILDPAGINGBUFFER args = arguments_of(o);
+	status = vmm_paging_build_for(o->memory, &args, o->instance);
+	if (vmm_ok(status))
+		vmm_event(o->memory->adapter->observe, VIDMM_EVENT_PAGING,
+			  o->instance->allocation->owner, o->instance->handle, operation, o->bytes,
+			  content->side[FROM].segment, content->side[TO].segment,
+			  o->instance->offset);
+	return status;
+}
+
+vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_paging_content *content)
+{
+	uint64_t most = memory->window.side_bytes - VMM_LARGE_PAGE_SIZE, done = 0;
+	struct operation o = {.memory = memory, .instance = instance, .content = content};
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	while (done < content->size_bytes && vmm_ok(status)) {
+		o.offset = content->offset + done;
+		o.bytes = vmm_min_u64(content->size_bytes - done, most);
+		status = build_chunk(&o);
+		done += o.bytes;
+	}
+	return status;
+}
