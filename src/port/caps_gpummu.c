@@ -44,15 +44,6 @@ static NTSTATUS query_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_L
 	return query(port, &args, "PAGETABLELEVELDESC");
 }
 
-/* Both need the virtual addresses of page tables. */
-static NTSTATUS not_built(struct vmm_port *port, const char *what)
-{
-	return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-				 "GPUMMUCAPS: %s is not built: page tables are not mapped in the "
-				 "system paging process (PAG-26)",
-				 what);
-}
-
 static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 {
 	const char *wrong = NULL;
@@ -72,11 +63,6 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 			"PageTableUpdateMode %u: %s",
 			caps->PageTableLevelCount, caps->VirtualAddressBitCount,
 			(unsigned)caps->PageTableUpdateMode, wrong);
-	if (caps->PageTableUpdateMode == DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
-		return not_built(port, "PageTableUpdateMode GPU_VIRTUAL (CPU_VIRTUAL and "
-				       "GPU_PHYSICAL are built)");
-	if (caps->LegacyBehaviors.SourcePageTableVaInTransfer)
-		return not_built(port, "SourcePageTableVaInTransfer");
 	return STATUS_SUCCESS;
 }
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_BITS 8u
+#define INDEX_BITS        8u
+/* In a SCRIPTED_TABLE command: the table is at an address of the paging process. */
+#define IN_PAGING_PROCESS UINT32_MAX
 
 /* ---- what it reports ---- */
 
@@ -238,7 +240,8 @@ static NTSTATUS put_update(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFE
 		m->faults++;
 		return STATUS_SUCCESS;
 	}
-	if (u->hProcess != &m->paging_process) /* SetRootPageTable has that of the other */
+	/* SetRootPageTable has that of the paging process; run_table() finds virtual ones. */
+	if (u->hProcess != &m->paging_process && u->UpdateMode != DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
 		note_root(u, &m->settings.mmu);
 	if (u->UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
 		DXGK_PTE *table = u->PageTableAddress.CpuVirtual;
@@ -253,8 +256,15 @@ static NTSTATUS put_update(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFE
 	command->offset = u->StartIndex;
 	command->count = u->NumPageTableEntries;
 	command->value = u->Flags.Repeat;
-	command->slot = u->PageTableAddress.GpuPhysical.SegmentId;
-	command->source.address = u->PageTableAddress.GpuPhysical.SegmentOffset;
+	if (u->UpdateMode == DXGK_PAGETABLEUPDATE_GPU_VIRTUAL) {
+		command->slot = IN_PAGING_PROCESS;
+		command->source.address = u->PageTableAddress.GpuVirtual;
+		command->allocation = u->PageTableLevel;
+		command->destination.address = (uint64_t)(uintptr_t)u->hProcess;
+	} else {
+		command->slot = u->PageTableAddress.GpuPhysical.SegmentId;
+		command->source.address = u->PageTableAddress.GpuPhysical.SegmentOffset;
+	}
 	memcpy(command + 1, u->pPageTableEntries, stored * sizeof(DXGK_PTE));
 	return STATUS_SUCCESS;
 }
@@ -364,24 +374,44 @@ static void run_flush(const struct scripted_command *c)
 	}
 }
 
+/* A table at an address of the paging process. The root of the other process is found there. */
+static void run_table(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	const DXGK_PTE *entries = (const DXGK_PTE *)(const void *)(c + 1);
+	struct scripted_process *process = (void *)(uintptr_t)c->destination.address;
+	DXGK_PTE at;
+
+	for (uint64_t i = 0; i < c->count; i++) {
+		DXGK_PTE entry = entries[c->value ? 0 : i];
+
+		if (!scripted_virtual_access(&m->paging_process,
+					     c->source.address + (c->offset + i) * sizeof(entry),
+					     &entry, sizeof(entry), true))
+			m->faults++;
+	}
+	if (c->allocation == m->settings.mmu.caps.PageTableLevelCount - 1 &&
+	    scripted_walk(&m->paging_process, c->source.address, &at))
+		process->root = (D3DGPU_PHYSICAL_ADDRESS){
+			.SegmentId = at.Segment, .SegmentOffset = at.PageAddress << PAGE_SHIFT};
+}
+
 void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command *c)
 {
 	DXGK_PTE *entries = (DXGK_PTE *)(uintptr_t)(const void *)(c + 1);
 	const D3DGPU_PHYSICAL_ADDRESS table = {.SegmentId = c->slot,
 					       .SegmentOffset = c->source.address};
 
-	if (c->op == SCRIPTED_FLUSH) {
+	if (c->op == SCRIPTED_FLUSH)
 		run_flush(c);
-		return;
-	}
-	if (c->op != SCRIPTED_TABLE) {
+	else if (c->op != SCRIPTED_TABLE)
 		run_virtual(m, c);
-		return;
-	}
-	for (uint64_t i = 0; i < c->count; i++)
-		if (!access_table(m, table, (UINT)(c->offset + i), &entries[c->value ? 0 : i],
-				  true))
-			m->faults++;
+	else if (c->slot == IN_PAGING_PROCESS)
+		run_table(m, c);
+	else
+		for (uint64_t i = 0; i < c->count; i++)
+			if (!access_table(m, table, (UINT)(c->offset + i),
+					  &entries[c->value ? 0 : i], true))
+				m->faults++;
 }
 
 /* ---- translation ---- */

@@ -62,6 +62,8 @@ static void free_memory(struct vmm_memory *memory, struct vmm_va_table *table)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->window.table == table)
+		memory->window.table = NULL;
 	if (!table->segment) {
 		vmm_backing_destroy_after(memory, &table->backing, vmm_paging_sequence(memory));
 		return;

@@ -170,11 +170,20 @@ typedef bool vmm_decommit_fn(struct vmm_memory *memory);
  */
 struct vmm_paging_window {
 	struct vmm_va *va; /* NULL: the adapter has no GPU virtual addresses */
-	uint64_t base, side_bytes;
+	uint64_t base, bytes, side_bytes;
 	/* Offset in both sides where the next chunk may begin; the chunks before it may be in use. */
 	uint64_t next;
 	/* Entries beyond this offset of a side were never valid. */
 	uint64_t mapped_end[2];
+	/*
+	 * With GPU_VIRTUAL (Q-166): the addresses where a table of another process is mapped while
+	 * its entries are written; the table that is mapped there, or NULL; whether one ever was.
+	 */
+	uint64_t table_base, table_bytes;
+	const struct vmm_va_table *table;
+	bool table_mapped;
+	/* Address of the leaf tables that translate the window, in a row; 0: they have none. */
+	uint64_t leaves;
 };
 
 struct vmm_memory {

@@ -132,6 +132,16 @@ vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *in
 			      const struct vmm_paging_content *content)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
+/*
+ * Maps a page table of a client's process into the paging window; *address receives where. The
+ * mapping lasts until the next table is mapped. VMM_NO_MEMORY: the table is too large. (Q-166)
+ */
+vmm_status vmm_paging_map_table(struct vmm_memory *memory, const struct vmm_va_table *table,
+				uint64_t *address) VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the address of the leaf table that translates an address of the window. */
+uint64_t vmm_paging_leaf_address(const struct vmm_memory *memory, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- apertures ---- */
 /* Maps the backing pages of the instance at its placement in an aperture segment. (PAG-10) */
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)

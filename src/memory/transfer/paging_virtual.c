@@ -134,6 +134,52 @@ static vmm_status map_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_cl
 			    o->address[TO] + vmm_align_up(o->bytes, VMM_PAGE_SIZE));
 }
 
+/* ---- page tables ---- */
+
+uint64_t vmm_paging_leaf_address(const struct vmm_memory *memory, uint64_t address)
+{
+	const struct vmm_paging_window *window = &memory->window;
+	uint32_t shift = vmm_va_shift(vmm_va_mmu(window->va), 1);
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return window->leaves + ((address >> shift) - (window->base >> shift)) *
+					vmm_va_mmu(window->va)->level[0].PageTableSizeInBytes;
+}
+
+vmm_status vmm_paging_map_table(struct vmm_memory *memory, const struct vmm_va_table *table,
+				uint64_t *address)
+{
+	struct vmm_paging_window *window = &memory->window;
+	const struct vmm_gpu_location location = vmm_va_location(table);
+	const struct vmm_va_pages pages = {.location = &location,
+					   .base = window->table_base,
+					   .end = window->table_base +
+						  vmm_align_up(table->size_bytes, VMM_PAGE_SIZE),
+					   .protection = VMM_VA_WRITE};
+	bool flush =
+		window->table_mapped || !vmm_va_mmu(window->va)->caps.InvalidTlbEntriesNotCached;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	*address = window->table_base;
+	if (window->table == table)
+		return VMM_OK;
+	if (table->size_bytes > window->table_bytes)
+		return vmm_refuse_reason(memory->adapter->observe, VMM_NO_MEMORY, 0, 0,
+					 "Q-166: a page table of %llu bytes is not mapped in the "
+					 "paging process, whose window has %llu bytes for it",
+					 (unsigned long long)table->size_bytes,
+					 (unsigned long long)window->table_bytes);
+	window->table = NULL;
+	vmm_status status = vmm_va_write_pages(window->va, &pages);
+	if (vmm_ok(status) && flush)
+		status = vmm_va_flush(window->va, pages.base, pages.end);
+	if (!vmm_ok(status))
+		return status;
+	window->table = table;
+	window->table_mapped = true;
+	return VMM_OK;
+}
+
 /* ---- operations ---- */
 
 static DXGK_MEMORY_TRANSFER_DIRECTION direction_of(const struct vmm_paging_content *content)
@@ -167,6 +213,12 @@ static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
 	args.TransferVirtual.SourceVirtualAddress = o->address[FROM];
 	args.TransferVirtual.DestinationVirtualAddress = o->address[TO];
 	args.TransferVirtual.TransferDirection = direction_of(o->content);
+	if (vmm_va_mmu(o->memory->window.va)->caps.LegacyBehaviors.SourcePageTableVaInTransfer) {
+		args.TransferVirtual.SourcePageTable =
+			vmm_paging_leaf_address(o->memory, o->address[FROM]);
+		args.TransferVirtual.DestinationPageTable =
+			vmm_paging_leaf_address(o->memory, o->address[TO]);
+	}
 	return args;
 }
 

@@ -64,6 +64,47 @@ static char *cpu_address(const struct vmm_va *va, const struct vmm_va_table *tab
 	return segment->cpu_memory->base + segment->cpu_offset + table->offset;
 }
 
+struct vmm_gpu_location vmm_va_location(const struct vmm_va_table *table)
+{
+	struct vmm_gpu_location location = {.segment = table->segment,
+					    .page = table->offset >> VMM_PAGE_SHIFT};
+
+	location.list.Flags.Contiguous = 1;
+	return location;
+}
+
+/*
+ * Sets the table's address in the form that the mode wants. A GPU virtual address is one of the
+ * paging process: leaf tables of that process have one, tables of others are mapped first. (Q-166)
+ */
+static vmm_status set_address(struct vmm_va *va, const struct vmm_va_table *table,
+			      DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *args)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = VMM_OK;
+	uint64_t address = 0;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	args->UpdateMode = va->immediate ? DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
+					 : vmm_va_mmu(va)->caps.PageTableUpdateMode;
+	switch (args->UpdateMode) {
+	case DXGK_PAGETABLEUPDATE_CPU_VIRTUAL:
+		args->PageTableAddress.CpuVirtual = cpu_address(va, table);
+		break;
+	case DXGK_PAGETABLEUPDATE_GPU_VIRTUAL:
+		if (va->process)
+			status = vmm_paging_map_table(va->memory, table, &address);
+		else
+			address = vmm_paging_leaf_address(va->memory, table->base);
+		args->PageTableAddress.GpuVirtual = address;
+		break;
+	default:
+		args->PageTableAddress.GpuPhysical.SegmentId = table->segment;
+		args->PageTableAddress.GpuPhysical.SegmentOffset = table->offset;
+	}
+	return status;
+}
+
 vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 {
 	const struct vmm_va_table *table = write->table;
@@ -72,14 +113,6 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	args.UpdatePageTable.PageTableLevel = table->level;
-	args.UpdatePageTable.UpdateMode = va->immediate ? DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
-							: vmm_va_mmu(va)->caps.PageTableUpdateMode;
-	if (args.UpdatePageTable.UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL) {
-		args.UpdatePageTable.PageTableAddress.CpuVirtual = cpu_address(va, table);
-	} else {
-		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentId = table->segment;
-		args.UpdatePageTable.PageTableAddress.GpuPhysical.SegmentOffset = table->offset;
-	}
 	args.UpdatePageTable.pPageTableEntries = write->entries;
 	args.UpdatePageTable.StartIndex = write->start;
 	args.UpdatePageTable.NumPageTableEntries = write->count;
@@ -92,8 +125,11 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 		args.UpdatePageTable.hAllocation = write->allocation->kmd_allocation;
 		args.UpdatePageTable.AllocationOffsetInBytes = write->offset;
 	}
-	vmm_status status = va->immediate ? vmm_paging_execute(va->memory, &args)
-					  : vmm_paging_build(va->memory, &args);
+	vmm_status status = set_address(va, table, &args.UpdatePageTable);
+	if (!vmm_ok(status))
+		return status;
+	status = va->immediate ? vmm_paging_execute(va->memory, &args)
+			       : vmm_paging_build(va->memory, &args);
 	if (!vmm_ok(status))
 		return status;
 	/*

@@ -115,6 +115,9 @@ struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl);
 /* Returns the number of one page, counted from the start of the content. */
 uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index);
 
+/* Returns the pages of a table. */
+struct vmm_gpu_location vmm_va_location(const struct vmm_va_table *table);
+
 struct vmm_va_pages {
 	const struct vmm_gpu_location *location;
 	/* the owner of the pages; NULL: no allocation */

@@ -405,6 +405,7 @@ static void va_13_gpu_reads_correct_content_through_random_moves(void **state)
 		random_run(state, va_memory, seed);
 		random_run(state, va_two_levels, seed + 100);
 		random_run(state, va_system, seed + 200);
+		random_run(state, va_virtual, seed + 300);
 	}
 }
 

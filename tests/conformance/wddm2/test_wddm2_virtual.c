@@ -62,6 +62,31 @@ static void not_cached(struct scripted_miniport *m)
 	m->settings.mmu.caps.InvalidTlbEntriesNotCached = 1;
 }
 
+static void virtual_two_levels(struct scripted_miniport *m)
+{
+	va_two_levels(m);
+	m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
+}
+
+static void virtual_in_memory(struct scripted_miniport *m)
+{
+	tables_in_memory(m);
+	m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
+}
+
+static void virtual_small_buffers(struct scripted_miniport *m)
+{
+	small_buffers(m);
+	m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
+	m->settings.mmu.caps.InvalidTlbEntriesNotCached = 1;
+}
+
+static void names_tables(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.mmu.caps.LegacyBehaviors.SourcePageTableVaInTransfer = 1;
+}
+
 /* ---- helpers ---- */
 
 static uint32_t *lock2(struct va_world *v, D3DKMT_HANDLE a)
@@ -432,6 +457,82 @@ static void pag_26_eviction_maps_no_aperture(void **state)
 	va_finish(&v);
 }
 
+/* ---- page tables at GPU virtual addresses ---- */
+
+static void q_166_page_tables_are_updated_at_gpu_virtual_addresses(void **state)
+{
+	there_and_back(state, va_virtual, 3 * MIB, 1);
+	there_and_back(state, virtual_two_levels, 3 * MIB, 1);
+	there_and_back(state, virtual_in_memory, 12 * MIB, 2);
+	there_and_back(state, virtual_small_buffers, 10 * MIB, 2);
+}
+
+/*
+ * The entries of a client's table follow entries of the window, which map it, and a flush. All
+ * addresses of tables are those of the paging process.
+ */
+static void q_166_a_table_is_mapped_before_its_entries_are_written(void **state)
+{
+	const struct scripted_call *call;
+	uint32_t clients = 0, window = 0, flushes = 0;
+	struct va_world v;
+
+	va_begin(&v, state, va_virtual);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
+	scripted_forget(v.w.m);
+	va_map(&v, a, 64 * KIB);
+	for (uint32_t i = 0; (call = scripted_nth(v.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)) != NULL;
+	     i++) {
+		const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *u = &call->in.paging.UpdatePageTable;
+		DXGK_PTE entry;
+
+		if (call->in.paging.Operation != DXGK_OPERATION_UPDATE_PAGE_TABLE) {
+			flushes += window != 0;
+			continue;
+		}
+		assert_int_equal(u->UpdateMode, DXGK_PAGETABLEUPDATE_GPU_VIRTUAL);
+		assert_true(scripted_walk(&v.w.m->paging_process, u->PageTableAddress.GpuVirtual,
+					  &entry));
+		if (u->hProcess == &v.w.m->paging_process) {
+			assert_int_equal(u->PageTableLevel, 0);
+			window++;
+		} else {
+			assert_true(window && flushes);
+			clients++;
+		}
+	}
+	/* a leaf, its parent, and the entries that refer to them */
+	assert_true(clients >= 4 && window >= 2);
+	va_finish(&v);
+}
+
+static void pag_26_sourcepagetablevaintransfer_gives_addresses_of_tables(void **state)
+{
+	const DXGK_BUILDPAGINGBUFFER_TRANSFERVIRTUAL *t;
+	struct va_world v;
+	DXGK_PTE entry;
+
+	va_begin(&v, state, names_tables);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
+	uint64_t at = va_map(&v, a, 64 * KIB);
+	va_make(&v, a);
+	evict_written(&v, a, at, 1);
+	t = &nth(&v, DXGK_OPERATION_VIRTUAL_TRANSFER, 0)->TransferVirtual;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t page = i ? t->DestinationVirtualAddress : t->SourceVirtualAddress;
+		uint64_t table = i ? t->DestinationPageTable : t->SourcePageTable;
+		DXGK_PTE found;
+
+		/* the table has the entry of the page */
+		table += (page >> 12 & 255) * sizeof(entry);
+		assert_true(scripted_walk(&v.w.m->paging_process, page, &entry));
+		assert_true(scripted_virtual_access(&v.w.m->paging_process, table, &found,
+						    sizeof(found), false));
+		assert_memory_equal(&found, &entry, sizeof(entry));
+	}
+	va_finish(&v);
+}
+
 /* ---- failures, reset, power ---- */
 
 static void does_not_know(void *context, struct scripted_miniport *m, struct scripted_call *call)
@@ -478,11 +579,11 @@ static void set_power(struct va_world *v, uint32_t power)
 }
 
 /* The tables of the paging process are written again before anything uses them. */
-static void pag_26_paging_works_after_a_loss_of_power(void **state)
+static void lose_power(void **state, world_setup *setup)
 {
 	struct va_world v;
 
-	va_begin(&v, state, tables_in_memory);
+	va_begin(&v, state, setup);
 	D3DKMT_HANDLE a = va_allocate(&v, 3 * MIB, WORLD_MEMORY);
 	va_map(&v, a, 3 * MIB);
 	va_make(&v, a);
@@ -503,14 +604,21 @@ static void pag_26_paging_works_after_a_loss_of_power(void **state)
 	va_finish(&v);
 }
 
+static void pag_26_paging_works_after_a_loss_of_power(void **state)
+{
+	lose_power(state, tables_in_memory);
+	lose_power(state, virtual_in_memory);
+	lose_power(state, va_system);
+}
+
 /* After a reset no Transfer of size 0 reports lost content (TDR-05). Paging works as before. */
-static void pag_26_tdr_05_a_reset_reports_nothing_and_paging_works_after_it(void **state)
+static void reset(void **state, world_setup *setup)
 {
 	static const struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 	const struct client_options options = {.tdr = &tdr};
 	struct va_world v = {0};
 
-	world_start_with(&v.w, state, tables_in_memory, &options);
+	world_start_with(&v.w, state, setup, &options);
 	world_open(&v.w);
 	v.queue = wddm2_queue(&v.w.device);
 	D3DKMT_HANDLE a = va_allocate(&v, 3 * MIB, WORLD_MEMORY);
@@ -540,6 +648,13 @@ static void pag_26_tdr_05_a_reset_reports_nothing_and_paging_works_after_it(void
 	expect(&after, c, 3 * MIB, 21);
 	client_close(&after.w.device);
 	va_finish(&v);
+}
+
+static void pag_26_tdr_05_a_reset_reports_nothing_and_paging_works_after_it(void **state)
+{
+	reset(state, tables_in_memory);
+	reset(state, virtual_in_memory);
+	reset(state, va_system);
 }
 
 /* ---- translations ---- */
@@ -578,6 +693,9 @@ int main(void)
 		ON_SIM(pag_26_transfers_name_their_direction_and_offset),
 		ON_SIM(pag_26_content_is_dropped_silently),
 		ON_SIM(pag_26_eviction_maps_no_aperture),
+		ON_BOTH(q_166_page_tables_are_updated_at_gpu_virtual_addresses),
+		ON_SIM(q_166_a_table_is_mapped_before_its_entries_are_written),
+		ON_SIM(pag_26_sourcepagetablevaintransfer_gives_addresses_of_tables),
 		ON_SIM(pag_26_a_miniport_without_the_virtual_operations_stops_the_adapter),
 		ON_SIM(pag_26_paging_works_after_a_loss_of_power),
 		ON_SIM(pag_26_tdr_05_a_reset_reports_nothing_and_paging_works_after_it),

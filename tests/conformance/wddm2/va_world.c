@@ -25,6 +25,12 @@ void va_system(struct scripted_miniport *m)
 	scripted_mmu(m, 4, 0);
 }
 
+void va_virtual(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
+}
+
 void va_begin(struct va_world *v, void **state, world_setup *setup)
 {
 	world_start(&v->w, state, setup);

@@ -12,11 +12,12 @@
 
 /*
  * Setups: three levels with tables in the memory segment; two levels; four with tables in system
- * memory.
+ * memory; the first with updates at GPU virtual addresses.
  */
 void va_memory(struct scripted_miniport *m);
 void va_two_levels(struct scripted_miniport *m);
 void va_system(struct scripted_miniport *m);
+void va_virtual(struct scripted_miniport *m);
 
 struct va_world {
 	struct world w;
