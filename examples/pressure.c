@@ -64,7 +64,7 @@ static void load(const char *path)
 
 static D3DKMT_HANDLE open_adapter(void)
 {
-	D3DKMT_ADAPTERINFO adapters[16];
+	D3DKMT_ADAPTERINFO adapters[16] = {0};
 	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 16, .pAdapters = adapters};
 
 	check(EnumAdapters2(&list), "EnumAdapters2");

@@ -14,20 +14,21 @@
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
-#define SONAME   "libvidmm.so." TEXT(VIDMM_VERSION_MAJOR) "." TEXT(VIDMM_VERSION_MINOR)
+
+static const char soname[] = "libvidmm.so." TEXT(VIDMM_VERSION_MAJOR) "." TEXT(VIDMM_VERSION_MINOR);
+static const char installed[] = VIDMM_LIBRARY_FROM_PROGRAM "/libvidmm.so";
 
 /* Where the library is, from the folder of this program: the build tree, the installed layout. */
-static const char *const libraries[] = {"../../lib/libvidmm.so",
-					VIDMM_LIBRARY_FROM_PROGRAM "/libvidmm.so"};
+static const char *const libraries[] = {"../../lib/libvidmm.so", installed};
 static const char *const links[] = {"libdxcore.so", "libdxg.so", "libdxg.so.1", "libvidmm.so",
-				    SONAME};
+				    soname};
 /* Everything that the folder may contain, each before its folder. */
 static const char *const contents[] = {
 	"libdxcore.so",
 	"libdxg.so",
 	"libdxg.so.1",
 	"libvidmm.so",
-	SONAME,
+	soname,
 	"socket",
 	"socket.lock",
 	"report",
