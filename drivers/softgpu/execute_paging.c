@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table,
- * and those of GPU virtual addresses, are changed only here, when the engine executes the command. Runs on the paging node's thread.
+ * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table and those
+ * of GPU virtual addresses are changed only here, when the engine executes the command, except those
+ * of the system's process (page_table.c). Runs on the paging node's thread.
  */
 #include "softgpu_private.h"
 
@@ -82,6 +83,10 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 		return table(memory, (const struct softgpu_paging_table *)(const void *)command);
 	case SOFTGPU_PAGING_FLUSH:
 		return flush(engine, (const struct softgpu_paging_flush *)(const void *)command);
+	case SOFTGPU_PAGING_VIRTUAL_COPY:
+	case SOFTGPU_PAGING_VIRTUAL_FILL:
+		return softgpu_execute_virtual_paging(
+			engine, (const struct softgpu_paging_virtual *)(const void *)command);
 	default:
 		return STATUS_ILLEGAL_INSTRUCTION;
 	}

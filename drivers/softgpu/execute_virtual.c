@@ -328,5 +328,25 @@ NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, const struct sof
 		if (!worked(&run, any.command.size_bytes))
 			status = SOFTGPU_ABORTED;
 	}
+	softgpu_engine_charge(engine, run.work);
+	return status;
+}
+
+NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
+					const struct softgpu_paging_virtual *paging)
+{
+	struct run run = {.engine = engine,
+			  .space = (const struct softgpu_space *)(uintptr_t)paging->space};
+	const struct softgpu_copy copied = {.source = {.address = paging->source},
+					    .destination = {.address = paging->destination},
+					    .length = paging->length};
+	const struct softgpu_fill filled = {.operand = {.address = paging->destination},
+					    .length = paging->length,
+					    .pattern = paging->pattern};
+	NTSTATUS status = paging->command.opcode == SOFTGPU_PAGING_VIRTUAL_FILL
+				  ? fill(&run, &filled)
+				  : copy(&run, &copied);
+
+	softgpu_engine_charge(engine, run.work);
 	return status;
 }

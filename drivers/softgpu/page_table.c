@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiBuildPagingBuffer, operations on page tables (Model wddm2). UPDATE_PAGE_TABLE becomes a
- * command with entries in the device's form. One that does not fit is continued in the next paging
- * buffer; MultipassOffset is the number of entries that were written (PAG-07).
+ * DxgkDdiBuildPagingBuffer, operations of GPU virtual addresses (Model wddm2). UPDATE_PAGE_TABLE
+ * becomes a command with entries in the device's form. One that does not fit is continued in the
+ * next paging buffer; MultipassOffset is the number of entries that were written (PAG-07). Tables of
+ * the system's process are written at once, by the CPU (VA-11): the engine needs them to move
+ * content by virtual address (PAG-26).
  */
 #include "softgpu_private.h"
+
+#include "atomic.h"
 
 #define ENTRIES_AT_ONCE 256u
 
@@ -90,12 +94,36 @@ static NTSTATUS append_entries(const struct softgpu_adapter *adapter,
 	return softgpu_paging_append(build, &command, command.head.command.size_bytes);
 }
 
+/* Writes a table of the system's process, which the engine does not use meanwhile. */
+static NTSTATUS write_entries(const struct softgpu_adapter *adapter,
+			      const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *update)
+{
+	volatile uint64_t *table = update->PageTableAddress.CpuVirtual;
+	uint64_t entry;
+	UINT i;
+
+	if (update->PageTableLevel >= adapter->settings.page_table_levels ||
+	    !update->NumPageTableEntries || !update->pPageTableEntries || !table ||
+	    update->Flags.Use64KBPages)
+		return STATUS_INVALID_PARAMETER;
+	for (i = 0; i < update->NumPageTableEntries; i++) {
+		if (!encode(adapter, &update->pPageTableEntries[update->Flags.Repeat ? 0 : i],
+			    update->PageTableLevel, &entry))
+			return STATUS_INVALID_PARAMETER;
+		softgpu_store(&table[update->StartIndex + i], entry);
+	}
+	return STATUS_SUCCESS;
+}
+
 NTSTATUS softgpu_build_table(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!softgpu_is_wddm2(&adapter->settings))
 		return STATUS_NOT_SUPPORTED;
+	if (build->UpdatePageTable.UpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL &&
+	    !build->pDmaBuffer)
+		return write_entries(adapter, &build->UpdatePageTable);
 	if (!update_is_valid(adapter, &build->UpdatePageTable))
 		return STATUS_INVALID_PARAMETER;
 	while (NT_SUCCESS(status) &&
@@ -125,5 +153,31 @@ NTSTATUS softgpu_build_flush(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGIN
 	if (flush->RootPageTableAddress.SegmentId != SOFTGPU_SEGMENT_VRAM ||
 	    flush->EndVirtualAddress < flush->StartVirtualAddress)
 		return STATUS_INVALID_PARAMETER;
+	return softgpu_paging_append(build, &command, sizeof(command));
+}
+
+/* One command of fixed size, which is never continued. */
+NTSTATUS softgpu_build_virtual(const struct softgpu_adapter *adapter,
+			       DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	const struct softgpu_context *system = build->hSystemContext;
+	struct softgpu_paging_virtual command = {.command = {.size_bytes = sizeof(command)}};
+
+	if (!softgpu_is_wddm2(&adapter->settings))
+		return STATUS_NOT_SUPPORTED;
+	if (!system || !system->space.entries)
+		return STATUS_INVALID_PARAMETER;
+	command.space = (uintptr_t)&system->space;
+	if (build->Operation == DXGK_OPERATION_VIRTUAL_FILL) {
+		command.command.opcode = SOFTGPU_PAGING_VIRTUAL_FILL;
+		command.destination = build->FillVirtual.DestinationVirtualAddress;
+		command.length = build->FillVirtual.FillSizeInBytes;
+		command.pattern = build->FillVirtual.FillPattern;
+	} else {
+		command.command.opcode = SOFTGPU_PAGING_VIRTUAL_COPY;
+		command.source = build->TransferVirtual.SourceVirtualAddress;
+		command.destination = build->TransferVirtual.DestinationVirtualAddress;
+		command.length = build->TransferVirtual.TransferSizeInBytes;
+	}
 	return softgpu_paging_append(build, &command, sizeof(command));
 }

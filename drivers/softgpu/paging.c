@@ -297,6 +297,9 @@ NTSTATUS APIENTRY softgpu_build_paging_buffer(IN_CONST_HANDLE hAdapter,
 		return softgpu_build_table(adapter, pBuildPagingBuffer);
 	case DXGK_OPERATION_FLUSH_TLB:
 		return softgpu_build_flush(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_VIRTUAL_TRANSFER:
+	case DXGK_OPERATION_VIRTUAL_FILL:
+		return softgpu_build_virtual(adapter, pBuildPagingBuffer);
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}

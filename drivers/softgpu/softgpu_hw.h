@@ -108,7 +108,9 @@ enum softgpu_paging_opcode {
 	SOFTGPU_PAGING_MAP = 0x8003,
 	SOFTGPU_PAGING_UNMAP = 0x8004,
 	SOFTGPU_PAGING_TABLE = 0x8005,
-	SOFTGPU_PAGING_FLUSH = 0x8006
+	SOFTGPU_PAGING_FLUSH = 0x8006,
+	SOFTGPU_PAGING_VIRTUAL_COPY = 0x8007,
+	SOFTGPU_PAGING_VIRTUAL_FILL = 0x8008
 };
 #define SOFTGPU_OPCODE_PRIVILEGED 0x8000u
 
@@ -170,6 +172,17 @@ struct softgpu_paging_table {
 struct softgpu_paging_flush {
 	struct softgpu_command command;
 	uint64_t root, start, end;
+};
+
+/*
+ * Copies or fills `length` bytes at virtual addresses. space: the host address of the address space
+ * of the system's context, a struct softgpu_space. source and pattern: of a copy, of a fill.
+ */
+struct softgpu_paging_virtual {
+	struct softgpu_command command;
+	uint64_t space;
+	uint64_t source, destination, length;
+	uint32_t pattern, reserved;
 };
 
 /*

@@ -260,6 +260,8 @@ void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_
 #define SOFTGPU_ABORTED    STATUS_CANCELLED
 /* A command of a virtual context is wrong, or its access failed; engine->mmu.fault says which. */
 #define SOFTGPU_PAGE_FAULT STATUS_ACCESS_VIOLATION
+NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
+					const struct softgpu_paging_virtual *paging);
 NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine,
 				 const struct softgpu_packet *packet);
 NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet);
@@ -274,6 +276,8 @@ NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgp
 /* page_table.c: paging operations of address spaces */
 NTSTATUS softgpu_build_table(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build);
 NTSTATUS softgpu_build_flush(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build);
+NTSTATUS softgpu_build_virtual(const struct softgpu_adapter *adapter,
+			       DXGKARG_BUILDPAGINGBUFFER *build);
 /* paging.c: appends a command to the paging buffer. */
 NTSTATUS softgpu_paging_append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command,
 			       uint32_t size);

@@ -188,6 +188,8 @@ void vmm_va_rewrite_system(struct vmm_memory *memory)
 	struct vmm_paging_window *window = &memory->window;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(!window->va))
+		return;
 	window->va->immediate = true;
 	vmm_va_tables_rewrite(window->va);
 	(void)!vmm_ok(map_leaves(window));
