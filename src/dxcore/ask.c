@@ -158,5 +158,6 @@ HRESULT vmm_dxcore_read(const D3DKMT_ADAPTERINFO *adapter, struct vmm_dxcore_fac
 		status = read_description(handle, facts);
 	if (NT_SUCCESS(status))
 		status = read_preemption(handle, facts);
-	return vmm_dxcore_result(status);
+	/* The handle is live, so its adapter has ended. */
+	return status == STATUS_INVALID_PARAMETER ? S_FALSE : vmm_dxcore_result(status);
 }

@@ -77,7 +77,7 @@ HRESULT vmm_dxcore_open(struct vmm_dxcore_adapters *adapters);
 void vmm_dxcore_close(const struct vmm_dxcore_adapters *adapters);
 /* Returns 0 if none has the LUID. */
 D3DKMT_HANDLE vmm_dxcore_find(const struct vmm_dxcore_adapters *adapters, LUID luid);
-/* Fails if the adapter stops meanwhile. */
+/* Returns S_FALSE if the adapter has ended meanwhile. */
 HRESULT vmm_dxcore_read(const D3DKMT_ADAPTERINFO *adapter, struct vmm_dxcore_facts *facts);
 NTSTATUS vmm_dxcore_query(D3DKMT_HANDLE adapter, uint32_t type, void *data, size_t size);
 /* Returns the HRESULT of an NTSTATUS. (DXC-25) */
@@ -122,7 +122,10 @@ VMM_LOCK_FUNCTIONS(vmm_dxcore_lock, vmm_dxcore_unlock, (void), vmm_dxcore_class,
 struct vmm_dxcore_adapter *vmm_dxcore_adapter_get(const void *system, LUID luid,
 						  const struct vmm_dxcore_facts *now);
 ULONG vmm_dxcore_adapter_release(struct vmm_dxcore_adapter *adapter);
-/* The object of an enumerated adapter; NULL with *result set if there is none. */
+/*
+ * Returns the object of an enumerated adapter with one more reference. NULL: *result is the
+ * failure, or S_FALSE if the adapter has ended meanwhile.
+ */
 struct vmm_dxcore_adapter *vmm_dxcore_adapter_of(const struct vmm_dxcore_adapters *adapters,
 						 uint32_t index, HRESULT *result);
 

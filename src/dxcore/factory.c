@@ -99,7 +99,7 @@ static HRESULT get_adapter_by_luid(IDXCoreAdapterFactory1 *self, const LUID *lui
 		at++;
 	if (at < adapters.count)
 		adapter = vmm_dxcore_adapter_of(&adapters, at, &result);
-	else
+	if (!adapter && SUCCEEDED(result))
 		result = refuse_luid(adapters.system, *luid);
 	vmm_dxcore_close(&adapters);
 	if (!adapter)

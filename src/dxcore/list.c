@@ -230,7 +230,7 @@ static HRESULT add_adapters(struct list *list, const struct vmm_dxcore_adapters 
 		struct vmm_dxcore_adapter *adapter = vmm_dxcore_adapter_of(adapters, i, &result);
 		uint32_t attributes = adapter ? adapter->facts.attributes : 0;
 
-		if (result == E_OUTOFMEMORY)
+		if (FAILED(result))
 			return result;
 		if (!adapter)
 			continue; /* it has ended meanwhile */

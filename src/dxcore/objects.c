@@ -83,7 +83,7 @@ struct vmm_dxcore_adapter *vmm_dxcore_adapter_of(const struct vmm_dxcore_adapter
 	if (adapter)
 		return adapter;
 	*result = vmm_dxcore_read(info, &facts);
-	if (FAILED(*result))
+	if (*result != S_OK)
 		return NULL;
 	adapter = vmm_dxcore_adapter_get(adapters->system, info->AdapterLuid, &facts);
 	*result = adapter ? S_OK : E_OUTOFMEMORY;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/base.h"
+
 static IDXCoreAdapterFactory1 *create(void)
 {
 	IDXCoreAdapterFactory1 *factory = NULL;
@@ -489,6 +491,32 @@ static void dxc_24_no_notification_is_supported(void **state)
 	dxcore_stop(&w);
 }
 
+/* ---- failures ---- */
+
+static void dxc_25_without_memory_a_list_cannot_be_created(void **state)
+{
+	struct dxcore_world w;
+	void *object = NULL;
+	uint32_t failures = 0;
+
+	dxcore_start(&w, state);
+	IDXCoreAdapterFactory1 *f = w.factory;
+	for (uint32_t n = 1; !object; n++) {
+		vmm_calloc_fail_after(n);
+		HRESULT result =
+			f->lpVtbl->CreateAdapterList(f, 1, &d3d12_graphics, &iid_list, &object);
+		vmm_calloc_fail_after(0);
+		assert_int_equal(result, object ? S_OK : E_OUTOFMEMORY);
+		failures += !object;
+	}
+	/* The list, the description, the adapter; through a host the count begins anew in it. */
+	assert_in_range(failures, 1, 100);
+	IDXCoreAdapterList *list = object;
+	assert_int_equal(list->lpVtbl->GetAdapterCount(list), 1);
+	assert_int_equal(list->lpVtbl->Release(list), 0);
+	dxcore_stop(&w);
+}
+
 /* ---- hosts ---- */
 
 static void dxc_25_without_a_host_a_list_cannot_be_created(void **state)
@@ -565,6 +593,7 @@ int main(void)
 		ON_BOTH(dxc_10_dxc_12_sort_puts_the_preferred_adapters_first),
 		ON_BOTH(dxc_13_the_list_of_a_workload_begins_with_specialized_adapters),
 		ON_BOTH(dxc_24_no_notification_is_supported),
+		ON_BOTH(dxc_25_without_memory_a_list_cannot_be_created),
 		ON_BOTH(dxc_25_without_a_host_a_list_cannot_be_created),
 		ON_BOTH(dxc_27_an_object_belongs_to_the_host_that_it_was_created_from),
 	};
