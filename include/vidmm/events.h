@@ -307,7 +307,8 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_POWER,    /* for a power transition of the adapter */
 	VIDMM_WAIT_DECLINED, /* a lock with DonotWait was refused; no wait */
 	VIDMM_WAIT_FENCE,    /* a thread waits for fence values; object: the first fence */
-	VIDMM_WAIT_PRESENT   /* too many presents are queued or flips pending (SUB-17) */
+	VIDMM_WAIT_PRESENT,  /* too many presents are queued or flips pending (SUB-17) */
+	VIDMM_WAIT_HEAP      /* for the moves that are under way (CCH-03) */
 };
 
 enum vidmm_recovery {
@@ -357,7 +358,8 @@ enum vidmm_sync_reason {
 
 enum vidmm_flush_reason {
 	VIDMM_FLUSH_TO_GPU = 1, /* writes back CPU stores before the GPU reads them */
-	VIDMM_FLUSH_TO_CPU      /* invalidates CPU copies that are older than GPU writes */
+	VIDMM_FLUSH_TO_CPU,     /* invalidates CPU copies that are older than GPU writes */
+	VIDMM_FLUSH_REQUESTED   /* the client asked for a range to be flushed (CCH-01) */
 };
 
 struct vidmm_event {

@@ -579,6 +579,20 @@ NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *proce
  */
 NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
 			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
+/* ---- flush.c ---- */
+/*
+ * Flushes the CPU caches of a range of an allocation, in bytes, if the GPU does not snoop them.
+ * STATUS_INVALID_PARAMETER and a finding: the handle is no allocation of the device, or the range
+ * is not inside it. Takes the paging lock and the process lock. (CCH-01, CCH-02)
+ */
+NTSTATUS vmm_memory_invalidate_cache(struct vmm_device *device, uint32_t handle, uint64_t offset,
+				     uint64_t length) VMM_MUST_CHECK;
+/*
+ * Waits until the moves of allocations that have begun are complete. STATUS_DEVICE_REMOVED: the
+ * adapter is removed, or the client has gone. The caller holds no lock. (CCH-03)
+ */
+NTSTATUS vmm_memory_flush_transitions(struct vmm_adapter *adapter,
+				      struct vmm_process *process) VMM_MUST_CHECK;
 /* ---- trim notifications (trim.c, RES-09) ---- */
 /* D3DDDI_TRIMRESIDENCYSET_FLAGS */
 enum { VMM_TRIM_PERIODIC = 0x1, VMM_TRIM_RESTART = 0x2, VMM_TRIM_TO_BUDGET = 0x4 };

@@ -180,6 +180,8 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_POWER] = "power",
 	[VIDMM_WAIT_DECLINED] = "declined",
 	[VIDMM_WAIT_FENCE] = "fence",
+	[VIDMM_WAIT_PRESENT] = "present",
+	[VIDMM_WAIT_HEAP] = "heap",
 };
 
 static const char *const queue_names[] = {"render", "paging"};
@@ -192,6 +194,7 @@ static const char *const range_names[] = {
 static const char *const flush_names[] = {
 	[VIDMM_FLUSH_TO_GPU] = "to_gpu",
 	[VIDMM_FLUSH_TO_CPU] = "to_cpu",
+	[VIDMM_FLUSH_REQUESTED] = "requested",
 };
 
 static const char *const recovery_names[] = {

@@ -47,3 +47,8 @@ NTSTATUS vmm_port_calibrate_clock(struct vmm_port *port, uint32_t node, DXGK_GPU
 	*clock = args;
 	return STATUS_SUCCESS;
 }
+
+bool vmm_port_sets_stable_power(const struct vmm_port *port)
+{
+	return port->ddi.DxgkDdiSetStablePowerState != NULL;
+}

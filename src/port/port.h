@@ -403,6 +403,8 @@ void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event
  * failure of the miniport is returned unchanged, after a reason.
  */
 NTSTATUS vmm_port_escape(struct vmm_port *port, DXGKARG_ESCAPE *args);
+/* Returns whether the miniport can hold its clocks: it has DxgkDdiSetStablePowerState. (CLK-05) */
+bool vmm_port_sets_stable_power(const struct vmm_port *port);
 /*
  * Calls DxgkDdiCalibrateGpuClock for a node, DISPATCH_LEVEL. Stores the clocks of one instant; on
  * failure nothing. STATUS_NOT_SUPPORTED: the miniport has no such DDI. Otherwise a failure of the

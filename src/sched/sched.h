@@ -258,6 +258,36 @@ NTSTATUS vmm_sched_source_usage(struct vmm_adapter *adapter, const struct vmm_pr
 NTSTATUS vmm_sched_calibrate_clock(struct vmm_process *process, struct vmm_adapter *adapter,
 				   uint32_t node, uint32_t physical,
 				   DXGK_GPUCLOCKDATA *clock) VMM_MUST_CHECK;
+/*
+ * A client wants the clocks of the GPU to be fixed, or not any more. STATUS_SUCCESS: they are fixed
+ * anyway, because the miniport has no DDI that changes them. STATUS_NOT_SUPPORTED and a reason: it
+ * has one, which is not built. (CLK-05)
+ */
+NTSTATUS vmm_sched_set_stable_power(const struct vmm_process *process,
+				    struct vmm_adapter *adapter) VMM_MUST_CHECK;
+/* ---- owner.c: which device owns a video present source (OWN) ---- */
+/* Elements are of D3DKMT_VIDPNSOURCEOWNER_TYPE and source ids. No elements: releases all. */
+struct vmm_owner_request {
+	const uint32_t *types, *sources;
+	uint32_t count;
+};
+/* Checks the number of elements, before they are read. (OWN-01) */
+NTSTATUS vmm_sched_check_owner_count(const struct vmm_device *device, uint32_t count,
+				     bool given) VMM_MUST_CHECK;
+/*
+ * Sets or releases the device's ownership of sources: all that the request names, or none. Presents
+ * do not depend on it. STATUS_GRAPHICS_INVALID_VIDEO_PRESENT_SOURCE,
+ * STATUS_GRAPHICS_VIDPN_SOURCE_IN_USE, STATUS_INVALID_PARAMETER, each with a finding or a reason.
+ * Takes the state lock. (OWN-01 to OWN-04)
+ */
+NTSTATUS vmm_sched_own_sources(struct vmm_device *device,
+			       const struct vmm_owner_request *request) VMM_MUST_CHECK;
+/* STATUS_GRAPHICS_PRESENT_OCCLUDED: a device owns the source exclusively. (OWN-05) */
+NTSTATUS vmm_sched_check_ownership(struct vmm_adapter *adapter, const struct vmm_process *process,
+				   uint32_t source) VMM_MUST_CHECK;
+/* STATUS_GRAPHICS_INVALID_VIDEO_PRESENT_SOURCE and a finding: there is no such source. (OWN-02) */
+NTSTATUS vmm_sched_check_source(const struct vmm_adapter *adapter,
+				const struct vmm_process *process, uint32_t source) VMM_MUST_CHECK;
 /* Returns the handle for protected lookups (hazard.h). */
 void *vmm_sched_context_live(const struct vmm_context *context);
 /* Returns its D3DKMT handle, by which events name it. */

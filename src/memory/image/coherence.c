@@ -108,3 +108,22 @@ void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instan
 		instance->cache = VMM_CACHE_CPU;
 	instance->handover = true;
 }
+
+void vmm_coherence_flush_range(struct vmm_memory *memory, const struct vmm_instance *instance,
+			       uint64_t offset, uint64_t length)
+{
+	const struct vmm_allocation *a = instance->allocation;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(offset <= a->size_bytes && length <= a->size_bytes - offset);
+	if (!(a->flags & VMM_ALLOCATION_CACHED) || !length ||
+	    (instance->segment && is_coherent(memory, instance)))
+		return;
+	const char *bytes = memory_seen(memory, instance, (enum vmm_placement)instance->place);
+	vmm_alternate_flush(memory, instance);
+	if (!bytes)
+		return;
+	vmm_os_cache_flush(memory->adapter->os, bytes + offset, length);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_FLUSH, a->owner, instance->handle,
+		  VIDMM_FLUSH_REQUESTED, length, instance->segment, 0, 0);
+}

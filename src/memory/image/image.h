@@ -221,6 +221,13 @@ void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance)
  */
 void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
 			  enum vmm_placement seen) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Flushes the CPU cache lines of a range of the content, in bytes, unless the GPU snoops them.
+ * (CCH-01)
+ */
+void vmm_coherence_flush_range(struct vmm_memory *memory, const struct vmm_instance *instance,
+			       uint64_t offset, uint64_t length)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Before the CPU accesses it. */
 void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only)
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -53,6 +53,10 @@ extern const struct vmm_working_set vmm_working_set_wddm1, vmm_working_set_wddm2
  */
 void vmm_usage_leave_locked(struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class);
 
+/* ---- owner.c ---- */
+/* Releases all sources that the device owns. (OWN-03) */
+void vmm_owner_leave_locked(struct vmm_device *device) VMM_REQUIRES(vmm_state_lock_class);
+
 /* ---- power.c ---- */
 /*
  * Bracket the creation of a device, or another call of the miniport that no device protects from a

@@ -25,3 +25,14 @@ NTSTATUS vmm_sched_calibrate_clock(struct vmm_process *process, struct vmm_adapt
 	vmm_power_end_device(adapter);
 	return status;
 }
+
+NTSTATUS vmm_sched_set_stable_power(const struct vmm_process *process, struct vmm_adapter *adapter)
+{
+	if (atomic_load(&adapter->removed))
+		return STATUS_DEVICE_REMOVED;
+	if (!vmm_port_sets_stable_power(adapter->port))
+		return STATUS_SUCCESS;
+	return vmm_refuse_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+				 "CLK-05: the arguments of DxgkDdiSetStablePowerState are not "
+				 "public, so it is not called");
+}

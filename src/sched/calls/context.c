@@ -347,6 +347,7 @@ static void unlink_device(struct vmm_device *device)
 	vmm_state_lock(adapter);
 	vmm_list_remove(&device->adapter_link);
 	vmm_usage_leave_locked(device);
+	vmm_owner_leave_locked(device);
 	for (uint32_t n = 0; n < adapter->node_count; n++)
 		if (adapter->sched->node[n].last_device == device)
 			adapter->sched->node[n].last_device = NULL;

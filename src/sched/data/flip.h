@@ -13,7 +13,10 @@
 struct vmm_source {
 	struct vmm_list flips;  /* queued flips, in order */
 	struct vmm_flip *shown; /* NULL: dark */
-	uint64_t count;         /* flips that have been shown */
+	/* D3DKMTSetVidPnSourceOwner (owner.c). NULL: unowned */
+	const struct vmm_device *owner;
+	uint32_t owner_type;
+	uint64_t count; /* flips that have been shown */
 	_Atomic uint64_t vsync_address;
 	_Atomic bool vsync; /* reported by an interrupt, not applied yet */
 };

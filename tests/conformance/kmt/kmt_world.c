@@ -8,11 +8,17 @@ uint32_t kmt_sim = VIDMM_HOST_SIM, kmt_linux = VIDMM_HOST_LINUX;
 void kmt_start(struct kmt_world *w, void **state)
 {
 	const struct client_options options = {.kind = *(uint32_t *)*state, .vram_bytes = 4 * MIB};
+
+	kmt_start_with(w, &options);
+}
+
+void kmt_start_with(struct kmt_world *w, const struct client_options *options)
+{
 	D3DKMT_ADAPTERINFO info;
 	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
 
 	memset(w, 0, sizeof(*w));
-	client_start(&w->client, &options);
+	client_start(&w->client, options);
 	assert_int_equal(vidmm_process_open(w->client.host, "kmt", &w->process), 0);
 	assert_int_equal(vidmm_process_open(w->client.host, "other", &w->other), 0);
 	vidmm_d3dkmt_attach(w->process);

@@ -28,6 +28,7 @@ extern uint32_t kmt_sim, kmt_linux;
 	}
 
 void kmt_start(struct kmt_world *w, void **state);
+void kmt_start_with(struct kmt_world *w, const struct client_options *options);
 /*
  * Closes both processes with all their objects. Asserts that there was no finding that the test
  * did not expect.

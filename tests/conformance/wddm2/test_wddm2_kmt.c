@@ -246,9 +246,37 @@ static void hnd_11_a_null_argument_is_refused(void **state)
 	stop(&k);
 }
 
+static NTSTATUS APIENTRY stable_power(IN_CONST_HANDLE adapter, PVOID args)
+{
+	(void)adapter;
+	(void)args;
+	fail_msg("its arguments are not public");
+	return STATUS_SUCCESS;
+}
+
+static void with_stable_power(struct scripted_miniport *m)
+{
+	at_once(m);
+	m->settings.table.DxgkDdiSetStablePowerState = stable_power;
+}
+
+static void clk_05_a_miniport_that_sets_the_clocks_is_not_asked(void **state)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	struct kmt k;
+
+	start(&k, state, with_stable_power);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	const D3DKMT_SETSTABLEPOWERSTATE args = {.hAdapter = info.hAdapter, .Enabled = TRUE};
+	assert_int_equal(D3DKMTSetStablePowerState(&args), STATUS_NOT_SUPPORTED);
+	stop(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(clk_05_a_miniport_that_sets_the_clocks_is_not_asked),
 		ON_BOTH(res_01_res_06_d3dkmtmakeresident_and_evict),
 		ON_BOTH(lock_42_lock_45_d3dkmtlock2_gives_an_address_and_takes_no_flags),
 		ON_BOTH(hnd_07_a_paging_queue_of_another_process_is_refused),
