@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random use of GPU virtual addresses by two clients with little video memory, compared with a
+ * model of what each 1 KiB block contains. Pages are mapped and replaced one by one, or as a whole
+ * allocation, in a window of addresses, so the TLBs have translations of both sizes to lose.
+ */
+#include "gva_client.h"
+
+#include <string.h>
+
+enum { CLIENTS = 2, ALLOCATIONS = 3, PAGES = 128, BLOCKS = PAGES * 4, STEPS = 250 };
+#define BLOCK KIB
+
+struct model {
+	struct gva_client c;
+	D3DKMT_HANDLE allocation[ALLOCATIONS];
+	uint32_t content[ALLOCATIONS][BLOCKS];
+	/* a window of PAGES pages: the allocation of each, -1: none, and the page in it */
+	uint64_t window;
+	int32_t owner[PAGES];
+	uint32_t page[PAGES];
+};
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t limit)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(random_state >> 33) % limit;
+}
+
+static void map(struct model *m, uint32_t at, uint32_t allocation, uint32_t page, uint32_t count)
+{
+	D3DDDI_MAPGPUVIRTUALADDRESS args = {.BaseAddress = m->window + at * PAGE,
+					    .hAllocation = m->allocation[allocation],
+					    .OffsetInPages = page,
+					    .SizeInPages = count,
+					    .Protection.Write = 1};
+
+	gva_map_args(&m->c, &args);
+	for (uint32_t i = 0; i < count; i++) {
+		m->owner[at + i] = (int32_t)allocation;
+		m->page[at + i] = page + i;
+	}
+}
+
+static void open_model(struct client *host, struct model *m)
+{
+	gva_open(host, &m->c);
+	m->window = gva_reserve(&m->c, PAGES * PAGE, D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_ACCESS);
+	for (uint32_t a = 0; a < ALLOCATIONS; a++) {
+		m->allocation[a] =
+			gva_allocate(&m->c, PAGES * PAGE, a ? GVA_VRAM | GVA_APERTURE : GVA_VRAM);
+		gva_make_resident(&m->c, m->allocation[a]);
+		map(m, 0, a, 0, PAGES);
+		gva_fill(&m->c, m->window, PAGES * PAGE, a);
+		gva_run(&m->c, 0);
+		for (uint32_t b = 0; b < BLOCKS; b++)
+			m->content[a][b] = a;
+	}
+}
+
+static uint32_t *block(struct model *m, uint32_t index)
+{
+	uint32_t page = index / 4;
+
+	return &m->content[m->owner[page]][m->page[page] * 4 + index % 4];
+}
+
+static void fill(struct model *m, uint32_t word)
+{
+	uint32_t first = below(BLOCKS), count = 1 + below(BLOCKS - first);
+
+	gva_fill(&m->c, m->window + first * BLOCK, count * BLOCK, word);
+	for (uint32_t i = 0; i < count; i++)
+		*block(m, first + i) = word;
+	gva_run(&m->c, below(2));
+}
+
+/* Block by block, because the ranges of one command must not overlap in memory. */
+static void copy(struct model *m)
+{
+	uint32_t count = 1 + below(16), from = below(BLOCKS - count), to = below(BLOCKS - count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (block(m, from + i) == block(m, to + i))
+			continue;
+		gva_copy(&m->c, m->window + (from + i) * BLOCK, m->window + (to + i) * BLOCK,
+			 BLOCK);
+		*block(m, to + i) = *block(m, from + i);
+	}
+	gva_run(&m->c, below(2));
+}
+
+static void check(struct model *m, uint32_t allocation)
+{
+	const char *data = gva_lock(&m->c, m->allocation[allocation]);
+
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		for (uint32_t i = 0; i < BLOCK; i += 4) {
+			uint32_t found;
+
+			memcpy(&found, data + b * BLOCK + i, sizeof(found));
+			assert_int_equal(found, m->content[allocation][b]);
+		}
+	gva_unlock(&m->c, m->allocation[allocation]);
+}
+
+static void step(struct model *m, uint32_t word)
+{
+	uint32_t allocation = below(ALLOCATIONS), at = below(PAGES), count = 1 + below(24);
+
+	switch (below(8)) {
+	case 0:
+		map(m, 0, allocation, 0, PAGES);
+		break;
+	case 1:
+		map(m, at, allocation, below(PAGES), 1);
+		break;
+	case 2:
+		count = count < PAGES - at ? count : PAGES - at;
+		map(m, at, allocation, below(PAGES - count + 1), count);
+		break;
+	case 3:
+		gva_evict(&m->c, m->allocation[allocation]);
+		gva_make_resident(&m->c, m->allocation[allocation]);
+		break;
+	case 4:
+		check(m, allocation);
+		break;
+	case 5:
+		copy(m);
+		break;
+	default:
+		fill(m, word);
+	}
+}
+
+static void run(void **state, uint64_t seed, const struct gva_options *options)
+{
+	static struct model m[CLIENTS];
+	struct client host;
+
+	random_state = seed;
+	gva_start(&host, state, options);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		open_model(&host, &m[i]);
+	for (uint32_t i = 0; i < STEPS; i++)
+		step(&m[below(CLIENTS)], 0x1000 + i);
+	vidmm_adapter_check(host.adapter);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		for (uint32_t a = 0; a < ALLOCATIONS; a++)
+			check(&m[i], a);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		gva_close(&m[i].c);
+	gva_stop(&host);
+}
+
+/* Each client has 1.5 MiB, and budgets allow for that; both together do not fit. */
+static void va_13_each_address_has_its_content_whatever_moves(void **state)
+{
+	for (uint64_t seed = 1; seed <= 6; seed++)
+		run(state, seed,
+		    &(struct gva_options){.vram_bytes = 2560 * KIB,
+					  .levels = seed % 2 ? 4 : 2,
+					  .version = seed % 3 ? 0 : 0x6003});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(va_13_each_address_has_its_content_whatever_moves),
+	};
+
+	return cmocka_run_group_tests_name("softgpu_random", tests, NULL, NULL);
+}
