@@ -250,7 +250,7 @@ struct vmm_allocation {
 	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t flags2;              /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t read_set, write_set; /* segment sets */
-	uint32_t eviction_set;        /* segment set */
+	uint32_t eviction_set;        /* segment set; 0 with GPU virtual addresses (PAG-26) */
 	uint32_t preferred;           /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
 	uint32_t renaming_limit;

@@ -103,7 +103,7 @@ static void describe(struct vmm_context_allocation *own,
 	a->alignment = vmm_max_u64(info.Alignment, VMM_PAGE_SIZE);
 	a->flags = info.Flags.Value & ~memory->model->unstored;
 	a->read_set = a->write_set = args->SupportedSegmentSet;
-	a->eviction_set = info.EvictionSegmentSet;
+	a->eviction_set = memory->caps->gpummu.supported ? 0 : info.EvictionSegmentSet;
 	a->preferred = info.PreferredSegment.Value;
 	a->hinted_banks = vmm_placement_hinted_banks(memory, &info);
 	a->priority = PRIORITY_NORMAL;

@@ -241,7 +241,8 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
-	a->eviction_set = info->EvictionSegmentSet;
+	/* GPU virtual addresses reach all pages without an aperture (PAG-26). */
+	a->eviction_set = c->memory->caps->gpummu.supported ? 0 : info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
 	a->hinted_banks = vmm_placement_hinted_banks(c->memory, info);
 	if (c->memory->model->renames) /* else the member is PhysicalAdapterIndex (C-10) */

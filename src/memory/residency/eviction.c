@@ -110,8 +110,7 @@ static vmm_status copy_out(struct vmm_memory *memory, struct vmm_instance *insta
 	struct vmm_free_space space;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	/* Virtual addresses reach the pages without an aperture (PAG-26). */
-	if (vmm_likely(!instance->allocation->eviction_set || memory->caps->gpummu.supported))
+	if (vmm_likely(!instance->allocation->eviction_set))
 		return vmm_paging_transfer(memory, instance, false);
 	vmm_status status = take_passage(memory, instance, preparation, &aperture, &space);
 	if (status == VMM_NO_VIDEO_MEMORY)
