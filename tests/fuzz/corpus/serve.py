@@ -14,7 +14,7 @@ OPEN = 'hello:15 deep:0'
 # The same, with lock words; `words`: how often, how (9: any way), 1: by a thread, meanwhile
 WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep:1 deep:3 deep:3#2 deep:3#3 deep:3#4 deep:3#6 deep:3#7'
 # `deep`: 0 context 1 allocation 17 shared 3 lock 5 unlock 6 render 8 fence 9 . 25 wait for ever 10 open a descriptor 11 open what is shared
-OPERATIONS = 95  # of src/wire/operations.tsv; which one it is goes round
+OPERATIONS = 108  # of src/wire/operations.tsv; which one it is goes round
 
 
 def every_operation():
