@@ -158,4 +158,14 @@ NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation) V
 /* Returns the address of that mapping; 0: none. Caller holds no lock but the submit lock. */
 uint64_t vmm_va_driver_address(struct vmm_device *device, uint32_t allocation);
 
+/*
+ * DxgkCbMapContextAllocation (VA-20). `handle`: what DxgkCbCreateContextAllocation returned;
+ * request->allocation is not read, but must not be 0. Sets request->address on success. The mapping
+ * is in effect on return and exists until the allocation ends. STATUS_INVALID_HANDLE,
+ * STATUS_INVALID_PARAMETER, STATUS_NO_MEMORY. Called from the miniport, with no mutex above the
+ * submit lock held.
+ */
+NTSTATUS vmm_va_map_context_allocation(struct vmm_adapter *adapter, const void *handle,
+				       struct vmm_va_map_request *request) VMM_MUST_CHECK;
+
 #endif

@@ -38,9 +38,20 @@ static VOID release_handle_data(DXGKARGCB_RELEASEHANDLEDATA data)
 static D3DGPU_VIRTUAL_ADDRESS map_context_allocation(IN_CONST_HANDLE handle,
 						     IN_CONST_PDXGKARGCB_MAPCONTEXTALLOCATION args)
 {
-	(void)args;
-	not_built(handle, "DxgkCbMapContextAllocation");
-	return 0;
+	static const char name[] = "DxgkCbMapContextAllocation";
+	struct vmm_port *port = args ? vmm_port_from_handle(handle, name) : NULL;
+	D3DGPU_VIRTUAL_ADDRESS address = 0;
+
+	if (!port || !vmm_port_below(port, PASSIVE_LEVEL, name))
+		return 0;
+	if (!port->sink->map_context_allocation) {
+		not_built(handle, name);
+		return 0;
+	}
+	NTSTATUS status = port->sink->map_context_allocation(port->sink_context, args, &address);
+
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);
+	return address;
 }
 
 static NTSTATUS update_context_allocation(IN_CONST_HANDLE handle,

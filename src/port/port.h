@@ -219,6 +219,10 @@ struct vmm_port_sink {
 	NTSTATUS(*create_context_allocation)
 	(void *context, DXGKARGCB_CREATECONTEXTALLOCATION *args);
 	NTSTATUS (*destroy_context_allocation)(void *context, HANDLE allocation);
+	/* DxgkCbMapContextAllocation (VA-20): the same. Sets *address on success. */
+	NTSTATUS (*map_context_allocation)
+	(void *context, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
+	 D3DGPU_VIRTUAL_ADDRESS *address);
 	/*
 	 * DxgkCbInvalidateHwContext, inside ResetHwEngine at PASSIVE_LEVEL. `hw_context` is the
 	 * handle that DxgkDdiCreateHwContext was given.

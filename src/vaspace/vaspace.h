@@ -25,8 +25,9 @@ struct vmm_va_node {
 enum vmm_va_origin {
 	VMM_VA_BY_MAP,
 	VMM_VA_BY_RESERVE,
-	/* of the library or the miniport: clients neither map into it nor free it */
+	/* Clients neither map into the ranges of the library nor into those of the miniport. */
 	VMM_VA_BY_SYSTEM,
+	VMM_VA_BY_DRIVER, /* a reservation of the miniport, which maps into it (VA-20) */
 };
 
 struct vmm_va_range {

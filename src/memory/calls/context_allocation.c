@@ -13,6 +13,7 @@
 #include "memory/calls/creation.h"
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"
+#include "memory/sets/va_private.h"
 #include "memory/state/state.h"
 #include "memory/transfer/paging.h"
 
@@ -76,8 +77,9 @@ static NTSTATUS check(struct vmm_device *device, const DXGKARGCB_CREATECONTEXTAL
 
 	if (!NT_SUCCESS(status))
 		return status;
-	if (args->ContextAllocationFlags.MapGpuVirtualAddress)
-		return not_built(device, "MapGpuVirtualAddress, GPU virtual addresses,",
+	if (args->ContextAllocationFlags.MapGpuVirtualAddress && !device->va) /* */
+		return not_built(device,
+				 "MapGpuVirtualAddress without the miniport's GpuMmuSupported",
 				 args->ContextAllocationFlags.Value);
 	if (args->Flags.Value & ~(uint32_t)BUILT)
 		return not_built(device, "one of the allocation's flags", args->Flags.Value);
@@ -118,6 +120,9 @@ static void describe(struct vmm_context_allocation *own,
 	a->adapter->allocation_count++;
 	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
+	own->ref.allocation = a;
+	own->ref.instance = &a->first;
+	own->ref.device = own->device;
 }
 
 NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
@@ -268,6 +273,8 @@ static void finish(struct vmm_memory *memory, struct vmm_context_allocation *own
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(!vmm_list_empty(&own->allocation.mappings))) /* VA-20 */
+		vmm_va_forget_ref(&own->ref);
 	leave(memory, own);
 	vmm_instance_finish(memory, &own->allocation.first);
 	vmm_list_remove(&own->allocation.all);

@@ -176,8 +176,10 @@ static NTSTATUS map_into_range(struct map_operation *o, const struct vmm_va_rang
 {
 	uint64_t base = o->request.base, size = o->request.size;
 
-	if (range->origin == VMM_VA_BY_SYSTEM)
-		return violation(o, "VA-03", "map into a range that the miniport reserved");
+	if (range->origin == VMM_VA_BY_SYSTEM || range->origin == VMM_VA_BY_DRIVER)
+		return violation(o, "VA-03",
+				 "map into a range of the system, or one that the miniport "
+				 "reserved");
 	if (o->content.kind != VMM_VA_MAPPED && range->origin == VMM_VA_BY_MAP)
 		return violation(o, "VA-03",
 				 "map: Zero or NoAccess in a range that Map created; only a "
@@ -198,7 +200,7 @@ static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_l
 		vmm_vaspace_take(o->va->space, &o->request, o->origin, &o->content, &range);
 
 	if (status == VMM_INVALID_PARAMETER)
-		return violation(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
+		return violation(o, o->origin == VMM_VA_BY_RESERVE ? "VA-07" : "VA-03",
 				 "the range is neither free nor inside one range of the process");
 	if (status != VMM_OK)
 		return vmm_refuse_reason(
@@ -418,6 +420,135 @@ NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation)
 	return execute(&o);
 }
 
+/* ---- mappings of context allocations by the miniport (VA-20) ---- */
+
+static struct vmm_context_allocation *find_context_allocation(const struct vmm_memory *memory,
+							      const void *handle)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_list_for_each (link, &memory->context_allocations) {
+		struct vmm_context_allocation *own =
+			vmm_container_of(link, struct vmm_context_allocation, all);
+
+		if (own == handle)
+			return own;
+	}
+	return NULL;
+}
+
+/* Are all pages of the range free? Others may be the fences' or those of another allocation. */
+static bool is_unmapped(const struct vmm_va *va, uint64_t base, uint64_t size)
+{
+	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
+
+	for (; piece && piece->node.base < base + size; piece = vmm_vaspace_next(va->space, piece))
+		if (piece->content.kind != VMM_VA_NOTHING)
+			return false;
+	return true;
+}
+
+/* The range is one that the miniport reserved, for itself or for the process as well. */
+static NTSTATUS map_into_reservation(struct map_operation *o, const struct vmm_va_range *range)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t base = o->request.base, size = o->request.size;
+
+	vmm_assert_held(&o->va->memory->adapter->paging_lock);
+	if ((range->origin != VMM_VA_BY_DRIVER && range->origin != VMM_VA_BY_RESERVE) ||
+	    !is_unmapped(o->va, base, size))
+		return violation(o, "VA-20",
+				 "map a context allocation: the range is neither free nor a free "
+				 "part of a reservation");
+	vmm_status status = vmm_va_create_tables(o->va, base, size);
+	if (status == VMM_OK)
+		status = vmm_va_set_content(o->va, base, size, &o->content);
+	o->address = base;
+	return status;
+}
+
+static NTSTATUS map_context_allocation_locked(struct map_operation *o,
+					      struct vmm_context_allocation *own)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = o->va->memory->adapter;
+
+	vmm_assert_held(&adapter->paging_lock);
+	vmm_assert(own->ref.allocation == &own->allocation && own->ref.device == own->device);
+	if (o->request.size > own->allocation.size_bytes ||
+	    o->content.offset > own->allocation.size_bytes - o->request.size)
+		return violation(o, "VA-04", "map: offset and size exceed the context allocation");
+	o->content.object = &own->ref;
+	o->content.list = &own->allocation.mappings;
+	choose_alignment(o);
+	const struct vmm_va_range *range =
+		o->request.base ? vmm_vaspace_range(o->va->space, o->request.base, o->request.size)
+				: NULL;
+	NTSTATUS status = range ? map_into_reservation(o, range) : map_new_range(o);
+	if (status != VMM_OK)
+		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+	uint64_t sequence = vmm_memory_flush_locked(adapter);
+
+	return adapter->memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
+						    VIDMM_WAIT_PAGING_BUFFER);
+}
+
+/* One attempt. VMM_PENDING: retry after progress. */
+static NTSTATUS try_map_context_allocation(struct vmm_adapter *adapter, const void *handle,
+					   struct vmm_va_map_request *r)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_context_allocation *own = find_context_allocation(adapter->memory, handle);
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (!own)
+		return vmm_refuse_rule(adapter->observe, STATUS_INVALID_HANDLE, "VA-20", 0, 0,
+				       "DxgkCbMapContextAllocation: %p is not a context "
+				       "allocation of the adapter",
+				       handle);
+	if (!own->device->va)
+		return no_gpu_addresses(adapter, own->device->process,
+					"DxgkCbMapContextAllocation");
+	struct map_operation o = {.va = own->device->va,
+				  .device = own->device,
+				  .request = {.base = r->base,
+					      .minimum = r->minimum,
+					      .maximum = r->maximum,
+					      .size = r->size_pages << VMM_PAGE_SHIFT},
+				  .origin = VMM_VA_BY_SYSTEM,
+				  .content = {.kind = VMM_VA_MAPPED,
+					      .protection = r->protection,
+					      .driver_protection = r->driver_protection,
+					      .offset = r->offset_pages << VMM_PAGE_SHIFT}};
+	NTSTATUS status = check_map(&o, r);
+
+	if (NT_SUCCESS(status)) {
+		align_maximum(&o, PAGE_MASK, "map a context allocation");
+		status = map_context_allocation_locked(&o, own);
+	}
+	r->address = o.address;
+	return status;
+}
+
+NTSTATUS vmm_va_map_context_allocation(struct vmm_adapter *adapter, const void *handle,
+				       struct vmm_va_map_request *request)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		/* Called from the miniport: see vmm_context_allocation_create. */
+		vmm_paging_lock(adapter);
+		NTSTATUS status = try_map_context_allocation(adapter, handle, request);
+		vmm_paging_commit(adapter);
+		if (status != VMM_PENDING)
+			return status;
+		if (atomic_load(&adapter->recovering) ||
+		    !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE)))
+			return STATUS_DEVICE_REMOVED;
+	}
+}
+
 /* ---- Reserve ---- */
 
 enum { RESERVE_NO_ACCESS, RESERVE_ZERO };
@@ -501,8 +632,8 @@ NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, u
 	struct vmm_va *va = vmm_va_find(memory, process);
 	if (va && size)
 		range = vmm_vaspace_range(va->space, base, size);
-	bool whole = range && range->origin != VMM_VA_BY_SYSTEM && range->node.base == base &&
-		     range->node.size == size;
+	bool whole = range && range->node.base == base && range->node.size == size &&
+		     (range->origin == VMM_VA_BY_MAP || range->origin == VMM_VA_BY_RESERVE);
 	if (whole)
 		vmm_va_release(va, range);
 	vmm_paging_commit(adapter);

@@ -57,7 +57,7 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 		/* No other thread can reach the space yet. */
 		status = vmm_vaspace_take(va->space, &request,
 					  args->AllowUserModeMapping ? VMM_VA_BY_RESERVE
-								     : VMM_VA_BY_SYSTEM,
+								     : VMM_VA_BY_DRIVER,
 					  &nothing, &range);
 		wrong = "the range is not free, or it is in entry 0 of the table, which stays "
 			"invalid";
@@ -271,8 +271,8 @@ void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 }
 
 /*
- * A range created by Map, or for the miniport's commands (PRS-09), is released with its last
- * mapping. In a reservation the pages become invalid (VA-09).
+ * A range created by Map, or by the system for the miniport (PRS-09, VA-20), is released with its
+ * last mapping. In a reservation the pages become invalid (VA-09).
  */
 void vmm_va_forget_ref(struct vmm_ref *ref)
 {
@@ -288,7 +288,8 @@ void vmm_va_forget_ref(struct vmm_ref *ref)
 			continue;
 		erase_piece(ref->device->va, piece);
 		vmm_vaspace_unmap_piece(ref->device->va->space, piece);
-		if (range->origin != VMM_VA_BY_RESERVE && !range->mapped)
+		if ((range->origin == VMM_VA_BY_MAP || range->origin == VMM_VA_BY_SYSTEM) &&
+		    !range->mapped)
 			vmm_va_release(ref->device->va, range);
 	}
 	if (vmm_list_empty(&a->mappings))

@@ -104,6 +104,7 @@ struct vmm_context_allocation {
 	struct vmm_device *device;
 	const void *context; /* NULL: for all of the device's */
 	bool initialized;
+	struct vmm_ref ref; /* what its mappings at GPU virtual addresses name (VA-20) */
 	struct vmm_allocation allocation;
 };
 

@@ -160,7 +160,15 @@ static NTSTATUS sink_destroy_context_allocation(void *context, HANDLE allocation
 	return vmm_context_memory_destroy(((struct vmm_adapter *)context)->sched, allocation);
 }
 
+static NTSTATUS sink_map_context_allocation(void *context,
+					    const DXGKARGCB_MAPCONTEXTALLOCATION *args,
+					    D3DGPU_VIRTUAL_ADDRESS *address)
+{
+	return vmm_context_memory_map(((struct vmm_adapter *)context)->sched, args, address);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.map_context_allocation = sink_map_context_allocation,
 	.create_context_allocation = sink_create_context_allocation,
 	.destroy_context_allocation = sink_destroy_context_allocation,
 	.invalidate_hw_context = sink_invalidate_hw_context,

@@ -92,21 +92,49 @@ NTSTATUS vmm_context_memory_create(struct vmm_sched *sched, DXGKARGCB_CREATECONT
 		(unsigned long long)args->Size);
 }
 
+/*
+ * A DDI of the scheduler class runs under the paging lock, which a wait for the GPU would keep.
+ */
+static NTSTATUS check_caller(const struct vmm_sched *sched, const char *rule, const char *callback,
+			     HANDLE allocation)
+{
+	if (!vmm_os_mutex_held(&sched->adapter->paging_lock))
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(sched->adapter->observe, STATUS_INVALID_DEVICE_REQUEST, rule, 0, 0,
+			       "%s of %p inside a DDI that pages or submits: it must be called "
+			       "outside of them",
+			       callback, allocation);
+}
+
 NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation)
 {
-	struct vmm_adapter *adapter = sched->adapter;
+	NTSTATUS status =
+		check_caller(sched, "PRE-11", "DxgkCbDestroyContextAllocation", allocation);
 
-	/*
-	 * A DDI of the scheduler class runs under the paging lock, which a wait for the GPU here
-	 * would keep.
-	 */
-	if (!vmm_os_mutex_held(&adapter->paging_lock))
-		return vmm_context_allocation_destroy(adapter, allocation);
-	return vmm_refuse_rule(
-		adapter->observe, STATUS_INVALID_DEVICE_REQUEST, "PRE-11", 0, 0,
-		"DxgkCbDestroyContextAllocation of %p inside a DDI that pages or submits: it "
-		"must be called outside of them",
-		allocation);
+	return NT_SUCCESS(status) ? vmm_context_allocation_destroy(sched->adapter, allocation)
+				  : status;
+}
+
+NTSTATUS vmm_context_memory_map(struct vmm_sched *sched, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
+				D3DGPU_VIRTUAL_ADDRESS *address)
+{
+	struct vmm_va_map_request request = {
+		.allocation = UINT32_MAX, /* there is one; it has no handle of this kind */
+		.base = args->BaseAddress,
+		.minimum = args->MinimumAddress,
+		.maximum = args->MaximumAddress,
+		.offset_pages = args->OffsetInPages,
+		.size_pages = args->SizeInPages,
+		.protection = args->Protection.Value,
+		.driver_protection = args->DriverProtection};
+	NTSTATUS status =
+		check_caller(sched, "VA-20", "DxgkCbMapContextAllocation", args->hAllocation);
+
+	if (NT_SUCCESS(status))
+		status = vmm_va_map_context_allocation(sched->adapter, args->hAllocation, &request);
+	*address = NT_SUCCESS(status) ? request.address : 0;
+	vmm_assert(!NT_SUCCESS(status) || *address);
+	return status;
 }
 
 /* ---- before a packet runs; paging lock held ---- */

@@ -169,6 +169,9 @@ void vmm_ddi_creation_end(struct vmm_ddi_creation *creation);
 NTSTATUS vmm_context_memory_create(struct vmm_sched *sched,
 				   DXGKARGCB_CREATECONTEXTALLOCATION *args);
 NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation);
+/* VA-20: sets *address on success. */
+NTSTATUS vmm_context_memory_map(struct vmm_sched *sched, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
+				D3DGPU_VIRTUAL_ADDRESS *address);
 /*
  * Makes the context allocations of the context that runs the buffer, and of the contexts of its
  * copies, resident as of that preparation. Paging lock.
