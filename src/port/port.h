@@ -220,7 +220,7 @@ struct vmm_port_sink {
 	(void *context, DXGKARGCB_CREATECONTEXTALLOCATION *args);
 	NTSTATUS (*destroy_context_allocation)(void *context, HANDLE allocation);
 	/* DxgkCbMapContextAllocation (VA-20): the same. Sets *address on success. */
-	NTSTATUS (*map_context_allocation)
+	NTSTATUS(*map_context_allocation)
 	(void *context, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
 	 D3DGPU_VIRTUAL_ADDRESS *address);
 	/*

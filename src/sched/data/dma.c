@@ -36,20 +36,27 @@ static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
 
 /* ---- memory at a GPU virtual address (PRS-09) ---- */
 
-static bool charge_memory(struct vmm_dma *dma, uint64_t bytes)
+/* Charges the process for the memory and creates it. */
+static vmm_status create_memory(struct vmm_dma *dma, uint64_t bytes)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_process *process = dma->context->device->process;
+	struct vmm_adapter *adapter = dma->context->device->adapter;
 
-	if (!vmm_account_charge(process->account, bytes)) {
-		vmm_reason(process->world->observe, VMM_NO_MEMORY, process->id,
-			   dma->context->handle,
-			   "PRS-09: a DMA buffer of %llu bytes for presents: process %u has "
-			   "reached its limit of system memory",
-			   (unsigned long long)bytes, process->id);
-		return false;
-	}
-	dma->charged_bytes += bytes;
-	return true;
+	vmm_assert_held(&adapter->paging_lock);
+	if (!vmm_account_charge(process->account, bytes))
+		return vmm_refuse_reason(
+			adapter->observe, VMM_NO_MEMORY, process->id, dma->context->handle,
+			"PRS-09: a DMA buffer of %llu bytes for presents: process %u has reached "
+			"its limit of system memory",
+			(unsigned long long)bytes, process->id);
+	vmm_status status =
+		vmm_memory_dma_create_locked(adapter, bytes, &dma->backing, &dma->bus_address);
+	if (status == VMM_OK)
+		dma->charged_bytes += bytes;
+	else
+		vmm_account_refund(process->account, bytes);
+	return status;
 }
 
 vmm_status vmm_dma_add_memory(struct vmm_dma *dma)
@@ -62,12 +69,9 @@ vmm_status vmm_dma_add_memory(struct vmm_dma *dma)
 	vmm_assert(context->by_address && bytes);
 	if (vmm_likely(dma->range != NULL))
 		return VMM_OK;
-	if (!dma->backing.address && !charge_memory(dma, bytes))
-		return VMM_NO_MEMORY;
 	vmm_paging_lock(adapter);
 	if (!dma->backing.address)
-		status = vmm_memory_dma_create_locked(adapter, bytes, &dma->backing,
-						      &dma->bus_address);
+		status = create_memory(dma, bytes);
 	if (status == VMM_OK)
 		status = vmm_va_map_bus_locked(context->device, dma->bus_address, bytes,
 					       &dma->range);
