@@ -218,11 +218,41 @@ static void null_arguments_are_refused(void **state)
 	finish(&k);
 }
 
+/* A fill has no source; its DMA buffer writes the color at the destination's virtual address. */
+static void prs_09_d3dkmtpresent_fills_at_a_virtual_address(void **state)
+{
+	struct kmt k;
+
+	begin(&k, state);
+	open_device(&k);
+	D3DKMT_CREATECONTEXTVIRTUAL context = {.hDevice = k.device};
+	assert_int_equal(D3DKMTCreateContextVirtual(&context), STATUS_SUCCESS);
+	D3DKMT_HANDLE target = allocate(&k, WORLD_MEMORY);
+	uint64_t at = map(&k, target, 0);
+	D3DKMT_PRESENT args = {.hContext = context.hContext,
+			       .hDestination = target,
+			       .Color = 0xC0105,
+			       .Flags.ColorFill = 1};
+	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
+	wddm2_run(&k.v.w);
+	assert_int_equal(word_at(&k, at), 0xC0105);
+	const struct scripted_call *call = scripted_last(k.v.w.m, VIDMM_DDI_PRESENT);
+	assert_int_equal(call->in.present.NumSrcAllocations, 0);
+	assert_int_equal(call->in.present.NumDstAllocations, 1);
+	assert_null(call->allocations[1].hDeviceSpecificAllocation);
+	assert_int_equal(call->allocations[1].VirtualAddress, 0);
+	args.hDestination = 0x1234;
+	assert_int_equal(D3DKMTPresent(&args), STATUS_INVALID_HANDLE);
+	world_expect_finding(&k.v.w, "DMA-16");
+	finish(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(va_01_va_07_addresses_are_reserved_without_a_device),
 		ON_SIM(sub_23_va_10_d3dkmtsubmitcommand_and_update),
+		ON_BOTH(prs_09_d3dkmtpresent_fills_at_a_virtual_address),
 		ON_SIM(null_arguments_are_refused),
 	};
 
