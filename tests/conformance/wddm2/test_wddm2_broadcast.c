@@ -138,7 +138,7 @@ static void must_be_refused(struct several *b, const D3DDDICB_SUBMITCOMMAND *arg
 static void sub_26_a_broadcast_that_is_refused_reaches_no_context(void **state)
 {
 	struct several b;
-	uint64_t data = 1;
+	uint64_t data[3] = {1};
 
 	begin(&b, state, with_validation);
 	D3DDDICB_SUBMITCOMMAND args = broadcast(&b);
@@ -151,10 +151,10 @@ static void sub_26_a_broadcast_that_is_refused_reaches_no_context(void **state)
 	args.BroadcastContext[2] = b.s.v.w.context.c.hContext; /* it uses patching */
 	must_be_refused(&b, &args, "SUB-23");
 	args = broadcast(&b);
-	args.pPrivateDriverData = &data;
+	args.pPrivateDriverData = data;
 	args.PrivateDriverDataSize = 17;
 	must_be_refused(&b, &args, "SUB-24");
-	args.PrivateDriverDataSize = sizeof(data);
+	args.PrivateDriverDataSize = sizeof(data[0]);
 	scripted_fail(b.s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, STATUS_INVALID_USER_BUFFER, 1);
 	assert_int_equal(stage_submit(&b.s, &args), D3DDDIERR_INVALIDUSERBUFFER);
 	world_expect_finding(&b.s.v.w, "SUB-25");
