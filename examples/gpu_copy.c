@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D3DKMT program for a GPU of WDDM 2.x: it loads libdxcore.so and has no line of code about vidmm.
- * It maps two buffers at GPU virtual addresses, makes them resident, has the GPU copy one to the
- * other, waits for a monitored fence on the CPU, and reads the copy:
+ * A D3DKMT program for a GPU of WDDM 2.x: it loads libdxcore.so and has no line of code about
+ * vidmm. It maps two buffers at GPU virtual addresses, makes them resident, has the GPU copy one to
+ * the other, waits for a monitored fence on the CPU, and reads the copy:
  *
  *	vidmm run --set Model=wddm2 -- gpu_copy
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table and those
- * of GPU virtual addresses are changed only here, when the engine executes the command, except those
- * of the system's process (page_table.c). Runs on the paging node's thread.
+ * The privileged commands, which DxgkDdiBuildPagingBuffer writes. The aperture's page table and
+ * those of GPU virtual addresses are changed only here, when the engine executes the command. Those
+ * of the system's process are not (page_table.c). Runs on the paging node's thread.
  */
 #include "softgpu_private.h"
 

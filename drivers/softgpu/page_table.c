@@ -2,8 +2,8 @@
 /*
  * DxgkDdiBuildPagingBuffer, operations of GPU virtual addresses (Model wddm2). UPDATE_PAGE_TABLE
  * becomes a command with entries in the device's form. One that does not fit is continued in the
- * next paging buffer; MultipassOffset is the number of entries that were written (PAG-07). Tables of
- * the system's process are written at once, by the CPU (VA-11): the engine needs them to move
+ * next paging buffer; MultipassOffset is the number of entries that were written (PAG-07). Tables
+ * of the system's process are written at once, by the CPU (VA-11): the engine needs them to move
  * content by virtual address (PAG-26).
  */
 #include "softgpu_private.h"

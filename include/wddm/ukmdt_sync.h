@@ -135,8 +135,8 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
 	D3DKMT_HANDLE SharedHandle;
 } D3DDDI_SYNCHRONIZATIONOBJECTINFO2;
 
-/* SignalAtSubmission: when the GPU has got the buffers before it, which need not be complete.
- * EnqueueCpuEvent: CpuEventHandle is signaled and no object is listed. AllowFenceRewind: the value may decrease. */
+/* SignalAtSubmission: when the GPU has the buffers before it. EnqueueCpuEvent: CpuEventHandle is
+ * signaled and no object is listed. AllowFenceRewind: the value may decrease. */
 typedef struct _D3DDDICB_SIGNALFLAGS {
 	union {
 		struct {

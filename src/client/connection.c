@@ -71,8 +71,8 @@ static void close_fd(int *fd)
 /*
  * Runs in the child of fork(). The sockets belong to the parent: a child that kept them open would
  * keep the parent's session alive after the parent's end. Locks may be held by threads that do not
- * exist in the child, so only the descriptors are closed. The next D3DKMT call of a program that did
- * not connect by itself connects anew. (Q-170)
+ * exist in the child, so only the descriptors are closed. The next D3DKMT call of a program that
+ * did not connect by itself connects anew. (Q-170)
  */
 static void in_child(void) VMM_RELEASES(vmm_client_adopt_class, all_class)
 {

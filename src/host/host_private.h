@@ -7,7 +7,7 @@
 #define VMM_HOST_PRIVATE_H
 
 #include <vidmm/vidmm.h>
-#include "doors/kmt/attach.h"
+#include "object/attach.h"
 #include "doors/umd/umd.h"
 #include "memory/memory.h"
 #include "nt/nt.h"

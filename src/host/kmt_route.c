@@ -18,7 +18,7 @@
 #include <vidmm/client.h>
 #include <d3dkmthk.h>
 #include "client/client.h"
-#include "doors/kmt/attach.h"
+#include "object/attach.h"
 #include "host/kmt_route.h"
 #include "object/object.h"
 #include "report/report.h"
@@ -164,17 +164,16 @@ static vmm_status connect_to_host(uint32_t route, struct vidmm_connection **conn
 		return status;
 	}
 	if (route & ROUTE_NAMED)
-		snprintf(
-			text, sizeof(text),
-			"no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm serve` (Q-170)",
-			named ? named : "");
+		snprintf(text, sizeof(text),
+			 "no host can be reached at VIDMM_SOCKET=%.256s: start it with `vidmm "
+			 "serve` (Q-170)",
+			 named ? named : "");
 	else
-		snprintf(
-			text, sizeof(text),
-			"there is no adapter: neither VIDMM_SOCKET nor VIDMM_ADAPTER is set, and no "
-			"host can be reached at %.256s/vidmm/socket: start the program with `vidmm "
-			"run -- PROGRAM`, or `vidmm serve` before it (Q-171)",
-			folder ? folder : "$XDG_RUNTIME_DIR");
+		snprintf(text, sizeof(text),
+			 "there is no adapter: neither VIDMM_SOCKET nor VIDMM_ADAPTER is set, and "
+			 "no host can be reached at %.256s/vidmm/socket: start the program with "
+			 "`vidmm run -- PROGRAM`, or `vidmm serve` before it (Q-171)",
+			 folder ? folder : "$XDG_RUNTIME_DIR");
 	vmm_kmt_route_complain(route & ROUTE_NAMED ? status : VMM_UNSUCCESSFUL, text);
 	return status;
 }

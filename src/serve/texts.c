@@ -2,8 +2,7 @@
 /*
  * Findings and reasons for clients that ask for them (VIDMM_DEBUG in the client's environment): as
  * lines in a buffer of the session, which the client takes after a call. A client gets the events
- * of its own process, and those without a process that its calls cause; none of other clients.
- * (Q-172)
+ * of its process, and those without a process that its calls cause; none of other clients. (Q-172)
  */
 #include "serve/serve_private.h"
 

@@ -101,7 +101,7 @@ def exit_code_2_for_wrong_usage():
                  ('replay', '--color', 'red', EVERY), ('replay', '--backend', 'win', EVERY),
                  ('replay', '--compare', '', EVERY), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
-                 ('rules', 'NOSUCH-01'), ('rules', 'LOCK', 'REN')):
+                 ('rules', 'NOSUCH-01'), ('rules', '-x')):
         done = expect(run(*args), 2)
         assert done.stderr and not done.stdout, (args, done)
 

@@ -146,7 +146,7 @@ static void invalid_hellos_are_refused(void **state)
 
 	h.version = 99;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
-	h = good, h.flags = 2;
+	h = good, h.flags = 4;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
 	h = good, h.window_address += 1;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);

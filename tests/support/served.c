@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/served.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "doors/kmt/kmt_private.h"
@@ -461,8 +464,11 @@ static struct vidmm_connection *caller(void)
 
 /*
  * A client waits for a fence in its own memory, by a futex that the world does not know. In another
- * program that thread would be none of the world's, so vidmm_settle must not wait for it.
+ * program that thread would be none of the world's, so vidmm_settle must not wait for it while it
+ * sleeps: then it is counted as idle.
  */
+static _Thread_local struct vmm_os_thread *fence_waiter; /* inside vmm_client_wait */
+
 bool __real_vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
 			    uint64_t value, int32_t *result);
 bool __wrap_vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
@@ -473,12 +479,34 @@ bool __wrap_vmm_client_wait(struct vidmm_connection *connection, uint32_t device
 	const struct served *served = find((const struct vidmm_process *)vmm_kmt_process());
 	struct vmm_os *os = served ? vmm_serve_os(served->server) : NULL;
 
-	if (!os || vmm_os_kind(os) != VMM_OS_LINUX)
-		return __real_vmm_client_wait(connection, device, handle, value, result);
-	vmm_os_linux_becomes_idle(vmm_os_thread_self(os));
+	if (os && vmm_os_kind(os) == VMM_OS_LINUX)
+		fence_waiter = vmm_os_thread_self(os);
 	bool done = __real_vmm_client_wait(connection, device, handle, value, result);
-	vmm_os_linux_becomes_busy(vmm_os_thread_self(os));
+	fence_waiter = NULL;
 	return done;
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	struct vmm_os_thread *waiter = number == SYS_futex ? fence_waiter : NULL;
+	long argument[6];
+	va_list list;
+
+	va_start(list, number);
+	for (uint32_t i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	if (waiter)
+		vmm_os_linux_becomes_idle(waiter);
+	long result = __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
+				     argument[4], argument[5]);
+	int error = errno;
+	if (waiter)
+		vmm_os_linux_becomes_busy(waiter);
+	errno = error;
+	return result;
 }
 
 #define FUNCTION(number, function, argument)                                                       \

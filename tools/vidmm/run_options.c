@@ -23,9 +23,9 @@ static bool take_program(poptContext context, int argc, const char **argv,
 	while (rest && rest[count])
 		count++;
 	if (!count || !rest[0][0]) {
-		fprintf(stderr,
-			"vidmm run: no program: expected vidmm run [OPTION...] -- PROGRAM [ARG...]\n"
-			"try: vidmm run --help\n");
+		fprintf(stderr, "vidmm run: no program: expected vidmm run [OPTION...] -- PROGRAM "
+				"[ARG...]\n"
+				"try: vidmm run --help\n");
 		return false;
 	}
 	options->program = (char **)(uintptr_t)&argv[argc - count];

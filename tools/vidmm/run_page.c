@@ -277,7 +277,8 @@ static void print_end(FILE *file, const struct run_options *options, const struc
 		options->serve ? "in a host beside the program" : "in the program's process");
 	if (end && WIFSIGNALED(end->host_status))
 		fprintf(file,
-			"  the host was ended by signal %d before the program or while it stopped\n",
+			"  the host was ended by signal %d before the program or while it "
+			"stopped\n",
 			WTERMSIG(end->host_status));
 }
 

@@ -19,7 +19,7 @@
 #include "wire_local.h"
 
 #include <d3dkmthk.h>
-#include "doors/kmt/attach.h"
+#include "object/attach.h"
 #include "object/object.h"
 
 #endif

@@ -19,8 +19,8 @@
 #define SIDE_BYTES_MAX ((uint64_t)8 << 20)
 
 /*
- * Largest root table of two levels that is mapped. With entries of 16 bytes and leaf tables of 2 MiB
- * it translates 128 GiB.
+ * Largest root table of two levels that is mapped. With entries of 16 bytes and leaf tables of
+ * 2 MiB it translates 128 GiB.
  */
 #define ROOT_BYTES_MAX ((uint64_t)1 << 20)
 

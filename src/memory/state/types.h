@@ -172,7 +172,7 @@ typedef bool vmm_decommit_fn(struct vmm_memory *memory);
 struct vmm_paging_window {
 	struct vmm_va *va; /* NULL: the adapter has no GPU virtual addresses */
 	uint64_t base, bytes, side_bytes;
-	/* Offset in both sides where the next chunk may begin; the chunks before it may be in use. */
+	/* Offset in both sides where the next chunk may begin; chunks before it may be in use. */
 	uint64_t next;
 	/* Entries beyond this offset of a side were never valid. */
 	uint64_t mapped_end[2];

@@ -511,6 +511,17 @@ static void ofr_16_offerimmediately_of_a_busy_allocation_fails(void **state)
 	assert_int_equal(offer_immediately(device.hDevice, one.hAllocation), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTLock2(&lock), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&w, "LOCK-25");
+	/* Nothing has taken its memory. (OFR-12) */
+	D3DDDI_RECLAIM_RESULT result = D3DDDI_RECLAIM_RESULT_DISCARDED;
+	D3DKMT_RECLAIMALLOCATIONS2 reclaim = {.hPagingQueue = queue.hPagingQueue,
+					      .NumAllocations = 1,
+					      .HandleList = &one.hAllocation,
+					      .pResults = &result,
+					      .PagingFenceValue = 77};
+	assert_int_equal(D3DKMTReclaimAllocations2(&reclaim), STATUS_SUCCESS);
+	assert_int_equal(result, D3DDDI_RECLAIM_RESULT_OK);
+	assert_int_equal(reclaim.PagingFenceValue, 0);
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
 	vidmm_process_close(process);
 	wddm2_stop(&w);
 }

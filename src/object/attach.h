@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process for which the D3DKMT functions of this process are called. For modules that must not
- * see the local names of those functions (kmt.h).
+ * The process for which the D3DKMT functions of this program are called: what the program attached,
+ * or what a thread selected. Any thread; no lock is needed or taken.
  */
-#ifndef VMM_DOORS_KMT_ATTACH_H
-#define VMM_DOORS_KMT_ATTACH_H
+#ifndef VMM_OBJECT_ATTACH_H
+#define VMM_OBJECT_ATTACH_H
 
 struct vmm_os;
 struct vmm_process;

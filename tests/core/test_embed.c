@@ -2,11 +2,21 @@
 /* What a program that embeds the library needs beside the DDI: include/vidmm/vidmm.h. */
 #define _GNU_SOURCE /* memfd_create */
 
-#include "kmt_world.h"
+#include <support/client.h>
 
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <d3dkmthk.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+static uint32_t on_sim = VIDMM_HOST_SIM, on_linux = VIDMM_HOST_LINUX;
+#define ON_BOTH(test)                                        \
+	{"sim: " #test, test, NULL, NULL, &on_sim},          \
+	{                                                    \
+		"linux: " #test, test, NULL, NULL, &on_linux \
+	}
 
 /* ---- D3DKMT handles of what the runtime side has made ---- */
 
