@@ -141,15 +141,19 @@ static vmm_status start_adapter(void)
 		return failed(status, "no host can be created");
 	begin_report();
 	status = vidmm_adapter_start(host, &options, &adapter);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		vidmm_host_destroy(host); /* joins the threads of the driver, which have ended */
 		return failed(status,
 			      "the adapter on %s was refused (`vidmm caps` says why; VIDMM_DEBUG=1 "
 			      "prints it here)",
 			      setting.driver);
+	}
 	status = vidmm_process_open(host, program_invocation_short_name, &process);
-	if (!vmm_ok(status))
-		return failed(status, "no process can be opened");
-	return VMM_OK;
+	if (vmm_ok(status))
+		return VMM_OK;
+	vidmm_adapter_stop(adapter);
+	vidmm_host_destroy(host);
+	return failed(status, "no process can be opened");
 }
 
 static vmm_status start(void)
