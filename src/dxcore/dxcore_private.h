@@ -169,6 +169,15 @@ HRESULT vmm_dxcore_refuse_rule(HRESULT result, const char *rule, const char *for
 /* The same for a reason: no contract is broken. */
 HRESULT vmm_dxcore_refuse_reason(HRESULT result, const char *rule, const char *format, ...)
 	VMM_PRINTF(3, 4) VMM_COLD;
+/* The interfaces of an object that counts references. */
+struct vmm_dxcore_interfaces {
+	const char *function; /* its QueryInterface */
+	uint32_t count;
+	GUID id[3];
+};
+/* QueryInterface of such an object: the pointer `self` serves each of its interfaces. */
+HRESULT vmm_dxcore_serve(const struct vmm_dxcore_interfaces *interfaces, void *self,
+			 _Atomic uint32_t *references, const GUID *riid, void **object);
 /* Begins a function that returns an interface. Checks both pointers and sets *object to NULL. */
 HRESULT vmm_dxcore_check_out(const char *function, const GUID *riid, void **object);
 bool vmm_dxcore_is_guid(const GUID *a, const GUID *b);

@@ -23,18 +23,12 @@ static struct list *of(IDXCoreAdapterList *self)
 
 static HRESULT query_interface(IDXCoreAdapterList *self, const GUID *riid, void **object)
 {
-	static const GUID served[] = {DXCORE_IID_IUNKNOWN, DXCORE_IID_ADAPTER_LIST};
-	HRESULT result = vmm_dxcore_check_out("IDXCoreAdapterList::QueryInterface", riid, object);
+	static const struct vmm_dxcore_interfaces interfaces = {
+		"IDXCoreAdapterList::QueryInterface",
+		2,
+		{DXCORE_IID_IUNKNOWN, DXCORE_IID_ADAPTER_LIST}};
 
-	if (FAILED(result))
-		return result;
-	for (size_t i = 0; i < sizeof(served) / sizeof(served[0]) && !*object; i++)
-		if (vmm_dxcore_is_guid(riid, &served[i]))
-			*object = self;
-	if (!*object)
-		return E_NOINTERFACE;
-	atomic_fetch_add(&of(self)->references, 1);
-	return S_OK;
+	return vmm_dxcore_serve(&interfaces, self, &of(self)->references, riid, object);
 }
 
 static ULONG add_reference(IDXCoreAdapterList *self)

@@ -58,6 +58,22 @@ HRESULT vmm_dxcore_refuse_reason(HRESULT result, const char *rule, const char *f
 	return result;
 }
 
+HRESULT vmm_dxcore_serve(const struct vmm_dxcore_interfaces *interfaces, void *self,
+			 _Atomic uint32_t *references, const GUID *riid, void **object)
+{
+	HRESULT result = vmm_dxcore_check_out(interfaces->function, riid, object);
+
+	if (FAILED(result))
+		return result;
+	for (uint32_t i = 0; i < interfaces->count && !*object; i++)
+		if (vmm_dxcore_is_guid(riid, &interfaces->id[i]))
+			*object = self;
+	if (!*object)
+		return E_NOINTERFACE;
+	atomic_fetch_add(references, 1);
+	return S_OK;
+}
+
 HRESULT vmm_dxcore_check_out(const char *function, const GUID *riid, void **object)
 {
 	if (object)
