@@ -315,20 +315,6 @@ void vmm_context_allocations_end(struct vmm_device *device, const void *context)
 	vmm_paging_commit(device->adapter);
 }
 
-static struct vmm_context_allocation *find(const struct vmm_memory *memory, const void *handle)
-{
-	struct vmm_list *link;
-
-	vmm_list_for_each (link, &memory->context_allocations) {
-		struct vmm_context_allocation *own =
-			vmm_container_of(link, struct vmm_context_allocation, all);
-
-		if (own == handle)
-			return own;
-	}
-	return NULL;
-}
-
 /*
  * Returns false if the GPU still uses the allocation. Otherwise it is freed, or *status is
  * STATUS_INVALID_HANDLE.
@@ -339,7 +325,7 @@ static bool try_destroy(struct vmm_adapter *adapter, const void *handle, NTSTATU
 	bool over = true;
 
 	vmm_paging_lock(adapter); /* called from the miniport: as at creation */
-	own = find(adapter->memory, handle);
+	own = vmm_context_allocation_find(adapter->memory, handle);
 	*status = own ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
 	if (own && !vmm_instance_unused(&own->allocation.first))
 		over = false;

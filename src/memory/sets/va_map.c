@@ -422,8 +422,8 @@ NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation)
 
 /* ---- mappings of context allocations by the miniport (VA-20) ---- */
 
-static struct vmm_context_allocation *find_context_allocation(const struct vmm_memory *memory,
-							      const void *handle)
+struct vmm_context_allocation *vmm_context_allocation_find(const struct vmm_memory *memory,
+							   const void *handle)
 {
 	const struct vmm_list *link;
 
@@ -499,7 +499,7 @@ static NTSTATUS try_map_context_allocation(struct vmm_adapter *adapter, const vo
 					   struct vmm_va_map_request *r)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_context_allocation *own = find_context_allocation(adapter->memory, handle);
+	struct vmm_context_allocation *own = vmm_context_allocation_find(adapter->memory, handle);
 
 	vmm_assert_held(&adapter->paging_lock);
 	if (!own)

@@ -22,6 +22,10 @@ void vmm_va_tables_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class
 void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context);
 
 /* ---- va_map.c ---- */
+/* Returns the context allocation of that handle; NULL: there is none. Paging lock held. */
+struct vmm_context_allocation *vmm_context_allocation_find(const struct vmm_memory *memory,
+							   const void *handle)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Sets the content of pages of one range, whose tables exist, and writes their entries. */
 vmm_status vmm_va_set_content(struct vmm_va *va, uint64_t base, uint64_t size,
 			      const struct vmm_va_content *content)
