@@ -201,8 +201,8 @@ struct vmm_adapter_identity {
 struct vmm_node_counts {
 	uint64_t running_ns; /* that its packets took */
 	uint32_t switches;   /* to a context of the clients from another one */
-	/* Submissions of clients: queued, and complete. Flips: those by a DDI call. */
-	uint32_t queued, done, flips_queued, flips_done;
+	/* Submissions of clients: queued, and complete. [1]: flips by a DDI call; [0]: others. */
+	uint32_t queued[2], done[2];
 	/* DMA packets: the miniport got them, completed them, gave them up, reported a fault. */
 	uint32_t submitted, completed, preempted, faulted;
 };

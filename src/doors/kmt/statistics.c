@@ -84,10 +84,10 @@ vmm_kmt_node_record(const struct vmm_node_counts *clients, const struct vmm_node
 			(LONGLONG)((clients->running_ns + paging->running_ns) / NS_PER_UNIT),
 		.ContextSwitch = clients->switches,
 		.PacketStatistics = {
-			.QueuePacket = {[D3DKMT_RenderCommandBuffer] = {clients->queued,
-									clients->done},
-					[D3DKMT_MmIoFlipCommandBuffer] = {clients->flips_queued,
-									  clients->flips_done}},
+			.QueuePacket = {[D3DKMT_RenderCommandBuffer] = {clients->queued[0],
+									clients->done[0]},
+					[D3DKMT_MmIoFlipCommandBuffer] = {clients->queued[1],
+									  clients->done[1]}},
 			.DmaPacket = {[D3DKMT_ClientRenderBuffer] = packets(clients),
 				      [D3DKMT_SystemPagingBuffer] = packets(paging)}}};
 }

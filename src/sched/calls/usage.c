@@ -10,10 +10,10 @@ static void add(struct vmm_node_counts *to, const struct vmm_node_counts *from)
 {
 	to->running_ns += from->running_ns;
 	to->switches += from->switches;
-	to->queued += from->queued;
-	to->done += from->done;
-	to->flips_queued += from->flips_queued;
-	to->flips_done += from->flips_done;
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(to->queued); i++) {
+		to->queued[i] += from->queued[i];
+		to->done[i] += from->done[i];
+	}
 	to->submitted += from->submitted;
 	to->completed += from->completed;
 	to->preempted += from->preempted;

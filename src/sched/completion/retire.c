@@ -48,7 +48,7 @@ static void put_buffer_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock_c
 	vmm_assert_held(&dma->context->device->adapter->state_lock);
 	vmm_assert(vmm_context_is_consistent_locked(buffer->context) && dma->context->queued);
 	dma->context->queued--;
-	vmm_count_done_locked(dma->context->device->adapter->sched, dma);
+	VMM_COUNT_LOCKED(dma->context->device->adapter->sched, dma, done[dma->kind->in_turn], 1);
 	if (vmm_unlikely(dma->kind->retired_locked != NULL))
 		dma->kind->retired_locked(dma);
 	if (vmm_unlikely(broadcast) && !is_last_user(dma, buffer))

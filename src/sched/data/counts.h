@@ -27,36 +27,18 @@
 			VMM_COUNT_LOCKED(sched, vmm_dma_of(packet_), member, amount); \
 	} while (0)
 
-static inline void vmm_count_queued_locked(struct vmm_sched *sched, const struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	vmm_assert_held(&sched->adapter->state_lock);
-	if (vmm_unlikely(dma->kind->in_turn))
-		VMM_COUNT_LOCKED(sched, dma, flips_queued, 1);
-	else
-		VMM_COUNT_LOCKED(sched, dma, queued, 1);
-}
-
-static inline void vmm_count_done_locked(struct vmm_sched *sched, const struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	vmm_assert_held(&sched->adapter->state_lock);
-	if (vmm_unlikely(dma->kind->in_turn))
-		VMM_COUNT_LOCKED(sched, dma, flips_done, 1);
-	else
-		VMM_COUNT_LOCKED(sched, dma, done, 1);
-}
-
 /* Called before the packet's context becomes the holder of the node. */
 static inline void vmm_count_submitted_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_state_lock_class)
 {
 	vmm_assert_held(&sched->adapter->state_lock);
-	VMM_COUNT_PACKET_LOCKED(sched, packet, submitted, 1);
-	if (packet->paging)
+	if (packet->paging) {
+		sched->node[packet->node].system.submitted++;
 		return;
+	}
 	const struct vmm_dma *dma = vmm_dma_of(packet);
 
+	VMM_COUNT_LOCKED(sched, dma, submitted, 1);
 	if (sched->node[packet->node].holder != dma->context->hazard)
 		VMM_COUNT_LOCKED(sched, dma, switches, 1);
 }

@@ -135,7 +135,7 @@ void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64
 	struct vmm_node *node = &sched->node[dma->context->node];
 
 	vmm_assert_held(&sched->adapter->state_lock);
-	vmm_count_queued_locked(sched, dma);
+	VMM_COUNT_LOCKED(sched, dma, queued[dma->kind->in_turn], 1);
 	node->owner[sequence % VMM_TIMELINE_AHEAD] = dma->context->hazard;
 	/* PRS-04: flips of a source run in the order in which they were queued */
 	if (vmm_unlikely(dma->flip != NULL))
