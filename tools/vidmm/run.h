@@ -73,7 +73,7 @@ int run_exit_code(const struct run_end *end);
 
 /* ---- run_host.c ---- */
 /*
- * Starts a host on a process of its own that serves at folder->socket. Returns REPLAY_CLEAN when
+ * Starts a host in a child process, which serves at folder->socket. Returns REPLAY_CLEAN when
  * programs can connect; else what `vidmm serve` returned.
  */
 enum replay_status run_host_start(const struct run_options *options,
