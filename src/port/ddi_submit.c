@@ -81,19 +81,6 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	return checked == STATUS_SUCCESS ? status : checked;
 }
 
-/* PAT-17: a paging buffer has no lists. */
-static void assert_patch(const DXGKARG_PATCH *args)
-{
-	vmm_assert(args->DmaBufferSubmissionStartOffset <= args->DmaBufferSubmissionEndOffset &&
-		   args->DmaBufferSubmissionEndOffset <= args->DmaBufferSize);
-	if (!args->Flags.Paging)
-		return;
-	vmm_assert(!args->pAllocationList && !args->AllocationListSize);
-	vmm_assert(!args->pPatchLocationList && !args->PatchLocationListSize);
-	vmm_assert(!args->PatchLocationListSubmissionStart &&
-		   !args->PatchLocationListSubmissionLength);
-}
-
 NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 {
 	struct vmm_port_call call;
@@ -101,7 +88,14 @@ NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return STATUS_DEVICE_REMOVED;
-	assert_patch(args);
+	vmm_assert(args->DmaBufferSubmissionStartOffset <= args->DmaBufferSubmissionEndOffset &&
+		   args->DmaBufferSubmissionEndOffset <= args->DmaBufferSize);
+	/* PAT-17: a paging buffer has no lists. */
+	vmm_assert(!args->Flags.Paging ||
+		   (!args->pAllocationList && !args->AllocationListSize &&
+		    !args->pPatchLocationList && !args->PatchLocationListSize &&
+		    !args->PatchLocationListSubmissionStart &&
+		    !args->PatchLocationListSubmissionLength));
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);

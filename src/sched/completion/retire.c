@@ -98,7 +98,8 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 
 	steps->done = packet->sequence;
 	/* A canceled packet was never submitted; of others the GPU may have newer ones. (SYN-27) */
-	steps->submitted = vmm_max_u64(steps->submitted, packet->sequence);
+	if (steps->submitted < packet->sequence)
+		steps->submitted = packet->sequence;
 	put_buffer_locked(dma);
 	/* Last: a thread that sees the packet complete may free the context. */
 	vmm_work_done_locked(sched->adapter, packet->timeline, &dma->work);

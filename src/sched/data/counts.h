@@ -27,20 +27,4 @@
 			VMM_COUNT_LOCKED(sched, vmm_dma_of(packet_), member, amount); \
 	} while (0)
 
-/* Called before the packet's context becomes the holder of the node. */
-static inline void vmm_count_submitted_locked(struct vmm_sched *sched, struct vmm_packet *packet)
-	VMM_REQUIRES(vmm_state_lock_class)
-{
-	vmm_assert_held(&sched->adapter->state_lock);
-	if (packet->paging) {
-		sched->node[packet->node].system.submitted++;
-		return;
-	}
-	const struct vmm_dma *dma = vmm_dma_of(packet);
-
-	VMM_COUNT_LOCKED(sched, dma, submitted, 1);
-	if (sched->node[packet->node].holder != dma->context->hazard)
-		VMM_COUNT_LOCKED(sched, dma, switches, 1);
-}
-
 #endif

@@ -219,8 +219,10 @@ void vmm_order_take_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 
 	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&packet->link);
-	if (packet->paging)
+	if (packet->paging) {
+		node->system.submitted++;
 		return;
+	}
 	struct vmm_dma *dma = vmm_dma_of(packet);
 	struct vmm_turn *turn = &dma->context->turn;
 
@@ -228,6 +230,9 @@ void vmm_order_take_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 		vmm_list_remove(&turn->link);
 	if (vmm_unlikely(packet->cancelled))
 		return;
+	VMM_COUNT_LOCKED(sched, dma, submitted, 1);
+	if (node->holder != dma->context->hazard)
+		VMM_COUNT_LOCKED(sched, dma, switches, 1);
 	turn->running++;
 	turn->waits_since_ns = node->busy_ns;
 	node->holder = dma->context->hazard;

@@ -8,7 +8,6 @@
  * If it is taken, its holder looks again after it has released the lock (vmm_sched_kick). So no
  * packet is left behind, and no thread waits for the lock at raised IRQL.
  */
-#include "sched/data/counts.h"
 #include "sched/node_queue/node_queue.h"
 
 static bool can_submit(const struct vmm_sched *sched, const struct vmm_node *node)
@@ -68,7 +67,6 @@ static void give_to_hardware(struct vmm_sched *sched, struct vmm_node *node,
 			     struct vmm_packet *packet) VMM_REQUIRES(vmm_state_lock_class)
 {
 	vmm_assert_held(&sched->adapter->state_lock);
-	vmm_count_submitted_locked(sched, packet);
 	vmm_order_take_locked(sched, packet);
 	vmm_list_push_back(&node->hardware, &packet->link);
 	if (!node->hardware_count++)
