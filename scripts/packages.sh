@@ -12,7 +12,7 @@ BUILD_PACKAGES=(
 # shellcheck disable=SC2034 # used by ./x
 MODEL_PACKAGES=(spin)
 # shellcheck disable=SC2034 # used by ./x
-CLANG_PACKAGES=(clang libclang-rt-14-dev)
+CLANG_PACKAGES=(clang lld libclang-rt-14-dev)
 
 die() {
 	echo "x: $*" >&2
