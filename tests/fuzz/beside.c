@@ -48,23 +48,54 @@ static const char *keep(struct neighbour *n)
 	return wrong;
 }
 
-void beside_begin(struct beside *b)
+static void settle(struct neighbour *n)
 {
-	struct neighbour *n = &b->honest;
-
-	client_start(&n->client, &(struct client_options){.kind = VIDMM_HOST_LINUX,
-							  .vram_bytes = 512 * KIB,
-							  .aperture_bytes = 4096 * KIB,
-							  .system_memory_bytes = 64u << 20});
 	client_open(&n->client, &n->device);
 	for (uint32_t i = 0; i < BESIDE_HONEST; i++)
 		n->allocations[i] =
 			client_allocate(&n->device, HONEST_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	(void)keep(n);
+}
+
+/* A second adapter of the same host, of WDDM 2.x. */
+static void start_wddm2(struct client *client, struct vidmm_host *host)
+{
+	static const struct vidmm_registry_value values[] = {{"ApertureSize", 4096 * KIB},
+							     {"Model", SOFTGPU_MODEL_WDDM2},
+							     {"HardwareQueues", 1}};
+	const uint64_t vram_bytes = 2048 * KIB;
+	const struct vidmm_adapter_options options = {
+		.struct_size = sizeof(options),
+		.driver_entry = softgpu_driver_entry,
+		.bar_sizes = &vram_bytes,
+		.bar_count = 1,
+		.registry = values,
+		.registry_count = sizeof(values) / sizeof(values[0]),
+		.system_memory_bytes = 64u << 20,
+		.tdr = &client_no_tdr,
+	};
+
+	*client = (struct client){.host = host, .kind = VIDMM_HOST_LINUX, .owner = pthread_self()};
+	assert_int_equal(vidmm_adapter_start(host, &options, &client->adapter), 0);
+}
+
+void beside_begin(struct beside *b)
+{
+	struct vidmm_host *host;
+
+	client_start(&b->honest[0].client,
+		     &(struct client_options){.kind = VIDMM_HOST_LINUX,
+					      .vram_bytes = 512 * KIB,
+					      .aperture_bytes = 4096 * KIB,
+					      .system_memory_bytes = 64u << 20});
+	host = b->honest[0].client.host;
+	start_wddm2(&b->honest[1].client, host);
+	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++)
+		settle(&b->honest[i]);
 	/* Resources that a host keeps from its first server on until its end. */
 	struct vidmm_server *server;
 	assert_int_equal(
-		vidmm_server_create(n->client.host,
+		vidmm_server_create(host,
 				    &(struct vidmm_server_options){
 					    .struct_size = sizeof(struct vidmm_server_options)},
 				    &server),
@@ -74,8 +105,10 @@ void beside_begin(struct beside *b)
 
 void beside_end(struct beside *b)
 {
-	client_close(&b->honest.device);
-	client_stop(&b->honest.client);
+	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++)
+		client_close(&b->honest[i].device);
+	vidmm_adapter_stop(b->honest[1].client.adapter);
+	client_stop(&b->honest[0].client);
 }
 
 /* ---- the honest program ---- */
@@ -170,12 +203,17 @@ static void guest_end(struct guest *g)
 
 /* ---- one script ---- */
 
-static uint64_t count_allocations(struct neighbour *n)
+static uint64_t count_allocations(const struct beside *b)
 {
-	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+	uint64_t count = 0;
 
-	vidmm_adapter_statistics(n->client.adapter, &statistics);
-	return statistics.allocations;
+	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++) {
+		struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+		vidmm_adapter_statistics(b->honest[i].client.adapter, &statistics);
+		count += statistics.allocations;
+	}
+	return count;
 }
 
 static void note(struct beside *b, const char *wrong)
@@ -196,6 +234,12 @@ static void add_up(struct beside *b, const struct hostile *hostile)
 	b->scribbled += hostile->scribbled;
 }
 
+static void keep_all(struct beside *b)
+{
+	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++)
+		note(b, keep(&b->honest[i]));
+}
+
 void beside_run(struct beside *b, const uint8_t *script, size_t bytes)
 {
 	static struct hostile hostile;
@@ -208,21 +252,22 @@ void beside_run(struct beside *b, const uint8_t *script, size_t bytes)
 	struct vidmm_server *server;
 
 	uint32_t descriptors = folder_count("/proc/self/fd");
-	uint64_t allocations = count_allocations(&b->honest);
-	assert_int_equal(vidmm_server_create(b->honest.client.host, &options, &server), 0);
+	uint64_t allocations = count_allocations(b);
+	assert_int_equal(vidmm_server_create(b->honest[0].client.host, &options, &server), 0);
 	const char *refused = guest_begin(&guest, server);
 	note(b, refused);
 	hostile_run(&hostile, server, script, bytes);
 	note(b, hostile.wrong);
-	note(b, keep(&b->honest));
+	keep_all(b);
 	note(b, refused ? NULL : guest_look(&guest));
 	guest_end(&guest);
 	vidmm_server_destroy(server);
-	note(b, keep(&b->honest));
-	vidmm_adapter_check(b->honest.client.adapter);
+	keep_all(b);
+	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++)
+		vidmm_adapter_check(b->honest[i].client.adapter);
 	if (folder_count("/proc/self/fd") != descriptors)
 		note(b, "descriptors are left");
-	if (count_allocations(&b->honest) != allocations)
+	if (count_allocations(b) != allocations)
 		note(b, "allocations are left");
 	add_up(b, &hostile);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beside: honest processes beside a hostile client (hostile.h), on one adapter with less video
- * memory than they need together. One is in-process; one is a client of the same server, by the
- * client library. Both find what they wrote, and no byte of theirs reaches the hostile client. When
- * that client has gone, its allocations and descriptors are freed.
+ * beside: honest processes beside a hostile client (hostile.h), on adapters with less video memory
+ * than they need together: one of WDDM 1.x and one of 2.x, with GPU virtual addresses. In-process,
+ * each adapter has an honest process; a third one is a client of the same server, by the client
+ * library. All find what they wrote, and no byte of theirs reaches the hostile client. When that
+ * client has gone, its allocations and descriptors are freed.
  */
 #ifndef VMM_TESTS_FUZZ_BESIDE_H
 #define VMM_TESTS_FUZZ_BESIDE_H
@@ -12,7 +13,8 @@
 
 #include "hostile.h"
 
-#define BESIDE_HONEST 4u
+#define BESIDE_HONEST   4u
+#define BESIDE_ADAPTERS 2u
 
 struct neighbour {
 	struct client client;
@@ -22,7 +24,7 @@ struct neighbour {
 };
 
 struct beside {
-	struct neighbour honest;
+	struct neighbour honest[BESIDE_ADAPTERS];
 	/* Totals over all scripts. */
 	uint64_t scripts, welcomes, requests, answers, done, refusals, mapped, scribbled;
 	const char *wrong; /* the first violation */

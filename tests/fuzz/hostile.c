@@ -569,6 +569,9 @@ static void step(struct hostile *h)
 		what = byte(h);
 		hostile_adopt(h, c, what, byte(h));
 		break;
+	case 17:
+		hostile_virtual(h, c, byte(h));
+		break;
 	default:
 		hostile_drain(h, c);
 		break;

@@ -14,16 +14,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <d3dkmthk.h>
 #include <vidmm/serve.h>
 
 #include "draw.h"
 
 #define HOSTILE_ARGUMENTS   6u
 #define HOSTILE_STEP_BYTES  (2u + HOSTILE_ARGUMENTS + 2u)
-#define HOSTILE_KINDS       17u /* of steps */
+#define HOSTILE_KINDS       18u /* of steps */
 #define HOSTILE_CONNECTIONS 6u
 #define HOSTILE_POOL        128u
 #define HOSTILE_VIEWS       16u
+#define HOSTILE_BUFFERS     6u
 
 /* The first bytes of every eight bytes in the memory of the honest clients. */
 #define HOSTILE_CANARY       "\xC5\x91NARY"
@@ -44,6 +46,17 @@ struct hostile_view {
 	size_t bytes;
 };
 
+/* What the client has on the adapter of WDDM 2.x; 0: not created. */
+struct hostile_buffer {
+	D3DKMT_HANDLE allocation;
+	uint64_t address;
+};
+struct hostile_gpu {
+	D3DKMT_HANDLE adapter, device, queue, context, hw_queue, fence;
+	uint64_t fence_address, value, progress;
+	struct hostile_buffer buffers[HOSTILE_BUFFERS];
+};
+
 /* A change of the bytes of a validly encoded request. */
 enum { HOSTILE_STRAIGHT, HOSTILE_BEND_BYTE, HOSTILE_BEND_WORD, HOSTILE_BEND_LENGTH, HOSTILE_BENDS };
 struct hostile_bend {
@@ -56,6 +69,7 @@ struct hostile {
 	const uint8_t *script; /* the present step */
 	uint32_t argument;     /* its next argument */
 	struct hostile_bend bend;
+	struct hostile_gpu gpu;
 	struct hostile_connection connections[HOSTILE_CONNECTIONS];
 	uint32_t pool[HOSTILE_POOL], pool_count; /* handles that the host returned */
 	int descriptors[8];
@@ -83,6 +97,12 @@ void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what
 void hostile_draw(struct hostile *h, struct hostile_connection *c);
 void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which);
 
+/* hostile_virtual.c: valid calls of a client of WDDM 2.x */
+void hostile_virtual(struct hostile *h, struct hostile_connection *c, uint32_t what);
+
+/* Sends a valid call and takes its answer. Returns whether it succeeded. */
+bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name,
+		  void *argument);
 /* Sends a valid call. Does not wait for the answer. */
 bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
 		 const void *argument);

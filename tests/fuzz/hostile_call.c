@@ -81,8 +81,7 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 					   (uint32_t)(bytes - sizeof(*answer)), argument));
 }
 
-static bool call_it(struct hostile *h, struct hostile_connection *c, const char *name,
-		    void *argument)
+bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name, void *argument)
 {
 	struct vmm_wire_call call = {0};
 	bool done =
@@ -113,15 +112,15 @@ static void make_device(struct hostile *h, struct hostile_connection *c)
 	D3DKMT_ADAPTERINFO adapters[2];
 	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 2, .pAdapters = adapters};
 
-	if (call_it(h, c, "device_create", &create)) {
+	if (hostile_call(h, c, "device_create", &create)) {
 		c->device = create.device;
 		hostile_learn(h, create.device);
 	}
-	if (!call_it(h, c, "D3DKMTEnumAdapters2", &list) || list.NumAdapters == 0)
+	if (!hostile_call(h, c, "D3DKMTEnumAdapters2", &list) || list.NumAdapters == 0)
 		return;
 	hostile_learn(h, adapters[0].hAdapter);
 	D3DKMT_CREATEDEVICE device = {.hAdapter = adapters[0].hAdapter};
-	if (call_it(h, c, "D3DKMTCreateDevice", &device))
+	if (hostile_call(h, c, "D3DKMTCreateDevice", &device))
 		hostile_learn(h, device.hDevice);
 }
 
@@ -129,7 +128,7 @@ static void make_context(struct hostile *h, struct hostile_connection *c)
 {
 	D3DDDICB_CREATECONTEXT create = {.EngineAffinity = 1};
 
-	if (call_it(h, c, "pfnCreateContextCb", &create)) {
+	if (hostile_call(h, c, "pfnCreateContextCb", &create)) {
 		c->context = (uint64_t)(uintptr_t)create.hContext;
 		hostile_learn(h, (uint32_t)c->context);
 	}
@@ -152,13 +151,13 @@ static void allocate(struct hostile *h, struct hostile_connection *c, bool share
 						   .resource = create.hResource};
 	struct vmm_wire_resource_share share = {.device = c->device};
 
-	if (shared && !call_it(h, c, "resource_set_shared", &set))
+	if (shared && !hostile_call(h, c, "resource_set_shared", &set))
 		return;
-	if (!call_it(h, c, "pfnAllocateCb", &create))
+	if (!hostile_call(h, c, "pfnAllocateCb", &create))
 		return;
 	hostile_learn(h, info.hAllocation);
 	share.km_resource = create.hKMResource;
-	if (shared && call_it(h, c, "resource_share", &share))
+	if (shared && hostile_call(h, c, "resource_share", &share))
 		hostile_learn(h, share.global_handle);
 }
 
@@ -168,7 +167,7 @@ static void lock(struct hostile *h, struct hostile_connection *c)
 			      .Flags.Value =
 				      draw_below(&h->draw, 4) ? 0 : draw_below(&h->draw, 512)};
 
-	if (call_it(h, c, "pfnLockCb", &args))
+	if (hostile_call(h, c, "pfnLockCb", &args))
 		hostile_learn(h, args.hAllocation);
 	hostile_drain(h, c);
 }
@@ -178,7 +177,7 @@ static void unlock(struct hostile *h, struct hostile_connection *c)
 	D3DKMT_HANDLE handle = any(h);
 	D3DDDICB_UNLOCK args = {.NumAllocations = 1, .phAllocations = &handle};
 
-	(void)call_it(h, c, "pfnUnlockCb", &args);
+	(void)hostile_call(h, c, "pfnUnlockCb", &args);
 }
 
 /* Renders the present contents of the buffers. */
@@ -191,7 +190,7 @@ static void render(struct hostile *h, struct hostile_connection *c)
 		.hContext = (HANDLE)(uintptr_t)c->context,
 	};
 
-	(void)call_it(h, c, "pfnRenderCb", &args);
+	(void)hostile_call(h, c, "pfnRenderCb", &args);
 	hostile_drain(h, c);
 }
 
@@ -206,12 +205,12 @@ static void make_fence(struct hostile *h, struct hostile_connection *c)
 	D3DKMT_SHAREOBJECTS share = {
 		.ObjectCount = 1, .DesiredAccess = 0x20000, .pSharedNtHandle = &nt};
 
-	if (!call_it(h, c, "D3DKMTCreateSynchronizationObject2", &create))
+	if (!hostile_call(h, c, "D3DKMTCreateSynchronizationObject2", &create))
 		return;
 	hostile_learn(h, create.hSyncObject);
 	hostile_drain(h, c);
 	share.ObjectHandleArray = &create.hSyncObject;
-	(void)call_it(h, c, "D3DKMTShareObjects", &share);
+	(void)hostile_call(h, c, "D3DKMTShareObjects", &share);
 }
 
 /*
@@ -240,7 +239,7 @@ static void open_nt_handle(struct hostile *h, struct hostile_connection *c)
 		return;
 	args.hNtHandle =
 		(HANDLE)(intptr_t)h->descriptors[draw_below(&h->draw, h->descriptor_count)];
-	if (call_it(h, c, "D3DKMTOpenSyncObjectFromNtHandle2", &args))
+	if (hostile_call(h, c, "D3DKMTOpenSyncObjectFromNtHandle2", &args))
 		hostile_learn(h, args.hSyncObject);
 }
 
@@ -252,7 +251,7 @@ static void open_shared(struct hostile *h, struct hostile_connection *c)
 					      .allocation_count = 4,
 					      .allocations = allocations};
 
-	if (call_it(h, c, "resource_open", &args))
+	if (hostile_call(h, c, "resource_open", &args))
 		hostile_learn(h, allocations[0]);
 }
 

@@ -8,12 +8,15 @@ import os
 import sys
 
 KINDS = {'connect': 0, 'hello': 1, 'words': 2, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
-         'drain': 15, 'adopt': 16}
+         'drain': 15, 'adopt': 16, 'virtual': 17}
 # What a client does well: hello, a device, one of D3DKMT's.
 OPEN = 'hello:15 deep:0'
 # The same, with lock words; `words`: how often, how (9: any way), 1: by a thread, meanwhile
 WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep:1 deep:3 deep:3#2 deep:3#3 deep:3#4 deep:3#6 deep:3#7'
 # `deep`: 0 context 1 allocation 17 shared 3 lock 5 unlock 6 render 8 fence 9 . 25 wait for ever 10 open a descriptor 11 open what is shared
+# `virtual`: 0 buffer 1 resident 2 commands 3 submit 4 to a hardware queue 5 evict 6 offer 7 reclaim 8 map 9 reserve 10 free 11 update 12 signal 13 wait 14 destroy
+# 15 close the device; the first one opens it
+GPU = 'hello:15 virtual virtual:0 virtual:0#1 virtual:0#2 virtual:0#3 virtual:0#4 virtual:1 virtual:1#1 virtual:1#2'
 OPERATIONS = 108  # of src/wire/operations.tsv; which one it is goes round
 
 
@@ -52,6 +55,11 @@ words-are-openings: {WORDS} words:60:3 deep:3#2 words:60:4 deep:3#3 words:3:5 de
 words-meanwhile: {WORDS} words:0:0:1 8*deep:3#2 8*deep:5#11 4*deep:3#3 deep:6#1 deep:1#3 4*deep:3#7 8*deep:5#19 deep:6#2 8*deep:5#20 drain
 words-meanwhile-and-dies: {WORDS} words:0:0:1 4*deep:3#2 4*deep:5#11 close:0 hello@1:31 deep@1:0 deep@1:1 deep@1:3
 words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@1:3 words:200:9 deep@1:3 deep:5#11
+virtual-addresses-change: {GPU} virtual:8 virtual:9 virtual:10 virtual:11 virtual:8#1 virtual:9#1 virtual:10#1 virtual:11#1 virtual:3 virtual:8#2 virtual:11#2 virtual:3#1
+virtual-commands: {GPU} 6*virtual:2 virtual:3 virtual:2#1 virtual:3#1 virtual:2#2 virtual:3#2 virtual:4 virtual:2#3 virtual:4#1 virtual:3#3 scribble:0:200 virtual:3#4 virtual:4#4 drain
+virtual-fences: {GPU} virtual:2 virtual:13 virtual:3 virtual:12 virtual:12#1 virtual:13#1 virtual:3#1 virtual:15 virtual virtual:0 virtual:13 close:0
+virtual-residency: {GPU} virtual:5 virtual:5#1 virtual:6 virtual:3 virtual:7 virtual:1#3 virtual:6#1 virtual:7#1 virtual:14 virtual:14#1 virtual:1#4 virtual:3#1 virtual:15
+virtual-under-other-steps: {GPU} deep:0 deep:1 deep:3 virtual:2 virtual:3 draw:15#3 virtual:3#1 bent:40#1 bent:90#2 bent:94#3 virtual:3#2 close:0 hello@1:15 virtual@1 virtual@1:0
 well-behaved: {OPEN} deep:0 deep:1 deep:1 deep:1 deep:3 deep:3 deep:3 deep:6 deep:5 deep:5 deep:8 deep:10 drain tell:1
 '''
 
