@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* DXCore: what an adapter object says about its adapter, and where it comes from. */
+#define _GNU_SOURCE /* fileno, setenv */
+
 #include "dxcore_world.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct vmm_property {
 	uint32_t property;
@@ -208,6 +213,65 @@ static void dxc_28_a_property_without_input_refuses_one(void **state)
 						    sizeof(input), &input, sizeof(count), &count),
 		    DXGI_ERROR_UNSUPPORTED, "DXC-15");
 	a->lpVtbl->Release(a);
+	dxcore_stop(&w);
+}
+
+/* ---- reports of mistakes ---- */
+
+/*
+ * Asks for a list without a place for it, which is a mistake of DXC-02. Stores what the call prints
+ * on the standard error stream.
+ */
+static void make_a_mistake(struct dxcore_world *w, const char *debug, char *text, size_t size)
+{
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+
+	assert_non_null(file);
+	assert_int_equal(debug ? setenv("VIDMM_DEBUG", debug, 1) : unsetenv("VIDMM_DEBUG"), 0);
+	(void)fflush(stderr);
+	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+	HRESULT result = w->factory->lpVtbl->CreateAdapterList(w->factory, 1, &d3d12_graphics,
+							       &iid_list, NULL);
+	(void)fflush(stderr);
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(unsetenv("VIDMM_DEBUG"), 0);
+	assert_int_equal(result, E_POINTER);
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	(void)fclose(file);
+	close(saved);
+}
+
+/* A client in the process of its host has events. They are all that it gets from DXCore. */
+static void dxc_29_findings_are_events_of_the_calling_process(void **state)
+{
+	struct dxcore_world w;
+	char text[256];
+
+	dxcore_start(&w, state);
+	make_a_mistake(&w, "1", text, sizeof(text));
+	kmt_found(&w.kmt, "DXC-02");
+	assert_string_equal(text, "");
+	dxcore_stop(&w);
+}
+
+/* A program without events is told of its mistakes only if it asks for that. */
+static void dxc_29_without_events_vidmm_debug_prints_findings(void **state)
+{
+	struct dxcore_world w;
+	char text[256];
+
+	dxcore_start(&w, state);
+	vidmm_d3dkmt_attach(NULL);
+	make_a_mistake(&w, "1", text, sizeof(text));
+	assert_int_equal(strncmp(text, "vidmm: DXC-02: ", 15), 0);
+	make_a_mistake(&w, "0", text, sizeof(text));
+	assert_string_equal(text, "");
+	make_a_mistake(&w, NULL, text, sizeof(text));
+	assert_string_equal(text, "");
+	vidmm_d3dkmt_attach(w.kmt.process);
+	assert_int_equal(w.kmt.client.findings, 0);
 	dxcore_stop(&w);
 }
 
@@ -428,6 +492,8 @@ int main(void)
 		ON_BOTH(dxc_23_no_state_can_be_set),
 		ON_BOTH(dxc_26_a_setting_that_is_unknown_or_out_of_range_is_refused),
 		ON_BOTH(dxc_28_a_property_without_input_refuses_one),
+		ON_BOTH(dxc_29_findings_are_events_of_the_calling_process),
+		ON_BOTH(dxc_29_without_events_vidmm_debug_prints_findings),
 	};
 
 	return cmocka_run_group_tests_name("dxcore_facts", tests, NULL, NULL);
