@@ -128,6 +128,18 @@ static void stop(struct softgpu_adapter *adapter)
 	destroy_memory(adapter);
 }
 
+/* The host enables hardware scheduling. Before 2.6 a miniport cannot ask (SCH-10). */
+static int takes_hw_queues(const struct softgpu_adapter *adapter)
+{
+	DXGKARGCB_ISFEATUREENABLED ask = {adapter->dxgk.DeviceHandle, DXGK_FEATURE_HWSCH, FALSE};
+
+	if (!adapter->settings.hardware_queues)
+		return 0;
+	if (adapter->settings.interface_version < DXGKDDI_INTERFACE_VERSION_WDDM2_6)
+		return 1;
+	return NT_SUCCESS(adapter->dxgk.DxgkCbIsFeatureEnabled(&ask)) && ask.Enabled;
+}
+
 static NTSTATUS start(struct softgpu_adapter *adapter)
 {
 	DXGK_DEVICE_INFO info;
@@ -148,6 +160,8 @@ static NTSTATUS start(struct softgpu_adapter *adapter)
 	if (NT_SUCCESS(status))
 		status = create_memory(adapter);
 	divide_into_banks(adapter);
+	if (NT_SUCCESS(status))
+		adapter->takes_hw_queues = takes_hw_queues(adapter);
 	for (node = 0; node < SOFTGPU_NODES && NT_SUCCESS(status); node++)
 		status = softgpu_engine_start(&adapter->engines[node], adapter, node);
 	if (NT_SUCCESS(status))

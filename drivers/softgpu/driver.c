@@ -83,6 +83,21 @@ static void fill_address_space_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiSubmitCommandVirtual = softgpu_submit_command_virtual;
 }
 
+static void fill_hw_queue_entries(DRIVER_INITIALIZATION_DATA *data)
+{
+	data->DxgkDdiCreateHwContext = softgpu_create_hw_context;
+	data->DxgkDdiDestroyHwContext = softgpu_destroy_hw_context;
+	data->DxgkDdiCreateHwQueue = softgpu_create_hw_queue;
+	data->DxgkDdiDestroyHwQueue = softgpu_destroy_hw_queue;
+	data->DxgkDdiSubmitCommandToHwQueue = softgpu_submit_command_to_hw_queue;
+	data->DxgkDdiSetupPriorityBands = softgpu_setup_priority_bands;
+	data->DxgkDdiSetContextSchedulingProperties = softgpu_set_context_scheduling_properties;
+	data->DxgkDdiSuspendContext = softgpu_suspend_context;
+	data->DxgkDdiResumeContext = softgpu_resume_context;
+	data->DxgkDdiResetHwEngine = softgpu_reset_hw_engine;
+	data->DxgkDdiResumeHwEngine = softgpu_resume_hw_engine;
+}
+
 int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *registry_path)
 {
 	struct softgpu_settings settings;
@@ -97,6 +112,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
 	fill_render_entries(&data);
 	if (softgpu_is_wddm2(&settings))
 		fill_address_space_entries(&data);
+	if (settings.hardware_queues)
+		fill_hw_queue_entries(&data);
 	if (settings.linked_adapters == SOFTGPU_LINKS)
 		data.DxgkDdiLinkDevice = softgpu_link_device;
 	return DxgkInitialize(driver, registry_path, &data);

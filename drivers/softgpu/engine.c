@@ -36,7 +36,7 @@ static int must_drop(struct softgpu_engine *engine)
 	int drop;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	drop = engine->is_resetting || engine->is_stopping;
+	drop = engine->is_resetting || engine->is_stopping || softgpu_hw_must_leave(engine);
 	KeReleaseSpinLock(&engine->lock, irql);
 	return drop;
 }
@@ -120,10 +120,22 @@ int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns)
 		*interval_ns = POLL_FIRST_NS;
 	else if (*interval_ns < POLL_LONGEST_NS)
 		*interval_ns *= 2;
+	if (softgpu_hw_yields(engine))
+		return 0;
 	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
 	go_on = wait_for_kick(engine, *interval_ns);
 	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
 	return go_on;
+}
+
+int softgpu_engine_finish_time(struct softgpu_engine *engine)
+{
+	return advance(engine, 0);
+}
+
+void softgpu_engine_kick(struct softgpu_engine *engine)
+{
+	KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
 }
 
 void softgpu_engine_signalled(struct softgpu_engine *engine)
@@ -174,6 +186,24 @@ static int take_packet(struct softgpu_engine *engine, struct softgpu_packet *pac
 	return 1;
 }
 
+/* DMA buffers and hardware queues take turns. Caller holds the engine's lock. */
+static int take_any(struct softgpu_engine *engine, struct softgpu_packet *packet)
+{
+	int taken = engine->hw_goes_first && softgpu_hw_take(engine, 0, packet);
+
+	if (!taken && take_packet(engine, packet)) {
+		engine->hw_goes_first = 1;
+		return 1;
+	}
+	if (!taken)
+		taken = softgpu_hw_take(engine, 0, packet) || softgpu_hw_take(engine, 1, packet);
+	if (taken) {
+		softgpu_store32(&engine->is_asleep, 0);
+		engine->hw_goes_first = 0;
+	}
+	return taken;
+}
+
 static enum next take_next(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
 	enum next next;
@@ -186,8 +216,8 @@ static enum next take_next(struct softgpu_engine *engine, struct softgpu_packet 
 	} else if (engine->is_resetting) {
 		engine->is_resetting = 0;
 		next = NEXT_RESET_DONE;
-	} else if (take_packet(engine, packet)) {
-		engine->is_running = !packet->is_preemption;
+	} else if (take_any(engine, packet)) {
+		engine->is_running = !packet->is_preemption && !packet->hw;
 		engine->running_fence = packet->fence;
 		next = NEXT_PACKET;
 	} else {
@@ -222,7 +252,7 @@ static int publish(struct softgpu_engine *engine, uint32_t fence)
 	return is_complete;
 }
 
-static void run(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+static void run(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
 	uint64_t now = softgpu_now_ns();
 	NTSTATUS status;
@@ -234,6 +264,10 @@ static void run(struct softgpu_engine *engine, const struct softgpu_packet *pack
 	if (engine->busy_until_ns < now)
 		engine->busy_until_ns = now;
 	engine->interrupts = 1;
+	if (packet->hw) {
+		softgpu_hw_run(engine, packet);
+		return;
+	}
 	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
 	status = packet->space ? softgpu_execute_virtual(engine, packet)
 			       : softgpu_execute(engine, packet);
@@ -364,6 +398,7 @@ NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adap
 	KeInitializeSpinLock(&engine->lock);
 	KeInitializeEvent(&engine->kick, SynchronizationEvent, FALSE);
 	KeInitializeEvent(&engine->reset_done, SynchronizationEvent, FALSE);
+	KeInitializeEvent(&engine->hw_left, SynchronizationEvent, FALSE);
 	status = PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, engine_thread,
 				      engine);
 	if (NT_SUCCESS(status)) {

@@ -156,7 +156,8 @@ static volatile uint64_t *sync_word(struct run *run, const struct softgpu_sync *
 
 static NTSTATUS wait_value(struct run *run, const struct softgpu_sync *command)
 {
-	uint64_t interval_ns = 0;
+	struct softgpu_hw_queue *hw = run->engine->hw_running;
+	uint64_t interval_ns = hw ? hw->poll_ns : 0;
 
 	for (;;) {
 		const volatile uint64_t *word = sync_word(run, command, SOFTGPU_READ);
@@ -164,10 +165,16 @@ static NTSTATUS wait_value(struct run *run, const struct softgpu_sync *command)
 		if (!word)
 			return SOFTGPU_PAGE_FAULT;
 		if (softgpu_load(word) >= command->value)
-			return STATUS_SUCCESS;
-		if (!softgpu_engine_poll(run->engine, &interval_ns))
+			break;
+		if (!softgpu_engine_poll(run->engine, &interval_ns)) {
+			if (hw)
+				hw->poll_ns = interval_ns;
 			return SOFTGPU_ABORTED;
+		}
 	}
+	if (hw)
+		hw->poll_ns = 0;
+	return STATUS_SUCCESS;
 }
 
 /* A store to a monitored fence wakes its waiters at the end of the packet, or with NOTIFY now. */
@@ -307,23 +314,21 @@ static NTSTATUS fetch(struct run *run, uint64_t address, uint32_t left, union an
 	return status;
 }
 
-NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
 	struct run run = {.engine = engine, .space = packet->space};
-	uint64_t at = packet->address;
-	uint32_t left = packet->length;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	while (left && NT_SUCCESS(status)) {
+	while (packet->length && NT_SUCCESS(status)) {
 		union any_command any;
 
-		status = fetch(&run, at, left, &any);
+		status = fetch(&run, packet->address, packet->length, &any);
 		if (NT_SUCCESS(status))
 			status = execute_command(&run, &any);
 		if (!NT_SUCCESS(status))
 			break;
-		at += any.command.size_bytes;
-		left -= any.command.size_bytes;
+		packet->address += any.command.size_bytes;
+		packet->length -= any.command.size_bytes;
 		softgpu_bus_yield(softgpu_bus_of(engine->adapter));
 		if (!worked(&run, any.command.size_bytes))
 			status = SOFTGPU_ABORTED;

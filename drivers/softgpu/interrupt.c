@@ -76,6 +76,43 @@ void softgpu_raise_page_faulted(struct softgpu_engine *engine, uint32_t fence,
 	raise(&notification);
 }
 
+/* The engine executes no hardware queue until it is reset (TDR-21). */
+void softgpu_raise_hw_page_faulted(struct softgpu_engine *engine,
+				   const struct softgpu_packet *packet,
+				   const struct softgpu_fault *fault)
+{
+	struct notification notification = {.adapter = engine->adapter};
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA *data = &notification.data;
+	uint32_t flags = DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED;
+
+	if (fault->is_write)
+		flags |= DXGK_PAGE_FAULT_WRITE;
+	data->InterruptType = DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED;
+	data->HwQueuePageFaulted.FaultedFenceId = packet->progress_id;
+	data->HwQueuePageFaulted.FaultedVirtualAddress = fault->address;
+	data->HwQueuePageFaulted.FaultedHwQueue = packet->hw;
+	data->HwQueuePageFaulted.NodeOrdinal = engine->node;
+	data->HwQueuePageFaulted.EngineOrdinal = engine->adapter->link_index;
+	data->HwQueuePageFaulted.FaultedPipelineStage = DXGK_RENDER_PIPELINE_STAGE_UNKNOWN;
+	data->HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)flags;
+	data->HwQueuePageFaulted.PageTableLevel = fault->level;
+	data->HwQueuePageFaulted.FaultErrorCode.GeneralErrorCode =
+		fault->is_instruction ? DXGK_GENERAL_ERROR_INVALID_INSTRUCTION
+				      : DXGK_GENERAL_ERROR_PAGE_FAULT;
+	raise(&notification);
+}
+
+void softgpu_raise_suspended(struct softgpu_engine *engine, struct softgpu_context *context,
+			     uint64_t fence)
+{
+	struct notification notification = {.adapter = engine->adapter};
+
+	notification.data.InterruptType = DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED;
+	notification.data.SuspendContextCompleted.hContext = context;
+	notification.data.SuspendContextCompleted.ContextSuspendFence = fence;
+	raise(&notification);
+}
+
 void softgpu_raise_fence_signaled(struct softgpu_engine *engine)
 {
 	struct notification notification = {.adapter = engine->adapter};

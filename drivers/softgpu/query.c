@@ -197,6 +197,13 @@ NTSTATUS APIENTRY softgpu_get_node_metadata(IN_CONST_HANDLE hAdapter,
 	pGetNodeMetadata->EngineType =
 		node == SOFTGPU_NODE_3D ? DXGK_ENGINE_TYPE_3D : DXGK_ENGINE_TYPE_COPY;
 	memcpy(pGetNodeMetadata->FriendlyName, names[node], sizeof(names[node]));
+	if (((struct softgpu_adapter *)hAdapter)->takes_hw_queues) {
+		pGetNodeMetadata->Flags.ContextSchedulingSupported = 1;
+		pGetNodeMetadata->Flags.RingBufferFenceRelease =
+			((struct softgpu_adapter *)hAdapter)->settings.hardware_queues ==
+			SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES;
+		pGetNodeMetadata->Flags.MaxInFlightHwQueueBuffers = SOFTGPU_HW_QUEUE_DEPTH;
+	}
 	return STATUS_SUCCESS;
 }
 

@@ -24,8 +24,18 @@ static void set_halted(struct softgpu_engine *engine, int is_halted)
 
 	KeAcquireSpinLock(&engine->lock, &irql);
 	softgpu_store32(&engine->is_halted, (uint32_t)is_halted);
+	engine->is_hw_stopped = 0;
 	if (is_halted)
 		engine->completed_fence = softgpu_load32(&engine->submitted_fence); /* TDR-09 */
+	KeReleaseSpinLock(&engine->lock, irql);
+}
+
+static void lose_hw_queues(struct softgpu_engine *engine)
+{
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	softgpu_hw_lose_all(engine);
 	KeReleaseSpinLock(&engine->lock, irql);
 }
 
@@ -40,6 +50,7 @@ NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
 
 	for (i = 0; i < adapter->link_count; i++) {
 		for (node = 0; node < SOFTGPU_NODES; node++) {
+			lose_hw_queues(&adapter->link[i]->engines[node]);
 			softgpu_engine_reset(&adapter->link[i]->engines[node]);
 			set_halted(&adapter->link[i]->engines[node], 1);
 			softgpu_mmu_flush_all(&adapter->link[i]->engines[node].mmu);

@@ -43,6 +43,7 @@ static const struct setting settings_table[] = {
 	SETTING(L"Model", model, SOFTGPU_MODEL_WDDM1),
 	SETTING(L"PageTableLevels", page_table_levels, 4),
 	SETTING(L"VramPageSize", vram_page_bytes, SOFTGPU_PAGE),
+	SETTING(L"HardwareQueues", hardware_queues, SOFTGPU_HARDWARE_QUEUES_NONE),
 };
 
 struct number_value {
@@ -127,7 +128,10 @@ static int wddm2_is_valid(const struct softgpu_settings *settings)
 	       settings->linked_adapters == 1 &&
 	       (settings->page_table_levels == 2 || settings->page_table_levels == 4) &&
 	       (settings->vram_page_bytes == SOFTGPU_PAGE ||
-		settings->vram_page_bytes == SOFTGPU_LARGE_PAGE);
+		settings->vram_page_bytes == SOFTGPU_LARGE_PAGE) &&
+	       settings->hardware_queues <= SOFTGPU_HARDWARE_QUEUES_COMMANDS_RELEASE &&
+	       (!settings->hardware_queues ||
+		settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_4);
 }
 
 /* Refuses values that this driver cannot work with. The port checks the segment sets. */
@@ -139,7 +143,8 @@ NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
 	    settings->source_count > SOFTGPU_SOURCES_MAX || !settings->linked_adapters ||
 	    settings->linked_adapters > SOFTGPU_LINKS ||
 	    (settings->model != SOFTGPU_MODEL_WDDM1 && settings->model != SOFTGPU_MODEL_WDDM2) ||
-	    (softgpu_is_wddm2(settings) && !wddm2_is_valid(settings)))
+	    (softgpu_is_wddm2(settings) ? !wddm2_is_valid(settings)
+					: settings->hardware_queues != 0))
 		return STATUS_DEVICE_CONFIGURATION_ERROR;
 	return STATUS_SUCCESS;
 }

@@ -55,6 +55,7 @@ struct softgpu_settings {
 	uint32_t interface_version;
 	uint32_t model;
 	uint32_t page_table_levels, vram_page_bytes; /* wddm2 */
+	uint32_t hardware_queues;                    /* wddm2: enum softgpu_hardware_queues */
 };
 
 static inline int softgpu_is_wddm2(const struct softgpu_settings *settings)
@@ -72,9 +73,38 @@ struct softgpu_packet {
 	uint32_t is_paging;     /* 1: privileged commands are legal */
 	uint32_t source;        /* source of a flip */
 	uint32_t is_preemption; /* 1: no commands; answers the preemption request `fence` */
+	/*
+	 * The hardware queue that the commands are from; NULL: a DMA buffer. `address` and `length`
+	 * then advance with execution.
+	 */
+	struct softgpu_hw_queue *hw;
+	uint64_t progress_address, progress_id;
 };
 
 struct softgpu_adapter;
+struct softgpu_context;
+
+/* As many as MaxInFlightHwQueueBuffers announces. A power of two. */
+#define SOFTGPU_HW_QUEUE_DEPTH 32u
+
+struct softgpu_hw_command {
+	uint64_t address; /* of the commands that are left, at a GPU virtual address */
+	uint32_t length;  /* bytes */
+	/* GPU virtual address of the progress fence, and its value at the end; 0: not stored */
+	uint64_t progress_address, progress_id;
+};
+
+/* A hardware queue. Guarded by the lock of its context's engine. */
+struct softgpu_hw_queue {
+	struct softgpu_context *context;
+	struct softgpu_hw_queue *next; /* in engine->hw_queues */
+	struct softgpu_hw_command ring[SOFTGPU_HW_QUEUE_DEPTH];
+	uint32_t head, count;
+	int is_blocked;   /* its first command waits for a value */
+	int is_ending;    /* its command must leave the engine, for good */
+	uint64_t turn;    /* when the engine took it last */
+	uint64_t poll_ns; /* the interval after which a blocked command looks again */
+};
 
 struct softgpu_engine {
 	/* constant after start */
@@ -112,10 +142,20 @@ struct softgpu_engine {
 	int is_running, did_abort;
 	int is_hung; /* executing HANG */
 	int is_stopping, is_resetting;
+	/* hw_queue.c, hw_engine.c */
+	struct softgpu_hw_queue *hw_queues;
+	struct softgpu_hw_queue *hw_running; /* whose command is being executed */
+	uint64_t hw_turn;
+	int hw_goes_first; /* the last packet was a DMA buffer */
+	int is_hw_stopped; /* from a fault or a reset to DxgkDdiResumeHwEngine */
+	int is_hw_leaving; /* hw_running is lost: hw_left is set when it has left the engine */
+	/* Auto-reset. */
+	KEVENT hw_left;
 
 	/* used by the engine's thread only */
 	uint64_t busy_until_ns;
 	uint32_t interrupts; /* number of interrupts that the end of the running packet raises */
+	uint32_t hw_polls;   /* of the running packet */
 	struct softgpu_mmu mmu;
 };
 
@@ -158,6 +198,7 @@ struct softgpu_adapter {
 	struct softgpu_bus bus; /* the lead's bus is used by the whole link */
 
 	struct softgpu_display display;
+	int takes_hw_queues; /* constant after StartDevice */
 
 	KSPIN_LOCK report_lock; /* held to append to a REPORT, by any engine */
 };
@@ -167,10 +208,22 @@ struct softgpu_device {
 	DXGK_DEVICEINFO info;
 };
 
+enum softgpu_damage { SOFTGPU_UNHARMED, SOFTGPU_GUILTY, SOFTGPU_COLLATERAL };
+
 struct softgpu_context {
 	struct softgpu_adapter *adapter;
 	uint32_t node;
 	struct softgpu_space space; /* of a context with GPU virtual addresses */
+
+	/* A hardware context; guarded by the engine's lock. */
+	HANDLE port;                    /* the port's handle */
+	uint32_t band;                  /* of SetContextSchedulingProperties */
+	int32_t in_process_priority;    /* of SetContextSchedulingProperties */
+	int is_suspending;              /* leaves the engine; then suspend_fence is reported */
+	int is_suspended;               /* is not executed */
+	int is_lost;                    /* is never executed again */
+	enum softgpu_damage invalidate; /* what ResetHwEngine has to report */
+	uint64_t suspend_fence;
 };
 
 /* A process with an address space. Its page tables belong to the memory manager. */
@@ -241,13 +294,36 @@ int softgpu_engine_breathe(struct softgpu_engine *engine);
 int softgpu_engine_hang(struct softgpu_engine *engine);
 /*
  * WAIT: waits until the value may have changed; *interval_ns is 0 in the first call. Returns 0 as
- * above. The second function wakes the engines that wait; called after a SIGNAL.
+ * above, or because another packet can be executed instead of this one, which is from a hardware
+ * queue. The second function wakes the engines that wait; called after a SIGNAL.
  */
 int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns);
 void softgpu_engine_signalled(struct softgpu_engine *engine);
 void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes);
 
+/*
+ * hw_engine.c: which command of a hardware queue is next, and its end. The caller of the first
+ * three holds the engine's lock.
+ */
+int softgpu_hw_take(struct softgpu_engine *engine, int can_be_blocked,
+		    struct softgpu_packet *packet);
+int softgpu_hw_must_leave(const struct softgpu_engine *engine);
+void softgpu_hw_lose_all(struct softgpu_engine *engine);
+void softgpu_hw_run(struct softgpu_engine *engine, struct softgpu_packet *packet);
+/* Should the running command, which waits for a value, let others be executed? */
+int softgpu_hw_yields(struct softgpu_engine *engine);
+/* Takes a lost context's command off the engine. On return the engine does not use it. */
+void softgpu_hw_await_left(struct softgpu_engine *engine);
+/* engine.c: lets the time pass that was charged; at the end of a packet. */
+int softgpu_engine_finish_time(struct softgpu_engine *engine);
+void softgpu_engine_kick(struct softgpu_engine *engine);
+
 /* interrupt.c */
+void softgpu_raise_hw_page_faulted(struct softgpu_engine *engine,
+				   const struct softgpu_packet *packet,
+				   const struct softgpu_fault *fault);
+void softgpu_raise_suspended(struct softgpu_engine *engine, struct softgpu_context *context,
+			     uint64_t fence);
 void softgpu_raise_completed(struct softgpu_engine *engine, uint32_t fence);
 void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTATUS status);
 void softgpu_raise_page_faulted(struct softgpu_engine *engine, uint32_t fence,
@@ -262,8 +338,8 @@ void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_
 #define SOFTGPU_PAGE_FAULT STATUS_ACCESS_VIOLATION
 NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
 					const struct softgpu_paging_virtual *paging);
-NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine,
-				 const struct softgpu_packet *packet);
+/* Of a hardware queue: `address` and `length` of the packet become those of what is left. */
+NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_packet *packet);
 NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet);
 NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 				const struct softgpu_command *command);
@@ -320,6 +396,18 @@ DXGKDDI_DESTROYPROCESS softgpu_destroy_process;
 DXGKDDI_GETROOTPAGETABLESIZE softgpu_get_root_page_table_size;
 DXGKDDI_SETROOTPAGETABLE softgpu_set_root_page_table;
 DXGKDDI_SUBMITCOMMANDVIRTUAL softgpu_submit_command_virtual;
+/* hw_queue.c */
+DXGKDDI_CREATECONTEXT softgpu_create_hw_context;
+DXGKDDI_DESTROYCONTEXT softgpu_destroy_hw_context;
+DXGKDDI_CREATEHWQUEUE softgpu_create_hw_queue;
+DXGKDDI_DESTROYHWQUEUE softgpu_destroy_hw_queue;
+DXGKDDI_SUBMITCOMMANDTOHWQUEUE softgpu_submit_command_to_hw_queue;
+DXGKDDI_SETUPPRIORITYBANDS softgpu_setup_priority_bands;
+DXGKDDI_SETCONTEXTSCHEDULINGPROPERTIES softgpu_set_context_scheduling_properties;
+DXGKDDI_SUSPENDCONTEXT softgpu_suspend_context;
+DXGKDDI_RESUMECONTEXT softgpu_resume_context;
+DXGKDDI_RESETHWENGINE softgpu_reset_hw_engine;
+DXGKDDI_RESUMEHWENGINE softgpu_resume_hw_engine;
 /* allocation.c */
 DXGKDDI_CREATEALLOCATION softgpu_create_allocation;
 DXGKDDI_DESTROYALLOCATION softgpu_destroy_allocation;

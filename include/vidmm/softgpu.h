@@ -54,11 +54,30 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PageTableLevels        model 2: levels of page tables. 4 (default): addresses of 48 bits. 2:
  *                          addresses of 40 bits, with a root table that grows
  *   VramPageSize           model 2: bytes of a page of segment 1, 4096 (default) or 65536
+ *   HardwareQueues         model 2 from 2.4 on: enum softgpu_hardware_queues (default 0). The host
+ *                          must enable VIDMM_FEATURE_HWSCH, too; `vidmm serve` and `run` do
  *
  * Model 2 has GPU virtual addresses (GpuMmu). It needs an aperture, and has neither banks, links
  * nor swizzling ranges: SwizzlingRanges has no effect.
  */
 enum softgpu_model { SOFTGPU_MODEL_WDDM1 = 1, SOFTGPU_MODEL_WDDM2 = 2 };
+
+/*
+ * Hardware queues: both nodes take them, besides DMA buffers. Commands are those of virtual
+ * contexts. The engine takes queues by the priority of their contexts, and in turn. A command that
+ * waits for a value (WAIT) lets other queues run. Suspension takes effect between two commands, or
+ * inside WAIT and STALL, but not inside HANG.
+ */
+enum softgpu_hardware_queues {
+	SOFTGPU_HARDWARE_QUEUES_NONE = 0,
+	/* The engine stores the progress fence at the end of each submission. */
+	SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES = 1,
+	/*
+	 * Without RingBufferFenceRelease: the last command of each submission is a SIGNAL of the
+	 * progress fence.
+	 */
+	SOFTGPU_HARDWARE_QUEUES_COMMANDS_RELEASE = 2
+};
 
 /* ---- output of DXGKQAITYPE_UMDRIVERPRIVATE ---- */
 #define SOFTGPU_ADAPTER_INFO_VERSION 1u

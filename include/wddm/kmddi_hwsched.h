@@ -4,14 +4,14 @@
  * submissions to a hardware queue are in kmddi_submit.h. Times are in units of 100 ns.
  *
  * Source: the pages DXGKARG_SETUPPRIORITYBANDS, DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES,
+ * DXGKARG_CREATEHWQUEUE,
  * DXGKARG_SUSPENDCONTEXT, DXGKARG_RESUMECONTEXT, DXGKARG_RESUMEHWENGINE,
  * DXGKARGCB_INVALIDATEHWCONTEXT. The page of DRIVER_INITIALIZATION_DATA gives
  * DxgkDdiCreateHwContext and DxgkDdiDestroyHwContext the contract of DxgkDdiCreateContext and
  * DxgkDdiDestroyContext.
  *
- * Inferred, because no page describes it: DXGKARG_CREATEHWQUEUE (like the client's structure), the
- * types of the bands' members, and the numbers of the four bands. A miniport that was built with
- * other headers may have another layout.
+ * Inferred, because no page describes them: the types of the bands' members, and the numbers of the
+ * four bands. A miniport that was built with other headers may have another layout.
  */
 #ifndef WDDM_KMDDI_HWSCHED_H
 #define WDDM_KMDDI_HWSCHED_H
@@ -23,12 +23,18 @@
 extern "C" {
 #endif
 
-/* hHwQueue, in: the port's handle; out: the miniport's, for later calls. Since 2.2; inferred. */
+/*
+ * hHwQueue, in: the port's handle; out: the miniport's, for later calls. The progress fence: its
+ * handle in the process, where the miniport reads it, and where the GPU does. Since 2.2.
+ */
 typedef struct _DXGKARG_CREATEHWQUEUE {
 	HANDLE hHwQueue;
 	D3DDDI_CREATEHWQUEUEFLAGS Flags;
 	UINT PrivateDriverDataSize;
 	VOID *pPrivateDriverData;
+	D3DKMT_HANDLE hHwQueueProgressFence;
+	VOID *HwQueueProgressFenceCPUVirtualAddress;
+	D3DGPU_VIRTUAL_ADDRESS HwQueueProgressFenceGPUVirtualAddress;
 } DXGKARG_CREATEHWQUEUE;
 
 /* The bands, lowest priority first: idle, normal, focus, real time. */

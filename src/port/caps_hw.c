@@ -36,19 +36,20 @@ static NTSTATUS query_node(struct vmm_port *port, uint32_t node, DXGK_NODEMETADA
 }
 
 /*
- * Accepts a node for hardware queues if the library supports its kind. A refusal is a finding,
+ * Accepts a node for hardware queues if progress fences can be stored: by the miniport or its GPU
+ * (RingBufferFenceRelease), or by command buffers at a GPU virtual address. A refusal is a finding,
  * because clients of the miniport will look for such queues in vain.
  */
 static void store_node(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA_FLAGS flags)
 {
 	if (!flags.ContextSchedulingSupported)
 		return;
-	if (!flags.RingBufferFenceRelease) {
+	if (!flags.RingBufferFenceRelease && !port->caps.gpummu.supported) {
 		vmm_finding(port->observe, "SCH-10", 0, 0,
 			    "node %u: ContextSchedulingSupported without RingBufferFenceRelease "
-			    "(flags 0x%x): command buffers would have to write the progress fence "
-			    "at a GPU virtual address, which is not built; the node gets no "
-			    "hardware queues",
+			    "(flags 0x%x): command buffers have to store the progress fence at a "
+			    "GPU virtual address, and the adapter has none (GpuMmuSupported); the "
+			    "node gets no hardware queues",
 			    node, flags.Value);
 		return;
 	}

@@ -131,6 +131,7 @@ static vmm_status start_adapter(void)
 		.bar_count = setting.bar_count,
 		.registry = setting.settings,
 		.registry_count = setting.setting_count,
+		.features = VIDMM_FEATURE_HWSCH,
 	};
 	vmm_status status = load_driver(&options.driver_entry);
 

@@ -4,8 +4,9 @@
  * contexts. Each context has queues, and the commands of a queue complete in order. An adapter
  * supports this if its miniport does (struct vmm_port_caps.hw_nodes). Otherwise creation fails with
  * STATUS_NOT_SUPPORTED and a reason. A command is an address that the miniport interprets; sched
- * does not read what is there. Hardware contexts have no GPU virtual address spaces yet. Everything
- * on the device's residency list is resident while a command runs (RES-08).
+ * does not read what is there. If the adapter has GPU virtual addresses, it is one of the address
+ * space of the process, in which the GPU can also store progress fences. Everything on the device's
+ * residency list is resident while a command runs (RES-08).
  *
  * The caller is inside the device (vmm_hazard_enter). Only the functions that end a context or
  * queue wait for the GPU.
@@ -36,6 +37,8 @@ struct vmm_hw_queue_request {
 	uint32_t private_bytes;
 	uint32_t handle, fence; /* out */
 	void *fence_address;    /* out: where the client reads the 64-bit value */
+	/* out: where commands may store it; 0: no GPU virtual addresses */
+	uint64_t fence_gpu_address;
 };
 NTSTATUS vmm_hw_create_queue(struct vmm_device *device,
 			     struct vmm_hw_queue_request *request) VMM_MUST_CHECK;

@@ -494,16 +494,18 @@ void vmm_sync_end_process(struct vmm_process *process)
 
 /* ---- fences of the library ---- */
 
-vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
+vmm_status vmm_sync_make_owned(struct vmm_device *device, bool for_gpu, struct vmm_sync **sync)
 {
 	const struct vmm_sync_request request = {.type = VMM_SYNC_MONITORED_FENCE,
 						 .flags = VMM_SYNC_NO_SIGNAL |
-							  VMM_SYNC_NO_GPU_ACCESS};
+							  (for_gpu ? 0 : VMM_SYNC_NO_GPU_ACCESS)};
 
+	vmm_assert(vmm_device_is_valid(device));
 	*sync = make(device, &request, -1);
 	if (!*sync)
 		return VMM_NO_MEMORY;
 	(*sync)->owned = true;
+	vmm_assert(for_gpu || !(*sync)->gpu_address);
 	return VMM_OK;
 }
 
@@ -517,6 +519,12 @@ uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync)
 void *vmm_sync_address(const struct vmm_sync *sync)
 {
 	return sync->address;
+}
+
+uint64_t vmm_sync_gpu_address(const struct vmm_sync *sync)
+{
+	vmm_assert(sync->owned);
+	return sync->gpu_address;
 }
 
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value)

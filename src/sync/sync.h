@@ -364,13 +364,17 @@ vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
 /* ---- fences of the library, which clients can only wait for (MFN-35) ---- */
 
 struct vmm_sync;
-vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync) VMM_MUST_CHECK;
+/* for_gpu: commands of the device may store the value, if it has GPU virtual addresses. */
+vmm_status vmm_sync_make_owned(struct vmm_device *device, bool for_gpu,
+			       struct vmm_sync **sync) VMM_MUST_CHECK;
 /*
  * Creates a handle in the device's process, whose lock the caller holds. Returns 0 without memory.
  */
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_process_lock_class);
 void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
+/* For the GPU, in the device's address space; 0: none. */
+uint64_t vmm_sync_gpu_address(const struct vmm_sync *sync);
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
 /*
  * For a fence whose value the GPU stores: its value, the word for the miniport to store into, and

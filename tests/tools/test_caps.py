@@ -156,7 +156,13 @@ def model_wddm2_starts_without_findings():
             assert 'GpuMmuSupported' in report['driver_caps']['MemoryManagementCaps']['flags']
     assert report_of(expect(caps('--set', 'Model=2', '--json'), 0))['interface']['value'] == '0xb004'
     assert report_of(expect(caps('--set', 'Model=wddm1', '--json'), 0))['interface']['value'] == '0x4002'
-    for bad in ('ApertureSize=0', 'VramBanks=2', 'LinkedAdapters=2', 'PageTableLevels=3', 'VramPageSize=8192'):
+    for kind in ('1', '2'):
+        for version in ('2.4', '2.6', '2.7'):
+            report = report_of(expect(caps('--set', 'Model=wddm2', '--interface', version, '--set', 'HardwareQueues=' + kind, '--json'), 0))
+            assert report['findings'] == [] and report['reasons'] == [], report
+    expect(caps('--set', 'Model=wddm2', '--interface', '2.3', '--set', 'HardwareQueues=1'), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
+    expect(caps('--set', 'Model=wddm1', '--set', 'HardwareQueues=1'), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
+    for bad in ('ApertureSize=0', 'VramBanks=2', 'LinkedAdapters=2', 'PageTableLevels=3', 'VramPageSize=8192', 'HardwareQueues=3'):
         expect(caps('--set', 'Model=wddm2', '--set', bad), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
     expect(caps('--set', 'Model=3'), 1, 'STATUS_DEVICE_CONFIGURATION_ERROR')
     for version in ('1.3', '2.8', '3.2'):

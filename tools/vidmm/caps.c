@@ -134,6 +134,7 @@ static void start_and_stop(struct vidmm_host *host, const struct caps_options *o
 		.bar_count = options->bar_count,
 		.registry = options->settings,
 		.registry_count = options->setting_count,
+		.features = VIDMM_FEATURE_HWSCH,
 		.report = &result->report,
 	};
 	struct vidmm_adapter *adapter = NULL;

@@ -40,6 +40,7 @@ static const char *const softgpu_settings[] = {
 	"Model",
 	"PageTableLevels",
 	"VramPageSize",
+	"HardwareQueues",
 };
 
 /* Values of the options as popt stores them. NULL: the option was not given. */

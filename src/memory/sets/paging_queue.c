@@ -112,7 +112,7 @@ NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 	queue->device = device;
 	queue->priority = request->priority;
 	vmm_list_init(&queue->operations);
-	status = vmm_sync_make_owned(device, &queue->fence);
+	status = vmm_sync_make_owned(device, false, &queue->fence);
 	if (NT_SUCCESS(status))
 		status = publish(queue);
 	if (!NT_SUCCESS(status)) {

@@ -202,27 +202,38 @@ void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context)
 	vmm_port_set_root(va->memory->adapter->port, &args);
 }
 
-/* Waits until no context of the space runs on the GPU (VA-12). */
+static vmm_status wait_device_idle(const struct vmm_device *device, uint32_t timeline)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint64_t last = atomic_load(&device->queued[timeline]);
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (vmm_timeline_quiet(adapter, timeline, last, true))
+		return VMM_OK;
+	return adapter->memory->engine->wait_locked(adapter, timeline, last, VIDMM_WAIT_SPACE);
+}
+
+/*
+ * Waits until no context of the space runs on the GPU (VA-12). A suspended hardware context does
+ * not, and its commands count as complete.
+ */
 static vmm_status wait_contexts_idle(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_memory *memory = va->memory;
-	struct vmm_adapter *adapter = memory->adapter;
+	struct vmm_adapter *adapter = va->memory->adapter;
 	vmm_status status = VMM_OK;
 	struct vmm_list *link;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	vmm_memory_flush_locked(adapter);
 	vmm_list_for_each (link, &va->contexts) {
-		struct vmm_device *device =
+		const struct vmm_device *device =
 			vmm_container_of(link, struct vmm_va_context, link)->device;
 
-		for (uint32_t t = 0; t < adapter->node_count && vmm_ok(status); t++) {
-			uint64_t last = atomic_load(&device->queued[t]);
-
-			if (!vmm_timeline_quiet(adapter, t, last, true))
-				status = memory->engine->wait_locked(adapter, t, last,
-								     VIDMM_WAIT_SPACE);
-		}
+		for (uint32_t t = 0; t < adapter->node_count && vmm_ok(status); t++)
+			status = wait_device_idle(device, t);
+		if (adapter->hw_queues && vmm_ok(status))
+			status = wait_device_idle(device, vmm_hw_timeline(adapter));
 	}
 	return status;
 }

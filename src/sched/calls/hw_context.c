@@ -120,6 +120,22 @@ static NTSTATUS publish_context(struct vmm_hw_context *context)
 	return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : STATUS_NO_MEMORY;
 }
 
+/* Gives the miniport's context the address space of its process. (VA-12) */
+static void begin_addresses(struct vmm_hw_context *context, void *kmd_context)
+{
+	context->kmd_context = context->va.kmd_context = kmd_context;
+	context->va.device = context->device;
+	vmm_list_init(&context->va.link);
+	if (context->device->va)
+		vmm_va_attach(&context->va);
+}
+
+static void end_addresses(struct vmm_hw_context *context)
+{
+	if (context->device->va)
+		vmm_va_detach(&context->va);
+}
+
 NTSTATUS vmm_hw_create_context(struct vmm_device *device, struct vmm_hw_context_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -140,12 +156,15 @@ NTSTATUS vmm_hw_create_context(struct vmm_device *device, struct vmm_hw_context_
 				      .pPrivateDriverData = request->private_data,
 				      .PrivateDriverDataSize = request->private_bytes};
 	args.Flags.HwQueueSupported = 1;
+	args.Flags.VirtualAddressing = device->va != NULL;
 	status = vmm_port_create_hw_context(adapter->port, device->kmd_device, &args);
 	if (NT_SUCCESS(status)) {
-		context->kmd_context = args.hContext;
+		begin_addresses(context, args.hContext);
 		status = publish_context(context);
-		if (!NT_SUCCESS(status))
+		if (!NT_SUCCESS(status)) {
+			end_addresses(context);
 			vmm_port_destroy_hw_context(adapter->port, context->kmd_context);
+		}
 	}
 	if (!NT_SUCCESS(status)) {
 		vmm_free(context);
@@ -175,11 +194,25 @@ static void free_queue(struct vmm_hw_queue *queue)
 	vmm_free(queue);
 }
 
+/* Creates the progress fence of a queue, with its handle, which the miniport gets, too. */
+static NTSTATUS make_fence(struct vmm_hw_queue *queue)
+{
+	struct vmm_device *device = queue->context->device;
+	NTSTATUS status = vmm_sync_make_owned(device, true, &queue->fence);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_process_lock(device->process);
+	queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
+	vmm_process_unlock(device->process);
+	return queue->fence_handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
 /*
- * Creates the handles of a queue and links it into its context. Fails if the device has been lost
+ * Creates the handle of a queue and links it into its context. Fails if the device has been lost
  * since.
  */
-static NTSTATUS publish_queue(struct vmm_hw_queue *queue, uint32_t context_handle)
+static NTSTATUS publish_queue(struct vmm_hw_queue *queue)
 {
 	struct vmm_device *device = queue->context->device;
 	struct vmm_handle_table *handles = &device->process->handles;
@@ -191,13 +224,8 @@ static NTSTATUS publish_queue(struct vmm_hw_queue *queue, uint32_t context_handl
 	vmm_process_lock(device->process);
 	if (status == STATUS_NO_MEMORY)
 		queue->handle = vmm_handle_create(handles, VMM_HANDLE_HW_QUEUE, queue);
-	if (queue->handle)
-		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
-	if (queue->handle && !queue->fence_handle)
-		vmm_handle_destroy(handles, queue->handle);
 	vmm_process_unlock(device->process);
-	(void)context_handle;
-	if (queue->fence_handle) {
+	if (queue->handle) {
 		append(device->adapter, &queue->context->queues, &queue->link);
 		status = STATUS_SUCCESS;
 	}
@@ -221,12 +249,16 @@ static NTSTATUS make_queue(struct vmm_hw_context *context, struct vmm_hw_queue_r
 	vmm_list_init(&queue->waiting);
 	vmm_list_init(&queue->unused);
 	vmm_list_init(&queue->running);
-	NTSTATUS status = vmm_sync_make_owned(context->device, &queue->fence);
-	if (NT_SUCCESS(status))
+	NTSTATUS status = make_fence(queue);
+	if (NT_SUCCESS(status)) {
+		args.hHwQueueProgressFence = queue->fence_handle;
+		args.HwQueueProgressFenceCPUVirtualAddress = vmm_sync_owned_word(queue->fence);
+		args.HwQueueProgressFenceGPUVirtualAddress = vmm_sync_gpu_address(queue->fence);
 		status = vmm_port_create_hw_queue(adapter->port, context->kmd_context, &args);
+	}
 	if (NT_SUCCESS(status)) {
 		queue->kmd_queue = args.hHwQueue;
-		status = publish_queue(queue, request->context);
+		status = publish_queue(queue);
 		if (!NT_SUCCESS(status))
 			vmm_port_destroy_hw_queue(adapter->port, queue->kmd_queue);
 	}
@@ -237,6 +269,7 @@ static NTSTATUS make_queue(struct vmm_hw_context *context, struct vmm_hw_queue_r
 	request->handle = queue->handle;
 	request->fence = queue->fence_handle;
 	request->fence_address = vmm_sync_address(queue->fence);
+	request->fence_gpu_address = vmm_sync_gpu_address(queue->fence);
 	return STATUS_SUCCESS;
 }
 
@@ -437,6 +470,7 @@ static void finish_context(struct vmm_hw_context *context)
 	struct vmm_adapter *adapter = context->device->adapter;
 
 	finish_queues(context);
+	end_addresses(context);
 	vmm_port_destroy_hw_context(adapter->port, context->kmd_context);
 	vmm_paging_lock(adapter);
 	vmm_state_lock(adapter);

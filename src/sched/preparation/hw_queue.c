@@ -172,6 +172,7 @@ static void submit_command(struct vmm_sched *sched, struct vmm_hw_packet *packet
 		.DmaBufferSize = packet->bytes,
 		.DmaBufferPrivateDataSize = packet->private_bytes,
 		.pDmaBufferPrivateData = packet->private_bytes ? packet->private_data : NULL,
+		.HwQueueProgressFenceGpuVa = vmm_sync_gpu_address(queue->fence),
 		.HwQueueProgressFenceCpuVa = vmm_sync_owned_word(queue->fence),
 	};
 	uint64_t id = packet->id;

@@ -299,6 +299,30 @@ void vmm_hw_feed(struct vmm_adapter *adapter)
 	vmm_paging_commit(adapter);
 }
 
+/*
+ * Takes contexts whose progress fences are wrong off the GPU, for good: their devices are in error.
+ * (Q-210)
+ */
+VMM_COLD static void remove_distrusted(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	atomic_store(&sched->hw->distrusted, false);
+	if (atomic_load(&sched->adapter->recovering))
+		return;
+	vmm_list_for_each (link, &sched->hw->contexts) {
+		struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+
+		vmm_state_lock(sched->adapter);
+		bool leaves = context->distrusted && context->state == VMM_HW_RUNNING;
+		vmm_state_unlock(sched->adapter);
+		if (leaves)
+			(void)vmm_hw_suspend(context);
+	}
+}
+
 void vmm_hw_work(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -306,10 +330,13 @@ void vmm_hw_work(struct vmm_adapter *adapter)
 	if (vmm_likely(!sched->hw))
 		return;
 	bool changed = atomic_exchange(&sched->hw->changed, false);
-	if ((!changed && !atomic_load(&sched->hw->waiting)) || atomic_load(&sched->halted) ||
-	    atomic_load(&adapter->removed))
+	bool distrusted = atomic_load(&sched->hw->distrusted);
+	if ((!changed && !distrusted && !atomic_load(&sched->hw->waiting)) ||
+	    atomic_load(&sched->halted) || atomic_load(&adapter->removed))
 		return;
 	vmm_paging_lock(adapter);
+	if (vmm_unlikely(distrusted))
+		remove_distrusted(sched);
 	if (changed)
 		vmm_hw_send_all_properties_locked(sched);
 	if (atomic_load(&sched->hw->waiting)) {

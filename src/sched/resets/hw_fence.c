@@ -46,6 +46,28 @@ bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DAT
 }
 
 /*
+ * Q-210: commands can store to the fence, so a wrong value is the client's mistake. Nothing says
+ * any more which of its commands are complete: the worker takes the context off the GPU.
+ */
+static void distrust(struct vmm_hw_queue *queue, uint64_t value) VMM_REQUIRES(vmm_state_lock_class)
+{
+	struct vmm_hw_context *context = queue->context;
+	struct vmm_device *device = context->device;
+
+	vmm_assert_held(&device->adapter->state_lock);
+	if (context->distrusted)
+		return;
+	vmm_finding(device->adapter->observe, "Q-210", device->process->id, queue->handle,
+		    "commands of hardware queue 0x%08x stored %llu to its progress fence: it was "
+		    "%llu, and the newest submitted command has id %llu: the device is in error",
+		    queue->handle, (unsigned long long)value, (unsigned long long)queue->last_value,
+		    (unsigned long long)queue->submitted_id);
+	vmm_device_fail(device, VMM_DEVICE_FAULT);
+	context->distrusted = true;
+	atomic_store(&device->adapter->sched->hw->distrusted, true);
+}
+
+/*
  * SUB-27: returns false, with a finding, for a fence value that has decreased or is larger than
  * every submitted id.
  */
@@ -59,6 +81,10 @@ static bool is_good_value(struct vmm_hw_queue *queue, uint64_t value)
 		return true;
 	if (vmm_device_lost(queue->context->device)) /* TDRS-14 */
 		return false;
+	if (vmm_sync_gpu_address(queue->fence)) {
+		distrust(queue, value);
+		return false;
+	}
 	vmm_finding(
 		adapter->observe, "SUB-27", queue->context->device->process->id, queue->handle,
 		"the progress fence of hardware queue 0x%08x is %llu: it was %llu, and the newest "
@@ -146,6 +172,8 @@ uint32_t vmm_hw_scan(struct vmm_sched *sched)
 			vmm_sync_owned_notify(scan.changed[i]);
 		retired += scan.retired;
 	} while (!all);
+	if (vmm_unlikely(atomic_load(&sched->hw->distrusted)))
+		vmm_worker_wake(sched);
 	return retired;
 }
 

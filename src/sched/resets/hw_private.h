@@ -45,7 +45,11 @@ struct vmm_hw_queue {
 	struct vmm_hw_context *context;
 	struct vmm_list link; /* in context->queues */
 	uint32_t handle, fence_handle;
-	struct vmm_sync *fence; /* progress fence; clients can only wait for it (MFN-35, MFN-37) */
+	/*
+	 * The progress fence. Clients can only wait for it (MFN-35, MFN-37), but with GPU virtual
+	 * addresses their commands can store its value (Q-210).
+	 */
+	struct vmm_sync *fence;
 	void *kmd_queue;
 	D3DDDI_CREATEHWQUEUEFLAGS flags;
 	bool ending;      /* a thread is ending it; paging lock */
@@ -84,6 +88,8 @@ struct vmm_hw_context {
 	uint64_t suspend_fence;       /* fence of the newest suspension request; same locks */
 	uint64_t suspended_ns;        /* when the suspension was requested */
 	uint64_t paging_needed;       /* RESUMING: paging packet that must be complete first */
+	struct vmm_va_context va;     /* of a device with GPU virtual addresses */
+	bool distrusted;              /* a progress fence has a wrong value; state lock */
 	bool ending;                  /* a thread is ending it; paging lock */
 	uint32_t creating_queues;     /* threads that create a queue of it; paging lock */
 	bool invalidated, collateral; /* during the reset of an engine (TDR-21) */
@@ -124,6 +130,7 @@ struct vmm_hw {
 	/* Page faults that found their ring full, and that the DPC has not reported yet. */
 	_Atomic uint32_t faults_dropped;
 	_Atomic bool signaled;
+	_Atomic bool distrusted; /* a context is, and must leave the GPU */
 	_Atomic bool changed; /* a priority class has changed: properties must be compared again */
 };
 

@@ -10,7 +10,7 @@ uint32_t gva_sim = VIDMM_HOST_SIM, gva_linux = VIDMM_HOST_LINUX;
 
 void gva_start(struct client *host, void **state, const struct gva_options *options)
 {
-	struct vidmm_registry_value values[9] = {{"Model", SOFTGPU_MODEL_WDDM2}};
+	struct vidmm_registry_value values[10] = {{"Model", SOFTGPU_MODEL_WDDM2}};
 	uint32_t count = 1;
 	const struct {
 		const char *name;
@@ -21,7 +21,8 @@ void gva_start(struct client *host, void **state, const struct gva_options *opti
 		      {"InterfaceVersion", options->version},
 		      {"EngineBytesPerUs", options->rate},
 		      {"PagingBufferSize", options->paging_bytes},
-		      {"PreemptionAware", options->preemption}};
+		      {"PreemptionAware", options->preemption},
+		      {"HardwareQueues", options->hw_queues}};
 
 	for (uint32_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (wanted[i].value)
@@ -33,7 +34,8 @@ void gva_start(struct client *host, void **state, const struct gva_options *opti
 					 .vram_bytes = options->vram_bytes,
 					 .monitor_bytes = options->sources ? 4 * MIB : 0,
 					 .registry = values,
-					 .registry_count = count};
+					 .registry_count = count,
+					 .features = options->hw_queues ? VIDMM_FEATURE_HWSCH : 0};
 
 	client_start(host, &o);
 }
@@ -339,6 +341,67 @@ void gva_run(struct gva_client *c, uint32_t node)
 {
 	gva_submit(c, node);
 	gva_wait(c);
+}
+
+/* ---- hardware queues ---- */
+
+void gva_hw_open(struct gva_client *c, uint32_t node, const struct gva_hw *beside,
+		 struct gva_hw *hw)
+{
+	D3DKMT_CREATEHWCONTEXT context = {.hDevice = c->device, .NodeOrdinal = node};
+
+	*hw = (struct gva_hw){.c = c, .context = beside ? beside->context : 0};
+	gva_enter(c);
+	if (!beside) {
+		assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_SUCCESS);
+		hw->context = context.hHwContext;
+	}
+	D3DKMT_CREATEHWQUEUE queue = {.hHwContext = hw->context};
+	assert_int_equal(D3DKMTCreateHwQueue(&queue), STATUS_SUCCESS);
+	hw->queue = queue.hHwQueue;
+	hw->fence = queue.hHwQueueProgressFence;
+	hw->fence_at = queue.HwQueueProgressFenceGPUVirtualAddress;
+	hw->fence_word = queue.HwQueueProgressFenceCPUVirtualAddress;
+	assert_int_not_equal(hw->fence_at, 0);
+	assert_int_equal(atomic_load(hw->fence_word), 0);
+}
+
+NTSTATUS gva_hw_try_submit(struct gva_hw *hw, uint64_t id)
+{
+	struct gva_client *c = hw->c;
+	const D3DKMT_SUBMITCOMMANDTOHWQUEUE args = {.hHwQueue = hw->queue,
+						    .HwQueueProgressFenceId = id,
+						    .CommandBuffer = c->commands_at + c->start,
+						    .CommandLength = c->used - c->start};
+
+	gva_enter(c);
+	c->start = c->used;
+	NTSTATUS status = D3DKMTSubmitCommandToHwQueue(&args);
+	client_settle(c->host);
+	return status;
+}
+
+void gva_hw_submit(struct gva_hw *hw)
+{
+	assert_int_equal(gva_hw_try_submit(hw, ++hw->submitted), STATUS_SUCCESS);
+}
+
+void gva_hw_wait(struct gva_hw *hw)
+{
+	gva_enter(hw->c);
+	await(hw->c, hw->fence, hw->submitted);
+	assert_int_equal(atomic_load(hw->fence_word), hw->submitted);
+}
+
+void gva_hw_run(struct gva_hw *hw)
+{
+	gva_hw_submit(hw);
+	gva_hw_wait(hw);
+}
+
+bool gva_hw_is_done(const struct gva_hw *hw)
+{
+	return atomic_load(hw->fence_word) >= hw->submitted;
 }
 
 D3DKMT_DEVICEEXECUTION_STATE gva_state(struct gva_client *c)

@@ -36,6 +36,7 @@ struct gva_options {
 	uint32_t paging_bytes; /* PagingBufferSize; 0: the default */
 	bool adapter_reset;    /* PerEngineTdr 0 */
 	bool preemption;       /* PreemptionAware 1 */
+	uint32_t hw_queues;    /* HardwareQueues; the host enables hardware scheduling */
 };
 void gva_start(struct client *host, void **state, const struct gva_options *options);
 /* Asserts that there was no finding that the test did not expect. */
@@ -101,6 +102,25 @@ void gva_submit(struct gva_client *c, uint32_t node);
 NTSTATUS gva_try_wait(struct gva_client *c);
 void gva_wait(struct gva_client *c);
 void gva_run(struct gva_client *c, uint32_t node); /* submits and waits */
+/* ---- hardware queues ---- */
+struct gva_hw {
+	struct gva_client *c;
+	D3DKMT_HANDLE context, queue, fence;
+	uint64_t fence_at; /* GPU virtual address of the progress fence */
+	const _Atomic uint64_t *fence_word;
+	uint64_t submitted; /* id of the last submission */
+};
+/* Creates a context and a queue of it; or, with `beside`, a queue of that one's context. */
+void gva_hw_open(struct gva_client *c, uint32_t node, const struct gva_hw *beside,
+		 struct gva_hw *hw);
+NTSTATUS gva_hw_try_submit(struct gva_hw *hw, uint64_t id);
+/* Submits what was written since the last submission, with the next id. */
+void gva_hw_submit(struct gva_hw *hw);
+/* Waits on the CPU for the last submission. */
+void gva_hw_wait(struct gva_hw *hw);
+void gva_hw_run(struct gva_hw *hw); /* submits and waits */
+bool gva_hw_is_done(const struct gva_hw *hw);
+
 D3DKMT_DEVICEEXECUTION_STATE gva_state(struct gva_client *c);
 
 #endif
