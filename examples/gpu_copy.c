@@ -4,7 +4,7 @@
  * vidmm. It maps two buffers at GPU virtual addresses, makes them resident, has the GPU copy one to
  * the other, waits for a monitored fence on the CPU, and reads the copy:
  *
- *	vidmm run --set Model=wddm2 -- gpu_copy
+ *	vidmm run -- gpu_copy
  */
 #include <d3dkmthk.h>
 #include <vidmm/softgpu.h>

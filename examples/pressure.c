@@ -4,7 +4,9 @@
  * has no line of code about vidmm. It fills buffers with the GPU and reads them with the CPU. With
  * less video memory than buffers, each use of a buffer evicts another one:
  *
- *	vidmm run --bar 16M -- pressure 16 4
+ *	vidmm run --set Model=wddm1 --bar 16M -- pressure 16 4
+ *
+ * The memory manager decides what is resident, so the adapter must be one of WDDM 1.x.
  */
 #include <d3dkmthk.h>
 #include <vidmm/softgpu.h>

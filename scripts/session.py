@@ -32,7 +32,7 @@ def replay(vidmm, args):
 def through_host(vidmm, vram_bytes, recordings):
     with tempfile.TemporaryDirectory() as folder:
         config, socket = os.path.join(folder, 'config.json'), os.path.join(folder, 'socket')
-        adapter = {'driver': 'softgpu', 'bars': [vram_bytes], 'settings': {'ApertureSize': APERTURE}}
+        adapter = {'driver': 'softgpu', 'bars': [vram_bytes], 'settings': {'ApertureSize': APERTURE, 'Model': 'wddm1'}}
         with open(config, 'w', encoding='utf-8') as file:
             json.dump({'adapters': [adapter]}, file)
         with subprocess.Popen([vidmm, 'serve', '--quiet', '--config', config, '--socket', socket],

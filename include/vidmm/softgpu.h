@@ -47,7 +47,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   LinkedAdapters         2: the two physical adapters form a link (default 1). A context runs on
  *                          the adapter that its EngineAffinity names. Allocations without a link
  *                          flag are on the lead adapter
- *   Model                  enum softgpu_model: 1 is WDDM 1.x (default), 2 is WDDM 2.x
+ *   Model                  enum softgpu_model: 1 is WDDM 1.x (default), 2 is WDDM 2.x (default of
+ *                          `vidmm run` and `vidmm serve`)
  *   InterfaceVersion       DXGKDDI_INTERFACE_VERSION_* to register. Model 1: default 0x4002, WDDM
  *                          1.3, and none later. Model 2: default 0xB004, WDDM 2.6, from 2.0 to
  *                          2.7. softgpu refuses to load with another one

@@ -73,7 +73,7 @@ class Installed:
         if run.returncode:
             return run.stderr
         vidmm = glob.glob(os.path.join(self.stage, '**', 'bin', 'vidmm'), recursive=True)
-        run = subprocess.run([*vidmm, 'run', '--bar', '16M', '--', program], capture_output=True, text=True, check=False)
+        run = subprocess.run([*vidmm, 'run', '--set', 'Model=wddm1', '--bar', '16M', '--', program], capture_output=True, text=True, check=False)
         return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
 
     def dxcore(self):

@@ -19,12 +19,12 @@ tests = []
 class Host:
     """A running vidmm serve; its standard error says when it accepts connections."""
 
-    def __init__(self, vram='16M', aperture='64M'):
+    def __init__(self, vram='16M', aperture='64M', model='wddm1'):
         self.folder = tempfile.TemporaryDirectory()
         self.socket = os.path.join(self.folder.name, 'socket')
         config = os.path.join(self.folder.name, 'config.json')
         with open(config, 'w', encoding='utf-8') as file:
-            json.dump({'adapters': [{'driver': 'softgpu', 'bars': [vram], 'settings': {'ApertureSize': aperture}}]}, file)
+            json.dump({'adapters': [{'driver': 'softgpu', 'bars': [vram], 'settings': {'ApertureSize': aperture, 'Model': model}}]}, file)
         self.process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--socket', self.socket], stderr=subprocess.PIPE, text=True)
         self.lines = []
         while not self.lines or 'serves' not in self.lines[-1]:
@@ -81,6 +81,13 @@ def a_recording_is_played_against_a_host_and_every_content_is_right():
             for key in 'events submissions references relocations renders offers bytes_written blocks_checked lost'.split():
                 assert there[key] == here[key], (trace, key, there[key], here[key])
     assert host.process.returncode == 0, host.lines
+
+
+@test
+def a_host_of_wddm_2_is_refused_with_the_option_that_helps():
+    with Host(model='wddm2') as host:
+        done = host.replay(EVERY)
+        assert done.returncode == 4 and '--set Model=wddm1' in done.stderr, (done.returncode, done.stderr)
 
 
 # Fields without a value: findings are in the host's log, and sizes are not given in percent.

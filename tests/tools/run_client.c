@@ -46,7 +46,7 @@ static D3DKMT_HANDLE enumerate(NTSTATUS *status)
 	return NT_SUCCESS(*status) && list.NumAdapters ? adapter.hAdapter : 0;
 }
 
-/* Two calls that succeed, two that break a rule, one that is not supported by WDDM 1.x. */
+/* Two calls that succeed, two that break a rule, one that WDDM 1.x does not support. */
 static int make_calls(void)
 {
 	NTSTATUS status;

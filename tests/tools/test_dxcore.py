@@ -16,12 +16,12 @@ INTEL = {'VidmmVendorId': 0x8086, 'VidmmDeviceId': 0x56A0, 'VidmmSubsystemVendor
          'VidmmRevisionId': 8, 'VidmmDriverVersion': 0x001F000000651C07, 'VidmmHardware': 1, 'VidmmDetachable': 1}
 CONFIGURATION = {'adapters': [
     {'description': 'Arc A770', 'bars': ['16M'], 'settings': INTEL},
-    {'description': 'an NPU', 'bars': ['1M'], 'settings': {'VidmmHardwareType': 4}},
+    {'description': 'an NPU', 'bars': ['1M'], 'settings': {'VidmmHardwareType': 4, 'Model': 'wddm1'}},
 ]}
 FIRST = '''\
 Arc A770, 8086:56a0, 60041849, revision 8
 parts 8086:56a0, 6004:1849, 8
-driver 001f000000651c07, model 1300
+driver 001f000000651c07, model 2600
 memory 16777216 0
 hardware 1, integrated 0, detachable 1, attributes 1 1 1
 '''
@@ -31,7 +31,7 @@ parts 1d4d:0001, 0000:0000, 0
 driver 0000000100000000, model 1300
 memory 1048576 0
 hardware 0, integrated 0, detachable 0, attributes 0 0 1
-80070057 80070057 80070057 887a0004 80070057 80004003 0
+80070057 80070057 80070057 80070057 80070057 80004003 0
 valid 1, stale 0, update 00000000
 '''
 VALID = 'valid 1, stale 0, update 00000000\n'

@@ -94,7 +94,7 @@ def the_page_has_calls_by_function_and_status_and_unsupported_ones_first(folder)
     for mode in MODES:
         for what in 'calls', '_exit':
             page = os.path.join(folder, 'page')
-            done = run(folder, *mode, '--report', page, '--', CLIENT, what)
+            done = run(folder, *mode, '--set', 'Model=wddm1', '--report', page, '--', CLIENT, what)
             assert done.returncode == 5, (done.returncode, done.stdout_text, done.stderr_text)
             assert done.stderr_text == '', done.stderr_text
             with open(page, encoding='utf-8') as file:
@@ -111,13 +111,24 @@ def the_page_has_calls_by_function_and_status_and_unsupported_ones_first(folder)
 @test
 def memory_at_its_peak_is_that_of_the_program(folder):
     for mode in MODES:
-        done = run(folder, *mode, '--bar', '16M', '--', PRESSURE, '8', '4')
+        done = run(folder, *mode, '--set', 'Model=wddm1', '--bar', '16M', '--', PRESSURE, '8', '4')
         assert done.returncode == 0 and '0 words wrong' in done.stdout_text, (done.stdout_text, done.stderr_text)
         page = done.stderr_text
         assert re.search(r'segment 1 +memory +16.0 MiB of 16.0 MiB', page), page
         assert re.search(r'pressure +32.0 MiB, and 0 B at the end', page), page
         assert re.search(r'evictions [1-9]', page), page
         assert calls(page)['D3DKMTCreateAllocation'] == {'STATUS_SUCCESS': 8}, page
+
+
+@test
+def softgpu_is_of_wddm_2_unless_the_options_say_otherwise(folder):
+    for mode in MODES:
+        for options, queue in (((), 'STATUS_SUCCESS'), (('--set', 'Model=wddm2'), 'STATUS_SUCCESS'),
+                               (('--interface', '2.0'), 'STATUS_SUCCESS'), (('--set', 'HardwareQueues=1'), 'STATUS_SUCCESS'),
+                               (('--set', 'Model=wddm1'), 'STATUS_NOT_SUPPORTED'), (('--interface', '1.2'), 'STATUS_NOT_SUPPORTED')):
+            done = run(folder, *mode, *options, '--', CLIENT, 'calls')
+            assert done.returncode == 5, (options, done.returncode, done.stdout_text, done.stderr_text)
+            assert calls(done.stderr_text)['D3DKMTCreatePagingQueue'] == {queue: 1}, (options, done.stderr_text)
 
 
 @test
@@ -316,7 +327,7 @@ def told(done):
 def q_172_a_client_of_a_host_prints_what_concerns_it(folder):
     here = told(plain(folder, 'calls', VIDMM_ADAPTER='softgpu', VIDMM_DEBUG='1'))
     assert any(line.startswith('reason') for line in here) and any(line.startswith('finding') for line in here), here
-    server = serve(folder)
+    server = serve(folder, '--set', 'Model=wddm1')
     try:
         assert told(plain(folder, 'calls', VIDMM_DEBUG='1')) == here
     finally:

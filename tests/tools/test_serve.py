@@ -119,7 +119,7 @@ def clients_connect_after_more_peers_than_descriptors_have_gone(folder):
 def one_program_cannot_use_up_the_descriptors(folder):
     path = os.path.join(folder, 's')
     examples, data = os.environ['VIDMM_EXAMPLES'], os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data')
-    server = Server(folder, '--socket', path, preexec_fn=few_descriptors)
+    server = Server(folder, '--socket', path, '--set', 'Model=wddm1', preexec_fn=few_descriptors)
     play = 'replay', '--socket', path, '--gpu-time', 'none', '--quiet', '--verify', 'stamps'
     done = vidmm(folder, *play, os.path.join(examples, 'glmark2-1080p-skl.trace.zst'))
     assert done.returncode == 4 and 'memory' in done.stderr, done
@@ -166,7 +166,7 @@ def every_end_is_the_removal_of_the_device(folder):
     config = os.path.join(folder, 'config')
     with open(config, 'w', encoding='utf-8') as file:
         json.dump({'socket': os.path.join(folder, 's'),
-                   'adapters': [{}, {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'settings': {'Break': 13}}]}, file)
+                   'adapters': [{'settings': {'Model': 'wddm1'}}, {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'settings': {'Break': 13}}]}, file)
     for number, code in [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)]:
         server = Server(folder, '--config', config)
         programs = [Sleeper(os.path.join(folder, 's'), what) for what in ('make', 'sleep', 'open')]
@@ -224,7 +224,7 @@ def several_adapters_and_a_log(folder):
     with open(config, 'w', encoding='utf-8') as file:
         json.dump({'socket': os.path.join(folder, 's'), 'log': log, 'clients': 3,
                    'limits': {'channels': 2, 'unread': '64K', 'memory': '1G', 'handles': 1000},
-                   'adapters': [{'driver': 'softgpu', 'bars': ['64M'], 'settings': {'VramBanks': 1}, 'description': 'one'},
+                   'adapters': [{'driver': 'softgpu', 'bars': ['64M'], 'settings': {'VramBanks': 1, 'Model': 'wddm1'}, 'description': 'one'},
                                 {'driver': 'softgpu', 'settings': {'Model': 'wddm2', 'VramPageSize': '64K'}},
                                 {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'system_memory': '1G'}]}, file)
     process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--driver', 'softgpu'], env=environment(folder))
@@ -261,7 +261,7 @@ def the_log_has_the_reasons_of_failures(folder):
     log, config = os.path.join(folder, 'log'), os.path.join(folder, 'config')
     for linked, code in (2, 1), (1, 0):
         with open(config, 'w', encoding='utf-8') as file:
-            json.dump({'socket': os.path.join(folder, 's'), 'adapters': [{'driver': 'softgpu', 'settings': {'LinkedAdapters': linked}}]}, file)
+            json.dump({'socket': os.path.join(folder, 's'), 'adapters': [{'driver': 'softgpu', 'settings': {'LinkedAdapters': linked, 'Model': 'wddm1'}}]}, file)
         process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--log', log], env=environment(folder), stderr=subprocess.DEVNULL)
         while process.poll() is None and not (os.path.exists(log) and 'serves 1 adapter' in open(log, encoding='utf-8').read()):
             select.select([], [], [], 0.01)
@@ -291,7 +291,7 @@ def bad_configurations_are_refused(folder):
 
 @test
 def usage_and_drivers(folder):
-    for args in (['--what'], ['word'], ['--driver', '']):
+    for args in (['--what'], ['word'], ['--driver', ''], ['--set', 'Model'], ['--set', 'Model=wddm9'], ['--set', '=1']):
         assert vidmm(folder, 'serve', *args).returncode == 2, args
     assert vidmm(folder, 'clients', 'word').returncode == 2
     assert vidmm(folder, 'serve', '--driver', os.path.join(folder, 'none.so')).returncode == 3

@@ -114,7 +114,8 @@ static bool take_settings(const struct caps_adapter_words *raw, struct caps_opti
 	uint64_t version;
 	bool good = true;
 
-	options->settings = calloc(count + 1, sizeof(*options->settings));
+	/* Two more: --interface, and the model that `vidmm run` chooses. */
+	options->settings = calloc(count + 2, sizeof(*options->settings));
 	if (!options->settings)
 		return false;
 	for (i = 0; i < count && good; i++)

@@ -11,6 +11,8 @@
 #include "driver.h"
 #include "units.h"
 
+#define FIRST_OF_WDDM2 0x5000u /* the first interface version of 2.0 */
+
 static enum replay_status bad_driver(const char *path, const char *why)
 {
 	/* The loader's own messages begin with the path already. */
@@ -68,4 +70,20 @@ bool driver_setting(const char *name, const char *text, uint64_t *value)
 		return true;
 	}
 	return units_parse_u64(text, value) || units_parse_size(text, value);
+}
+
+bool driver_choose_model(const char *driver, struct vidmm_registry_value *settings, unsigned *count)
+{
+	if (driver)
+		return true;
+	for (unsigned i = 0; i < *count; i++) {
+		const struct vidmm_registry_value *s = &settings[i];
+
+		if (strcmp(s->name, "Model") == 0 || (strcmp(s->name, "InterfaceVersion") == 0 &&
+						      s->value && s->value < FIRST_OF_WDDM2))
+			return true;
+	}
+	settings[*count].name = strdup("Model");
+	settings[*count].value = SOFTGPU_MODEL_WDDM2;
+	return settings[(*count)++].name != NULL;
 }

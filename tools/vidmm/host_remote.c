@@ -32,7 +32,17 @@ static vidmm_status connect_to(struct world *world, const char *name,
 
 /* ---- which adapter it is ---- */
 
-static NTSTATUS ask(struct softgpu_adapter_info *info)
+static NTSTATUS query(D3DKMT_HANDLE adapter, KMTQUERYADAPTERINFOTYPE type, void *data, UINT bytes)
+{
+	D3DKMT_QUERYADAPTERINFO args = {.hAdapter = adapter,
+					.Type = type,
+					.pPrivateDriverData = data,
+					.PrivateDriverDataSize = bytes};
+
+	return D3DKMTQueryAdapterInfo(&args);
+}
+
+static NTSTATUS ask(struct softgpu_adapter_info *info, D3DKMT_DRIVERVERSION *version)
 {
 	/*
 	 * The first adapter of the host is used. The array holds the maximum, because the call
@@ -46,13 +56,10 @@ static NTSTATUS ask(struct softgpu_adapter_info *info)
 		return status;
 	if (enumerate.NumAdapters == 0)
 		return STATUS_NOT_FOUND;
-	D3DKMT_QUERYADAPTERINFO query = {
-		.hAdapter = adapters[0].hAdapter,
-		.Type = KMTQAITYPE_UMDRIVERPRIVATE,
-		.pPrivateDriverData = info,
-		.PrivateDriverDataSize = sizeof(*info),
-	};
-	status = D3DKMTQueryAdapterInfo(&query);
+	status = query(adapters[0].hAdapter, KMTQAITYPE_UMDRIVERPRIVATE, info, sizeof(*info));
+	if (status >= 0)
+		status = query(adapters[0].hAdapter, KMTQAITYPE_DRIVERVERSION, version,
+			       sizeof(*version));
 	for (uint32_t i = 0; i < enumerate.NumAdapters; i++) {
 		D3DKMT_CLOSEADAPTER close = {.hAdapter = adapters[i].hAdapter};
 
@@ -61,10 +68,11 @@ static NTSTATUS ask(struct softgpu_adapter_info *info)
 	return status;
 }
 
-static NTSTATUS ask_both(struct world *world, struct softgpu_adapter_info *info)
+static NTSTATUS ask_both(struct world *world, struct softgpu_adapter_info *info,
+			 D3DKMT_DRIVERVERSION *version)
 {
 	struct vidmm_connection *before = vidmm_connection_enter(world->connection);
-	NTSTATUS status = ask(info);
+	NTSTATUS status = ask(info, version);
 
 	vidmm_connection_enter(before);
 	if (status >= 0)
@@ -75,6 +83,7 @@ static NTSTATUS ask_both(struct world *world, struct softgpu_adapter_info *info)
 static enum replay_status start(struct world *world, struct host_adapter_sizes *sizes)
 {
 	struct softgpu_adapter_info info = {0};
+	D3DKMT_DRIVERVERSION version = KMT_DRIVERVERSION_WDDM_1_0;
 	vidmm_status status = connect_to(world, "vidmm replay", &world->connection);
 
 	if (status < 0) {
@@ -85,9 +94,16 @@ static enum replay_status start(struct world *world, struct host_adapter_sizes *
 		return REPLAY_ENVIRONMENT;
 	}
 	world->before.struct_size = sizeof(world->before);
-	status = ask_both(world, &info);
+	status = ask_both(world, &info, &version);
 	sizes->vram_bytes = info.vram_bytes;
 	sizes->aperture_bytes = info.aperture_bytes;
+	if (status >= 0 && version >= KMT_DRIVERVERSION_WDDM_2_0) {
+		world_message(world,
+			      "the first adapter of the host is one of WDDM 2.x, and recordings "
+			      "are played on one of 1.x: start the host with `vidmm serve --set "
+			      "Model=wddm1`");
+		return REPLAY_ENVIRONMENT;
+	}
 	if (status >= 0 && info.version == SOFTGPU_ADAPTER_INFO_VERSION)
 		return REPLAY_CLEAN;
 	world_message(world, "the first adapter of the host is not softgpu: status 0x%08" PRIX32,

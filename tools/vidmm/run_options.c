@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver.h"
 #include "run.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
@@ -71,7 +72,7 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
 		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
-		 "interface version of softgpu: 1.0, 1.1, 1.2, 1.3 (default), or a number",
+		 "interface version of softgpu: 2.0 to 2.7 (default 2.6), 1.0 to 1.3, or a number",
 		 "VERSION"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device, for softgpu the video memory; repeatable (default: one "
@@ -106,6 +107,8 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	} else {
 		proceed = take_report(&raw.report, options) &&
 			  caps_take_adapter("run", &raw.adapter, &options->adapter) &&
+			  driver_choose_model(options->adapter.driver, options->adapter.settings,
+					      &options->adapter.setting_count) &&
 			  names_fit(options) && take_program(context, argc, argv, options);
 	}
 	caps_free_adapter(&raw.adapter);

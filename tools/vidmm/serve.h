@@ -20,7 +20,7 @@ struct serve_adapter {
 	char *driver; /* path of a shared object; NULL: softgpu */
 	uint64_t bars[SERVE_BARS_MAX];
 	unsigned bar_count; /* 0: the device has one BAR of 256 MiB */
-	struct vidmm_registry_value settings[SERVE_SETTINGS_MAX];
+	struct vidmm_registry_value settings[SERVE_SETTINGS_MAX + 1]; /* and the chosen model */
 	unsigned setting_count;
 	char *description, *driver_store; /* NULL: the library's defaults */
 	uint64_t system_memory_bytes;

@@ -9,7 +9,7 @@
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
-	const char **drivers;
+	const char **drivers, **sets;
 	char *config, *socket, *log;
 	int quiet;
 };
@@ -29,6 +29,42 @@ static bool take_driver(const char *text, struct serve_options *options)
 	if (options->adapter_count == SERVE_ADAPTERS_MAX)
 		return usage("too many adapters: a server has at most 16%s", "");
 	return driver_path(text, &options->adapters[options->adapter_count++].driver);
+}
+
+static bool take_setting(const char *text, struct serve_adapter *a)
+{
+	struct vidmm_registry_value *setting = &a->settings[a->setting_count];
+	size_t length = strcspn(text, "=");
+	char *name;
+
+	if (a->setting_count == SERVE_SETTINGS_MAX)
+		return usage("too many settings: an adapter has at most 64%s", "");
+	name = strndup(text, length);
+	if (!name)
+		return false;
+	setting->name = name; /* freed also if the value is refused */
+	a->setting_count++;
+	return (length && text[length] &&
+		driver_setting(name, text + length + 1, &setting->value)) ||
+	       usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
+}
+
+/* --set applies to the adapters of the command line, from FIRST on. */
+static bool take_settings(const struct raw *raw, struct serve_options *options, unsigned first)
+{
+	for (unsigned a = first; a < options->adapter_count; a++)
+		for (unsigned i = 0; raw->sets && raw->sets[i]; i++)
+			if (!take_setting(raw->sets[i], &options->adapters[a]))
+				return false;
+	if (raw->sets && first == options->adapter_count)
+		return usage("--set applies to adapters of --driver, and there is none: write the "
+			     "settings into the configuration%s",
+			     "");
+	for (unsigned a = 0; a < options->adapter_count; a++)
+		if (!driver_choose_model(options->adapters[a].driver, options->adapters[a].settings,
+					 &options->adapters[a].setting_count))
+			return false;
+	return true;
 }
 
 static void replace(char **text, char **given)
@@ -54,22 +90,32 @@ static bool interpret(poptContext context, struct raw *raw, struct serve_options
 		*exit_code = REPLAY_BAD_INPUT;
 		return false;
 	}
+	unsigned configured = options->adapter_count;
+
 	for (unsigned i = 0; raw->drivers && raw->drivers[i]; i++)
 		if (!take_driver(raw->drivers[i], options))
 			return false;
 	if (!options->adapter_count)
 		options->adapter_count = 1;
+	if (!take_settings(raw, options, configured))
+		return false;
 	replace(&options->socket, &raw->socket);
 	replace(&options->log, &raw->log);
 	options->quiet = raw->quiet;
 	return true;
 }
 
+static void free_list(const char **list)
+{
+	for (unsigned i = 0; list && list[i]; i++)
+		free((void *)(uintptr_t)list[i]);
+	free(list);
+}
+
 static void free_raw(struct raw *raw)
 {
-	for (unsigned i = 0; raw->drivers && raw->drivers[i]; i++)
-		free((void *)(uintptr_t)raw->drivers[i]);
-	free(raw->drivers);
+	free_list(raw->drivers);
+	free_list(raw->sets);
 	free(raw->config);
 	free(raw->socket);
 	free(raw->log);
@@ -84,6 +130,9 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		 "miniport of an adapter: softgpu (default), or a shared object with a "
 		 "DriverEntry; repeatable",
 		 "DRIVER"},
+		{"set", 0, POPT_ARG_ARGV, &raw.sets, 0,
+		 "registry value of the adapters of --driver, or of the default one; repeatable",
+		 "NAME=VALUE"},
 		{"config", 0, POPT_ARG_STRING, &raw.config, 0,
 		 "configuration: adapters, limits and other settings as JSON (docs/serve.md)",
 		 "FILE"},
