@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every D3DKMT function, called with each class of bad arguments: the statuses are those of
- * surface.tsv. After a deliberate change, from the root of the tree:
+ * surface.tsv for an adapter of WDDM 1.x, and of surface-wddm2.tsv for one of 2.x. After a
+ * deliberate change, from the root of the tree:
  *
  *     build/gcc/tests/conformance/kmt/test_kmt_surface --write tests/conformance/kmt/surface.tsv
+ *
+ * which writes the other table beside it.
  *
  * An argument lies at the end of its block, so that the address sanitizer sees an access beyond.
  */
@@ -44,14 +47,34 @@ static const struct function functions[] = {
 #undef FUNCTION
 };
 
+/* An adapter, and the table of what the functions return for it. */
+struct variant {
+	uint32_t kind; /* VIDMM_HOST_* */
+	uint64_t model;
+	const char *suffix; /* of the name of the table */
+};
+static struct variant wddm1_sim = {VIDMM_HOST_SIM, SOFTGPU_MODEL_WDDM1, ""},
+		      wddm1_linux = {VIDMM_HOST_LINUX, SOFTGPU_MODEL_WDDM1, ""},
+		      wddm2_sim = {VIDMM_HOST_SIM, SOFTGPU_MODEL_WDDM2, "-wddm2"},
+		      wddm2_linux = {VIDMM_HOST_LINUX, SOFTGPU_MODEL_WDDM2, "-wddm2"};
+
 struct surface {
 	struct kmt_world w;
 	D3DKMT_HANDLE stale;
 };
 
-static void start(struct surface *s, void **state)
+static void start(struct surface *s, const struct variant *variant)
 {
-	kmt_start(&s->w, state);
+	const struct vidmm_registry_value registry[] = {
+		{"Model", variant->model},
+		{"HardwareQueues", variant->model == SOFTGPU_MODEL_WDDM2}};
+	const struct client_options options = {.kind = variant->kind,
+					       .vram_bytes = 4 * MIB,
+					       .registry = registry,
+					       .registry_count = 2,
+					       .features = VIDMM_FEATURE_HWSCH};
+
+	kmt_start_with(&s->w, &options);
 	/* The device is gone: the functions could change an object that is there. */
 	s->stale = kmt_allocate(&s->w, 4096);
 	D3DKMT_DESTROYDEVICE destroy = {.hDevice = s->w.device};
@@ -121,12 +144,13 @@ static void row_of(struct surface *s, const struct function *function, enum clas
 		 (uint32_t)status);
 }
 
-static FILE *open_table(void)
+static FILE *open_table(const struct variant *variant)
 {
 	const char *root = getenv("VIDMM_SOURCE_ROOT");
 	char path[1024], line[LINE_BYTES];
 
-	snprintf(path, sizeof(path), "%s/tests/conformance/kmt/surface.tsv", root ? root : ".");
+	snprintf(path, sizeof(path), "%s/tests/conformance/kmt/surface%s.tsv", root ? root : ".",
+		 variant->suffix);
 	FILE *file = fopen(path, "r");
 	if (!file)
 		fail_msg("cannot read %s", path);
@@ -139,11 +163,12 @@ static FILE *open_table(void)
 
 static void each_function_refuses_each_class_of_bad_arguments(void **state)
 {
-	FILE *table = open_table();
+	const struct variant *variant = *state;
+	FILE *table = open_table(variant);
 	struct surface s;
 	uint32_t wrong = 0;
 
-	start(&s, state);
+	start(&s, variant);
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		for (uint32_t class = 0; class < CLASSES; class ++) {
 			char line[LINE_BYTES], expected[LINE_BYTES] = "";
@@ -162,21 +187,27 @@ static void each_function_refuses_each_class_of_bad_arguments(void **state)
 	kmt_stop(&s.w);
 }
 
-/* For --write. */
+/* For --write: the path of the table of WDDM 1.x. */
 static const char *path;
 
 static void write_table(void **state)
 {
-	FILE *table = fopen(path, "w");
+	const struct variant *variant = *state;
+	char name[1024];
 	struct surface s;
 
+	snprintf(name, sizeof(name), "%.*s%s.tsv", (int)(strlen(path) - strlen(".tsv")), path,
+		 variant->suffix);
+	FILE *table = fopen(name, "w");
 	if (!table)
-		fail_msg("cannot write %s", path);
-	fputs("# SPDX-License-Identifier: MIT\n"
-	      "# What each D3DKMT function returns for bad arguments (test_surface.c, --write).\n"
-	      "# function\targument\tstatus\n",
-	      table);
-	start(&s, state);
+		fail_msg("cannot write %s", name);
+	fprintf(table,
+		"# SPDX-License-Identifier: MIT\n"
+		"# What each D3DKMT function returns for bad arguments on an adapter of WDDM %u.x\n"
+		"# (test_surface.c, --write).\n"
+		"# function\targument\tstatus\n",
+		(unsigned)variant->model);
+	start(&s, variant);
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		for (uint32_t class = 0; class < CLASSES; class ++) {
 			char line[LINE_BYTES];
@@ -190,16 +221,26 @@ static void write_table(void **state)
 	kmt_stop(&s.w);
 }
 
+#define TEST(prefix, variant)                                                                     \
+	{                                                                                         \
+		prefix "each_function_refuses_each_class_of_bad_arguments",                       \
+			each_function_refuses_each_class_of_bad_arguments, NULL, NULL, &(variant) \
+	}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(each_function_refuses_each_class_of_bad_arguments),
+		TEST("sim, WDDM 1: ", wddm1_sim),
+		TEST("linux, WDDM 1: ", wddm1_linux),
+		TEST("sim, WDDM 2: ", wddm2_sim),
+		TEST("linux, WDDM 2: ", wddm2_linux),
 	};
 	const struct CMUnitTest writer[] = {
-		{"write", write_table, NULL, NULL, &kmt_sim},
+		{"write, WDDM 1", write_table, NULL, NULL, &wddm1_sim},
+		{"write, WDDM 2", write_table, NULL, NULL, &wddm2_sim},
 	};
 
-	if (argc == 3 && !strcmp(argv[1], "--write")) {
+	if (argc == 3 && !strcmp(argv[1], "--write") && strlen(argv[2]) > strlen(".tsv")) {
 		path = argv[2];
 		return cmocka_run_group_tests(writer, NULL, NULL);
 	}
