@@ -184,6 +184,64 @@ static void tdr_07_an_adapter_reset_loses_hardware_contexts(void **state)
 	gva_stop(&host);
 }
 
+/* PNP-05: commands leave the GPU before the power does, and continue when it is back. */
+static void pnp_05_commands_continue_after_a_change_of_power(void **state)
+{
+	struct client host;
+	struct gva_client c;
+	struct gva_hw hw;
+
+	gva_start(&host, state,
+		  &(struct gva_options){.hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES});
+	gva_open(&host, &c);
+	struct gva_memory memory = gva_memory(&c, 64 * KIB, GVA_VRAM);
+	gva_hw_open(&c, 0, NULL, &hw);
+	gva_fill(&c, memory.at, memory.bytes, 0x61);
+	gva_sync(&c, SOFTGPU_WAIT, 0, c.fence_at, 1);
+	gva_copy(&c, memory.at, memory.at + PAGE, PAGE);
+	gva_fill(&c, memory.at, PAGE, 0x62);
+	gva_hw_submit(&hw);
+	assert_int_equal(vidmm_adapter_set_power(host.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+			 0);
+	assert_false(gva_hw_is_done(&hw));
+	assert_int_equal(vidmm_adapter_set_power(host.adapter, VIDMM_POWER_D0, 0), 0);
+	const uint64_t value = 1;
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.hDevice = c.device,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray = &c.fence,
+								  .FenceValueArray = &value};
+	gva_enter(&c);
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&signal), STATUS_SUCCESS);
+	gva_hw_wait(&hw);
+	gva_expect(&c, memory.handle, 0, PAGE, 0x62);
+	gva_expect(&c, memory.handle, PAGE, memory.bytes - PAGE, 0x61);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+/* PNP-08: a command is on the GPU when the device goes, and its objects end afterwards. */
+static void pnp_08_hardware_queues_end_after_a_removal(void **state)
+{
+	struct client host;
+	struct gva_client c;
+	struct gva_hw hw, other;
+
+	gva_start(&host, state,
+		  &(struct gva_options){.hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES});
+	gva_open(&host, &c);
+	gva_hw_open(&c, 0, NULL, &hw);
+	gva_hw_open(&c, 0, &hw, &other);
+	gva_sync(&c, SOFTGPU_WAIT, 0, c.fence_at, 1);
+	gva_hw_submit(&hw);
+	gva_sync(&c, SOFTGPU_WAIT, 0, c.fence_at, 2);
+	gva_hw_submit(&other);
+	assert_int_equal(vidmm_adapter_remove(host.adapter, VIDMM_REMOVAL_PNP), 0);
+	assert_int_not_equal(gva_hw_try_submit(&hw, 9), STATUS_SUCCESS);
+	assert_true(atomic_load(hw.fence_word) == UINT64_MAX);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +252,8 @@ int main(void)
 		ON_SIM(q_210_a_progress_fence_that_falls_loses_its_device_only),
 		ON_BOTH(q_210_a_progress_fence_in_its_range_is_believed),
 		ON_SIM(tdr_07_an_adapter_reset_loses_hardware_contexts),
+		ON_BOTH(pnp_05_commands_continue_after_a_change_of_power),
+		ON_BOTH(pnp_08_hardware_queues_end_after_a_removal),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_hw_loss", tests, NULL, NULL);

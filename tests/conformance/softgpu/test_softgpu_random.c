@@ -2,7 +2,8 @@
 /*
  * Random use of GPU virtual addresses by two clients with little video memory, compared with a
  * model of what each 1 KiB block contains. Pages are mapped and replaced one by one, or as a whole
- * allocation, in a window of addresses, so the TLBs have translations of both sizes to lose.
+ * allocation, in a window of addresses, so the TLBs have translations of both sizes to lose. With
+ * hardware queues, a command of one client may run, and be suspended, while the other one works.
  */
 #include "gva_client.h"
 
@@ -19,6 +20,8 @@ struct model {
 	uint64_t window;
 	int32_t owner[PAGES];
 	uint32_t page[PAGES];
+	struct gva_hw hw[2];    /* queue 0: there are none */
+	struct gva_hw *running; /* the queue with a command that was not waited for */
 };
 
 static uint64_t random_state;
@@ -44,13 +47,43 @@ static void map(struct model *m, uint32_t at, uint32_t allocation, uint32_t page
 	}
 }
 
-static void open_model(struct client *host, struct model *m)
+/* Has what was written executed, by a virtual context or a hardware queue. */
+static void execute(struct model *m)
 {
+	struct gva_hw *hw = &m->hw[below(2)];
+	uint32_t how = hw->queue ? below(3) : 0;
+
+	if (how == 0) {
+		gva_run(&m->c, below(2));
+		return;
+	}
+	if (how == 1)
+		gva_stall(&m->c, 1000000 * below(4));
+	gva_hw_submit(hw);
+	m->running = hw;
+}
+
+static void finish(struct model *m)
+{
+	if (!m->running)
+		return;
+	gva_hw_wait(m->running);
+	m->c.start = m->c.used = 0;
+	m->running = NULL;
+}
+
+static void open_model(struct client *host, struct model *m, bool hw_queues)
+{
+	*m = (struct model){0};
 	gva_open(host, &m->c);
+	for (uint32_t node = 0; hw_queues && node < 2; node++)
+		gva_hw_open(&m->c, node, NULL, &m->hw[node]);
 	m->window = gva_reserve(&m->c, PAGES * PAGE, D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_ACCESS);
 	for (uint32_t a = 0; a < ALLOCATIONS; a++) {
-		m->allocation[a] =
-			gva_allocate(&m->c, PAGES * PAGE, a ? GVA_VRAM | GVA_APERTURE : GVA_VRAM);
+		/* With hardware queues all are in video memory, which has one list at a time. */
+		uint32_t segments = a && !hw_queues ? GVA_VRAM | GVA_APERTURE : GVA_VRAM;
+
+		m->allocation[a] = gva_allocate(&m->c, PAGES * PAGE, segments);
 		gva_make_resident(&m->c, m->allocation[a]);
 		map(m, 0, a, 0, PAGES);
 		gva_fill(&m->c, m->window, PAGES * PAGE, a);
@@ -74,7 +107,7 @@ static void fill(struct model *m, uint32_t word)
 	gva_fill(&m->c, m->window + first * BLOCK, count * BLOCK, word);
 	for (uint32_t i = 0; i < count; i++)
 		*block(m, first + i) = word;
-	gva_run(&m->c, below(2));
+	execute(m);
 }
 
 /* Block by block, because the ranges of one command must not overlap in memory. */
@@ -89,7 +122,7 @@ static void copy(struct model *m)
 			 BLOCK);
 		*block(m, to + i) = *block(m, from + i);
 	}
-	gva_run(&m->c, below(2));
+	execute(m);
 }
 
 static void check(struct model *m, uint32_t allocation)
@@ -110,6 +143,7 @@ static void step(struct model *m, uint32_t word)
 {
 	uint32_t allocation = below(ALLOCATIONS), at = below(PAGES), count = 1 + below(24);
 
+	finish(m);
 	switch (below(8)) {
 	case 0:
 		map(m, 0, allocation, 0, PAGES);
@@ -144,9 +178,11 @@ static void run(void **state, uint64_t seed, const struct gva_options *options)
 	random_state = seed;
 	gva_start(&host, state, options);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		open_model(&host, &m[i]);
+		open_model(&host, &m[i], options->hw_queues != 0);
 	for (uint32_t i = 0; i < STEPS; i++)
 		step(&m[below(CLIENTS)], 0x1000 + i);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		finish(&m[i]);
 	vidmm_adapter_check(host.adapter);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		for (uint32_t a = 0; a < ALLOCATIONS; a++)
@@ -166,10 +202,21 @@ static void va_13_each_address_has_its_content_whatever_moves(void **state)
 					  .version = seed % 3 ? 0 : 0x6003});
 }
 
+static void sch_11_suspended_commands_keep_their_content(void **state)
+{
+	for (uint64_t seed = 1; seed <= 6; seed++)
+		run(state, seed,
+		    &(struct gva_options){.vram_bytes = 2560 * KIB,
+					  .levels = seed % 2 ? 4 : 2,
+					  .hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES,
+					  .preemption = seed % 3 == 0});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(va_13_each_address_has_its_content_whatever_moves),
+		ON_BOTH(sch_11_suspended_commands_keep_their_content),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_random", tests, NULL, NULL);
