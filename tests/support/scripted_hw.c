@@ -81,6 +81,8 @@ static NTSTATUS APIENTRY create_hw_queue(IN_CONST_HANDLE handle, INOUT_PDXGKARG_
 		abort();
 	struct scripted_hw_queue *queue = &m->hw_queue[m->hw_queue_count++];
 	*queue = (struct scripted_hw_queue){.context = context};
+	for (UINT i = 0; m->settings.hw_answers && i < args->PrivateDriverDataSize; i++)
+		((UCHAR *)args->pPrivateDriverData)[i]++;
 	args->hHwQueue = queue;
 	m->live_hw_queues++;
 	return scripted_end(m, call, args);

@@ -173,6 +173,7 @@ struct scripted_settings {
 	bool hw_ask;
 	uint32_t hw_node_flags[SCRIPTED_NODES_MAX];
 	bool hw_ignore_fences; /* stores the fence without interrupting */
+	bool hw_answers;       /* adds 1 to each byte of a new queue's private data */
 	/* scripted_hw_suspended answers; otherwise SuspendContext does */
 	bool hw_withhold_suspension;
 	bool hw_collateral; /* a reset invalidates all contexts of the node that have commands */

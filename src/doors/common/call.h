@@ -9,6 +9,8 @@
 #ifndef VMM_DOORS_COMMON_CALL_H
 #define VMM_DOORS_COMMON_CALL_H
 
+#include <string.h>
+
 #include <d3dukmdt.h>
 #include "object/hazard.h"
 #include "object/object.h"
@@ -79,5 +81,12 @@ NTSTATUS vmm_door_copy_in(const void *array, uint32_t count, uint32_t limit, siz
 NTSTATUS vmm_door_copy_given(const void *array, uint32_t count, uint32_t limit, size_t element,
 			     void *local, size_t local_bytes, void **copy);
 void vmm_door_copy_done(void *copy, const void *local);
+/* Copies bytes that the miniport may have changed back to the caller. copy: NULL if empty. */
+static inline NTSTATUS vmm_door_copy_back(void *array, const void *copy, uint32_t bytes)
+{
+	if (copy)
+		memcpy(array, copy, bytes);
+	return STATUS_SUCCESS;
+}
 
 #endif

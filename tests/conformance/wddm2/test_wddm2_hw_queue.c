@@ -232,6 +232,50 @@ static void hw_creation_refused_by_the_miniport_leaves_nothing(void **state)
 	hw_stop(&h);
 }
 
+/* The private data of a queue, before and after its creation. */
+static NTSTATUS create_with_data(struct hw_world *h, UCHAR data[4])
+{
+	D3DKMT_CREATEHWQUEUE args = {
+		.hHwContext = h->context, .pPrivateDriverData = data, .PrivateDriverDataSize = 4};
+
+	return D3DKMTCreateHwQueue(&args);
+}
+
+static void q_211_a_queue_returns_private_data(void **state)
+{
+	struct hw_world h;
+	UCHAR data[4] = {1, 2, 3, 4};
+
+	hw_start(&h, state, NULL);
+	h.w.m->settings.hw_answers = true;
+	assert_int_equal(create_with_data(&h, data), STATUS_SUCCESS);
+	assert_memory_equal(data, ((UCHAR[]){2, 3, 4, 5}), 4);
+	D3DDDICB_CREATEHWCONTEXT context = {.NodeOrdinal = 0};
+	const D3DDDI_DEVICECALLBACKS *cb = h.w.device.cb;
+	assert_int_equal(cb->pfnCreateHwContextCb(h.w.device.handle, &context), S_OK);
+	D3DDDICB_CREATEHWQUEUE queue = {.hHwContext = context.hHwContext,
+					.pPrivateDriverData = data,
+					.PrivateDriverDataSize = 3};
+	assert_int_equal(cb->pfnCreateHwQueueCb(h.w.device.handle, &queue), S_OK);
+	assert_memory_equal(data, ((UCHAR[]){3, 4, 5, 5}), 4);
+	const D3DDDICB_DESTROYHWCONTEXT end = {context.hHwContext};
+	assert_int_equal(cb->pfnDestroyHwContextCb(h.w.device.handle, &end), S_OK);
+	hw_stop(&h);
+}
+
+static void q_211_a_refused_queue_returns_no_private_data(void **state)
+{
+	struct hw_world h;
+	UCHAR data[4] = {1, 2, 3, 4};
+
+	hw_start(&h, state, NULL);
+	h.w.m->settings.hw_answers = true;
+	scripted_fail(h.w.m, VIDMM_DDI_CREATE_HW_QUEUE, STATUS_NO_MEMORY, 1);
+	assert_int_equal(create_with_data(&h, data), STATUS_NO_MEMORY);
+	assert_memory_equal(data, ((UCHAR[]){1, 2, 3, 4}), 4);
+	hw_stop(&h);
+}
+
 static void sub_29_destroying_a_queue_waits_for_its_commands(void **state)
 {
 	struct hw_world h;
@@ -320,6 +364,8 @@ int main(void)
 		ON_SIM(sub_27_commands_in_flight_never_exceed_the_nodes_limit),
 		ON_BOTH(hw_creation_with_invalid_arguments_is_refused),
 		ON_SIM(hw_creation_refused_by_the_miniport_leaves_nothing),
+		ON_BOTH(q_211_a_queue_returns_private_data),
+		ON_SIM(q_211_a_refused_queue_returns_no_private_data),
 		ON_SIM(sub_29_destroying_a_queue_waits_for_its_commands),
 		ON_BOTH(hw_queues_work_through_umd_callbacks),
 		ON_SIM(sub_27_fence_events_count_the_packets_of_one_queue),
