@@ -278,8 +278,9 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_INIT_CONTEXT_RESOURCE = 10,
 	VIDMM_PAGING_UPDATE_PAGE_TABLE = 11, /* 2.x; d: the first GPU virtual address */
 	VIDMM_PAGING_FLUSH_TLB = 12,
-	VIDMM_PAGING_NOTIFY_RESIDENCY = 15, /* 2.x */
-	VIDMM_PAGING_NOTIFY_ALLOC = 22      /* 3.2 */
+	VIDMM_PAGING_UPDATE_CONTEXT_ALLOCATION = 13, /* 2.x; d: address in the paging process */
+	VIDMM_PAGING_NOTIFY_RESIDENCY = 15,          /* 2.x */
+	VIDMM_PAGING_NOTIFY_ALLOC = 22               /* 3.2 */
 };
 
 enum vidmm_residency_reason {

@@ -212,6 +212,14 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter,
 					const void *handle) VMM_MUST_CHECK;
 /*
+ * DxgkCbUpdateContextAllocation (VA-21): makes the allocation resident, has the miniport write an
+ * UpdateContextAllocation and waits until the GPU has executed it. Waits first until the GPU does
+ * not use the allocation. Called from the miniport, with no mutex above the submit lock held.
+ * STATUS_INVALID_HANDLE, STATUS_INVALID_PARAMETER, STATUS_NOT_SUPPORTED, STATUS_NO_MEMORY.
+ */
+NTSTATUS vmm_context_allocation_update(
+	struct vmm_adapter *adapter, const DXGKARGCB_UPDATECONTEXTALLOCATION *args) VMM_MUST_CHECK;
+/*
  * Before the miniport destroys the context (NULL: the device): takes its context allocations out of
  * their segments. The paging commands for that run after the nodes have switched away from the
  * context. Afterwards vmm_context_allocations_end destroys those that the miniport has not

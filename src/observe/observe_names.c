@@ -151,6 +151,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_INIT_CONTEXT_RESOURCE] = "init_context_resource",
 	[VIDMM_PAGING_UPDATE_PAGE_TABLE] = "update_page_table",
 	[VIDMM_PAGING_FLUSH_TLB] = "flush_tlb",
+	[VIDMM_PAGING_UPDATE_CONTEXT_ALLOCATION] = "update_context_allocation",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
 	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };

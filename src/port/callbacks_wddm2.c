@@ -57,8 +57,17 @@ static D3DGPU_VIRTUAL_ADDRESS map_context_allocation(IN_CONST_HANDLE handle,
 static NTSTATUS update_context_allocation(IN_CONST_HANDLE handle,
 					  IN_CONST_PDXGKARGCB_UPDATECONTEXTALLOCATION args)
 {
-	(void)args;
-	return not_built(handle, "DxgkCbUpdateContextAllocation");
+	static const char name[] = "DxgkCbUpdateContextAllocation";
+	struct vmm_port *port = args ? vmm_port_from_handle(handle, name) : NULL;
+
+	if (!port || !vmm_port_below(port, PASSIVE_LEVEL, name))
+		return STATUS_INVALID_PARAMETER;
+	if (!port->sink->update_context_allocation)
+		return not_built(handle, name);
+	NTSTATUS status = port->sink->update_context_allocation(port->sink_context, args);
+
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);
+	return status;
 }
 
 static NTSTATUS reserve_gpu_virtual_address_range(

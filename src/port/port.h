@@ -223,6 +223,9 @@ struct vmm_port_sink {
 	NTSTATUS(*map_context_allocation)
 	(void *context, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
 	 D3DGPU_VIRTUAL_ADDRESS *address);
+	/* DxgkCbUpdateContextAllocation (VA-21): the same. */
+	NTSTATUS(*update_context_allocation)
+	(void *context, const DXGKARGCB_UPDATECONTEXTALLOCATION *args);
 	/*
 	 * DxgkCbInvalidateHwContext, inside ResetHwEngine at PASSIVE_LEVEL. `hw_context` is the
 	 * handle that DxgkDdiCreateHwContext was given.

@@ -508,6 +508,10 @@ void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment
  */
 #define SCRIPTED_VALIDATED 0x56
 void scripted_validate_commands(struct scripted_miniport *m);
+/* What its GPU stores for an UpdateContextAllocation: the private data are an array of these. */
+struct scripted_word {
+	UINT offset, value;
+};
 /* The process with that number. */
 struct scripted_process *scripted_process(struct scripted_miniport *m, uint32_t number);
 /*

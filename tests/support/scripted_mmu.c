@@ -308,6 +308,26 @@ static NTSTATUS put_virtual(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFF
 	return status;
 }
 
+/* Its private data are words to store: struct scripted_word. */
+static NTSTATUS put_context_update(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const DXGK_BUILDPAGINGBUFFER_UPDATECONTEXTALLOCATION *u = &args->UpdateContextAllocation;
+	const struct scripted_word *word = u->pDriverPrivateData;
+
+	for (UINT i = args->MultipassOffset; i < u->DriverPrivateDataSize / sizeof(*word); i++) {
+		struct scripted_command *command = scripted_put(args, SCRIPTED_VIRTUAL_FILL, 0);
+
+		if (!command)
+			return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+		m->faults += word[i].offset + sizeof(UINT) > u->ContextAllocationSize;
+		command->count = sizeof(word[i].value);
+		command->value = word[i].value;
+		command->destination.address = u->ContextAllocation + word[i].offset;
+		args->MultipassOffset++;
+	}
+	return STATUS_SUCCESS;
+}
+
 bool scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
 			 NTSTATUS *status)
 {
@@ -324,6 +344,9 @@ bool scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 	case DXGK_OPERATION_VIRTUAL_TRANSFER:
 	case DXGK_OPERATION_VIRTUAL_FILL:
 		*status = put_virtual(m, args);
+		return true;
+	case DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION:
+		*status = put_context_update(m, args);
 		return true;
 	case DXGK_OPERATION_TRANSFER:
 	case DXGK_OPERATION_FILL:

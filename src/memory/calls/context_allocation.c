@@ -255,6 +255,82 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 	return paged;
 }
 
+/* ---- DxgkCbUpdateContextAllocation (VA-21) ---- */
+
+/* Returns VMM_PENDING if the caller must retry after progress of the GPU. */
+static vmm_status update_locked(struct vmm_context_allocation *own, void *private_data,
+				uint32_t private_bytes) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = own->device->adapter;
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_instance *instance = &own->allocation.first;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (!vmm_instance_unused(instance))
+		return VMM_PENDING;
+	vmm_status status = adapter->model->make_resident(memory, instance, VMM_NO_PREPARATION);
+	if (status == VMM_OK)
+		status = initialize(memory, own);
+	if (status != VMM_OK)
+		return status;
+	/* The GPU may still save the state of the context that its node ran last. (SUB-20) */
+	vmm_paging_switch_away(memory, instance);
+	status = vmm_paging_update_context(memory, instance, private_data, private_bytes);
+	if (!vmm_ok(status))
+		return status;
+	vmm_paging_mark_instance(memory, instance, true);
+	instance->gpu_wrote = true;
+	instance->not_written = false;
+	return adapter->memory->engine->wait_locked(adapter, adapter->paging_timeline,
+						    vmm_memory_flush_locked(adapter),
+						    VIDMM_WAIT_PAGING_BUFFER);
+}
+
+/* One attempt. VMM_PENDING: retry after progress. */
+static NTSTATUS try_update(struct vmm_adapter *adapter,
+			   const DXGKARGCB_UPDATECONTEXTALLOCATION *args)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_context_allocation *own =
+		vmm_context_allocation_find(adapter->memory, args->hAllocation);
+	const bool no_data = args->PrivateDriverDataSize && !args->pPrivateDriverData;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (!own || no_data)
+		return vmm_refuse_rule(
+			adapter->observe, own ? STATUS_INVALID_PARAMETER : STATUS_INVALID_HANDLE,
+			"VA-21", own ? own->device->process->id : 0, 0,
+			"DxgkCbUpdateContextAllocation: %p is %s", args->hAllocation,
+			own ? "updated with a PrivateDriverDataSize and no pPrivateDriverData"
+			    : "not a context allocation of the adapter");
+	if (!adapter->memory->caps->gpummu.supported)
+		return vmm_refuse_reason(
+			adapter->observe, STATUS_NOT_SUPPORTED, own->device->process->id, 0,
+			"VA-21: DxgkCbUpdateContextAllocation: the adapter has no GPU virtual "
+			"addresses (GpuMmuSupported), so no paging process");
+	vmm_status status =
+		update_locked(own, args->pPrivateDriverData, args->PrivateDriverDataSize);
+
+	return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+}
+
+NTSTATUS vmm_context_allocation_update(struct vmm_adapter *adapter,
+				       const DXGKARGCB_UPDATECONTEXTALLOCATION *args)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_paging_lock(adapter); /* called from the miniport: as at creation */
+		NTSTATUS status = try_update(adapter, args);
+		vmm_paging_commit(adapter);
+		if (status != VMM_PENDING)
+			return status;
+		if (atomic_load(&adapter->recovering) ||
+		    !vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_PAGING_BUFFER)))
+			return STATUS_DEVICE_REMOVED;
+	}
+}
+
 /* ---- Eviction and end. Caller of the first three functions holds the paging lock. ---- */
 
 static void leave(struct vmm_memory *memory, struct vmm_context_allocation *own)

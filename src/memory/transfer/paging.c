@@ -445,7 +445,7 @@ static vmm_status fill_virtual(struct vmm_memory *memory, struct vmm_instance *i
 {
 	const struct vmm_paging_content content = {
 		.size_bytes = size,
-		.fill = true,
+		.kind = VMM_PAGING_VIRTUAL_FILL,
 		.side[1] = location_in_segment(instance, instance->offset)};
 
 	vmm_assert_held(&memory->adapter->paging_lock);

@@ -121,15 +121,34 @@ vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- content by GPU virtual address (paging_virtual.c) ---- */
-/* Bytes of an allocation, and the pages that they have on both sides: source, destination. */
-struct vmm_paging_content {
-	uint64_t offset, size_bytes; /* the offset in whole pages */
-	bool fill;                   /* with zero; the source is unused */
-	struct vmm_gpu_location side[2];
+enum vmm_paging_virtual_kind {
+	VMM_PAGING_VIRTUAL_TRANSFER,
+	VMM_PAGING_VIRTUAL_FILL, /* with zero */
+	VMM_PAGING_VIRTUAL_UPDATE_CONTEXT
 };
-/* VirtualTransfer or VirtualFill, in chunks that fit into the paging window. (PAG-26) */
+/*
+ * Bytes of an allocation, and the pages that they have on both sides: source, destination. Only a
+ * transfer has a source.
+ */
+struct vmm_paging_content {
+	enum vmm_paging_virtual_kind kind;
+	uint64_t offset, size_bytes; /* the offset in whole pages */
+	struct vmm_gpu_location side[2];
+	/* of an update of a context allocation: what the miniport passed, until the call returns */
+	void *private_data;
+	uint32_t private_bytes;
+};
+/* The operation in chunks that fit into the paging window. (PAG-26) */
 vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
 			      const struct vmm_paging_content *content)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
+ * UpdateContextAllocation of the instance, which the GPU can use where it is and does not use now.
+ * VMM_NO_MEMORY: it is larger than a side of the paging window. (VA-21)
+ */
+vmm_status vmm_paging_update_context(struct vmm_memory *memory, struct vmm_instance *instance,
+				     void *private_data, uint32_t private_bytes)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /*

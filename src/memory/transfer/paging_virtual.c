@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transfers and fills by GPU virtual address, for adapters that have such addresses (PAG-26). The
+ * Transfers, fills and updates by GPU virtual address, for adapters that have such addresses
+ * (PAG-26). The
  * operation is split into chunks. For each chunk the pages of both sides are mapped into the
  * paging window, in the address space of the system paging process: UpdatePageTable, FlushTlb, then
  * TransferVirtual or FillVirtual. All of these run in order on the paging timeline.
@@ -14,7 +15,7 @@
 
 enum { FROM, TO };
 
-/* One transfer or fill, and the chunk of it that is being built. */
+/* One operation, and the chunk of it that is being built. */
 struct operation {
 	struct vmm_memory *memory;
 	struct vmm_instance *instance;
@@ -114,11 +115,16 @@ static bool note_mapped(struct operation *o, uint32_t side) VMM_REQUIRES(vmm_pag
 	return before;
 }
 
-/* Maps the chunk; a fill has no source. Invalid entries may need no flush (VA-13). */
+static uint32_t first_side(const struct operation *o)
+{
+	return o->content->kind == VMM_PAGING_VIRTUAL_TRANSFER ? FROM : TO;
+}
+
+/* Maps the chunk. Invalid entries may need no flush (VA-13). */
 static vmm_status map_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_va *va = o->memory->window.va;
-	uint32_t first = o->content->fill ? TO : FROM;
+	uint32_t first = first_side(o);
 	bool flush = !vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached;
 	uint64_t at;
 	vmm_status status = find_part(o, &at);
@@ -191,22 +197,13 @@ static DXGK_MEMORY_TRANSFER_DIRECTION direction_of(const struct vmm_paging_conte
 }
 
 /* The offset in the allocation is not part of the addresses: they are those of the chunk. */
-static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
+static DXGKARG_BUILDPAGINGBUFFER transfer_of(const struct operation *o)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	HANDLE allocation = o->instance->allocation->kmd_allocation;
-	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = o->content->fill
-							       ? DXGK_OPERATION_VIRTUAL_FILL
-							       : DXGK_OPERATION_VIRTUAL_TRANSFER};
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_VIRTUAL_TRANSFER};
 
 	vmm_assert_held(&o->memory->adapter->paging_lock);
-	if (o->content->fill) {
-		args.FillVirtual.hAllocation = allocation;
-		args.FillVirtual.AllocationOffsetInBytes = o->offset;
-		args.FillVirtual.FillSizeInBytes = o->bytes;
-		args.FillVirtual.DestinationVirtualAddress = o->address[TO];
-		return args;
-	}
 	args.TransferVirtual.hAllocation = allocation;
 	args.TransferVirtual.AllocationOffsetInBytes = o->offset;
 	args.TransferVirtual.TransferSizeInBytes = o->bytes;
@@ -222,11 +219,35 @@ static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
 	return args;
 }
 
+static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {0};
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	switch (o->content->kind) {
+	case VMM_PAGING_VIRTUAL_FILL:
+		args.Operation = DXGK_OPERATION_VIRTUAL_FILL;
+		args.FillVirtual.hAllocation = o->instance->allocation->kmd_allocation;
+		args.FillVirtual.AllocationOffsetInBytes = o->offset;
+		args.FillVirtual.FillSizeInBytes = o->bytes;
+		args.FillVirtual.DestinationVirtualAddress = o->address[TO];
+		return args;
+	case VMM_PAGING_VIRTUAL_UPDATE_CONTEXT:
+		args.Operation = DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION;
+		args.UpdateContextAllocation.ContextAllocation = o->address[TO];
+		args.UpdateContextAllocation.ContextAllocationSize = o->bytes;
+		args.UpdateContextAllocation.pDriverPrivateData = o->content->private_data;
+		args.UpdateContextAllocation.DriverPrivateDataSize = o->content->private_bytes;
+		return args;
+	default:
+		return transfer_of(o);
+	}
+}
+
 static vmm_status build_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_paging_content *content = o->content;
-	uint32_t operation =
-		content->fill ? VIDMM_PAGING_VIRTUAL_FILL : VIDMM_PAGING_VIRTUAL_TRANSFER;
 	vmm_status status = map_chunk(o);
 
 	vmm_assert_held(&o->memory->adapter->paging_lock);
@@ -236,9 +257,9 @@ static vmm_status build_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_
 	status = vmm_paging_build_for(o->memory, &args, o->instance);
 	if (vmm_ok(status))
 		vmm_event(o->memory->adapter->observe, VIDMM_EVENT_PAGING,
-			  o->instance->allocation->owner, o->instance->handle, operation, o->bytes,
-			  content->side[FROM].segment, content->side[TO].segment,
-			  o->instance->offset);
+			  o->instance->allocation->owner, o->instance->handle,
+			  (uint32_t)args.Operation, o->bytes, content->side[FROM].segment,
+			  content->side[TO].segment, o->instance->offset);
 	return status;
 }
 
@@ -257,4 +278,26 @@ vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *in
 		done += o.bytes;
 	}
 	return status;
+}
+
+/* No page says that the operation may come in parts, as a transfer may. (VA-21) */
+vmm_status vmm_paging_update_context(struct vmm_memory *memory, struct vmm_instance *instance,
+				     void *private_data, uint32_t private_bytes)
+{
+	uint64_t most = memory->window.side_bytes - VMM_LARGE_PAGE_SIZE;
+	struct vmm_paging_content content = {.kind = VMM_PAGING_VIRTUAL_UPDATE_CONTEXT,
+					     .size_bytes = instance->allocation->size_bytes,
+					     .private_data = private_data,
+					     .private_bytes = private_bytes};
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (content.size_bytes > most)
+		return vmm_refuse_reason(
+			memory->adapter->observe, VMM_NO_MEMORY, instance->allocation->owner, 0,
+			"VA-21: a context allocation of %llu bytes cannot be "
+			"updated: the paging process has %llu bytes for it",
+			(unsigned long long)content.size_bytes, (unsigned long long)most);
+	if (!vmm_va_locate(instance, &content.side[TO]))
+		return VMM_INVALID_PARAMETER;
+	return vmm_paging_virtual(memory, instance, &content);
 }

@@ -186,9 +186,7 @@ struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl)
 	return location;
 }
 
-/* Returns false if the GPU cannot reach the instance by a virtual address. */
-static bool locate(const struct vmm_instance *instance, struct vmm_gpu_location *location)
-	VMM_REQUIRES(vmm_paging_lock_class)
+bool vmm_va_locate(const struct vmm_instance *instance, struct vmm_gpu_location *location)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	*location = (struct vmm_gpu_location){.segment = instance->segment};
@@ -367,7 +365,7 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	location.list.Flags.Contiguous = 1; /* with VMM_VA_PAGES the offset is the bus address */
-	if (content->kind == VMM_VA_MAPPED && !locate(ref->instance, &location))
+	if (content->kind == VMM_VA_MAPPED && !vmm_va_locate(ref->instance, &location))
 		return VMM_OK;
 	vmm_status status = content->kind == VMM_VA_ZERO ? write_zero(va, piece)
 							 : vmm_va_write_pages(va, &pages);
@@ -389,7 +387,7 @@ void vmm_va_write_entries_slow(struct vmm_memory *memory, struct vmm_instance *i
 	struct vmm_gpu_location location;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_list_empty(&a->mappings) || !locate(instance, &location) ||
+	if (vmm_list_empty(&a->mappings) || !vmm_va_locate(instance, &location) ||
 	    a->mapped_at == location_key(&location))
 		return;
 	a->mapped_at = location_key(&location);

@@ -112,6 +112,9 @@ struct vmm_gpu_location {
 };
 /* Returns the pages of a backing store. */
 struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl);
+/* Returns false if the GPU cannot reach the instance by a virtual address. */
+bool vmm_va_locate(const struct vmm_instance *instance, struct vmm_gpu_location *location)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the number of one page, counted from the start of the content. */
 uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index);
 

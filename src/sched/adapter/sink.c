@@ -167,7 +167,14 @@ static NTSTATUS sink_map_context_allocation(void *context,
 	return vmm_context_memory_map(((struct vmm_adapter *)context)->sched, args, address);
 }
 
+static NTSTATUS sink_update_context_allocation(void *context,
+					       const DXGKARGCB_UPDATECONTEXTALLOCATION *args)
+{
+	return vmm_context_memory_update(((struct vmm_adapter *)context)->sched, args);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.update_context_allocation = sink_update_context_allocation,
 	.map_context_allocation = sink_map_context_allocation,
 	.create_context_allocation = sink_create_context_allocation,
 	.destroy_context_allocation = sink_destroy_context_allocation,

@@ -137,6 +137,15 @@ NTSTATUS vmm_context_memory_map(struct vmm_sched *sched, const DXGKARGCB_MAPCONT
 	return status;
 }
 
+NTSTATUS vmm_context_memory_update(struct vmm_sched *sched,
+				   const DXGKARGCB_UPDATECONTEXTALLOCATION *args)
+{
+	NTSTATUS status =
+		check_caller(sched, "VA-21", "DxgkCbUpdateContextAllocation", args->hAllocation);
+
+	return NT_SUCCESS(status) ? vmm_context_allocation_update(sched->adapter, args) : status;
+}
+
 /* ---- before a packet runs; paging lock held ---- */
 
 vmm_status vmm_context_memory_gather(struct vmm_dma *dma, uint64_t preparation)

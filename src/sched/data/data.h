@@ -172,6 +172,9 @@ NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation);
 /* VA-20: sets *address on success. */
 NTSTATUS vmm_context_memory_map(struct vmm_sched *sched, const DXGKARGCB_MAPCONTEXTALLOCATION *args,
 				D3DGPU_VIRTUAL_ADDRESS *address);
+/* VA-21 */
+NTSTATUS vmm_context_memory_update(struct vmm_sched *sched,
+				   const DXGKARGCB_UPDATECONTEXTALLOCATION *args);
 /*
  * Makes the context allocations of the context that runs the buffer, and of the contexts of its
  * copies, resident as of that preparation. Paging lock.

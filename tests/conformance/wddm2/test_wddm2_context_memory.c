@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Context allocations at GPU virtual addresses (VA-20, Q-192). */
+/* Context allocations at GPU virtual addresses (VA-20, Q-192), and their update (VA-21, Q-220). */
 #include "command_world.h"
 
 #include <string.h>
@@ -16,6 +16,11 @@ struct maker {
 	NTSTATUS status;
 	uint32_t maps; /* calls of DxgkCbMapContextAllocation left */
 	D3DGPU_VIRTUAL_ADDRESS address;
+	/* calls of DxgkCbUpdateContextAllocation left, in that DDI; hAllocation 0: the created one */
+	uint32_t updates;
+	enum vidmm_ddi update_in;
+	DXGKARGCB_UPDATECONTEXTALLOCATION update;
+	NTSTATUS updated;
 };
 
 static void hook(void *context, struct scripted_miniport *m, struct scripted_call *call)
@@ -37,6 +42,15 @@ static void hook(void *context, struct scripted_miniport *m, struct scripted_cal
 		maker->maps--;
 		maker->address = m->services.DxgkCbMapContextAllocation(m->services.DeviceHandle,
 									&maker->map);
+	}
+	if (!maker->want && maker->updates && call->ddi == maker->update_in) {
+		DXGKARGCB_UPDATECONTEXTALLOCATION args = maker->update;
+
+		maker->updates--;
+		if (!args.hAllocation)
+			args.hAllocation = maker->create.hAllocation;
+		maker->updated =
+			m->services.DxgkCbUpdateContextAllocation(m->services.DeviceHandle, &args);
 	}
 }
 
@@ -261,6 +275,189 @@ static void va_20_without_gpu_virtual_addresses_nothing_is_mapped(void **state)
 	wddm2_stop(&w);
 }
 
+/* ---- DxgkCbUpdateContextAllocation ---- */
+
+/* Updates the allocation in the next CreateContext. */
+static NTSTATUS update(struct stage *s, struct maker *maker)
+{
+	maker->updates = 1;
+	maker->update_in = VIDMM_DDI_CREATE_CONTEXT;
+	maker->updated = STATUS_PENDING;
+	stage_destroy_context(s, stage_context_on(s, 0));
+	assert_int_equal(maker->updates, 0);
+	return maker->updated;
+}
+
+static const DXGK_BUILDPAGINGBUFFER_UPDATECONTEXTALLOCATION *last_update(const struct world *w)
+{
+	const struct scripted_call *call;
+
+	for (uint32_t i = scripted_count(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER); i-- > 0;) {
+		call = scripted_nth(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
+		if (call->in.paging.Operation == DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION)
+			return &call->in.paging.UpdateContextAllocation;
+	}
+	return NULL;
+}
+
+static void updates_are_seen(void **state, world_setup *setup)
+{
+	struct scripted_word words[] = {{8, 0xAB1E}, {60 * KIB, 0xCAFE}};
+	struct maker maker = maker_of();
+	struct stage s;
+
+	begin(&s, state, &maker, setup);
+	maker.update.pPrivateDriverData = words;
+	maker.update.PrivateDriverDataSize = sizeof(words);
+	/* Before any packet: it is made resident and initialized first. */
+	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
+	assert_int_equal(last_update(&s.v.w)->ContextAllocationSize, 64 * KIB);
+	assert_ptr_equal(last_update(&s.v.w)->pDriverPrivateData, words);
+	assert_int_equal(last_update(&s.v.w)->DriverPrivateDataSize, sizeof(words));
+	assert_int_not_equal(last_update(&s.v.w)->ContextAllocation, maker.address);
+	assert_int_equal(va_word(&s.v, maker.address), SCRIPTED_INIT_WORD);
+	assert_int_equal(va_word(&s.v, maker.address + 8), 0xAB1E);
+	assert_int_equal(va_word(&s.v, maker.address + 60 * KIB), 0xCAFE);
+	/* After one, and the rest stays. */
+	write_at(&s, maker.address + 16, 0x5A5A);
+	words[0].value = 0xF00D;
+	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
+	assert_int_equal(va_word(&s.v, maker.address + 8), 0xF00D);
+	assert_int_equal(va_word(&s.v, maker.address + 16), 0x5A5A);
+	stage_finish(&s);
+}
+
+static void va_21_the_gpu_updates_a_context_allocation(void **state)
+{
+	updates_are_seen(state, va_memory);
+	updates_are_seen(state, va_system);
+	updates_are_seen(state, va_virtual);
+}
+
+static void va_21_an_evicted_allocation_returns_for_its_update(void **state)
+{
+	struct scripted_word word = {8, 0xAB1E};
+	struct maker maker = maker_of();
+	struct client_device other;
+	struct stage s;
+
+	maker.create.Size = 4 * MIB;
+	maker.map.SizeInPages = 1024;
+	begin(&s, state, &maker, va_memory);
+	write_at(&s, maker.address + MIB, 0x1234);
+	client_open(&s.v.w.client, &other);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&other);
+	D3DKMT_HANDLE theirs = wddm2_allocate(&other, 14 * MIB, WORLD_MEMORY);
+	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* evicts it */
+	assert_int_equal(wddm2_evict(&other, theirs, 0), S_OK);
+	wddm2_run(&s.v.w);
+	maker.update.pPrivateDriverData = &word;
+	maker.update.PrivateDriverDataSize = sizeof(word);
+	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
+	assert_int_equal(va_word(&s.v, maker.address + MIB), 0x1234);
+	assert_int_equal(va_word(&s.v, maker.address + 8), 0xAB1E);
+	client_close(&other);
+	stage_finish(&s);
+}
+
+static void va_21_wrong_updates_change_nothing(void **state)
+{
+	struct scripted_word word = {8, 0xAB1E};
+	struct maker maker = maker_of();
+	struct stage s;
+
+	begin(&s, state, &maker, va_memory);
+	maker.update = (DXGKARGCB_UPDATECONTEXTALLOCATION){
+		.hAllocation = &maker, .pPrivateDriverData = &word, .PrivateDriverDataSize = 8};
+	assert_int_equal(update(&s, &maker), STATUS_INVALID_HANDLE);
+	world_expect_finding(&s.v.w, "VA-21");
+	maker.update.hAllocation = NULL;
+	maker.update.pPrivateDriverData = NULL;
+	assert_int_equal(update(&s, &maker), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&s.v.w, "VA-21");
+	assert_null(last_update(&s.v.w));
+	/* In a DDI that pages. */
+	maker.update.pPrivateDriverData = &word;
+	maker.update_in = VIDMM_DDI_BUILD_PAGING_BUFFER;
+	maker.updates = 1;
+	write_at(&s, maker.address + 16, 0x5A5A);
+	assert_int_equal(maker.updates, 0);
+	assert_int_equal(maker.updated, STATUS_INVALID_DEVICE_REQUEST);
+	world_expect_finding(&s.v.w, "VA-21");
+	assert_null(last_update(&s.v.w));
+	/* Without private data it is an update nevertheless. */
+	maker.update = (DXGKARGCB_UPDATECONTEXTALLOCATION){0};
+	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
+	assert_non_null(last_update(&s.v.w));
+	stage_finish(&s);
+}
+
+static void va_21_an_allocation_larger_than_the_window_is_refused(void **state)
+{
+	struct maker maker = maker_of();
+	struct stage s;
+
+	maker.create.Size = 9 * MIB;
+	begin(&s, state, &maker, va_memory);
+	assert_int_equal(update(&s, &maker), STATUS_NO_MEMORY);
+	assert_null(last_update(&s.v.w));
+	stage_finish(&s);
+}
+
+/* The call would have to overlap with another DDI of its class. */
+static void q_220_not_inside_setrootpagetable_but_after_it(void **state)
+{
+	struct scripted_word word = {8, 0xAB1E};
+	struct maker maker = maker_of();
+	struct stage s;
+
+	maker.updates = 1;
+	maker.update_in = VIDMM_DDI_SET_ROOT_PAGE_TABLE;
+	maker.update.pPrivateDriverData = &word;
+	maker.update.PrivateDriverDataSize = sizeof(word);
+	begin(&s, state, &maker, va_two_levels);
+	assert_int_equal(maker.updates, 0);
+	assert_int_equal(maker.updated, STATUS_INVALID_DEVICE_REQUEST);
+	world_expect_finding(&s.v.w, "VA-21");
+	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
+	assert_int_equal(va_word(&s.v, maker.address + 8), 0xAB1E);
+	stage_finish(&s);
+}
+
+static void plain_update(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct maker *maker = context;
+
+	if (!maker->updates || call->ddi != VIDMM_DDI_CREATE_CONTEXT ||
+	    call->in.create_context.Flags.SystemContext)
+		return;
+	maker->updates--;
+	maker->create.hAdapter = m->services.DeviceHandle;
+	maker->create.hDevice = scripted_last(m, VIDMM_DDI_CREATE_DEVICE)->in.create_device.hDevice;
+	maker->create.hContext = call->in.create_context.hContext;
+	maker->create.ContextAllocationFlags.Value = 0;
+	maker->status = m->services.DxgkCbCreateContextAllocation(&maker->create);
+	maker->update.hAllocation = maker->create.hAllocation;
+	maker->updated =
+		m->services.DxgkCbUpdateContextAllocation(m->services.DeviceHandle, &maker->update);
+}
+
+static void va_21_without_gpu_virtual_addresses_nothing_is_updated(void **state)
+{
+	struct maker maker = maker_of();
+	struct world w;
+
+	maker.updates = 1;
+	world_start_adapter(&w, state, wddm2_1);
+	w.m->hook_context = &maker;
+	w.m->hook = plain_update;
+	world_open(&w);
+	assert_int_equal(maker.updates, 0);
+	assert_int_equal(maker.status, STATUS_SUCCESS);
+	assert_int_equal(maker.updated, STATUS_NOT_SUPPORTED);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +467,12 @@ int main(void)
 		ON_SIM(va_20_wrong_requests_return_0),
 		ON_SIM(va_20_a_ddi_that_pages_cannot_map),
 		ON_SIM(va_20_without_gpu_virtual_addresses_nothing_is_mapped),
+		ON_BOTH(va_21_the_gpu_updates_a_context_allocation),
+		ON_SIM(va_21_an_evicted_allocation_returns_for_its_update),
+		ON_SIM(va_21_wrong_updates_change_nothing),
+		ON_SIM(va_21_an_allocation_larger_than_the_window_is_refused),
+		ON_SIM(q_220_not_inside_setrootpagetable_but_after_it),
+		ON_SIM(va_21_without_gpu_virtual_addresses_nothing_is_updated),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_context_memory", tests, NULL, NULL);
