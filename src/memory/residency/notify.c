@@ -5,12 +5,12 @@
  * this if it stores content in another form while the GPU can use it, for example compressed. The
  * commands that it writes for the notification run before the pages are unmapped.
  *
- * The GPU must reach the bytes while these commands run. In an aperture segment they are mapped.
- * Content in system memory is mapped into free space of the aperture for that time: as a whole, or
- * part by part.
+ * The GPU must reach the bytes while these commands run. An adapter with GPU virtual addresses has
+ * them mapped into the system paging process, in chunks (paging_virtual.c). On others they are
+ * mapped in an aperture segment, or content in system memory is mapped into free space of the
+ * aperture for that time: as a whole, or part by part.
  *
- * Not implemented: the paging process's addresses, which would serve on an adapter with GPU virtual
- * addresses; and an IOMMU between GPU virtual addresses and memory. Allocations with
+ * Not implemented: an IOMMU between GPU virtual addresses and memory. Allocations with
  * NotifyIoMmuUnmap alone therefore get no notification.
  */
 #include "memory/placement/placement.h"
@@ -63,6 +63,18 @@ static vmm_status take_window(struct vmm_memory *memory, struct vmm_instance *in
 	return status;
 }
 
+static vmm_status notify_by_address(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_paging_part all = {.size_bytes = instance->allocation->size_bytes};
+	vmm_status status = vmm_paging_notify_alloc(memory, instance, &all);
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_ok(status))
+		vmm_paging_mark_instance(memory, instance, true);
+	return status;
+}
+
 /*
  * Paging commands run in order. One window therefore serves all parts one after the other, and its
  * range may be freed as soon as the commands are written.
@@ -77,6 +89,8 @@ vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_insta
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_notify_is_wanted(instance->allocation))
 		return VMM_OK;
+	if (memory->caps->gpummu.supported)
+		return notify_by_address(memory, instance);
 	status = take_window(memory, instance, &part, &node);
 	if (status != VMM_OK)
 		return status;

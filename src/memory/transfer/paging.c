@@ -630,6 +630,14 @@ vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instanc
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_NOTIFY_ALLOC};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (uses_virtual_addresses(memory))
+		return vmm_paging_virtual(
+			memory, instance,
+			&(struct vmm_paging_content){
+				.kind = VMM_PAGING_VIRTUAL_NOTIFY,
+				.offset = part->offset,
+				.size_bytes = part->size_bytes,
+				.side[1] = vmm_gpu_location_of_pages(instance->backing.mdl)});
 	args.NotifyAlloc.hAllocation = instance->allocation->kmd_allocation;
 	args.NotifyAlloc.Flags.Eviction = 1;
 	args.NotifyAlloc.OffsetInBytes = part->offset;

@@ -124,7 +124,8 @@ vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance
 enum vmm_paging_virtual_kind {
 	VMM_PAGING_VIRTUAL_TRANSFER,
 	VMM_PAGING_VIRTUAL_FILL, /* with zero */
-	VMM_PAGING_VIRTUAL_UPDATE_CONTEXT
+	VMM_PAGING_VIRTUAL_UPDATE_CONTEXT,
+	VMM_PAGING_VIRTUAL_NOTIFY /* NotifyAlloc with Eviction */
 };
 /*
  * Bytes of an allocation, and the pages that they have on both sides: source, destination. Only a
@@ -205,7 +206,8 @@ vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, 
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * NotifyAlloc with Eviction for that part. The GPU can reach its bytes while the operation runs.
+ * NotifyAlloc with Eviction for that part of the backing store. The GPU can reach its bytes while
+ * the operation runs: at GPU virtual addresses, where the adapter has them, else in an aperture.
  * (PAG-29)
  */
 vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instance *instance,

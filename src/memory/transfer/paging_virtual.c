@@ -240,9 +240,32 @@ static DXGKARG_BUILDPAGINGBUFFER arguments_of(const struct operation *o)
 		args.UpdateContextAllocation.pDriverPrivateData = o->content->private_data;
 		args.UpdateContextAllocation.DriverPrivateDataSize = o->content->private_bytes;
 		return args;
+	case VMM_PAGING_VIRTUAL_NOTIFY:
+		args.Operation = DXGK_OPERATION_NOTIFY_ALLOC;
+		args.NotifyAlloc.hAllocation = o->instance->allocation->kmd_allocation;
+		args.NotifyAlloc.Flags.Eviction = 1;
+		args.NotifyAlloc.OffsetInBytes = o->offset;
+		args.NotifyAlloc.SizeInBytes = o->bytes;
+		args.NotifyAlloc.GpuVirtualAddressAtOffset = o->address[TO];
+		return args;
 	default:
 		return transfer_of(o);
 	}
+}
+
+/*
+ * After a notification the chunk is unmapped (PAG-29), unless the CPU writes the entries: the GPU
+ * has not executed the commands yet. Then another chunk replaces the entries, as after a transfer.
+ * (Q-221)
+ */
+static vmm_status unmap_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_va *va = o->memory->window.va;
+
+	vmm_assert_held(&o->memory->adapter->paging_lock);
+	if (o->content->kind != VMM_PAGING_VIRTUAL_NOTIFY || writes_at_once(va))
+		return VMM_OK;
+	return vmm_va_erase(va, o->address[TO], vmm_align_up(o->bytes, VMM_PAGE_SIZE), 0);
 }
 
 static vmm_status build_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_class)
@@ -260,7 +283,7 @@ static vmm_status build_chunk(struct operation *o) VMM_REQUIRES(vmm_paging_lock_
 			  o->instance->allocation->owner, o->instance->handle,
 			  (uint32_t)args.Operation, o->bytes, content->side[FROM].segment,
 			  content->side[TO].segment, o->instance->offset);
-	return status;
+	return vmm_ok(status) ? unmap_chunk(o) : status;
 }
 
 vmm_status vmm_paging_virtual(struct vmm_memory *memory, struct vmm_instance *instance,

@@ -259,6 +259,97 @@ static void pag_29_a_refused_notify_alloc_removes_the_adapter(void **state)
 	world_stop(&w);
 }
 
+/* ---- with GPU virtual addresses ---- */
+
+static void wddm3_2_virtual(struct scripted_miniport *m, DXGK_PAGETABLEUPDATEMODE mode)
+{
+	wddm3_2(m);
+	scripted_mmu(m, 3, mode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL ? 0 : 1);
+	m->settings.mmu.caps.PageTableUpdateMode = mode;
+}
+
+static void physical_updates(struct scripted_miniport *m)
+{
+	wddm3_2_virtual(m, DXGK_PAGETABLEUPDATE_GPU_PHYSICAL);
+}
+
+static void virtual_updates(struct scripted_miniport *m)
+{
+	wddm3_2_virtual(m, DXGK_PAGETABLEUPDATE_GPU_VIRTUAL);
+}
+
+static void cpu_updates(struct scripted_miniport *m)
+{
+	wddm3_2_virtual(m, DXGK_PAGETABLEUPDATE_CPU_VIRTUAL);
+}
+
+/* Its GPU writes to the content at the address in the paging process. */
+static void decompress_virtual(void *context, struct scripted_miniport *m,
+			       struct scripted_call *call)
+{
+	DXGKARG_BUILDPAGINGBUFFER *args = call->args, fill;
+
+	(void)context;
+	if (call->ddi != VIDMM_DDI_BUILD_PAGING_BUFFER ||
+	    args->Operation != DXGK_OPERATION_NOTIFY_ALLOC)
+		return;
+	fill = *args;
+	memset(&fill.Reserved, 0, sizeof(fill.Reserved));
+	fill.Operation = DXGK_OPERATION_VIRTUAL_FILL;
+	fill.FillVirtual.FillSizeInBytes = args->NotifyAlloc.SizeInBytes;
+	fill.FillVirtual.FillPattern =
+		PATTERN + (UINT)(args->NotifyAlloc.OffsetInBytes / PAGE_BYTES);
+	fill.FillVirtual.DestinationVirtualAddress = args->NotifyAlloc.GpuVirtualAddressAtOffset;
+	call->status = scripted_gpu_paging(m, &fill);
+	args->pDmaBuffer = fill.pDmaBuffer;
+	args->MultipassOffset = fill.MultipassOffset;
+}
+
+static void notify_by_address(void **state, world_setup *setup, uint32_t flags, bool unmapped)
+{
+	const uint64_t bytes = 9 * MIB; /* more than a side of the window */
+	struct world w;
+	DXGK_PTE entry;
+
+	world_start(&w, state, setup);
+	w.m->hook = decompress_virtual;
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, bytes, flags, WORLD_APERTURE, NOTIFY_EVICTION);
+	client_write(&w.device, a, bytes, 7);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	evict(&w, a);
+	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_NOTIFY_ALLOC), 2);
+	const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *first = nth_notify_alloc(&w, 0);
+	const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *second = nth_notify_alloc(&w, 1);
+	assert_int_equal(first->Flags.Value, 0x1);
+	assert_null(first->hKmdProcessHandle);
+	assert_int_equal(first->OffsetInBytes, 0);
+	assert_int_equal(second->OffsetInBytes, first->SizeInBytes);
+	assert_int_equal(first->SizeInBytes + second->SizeInBytes, bytes);
+	assert_int_not_equal(first->GpuVirtualAddressAtOffset, 0);
+	assert_int_equal(world_word(&w, a, 0), PATTERN);
+	assert_int_equal(world_word(&w, a, (uint32_t)bytes - PAGE_BYTES),
+			 PATTERN + (UINT)(second->OffsetInBytes / PAGE_BYTES));
+	assert_int_equal(
+		scripted_walk(&w.m->paging_process, first->GpuVirtualAddressAtOffset, &entry),
+		!unmapped);
+	assert_int_equal(w.m->stale, 0);
+	w.m->hook = NULL;
+	wddm2_stop(&w);
+}
+
+static void pag_29_notify_alloc_has_an_address_of_the_paging_process(void **state)
+{
+	notify_by_address(state, physical_updates, WORLD_CPU_VISIBLE, true);
+	notify_by_address(state, physical_updates, PHYSICAL, true); /* also from an aperture */
+	notify_by_address(state, virtual_updates, WORLD_CPU_VISIBLE, true);
+}
+
+static void q_221_entries_that_the_cpu_writes_stay_until_they_are_replaced(void **state)
+{
+	notify_by_address(state, cpu_updates, WORLD_CPU_VISIBLE, false);
+}
+
 static void alf_02_notifyeviction_is_reserved_before_wddm_3_2(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = PHYSICAL};
@@ -295,6 +386,8 @@ int main(void)
 		ON_BOTH(pag_29_an_allocation_too_large_is_notified_in_chunks),
 		ON_BOTH(pag_29_no_notify_alloc_from_memory_at_destruction_or_without_flag),
 		ON_BOTH(pag_29_a_refused_notify_alloc_removes_the_adapter),
+		ON_BOTH(pag_29_notify_alloc_has_an_address_of_the_paging_process),
+		ON_BOTH(q_221_entries_that_the_cpu_writes_stay_until_they_are_replaced),
 		ON_BOTH(alf_02_notifyeviction_is_reserved_before_wddm_3_2),
 	};
 
