@@ -7,6 +7,7 @@
 #define VMM_MEMORY_RESIDENCY_H
 
 #include "memory/placement/placement.h"
+#include "memory/transfer/va_entries.h"
 
 /* The `preparation` of a caller that prepares no packet. */
 #define VMM_NO_PREPARATION UINT64_MAX
@@ -43,6 +44,18 @@ vmm_status vmm_residency_take_space(struct vmm_memory *memory, struct vmm_segmen
 /* The same without allocating the range. */
 vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segment *segment,
 				    const struct vmm_range_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- tables.c: page tables of idle processes leave their segments (VA-22) ---- */
+/*
+ * Evicts the tables of the process that was idle longest, if they have memory in the search's
+ * segment. Returns false if there is none: each is in use, or is the one that asks.
+ */
+bool vmm_tables_evict(const struct vmm_search *search) VMM_REQUIRES(vmm_paging_lock_class);
+/* Frees the memory of one table, or of the table and those below it that are in segments. */
+void vmm_table_free_memory(struct vmm_memory *memory, struct vmm_va *va, struct vmm_va_table *table)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_tables_free_memory(struct vmm_va *va, struct vmm_va_table *table)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- compact.c ---- */

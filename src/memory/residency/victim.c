@@ -239,7 +239,8 @@ static struct vmm_instance *pick_mapped_victim(struct vmm_search *search)
 }
 
 /*
- * Returns VMM_OK with a victim, or VMM_OK with *victim NULL if the request fits after compaction.
+ * Returns VMM_OK with a victim, or VMM_OK with *victim NULL if the request may fit now: page tables
+ * were evicted (VA-22), or free space was compacted.
  * Free space is compacted only before content would be lost (PAG-20): a segment from which all idle
  * content was evicted packs better than a compacted one.
  */
@@ -256,6 +257,8 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 		return *victim ? VMM_OK : status;
 	}
 	*victim = pick_without_loss(search);
+	if (!*victim && vmm_unlikely(search->segment->movable_bytes) && vmm_tables_evict(search))
+		return VMM_OK;
 	if (!*victim && !search->blocked && search->fragile && !search->compacted) {
 		search->compacted = true;
 		status = vmm_compact(search->memory, search->segment, &search->request,

@@ -55,6 +55,7 @@ static uint32_t group_of(const struct vmm_allocation *allocation)
 	return group_of_segment(vmm_memory_segment(memory, order[0]));
 }
 
+/* Page tables that can be evicted are no limit of a budget (VA-22). */
 static uint64_t capacity(const struct vmm_memory *memory, uint32_t group)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -64,7 +65,8 @@ static uint64_t capacity(const struct vmm_memory *memory, uint32_t group)
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (group_of_segment(&memory->segment[i]) == group)
 			bytes += memory->segment[i].capacity_bytes -
-				 memory->segment[i].invalid_bytes;
+				 memory->segment[i].invalid_bytes +
+				 memory->segment[i].movable_bytes;
 	return bytes;
 }
 

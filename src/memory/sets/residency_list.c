@@ -191,9 +191,16 @@ static void account_demand(struct vmm_residency_demand *demand,
  */
 enum demand_kind { DEMAND_ALL, DEMAND_PROTECTED, DEMAND_ORDINARY, DEMAND_KINDS };
 
-static uint64_t capacity_of(const struct vmm_segment *segment, enum demand_kind kind)
+/*
+ * The page tables of other processes can be evicted (VA-22), so only those of the process count:
+ * `tables` bytes.
+ */
+static uint64_t capacity_of(const struct vmm_segment *segment, enum demand_kind kind,
+			    uint64_t tables)
 {
-	uint64_t all = segment->capacity_bytes - segment->invalid_bytes;
+	uint64_t all = segment->capacity_bytes - segment->invalid_bytes + segment->movable_bytes;
+
+	all -= vmm_min_u64(all, tables);
 
 	if (kind == DEMAND_PROTECTED)
 		return vmm_protected_bytes(segment);
@@ -203,10 +210,11 @@ static uint64_t capacity_of(const struct vmm_segment *segment, enum demand_kind 
 }
 
 /* Returns by how many bytes the demand confined to `set` exceeds the capacity of those segments. */
-static uint64_t excess_of(const struct vmm_memory *memory,
+static uint64_t excess_of(const struct vmm_device *device,
 			  const struct vmm_residency_demand *demand, uint32_t set,
 			  enum demand_kind kind) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	const struct vmm_memory *memory = device->adapter->memory;
 	uint64_t wanted = 0, available = 0;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
@@ -216,7 +224,8 @@ static uint64_t excess_of(const struct vmm_memory *memory,
 			wanted += demand->entry[i].bytes;
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (set & 1u << i)
-			available += capacity_of(&memory->segment[i], kind);
+			available += capacity_of(&memory->segment[i], kind,
+						 device->va ? device->va->table_bytes[i] : 0);
 	return wanted > available ? wanted - available : 0;
 }
 
@@ -233,9 +242,8 @@ uint64_t vmm_residency_list_excess(struct vmm_device *device, struct vmm_ref *co
 		account_demand(&sum, added[i]->allocation, true);
 	for (uint32_t i = 0; i < sum.count; i++)
 		for (uint32_t kind = 0; kind < DEMAND_KINDS; kind++)
-			excess = vmm_max_u64(excess,
-					     excess_of(device->adapter->memory, &sum,
-						       sum.entry[i].set, (enum demand_kind)kind));
+			excess = vmm_max_u64(excess, excess_of(device, &sum, sum.entry[i].set,
+							       (enum demand_kind)kind));
 	return excess;
 }
 

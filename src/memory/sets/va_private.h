@@ -19,6 +19,14 @@ void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size)
 void vmm_va_tables_free(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
 /* Rewrites all tables after they have lost their content. */
 void vmm_va_tables_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+/* The same for a client's process, with all entries; evicted tables stay as they are. */
+void vmm_va_rewrite_one(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Gives evicted tables memory again, writes them and sends the root. VMM_PENDING: the GPU uses the
+ * memory; VMM_NO_VIDEO_MEMORY: there is none. (VA-22)
+ */
+vmm_status vmm_va_bring_back(struct vmm_va *va, uint64_t preparation)
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context);
 
 /* ---- va_map.c ---- */

@@ -212,18 +212,12 @@ void vmm_va_end_all(struct vmm_adapter *adapter)
 
 void vmm_va_rewrite(struct vmm_memory *memory)
 {
-	struct vmm_list *link, *at;
+	struct vmm_list *link;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_va_rewrite_system(memory);
-	vmm_list_for_each (link, &memory->vas) {
-		struct vmm_va *va = vmm_container_of(link, struct vmm_va, link);
-
-		vmm_va_tables_rewrite(va);
-		vmm_va_pieces_rewrite(va);
-		vmm_list_for_each (at, &va->contexts)
-			vmm_va_send_root(va, vmm_container_of(at, struct vmm_va_context, link));
-	}
+	vmm_list_for_each (link, &memory->vas)
+		vmm_va_rewrite_one(vmm_container_of(link, struct vmm_va, link));
 }
 
 /* ---- contexts ---- */

@@ -3,7 +3,8 @@
  * Page tables: created for each part of the address space that is taken, in the segments that the
  * miniport names for their level (VA-11). All entries of a table are invalid before another table
  * or a context refers to it. Level 0 is the leaf. With two levels, the root is replaced by a larger
- * one when a higher address is taken.
+ * one when a higher address is taken. Tables that were evicted (residency/tables.c) get memory again
+ * and are written anew.
  */
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"
@@ -23,19 +24,24 @@ static uint64_t coverage(const struct vmm_va *va, uint32_t level)
 /* ---- memory of a table ---- */
 
 /*
- * Takes the memory of a table. In a segment its offset is a multiple of `alignment` bytes, a power
- * of two or 0, and of the segment's pages; in system memory it is a multiple of 4096.
+ * Takes the memory of a table. In a segment its offset is a multiple of its level's alignment and
+ * of the segment's pages; in system memory it is a multiple of 4096. The preparation's working set
+ * stays, and so do the tables of this process.
  */
-static vmm_status allocate_memory(struct vmm_memory *memory, struct vmm_va_table *table,
-				  uint32_t alignment) VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status allocate_memory(struct vmm_va *va, struct vmm_va_table *table,
+				  uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	const uint32_t alignment = vmm_va_mmu(va)->level[table->level].PageTableAlignmentInBytes;
+	struct vmm_memory *memory = va->memory;
 	struct vmm_free_space space;
-	vmm_status status;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!table->segment) {
-		status = vmm_backing_create(memory, table->size_bytes, true, &table->backing);
-		if (vmm_ok(status))
+		vmm_status status =
+			vmm_backing_create(memory, table->size_bytes, true, &table->backing);
+
+		table->placed = vmm_ok(status);
+		if (table->placed)
 			table->offset = vmm_backing_bus_address(memory, &table->backing);
 		return status;
 	}
@@ -48,31 +54,34 @@ static vmm_status allocate_memory(struct vmm_memory *memory, struct vmm_va_table
 		.size_bytes = vmm_align_up(table->size_bytes, segment->port->page_bytes),
 		.alignment = vmm_max_u64(alignment, segment->port->page_bytes),
 		.flags = VMM_RANGE_FROM_END};
-	status = vmm_residency_take_space(memory, segment, &request, VMM_NO_PREPARATION, &space);
+	vmm_status status =
+		vmm_residency_take_space(memory, segment, &request, preparation, &space);
 	if (status != VMM_OK)
 		return status;
+	table->placed = true;
 	table->range = space.node;
 	table->offset = space.offset;
 	segment->invalid_bytes += request.size_bytes; /* not available to allocations */
 	segment->table_count++;
+	if (va->process) {
+		segment->movable_bytes += request.size_bytes;
+		va->placed_bytes[table->segment - 1] += request.size_bytes;
+	}
 	return VMM_OK;
 }
 
-static void free_memory(struct vmm_memory *memory, struct vmm_va_table *table)
+/* Counts the memory that the table needs in its segment, whether or not it has it. */
+static void count_table(struct vmm_va *va, const struct vmm_va_table *table, bool add)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (memory->window.table == table)
-		memory->window.table = NULL;
-	if (!table->segment) {
-		vmm_backing_destroy_after(memory, &table->backing, vmm_paging_sequence(memory));
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (!table->segment)
 		return;
-	}
-	struct vmm_segment *segment = vmm_memory_segment(memory, table->segment);
+	uint64_t bytes =
+		vmm_align_up(table->size_bytes,
+			     vmm_memory_segment(va->memory, table->segment)->port->page_bytes);
 
-	segment->invalid_bytes -= vmm_range_size(segment->heap, table->range);
-	segment->table_count--;
-	vmm_segment_free(memory, segment, table->range);
+	va->table_bytes[table->segment - 1] += add ? bytes : 0 - bytes;
 }
 
 static vmm_status initialize(struct vmm_va *va, struct vmm_va_table *table)
@@ -89,8 +98,13 @@ static vmm_status initialize(struct vmm_va *va, struct vmm_va_table *table)
 	return vmm_va_update(va, &write);
 }
 
-static void free_table(struct vmm_va_table *table)
+/* Frees the table and its memory, if it has any. */
+static void free_table(struct vmm_va *va, struct vmm_va_table *table)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	vmm_table_free_memory(va->memory, va, table);
+	count_table(va, table, false);
 	vmm_free(table->child);
 	vmm_free(table);
 }
@@ -109,20 +123,17 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 	*table = *shape;
 	table->segment =
 		va->process ? desc->PageTableSegmentId : desc->PagingProcessPageTableSegmentId;
+	count_table(va, table, true);
 	if (table->level)
 		table->child = vmm_calloc(table->entries, sizeof(struct vmm_va_table *));
 	if (table->level && !table->child)
 		status = VMM_NO_MEMORY;
 	if (status == VMM_OK)
-		status = allocate_memory(va->memory, table, desc->PageTableAlignmentInBytes);
+		status = allocate_memory(va, table, VMM_NO_PREPARATION);
+	if (status == VMM_OK)
+		status = initialize(va, table);
 	if (status != VMM_OK) {
-		free_table(table);
-		return status;
-	}
-	status = initialize(va, table);
-	if (status != VMM_OK) {
-		free_memory(va->memory, table);
-		free_table(table);
+		free_table(va, table);
 		return status;
 	}
 	*result = table;
@@ -186,14 +197,15 @@ static void destroy_table(struct vmm_va *va, struct vmm_va_table *table)
 		parent->children--;
 		(void)!vmm_ok(write_pointer(va, parent, table->index));
 	}
-	free_memory(va->memory, table);
-	free_table(table);
+	free_table(va, table);
 }
 
 /* ---- the root ---- */
 
 void vmm_va_send_root(struct vmm_va *va, const struct vmm_va_context *context)
 {
+	if (va->evicted) /* it is sent when it has memory again */
+		return;
 	const DXGKARG_SETROOTPAGETABLE args = {
 		.hContext = context->kmd_context,
 		.Address = {.SegmentId = va->root->segment, .SegmentOffset = va->root->offset},
@@ -295,16 +307,86 @@ static vmm_status grow_root(struct vmm_va *va, uint32_t entries) VMM_REQUIRES(vm
 	return status;
 }
 
+/* ---- eviction and return (VA-22) ---- */
+
+static vmm_status allocate_all(struct vmm_va *va, struct vmm_va_table *table, uint64_t preparation)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = table->placed ? VMM_OK : allocate_memory(va, table, preparation);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	for (uint32_t i = 0; table->level && i < table->entries && status == VMM_OK; i++)
+		if (table->child[i])
+			status = allocate_all(va, table->child[i], preparation);
+	return status;
+}
+
+/* Writes all tables of a client's process, and tells the miniport where the root is. (VA-12) */
+static void rewrite_all(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	vmm_va_tables_rewrite(va);
+	vmm_va_pieces_rewrite(va);
+	vmm_list_for_each (link, &va->contexts)
+		vmm_va_send_root(va, vmm_container_of(link, struct vmm_va_context, link));
+}
+
+vmm_status vmm_va_bring_back(struct vmm_va *va, uint64_t preparation)
+{
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (vmm_likely(!va->evicted))
+		return VMM_OK;
+	va->memory->placing = va;
+	vmm_status status = allocate_all(va, va->root, preparation);
+
+	va->memory->placing = NULL;
+	if (status != VMM_OK) {
+		vmm_tables_free_memory(va, va->root);
+		return status;
+	}
+	va->evicted = false;
+	rewrite_all(va);
+	va->written_by = vmm_paging_sequence(va->memory);
+	return VMM_OK;
+}
+
+vmm_status vmm_va_gather(struct vmm_device *device, uint64_t preparation)
+{
+	struct vmm_va *va = device->va;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	if (vmm_likely(!va))
+		return VMM_OK;
+	va->used_by = preparation;
+	return vmm_va_bring_back(va, preparation);
+}
+
+uint64_t vmm_va_written_by(const struct vmm_device *device)
+{
+	vmm_assert_held(&device->adapter->paging_lock);
+	return device->va ? device->va->written_by : 0;
+}
+
+void vmm_va_rewrite_one(struct vmm_va *va)
+{
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (!va->evicted)
+		rewrite_all(va);
+}
+
 /* ---- creation and removal of tables on request ---- */
 
 vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	uint64_t step = coverage(va, 1), end = base + size;
 	uint64_t last = (end - 1) >> vmm_va_shift(vmm_va_mmu(va), va->root->level);
-	vmm_status status = VMM_OK;
+	vmm_status status = vmm_va_bring_back(va, VMM_NO_PREPARATION);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
-	if (last >= va->root->entries)
+	va->memory->placing = va;
+	if (status == VMM_OK && last >= va->root->entries)
 		status = grow_root(va, (uint32_t)last + 1);
 	for (uint64_t at = vmm_align_down(base, step); at < end && status == VMM_OK; at += step) {
 		struct vmm_va_table *table = va->root;
@@ -317,6 +399,7 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 			table = table->child[index];
 		}
 	}
+	va->memory->placing = NULL;
 	return status;
 }
 
@@ -353,8 +436,7 @@ static void free_all(struct vmm_va *va, struct vmm_va_table *table)
 		if (table->child[i])
 			free_all(va, table->child[i]);
 	table->children = 0;
-	free_memory(va->memory, table);
-	free_table(table);
+	free_table(va, table);
 }
 
 void vmm_va_tables_free(struct vmm_va *va)

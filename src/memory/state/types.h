@@ -89,6 +89,8 @@ struct vmm_segment {
 	uint64_t capacity_bytes;
 	uint64_t invalid_bytes; /* SEG-26; and of page tables */
 	uint32_t table_count;   /* page tables in the segment, a range each */
+	/* Of invalid_bytes: the tables of clients' processes, which may be evicted (VA-22). */
+	uint64_t movable_bytes;
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	/* vmm_instance.lru; head: least recently used (lru.c) */
@@ -259,6 +261,8 @@ struct vmm_memory {
 	struct vmm_list departures;    /* vmm_ref.departure_link */
 	struct vmm_list budgets;       /* vmm_budget.link */
 	struct vmm_list vas;           /* vmm_va.link */
+	/* Its tables are being given memory: none of them is evicted. NULL: none. */
+	const struct vmm_va *placing VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_paging_window window VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_trims *trims; /* NULL until a device registers */
 	uint64_t residency_rounds VMM_GUARDED_BY(vmm_paging_lock_class);

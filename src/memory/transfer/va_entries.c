@@ -112,6 +112,8 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), table->level);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (vmm_unlikely(va->evicted))
+		return VMM_OK;
 	args.UpdatePageTable.PageTableLevel = table->level;
 	args.UpdatePageTable.pPageTableEntries = write->entries;
 	args.UpdatePageTable.StartIndex = write->start;
@@ -150,8 +152,8 @@ vmm_status vmm_va_flush(struct vmm_va *va, uint64_t base, uint64_t end)
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FLUSH_TLB};
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
-	/* The root is being created, or no command has used the tables yet. */
-	if (!va->root || va->immediate)
+	/* The root is being created, or no command has used the tables yet, or they are evicted. */
+	if (!va->root || va->immediate || va->evicted)
 		return VMM_OK;
 	args.FlushTlb.RootPageTableAddress.SegmentId = va->root->segment;
 	args.FlushTlb.RootPageTableAddress.SegmentOffset = va->root->offset;
@@ -369,7 +371,7 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 		return VMM_OK;
 	vmm_status status = content->kind == VMM_VA_ZERO ? write_zero(va, piece)
 							 : vmm_va_write_pages(va, &pages);
-	piece->live = vmm_ok(status);
+	piece->live = vmm_ok(status) && !va->evicted;
 	if (!vmm_ok(status) || (!changed && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached))
 		return status;
 	return vmm_va_flush(va, piece->node.base, end);

@@ -10,7 +10,10 @@
 #include "memory/va.h"
 #include "vaspace/vaspace.h"
 
-/* A page table. It does not move while an address that it translates is taken. */
+/*
+ * A page table. It exists while an address that it translates is taken (Q-76). Its memory in a
+ * segment may be evicted; the table then gets other memory (VA-22).
+ */
 struct vmm_va_table {
 	struct vmm_va_table *parent;
 	/* child tables by index; NULL in a leaf */
@@ -21,6 +24,7 @@ struct vmm_va_table {
 	uint64_t size_bytes;
 	/* 0: in system memory, see `backing` */
 	uint32_t segment;
+	bool placed; /* it has memory: `range` of the segment, or `backing` */
 	vmm_range_node range;
 	/* offset in the segment, or the bus address */
 	uint64_t offset;
@@ -45,6 +49,17 @@ struct vmm_va {
 	bool immediate;
 	struct vmm_vaspace *space;
 	struct vmm_va_table *root;
+	/*
+	 * The tables in segments have no memory: entries are neither written nor flushed, until
+	 * vmm_va_bring_back. (VA-22)
+	 */
+	bool evicted;
+	/* The preparation of the last packet that needed the tables. */
+	uint64_t used_by;
+	/* The paging packet that wrote the tables when they were last brought back; 0: none. */
+	uint64_t written_by;
+	/* By segment: bytes of the tables there, and the bytes that all tables need there. */
+	uint64_t placed_bytes[VMM_PORT_SEGMENTS_MAX], table_bytes[VMM_PORT_SEGMENTS_MAX];
 	struct vmm_list contexts; /* vmm_va_context.link */
 };
 
