@@ -87,8 +87,11 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 {
 	DRIVER_INITIALIZATION_DATA table = {0};
 
-	/* the members of WDDM 1.3 */
-	memcpy(&table, data, offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi));
+	/* softgpu of WDDM 1.x registers the members of 1.3 at most */
+	memcpy(&table, data,
+	       data->Version < DXGKDDI_INTERFACE_VERSION_WDDM2_0
+		       ? offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi)
+		       : sizeof(table));
 	if (entries)
 		entries(&table);
 	if (bare == BENCH_NO_OBJECTS) {
