@@ -191,6 +191,11 @@ struct vmm_ref {
 	 * other time.
 	 */
 	uint32_t times_listed VMM_GUARDED_BY(vmm_paging_lock_class);
+	/*
+	 * WDDM 2.x: MakeResident calls less Evict calls (RES-01); 0: not on the residency list of
+	 * the device.
+	 */
+	uint32_t residency_count;
 
 	/* ---- Ownership. Constant; the links are guarded by the process lock ---- */
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
@@ -210,8 +215,6 @@ struct vmm_ref {
 	uint32_t lock_count; /* its part of instance->lock_count */
 
 	/* ---- WDDM 2.x: residency list of the device. Paging lock ---- */
-	/* MakeResident calls less Evict calls (RES-01); 0: not on the device's residency list. */
-	uint32_t residency_count;
 	/* `submissions` of the adapter when it was added to the residency list. */
 	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list residency_link; /* in device->residency */

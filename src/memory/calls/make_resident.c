@@ -131,12 +131,32 @@ static void unlist(struct request *r, uint32_t count) VMM_REQUIRES(vmm_paging_lo
 		vmm_residency_list_remove(r->refs[--count]);
 }
 
+/*
+ * Most lists name what is resident already: nothing moves, so the device's list need not be marked
+ * as what must stay. Returns false if one instance is not settled.
+ */
+static bool use_settled(struct request *r, uint64_t *sequence) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		struct vmm_instance *instance = r->refs[i]->instance;
+
+		if (!vmm_residency_list_is_settled(instance))
+			return false;
+		vmm_residency_touch(r->memory, instance);
+		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
+	}
+	return true;
+}
+
 static vmm_status place_now(struct request *r, uint64_t *sequence)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	if (vmm_likely(use_settled(r, sequence)))
+		return VMM_OK;
 	uint64_t round = vmm_residency_list_round(r->memory);
 
-	vmm_assert_held(&r->device->adapter->paging_lock);
 	vmm_residency_list_want(r->device, round);
 	for (uint32_t i = 0; i < r->request->count; i++) {
 		struct vmm_instance *instance = r->refs[i]->instance;
@@ -176,6 +196,64 @@ static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 	return vmm_ok(status) ? STATUS_PENDING : status;
 }
 
+/* On the list and in a memory segment that it may be in; nothing has to be done or checked. */
+static bool is_in_place(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *allocation = ref->allocation;
+	const struct vmm_instance *instance = ref->instance;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return ref->residency_count && instance->place == VMM_PLACEMENT_MEMORY &&
+	       !instance->handover && (allocation->serving >> instance->segment & 1) &&
+	       !atomic_load_explicit(&allocation->marks, memory_order_relaxed);
+}
+
+/* Counts every entry of the request, if all are in place; otherwise none. */
+static bool count_in_place(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const uint32_t *handles = r->request->handles, count = r->request->count;
+	uint32_t i = 0;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	vmm_process_lock(r->device->process);
+	const struct vmm_handle_view view = vmm_handle_view(&r->device->process->handles);
+	for (; i < count; i++) {
+		if (i + VMM_LIST_AHEAD < count)
+			vmm_ref_prefetch(&view, handles[i + VMM_LIST_AHEAD]);
+		struct vmm_ref *ref =
+			(struct vmm_ref *)vmm_handle_find(&view, handles[i], VMM_HANDLE_ALLOCATION);
+
+		if (!ref || ref->device != r->device || !is_in_place(ref))
+			break;
+		r->refs[i] = ref;
+		ref->residency_count++;
+		vmm_residency_touch(r->memory, ref->instance);
+	}
+	vmm_process_unlock(r->device->process);
+	if (vmm_likely(i == count))
+		return true;
+	while (i)
+		r->refs[--i]->residency_count--;
+	return false;
+}
+
+/*
+ * Fast path: most lists name only what is resident already, and no paging is under way. It reads
+ * two cache lines of each allocation. Returns false if the call must be done in full; nothing has
+ * changed then. (RES-01, RES-03)
+ */
+static bool make_resident_in_place(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = r->device->adapter;
+
+	vmm_assert_held(&adapter->paging_lock);
+	return !r->memory->pending && r->device->demand &&
+	       vmm_timeline_done(adapter, adapter->paging_timeline,
+				 vmm_paging_sequence(r->memory)) &&
+	       !vmm_budget_excess(r->device, NULL, 0) &&
+	       !vmm_residency_list_excess(r->device, NULL, 0) && count_in_place(r);
+}
+
 /* An allocation whose content is lost is never placed, so it cannot be made resident. (TDR-11) */
 static NTSTATUS check_content(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -210,6 +288,8 @@ static NTSTATUS make_resident_locked(struct request *r) VMM_REQUIRES(vmm_paging_
 	if (!r->queue)
 		return report(r, "RES-02", r->request->queue,
 			      "make resident: the handle names no live paging queue of the device");
+	if (vmm_likely(make_resident_in_place(r)))
+		return STATUS_SUCCESS;
 	status = find_refs(r, "make resident");
 	if (NT_SUCCESS(status))
 		status = check_content(r);

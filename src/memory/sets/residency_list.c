@@ -75,6 +75,18 @@ static vmm_status evict_misplaced(struct vmm_memory *memory, struct vmm_instance
 	return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);
 }
 
+bool vmm_residency_list_is_settled(const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return (instance->place == VMM_PLACEMENT_MEMORY ||
+		instance->place == VMM_PLACEMENT_APERTURE) &&
+	       !is_misplaced(instance) && !instance->handover && !instance->held &&
+	       !allocation->content_lost && !allocation->offer && !allocation->offer_queued &&
+	       (vmm_list_empty(&allocation->mappings) || allocation->mapped_at);
+}
+
 vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instance *instance,
 				    uint64_t preparation)
 {

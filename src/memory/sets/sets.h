@@ -18,6 +18,12 @@ uint64_t vmm_residency_list_round(struct vmm_memory *memory) VMM_REQUIRES(vmm_pa
 bool vmm_residency_list_stays_out(struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Would vmm_residency_list_place have nothing to do but record a use? The answer may be no for such
+ * an instance.
+ */
+bool vmm_residency_list_is_settled(const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * Makes the instance resident in a segment of its set. Returns VMM_PENDING if a CPU lock holds it
  * out (LOCK-48) or the GPU uses what would have to be evicted; VMM_NO_VIDEO_MEMORY if it does not
  * fit.
