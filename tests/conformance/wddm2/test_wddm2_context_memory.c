@@ -21,12 +21,16 @@ struct maker {
 	enum vidmm_ddi update_in;
 	DXGKARGCB_UPDATECONTEXTALLOCATION update;
 	NTSTATUS updated;
+	bool refuse; /* BuildPagingBuffer fails the operation */
 };
 
 static void hook(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct maker *maker = context;
 
+	if (maker->refuse && call->ddi == VIDMM_DDI_BUILD_PAGING_BUFFER &&
+	    call->in.paging.Operation == DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION)
+		call->status = STATUS_NOT_SUPPORTED;
 	if (maker->want && call->ddi == VIDMM_DDI_CREATE_CONTEXT &&
 	    call->in.create_context.Flags.VirtualAddressing) {
 		maker->want--;
@@ -424,6 +428,26 @@ static void q_220_not_inside_setrootpagetable_but_after_it(void **state)
 	stage_finish(&s);
 }
 
+/* As with every paging operation, a failure removes the adapter. */
+static void va_21_a_refused_update_removes_the_adapter(void **state)
+{
+	struct maker maker = maker_of();
+	struct stage s;
+
+	maker.refuse = true;
+	begin(&s, state, &maker, va_memory);
+	D3DDDICB_CREATECONTEXTVIRTUAL args = {0};
+	maker.updates = 1;
+	maker.update_in = VIDMM_DDI_CREATE_CONTEXT;
+	(void)s.v.w.device.cb->pfnCreateContextVirtualCb(s.v.w.device.handle, &args);
+	assert_int_equal(maker.updates, 0);
+	assert_int_equal(maker.updated, STATUS_DEVICE_REMOVED);
+	world_expect_finding(&s.v.w, "PAG-09");
+	assert_int_equal(s.v.w.fatal[0], 0x10E);
+	s.v.w.expected_fatals = 1;
+	world_stop(&s.v.w);
+}
+
 static void plain_update(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	struct maker *maker = context;
@@ -472,6 +496,7 @@ int main(void)
 		ON_SIM(va_21_wrong_updates_change_nothing),
 		ON_SIM(va_21_an_allocation_larger_than_the_window_is_refused),
 		ON_SIM(q_220_not_inside_setrootpagetable_but_after_it),
+		ON_SIM(va_21_a_refused_update_removes_the_adapter),
 		ON_SIM(va_21_without_gpu_virtual_addresses_nothing_is_updated),
 	};
 
