@@ -225,16 +225,16 @@ static bool count_in_place(struct request *r) VMM_REQUIRES(vmm_paging_lock_class
 
 		if (!ref || ref->device != r->device || !is_in_place(ref))
 			break;
-		r->refs[i] = ref;
 		ref->residency_count++;
 		vmm_residency_touch(r->memory, ref->instance);
 	}
+	const bool all = i == count;
+
+	while (!all && i)
+		((struct vmm_ref *)vmm_handle_find(&view, handles[--i], VMM_HANDLE_ALLOCATION))
+			->residency_count--;
 	vmm_process_unlock(r->device->process);
-	if (vmm_likely(i == count))
-		return true;
-	while (i)
-		r->refs[--i]->residency_count--;
-	return false;
+	return all;
 }
 
 /*
@@ -290,6 +290,8 @@ static NTSTATUS make_resident_locked(struct request *r) VMM_REQUIRES(vmm_paging_
 			      "make resident: the handle names no live paging queue of the device");
 	if (vmm_likely(make_resident_in_place(r)))
 		return STATUS_SUCCESS;
+	if (!create_arrays(r))
+		return STATUS_NO_MEMORY;
 	status = find_refs(r, "make resident");
 	if (NT_SUCCESS(status))
 		status = check_content(r);
@@ -331,12 +333,9 @@ NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residenc
 		status = check_make_flags(&r);
 	if (!NT_SUCCESS(status))
 		return status;
-	status = STATUS_NO_MEMORY;
-	if (create_arrays(&r)) {
-		vmm_paging_lock(device->adapter);
-		status = make_resident_locked(&r);
-		vmm_paging_commit(device->adapter);
-	}
+	vmm_paging_lock(device->adapter);
+	status = make_resident_locked(&r);
+	vmm_paging_commit(device->adapter);
 	free_arrays(&r);
 	if (status == STATUS_PENDING)
 		device->adapter->memory->engine->wake(device->adapter);
