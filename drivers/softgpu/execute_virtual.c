@@ -5,7 +5,7 @@
  * checked. Every address is translated when it is used. A page fault or a wrong command ends the
  * packet; what was executed before stays done.
  */
-#include "softgpu_private.h"
+#include "execute_virtual.h"
 
 #include "atomic.h"
 #include "copy.h"
@@ -20,23 +20,18 @@ union any_command {
 	struct softgpu_copy copy;
 	struct softgpu_sync sync;
 	struct softgpu_stall stall;
+	struct softgpu_stamps stamps;
+	struct softgpu_relocations relocations;
+	struct softgpu_report_command report;
 };
 
-/* A packet in execution. */
-struct run {
-	struct softgpu_engine *engine;
-	const struct softgpu_space *space;
-	uint64_t work; /* bytes since the last breath */
-};
-
-static char *translate(struct run *run, uint64_t address, uint64_t *bytes,
+static char *translate(struct softgpu_run *run, uint64_t address, uint64_t *bytes,
 		       enum softgpu_access access)
 {
 	return softgpu_translate(&run->engine->mmu, run->space, address, bytes, access);
 }
 
-/* Accounts for `bytes` of work. Returns 0 if a reset or stop came. */
-static int worked(struct run *run, uint64_t bytes)
+int softgpu_run_worked(struct softgpu_run *run, uint64_t bytes)
 {
 	run->work += bytes;
 	if (run->work < BREATH_BYTES)
@@ -48,7 +43,7 @@ static int worked(struct run *run, uint64_t bytes)
 
 /* ---- access ---- */
 
-static NTSTATUS read(struct run *run, uint64_t address, void *data, uint64_t length)
+NTSTATUS softgpu_run_read(struct softgpu_run *run, uint64_t address, void *data, uint64_t length)
 {
 	char *out = data;
 
@@ -66,7 +61,8 @@ static NTSTATUS read(struct run *run, uint64_t address, void *data, uint64_t len
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS write(struct run *run, uint64_t address, const void *data, uint64_t length)
+NTSTATUS softgpu_run_write(struct softgpu_run *run, uint64_t address, const void *data,
+			   uint64_t length)
 {
 	const char *in = data;
 
@@ -86,17 +82,17 @@ static NTSTATUS write(struct run *run, uint64_t address, const void *data, uint6
 
 /* ---- commands ---- */
 
-static NTSTATUS reference(struct run *run, const struct softgpu_reference *command)
+static NTSTATUS reference(struct softgpu_run *run, const struct softgpu_reference *command)
 {
 	uint32_t word;
-	NTSTATUS status = read(run, command->operand.address, &word, sizeof(word));
+	NTSTATUS status = softgpu_run_read(run, command->operand.address, &word, sizeof(word));
 
 	if (!NT_SUCCESS(status) || !(command->command.flags & SOFTGPU_FLAG_WRITE))
 		return status;
-	return write(run, command->operand.address, &word, sizeof(word));
+	return softgpu_run_write(run, command->operand.address, &word, sizeof(word));
 }
 
-static NTSTATUS fill(struct run *run, const struct softgpu_fill *command)
+static NTSTATUS fill(struct softgpu_run *run, const struct softgpu_fill *command)
 {
 	uint64_t done = 0;
 
@@ -108,7 +104,7 @@ static NTSTATUS fill(struct run *run, const struct softgpu_fill *command)
 			return SOFTGPU_PAGE_FAULT;
 		softgpu_fill(out, command->pattern, (size_t)bytes, (size_t)(done & 3));
 		done += bytes;
-		if (!worked(run, bytes))
+		if (!softgpu_run_worked(run, bytes))
 			return SOFTGPU_ABORTED;
 	}
 	return STATUS_SUCCESS;
@@ -123,7 +119,7 @@ static void copy_run(char *out, const char *in, uint64_t bytes)
 		memmove(out, in, (size_t)bytes);
 }
 
-static NTSTATUS copy(struct run *run, const struct softgpu_copy *command)
+static NTSTATUS copy(struct softgpu_run *run, const struct softgpu_copy *command)
 {
 	uint64_t done = 0;
 
@@ -139,13 +135,13 @@ static NTSTATUS copy(struct run *run, const struct softgpu_copy *command)
 			return SOFTGPU_PAGE_FAULT;
 		copy_run(out, in, bytes);
 		done += bytes;
-		if (!worked(run, bytes))
+		if (!softgpu_run_worked(run, bytes))
 			return SOFTGPU_ABORTED;
 	}
 	return STATUS_SUCCESS;
 }
 
-static volatile uint64_t *sync_word(struct run *run, const struct softgpu_sync *command,
+static volatile uint64_t *sync_word(struct softgpu_run *run, const struct softgpu_sync *command,
 				    enum softgpu_access access)
 {
 	uint64_t bytes = sizeof(uint64_t);
@@ -154,7 +150,7 @@ static volatile uint64_t *sync_word(struct run *run, const struct softgpu_sync *
 						      access);
 }
 
-static NTSTATUS wait_value(struct run *run, const struct softgpu_sync *command)
+static NTSTATUS wait_value(struct softgpu_run *run, const struct softgpu_sync *command)
 {
 	struct softgpu_hw_queue *hw = run->engine->hw_running;
 	uint64_t interval_ns = hw ? hw->poll_ns : 0;
@@ -178,7 +174,7 @@ static NTSTATUS wait_value(struct run *run, const struct softgpu_sync *command)
 }
 
 /* A store to a monitored fence wakes its waiters at the end of the packet, or with NOTIFY now. */
-static NTSTATUS signal_value(struct run *run, const struct softgpu_sync *command)
+static NTSTATUS signal_value(struct softgpu_run *run, const struct softgpu_sync *command)
 {
 	volatile uint64_t *word = sync_word(run, command, SOFTGPU_WRITE);
 
@@ -199,7 +195,8 @@ static NTSTATUS go_on(int ok)
 	return ok ? STATUS_SUCCESS : SOFTGPU_ABORTED;
 }
 
-static NTSTATUS execute_command(struct run *run, const union any_command *any)
+static NTSTATUS execute_command(struct softgpu_run *run, uint64_t address,
+				const union any_command *any)
 {
 	switch (any->command.opcode) {
 	case SOFTGPU_REFERENCE:
@@ -212,6 +209,13 @@ static NTSTATUS execute_command(struct run *run, const union any_command *any)
 		return wait_value(run, &any->sync);
 	case SOFTGPU_SIGNAL:
 		return signal_value(run, &any->sync);
+	case SOFTGPU_STAMP:
+		return softgpu_run_stamps(run, &any->stamps);
+	case SOFTGPU_RELOCATIONS:
+		return softgpu_run_relocations(run, address, &any->relocations);
+	case SOFTGPU_REPORT:
+		run->report = any->report.operand.address;
+		return STATUS_SUCCESS;
 	case SOFTGPU_STALL:
 		return go_on(softgpu_engine_stall(run->engine, any->stall.nanoseconds));
 	case SOFTGPU_HANG:
@@ -229,7 +233,10 @@ static NTSTATUS execute_command(struct run *run, const union any_command *any)
 
 /* ---- checks ---- */
 
-/* What a virtual command of this opcode is: its size (0: no such command) and its flags. */
+/*
+ * What a virtual command of this opcode is: its size (0: no such command; of RELOCATIONS without
+ * the slots) and its flags.
+ */
 struct form {
 	uint32_t size_bytes, flags;
 };
@@ -256,6 +263,13 @@ static struct form form_of(uint16_t opcode)
 		return (struct form){sizeof(struct softgpu_sync), SOFTGPU_FLAG_NOTIFY};
 	case SOFTGPU_STALL:
 		return (struct form){sizeof(struct softgpu_stall), 0};
+	case SOFTGPU_STAMP:
+		return (struct form){sizeof(struct softgpu_stamps),
+				     SOFTGPU_FLAG_WRITE | SOFTGPU_FLAG_VERIFY};
+	case SOFTGPU_RELOCATIONS:
+		return (struct form){sizeof(struct softgpu_relocations), SOFTGPU_FLAG_CHECK};
+	case SOFTGPU_REPORT:
+		return (struct form){sizeof(struct softgpu_report_command), 0};
 	default:
 		return (struct form){0, 0};
 	}
@@ -266,7 +280,25 @@ static int operand_is_valid(const struct softgpu_operand *operand)
 	return !operand->allocation && !operand->reserved && !operand->offset;
 }
 
-static int operands_are_valid(const union any_command *any)
+static int stamps_are_valid(const struct softgpu_run *run, const struct softgpu_stamps *stamps)
+{
+	return operand_is_valid(&stamps->operand) &&
+	       (run->report || !(stamps->command.flags & SOFTGPU_FLAG_VERIFY));
+}
+
+/* The table has exactly `count` slots behind the structure. */
+static int table_is_valid(const struct softgpu_relocations *table)
+{
+	return !table->reserved &&
+	       table->command.size_bytes - sizeof(*table) == (uint64_t)table->count * 8;
+}
+
+static int is_aligned_operand(const struct softgpu_operand *operand)
+{
+	return operand_is_valid(operand) && operand->address % sizeof(uint64_t) == 0;
+}
+
+static int operands_are_valid(const struct softgpu_run *run, const union any_command *any)
 {
 	switch (any->command.opcode) {
 	case SOFTGPU_REFERENCE:
@@ -278,21 +310,33 @@ static int operands_are_valid(const union any_command *any)
 		       operand_is_valid(&any->copy.destination);
 	case SOFTGPU_WAIT:
 	case SOFTGPU_SIGNAL:
-		return operand_is_valid(&any->sync.operand) &&
-		       any->sync.operand.address % sizeof(uint64_t) == 0;
+		return is_aligned_operand(&any->sync.operand);
+	case SOFTGPU_STAMP:
+		return stamps_are_valid(run, &any->stamps);
+	case SOFTGPU_RELOCATIONS:
+		return table_is_valid(&any->relocations);
+	case SOFTGPU_REPORT:
+		return is_aligned_operand(&any->report.operand);
 	default:
 		return 1;
 	}
 }
 
-static NTSTATUS wrong(struct run *run, uint64_t address)
+static NTSTATUS wrong(struct softgpu_run *run, uint64_t address)
 {
 	run->engine->mmu.fault = (struct softgpu_fault){.address = address, .is_instruction = 1};
 	return STATUS_ILLEGAL_INSTRUCTION;
 }
 
+static int has_size(const struct softgpu_command *command, uint32_t bytes)
+{
+	return command->opcode == SOFTGPU_RELOCATIONS ? command->size_bytes >= bytes
+						      : command->size_bytes == bytes;
+}
+
 /* Reads and checks the command at an address; `left`: bytes to the end of the packet. */
-static NTSTATUS fetch(struct run *run, uint64_t address, uint32_t left, union any_command *any)
+static NTSTATUS fetch(struct softgpu_run *run, uint64_t address, uint32_t left,
+		      union any_command *any)
 {
 	const struct softgpu_command *command = &any->command;
 	NTSTATUS status;
@@ -300,23 +344,26 @@ static NTSTATUS fetch(struct run *run, uint64_t address, uint32_t left, union an
 
 	if (left < sizeof(*command))
 		return wrong(run, address);
-	status = read(run, address, any, sizeof(*command));
+	status = softgpu_run_read(run, address, any, sizeof(*command));
 	if (!NT_SUCCESS(status))
 		return status;
 	form = form_of(command->opcode);
-	if (!form.size_bytes || command->size_bytes != form.size_bytes || form.size_bytes > left ||
+	if (!form.size_bytes || !has_size(command, form.size_bytes) || command->size_bytes > left ||
 	    (command->flags & ~form.flags))
 		return wrong(run, address);
-	status = read(run, address + sizeof(*command), (char *)any + sizeof(*command),
-		      form.size_bytes - sizeof(*command));
-	if (NT_SUCCESS(status) && !operands_are_valid(any))
+	status = softgpu_run_read(run, address + sizeof(*command), (char *)any + sizeof(*command),
+				  form.size_bytes - sizeof(*command));
+	if (NT_SUCCESS(status) && !operands_are_valid(run, any))
 		return wrong(run, address);
 	return status;
 }
 
 NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
-	struct run run = {.engine = engine, .space = packet->space};
+	struct softgpu_run run = {.engine = engine,
+				  .space = packet->space,
+				  .fence = packet->fence,
+				  .report = packet->report};
 	NTSTATUS status = STATUS_SUCCESS;
 
 	while (packet->length && NT_SUCCESS(status)) {
@@ -324,15 +371,16 @@ NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_p
 
 		status = fetch(&run, packet->address, packet->length, &any);
 		if (NT_SUCCESS(status))
-			status = execute_command(&run, &any);
+			status = execute_command(&run, packet->address, &any);
 		if (!NT_SUCCESS(status))
 			break;
 		packet->address += any.command.size_bytes;
 		packet->length -= any.command.size_bytes;
 		softgpu_bus_yield(softgpu_bus_of(engine->adapter));
-		if (!worked(&run, any.command.size_bytes))
+		if (!softgpu_run_worked(&run, any.command.size_bytes))
 			status = SOFTGPU_ABORTED;
 	}
+	packet->report = run.report;
 	softgpu_engine_charge(engine, run.work);
 	return status;
 }
@@ -340,8 +388,8 @@ NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_p
 NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
 					const struct softgpu_paging_virtual *paging)
 {
-	struct run run = {.engine = engine,
-			  .space = (const struct softgpu_space *)(uintptr_t)paging->space};
+	struct softgpu_run run = {.engine = engine,
+				  .space = (const struct softgpu_space *)(uintptr_t)paging->space};
 	const struct softgpu_copy copied = {.source = {.address = paging->source},
 					    .destination = {.address = paging->destination},
 					    .length = paging->length};

@@ -61,6 +61,7 @@ int softgpu_hw_take(struct softgpu_engine *engine, int can_be_blocked,
 					  .address = command->address,
 					  .length = command->length,
 					  .hw = queue,
+					  .report = command->report,
 					  .progress_address = command->progress_address,
 					  .progress_id = command->progress_id};
 	return 1;
@@ -133,6 +134,7 @@ static void leave(struct softgpu_engine *engine, enum end end, const struct soft
 	case END_LATER:
 		queue->ring[queue->head].address = packet->address;
 		queue->ring[queue->head].length = packet->length;
+		queue->ring[queue->head].report = packet->report;
 		queue->is_blocked = engine->hw_polls != 0;
 		break;
 	case END_FAULT:

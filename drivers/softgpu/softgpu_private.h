@@ -78,6 +78,7 @@ struct softgpu_packet {
 	 * then advance with execution.
 	 */
 	struct softgpu_hw_queue *hw;
+	uint64_t report; /* the address that the last executed REPORT named; 0: none */
 	uint64_t progress_address, progress_id;
 };
 
@@ -90,6 +91,7 @@ struct softgpu_context;
 struct softgpu_hw_command {
 	uint64_t address; /* of the commands that are left, at a GPU virtual address */
 	uint32_t length;  /* bytes */
+	uint64_t report;  /* of the commands that were executed before a suspension */
 	/* GPU virtual address of the progress fence, and its value at the end; 0: not stored */
 	uint64_t progress_address, progress_id;
 };
@@ -345,6 +347,8 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 				const struct softgpu_command *command);
 NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 				const struct softgpu_hw_stamps *stamps, uint32_t fence);
+/* The stamp of a block, all zero for version 0. */
+struct softgpu_stamp softgpu_make_stamp(uint32_t buffer, uint32_t version, uint32_t block);
 
 /* blit.c */
 NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgpu_hw_blit *blit);

@@ -13,7 +13,7 @@ struct stamp_run {
 };
 
 /* The stamp of a block that was never written is all zero (version 0). */
-static struct softgpu_stamp make_stamp(uint32_t buffer, uint32_t version, uint32_t block)
+struct softgpu_stamp softgpu_make_stamp(uint32_t buffer, uint32_t version, uint32_t block)
 {
 	struct softgpu_stamp stamp = {0};
 
@@ -80,14 +80,14 @@ static NTSTATUS check_block(const struct stamp_run *run, uint32_t index)
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (stamps->command.flags & SOFTGPU_FLAG_VERIFY) {
-		stamp = make_stamp(stamps->buffer, stamps->expected_version, block);
+		stamp = softgpu_make_stamp(stamps->buffer, stamps->expected_version, block);
 		if (!softgpu_read(memory, address, &found, sizeof(found)))
 			return STATUS_ACCESS_VIOLATION;
 		if (memcmp(&found, &stamp, sizeof(found)) != 0)
 			status = report(run, block, &found);
 	}
 	if (NT_SUCCESS(status) && (stamps->command.flags & SOFTGPU_FLAG_WRITE)) {
-		stamp = make_stamp(stamps->buffer, stamps->new_version, block);
+		stamp = softgpu_make_stamp(stamps->buffer, stamps->new_version, block);
 		if (!softgpu_write(memory, address, &stamp, sizeof(stamp)))
 			return STATUS_ACCESS_VIOLATION;
 	}

@@ -201,17 +201,20 @@ struct softgpu_monitor {
  *
  * Virtual contexts (model 2). The client writes commands to memory of its choice and submits their
  * GPU virtual address. `address` of an operand is a GPU virtual address; the other members of the
- * operand are 0. Such contexts execute NOP, REFERENCE, FILL, COPY, WAIT, SIGNAL, STALL, HANG,
- * LOSE_INTERRUPT and REPEAT_INTERRUPT, with exactly the size of the command's structure. SIGNAL to
- * the GPU virtual address of a monitored fence signals the fence when the packet ends, or at once
- * with NOTIFY. Lengths may exceed 4 GiB.
+ * operand are 0. Such contexts execute every command but ANSWER, with exactly the size of the
+ * command's structure, RELOCATIONS with its slots. SIGNAL to the GPU virtual address of a monitored
+ * fence signals the fence when the packet ends, or at once with NOTIFY. Lengths may exceed 4 GiB.
+ * The client writes GPU virtual addresses into the slots of RELOCATIONS; with CHECK each must have
+ * memory. A STAMP with VERIFY needs a REPORT before it in the packet; the capacity of the report
+ * is as the client wrote it.
  *
  * The engine reads and checks a command when it executes it. It raises DMA_PAGE_FAULTED with
  *   GeneralErrorCode PAGE_FAULT           and the address: an address without memory, or a write
  *                                         to a read-only one. The command may have had an effect
  *   GeneralErrorCode INVALID_INSTRUCTION  and the command's address: an unknown opcode, size or
- *                                         flag, one of paging buffers, a member that is not 0, or
- *                                         an address of WAIT or SIGNAL that is no multiple of 8
+ *                                         flag, one of paging buffers, a member that is not 0, an
+ *                                         address of WAIT, SIGNAL or REPORT that is no multiple of
+ *                                         8, or a STAMP with VERIFY without a REPORT
  * Then the packet ends, and the engine executes the next one.
  */
 enum softgpu_opcode {

@@ -181,6 +181,44 @@ static void tdr_19_wrong_commands_lose_their_device(void **state)
 	refuse(state, &sync, sizeof(sync));
 }
 
+static void tdr_19_wrong_stamps_and_tables_lose_their_device(void **state)
+{
+	/* VERIFY without a report */
+	const struct softgpu_stamps stamps = {
+		.command = {SOFTGPU_STAMP, SOFTGPU_FLAG_VERIFY, sizeof(stamps)},
+		.operand.address = 0x200000,
+		.block_count = 1};
+	const struct softgpu_report_command report = {
+		.command = {SOFTGPU_REPORT, 0, sizeof(report)}, .operand.address = 0x200004};
+	struct {
+		struct softgpu_relocations head;
+		uint64_t slot[2];
+	} table = {.head = {{SOFTGPU_RELOCATIONS, SOFTGPU_FLAG_CHECK, sizeof(table)}, 3, 0}};
+
+	refuse(state, &stamps, sizeof(stamps));
+	refuse(state, &report, sizeof(report));
+	refuse(state, &table, sizeof(table));
+	table.head.count = 1;
+	refuse(state, &table, sizeof(table));
+}
+
+static void tdr_19_an_address_of_a_table_without_memory_faults(void **state)
+{
+	struct {
+		struct softgpu_relocations head;
+		uint64_t slot[2];
+	} table = {.head = {{SOFTGPU_RELOCATIONS, SOFTGPU_FLAG_CHECK, sizeof(table)}, 2, 0}};
+	struct pair p;
+
+	begin(&p, state, &(struct gva_options){0});
+	table.slot[0] = p.bad.commands_at;
+	table.slot[1] = 600 * MIB;
+	gva_command(&p.bad, &table, sizeof(table));
+	gva_submit(&p.bad, 0);
+	expect_fault(&p.bad, 600 * MIB, 0);
+	finish(&p);
+}
+
 static void tdr_14_a_hang_loses_its_device(void **state)
 {
 	const struct softgpu_command hang = {SOFTGPU_HANG, 0, sizeof(hang)};
@@ -245,6 +283,8 @@ int main(void)
 		ON_BOTH(va_06_a_write_to_a_read_only_page_faults),
 		ON_BOTH(va_09_va_13_a_freed_address_faults),
 		ON_SIM(tdr_19_wrong_commands_lose_their_device),
+		ON_SIM(tdr_19_wrong_stamps_and_tables_lose_their_device),
+		ON_SIM(tdr_19_an_address_of_a_table_without_memory_faults),
 		ON_SIM(tdr_14_a_hang_loses_its_device),
 		ON_SIM(tdr_07_new_devices_have_page_tables_after_an_adapter_reset),
 		ON_SIM(tdr_14_a_reset_ends_a_long_packet_inside_a_command),

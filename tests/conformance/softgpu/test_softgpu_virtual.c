@@ -226,6 +226,85 @@ static void mfn_04_the_gpu_stores_a_fence_by_its_address(void **state)
 	gva_stop(&host);
 }
 
+static struct softgpu_stamps stamps_at(uint64_t at, uint32_t flags, uint32_t expected, uint32_t new)
+{
+	return (struct softgpu_stamps){
+		.command = {SOFTGPU_STAMP, (uint16_t)flags, sizeof(struct softgpu_stamps)},
+		.operand.address = at,
+		.block_count = 16,
+		.block_size = PAGE,
+		.buffer = 7,
+		.expected_version = expected,
+		.new_version = new};
+}
+
+/* Writes stamps, checks them, and checks for a version that is not there: 16 records. */
+static void sub_23_stamps_are_checked_at_virtual_addresses(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	struct gva_memory memory = gva_memory(&c, 64 * KIB, GVA_VRAM);
+	struct gva_memory report = gva_memory(&c, PAGE, GVA_APERTURE);
+	struct softgpu_report *head = gva_lock(&c, report.handle);
+	const struct softgpu_report_record *records = (const void *)(head + 1);
+	const struct softgpu_report_command use = {.command = {SOFTGPU_REPORT, 0, sizeof(use)},
+						   .operand.address = report.at};
+	const struct softgpu_stamps commands[] = {
+		stamps_at(memory.at, SOFTGPU_FLAG_VERIFY | SOFTGPU_FLAG_WRITE, 0, 3),
+		stamps_at(memory.at, SOFTGPU_FLAG_VERIFY, 3, 0),
+		stamps_at(memory.at, SOFTGPU_FLAG_VERIFY, 4, 0)};
+
+	head->capacity = 10;
+	gva_command(&c, &use, sizeof(use));
+	gva_command(&c, &commands[0], sizeof(commands[0]));
+	gva_command(&c, &commands[1], sizeof(commands[1]));
+	gva_run(&c, 0);
+	assert_int_equal(head->count, 0);
+	gva_command(&c, &use, sizeof(use));
+	gva_command(&c, &commands[2], sizeof(commands[2]));
+	gva_run(&c, 1);
+	assert_int_equal(head->count, 16);
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_int_equal(records[i].buffer, 7);
+		assert_int_equal(records[i].block, i);
+		assert_int_equal(records[i].expected_version, 4);
+		assert_int_equal(records[i].found_version, 3);
+	}
+	assert_int_equal(records[10].buffer, 0);
+	gva_unlock(&c, report.handle);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+static void sub_23_a_table_of_addresses_is_checked(void **state)
+{
+	struct {
+		struct softgpu_relocations head;
+		uint64_t slot[200];
+	} table = {.head = {{SOFTGPU_RELOCATIONS, SOFTGPU_FLAG_CHECK, sizeof(table)}, 200, 0}};
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	struct gva_memory memory = gva_memory(&c, 64 * KIB, GVA_VRAM);
+	for (uint32_t i = 0; i < 200; i++)
+		table.slot[i] = memory.at + i * 300;
+	gva_command(&c, &table, sizeof(table));
+	gva_run(&c, 0);
+	/* Without CHECK, nothing is read. */
+	table.head.command.flags = 0;
+	table.slot[150] = 600 * MIB;
+	gva_command(&c, &table, sizeof(table));
+	gva_run(&c, 0);
+	assert_int_equal(gva_state(&c), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +318,8 @@ int main(void)
 		ON_BOTH(mfn_05_nodes_wait_for_each_other_in_memory),
 		ON_SIM(mfn_27_an_interrupt_wakes_a_waiter_inside_a_packet),
 		ON_BOTH(mfn_04_the_gpu_stores_a_fence_by_its_address),
+		ON_BOTH(sub_23_stamps_are_checked_at_virtual_addresses),
+		ON_BOTH(sub_23_a_table_of_addresses_is_checked),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_virtual", tests, NULL, NULL);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A packet of a context with GPU virtual addresses, in execution. Used by the engine's thread
+ * inside the bus.
+ */
+#ifndef SOFTGPU_EXECUTE_VIRTUAL_H
+#define SOFTGPU_EXECUTE_VIRTUAL_H
+
+#include "softgpu_private.h"
+
+struct softgpu_run {
+	struct softgpu_engine *engine;
+	const struct softgpu_space *space;
+	uint64_t work; /* bytes since the last breath */
+	uint32_t fence;
+	uint64_t report; /* the address that the last REPORT of the packet named; 0: none */
+};
+
+/* Copy from or to the address space. SOFTGPU_PAGE_FAULT: engine->mmu.fault has the address. */
+NTSTATUS softgpu_run_read(struct softgpu_run *run, uint64_t address, void *data, uint64_t length);
+NTSTATUS softgpu_run_write(struct softgpu_run *run, uint64_t address, const void *data,
+			   uint64_t length);
+
+/* Accounts for `bytes` of work. Returns 0 if a reset or stop came. */
+int softgpu_run_worked(struct softgpu_run *run, uint64_t bytes);
+
+/* stamp_virtual.c: STAMP with run->report, which VERIFY needs; RELOCATIONS at `address` */
+NTSTATUS softgpu_run_stamps(struct softgpu_run *run, const struct softgpu_stamps *stamps);
+NTSTATUS softgpu_run_relocations(struct softgpu_run *run, uint64_t address,
+				 const struct softgpu_relocations *command);
+
+#endif
