@@ -12,10 +12,10 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
 TILED = os.path.join(DATA, 'tiled.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
-KEYS = set('''schema_version vidmm_version traces backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
+KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
-    ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
+    driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
 tests = []
 
@@ -45,6 +45,18 @@ def expect(done, code, out='', err=''):
 def exit_code_0_for_a_clean_replay():
     done = expect(replay(EVERY, '--verify', 'stamps'), 0, out='correct')
     assert done.stderr == '', done.stderr
+
+
+@test
+def the_driver_of_wddm2_replays_too():
+    done = expect(replay(EVERY, '--model', 'wddm2', '--vram', '4M', '--verify', 'full'), 0, out='WDDM 2.x')
+    assert 'trimmed by driver' in done.stdout and done.stderr == '', done
+    assert 'trimmed by driver' not in expect(replay(EVERY), 0, out='WDDM 1.x').stdout
+    result = json.loads(expect(replay(EVERY, '--model', 'wddm2', '--vram', '4M', '--json'), 0).stdout)
+    assert result['model'] == 'wddm2' and result['patches'] == 0 and result['driver_over_budget'] == 0, result
+    for wrong in (['--aperture', 'none'], ['--ranges', '3'], ['--connect']):
+        expect(replay(EVERY, '--model', 'wddm2', *wrong), 2)
+    expect(replay(EVERY, '--model', 'wddm3'), 2, err='wddm1 or wddm2')
 
 
 def tiled(ranges, trace=TILED):

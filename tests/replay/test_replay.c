@@ -130,6 +130,106 @@ static void every_event_replays_clean(void **state)
 	recording_free(&recording);
 }
 
+/* The driver waits for the GPU itself and reports addresses; it has no patch locations. */
+static void every_event_replays_clean_with_wddm2(void **state)
+{
+	struct recording recording = shipped("every-op.trace");
+	struct replay_input input = input_of(&recording);
+	struct replay_result result;
+	struct messages messages;
+	unsigned verify, backend;
+
+	(void)state;
+	for (verify = REPLAY_VERIFY_NONE; verify <= REPLAY_VERIFY_FULL; verify++) {
+		for (backend = VIDMM_HOST_LINUX; backend <= VIDMM_HOST_SIM; backend++) {
+			struct replay_options options = options_for(&input, 1, 4 * MIB, &messages);
+
+			options.wddm2 = true;
+			options.verify = (enum replay_verify)verify;
+			options.host_kind = backend;
+			expect(&options, REPLAY_CLEAN, &result);
+			assert_int_equal(result.events, 45);
+			assert_int_equal(result.submissions, 5);
+			assert_int_equal(result.patches, 0);
+			assert_int_equal(result.clamped_deltas, 1);
+			assert_int_equal(result.offers, 2);
+			assert_int_equal(result.reclaims, 1);
+			assert_int_equal(result.ignored_tilings, 0);
+			assert_int_equal(result.driver.over_budget, 0);
+			assert_true(verify == REPLAY_VERIFY_NONE || result.blocks_checked > 0);
+			replay_result_finish(&result);
+		}
+	}
+	recording_free(&recording);
+}
+
+/* A whole write of a busy buffer gets other memory, a part of it waits (LOCK-43). */
+static void the_driver_of_wddm2_renames_and_waits(void **state)
+{
+	struct recording recording;
+	struct replay_input input;
+	struct replay_result result;
+	struct messages messages;
+	unsigned i;
+
+	(void)state;
+	recording_begin(&recording, "discards", 0);
+	recording_event(&recording, "0 c 1 131072");
+	for (i = 1; i <= 4; i++) {
+		recording_event(&recording, "%u w 1 0 131072 p", i * 10);
+		recording_event(&recording, "%u x %u 0 1 0 0 0 1 1 1w @0 0:0", i * 10 + 1, i);
+	}
+	recording_event(&recording, "50 b 1 1");
+	recording_event(&recording, "51 w 1 0 4096 p");
+	recording_event(&recording, "900000000 w 1 0 131072 p");
+	recording_end(&recording);
+	input = input_of(&recording);
+	struct replay_options options = options_for(&input, 1, 4 * MIB, &messages);
+	options.wddm2 = true;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.renames, 3);
+	assert_int_equal(result.lock_waits, 1);
+	assert_true(result.lock_wait_ns > 0);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
+/* No list tells the memory manager what two contexts share: fences order them. */
+static void contexts_of_wddm2_wait_for_each_other(void **state)
+{
+	struct recording recording;
+	struct replay_input input;
+	struct replay_result result;
+	struct messages messages;
+	unsigned i;
+
+	(void)state;
+	recording_begin(&recording, "contexts", 0);
+	recording_event(&recording, "0 c 1 1048576");
+	recording_event(&recording, "0 c 2 65536");
+	recording_event(&recording, "0 k 1");
+	recording_event(&recording, "0 k 2");
+	for (i = 0; i < 24; i++)
+		recording_event(&recording, "%u x %u %u 1 0 0 0 2 0 1w 2%s", i + 1, i + 1, i % 3,
+				i % 2 ? "w" : "");
+	recording_event(&recording, "30 K 1");
+	recording_event(&recording, "31 x 25 2 1 0 0 0 2 0 1w 2");
+	recording_end(&recording);
+	input = input_of(&recording);
+	for (i = 0; i < 4; i++) {
+		struct replay_options options = options_for(&input, 1, 4 * MIB, &messages);
+
+		options.wddm2 = true;
+		options.seed = i;
+		options.switch_per_1024 = 300;
+		options.verify = REPLAY_VERIFY_FULL;
+		expect(&options, REPLAY_CLEAN, &result);
+		assert_int_equal(result.verify_errors, 0);
+		replay_result_finish(&result);
+	}
+	recording_free(&recording);
+}
+
 static void the_same_seed_gives_the_same_events(void **state)
 {
 	struct recording recording = cycle(12, 3);
@@ -176,6 +276,26 @@ static void processes_share_what_they_export(void **state)
 	options.input_count = 1;
 	expect(&options, REPLAY_CLEAN, &result);
 	assert_int_equal(result.unmatched_imports, 3);
+	replay_result_finish(&result);
+	recording_free(&recordings[0]);
+	recording_free(&recordings[1]);
+}
+
+static void processes_of_wddm2_share_what_they_export(void **state)
+{
+	struct recording recordings[2] = {shipped("every-op.trace"), shipped("importer.trace")};
+	struct replay_input inputs[2] = {input_of(&recordings[0]), input_of(&recordings[1])};
+	struct messages messages;
+	struct replay_options options = options_for(inputs, 2, 8 * MIB, &messages);
+	struct replay_result result;
+
+	(void)state;
+	options.wddm2 = true;
+	options.verify = REPLAY_VERIFY_FULL;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.unmatched_imports, 2);
+	assert_int_equal(result.foreign_accesses, 1);
+	assert_int_equal(result.submissions, 7);
 	replay_result_finish(&result);
 	recording_free(&recordings[0]);
 	recording_free(&recordings[1]);
@@ -526,8 +646,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_event_replays_clean),
+		cmocka_unit_test(every_event_replays_clean_with_wddm2),
+		cmocka_unit_test(the_driver_of_wddm2_renames_and_waits),
+		cmocka_unit_test(contexts_of_wddm2_wait_for_each_other),
 		cmocka_unit_test(the_same_seed_gives_the_same_events),
 		cmocka_unit_test(processes_share_what_they_export),
+		cmocka_unit_test(processes_of_wddm2_share_what_they_export),
 		cmocka_unit_test(an_import_outlives_its_exporter),
 		cmocka_unit_test(memory_pressure_moves_content_and_loses_none),
 		cmocka_unit_test(every_hundredth_transfer_dropped_is_caught_and_named),

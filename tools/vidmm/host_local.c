@@ -123,6 +123,7 @@ static enum replay_status start_adapter(struct world *world)
 {
 	const struct replay_options *options = world->options;
 	const struct vidmm_registry_value registry[] = {
+		{"Model", options->wddm2 ? SOFTGPU_MODEL_WDDM2 : SOFTGPU_MODEL_WDDM1},
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},

@@ -41,6 +41,8 @@ static const struct number numbers[] = {
 	NUMBER(discarded),
 	NUMBER(bytes_written),
 	NUMBER(renames),
+	{"driver_trimmed", offsetof(struct replay_result, driver.trimmed)},
+	{"driver_over_budget", offsetof(struct replay_result, driver.over_budget)},
 	NUMBER(waits_avoided),
 	NUMBER(ranges_acquired),
 	NUMBER(ranges_reclaimed),
@@ -177,6 +179,10 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(object, "traces", traces_of(options, result));
+	json_object_set_new(object, "model",
+			    options->replay.connect
+				    ? json_null()
+				    : json_string(options->replay.wddm2 ? "wddm2" : "wddm1"));
 	json_object_set_new(object, "backend", json_string(backend_of(&options->replay)));
 	json_object_set_new(object, "seed", json_integer((json_int_t)options->replay.seed));
 	json_object_set_new(object, "switch_per_1024",

@@ -15,7 +15,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path;
+		*compare, *color, *events, *connect_path, *model;
 	int json, quiet, parse_only, connect;
 };
 
@@ -87,6 +87,8 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
 	static const char *const backends[] = {"sim", "linux", NULL};
 	static const char *const times[] = {"model", "none", NULL};
+	static const char *const models[] = {"wddm1", "wddm2", NULL};
+	int model = choose(raw->model, models);
 	int verify = choose(raw->verify, verifies), backend = choose(raw->backend, backends);
 	int gpu_time = choose(raw->gpu_time, times);
 
@@ -98,12 +100,15 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	if (gpu_time < 0)
 		return usage("--gpu-time \"%s\" is not valid: expected model or none",
 			     raw->gpu_time);
+	if (model < 0)
+		return usage("--model \"%s\" is not valid: expected wddm1 or wddm2", raw->model);
 	if (!color_parse(raw->color, &options->color))
 		return usage("--color \"%s\" is not valid: expected auto, always or never",
 			     raw->color);
 	options->replay.verify = (enum replay_verify)verify;
 	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
 	options->replay.gpu_time = gpu_time == 0;
+	options->replay.wddm2 = model == 1;
 	return true;
 }
 
@@ -124,6 +129,8 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 		return usage("--ranges \"%s\" is not valid: expected a number up to 65535",
 			     raw->ranges);
 	options->replay.ranges = (uint32_t)ranges;
+	if (options->replay.wddm2 && (raw->ranges || !options->replay.aperture_bytes))
+		return usage("--model wddm2 needs an aperture and has no swizzling ranges%s", "");
 	/* JSON output contains the seed, and JSON integers are signed. */
 	if (raw->seed && (!units_parse_u64(raw->seed, &options->replay.seed) ||
 			  options->replay.seed > INT64_MAX))
@@ -165,8 +172,9 @@ static bool take_inputs(poptContext context, struct options *options)
 /* Options about what the host decides are refused with --connect. */
 static bool parse_connection(const struct raw *raw, struct options *options)
 {
-	const char *const others[] = {raw->vram,    raw->aperture, raw->ranges, raw->compare,
-				      raw->backend, raw->seed,     raw->events, raw->switch_chance};
+	const char *const others[] = {raw->vram,    raw->aperture,      raw->ranges,
+				      raw->compare, raw->backend,       raw->seed,
+				      raw->events,  raw->switch_chance, raw->model};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -212,6 +220,7 @@ static void free_raw(struct raw *raw)
 	free(raw->color);
 	free(raw->events);
 	free(raw->connect_path);
+	free(raw->model);
 }
 
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
@@ -223,6 +232,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "video memory: a size, or a percentage of the peak of live buffers "
 		 "(default 100%), or with suffix \"largest\" of the largest submission's buffers",
 		 "SIZE|PERCENT%"},
+		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
+		 "driver model of the GPU and its driver: wddm1 (default) or wddm2", "MODEL"},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
 		 "size of the aperture segment, or none (default 1G)", "SIZE"},
 		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,

@@ -230,6 +230,15 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 	}
 }
 
+/* With WDDM 2.x the driver renames and waits, and not the memory manager. */
+static void add_driver_counts(struct replay_result *result)
+{
+	result->renames += result->driver.renames;
+	result->waits_avoided += result->driver.renames;
+	result->lock_waits += result->driver.waits;
+	result->lock_wait_ns += result->driver.wait_ns;
+}
+
 static enum replay_status check_everything(struct world *world)
 {
 	enum replay_status status = REPLAY_CLEAN;
@@ -271,6 +280,7 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	/* Sample the statistics before the final check, which is not part of the recordings. */
 	wait_for_all(world, ORDER_PLAYED);
 	world->ops->collect(world);
+	add_driver_counts(result);
 	if (status == REPLAY_CLEAN)
 		status = check_everything(world);
 	result->event_hash = world->ops->event_hash(world);

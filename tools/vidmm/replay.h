@@ -54,6 +54,7 @@ struct replay_options {
 	uint32_t ranges;
 	/* play at the recorded times, with the recording's model of GPU time */
 	bool gpu_time;
+	bool wddm2;                          /* softgpu and its driver are of WDDM 2.x */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another
@@ -94,6 +95,14 @@ struct replay_result {
 	uint64_t clamped_deltas, unmatched_imports, refused_tilings, foreign_accesses,
 		ignored_tilings, ignored_exports;
 	uint64_t bytes_written; /* written by the CPU */
+	/*
+	 * What the driver of WDDM 2.x does itself: renames of busy buffers, waits of the CPU for
+	 * the GPU, evictions to stay within the budget, and submissions that exceed it alone.
+	 * The first two are also in the counts of the same names below.
+	 */
+	struct {
+		uint64_t renames, waits, wait_ns, trimmed, over_budget;
+	} driver;
 
 	/*
 	 * Counts of the memory manager (statistics.h). Of a host in another process: for all its

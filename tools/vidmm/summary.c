@@ -16,11 +16,16 @@ struct row {
 	const char *label;
 	enum row_kind kind;
 	size_t offset; /* of a uint64_t in struct replay_result */
+	bool wddm2;    /* shown for WDDM 2.x only */
 };
 
-#define ROW(label, kind, member)                                    \
-	{                                                           \
-		label, kind, offsetof(struct replay_result, member) \
+#define ROW(label, kind, member)                                           \
+	{                                                                  \
+		label, kind, offsetof(struct replay_result, member), false \
+	}
+#define ROW_WDDM2(label, kind, member)                                    \
+	{                                                                 \
+		label, kind, offsetof(struct replay_result, member), true \
 	}
 
 static const struct row rows[] = {
@@ -29,15 +34,17 @@ static const struct row rows[] = {
 	ROW("relocations", ROW_COUNT, relocations),
 	ROW("addresses patched", ROW_COUNT, patches),
 	ROW("splits", ROW_COUNT, splits),
-	{"", ROW_GAP, 0},
+	{"", ROW_GAP, 0, false},
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
 	ROW("evictions", ROW_COUNT, evictions),
+	ROW_WDDM2("trimmed by driver", ROW_COUNT, driver.trimmed),
+	ROW_WDDM2("over budget", ROW_COUNT, driver.over_budget),
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
 	ROW("discarded", ROW_COUNT, discarded),
-	{"", ROW_GAP, 0},
+	{"", ROW_GAP, 0, false},
 	ROW("written by the CPU", ROW_BYTES, bytes_written),
 	ROW("renames", ROW_COUNT, renames),
 	ROW("waits avoided", ROW_COUNT, waits_avoided),
@@ -45,7 +52,7 @@ static const struct row rows[] = {
 	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
 	ROW("ranges acquired", ROW_COUNT, ranges_acquired),
 	ROW("range fallbacks", ROW_COUNT, range_fallbacks),
-	{"", ROW_GAP, 0},
+	{"", ROW_GAP, 0, false},
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };
 
@@ -67,6 +74,8 @@ static struct paint paint_of(bool color)
 static bool row_has_value(const struct row *row, const struct options *options,
 			  const struct replay_result *result)
 {
+	if (row->wddm2 && !options->replay.wddm2)
+		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
 
@@ -270,8 +279,10 @@ static void print_memory(FILE *file, const struct options *options, const struct
 	else if (run->memory.bytes == 0)
 		fprintf(file, "   %g %% of the %s peak of live buffers", run->memory.percent,
 			units_bytes(run->result.peak_live_bytes, peak, sizeof(peak)));
-	fprintf(file, "\n  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
+	fprintf(file, "\n  %-*s%*s\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
 		units_bytes(options->replay.aperture_bytes, text, sizeof(text)));
+	fprintf(file, "  %-*s%*s\n\n", LABEL_WIDTH, "driver model", VALUE_WIDTH,
+		options->replay.wddm2 ? "WDDM 2.x" : "WDDM 1.x");
 }
 
 void summary_print(FILE *file, const struct options *options, const struct run *run, bool color)
@@ -356,6 +367,8 @@ void summary_compare(FILE *file, const struct options *options, const struct run
 	compare_line(file, "video memory", runs, count, vram_cell);
 	fputc('\n', file);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!row_has_value(&rows[i], options, &runs[0].result))
+			continue;
 		if (rows[i].kind != ROW_GAP) {
 			fprintf(file, "  %-*s", LABEL_WIDTH, rows[i].label);
 			for (k = 0; k < count; k++)

@@ -62,58 +62,6 @@ enum replay_status umd_no_memory(struct umd *umd)
 	return REPLAY_ENVIRONMENT;
 }
 
-static enum replay_status lock_report(struct umd *umd, struct softgpu_report **report)
-{
-	D3DDDICB_LOCK lock = {.hAllocation = umd->report_handle};
-	HRESULT hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
-
-	*report = lock.pData;
-	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", NULL, hr) : REPLAY_CLEAN;
-}
-
-static enum replay_status unlock_report(struct umd *umd)
-{
-	D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &umd->report_handle};
-	HRESULT hr = umd->callbacks->pfnUnlockCb(umd->handle, &unlock);
-
-	return FAILED(hr) ? umd_failed(umd, "pfnUnlockCb", NULL, hr) : REPLAY_CLEAN;
-}
-
-/*
- * Creates the buffer into which the GPU writes wrong stamps. In an aperture the GPU uses it in
- * place while the driver keeps it locked (LKR-05) and reads it without a call. Without an aperture
- * it is locked for each read.
- */
-static enum replay_status create_report(struct umd *umd)
-{
-	struct softgpu_allocation private_data = {
-		.version = SOFTGPU_ALLOCATION_VERSION,
-		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED,
-		.size_bytes = UMD_PAGE_BYTES,
-		.segment_set = umd_has_aperture(umd) ? 0x2 : 0x1,
-	};
-	D3DDDI_ALLOCATIONINFO info = {
-		.pPrivateDriverData = &private_data,
-		.PrivateDriverDataSize = sizeof(private_data),
-	};
-	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1, .pAllocationInfo = &info};
-	struct softgpu_report *report;
-	enum replay_status status;
-	HRESULT hr = umd->callbacks->pfnAllocateCb(umd->handle, &allocate);
-
-	if (FAILED(hr))
-		return umd_failed(umd, "pfnAllocateCb", NULL, hr);
-	umd->report_handle = info.hAllocation;
-	status = lock_report(umd, &report);
-	if (status != REPLAY_CLEAN)
-		return status;
-	report->capacity = UMD_REPORT_RECORDS_MAX;
-	if (!umd_has_aperture(umd))
-		return unlock_report(umd);
-	umd->report = report;
-	return REPLAY_CLEAN;
-}
-
 enum replay_status umd_create(struct world *world, unsigned index,
 			      const struct trace_header *header, struct umd **result)
 {
@@ -126,6 +74,7 @@ enum replay_status umd_create(struct world *world, unsigned index,
 		return REPLAY_ENVIRONMENT;
 	}
 	umd->world = world;
+	umd->model = world->options->wddm2 ? &umd_model_wddm2 : &umd_model_wddm1;
 	umd->index = index;
 	umd->base_ns = header->base_ns;
 	umd->bytes_per_ns = header->bytes_per_ns;
@@ -138,7 +87,7 @@ enum replay_status umd_create(struct world *world, unsigned index,
 	}
 	umd->callbacks = umd->device->callbacks;
 	umd->handle = umd->device->device;
-	return world->block_bytes ? create_report(umd) : REPLAY_CLEAN;
+	return umd->model->open(umd);
 }
 
 void umd_destroy(struct umd *umd)
@@ -149,6 +98,7 @@ void umd_destroy(struct umd *umd)
 		return;
 	if (umd->device)
 		umd->device->ops->close(umd->device);
+	umd->model->close(umd);
 	for (i = 0; i < umd->buffer_count; i++) {
 		if (umd->buffers[i])
 			content_put(umd->buffers[i]->content);
@@ -156,6 +106,12 @@ void umd_destroy(struct umd *umd)
 	}
 	for (i = 0; i < umd->context_count; i++)
 		free(umd->contexts[i]);
+	while (umd->ended_contexts) {
+		struct umd_context *context = umd->ended_contexts;
+
+		umd->ended_contexts = context->next_ended;
+		free(context);
+	}
 	free(umd->buffers);
 	free(umd->contexts);
 	free(umd->slots);
@@ -276,19 +232,20 @@ static void read_report(struct umd *umd, const struct softgpu_report *report)
 
 enum replay_status umd_poll_report(struct umd *umd, bool now)
 {
-	struct softgpu_report *report;
-	enum replay_status status;
+	char *data;
+	HRESULT hr;
 
 	if (umd->report)
 		read_report(umd, umd->report);
 	if (umd->report || !umd->report_handle || (!now && ++umd->report_age < REPORT_AGE_MAX))
 		return REPLAY_CLEAN;
 	umd->report_age = 0;
-	status = lock_report(umd, &report);
-	if (status != REPLAY_CLEAN)
-		return status;
-	read_report(umd, report);
-	return unlock_report(umd);
+	hr = umd->model->lock_handle(umd, umd->report_handle, &data);
+	if (FAILED(hr))
+		return umd_failed(umd, umd->model->lock_name, NULL, hr);
+	read_report(umd, (const struct softgpu_report *)(const void *)data);
+	hr = umd->model->unlock(umd, umd->report_handle);
+	return FAILED(hr) ? umd_failed(umd, umd->model->unlock_name, NULL, hr) : REPLAY_CLEAN;
 }
 
 enum replay_status umd_final_check(struct umd *umd)

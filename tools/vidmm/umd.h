@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * umd: a user-mode display driver for softgpu, one for each process of a replay. It turns recorded
- * events into the callbacks of D3DDDI_DEVICECALLBACKS as a WDDM 1.x driver would. It holds the
+ * events into the callbacks of D3DDDI_DEVICECALLBACKS as a driver of WDDM 1.x or 2.x would. It holds the
  * state of a driver (handles, contexts with their command buffers) and, with verification, the
  * expected content of each buffer.
  *

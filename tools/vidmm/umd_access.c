@@ -221,8 +221,8 @@ static enum replay_status write_bytes(struct umd *umd, const struct access *acce
 }
 
 /*
- * A write of the whole buffer locks with Discard, so that the memory manager may rename the
- * allocation (REN). The driver submits at every `x`, so no unsubmitted command buffer references an
+ * A write of the whole buffer locks with Discard, so that the memory manager, or the driver of
+ * WDDM 2.x, may rename the allocation (REN). The driver submits at every `x`, so no unsubmitted command buffer references an
  * instance. *DONE false: no lock was taken, and the caller locks without Discard.
  */
 static enum replay_status write_discarding(struct umd *umd, struct access *access, bool *done)
@@ -232,14 +232,14 @@ static enum replay_status write_discarding(struct umd *umd, struct access *acces
 				  : UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
 	const UINT flags = UMD_LOCK_WRITE_ONLY | UMD_LOCK_DISCARD | UMD_LOCK_NO_EXISTING_REFERENCE;
 	enum replay_status status;
-	HRESULT hr = umd_lock(umd, access->buffer, flags | form, 0, &access->base);
+	HRESULT hr = umd->model->lock(umd, access->buffer, flags | form, 0, &access->base);
 
 	*done = SUCCEEDED(hr);
 	access->linear = access->buffer->locked_linear = *done && form;
 	if (hr == E_NOTIMPL || hr == D3DERR_WASSTILLDRAWING || hr == D3DERR_NOTAVAILABLE)
 		return REPLAY_CLEAN;
 	if (FAILED(hr))
-		return umd_failed(umd, "pfnLockCb", access->buffer, hr);
+		return umd_failed(umd, umd->model->lock_name, access->buffer, hr);
 	status = write_bytes(umd, access);
 	return status == REPLAY_CLEAN ? umd_unlock(umd, access->buffer) : status;
 }

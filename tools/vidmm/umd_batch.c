@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The command buffer that is being filled. A submission that does not fit into the buffers of the
- * context is divided, in command order, into parts with one pfnRenderCb each. A part lists each
- * allocation that its commands reference.
+ * context is divided, in command order, into parts with one pfnRenderCb or pfnSubmitCommandCb each.
+ * With WDDM 1.x a part lists each allocation that its commands reference; with WDDM 2.x the
+ * commands contain addresses.
  */
-#include "umd_private.h"
+#include "umd_wddm2.h"
 
 struct softgpu_operand umd_batch_operand(struct umd *umd, struct umd_slot *slot, uint64_t offset)
 {
+	if (slot->memory) {
+		slot->part = umd->batch.part;
+		return (struct softgpu_operand){.address = slot->memory->address + offset};
+	}
 	umd->batch.operand_count++;
 	return (struct softgpu_operand){.allocation = umd_batch_list(umd, slot), .offset = offset};
 }
@@ -23,72 +28,46 @@ void *umd_batch_command(struct umd *umd, uint16_t opcode, uint16_t flags, size_t
 }
 
 /* Begins a part. With verification, its first command names the report buffer. */
-static void begin_part(struct umd *umd)
+static enum replay_status begin_part(struct umd *umd)
 {
 	struct umd_batch *batch = &umd->batch;
-	struct umd_slot slot = {.handle = umd->report_handle, .list_value = 1};
+	struct umd_slot slot = {
+		.handle = umd->report_handle, .memory = umd->report_memory, .list_value = 1};
 	struct softgpu_report_command *report;
+	enum replay_status status = umd->model->begin_part(umd);
 
+	if (status != REPLAY_CLEAN)
+		return status;
 	batch->part++;
 	batch->used_bytes = batch->allocation_count = batch->patch_count = batch->operand_count = 0;
 	if (umd->report_handle) {
 		report = umd_batch_command(umd, SOFTGPU_REPORT, 0, sizeof(*report));
 		report->operand = umd_batch_operand(umd, &slot, 0);
 	}
-}
-
-/*
- * Appends a NULL element to the allocation list, which asks the miniport to unbind allocations
- * after each command. Without an aperture DMA buffers are split, and an unbound allocation can be
- * evicted at the next split.
- */
-static void ask_to_unbind(struct umd_batch *batch)
-{
-	D3DDDI_ALLOCATIONLIST *last = &batch->context->allocations[batch->allocation_count++];
-
-	last->hAllocation = 0;
-	last->Value = 0;
-}
-
-static enum replay_status render(struct umd *umd)
-{
-	struct umd_batch *batch = &umd->batch;
-	struct umd_context *context = batch->context;
-
-	if (!umd_has_aperture(umd))
-		ask_to_unbind(batch);
-	D3DDDICB_RENDER render = {
-		.CommandLength = batch->used_bytes,
-		.NumAllocations = batch->allocation_count,
-		.NumPatchLocations = batch->patch_count,
-		.hContext = context->handle,
-	};
-	HRESULT hr = umd->callbacks->pfnRenderCb(umd->handle, &render);
-
-	/* On failure as well, these are the buffers for the next call (DMA-11). */
-	context->commands = render.pNewCommandBuffer;
-	context->allocations = render.pNewAllocationList;
-	context->patches = render.pNewPatchLocationList;
-	context->command_bytes = render.NewCommandBufferSize;
-	context->allocation_capacity = render.NewAllocationListSize;
-	context->patch_capacity = render.NewPatchLocationListSize;
-	if (FAILED(hr))
-		return umd_failed(umd, "pfnRenderCb", NULL, hr);
-	umd->world->result->renders++;
-	umd->world->result->extra_renders += batch->render_calls++ > 0;
 	return REPLAY_CLEAN;
 }
 
-void umd_batch_begin(struct umd *umd, struct umd_context *context)
+static enum replay_status submit_part(struct umd *umd)
+{
+	enum replay_status status = umd->model->submit_part(umd);
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	umd->world->result->renders++;
+	umd->world->result->extra_renders += umd->batch.render_calls++ > 0;
+	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_batch_begin(struct umd *umd, struct umd_context *context)
 {
 	umd->batch.context = context;
 	umd->batch.render_calls = 0;
-	begin_part(umd);
+	return begin_part(umd);
 }
 
 enum replay_status umd_batch_end(struct umd *umd)
 {
-	return render(umd);
+	return submit_part(umd);
 }
 
 static bool has_space(const struct umd_batch *batch, size_t bytes, uint32_t allocations,
@@ -97,7 +76,7 @@ static bool has_space(const struct umd_batch *batch, size_t bytes, uint32_t allo
 	const struct umd_context *context = batch->context;
 
 	return bytes <= context->command_bytes - batch->used_bytes &&
-	       /* Keep one element for ask_to_unbind. */
+	       /* Keep one element for the NULL element of umd_wddm1.c. */
 	       allocations < context->allocation_capacity - batch->allocation_count &&
 	       /* The miniport's list has the same length and also an entry for each operand. */
 	       patches <= context->patch_capacity - batch->patch_count - batch->operand_count;
@@ -110,10 +89,11 @@ enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t all
 
 	if (__builtin_expect(has_space(&umd->batch, bytes, allocations, patches), 1))
 		return REPLAY_CLEAN;
-	status = render(umd);
+	status = submit_part(umd);
+	if (status == REPLAY_CLEAN)
+		status = begin_part(umd);
 	if (status != REPLAY_CLEAN)
 		return status;
-	begin_part(umd);
 	if (has_space(&umd->batch, bytes, allocations, patches))
 		return REPLAY_CLEAN;
 	world_message(umd->world, "%s: the new command buffer is too small for one command",

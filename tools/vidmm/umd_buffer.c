@@ -35,7 +35,8 @@ enum replay_status umd_buffer_create(struct umd *umd, const struct trace_event *
 	return buffer->content ? REPLAY_CLEAN : umd_no_memory(umd);
 }
 
-static HRESULT try_allocate(struct umd *umd, struct umd_buffer *buffer, D3DDDICB_ALLOCATE *allocate)
+HRESULT umd_buffer_try_allocate(struct umd *umd, struct umd_buffer *buffer,
+				D3DDDICB_ALLOCATE *allocate)
 {
 	struct softgpu_allocation private_data = {
 		.version = SOFTGPU_ALLOCATION_VERSION,
@@ -75,28 +76,32 @@ enum replay_status umd_buffer_allocate(struct umd *umd, struct umd_buffer *buffe
 	if (!allocate)
 		allocate = &local;
 	allocate->hResource = shared ? (HANDLE)buffer : NULL;
-	hr = try_allocate(umd, buffer, allocate);
+	hr = umd_buffer_try_allocate(umd, buffer, allocate);
 	if (hr == E_INVALIDARG && buffer->tiling != UMD_LINEAR) {
 		/*
 		 * The GPU does not support this stride or size: allocate it linear, as drivers do.
 		 */
 		umd->world->result->refused_tilings++;
 		buffer->tiling = UMD_LINEAR;
-		hr = try_allocate(umd, buffer, allocate);
+		hr = umd_buffer_try_allocate(umd, buffer, allocate);
 	}
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnAllocateCb", buffer, hr);
 	buffer->resource = shared;
-	return REPLAY_CLEAN;
+	return umd->model->created(umd, buffer);
 }
 
 enum replay_status umd_buffer_deallocate(struct umd *umd, struct umd_buffer *buffer)
 {
 	D3DDDICB_DEALLOCATE deallocate = {0};
+	enum replay_status status;
 	HRESULT hr;
 
 	if (buffer->handle == 0)
 		return REPLAY_CLEAN;
+	status = umd->model->forget(umd, buffer);
+	if (status != REPLAY_CLEAN)
+		return status;
 	if (buffer->resource) {
 		deallocate.hResource = buffer;
 	} else {
@@ -132,15 +137,10 @@ enum replay_status umd_buffer_close(struct umd *umd, uint32_t id)
 static enum replay_status reclaim(struct umd *umd, struct umd_buffer *buffer)
 {
 	BOOL discarded = 0;
-	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
-		.HandleList = &buffer->handle,
-		.pDiscarded = &discarded,
-		.NumAllocations = 1,
-	};
-	HRESULT hr = umd->callbacks->pfnReclaimAllocationsCb(umd->handle, &reclaim);
+	HRESULT hr = umd->model->reclaim(umd, buffer, &discarded);
 
 	if (FAILED(hr))
-		return umd_failed(umd, "pfnReclaimAllocationsCb", buffer, hr);
+		return umd_failed(umd, "a reclaim", buffer, hr);
 	umd->world->result->reclaims++;
 	buffer->offered = false;
 	if (discarded) {
@@ -165,6 +165,8 @@ enum replay_status umd_buffer_tiling(struct umd *umd, struct umd_buffer *buffer,
 {
 	enum replay_status status;
 
+	if (!umd->model->has_tiles)
+		return REPLAY_CLEAN;
 	if (buffer->handle == 0) {
 		buffer->tiling = (uint8_t)mode;
 		buffer->stride_bytes = stride_bytes;
@@ -196,6 +198,7 @@ enum replay_status umd_buffer_advise(struct umd *umd, struct umd_buffer *buffer,
 		.NumAllocations = 1,
 		.Priority = D3DDDI_OFFER_PRIORITY_NORMAL,
 	};
+	enum replay_status status;
 	HRESULT hr;
 
 	if (needed)
@@ -204,6 +207,9 @@ enum replay_status umd_buffer_advise(struct umd *umd, struct umd_buffer *buffer,
 	if (buffer->handle == 0 || buffer->offered || buffer->brackets > 0 ||
 	    buffer->key != UMD_NO_KEY)
 		return REPLAY_CLEAN;
+	status = umd->model->offering(umd, buffer);
+	if (status != REPLAY_CLEAN)
+		return status;
 	hr = umd->callbacks->pfnOfferAllocationsCb(umd->handle, &offer);
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnOfferAllocationsCb", buffer, hr);

@@ -12,11 +12,11 @@
 #define LEAST_COMMAND_BYTES 512u
 #define LEAST_LIST          4u
 
-static enum replay_status create(struct umd *umd, uint32_t number, struct umd_context **result)
+static enum replay_status create_context(struct umd *umd, uint32_t number,
+					 struct umd_context **result)
 {
-	D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = 0, .EngineAffinity = 1};
 	struct umd_context *context;
-	HRESULT hr;
+	enum replay_status status;
 
 	if (!grow_array((void **)&umd->contexts, &umd->context_capacity, umd->context_count,
 			sizeof(*umd->contexts)))
@@ -24,19 +24,12 @@ static enum replay_status create(struct umd *umd, uint32_t number, struct umd_co
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return umd_no_memory(umd);
-	hr = umd->callbacks->pfnCreateContextCb(umd->handle, &create);
-	if (FAILED(hr)) {
+	status = umd->model->create_context(umd, context);
+	if (status != REPLAY_CLEAN) {
 		free(context);
-		return umd_failed(umd, "pfnCreateContextCb", NULL, hr);
+		return status;
 	}
 	context->number = number;
-	context->handle = create.hContext;
-	context->commands = create.pCommandBuffer;
-	context->allocations = create.pAllocationList;
-	context->patches = create.pPatchLocationList;
-	context->command_bytes = create.CommandBufferSize;
-	context->allocation_capacity = create.AllocationListSize;
-	context->patch_capacity = create.PatchLocationListSize;
 	umd->contexts[umd->context_count++] = context;
 	*result = context;
 	if (context->command_bytes < LEAST_COMMAND_BYTES ||
@@ -63,7 +56,7 @@ enum replay_status umd_context_find(struct umd *umd, uint32_t number, struct umd
 			return REPLAY_CLEAN;
 		}
 	}
-	return create(umd, number, context);
+	return create_context(umd, number, context);
 }
 
 enum replay_status umd_context_end(struct umd *umd, uint32_t number)
@@ -73,16 +66,21 @@ enum replay_status umd_context_end(struct umd *umd, uint32_t number)
 	for (i = 0; i < umd->context_count; i++) {
 		struct umd_context *context = umd->contexts[i];
 		D3DDDICB_DESTROYCONTEXT destroy = {.hContext = context->handle};
+		enum replay_status status;
 		HRESULT hr;
 
 		if (context->number != number)
 			continue;
+		status = umd->model->end_context(umd, context);
+		if (status != REPLAY_CLEAN)
+			return status;
 		hr = umd->callbacks->pfnDestroyContextCb(umd->handle, &destroy);
 		if (FAILED(hr))
 			return umd_failed(umd, "pfnDestroyContextCb", NULL, hr);
 		if (umd->batch.context == context)
 			umd->batch.context = NULL;
-		free(context);
+		context->next_ended = umd->ended_contexts;
+		umd->ended_contexts = context;
 		umd->contexts[i] = umd->contexts[--umd->context_count];
 		break;
 	}
@@ -103,8 +101,9 @@ enum replay_status umd_drain(struct umd *umd)
 	if (umd->context_count > 0)
 		status = umd_buffer_allocate(umd, &marker, false, NULL);
 	for (i = 0; i < umd->context_count && status == REPLAY_CLEAN; i++) {
-		umd_batch_begin(umd, umd->contexts[i]);
-		status = umd_submit_write(umd, &marker);
+		status = umd_batch_begin(umd, umd->contexts[i]);
+		if (status == REPLAY_CLEAN)
+			status = umd_submit_write(umd, &marker);
 		if (status == REPLAY_CLEAN)
 			status = umd_batch_end(umd);
 		if (status == REPLAY_CLEAN)

@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks, and the events that become a lock only: waits for the GPU, busy queries, dma-buf brackets.
+ * Locks, and the events that only wait or lock: waits for the GPU, busy queries, dma-buf brackets.
  */
 #include "umd_private.h"
 
-HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count,
-		 char **data)
-{
-	D3DDDICB_LOCK lock = {
-		.hAllocation = buffer->handle,
-		.NumPages = page_count,
-		.pPages = page_count ? umd->pages : NULL,
-		.Flags.Value = flags,
-	};
-	HRESULT hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
-
-	if (SUCCEEDED(hr)) {
-		buffer->handle = lock.hAllocation;
-		*data = lock.pData;
-	}
-	return hr;
-}
-
 enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer)
 {
-	D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &buffer->handle};
-	HRESULT hr = umd->callbacks->pfnUnlockCb(umd->handle, &unlock);
+	HRESULT hr = umd->model->unlock(umd, buffer->handle);
 
-	return FAILED(hr) ? umd_failed(umd, "pfnUnlockCb", buffer, hr) : REPLAY_CLEAN;
+	return FAILED(hr) ? umd_failed(umd, umd->model->unlock_name, buffer, hr) : REPLAY_CLEAN;
 }
 
 /* Only the creator of a shared allocation may lock it (LOCK-24). Counts accesses by others. */
@@ -53,10 +34,10 @@ enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, 
 	/*
 	 * As drivers do, try with DonotWait first. This driver has no other work to do meanwhile.
 	 */
-	hr = umd_lock(umd, buffer, flags | UMD_LOCK_DO_NOT_WAIT, page_count, data);
+	hr = umd->model->lock(umd, buffer, flags | UMD_LOCK_DO_NOT_WAIT, page_count, data);
 	if (hr == D3DERR_WASSTILLDRAWING)
-		hr = umd_lock(umd, buffer, flags, page_count, data);
-	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
+		hr = umd->model->lock(umd, buffer, flags, page_count, data);
+	return FAILED(hr) ? umd_failed(umd, umd->model->lock_name, buffer, hr) : REPLAY_CLEAN;
 }
 
 enum replay_status umd_lock_linear(struct umd *umd, struct umd_buffer *buffer, UINT flags,
@@ -72,14 +53,14 @@ enum replay_status umd_lock_linear(struct umd *umd, struct umd_buffer *buffer, U
 	status = umd_buffer_ready(umd, buffer);
 	if (status != REPLAY_CLEAN)
 		return status;
-	hr = umd_lock(umd, buffer, linear_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
+	hr = umd->model->lock(umd, buffer, linear_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
 	if (hr == D3DERR_WASSTILLDRAWING)
-		hr = umd_lock(umd, buffer, linear_flags, 0, data);
+		hr = umd->model->lock(umd, buffer, linear_flags, 0, data);
 	buffer->locked_linear = SUCCEEDED(hr);
 	/* neither a swizzling range nor memory for an unswizzled copy is available */
 	if (hr == D3DERR_NOTAVAILABLE)
-		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE, 0, data);
-	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
+		hr = umd->model->lock(umd, buffer, flags | UMD_LOCK_ENTIRE, 0, data);
+	return FAILED(hr) ? umd_failed(umd, umd->model->lock_name, buffer, hr) : REPLAY_CLEAN;
 }
 
 /* A buffer that is not allocated, or is offered, is not busy. */
@@ -88,44 +69,14 @@ static bool may_be_busy(const struct umd_buffer *buffer)
 	return buffer->handle != 0 && !buffer->offered;
 }
 
-/* Returns whether the allocation may still have the swizzling range of its last lock. */
-static bool may_have_range(struct umd *umd, struct umd_buffer *buffer)
-{
-	D3DDDI_RESIDENCYSTATUS status = D3DDDI_RESIDENCYSTATUS_NOTRESIDENT;
-	const D3DDDICB_QUERYRESIDENCY query = {
-		.NumAllocations = 1,
-		.HandleList = &buffer->handle,
-		.pResidencyStatus = &status,
-	};
-
-	return buffer->locked_linear && !buffer->brackets &&
-	       SUCCEEDED(umd->callbacks->pfnQueryResidencyCb(umd->handle, &query)) &&
-	       status == D3DDDI_RESIDENCYSTATUS_RESIDENTINGPUMEMORY;
-}
-
-/*
- * Locks without an access to the content. It moves nothing: an existing swizzling range is kept,
- * and none is acquired.
- */
-static HRESULT lock_without_access(struct umd *umd, struct umd_buffer *buffer, UINT flags)
-{
-	char *data;
-
-	if (may_have_range(umd, buffer))
-		flags |= UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
-	return umd_lock(umd, buffer, flags, 0, &data);
-}
-
 enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing)
 {
 	HRESULT hr;
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = lock_without_access(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY);
-	if (FAILED(hr))
-		return umd_failed(umd, "pfnLockCb", buffer, hr);
-	return umd_unlock(umd, buffer);
+	hr = umd->model->wait(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY);
+	return FAILED(hr) ? umd_failed(umd, umd->model->lock_name, buffer, hr) : REPLAY_CLEAN;
 }
 
 enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer)
@@ -134,10 +85,10 @@ enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer)
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = lock_without_access(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT);
+	hr = umd->model->wait(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT);
 	if (hr == D3DERR_WASSTILLDRAWING)
 		return REPLAY_CLEAN;
-	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : umd_unlock(umd, buffer);
+	return FAILED(hr) ? umd_failed(umd, umd->model->lock_name, buffer, hr) : REPLAY_CLEAN;
 }
 
 enum replay_status umd_bracket(struct umd *umd, struct umd_buffer *buffer,

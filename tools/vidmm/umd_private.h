@@ -26,6 +26,9 @@ enum {
 /* The tiling modes of event t. */
 enum umd_tiling { UMD_LINEAR = 0, UMD_TILED_X = 1, UMD_TILED_Y = 2 };
 
+struct umd_memory; /* umd_wddm2.h */
+struct umd_wddm2;
+
 struct umd_buffer {
 	uint32_t id;
 	D3DKMT_HANDLE handle; /* 0: not allocated yet; a lock with Discard may change it */
@@ -41,6 +44,9 @@ struct umd_buffer {
 	bool offered;
 	bool foreign;  /* created by another process: cannot be locked (LOCK-24) */
 	bool resource; /* part of a resource whose runtime handle is the buffer's address */
+
+	/* WDDM 2.x: the allocation, and those that it had before it was renamed */
+	struct umd_memory *memory, *spares;
 };
 
 struct umd_context {
@@ -50,22 +56,34 @@ struct umd_context {
 	D3DDDI_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t command_bytes, allocation_capacity, patch_capacity;
+
+	/* WDDM 2.x */
+	struct umd *umd;
+	D3DKMT_HANDLE fence;
+	const uint64_t *fence_word;
+	uint64_t fence_address; /* GPU virtual address */
+	uint64_t queued;        /* the value that the last command buffer stores to the fence */
+	uint64_t wanted;        /* while a submission is prepared: it waits for this value */
+	uint64_t paging_waited; /* value of the paging queue's fence that was last waited for */
+	bool ended;
+	struct umd_context *next_ended;
 };
 
 /* An object of the submission that is being built. */
 struct umd_slot {
 	D3DKMT_HANDLE handle;
-	uint32_t part;        /* the last part that lists the object */
-	uint32_t index;       /* index in the allocation list of that part */
-	uint32_t list_value;  /* WriteOperation */
-	uint32_t last_offset; /* largest AllocationOffset allowed */
-	uint32_t table;       /* the last relocation table whose size includes the object */
+	struct umd_memory *memory; /* WDDM 2.x */
+	uint32_t part;             /* the last part that lists the object */
+	uint32_t index;            /* index in the allocation list of that part */
+	uint32_t list_value;       /* WriteOperation */
+	uint32_t last_offset;      /* largest AllocationOffset allowed */
+	uint32_t table;            /* the last relocation table whose size includes the object */
 	uint64_t size_bytes;
 };
 
 /*
  * The command buffer that is being filled. A submission consists of one or more parts, each with
- * one pfnRenderCb.
+ * one pfnRenderCb or pfnSubmitCommandCb.
  */
 struct umd_batch {
 	/* between submissions: the last context used; NULL if that was destroyed */
@@ -79,8 +97,45 @@ struct umd_batch {
 	uint32_t table;        /* number of the last table whose size was computed */
 };
 
+/* What the versions of WDDM differ in. */
+struct umd_model {
+	const char *lock_name, *unlock_name; /* names of callbacks, for messages */
+	bool has_tiles;                      /* the miniport has tiled allocations */
+	enum replay_status (*open)(struct umd *umd);
+	void (*close)(struct umd *umd);
+	/* The buffer has a new handle, or is shared from now on. */
+	enum replay_status (*created)(struct umd *umd, struct umd_buffer *buffer);
+	enum replay_status (*shared)(struct umd *umd, struct umd_buffer *buffer, bool exported);
+	/* The allocation is about to be destroyed; the content will be offered. */
+	enum replay_status (*forget)(struct umd *umd, struct umd_buffer *buffer);
+	enum replay_status (*offering)(struct umd *umd, struct umd_buffer *buffer);
+	HRESULT (*reclaim)(struct umd *umd, struct umd_buffer *buffer, BOOL *discarded);
+	/* FLAGS as of pfnLockCb. D3DERR_WASSTILLDRAWING: DonotWait, and the GPU uses it. */
+	HRESULT(*lock)
+	(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count, char **data);
+	HRESULT (*lock_handle)(struct umd *umd, D3DKMT_HANDLE handle, char **data);
+	HRESULT (*unlock)(struct umd *umd, D3DKMT_HANDLE handle);
+	/* Waits for the GPU without an access to the content. */
+	HRESULT (*wait)(struct umd *umd, struct umd_buffer *buffer, UINT flags);
+	enum replay_status (*create_context)(struct umd *umd, struct umd_context *context);
+	enum replay_status (*end_context)(struct umd *umd, struct umd_context *context);
+	/* Before and after the parts of a submission that uses the memory of SLOTS. */
+	enum replay_status (*prepare)(struct umd *umd, struct umd_context *context,
+				      const struct umd_slot *slots, uint32_t count);
+	void (*submitted)(struct umd *umd, struct umd_context *context,
+			  const struct umd_slot *slots, uint32_t count);
+	enum replay_status (*begin_part)(struct umd *umd);
+	enum replay_status (*submit_part)(struct umd *umd);
+	/* Appends a table with as many relocations as fit. Returns their number. */
+	uint32_t (*put_table)(struct umd *umd, const struct trace_relocation *relocations,
+			      uint32_t count);
+};
+extern const struct umd_model umd_model_wddm1, umd_model_wddm2;
+
 struct umd {
 	struct world *world;
+	const struct umd_model *model;
+	struct umd_wddm2 *wddm2; /* NULL with WDDM 1.x */
 	unsigned index;
 	char name[64];
 	uint64_t line; /* line of the current event */
@@ -94,6 +149,7 @@ struct umd {
 	uint32_t buffer_count, buffer_capacity;
 	struct umd_context **contexts;
 	uint32_t context_count, context_capacity;
+	struct umd_context *ended_contexts; /* WDDM 2.x: uses of them may be noted */
 
 	struct umd_batch batch;
 	struct umd_slot *slots;
@@ -102,6 +158,7 @@ struct umd {
 	uint32_t page_capacity;
 
 	D3DKMT_HANDLE report_handle;
+	struct umd_memory *report_memory;    /* WDDM 2.x */
 	const struct softgpu_report *report; /* locked permanently; NULL: locked for each read */
 	uint32_t report_age;                 /* submissions since the last read */
 	uint64_t report_seen;
@@ -125,6 +182,9 @@ enum replay_status umd_buffer_ready(struct umd *umd, struct umd_buffer *buffer);
 enum replay_status umd_buffer_allocate(struct umd *umd, struct umd_buffer *buffer, bool shared,
 				       D3DDDICB_ALLOCATE *result);
 enum replay_status umd_buffer_deallocate(struct umd *umd, struct umd_buffer *buffer);
+/* Stores the handle of a new allocation in the buffer. */
+HRESULT umd_buffer_try_allocate(struct umd *umd, struct umd_buffer *buffer,
+				D3DDDICB_ALLOCATE *allocate);
 enum replay_status umd_buffer_tiling(struct umd *umd, struct umd_buffer *buffer, uint32_t mode,
 				     uint32_t stride_bytes);
 enum replay_status umd_buffer_advise(struct umd *umd, struct umd_buffer *buffer, bool needed);
@@ -140,8 +200,6 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 			      bool *opened);
 
 /* umd_lock.c */
-HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count,
-		 char **data);
 enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer);
 /*
  * Both wait for the GPU; FLAGS is without DonotWait. *DATA is NULL with REPLAY_CLEAN if the buffer
@@ -152,7 +210,7 @@ enum replay_status umd_lock_linear(struct umd *umd, struct umd_buffer *buffer, U
 				   char **data);
 enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, UINT flags,
 				    UINT page_count, char **data);
-/* Waits for the GPU by a lock and unlock, ReadOnly unless FOR_WRITING. */
+/* Waits for the GPU, as for a lock that is ReadOnly unless FOR_WRITING. */
 enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing);
 enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer);
 enum replay_status umd_bracket(struct umd *umd, struct umd_buffer *buffer,
@@ -170,10 +228,10 @@ enum replay_status umd_context_find(struct umd *umd, uint32_t number, struct umd
 enum replay_status umd_context_end(struct umd *umd, uint32_t number);
 
 /* umd_batch.c */
-void umd_batch_begin(struct umd *umd, struct umd_context *context);
+enum replay_status umd_batch_begin(struct umd *umd, struct umd_context *context);
 enum replay_status umd_batch_end(struct umd *umd);
 /*
- * Makes sure that the command buffer has space for BYTES, ALLOCATIONS and PATCHES. Renders the
+ * Makes sure that the command buffer has space for BYTES, ALLOCATIONS and PATCHES. Submits the
  * current part if it has not; indexes of slots are then invalid.
  */
 enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t allocations,

@@ -13,27 +13,34 @@
  * Copies on the context that the process used last, so that the copy follows its work on the
  * buffer.
  */
-static enum replay_status copy_on_gpu(struct umd *umd, D3DKMT_HANDLE from, D3DKMT_HANDLE to,
-				      uint64_t size_bytes)
+static enum replay_status copy_on_gpu(struct umd *umd, const struct umd_buffer *from,
+				      const struct umd_buffer *to)
 {
-	struct umd_slot source = {.handle = from}, destination = {.handle = to, .list_value = 1};
+	struct umd_slot slots[2] = {
+		{.handle = from->handle, .memory = from->memory},
+		{.handle = to->handle, .memory = to->memory, .list_value = 1},
+	};
 	struct umd_context *context = umd->batch.context;
 	struct softgpu_copy *copy;
 	enum replay_status status = REPLAY_CLEAN;
 
 	if (!context)
 		status = umd_context_find(umd, 0, &context);
-	if (status != REPLAY_CLEAN)
-		return status;
-	umd_batch_begin(umd, context);
-	status = umd_batch_reserve(umd, sizeof(*copy), 2, 2);
+	if (status == REPLAY_CLEAN)
+		status = umd->model->prepare(umd, context, slots, 2);
+	if (status == REPLAY_CLEAN)
+		status = umd_batch_begin(umd, context);
+	if (status == REPLAY_CLEAN)
+		status = umd_batch_reserve(umd, sizeof(*copy), 2, 2);
 	if (status != REPLAY_CLEAN)
 		return status;
 	copy = umd_batch_command(umd, SOFTGPU_COPY, 0, sizeof(*copy));
-	copy->source = umd_batch_operand(umd, &source, 0);
-	copy->destination = umd_batch_operand(umd, &destination, 0);
-	copy->length = size_bytes;
-	return umd_batch_end(umd);
+	copy->source = umd_batch_operand(umd, &slots[0], 0);
+	copy->destination = umd_batch_operand(umd, &slots[1], 0);
+	copy->length = to->size_bytes;
+	status = umd_batch_end(umd);
+	umd->model->submitted(umd, context, slots, 2);
+	return status;
 }
 
 /* Copies under two locks. Neither allocation has to be in video memory. */
@@ -41,14 +48,14 @@ static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
 				      struct umd_buffer *to)
 {
 	char *source, *destination;
-	HRESULT hr = umd_lock(umd, from, UMD_LOCK_READ_ONLY | UMD_LOCK_ENTIRE, 0, &source);
+	HRESULT hr = umd->model->lock(umd, from, UMD_LOCK_READ_ONLY | UMD_LOCK_ENTIRE, 0, &source);
 	enum replay_status status, other;
 
 	if (FAILED(hr))
-		return umd_failed(umd, "pfnLockCb", from, hr);
-	hr = umd_lock(umd, to, UMD_LOCK_WRITE_ONLY | UMD_LOCK_ENTIRE, 0, &destination);
+		return umd_failed(umd, umd->model->lock_name, from, hr);
+	hr = umd->model->lock(umd, to, UMD_LOCK_WRITE_ONLY | UMD_LOCK_ENTIRE, 0, &destination);
 	if (FAILED(hr))
-		return umd_failed(umd, "pfnLockCb", to, hr);
+		return umd_failed(umd, umd->model->lock_name, to, hr);
 	memcpy(destination, source, from->size_bytes);
 	status = umd_unlock(umd, to);
 	other = umd_unlock(umd, from);
@@ -79,13 +86,13 @@ static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer
 	if (status < 0)
 		return umd_failed(umd, "vidmm_resource_set_shared", buffer, (HRESULT)status);
 	buffer->handle = 0;
+	buffer->memory = buffer->spares = NULL;
 	result = umd_buffer_allocate(umd, buffer, true, &allocate);
 	*km_resource = allocate.hKMResource;
 	if (result != REPLAY_CLEAN || old.handle == 0)
 		return result;
-	result = gpu_can_copy(umd, buffer)
-			 ? copy_on_gpu(umd, old.handle, buffer->handle, buffer->size_bytes)
-			 : copy_on_cpu(umd, &old, buffer);
+	result = gpu_can_copy(umd, buffer) ? copy_on_gpu(umd, &old, buffer)
+					   : copy_on_cpu(umd, &old, buffer);
 	return result == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &old) : result;
 }
 
@@ -117,7 +124,7 @@ enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64
 	buffer->key = exchange_index(world->exchange, key);
 	shared = umd->device->ops->share(umd->device, km_resource, &key->global_handle);
 	return shared < 0 ? umd_failed(umd, "vidmm_resource_share", buffer, (HRESULT)shared)
-			  : REPLAY_CLEAN;
+			  : umd->model->shared(umd, buffer, true);
 }
 
 enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64_t number,
@@ -125,6 +132,7 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 {
 	struct exchange *exchange = umd->world->exchange;
 	struct exchange_key *key = exchange_find(exchange, number);
+	enum replay_status result;
 	vidmm_status status;
 	uint32_t handle = 0;
 
@@ -141,5 +149,6 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 	if (key->content)
 		buffer->content = content_get(key->content);
 	*opened = true;
-	return REPLAY_CLEAN;
+	result = umd->model->created(umd, buffer);
+	return result == REPLAY_CLEAN ? umd->model->shared(umd, buffer, false) : result;
 }

@@ -32,6 +32,7 @@ static enum replay_status fill_slots(struct umd *umd, const struct trace_submiss
 			return status;
 		umd->slots[i] = (struct umd_slot){
 			.handle = buffer->handle,
+			.memory = buffer->memory,
 			.size_bytes = buffer->size_bytes,
 			.list_value = submission->objects[i].flags & TRACE_OBJECT_WRITE ? 1 : 0,
 			.last_offset = last > UINT32_MAX ? UINT32_MAX : (uint32_t)last,
@@ -136,76 +137,6 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 	return status;
 }
 
-/*
- * Without an aperture, returns the number of relocations that one table may have. A command cannot
- * be split, so all allocations it references must fit into video memory together. A quarter of it
- * leaves space for allocations that cannot be evicted at that time.
- */
-static uint32_t relocations_that_fit(struct umd *umd, const struct trace_relocation *relocations,
-				     uint32_t count)
-{
-	uint64_t bytes = 0, limit = umd->world->adapter_sizes.vram_bytes / 4;
-	uint32_t table = ++umd->batch.table, i;
-
-	for (i = 0; i < count; i++) {
-		struct umd_slot *slot = &umd->slots[relocations[i].target];
-
-		if (slot->table == table)
-			continue;
-		if (bytes && bytes + slot->size_bytes > limit)
-			break;
-		bytes += slot->size_bytes;
-		slot->table = table;
-	}
-	return i;
-}
-
-/* Appends a table with as many relocations as fit. Returns their number. */
-static uint32_t put_table(struct umd *umd, const struct trace_relocation *relocations,
-			  uint32_t count)
-{
-	struct umd_batch *batch = &umd->batch;
-	struct umd_context *context = batch->context;
-	struct softgpu_relocations *table;
-	D3DDDI_PATCHLOCATIONLIST *patch = context->patches + batch->patch_count;
-	uint32_t start = batch->used_bytes, i, clamped = 0;
-	uint32_t capacity = context->patch_capacity - batch->patch_count - batch->operand_count;
-	uint32_t slots = (context->command_bytes - start - (uint32_t)sizeof(*table)) / 8;
-
-	if (!umd_has_aperture(umd))
-		count = relocations_that_fit(umd, relocations, count);
-	if (count > capacity)
-		count = capacity;
-	if (count > slots)
-		count = slots;
-	for (i = 0; i < count; i++) {
-		const struct trace_relocation *relocation = &relocations[i];
-		struct umd_slot *slot = &umd->slots[relocation->target];
-		uint32_t offset = relocation->delta;
-
-		if (__builtin_expect(slot->part != batch->part, 0)) {
-			if (batch->allocation_count + 1 == context->allocation_capacity)
-				break;
-			umd_batch_list(umd, slot);
-		}
-		clamped += offset > slot->last_offset;
-		patch[i].AllocationIndex = slot->index;
-		patch[i].Value = slot->index;
-		patch[i].DriverId = 0;
-		patch[i].AllocationOffset = offset > slot->last_offset ? slot->last_offset : offset;
-		patch[i].PatchOffset = start + (uint32_t)sizeof(*table) + i * 8;
-		patch[i].SplitOffset = start;
-	}
-	table = umd_batch_command(umd, SOFTGPU_RELOCATIONS,
-				  umd->world->block_bytes ? SOFTGPU_FLAG_CHECK : 0,
-				  sizeof(*table) + (size_t)i * 8);
-	table->count = i;
-	table->reserved = 0;
-	batch->patch_count += i;
-	umd->world->result->clamped_deltas += clamped;
-	return i;
-}
-
 static enum replay_status put_relocations(struct umd *umd,
 					  const struct trace_submission *submission)
 {
@@ -217,8 +148,8 @@ static enum replay_status put_relocations(struct umd *umd,
 
 		if (status != REPLAY_CLEAN)
 			return status;
-		done += put_table(umd, submission->relocations + done,
-				  submission->relocation_count - done);
+		done += umd->model->put_table(umd, submission->relocations + done,
+					      submission->relocation_count - done);
 	}
 	return REPLAY_CLEAN;
 }
@@ -233,14 +164,18 @@ enum replay_status umd_submit(struct umd *umd, const struct trace_submission *su
 		status = umd_context_find(umd, submission->context, &context);
 	if (status != REPLAY_CLEAN)
 		return status;
-	umd_batch_begin(umd, context);
-	status = put_stall(umd, submission);
+	status = umd->model->prepare(umd, context, umd->slots, submission->object_count);
+	if (status == REPLAY_CLEAN)
+		status = umd_batch_begin(umd, context);
+	if (status == REPLAY_CLEAN)
+		status = put_stall(umd, submission);
 	if (status == REPLAY_CLEAN)
 		status = put_objects(umd, submission);
 	if (status == REPLAY_CLEAN)
 		status = put_relocations(umd, submission);
 	if (status == REPLAY_CLEAN)
 		status = umd_batch_end(umd);
+	umd->model->submitted(umd, context, umd->slots, submission->object_count);
 	result->submissions++;
 	result->references += submission->object_count;
 	result->relocations += submission->relocation_count;

@@ -57,6 +57,9 @@ void world_stop(struct world *world)
 	if (!world->worker.exchange)
 		exchange_destroy(world->exchange);
 	free(world->processes);
+	for (i = 0; i < world->shared_uses_count; i++)
+		free(world->shared_uses[i]);
+	free(world->shared_uses);
 	free(world->content_owners);
 	pthread_mutex_destroy(&world->lock);
 }

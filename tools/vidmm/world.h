@@ -49,6 +49,8 @@ struct world {
 	/* buffers by content number: index (number - 1) / number of workers */
 	struct content_owner *content_owners;
 	uint32_t owner_count, owner_capacity;
+	void **shared_uses; /* umd_memory.c: by index in the exchange */
+	uint32_t shared_uses_count;
 	bool deadlocked;
 
 	/* For host_remote: the connection that asks for statistics, and the first sample. */
