@@ -218,6 +218,13 @@ struct vmm_ref {
 	/* `submissions` of the adapter when it was added to the residency list. */
 	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list residency_link; /* in device->residency */
+	/*
+	 * In device->leaving while packets that were queued when it left the list may need it: those
+	 * with a number above left_from, up to left_at. (RES-07)
+	 */
+	struct vmm_list leaving_link;
+	uint64_t left_from VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint64_t left_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* In the list of pending evictions (RES-07) ... */
 	struct vmm_list departure_link;
 	/* ... until these packets are complete. Its destruction waits for them, too (ALF-37). */

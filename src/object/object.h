@@ -434,6 +434,7 @@ struct vmm_device {
 	struct vmm_node_counts node_counts[VMM_NODES_MAX] VMM_GUARDED_BY(vmm_state_lock_class);
 	/* memory, from WDDM 2.0 on; guarded by the paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
+	struct vmm_list leaving;   /* vmm_ref.leaving_link */
 	struct vmm_list paging_queues;
 	struct vmm_list context_allocations; /* the miniport's own allocations (PRE-11) */
 	_Atomic bool has_context_memory;     /* set with the first of those, never cleared */

@@ -306,6 +306,7 @@ static NTSTATUS create_objects(struct creation *c)
 		vmm_list_init(&ref->resource_link);
 		vmm_list_init(&ref->zombie_link);
 		vmm_list_init(&ref->residency_link);
+		vmm_list_init(&ref->leaving_link);
 		vmm_list_init(&ref->departure_link);
 		vmm_process_lock(process);
 		ref->handle = vmm_handle_create(&process->handles, VMM_HANDLE_ALLOCATION, ref);

@@ -125,9 +125,11 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 {
-	if (vmm_unlikely(ref->device->va != NULL)) {
+	if (memory->adapter->residency_lists) {
 		vmm_paging_lock(memory->adapter);
-		vmm_va_forget_ref(ref); /* unmaps its GPU addresses (VA-09) */
+		vmm_residency_list_left(ref);
+		if (ref->device->va)
+			vmm_va_forget_ref(ref); /* unmaps its GPU addresses (VA-09) */
 		vmm_paging_commit(memory->adapter);
 	}
 	if (!ref->allocation->gone)
@@ -300,6 +302,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	vmm_existing_queue_release(a, &d->departing);
 	vmm_deallocation_note(d, ref);
 	if (is_unused(ref, d)) {
+		vmm_residency_list_left(ref);
 		a->references = 0;
 		finish_allocation(memory, a);
 		vmm_list_push_back(&d->unused, &ref->zombie_link);

@@ -138,6 +138,7 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 	vmm_list_init(&ref->resource_link);
 	vmm_list_init(&ref->zombie_link);
 	vmm_list_init(&ref->residency_link);
+	vmm_list_init(&ref->leaving_link);
 	vmm_list_init(&ref->departure_link);
 	vmm_process_lock(device->process);
 	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);

@@ -289,12 +289,53 @@ vmm_status vmm_residency_list_add(struct vmm_ref *ref)
 	return VMM_OK;
 }
 
+static bool device_is_done(const struct vmm_ref *ref)
+{
+	const struct vmm_adapter *adapter = ref->device->adapter;
+
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
+		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
+			return false;
+	return true;
+}
+
+/*
+ * Packets that are queued already may access the allocation, although it leaves the list: they
+ * find it resident as before. (RES-07, ALF-37)
+ */
+static void note_leaving(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_device *device = ref->device;
+	uint64_t from = ref->listed_at;
+
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	for (uint32_t t = 0; t < vmm_timeline_count(device->adapter); t++)
+		ref->departs_after[t] =
+			atomic_load_explicit(&device->queued[t], memory_order_relaxed);
+	if (device_is_done(ref))
+		return;
+	if (vmm_list_empty(&ref->leaving_link))
+		vmm_list_push_back(&device->leaving, &ref->leaving_link);
+	else /* it left before, and packets from then are queued */
+		from = vmm_min_u64(from, ref->left_from);
+	ref->left_from = from;
+	ref->left_at = atomic_load(&device->adapter->submissions);
+}
+
+void vmm_residency_list_left(struct vmm_ref *ref)
+{
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	vmm_list_remove(&ref->leaving_link);
+	vmm_list_init(&ref->leaving_link);
+}
+
 /* Subtracts 1 from the count. At 0 the allocation leaves the list. (PRI-05, RES-01) */
 void vmm_residency_list_remove(struct vmm_ref *ref)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	if (--ref->residency_count)
 		return;
+	note_leaving(ref);
 	vmm_residency_list_account(ref, false);
 	ref->allocation->listed--;
 	vmm_list_remove(&ref->residency_link);
@@ -320,6 +361,10 @@ void vmm_residency_list_device_end(struct vmm_device *device)
 {
 	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_assert(vmm_list_empty(&device->residency));
+	/* No packet is queued any more. The refs are freed later. */
+	while (!vmm_list_empty(&device->leaving))
+		vmm_residency_list_left(
+			vmm_container_of(device->leaving.next, struct vmm_ref, leaving_link));
 	vmm_free(device->demand);
 	device->demand = NULL;
 }
@@ -373,12 +418,68 @@ bool vmm_residency_list_stays_out(struct vmm_instance *instance)
 	       vmm_is_offered_locked(instance->allocation);
 }
 
-/* Entries that were listed after the submission are not needed for it. */
-static bool is_needed(const struct vmm_residency_set *set, const struct vmm_ref *ref)
+/* What the packet needs: a walk through the list, then through what has left it. */
+struct walk {
+	const struct vmm_residency_set *set;
+	struct vmm_list *next;
+	bool leaving;
+};
+
+/*
+ * Entries that were listed after the submission are not needed for it, nor are those that left the
+ * list before it, or were destroyed with AssumeNotInUse.
+ */
+static bool is_needed(const struct walk *walk, const struct vmm_ref *ref)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	uint64_t submission = walk->set->submission;
+
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	return ref->listed_at < set->submission && !vmm_residency_list_stays_out(ref->instance);
+	if (vmm_residency_list_stays_out(ref->instance))
+		return false;
+	if (vmm_likely(!walk->leaving))
+		return ref->listed_at < submission;
+	return ref->left_from < submission && submission <= ref->left_at && !device_is_done(ref);
+}
+
+static struct vmm_ref *take_next(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link = walk->next;
+
+	vmm_assert_held(&walk->set->device->adapter->paging_lock);
+	walk->next = link->next;
+	return vmm_likely(!walk->leaving) ? vmm_container_of(link, struct vmm_ref, residency_link)
+					  : vmm_container_of(link, struct vmm_ref, leaving_link);
+}
+
+/* Returns what the packet needs next, NULL at the end. */
+static struct vmm_ref *walk_on(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_device *device = walk->set->device;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	for (;;) {
+		if (walk->next == &device->residency && !walk->leaving) {
+			walk->leaving = true;
+			walk->next = device->leaving.next;
+		}
+		if (walk->leaving && walk->next == &device->leaving)
+			return NULL;
+		struct vmm_ref *ref = take_next(walk);
+
+		if (is_needed(walk, ref))
+			return ref;
+		if (walk->leaving && device_is_done(ref))
+			vmm_residency_list_left(ref);
+	}
+}
+
+static struct vmm_ref *walk_begin(struct walk *walk, const struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&set->device->adapter->paging_lock);
+	*walk = (struct walk){.set = set, .next = set->device->residency.next};
+	return walk_on(walk);
 }
 
 /*
@@ -405,21 +506,15 @@ static vmm_status gather_in_order(const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = set->device->adapter->memory;
-	struct vmm_list *link;
 	vmm_status status = VMM_OK;
+	struct vmm_ref *ref;
+	struct walk walk;
 
-	vmm_list_for_each (link, &set->device->residency) {
-		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
-
-		if (is_needed(set, ref))
-			ref->instance->required_by = set->preparation;
-	}
+	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk))
+		ref->instance->required_by = set->preparation;
 	mark_listed_required(set);
-	vmm_list_for_each (link, &set->device->residency) {
-		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
-
-		if (is_needed(set, ref))
-			status = vmm_residency_list_place(memory, ref->instance, set->preparation);
+	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk)) {
+		status = vmm_residency_list_place(memory, ref->instance, set->preparation);
 		if (status != VMM_OK)
 			return status;
 	}
@@ -441,14 +536,11 @@ static struct vmm_instance *largest_missing(const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *largest = NULL;
-	struct vmm_list *link;
+	struct vmm_ref *ref;
+	struct walk walk;
 
-	vmm_list_for_each (link, &set->device->residency) {
-		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
-
-		if (is_needed(set, ref))
-			largest = larger(largest, ref->instance, set->preparation);
-	}
+	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk))
+		largest = larger(largest, ref->instance, set->preparation);
 	for (uint32_t i = 0; i < set->listed_count; i++)
 		if (set->listed[i])
 			largest = larger(largest, set->listed[i], set->preparation);
@@ -481,13 +573,12 @@ vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
 uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,
 			   uint64_t sequence)
 {
-	struct vmm_list *link;
+	struct vmm_ref *ref;
+	struct walk walk;
 	uint64_t paged = 0;
 
-	vmm_list_for_each (link, &set->device->residency) {
-		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
-
-		if (!is_needed(set, ref) || ref->instance->prepared != set->preparation)
+	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk)) {
+		if (ref->instance->prepared != set->preparation)
 			continue;
 		vmm_instance_activate(ref->instance, timeline, sequence);
 		if (set->writes) {
@@ -518,13 +609,8 @@ void vmm_residency_list_depart(struct vmm_ref *ref)
 
 static bool gpu_is_done(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const struct vmm_adapter *adapter = ref->device->adapter;
-
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
-		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
-			return false;
-	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
+	return device_is_done(ref) && !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
 /* No content moves, but the miniport may have to act on the content (PAG-29). */

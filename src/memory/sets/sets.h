@@ -69,6 +69,11 @@ void vmm_residency_list_hold_out(struct vmm_instance *instance) VMM_REQUIRES(vmm
 void vmm_residency_list_lose(struct vmm_device *device) VMM_REQUIRES(vmm_paging_lock_class);
 /* The ref ends: removes it from the list and from the pending evictions. */
 void vmm_residency_list_forget(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The ref is about to be freed, or no queued packet needs the allocation any more that has left the
+ * list. Does nothing for another one. (RES-07)
+ */
+void vmm_residency_list_left(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);
 /* Frees the device's sums. All its refs are gone. */
 void vmm_residency_list_device_end(struct vmm_device *device) VMM_REQUIRES(vmm_paging_lock_class);
 /*

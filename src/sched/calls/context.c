@@ -367,6 +367,18 @@ static uint32_t engine_resets_of(const struct vmm_process *process)
 	return count;
 }
 
+static void init_lists(struct vmm_device *device)
+{
+	vmm_list_init(&device->contexts);
+	vmm_list_init(&device->resources);
+	vmm_list_init(&device->refs);
+	vmm_list_init(&device->residency);
+	vmm_list_init(&device->leaving);
+	vmm_list_init(&device->paging_queues);
+	vmm_list_init(&device->context_allocations);
+	vmm_list_init(&device->sleepers);
+}
+
 static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *adapter,
 			    struct vmm_device **result)
 {
@@ -388,13 +400,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 		return STATUS_NO_MEMORY;
 	device->process = process;
 	device->adapter = adapter;
-	vmm_list_init(&device->contexts);
-	vmm_list_init(&device->resources);
-	vmm_list_init(&device->refs);
-	vmm_list_init(&device->residency);
-	vmm_list_init(&device->paging_queues);
-	vmm_list_init(&device->context_allocations);
-	vmm_list_init(&device->sleepers);
+	init_lists(device);
 	vmm_sync_begin_device(device);
 	status = vmm_va_begin_device(device, &kmd_process);
 	if (!NT_SUCCESS(status))

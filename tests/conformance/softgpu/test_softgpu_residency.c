@@ -172,6 +172,78 @@ static void va_13_tlbs_are_flushed_while_the_other_node_runs(void **state)
 	gva_stop(&host);
 }
 
+/*
+ * A copy from memory is queued behind a wait, then the memory leaves the residency list and other
+ * memory takes its place. The copy finds the memory resident all the same.
+ */
+enum leaving { LEAVES_BY_EVICT, LEAVES_IF_NECESSARY, LEAVES_BY_DESTRUCTION, LEAVINGS };
+
+static void leave(struct gva_client *c, D3DKMT_HANDLE allocation, enum leaving how)
+{
+	D3DKMT_EVICT args = {.hDevice = c->device,
+			     .NumAllocations = 1,
+			     .AllocationList = &allocation,
+			     .Flags.EvictOnlyIfNecessary = how == LEAVES_IF_NECESSARY};
+
+	gva_enter(c);
+	if (how == LEAVES_BY_DESTRUCTION)
+		gva_destroy(c, allocation);
+	else
+		assert_int_equal(D3DKMTEvict(&args), STATUS_SUCCESS);
+}
+
+static void leaves_before_queued_work_runs(void **state, enum leaving how, uint32_t set)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.vram_bytes = 4 * MIB});
+	gva_open(&host, &c);
+	struct gva_memory target = gva_memory(&c, 64 * KIB, GVA_APERTURE);
+	struct gva_memory memory = gva_memory(&c, 2560 * KIB, set);
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 fence = {.hDevice = c.device,
+						     .Info.Type = D3DDDI_MONITORED_FENCE};
+	const uint64_t value = 1;
+
+	assert_int_equal(D3DKMTCreateSynchronizationObject2(&fence), STATUS_SUCCESS);
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {
+		.hContext = c.context[0],
+		.ObjectCount = 1,
+		.ObjectHandleArray = &fence.hSyncObject,
+		.MonitoredFenceValueArray = &value};
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.hDevice = c.device,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray =
+									  &fence.hSyncObject,
+								  .FenceValueArray = &value};
+	gva_fill(&c, memory.at, memory.bytes, 0x1EAF1EAF);
+	gva_run(&c, 0);
+	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromGpu(&wait), STATUS_SUCCESS);
+	gva_copy(&c, memory.at + 1024 * KIB, target.at, 64 * KIB);
+	gva_submit(&c, 0);
+	leave(&c, memory.handle, how);
+	/* This memory is needed by no packet that is queued before it. */
+	struct gva_memory other = gva_memory(&c, 2560 * KIB, GVA_VRAM);
+	gva_enter(&c);
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&signal), STATUS_SUCCESS);
+	gva_wait(&c);
+	assert_int_equal(gva_state(&c), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	gva_expect(&c, target.handle, 0, target.bytes, 0x1EAF1EAF);
+	gva_fill(&c, other.at, other.bytes, 0x07E2);
+	gva_run(&c, 0);
+	gva_expect(&c, other.handle, 0, other.bytes, 0x07E2);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+static void res_07_alf_37_queued_work_finds_what_left_the_list(void **state)
+{
+	for (uint32_t how = 0; how < LEAVINGS; how++) {
+		leaves_before_queued_work_runs(state, (enum leaving)how, GVA_VRAM);
+		leaves_before_queued_work_runs(state, (enum leaving)how, GVA_VRAM | GVA_APERTURE);
+	}
+}
+
 static D3DKMT_QUERYVIDEOMEMORYINFO query(struct gva_client *c, D3DKMT_MEMORY_SEGMENT_GROUP group)
 {
 	D3DKMT_QUERYVIDEOMEMORYINFO args = {.hAdapter = c->adapter, .MemorySegmentGroup = group};
@@ -247,6 +319,7 @@ int main(void)
 		ON_BOTH(pre_04_res_08_preempted_packets_run_again_at_their_addresses),
 		ON_BOTH(res_06_evict_and_make_resident_keep_content_and_addresses),
 		ON_BOTH(pag_24_lock2_and_the_gpu_share_the_bytes),
+		ON_BOTH(res_07_alf_37_queued_work_finds_what_left_the_list),
 		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
