@@ -165,7 +165,7 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 			return VMM_PENDING;
 		if (vmm_residency_list_stays_out(instance))
 			continue;
-		vmm_status status = vmm_residency_list_place(r->memory, instance, round);
+		vmm_status status = vmm_residency_list_make(r->memory, instance, round);
 		if (status != VMM_OK)
 			return status;
 		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));

@@ -232,7 +232,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 
 		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
 			continue;
-		status = vmm_residency_list_place(memory, ref->instance, round);
+		status = vmm_residency_list_make(memory, ref->instance, round);
 		operation->sequence =
 			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
 	}

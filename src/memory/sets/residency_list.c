@@ -121,6 +121,42 @@ vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instan
 	return VMM_OK;
 }
 
+/*
+ * Content that a CPU lock or an eviction left in system memory counts as resident there (PAG-24).
+ * Returns true if it belongs in a memory segment: that is the first choice of its set, and neither
+ * the GPU nor the CPU uses it now.
+ */
+static bool belongs_in_memory(const struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint32_t order[VMM_PORT_SEGMENTS_MAX];
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return vmm_instance_is_resident_in_system(instance) && !vmm_locks(instance) &&
+	       vmm_instance_unused(instance) &&
+	       vmm_placement_candidates(memory, allocation, vmm_allocation_resident_set(allocation),
+					order) &&
+	       !(1u << (order[0] - 1) & vmm_segment_apertures(memory));
+}
+
+vmm_status vmm_residency_list_make(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint64_t round)
+{
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (!instance->allocation->content_lost && belongs_in_memory(memory, instance))
+		status = vmm_residency_place(memory, instance,
+					     vmm_allocation_resident_set(instance->allocation) &
+						     ~vmm_segment_apertures(memory),
+					     round);
+	if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED)
+		return status;
+	/* Without space there, it stays in system memory. */
+	return vmm_residency_list_place(memory, instance, round);
+}
+
 void vmm_residency_list_hold_out(struct vmm_instance *instance)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);

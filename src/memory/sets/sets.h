@@ -31,6 +31,12 @@ bool vmm_residency_list_is_settled(const struct vmm_instance *instance)
 vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instance *instance,
 				    uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * The same for MakeResident. Moves content from system memory into the preferred memory segment if
+ * that has or gets space, as for a new allocation. (Q-200)
+ */
+vmm_status vmm_residency_list_make(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint64_t round) VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * For an instance that was evicted for a CPU lock and stays on its list: maps it into an aperture
  * segment. If that fails, it is placed before the next packet runs.
  */

@@ -244,6 +244,71 @@ static void res_07_alf_37_queued_work_finds_what_left_the_list(void **state)
 	}
 }
 
+static uint64_t paged_out(struct gva_client *c)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	vidmm_settle(c->host->host);
+	vidmm_adapter_statistics(c->host->adapter, &statistics);
+	return statistics.bytes_paged_out;
+}
+
+static uint64_t paged_in(struct gva_client *c)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	client_idle(c->host);
+	vidmm_adapter_statistics(c->host->adapter, &statistics);
+	return statistics.bytes_paged_in;
+}
+
+/* The CPU writes first: then MakeResident brings the content into video memory, if it has space. */
+static void q_200_makeresident_moves_content_into_the_preferred_segment(void **state)
+{
+	const uint32_t both = GVA_VRAM | GVA_APERTURE;
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.vram_bytes = 4 * MIB});
+	gva_open(&host, &c);
+	uint64_t before = paged_in(&c);
+	struct gva_memory memory = {gva_allocate(&c, 2 * MIB, both), 2 * MIB, 0};
+	memory.at = gva_map(&c, memory.handle, memory.bytes, 0);
+	memset(gva_lock(&c, memory.handle), 0x51, memory.bytes);
+	/* While it is locked, it stays in system memory. */
+	gva_make_resident(&c, memory.handle);
+	assert_int_equal(paged_in(&c), before);
+	gva_unlock(&c, memory.handle);
+	gva_evict(&c, memory.handle);
+	gva_make_resident(&c, memory.handle);
+	assert_int_equal(paged_in(&c), before + 2 * MIB);
+	/* After an eviction, too. */
+	gva_evict(&c, memory.handle);
+	while (!paged_out(&c))
+		;
+	gva_make_resident(&c, memory.handle);
+	assert_int_equal(paged_in(&c), before + 4 * MIB);
+	gva_expect(&c, memory.handle, 0, memory.bytes, 0x51515151);
+	/* Nothing on the list gives way to it. */
+	struct gva_memory more = {gva_allocate(&c, 3 * MIB, both), 3 * MIB, 0};
+	D3DDDI_MAKERESIDENT args = {.hPagingQueue = c.queue.hPagingQueue,
+				    .NumAllocations = 1,
+				    .AllocationList = &more.handle,
+				    .Flags.CantTrimFurther = 1};
+	more.at = gva_map(&c, more.handle, more.bytes, 0);
+	memset(gva_lock(&c, more.handle), 0x52, more.bytes);
+	gva_unlock(&c, more.handle);
+	NTSTATUS status = D3DKMTMakeResident(&args);
+	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
+	assert_int_equal(paged_in(&c), before + 4 * MIB);
+	gva_copy(&c, more.at, memory.at, MIB);
+	gva_run(&c, 0);
+	gva_expect(&c, memory.handle, 0, MIB, 0x52525252);
+	gva_expect(&c, memory.handle, MIB, MIB, 0x51515151);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 static D3DKMT_QUERYVIDEOMEMORYINFO query(struct gva_client *c, D3DKMT_MEMORY_SEGMENT_GROUP group)
 {
 	D3DKMT_QUERYVIDEOMEMORYINFO args = {.hAdapter = c->adapter, .MemorySegmentGroup = group};
@@ -321,6 +386,7 @@ int main(void)
 		ON_BOTH(pag_24_lock2_and_the_gpu_share_the_bytes),
 		ON_BOTH(res_07_alf_37_queued_work_finds_what_left_the_list),
 		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
+		ON_BOTH(q_200_makeresident_moves_content_into_the_preferred_segment),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
 	};
