@@ -101,8 +101,13 @@ struct vmm_instance {
 
 	/* ---- WDDM 2.x ---- */
 	bool not_written; /* the next eviction may drop the segment's copy (PRI-10) */
-	bool announced;   /* the miniport was last notified that it is resident (PAG-25) */
-	bool held;        /* locked while not resident; stays out until unlocked (LOCK-48) */
+	/*
+	 * The segment's copy may differ from the store: it was written to by the CPU, or on an
+	 * earlier stay on a residency list. NotWrittenTo does not cover that. (Q-201)
+	 */
+	bool store_stale;
+	bool announced; /* the miniport was last notified that it is resident (PAG-25) */
+	bool held;      /* locked while not resident; stays out until unlocked (LOCK-48) */
 
 	/* ---- CPU access: bytes of the groups below that fill this word ---- */
 	bool view_current; /* the CPU mapping shows the present placement */

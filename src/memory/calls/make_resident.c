@@ -375,12 +375,16 @@ static void evict(struct request *r, struct vmm_ref *ref) VMM_REQUIRES(vmm_pagin
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	vmm_residency_list_remove(ref);
-	if (r->request->flags & NOT_WRITTEN_TO) { /* any Evict of it may say so (PRI-10) */
+	/* Any Evict of it may say so (PRI-10). What was written before it was listed counts. */
+	if ((r->request->flags & NOT_WRITTEN_TO) && !ref->instance->store_stale) {
 		/* the slow path of the unlock clears not_written */
 		vmm_fast_lock_disable(ref->instance);
 		ref->instance->not_written = true;
 	}
-	if (ref->residency_count || (r->request->flags & EVICT_ONLY_IF_NECESSARY))
+	if (ref->residency_count)
+		return;
+	ref->instance->store_stale |= !ref->instance->not_written;
+	if (r->request->flags & EVICT_ONLY_IF_NECESSARY)
 		return;
 	vmm_residency_list_depart(ref);
 }

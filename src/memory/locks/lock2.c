@@ -226,7 +226,8 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 		vmm_coherence_to_cpu(a->memory, instance, whole.flags);
 		vmm_retained_note_lock(instance, &whole, true);
 	}
-	a->ref->lock_count++; /* LOCK-27: locks nest */
+	instance->store_stale = true; /* the CPU may write to the segment's copy */
+	a->ref->lock_count++;         /* LOCK-27: locks nest */
 	if (!instance->lock_count++)
 		instance->lock_flags = 0;
 	if (is_out(instance) && !instance->held &&

@@ -99,6 +99,7 @@ void vmm_residency_enter_segment(struct vmm_memory *memory, struct vmm_instance 
 	vmm_residency_set_offset(segment, instance, space->offset);
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	instance->not_written = false; /* a report about its previous residency */
+	instance->store_stale = false;
 	instance->newest = 0;
 	segment->resident_bytes += instance->allocation->size_bytes;
 	vmm_fair_enter(segment, instance->allocation);

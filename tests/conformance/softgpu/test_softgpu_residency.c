@@ -309,6 +309,53 @@ static void q_200_makeresident_moves_content_into_the_preferred_segment(void **s
 	gva_stop(&host);
 }
 
+/*
+ * NotWrittenTo is about the GPU since the last MakeResident. What the CPU wrote, or the GPU before
+ * that, is not lost when the segment's copy is dropped.
+ */
+static void evict_not_written(struct gva_client *c, D3DKMT_HANDLE allocation, bool not_written)
+{
+	D3DKMT_EVICT args = {.hDevice = c->device,
+			     .NumAllocations = 1,
+			     .AllocationList = &allocation,
+			     .Flags.EvictOnlyIfNecessary = 1};
+
+	args.Flags.NotWrittenTo = not_written;
+	gva_enter(c);
+	assert_int_equal(D3DKMTEvict(&args), STATUS_SUCCESS);
+}
+
+static void q_201_notwrittento_does_not_cover_other_writes(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.vram_bytes = 4 * MIB});
+	gva_open(&host, &c);
+	for (uint32_t by_cpu = 0; by_cpu < 2; by_cpu++) {
+		struct gva_memory memory = gva_memory(&c, 2 * MIB, GVA_VRAM);
+
+		if (by_cpu) {
+			memset(gva_lock(&c, memory.handle), 0x33, memory.bytes);
+			gva_unlock(&c, memory.handle);
+			evict_not_written(&c, memory.handle, true);
+		} else {
+			gva_fill(&c, memory.at, memory.bytes, 0x33333333);
+			gva_run(&c, 0);
+			evict_not_written(&c, memory.handle, false);
+			gva_make_resident(&c, memory.handle);
+			evict_not_written(&c, memory.handle, true);
+		}
+		struct gva_memory other = gva_memory(&c, 3 * MIB, GVA_VRAM);
+		gva_expect(&c, memory.handle, 0, memory.bytes, 0x33333333);
+		gva_destroy(&c, other.handle);
+		gva_destroy(&c, memory.handle);
+		client_idle(&host);
+	}
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 static D3DKMT_QUERYVIDEOMEMORYINFO query(struct gva_client *c, D3DKMT_MEMORY_SEGMENT_GROUP group)
 {
 	D3DKMT_QUERYVIDEOMEMORYINFO args = {.hAdapter = c->adapter, .MemorySegmentGroup = group};
@@ -387,6 +434,7 @@ int main(void)
 		ON_BOTH(res_07_alf_37_queued_work_finds_what_left_the_list),
 		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
 		ON_BOTH(q_200_makeresident_moves_content_into_the_preferred_segment),
+		ON_BOTH(q_201_notwrittento_does_not_cover_other_writes),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
 	};
