@@ -177,7 +177,8 @@ _Static_assert(offsetof(struct vmm_instance, not_written) <= 4 * VMM_CACHE_LINE,
 struct vmm_queued_offer {
 	uint32_t timeline, handle;
 	uint64_t sequence;
-	struct vmm_list link; /* in the list of queued offers */
+	const struct vmm_ref *after; /* not NULL: due when its departs_after are complete instead */
+	struct vmm_list link;        /* in the list of queued offers */
 };
 
 /* One device's reference to an allocation: the object behind an allocation handle. */

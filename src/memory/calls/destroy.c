@@ -285,10 +285,10 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	struct vmm_allocation *a = ref->allocation;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!a->shared) {
+	if (!a->shared)
 		destroy_extra_refs_locked(ref);
+	if (!a->shared || a->queued_offer.after == ref)
 		vmm_offer_cancel(a);
-	}
 	a->closing = !a->shared;
 	vmm_handle_destroy(&process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);

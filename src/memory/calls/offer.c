@@ -99,6 +99,21 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 	return STATUS_SUCCESS;
 }
 
+/*
+ * From WDDM 2.0 on no list tells which packets access the allocation. Every packet that the device
+ * has queued may, if the allocation is on its residency list, or was when they were queued.
+ * (OFR-01)
+ */
+static bool is_in_queued_work(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	if (ref->residency_count)
+		vmm_ref_note_queued(ref);
+	else if (vmm_list_empty(&ref->leaving_link)) /* else: packets from when it was listed */
+		return false;
+	return !vmm_ref_queued_is_done(ref);
+}
+
 /* Offers the content. It may be discarded once the queued work is done. (OFR-01, OFR-07) */
 static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -109,6 +124,13 @@ static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *c
 
 	vmm_assert_held(&device->adapter->paging_lock);
 	vmm_offer_cancel(allocation); /* the later of two offers takes effect */
+	if (is_in_queued_work(ref)) {
+		vmm_allocation_set_offer(allocation, 0);
+		vmm_offer_after_device(ref, priority);
+		allocation->decommit = offer->flags & ALLOW_DECOMMIT;
+		allocation->uncommitted = false;
+		return STATUS_SUCCESS;
+	}
 	vmm_allocation_set_offer(allocation, priority);
 	allocation->decommit = offer->flags & ALLOW_DECOMMIT;
 	allocation->uncommitted = false; /* the next reclaim tries again to commit memory */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Offers through an allocation list (OFR-10, DMA-24). They take effect when the DMA buffer has been
- * processed, not before. The DPC that completes the buffer runs no code for them. The next query of
+ * Offers through an allocation list (OFR-10, DMA-24), and from WDDM 2.0 on every offer of an
+ * allocation that queued packets of the device may access (OFR-01). They take effect when the DMA
+ * buffer or the packets have been processed, not before. The DPC that completes the buffer runs no code for them. The next query of
  * the offer, or the next search for a victim, puts offers into effect that have become due.
  */
 #include "memory/residency/residency.h"
+#include "memory/state/state.h"
 
 void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
 {
@@ -22,6 +24,7 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	vmm_assert(vmm_instance_is_valid_locked(instance));
+	offer->after = NULL;
 	if (!allocation->offer_queued)
 		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
 	allocation->offer_queued = (uint8_t)priority;
@@ -29,6 +32,21 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 	offer->handle = instance->handle;
 	offer->timeline = timeline;
 	offer->sequence = sequence;
+}
+
+void vmm_offer_after_device(const struct vmm_ref *ref, uint32_t priority)
+{
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	vmm_offer_after_locked(ref->instance, priority, 0, 0);
+	ref->allocation->queued_offer.after = ref;
+}
+
+static bool is_due(const struct vmm_adapter *adapter, const struct vmm_queued_offer *offer)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&adapter->paging_lock);
+	return offer->after ? vmm_ref_queued_is_done(offer->after)
+			    : vmm_timeline_done(adapter, offer->timeline, offer->sequence);
 }
 
 void vmm_offer_cancel(struct vmm_allocation *allocation)
@@ -59,7 +77,7 @@ bool vmm_offer_apply_due(struct vmm_allocation *allocation)
 
 	vmm_assert_held(&allocation->adapter->paging_lock);
 	vmm_assert(vmm_allocation_is_valid_locked(allocation));
-	if (!priority || !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
+	if (!priority || !is_due(allocation->adapter, &offer))
 		return allocation->offer;
 	vmm_offer_cancel(allocation);
 	if (has_cpu_lock(allocation)) {

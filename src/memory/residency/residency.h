@@ -195,6 +195,12 @@ void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priori
 	VMM_REQUIRES(vmm_paging_lock_class);
 /* Cancels a queued offer. */
 void vmm_offer_cancel(struct vmm_allocation *allocation) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Queues an offer that takes effect when ref->departs_after are complete, which the caller has set.
+ * (OFR-01)
+ */
+void vmm_offer_after_device(const struct vmm_ref *ref, uint32_t priority)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Puts all queued offers into effect whose DMA buffer is complete. */
 void vmm_offers_apply_due(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 

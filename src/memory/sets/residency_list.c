@@ -325,16 +325,6 @@ vmm_status vmm_residency_list_add(struct vmm_ref *ref)
 	return VMM_OK;
 }
 
-static bool device_is_done(const struct vmm_ref *ref)
-{
-	const struct vmm_adapter *adapter = ref->device->adapter;
-
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
-		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
-			return false;
-	return true;
-}
-
 /*
  * Packets that are queued already may access the allocation, although it leaves the list: they
  * find it resident as before. (RES-07, ALF-37)
@@ -345,10 +335,8 @@ static void note_leaving(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class
 	uint64_t from = ref->listed_at;
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	for (uint32_t t = 0; t < vmm_timeline_count(device->adapter); t++)
-		ref->departs_after[t] =
-			atomic_load_explicit(&device->queued[t], memory_order_relaxed);
-	if (device_is_done(ref))
+	vmm_ref_note_queued(ref);
+	if (vmm_ref_queued_is_done(ref))
 		return;
 	if (vmm_list_empty(&ref->leaving_link))
 		vmm_list_push_back(&device->leaving, &ref->leaving_link);
@@ -475,7 +463,8 @@ static bool is_needed(const struct walk *walk, const struct vmm_ref *ref)
 		return false;
 	if (vmm_likely(!walk->leaving))
 		return ref->listed_at < submission;
-	return ref->left_from < submission && submission <= ref->left_at && !device_is_done(ref);
+	return ref->left_from < submission && submission <= ref->left_at &&
+	       !vmm_ref_queued_is_done(ref);
 }
 
 static struct vmm_ref *take_next(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
@@ -505,7 +494,7 @@ static struct vmm_ref *walk_on(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_c
 
 		if (is_needed(walk, ref))
 			return ref;
-		if (walk->leaving && device_is_done(ref))
+		if (walk->leaving && vmm_ref_queued_is_done(ref))
 			vmm_residency_list_left(ref);
 	}
 }
@@ -630,13 +619,10 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 
 void vmm_residency_list_depart(struct vmm_ref *ref)
 {
-	struct vmm_device *device = ref->device;
-	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_adapter *adapter = ref->device->adapter;
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
-		ref->departs_after[t] =
-			atomic_load_explicit(&device->queued[t], memory_order_relaxed);
+	vmm_ref_note_queued(ref);
 	if (!vmm_list_empty(&ref->departure_link))
 		return;
 	vmm_list_push_back(&adapter->memory->departures, &ref->departure_link);
@@ -646,7 +632,8 @@ void vmm_residency_list_depart(struct vmm_ref *ref)
 static bool gpu_is_done(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	return device_is_done(ref) && !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
+	return vmm_ref_queued_is_done(ref) &&
+	       !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
 /* No content moves, but the miniport may have to act on the content (PAG-29). */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The finding for a handle that names no reference of the calling device. */
-#include "memory/allocation.h"
+/*
+ * The finding for a handle that names no reference of the calling device, and the packets that a
+ * device has queued when one of its references changes.
+ */
+#include "memory/state/state.h"
+#include "object/progress.h"
 
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
 		    const char *what)
@@ -17,4 +21,21 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
 			    "%s: 0x%08x is not a live allocation handle (%s)", what, handle,
 			    vmm_handle_explain(table, handle, VMM_HANDLE_ALLOCATION));
+}
+
+void vmm_ref_note_queued(struct vmm_ref *ref)
+{
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	for (uint32_t t = 0; t < vmm_timeline_count(ref->device->adapter); t++)
+		ref->departs_after[t] =
+			atomic_load_explicit(&ref->device->queued[t], memory_order_relaxed);
+}
+
+bool vmm_ref_queued_is_done(const struct vmm_ref *ref)
+{
+	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	for (uint32_t t = 0; t < vmm_timeline_count(ref->device->adapter); t++)
+		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
+			return false;
+	return true;
 }

@@ -147,6 +147,13 @@ bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *alloc
 bool vmm_instance_is_resident_in_system(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * ref.c: the first function stores the numbers of the packets that the ref's device has queued, in
+ * departs_after. The second one returns whether those are complete. (RES-07, OFR-01)
+ */
+void vmm_ref_note_queued(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_ref_queued_is_done(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
  * Obstacles to a lock: states of an instance in which some rule may refuse a lock of it, whatever
  * the flags of the lock are. The fast path is enabled only if there is none. The slow paths of both
  * memory models ask the rules for those that there are (vmm_lock_check_obstacles).

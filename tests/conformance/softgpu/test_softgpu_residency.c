@@ -176,7 +176,14 @@ static void va_13_tlbs_are_flushed_while_the_other_node_runs(void **state)
  * A copy from memory is queued behind a wait, then the memory leaves the residency list and other
  * memory takes its place. The copy finds the memory resident all the same.
  */
-enum leaving { LEAVES_BY_EVICT, LEAVES_IF_NECESSARY, LEAVES_BY_DESTRUCTION, LEAVINGS };
+enum leaving {
+	LEAVES_BY_EVICT,
+	LEAVES_IF_NECESSARY,
+	LEAVES_BY_DESTRUCTION,
+	LEAVES_BY_OFFER,
+	LEAVES_BY_EVICT_AND_OFFER,
+	LEAVINGS
+};
 
 static void leave(struct gva_client *c, D3DKMT_HANDLE allocation, enum leaving how)
 {
@@ -185,11 +192,18 @@ static void leave(struct gva_client *c, D3DKMT_HANDLE allocation, enum leaving h
 			     .AllocationList = &allocation,
 			     .Flags.EvictOnlyIfNecessary = how == LEAVES_IF_NECESSARY};
 
+	const D3DKMT_OFFERALLOCATIONS offer = {.hDevice = c->device,
+					       .HandleList = &allocation,
+					       .NumAllocations = 1,
+					       .Priority = D3DKMT_OFFER_PRIORITY_NORMAL};
+
 	gva_enter(c);
 	if (how == LEAVES_BY_DESTRUCTION)
 		gva_destroy(c, allocation);
-	else
+	else if (how != LEAVES_BY_OFFER)
 		assert_int_equal(D3DKMTEvict(&args), STATUS_SUCCESS);
+	if (how == LEAVES_BY_OFFER || how == LEAVES_BY_EVICT_AND_OFFER)
+		assert_int_equal(D3DKMTOfferAllocations(&offer), STATUS_SUCCESS);
 }
 
 static void leaves_before_queued_work_runs(void **state, enum leaving how, uint32_t set)
@@ -222,8 +236,12 @@ static void leaves_before_queued_work_runs(void **state, enum leaving how, uint3
 	gva_copy(&c, memory.at + 1024 * KIB, target.at, 64 * KIB);
 	gva_submit(&c, 0);
 	leave(&c, memory.handle, how);
-	/* This memory is needed by no packet that is queued before it. */
-	struct gva_memory other = gva_memory(&c, 2560 * KIB, GVA_VRAM);
+	/*
+	 * This memory is needed by no packet that is queued before it. Offered memory is still in
+	 * the list, which then exceeds the segment: the content leaves without this.
+	 */
+	struct gva_memory other = gva_memory(&c, how == LEAVES_BY_OFFER ? MIB : 2560 * KIB,
+					     how == LEAVES_BY_OFFER ? GVA_APERTURE : GVA_VRAM);
 	gva_enter(&c);
 	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&signal), STATUS_SUCCESS);
 	gva_wait(&c);
@@ -236,7 +254,7 @@ static void leaves_before_queued_work_runs(void **state, enum leaving how, uint3
 	gva_stop(&host);
 }
 
-static void res_07_alf_37_queued_work_finds_what_left_the_list(void **state)
+static void res_07_alf_37_ofr_01_queued_work_finds_what_left_the_list(void **state)
 {
 	for (uint32_t how = 0; how < LEAVINGS; how++) {
 		leaves_before_queued_work_runs(state, (enum leaving)how, GVA_VRAM);
@@ -431,10 +449,10 @@ int main(void)
 		ON_BOTH(pre_04_res_08_preempted_packets_run_again_at_their_addresses),
 		ON_BOTH(res_06_evict_and_make_resident_keep_content_and_addresses),
 		ON_BOTH(pag_24_lock2_and_the_gpu_share_the_bytes),
-		ON_BOTH(res_07_alf_37_queued_work_finds_what_left_the_list),
-		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
-		ON_BOTH(q_200_makeresident_moves_content_into_the_preferred_segment),
+		ON_BOTH(res_07_alf_37_ofr_01_queued_work_finds_what_left_the_list),
 		ON_BOTH(q_201_notwrittento_does_not_cover_other_writes),
+		ON_BOTH(q_200_makeresident_moves_content_into_the_preferred_segment),
+		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
 	};
