@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""all_traces.py VIDMM [--sizes 100%,50%,25%] [--verify stamps] [--aperture SIZE|none] [--budget SECONDS] [--tap]
+"""all_traces.py VIDMM [--sizes 100%,50%,25%] [--verify stamps] [--aperture SIZE|none] [--model wddm1|wddm2] [--budget SECONDS] [--tap]
               [TRACE...]
 
 Replays recordings with less and less video memory and verifies every content; prints a table. Without TRACE: those of
@@ -48,7 +48,7 @@ def jobs(args):
 
 
 def replay(args, paths, memory):
-    done = subprocess.run([args.vidmm, 'replay', '--json', '--vram', memory, '--aperture', args.aperture,
+    done = subprocess.run([args.vidmm, 'replay', '--json', '--vram', memory, '--aperture', args.aperture, '--model', args.model,
                            '--verify', args.verify, *paths],
                           capture_output=True, text=True)
     try:
@@ -73,6 +73,7 @@ def main():
     parser.add_argument('--sizes', default='100%,50%,25%')
     parser.add_argument('--verify', default='stamps')
     parser.add_argument('--aperture', default='1G')
+    parser.add_argument('--model', default='wddm1')
     parser.add_argument('--budget', type=float)
     parser.add_argument('--tap', action='store_true')
     args = parser.parse_args()

@@ -163,6 +163,30 @@ static void every_event_replays_clean_with_wddm2(void **state)
 	recording_free(&recording);
 }
 
+/* More than fits: the driver trims its list, and offers and destroys what is still queued. */
+static void the_driver_of_wddm2_trims_to_its_budget(void **state)
+{
+	struct recording recordings[2] = {cycle(12, 4), shipped("every-op.trace")};
+	struct replay_result result;
+	struct messages messages;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct replay_input input = input_of(&recordings[i]);
+		struct replay_options options = options_for(&input, 1, 2 * MIB, &messages);
+
+		options.wddm2 = true;
+		options.verify = REPLAY_VERIFY_FULL;
+		expect(&options, REPLAY_CLEAN, &result);
+		assert_int_equal(result.verify_errors, 0);
+		assert_true(i == 1 || result.driver.trimmed > 12);
+		assert_true(i == 1 || result.bytes_paged_in > 2 * MIB);
+		replay_result_finish(&result);
+		recording_free(&recordings[i]);
+	}
+}
+
 /* A whole write of a busy buffer gets other memory, a part of it waits (LOCK-43). */
 static void the_driver_of_wddm2_renames_and_waits(void **state)
 {
@@ -648,6 +672,7 @@ int main(void)
 		cmocka_unit_test(every_event_replays_clean),
 		cmocka_unit_test(every_event_replays_clean_with_wddm2),
 		cmocka_unit_test(the_driver_of_wddm2_renames_and_waits),
+		cmocka_unit_test(the_driver_of_wddm2_trims_to_its_budget),
 		cmocka_unit_test(contexts_of_wddm2_wait_for_each_other),
 		cmocka_unit_test(the_same_seed_gives_the_same_events),
 		cmocka_unit_test(processes_share_what_they_export),
