@@ -225,8 +225,8 @@ struct vmm_ref {
 	uint64_t listed_at VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_list residency_link; /* in device->residency */
 	/*
-	 * In device->leaving while packets that were queued when it left the list may need it: those
-	 * with a number above left_from, up to left_at. (RES-07)
+	 * In device->leaving while packets that were queued when it left the list may need it:
+	 * those with a number above left_from, up to left_at. (RES-07)
 	 */
 	struct vmm_list leaving_link;
 	uint64_t left_from VMM_GUARDED_BY(vmm_paging_lock_class);

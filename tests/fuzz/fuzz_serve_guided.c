@@ -21,7 +21,7 @@ static void end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (!beside.honest.generation) {
+	if (!beside.honest[0].generation) {
 		beside_begin(&beside);
 		(void)atexit(end);
 	}

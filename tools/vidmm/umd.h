@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * umd: a user-mode display driver for softgpu, one for each process of a replay. It turns recorded
- * events into the callbacks of D3DDDI_DEVICECALLBACKS as a driver of WDDM 1.x or 2.x would. It holds the
- * state of a driver (handles, contexts with their command buffers) and, with verification, the
- * expected content of each buffer.
+ * events into the callbacks of D3DDDI_DEVICECALLBACKS as a driver of WDDM 1.x or 2.x would. It
+ * holds the state of a driver (handles, contexts with their command buffers) and, with
+ * verification, the expected content of each buffer.
  *
  * Each function returns REPLAY_CLEAN to continue. Any other status ends the replay; its reason has
  * been reported.

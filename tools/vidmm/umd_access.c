@@ -221,9 +221,10 @@ static enum replay_status write_bytes(struct umd *umd, const struct access *acce
 }
 
 /*
- * A write of the whole buffer locks with Discard, so that the memory manager, or the driver of
- * WDDM 2.x, may rename the allocation (REN). The driver submits at every `x`, so no unsubmitted command buffer references an
- * instance. *DONE false: no lock was taken, and the caller locks without Discard.
+ * A write of the whole buffer locks with Discard, so that the memory manager, or the driver of WDDM
+ * 2.x, may rename the allocation (REN). The driver submits at every `x`, so no unsubmitted command
+ * buffer references an instance. *DONE false: no lock was taken, and the caller locks without
+ * Discard.
  */
 static enum replay_status write_discarding(struct umd *umd, struct access *access, bool *done)
 {

@@ -2,8 +2,9 @@
 /*
  * Offers through an allocation list (OFR-10, DMA-24), and from WDDM 2.0 on every offer of an
  * allocation that queued packets of the device may access (OFR-01). They take effect when the DMA
- * buffer or the packets have been processed, not before. The DPC that completes the buffer runs no code for them. The next query of
- * the offer, or the next search for a victim, puts offers into effect that have become due.
+ * buffer or the packets have been processed, not before. The DPC that completes the buffer runs no
+ * code for them. The next query of the offer, or the next search for a victim, puts offers into
+ * effect that have become due.
  */
 #include "memory/residency/residency.h"
 #include "memory/state/state.h"

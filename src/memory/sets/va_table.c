@@ -3,8 +3,8 @@
  * Page tables: created for each part of the address space that is taken, in the segments that the
  * miniport names for their level (VA-11). All entries of a table are invalid before another table
  * or a context refers to it. Level 0 is the leaf. With two levels, the root is replaced by a larger
- * one when a higher address is taken. Tables that were evicted (residency/tables.c) get memory again
- * and are written anew.
+ * one when a higher address is taken. Tables that were evicted (residency/tables.c) get memory
+ * again and are written anew.
  */
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"

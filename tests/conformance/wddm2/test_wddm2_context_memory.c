@@ -16,7 +16,9 @@ struct maker {
 	NTSTATUS status;
 	uint32_t maps; /* calls of DxgkCbMapContextAllocation left */
 	D3DGPU_VIRTUAL_ADDRESS address;
-	/* calls of DxgkCbUpdateContextAllocation left, in that DDI; hAllocation 0: the created one */
+	/*
+	 * calls of DxgkCbUpdateContextAllocation left, in that DDI; hAllocation 0: the created one
+	 */
 	uint32_t updates;
 	enum vidmm_ddi update_in;
 	DXGKARGCB_UPDATECONTEXTALLOCATION update;

@@ -102,7 +102,9 @@ static void return_before_the_next_packet(void **state, world_setup *setup)
 	assert_true(flushed_all(&p, from));
 	assert_int_equal(updates(&p, from, true), 0);
 	assert_int_equal(roots(&p), sent);
-	/* The packet brings all back, and the other's allocation leaves: its list waits its turn. */
+	/*
+	 * The packet brings all back, and the other's allocation leaves: its list waits its turn.
+	 */
 	from = operations(&p);
 	store(&p, p.s.target_at + 128, 0x2222);
 	assert_true(updates(&p, from, true) >= p.s.v.w.m->settings.mmu.caps.PageTableLevelCount);
