@@ -158,6 +158,23 @@ HRESULT vmm_dxcore_create_list(const struct vmm_dxcore_filter *filter, const uin
 bool vmm_dxcore_is_list(const struct IUnknown *object);
 bool vmm_dxcore_is_adapter(const struct IUnknown *object);
 HRESULT vmm_dxcore_factory(const GUID *riid, void **factory);
+/* Returns the host of a list. */
+const void *vmm_dxcore_list_system(const struct IUnknown *list);
+/*
+ * Stores the budget of the calling process in each segment group. Returns false if the adapter has
+ * no budgets, has ended, or is another host's.
+ */
+enum { VMM_DXCORE_GROUPS = 2 };
+bool vmm_dxcore_budgets(struct vmm_dxcore_adapter *adapter, uint64_t budget[VMM_DXCORE_GROUPS]);
+
+/* ---- notify.c: notifications, functions of the factory ---- */
+bool vmm_dxcore_notifies(IDXCoreAdapterFactory1 *self, DXCoreNotificationType type);
+HRESULT vmm_dxcore_register(IDXCoreAdapterFactory1 *self, struct IUnknown *object,
+			    DXCoreNotificationType type, PFN_DXCORE_NOTIFICATION_CALLBACK function,
+			    void *context, uint32_t *cookie);
+HRESULT vmm_dxcore_unregister(IDXCoreAdapterFactory1 *self, uint32_t cookie);
+/* The last reference to a list or an adapter is gone: ends its registrations. (C-241) */
+void vmm_dxcore_object_ends(const void *object);
 
 /* ---- report.c ---- */
 /*

@@ -109,67 +109,15 @@ static HRESULT get_adapter_by_luid(IDXCoreAdapterFactory1 *self, const LUID *lui
 	return result;
 }
 
-/* D3DKMT functions have no event of any of the types, so none is supported. (DXC-24) */
-static bool is_notification_type_supported(IDXCoreAdapterFactory1 *self,
-					   DXCoreNotificationType type)
-{
-	(void)self;
-	(void)type;
-	return false;
-}
-
-static bool fits(const struct IUnknown *object, uint32_t type)
-{
-	return type == DXCoreNotificationType_AdapterListStale ? vmm_dxcore_is_list(object)
-							       : vmm_dxcore_is_adapter(object);
-}
-
-static HRESULT register_event_notification(IDXCoreAdapterFactory1 *self, struct IUnknown *object,
-					   DXCoreNotificationType type,
-					   PFN_DXCORE_NOTIFICATION_CALLBACK function, void *context,
-					   uint32_t *cookie)
-{
-	static const char name[] = "IDXCoreAdapterFactory::RegisterEventNotification";
-
-	(void)self;
-	(void)context;
-	if (cookie)
-		*cookie = 0;
-	if (!cookie || !function)
-		return vmm_dxcore_refuse_rule(E_POINTER, "DXC-24", "%s: %s is NULL", name,
-					      cookie ? "callbackFunction" : "eventCookie");
-	if (!object)
-		return vmm_dxcore_refuse_rule(E_INVALIDARG, "DXC-24", "%s: dxCoreObject is NULL",
-					      name);
-	if ((uint32_t)type <= DXCoreNotificationType_AdapterHardwareContentProtectionTeardown &&
-	    !fits(object, type))
-		return vmm_dxcore_refuse_rule(
-			E_INVALIDARG, "DXC-24",
-			"%s: notification type %u needs %s, the object is another one", name, type,
-			type == DXCoreNotificationType_AdapterListStale ? "a list" : "an adapter");
-	return vmm_dxcore_refuse_reason(DXGI_ERROR_INVALID_CALL, "DXC-24",
-					"%s: notification type %u is not built", name, type);
-}
-
-static HRESULT unregister_event_notification(IDXCoreAdapterFactory1 *self, uint32_t cookie)
-{
-	(void)self;
-	return vmm_dxcore_refuse_rule(
-		E_INVALIDARG, "DXC-24",
-		"IDXCoreAdapterFactory::UnregisterEventNotification: %u is not the cookie of a "
-		"registration",
-		cookie);
-}
-
 static const IDXCoreAdapterFactory1Vtbl functions = {
 	.QueryInterface = query_interface,
 	.AddRef = add_reference,
 	.Release = release,
 	.CreateAdapterList = create_adapter_list,
 	.GetAdapterByLuid = get_adapter_by_luid,
-	.IsNotificationTypeSupported = is_notification_type_supported,
-	.RegisterEventNotification = register_event_notification,
-	.UnregisterEventNotification = unregister_event_notification,
+	.IsNotificationTypeSupported = vmm_dxcore_notifies,
+	.RegisterEventNotification = vmm_dxcore_register,
+	.UnregisterEventNotification = vmm_dxcore_unregister,
 	.CreateAdapterListByWorkload = create_adapter_list_by_workload,
 };
 static IDXCoreAdapterFactory1 factory = {&functions};

@@ -43,6 +43,7 @@ static ULONG release(IDXCoreAdapterList *self)
 
 	if (left)
 		return left;
+	vmm_dxcore_object_ends(list);
 	for (uint32_t i = 0; i < list->count; i++)
 		(void)vmm_dxcore_adapter_release(list->adapters[i]);
 	vmm_free(list);
@@ -209,6 +210,11 @@ static const IDXCoreAdapterListVtbl functions = {
 	.Sort = sort,
 	.IsAdapterPreferenceSupported = is_adapter_preference_supported,
 };
+
+const void *vmm_dxcore_list_system(const struct IUnknown *list)
+{
+	return ((const struct list *)(const void *)list)->system;
+}
 
 bool vmm_dxcore_is_list(const struct IUnknown *object)
 {

@@ -64,6 +64,7 @@ ULONG vmm_dxcore_adapter_release(struct vmm_dxcore_adapter *adapter)
 
 	if (left)
 		return left;
+	vmm_dxcore_object_ends(adapter);
 	vmm_dxcore_lock();
 	vmm_list_remove(&adapter->link);
 	vmm_dxcore_unlock();

@@ -81,6 +81,27 @@ static NTSTATUS query_budget(D3DKMT_HANDLE handle,
 	return status;
 }
 
+bool vmm_dxcore_budgets(struct vmm_dxcore_adapter *adapter, uint64_t budget[VMM_DXCORE_GROUPS])
+{
+	struct vmm_dxcore_adapters adapters;
+	D3DKMT_HANDLE handle;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (!vmm_dxcore_has_state(&adapter->interface, DXCoreAdapterState_AdapterMemoryBudget) ||
+	    FAILED(vmm_dxcore_reach(adapter, &adapters, &handle)))
+		return false;
+	for (uint32_t i = 0; i < VMM_DXCORE_GROUPS && NT_SUCCESS(status); i++) {
+		const DXCoreAdapterMemoryBudgetNodeSegmentGroup group = {
+			.segmentGroup = (DXCoreSegmentGroup)i};
+		DXCoreAdapterMemoryBudget now;
+
+		status = query_budget(handle, &group, &now);
+		budget[i] = now.budget;
+	}
+	vmm_dxcore_close(&adapters);
+	return NT_SUCCESS(status);
+}
+
 struct request {
 	uint32_t state;
 	DXCoreAdapterMemoryBudgetNodeSegmentGroup group;

@@ -143,6 +143,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	atomic_store(&adapter->power, VIDMM_POWER_D0);
 	count_adapter(host, 1);
 	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));
+	vmm_world_changed(&host->world);
 	*result = adapter;
 	return VMM_OK;
 out_port:
@@ -163,6 +164,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	struct vmm_adapter *core = &adapter->core;
 
 	vmm_adapter_withdraw(core);
+	vmm_world_changed(core->world);
 	/* Preserved content can only be evicted by a running GPU. */
 	if (atomic_load(&adapter->power) != VIDMM_POWER_D0)
 		vmm_sched_power_up(core);

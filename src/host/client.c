@@ -81,6 +81,7 @@ void vidmm_process_close(struct vidmm_process *process)
 
 	void *handle;
 
+	vmm_world_process_ends(core->world, core);
 	while ((handle = first_device(core)) != NULL) {
 		struct vmm_device *device = vmm_device_end(handle);
 

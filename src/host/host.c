@@ -163,6 +163,7 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	struct vmm_os *os = host->world.os;
 
 	vmm_assert(host->adapters == 0);
+	vmm_world_ends(&host->world);
 	vmm_kmt_forget_world(os);
 	vmm_nt_end_world(&host->world);
 	vmm_world_finish(&host->world);

@@ -29,6 +29,8 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_list_init(&world->bundles);
 	vmm_list_init(&world->sync_awaited);
 	vmm_world_epoch_init(world);
+	atomic_init(&world->watcher, NULL);
+	atomic_init(&world->changes, 0);
 	return VMM_OK;
 }
 

@@ -88,7 +88,31 @@ struct vmm_world {
 	struct vmm_os_watchdog *watchdog; /* constant while epoch_sleepers has entries */
 	struct vmm_list epoch_sleepers;   /* guarded by the shared lock */
 	_Atomic uint32_t epoch_sleeper_count;
+	/* changes.c */
+	_Atomic(const struct vmm_world_watcher *) watcher;
+	_Atomic uint32_t changes; /* wait word: incremented by each change */
 };
+
+/*
+ * ---- changes.c ----
+ * A module above the core that watches a world. Both functions are called with no mutex held.
+ */
+struct vmm_process;
+struct vmm_world_watcher {
+	/* The process ends. No function of the program is called for that process afterwards. */
+	void (*process_ends)(struct vmm_world *world, struct vmm_process *process);
+	/* The world ends. The watcher's threads have ended when the function returns. */
+	void (*world_ends)(struct vmm_world *world);
+};
+void vmm_world_watch(struct vmm_world *world, const struct vmm_world_watcher *watcher);
+/*
+ * Wakes the watcher's threads after an adapter has started or ended, or a budget has changed. Does
+ * not wait; the caller may hold any mutex.
+ */
+void vmm_world_changed(struct vmm_world *world);
+/* Tell the watcher. The caller holds no mutex. */
+void vmm_world_process_ends(struct vmm_world *world, struct vmm_process *process);
+void vmm_world_ends(struct vmm_world *world);
 
 /*
  * ---- epoch.c ----

@@ -75,6 +75,26 @@ static void make_mistakes(IDXCoreAdapterFactory *factory, IDXCoreAdapterList *li
 	printf("%u\n", cookie);
 }
 
+static void ignore(DXCoreNotificationType type, struct IUnknown *object, void *context)
+{
+	(void)type;
+	(void)object;
+	(void)context;
+}
+
+/* C-243: a client of a host in another process gets no notifications. */
+static void ask_for_notifications(IDXCoreAdapterFactory *factory, IDXCoreAdapterList *list)
+{
+	const DXCoreNotificationType type = DXCoreNotificationType_AdapterListStale;
+	uint32_t cookie = 1;
+	bool supported = factory->lpVtbl->IsNotificationTypeSupported(factory, type);
+
+	printf("notifications %d %08x ", supported,
+	       (unsigned)factory->lpVtbl->RegisterEventNotification(
+		       factory, (struct IUnknown *)list, type, ignore, NULL, &cookie));
+	printf("%u\n", cookie);
+}
+
 int main(void)
 {
 	IDXCoreAdapterFactory *factory = NULL;
@@ -104,6 +124,7 @@ int main(void)
 	if (!first)
 		return 4;
 	make_mistakes(factory, list, first);
+	ask_for_notifications(factory, list);
 	printf("valid %d, stale %d, update %08x\n", first->lpVtbl->IsValid(first),
 	       list->lpVtbl->IsStale(list),
 	       (unsigned)first->lpVtbl->QueryState(first,

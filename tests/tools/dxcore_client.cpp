@@ -76,6 +76,22 @@ static void make_mistakes(IDXCoreAdapterFactory *factory, IDXCoreAdapterList *li
 	printf("%u\n", cookie);
 }
 
+static void STDMETHODCALLTYPE ignore(DXCoreNotificationType, IUnknown *, void *)
+{
+}
+
+static void ask_for_notifications(IDXCoreAdapterFactory *factory, IDXCoreAdapterList *list)
+{
+	const auto type = DXCoreNotificationType::AdapterListStale;
+	uint32_t cookie = 1;
+	bool supported = factory->IsNotificationTypeSupported(type);
+
+	printf("notifications %d %08x ", supported,
+	       static_cast<unsigned>(factory->RegisterEventNotification(list, type, ignore, nullptr,
+									&cookie)));
+	printf("%u\n", cookie);
+}
+
 static void print_state(IDXCoreAdapterList *list, IDXCoreAdapter *a)
 {
 	uint8_t updating;
@@ -117,6 +133,7 @@ int main(int, char **arguments)
 	if (!first)
 		return 4;
 	make_mistakes(factory, list, first);
+	ask_for_notifications(factory, list);
 	print_state(list, first);
 	(void)getchar();
 	print_state(list, first);

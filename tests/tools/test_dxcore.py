@@ -32,12 +32,13 @@ driver 0000000100000000, model 1300
 memory 1048576 0
 hardware 0, integrated 0, detachable 0, attributes 0 0 1
 80070057 80070057 80070057 80070057 80070057 80004003 0
+notifications 0 887a0001 0
 valid 1, stale 0, update 00000000
 '''
 VALID = 'valid 1, stale 0, update 00000000\n'
 GONE = 'valid 0, stale 1, update 887a0005\n'
 LEFT = 'left 0 0 0\n'
-FINDINGS = ('DXC-05', 'DXC-07', 'DXC-15', 'DXC-19', 'DXC-10', 'DXC-24')
+FINDINGS = ('DXC-05', 'DXC-07', 'DXC-15', 'DXC-19', 'DXC-10', 'DXC-24', 'C-243')
 
 
 class Server:
@@ -118,7 +119,7 @@ def build_cpp(folder):
 
 
 TESTS = [
-    ('DXC-26, DXC-29: %s reads the adapters of a host, and is told of its mistakes', reads_all),
+    ('DXC-26, DXC-29, C-243: %s reads the adapters of a host, and is told of its mistakes', reads_all),
     ('DXC-09, DXC-16: %s finds its adapters gone with their host, and still reads their properties', survives_its_host),
     ('DXC-25: %s without a host gets no list', without_a_host),
 ]

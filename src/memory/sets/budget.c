@@ -217,6 +217,7 @@ static NTSTATUS reserve(struct vmm_adapter *adapter, struct vmm_process *process
 	vmm_trims_before_budget(adapter->memory);
 	budget->reserved[group] = bytes;
 	vmm_trims_after_budget(adapter->memory);
+	vmm_world_changed(adapter->world);
 	atomic_store(&process->reserves, true);
 	return STATUS_SUCCESS;
 }
@@ -245,6 +246,7 @@ void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *p
 	for (uint32_t g = 0; budget && g < GROUPS; g++)
 		budget->reserved[g] = 0;
 	vmm_paging_commit(adapter);
+	vmm_world_changed(adapter->world);
 }
 
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
@@ -262,6 +264,7 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 		budget->limit[group] = bytes;
 	vmm_trims_after_budget(adapter->memory);
 	vmm_paging_commit(adapter);
+	vmm_world_changed(adapter->world);
 	return budget ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 

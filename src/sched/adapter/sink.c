@@ -137,6 +137,7 @@ static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, u
 	atomic_store(&adapter->closed, true);
 	atomic_store(&adapter->world->abandoned, true);
 	vmm_world_next_epoch(adapter->world);
+	vmm_world_changed(adapter->world);
 	vmm_progress_signal(adapter);
 	if (adapter->sched)
 		vmm_worker_wake(adapter->sched);

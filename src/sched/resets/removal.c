@@ -90,6 +90,7 @@ void vmm_sched_abandon_locked(struct vmm_adapter *adapter)
 	atomic_store(&adapter->removed, true);
 	atomic_store(&adapter->closed, true);
 	vmm_world_next_epoch(adapter->world);
+	vmm_world_changed(adapter->world);
 	abandon_locked(adapter);
 }
 
@@ -105,6 +106,7 @@ vmm_status vmm_sched_remove(struct vmm_adapter *adapter, DXGK_SURPRISE_REMOVAL_T
 {
 	atomic_store(&adapter->closed, true);
 	vmm_world_next_epoch(adapter->world);
+	vmm_world_changed(adapter->world);
 	vmm_status status = vmm_port_notify_removal(adapter->port, type);
 
 	if (!vmm_ok(status))

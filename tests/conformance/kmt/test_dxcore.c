@@ -453,44 +453,6 @@ static void dxc_13_the_list_of_a_workload_begins_with_specialized_adapters(void 
 	dxcore_stop(&w);
 }
 
-/* ---- notifications ---- */
-
-static void ignore(DXCoreNotificationType type, struct IUnknown *object, void *context)
-{
-	(void)type;
-	(void)object;
-	(void)context;
-}
-
-static void dxc_24_no_notification_is_supported(void **state)
-{
-	struct dxcore_world w;
-	uint32_t cookie = 5;
-
-	dxcore_start(&w, state);
-	IDXCoreAdapterFactory1 *f = w.factory;
-	IDXCoreAdapterList *list = dxcore_list(&w, &d3d12_graphics);
-	struct IUnknown *object = (struct IUnknown *)list;
-
-	for (uint32_t type = 0; type < 6; type++)
-		assert_false(
-			f->lpVtbl->IsNotificationTypeSupported(f, (DXCoreNotificationType)type));
-#define REGISTER(object, type, function, cookie)                                                  \
-	f->lpVtbl->RegisterEventNotification(f, object, (DXCoreNotificationType)(type), function, \
-					     &w, cookie)
-	dxcore_told(&w, REGISTER(object, 0, ignore, &cookie), DXGI_ERROR_INVALID_CALL, "DXC-24");
-	assert_int_equal(cookie, 0);
-	dxcore_told(&w, REGISTER(object, 4, ignore, &cookie), DXGI_ERROR_INVALID_CALL, "DXC-24");
-	dxcore_found(&w, REGISTER(object, 1, ignore, &cookie), E_INVALIDARG, "DXC-24");
-	dxcore_found(&w, REGISTER(NULL, 0, ignore, &cookie), E_INVALIDARG, "DXC-24");
-	dxcore_found(&w, REGISTER(object, 0, NULL, &cookie), E_POINTER, "DXC-24");
-	dxcore_found(&w, REGISTER(object, 0, ignore, NULL), E_POINTER, "DXC-24");
-#undef REGISTER
-	dxcore_found(&w, f->lpVtbl->UnregisterEventNotification(f, 1), E_INVALIDARG, "DXC-24");
-	list->lpVtbl->Release(list);
-	dxcore_stop(&w);
-}
-
 /* ---- failures ---- */
 
 static void dxc_25_without_memory_a_list_cannot_be_created(void **state)
@@ -592,7 +554,6 @@ int main(void)
 		ON_BOTH(dxc_09_an_adapter_becomes_invalid_when_it_stops_or_is_removed),
 		ON_BOTH(dxc_10_dxc_12_sort_puts_the_preferred_adapters_first),
 		ON_BOTH(dxc_13_the_list_of_a_workload_begins_with_specialized_adapters),
-		ON_BOTH(dxc_24_no_notification_is_supported),
 		ON_BOTH(dxc_25_without_memory_a_list_cannot_be_created),
 		ON_BOTH(dxc_25_without_a_host_a_list_cannot_be_created),
 		ON_BOTH(dxc_27_an_object_belongs_to_the_host_that_it_was_created_from),

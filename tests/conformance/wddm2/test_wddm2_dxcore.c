@@ -117,11 +117,106 @@ static void dxc_22_a_segment_group_or_a_node_that_does_not_exist_is_refused(void
 	stop(&b);
 }
 
+static void count(DXCoreNotificationType type, struct IUnknown *object, void *context)
+{
+	_Atomic uint32_t *calls = context;
+
+	(void)object;
+	assert_int_equal(type, DXCoreNotificationType_AdapterBudgetChange);
+	atomic_fetch_add(calls, 1);
+}
+
+static void expect_calls(struct budget_world *b, _Atomic uint32_t *calls, uint32_t expected)
+{
+	do {
+		vidmm_settle(b->w.client.host);
+	} while (atomic_load(calls) < expected);
+	assert_int_equal(atomic_load(calls), expected);
+}
+
+static void dxc_24_c_242_a_change_of_the_budget_calls_back(void **state)
+{
+	struct budget_world b;
+	struct vidmm_process *other;
+	_Atomic uint32_t calls = 0;
+	uint32_t cookie = 0;
+
+	start(&b, state);
+	struct vidmm_process *own = b.w.device.process;
+	IDXCoreAdapterFactory1 *f = (IDXCoreAdapterFactory1 *)b.factory;
+
+	assert_int_equal(vidmm_process_open(b.w.client.host, "other", &other), 0);
+	assert_int_equal(
+		f->lpVtbl->RegisterEventNotification(f, (struct IUnknown *)b.adapter,
+						     DXCoreNotificationType_AdapterBudgetChange,
+						     count, &calls, &cookie),
+		S_OK);
+	expect_calls(&b, &calls, 1); /* the initial one */
+	assert_int_equal(vidmm_process_set_budget(own, b.w.client.adapter, 0, MIB), 0);
+	expect_calls(&b, &calls, 2);
+	assert_int_equal(vidmm_process_set_budget(own, b.w.client.adapter, 1, MIB), 0);
+	expect_calls(&b, &calls, 3);
+	/* No change; the budget of another process. */
+	assert_int_equal(vidmm_process_set_budget(own, b.w.client.adapter, 0, MIB), 0);
+	assert_int_equal(vidmm_process_set_budget(other, b.w.client.adapter, 0, MIB), 0);
+	expect_calls(&b, &calls, 3);
+	assert_int_equal(f->lpVtbl->UnregisterEventNotification(f, cookie), S_OK);
+	assert_int_equal(vidmm_process_set_budget(own, b.w.client.adapter, 0, 2 * MIB), 0);
+	expect_calls(&b, &calls, 3);
+	vidmm_process_close(other);
+	stop(&b);
+}
+
+static void reserve_in(struct vidmm_process *process, uint64_t bytes)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+
+	vidmm_d3dkmt_enter(process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CHANGEVIDEOMEMORYRESERVATION args = {.hAdapter = info.hAdapter,
+						    .MemorySegmentGroup =
+							    D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL,
+						    .Reservation = bytes};
+	assert_int_equal(D3DKMTChangeVideoMemoryReservation(&args), STATUS_SUCCESS);
+	vidmm_d3dkmt_enter(NULL);
+}
+
+static void dxc_24_c_242_reservations_of_other_processes_call_back(void **state)
+{
+	struct budget_world b;
+	struct vidmm_process *other;
+	_Atomic uint32_t calls = 0;
+	uint32_t cookie = 0;
+
+	start(&b, state);
+	IDXCoreAdapterFactory1 *f = (IDXCoreAdapterFactory1 *)b.factory;
+
+	assert_int_equal(vidmm_process_open(b.w.client.host, "other", &other), 0);
+	assert_int_equal(
+		f->lpVtbl->RegisterEventNotification(f, (struct IUnknown *)b.adapter,
+						     DXCoreNotificationType_AdapterBudgetChange,
+						     count, &calls, &cookie),
+		S_OK);
+	expect_calls(&b, &calls, 1);
+	reserve_in(other, MIB);
+	expect_calls(&b, &calls, 2);
+	/* The process's own reservation does not change its budget. */
+	reserve_in(b.w.device.process, MIB);
+	expect_calls(&b, &calls, 2);
+	vidmm_process_close(other); /* ends its reservation */
+	expect_calls(&b, &calls, 3);
+	assert_int_equal(f->lpVtbl->UnregisterEventNotification(f, cookie), S_OK);
+	stop(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(dxc_22_the_budget_is_that_of_the_calling_process),
 		ON_BOTH(dxc_22_a_segment_group_or_a_node_that_does_not_exist_is_refused),
+		ON_BOTH(dxc_24_c_242_a_change_of_the_budget_calls_back),
+		ON_BOTH(dxc_24_c_242_reservations_of_other_processes_call_back),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_dxcore", tests, NULL, NULL);
