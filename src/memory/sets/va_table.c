@@ -71,17 +71,16 @@ static vmm_status allocate_memory(struct vmm_va *va, struct vmm_va_table *table,
 }
 
 /* Counts the memory that the table needs in its segment, whether or not it has it. */
-static void count_table(struct vmm_va *va, const struct vmm_va_table *table, bool add)
+static void count_table(struct vmm_va *va, struct vmm_va_table *table)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (!table->segment)
 		return;
-	uint64_t bytes =
+	table->counted_bytes =
 		vmm_align_up(table->size_bytes,
 			     vmm_memory_segment(va->memory, table->segment)->port->page_bytes);
-
-	va->table_bytes[table->segment - 1] += add ? bytes : 0 - bytes;
+	va->table_bytes[table->segment - 1] += table->counted_bytes;
 }
 
 static vmm_status initialize(struct vmm_va *va, struct vmm_va_table *table)
@@ -98,13 +97,14 @@ static vmm_status initialize(struct vmm_va *va, struct vmm_va_table *table)
 	return vmm_va_update(va, &write);
 }
 
-/* Frees the table and its memory, if it has any. */
+/* Frees the table and its memory, if it has any. The port may have ended. */
 static void free_table(struct vmm_va *va, struct vmm_va_table *table)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	vmm_table_free_memory(va->memory, va, table);
-	count_table(va, table, false);
+	if (table->counted_bytes)
+		va->table_bytes[table->segment - 1] -= table->counted_bytes;
 	vmm_free(table->child);
 	vmm_free(table);
 }
@@ -123,7 +123,7 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 	*table = *shape;
 	table->segment =
 		va->process ? desc->PageTableSegmentId : desc->PagingProcessPageTableSegmentId;
-	count_table(va, table, true);
+	count_table(va, table);
 	if (table->level)
 		table->child = vmm_calloc(table->entries, sizeof(struct vmm_va_table *));
 	if (table->level && !table->child)

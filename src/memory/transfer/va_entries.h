@@ -24,7 +24,8 @@ struct vmm_va_table {
 	uint64_t size_bytes;
 	/* 0: in system memory, see `backing` */
 	uint32_t segment;
-	bool placed; /* it has memory: `range` of the segment, or `backing` */
+	uint64_t counted_bytes; /* what the table adds to va->table_bytes of the segment */
+	bool placed;            /* it has memory: `range` of the segment, or `backing` */
 	vmm_range_node range;
 	/* offset in the segment, or the bus address */
 	uint64_t offset;
