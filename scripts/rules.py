@@ -29,8 +29,8 @@ CHOICE_FAMILIES = {'C', 'Q'}
 CHOICES = 'choices.tsv'
 ID = re.compile(r'\b([A-Z]{1,4})-(\d{2,3}[a-z]?)\b')
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-TEST_FUNCTION = re.compile(r'^(?:static )?void ((?:[a-z]{2,4}_\d{2}[a-z]?_)+\w+)\(void \*\*', re.M)
-TEST_NAME_PART = re.compile(r'([a-z]{2,4})_(\d{2}[a-z]?)_')
+TEST_FUNCTION = re.compile(r'^(?:static )?void ((?:[a-z]{1,4}_\d{2,3}[a-z]?_)+\w+)\(void \*\*', re.M)
+TEST_NAME_PART = re.compile(r'([a-z]{1,4})_(\d{2,3}[a-z]?)_')
 
 
 class Rule:
@@ -123,7 +123,7 @@ def scan(root, rules, problems):
         if path.startswith(os.path.join('tests', 'tidy')):
             continue
         for function in TEST_FUNCTION.finditer(text):
-            prefix = re.match(r'(?:[a-z]{2,4}_\d{2}[a-z]?_)+', function[1])[0]
+            prefix = re.match(r'(?:[a-z]{1,4}_\d{2,3}[a-z]?_)+', function[1])[0]
             for family, number in TEST_NAME_PART.findall(prefix):
                 match = ID.fullmatch(f'{family.upper()}-{number}')
                 rule = known(match, path)
