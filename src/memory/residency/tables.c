@@ -45,23 +45,33 @@ void vmm_tables_free_memory(struct vmm_va *va, struct vmm_va_table *table)
 		vmm_table_free_memory(va->memory, va, table);
 }
 
-/* Is a packet prepared that runs in the address space? Its tables may not change their place. */
+static bool timeline_uses(const struct vmm_timeline *timeline, const struct vmm_va *va)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &timeline->work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		if (work->prepared && work->device->va == va)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is a packet prepared that runs in the address space, or has the GPU a command of a hardware
+ * queue? Its tables may not change their place. Commands of a suspended context count as complete.
+ */
 static bool is_in_use(const struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = va->memory->adapter;
-	bool used = false;
 
 	vmm_assert_held(&adapter->paging_lock);
 	vmm_state_lock(adapter);
-	for (uint32_t t = 0; t < adapter->node_count && !used; t++) {
-		const struct vmm_list *link;
-
-		vmm_list_for_each (link, &adapter->timeline[t].work) {
-			const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
-
-			used |= work->prepared && work->device->va == va;
-		}
-	}
+	bool used = adapter->hw_queues &&
+		    timeline_uses(&adapter->timeline[vmm_hw_timeline(adapter)], va);
+	for (uint32_t t = 0; t < adapter->node_count && !used; t++)
+		used = timeline_uses(&adapter->timeline[t], va);
 	vmm_state_unlock(adapter);
 	return used;
 }
