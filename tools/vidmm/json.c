@@ -180,9 +180,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(object, "traces", traces_of(options, result));
 	json_object_set_new(object, "model",
-			    options->replay.connect
-				    ? json_null()
-				    : json_string(options->replay.wddm2 ? "wddm2" : "wddm1"));
+			    json_string(options->replay.wddm2 ? "wddm2" : "wddm1"));
 	json_object_set_new(object, "backend", json_string(backend_of(&options->replay)));
 	json_object_set_new(object, "seed", json_integer((json_int_t)options->replay.seed));
 	json_object_set_new(object, "switch_per_1024",
