@@ -159,14 +159,6 @@ NTSTATUS vmm_va_map_for_driver(struct vmm_device *device, uint32_t allocation) V
 uint64_t vmm_va_driver_address(struct vmm_device *device, uint32_t allocation);
 
 /*
- * Before a packet of the device runs: page tables that were evicted return (VA-22). Returns as
- * vmm_memory_make_resident_locked. Then the paging packet that the packet must wait for; 0: none.
- */
-vmm_status vmm_va_gather(struct vmm_device *device, uint64_t preparation) VMM_MUST_CHECK
-	VMM_REQUIRES(vmm_paging_lock_class);
-uint64_t vmm_va_written_by(const struct vmm_device *device) VMM_REQUIRES(vmm_paging_lock_class);
-
-/*
  * DxgkCbMapContextAllocation (VA-20). `handle`: what DxgkCbCreateContextAllocation returned;
  * request->allocation is not read, but must not be 0. Sets request->address on success. The mapping
  * is in effect on return and exists until the allocation ends. STATUS_INVALID_HANDLE,

@@ -12,6 +12,7 @@
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"
 #include "memory/sets/sets.h"
+#include "memory/sets/va_private.h"
 #include "memory/state/state.h"
 #include "memory/transfer/va_entries.h"
 
@@ -592,6 +593,11 @@ static vmm_status gather_largest_first(const struct vmm_residency_set *set)
 
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
 {
+	vmm_status status = vmm_va_gather(set->device, set->preparation);
+
+	vmm_assert_held(&set->device->adapter->paging_lock);
+	if (status != VMM_OK)
+		return status;
 	return anew ? gather_largest_first(set) : gather_in_order(set);
 }
 
@@ -600,7 +606,7 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 {
 	struct vmm_ref *ref;
 	struct walk walk;
-	uint64_t paged = 0;
+	uint64_t paged = vmm_va_written_by(set->device);
 
 	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk)) {
 		if (ref->instance->prepared != set->preparation)

@@ -22,6 +22,14 @@ void vmm_va_tables_rewrite(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class
 /* The same for a client's process, with all entries; evicted tables stay as they are. */
 void vmm_va_rewrite_one(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Before a packet of the device runs: page tables that were evicted return (VA-22). Returns as
+ * vmm_memory_make_resident_locked. Then the paging packet that the packet must wait for; 0: none.
+ */
+vmm_status vmm_va_gather(struct vmm_device *device, uint64_t preparation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+uint64_t vmm_va_written_by(const struct vmm_device *device) VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
  * Gives evicted tables memory again, writes them and sends the root. VMM_PENDING: the GPU uses the
  * memory; VMM_NO_VIDEO_MEMORY: there is none. (VA-22)
  */

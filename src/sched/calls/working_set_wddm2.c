@@ -52,9 +52,6 @@ static vmm_status gather_once(struct vmm_sched *sched, struct vmm_dma *dma, bool
 	vmm_status status = vmm_context_memory_gather(dma, ++sched->preparations); /* PRE-11 */
 	const struct vmm_residency_set set = set_of(sched, dma);
 
-	if (status == VMM_OK)
-		status = vmm_va_gather(dma->context->device, sched->preparations); /* VA-22 */
-
 	vmm_assert_held(&sched->adapter->paging_lock);
 	return status == VMM_OK ? vmm_residency_gather(&set, anew) : status;
 }
@@ -78,7 +75,6 @@ static uint64_t mark_list(struct vmm_sched *sched, const struct vmm_dma *dma, ui
 	const struct vmm_residency_set set = set_of(sched, dma);
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	needed = vmm_max_u64(needed, vmm_va_written_by(dma->context->device));
 	return vmm_max_u64(needed,
 			   vmm_residency_use(&set, dma->packet.timeline, dma->packet.sequence));
 }

@@ -22,9 +22,7 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set,
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	set->preparation = ++sched->preparations;
-	status = vmm_va_gather(set->device, set->preparation); /* VA-22 */
-	if (status == VMM_OK)
-		status = vmm_residency_gather(set, anew);
+	status = vmm_residency_gather(set, anew);
 	atomic_store(&sched->adapter->hw_blocks_eviction, before);
 	return status;
 }
@@ -73,8 +71,7 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	uint64_t sequence = packet->work.sequence;
 	atomic_store_explicit(&((struct vmm_device *)set->device)->queued[vmm_hw_timeline(adapter)],
 			      sequence, memory_order_relaxed);
-	uint64_t needed = vmm_max_u64(vmm_residency_use(set, vmm_hw_timeline(adapter), sequence),
-				      vmm_va_written_by(set->device));
+	uint64_t needed = vmm_residency_use(set, vmm_hw_timeline(adapter), sequence);
 	vmm_memory_flush_locked(adapter);
 	return needed;
 }

@@ -212,9 +212,7 @@ static vmm_status reserve_memory(struct vmm_hw_context *context) VMM_REQUIRES(vm
 		return VMM_OK;
 	atomic_store_explicit(&context->device->queued[vmm_hw_timeline(adapter)], sequence,
 			      memory_order_relaxed);
-	context->paging_needed =
-		vmm_max_u64(vmm_residency_use(&set, vmm_hw_timeline(adapter), sequence),
-			    vmm_va_written_by(context->device));
+	context->paging_needed = vmm_residency_use(&set, vmm_hw_timeline(adapter), sequence);
 	vmm_memory_flush_locked(adapter);
 	vmm_queue_drain_locked(adapter->sched);
 	return VMM_OK;
