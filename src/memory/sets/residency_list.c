@@ -446,65 +446,57 @@ bool vmm_residency_list_stays_out(struct vmm_instance *instance)
 /* What the packet needs: a walk through the list, then through what has left it. */
 struct walk {
 	const struct vmm_residency_set *set;
-	struct vmm_list *next;
-	bool leaving;
+	struct vmm_list *listed; /* the next entry of the list; its head: none */
+	struct vmm_list *left;   /* the same of what has left it; NULL: not begun */
 };
 
 /*
- * Entries that were listed after the submission are not needed for it, nor are those that left the
- * list before it, or were destroyed with AssumeNotInUse.
+ * What left the list before the submission is not needed, nor what was destroyed with
+ * AssumeNotInUse.
  */
-static bool is_needed(const struct walk *walk, const struct vmm_ref *ref)
-	VMM_REQUIRES(vmm_paging_lock_class)
+VMM_COLD static struct vmm_ref *walk_left(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t submission = walk->set->submission;
-
-	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	if (vmm_residency_list_stays_out(ref->instance))
-		return false;
-	if (vmm_likely(!walk->leaving))
-		return ref->listed_at < submission;
-	return ref->left_from < submission && submission <= ref->left_at &&
-	       !vmm_ref_queued_is_done(ref);
-}
-
-static struct vmm_ref *take_next(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_list *link = walk->next;
+	const uint64_t submission = walk->set->submission;
 
 	vmm_assert_held(&walk->set->device->adapter->paging_lock);
-	walk->next = link->next;
-	return vmm_likely(!walk->leaving) ? vmm_container_of(link, struct vmm_ref, residency_link)
-					  : vmm_container_of(link, struct vmm_ref, leaving_link);
+	if (!walk->left)
+		walk->left = walk->set->device->leaving.next;
+	while (walk->left != &walk->set->device->leaving) {
+		struct vmm_ref *ref = vmm_container_of(walk->left, struct vmm_ref, leaving_link);
+
+		walk->left = walk->left->next;
+		if (vmm_ref_queued_is_done(ref))
+			vmm_residency_list_left(ref);
+		else if (ref->left_from < submission && submission <= ref->left_at &&
+			 !vmm_residency_list_stays_out(ref->instance))
+			return ref;
+	}
+	return NULL;
 }
 
-/* Returns what the packet needs next, NULL at the end. */
-static struct vmm_ref *walk_on(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
+/* Returns what the packet needs next, NULL at the end. What was listed after it is not needed. */
+static inline struct vmm_ref *walk_on(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_device *device = walk->set->device;
+	const struct vmm_residency_set *set = walk->set;
 
-	vmm_assert_held(&device->adapter->paging_lock);
-	for (;;) {
-		if (walk->next == &device->residency && !walk->leaving) {
-			walk->leaving = true;
-			walk->next = device->leaving.next;
-		}
-		if (walk->leaving && walk->next == &device->leaving)
-			return NULL;
-		struct vmm_ref *ref = take_next(walk);
+	vmm_assert_held(&set->device->adapter->paging_lock);
+	while (walk->listed != &set->device->residency) {
+		struct vmm_ref *ref =
+			vmm_container_of(walk->listed, struct vmm_ref, residency_link);
 
-		if (is_needed(walk, ref))
+		walk->listed = walk->listed->next;
+		if (ref->listed_at < set->submission &&
+		    !vmm_residency_list_stays_out(ref->instance))
 			return ref;
-		if (walk->leaving && vmm_ref_queued_is_done(ref))
-			vmm_residency_list_left(ref);
 	}
+	return vmm_likely(vmm_list_empty(&set->device->leaving)) ? NULL : walk_left(walk);
 }
 
 static struct vmm_ref *walk_begin(struct walk *walk, const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&set->device->adapter->paging_lock);
-	*walk = (struct walk){.set = set, .next = set->device->residency.next};
+	*walk = (struct walk){.set = set, .listed = set->device->residency.next};
 	return walk_on(walk);
 }
 
