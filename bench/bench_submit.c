@@ -7,6 +7,7 @@
  */
 #include "bare.h"
 #include "bench.h"
+#include "bench_null.h"
 
 #include <d3dumddi.h>
 #include <pthread.h>
@@ -38,21 +39,10 @@ static struct {
 	DXGKDDI_PATCH *patch;
 } null_driver;
 
-/* All cases have an adapter at the same time. */
-enum { ADAPTERS_MAX = 64 };
-static struct null_adapter {
-	PVOID adapter;
-	DXGKRNL_INTERFACE services;
-} null_adapters[ADAPTERS_MAX];
-static uint32_t null_adapter_count;
-
 static NTSTATUS null_start(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 			   PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
 {
-	struct null_adapter *a = &null_adapters[null_adapter_count++ % ADAPTERS_MAX];
-
-	a->adapter = (PVOID)adapter;
-	memcpy(&a->services, services, offsetof(DXGKRNL_INTERFACE, DxgkCbMapContextAllocation));
+	bench_null_start(adapter, services);
 	return null_driver.start(adapter, info, services, sources, children);
 }
 
@@ -77,35 +67,11 @@ static NTSTATUS null_patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args
 	return args->Flags.Paging ? null_driver.patch(adapter, args) : STATUS_SUCCESS;
 }
 
-struct completion {
-	const DXGKARG_SUBMITCOMMAND *args;
-	const DXGKRNL_INTERFACE *services;
-};
-
-static BOOLEAN complete(PVOID context)
-{
-	const struct completion *c = context;
-	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
-
-	data.DmaCompleted.SubmissionFenceId = c->args->SubmissionFenceId;
-	data.DmaCompleted.NodeOrdinal = c->args->NodeOrdinal;
-	c->services->DxgkCbNotifyInterrupt(c->services->DeviceHandle, &data);
-	c->services->DxgkCbQueueDpc(c->services->DeviceHandle);
-	return TRUE;
-}
-
 static NTSTATUS null_submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
 {
-	struct completion c = {.args = args};
-	BOOLEAN result;
-
 	if (args->Flags.Paging)
 		return null_driver.submit(adapter, args);
-	for (uint32_t i = 0; i < ADAPTERS_MAX && !c.services; i++)
-		if (null_adapters[i].adapter == adapter)
-			c.services = &null_adapters[i].services;
-	return c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, complete, &c, 0,
-						      &result);
+	return bench_null_complete(adapter, args->SubmissionFenceId, args->NodeOrdinal);
 }
 
 static void null_entries(DRIVER_INITIALIZATION_DATA *table)

@@ -6,6 +6,7 @@
  */
 #include "bare.h"
 #include "bench.h"
+#include "bench_null.h"
 
 #include <d3dkmthk.h>
 #include <d3dumddi.h>
@@ -30,20 +31,10 @@ static struct {
 	DXGKDDI_START_DEVICE *start;
 } null_driver;
 
-enum { ADAPTERS_MAX = 16 };
-static struct null_adapter {
-	PVOID adapter;
-	DXGKRNL_INTERFACE services;
-} null_adapters[ADAPTERS_MAX];
-static uint32_t null_adapter_count;
-
 static NTSTATUS APIENTRY null_start(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 				    PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
 {
-	struct null_adapter *a = &null_adapters[null_adapter_count++ % ADAPTERS_MAX];
-
-	a->adapter = (PVOID)adapter;
-	a->services = *services;
+	bench_null_start(adapter, services);
 	return null_driver.start(adapter, info, services, sources, children);
 }
 
@@ -54,34 +45,10 @@ static NTSTATUS APIENTRY null_paging(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDP
 	return STATUS_SUCCESS;
 }
 
-struct completion {
-	const DXGKARG_SUBMITCOMMANDVIRTUAL *args;
-	const DXGKRNL_INTERFACE *services;
-};
-
-static BOOLEAN complete(PVOID context)
-{
-	const struct completion *c = context;
-	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
-
-	data.DmaCompleted.SubmissionFenceId = c->args->SubmissionFenceId;
-	data.DmaCompleted.NodeOrdinal = c->args->NodeOrdinal;
-	c->services->DxgkCbNotifyInterrupt(c->services->DeviceHandle, &data);
-	c->services->DxgkCbQueueDpc(c->services->DeviceHandle);
-	return TRUE;
-}
-
 static NTSTATUS APIENTRY null_submit(IN_CONST_HANDLE adapter,
 				     IN_CONST_PDXGKARG_SUBMITCOMMANDVIRTUAL args)
 {
-	struct completion c = {.args = args};
-	BOOLEAN result;
-
-	for (uint32_t i = 0; i < ADAPTERS_MAX && !c.services; i++)
-		if (null_adapters[i].adapter == adapter)
-			c.services = &null_adapters[i].services;
-	return c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, complete, &c, 0,
-						      &result);
+	return bench_null_complete(adapter, args->SubmissionFenceId, args->NodeOrdinal);
 }
 
 static void null_entries(DRIVER_INITIALIZATION_DATA *table)
