@@ -147,7 +147,7 @@ static void leave(struct softgpu_engine *engine, enum end end, const struct soft
 	}
 }
 
-/* What the port has to be told of the end. */
+/* How the command ended, and which interrupts and wake-ups follow from that. */
 struct told {
 	enum end end;
 	int is_suspended, has_left;

@@ -217,7 +217,7 @@ static void choose_lost(struct softgpu_engine *engine)
 			queue->context->is_lost = 1;
 }
 
-/* Takes one of the contexts that the port has not been told of; NULL: there is none. */
+/* Returns the port's handle of a lost context not yet invalidated there; NULL: there is none. */
 static HANDLE next_lost(struct softgpu_engine *engine, DXGK_INVALIDATEHWCONTEXTFLAGS *flags)
 {
 	struct softgpu_hw_queue *queue;

@@ -349,6 +349,10 @@ NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 				const struct softgpu_hw_stamps *stamps, uint32_t fence);
 /* The stamp of a block, all zero for version 0. */
 struct softgpu_stamp softgpu_make_stamp(uint32_t buffer, uint32_t version, uint32_t block);
+/* The record of a report about a block in which `found` was read. */
+struct softgpu_report_record softgpu_make_record(const struct softgpu_stamps *stamps,
+						 uint32_t block, const struct softgpu_stamp *found,
+						 uint32_t fence);
 
 /* blit.c */
 NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgpu_hw_blit *blit);

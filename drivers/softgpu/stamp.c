@@ -43,21 +43,29 @@ static int append_locked(const struct softgpu_memory *memory, uint64_t address, 
 	return softgpu_write(memory, address, &head.count, sizeof(head.count));
 }
 
+struct softgpu_report_record softgpu_make_record(const struct softgpu_stamps *stamps,
+						 uint32_t block, const struct softgpu_stamp *found,
+						 uint32_t fence)
+{
+	return (struct softgpu_report_record){
+		.buffer = stamps->buffer,
+		.block = block,
+		.expected_version = stamps->expected_version,
+		.found_version = found->version,
+		.found_buffer = found->buffer,
+		.found_block = found->block,
+		.fence = fence,
+	};
+}
+
 /* Reports a wrong block. Without a REPORT the packet faults. */
 static NTSTATUS report(const struct stamp_run *run, uint32_t block,
 		       const struct softgpu_stamp *found)
 {
 	struct softgpu_adapter *adapter = run->engine->adapter;
 	const struct softgpu_hw_stamps *command = run->command;
-	struct softgpu_report_record record = {
-		.buffer = command->user.buffer,
-		.block = block,
-		.expected_version = command->user.expected_version,
-		.found_version = found->version,
-		.found_buffer = found->buffer,
-		.found_block = found->block,
-		.fence = run->fence,
-	};
+	const struct softgpu_report_record record =
+		softgpu_make_record(&command->user, block, found, run->fence);
 	KIRQL irql;
 	int ok;
 

@@ -30,15 +30,8 @@ static NTSTATUS report(struct softgpu_run *run, const struct softgpu_stamps *sta
 		       const struct softgpu_stamp *found)
 {
 	struct softgpu_adapter *lead = run->engine->adapter->link[0];
-	const struct softgpu_report_record record = {
-		.buffer = stamps->buffer,
-		.block = block,
-		.expected_version = stamps->expected_version,
-		.found_version = found->version,
-		.found_buffer = found->buffer,
-		.found_block = found->block,
-		.fence = run->fence,
-	};
+	const struct softgpu_report_record record =
+		softgpu_make_record(stamps, block, found, run->fence);
 	NTSTATUS status;
 	KIRQL irql;
 
