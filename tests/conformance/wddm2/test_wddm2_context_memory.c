@@ -125,22 +125,29 @@ static void va_20_a_context_allocation_is_accessed_at_its_address(void **state)
 	va_finish(&s.v);
 }
 
+/* A context allocation of 4 MiB, with 0x1234 at 1 MiB, that one of `other` has evicted. */
+static void begin_evicted(struct stage *s, void **state, struct maker *maker,
+			  struct client_device *other)
+{
+	maker->create.Size = 4 * MIB;
+	maker->map.SizeInPages = 1024;
+	begin(s, state, maker, va_memory);
+	write_at(s, maker->address + MIB, 0x1234);
+	client_open(&s->v.w.client, other);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(other);
+	D3DKMT_HANDLE theirs = wddm2_allocate(other, 14 * MIB, WORLD_MEMORY);
+	wddm2_make(&s->v.w, other, &queue, &theirs, 1); /* evicts it */
+	assert_int_equal(wddm2_evict(other, theirs, 0), S_OK);
+	wddm2_run(&s->v.w);
+}
+
 static void va_20_the_mapping_follows_the_allocation_when_it_moves(void **state)
 {
 	struct maker maker = maker_of();
 	struct stage s;
 	struct client_device other;
 
-	maker.create.Size = 4 * MIB;
-	maker.map.SizeInPages = 1024;
-	begin(&s, state, &maker, va_memory);
-	write_at(&s, maker.address + MIB, 0x1234);
-	client_open(&s.v.w.client, &other);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&other);
-	D3DKMT_HANDLE theirs = wddm2_allocate(&other, 14 * MIB, WORLD_MEMORY);
-	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* evicts it */
-	assert_int_equal(wddm2_evict(&other, theirs, 0), S_OK);
-	wddm2_run(&s.v.w);
+	begin_evicted(&s, state, &maker, &other);
 	write_at(&s, maker.address + 8, 0x4321); /* resident again */
 	assert_int_equal(va_word(&s.v, maker.address + MIB), 0x1234);
 	assert_int_equal(va_word(&s.v, maker.address + 8), 0x4321);
@@ -347,16 +354,7 @@ static void va_21_an_evicted_allocation_returns_for_its_update(void **state)
 	struct client_device other;
 	struct stage s;
 
-	maker.create.Size = 4 * MIB;
-	maker.map.SizeInPages = 1024;
-	begin(&s, state, &maker, va_memory);
-	write_at(&s, maker.address + MIB, 0x1234);
-	client_open(&s.v.w.client, &other);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&other);
-	D3DKMT_HANDLE theirs = wddm2_allocate(&other, 14 * MIB, WORLD_MEMORY);
-	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* evicts it */
-	assert_int_equal(wddm2_evict(&other, theirs, 0), S_OK);
-	wddm2_run(&s.v.w);
+	begin_evicted(&s, state, &maker, &other);
 	maker.update.pPrivateDriverData = &word;
 	maker.update.PrivateDriverDataSize = sizeof(word);
 	assert_int_equal(update(&s, &maker), STATUS_SUCCESS);
