@@ -657,8 +657,8 @@ struct vmm_residency_set {
 };
 /*
  * Makes the whole set resident at once, and brings back the device's page tables if they were
- * evicted (VA-22); returns as vmm_memory_make_resident_locked. `anew`: places the largest first, and
- * evicts parts of the set that are not placed again yet. (RES-08, PRI-12)
+ * evicted (VA-22); returns as vmm_memory_make_resident_locked. `anew`: places the largest first,
+ * and evicts parts of the set that are not placed again yet. (RES-08, PRI-12)
  */
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);

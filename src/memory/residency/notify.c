@@ -10,8 +10,8 @@
  * mapped in an aperture segment, or content in system memory is mapped into free space of the
  * aperture for that time: as a whole, or part by part.
  *
- * Not implemented: an IOMMU between GPU virtual addresses and memory. Allocations with
- * NotifyIoMmuUnmap alone therefore get no notification.
+ * Allocations with NotifyIoMmuUnmap alone get no notification: that flag is for adapters with
+ * GpuVaIoMmu addressing, which do not start (PAG-29).
  */
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"

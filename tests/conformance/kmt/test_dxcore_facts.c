@@ -256,7 +256,7 @@ static void dxc_29_findings_are_events_of_the_calling_process(void **state)
 	dxcore_stop(&w);
 }
 
-/* A program without events is told of its mistakes only if it asks for that. */
+/* Without a subscriber, findings reach a program only as lines of VIDMM_DEBUG=1. */
 static void dxc_29_without_events_vidmm_debug_prints_findings(void **state)
 {
 	struct dxcore_world w;

@@ -163,7 +163,7 @@ static void no_process_reads_bytes_of_another_process(void **state)
 	client_idle(&w.client);
 	expect_none(&a->retained, b->pattern);
 	expect_none(&b->retained, a->pattern);
-	/* Of its own it finds what it has not destroyed. */
+	/* Control: the search finds A's pattern in what A has not destroyed. */
 	assert_true(search_retained(&a->retained, a->pattern) > MIB / 4);
 	close_test_client(a);
 	/* What the destroyed process left is not given to another one. */
