@@ -99,7 +99,8 @@ configure() {
 
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.
 # Tests that measure time, take long or read sources run in the gcc build only. Sanitizer builds also
-# skip the tests that only compile headers. One process more than CPUs, because some tests sleep.
+# skip the tests that only compile headers. Two processes more than CPUs, because some tests wait in
+# real time.
 run_suite() {
 	local name=$1 skip=() wrap=()
 	shift
@@ -118,6 +119,6 @@ run_suite() {
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 		"${wrap[@]}" python3 scripts/progress.py "$name" "build/$name" "build/$name-test.log" \
-		meson test -C "build/$name" --no-rebuild --num-processes "$(($(nproc) + 1))" \
+		meson test -C "build/$name" --no-rebuild --num-processes "$(($(nproc) + 2))" \
 			"${skip[@]}" "$@"
 }

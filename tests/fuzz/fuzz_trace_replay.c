@@ -3,7 +3,7 @@
  * fuzz_trace_replay [SECONDS [SEED]]: replays broken recordings in this process, on a small
  * adapter. First the hand-written recordings cut after each byte, then mutants of them. Every
  * replay ends clean, with findings or with "bad input", and without a report of a sanitizer.
- * Without arguments 10,000 mutants, as a test; else until the time is over. A mutant is a function
+ * Without arguments 4,000 mutants, as a test of one build; else until the time is over. A mutant is a function
  * of its seed: `fuzz_trace_replay 0 SEED` replays one again.
  */
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "replay.h"
+#include "support/seeds.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -26,7 +27,7 @@
 #define FIXED_ROUNDS 300u
 #define CUT_STEP     50u
 #else
-#define FIXED_ROUNDS 10000u
+#define FIXED_ROUNDS 4000u
 #define CUT_STEP     1u
 #endif
 #define TEXT_ROOM 8192u
@@ -299,7 +300,9 @@ static bool mutant(const struct text bases[2], uint64_t seed)
 int main(int count, char **arguments)
 {
 	long seconds = count > 1 ? strtol(arguments[1], NULL, 0) : 0;
-	uint64_t seed = count > 2 ? strtoull(arguments[2], NULL, 0) : 1, round = 0;
+	uint64_t seed = count > 2 ? strtoull(arguments[2], NULL, 0)
+				  : 1 + seeds_build_number() * FIXED_ROUNDS;
+	uint64_t round = 0;
 	time_t end = time(NULL) + seconds;
 	static struct text bases[2];
 	unsigned cuts = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations under
- * AddressSanitizer, fewer in other builds, EACH of them on one adapter.
+ * random_legal [FIRST_SEED [OPERATIONS [EACH]]]: a million random legal operations in all
+ * builds together (support/seeds.h), EACH of them on one adapter.
  */
 #include "random.h"
 
@@ -9,23 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MANY  1000000u
-#define FEW   200000u
-#define LEAST 20000u /* one thread: ThreadSanitizer finds little in it */
-#if defined(__SANITIZE_ADDRESS__)
-#define OPERATIONS MANY
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define OPERATIONS MANY
-#elif __has_feature(thread_sanitizer)
-#define OPERATIONS LEAST
-#endif
-#endif
-#ifndef OPERATIONS
-#define OPERATIONS FEW
-#endif
+#include "support/seeds.h"
 
-static uint64_t first_seed = 1, operations = OPERATIONS, each = 5000;
+/* Of each build. One thread: ThreadSanitizer finds little in it. */
+static const uint64_t share_of_build[] = {600000, 200000, 200000, 20000};
+#define FEW   200000u
+#define SEEDS 1000u /* of a build, at most */
+
+static uint64_t first_seed, operations, each = 5000;
 
 static void report(const struct random_totals *t, uint64_t seed)
 {
@@ -88,10 +79,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_million_legal_operations_keep_every_byte),
 	};
 
-	if (argc > 1)
-		first_seed = strtoull(argv[1], NULL, 0);
-	if (argc > 2)
-		operations = strtoull(argv[2], NULL, 0);
+	first_seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1 + seeds_build_number() * SEEDS;
+	operations =
+		argc > 2 ? strtoull(argv[2], NULL, 0) : share_of_build[seeds_build_number() & 3];
 	if (argc > 3)
 		each = strtoull(argv[3], NULL, 0);
 	return cmocka_run_group_tests_name("random_legal", tests, NULL, NULL);

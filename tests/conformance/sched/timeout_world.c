@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define EVENTS_MAX 256u
-#define STEP_NS    (50 * NS_PER_MS)
+#define STEP_NS    (50 * NS_PER_MS) /* of virtual time */
+#define POLL_NS    NS_PER_MS        /* of real time */
 
 /* Events come from several threads at once. */
 static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
@@ -113,11 +114,13 @@ void timeout_pass(struct timeout_world *t, uint64_t nanoseconds)
 
 void timeout_await(struct timeout_world *t, uint32_t what, uint32_t count)
 {
+	struct vidmm_host *host = t->w.client.host;
+
 	while (timeout_count(what) < count) {
 		if (t->w.kind == VIDMM_HOST_SIM)
 			timeout_pass(t, STEP_NS);
-		else
-			vidmm_settle(t->w.client.host);
+		else /* settling would take a processor until the timeout */
+			vidmm_sleep_until_ns(host, vidmm_now_ns(host) + POLL_NS);
 	}
 }
 
