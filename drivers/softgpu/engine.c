@@ -3,7 +3,7 @@
  * An engine: a ring of packets and the thread that executes them in order.
  *
  * Time: from its start a packet keeps its engine busy for the time that its commands charge (STALL,
- * bytes of paging copies). The thread waits for the part of this time that the execution itself did
+ * TRAFFIC, bytes of paging copies; timing.c). The thread waits for the part of this time that the execution itself did
  * not take. Waits are in units of 100 ns; the remainder is carried over to the next packet.
  */
 #include "softgpu_private.h"
@@ -68,14 +68,6 @@ static int advance(struct softgpu_engine *engine, uint64_t nanoseconds)
 		if (!wait_for_kick(engine, engine->busy_until_ns - now))
 			return 0;
 	}
-}
-
-void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes)
-{
-	uint64_t rate = engine->adapter->settings.engine_bytes_per_us;
-
-	if (rate)
-		engine->busy_until_ns += bytes / rate * 1000 + bytes % rate * 1000 / rate;
 }
 
 int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds)

@@ -31,6 +31,20 @@ static inline NTSTATUS reference(const struct softgpu_memory *memory,
 	return STATUS_SUCCESS;
 }
 
+static NTSTATUS traffic(struct softgpu_engine *engine, const struct softgpu_traffic *command)
+{
+	const struct softgpu_memory *memory = &engine->adapter->memory;
+	struct softgpu_reference first = {.command = command->command, .operand = command->operand};
+	uint64_t bytes = 1;
+	NTSTATUS status = reference(memory, &first);
+
+	if (NT_SUCCESS(status))
+		softgpu_charge_traffic(
+			engine, command,
+			softgpu_decode(memory, command->operand.address, &bytes, SOFTGPU_READ));
+	return status;
+}
+
 static NTSTATUS copy(const struct softgpu_memory *memory, const struct softgpu_copy *command)
 {
 	struct softgpu_side source = {.address = command->source.address};
@@ -124,6 +138,8 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 		return STATUS_SUCCESS;
 	case SOFTGPU_REFERENCE:
 		return reference(memory, (const struct softgpu_reference *)(const void *)command);
+	case SOFTGPU_TRAFFIC:
+		return traffic(engine, (const struct softgpu_traffic *)(const void *)command);
 	case SOFTGPU_FILL: {
 		const struct softgpu_fill *fill =
 			(const struct softgpu_fill *)(const void *)command;

@@ -11,11 +11,22 @@ static NTSTATUS done(int ok)
 	return ok ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
 }
 
+static int is_in_video_memory(const struct softgpu_memory *memory, const struct softgpu_side *side)
+{
+	uint64_t bytes = 1;
+
+	return !side->is_host &&
+	       softgpu_is_video_memory(memory,
+				       softgpu_decode(memory, side->address, &bytes, SOFTGPU_READ));
+}
+
 static NTSTATUS copy(struct softgpu_engine *engine, const struct softgpu_paging_copy *command)
 {
 	const struct softgpu_memory *memory = &engine->adapter->memory;
 
-	softgpu_engine_charge(engine, command->length);
+	softgpu_charge_bytes(engine, command->length,
+			     is_in_video_memory(memory, &command->source) &&
+				     is_in_video_memory(memory, &command->destination));
 	if (command->tile_mode != SOFTGPU_LINEAR)
 		return done(softgpu_memory_copy_tiled(memory, command));
 	return done(softgpu_memory_copy(memory, command->destination, command->source,
@@ -24,9 +35,12 @@ static NTSTATUS copy(struct softgpu_engine *engine, const struct softgpu_paging_
 
 static NTSTATUS fill(struct softgpu_engine *engine, const struct softgpu_paging_fill *command)
 {
-	softgpu_engine_charge(engine, command->length);
-	return done(softgpu_memory_fill(&engine->adapter->memory, command->address, command->length,
-					command->pattern));
+	const struct softgpu_memory *memory = &engine->adapter->memory;
+	struct softgpu_side destination = {.address = command->address};
+
+	softgpu_charge_bytes(engine, command->length, is_in_video_memory(memory, &destination));
+	return done(
+		softgpu_memory_fill(memory, command->address, command->length, command->pattern));
 }
 
 static NTSTATUS table(const struct softgpu_memory *memory,
@@ -66,6 +80,7 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 	const struct softgpu_paging_map *map =
 		(const struct softgpu_paging_map *)(const void *)command;
 
+	softgpu_charge_operation(engine);
 	switch (command->opcode) {
 	case SOFTGPU_PAGING_NOP:
 		return STATUS_SUCCESS;

@@ -16,6 +16,7 @@
 union any_command {
 	struct softgpu_command command;
 	struct softgpu_reference reference;
+	struct softgpu_traffic traffic;
 	struct softgpu_fill fill;
 	struct softgpu_copy copy;
 	struct softgpu_sync sync;
@@ -31,14 +32,31 @@ static char *translate(struct softgpu_run *run, uint64_t address, uint64_t *byte
 	return softgpu_translate(&run->engine->mmu, run->space, address, bytes, access);
 }
 
+static void charge(struct softgpu_run *run)
+{
+	softgpu_charge_bytes(run->engine, run->work - run->remote, 1);
+	softgpu_charge_bytes(run->engine, run->remote, 0);
+	run->work = 0;
+	run->remote = 0;
+}
+
 int softgpu_run_worked(struct softgpu_run *run, uint64_t bytes)
 {
 	run->work += bytes;
 	if (run->work < BREATH_BYTES)
 		return 1;
-	softgpu_engine_charge(run->engine, run->work);
-	run->work = 0;
+	charge(run);
 	return softgpu_engine_breathe(run->engine);
+}
+
+/* The same for bytes that were read at `in` (NULL: not read) and written at `out`. */
+static int moved(struct softgpu_run *run, const char *in, const char *out, uint64_t bytes)
+{
+	const struct softgpu_memory *memory = &run->engine->adapter->memory;
+
+	if (!softgpu_is_video_memory(memory, out) || (in && !softgpu_is_video_memory(memory, in)))
+		run->remote += bytes;
+	return softgpu_run_worked(run, bytes);
 }
 
 /* ---- access ---- */
@@ -92,6 +110,19 @@ static NTSTATUS reference(struct softgpu_run *run, const struct softgpu_referenc
 	return softgpu_run_write(run, command->operand.address, &word, sizeof(word));
 }
 
+static NTSTATUS traffic(struct softgpu_run *run, const struct softgpu_traffic *command)
+{
+	struct softgpu_reference first = {.command = command->command, .operand = command->operand};
+	uint64_t bytes = 1;
+	NTSTATUS status = reference(run, &first);
+
+	if (NT_SUCCESS(status))
+		softgpu_charge_traffic(
+			run->engine, command,
+			translate(run, command->operand.address, &bytes, SOFTGPU_READ));
+	return status;
+}
+
 static NTSTATUS fill(struct softgpu_run *run, const struct softgpu_fill *command)
 {
 	uint64_t done = 0;
@@ -104,7 +135,7 @@ static NTSTATUS fill(struct softgpu_run *run, const struct softgpu_fill *command
 			return SOFTGPU_PAGE_FAULT;
 		softgpu_fill(out, command->pattern, (size_t)bytes, (size_t)(done & 3));
 		done += bytes;
-		if (!softgpu_run_worked(run, bytes))
+		if (!moved(run, NULL, out, bytes))
 			return SOFTGPU_ABORTED;
 	}
 	return STATUS_SUCCESS;
@@ -135,7 +166,7 @@ static NTSTATUS copy(struct softgpu_run *run, const struct softgpu_copy *command
 			return SOFTGPU_PAGE_FAULT;
 		copy_run(out, in, bytes);
 		done += bytes;
-		if (!softgpu_run_worked(run, bytes))
+		if (!moved(run, in, out, bytes))
 			return SOFTGPU_ABORTED;
 	}
 	return STATUS_SUCCESS;
@@ -201,6 +232,8 @@ static NTSTATUS execute_command(struct softgpu_run *run, uint64_t address,
 	switch (any->command.opcode) {
 	case SOFTGPU_REFERENCE:
 		return reference(run, &any->reference);
+	case SOFTGPU_TRAFFIC:
+		return traffic(run, &any->traffic);
 	case SOFTGPU_FILL:
 		return fill(run, &any->fill);
 	case SOFTGPU_COPY:
@@ -253,6 +286,8 @@ static struct form form_of(uint16_t opcode)
 		return (struct form){head, 0};
 	case SOFTGPU_REFERENCE:
 		return (struct form){sizeof(struct softgpu_reference), SOFTGPU_FLAG_WRITE};
+	case SOFTGPU_TRAFFIC:
+		return (struct form){sizeof(struct softgpu_traffic), SOFTGPU_FLAG_WRITE};
 	case SOFTGPU_FILL:
 		return (struct form){sizeof(struct softgpu_fill), 0};
 	case SOFTGPU_COPY:
@@ -303,6 +338,8 @@ static int operands_are_valid(const struct softgpu_run *run, const union any_com
 	switch (any->command.opcode) {
 	case SOFTGPU_REFERENCE:
 		return operand_is_valid(&any->reference.operand);
+	case SOFTGPU_TRAFFIC:
+		return operand_is_valid(&any->traffic.operand) && any->traffic.length >= 4;
 	case SOFTGPU_FILL:
 		return operand_is_valid(&any->fill.operand) && !any->fill.reserved;
 	case SOFTGPU_COPY:
@@ -381,7 +418,7 @@ NTSTATUS softgpu_execute_virtual(struct softgpu_engine *engine, struct softgpu_p
 			status = SOFTGPU_ABORTED;
 	}
 	packet->report = run.report;
-	softgpu_engine_charge(engine, run.work);
+	charge(&run);
 	return status;
 }
 
@@ -400,6 +437,6 @@ NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
 				  ? fill(&run, &filled)
 				  : copy(&run, &copied);
 
-	softgpu_engine_charge(engine, run.work);
+	charge(&run);
 	return status;
 }

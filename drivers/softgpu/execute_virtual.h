@@ -11,7 +11,8 @@
 struct softgpu_run {
 	struct softgpu_engine *engine;
 	const struct softgpu_space *space;
-	uint64_t work; /* bytes since the last breath */
+	/* bytes since the last breath; those of them that are not in video memory */
+	uint64_t work, remote;
 	uint32_t fence;
 	uint64_t report; /* the address that the last REPORT of the packet named; 0: none */
 };
@@ -21,7 +22,7 @@ NTSTATUS softgpu_run_read(struct softgpu_run *run, uint64_t address, void *data,
 NTSTATUS softgpu_run_write(struct softgpu_run *run, uint64_t address, const void *data,
 			   uint64_t length);
 
-/* Accounts for `bytes` of work. Returns 0 if a reset or stop came. */
+/* Accounts for `bytes` of work in video memory. Returns 0 if a reset or stop came. */
 int softgpu_run_worked(struct softgpu_run *run, uint64_t bytes);
 
 /* stamp_virtual.c: STAMP with run->report, which VERIFY needs; RELOCATIONS at `address` */

@@ -41,6 +41,12 @@ enum softgpu_access { SOFTGPU_READ, SOFTGPU_WRITE };
 char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
 		     enum softgpu_access access);
 
+/* Whether an address that decode or translate returned is in this adapter's video memory. */
+static inline int softgpu_is_video_memory(const struct softgpu_memory *memory, const char *host)
+{
+	return (uintptr_t)host - (uintptr_t)memory->vram < memory->vram_bytes;
+}
+
 int softgpu_read(const struct softgpu_memory *memory, uint64_t address, void *data,
 		 uint64_t length);
 int softgpu_write(const struct softgpu_memory *memory, uint64_t address, const void *data,

@@ -134,6 +134,24 @@ static inline NTSTATUS put_reference(struct translation *t, struct softgpu_comma
 	return STATUS_SUCCESS;
 }
 
+static NTSTATUS put_traffic(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_traffic *record = (struct softgpu_traffic *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || (header.flags & ~SOFTGPU_FLAG_WRITE))
+		return STATUS_INVALID_PARAMETER;
+	if (!fits(t, sizeof(*record), 1))
+		return DMA_BUFFER_FULL;
+	copy_command(t, header, record, sizeof(*record));
+	if (record->length < 4 || !operand_is_valid(t, &record->operand, record->length,
+						    header.flags & SOFTGPU_FLAG_WRITE))
+		return STATUS_INVALID_PARAMETER;
+	add_patch_location(t, 0, header.opcode, &record->operand,
+			   offsetof(struct softgpu_traffic, operand.address));
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS put_fill(struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_fill *record = (struct softgpu_fill *)(void *)(t->dma + t->out);
@@ -405,6 +423,8 @@ static NTSTATUS put_command(struct translation *t, struct softgpu_command header
 		return answer(t, header);
 	case SOFTGPU_REFERENCE:
 		return put_reference(t, header);
+	case SOFTGPU_TRAFFIC:
+		return put_traffic(t, header);
 	case SOFTGPU_FILL:
 		return put_fill(t, header);
 	case SOFTGPU_COPY:

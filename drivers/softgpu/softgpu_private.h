@@ -43,7 +43,7 @@
 
 struct softgpu_settings {
 	uint64_t aperture_bytes;
-	uint64_t engine_bytes_per_us;
+	uint64_t engine_bytes_per_us, host_link_bytes_per_us, host_link_latency_ns;
 	uint32_t aperture_coherent, vram_cpu_visible, vram_banks;
 	uint32_t swizzling_ranges;
 	uint32_t dma_buffer_bytes, dma_buffer_segment_set;
@@ -301,7 +301,15 @@ int softgpu_engine_hang(struct softgpu_engine *engine);
  */
 int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns);
 void softgpu_engine_signalled(struct softgpu_engine *engine);
-void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes);
+
+/*
+ * timing.c: the time of an engine that copied or filled bytes take, a paging operation besides, and
+ * a TRAFFIC whose operand is at `host`.
+ */
+void softgpu_charge_bytes(struct softgpu_engine *engine, uint64_t bytes, int in_video_memory);
+void softgpu_charge_operation(struct softgpu_engine *engine);
+void softgpu_charge_traffic(struct softgpu_engine *engine, const struct softgpu_traffic *command,
+			    const char *host);
 
 /*
  * hw_engine.c: which command of a hardware queue is next, and its end. The caller of the first

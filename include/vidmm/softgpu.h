@@ -35,6 +35,10 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PagingNode             0: the 3D node, 1: the copy node (default 1)
  *   EngineBytesPerUs       bytes of paging copies and fills that take 1 us of engine time
  *                          (default 20000; 0: they take no time)
+ *   HostLinkBytesPerUs     bytes that the link to system memory moves in 1 us, in each direction.
+ *                          Paging copies and fills outside of video memory, and TRAFFIC there,
+ *                          then take this time (default 0: there is no such limit)
+ *   HostLinkLatencyNs      ns that each paging operation takes besides (default 0)
  *   PrePatch               1: DxgkDdiRender writes the addresses that the allocation list gives
  *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
@@ -234,7 +238,9 @@ enum softgpu_opcode {
 	/* no completion interrupt of this buffer; DxgkDdiQueryCurrentFence reports it complete */
 	SOFTGPU_LOSE_INTERRUPT = 11,
 	SOFTGPU_REPEAT_INTERRUPT = 12, /* the completion interrupt of this buffer comes twice */
-	SOFTGPU_ANSWER = 13            /* DxgkDdiRender returns `status` and ignores the rest */
+	SOFTGPU_ANSWER = 13,           /* DxgkDdiRender returns `status` and ignores the rest */
+	/* a REFERENCE that takes the time of an access to `length` bytes */
+	SOFTGPU_TRAFFIC = 14
 };
 
 struct softgpu_command {
@@ -250,7 +256,8 @@ struct softgpu_operand {
 	uint64_t address;    /* 0; the miniport patches it */
 };
 
-#define SOFTGPU_FLAG_WRITE  0x1u /* REFERENCE, STAMP: writes the operand (needs WriteOperation) */
+/* REFERENCE, TRAFFIC, STAMP: writes the operand (needs WriteOperation) */
+#define SOFTGPU_FLAG_WRITE  0x1u
 #define SOFTGPU_FLAG_VERIFY 0x2u /* STAMP: compares the present stamps first */
 #define SOFTGPU_FLAG_CHECK  0x4u /* RELOCATIONS: every patched address must decode to memory */
 /* SIGNAL of a virtual context: raises MONITORED_FENCE_SIGNALED at once */
@@ -259,6 +266,17 @@ struct softgpu_operand {
 struct softgpu_reference {
 	struct softgpu_command command;
 	struct softgpu_operand operand;
+};
+/*
+ * The engine is busy for `nanoseconds` if the operand is in video memory. Elsewhere it is busy for
+ * the time that the host link takes for `length` bytes, if that is longer. All bytes count as being
+ * where the first one is, and only the first four are accessed. A `length` below 4 is invalid.
+ */
+struct softgpu_traffic {
+	struct softgpu_command command;
+	struct softgpu_operand operand;
+	uint64_t length;
+	uint64_t nanoseconds;
 };
 struct softgpu_fill {
 	struct softgpu_command command;

@@ -29,6 +29,8 @@ static const char *const softgpu_settings[] = {
 	"PagingBufferSegment",
 	"PagingNode",
 	"EngineBytesPerUs",
+	"HostLinkBytesPerUs",
+	"HostLinkLatencyNs",
 	"PrePatch",
 	"PerEngineTdr",
 	"PreemptionAware",

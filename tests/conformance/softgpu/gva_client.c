@@ -10,7 +10,7 @@ uint32_t gva_sim = VIDMM_HOST_SIM, gva_linux = VIDMM_HOST_LINUX;
 
 void gva_start(struct client *host, void **state, const struct gva_options *options)
 {
-	struct vidmm_registry_value values[10] = {{"Model", SOFTGPU_MODEL_WDDM2}};
+	struct vidmm_registry_value values[11] = {{"Model", SOFTGPU_MODEL_WDDM2}};
 	uint32_t count = 1;
 	const struct {
 		const char *name;
@@ -20,6 +20,7 @@ void gva_start(struct client *host, void **state, const struct gva_options *opti
 		      {"VideoPresentSources", options->sources},
 		      {"InterfaceVersion", options->version},
 		      {"EngineBytesPerUs", options->rate},
+		      {"HostLinkBytesPerUs", options->link_rate},
 		      {"PagingBufferSize", options->paging_bytes},
 		      {"PreemptionAware", options->preemption},
 		      {"HardwareQueues", options->hw_queues}};

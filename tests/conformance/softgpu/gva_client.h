@@ -33,6 +33,7 @@ struct gva_options {
 	uint32_t sources;      /* VideoPresentSources */
 	uint32_t version;      /* InterfaceVersion; 0: the default */
 	uint32_t rate;         /* EngineBytesPerUs; 0: the default */
+	uint32_t link_rate;    /* HostLinkBytesPerUs */
 	uint32_t paging_bytes; /* PagingBufferSize; 0: the default */
 	bool adapter_reset;    /* PerEngineTdr 0 */
 	bool preemption;       /* PreemptionAware 1 */

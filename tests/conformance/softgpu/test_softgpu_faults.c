@@ -168,6 +168,8 @@ static void tdr_19_wrong_commands_lose_their_device(void **state)
 				    .operand.allocation = 1};
 	struct softgpu_sync sync = {.command = {SOFTGPU_WAIT, 0, sizeof(sync)},
 				    .operand.address = 0x200004};
+	const struct softgpu_traffic short_traffic = {
+		.command = {SOFTGPU_TRAFFIC, 0, sizeof(short_traffic)}, .length = 3};
 
 	refuse(state, &unknown, sizeof(unknown));
 	refuse(state, &privileged, sizeof(privileged));
@@ -179,6 +181,7 @@ static void tdr_19_wrong_commands_lose_their_device(void **state)
 	fill.reserved = 1;
 	refuse(state, &fill, sizeof(fill));
 	refuse(state, &sync, sizeof(sync));
+	refuse(state, &short_traffic, sizeof(short_traffic));
 }
 
 static void tdr_19_wrong_stamps_and_tables_lose_their_device(void **state)

@@ -185,6 +185,43 @@ static void mfn_05_nodes_wait_for_each_other_in_memory(void **state)
 	gva_stop(&host);
 }
 
+/* How long a TRAFFIC at the memory, or with length 0 a copy inside it, keeps the engine busy. */
+static uint64_t busy_ns(struct gva_client *c, const struct gva_memory *memory, uint64_t length)
+{
+	const struct softgpu_traffic traffic = {
+		.command = {SOFTGPU_TRAFFIC, SOFTGPU_FLAG_WRITE, sizeof(traffic)},
+		.operand.address = memory->at,
+		.length = length,
+		.nanoseconds = 20000,
+	};
+	uint64_t start = vidmm_now_ns(c->host->host);
+
+	if (length)
+		gva_command(c, &traffic, sizeof(traffic));
+	else
+		gva_copy(c, memory->at, memory->at + 32 * KIB, 32 * KIB);
+	gva_run(c, 0);
+	return vidmm_now_ns(c->host->host) - start;
+}
+
+static void sub_23_work_in_system_memory_takes_the_time_of_the_host_link(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.link_rate = 1});
+	gva_open(&host, &c);
+	struct gva_memory local = gva_memory(&c, 64 * KIB, GVA_VRAM),
+			  remote = gva_memory(&c, 64 * KIB, GVA_APERTURE);
+	assert_in_range(busy_ns(&c, &local, 64 * KIB), 20000, 30000);
+	assert_in_range(busy_ns(&c, &remote, 64 * KIB), 65536000, 65556000);
+	assert_in_range(busy_ns(&c, &remote, 4), 20000, 30000);
+	assert_in_range(busy_ns(&c, &local, 0), 0, 10000);
+	assert_in_range(busy_ns(&c, &remote, 0), 32768000, 32788000);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 /* The packet goes on for a second after the signal. */
 static void mfn_27_an_interrupt_wakes_a_waiter_inside_a_packet(void **state)
 {
@@ -316,6 +353,7 @@ int main(void)
 		ON_BOTH(va_01_two_processes_see_their_own_memory_at_one_address),
 		ON_BOTH(va_07_zero_pages_read_as_zero),
 		ON_BOTH(mfn_05_nodes_wait_for_each_other_in_memory),
+		ON_SIM(sub_23_work_in_system_memory_takes_the_time_of_the_host_link),
 		ON_SIM(mfn_27_an_interrupt_wakes_a_waiter_inside_a_packet),
 		ON_BOTH(mfn_04_the_gpu_stores_a_fence_by_its_address),
 		ON_BOTH(sub_23_stamps_are_checked_at_virtual_addresses),

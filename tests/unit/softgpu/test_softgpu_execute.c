@@ -172,6 +172,42 @@ static void reference_reads_and_rewrites_across_pages(void **state)
 	scene_destroy(scene);
 }
 
+/* The time that a TRAFFIC of `length` bytes takes at an entry of the list. */
+static uint64_t traffic_ns(struct scene *scene, uint32_t entry, uint64_t length,
+			   uint64_t nanoseconds)
+{
+	struct softgpu_traffic traffic = {HEADER(TRAFFIC, SOFTGPU_FLAG_WRITE, softgpu_traffic),
+					  ON(entry, 8), length, nanoseconds};
+	uint64_t start = vmm_os_now_ns(scene->gpu->os);
+	uint32_t number = scene->gpu->interrupt_count;
+
+	gpu_assert_completed(run(scene, &traffic, sizeof(traffic)));
+	return scene->gpu->interrupt_ns[number] - start;
+}
+
+static void traffic_in_the_aperture_takes_the_time_of_the_host_link(void **state)
+{
+	const struct gpu_setting settings[] = {{"HostLinkBytesPerUs", 10}, {NULL, 0}};
+	struct gpu *gpu = gpu_start(settings, 16 * MIB);
+	struct scene *scene = scene_create(gpu);
+
+	(void)state;
+	assert_in_range(traffic_ns(scene, 0, 40000, 5000), 4900, 5100);
+	assert_in_range(traffic_ns(scene, 1, 40000, 5000), 3999900, 4000100);
+	assert_in_range(traffic_ns(scene, 1, 40, 5000), 4900, 5100);
+	scene_destroy(scene);
+	gpu_stop(gpu);
+}
+
+static void without_a_host_link_traffic_takes_its_own_time(void **state)
+{
+	struct scene *scene = scene_create(*state);
+
+	assert_in_range(traffic_ns(scene, 0, 40000, 5000), 4900, 5100);
+	assert_in_range(traffic_ns(scene, 1, 40000, 5000), 4900, 5100);
+	scene_destroy(scene);
+}
+
 /* ---- bus faults ---- */
 
 static const DXGKARGCB_NOTIFY_INTERRUPT_DATA *reference_at(struct scene *scene, uint32_t segment,
@@ -422,6 +458,8 @@ int main(void)
 		TEST(copy_moves_between_vram_and_scattered_pages),
 		TEST(a_copy_of_megabytes_is_exact),
 		TEST(reference_reads_and_rewrites_across_pages),
+		cmocka_unit_test(traffic_in_the_aperture_takes_the_time_of_the_host_link),
+		TEST(without_a_host_link_traffic_takes_its_own_time),
 		TEST(access_to_an_undecoded_address_is_a_bus_fault),
 		TEST(a_fault_ends_the_packet_where_it_happens),
 		cmocka_unit_test_setup_teardown(

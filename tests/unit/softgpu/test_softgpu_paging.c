@@ -435,6 +435,64 @@ static void paging_time_is_proportional_to_bytes(void **state)
 	assert_int_equal(paging_ns(0, 4 * MIB), 0);
 }
 
+static const struct gpu_setting link_settings[] = {{"EngineBytesPerUs", 20000},
+						   {"HostLinkBytesPerUs", 10000},
+						   {"HostLinkLatencyNs", 3000},
+						   {NULL, 0}};
+
+static void assert_paging_ns(struct gpu *gpu, DXGKARG_BUILDPAGINGBUFFER build, uint64_t expected)
+{
+	uint64_t start = vmm_os_now_ns(gpu->os);
+	uint32_t number = gpu->interrupt_count;
+
+	page(gpu, build);
+	assert_in_range(gpu->interrupt_ns[number] - start, expected - 100, expected + 100);
+}
+
+static void copies_over_the_host_link_take_its_time_and_latency(void **state)
+{
+	struct gpu *gpu = gpu_start(link_settings, 16 * MIB);
+	PMDL mdl = gpu_mdl(gpu, 0, MIB);
+	DXGKARG_BUILDPAGINGBUFFER build = gpu_transfer(NULL, MIB);
+
+	(void)state;
+	gpu_map(gpu, 0, 256, mdl, 0);
+	build.Transfer.Source.SegmentId = VRAM;
+	build.Transfer.Source.SegmentAddress.QuadPart = 4 * MIB;
+	build.Transfer.Destination.SegmentId = VRAM;
+	assert_paging_ns(gpu, build, 3000 + MIB / 20);
+	build.Transfer.Destination.SegmentId = APERTURE;
+	build.Transfer.Destination.SegmentAddress.QuadPart = APERTURE_BASE;
+	assert_paging_ns(gpu, build, 3000 + MIB / 10);
+	gpu_side_mdl(&build.Transfer.Destination, mdl);
+	assert_paging_ns(gpu, build, 3000 + MIB / 10);
+	build.Transfer.Destination = build.Transfer.Source;
+	gpu_side_mdl(&build.Transfer.Source, mdl);
+	assert_paging_ns(gpu, build, 3000 + MIB / 10);
+	gpu_free_mdl(gpu, mdl);
+	gpu_stop(gpu);
+}
+
+static void fills_outside_of_video_memory_and_mappings_use_the_host_link(void **state)
+{
+	struct gpu *gpu = gpu_start(link_settings, 16 * MIB);
+	PMDL mdl = gpu_mdl(gpu, 0, MIB);
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_FILL};
+	uint64_t start = vmm_os_now_ns(gpu->os);
+
+	(void)state;
+	gpu_map(gpu, 0, 256, mdl, 0);
+	assert_in_range(vmm_os_now_ns(gpu->os) - start, 2900, 3100);
+	build.Fill.FillSize = MIB;
+	build.Fill.Destination.SegmentId = VRAM;
+	assert_paging_ns(gpu, build, 3000 + MIB / 20);
+	build.Fill.Destination.SegmentId = APERTURE;
+	build.Fill.Destination.SegmentAddress.QuadPart = APERTURE_BASE;
+	assert_paging_ns(gpu, build, 3000 + MIB / 10);
+	gpu_free_mdl(gpu, mdl);
+	gpu_stop(gpu);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_setup, gpu_teardown)
 
 int main(void)
@@ -457,6 +515,8 @@ int main(void)
 		TEST(a_surface_that_reaches_past_its_segment_is_refused),
 		TEST(swz_22_without_flags_a_surface_is_copied_unconverted),
 		cmocka_unit_test(paging_time_is_proportional_to_bytes),
+		cmocka_unit_test(copies_over_the_host_link_take_its_time_and_latency),
+		cmocka_unit_test(fills_outside_of_video_memory_and_mappings_use_the_host_link),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_paging", tests, NULL, NULL);

@@ -161,6 +161,7 @@ struct refusal {
 	union {
 		struct softgpu_command command;
 		struct softgpu_reference reference;
+		struct softgpu_traffic traffic;
 		struct softgpu_fill fill;
 		struct softgpu_copy copy;
 		struct softgpu_sync sync;
@@ -183,7 +184,7 @@ struct refusal {
 	}
 
 static const struct refusal refusals[] = {
-	{"unknown opcode", STATUS_ILLEGAL_INSTRUCTION, 8, .command = {SOFTGPU_ANSWER + 1, 0, 8}},
+	{"unknown opcode", STATUS_ILLEGAL_INSTRUCTION, 8, .command = {SOFTGPU_TRAFFIC + 1, 0, 8}},
 	{"what presents are made of", STATUS_ILLEGAL_INSTRUCTION, 8,
 	 .command = {SOFTGPU_HW_BLIT, 0, 8}},
 	{"half an answer", BAD, 8, .command = {SOFTGPU_ANSWER, 0, 8}},
@@ -219,6 +220,15 @@ static const struct refusal refusals[] = {
 	 .reference = {HEADER(REFERENCE, 0, softgpu_reference), {.allocation = 1, .reserved = 1}}},
 	{"write without WriteOperation", BAD, 32,
 	 .reference = {HEADER(REFERENCE, SOFTGPU_FLAG_WRITE, softgpu_reference), ON(1, 0)}},
+	{"traffic too short", BAD, 32, .command = {SOFTGPU_TRAFFIC, 0, 32}},
+	{"traffic with unknown flag", BAD, 48,
+	 .traffic = {HEADER(TRAFFIC, 2, softgpu_traffic), ON(1, 0), 4, 0}},
+	{"traffic of less than a word", BAD, 48,
+	 .traffic = {HEADER(TRAFFIC, 0, softgpu_traffic), ON(1, 0), 3, 0}},
+	{"traffic over the end", BAD, 48,
+	 .traffic = {HEADER(TRAFFIC, 0, softgpu_traffic), ON(1, 4), ALLOCATION_BYTES - 3, 0}},
+	{"traffic without WriteOperation", BAD, 48,
+	 .traffic = {HEADER(TRAFFIC, SOFTGPU_FLAG_WRITE, softgpu_traffic), ON(1, 0), 4, 0}},
 	{"fill without WriteOperation", BAD, 48,
 	 .fill = {HEADER(FILL, 0, softgpu_fill), ON(1, 0), 4, 0, 0}},
 	{"fill over the end", BAD, 48,
