@@ -97,6 +97,9 @@ static bool replay(const struct text *texts, unsigned count, uint64_t choice)
 		.seed = choice,
 		.switch_per_1024 = choice & 8 ? 100 : 0,
 		.gpu_time = (choice & 16) != 0,
+		.recorded_pace = (choice & 48) == 16,
+		.link.bytes_per_us = choice & 64 ? 1000 : 0,
+		.shared_paging = (choice & 128) != 0,
 		.message = keep_message,
 	};
 	struct replay_result result;

@@ -16,7 +16,7 @@ KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
-    virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
+    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns paging_engine segments lost findings event_hash status exit_code'''.split())
 tests = []
 
 
@@ -111,6 +111,8 @@ def exit_code_2_for_wrong_usage():
                  ('replay', '--vram', '0', EVERY), ('replay', '--verify', 'all', EVERY),
                  ('replay', '--seed', 'x', EVERY), ('replay', '--ranges', 'all', EVERY), ('replay', '--switch', '1025', EVERY),
                  ('replay', '--color', 'red', EVERY), ('replay', '--backend', 'win', EVERY),
+                 ('replay', '--link', 'agp', EVERY), ('replay', '--pace', 'fast', EVERY), ('replay', '--paging-engine', 'none', EVERY),
+                 ('replay', '--gpu-time', 'none', '--link', 'pcie3x16', EVERY), ('replay', '--gpu-time', 'none', '--pace', 'recorded', EVERY),
                  ('replay', '--compare', '', EVERY), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
                  ('rules', 'NOSUCH-01'), ('rules', '-x')):
@@ -167,6 +169,21 @@ def json_has_its_keys_and_plain_integers():
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
         'traces', 'segments', 'findings', 'status'))
     assert report['lost']['unmatched_imports'] == 2
+
+
+@test
+def latency_follows_the_link():
+    reports = {link: json.loads(replay(EVERY, '--json', '--link', link).stdout) for link in ('none', 'pcie3x16', 'pcie1x1')}
+    assert reports['none']['link_bytes_per_us'] is None and reports['pcie3x16']['link_bytes_per_us'] == 13868
+    assert json.loads(replay(EVERY, '--json').stdout)['event_hash'] == reports['pcie3x16']['event_hash']
+    for report in reports.values():
+        assert report['latency']['count'] > 0 and report['process_latency'] == [report['latency']]
+        assert 0 < report['latency']['p50_ns'] <= report['latency']['p95_ns'] <= report['latency']['p99_ns'] <= report['latency']['max_ns']
+    assert reports['pcie1x1']['latency']['max_ns'] > 2 * reports['none']['latency']['max_ns']
+    expect(replay(EVERY), 0, out='latency p99')
+    report = json.loads(replay(EVERY, '--json', '--gpu-time', 'none').stdout)
+    assert report['latency'] is None and report['process_latency'] == [None] and report['pace'] == 'flat-out'
+    assert 'latency' not in replay(EVERY, '--gpu-time', 'none').stdout
 
 
 @test

@@ -43,6 +43,7 @@ static struct replay_options options_for(const struct replay_input *inputs, unsi
 		.host_kind = VIDMM_HOST_SIM,
 		.hash_events = true,
 		.gpu_time = true,
+		.recorded_pace = true,
 		.message = keep_message,
 		.message_context = messages,
 	};
@@ -376,7 +377,7 @@ static void memory_pressure_moves_content_and_loses_none(void **state)
 	(void)state;
 	options.aperture_bytes = 8 * MIB;
 	for (i = 0; i < 2; i++) {
-		options.gpu_time = i == 0;
+		options.gpu_time = options.recorded_pace = i == 0;
 		expect(&options, REPLAY_CLEAN, &result);
 		assert_true(result.evictions > 64);
 		assert_true(result.bytes_paged_out > 16 * MIB && result.bytes_paged_in > 16 * MIB);
@@ -385,6 +386,109 @@ static void memory_pressure_moves_content_and_loses_none(void **state)
 		replay_result_finish(&result);
 	}
 	recording_free(&recording);
+}
+
+/* One buffer of 1 MiB, of user memory or not, and 40 submissions of it, a millisecond apart. */
+static struct recording steady(bool user_memory)
+{
+	struct recording recording;
+	unsigned i;
+
+	recording_begin(&recording, "steady", 0);
+	recording_event(&recording, user_memory ? "0 c 1 1048576 u" : "0 c 1 1048576");
+	for (i = 1; i <= 40; i++)
+		recording_event(&recording, "%u x %u 0 1 0 0 0 1 0 1w", i * 1000000, i);
+	recording_end(&recording);
+	return recording;
+}
+
+static struct latency_summary steady_latency(bool user_memory, bool wddm2, uint64_t link_rate)
+{
+	struct recording recording = steady(user_memory);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, 4 * MIB, &messages);
+	struct replay_result result;
+	struct latency_summary latency;
+
+	options.wddm2 = wddm2;
+	options.link.bytes_per_us = link_rate;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.latency.count, 40);
+	assert_memory_equal(&result.latency, &result.process_latency[0], sizeof(latency));
+	latency = result.latency;
+	replay_result_finish(&result);
+	recording_free(&recording);
+	return latency;
+}
+
+/* The model of these recordings: 150 us, and 20 bytes per ns. */
+static void latency_is_the_models_where_nothing_waits(void **state)
+{
+	const uint64_t local_ns = 150000 + MIB / 20, link_ns = 150000 + MIB / 4;
+
+	(void)state;
+	for (unsigned wddm2 = 0; wddm2 < 2; wddm2++) {
+		struct latency_summary none = steady_latency(true, wddm2, 0),
+				       local = steady_latency(false, wddm2, 4000),
+				       remote = steady_latency(true, wddm2, 4000);
+
+		assert_in_range(none.p50_ns, local_ns * 97 / 100, local_ns * 105 / 100);
+		assert_in_range(local.p50_ns, local_ns * 97 / 100, local_ns * 105 / 100);
+		assert_in_range(remote.p50_ns, link_ns * 97 / 100, link_ns * 105 / 100);
+		assert_in_range(remote.p99_ns, link_ns * 97 / 100, link_ns * 2);
+		assert_true(remote.p50_ns <= remote.p95_ns && remote.p95_ns <= remote.p99_ns &&
+			    remote.p99_ns <= remote.max_ns);
+	}
+}
+
+struct cost {
+	uint64_t p50_ns, virtual_ns;
+};
+
+static struct cost cost_of(uint64_t vram_bytes, uint64_t link_rate, bool shared, bool recorded)
+{
+	struct recording recording = cycle(16, 8);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, vram_bytes, &messages);
+	struct replay_result result;
+	struct cost cost;
+
+	options.link.bytes_per_us = link_rate;
+	options.shared_paging = shared;
+	options.recorded_pace = recorded;
+	options.aperture_bytes = 2 * MIB;
+	expect(&options, REPLAY_CLEAN, &result);
+	cost = (struct cost){result.latency.p50_ns, result.virtual_ns};
+	replay_result_finish(&result);
+	recording_free(&recording);
+	return cost;
+}
+
+static void paging_takes_the_time_of_the_link(void **state)
+{
+	const uint64_t fits = 8 * MIB, pages = MIB;
+
+	(void)state;
+	assert_true(cost_of(pages, 1000, false, true).p50_ns >
+		    2 * cost_of(fits, 1000, false, true).p50_ns);
+	assert_true(cost_of(pages, 1000, false, true).p50_ns >
+		    cost_of(pages, 8000, false, true).p50_ns);
+	assert_true(cost_of(pages, 1000, true, false).virtual_ns >
+		    cost_of(pages, 1000, false, false).virtual_ns);
+}
+
+static void flat_out_takes_as_long_as_the_gpu(void **state)
+{
+	struct cost recorded = cost_of(8 * MIB, 8000, false, true),
+		    flat_out = cost_of(8 * MIB, 8000, false, false);
+	/* 128 submissions of 512 KiB */
+	const uint64_t gpu_ns = 128 * (150000 + 512 * KIB / 20);
+
+	(void)state;
+	assert_in_range(recorded.virtual_ns, 128 * 1000000, 129 * 1000000);
+	assert_in_range(flat_out.virtual_ns, gpu_ns, gpu_ns * 6 / 5);
 }
 
 static void every_hundredth_transfer_dropped_is_caught_and_named(void **state)
@@ -678,6 +782,9 @@ int main(void)
 		cmocka_unit_test(processes_share_what_they_export),
 		cmocka_unit_test(processes_of_wddm2_share_what_they_export),
 		cmocka_unit_test(an_import_outlives_its_exporter),
+		cmocka_unit_test(latency_is_the_models_where_nothing_waits),
+		cmocka_unit_test(paging_takes_the_time_of_the_link),
+		cmocka_unit_test(flat_out_takes_as_long_as_the_gpu),
 		cmocka_unit_test(memory_pressure_moves_content_and_loses_none),
 		cmocka_unit_test(every_hundredth_transfer_dropped_is_caught_and_named),
 		cmocka_unit_test(a_submission_larger_than_a_command_buffer_is_divided),

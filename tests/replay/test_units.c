@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parsing and printing of sizes, percentages and counts. */
+#include "link.h"
 #include "support/test.h"
 #include "units.h"
 
@@ -83,6 +84,36 @@ static void plain_numbers_have_no_sign(void **state)
 	assert_false(units_parse_u64("18446744073709551616", &value));
 }
 
+static void links_have_the_rate_of_their_lanes(void **state)
+{
+	struct link_model link;
+
+	(void)state;
+	assert_true(link_parse("pcie3x16", &link));
+	assert_int_equal(link.bytes_per_us, 13868);
+	assert_int_equal(link.latency_ns, 2500);
+	assert_true(link_parse("pcie5x16", &link));
+	assert_int_equal(link.bytes_per_us, 55447);
+	assert_true(link_parse("pcie1x1", &link));
+	assert_int_equal(link.bytes_per_us, 220);
+	assert_true(link_parse("none", &link));
+	assert_int_equal(link.bytes_per_us, 0);
+	assert_int_equal(link.latency_ns, 0);
+}
+
+static void other_names_of_links_are_refused(void **state)
+{
+	static const char *const names[] = {"",         "pcie",    "pcie3",    "pcie0x1",
+					    "pcie7x1",  "pcie3x3", "pcie3x32", "pcie3x16 ",
+					    "PCIE3x16", "none "};
+	struct link_model link;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (link_parse(names[i], &link))
+			fail_msg("\"%s\" was taken as a link", names[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +122,8 @@ int main(void)
 		cmocka_unit_test(percentages_end_with_their_sign),
 		cmocka_unit_test(numbers_are_printed_with_units),
 		cmocka_unit_test(plain_numbers_have_no_sign),
+		cmocka_unit_test(links_have_the_rate_of_their_lanes),
+		cmocka_unit_test(other_names_of_links_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("units", tests, NULL, NULL);

@@ -111,8 +111,10 @@ static enum replay_status start_host(struct world *world)
 							    options->event_context);
 	if (world->block_bytes)
 		world->history = history_create(world->host);
+	if (options->gpu_time)
+		world->latency = latency_create(world->host);
 	if (!world->finding_subscription || (options->event && !world->event_subscription) ||
-	    (world->block_bytes && !world->history)) {
+	    (world->block_bytes && !world->history) || (options->gpu_time && !world->latency)) {
 		world_message(world, "out of memory");
 		return REPLAY_ENVIRONMENT;
 	}
@@ -126,6 +128,9 @@ static enum replay_status start_adapter(struct world *world)
 		{"Model", options->wddm2 ? SOFTGPU_MODEL_WDDM2 : SOFTGPU_MODEL_WDDM1},
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
+		{"HostLinkBytesPerUs", options->gpu_time ? options->link.bytes_per_us : 0},
+		{"HostLinkLatencyNs", options->gpu_time ? options->link.latency_ns : 0},
+		{"PagingNode", options->shared_paging ? 0 : 1},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
 		/*
 		 * DMA buffers and paging buffers in system memory; left out if there is an
@@ -169,6 +174,7 @@ static void stop(struct world *world)
 	if (world->adapter)
 		vidmm_adapter_stop(world->adapter);
 	history_destroy(world->history);
+	latency_destroy(world->latency);
 	if (world->event_subscription)
 		vidmm_unsubscribe(world->host, world->event_subscription);
 	if (world->finding_subscription)
@@ -201,6 +207,12 @@ static void collect(struct world *world)
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
 	statistics_difference(&none, &statistics, world->result);
+	if (!world->latency)
+		return;
+	latency_summary(world->latency, 0, &world->result->latency);
+	for (unsigned i = 0; i < world->process_count; i++)
+		latency_summary(world->latency, umd_process_id(world->processes[i]),
+				&world->result->process_latency[i]);
 }
 
 static uint64_t event_hash(struct world *world)

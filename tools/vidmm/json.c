@@ -104,6 +104,31 @@ static json_t *traces_of(const struct options *options, const struct replay_resu
 	return array;
 }
 
+static json_t *latency_object(const struct latency_summary *latency)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)latency->count, "p50_ns",
+			 (json_int_t)latency->p50_ns, "p95_ns", (json_int_t)latency->p95_ns,
+			 "p99_ns", (json_int_t)latency->p99_ns, "max_ns",
+			 (json_int_t)latency->max_ns);
+}
+
+/* null: not measured */
+static json_t *latency_of(const struct options *options, const struct latency_summary *latency)
+{
+	return options->replay.connect || !options->replay.gpu_time ? json_null()
+								    : latency_object(latency);
+}
+
+static json_t *process_latencies_of(const struct options *options,
+				    const struct replay_result *result)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; result->process_latency && i < result->process_count; i++)
+		json_array_append_new(array, latency_of(options, &result->process_latency[i]));
+	return array;
+}
+
 static json_t *segments_of(const struct replay_result *result)
 {
 	json_t *array = json_array();
@@ -166,6 +191,23 @@ static void add_memory(json_t *object, const struct options *options, const stru
 			    known ? json_integer((json_int_t)aperture) : json_null());
 }
 
+/* A host in another process has a link of its own, or none. */
+static void add_link(json_t *object, const struct replay_options *options)
+{
+	bool modeled = options->gpu_time && !options->connect && options->link.bytes_per_us;
+
+	json_object_set_new(object, "link_bytes_per_us",
+			    modeled ? json_integer((json_int_t)options->link.bytes_per_us)
+				    : json_null());
+	json_object_set_new(object, "link_latency_ns",
+			    modeled ? json_integer((json_int_t)options->link.latency_ns)
+				    : json_null());
+	json_object_set_new(object, "paging_engine",
+			    options->connect
+				    ? json_null()
+				    : json_string(options->shared_paging ? "shared" : "own"));
+}
+
 static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const statuses[] = {"clean", "findings", "usage", "bad input",
@@ -187,9 +229,14 @@ static json_t *run_object(const struct options *options, const struct run *run)
 			    json_integer(options->replay.switch_per_1024));
 	json_object_set_new(object, "gpu_time",
 			    json_string(options->replay.gpu_time ? "model" : "none"));
+	json_object_set_new(object, "pace",
+			    json_string(options->replay.recorded_pace ? "recorded" : "flat-out"));
+	add_link(object, &options->replay);
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
+	json_object_set_new(object, "latency", latency_of(options, &result->latency));
+	json_object_set_new(object, "process_latency", process_latencies_of(options, result));
 	json_object_set_new(object, "segments",
 			    options->replay.connect && !result->statistics_known
 				    ? json_null()

@@ -15,7 +15,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path, *model;
+		*compare, *color, *events, *connect_path, *model, *link, *paging_engine, *pace;
 	int json, quiet, parse_only, connect;
 };
 
@@ -112,6 +112,33 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	return true;
 }
 
+static bool parse_time(const struct raw *raw, struct options *options)
+{
+	static const char *const engines[] = {"own", "shared", NULL};
+	static const char *const paces[] = {"recorded", "flat-out", NULL};
+	int engine = choose(raw->paging_engine, engines), pace = choose(raw->pace, paces);
+	struct replay_options *replay = &options->replay;
+
+	if (!link_parse(raw->link ? raw->link : LINK_DEFAULT, &replay->link))
+		return usage(
+			"--link \"%s\" is not valid: expected none, or a name such as pcie3x16 "
+			"or pcie4x8",
+			raw->link);
+	if (engine < 0)
+		return usage("--paging-engine \"%s\" is not valid: expected own or shared",
+			     raw->paging_engine);
+	if (pace < 0)
+		return usage("--pace \"%s\" is not valid: expected recorded or flat-out",
+			     raw->pace);
+	if (!replay->gpu_time && (raw->link || raw->pace))
+		return usage("--gpu-time none has no time: --link and --pace do not apply%s", "");
+	if (replay->connect)
+		replay->link = (struct link_model){0};
+	replay->shared_paging = engine == 1;
+	replay->recorded_pace = replay->gpu_time && pace == 0;
+	return true;
+}
+
 static bool parse_numbers(const struct raw *raw, struct options *options)
 {
 	uint64_t chance = 0;
@@ -174,7 +201,8 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 {
 	const char *const others[] = {raw->vram,    raw->aperture,      raw->ranges,
 				      raw->compare, raw->backend,       raw->seed,
-				      raw->events,  raw->switch_chance, raw->model};
+				      raw->events,  raw->switch_chance, raw->model,
+				      raw->link,    raw->paging_engine};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -197,8 +225,8 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
-	    !parse_words(raw, options) || !parse_numbers(raw, options) ||
-	    !take_inputs(context, options))
+	    !parse_words(raw, options) || !parse_time(raw, options) ||
+	    !parse_numbers(raw, options) || !take_inputs(context, options))
 		return false;
 	if (raw->events && options->run_count > 1)
 		return usage("--events covers one run, but --compare has several%s", "");
@@ -221,12 +249,32 @@ static void free_raw(struct raw *raw)
 	free(raw->events);
 	free(raw->connect_path);
 	free(raw->model);
+	free(raw->link);
+	free(raw->paging_engine);
+	free(raw->pace);
+}
+
+/* Returns false if the program ends here. */
+static bool read_options(poptContext context, const int *help, int *exit_code)
+{
+	int code = poptGetNextOpt(context);
+
+	if (code < -1) {
+		fprintf(stderr, "vidmm replay: %s: %s\ntry: vidmm replay --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+		return false;
+	}
+	if (!*help)
+		return true;
+	poptPrintHelp(context, stdout, 0);
+	*exit_code = REPLAY_CLEAN;
+	return false;
 }
 
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
 {
 	struct raw raw = {0};
-	int help = 0, code;
+	int help = 0;
 	struct poptOption table[] = {
 		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
 		 "video memory: a size, or a percentage of the peak of live buffers "
@@ -244,8 +292,16 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "verification of contents: none (default), stamps (each 64 KiB), full (each page)",
 		 "HOW"},
 		{"gpu-time", 0, POPT_ARG_STRING, &raw.gpu_time, 0,
-		 "pace: model (default; recorded times and GPU time) or none (as fast as possible)",
+		 "time of the GPU: model (default; the recording's) or none, for events as fast as "
+		 "possible",
 		 "HOW"},
+		{"pace", 0, POPT_ARG_STRING, &raw.pace, 0,
+		 "time of events: recorded (default) or flat-out (as fast as the GPU allows)",
+		 "HOW"},
+		{"link", 0, POPT_ARG_STRING, &raw.link, 0,
+		 "link to system memory: none or pcieGxN (default " LINK_DEFAULT ")", "NAME"},
+		{"paging-engine", 0, POPT_ARG_STRING, &raw.paging_engine, 0,
+		 "engine of the paging: own (default) or shared with the submissions", "WHICH"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
 		 "WHICH"},
@@ -276,16 +332,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
-	code = poptGetNextOpt(context);
-	if (code < -1) {
-		fprintf(stderr, "vidmm replay: %s: %s\ntry: vidmm replay --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-	} else if (help) {
-		poptPrintHelp(context, stdout, 0);
-		*exit_code = REPLAY_CLEAN;
-	} else {
+	if (read_options(context, &help, exit_code))
 		proceed = interpret(context, &raw, options);
-	}
 	free_raw(&raw);
 	poptFreeContext(context);
 	return proceed;

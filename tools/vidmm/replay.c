@@ -160,7 +160,8 @@ static enum replay_status start_processes(struct world *world, const struct reco
 
 	world->processes = calloc(recordings->count, sizeof(struct umd *));
 	world->result->headers = calloc(recordings->count, sizeof(struct trace_header));
-	if (!world->processes || !world->result->headers)
+	world->result->process_latency = calloc(recordings->count, sizeof(struct latency_summary));
+	if (!world->processes || !world->result->headers || !world->result->process_latency)
 		return status_of(world->options, TRACE_IO, NULL);
 	for (i = 0; i < recordings->count && status == REPLAY_CLEAN; i++) {
 		const struct trace_header *header = trace_header(recordings->readers[i]);
@@ -202,7 +203,7 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 				     uint64_t start_ns)
 {
 	struct replay_result *result = world->result;
-	bool paced = world->options->gpu_time;
+	bool paced = world->options->recorded_pace;
 	enum replay_status status;
 	const struct trace_event *event;
 	struct live live = {0};
@@ -326,6 +327,9 @@ bool replay_has_value(const struct replay_options *options, const struct replay_
 	 */
 	if (offset == offsetof(struct replay_result, finding_count))
 		return false;
+	if (offset >= offsetof(struct replay_result, latency) &&
+	    offset < offsetof(struct replay_result, process_latency))
+		return false;
 	return result->statistics_known ||
 	       offset < offsetof(struct replay_result, statistics_known) ||
 	       offset >= offsetof(struct replay_result, blocks_checked);
@@ -334,5 +338,7 @@ bool replay_has_value(const struct replay_options *options, const struct replay_
 void replay_result_finish(struct replay_result *result)
 {
 	free(result->headers);
+	free(result->process_latency);
 	result->headers = NULL;
+	result->process_latency = NULL;
 }

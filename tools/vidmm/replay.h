@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <vidmm/vidmm.h>
 
+#include "latency.h"
+#include "link.h"
 #include "trace.h"
 
 /* Results, from good to bad; also the exit codes of `vidmm`. */
@@ -52,9 +54,11 @@ struct replay_options {
 	/* the GPU has `ranges` swizzling ranges; if false, softgpu's default of 64 */
 	bool limit_ranges;
 	uint32_t ranges;
-	/* play at the recorded times, with the recording's model of GPU time */
-	bool gpu_time;
-	bool wddm2;                          /* softgpu and its driver are of WDDM 2.x */
+	bool gpu_time;          /* GPU time by the recording's model; false: the GPU takes none */
+	bool recorded_pace;     /* events at the recorded times; false: as fast as possible */
+	struct link_model link; /* the time of paging and of work in the aperture, if gpu_time */
+	bool shared_paging;     /* paging uses the engine of the submissions */
+	bool wddm2;             /* softgpu and its driver are of WDDM 2.x */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another
@@ -122,6 +126,10 @@ struct replay_result {
 	uint64_t peak_resident_bytes, peak_system_bytes;
 	unsigned segment_count;
 	struct vidmm_segment_statistics segment[VIDMM_SEGMENTS_MAX];
+
+	/* Of command buffers; count 0 without gpu_time. A host in another process reports none. */
+	struct latency_summary latency;
+	struct latency_summary *process_latency; /* [process_count] */
 
 	uint64_t blocks_checked; /* checks by the CPU; those by the GPU are not counted */
 	uint64_t verify_errors;

@@ -17,15 +17,21 @@ struct row {
 	enum row_kind kind;
 	size_t offset; /* of a uint64_t in struct replay_result */
 	bool wddm2;    /* shown for WDDM 2.x only */
+	bool gpu_time; /* shown only if the GPU takes time */
 };
 
-#define ROW(label, kind, member)                                           \
-	{                                                                  \
-		label, kind, offsetof(struct replay_result, member), false \
+#define ROW(label, kind, member)                                                  \
+	{                                                                         \
+		label, kind, offsetof(struct replay_result, member), false, false \
 	}
-#define ROW_WDDM2(label, kind, member)                                    \
-	{                                                                 \
-		label, kind, offsetof(struct replay_result, member), true \
+#define ROW_WDDM2(label, kind, member)                                           \
+	{                                                                        \
+		label, kind, offsetof(struct replay_result, member), true, false \
+	}
+
+#define ROW_LATENCY(label, member)                                                           \
+	{                                                                                    \
+		label, ROW_TIME, offsetof(struct replay_result, latency.member), false, true \
 	}
 
 static const struct row rows[] = {
@@ -34,7 +40,7 @@ static const struct row rows[] = {
 	ROW("relocations", ROW_COUNT, relocations),
 	ROW("addresses patched", ROW_COUNT, patches),
 	ROW("splits", ROW_COUNT, splits),
-	{"", ROW_GAP, 0, false},
+	{"", ROW_GAP, 0, false, false},
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
@@ -44,7 +50,7 @@ static const struct row rows[] = {
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
 	ROW("discarded", ROW_COUNT, discarded),
-	{"", ROW_GAP, 0, false},
+	{"", ROW_GAP, 0, false, false},
 	ROW("written by the CPU", ROW_BYTES, bytes_written),
 	ROW("renames", ROW_COUNT, renames),
 	ROW("waits avoided", ROW_COUNT, waits_avoided),
@@ -52,7 +58,12 @@ static const struct row rows[] = {
 	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
 	ROW("ranges acquired", ROW_COUNT, ranges_acquired),
 	ROW("range fallbacks", ROW_COUNT, range_fallbacks),
-	{"", ROW_GAP, 0, false},
+	{"", ROW_GAP, 0, false, true},
+	ROW_LATENCY("latency p50", p50_ns),
+	ROW_LATENCY("latency p95", p95_ns),
+	ROW_LATENCY("latency p99", p99_ns),
+	ROW_LATENCY("latency max", max_ns),
+	{"", ROW_GAP, 0, false, false},
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };
 
@@ -74,7 +85,7 @@ static struct paint paint_of(bool color)
 static bool row_has_value(const struct row *row, const struct options *options,
 			  const struct replay_result *result)
 {
-	if (row->wddm2 && !options->replay.wddm2)
+	if ((row->wddm2 && !options->replay.wddm2) || (row->gpu_time && !options->replay.gpu_time))
 		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }

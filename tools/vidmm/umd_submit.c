@@ -2,7 +2,8 @@
 /*
  * Event x: one command for each listed buffer, then a table with an address for each relocation.
  * The commands do not draw. They reference each buffer, or with verification check its stamps and
- * write the next version. A stall command takes the GPU time of the recording's model.
+ * write the next version. The GPU time of the recording's model is divided into a stall, and the
+ * traffic of each buffer, which takes longer over the link.
  */
 #include "grow.h"
 #include "umd_private.h"
@@ -41,10 +42,21 @@ static enum replay_status fill_slots(struct umd *umd, const struct trace_submiss
 	return REPLAY_CLEAN;
 }
 
+/* Whether each object takes its time of the recording's model where it is placed (TRAFFIC). */
+static bool has_traffic(const struct umd *umd)
+{
+	return umd->world->options->gpu_time && umd->world->options->link.bytes_per_us != 0;
+}
+
+static uint64_t model_ns(const struct umd *umd, uint64_t bytes)
+{
+	return umd->bytes_per_ns > 0 ? (uint64_t)((double)bytes / umd->bytes_per_ns) : 0;
+}
+
 static enum replay_status put_stall(struct umd *umd, const struct trace_submission *submission)
 {
 	struct softgpu_stall *stall;
-	double ns = (double)umd->base_ns;
+	uint64_t ns = umd->base_ns;
 	enum replay_status status;
 
 	if (!umd->world->options->gpu_time)
@@ -52,10 +64,26 @@ static enum replay_status put_stall(struct umd *umd, const struct trace_submissi
 	status = umd_batch_reserve(umd, sizeof(*stall), 0, 0);
 	if (status != REPLAY_CLEAN)
 		return status;
-	if (umd->bytes_per_ns > 0)
-		ns += (double)submission->referenced_bytes / umd->bytes_per_ns;
+	if (!has_traffic(umd))
+		ns += model_ns(umd, submission->referenced_bytes);
 	stall = umd_batch_command(umd, SOFTGPU_STALL, 0, sizeof(*stall));
-	stall->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : (uint64_t)ns;
+	stall->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : ns;
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status put_traffic(struct umd *umd, struct umd_slot *slot)
+{
+	struct softgpu_traffic *traffic;
+	enum replay_status status = umd_batch_reserve(umd, sizeof(*traffic), 1, 1);
+	uint64_t ns = model_ns(umd, slot->size_bytes);
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	traffic = umd_batch_command(umd, SOFTGPU_TRAFFIC, slot->list_value ? SOFTGPU_FLAG_WRITE : 0,
+				    sizeof(*traffic));
+	traffic->operand = umd_batch_operand(umd, slot, 0);
+	traffic->length = slot->size_bytes;
+	traffic->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : ns;
 	return REPLAY_CLEAN;
 }
 
@@ -130,7 +158,9 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 
 		if (content)
 			status = put_stamps(umd, slot, content);
-		/* A buffer without a stamp command is referenced too. */
+		if (status == REPLAY_CLEAN && has_traffic(umd))
+			status = put_traffic(umd, slot);
+		/* A buffer without such a command is referenced too. */
 		if (status == REPLAY_CLEAN && slot->part != umd->batch.part)
 			status = put_reference(umd, slot);
 	}

@@ -61,6 +61,7 @@ struct world {
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;
 	struct history *history; /* NULL without verification */
+	struct latency *latency; /* NULL without gpu_time */
 	uint32_t finding_subscription, event_subscription;
 
 	/*
