@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D3DKMT program for a GPU of WDDM 2.x: it loads libdxcore.so and has no line of code about
- * vidmm. It maps two buffers at GPU virtual addresses, makes them resident, has the GPU copy one to
- * the other, waits for a monitored fence on the CPU, and reads the copy:
+ * A program for a GPU of WDDM 2.x: it loads libdxcore.so and has no line of code about vidmm. It
+ * enumerates adapters by DXCore and by D3DKMT, and opens the first one. It maps two buffers at GPU
+ * virtual addresses, makes them resident, has the GPU copy one to the other, waits for a monitored
+ * fence on the CPU, and reads the copy:
  *
  *	vidmm run -- gpu_copy
+ *
+ * gpu_copy.cpp is the same program in C++, with directx/dxcore.h of Debian's directx-headers-dev.
+ * That header cannot be included in C: it has templates, and dxcore_interface.h declares nothing
+ * there. So a C program includes <dxcore.h> of vidmm. Base types (HRESULT, LUID, GUID) are those of
+ * wsl/winadapter.h of the same package if it is in the include path, otherwise those of vidmm.
  */
 #include <d3dkmthk.h>
+#include <dxcore.h>
 #include <vidmm/softgpu.h>
 
 #include <dlfcn.h>
@@ -22,6 +29,7 @@
 /* The D3DKMT functions that the program uses. */
 #define FUNCTIONS(F)                                                                             \
 	F(EnumAdapters2, D3DKMT_ENUMADAPTERS2)                                                   \
+	F(OpenAdapterFromLuid, D3DKMT_OPENADAPTERFROMLUID)                                       \
 	F(CreateDevice, D3DKMT_CREATEDEVICE)                                                     \
 	F(DestroyDevice, const D3DKMT_DESTROYDEVICE)                                             \
 	F(CloseAdapter, const D3DKMT_CLOSEADAPTER)                                               \
@@ -40,12 +48,24 @@
 FUNCTIONS(DECLARE)
 #undef DECLARE
 
-static void check(NTSTATUS status, const char *what)
+static HRESULT(APIENTRY *CreateAdapterFactory)(const GUID *riid, void **factory);
+
+/* Of a D3DKMT function, or of DXCore: NTSTATUS and HRESULT are negative if the call has failed. */
+static void check(int32_t status, const char *what)
 {
-	if (NT_SUCCESS(status))
+	if (status >= 0)
 		return;
 	fprintf(stderr, "gpu_copy: %s failed with 0x%08" PRIx32 "\n", what, (uint32_t)status);
 	exit(1);
+}
+
+static void load_symbol(void *library, const char *name, void *function)
+{
+	void *symbol = dlsym(library, name);
+
+	if (!symbol)
+		check(STATUS_NOT_SUPPORTED, name);
+	memcpy(function, &symbol, sizeof(symbol));
 }
 
 static void load(const char *path)
@@ -56,14 +76,8 @@ static void load(const char *path)
 		fprintf(stderr, "gpu_copy: %s\n", dlerror());
 		exit(1);
 	}
-#define LOAD(name, type)                                       \
-	{                                                      \
-		void *symbol = dlsym(library, "D3DKMT" #name); \
-                                                               \
-		if (!symbol)                                   \
-			check(STATUS_NOT_SUPPORTED, #name);    \
-		memcpy(&name, &symbol, sizeof(symbol));        \
-	}
+	load_symbol(library, "DXCoreCreateAdapterFactory", &CreateAdapterFactory);
+#define LOAD(name, type) load_symbol(library, "D3DKMT" #name, &name);
 	FUNCTIONS(LOAD)
 #undef LOAD
 }
@@ -80,15 +94,79 @@ struct buffer {
 	D3DGPU_VIRTUAL_ADDRESS address;
 };
 
-static void open_gpu(struct gpu *gpu)
+/* Prints the adapter that DXCore lists at the index, and returns its LUID. */
+static LUID describe(IDXCoreAdapterList *list, uint32_t index)
+{
+	static const GUID iid_adapter = DXCORE_IID_ADAPTER;
+	IDXCoreAdapter *adapter;
+	char text[256] = "";
+	LUID luid;
+
+	check(list->lpVtbl->GetAdapter(list, index, &iid_adapter, (void **)&adapter), "GetAdapter");
+	check(adapter->lpVtbl->GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid,
+					   sizeof(luid), &luid),
+	      "InstanceLuid");
+	check(adapter->lpVtbl->GetProperty(adapter, DXCoreAdapterProperty_DriverDescription,
+					   sizeof(text), text),
+	      "DriverDescription");
+	adapter->lpVtbl->Release(adapter);
+	printf("adapter %08" PRIx32 ":%08" PRIx32 ": %s\n", (uint32_t)luid.HighPart,
+	       (uint32_t)luid.LowPart, text);
+	return luid;
+}
+
+/* Whether D3DKMT lists an adapter with the LUID. Its enumeration opens each adapter. */
+static bool is_listed(LUID luid)
 {
 	D3DKMT_ADAPTERINFO adapters[16];
 	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 16, .pAdapters = adapters};
+	bool found = false;
 
 	check(EnumAdapters2(&list), "EnumAdapters2");
-	if (!list.NumAdapters)
+	for (UINT i = 0; i < list.NumAdapters; i++) {
+		const D3DKMT_CLOSEADAPTER close = {.hAdapter = adapters[i].hAdapter};
+
+		found |= adapters[i].AdapterLuid.LowPart == luid.LowPart &&
+			 adapters[i].AdapterLuid.HighPart == luid.HighPart;
+		check(CloseAdapter(&close), "CloseAdapter");
+	}
+	return found;
+}
+
+/* Lists the adapters that can compute. Returns the LUID of the first one. */
+static LUID find_adapter(void)
+{
+	static const GUID iid_factory = DXCORE_IID_ADAPTER_FACTORY;
+	static const GUID iid_list = DXCORE_IID_ADAPTER_LIST;
+	static const GUID compute = DXCORE_D3D12_CORE_COMPUTE;
+	IDXCoreAdapterFactory *factory;
+	IDXCoreAdapterList *list;
+	LUID first = {0};
+
+	check(CreateAdapterFactory(&iid_factory, (void **)&factory), "DXCoreCreateAdapterFactory");
+	check(factory->lpVtbl->CreateAdapterList(factory, 1, &compute, &iid_list, (void **)&list),
+	      "CreateAdapterList");
+	uint32_t count = list->lpVtbl->GetAdapterCount(list);
+	if (!count)
 		check(STATUS_NOT_FOUND, "finding an adapter");
-	gpu->adapter = adapters[0].hAdapter;
+	for (uint32_t i = 0; i < count; i++) {
+		const LUID luid = describe(list, i);
+
+		if (!is_listed(luid))
+			check(STATUS_NOT_FOUND, "finding DXCore's adapter in D3DKMT's list");
+		if (i == 0)
+			first = luid;
+	}
+	list->lpVtbl->Release(list);
+	factory->lpVtbl->Release(factory);
+	return first;
+}
+
+static void open_gpu(struct gpu *gpu)
+{
+	D3DKMT_OPENADAPTERFROMLUID adapter = {.AdapterLuid = find_adapter()};
+	check(OpenAdapterFromLuid(&adapter), "OpenAdapterFromLuid");
+	gpu->adapter = adapter.hAdapter;
 
 	D3DKMT_CREATEDEVICE device = {.hAdapter = gpu->adapter};
 	check(CreateDevice(&device), "CreateDevice");

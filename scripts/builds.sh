@@ -77,14 +77,23 @@ linker_of() {
 	esac
 }
 
+# The C++ compiler that belongs to a C compiler.
+cpp_of() {
+	case "$1" in
+	*clang) echo "$1++" ;;
+	*) echo "${1%gcc}g++" ;;
+	esac
+}
+
 # Configures build/NAME, or leaves it to ninja if nothing that ninja does not watch has changed. If a
-# reconfiguration fails, or if the options are others than before (Meson 1.0 ignores new ones), the
-# build folder is deleted and configured anew.
+# reconfiguration fails, or if the options or the C++ compiler are others than before (Meson 1.0 ignores
+# new ones), the build folder is deleted and configured anew.
 configure() {
-	local name=$1 compiler=$2 read_now
+	local name=$1 compiler=$2 read_now options
 	shift 2
 	read_now=$(read_once)
-	if [ -f "build/$name/build.ninja" ] && [ "$(cat "build/$name/options")" = "$*" ]; then
+	options="$(cpp_of "$compiler") $*"
+	if [ -f "build/$name/build.ninja" ] && [ "$(cat "build/$name/options")" = "$options" ]; then
 		[ "$(cat "build/$name/read_once" 2>/dev/null)" != "$read_now" ] || return 0
 		if meson setup --reconfigure "build/$name" "$@"; then
 			echo "$read_now" >"build/$name/read_once"
@@ -92,8 +101,9 @@ configure() {
 		fi
 	fi
 	rm -rf "build/$name"
-	CC=$compiler CC_LD=$(linker_of "$name") meson setup "build/$name" "$@" || return
-	echo "$*" >"build/$name/options"
+	CC=$compiler CC_LD=$(linker_of "$name") CXX=$(cpp_of "$compiler") CXX_LD=$(linker_of "$name") \
+		meson setup "build/$name" "$@" || return
+	echo "$options" >"build/$name/options"
 	echo "$read_now" >"build/$name/read_once"
 }
 

@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # used by ./x
 BUILD_PACKAGES=(
-	gcc libc6-dev meson ninja-build pkgconf python3
+	gcc g++ libc6-dev meson ninja-build pkgconf python3
 	libzstd-dev zlib1g-dev libjansson-dev libpopt-dev libsystemd-dev libcmocka-dev
 	directx-headers-dev
 )

@@ -3,9 +3,9 @@
 """The DDI headers compile the way that driver and client source includes them.
 
 Each header alone as C11 and as C++17, with gcc and with clang; the six public ones also inside extern "C", before
-and after wsl/winadapter.h, for old and new interface versions, with 16-bit wchar_t, and with the base types forced to
-be ours; the headers that a program may include, before those of the C++ library; and a small miniport and a small client of
-each kind. Prints TAP; says what is skipped.
+and after wsl/winadapter.h and (C++) directx/dxcore.h, for old and new interface versions, with 16-bit wchar_t, and
+with the base types forced to be ours; the headers that a program may include, before those of the C++ library; and a
+small miniport and a small client of each kind. Prints TAP; says what is skipped.
 
 The C++ library takes most of the time. Each compiler compiles it once, after all these headers. That covers each header alone:
 a check shows that each macro of a header alone has the same definition after all headers.
@@ -24,6 +24,8 @@ LANGUAGES = {'c': ['-std=c11', '-pedantic', '-Wstrict-prototypes', '-Wmissing-pr
 COMPILERS = ('gcc', 'clang')
 WSL = ['-isystem', '/usr/include/wsl/stubs']
 WINADAPTER = '#include <wsl/winadapter.h>\n'
+# C++ only: dxcore.h of directx-headers has templates.
+DIRECTX = WINADAPTER + '#include <directx/dxcore.h>\n#include <dxguids/dxguids.h>\n'
 WORKERS = 2
 
 # Standard headers after ours, and uses of them, so that the templates are compiled and not only read.
@@ -80,6 +82,11 @@ class Job:
         self.name, self.source, self.languages, self.flags = name, source, languages, list(flags)
 
 
+def read(name):
+    with open(os.path.join(HERE, name), encoding='utf-8') as file:
+        return file.read()
+
+
 def jobs(winadapter):
     """Every job; those that need winadapter.h only when it is there."""
     everything = include('d3dkmthk.h', 'd3dumddi.h', 'dispmprt.h')
@@ -90,7 +97,13 @@ def jobs(winadapter):
         if winadapter:
             found += [Job(name + ' after winadapter.h', WINADAPTER + include(name), flags=WSL),
                       Job(name + ' before winadapter.h', include(name) + WINADAPTER, flags=WSL),
-                      Job(name + ' with winadapter.h in reach', in_c_linkage(include(name)), ('c++',), WSL)]
+                      Job(name + ' with winadapter.h in reach', in_c_linkage(include(name)), ('c++',), WSL),
+                      Job(name + ' after directx/dxcore.h', DIRECTX + include(name), ('c++',), WSL),
+                      Job(name + ' before directx/dxcore.h', include(name) + DIRECTX, ('c++',), WSL)]
+    if winadapter:
+        found += [Job('dxcore.h after directx/dxcore.h', DIRECTX + include('dxcore.h'), ('c++',), WSL),
+                  Job('dxcore.h after winadapter.h', WINADAPTER + include('dxcore.h', 'd3dkmthk.h'), flags=WSL),
+                  Job('examples/gpu_copy.cpp', read('../../examples/gpu_copy.cpp'), ('c++',), WSL)]
     # -Wno-shadow: vidmm.h has a function and a structure of one name, which gcc takes for a constructor that is hidden.
     found += [Job('all headers before the C++ library', include(*INCLUDABLE) + CXX_LIBRARY, ('c++',), ['-Wno-shadow'])]
     found += [Job('old annotations on request', '#define WDDM_SAL1_ANNOTATIONS\n' + include('d3dkmddi.h')
@@ -103,8 +116,7 @@ def jobs(winadapter):
               Job('our own base types', everything, flags=['-DWDDM_OWN_BASE_TYPES', *WSL]),
               Job('reversed order', include(*reversed(PUBLIC)), ('c',))]
     for name in ('miniport_source.cpp', 'client_source.c'):
-        with open(os.path.join(HERE, name), encoding='utf-8') as file:
-            found.append(Job(name, file.read(), ('c++',) if name.endswith('.cpp') else ('c', 'c++')))
+        found.append(Job(name, read(name), ('c++',) if name.endswith('.cpp') else ('c', 'c++')))
     return found
 
 
@@ -146,7 +158,7 @@ def main():
             if not compiler_for(compiler, language):
                 tap.skip(f'{compiler} for {language}', 'not installed')
     if not winadapter:
-        tap.skip('combination with winadapter.h', 'directx-headers is not installed')
+        tap.skip('combination with winadapter.h and directx/dxcore.h', 'directx-headers is not installed')
     wanted = [(job, compiler, language) for job in jobs(winadapter) for compiler in COMPILERS
               for language in job.languages]
     with ThreadPoolExecutor(WORKERS) as pool:

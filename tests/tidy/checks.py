@@ -79,7 +79,7 @@ def check_spdx(files):
     """The first line; the second after a #! line."""
     problems = []
     for path, text in files.items():
-        if path.endswith(('.c', '.h', '.py', '.sh', 'meson.build', '.map')) or text.startswith('#!'):
+        if path.endswith(('.c', '.h', '.cpp', '.py', '.sh', 'meson.build', '.map')) or text.startswith('#!'):
             lines = text.split('\n', 2)
             if SPDX not in lines[1 if lines[0].startswith('#!') and len(lines) > 1 else 0]:
                 problems.append(f'{path}:1: first line lacks "{SPDX}"')

@@ -17,7 +17,7 @@ import wire
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDERS = ['include', 'src', 'drivers', 'tools', 'tests', 'bench', 'examples', 'scripts', 'docs', '.ci']
 TOP_FILES = ['meson.build', 'meson_options.txt', 'x', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
-TEXT = ('.c', '.h', '.py', '.sh', '.md', '.tsv', '.map', '.build', '.txt', '.in', '.json', '.scd')
+TEXT = ('.c', '.h', '.cpp', '.py', '.sh', '.md', '.tsv', '.map', '.build', '.txt', '.in', '.json', '.scd')
 # The checker's own folder holds the forbidden words, as patterns and as bad samples.
 OWN = 'tests/tidy/'
 
