@@ -5,6 +5,7 @@
  */
 #include "host/kmt_route.h"
 #include "host/host_private.h"
+#include "object/nt_handle.h"
 #include "object/stopped.h"
 
 vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
@@ -14,6 +15,7 @@ vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 
 	if (!host || !process)
 		return VMM_INVALID_PARAMETER;
+	vmm_nt_collect(&host->world); /* */
 	vmm_status status = vmm_process_create(&host->world, name, &core);
 	if (vmm_ok(status))
 		*process = (struct vidmm_process *)core;
@@ -94,6 +96,7 @@ void vidmm_process_close(struct vidmm_process *process)
 	vmm_kmt_forget(core);
 	leave_adapters(core);
 	vmm_sync_end_process(core);
+	vmm_nt_collect(core->world); /* */
 	vmm_process_destroy(core);
 }
 

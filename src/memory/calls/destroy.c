@@ -16,6 +16,7 @@
 #include "memory/sets/va_private.h"
 #include "memory/state/state.h"
 #include "memory/store/store.h"
+#include "object/nt_handle.h"
 
 /*
  * Returns true if no packet uses or pages any instance of the allocation, and no source shows it.
@@ -325,11 +326,14 @@ static void release_resource(struct vmm_resource *resource)
 	struct vmm_world *world = resource->device->process->world;
 	struct vmm_share *share = resource->share;
 	struct vmm_kmd_resource *kmd = resource->kmd;
+	bool by_nt_handle = share && !share->global_handle;
 
 	vmm_resource_detach(resource);
 	if (share)
 		vmm_share_put(world, share);
 	free_kmd_resource(adapter, kmd);
+	if (by_nt_handle)
+		vmm_nt_collect(world); /* */
 }
 
 static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_resource,

@@ -259,6 +259,48 @@ static void rop_06_the_last_handle_frees_the_memory(void **state)
 	sync_stop(&s);
 }
 
+/* A resource without local handles, whose NT handle is open. */
+static int share_and_destroy(struct sync_world *s)
+{
+	D3DKMT_CREATEALLOCATION args;
+	D3DKMT_HANDLE allocation;
+
+	assert_int_equal(bundle_try_resource(s->device, BUNDLE_NT_RESOURCE, &args, &allocation),
+			 STATUS_SUCCESS);
+	int nt = bundle_share_one(args.hResource);
+	assert_int_equal(bundle_destroy_resource(s->device, args.hResource), STATUS_SUCCESS);
+	return nt;
+}
+
+static void q_260_closed_nt_handles_are_found_when_a_resource_or_a_process_ends(void **state)
+{
+	struct vidmm_process *third;
+	D3DKMT_CREATEALLOCATION args;
+	D3DKMT_HANDLE allocation;
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	uint64_t before = allocations(&s);
+	assert_int_equal(bundle_try_resource(s.device, BUNDLE_NT_RESOURCE, &args, &allocation),
+			 STATUS_SUCCESS);
+	close(bundle_share_one(args.hResource));
+	assert_int_equal(bundle_destroy_resource(s.device, args.hResource), STATUS_SUCCESS);
+	assert_int_equal(allocations(&s), before);
+
+	int nt = share_and_destroy(&s);
+	assert_int_equal(vidmm_process_open(s.w.client.host, "three", &third), 0);
+	assert_int_equal(allocations(&s), before + 1); /* SHR-12: the handle keeps it */
+	close(nt);
+	vidmm_process_close(third);
+	assert_int_equal(allocations(&s), before);
+
+	close(share_and_destroy(&s));
+	assert_int_equal(vidmm_process_open(s.w.client.host, "four", &third), 0);
+	assert_int_equal(allocations(&s), before);
+	vidmm_process_close(third);
+	sync_stop(&s);
+}
+
 static void shr_30_local_handles_are_destroyed_in_any_order(void **state)
 {
 	static const uint8_t order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
@@ -644,6 +686,7 @@ int main(void)
 		ON_BOTH(rop_01_rop_02_kmx_08_openings_with_wrong_sizes_are_refused),
 		ON_BOTH(shr_29_rop_06_the_nt_handle_alone_keeps_all_three_objects),
 		ON_BOTH(rop_06_the_last_handle_frees_the_memory),
+		ON_BOTH(q_260_closed_nt_handles_are_found_when_a_resource_or_a_process_ends),
 		ON_BOTH(shr_30_local_handles_are_destroyed_in_any_order),
 		ON_BOTH(kmx_10_shr_15_shr_27_nt_handles_of_another_kind_are_refused),
 		ON_BOTH(shr_34_alf_35_no_allocation_is_added_to_a_shared_resource),
