@@ -71,6 +71,7 @@ static void start_wddm2(struct client *client, struct vidmm_host *host)
 		.bar_count = 1,
 		.registry = values,
 		.registry_count = sizeof(values) / sizeof(values[0]),
+		.features = VIDMM_FEATURE_HWSCH,
 		.system_memory_bytes = 64u << 20,
 		.tdr = &client_no_tdr,
 	};
@@ -263,6 +264,7 @@ void beside_run(struct beside *b, const uint8_t *script, size_t bytes)
 	guest_end(&guest);
 	vidmm_server_destroy(server);
 	keep_all(b);
+	vidmm_settle(b->honest[0].client.host); /* shares end on a thread of the adapter */
 	for (uint32_t i = 0; i < BESIDE_ADAPTERS; i++)
 		vidmm_adapter_check(b->honest[i].client.adapter);
 	if (folder_count("/proc/self/fd") != descriptors)

@@ -52,7 +52,8 @@ struct hostile_buffer {
 	uint64_t address;
 };
 struct hostile_gpu {
-	D3DKMT_HANDLE adapter, device, queue, context, hw_queue, fence;
+	LUID luid;
+	D3DKMT_HANDLE adapter, device, queue, context, hw_context, hw_queue, fence, keyed_mutex;
 	uint64_t fence_address, value, progress;
 	struct hostile_buffer buffers[HOSTILE_BUFFERS];
 };
@@ -99,6 +100,13 @@ void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t 
 
 /* hostile_virtual.c: valid calls of a client of WDDM 2.x */
 void hostile_virtual(struct hostile *h, struct hostile_connection *c, uint32_t what);
+/* Creates the paging queue, the fence and the contexts of the device. */
+void hostile_create_objects(struct hostile *h, struct hostile_connection *c);
+/* Returns an allocation of the client, or rarely a handle of something else. */
+D3DKMT_HANDLE hostile_allocation(struct hostile *h);
+
+/* hostile_objects.c: the same, about objects that exist */
+void hostile_objects(struct hostile *h, struct hostile_connection *c, uint32_t what);
 
 /* Sends a valid call and takes its answer. Returns whether it succeeded. */
 bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name,

@@ -31,6 +31,17 @@ static void bend(const struct hostile *h, struct vmm_wire_call *call)
 		call->request.length = at;
 }
 
+/*
+ * What the host knows of a handle in a valid call. Other fences than that of hostile_virtual.c are
+ * a guess, as in drawn arguments.
+ */
+static enum vmm_wire_values values_of(void *context, uint32_t handle)
+{
+	const struct hostile *h = context;
+
+	return handle == h->gpu.fence ? VMM_WIRE_VALUES_ARRAY : draw_values_of(NULL, handle);
+}
+
 static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire_call *call,
 		const struct vmm_wire_operation *of, const void *argument)
 {
@@ -42,7 +53,6 @@ static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire
 		.tag = ++h->tag,
 	};
 
-	call->values = draw_values_of;
 	if (!vmm_ok(vmm_wire_make_request(call, of, argument)) ||
 	    call->request.length > VMM_PROTOCOL_INLINE_MAX)
 		return false;
@@ -83,7 +93,7 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 
 bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name, void *argument)
 {
-	struct vmm_wire_call call = {0};
+	struct vmm_wire_call call = {.values = values_of, .context = h};
 	bool done =
 		ask(h, c, &call, operation(name), argument) && take_answer(h, c, &call, argument);
 
@@ -94,7 +104,7 @@ bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *n
 bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
 		 const void *argument)
 {
-	struct vmm_wire_call call = {0};
+	struct vmm_wire_call call = {.values = values_of, .context = h};
 	bool sent = ask(h, c, &call, operation(name), argument);
 
 	vmm_wire_finish(&call);
@@ -225,7 +235,7 @@ static void wait_for_ever(struct hostile *h, struct hostile_connection *c)
 							   .ObjectCount = 1,
 							   .ObjectHandleArray = &handle,
 							   .FenceValueArray = &value};
-	struct vmm_wire_call call = {0};
+	struct vmm_wire_call call = {.values = values_of, .context = h};
 
 	(void)ask(h, c, &call, operation("D3DKMTWaitForSynchronizationObjectFromCpu"), &args);
 	vmm_wire_finish(&call);
@@ -302,7 +312,7 @@ void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t 
 {
 	const struct vmm_wire_operation *of =
 		&vmm_wire_operations[which % vmm_wire_operation_count];
-	struct vmm_wire_call call = {0};
+	struct vmm_wire_call call = {.values = draw_values_of};
 	uint8_t *argument = draw_block(&h->draw, vmm_wire_argument_bytes(of));
 
 	draw_record(&h->draw, of->argument, argument);

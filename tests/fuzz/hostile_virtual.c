@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Valid calls of a client of WDDM 2.x, which has GPU virtual addresses: its own device, paging
- * queue, contexts and buffers on the second adapter. Its commands may use any address. None of
+ * queue, contexts and buffers on the second adapter. hostile_objects.c has further calls. Its commands may use any address. None of
  * them waits or stalls, because the adapter has no watchdog.
  */
 #include <string.h>
@@ -25,30 +25,21 @@ static void open_contexts(struct hostile *h, struct hostile_connection *c)
 		hostile_learn(h, gpu->context = context.hContext);
 	if (!hostile_call(h, c, "D3DKMTCreateHwContext", &hw))
 		return;
-	hostile_learn(h, queue.hHwContext = hw.hHwContext);
+	hostile_learn(h, queue.hHwContext = gpu->hw_context = hw.hHwContext);
 	if (hostile_call(h, c, "D3DKMTCreateHwQueue", &queue)) {
 		hostile_learn(h, gpu->hw_queue = queue.hHwQueue);
 		hostile_learn(h, queue.hHwQueueProgressFence);
+		gpu->progress = 0;
 	}
 }
 
-static void open_device(struct hostile *h, struct hostile_connection *c)
+void hostile_create_objects(struct hostile *h, struct hostile_connection *c)
 {
 	struct hostile_gpu *gpu = &h->gpu;
-	D3DKMT_ADAPTERINFO adapters[ADAPTERS];
-	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = ADAPTERS, .pAdapters = adapters};
-	D3DKMT_CREATEDEVICE device = {.hAdapter = 0};
-	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = 0};
-	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 fence = {.Info.Type = D3DDDI_MONITORED_FENCE};
+	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = gpu->device};
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 fence = {.hDevice = gpu->device,
+						     .Info.Type = D3DDDI_MONITORED_FENCE};
 
-	*gpu = (struct hostile_gpu){.device = 0};
-	if (!hostile_call(h, c, "D3DKMTEnumAdapters2", &list) || list.NumAdapters < 2)
-		return;
-	device.hAdapter = gpu->adapter = adapters[list.NumAdapters - 1].hAdapter;
-	hostile_learn(h, gpu->adapter);
-	if (!hostile_call(h, c, "D3DKMTCreateDevice", &device))
-		return;
-	hostile_learn(h, gpu->device = queue.hDevice = fence.hDevice = device.hDevice);
 	if (hostile_call(h, c, "D3DKMTCreatePagingQueue", &queue)) {
 		hostile_learn(h, gpu->queue = queue.hPagingQueue);
 		hostile_learn(h, queue.hSyncObject);
@@ -58,6 +49,25 @@ static void open_device(struct hostile *h, struct hostile_connection *c)
 		gpu->fence_address = fence.Info.MonitoredFence.FenceValueGPUVirtualAddress;
 	}
 	open_contexts(h, c);
+}
+
+static void open_device(struct hostile *h, struct hostile_connection *c)
+{
+	struct hostile_gpu *gpu = &h->gpu;
+	D3DKMT_ADAPTERINFO adapters[ADAPTERS];
+	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = ADAPTERS, .pAdapters = adapters};
+	D3DKMT_CREATEDEVICE device = {.hAdapter = 0};
+
+	*gpu = (struct hostile_gpu){.device = 0};
+	if (!hostile_call(h, c, "D3DKMTEnumAdapters2", &list) || list.NumAdapters < 2)
+		return;
+	device.hAdapter = gpu->adapter = adapters[list.NumAdapters - 1].hAdapter;
+	gpu->luid = adapters[list.NumAdapters - 1].AdapterLuid;
+	hostile_learn(h, gpu->adapter);
+	if (!hostile_call(h, c, "D3DKMTCreateDevice", &device))
+		return;
+	hostile_learn(h, gpu->device = device.hDevice);
+	hostile_create_objects(h, c);
 }
 
 static void close_device(struct hostile *h, struct hostile_connection *c)
@@ -74,16 +84,26 @@ static struct hostile_buffer *any_buffer(struct hostile *h)
 	return &h->gpu.buffers[draw_below(&h->draw, HOSTILE_BUFFERS)];
 }
 
-static D3DKMT_HANDLE any_allocation(struct hostile *h)
+/* The same, but one that has an allocation, if a few draws find one. */
+static struct hostile_buffer *any_created(struct hostile *h)
+{
+	struct hostile_buffer *buffer = any_buffer(h);
+
+	for (uint32_t i = 0; i < HOSTILE_BUFFERS && !buffer->allocation; i++)
+		buffer = any_buffer(h);
+	return buffer;
+}
+
+D3DKMT_HANDLE hostile_allocation(struct hostile *h)
 {
 	if (draw_below(&h->draw, 8) == 0 && h->pool_count)
 		return h->pool[draw_below(&h->draw, h->pool_count)];
-	return any_buffer(h)->allocation;
+	return any_created(h)->allocation;
 }
 
 static uint64_t any_address(struct hostile *h)
 {
-	const struct hostile_buffer *buffer = any_buffer(h);
+	const struct hostile_buffer *buffer = any_created(h);
 
 	switch (draw_below(&h->draw, 8)) {
 	case 0:
@@ -138,16 +158,17 @@ static void make_resident(struct hostile *h, struct hostile_connection *c)
 	D3DDDI_MAKERESIDENT args = {.hPagingQueue = h->gpu.queue,
 				    .NumAllocations = 1 + draw_below(&h->draw, 4),
 				    .AllocationList = list,
-				    .Flags.Value = draw_below(&h->draw, 4)};
+				    .Flags.Value =
+					    draw_below(&h->draw, 4) ? 0 : draw_below(&h->draw, 4)};
 
 	for (uint32_t i = 0; i < 4; i++)
-		list[i] = any_allocation(h);
+		list[i] = hostile_allocation(h);
 	(void)hostile_call(h, c, "D3DKMTMakeResident", &args);
 }
 
 static void evict(struct hostile *h, struct hostile_connection *c)
 {
-	D3DKMT_HANDLE allocation = any_allocation(h);
+	D3DKMT_HANDLE allocation = hostile_allocation(h);
 	D3DKMT_EVICT args = {.hDevice = h->gpu.device,
 			     .NumAllocations = 1,
 			     .AllocationList = &allocation,
@@ -158,7 +179,7 @@ static void evict(struct hostile *h, struct hostile_connection *c)
 
 static void offer(struct hostile *h, struct hostile_connection *c)
 {
-	D3DKMT_HANDLE allocation = any_allocation(h);
+	D3DKMT_HANDLE allocation = hostile_allocation(h);
 	D3DKMT_OFFERALLOCATIONS args = {.hDevice = h->gpu.device,
 					.HandleList = &allocation,
 					.NumAllocations = 1,
@@ -169,7 +190,7 @@ static void offer(struct hostile *h, struct hostile_connection *c)
 
 static void reclaim(struct hostile *h, struct hostile_connection *c)
 {
-	D3DKMT_HANDLE allocation = any_allocation(h);
+	D3DKMT_HANDLE allocation = hostile_allocation(h);
 	D3DDDI_RECLAIM_RESULT result;
 	D3DKMT_RECLAIMALLOCATIONS2 args = {.hPagingQueue = h->gpu.queue,
 					   .NumAllocations = 1,
@@ -186,7 +207,7 @@ static void map_again(struct hostile *h, struct hostile_connection *c)
 	struct hostile_buffer *buffer = any_buffer(h);
 	D3DDDI_MAPGPUVIRTUALADDRESS args = {.hPagingQueue = h->gpu.queue,
 					    .BaseAddress = any_address(h),
-					    .hAllocation = any_allocation(h),
+					    .hAllocation = hostile_allocation(h),
 					    .OffsetInPages = draw_below(&h->draw, 4),
 					    .SizeInPages = 1 + draw_below(&h->draw, 40),
 					    .Protection.Value = draw_below(&h->draw, 64)};
@@ -234,7 +255,7 @@ static void update_addresses(struct hostile *h, struct hostile_connection *c)
 			(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE)draw_below(&h->draw, 5);
 		operations[i].Map.BaseAddress = any_address(h);
 		operations[i].Map.SizeInBytes = (1 + draw_below(&h->draw, 16)) * PAGE_BYTES;
-		operations[i].Map.hAllocation = any_allocation(h);
+		operations[i].Map.hAllocation = hostile_allocation(h);
 		operations[i].Map.AllocationOffsetInBytes = draw_below(&h->draw, 4) * PAGE_BYTES;
 	}
 	(void)hostile_call(h, c, "D3DKMTUpdateGpuVirtualAddress", &args);
@@ -276,7 +297,7 @@ static void write_one(struct hostile *h, uint8_t *at)
 /* Locks a buffer, whose memory then is one of the views, and writes commands into a view. */
 static void write_commands(struct hostile *h, struct hostile_connection *c)
 {
-	D3DKMT_LOCK2 lock = {.hDevice = h->gpu.device, .hAllocation = any_allocation(h)};
+	D3DKMT_LOCK2 lock = {.hDevice = h->gpu.device, .hAllocation = hostile_allocation(h)};
 	D3DKMT_UNLOCK2 unlock = {lock.hDevice, lock.hAllocation};
 
 	if (!hostile_call(h, c, "D3DKMTLock2", &lock))
@@ -356,7 +377,8 @@ static void wait_on_gpu(struct hostile *h, struct hostile_connection *c)
 
 void hostile_virtual(struct hostile *h, struct hostile_connection *c, uint32_t what)
 {
-	static void (*const steps[])(struct hostile *, struct hostile_connection *) = {
+	enum { OBJECTS = 16 }; /* the first step of hostile_objects.c */
+	static void (*const steps[OBJECTS])(struct hostile *, struct hostile_connection *) = {
 		create_buffer,   make_resident, write_commands, submit,
 		submit_to_queue, evict,         offer,          reclaim,
 		map_again,       reserve,       free_addresses, update_addresses,
@@ -367,6 +389,8 @@ void hostile_virtual(struct hostile *h, struct hostile_connection *c, uint32_t w
 		return;
 	if (!h->gpu.device)
 		open_device(h, c);
+	else if (what % (2 * OBJECTS) < OBJECTS)
+		steps[what % OBJECTS](h, c);
 	else
-		steps[what % VMM_ARRAY_LENGTH(steps)](h, c);
+		hostile_objects(h, c, what - OBJECTS);
 }

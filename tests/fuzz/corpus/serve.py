@@ -15,9 +15,19 @@ OPEN = 'hello:15 deep:0'
 WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep:1 deep:3 deep:3#2 deep:3#3 deep:3#4 deep:3#6 deep:3#7'
 # `deep`: 0 context 1 allocation 17 shared 3 lock 5 unlock 6 render 8 fence 9 . 25 wait for ever 10 open a descriptor 11 open what is shared
 # `virtual`: 0 buffer 1 resident 2 commands 3 submit 4 to a hardware queue 5 evict 6 offer 7 reclaim 8 map 9 reserve 10 free 11 update 12 signal 13 wait 14 destroy
-# 15 close the device; the first one opens it
+# 15 close the device; the first one opens it. 16 wait in a hardware queue 17 signal there 18 signal in contexts 19 sync file 20 memory 21 statistics
+# 22 device state 23 escape 24 property 25 priority 26 caches 27 share a resource 28 open one 29 keyed mutex 30 destroy an object 31 mark the device as error
 GPU = 'hello:15 virtual virtual:0 virtual:0#1 virtual:0#2 virtual:0#3 virtual:0#4 virtual:1 virtual:1#1 virtual:1#2'
-OPERATIONS = 108  # of src/wire/operations.tsv; which one it is goes round
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def count_operations():
+    """Those of src/wire/operations.tsv: a D3DKMT function, a callback, a function of the runtime, a callback that is not built."""
+    with open(os.path.join(HERE, '../../../src/wire/operations.tsv'), encoding='utf-8') as lines:
+        return sum(line.partition('\t')[0] in ('operation', 'callback', 'runtime', 'unbuilt') for line in lines)
+
+
+OPERATIONS = count_operations()
 
 
 def every_operation():
@@ -58,6 +68,9 @@ words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@
 virtual-addresses-change: {GPU} virtual:8 virtual:9 virtual:10 virtual:11 virtual:8#1 virtual:9#1 virtual:10#1 virtual:11#1 virtual:3 virtual:8#2 virtual:11#2 virtual:3#1
 virtual-commands: {GPU} 6*virtual:2 virtual:3 virtual:2#1 virtual:3#1 virtual:2#2 virtual:3#2 virtual:4 virtual:2#3 virtual:4#1 virtual:3#3 scribble:0:200 virtual:3#4 virtual:4#4 drain
 virtual-fences: {GPU} virtual:2 virtual:13 virtual:3 virtual:12 virtual:12#1 virtual:13#1 virtual:3#1 virtual:15 virtual virtual:0 virtual:13 close:0
+virtual-objects: {GPU} ''' + ' '.join(f'virtual:{i}' for i in range(16, 31)) + f''' virtual:16#1 virtual:17#1 virtual:17#2 virtual:4 virtual:3 virtual:31 virtual:3#1 virtual:15
+virtual-objects-end: {GPU} virtual:2 virtual:3 virtual:30 virtual:3#1 virtual:30#1 virtual:4 virtual:30#2 virtual:16 virtual:30#3 virtual:1 virtual:8 virtual:30#4 virtual:13 virtual:30#5 virtual:17 close:0
+virtual-shared: {GPU} virtual:27 virtual:27#1 virtual:28 virtual:28#1 virtual:28#2 virtual:5 virtual:19 virtual:28#3 hello@1:15 virtual@1 virtual@1:28 virtual@1:28#1 virtual@1:15 virtual:29 virtual:29#1 virtual:29#2 virtual:29#3 close:0
 virtual-residency: {GPU} virtual:5 virtual:5#1 virtual:6 virtual:3 virtual:7 virtual:1#3 virtual:6#1 virtual:7#1 virtual:14 virtual:14#1 virtual:1#4 virtual:3#1 virtual:15
 virtual-under-other-steps: {GPU} deep:0 deep:1 deep:3 virtual:2 virtual:3 draw:15#3 virtual:3#1 bent:40#1 bent:90#2 bent:94#3 virtual:3#2 close:0 hello@1:15 virtual@1 virtual@1:0
 well-behaved: {OPEN} deep:0 deep:1 deep:1 deep:1 deep:3 deep:3 deep:3 deep:6 deep:5 deep:5 deep:8 deep:10 drain tell:1
@@ -76,7 +89,7 @@ def step(text):
 
 
 def main():
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'serve')
+    folder = os.path.join(HERE, 'serve')
     wrong = 0
     for line in filter(None, SCRIPTS.splitlines()):
         name, _, steps = line.partition(':')
