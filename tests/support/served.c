@@ -488,7 +488,11 @@ bool __wrap_vmm_client_wait(struct vidmm_connection *connection, uint32_t device
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
+/*
+ * Reads six arguments, as the C library's function does, also if the caller gives fewer: then the
+ * rest comes from the caller's stack, where the address sanitizer may have poisoned it.
+ */
+__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
 	struct vmm_os_thread *waiter = number == SYS_futex ? fence_waiter : NULL;
 	long argument[6];
