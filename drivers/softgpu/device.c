@@ -32,6 +32,15 @@ NTSTATUS APIENTRY softgpu_destroy_device(IN_CONST_HANDLE hDevice)
 	return STATUS_SUCCESS;
 }
 
+void softgpu_fill_context_info(const struct softgpu_settings *settings, DXGK_CONTEXTINFO *info)
+{
+	info->DmaBufferSize = settings->dma_buffer_bytes;
+	info->DmaBufferSegmentSet = settings->dma_buffer_segment_set;
+	info->DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
+	info->AllocationListSize = settings->allocation_list_size;
+	info->PatchLocationListSize = settings->patch_location_list_size;
+}
+
 /*
  * A node has one engine on each adapter of a link, so at most one bit of the affinity is set
  * (SCH-08).
@@ -53,11 +62,7 @@ NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 		return STATUS_NO_MEMORY;
 	context->adapter = device->adapter;
 	context->node = pCreateContext->NodeOrdinal;
-	info->DmaBufferSize = settings->dma_buffer_bytes;
-	info->DmaBufferSegmentSet = settings->dma_buffer_segment_set;
-	info->DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
-	info->AllocationListSize = settings->allocation_list_size;
-	info->PatchLocationListSize = settings->patch_location_list_size;
+	softgpu_fill_context_info(settings, info);
 	context->space = (struct softgpu_space){0};
 	/* The memory of an older version's structure ends before Caps. */
 	if (softgpu_is_wddm2(settings))

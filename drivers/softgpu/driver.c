@@ -90,6 +90,7 @@ static void fill_hw_queue_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiCreateHwQueue = softgpu_create_hw_queue;
 	data->DxgkDdiDestroyHwQueue = softgpu_destroy_hw_queue;
 	data->DxgkDdiSubmitCommandToHwQueue = softgpu_submit_command_to_hw_queue;
+	data->DxgkDdiPresentToHwQueue = softgpu_present_to_hw_queue;
 	data->DxgkDdiSetupPriorityBands = softgpu_setup_priority_bands;
 	data->DxgkDdiSetContextSchedulingProperties = softgpu_set_context_scheduling_properties;
 	data->DxgkDdiSuspendContext = softgpu_suspend_context;

@@ -24,6 +24,7 @@ union any_command {
 	struct softgpu_stamps stamps;
 	struct softgpu_relocations relocations;
 	struct softgpu_report_command report;
+	struct softgpu_hw_blit blit;
 };
 
 static char *translate(struct softgpu_run *run, uint64_t address, uint64_t *bytes,
@@ -123,7 +124,7 @@ static NTSTATUS traffic(struct softgpu_run *run, const struct softgpu_traffic *c
 	return status;
 }
 
-static NTSTATUS fill(struct softgpu_run *run, const struct softgpu_fill *command)
+NTSTATUS softgpu_run_fill(struct softgpu_run *run, const struct softgpu_fill *command)
 {
 	uint64_t done = 0;
 
@@ -150,7 +151,7 @@ static void copy_run(char *out, const char *in, uint64_t bytes)
 		memmove(out, in, (size_t)bytes);
 }
 
-static NTSTATUS copy(struct softgpu_run *run, const struct softgpu_copy *command)
+NTSTATUS softgpu_run_copy(struct softgpu_run *run, const struct softgpu_copy *command)
 {
 	uint64_t done = 0;
 
@@ -235,9 +236,9 @@ static NTSTATUS execute_command(struct softgpu_run *run, uint64_t address,
 	case SOFTGPU_TRAFFIC:
 		return traffic(run, &any->traffic);
 	case SOFTGPU_FILL:
-		return fill(run, &any->fill);
+		return softgpu_run_fill(run, &any->fill);
 	case SOFTGPU_COPY:
-		return copy(run, &any->copy);
+		return softgpu_run_copy(run, &any->copy);
 	case SOFTGPU_WAIT:
 		return wait_value(run, &any->sync);
 	case SOFTGPU_SIGNAL:
@@ -249,6 +250,8 @@ static NTSTATUS execute_command(struct softgpu_run *run, uint64_t address,
 	case SOFTGPU_REPORT:
 		run->report = any->report.operand.address;
 		return STATUS_SUCCESS;
+	case SOFTGPU_HW_BLIT:
+		return softgpu_run_blit(run, &any->blit);
 	case SOFTGPU_STALL:
 		return go_on(softgpu_engine_stall(run->engine, any->stall.nanoseconds));
 	case SOFTGPU_HANG:
@@ -305,6 +308,8 @@ static struct form form_of(uint16_t opcode)
 		return (struct form){sizeof(struct softgpu_relocations), SOFTGPU_FLAG_CHECK};
 	case SOFTGPU_REPORT:
 		return (struct form){sizeof(struct softgpu_report_command), 0};
+	case SOFTGPU_HW_BLIT:
+		return (struct form){sizeof(struct softgpu_hw_blit), SOFTGPU_HW_BLIT_FILL};
 	default:
 		return (struct form){0, 0};
 	}
@@ -354,6 +359,8 @@ static int operands_are_valid(const struct softgpu_run *run, const union any_com
 		return table_is_valid(&any->relocations);
 	case SOFTGPU_REPORT:
 		return is_aligned_operand(&any->report.operand);
+	case SOFTGPU_HW_BLIT:
+		return softgpu_blit_is_valid(&any->blit);
 	default:
 		return 1;
 	}
@@ -434,8 +441,8 @@ NTSTATUS softgpu_execute_virtual_paging(struct softgpu_engine *engine,
 					    .length = paging->length,
 					    .pattern = paging->pattern};
 	NTSTATUS status = paging->command.opcode == SOFTGPU_PAGING_VIRTUAL_FILL
-				  ? fill(&run, &filled)
-				  : copy(&run, &copied);
+				  ? softgpu_run_fill(&run, &filled)
+				  : softgpu_run_copy(&run, &copied);
 
 	charge(&run);
 	return status;

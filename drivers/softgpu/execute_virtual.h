@@ -25,6 +25,14 @@ NTSTATUS softgpu_run_write(struct softgpu_run *run, uint64_t address, const void
 /* Accounts for `bytes` of work in video memory. Returns 0 if a reset or stop came. */
 int softgpu_run_worked(struct softgpu_run *run, uint64_t bytes);
 
+/* FILL, COPY: every page is translated when it is accessed. */
+NTSTATUS softgpu_run_fill(struct softgpu_run *run, const struct softgpu_fill *command);
+NTSTATUS softgpu_run_copy(struct softgpu_run *run, const struct softgpu_copy *command);
+
+/* blit.c. A client may have written the command, so its rectangles are checked first. */
+int softgpu_blit_is_valid(const struct softgpu_hw_blit *blit);
+NTSTATUS softgpu_run_blit(struct softgpu_run *run, const struct softgpu_hw_blit *blit);
+
 /* stamp_virtual.c: STAMP with run->report, which VERIFY needs; RELOCATIONS at `address` */
 NTSTATUS softgpu_run_stamps(struct softgpu_run *run, const struct softgpu_stamps *stamps);
 NTSTATUS softgpu_run_relocations(struct softgpu_run *run, uint64_t address,

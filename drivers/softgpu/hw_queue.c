@@ -29,6 +29,7 @@ NTSTATUS APIENTRY softgpu_create_hw_context(IN_CONST_HANDLE hDevice,
 	context->adapter = device->adapter;
 	context->node = pCreateContext->NodeOrdinal;
 	context->port = pCreateContext->hContext;
+	softgpu_fill_context_info(&device->adapter->settings, &pCreateContext->ContextInfo);
 	pCreateContext->hContext = context;
 	return STATUS_SUCCESS;
 }
@@ -109,8 +110,11 @@ NTSTATUS APIENTRY softgpu_submit_command_to_hw_queue(IN_CONST_HANDLE hAdapter,
 	const struct softgpu_hw_command command = {
 		.address = pArgs->DmaBufferVirtualAddress,
 		.length = pArgs->Flags.NullRendering ? 0 : pArgs->DmaBufferSize,
+		/* Commands of presents do not store the fence: they were written without the id. */
 		.progress_address =
-			adapter->settings.hardware_queues == SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES
+			adapter->settings.hardware_queues ==
+						SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES ||
+					pArgs->Flags.Present
 				? pArgs->HwQueueProgressFenceGpuVa
 				: 0,
 		.progress_id = pArgs->HwQueueProgressFenceId,

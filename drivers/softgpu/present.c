@@ -34,15 +34,19 @@ static uint32_t out_bytes(const struct presenting *p)
 }
 
 /*
- * As in render.c: adds the patch location of an operand's address, and writes the address if it is
- * known.
+ * Writes the address of an operand: a GPU virtual address (PRS-09), or as in render.c with its
+ * patch location, and the address if it is known.
  */
-static void add_patch_location(struct presenting *p, uint32_t index, uint32_t opcode,
-			       uint64_t *field)
+static void put_address(struct presenting *p, uint32_t index, uint32_t opcode, uint64_t *field)
 {
 	const DXGK_ALLOCATIONLIST *entry = &p->args->pAllocationList[index];
-	D3DDDI_PATCHLOCATIONLIST *patch = p->args->pPatchLocationListOut++;
+	D3DDDI_PATCHLOCATIONLIST *patch;
 
+	if (p->args->DmaBufferGpuVirtualAddress) {
+		*field = entry->VirtualAddress;
+		return;
+	}
+	patch = p->args->pPatchLocationListOut++;
 	patch->AllocationIndex = index;
 	patch->Value = index - DXGK_PRESENT_SOURCE_INDEX; /* slots 0 and 1 */
 	patch->DriverId = opcode;
@@ -62,7 +66,8 @@ static struct softgpu_rect rect_of(const RECT *r)
 static int has_room(const struct presenting *p, uint32_t used_patches, uint32_t bytes)
 {
 	return out_bytes(p) + bytes <= p->args->DmaSize &&
-	       used_patches + 2 <= p->args->PatchLocationListOutSize;
+	       (p->args->DmaBufferGpuVirtualAddress ||
+		used_patches + 2 <= p->args->PatchLocationListOutSize);
 }
 
 static void put_blit(struct presenting *p, const RECT *clip)
@@ -81,9 +86,9 @@ static void put_blit(struct presenting *p, const RECT *clip)
 	if (p->source) {
 		blit->from = rect_of(&args->SrcRect);
 		blit->source_pitch = p->source->picture.pitch_bytes;
-		add_patch_location(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_BLIT, &blit->source);
+		put_address(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_BLIT, &blit->source);
 	}
-	add_patch_location(p, DXGK_PRESENT_DESTINATION_INDEX, SOFTGPU_HW_BLIT, &blit->destination);
+	put_address(p, DXGK_PRESENT_DESTINATION_INDEX, SOFTGPU_HW_BLIT, &blit->destination);
 	p->args->pDmaBuffer = blit + 1;
 }
 
@@ -124,6 +129,8 @@ static NTSTATUS put_flip(struct presenting *p)
 		return STATUS_INVALID_HANDLE;
 	if (!flip) /* softgpu_set_vidpn_source_address does it */
 		return STATUS_SUCCESS;
+	if (p->args->DmaBufferGpuVirtualAddress)
+		return STATUS_ILLEGAL_INSTRUCTION; /* the display needs an address of the GPU */
 	if (!has_room(p, 0, sizeof(*flip)))
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	memset(flip, 0, sizeof(*flip));
@@ -132,12 +139,12 @@ static NTSTATUS put_flip(struct presenting *p)
 	flip->width = p->source->picture.width;
 	flip->height = p->source->picture.height;
 	flip->pitch_bytes = p->source->picture.pitch_bytes;
-	add_patch_location(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_FLIP, &flip->address);
+	put_address(p, DXGK_PRESENT_SOURCE_INDEX, SOFTGPU_HW_FLIP, &flip->address);
 	p->args->pDmaBuffer = flip + 1;
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESENT pPresent)
+static NTSTATUS present(DXGKARG_PRESENT *pPresent)
 {
 	struct softgpu_dma_private *private_data = pPresent->pDmaBufferPrivateData;
 	struct presenting p = {
@@ -148,7 +155,6 @@ NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESE
 	};
 	NTSTATUS status = pPresent->Flags.Flip ? put_flip(&p) : put_blits(&p);
 
-	(void)hContext;
 	if (!p.start || (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
 		return status;
 	if (pPresent->DmaBufferPrivateDataSize < sizeof(*private_data))
@@ -156,4 +162,17 @@ NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESE
 	private_data->kernel_address = (uintptr_t)p.start;
 	pPresent->pDmaBufferPrivateData = private_data + 1;
 	return status;
+}
+
+NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESENT pPresent)
+{
+	(void)hContext;
+	return present(pPresent);
+}
+
+NTSTATUS APIENTRY softgpu_present_to_hw_queue(IN_CONST_HANDLE hHwQueue,
+					      INOUT_PDXGKARG_PRESENT pPresent)
+{
+	(void)hHwQueue;
+	return present(pPresent);
 }

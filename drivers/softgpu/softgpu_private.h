@@ -404,6 +404,8 @@ DXGKDDI_CALIBRATEGPUCLOCK softgpu_calibrate_gpu_clock;
 /* device.c */
 DXGKDDI_CREATEDEVICE softgpu_create_device;
 DXGKDDI_DESTROYDEVICE softgpu_destroy_device;
+/* The sizes that every context asks for. */
+void softgpu_fill_context_info(const struct softgpu_settings *settings, DXGK_CONTEXTINFO *info);
 DXGKDDI_CREATECONTEXT softgpu_create_context;
 DXGKDDI_DESTROYCONTEXT softgpu_destroy_context;
 /* address_space.c */
@@ -444,6 +446,7 @@ DXGKDDI_PREEMPTCOMMAND softgpu_preempt_command;
 DXGKDDI_QUERYCURRENTFENCE softgpu_query_current_fence;
 /* present.c, display.c */
 DXGKDDI_PRESENT softgpu_present;
+DXGKDDI_PRESENTTOHWQUEUE softgpu_present_to_hw_queue;
 DXGKDDI_SETVIDPNSOURCEADDRESS softgpu_set_vidpn_source_address;
 DXGKDDI_SETVIDPNSOURCEVISIBILITY softgpu_set_vidpn_source_visibility;
 /* reset.c */

@@ -104,6 +104,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL] = "submit_command_virtual",
 	[VIDMM_DDI_VALIDATE_SUBMIT_COMMAND] = "validate_submit_command",
 	[VIDMM_DDI_CALIBRATE_GPU_CLOCK] = "calibrate_gpu_clock",
+	[VIDMM_DDI_PRESENT_TO_HW_QUEUE] = "present_to_hw_queue",
 	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
 	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
 	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",

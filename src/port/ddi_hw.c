@@ -21,7 +21,7 @@ NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 	status = vmm_port_finish_create(port, "SCH-10", VIDMM_DDI_CREATE_HW_CONTEXT, status,
 					STATUS_SUCCESS);
 	if (status == STATUS_SUCCESS)
-		args->hContext = copy.hContext;
+		*args = copy;
 	return status;
 }
 

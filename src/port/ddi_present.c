@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of displays: Present, which translates as Render does, and the two that set a source's
- * address and visibility.
+ * DDIs of displays: Present and PresentToHwQueue, which translate as Render does, and the two that
+ * set a source's address and visibility.
  */
 #include "port/port_internal.h"
 
@@ -21,29 +21,47 @@ static bool is_present_failure(NTSTATUS status)
 	}
 }
 
-NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args)
+/* ddi: of Present and a context, or of PresentToHwQueue and a hardware queue */
+static NTSTATUS present(struct vmm_port *port, enum vidmm_ddi ddi, HANDLE object,
+			DXGKARG_PRESENT *args)
 {
 	const DXGKARG_PRESENT before = *args;
+	const bool on_context = ddi == VIDMM_DDI_PRESENT;
 	struct vmm_port_call call;
 	NTSTATUS status;
 
 	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	status = port->ddi.DxgkDdiPresent(context, args);
-	vmm_port_call_end(port, &call, VIDMM_DDI_PRESENT, status, before.Flags.Value,
+	status = on_context ? port->ddi.DxgkDdiPresent(object, args)
+			    : port->ddi.DxgkDdiPresentToHwQueue(object, args);
+	vmm_port_call_end(port, &call, ddi, status, before.Flags.Value,
 			  (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
 			  args->MultipassOffset);
 	if (status == STATUS_INSUFFICIENT_RESOURCES)
 		status = STATUS_NO_MEMORY;
 	if (vmm_unlikely(status != STATUS_SUCCESS &&
 			 status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
-		return vmm_port_failed(port, "DMA-37", VIDMM_DDI_PRESENT, status,
-				       is_present_failure(status));
-	const struct vmm_port_limits limits =
-		VMM_PORT_LIMITS("DxgkDdiPresent", VIDMM_DDI_PRESENT, &before);
+		return vmm_port_failed(port, "DMA-37", ddi, status, is_present_failure(status));
+	const struct vmm_port_limits limits = VMM_PORT_LIMITS(
+		on_context ? "DxgkDdiPresent" : "DxgkDdiPresentToHwQueue", ddi, &before);
 	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
 	NTSTATUS checked = vmm_port_check_outputs(port, &limits, &from, &to);
 	return checked == STATUS_SUCCESS ? status : checked;
+}
+
+NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args)
+{
+	return present(port, VIDMM_DDI_PRESENT, context, args);
+}
+
+bool vmm_port_presents_to_hw_queues(const struct vmm_port *port)
+{
+	return port->ddi.DxgkDdiPresentToHwQueue != NULL;
+}
+
+NTSTATUS vmm_port_present_to_hw_queue(struct vmm_port *port, HANDLE queue, DXGKARG_PRESENT *args)
+{
+	return present(port, VIDMM_DDI_PRESENT_TO_HW_QUEUE, queue, args);
 }
 
 static NTSTATUS set_address(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args,

@@ -439,6 +439,9 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
  * (DMA-32).
  */
 NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args);
+/* The same for a hardware queue, if the miniport has DxgkDdiPresentToHwQueue (PRS-10). */
+bool vmm_port_presents_to_hw_queues(const struct vmm_port *port);
+NTSTATUS vmm_port_present_to_hw_queue(struct vmm_port *port, HANDLE queue, DXGKARG_PRESENT *args);
 /*
  * Calls DxgkDdiSetVidPnSourceAddress for a flip, at DIRQL. The caller holds the paging lock at most
  * (PRS-04). Returns STATUS_DEVICE_REMOVED if the call gate is closed, or the port is dead.
@@ -533,7 +536,8 @@ NTSTATUS vmm_port_validate_command(struct vmm_port *port, DXGKARG_VALIDATESUBMIT
 /* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
 /*
  * Object DDIs: the caller holds the submit lock at most. Like the calls for contexts. hHwQueue: in
- * the core's handle, out the miniport's.
+ * the core's handle, out the miniport's. A hardware context's ContextInfo has the sizes of DMA
+ * buffers for presents (PRS-10).
  */
 NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 				    DXGKARG_CREATECONTEXT *args);

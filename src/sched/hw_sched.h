@@ -65,6 +65,20 @@ struct vmm_hw_command {
 NTSTATUS vmm_hw_submit(struct vmm_device *device,
 		       const struct vmm_hw_command *command) VMM_MUST_CHECK;
 
+struct vmm_hw_present_request {
+	uint32_t queue; /* handle */
+	/* As the id of a command; `next`: one larger than that of the command before. */
+	uint64_t id;
+	bool next;
+	const struct vmm_present_request *present;
+};
+/*
+ * Queues a present as a command of a hardware queue (PRS-10). Waits while the device has as many
+ * presents queued as its limit allows (SUB-17). The errors of vmm_sched_present and vmm_hw_submit.
+ */
+NTSTATUS vmm_hw_present(struct vmm_device *device,
+			const struct vmm_hw_present_request *request) VMM_MUST_CHECK;
+
 #define VMM_HW_BROADCAST_MAX 64u /* SYN-34 */
 #define VMM_HW_OBJECTS_MAX   32u
 struct vmm_hw_sync_request {

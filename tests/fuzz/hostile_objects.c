@@ -12,6 +12,31 @@
 
 /* ---- hardware queues, and fences of several contexts ---- */
 
+static void present_to_queue(struct hostile *h, struct hostile_connection *c)
+{
+	RECT rects[4];
+	D3DKMT_SUBMITPRESENTBLTTOHWQUEUE blt = {.hHwQueue = h->gpu.hw_queue,
+						.HwQueueProgressFenceId = ++h->gpu.progress};
+	D3DKMT_SUBMITPRESENTTOHWQUEUE next = {.hHwQueues = &h->gpu.hw_queue};
+	D3DKMT_PRESENT *present = &blt.PrivatePresentData;
+
+	for (uint32_t i = 0; i < 4; i++)
+		rects[i] = (RECT){(LONG)draw_below(&h->draw, 99), 0, (LONG)draw_below(&h->draw, 99),
+				  8};
+	present->hSource = hostile_allocation(h);
+	present->hDestination = hostile_allocation(h);
+	present->Flags.Value = 1u << draw_below(&h->draw, 32) | !draw_below(&h->draw, 2);
+	present->SubRectCnt = (UINT)draw_below(&h->draw, 5);
+	present->pSrcSubRects = rects;
+	present->BroadcastContextCount = !draw_below(&h->draw, 8);
+	next.PrivatePresentData = *present;
+	if (draw_below(&h->draw, 2))
+		(void)hostile_call(h, c, "D3DKMTSubmitPresentBltToHwQueue", &blt);
+	else
+		(void)hostile_call(h, c, "D3DKMTSubmitPresentToHwQueue", &next);
+	hostile_drain(h, c);
+}
+
 static void wait_in_queue(struct hostile *h, struct hostile_connection *c)
 {
 	UINT64 value = h->gpu.value + draw_below(&h->draw, 2);
@@ -283,6 +308,7 @@ void hostile_objects(struct hostile *h, struct hostile_connection *c, uint32_t w
 		use_keyed_mutex,
 		destroy_object,
 		mark_device,
+		present_to_queue,
 	};
 
 	steps[what % VMM_ARRAY_LENGTH(steps)](h, c);

@@ -123,7 +123,9 @@ static void create_buffer(struct hostile *h, struct hostile_connection *c)
 	uint64_t pages = 1 + draw_below(&h->draw, 32);
 	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
 					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
-					  .size_bytes = pages * PAGE_BYTES};
+					  .size_bytes = pages * PAGE_BYTES,
+					  .width = 32, /* a picture, for presents */
+					  .height = (uint32_t)pages * PAGE_BYTES / 128};
 	D3DDDI_ALLOCATIONINFO2 info = {.pPrivateDriverData = &spec,
 				       .PrivateDriverDataSize = sizeof(spec)};
 	D3DKMT_CREATEALLOCATION create = {

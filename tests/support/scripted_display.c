@@ -50,12 +50,10 @@ static NTSTATUS translate(const struct scripted_miniport *m, DXGKARG_PRESENT *ar
 		       : STATUS_SUCCESS;
 }
 
-NTSTATUS APIENTRY scripted_present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESENT args)
+NTSTATUS scripted_present_by(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE object,
+			     DXGKARG_PRESENT *args)
 {
-	uint32_t node;
-	struct scripted_miniport *m = scripted_of_context(context, &node);
-	struct scripted_call *call =
-		scripted_begin(m, VIDMM_DDI_PRESENT, context, args, sizeof(*args));
+	struct scripted_call *call = scripted_begin(m, ddi, object, args, sizeof(*args));
 
 	call->allocation_count = DXGK_PRESENT_MAX_INDEX;
 	call->allocations = malloc(DXGK_PRESENT_MAX_INDEX * sizeof(*call->allocations));
@@ -66,6 +64,14 @@ NTSTATUS APIENTRY scripted_present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESE
 	if (!call->forced)
 		call->status = translate(m, args);
 	return scripted_end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESENT args)
+{
+	uint32_t node;
+
+	return scripted_present_by(scripted_of_context(context, &node), VIDMM_DDI_PRESENT, context,
+				   args);
 }
 
 NTSTATUS APIENTRY scripted_describe_allocation(IN_CONST_HANDLE adapter,

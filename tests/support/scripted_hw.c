@@ -53,6 +53,7 @@ static NTSTATUS APIENTRY create_hw_context(IN_CONST_HANDLE device,
 	*context = (struct scripted_hw_context){
 		.m = m, .port = args->hContext, .node = args->NodeOrdinal, .live = true};
 	args->hContext = context;
+	args->ContextInfo = m->settings.context;
 	m->live_contexts++;
 	return scripted_end(m, call, args);
 }
@@ -155,10 +156,17 @@ static NTSTATUS APIENTRY submit_to_hw_queue(IN_CONST_HANDLE adapter,
 		       args->DmaBufferPrivateDataSize);
 	queue->kept_private = args->pDmaBufferPrivateData;
 	scripted_unguard(m);
-	if (m->settings.complete_at_once)
+	if (m->settings.complete_at_once && !m->settings.hw_by_hand)
 		scripted_hw_complete(m, (uint32_t)(queue - m->hw_queue), 1);
 	queue->inside--;
 	return scripted_end(m, call, NULL);
+}
+
+static NTSTATUS APIENTRY present_to_hw_queue(IN_CONST_HANDLE handle, INOUT_PDXGKARG_PRESENT args)
+{
+	struct scripted_hw_queue *queue = handle;
+
+	return scripted_present_by(queue->context->m, VIDMM_DDI_PRESENT_TO_HW_QUEUE, handle, args);
 }
 
 /* ---- scheduling ---- */
@@ -302,6 +310,7 @@ void scripted_hw(struct scripted_miniport *m)
 	t->DxgkDdiCreateHwQueue = create_hw_queue;
 	t->DxgkDdiDestroyHwQueue = destroy_hw_queue;
 	t->DxgkDdiSubmitCommandToHwQueue = submit_to_hw_queue;
+	t->DxgkDdiPresentToHwQueue = present_to_hw_queue;
 	t->DxgkDdiResetHwEngine = reset_hw_engine;
 	t->DxgkDdiSetupPriorityBands = setup_bands;
 	t->DxgkDdiSetContextSchedulingProperties = set_properties;

@@ -172,6 +172,8 @@ struct scripted_settings {
 	 */
 	bool hw_ask;
 	uint32_t hw_node_flags[SCRIPTED_NODES_MAX];
+	/* with complete_at_once: commands of hardware queues wait for scripted_hw_complete */
+	bool hw_by_hand;
 	bool hw_ignore_fences; /* stores the fence without interrupting */
 	bool hw_answers;       /* adds 1 to each byte of a new queue's private data */
 	/* scripted_hw_suspended answers; otherwise SuspendContext does */
@@ -566,6 +568,9 @@ void scripted_beat(struct scripted_miniport *m, uint32_t target, uint32_t id);
 DXGKDDI_CREATEPERIODICFRAMENOTIFICATION scripted_create_periodic;
 DXGKDDI_DESTROYPERIODICFRAMENOTIFICATION scripted_destroy_periodic;
 DXGKDDI_PRESENT scripted_present;
+/* What it does for a present of a context or hardware queue. */
+NTSTATUS scripted_present_by(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE object,
+			     DXGKARG_PRESENT *args);
 DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
 DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;
 DXGKDDI_SETVIDPNSOURCEVISIBILITY scripted_set_source_visibility;

@@ -63,6 +63,7 @@ static const char *const names[] = {
 	[VIDMM_DDI_RESUME_CONTEXT] = "resume_context",
 	[VIDMM_DDI_RESET_HW_ENGINE] = "reset_hw_engine",
 	[VIDMM_DDI_RESUME_HW_ENGINE] = "resume_hw_engine",
+	[VIDMM_DDI_PRESENT_TO_HW_QUEUE] = "present_to_hw_queue",
 };
 
 const char *scripted_order(const struct scripted_miniport *m)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* D3DKMTPresent, the limit of queued presents, and the shared primary of a source. */
+/*
+ * D3DKMTPresent and the presents on hardware queues, the limit of queued presents, and the shared
+ * primary of a source.
+ */
 #include "kmt_calls.h"
 
 enum { SUB_RECTS_MAX = 4096 };
@@ -40,11 +43,9 @@ static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
 	return k.Value;
 }
 
-NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context,
-			 const D3DKMT_PRESENT *args)
+static struct vmm_present_request request_of(const D3DKMT_PRESENT *args)
 {
-	const char *what = unbuilt(args);
-	struct vmm_present_request request = {
+	return (struct vmm_present_request){
 		.source = args->hSource,
 		.destination = args->hDestination,
 		.source_id = args->VidPnSourceId,
@@ -59,27 +60,97 @@ NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context
 		.broadcast_count = (uint32_t)args->BroadcastContextCount,
 		.do_not_wait = args->Flags.FlipDoNotWait,
 	};
-	void *rects = NULL;
+}
+
+/* `object`: the context or hardware queue. The caller frees *rects. */
+static NTSTATUS copy_present(const struct vmm_door_call *call, const char *function,
+			     uint32_t object, const D3DKMT_PRESENT *args,
+			     struct vmm_present_request *request, void **rects)
+{
+	const char *what = unbuilt(args);
 
 	if (args->Flags.Reserved)
 		return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11",
-				       call->process->id, args->hContext,
-				       "D3DKMTPresent: reserved flags (0x%x)",
-				       (unsigned)args->Flags.Value);
+				       call->process->id, object, "%s: reserved flags (0x%x)",
+				       function, (unsigned)args->Flags.Value);
 	if (what)
 		return vmm_refuse_reason(call->observe, STATUS_NOT_SUPPORTED, call->process->id,
-					 args->hContext,
-					 "D3DKMTPresent: %s is not built (flags 0x%x)", what,
+					 object, "%s: %s is not built (flags 0x%x)", function, what,
 					 (unsigned)args->Flags.Value);
 	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
-				      sizeof(RECT), &rects);
+				      sizeof(RECT), rects);
 
-	request.sub_rects = rects;
+	*request = request_of(args);
+	request->sub_rects = *rects;
+	return status;
+}
+
+NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context,
+			 const D3DKMT_PRESENT *args)
+{
+	struct vmm_present_request request;
+	void *rects = NULL;
+	NTSTATUS status =
+		copy_present(call, "D3DKMTPresent", args->hContext, args, &request, &rects);
+
 	if (NT_SUCCESS(status))
 		status = vmm_sched_present(context, &request);
 	vmm_free(rects);
 	return status;
 }
+
+/* ---- on hardware queues (PRS-10) ---- */
+
+static NTSTATUS present_on_queue(const struct vmm_door_call *call, const char *function,
+				 const D3DKMT_PRESENT *args, struct vmm_hw_present_request *request)
+{
+	struct vmm_present_request present;
+	void *rects = NULL;
+	NTSTATUS status = copy_present(call, function, request->queue, args, &present, &rects);
+
+	request->present = &present;
+	if (NT_SUCCESS(status))
+		status = vmm_hw_present(call->device, request);
+	vmm_free(rects);
+	return status;
+}
+
+NTSTATUS vmm_kmt_submit_present_blt(struct vmm_door_call *call,
+				    const D3DKMT_SUBMITPRESENTBLTTOHWQUEUE *args)
+{
+	struct vmm_hw_present_request request = {.queue = args->hHwQueue,
+						 .id = args->HwQueueProgressFenceId};
+
+	return present_on_queue(call, "D3DKMTSubmitPresentBltToHwQueue", &args->PrivatePresentData,
+				&request);
+}
+
+/* the argument has no id, so the library chooses the next one. */
+KMT_API NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQUEUE *pData)
+{
+	struct vmm_door_call call = {0};
+	void *queue = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSubmitPresentToHwQueue",
+				      "the argument pointer is NULL");
+	D3DKMT_SUBMITPRESENTTOHWQUEUE args = *pData;
+	NTSTATUS status = vmm_copy_in(args.hHwQueues, 1, 1, sizeof(D3DKMT_HANDLE), &queue);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_hw_present_request request = {.queue = *(const D3DKMT_HANDLE *)queue,
+						 .next = true};
+	vmm_free(queue);
+	status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,
+				      vmm_hw_device_of_queue, false);
+	if (NT_SUCCESS(status))
+		status = present_on_queue(&call, "D3DKMTSubmitPresentToHwQueue",
+					  &args.PrivatePresentData, &request);
+	return vmm_kmt_leave(&call, status, request.queue, 1, args.PrivatePresentData.Flags.Value);
+}
+
+/* ---- limits and primaries ---- */
 
 /*
  * Sets or gets the limit of queued presents. No published Type names the other member of the union,

@@ -19,6 +19,35 @@ void vmm_steps_end(struct vmm_context *context);
  */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
 
+/* DMA-31, DMA-37: the miniport returned a GPU exception, so the device is in error. */
+void vmm_submission_fail_device(const struct vmm_submission *s) VMM_COLD;
+
+/* ---- present.c ---- */
+struct vmm_present;
+/*
+ * Begin checks a request and chooses its rectangles; the caller has set device, object and words.
+ * End frees them, also after a failure.
+ */
+NTSTATUS vmm_present_begin(struct vmm_present *p,
+			   const struct vmm_present_request *request) VMM_MUST_CHECK;
+void vmm_present_end(struct vmm_present *p);
+/*
+ * SUB-17: counts the present against the limit of its device. Waits until it is below, or returns
+ * STATUS_GRAPHICS_ALLOCATION_BUSY if the request does not wait. STATUS_DEVICE_REMOVED.
+ */
+NTSTATUS vmm_present_reserve(struct vmm_present *p) VMM_MUST_CHECK;
+void vmm_present_unreserve(struct vmm_present *p);
+/* Maps source and destination for the commands of the miniport. */
+NTSTATUS vmm_present_map(const struct vmm_present *p) VMM_MUST_CHECK;
+/* Lists source and destination as DxgkDdiPresent expects them. (DMA-32) */
+void vmm_present_list(const struct vmm_present *p,
+		      D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX]);
+/* Report why a present is refused, or what of it is not built; return the status. */
+NTSTATUS vmm_present_refuse(const struct vmm_present *p, const char *rule, const char *what,
+			    uint64_t value) VMM_COLD;
+NTSTATUS vmm_present_not_built(const struct vmm_present *p, const char *rule,
+			       const char *what) VMM_COLD;
+
 /* ---- virtual.c ---- */
 NTSTATUS vmm_command_begin(struct vmm_context *context);
 
@@ -64,6 +93,17 @@ void vmm_owner_leave_locked(struct vmm_device *device) VMM_REQUIRES(vmm_state_lo
  */
 vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
 void vmm_power_end_device(struct vmm_adapter *adapter);
+
+/* ---- hw_submit.c; paging lock held ---- */
+struct vmm_hw_queue;
+struct vmm_hw_packet;
+/* STATUS_INVALID_PARAMETER: the id is not above that of the queue's newest command (SUB-27). */
+NTSTATUS vmm_hw_check_id(const struct vmm_hw_queue *queue, uint64_t id) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Appends a packet to its queue, and submits what may run. */
+void vmm_hw_enqueue(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_paging_lock_class);
+/* Called after that, when the paging lock is released: the worker continues. */
+void vmm_hw_enqueued(struct vmm_adapter *adapter);
 
 /* ---- hw_context.c, hw_watch.c; without hardware queues each function does nothing ---- */
 vmm_status vmm_hw_start(struct vmm_sched *sched) VMM_MUST_CHECK;

@@ -159,6 +159,8 @@ NTSTATUS vmm_hw_create_context(struct vmm_device *device, struct vmm_hw_context_
 	args.Flags.VirtualAddressing = device->va != NULL;
 	status = vmm_port_create_hw_context(adapter->port, device->kmd_device, &args);
 	if (NT_SUCCESS(status)) {
+		context->present_bytes = args.ContextInfo.DmaBufferSize;
+		context->present_private_bytes = args.ContextInfo.DmaBufferPrivateDataSize;
 		begin_addresses(context, args.hContext);
 		status = publish_context(context);
 		if (!NT_SUCCESS(status)) {
@@ -191,6 +193,7 @@ static void free_queue(struct vmm_hw_queue *queue)
 	if (queue->fence)
 		vmm_sync_end_owned(queue->fence);
 	free_packets(&queue->unused);
+	free_packets(&queue->unused_presents);
 	vmm_free(queue);
 }
 
@@ -248,6 +251,7 @@ static NTSTATUS make_queue(struct vmm_hw_context *context, struct vmm_hw_queue_r
 	queue->flags = request->flags;
 	vmm_list_init(&queue->waiting);
 	vmm_list_init(&queue->unused);
+	vmm_list_init(&queue->unused_presents);
 	vmm_list_init(&queue->running);
 	NTSTATUS status = make_fence(queue);
 	if (NT_SUCCESS(status)) {
@@ -341,7 +345,7 @@ static bool is_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (atomic_load(&sched->adapter->removed))
-		return true;
+		return !queue->presenting;
 	if (dead)
 		vmm_hw_drop_waiting(queue);
 	vmm_hw_pump_locked(sched);
@@ -350,7 +354,7 @@ static bool is_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 	if (dead && queue->running_count && context->state == VMM_HW_RUNNING)
 		(void)vmm_hw_suspend(context);
 	vmm_state_lock(sched->adapter);
-	bool idle = vmm_list_empty(&queue->waiting) &&
+	bool idle = !queue->presenting && vmm_list_empty(&queue->waiting) &&
 		    (!queue->running_count || (dead && context->state == VMM_HW_SUSPENDED));
 	vmm_state_unlock(sched->adapter);
 	return idle;

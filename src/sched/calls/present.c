@@ -9,107 +9,68 @@
 #include "sched/data/submission.h"
 #include "sched/calls/calls.h"
 
-enum {
-	WRITE = 0x1, /* bit of D3DDDI_ALLOCATIONLIST.Value */
-	SUB_RECTS_MAX = 4096,
-};
+enum { SUB_RECTS_MAX = 4096 };
 
-static NTSTATUS refuse_present(const struct vmm_context *context, const char *rule,
-			       const char *what, uint64_t value)
+NTSTATUS vmm_present_refuse(const struct vmm_present *p, const char *rule, const char *what,
+			    uint64_t value)
 {
-	return vmm_refuse_rule(context->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
-			       context->device->process->id, context->handle,
-			       "present on context 0x%08x refused: %s (0x%llx)", context->handle,
+	return vmm_refuse_rule(p->device->adapter->observe, STATUS_INVALID_PARAMETER, rule,
+			       p->device->process->id, p->object,
+			       "present on %s 0x%08x refused: %s (0x%llx)", p->words->on, p->object,
 			       what, (unsigned long long)value);
 }
 
-static NTSTATUS present_not_built(const struct vmm_context *context, const char *what)
+NTSTATUS vmm_present_not_built(const struct vmm_present *p, const char *rule, const char *what)
 {
-	return vmm_refuse_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
-				 context->device->process->id, context->handle,
-				 "PRS-01: present on context 0x%08x: %s is not built",
-				 context->handle, what);
+	return vmm_refuse_reason(p->device->adapter->observe, STATUS_NOT_SUPPORTED,
+				 p->device->process->id, p->object,
+				 "%s: present on %s 0x%08x: %s is not built", rule, p->words->on,
+				 p->object, what);
 }
 
 /* ---- checks of the request ---- */
 
-static NTSTATUS check_flags(const struct vmm_context *context, const struct vmm_present_request *r)
+static NTSTATUS check_flags(const struct vmm_present *p)
 {
-	const DXGK_PRESENTFLAGS f = {.Value = r->flags};
+	const struct vmm_present_request *r = p->request;
+	const DXGK_PRESENTFLAGS f = p->flags;
 
 	if (f.Blt + f.ColorFill + f.Flip != 1)
-		return refuse_present(context, "PRS-01", "not one of Blt, ColorFill and Flip",
-				      f.Value);
+		return vmm_present_refuse(p, "PRS-01", "not one of Blt, ColorFill and Flip",
+					  f.Value);
 	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
 	    f.BltStereoUseRight || f.FlipWithMultiPlaneOverlay)
-		return present_not_built(context, "stereo, or a multiplane overlay");
+		return vmm_present_not_built(p, "PRS-01", "stereo, or a multiplane overlay");
 	if (f.Reserved || (f.FlipWithNoWait && !f.Flip) ||
 	    ((f.SrcColorKey || f.DstColorKey || f.LinearToSrgb || f.Rotate) && !f.Blt))
-		return refuse_present(context, "PRS-01",
-				      "flags that exclude each other, or reserved flags", f.Value);
+		return vmm_present_refuse(
+			p, "PRS-01", "flags that exclude each other, or reserved flags", f.Value);
 	if ((r->source == 0) != f.ColorFill)
-		return refuse_present(context, "PRS-01",
-				      f.ColorFill ? "a ColorFill with a source" : "no source",
-				      r->source);
+		return vmm_present_refuse(p, "PRS-01",
+					  f.ColorFill ? "a ColorFill with a source" : "no source",
+					  r->source);
 	if ((r->destination == 0) != f.Flip)
-		return refuse_present(context, "PRS-01",
-				      f.Flip ? "a Flip with a destination" : "no destination",
-				      r->destination);
+		return vmm_present_refuse(p, "PRS-01",
+					  f.Flip ? "a Flip with a destination" : "no destination",
+					  r->destination);
 	if (r->sub_rect_count > SUB_RECTS_MAX)
-		return refuse_present(context, "PRS-01", "too many sub rectangles",
-				      r->sub_rect_count);
+		return vmm_present_refuse(p, "PRS-01", "too many sub rectangles",
+					  r->sub_rect_count);
 	return STATUS_SUCCESS;
 }
 
-/* PRS-02: checks that the VidPn source exists and decides how the miniport flips. */
-static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_present_request *r,
-			   struct vmm_present *p)
+static NTSTATUS source_of(const struct vmm_present *p, uint32_t primary, uint32_t *source_id)
 {
-	const struct vmm_port_caps *caps = context->device->adapter->sched->caps;
-	bool immediate = r->interval == D3DDDI_FLIPINTERVAL_IMMEDIATE;
-
-	uint32_t made_for = 0;
-	NTSTATUS status = vmm_present_source_of(context, r->source, &made_for);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	if (made_for != r->source_id)
-		return refuse_present(context, "PRS-02",
-				      "the primary of a flip was created for another VidPnSourceId",
-				      made_for);
-	if (r->source_id >= caps->source_count)
-		return refuse_present(context, "PRS-02",
-				      "VidPnSourceId is beyond the adapter's sources",
-				      r->source_id);
-	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
-		return refuse_present(context, "PRS-01", "FlipInterval is not 0 to 4",
-				      (uint64_t)r->interval);
-	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
-	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
-		return present_not_built(context,
-					 "a FlipInterval of 2 or more without the miniport's "
-					 "FlipInterval capability");
-	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
-		return refuse_present(context, "PRS-01",
-				      "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
-				      p->flags.Value);
-	return STATUS_SUCCESS;
-}
-
-NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
-			       uint32_t *source_id)
-{
-	const struct vmm_device *device = context->device;
+	const struct vmm_device *device = p->device;
 	NTSTATUS status = STATUS_INVALID_HANDLE;
 
-	vmm_assert(vmm_context_is_valid(context));
 	vmm_process_lock(device->process);
 	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, primary);
 	if (!ref)
 		vmm_ref_report(device, primary, "DMA-16", "source of a flip");
 	else if (!ref->allocation->primary)
-		status = refuse_present(context, "PRS-02", "the source of a flip is not a primary",
-					primary);
+		status = vmm_present_refuse(p, "PRS-02", "the source of a flip is not a primary",
+					    primary);
 	else {
 		*source_id = ref->allocation->source_id;
 		status = STATUS_SUCCESS;
@@ -118,21 +79,70 @@ NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t prima
 	return status;
 }
 
+/* PRS-02: checks that the VidPn source exists and decides how the miniport flips. */
+static NTSTATUS check_flip(struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	const struct vmm_port_caps *caps = p->device->adapter->sched->caps;
+	bool immediate = r->interval == D3DDDI_FLIPINTERVAL_IMMEDIATE;
+
+	uint32_t made_for = 0;
+	NTSTATUS status = source_of(p, r->source, &made_for);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (made_for != r->source_id)
+		return vmm_present_refuse(
+			p, "PRS-02", "the primary of a flip was created for another VidPnSourceId",
+			made_for);
+	if (r->source_id >= caps->source_count)
+		return vmm_present_refuse(
+			p, "PRS-02", "VidPnSourceId is beyond the adapter's sources", r->source_id);
+	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
+		return vmm_present_refuse(p, "PRS-01", "FlipInterval is not 0 to 4",
+					  (uint64_t)r->interval);
+	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
+	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
+		return vmm_present_not_built(p, "PRS-01",
+					     "a FlipInterval of 2 or more without the miniport's "
+					     "FlipInterval capability");
+	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
+		return vmm_present_refuse(
+			p, "PRS-01", "FlipWithNoWait without the miniport's FlipOnVSyncWithNoWait",
+			p->flags.Value);
+	return STATUS_SUCCESS;
+}
+
+static struct vmm_present present_on(const struct vmm_context *context)
+{
+	vmm_assert(vmm_context_is_valid(context));
+	return (struct vmm_present){.device = context->device,
+				    .object = context->handle,
+				    .words = vmm_present_kind.words};
+}
+
+NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
+			       uint32_t *source_id)
+{
+	const struct vmm_present p = present_on(context);
+
+	return source_of(&p, primary, source_id);
+}
+
 /* DMA-10: of presents only flips can be broadcast, and of flips only those by MMIO. */
-VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
-					 const struct vmm_present *p)
+VMM_COLD static NTSTATUS check_broadcast(const struct vmm_present *p)
 {
 	uint32_t count = p->request->broadcast_count;
 
 	if (count > VMM_BROADCAST_MAX)
-		return refuse_present(context, "DMA-10", "more than 64 broadcast contexts", count);
+		return vmm_present_refuse(p, "DMA-10", "more than 64 broadcast contexts", count);
 	if (!p->flags.Flip || !p->mmio)
-		return refuse_present(
-			context, "DMA-10",
+		return vmm_present_refuse(
+			p, "DMA-10",
 			p->flags.Flip ? "a broadcast flip without the miniport's FlipOnVSyncMmIo"
 				      : "broadcast contexts for a present that is no flip",
 			count);
-	return present_not_built(context, "a flip that is broadcast (DMA-10)");
+	return vmm_present_not_built(p, "PRS-01", "a flip that is broadcast (DMA-10)");
 }
 
 /* ---- rectangles ---- */
@@ -141,9 +151,9 @@ VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
  * Asks the miniport for the size of an allocation. The submit lock keeps the allocation alive: a
  * deallocation takes it, too.
  */
-static NTSTATUS describe(const struct vmm_context *context, uint32_t handle, RECT *all)
+static NTSTATUS describe(const struct vmm_present *p, uint32_t handle, RECT *all)
 {
-	struct vmm_device *device = context->device;
+	struct vmm_device *device = p->device;
 	struct vmm_adapter *adapter = device->adapter;
 	DXGKARG_DESCRIBEALLOCATION args = {0};
 	NTSTATUS status = STATUS_INVALID_HANDLE;
@@ -172,7 +182,7 @@ static bool is_empty(const RECT *r)
  * Picks the rectangle of an allocation. Without a rectangle from the client it is the whole
  * allocation.
  */
-static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, bool given,
+static NTSTATUS choose_rect(const struct vmm_present *p, uint32_t handle, bool given,
 			    const RECT *rect, RECT *chosen)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -183,10 +193,10 @@ static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, 
 	if (given)
 		*chosen = *rect;
 	else
-		status = describe(context, handle, chosen);
+		status = describe(p, handle, chosen);
 	if (NT_SUCCESS(status) && is_empty(chosen))
-		return refuse_present(context, "PRS-01",
-				      "an empty rectangle, or one with negative edges", handle);
+		return vmm_present_refuse(p, "PRS-01",
+					  "an empty rectangle, or one with negative edges", handle);
 	return status;
 }
 
@@ -217,7 +227,7 @@ static bool is_inside(const RECT *r, const RECT *all)
 }
 
 /* PRS-07: a present without sub rectangles has one, the whole rectangle. */
-static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_present *p)
+static NTSTATUS choose_sub_rects(struct vmm_present *p)
 {
 	const struct vmm_present_request *r = p->request;
 	const RECT *within = p->flags.ColorFill ? &p->destination : &p->source;
@@ -231,8 +241,8 @@ static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_p
 	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
 	for (uint32_t i = 0; i < r->sub_rect_count; i++) {
 		if (!is_inside(&r->sub_rects[i], within))
-			return refuse_present(
-				context, "PRS-07",
+			return vmm_present_refuse(
+				p, "PRS-07",
 				"a sub rectangle is empty or reaches outside its rectangle", i);
 		p->sub_rects[i] =
 			p->flags.Blt ? into_destination(p, &r->sub_rects[i]) : r->sub_rects[i];
@@ -240,18 +250,36 @@ static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_p
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS choose_rects(const struct vmm_context *context, struct vmm_present *p)
+static NTSTATUS choose_rects(struct vmm_present *p)
 {
 	const struct vmm_present_request *r = p->request;
 	NTSTATUS status =
-		choose_rect(context, r->source, r->source_rect_valid, &r->source_rect, &p->source);
+		choose_rect(p, r->source, r->source_rect_valid, &r->source_rect, &p->source);
 
 	if (NT_SUCCESS(status))
-		status = choose_rect(context, r->destination, r->destination_rect_valid,
+		status = choose_rect(p, r->destination, r->destination_rect_valid,
 				     &r->destination_rect, &p->destination);
 	if (NT_SUCCESS(status) && p->flags.Flip)
 		p->destination = p->source;
-	return NT_SUCCESS(status) ? choose_sub_rects(context, p) : status;
+	return NT_SUCCESS(status) ? choose_sub_rects(p) : status;
+}
+
+NTSTATUS vmm_present_begin(struct vmm_present *p, const struct vmm_present_request *request)
+{
+	p->request = request;
+	p->flags.Value = request->flags;
+	NTSTATUS status = check_flags(p);
+	if (NT_SUCCESS(status) && p->flags.Flip)
+		status = check_flip(p);
+	if (NT_SUCCESS(status) && request->broadcast_count)
+		status = check_broadcast(p);
+	return NT_SUCCESS(status) ? choose_rects(p) : status;
+}
+
+void vmm_present_end(struct vmm_present *p)
+{
+	if (p->sub_rects != &p->one)
+		vmm_free(p->sub_rects);
 }
 
 /* ---- how many may be queued (SUB-17) ---- */
@@ -326,8 +354,10 @@ static vmm_status await_turn(struct vmm_device *device, uint32_t seen)
 	return status == VMM_UNSUCCESSFUL ? VMM_DEVICE_REMOVED : VMM_OK;
 }
 
-static NTSTATUS reserve_waiting(struct vmm_device *device, struct vmm_present *p)
+NTSTATUS vmm_present_reserve(struct vmm_present *p)
 {
+	struct vmm_device *device = p->device;
+
 	for (;;) {
 		uint32_t seen = atomic_load(&device->adapter->progress);
 
@@ -344,8 +374,10 @@ static NTSTATUS reserve_waiting(struct vmm_device *device, struct vmm_present *p
 	}
 }
 
-static void unreserve(struct vmm_device *device, struct vmm_present *p)
+void vmm_present_unreserve(struct vmm_present *p)
 {
+	struct vmm_device *device = p->device;
+
 	if (p->flip)
 		vmm_flip_cancel(device->adapter, p->flip);
 	give_turn_back(device);
@@ -363,65 +395,72 @@ static const struct vmm_submission_kind *kind_of(const struct vmm_context *conte
 	return p->mmio ? &vmm_mmio_flip_kind : &vmm_flip_kind;
 }
 
-/*
- * PRS-09: on a context with GPU virtual addresses the miniport gets the addresses of source and
- * destination, and fills a DMA buffer of the size that it asked for.
- */
-VMM_COLD static NTSTATUS begin_virtual(struct vmm_context *context, const struct vmm_present *p)
+/* the miniport gets the addresses of source and destination. */
+NTSTATUS vmm_present_map(const struct vmm_present *p)
 {
 	const uint32_t handles[] = {p->request->source, p->request->destination};
 	NTSTATUS status = STATUS_SUCCESS;
 
-	vmm_assert(context->by_address);
-	if (!p->mmio && !context->present_bytes)
-		return refuse_present(context, "PRS-09",
-				      "the miniport asked for a DmaBufferSize of 0", 0);
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(handles) && NT_SUCCESS(status); i++)
 		if (handles[i])
-			status = vmm_va_map_for_driver(context->device, handles[i]);
+			status = vmm_va_map_for_driver(p->device, handles[i]);
 	return status;
+}
+
+/*
+ * PRS-09: on a context with GPU virtual addresses the miniport gets the addresses of source and
+ * destination, and fills a DMA buffer of the size that it asked for.
+ */
+VMM_COLD static NTSTATUS begin_virtual(const struct vmm_context *context,
+				       const struct vmm_present *p)
+{
+	vmm_assert(context->by_address);
+	if (!p->mmio && !context->present_bytes)
+		return vmm_present_refuse(p, "PRS-09",
+					  "the miniport asked for a DmaBufferSize of 0", 0);
+	return vmm_present_map(p);
+}
+
+void vmm_present_list(const struct vmm_present *p,
+		      D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX])
+{
+	const struct vmm_present_request *r = p->request;
+
+	for (uint32_t i = 0; i < DXGK_PRESENT_MAX_INDEX; i++)
+		list[i] = (D3DDDI_ALLOCATIONLIST){0};
+	list[DXGK_PRESENT_SOURCE_INDEX].hAllocation = r->source;
+	list[DXGK_PRESENT_DESTINATION_INDEX].hAllocation = r->destination;
+	list[DXGK_PRESENT_DESTINATION_INDEX].WriteOperation = r->destination != 0;
 }
 
 static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
 {
-	const struct vmm_present_request *r = p->request;
-	const D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX] = {
-		[DXGK_PRESENT_SOURCE_INDEX] = {.hAllocation = r->source},
-		[DXGK_PRESENT_DESTINATION_INDEX] = {.hAllocation = r->destination,
-						    .Value = r->destination ? WRITE : 0},
-	};
+	D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX];
 	struct vmm_submission s = {.kind = kind_of(context, p),
 				   .context = context,
 				   .present = p,
 				   .entries = list,
 				   .entry_count = DXGK_PRESENT_MAX_INDEX};
 
-	NTSTATUS status = reserve_waiting(context->device, p);
+	NTSTATUS status = vmm_present_reserve(p);
 	if (!NT_SUCCESS(status))
 		return status;
+	vmm_present_list(p, list);
 	status = vmm_submission_run(&s);
 	if (!NT_SUCCESS(status))
-		unreserve(context->device, p);
+		vmm_present_unreserve(p);
 	return status;
 }
 
 NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)
 {
-	struct vmm_present p = {.request = request, .flags.Value = request->flags};
+	struct vmm_present p = present_on(context);
 
-	vmm_assert(vmm_context_is_valid(context));
-	NTSTATUS status = check_flags(context, request);
-	if (NT_SUCCESS(status) && p.flags.Flip)
-		status = check_flip(context, request, &p);
-	if (NT_SUCCESS(status) && request->broadcast_count)
-		status = check_broadcast(context, &p);
-	if (NT_SUCCESS(status))
-		status = choose_rects(context, &p);
+	NTSTATUS status = vmm_present_begin(&p, request);
 	if (NT_SUCCESS(status) && vmm_unlikely(context->by_address))
 		status = begin_virtual(context, &p);
 	if (NT_SUCCESS(status))
 		status = submit(context, &p);
-	if (p.sub_rects != &p.one)
-		vmm_free(p.sub_rects);
+	vmm_present_end(&p);
 	return status;
 }

@@ -86,16 +86,15 @@ static NTSTATUS check_instances(const struct vmm_submission *s, const struct vmm
 }
 
 /* DMA-31: after this status the device accepts no more submissions. */
-VMM_COLD static void fail_device(const struct vmm_submission *s)
+void vmm_submission_fail_device(const struct vmm_submission *s)
 {
-	struct vmm_device *device = s->context->device;
-
 	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
-		   device->process->id, s->context->handle,
-		   "%s: the miniport answered a %s on context 0x%08x with a GPU exception: the "
+		   s->device->process->id, s->object,
+		   "%s: the miniport answered a %s on %s 0x%08x with a GPU exception: the "
 		   "device is in error",
-		   s->kind->words->exception_rule, s->kind->words->name, s->context->handle);
-	vmm_device_fail(device, VMM_DEVICE_FAULT);
+		   s->kind->words->exception_rule, s->kind->words->name, s->kind->words->on,
+		   s->object);
+	vmm_device_fail(s->device, VMM_DEVICE_FAULT);
 }
 
 /* The buffer is filled, and not split yet. */
@@ -126,7 +125,7 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 	NTSTATUS status = s->kind->fill(s, dma, multipass);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
-		fail_device(s);
+		vmm_submission_fail_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
 	note_filled(s, dma);
@@ -518,6 +517,8 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	struct vmm_adapter *adapter = context->device->adapter;
 
 	s->adapter = adapter;
+	s->device = context->device;
+	s->object = context->handle;
 	NTSTATUS status = take_buffer(s);
 	if (!NT_SUCCESS(status))
 		return status;

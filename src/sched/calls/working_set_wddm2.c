@@ -28,7 +28,7 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 			"it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
-	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
+	vmm_device_fail(s->device, VMM_DEVICE_FAULT);
 	return vmm_submission_refuse_entry(s, s->kind->words->residency_rule,
 					   STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
 }

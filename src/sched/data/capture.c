@@ -18,19 +18,18 @@ NTSTATUS vmm_submission_refuse_entry(const struct vmm_submission *s, const char 
 				     NTSTATUS status, uint32_t index, const char *what)
 {
 	return vmm_refuse_rule(
-		s->adapter->observe, status, rule, s->context->device->process->id,
-		s->context->handle,
-		"%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
-		s->kind->words->name, s->context->handle, index, s->entries[index].hAllocation,
-		what);
+		s->adapter->observe, status, rule, s->device->process->id, s->object,
+		"%s on %s 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
+		s->kind->words->name, s->kind->words->on, s->object, index,
+		s->entries[index].hAllocation, what);
 }
 
 static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
 	VMM_REQUIRES(vmm_process_lock_class)
 {
-	struct vmm_device *device = s->context->device;
+	struct vmm_device *device = s->device;
 
-	vmm_assert_held(&s->context->device->process->lock);
+	vmm_assert_held(&s->device->process->lock);
 	const struct vmm_ref *ref =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
 
@@ -47,10 +46,10 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t 
 
 	return vmm_refuse_reason(
 		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-		s->context->device->process->id, handle,
-		"TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter "
+		s->device->process->id, handle,
+		"TDR-11: %s on %s 0x%08x: the content of 0x%08x was lost when the adapter "
 		"was reset",
-		s->kind->words->name, s->context->handle, handle);
+		s->kind->words->name, s->kind->words->on, s->object, handle);
 }
 
 /* Checks a reference. The allocation must not be offered. (OFR-05) */
@@ -113,7 +112,7 @@ static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_
 		entry.Value & s->suspect ? check_bits(s, index, entry.Value) : STATUS_SUCCESS;
 
 	vmm_assert_held(&s->adapter->paging_lock);
-	vmm_assert_held(&s->context->device->process->lock);
+	vmm_assert_held(&s->device->process->lock);
 	if (NT_SUCCESS(status) && !ref)
 		return entry.hAllocation ? bad_handle(s, entry.hAllocation)
 					 : STATUS_SUCCESS; /* DMA-15 */
@@ -130,11 +129,11 @@ static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_
 		/* An offer takes effect when one packet completes; a broadcast has several. */
 		if (vmm_unlikely(!s->kind->offers))
 			return vmm_refuse_reason(
-				s->adapter->observe, STATUS_NOT_SUPPORTED,
-				s->context->device->process->id, s->context->handle,
+				s->adapter->observe, STATUS_NOT_SUPPORTED, s->device->process->id,
+				s->object,
 				"DMA-10: render on context 0x%08x: offering allocation list entry "
 				"%u (DMA-24) by a broadcast buffer is not built",
-				s->context->handle, index);
+				s->object, index);
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->not_retired_by = s->serial;
@@ -160,7 +159,7 @@ _Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
 static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
-	const struct vmm_device *device = s->context->device;
+	const struct vmm_device *device = s->device;
 	const struct vmm_handle_view handles =
 		vmm_handle_view(&device->process->handles); /* its lock is held */
 	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
@@ -170,7 +169,7 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
 
 	vmm_assert_held(&s->adapter->paging_lock);
-	vmm_assert_held(&s->context->device->process->lock);
+	vmm_assert_held(&s->device->process->lock);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A prefetch hint only, so the entry may be read a second time. */
 		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
@@ -226,7 +225,7 @@ static void choose_bits(struct vmm_submission *s)
 
 NTSTATUS vmm_submission_capture(struct vmm_submission *s, struct vmm_dma *dma)
 {
-	struct vmm_process *process = s->context->device->process;
+	struct vmm_process *process = s->device->process;
 
 	vmm_assert_held(&s->adapter->submit_lock);
 	choose_bits(s);

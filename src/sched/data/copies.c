@@ -99,7 +99,7 @@ void vmm_broadcast_share_locked(struct vmm_dma *dma)
 		dma->users++;
 		copy->owner = dma;
 		copy->kind = dma->kind;
-		copy->backing = dma->backing;
+		copy->memory.backing = dma->memory.backing;
 		copy->private_data = dma->private_data;
 		copy->list = dma->list;
 		copy->instances = dma->instances;
@@ -156,7 +156,7 @@ void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
 static uint64_t checksum(const struct vmm_dma *dma, const DXGKARG_SUBMITCOMMAND *submit)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const unsigned char *bytes = (const unsigned char *)dma->backing.address;
+	const unsigned char *bytes = (const unsigned char *)dma->memory.backing.address;
 	uint64_t sum = 0xCBF29CE484222325u;
 
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);

@@ -105,13 +105,20 @@ void vmm_dma_unmap_all(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock
 /* Returns true if another mapped buffer is pinned, and so can be unmapped later. Paging lock. */
 bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * PRS-09: gives a buffer of a context with GPU virtual addresses memory at such an address, if it
- * has none. VMM_PENDING: the caller must retry after progress of the GPU. VMM_NO_MEMORY. The caller
- * holds no lock but the submit lock.
- */
-vmm_status vmm_dma_add_memory(struct vmm_dma *dma) VMM_MUST_CHECK;
 void vmm_dma_destroy_all(struct vmm_context *context);
+
+/* ---- dma_memory.c: memory at GPU virtual addresses ---- */
+/*
+ * PRS-09: creates memory of a buffer of presents and maps it in the address space of the device's
+ * process, if it has none. `object`: the handle of the context or hardware queue, for messages.
+ * VMM_PENDING: the caller must retry after progress of the GPU. VMM_NO_MEMORY. The caller holds no
+ * lock but the submit lock.
+ */
+vmm_status vmm_dma_memory_add(struct vmm_device *device, uint32_t object, uint32_t size_bytes,
+			      struct vmm_dma_memory *memory) VMM_MUST_CHECK;
+/* On return no GPU accesses it. The second also frees it, and refunds the process. */
+void vmm_dma_memory_unmap(struct vmm_device *device, struct vmm_dma_memory *memory);
+void vmm_dma_memory_destroy(struct vmm_device *device, struct vmm_dma_memory *memory);
 
 /* ---- copies.c ---- */
 /*

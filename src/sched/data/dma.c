@@ -34,80 +34,19 @@ static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
 	return false;
 }
 
-/* ---- memory at a GPU virtual address (PRS-09) ---- */
-
-/* Charges the process for the memory and creates it. */
-static vmm_status create_memory(struct vmm_dma *dma, uint64_t bytes)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_process *process = dma->context->device->process;
-	struct vmm_adapter *adapter = dma->context->device->adapter;
-
-	vmm_assert_held(&adapter->paging_lock);
-	if (!vmm_account_charge(process->account, bytes))
-		return vmm_refuse_reason(
-			adapter->observe, VMM_NO_MEMORY, process->id, dma->context->handle,
-			"PRS-09: a DMA buffer of %llu bytes for presents: process %u has reached "
-			"its limit of system memory",
-			(unsigned long long)bytes, process->id);
-	vmm_status status =
-		vmm_memory_dma_create_locked(adapter, bytes, &dma->backing, &dma->bus_address);
-	if (status == VMM_OK)
-		dma->charged_bytes += bytes;
-	else
-		vmm_account_refund(process->account, bytes);
-	return status;
-}
-
-vmm_status vmm_dma_add_memory(struct vmm_dma *dma)
-{
-	struct vmm_context *context = dma->context;
-	struct vmm_adapter *adapter = context->device->adapter;
-	uint64_t bytes = vmm_align_up(context->present_bytes, VMM_PAGE_SIZE);
-	vmm_status status = VMM_OK;
-
-	vmm_assert(context->by_address && bytes);
-	if (vmm_likely(dma->range != NULL))
-		return VMM_OK;
-	vmm_paging_lock(adapter);
-	if (!dma->backing.address)
-		status = create_memory(dma, bytes);
-	if (status == VMM_OK)
-		status = vmm_va_map_bus_locked(context->device, dma->bus_address, bytes,
-					       &dma->range);
-	if (status == VMM_OK)
-		dma->mapped_by = vmm_memory_flush_locked(adapter);
-	else
-		dma->range = NULL;
-	vmm_paging_commit(adapter);
-	vmm_assert(status != VMM_OK || (dma->range && dma->backing.address));
-	return status;
-}
-
-/* VA-13: the pages have no other owner before the page tables have lost them. */
-static void unmap_memory(struct vmm_adapter *adapter, struct vmm_dma *dma)
-{
-	vmm_paging_lock(adapter);
-	vmm_va_unmap_bus_locked(dma->context->device, dma->range);
-	dma->range = NULL;
-	uint64_t sequence = vmm_memory_flush_locked(adapter);
-	vmm_paging_commit(adapter);
-	(void)!vmm_ok(vmm_wait_timeline(adapter, adapter->paging_timeline, sequence,
-					VIDMM_WAIT_DESTROY, NULL));
-}
-
 static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 {
-	vmm_account_refund(dma->context->device->process->account, dma->charged_bytes);
-	if (vmm_unlikely(dma->range != NULL))
-		unmap_memory(adapter, dma);
+	vmm_account_refund(dma->context->device->process->account,
+			   dma->charged_bytes + dma->memory.charged_bytes);
+	if (vmm_unlikely(dma->memory.range != NULL))
+		vmm_dma_memory_unmap(dma->context->device, &dma->memory);
 	vmm_paging_lock(adapter);
 	if (dma->place.segment) {
 		vmm_list_remove(&dma->mapped);
 		vmm_memory_dma_unmap_locked(adapter, &dma->place);
 	}
 	vmm_memory_flush_locked(adapter);
-	vmm_memory_dma_destroy_locked(adapter, &dma->backing);
+	vmm_memory_dma_destroy_locked(adapter, &dma->memory.backing);
 	vmm_paging_commit(adapter);
 	vmm_free(dma->private_data);
 	vmm_free(dma->list);
@@ -126,10 +65,10 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	if (context->by_address)
 		return VMM_OK;
 	vmm_paging_lock(adapter);
-	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing,
-					      &dma->bus_address);
+	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->memory.backing,
+					      &dma->memory.bus_address);
 	if (!context->dma_segment_set)
-		dma->place.address = dma->bus_address;
+		dma->place.address = dma->memory.bus_address;
 	vmm_paging_commit(adapter);
 	return status;
 }
@@ -177,13 +116,13 @@ vmm_status vmm_dma_map(struct vmm_dma *dma)
 
 	if (dma->place.segment || !dma->context->dma_segment_set)
 		return VMM_OK;
-	vmm_status status = vmm_memory_dma_map_locked(adapter, &dma->backing,
+	vmm_status status = vmm_memory_dma_map_locked(adapter, &dma->memory.backing,
 						      dma->context->dma_segment_set, &place);
 	if (!vmm_ok(status) || status == VMM_PENDING)
 		return status;
 	set_place(dma, &place);
 	vmm_list_push_back(&adapter->sched->mapped_dma, &dma->mapped);
-	dma->mapped_by = vmm_memory_flush_locked(adapter);
+	dma->memory.mapped_by = vmm_memory_flush_locked(adapter);
 	return VMM_OK;
 }
 

@@ -61,7 +61,7 @@ static void describe_virtual_present(const struct vmm_dma *dma, DXGKARG_SUBMITCO
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	vmm_assert(dma->range && dma->commands == vmm_va_range_address(dma->range));
+	vmm_assert(dma->memory.range && dma->commands == vmm_va_range_address(dma->memory.range));
 	describe_command(dma, submit);
 	describe_present(dma, submit);
 	submit->DmaBufferPrivateDataSubmissionEndOffset = 0;
@@ -119,6 +119,7 @@ static void flip_retired_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_state_lock
 
 static const struct vmm_submission_words render_words = {
 	.name = "render",
+	.on = "context",
 	.ddi = "DxgkDdiRender",
 	.list = "allocation list of a render call",
 	.exception_rule = "DMA-31",
@@ -127,6 +128,7 @@ static const struct vmm_submission_words render_words = {
 
 static const struct vmm_submission_words command_words = {
 	.name = "submit command",
+	.on = "context",
 	.ddi = "DxgkDdiValidateSubmitCommand",
 	.list = "allocation list of a render call",
 	.exception_rule = "DMA-31",
@@ -135,7 +137,17 @@ static const struct vmm_submission_words command_words = {
 
 static const struct vmm_submission_words present_words = {
 	.name = "present",
+	.on = "context",
 	.ddi = "DxgkDdiPresent",
+	.list = "source or destination of a present",
+	.exception_rule = "DMA-37",
+	.residency_rule = "DMA-26",
+};
+
+static const struct vmm_submission_words hw_present_words = {
+	.name = "present",
+	.on = "hardware queue",
+	.ddi = "DxgkDdiPresentToHwQueue",
 	.list = "source or destination of a present",
 	.exception_rule = "DMA-37",
 	.residency_rule = "DMA-26",
@@ -228,4 +240,13 @@ const struct vmm_submission_kind vmm_virtual_mmio_flip_kind = {
 	.fill = vmm_fill_for_mmio_flip,
 	.queue_last = queue_flip,
 	.retired_locked = flip_retired_locked,
+};
+
+/* ---- on hardware queues (PRS-10) ---- */
+
+const struct vmm_submission_kind vmm_hw_present_kind = {
+	.words = &hw_present_words,
+	.by_address = true,
+	.at_address = true,
+	.fill = vmm_fill_by_hw_present,
 };

@@ -13,6 +13,7 @@ struct vmm_submission;
 /* What findings and reasons about a submission say. */
 struct vmm_submission_words {
 	const char *name; /* of the call */
+	const char *on;   /* what it is submitted to */
 	const char *ddi;  /* the miniport's function that fills a buffer */
 	const char *list; /* where the client names the allocations */
 	/* Rules: that function returned a GPU exception; an allocation was not resident (2.x). */
@@ -76,5 +77,10 @@ extern const struct vmm_submission_kind vmm_mmio_flip_kind; /* by a DDI call (DM
 /* The last three on a context with GPU virtual addresses (PRS-09). */
 extern const struct vmm_submission_kind vmm_virtual_present_kind, vmm_virtual_flip_kind,
 	vmm_virtual_mmio_flip_kind;
+/*
+ * A Blt on a hardware queue (PRS-10). It has no packet in the prepare queue: its buffer becomes a
+ * command of the queue (hw_present.c).
+ */
+extern const struct vmm_submission_kind vmm_hw_present_kind;
 
 #endif

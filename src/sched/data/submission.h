@@ -10,7 +10,9 @@
 
 struct vmm_submission {
 	const struct vmm_submission_kind *kind;
-	struct vmm_context *context;
+	struct vmm_context *context; /* NULL: for a hardware queue (PRS-10) */
+	struct vmm_device *device;
+	uint32_t object; /* handle of the context or hardware queue */
 	struct vmm_adapter *adapter;
 	/* The arguments of the call: one of the three, as the kind says. */
 	struct vmm_render_request *request;
@@ -46,6 +48,9 @@ struct vmm_submission {
 /* A present in progress. */
 struct vmm_present {
 	const struct vmm_present_request *request;
+	struct vmm_device *device;
+	uint32_t object; /* as in struct vmm_submission */
+	const struct vmm_submission_words *words;
 	DXGK_PRESENTFLAGS flags;
 	RECT source, destination;
 	RECT *sub_rects; /* in the destination, at least one */
@@ -54,6 +59,9 @@ struct vmm_present {
 	struct vmm_flip *flip; /* NULL: not a flip */
 	/* The flip is programmed by a DDI call, not by the DMA buffer (DMA-32). */
 	bool mmio;
+	/* PRS-10: the miniport's hardware queue, and the sizes of its DMA buffer and private data */
+	void *kmd_queue;
+	uint32_t dma_bytes, private_bytes;
 };
 
 /* capture.c: reports what is wrong with an entry of the allocation list; returns `status`. */
@@ -76,6 +84,9 @@ NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma
 	VMM_REQUIRES(vmm_submit_lock_class);
 NTSTATUS vmm_fill_by_virtual_present(const struct vmm_submission *s, struct vmm_dma *dma,
 				     uint32_t *multipass) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_submit_lock_class);
+NTSTATUS vmm_fill_by_hw_present(const struct vmm_submission *s, struct vmm_dma *dma,
+				uint32_t *multipass) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_submit_lock_class);
 NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *dma,
 				uint32_t *multipass) VMM_MUST_CHECK

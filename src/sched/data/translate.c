@@ -35,7 +35,7 @@ static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
 static void note_output(struct vmm_dma *dma, const void *commands, const void *private_data,
 			const D3DDDI_PATCHLOCATIONLIST *patches)
 {
-	dma->used_bytes = (uint32_t)((const char *)commands - dma->backing.address);
+	dma->used_bytes = (uint32_t)((const char *)commands - dma->memory.backing.address);
 	dma->patch_count = (uint32_t)(patches - dma->patches);
 	dma->private_used =
 		dma->private_data
@@ -56,7 +56,7 @@ NTSTATUS vmm_fill_by_render(const struct vmm_submission *s, struct vmm_dma *dma,
 		/* Segment 0 and address 0 while the buffer is not mapped into an aperture. */
 		.pCommand = (const char *)context->user.commands + s->request->command_offset,
 		.CommandLength = s->request->command_length - s->request->command_offset,
-		.pDmaBuffer = dma->backing.address,
+		.pDmaBuffer = dma->memory.backing.address,
 		.DmaSize = context->dma_bytes,
 		.pDmaBufferPrivateData = dma->private_data,
 		.DmaBufferPrivateDataSize = context->dma_private_bytes,
@@ -104,10 +104,10 @@ static DXGKARG_PRESENT present_of(const struct vmm_submission *s, const struct v
 static NTSTATUS write_virtual_list(const struct vmm_submission *s, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_submit_lock_class)
 {
-	struct vmm_device *device = s->context->device;
+	struct vmm_device *device = s->device;
 
 	vmm_assert_held(&s->adapter->submit_lock);
-	vmm_assert(s->context->by_address && dma->list_count == DXGK_PRESENT_MAX_INDEX);
+	vmm_assert(s->kind->by_address && dma->list_count == DXGK_PRESENT_MAX_INDEX);
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		if (!dma->instances[i])
 			continue;
@@ -116,13 +116,53 @@ static NTSTATUS write_virtual_list(const struct vmm_submission *s, struct vmm_dm
 		if (!address) /* closed and opened again since the call began */
 			return vmm_refuse_reason(
 				s->adapter->observe, STATUS_INVALID_HANDLE, device->process->id,
-				s->context->handle,
+				s->object,
 				"PRS-09: allocation 0x%08x was destroyed during the present",
 				s->entries[i].hAllocation);
 		dma->list[i].SegmentId = 0;
 		dma->list[i].VirtualAddress = address;
 	}
 	return STATUS_SUCCESS;
+}
+
+/* The arguments for a buffer with memory at a GPU virtual address (PRS-09). */
+static DXGKARG_PRESENT virtual_present_of(const struct vmm_submission *s, struct vmm_dma *dma,
+					  uint32_t dma_bytes, uint32_t private_bytes,
+					  uint32_t multipass)
+{
+	DXGKARG_PRESENT args = present_of(s, dma, multipass);
+
+	vmm_assert(dma->memory.range != NULL);
+	dma->commands = vmm_va_range_address(dma->memory.range);
+	args.pDmaBuffer = dma->memory.backing.address;
+	args.DmaSize = dma_bytes;
+	args.DmaBufferGpuVirtualAddress = dma->commands;
+	args.pDmaBufferPrivateData = dma->private_data;
+	args.DmaBufferPrivateDataSize = private_bytes;
+	args.NumSrcAllocations = dma->instances[DXGK_PRESENT_SOURCE_INDEX] != NULL;
+	args.NumDstAllocations = dma->instances[DXGK_PRESENT_DESTINATION_INDEX] != NULL;
+	return args;
+}
+
+/* PRS-10: as below, but for the hardware queue whose command the buffer becomes. */
+NTSTATUS vmm_fill_by_hw_present(const struct vmm_submission *s, struct vmm_dma *dma,
+				uint32_t *multipass)
+{
+	const struct vmm_present *p = s->present;
+	NTSTATUS status = write_virtual_list(s, dma);
+
+	vmm_assert_held(&s->adapter->submit_lock);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_process *before = vmm_calling_process_set(s->adapter->os, s->device->process);
+	DXGKARG_PRESENT args =
+		virtual_present_of(s, dma, p->dma_bytes, p->private_bytes, *multipass);
+
+	status = vmm_port_present_to_hw_queue(s->adapter->port, p->kmd_queue, &args);
+	vmm_calling_process_set(s->adapter->os, before);
+	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, dma->patches);
+	*multipass = args.MultipassOffset;
+	return status;
 }
 
 NTSTATUS vmm_fill_by_virtual_present(const struct vmm_submission *s, struct vmm_dma *dma,
@@ -134,18 +174,10 @@ NTSTATUS vmm_fill_by_virtual_present(const struct vmm_submission *s, struct vmm_
 	vmm_assert_held(&s->adapter->submit_lock);
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_assert(dma->range != NULL);
-	dma->commands = vmm_va_range_address(dma->range);
 	struct vmm_process *before = begin_translation(s, dma);
-	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
+	DXGKARG_PRESENT args = virtual_present_of(s, dma, context->present_bytes,
+						  context->dma_private_bytes, *multipass);
 
-	args.pDmaBuffer = dma->backing.address;
-	args.DmaSize = context->present_bytes;
-	args.DmaBufferGpuVirtualAddress = dma->commands;
-	args.pDmaBufferPrivateData = dma->private_data;
-	args.DmaBufferPrivateDataSize = context->dma_private_bytes;
-	args.NumSrcAllocations = dma->instances[DXGK_PRESENT_SOURCE_INDEX] != NULL;
-	args.NumDstAllocations = dma->instances[DXGK_PRESENT_DESTINATION_INDEX] != NULL;
 	status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
 	end_translation(s, dma, before);
 	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, dma->patches);
@@ -161,7 +193,7 @@ NTSTATUS vmm_fill_by_present(const struct vmm_submission *s, struct vmm_dma *dma
 	DXGKARG_PRESENT args = present_of(s, dma, *multipass);
 
 	vmm_assert_held(&s->adapter->submit_lock);
-	args.pDmaBuffer = dma->backing.address;
+	args.pDmaBuffer = dma->memory.backing.address;
 	args.DmaSize = context->dma_bytes;
 	args.pDmaBufferPrivateData = dma->private_data;
 	args.DmaBufferPrivateDataSize = context->dma_private_bytes;
@@ -209,7 +241,7 @@ NTSTATUS vmm_fill_for_mmio_flip(const struct vmm_submission *s, struct vmm_dma *
 			context->handle);
 	if (!NT_SUCCESS(status))
 		return status;
-	note_output(dma, dma->backing.address, dma->private_data, name_primary(dma));
+	note_output(dma, dma->memory.backing.address, dma->private_data, name_primary(dma));
 	*multipass = args.MultipassOffset;
 	return status;
 }

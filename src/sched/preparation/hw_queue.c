@@ -120,7 +120,8 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 		status = VMM_PENDING;
 	sched->hw->starving = status == VMM_PENDING ? context->device : NULL;
 	if (status == VMM_OK)
-		packet->paging_needed = vmm_hw_hold(packet, &set);
+		packet->paging_needed =
+			vmm_max_u64(vmm_hw_hold(packet, &set), packet->memory.mapped_by);
 	else if (status != VMM_PENDING && status != VMM_DEVICE_REMOVED)
 		fail_device(context, status);
 	return status;
@@ -172,6 +173,7 @@ static void submit_command(struct vmm_sched *sched, struct vmm_hw_packet *packet
 		.DmaBufferSize = packet->bytes,
 		.DmaBufferPrivateDataSize = packet->private_bytes,
 		.pDmaBufferPrivateData = packet->private_bytes ? packet->private_data : NULL,
+		.Flags.Present = packet->memory.range != NULL,
 		.HwQueueProgressFenceGpuVa = vmm_sync_gpu_address(queue->fence),
 		.HwQueueProgressFenceCpuVa = vmm_sync_owned_word(queue->fence),
 	};
@@ -225,7 +227,7 @@ static bool complete_sync(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 		return false;
 	vmm_state_lock(sched->adapter);
 	vmm_list_remove(&packet->link);
-	vmm_list_push_back(&packet->queue->unused, &packet->link);
+	vmm_hw_put_packet_locked(packet);
 	vmm_state_unlock(sched->adapter);
 	atomic_fetch_sub(&sched->hw->waiting, 1);
 	return true;

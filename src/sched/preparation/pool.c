@@ -151,13 +151,14 @@ NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **result
 
 /* ---- memory of presents at GPU virtual addresses (PRS-09) ---- */
 
-NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma)
+NTSTATUS vmm_dma_memory_get(struct vmm_device *device, uint32_t object, uint32_t size_bytes,
+			    struct vmm_dma_memory *memory)
 {
-	struct vmm_adapter *adapter = dma->context->device->adapter;
+	struct vmm_adapter *adapter = device->adapter;
 
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
-		vmm_status status = vmm_dma_add_memory(dma);
+		vmm_status status = vmm_dma_memory_add(device, object, size_bytes, memory);
 
 		if (status != VMM_PENDING)
 			return status;
@@ -167,14 +168,24 @@ NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma)
 	}
 }
 
+NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma)
+{
+	const struct vmm_context *context = dma->context;
+
+	return vmm_dma_memory_get(context->device, context->handle, context->present_bytes,
+				  &dma->memory);
+}
+
 NTSTATUS vmm_dma_get_memory_locked(struct vmm_dma *dma)
 {
-	struct vmm_adapter *adapter = dma->context->device->adapter;
+	const struct vmm_context *context = dma->context;
+	struct vmm_adapter *adapter = context->device->adapter;
 
 	vmm_assert_held(&adapter->submit_lock);
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
-		vmm_status status = vmm_dma_add_memory(dma);
+		vmm_status status = vmm_dma_memory_add(context->device, context->handle,
+						       context->present_bytes, &dma->memory);
 
 		if (status != VMM_PENDING)
 			return status;

@@ -106,8 +106,11 @@ NTSTATUS vmm_dma_get_locked(struct vmm_context *context, struct vmm_dma **dma)
 	VMM_REQUIRES(vmm_submit_lock_class);
 /*
  * Gives the buffer memory at a GPU virtual address, if it has none (PRS-09). Returns
- * STATUS_NO_MEMORY, or STATUS_DEVICE_REMOVED. No lock held.
+ * STATUS_NO_MEMORY, or STATUS_DEVICE_REMOVED. No lock held. The first is vmm_dma_memory_add, which
+ * waits while that is pending.
  */
+NTSTATUS vmm_dma_memory_get(struct vmm_device *device, uint32_t object, uint32_t size_bytes,
+			    struct vmm_dma_memory *memory) VMM_MUST_CHECK;
 NTSTATUS vmm_dma_get_memory(struct vmm_dma *dma) VMM_MUST_CHECK;
 /* The same, preparing packets meanwhile, as vmm_dma_get_locked. */
 NTSTATUS vmm_dma_get_memory_locked(struct vmm_dma *dma) VMM_MUST_CHECK

@@ -11,7 +11,7 @@ static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct v
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);
 	return (DXGKARG_CANCELCOMMAND){
 		.hContext = dma->context->kmd_context,
-		.pDmaBuffer = dma->backing.address,
+		.pDmaBuffer = dma->memory.backing.address,
 		.DmaBufferSize = owner->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,

@@ -32,19 +32,22 @@ static void free_charged(const struct vmm_hw_queue *queue, void *memory, uint64_
 
 void vmm_hw_free_packet(struct vmm_hw_packet *packet)
 {
+	vmm_dma_memory_destroy(packet->queue->context->device, &packet->memory);
 	free_charged(packet->queue, packet->private_data, packet->private_capacity);
 	free_charged(packet->queue, packet, sizeof(*packet));
 }
 
-struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
+/* Takes a packet from one of the two lists of unused ones, or allocates one. */
+static struct vmm_hw_packet *take(struct vmm_hw_queue *queue, const struct vmm_list *unused)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = queue->context->device->adapter;
 	struct vmm_hw_packet *packet = NULL;
 
 	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	vmm_state_lock(adapter);
-	if (!vmm_list_empty(&queue->unused)) {
-		packet = vmm_hw_first(&queue->unused);
+	if (!vmm_list_empty(unused)) {
+		packet = vmm_hw_first(unused);
 		vmm_list_remove(&packet->link);
 	}
 	vmm_state_unlock(adapter);
@@ -58,13 +61,57 @@ struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 	return packet;
 }
 
+void vmm_hw_put_packet_locked(struct vmm_hw_packet *packet)
+{
+	struct vmm_hw_queue *queue = packet->queue;
+
+	vmm_assert_held(&queue->context->device->adapter->state_lock);
+	queue->context->device->presents -= packet->present;
+	packet->present = false;
+	vmm_list_push_back(packet->memory.range ? &queue->unused_presents : &queue->unused,
+			   &packet->link);
+}
+
 void vmm_hw_put_packet(struct vmm_hw_packet *packet)
 {
 	struct vmm_adapter *adapter = packet->queue->context->device->adapter;
 
 	vmm_state_lock(adapter);
-	vmm_list_push_back(&packet->queue->unused, &packet->link);
+	vmm_hw_put_packet_locked(packet);
 	vmm_state_unlock(adapter);
+}
+
+static bool reserve_private(struct vmm_hw_packet *packet, uint32_t bytes)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&packet->queue->context->device->adapter->paging_lock);
+	if (packet->private_capacity >= bytes)
+		return true;
+	void *larger = alloc_charged(packet->queue, bytes);
+
+	if (!larger)
+		return false;
+	free_charged(packet->queue, packet->private_data, packet->private_capacity);
+	packet->private_data = larger;
+	packet->private_capacity = bytes;
+	return true;
+}
+
+struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
+{
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
+	return take(queue, &queue->unused);
+}
+
+struct vmm_hw_packet *vmm_hw_take_present(struct vmm_hw_queue *queue)
+{
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
+	struct vmm_hw_packet *packet = take(queue, &queue->unused_presents);
+
+	if (!packet || reserve_private(packet, queue->context->present_private_bytes))
+		return packet;
+	vmm_hw_put_packet(packet);
+	return NULL;
 }
 
 bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_command *command)
@@ -72,15 +119,8 @@ bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_comma
 	packet->private_bytes = command->private_bytes;
 	if (!command->private_bytes)
 		return true;
-	if (packet->private_capacity < command->private_bytes) {
-		void *larger = alloc_charged(packet->queue, command->private_bytes);
-
-		if (!larger)
-			return false;
-		free_charged(packet->queue, packet->private_data, packet->private_capacity);
-		packet->private_data = larger;
-		packet->private_capacity = command->private_bytes;
-	}
+	if (!reserve_private(packet, command->private_bytes))
+		return false;
 	memcpy(packet->private_data, command->private_data, command->private_bytes);
 	return true;
 }
@@ -103,7 +143,7 @@ void vmm_hw_retire_locked(struct vmm_hw_packet *packet)
 
 	vmm_assert_held(&sched->adapter->state_lock);
 	vmm_list_remove(&packet->link);
-	vmm_list_push_back(&queue->unused, &packet->link);
+	vmm_hw_put_packet_locked(packet);
 	queue->running_count--;
 	queue->since_ns = vmm_os_now_ns(sched->adapter->os);
 	queue->fence_read = false;

@@ -36,6 +36,9 @@ struct vmm_hw_packet {
 	uint32_t bytes;
 	void *private_data;
 	uint32_t private_bytes, private_capacity;
+	/* PRS-10: memory of the commands of presents, kept for the next; unused: the client's. */
+	struct vmm_dma_memory memory;
+	bool present;           /* counted against the limit (SUB-17); state lock */
 	bool held;              /* `work` is on the timeline and keeps memory in use; state lock */
 	uint64_t paging_needed; /* held: paging packet that must be complete first */
 	struct vmm_work work;
@@ -52,9 +55,11 @@ struct vmm_hw_queue {
 	struct vmm_sync *fence;
 	void *kmd_queue;
 	D3DDDI_CREATEHWQUEUEFLAGS flags;
-	bool ending;      /* a thread is ending it; paging lock */
-	uint64_t last_id; /* of the newest command; paging lock */
-	struct vmm_list waiting, unused;
+	bool ending;         /* a thread is ending it; paging lock */
+	uint32_t presenting; /* threads that prepare a present on it; paging lock */
+	uint64_t last_id;    /* of the newest command; paging lock */
+	/* unused_presents: those with memory for the commands of a present. */
+	struct vmm_list waiting, unused, unused_presents;
 	/* State lock: */
 	struct vmm_list running;        /* commands that the miniport has, oldest first */
 	_Atomic uint32_t running_count; /* also read without the lock */
@@ -85,10 +90,12 @@ struct vmm_hw_context {
 	 * SUSPENDING to SUSPENDED.
 	 */
 	_Atomic uint32_t state;
-	uint64_t suspend_fence;       /* fence of the newest suspension request; same locks */
-	uint64_t suspended_ns;        /* when the suspension was requested */
-	uint64_t paging_needed;       /* RESUMING: paging packet that must be complete first */
-	struct vmm_va_context va;     /* of a device with GPU virtual addresses */
+	uint64_t suspend_fence;   /* fence of the newest suspension request; same locks */
+	uint64_t suspended_ns;    /* when the suspension was requested */
+	uint64_t paging_needed;   /* RESUMING: paging packet that must be complete first */
+	struct vmm_va_context va; /* of a device with GPU virtual addresses */
+	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
+	uint32_t present_bytes, present_private_bytes;
 	bool distrusted;              /* a progress fence has a wrong value; state lock */
 	bool ending;                  /* a thread is ending it; paging lock */
 	uint32_t creating_queues;     /* threads that create a queue of it; paging lock */
@@ -145,11 +152,16 @@ void vmm_hw_release_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_
 void vmm_hw_retire_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
 /*
  * Take an unused packet of the queue, or allocate one (NULL: no memory); give an unused one back.
+ * Packets of presents have space for private data, and get their memory from the caller.
  */
 struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 	VMM_REQUIRES(vmm_paging_lock_class);
+struct vmm_hw_packet *vmm_hw_take_present(struct vmm_hw_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_hw_put_packet(struct vmm_hw_packet *packet);
-/* Frees a packet when the queue ends. */
+/* The same with the state lock held. A present no longer counts against its limit (SUB-17). */
+void vmm_hw_put_packet_locked(struct vmm_hw_packet *packet) VMM_REQUIRES(vmm_state_lock_class);
+/* Frees a packet when the queue ends. No lock held. */
 void vmm_hw_free_packet(struct vmm_hw_packet *packet);
 /* Copies the private data of the command into the packet. Returns false without memory. */
 bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_command *command)

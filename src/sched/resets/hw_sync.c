@@ -106,6 +106,7 @@ void vmm_hw_sync_drop(struct vmm_hw_packet *packet)
 void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 {
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
+	uint32_t presents = 0;
 
 	vmm_assert_held(&queue->context->device->adapter->paging_lock);
 	if (sched->hw->starving == queue->context->device)
@@ -116,12 +117,15 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 		if (packet->sync)
 			vmm_hw_sync_drop(packet);
 		vmm_state_lock(sched->adapter);
+		presents += packet->present;
 		vmm_list_remove(&packet->link);
-		vmm_list_push_back(&queue->unused, &packet->link);
+		vmm_hw_put_packet_locked(packet);
 		vmm_hw_release_locked(packet);
 		vmm_state_unlock(sched->adapter);
 		atomic_fetch_sub(&sched->hw->waiting, 1);
 	}
+	if (presents) /* other presents may wait for the limit (SUB-17) */
+		vmm_progress_signal(sched->adapter);
 }
 
 /* ---- queueing ---- */

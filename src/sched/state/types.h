@@ -84,6 +84,16 @@ struct vmm_packet {
 	DXGKARG_SUBMITCOMMAND submit;
 };
 
+/* The memory of a DMA buffer. */
+struct vmm_dma_memory {
+	/* GPU virtual addresses (PRS-09); NULL: none. */
+	struct vmm_va_range *range;
+	struct vmm_backing backing;
+	uint64_t bus_address;
+	uint64_t mapped_by;     /* paging packet that maps it */
+	uint64_t charged_bytes; /* to the process, for memory at GPU virtual addresses */
+};
+
 /* One DMA buffer with its lists and packets. It belongs to the pool of its context. */
 struct vmm_dma {
 	struct vmm_packet packet;
@@ -101,10 +111,7 @@ struct vmm_dma {
 	struct vmm_list all;  /* in context->all_dma; state lock */
 	/* In sched->mapped_dma while it is mapped into an aperture; paging lock. */
 	struct vmm_list mapped;
-	/* GPU virtual addresses of the memory; NULL: none, and no memory either (PRS-09). */
-	struct vmm_va_range *range;
-	struct vmm_backing backing;
-	uint64_t bus_address;
+	struct vmm_dma_memory memory;
 	/*
 	 * Where an aperture maps the buffer (DMA-05). Segment 0 and address 0: not mapped. On a
 	 * context that needs no aperture: segment 0 and the bus address. Written with the paging
@@ -113,7 +120,6 @@ struct vmm_dma {
 	struct vmm_dma_mapping place;
 	/* With the miniport, or prepared and not retired. See vmm_dma_pin. */
 	_Atomic bool pinned;
-	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
 	uint64_t charged_bytes; /* to the account of its context's process */
 	DXGK_ALLOCATIONLIST *list;

@@ -277,6 +277,136 @@ static void sub_27_many_submissions_keep_their_order(void **state)
 	stop(&host, &c);
 }
 
+/* ---- presents ---- */
+
+enum { WIDTH = 40, HEIGHT = 30 };
+
+static struct gva_memory picture(struct gva_client *c)
+{
+	const struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+						.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+						.size_bytes = 64 * KIB,
+						.width = WIDTH,
+						.height = HEIGHT};
+	struct gva_memory memory = {.bytes = spec.size_bytes};
+
+	assert_int_equal(gva_try_allocate(c, &spec, &memory.handle), STATUS_SUCCESS);
+	gva_make_resident(c, memory.handle);
+	memory.at = gva_map(c, memory.handle, memory.bytes, 0);
+	return memory;
+}
+
+/* A blit of the left half of the source, twice as wide, to all of the destination. */
+static D3DKMT_PRESENT stretched(const struct gva_memory *from, const struct gva_memory *to)
+{
+	D3DKMT_PRESENT args = {.hSource = from->handle,
+			       .hDestination = to->handle,
+			       .SrcRect = {0, 0, WIDTH / 2, HEIGHT}};
+
+	args.Flags.Blt = args.Flags.SrcRectValid = 1;
+	return args;
+}
+
+/* The source: its left half is 0x61, its right half 0x62. */
+static void paint(struct gva_client *c, const struct gva_memory *memory)
+{
+	for (uint32_t y = 0; y < HEIGHT; y++)
+		for (uint32_t half = 0; half < 2; half++)
+			gva_fill(c, memory->at + (y * 2ull + half) * WIDTH / 2 * 4, WIDTH / 2 * 4,
+				 0x61 + half);
+	gva_run(c, 0);
+}
+
+static void prs_10_a_blit_on_a_hardware_queue(void **state)
+{
+	static const uint32_t kinds[] = {ENGINE, COMMANDS};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct client host;
+		struct gva_client c;
+		struct gva_hw hw;
+
+		start(&host, state, &c, kinds[i]);
+		struct gva_memory from = picture(&c), to = picture(&c);
+		paint(&c, &from);
+		gva_hw_open(&c, 0, NULL, &hw);
+		const D3DKMT_SUBMITPRESENTBLTTOHWQUEUE args = {
+			.hHwQueue = hw.queue,
+			.HwQueueProgressFenceId = ++hw.submitted,
+			.PrivatePresentData = stretched(&from, &to)};
+		assert_int_equal(D3DKMTSubmitPresentBltToHwQueue(&args), STATUS_SUCCESS);
+		gva_hw_wait(&hw);
+		gva_expect(&c, to.handle, 0, WIDTH * HEIGHT * 4, 0x61);
+		D3DKMT_SUBMITPRESENTTOHWQUEUE next = {.hHwQueues = &hw.queue};
+		next.PrivatePresentData = stretched(&from, &to);
+		next.PrivatePresentData.SrcRect = (RECT){WIDTH / 2, 0, WIDTH, HEIGHT};
+		assert_int_equal(D3DKMTSubmitPresentToHwQueue(&next), STATUS_SUCCESS);
+		hw.submitted++;
+		gva_hw_wait(&hw);
+		gva_expect(&c, to.handle, 0, WIDTH * HEIGHT * 4, 0x62);
+		assert_int_equal(gva_state(&c), D3DKMT_DEVICEEXECUTION_ACTIVE);
+		stop(&host, &c);
+	}
+}
+
+static void prs_09_a_blit_and_a_fill_on_a_virtual_context(void **state)
+{
+	struct client host;
+	struct gva_client c;
+
+	start(&host, state, &c, ENGINE);
+	struct gva_memory from = picture(&c), to = picture(&c);
+	paint(&c, &from);
+	D3DKMT_PRESENT args = stretched(&from, &to);
+	args.hContext = c.context[0];
+	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
+	gva_run(&c, 0);
+	gva_expect(&c, to.handle, 0, WIDTH * HEIGHT * 4, 0x61);
+	args = (D3DKMT_PRESENT){.hDestination = to.handle, .Color = 0x71};
+	args.hContext = c.context[0];
+	args.Flags.ColorFill = 1;
+	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
+	gva_run(&c, 0);
+	gva_expect(&c, to.handle, 0, WIDTH * HEIGHT * 4, 0x71);
+	stop(&host, &c);
+}
+
+/* What the miniport writes for a blit, here by a client: its rectangles must fit each other. */
+struct client_blit {
+	struct softgpu_command command;
+	uint64_t source, destination;
+	uint32_t from[4], to[4], clip[4]; /* x, y, width, height */
+	uint32_t source_pitch, destination_pitch, color, reserved;
+};
+
+static void prs_09_a_wrong_blit_command_is_a_fault(void **state)
+{
+	static const uint32_t wrong[][4] = {
+		{0, 0, 0, 1}, {0, 0, 1, 0}, {0, 0, 3, 2}, {1, 1, 1, 2}, {UINT32_MAX, 0, 2, 1}};
+
+	for (size_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct client host;
+		struct gva_client c;
+
+		start(&host, state, &c, ENGINE);
+		struct gva_memory memory = gva_memory(&c, 64 * KIB, GVA_VRAM);
+		struct client_blit blit = {.command = {0x4000, 1, sizeof(blit)},
+					   .destination = memory.at,
+					   .to = {0, 0, 2, 2},
+					   .clip = {0, 0, 2, 2},
+					   .destination_pitch = 8};
+		if (i)
+			memcpy(blit.clip, wrong[i - 1], sizeof(blit.clip));
+		gva_command(&c, &blit, sizeof(blit));
+		gva_submit(&c, 0);
+		(void)gva_try_wait(&c);
+		client_idle(&host);
+		assert_int_equal(gva_state(&c), i ? D3DKMT_DEVICEEXECUTION_ERROR_DMAPAGEFAULT
+						  : D3DKMT_DEVICEEXECUTION_ACTIVE);
+		stop(&host, &c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +419,9 @@ int main(void)
 		ON_BOTH(va_12_a_hardware_context_gets_the_root_that_has_grown),
 		ON_SIM(sub_14_a_lost_interrupt_is_found),
 		ON_BOTH(sub_27_many_submissions_keep_their_order),
+		ON_BOTH(prs_10_a_blit_on_a_hardware_queue),
+		ON_BOTH(prs_09_a_blit_and_a_fill_on_a_virtual_context),
+		ON_SIM(prs_09_a_wrong_blit_command_is_a_fault),
 	};
 
 	return cmocka_run_group_tests_name("softgpu_hw", tests, NULL, NULL);

@@ -67,6 +67,7 @@ void hw_stop(struct hw_world *h)
 
 	hw_run(h);
 	m->settings.complete_at_once = true;
+	m->settings.hw_by_hand = false;
 	m->settings.hw_withhold_suspension = false;
 	vidmm_process_close(h->process);
 	if (!h->w.fatals)
