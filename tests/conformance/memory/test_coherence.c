@@ -220,6 +220,47 @@ static void alf_15_pag_14_a_retained_copy_is_flushed_before_the_gpu_reads_it(voi
 	world_stop(&w);
 }
 
+static HRESULT invalidate(const struct world *w, D3DKMT_HANDLE a, SIZE_T offset, SIZE_T length)
+{
+	const D3DDDICB_INVALIDATECACHE args = {a, offset, length};
+
+	return w->device.cb->pfnInvalidateCacheCb(w->device.handle, &args);
+}
+
+static void expect_bytes(struct flushes *f, uint64_t bytes)
+{
+	pthread_mutex_lock(&f->lock);
+	assert_true(f->bytes == bytes);
+	f->bytes = 0;
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* The callback of a user-mode driver; D3DKMTInvalidateCache has the other cases. */
+static void cch_01_cch_02_a_user_mode_driver_flushes_a_range(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, APERTURE);
+
+	client_write(&w.device, a, BYTES, 0x33);
+	use_now(&w, a, true);
+	expect_flushes(&f, 1, 0);
+	assert_int_equal(invalidate(&w, a, PAGE, 2 * PAGE), S_OK);
+	expect_bytes(&f, 2 * PAGE);
+	assert_int_equal(invalidate(&w, a, PAGE, BYTES), E_INVALIDARG);
+	assert_true(client_found(&w.client, "CCH-02"));
+	client_forget(&w.client);
+	assert_int_equal(invalidate(&w, a + 64, 0, PAGE), E_INVALIDARG);
+	assert_true(client_found(&w.client, "CCH-02"));
+	client_forget(&w.client);
+	assert_int_equal(w.device.cb->pfnInvalidateCacheCb(w.device.handle, NULL), E_INVALIDARG);
+	client_forget(&w.client);
+	expect_bytes(&f, 0);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +271,7 @@ int main(void)
 		BOTH(alf_15_eviction_flushes_cpu_writes),
 		BOTH(alf_15_lock_37_each_use_of_a_locked_aperture_allocation_flushes),
 		BOTH(alf_15_pag_14_a_retained_copy_is_flushed_before_the_gpu_reads_it),
+		BOTH(cch_01_cch_02_a_user_mode_driver_flushes_a_range),
 	};
 
 	return cmocka_run_group_tests_name("coherence", tests, NULL, NULL);
