@@ -289,6 +289,8 @@ struct vmm_allocation {
 
 	/* ---- Lifetime. Paging lock ---- */
 	uint32_t references; /* number of vmm_refs */
+	/* Shared existing memory: its handles, the last of which releases the memory (ALF-40). */
+	uint32_t open_handles;
 	struct vmm_list all; /* in the list of all allocations */
 	bool closing;        /* not shared, and its only handle has been closed */
 	/* The miniport was notified that it ended; its placements wait for the GPU (ALF-37). */

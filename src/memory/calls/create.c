@@ -268,6 +268,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		a->viewer = c->device->process->viewer;
 	vmm_allocation_set_serving(a);
 	a->references = 1;
+	a->open_handles = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_init(&a->mappings);
 	vmm_list_push_back(&c->memory->allocations, &a->all);

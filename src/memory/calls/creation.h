@@ -12,7 +12,7 @@
 struct vmm_allocation_requester {
 	struct vmm_device *device;
 	bool shared;      /* the allocation will be part of a shared resource */
-	bool has_section; /* its memory is that of a section, which its owner cannot free early */
+	bool has_section; /* its memory is that of a section that a descriptor names */
 };
 /* Checks the miniport's answer for one allocation. A finding names the broken rule. (ALF, SEG) */
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
@@ -51,8 +51,14 @@ NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate
 NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item *item,
 			    const DXGK_ALLOCATIONINFO *info);
 /*
- * The handle of an allocation ends: adds it to the list for vmm_existing_release_next. The caller
- * holds the paging lock.
+ * A shared allocation gets another handle. Returns false if its memory is released: its other
+ * handles are closed (ALF-40). The caller holds the paging lock.
+ */
+bool vmm_existing_open_locked(struct vmm_allocation *allocation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * A handle of an allocation ends: adds it to the list for vmm_existing_release_next, unless its
+ * memory is still in use through another handle. The caller holds the paging lock.
  */
 void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -2,8 +2,9 @@
 /*
  * Existing memory: memory of a process (ExistingSysMem) or of a miniport (ExistingKernelSysMem)
  * that becomes the backing store of an allocation (ALF-11 to ALF-13). vidmm cannot extend its
- * lifetime, so its owner must not free it before the allocation is deallocated. When that call
- * returns, the GPU does not use the memory any more, and all that the GPU wrote is in it.
+ * lifetime, so its owner must not free it before the allocation is deallocated, through all of its
+ * handles if it is shared (ALF-40). When that call returns, the GPU does not use the memory any
+ * more, and all that the GPU wrote is in it.
  */
 #include "memory/calls/creation.h"
 #include "memory/image/image.h"
@@ -134,14 +135,23 @@ NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item 
 	return STATUS_SUCCESS;
 }
 
+bool vmm_existing_open_locked(struct vmm_allocation *allocation)
+{
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	vmm_assert(allocation->shared);
+	if (!vmm_is_existing(allocation) || allocation->first.backing.section)
+		return true;
+	allocation->open_handles += allocation->open_handles != 0;
+	return allocation->open_handles != 0;
+}
+
 void vmm_existing_queue_release(struct vmm_allocation *allocation, struct vmm_list *departing)
 {
 	vmm_assert_held(&allocation->adapter->paging_lock);
-	/*
-	 * The memory of a shared allocation is a section's, which is reference counted
-	 * (standard.c). Nothing to release.
-	 */
-	if (!vmm_is_existing(allocation) || allocation->shared)
+	if (!vmm_is_existing(allocation))
+		return;
+	/* A section is reference counted (section.c). Nothing to release. */
+	if (allocation->shared && (allocation->first.backing.section || --allocation->open_handles))
 		return;
 	allocation->references++; /* the list's, so that the reaper does not end the allocation */
 	vmm_list_push_back(departing, &allocation->first.retained->waiting);

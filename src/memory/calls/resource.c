@@ -434,6 +434,31 @@ static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm
 	return status;
 }
 
+/* Links an opened ref into its device and resource. */
+static NTSTATUS link_ref(struct vmm_device *device, struct vmm_resource *resource,
+			 struct vmm_ref *ref)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	vmm_paging_lock(adapter);
+	bool opened = vmm_existing_open_locked(ref->allocation);
+	if (opened) {
+		ref->allocation->references++;
+		vmm_process_lock(device->process);
+		ref->device = device;
+		vmm_list_push_back(&device->refs, &ref->device_link);
+		vmm_list_push_back(&resource->refs, &ref->resource_link);
+		vmm_process_unlock(device->process);
+	}
+	vmm_paging_commit(adapter);
+	if (opened)
+		return STATUS_SUCCESS;
+	return vmm_refuse_rule(
+		adapter->observe, STATUS_INVALID_PARAMETER, "ALF-40", device->process->id, 0,
+		"open resource: every handle of its existing memory is closed, so the "
+		"memory is its owner's again");
+}
+
 /*
  * Opens one allocation of a shared resource for a further device; only DxgkDdiOpenAllocation is
  * called (ALF-34).
@@ -454,23 +479,20 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 			adapter->observe, STATUS_INVALID_PARAMETER, "ALF-34", device->process->id,
 			ref->handle,
 			"DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+	if (NT_SUCCESS(status)) {
+		ref->kmd_open = info.hDeviceSpecificAllocation;
+		status = link_ref(device, resource, ref);
+		if (!NT_SUCCESS(status))
+			vmm_port_close_allocation(adapter->port, device->kmd_device, &ref->kmd_open,
+						  1);
+	}
 	if (!NT_SUCCESS(status)) {
 		vmm_process_lock(device->process);
 		vmm_handle_destroy(&device->process->handles, ref->handle);
 		vmm_process_unlock(device->process);
 		vmm_free(ref);
-		return status;
 	}
-	ref->kmd_open = info.hDeviceSpecificAllocation;
-	vmm_paging_lock(adapter);
-	ref->allocation->references++;
-	vmm_process_lock(device->process);
-	ref->device = device;
-	vmm_list_push_back(&device->refs, &ref->device_link);
-	vmm_list_push_back(&resource->refs, &ref->resource_link);
-	vmm_process_unlock(device->process);
-	vmm_paging_commit(adapter);
-	return STATUS_SUCCESS;
+	return status;
 }
 
 /* Returns NULL if the key names no share. Caller holds the shared lock. */

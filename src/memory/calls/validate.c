@@ -262,12 +262,13 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 						  "ExistingKernelSysMem")
 			       : STATUS_SUCCESS;
 	/*
-	 * Other openers could continue after the owner of the memory has ended, or could have ended
-	 * before the GPU's copy is copied back.
+	 * If the owner of the memory ends first, the GPU's copy would have no place to be copied
+	 * back to. A miniport does not know when the last handle is closed (ALF-40).
 	 */
-	if (c->requester->shared && (!c->requester->has_section || !only_apertures(c)))
+	if (c->requester->shared &&
+	    (!only_apertures(c) || (c->info->Flags.Value & EXISTING_KERNEL_SYSMEM)))
 		return not_supported(
-			c, "existing memory of a shared resource (ALF-38), unless it is a section "
+			c, "existing memory of a shared resource (ALF-38), unless it is a client's "
 			   "in apertures,");
 	if (c->info->Size > UINT32_MAX)
 		return not_supported(c, "existing memory of 4 GiB or more");

@@ -27,6 +27,7 @@ enum { READ_ONLY = 0x1 };
 enum {
 	CREATE_RESOURCE = 0x1,
 	CREATE_SHARED = 0x2,
+	NT_SECURITY = 0x40,
 	EXISTING_SYSMEM = 0x20,
 	STANDARD = 0x10000,
 	EXISTING_SECTION = 0x20000,
@@ -556,18 +557,6 @@ static void alf_11_a_heap_over_unmapped_memory_is_refused(void **state)
 	stop(&h);
 }
 
-static void sharing_a_heap_of_client_memory_is_not_supported(void **state)
-{
-	struct creation c;
-	struct heap h;
-
-	start(&h, state);
-	prepare(&h, &c, HEAP | CREATE_RESOURCE | CREATE_SHARED);
-	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
-	assert_int_equal(c.args.hGlobalShare, 0);
-	stop(&h);
-}
-
 /* ---- sections ---- */
 
 static void alf_38_a_section_must_be_large_enough_and_writable(void **state)
@@ -791,6 +780,126 @@ static void rop_03_a_shared_section_has_the_miniports_private_data(void **state)
 	stop(&h);
 }
 
+/* ---- shared heaps of client memory (ALF-40) ---- */
+
+/* Memory by its address is a section then. */
+static bool is_out_of_process(void)
+{
+	return getenv("VIDMM_OUT_OF_PROCESS") || getenv("VIDMM_SERVED");
+}
+
+/* Opens the resource once more in the same device. */
+static D3DKMT_HANDLE open_again(const struct heap *h, D3DKMT_HANDLE global)
+{
+	D3DDDI_OPENALLOCATIONINFO info = {0};
+	D3DKMT_OPENRESOURCE open = {.hDevice = h->w.device,
+				    .hGlobalShare = global,
+				    .NumAllocations = 1,
+				    .pOpenAllocationInfo = &info};
+
+	assert_int_equal(D3DKMTOpenResource(&open), STATUS_SUCCESS);
+	return info.hAllocation;
+}
+
+static void alf_38_alf_40_a_shared_heap_is_the_creators_memory(void **state)
+{
+	struct kmt_world other = {0};
+	struct creation c;
+	D3DKMT_HANDLE a;
+	struct heap h;
+	void *data;
+
+	start(&h, state);
+	memset(h.memory, 0x5A, BYTES);
+	prepare(&h, &c, HEAP | CREATE_RESOURCE | CREATE_SHARED);
+	miniport.in_memory = true; /* the GPU would have its own copy */
+	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
+	assert_int_equal(c.args.hGlobalShare, 0);
+	miniport.in_memory = false;
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	assert_int_equal(kmt_lock(&h.w, &c.info[0].hAllocation, 0, &data), STATUS_SUCCESS);
+	assert_ptr_equal(data, h.memory);
+	assert_int_equal(*(uint32_t *)data, 0x5A5A5A5A);
+	assert_int_equal(kmt_unlock(&h.w, c.info[0].hAllocation), STATUS_SUCCESS);
+	open_shared(&h, c.args.hGlobalShare, &other, &a);
+	fill(&other, a, 0xFEED0001);
+	/* LOCK-24: only the creator locks it. */
+	assert_int_equal(kmt_lock(&other, &a, 0, &data), STATUS_INVALID_PARAMETER);
+	kmt_found(&h.w, "LOCK-24");
+	vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0xFEED0001);
+	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
+	vidmm_d3dkmt_enter(h.w.other); /* the process that still uses it */
+	fill(&other, a, 0xFEED0002);
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = other.device};
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	assert_int_equal(*(uint32_t *)h.memory, 0xFEED0002);
+	assert_int_equal(*(uint32_t *)(h.memory + PAGE), 0x5A5A5A5A);
+	stop(&h);
+}
+
+/* ALF-13: when the last handle has ended, the GPU's writes are there and no more will come. */
+static void alf_40_the_last_handle_releases_the_memory(void **state)
+{
+	struct creation c;
+	struct heap h;
+
+	start(&h, state);
+	prepare(&h, &c, HEAP | CREATE_RESOURCE | CREATE_SHARED);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	D3DKMT_HANDLE a = open_again(&h, c.args.hGlobalShare);
+	fill(&h.w, c.info[0].hAllocation, 0xFEED0003);
+	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
+	fill(&h.w, a, 0xFEED0004);
+	assert_int_equal(kmt_destroy(&h.w, 0, &a, 1), STATUS_SUCCESS);
+	if (!is_out_of_process()) /* otherwise nothing waits for the GPU */
+		assert_int_equal(*(uint32_t *)h.memory, 0xFEED0004);
+	/* It may be a heap again. */
+	prepare(&h, &c, HEAP);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	fill(&h.w, c.info[0].hAllocation, 0xFEED0005);
+	assert_int_equal(kmt_destroy(&h.w, 0, &c.info[0].hAllocation, 1), STATUS_SUCCESS);
+	assert_int_equal(*(uint32_t *)h.memory, 0xFEED0005);
+	stop(&h);
+}
+
+/* An NT handle names the resource and keeps no memory of an in-process client. */
+static void alf_40_an_nt_handle_does_not_keep_the_memory(void **state)
+{
+	struct softgpu_allocation total;
+	D3DDDI_OPENALLOCATIONINFO2 info = {0};
+	struct creation c;
+	struct heap h;
+	HANDLE nt;
+
+	start(&h, state);
+	prepare(&h, &c, HEAP | CREATE_RESOURCE | CREATE_SHARED | NT_SECURITY);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTShareObjects(1, &c.args.hResource, NULL, 0x20000, &nt), 0);
+	D3DKMT_OPENRESOURCEFROMNTHANDLE open = {.hDevice = h.w.device,
+						.hNtHandle = nt,
+						.NumAllocations = 1,
+						.pOpenAllocationInfo2 = &info,
+						.pTotalPrivateDriverDataBuffer = &total,
+						.TotalPrivateDriverDataBufferSize = sizeof(total)};
+	assert_int_equal(D3DKMTOpenResourceFromNtHandle(&open), STATUS_SUCCESS);
+	fill(&h.w, info.hAllocation, 0xFEED0006);
+	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
+	assert_int_equal(kmt_destroy(&h.w, open.hResource, NULL, 0), STATUS_SUCCESS);
+	open.TotalPrivateDriverDataBufferSize = sizeof(total);
+	if (is_out_of_process()) { /* the section is there as long as the resource */
+		assert_int_equal(D3DKMTOpenResourceFromNtHandle(&open), STATUS_SUCCESS);
+		fill(&h.w, info.hAllocation, 0xFEED0007);
+		assert_int_equal(kmt_destroy(&h.w, open.hResource, NULL, 0), STATUS_SUCCESS);
+	} else {
+		assert_int_equal(*(uint32_t *)h.memory, 0xFEED0006);
+		assert_int_equal(D3DKMTOpenResourceFromNtHandle(&open), STATUS_INVALID_PARAMETER);
+		kmt_found(&h.w, "ALF-40");
+	}
+	close((int)(intptr_t)nt);
+	stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -808,12 +917,14 @@ int main(void)
 		ON_BOTH(alf_38_a_heap_uses_the_clients_memory),
 		ON_BOTH(alf_38_pnp_05_heap_content_survives_power_off),
 		ON_BOTH(alf_11_a_heap_over_unmapped_memory_is_refused),
-		ON_BOTH(sharing_a_heap_of_client_memory_is_not_supported),
 		ON_BOTH(alf_38_a_section_must_be_large_enough_and_writable),
 		ON_BOTH(alf_38_alf_11_an_out_of_process_section_must_be_sealed),
 		ON_BOTH(alf_38_allocations_over_one_section_share_its_content),
 		ON_BOTH(alf_11_a_heap_over_a_locked_sections_address_is_refused),
 		ON_BOTH(rop_03_a_shared_section_has_the_miniports_private_data),
+		ON_BOTH(alf_38_alf_40_a_shared_heap_is_the_creators_memory),
+		ON_BOTH(alf_40_the_last_handle_releases_the_memory),
+		ON_BOTH(alf_40_an_nt_handle_does_not_keep_the_memory),
 	};
 
 	return cmocka_run_group_tests_name("kmt_standard", tests, NULL, NULL);

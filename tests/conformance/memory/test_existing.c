@@ -197,6 +197,7 @@ static void alf_11_memory_without_the_flag_or_for_a_shared_resource_is_refused(v
 {
 	struct softgpu_allocation wish = wish_of(BYTES, CPU, 0);
 	struct softgpu_allocation existing = wish_of(BYTES, EXISTING, 0);
+	struct softgpu_allocation kernel = wish_of(BYTES, KERNEL, APERTURE);
 	HANDLE resource = (HANDLE)(uintptr_t)0x5A;
 	struct world w;
 	D3DKMT_HANDLE a;
@@ -206,6 +207,11 @@ static void alf_11_memory_without_the_flag_or_for_a_shared_resource_is_refused(v
 	assert_int_equal(try_wrap(&w, memory, &wish, NULL, &a), E_NOTIMPL);
 	assert_int_equal(vidmm_resource_set_shared(w.device.device, resource), 0);
 	assert_int_equal(try_wrap(&w, memory, &existing, resource, &a), E_NOTIMPL);
+	assert_int_equal(try_wrap(&w, memory, &kernel, resource, &a), E_NOTIMPL);
+	existing.segment_set = APERTURE; /* ALF-40 */
+	assert_int_equal(try_wrap(&w, memory, &existing, resource, &a), S_OK);
+	const D3DDDICB_DEALLOCATE end = {.hResource = resource};
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &end), S_OK);
 	assert_int_equal(w.client.findings, 0);
 	world_stop(&w);
 	munmap(memory, BYTES);
