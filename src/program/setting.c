@@ -2,6 +2,8 @@
 /* Parses VIDMM_ADAPTER. */
 #include "program/setting.h"
 
+#include <vidmm/softgpu.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
 #define BAR_ALIGNMENT     4096u
+#define FIRST_OF_WDDM2    0x5000u /* the first interface version of 2.0 */
 
 static bool malformed(struct vmm_program_setting *setting, const char *format, ...)
 	VMM_PRINTF(2, 3);
@@ -74,14 +77,28 @@ static bool take_setting(struct vmm_program_setting *setting, char *item, uint32
 	*value++ = '\0';
 	if (strcmp(item, "bar") == 0)
 		return take_bar(setting, value, bars);
-	if (setting->setting_count == VMM_PROGRAM_SETTINGS)
-		return malformed(setting, "more than %u registry values", VMM_PROGRAM_SETTINGS);
+	if (setting->setting_count == VMM_PROGRAM_SETTINGS_MAX)
+		return malformed(setting, "more than %u registry values", VMM_PROGRAM_SETTINGS_MAX);
 	if (!number(value, &parsed))
 		return malformed(setting, "%.64s=%.64s: expected a number such as 3, 0x10 or 64M",
 				 item, value);
 	setting->settings[setting->setting_count++] =
 		(struct vidmm_registry_value){.name = item, .value = parsed};
 	return true;
+}
+
+/* softgpu is of WDDM 2.x unless the value names a model or an interface version of 1.x. */
+static void choose_model(struct vmm_program_setting *setting)
+{
+	for (uint32_t i = 0; i < setting->setting_count; i++) {
+		const struct vidmm_registry_value *s = &setting->settings[i];
+
+		if (strcmp(s->name, "Model") == 0 || (strcmp(s->name, "InterfaceVersion") == 0 &&
+						      s->value && s->value < FIRST_OF_WDDM2))
+			return;
+	}
+	setting->settings[setting->setting_count++] =
+		(struct vidmm_registry_value){.name = "Model", .value = SOFTGPU_MODEL_WDDM2};
 }
 
 bool vmm_program_parse(const char *value, struct vmm_program_setting *setting)
@@ -101,5 +118,7 @@ bool vmm_program_parse(const char *value, struct vmm_program_setting *setting)
 			return false;
 	if (bars)
 		setting->bar_count = bars;
+	if (strcmp(setting->driver, "softgpu") == 0)
+		choose_model(setting);
 	return true;
 }

@@ -8,14 +8,15 @@
 
 #define VMM_PROGRAM_VARIABLE "VIDMM_ADAPTER"
 
-enum { VMM_PROGRAM_SETTINGS = 64, VMM_PROGRAM_TEXT_BYTES = 8192, VMM_PROGRAM_WHY_BYTES = 256 };
+enum { VMM_PROGRAM_SETTINGS_MAX = 64, VMM_PROGRAM_TEXT_BYTES = 8192, VMM_PROGRAM_WHY_BYTES = 256 };
 
 struct vmm_program_setting {
 	char text[VMM_PROGRAM_TEXT_BYTES]; /* the value, cut at its commas */
 	const char *driver;                /* "softgpu", or a path */
 	uint64_t bars[VIDMM_REPORT_BARS_MAX];
 	uint32_t bar_count; /* at least 1: by default one of 256 MiB */
-	struct vidmm_registry_value settings[VMM_PROGRAM_SETTINGS];
+	struct vidmm_registry_value
+		settings[VMM_PROGRAM_SETTINGS_MAX + 1]; /* and softgpu's Model */
 	uint32_t setting_count;
 	char why[VMM_PROGRAM_WHY_BYTES]; /* what is wrong, if parsing fails */
 };

@@ -106,15 +106,15 @@ def on_terminal(width, *args, env=None):
 
 @test
 def softgpu_is_clean():
-    done = expect(caps(), 0, ('softgpu', '0x4002 (WDDM 1.3)', 'MultiEngineAware', 'BAR 0 + 0x0', 'the adapter starts'))
+    done = expect(caps(), 0, ('softgpu', '0xb004 (WDDM 2.6)', 'MultiEngineAware', 'BAR 0 + 0x0', 'the adapter starts'))
     assert done.stderr == '', done.stderr
-    assert re.search(r'^  1   memory +256 MiB +256 MiB  0x0 +BAR 0 \+ 0x0  CpuVisible$', done.stdout, re.M), done.stdout
+    assert re.search(r'^  1   memory +256 MiB +256 MiB  0x0 +BAR 0 \+ 0x0  CpuVisible LocalBudgetGroup$', done.stdout, re.M), done.stdout
     assert re.search(r'^  node 1 .*paging$', done.stdout, re.M)
 
 
 @test
 def softgpu_reports_its_configuration():
-    done = caps('--json', '--bar', '64M', '--set', 'ApertureSize=128M', '--set', 'SwizzlingRanges=3', '--set',
+    done = caps('--json', '--set', 'Model=wddm1', '--bar', '64M', '--set', 'ApertureSize=128M', '--set', 'SwizzlingRanges=3', '--set',
                 'VramCpuVisible=0', '--set', 'ApertureCoherent=0', '--set', 'PagingBufferSize=0x8000', '--set',
                 'PagingBufferSegment=0', '--set', 'PagingNode=0', '--set', 'PerEngineTdr=0',
                 '--set', 'PreemptionAware=1')
@@ -154,7 +154,10 @@ def model_wddm2_starts_without_findings():
             assert report['findings'] == [], report
             assert len(report['reasons']) == more.count('VideoPresentSources=1'), report  # PRS-02
             assert 'GpuMmuSupported' in report['driver_caps']['MemoryManagementCaps']['flags']
-    assert report_of(expect(caps('--set', 'Model=2', '--json'), 0))['interface']['value'] == '0xb004'
+    for default in (), ('--set', 'Model=2'):
+        assert report_of(expect(caps(*default, '--json'), 0))['interface']['value'] == '0xb004'
+    file = report_of(expect(caps('--driver', DRIVER['softgpu_driver'], '--json'), 0))
+    assert file['interface']['value'] == '0x4002', file['interface']  # a driver file has its own default
     assert report_of(expect(caps('--set', 'Model=wddm1', '--json'), 0))['interface']['value'] == '0x4002'
     for kind in ('1', '2'):
         for version in ('2.4', '2.6', '2.7'):
@@ -177,7 +180,8 @@ def bad_settings_are_refused_with_everything_learned_before():
                    'vidmm rules SEG-21', 'NumberOfSwizzlingRanges', 'CpuVisible'))
     assert 'the adapter starts' not in done.stdout
     expect(caps('--set', 'ApertureSize=4097'), 1, ('STATUS_DEVICE_CONFIGURATION_ERROR', 'in DxgkDdiStartDevice'))
-    expect(caps('--interface', '2.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
+    expect(caps('--interface', '3.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
+    expect(caps('--set', 'Model=wddm1', '--interface', '2.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
     expect(caps('--set', 'PagingNode=2'), 1, 'refused')
 
 
@@ -200,8 +204,9 @@ def both_backends_print_the_same():
 
 @test
 def softgpu_as_a_file_is_softgpu():
-    file = report_of(expect(caps('--driver', DRIVER['softgpu_driver'], '--json', '--set', 'SwizzlingRanges=7'), 0))
-    builtin = report_of(expect(caps('--json', '--set', 'SwizzlingRanges=7'), 0))
+    settings = ('--json', '--set', 'Model=wddm1', '--set', 'SwizzlingRanges=7')
+    file = report_of(expect(caps('--driver', DRIVER['softgpu_driver'], *settings), 0))
+    builtin = report_of(expect(caps(*settings), 0))
     assert file.pop('driver') == 'file' and builtin.pop('driver') == 'softgpu'
     assert file.pop('driver_file') == DRIVER['softgpu_driver'] and builtin.pop('driver_file') is None
     assert file == builtin

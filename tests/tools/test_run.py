@@ -17,6 +17,7 @@ LIBRARY = os.path.abspath(sys.argv[4])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[5:]}
 MODES = (), ('--serve',)
 UNSUCCESSFUL, DEVICE_REMOVED, INVALID_PARAMETER, NAME_NOT_FOUND = 0xC0000001, 0xC00002B6, 0xC000000D, 0xC0000034
+NOT_SUPPORTED = 0xC00000BB
 tests = []
 
 
@@ -263,6 +264,15 @@ def q_170_vidmm_adapter_starts_an_adapter_in_the_program(folder):
 
 
 @test
+def q_170_softgpu_is_of_wddm_2_unless_the_value_says_otherwise(folder):
+    for value, queue in (('softgpu', 0), ('softgpu,InterfaceVersion=0x5023', 0), ('softgpu,Model=2', 0),
+                         ('softgpu,Model=1', NOT_SUPPORTED), ('softgpu,InterfaceVersion=0x300E', NOT_SUPPORTED),
+                         ('softgpu' + ',HardwareQueues=0' * 64, 0), (DRIVER['softgpu_driver'], NOT_SUPPORTED)):
+        done = plain(folder, 'calls', VIDMM_ADAPTER=value)
+        assert done.returncode == 5 and f'queue: 0x{queue:08x}' in done.stdout_text, (value, done.stdout_text, done.stderr_text)
+
+
+@test
 def q_170_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
     bad = ['', ',', 'softgpu,', 'softgpu,bar', 'softgpu,bar=', 'softgpu,bar=5', 'softgpu,bar=0', 'softgpu,=3', 'softgpu,A=-1',
            'softgpu,A=1x', 'softgpu,A=1MM', 'softgpu,A=99999999999999999999', 'softgpu,A=0xFFFFFFFFFFFFFFFFK',
@@ -325,7 +335,7 @@ def told(done):
 
 @test
 def q_172_a_client_of_a_host_prints_what_concerns_it(folder):
-    here = told(plain(folder, 'calls', VIDMM_ADAPTER='softgpu', VIDMM_DEBUG='1'))
+    here = told(plain(folder, 'calls', VIDMM_ADAPTER='softgpu,Model=1', VIDMM_DEBUG='1'))
     assert any(line.startswith('reason') for line in here) and any(line.startswith('finding') for line in here), here
     server = serve(folder, '--set', 'Model=wddm1')
     try:

@@ -116,7 +116,7 @@ static bool take_settings(const struct caps_adapter_words *raw, struct caps_opti
 	uint64_t version;
 	bool good = true;
 
-	/* Two more: --interface, and the model that `vidmm run` chooses. */
+	/* Two more: --interface, and the model that driver_choose_model adds. */
 	options->settings = calloc(count + 2, sizeof(*options->settings));
 	if (!options->settings)
 		return false;
@@ -156,6 +156,7 @@ bool caps_take_adapter(const char *of_verb, const struct caps_adapter_words *wor
 {
 	verb = of_verb;
 	return take_driver(words->driver, options) && take_settings(words, options) &&
+	       driver_choose_model(options->driver, options->settings, &options->setting_count) &&
 	       take_bars(words, options);
 }
 
@@ -216,8 +217,8 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
 		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
-		 "interface version of softgpu: 1.0 to 1.3 (default), with Model=wddm2 2.0 to 2.7 "
-		 "(default 2.6), or a number",
+		 "interface version of softgpu: 1.0 to 1.3, 2.0 to 2.7 (default 2.6, with "
+		 "Model=wddm1 1.3), or a number",
 		 "VERSION"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},

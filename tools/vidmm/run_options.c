@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
 #include "run.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
@@ -107,8 +106,6 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	} else {
 		proceed = take_report(&raw.report, options) &&
 			  caps_take_adapter("run", &raw.adapter, &options->adapter) &&
-			  driver_choose_model(options->adapter.driver, options->adapter.settings,
-					      &options->adapter.setting_count) &&
 			  names_fit(options) && take_program(context, argc, argv, options);
 	}
 	caps_free_adapter(&raw.adapter);
