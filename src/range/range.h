@@ -62,6 +62,36 @@ void vmm_range_statistics(const struct vmm_range_heap *heap, struct vmm_range_st
 /* Asserts all invariants of the heap (tests, every step of the model test). */
 void vmm_range_check(const struct vmm_range_heap *heap);
 
+/* ---- extents: one request in several ranges ---- */
+
+struct vmm_range_extent {
+	vmm_range_node node;
+	uint64_t from; /* offset in the content that the request is for */
+	uint64_t offset, size_bytes;
+};
+/* In the order of the content, without gaps. */
+struct vmm_range_extents {
+	uint32_t count;
+	struct vmm_range_extent extent[];
+};
+/*
+ * Allocates the request in extents, each of which is aligned and in the window. All but the last
+ * are multiples of unit_bytes. Linear in the number of nodes. VMM_NO_VIDEO_MEMORY: the holes have
+ * too few such bytes together, or the request is not larger than a unit; nothing has changed then.
+ * The caller frees ranges and record with vmm_range_free_extents.
+ */
+vmm_status vmm_range_allocate_extents(struct vmm_range_heap *heap,
+				      const struct vmm_range_request *request, uint64_t unit_bytes,
+				      struct vmm_range_extents **extents) VMM_MUST_CHECK;
+/* Copies the record, for extents that will be allocated again (vmm_free). */
+vmm_status vmm_range_extents_copy(const struct vmm_range_extents *extents,
+				  struct vmm_range_extents **copy) VMM_MUST_CHECK;
+/* Frees the ranges and the record. */
+void vmm_range_free_extents(struct vmm_range_heap *heap, struct vmm_range_extents *extents);
+/* Returns the extent that has that byte of the content. */
+const struct vmm_range_extent *vmm_range_extent_at(const struct vmm_range_extents *extents,
+						   uint64_t from);
+
 /* ---- compaction: one contiguous hole from scattered free space ---- */
 
 #define VMM_RANGE_MOVES_MAX 128u

@@ -158,6 +158,80 @@ static bool step_allocate(struct model *model)
 	return true;
 }
 
+/* Returns the whole units in the holes of the window. */
+static uint32_t units_in_holes(const struct model *model, const struct want *want, uint32_t unit)
+{
+	uint32_t units = 0;
+
+	for (uint32_t at = want->low; at < want->high; at++) {
+		uint32_t run = run_at(model, at, want->high), skip;
+
+		if (!run)
+			continue;
+		skip = (want->alignment - at % want->alignment) % want->alignment;
+		units += run > skip ? (run - skip) / unit : 0;
+		at += run;
+	}
+	return units;
+}
+
+/* The extents become live ranges, and are freed one by one. */
+static bool add_extents(struct model *model, const struct want *want, uint32_t unit,
+			const struct vmm_range_extents *extents)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < extents->count; i++) {
+		const struct vmm_range_extent *e = &extents->extent[i];
+		struct live *live = &model->live[model->live_count++];
+
+		live->node = e->node;
+		live->start = (uint32_t)(e->offset / model->granule);
+		live->size = (uint32_t)(e->size_bytes / model->granule);
+		CHECK(model, e->from == done * model->granule);
+		CHECK(model,
+		      vmm_range_extent_at(extents, e->from) == e &&
+			      vmm_range_extent_at(extents, e->from + e->size_bytes - 1) == e);
+		CHECK(model, vmm_range_owner(model->heap, e->node) == model);
+		CHECK(model, live->start % want->alignment == 0);
+		CHECK(model, live->start >= want->low && live->start + live->size <= want->high);
+		CHECK(model, run_at(model, live->start, live->start + live->size) == live->size);
+		CHECK(model, live->size % unit == 0 || i + 1 == extents->count);
+		memset(model->held + live->start, true, live->size);
+		done += live->size;
+	}
+	CHECK(model, done == want->size);
+	return true;
+}
+
+static bool step_extents(struct model *model)
+{
+	struct want want = draw_want(model);
+	uint32_t unit = want.alignment << draw(model, 3), wanted = want.size / unit;
+	uint32_t units = units_in_holes(model, &want, unit);
+	struct vmm_range_request request = request_of(model, &want);
+	struct vmm_range_extents *extents = NULL;
+	uint32_t starve = draw(model, 16) == 0 ? 1 + draw(model, 3) : 0;
+
+	request.owner = model;
+	vmm_calloc_fail_after(starve);
+	vmm_status status =
+		vmm_range_allocate_extents(model->heap, &request, unit * model->granule, &extents);
+	vmm_calloc_fail_after(0);
+	if (status != VMM_OK) {
+		CHECK(model, !extents);
+		CHECK(model, status == VMM_NO_VIDEO_MEMORY || (status == VMM_NO_MEMORY && starve));
+		/* A rest of less than a unit fits into a unit that is left. */
+		CHECK(model, status == VMM_NO_MEMORY || want.size <= unit ||
+				     units < wanted + (want.size % unit != 0));
+		return true;
+	}
+	CHECK(model, units >= wanted && want.size > unit);
+	bool same = add_extents(model, &want, unit, extents);
+	vmm_free(extents);
+	return same;
+}
+
 static void step_free(struct model *model)
 {
 	uint32_t index = draw(model, model->live_count);
@@ -250,7 +324,7 @@ bool range_model_run(uint64_t seed, uint32_t steps)
 			share = 35 + draw(&model, 4) * 15;
 		if (model.live_count == 0 ||
 		    (draw(&model, 100) < share && model.live_count < LIVE_MAX))
-			same = step_allocate(&model);
+			same = draw(&model, 8) ? step_allocate(&model) : step_extents(&model);
 		else
 			step_free(&model);
 		vmm_range_check(model.heap);
