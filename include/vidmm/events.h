@@ -138,7 +138,13 @@ enum vidmm_event_type {
 	 * later subscription gets the events from then on.
 	 */
 	VIDMM_EVENT_SYNC = 26,
-	VIDMM_EVENT_TYPE_COUNT = 27
+	/*
+	 * Part of a placement in several extents, which are contiguous each; follows
+	 * VIDMM_EVENT_RESIDENCY, which has the offset of the first. object: allocation; a: bytes,
+	 * b: offset in the allocation, c: segment, d: offset in the segment.
+	 */
+	VIDMM_EVENT_EXTENT = 27,
+	VIDMM_EVENT_TYPE_COUNT = 28
 };
 
 /* The calls of clients. OTHER: a call that has no other value. */

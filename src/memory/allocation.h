@@ -17,6 +17,7 @@ struct vmm_deallocation;
 struct vmm_fast_lock;
 struct vmm_host_mapping;
 struct vmm_partial;
+struct vmm_range_extents;
 struct vmm_retained_copy;
 struct vmm_section;
 
@@ -130,6 +131,8 @@ struct vmm_instance {
 	uint32_t needed_at;
 	/* A client object overlays its placement in a segment (client_object.c). */
 	bool has_client_object;
+	/* 2.x: all its ranges, if there are several; `range` and `offset` are the first. */
+	struct vmm_range_extents *extents;
 
 	/* ---- Content in system memory ---- */
 	struct vmm_backing backing;
@@ -312,6 +315,7 @@ struct vmm_allocation {
 	/* Placement to restore when the adapter has power again. */
 	uint8_t home_segment;
 	uint64_t home_offset;
+	struct vmm_range_extents *home_extents; /* NULL: contiguous from home_offset on */
 
 	/* ---- Offers. Paging lock ---- */
 	uint8_t offer;        /* 0 or D3DDDI_OFFER_PRIORITY */

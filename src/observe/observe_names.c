@@ -19,7 +19,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
-	[VIDMM_EVENT_SYNC] = "sync",
+	[VIDMM_EVENT_SYNC] = "sync",       [VIDMM_EVENT_EXTENT] = "extent",
 };
 
 static const char *const door_names[] = {

@@ -10,6 +10,37 @@
 #include "memory/store/store.h"
 #include "range/range.h"
 
+/*
+ * The extents are the instance's, in the order of the content and without gaps; all but the last
+ * are whole units. (Q-230)
+ */
+static void check_extents(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			  const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	const struct vmm_range_extents *extents = instance->extents;
+	uint64_t unit = vmm_max_u64(allocation->alignment, VMM_LARGE_PAGE_SIZE), from = 0;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(extents->count && extents->extent[0].node == instance->range);
+	/* An update may demand a physical address; it then moves before the next use (PRI-15). */
+	vmm_assert(vmm_placement_unit(memory, segment, allocation) ||
+		   vmm_allocation_is_physical(allocation));
+	for (uint32_t i = 0; i < extents->count; i++) {
+		const struct vmm_range_extent *e = &extents->extent[i];
+
+		vmm_assert(e->from == from);
+		vmm_assert(e->size_bytes % unit == 0 || i + 1 == extents->count);
+		vmm_assert(vmm_range_owner(segment->heap, e->node) == instance);
+		vmm_assert(vmm_range_offset(segment->heap, e->node) == e->offset);
+		vmm_assert(vmm_range_size(segment->heap, e->node) == e->size_bytes);
+		vmm_assert(!allocation->alignment || e->offset % allocation->alignment == 0);
+		vmm_assert(e->offset % segment->port->page_bytes == 0);
+		from += e->size_bytes;
+	}
+	vmm_assert(from == vmm_footprint_bytes(segment, allocation));
+}
+
 static void check_instance(const struct vmm_memory *memory, const struct vmm_segment *segment,
 			   const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -27,15 +58,21 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
 	vmm_assert(instance->address == segment->port->gpu_base + instance->offset);
-	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
 	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
-	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
+	if (instance->extents) {
+		check_extents(memory, segment, instance);
+	} else {
+		vmm_assert(vmm_range_size(segment->heap, instance->range) >=
+			   allocation->size_bytes);
+		vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
+	}
 	/*
 	 * A protected allocation is inside the protected range, and all others are outside
 	 * (ALF-26).
 	 */
 	const struct vmm_port_vpr *vpr = &segment->port->vpr;
-	uint64_t end = instance->offset + allocation->size_bytes;
+	uint64_t end =
+		vmm_extent_at(instance, 0, allocation->size_bytes).size_bytes + instance->offset;
 	vmm_assert(!allocation->in_vpr ||
 		   (instance->offset >= vpr->offset + vpr->reserve_bytes &&
 		    end <= vpr->offset + vpr->size_bytes &&
@@ -62,9 +99,13 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(!segment->aperture || instance->backing.address);
 }
 
-/* Asserts that the list is in order of use, least recent first, and adds its instances to SUM. */
+/*
+ * Asserts that the list is in order of use, least recent first, and adds its instances to SUM and
+ * their ranges to *RANGES.
+ */
 static void check_class(const struct vmm_memory *memory, const struct vmm_segment *segment,
-			uint32_t index, struct vmm_segment *sum) VMM_REQUIRES(vmm_paging_lock_class)
+			uint32_t index, struct vmm_segment *sum, uint32_t *ranges)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_list *at;
 	uint64_t last_use = 0;
@@ -80,6 +121,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 		last_use = instance->last_use;
 		sum->resident_bytes += instance->allocation->size_bytes;
 		sum->residents++;
+		*ranges += instance->extents ? instance->extents->count : 1;
 	}
 	vmm_assert(last_use <= memory->use_counter);
 }
@@ -88,6 +130,7 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_segment sum = {.residents = 0};
+	uint32_t ranges = segment->port->invalid_count + segment->table_count;
 	struct vmm_range_statistics figures;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
@@ -95,12 +138,11 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	vmm_host_aperture_check(segment);
 	vmm_range_statistics(segment->heap, &figures);
 	for (uint32_t i = 0; i < VMM_CLASS_COUNT; i++)
-		check_class(memory, segment, i, &sum);
+		check_class(memory, segment, i, &sum, &ranges);
 	vmm_assert(sum.residents == segment->residents);
 	vmm_assert(sum.resident_bytes == segment->resident_bytes);
 	vmm_assert(segment->resident_bytes <= segment->peak_bytes);
 	/* The remaining live ranges are DMA and paging buffers, which are in apertures only. */
-	uint32_t ranges = segment->residents + segment->port->invalid_count + segment->table_count;
 	vmm_assert(figures.live_ranges >= ranges);
 	vmm_assert(figures.size_bytes - figures.free_bytes >=
 		   segment->resident_bytes + segment->invalid_bytes);

@@ -21,11 +21,15 @@ static bool ends_in_preserved_memory(const struct vmm_segment *segment,
 				     const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t last = segment->port->gpu_base + instance->offset +
-			vmm_footprint_bytes(segment, instance->allocation) - 1;
+	uint64_t size = vmm_footprint_bytes(segment, instance->allocation), end = 0;
+	struct vmm_extent extent;
 
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
-	return last <= segment->port->system_memory_end;
+	for (uint64_t at = 0; at < size; at += extent.size_bytes) {
+		extent = vmm_extent_at(instance, at, size);
+		end = vmm_max_u64(end, extent.offset + extent.size_bytes);
+	}
+	return segment->port->gpu_base + end - 1 <= segment->port->system_memory_end;
 }
 
 /* Does the segment preserve all its content? (SEG-22) */
@@ -77,15 +81,23 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	struct vmm_allocation *a = instance->allocation;
 	uint8_t segment = instance->segment;
 	uint64_t offset = instance->offset;
-	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_POWER);
+	struct vmm_range_extents *extents = NULL;
+	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(instance->extents != NULL))
+		status = vmm_range_extents_copy(instance->extents, &extents);
+	if (vmm_ok(status))
+		status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_POWER);
 	/* The GPU may use a locked instance only at its placement. (LOCK-45, LKR-09) */
 	if (status == VMM_OK && (a->pinned || vmm_lock_fixes_placement(instance))) {
 		a->home_segment = segment;
 		a->home_offset = offset;
+		a->home_extents = extents;
+		extents = NULL;
 		vmm_list_push_back(&memory->power_returns, &instance->lru);
 	}
+	vmm_free(extents);
 	if (vmm_ok(status) && status != VMM_PENDING)
 		return status;
 	vmm_reason(memory->adapter->observe, status, a->owner, instance->handle,
@@ -182,6 +194,8 @@ static void return_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_c
 			(void)!vmm_ok(vmm_residency_pin_again(memory, i));
 		else if (vmm_lock_fixes_placement(i))
 			return_under_lock(memory, i);
+		vmm_free(i->allocation->home_extents); /* NULL if it has returned */
+		i->allocation->home_extents = NULL;
 	}
 }
 

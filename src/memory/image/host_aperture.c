@@ -287,6 +287,14 @@ static vmm_status ask_miniport(struct vmm_memory *memory, const struct vmm_insta
 	return VMM_NO_VIDEO_MEMORY;
 }
 
+/* Extents begin and end with pages of the segment. */
+static uint64_t segment_page(const struct vmm_instance *instance, uint64_t page_bytes, uint32_t i)
+{
+	return vmm_extent_of(instance->extents, instance->offset, i * page_bytes, UINT64_MAX)
+		       .offset /
+	       page_bytes;
+}
+
 static struct vmm_host_mapping *new_mapping(struct vmm_instance *instance, uint64_t page_bytes,
 					    uint32_t count) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -300,7 +308,7 @@ static struct vmm_host_mapping *new_mapping(struct vmm_instance *instance, uint6
 	mapping->count = count;
 	mapping->pages = (uint32_t *)(void *)&mapping->segment_pages[count];
 	for (uint32_t i = 0; i < count; i++)
-		mapping->segment_pages[i] = instance->offset / page_bytes + i;
+		mapping->segment_pages[i] = segment_page(instance, page_bytes, i);
 	return mapping;
 }
 
@@ -371,7 +379,7 @@ void vmm_host_aperture_check(const struct vmm_segment *segment)
 		for (uint32_t i = 0; i < mapping->count; i++)
 			vmm_assert(host->taken[mapping->pages[i]] &&
 				   mapping->segment_pages[i] ==
-					   instance->offset / host->page_bytes + i);
+					   segment_page(instance, host->page_bytes, i));
 		taken += mapping->count;
 	}
 	vmm_assert(taken + host->free_count == host->page_count);

@@ -8,6 +8,27 @@
 #include "memory/state/state.h"
 #include "memory/store/store.h"
 
+/* In the order of the content: the CPU sees one contiguous range. */
+static vmm_status map_extents(const struct vmm_segment *segment, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t size = instance->allocation->size_bytes;
+	vmm_status status = VMM_OK;
+	struct vmm_extent extent;
+
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	for (uint64_t at = 0; at < size && vmm_ok(status); at += extent.size_bytes) {
+		extent = vmm_extent_at(instance, at, size);
+		status = vmm_os_view_map(&instance->view, at, segment->cpu_memory,
+					 segment->cpu_offset + extent.offset, extent.size_bytes);
+	}
+	if (!vmm_ok(status))
+		return status;
+	vmm_os_view_thaw(&instance->view); /* no single call has mapped all of it */
+	instance->view_current = true;
+	return VMM_OK;
+}
+
 vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	uint64_t size = vmm_store_bytes(instance->allocation);
@@ -33,6 +54,8 @@ vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance
 			return status;
 		}
 		vmm_assert(vmm_link_copies(instance->allocation) == 1);
+		if (vmm_unlikely(instance->extents != NULL))
+			return map_extents(segment, instance);
 		source = segment->cpu_memory;
 		offset = segment->cpu_offset + instance->offset;
 	} else if (vmm_unlikely(instance->backing.section != NULL)) {

@@ -113,62 +113,151 @@ vmm_status vmm_client_object_clear(struct vmm_memory *memory, const struct vmm_s
 }
 
 /*
- * Clears the part of the placement beyond the allocation's size: a segment may require a larger
- * footprint (SEG-10).
+ * Where the content of an instance is, or will be: at OFFSET of its segment, or in its extents. Its
+ * footprint may be larger than its size. (SEG-10)
  */
-static vmm_status clear_rest(struct vmm_memory *memory, const struct vmm_segment *segment,
-			     const struct vmm_allocation *allocation, uint64_t offset, bool wait)
+struct place {
+	struct vmm_memory *memory;
+	struct vmm_segment *segment;
+	const struct vmm_allocation *allocation;
+	const struct vmm_range_extents *extents;
+	uint64_t offset;
+	bool wait;
+};
+
+static struct place place_of(struct vmm_memory *memory, const struct vmm_instance *instance,
+			     uint64_t offset) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return (struct place){.memory = memory,
+			      .segment = vmm_memory_segment(memory, instance->segment),
+			      .allocation = instance->allocation,
+			      .extents = instance->extents,
+			      .offset = offset};
+}
+
+/* Clears the part [from, end) of the place. */
+static vmm_status clear_place(const struct place *place, uint64_t from, uint64_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t all = vmm_footprint_bytes(segment, allocation), own = allocation->size_bytes;
+	vmm_status status = VMM_OK;
+	struct vmm_extent extent;
 
-	vmm_assert_held(&memory->adapter->paging_lock);
-	return all > own ? clear(memory, segment, offset + own, all - own, wait) : VMM_OK;
+	vmm_assert_held(&place->memory->adapter->paging_lock);
+	for (uint64_t at = from; at < end && status == VMM_OK; at += extent.size_bytes) {
+		extent = vmm_extent_of(place->extents, place->offset, at, end);
+		status = clear(place->memory, place->segment, extent.offset, extent.size_bytes,
+			       place->wait);
+	}
+	return status;
+}
+
+static void release(const struct place *place, uint64_t end, bool may_go)
+{
+	struct vmm_extent extent;
+
+	for (uint64_t at = 0; at < end; at += extent.size_bytes) {
+		extent = vmm_extent_of(place->extents, place->offset, at, end);
+		vmm_os_client_object_release(place->segment->bar,
+					     place->segment->cpu_offset + extent.offset,
+					     extent.size_bytes, may_go);
+	}
+}
+
+/* Lays the owner's objects over the content: over all of it, or over nothing. */
+static vmm_status cover(const struct place *place, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t size = place->allocation->size_bytes, at;
+	const struct vmm_segment *segment = place->segment;
+	vmm_status status = VMM_OK;
+	struct vmm_extent extent;
+
+	vmm_assert_held(&place->memory->adapter->paging_lock);
+	for (at = 0; at < size && status == VMM_OK; at += extent.size_bytes) {
+		extent = vmm_extent_of(place->extents, place->offset, at, size);
+		status = await_readers(place->memory, segment, extent.offset, extent.size_bytes,
+				       owner, place->wait);
+	}
+	if (status == VMM_OK) /* SEG-10 */
+		status = clear_place(place, size, vmm_footprint_bytes(segment, place->allocation));
+	for (at = 0; at < size && status == VMM_OK;) {
+		extent = vmm_extent_of(place->extents, place->offset, at, size);
+		status = vmm_os_client_object_cover(segment->bar,
+						    segment->cpu_offset + extent.offset,
+						    extent.size_bytes, owner, NULL);
+		if (status == VMM_OK)
+			at += extent.size_bytes;
+		else
+			release(place, at, false);
+	}
+	return status;
 }
 
 vmm_status vmm_client_object_enter(struct vmm_memory *memory, struct vmm_instance *instance,
 				   uint64_t offset, bool wait)
 {
 	const struct vmm_allocation *a = instance->allocation;
-	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+	struct place place = place_of(memory, instance, offset);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!segment->bar)
+	place.wait = wait;
+	if (!place.segment->bar)
 		return VMM_OK;
 	if (!a->viewer || vmm_link_copies(a) > 1)
-		return clear(memory, segment, offset, vmm_footprint_bytes(segment, a), wait);
-	uint64_t from = segment->cpu_offset + offset, owner = vmm_os_viewer_owner(a->viewer);
-
-	vmm_status status = await_readers(memory, segment, offset, a->size_bytes, owner, wait);
-	if (status == VMM_OK)
-		status = clear_rest(memory, segment, a, offset, wait);
-	if (status == VMM_OK)
-		status = vmm_os_client_object_cover(segment->bar, from, a->size_bytes, owner, NULL);
+		return clear_place(&place, 0, vmm_footprint_bytes(place.segment, a));
+	vmm_status status = cover(&place, vmm_os_viewer_owner(a->viewer));
 	instance->has_client_object = status == VMM_OK;
 	return status;
+}
+
+/* Is an object over the content one that no client can use any more? */
+static bool has_surplus(const struct place *place)
+{
+	uint64_t size = place->allocation->size_bytes;
+	struct vmm_extent extent;
+
+	for (uint64_t at = 0; at < size; at += extent.size_bytes) {
+		extent = vmm_extent_of(place->extents, place->offset, at, size);
+		if (vmm_os_client_object_is_surplus(place->segment->bar,
+						    place->segment->cpu_offset + extent.offset,
+						    extent.size_bytes))
+			return true;
+	}
+	return false;
+}
+
+static void note_readers(const struct place *place, uint64_t sequence)
+{
+	uint64_t size = place->allocation->size_bytes;
+	struct vmm_extent extent;
+
+	for (uint64_t at = 0; at < size; at += extent.size_bytes) {
+		extent = vmm_extent_of(place->extents, place->offset, at, size);
+		for (uint64_t i = extent.offset / VMM_LAST_READER_BYTES;
+		     i <= (extent.offset + extent.size_bytes - 1) / VMM_LAST_READER_BYTES; i++)
+			place->segment->last_reader[i] = sequence;
+	}
 }
 
 void vmm_client_object_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
 			     uint64_t offset, bool had_client_object)
 {
-	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
-	uint64_t sequence = vmm_paging_sequence(memory), size = instance->allocation->size_bytes;
-	uint64_t from = segment->cpu_offset + offset;
+	const struct place place = place_of(memory, instance, offset);
+	uint64_t sequence = vmm_paging_sequence(memory);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!segment->last_reader)
+	if (!place.segment->last_reader)
 		return;
-	for (uint64_t i = offset / VMM_LAST_READER_BYTES;
-	     i <= (offset + size - 1) / VMM_LAST_READER_BYTES; i++)
-		segment->last_reader[i] = sequence;
+	note_readers(&place, sequence);
 	if (vmm_likely(!had_client_object))
 		return;
 	/*
 	 * An object that no client can use any more is removed, unless a packet may still read it.
 	 */
-	bool may_go = vmm_os_client_object_is_surplus(segment->bar, from, size) &&
-		      vmm_ok(await(memory, sequence, true));
-	vmm_os_client_object_release(segment->bar, from, size, may_go);
+	bool may_go = has_surplus(&place) && vmm_ok(await(memory, sequence, true));
+
+	release(&place, instance->allocation->size_bytes, may_go);
 }
 
 void vmm_client_objects_end_owner(struct vmm_memory *memory, uint64_t owner)

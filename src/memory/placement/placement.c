@@ -116,6 +116,23 @@ vmm_status vmm_placement_in_hinted_bank(struct vmm_memory *memory, struct vmm_se
 }
 
 /*
+ * The GPU reaches the allocation by virtual address only, so it is a set of pages (PAG-24). A
+ * physical address is given to the miniport for a primary (flips) and for memory that it has
+ * created for a context; a protected range and a PitchAlignment segment prescribe the place of the
+ * whole allocation (Q-231).
+ */
+uint64_t vmm_placement_unit(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			    const struct vmm_allocation *allocation)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(!memory->caps->gpummu.supported) || segment->aperture ||
+	    vmm_allocation_is_physical(allocation) || allocation->primary || allocation->pinned ||
+	    allocation->of_context || allocation->in_vpr || segment->port->flags.PitchAlignment)
+		return 0;
+	return vmm_max_u64(allocation->alignment, VMM_LARGE_PAGE_SIZE);
+}
+
+/*
  * The zone is the last fifth of the segment, rounded down to whole pages. All pinned allocations
  * share one zone, which limits their sum. (ALF-19, Q-16)
  */

@@ -5,10 +5,11 @@
 
 #include "memory/state/types.h"
 
-/* An allocated range of a segment. */
+/* An allocated range of a segment, or the first of several extents. */
 struct vmm_free_space {
 	vmm_range_node node;
 	uint64_t offset;
+	struct vmm_range_extents *extents; /* NULL: one range */
 };
 
 /* The result of a check: the rule that is broken and what is wrong, both NULL if nothing is. */
@@ -39,6 +40,13 @@ uint64_t vmm_placement_pinned_zone(const struct vmm_segment *segment);
 /* Returns the bank hints of a new allocation that have a meaning; 0: none. (SEG-14) */
 uint32_t vmm_placement_hinted_banks(const struct vmm_memory *memory,
 				    const DXGK_ALLOCATIONINFO *info);
+/*
+ * Returns the unit of the extents that the allocation may have in that segment, in bytes; 0: it
+ * needs a contiguous range. (PAG-24, Q-230, Q-231)
+ */
+uint64_t vmm_placement_unit(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			    const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Allocates a range in the first hinted bank with free space. The request's owner has hints.
  * Returns VMM_NO_VIDEO_MEMORY if no hinted bank has space; nothing is evicted. (SEG-15)

@@ -77,6 +77,19 @@ void vmm_eviction_count(struct vmm_memory *memory, const struct vmm_allocation *
 			allocation->size_bytes;
 }
 
+static void extent_events(struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (uint32_t i = 0; i < instance->extents->count; i++) {
+		const struct vmm_range_extent *e = &instance->extents->extent[i];
+
+		vmm_event(memory->adapter->observe, VIDMM_EVENT_EXTENT, instance->allocation->owner,
+			  instance->handle, 0, e->size_bytes, e->from, instance->segment,
+			  e->offset);
+	}
+}
+
 void vmm_residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
 			 uint32_t reason, uint32_t old_segment)
 {
@@ -87,6 +100,22 @@ void vmm_residency_event(struct vmm_memory *memory, const struct vmm_instance *i
 		vmm_tally_add(&memory->statistics.tallies.page_ins, a);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner, instance->handle,
 		  reason, a->size_bytes, old_segment, instance->segment, instance->offset);
+	if (vmm_unlikely(instance->extents != NULL))
+		extent_events(memory, instance);
+}
+
+static void expect_accesses(const struct vmm_segment *segment, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t size = instance->allocation->size_bytes;
+	struct vmm_extent extent;
+
+	vmm_assert_held(&instance->allocation->adapter->paging_lock);
+	for (uint64_t at = 0; at < size; at += extent.size_bytes) {
+		extent = vmm_extent_at(instance, at, size);
+		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + extent.offset,
+				     extent.size_bytes);
+	}
 }
 
 void vmm_residency_enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -96,6 +125,7 @@ void vmm_residency_enter_segment(struct vmm_memory *memory, struct vmm_instance 
 	vmm_fast_lock_disable(instance);
 	instance->segment = (uint8_t)segment->port->id;
 	instance->range = space->node;
+	instance->extents = space->extents;
 	vmm_residency_set_offset(segment, instance, space->offset);
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	instance->not_written = false; /* a report about its previous residency */
@@ -108,8 +138,7 @@ void vmm_residency_enter_segment(struct vmm_memory *memory, struct vmm_instance 
 	memory->resident_total += instance->allocation->size_bytes;
 	memory->peak_total = vmm_max_u64(memory->peak_total, memory->resident_total);
 	if (segment->cpu_memory && !instance->allocation->viewer)
-		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + space->offset,
-				     instance->allocation->size_bytes);
+		expect_accesses(segment, instance);
 	vmm_lru_enter(memory, instance);
 }
 
@@ -124,7 +153,7 @@ void vmm_residency_release_placement(struct vmm_memory *memory, struct vmm_insta
 	vmm_lru_forget(memory);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
-	vmm_segment_free(memory, segment, instance->range);
+	vmm_segment_free_placement(memory, segment, instance);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
 	vmm_fair_leave(segment, instance->allocation);
@@ -133,7 +162,6 @@ void vmm_residency_release_placement(struct vmm_memory *memory, struct vmm_insta
 	instance->segment = 0;
 	instance->offset = instance->address = 0;
 	instance->prepared = 0;
-	instance->range = VMM_RANGE_NONE;
 }
 
 void vmm_residency_leave_segment(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -213,6 +241,8 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 		vmm_os_view_release(&instance->view);
 	vmm_alternate_drop(instance);
 	vmm_retained_free(instance);
+	vmm_free(instance->allocation->home_extents);
+	instance->allocation->home_extents = NULL;
 	vmm_list_remove(&instance->sibling);
 	if (--instance->allocation->instance_count == 1)
 		vmm_allocation_mark(instance->allocation, VMM_MARK_RENAMED, false);

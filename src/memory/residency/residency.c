@@ -65,20 +65,40 @@ static bool must_avoid_apertures(const struct vmm_instance *instance)
 	return instance->linear;
 }
 
+/* After a loss of power the extents are those that the instance had. */
+static vmm_status find_space(struct vmm_search *search, struct vmm_instance *instance,
+			     struct vmm_free_space *space) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_memory *memory = search->memory;
+	struct vmm_range_extents *home = instance->allocation->home_extents;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(home != NULL)) {
+		status = vmm_segment_allocate_again(search->segment, instance, home);
+		if (!vmm_ok(status))
+			return status;
+		instance->allocation->home_extents = NULL;
+		*space =
+			(struct vmm_free_space){home->extent[0].node, home->extent[0].offset, home};
+		return VMM_OK;
+	}
+	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
+		status = vmm_placement_in_hinted_bank(memory, search->segment, &search->request,
+						      space);
+	return status == VMM_NO_VIDEO_MEMORY ? vmm_free_space_find(search, space) : status;
+}
+
 static vmm_status place_in_segment(struct vmm_search *search, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = search->memory;
 	enum vmm_placement from = instance->place;
-	vmm_status status = VMM_NO_VIDEO_MEMORY;
-	struct vmm_free_space space;
+	struct vmm_free_space space = {.extents = NULL};
+	vmm_status status;
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
-	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
-		status = vmm_placement_in_hinted_bank(memory, search->segment, &search->request,
-						      &space);
-	if (status == VMM_NO_VIDEO_MEMORY)
-		status = vmm_free_space_find(search, &space);
+	status = find_space(search, instance, &space);
 	if (!vmm_ok(status))
 		return status;
 	vmm_residency_enter_segment(memory, instance, search->segment, &space);
@@ -158,6 +178,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			.preparation = preparation,
 			.request = vmm_placement_request(vmm_memory_segment(memory, order[c]),
 							 instance),
+			.unit_bytes = vmm_placement_unit(
+				memory, vmm_memory_segment(memory, order[c]), allocation),
 		};
 
 		/* While locked, an instance is not promoted into a memory segment (LKR-08). */

@@ -18,6 +18,7 @@ struct vmm_search {
 	struct vmm_segment *segment;
 	struct vmm_range_request request;
 	uint64_t preparation;
+	uint64_t unit_bytes; /* of the extents that the request may be served in; 0: one range */
 	/* Set by the search when nothing else is left to evict (locked_allowed, loss_allowed). */
 	bool locked_allowed; /* instances that the CPU has locked may be evicted (PAG-16) */
 	bool blocked;        /* found: the GPU uses an instance that could otherwise be evicted */
@@ -27,7 +28,7 @@ struct vmm_search {
 	bool compacted;      /* the free space of the segment has been compacted (SPL-13) */
 };
 /*
- * Allocates a range for the search's request, evicting victims as needed. Returns
+ * Allocates a range or extents for the search's request, evicting victims as needed. Returns
  * VMM_NO_VIDEO_MEMORY if that fails; search->blocked then says that there will be space once the
  * GPU is done. (PAG-02)
  */

@@ -118,6 +118,25 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 	return false;
 }
 
+/* Instances outside the requested window do not block it. */
+static bool is_in_window(const struct vmm_search *search, const struct vmm_instance *i)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t size = vmm_footprint_bytes(search->segment, i->allocation);
+	struct vmm_extent extent;
+
+	vmm_assert_held(&search->memory->adapter->paging_lock);
+	if (!(search->request.low | search->request.high))
+		return true;
+	for (uint64_t at = 0; at < size; at += extent.size_bytes) {
+		extent = vmm_extent_at(i, at, size);
+		if (extent.offset + extent.size_bytes > search->request.low &&
+		    (!search->request.high || extent.offset < search->request.high))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns the least recently used victim of a class. With `owner`, only that process's instances
  * qualify, or with `others` only those of all other processes; owner 0: any process. What the rest
@@ -137,10 +156,7 @@ static struct vmm_instance *pick_in_class(struct vmm_search *search, uint32_t cl
 
 		if (owner && (i->allocation->owner == owner) == others)
 			continue;
-		/* Instances outside the requested window do not block it. */
-		if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
-			    search->request.low ||
-		    (search->request.high && i->offset >= search->request.high))
+		if (!is_in_window(search, i))
 			continue;
 		if (!is_victim(search, i, spare))
 			continue;
@@ -271,14 +287,31 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 	return *victim ? VMM_OK : status;
 }
 
-vmm_status vmm_free_space_find(struct vmm_search *search, struct vmm_free_space *space)
+/* One range if there is one; else extents, where the request allows them. */
+static vmm_status allocate(const struct vmm_search *search, struct vmm_free_space *space)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_memory *memory = search->memory;
+	vmm_status status = vmm_segment_allocate(search->memory, search->segment, &search->request,
+						 &space->node, &space->offset);
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
+	space->extents = NULL;
+	if (vmm_likely(status != VMM_NO_VIDEO_MEMORY || !search->unit_bytes))
+		return status;
+	status = vmm_segment_allocate_extents(search->segment, &search->request, search->unit_bytes,
+					      &space->extents);
+	if (!vmm_ok(status))
+		return status;
+	space->node = space->extents->extent[0].node;
+	space->offset = space->extents->extent[0].offset;
+	return VMM_OK;
+}
+
+vmm_status vmm_free_space_find(struct vmm_search *search, struct vmm_free_space *space)
+{
+	vmm_assert_held(&search->memory->adapter->paging_lock);
 	for (;;) {
-		vmm_status status = vmm_segment_allocate(memory, search->segment, &search->request,
-							 &space->node, &space->offset);
+		vmm_status status = allocate(search, space);
 		struct vmm_instance *victim;
 
 		if (status != VMM_NO_VIDEO_MEMORY)

@@ -48,7 +48,16 @@ static bool is_placed(const struct vmm_instance *instance) VMM_REQUIRES(vmm_pagi
 	       vmm_instance_is_resident_in_system(instance);
 }
 
-/* Is it in a segment where its properties no longer allow it (PRI-15)? */
+/*
+ * Is it in several extents, although its physical address is used since an update? (PRI-15, PAG-24)
+ */
+static bool is_scattered(const struct vmm_instance *instance)
+{
+	return vmm_unlikely(instance->extents != NULL) &&
+	       vmm_allocation_is_physical(instance->allocation);
+}
+
+/* Is it where its properties no longer allow it (PRI-15)? */
 static bool is_misplaced(const struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
@@ -56,21 +65,25 @@ static bool is_misplaced(const struct vmm_instance *instance) VMM_REQUIRES(vmm_p
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	if (instance->place == VMM_PLACEMENT_SYSTEM || allocation->pinned)
 		return false;
-	return !(vmm_allocation_resident_set(allocation) & 1u << (instance->segment - 1)) ||
+	return is_scattered(instance) ||
+	       !(vmm_allocation_resident_set(allocation) & 1u << (instance->segment - 1)) ||
 	       (instance->place == VMM_PLACEMENT_APERTURE &&
 		!vmm_allocation_is_physical(allocation));
 }
 
 /*
  * Evicts a misplaced instance. One that the CPU has locked meanwhile moves later: while locked it
- * could not be placed in a memory segment again (LKR-08).
+ * could not be placed in a memory segment again (LKR-08). The GPU cannot use it in extents until
+ * then, so the caller waits for the unlock.
  */
 static vmm_status evict_misplaced(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_likely(!is_misplaced(instance)) || vmm_locks(instance))
+	if (vmm_likely(!is_misplaced(instance)))
 		return VMM_OK;
+	if (vmm_locks(instance))
+		return is_scattered(instance) ? VMM_PENDING : VMM_OK;
 	if (!vmm_instance_unused(instance))
 		return VMM_PENDING;
 	return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);

@@ -185,6 +185,49 @@ void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vm
 	vmm_range_free(segment->heap, node);
 }
 
+vmm_status vmm_segment_allocate_extents(struct vmm_segment *segment,
+					const struct vmm_range_request *request,
+					uint64_t unit_bytes, struct vmm_range_extents **extents)
+{
+	vmm_assert(!segment->aperture);
+	return vmm_range_allocate_extents(segment->heap, request, unit_bytes, extents);
+}
+
+vmm_status vmm_segment_allocate_again(struct vmm_segment *segment, struct vmm_instance *owner,
+				      struct vmm_range_extents *extents)
+{
+	vmm_status status = VMM_OK;
+	uint32_t i = 0;
+
+	for (; i < extents->count && vmm_ok(status); i++) {
+		struct vmm_range_extent *e = &extents->extent[i];
+		const struct vmm_range_request request = {.size_bytes = e->size_bytes,
+							  .low = e->offset,
+							  .high = e->offset + e->size_bytes,
+							  .owner = owner};
+		uint64_t offset;
+
+		status = vmm_range_allocate(segment->heap, &request, &e->node, &offset);
+	}
+	if (vmm_ok(status))
+		return VMM_OK;
+	for (i--; i-- > 0;)
+		vmm_range_free(segment->heap, extents->extent[i].node);
+	return status;
+}
+
+void vmm_segment_free_placement(struct vmm_memory *memory, struct vmm_segment *segment,
+				struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(!instance->extents))
+		vmm_segment_free(memory, segment, instance->range);
+	else
+		vmm_range_free_extents(segment->heap, instance->extents);
+	instance->extents = NULL;
+	instance->range = VMM_RANGE_NONE;
+}
+
 uint32_t vmm_segment_apertures(const struct vmm_memory *memory)
 {
 	uint32_t set = 0;

@@ -6,6 +6,7 @@
 #ifndef VMM_MEMORY_STATE_H
 #define VMM_MEMORY_STATE_H
 
+#include "memory/state/extents.h"
 #include "memory/state/types.h"
 
 static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
@@ -80,6 +81,18 @@ vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *s
 				const struct vmm_range_request *request, vmm_range_node *node,
 				uint64_t *offset) VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vmm_range_node node);
+/*
+ * The same in several extents of a memory segment, in multiples of unit_bytes. The second function
+ * allocates extents for OWNER that were freed before, where they were; all or nothing.
+ */
+vmm_status vmm_segment_allocate_extents(struct vmm_segment *segment,
+					const struct vmm_range_request *request,
+					uint64_t unit_bytes, struct vmm_range_extents **extents);
+vmm_status vmm_segment_allocate_again(struct vmm_segment *segment, struct vmm_instance *owner,
+				      struct vmm_range_extents *extents);
+/* Frees the range or the extents that the instance has. */
+void vmm_segment_free_placement(struct vmm_memory *memory, struct vmm_segment *segment,
+				struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
 /* Would size_bytes more exceed what all aperture segments may map together? (SEG-05) */
 static inline bool vmm_segment_is_over_limit(const struct vmm_memory *memory,
 					     const struct vmm_segment *segment, uint64_t size_bytes)

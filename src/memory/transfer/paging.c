@@ -219,14 +219,14 @@ static bool uses_virtual_addresses(const struct vmm_memory *memory)
 	return vmm_unlikely(memory->caps->gpummu.supported);
 }
 
-/* The pages of the segment's copy, if it begins at that offset. */
-static struct vmm_gpu_location location_in_segment(const struct vmm_instance *instance,
-						   uint64_t offset)
+/* The pages of the segment's copy. */
+static struct vmm_gpu_location location_in_segment(const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
 	return (struct vmm_gpu_location){.segment = instance->segment,
-					 .page = offset >> VMM_PAGE_SHIFT};
+					 .page = instance->offset >> VMM_PAGE_SHIFT,
+					 .extents = instance->extents};
 }
 
 /*
@@ -306,7 +306,7 @@ static vmm_status transfer_virtual(struct vmm_memory *memory, struct vmm_instanc
 					     .size_bytes = part->size_bytes};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	content.side[in] = location_in_segment(instance, instance->offset);
+	content.side[in] = location_in_segment(instance);
 	content.side[!in] = vmm_gpu_location_of_pages(vmm_link_mdl(instance, 0));
 	vmm_status status = vmm_paging_virtual(memory, instance, &content);
 	if (!vmm_ok(status))
@@ -443,10 +443,9 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 static vmm_status fill_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint64_t size) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	const struct vmm_paging_content content = {
-		.size_bytes = size,
-		.kind = VMM_PAGING_VIRTUAL_FILL,
-		.side[1] = location_in_segment(instance, instance->offset)};
+	const struct vmm_paging_content content = {.size_bytes = size,
+						   .kind = VMM_PAGING_VIRTUAL_FILL,
+						   .side[1] = location_in_segment(instance)};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_status status = vmm_paging_virtual(memory, instance, &content);
@@ -586,13 +585,14 @@ vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *insta
 	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(!instance->extents);
 	if (uses_virtual_addresses(memory))
 		return vmm_paging_virtual(
 			memory, instance,
-			&(struct vmm_paging_content){
-				.size_bytes = instance->allocation->size_bytes,
-				.side = {location_in_segment(instance, instance->offset),
-					 location_in_segment(instance, to)}});
+			&(struct vmm_paging_content){.size_bytes = instance->allocation->size_bytes,
+						     .side = {location_in_segment(instance),
+							      {.segment = instance->segment,
+							       .page = to >> VMM_PAGE_SHIFT}}});
 	for (uint32_t i = 0; i < copies && vmm_ok(status); i++)
 		status = move_on(memory, instance, i, to);
 	return status;

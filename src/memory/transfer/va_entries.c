@@ -194,6 +194,7 @@ bool vmm_va_locate(const struct vmm_instance *instance, struct vmm_gpu_location 
 	*location = (struct vmm_gpu_location){.segment = instance->segment};
 	if (instance->place == VMM_PLACEMENT_MEMORY) {
 		location->page = instance->offset >> VMM_PAGE_SHIFT;
+		location->extents = instance->extents;
 		return true;
 	}
 	if (instance->place != VMM_PLACEMENT_APERTURE &&
@@ -206,6 +207,10 @@ bool vmm_va_locate(const struct vmm_instance *instance, struct vmm_gpu_location 
 
 uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index)
 {
+	if (vmm_unlikely(location->extents != NULL))
+		return vmm_extent_of(location->extents, 0, index << VMM_PAGE_SHIFT, UINT64_MAX)
+			       .offset >>
+		       VMM_PAGE_SHIFT;
 	if (location->segment || location->list.Flags.Contiguous)
 		return location->page + index;
 	return location->list.Pages[index];

@@ -125,6 +125,7 @@ struct vmm_gpu_location {
 	/* first page number in the segment, or on the bus if the pages are contiguous */
 	uint64_t page;
 	DXGK_ADL list;
+	const struct vmm_range_extents *extents; /* of the segment; NULL: contiguous from `page` */
 };
 /* Returns the pages of a backing store. */
 struct vmm_gpu_location vmm_gpu_location_of_pages(const void *mdl);

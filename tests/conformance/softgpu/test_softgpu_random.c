@@ -3,13 +3,15 @@
  * Random use of GPU virtual addresses by two clients with little video memory, compared with a
  * model of what each 1 KiB block contains. Pages are mapped and replaced one by one, or as a whole
  * allocation, in a window of addresses, so the TLBs have translations of both sizes to lose. With
- * hardware queues, a command of one client may run, and be suspended, while the other one works.
+ * hardware queues, a command of one client may run, and be suspended, while the other one works. A
+ * third client lists small allocations and takes them off again, which leaves holes between the
+ * others: placements have several extents (Q-230).
  */
 #include "gva_client.h"
 
 #include <string.h>
 
-enum { CLIENTS = 2, ALLOCATIONS = 3, PAGES = 128, BLOCKS = PAGES * 4, STEPS = 250 };
+enum { CLIENTS = 2, ALLOCATIONS = 3, PAGES = 128, BLOCKS = PAGES * 4, STEPS = 250, SMALL = 6 };
 #define BLOCK KIB
 
 struct model {
@@ -22,6 +24,13 @@ struct model {
 	uint32_t page[PAGES];
 	struct gva_hw hw[2];    /* queue 0: there are none */
 	struct gva_hw *running; /* the queue with a command that was not waited for */
+};
+
+/* The client with the small allocations. */
+struct breaker {
+	struct gva_client c;
+	D3DKMT_HANDLE allocation[SMALL];
+	bool listed[SMALL];
 };
 
 static uint64_t random_state;
@@ -83,7 +92,8 @@ static void open_model(struct client *host, struct model *m, bool hw_queues)
 		/* With hardware queues all are in video memory, which has one list at a time. */
 		uint32_t segments = a && !hw_queues ? GVA_VRAM | GVA_APERTURE : GVA_VRAM;
 
-		m->allocation[a] = gva_allocate(&m->c, PAGES * PAGE, segments);
+		/* Of different sizes, so that none fits exactly where another one was. */
+		m->allocation[a] = gva_allocate(&m->c, (PAGES + 24 * a) * PAGE, segments);
 		gva_make_resident(&m->c, m->allocation[a]);
 		map(m, 0, a, 0, PAGES);
 		gva_fill(&m->c, m->window, PAGES * PAGE, a);
@@ -170,17 +180,43 @@ static void step(struct model *m, uint32_t word)
 	}
 }
 
-static void run(void **state, uint64_t seed, const struct gva_options *options)
+static void open_breaker(struct client *host, struct breaker *b)
+{
+	*b = (struct breaker){0};
+	gva_open(host, &b->c);
+	for (uint32_t i = 0; i < SMALL; i++)
+		b->allocation[i] = gva_allocate(&b->c, (1 + below(24)) * PAGE, GVA_VRAM);
+}
+
+static void break_up(struct breaker *b)
+{
+	uint32_t i = below(SMALL);
+
+	if (b->listed[i])
+		gva_evict(&b->c, b->allocation[i]);
+	else
+		gva_make_resident(&b->c, b->allocation[i]);
+	b->listed[i] = !b->listed[i];
+}
+
+/* Returns the number of extents, of placements that have several. */
+static uint64_t run(void **state, uint64_t seed, const struct gva_options *options)
 {
 	static struct model m[CLIENTS];
+	struct vidmm_counter extents;
+	struct breaker breaker;
 	struct client host;
 
 	random_state = seed;
 	gva_start(&host, state, options);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		open_model(&host, &m[i], options->hw_queues != 0);
-	for (uint32_t i = 0; i < STEPS; i++)
+	open_breaker(&host, &breaker);
+	for (uint32_t i = 0; i < STEPS; i++) {
 		step(&m[below(CLIENTS)], 0x1000 + i);
+		if (below(4) == 0)
+			break_up(&breaker);
+	}
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		finish(&m[i]);
 	vidmm_adapter_check(host.adapter);
@@ -189,27 +225,37 @@ static void run(void **state, uint64_t seed, const struct gva_options *options)
 			check(&m[i], a);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		gva_close(&m[i].c);
+	gva_close(&breaker.c);
+	vidmm_event_counter(host.host, VIDMM_EVENT_EXTENT, &extents);
 	gva_stop(&host);
+	return extents.count;
 }
 
-/* Each client has 1.5 MiB, and budgets allow for that; both together do not fit. */
+/* Each client has 1.8 MiB, and budgets allow for that; both together do not fit. */
 static void va_13_each_address_has_its_content_whatever_moves(void **state)
 {
+	uint64_t extents = 0;
+
 	for (uint64_t seed = 1; seed <= 6; seed++)
-		run(state, seed,
-		    &(struct gva_options){.vram_bytes = 2560 * KIB,
-					  .levels = seed % 2 ? 4 : 2,
-					  .version = seed % 3 ? 0 : 0x6003});
+		extents += run(state, seed,
+			       &(struct gva_options){.vram_bytes = 2560 * KIB,
+						     .levels = seed % 2 ? 4 : 2,
+						     .version = seed % 3 ? 0 : 0x6003});
+	assert_in_range(extents, 100, UINT64_MAX);
 }
 
 static void sch_11_suspended_commands_keep_their_content(void **state)
 {
+	uint64_t extents = 0;
+
 	for (uint64_t seed = 1; seed <= 6; seed++)
-		run(state, seed,
-		    &(struct gva_options){.vram_bytes = 2560 * KIB,
-					  .levels = seed % 2 ? 4 : 2,
-					  .hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES,
-					  .preemption = seed % 3 == 0});
+		extents += run(
+			state, seed,
+			&(struct gva_options){.vram_bytes = 2560 * KIB,
+					      .levels = seed % 2 ? 4 : 2,
+					      .hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES,
+					      .preemption = seed % 3 == 0});
+	assert_in_range(extents, 100, UINT64_MAX);
 }
 
 int main(void)
