@@ -98,7 +98,7 @@ static void select_cases(const char *only)
 	}
 }
 
-static void set_up(struct bench_case *bench, bool two_cpus, uint64_t round_ns)
+static void set_up(struct bench_case *bench, bool two_cpus, const struct bench_options *options)
 {
 	if (bench->skipped)
 		return;
@@ -113,7 +113,10 @@ static void set_up(struct bench_case *bench, bool two_cpus, uint64_t round_ns)
 			return;
 		}
 	}
-	calibrate(bench, round_ns);
+	if (options->steps)
+		bench->steps = options->steps;
+	else
+		calibrate(bench, options->round_ns);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -174,6 +177,7 @@ static bool parse(int argc, char **argv, struct bench_options *options)
 		{"rounds", required_argument, NULL, 'r'},
 		{"only", required_argument, NULL, 'o'},
 		{"round-us", required_argument, NULL, 'u'},
+		{"steps", required_argument, NULL, 's'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -194,6 +198,9 @@ static bool parse(int argc, char **argv, struct bench_options *options)
 		case 'r':
 			options->rounds = (unsigned)strtoul(optarg, NULL, 10);
 			break;
+		case 's':
+			options->steps = strtoull(optarg, NULL, 10);
+			break;
 		case 'u':
 			options->round_ns = 1000 * strtoull(optarg, NULL, 10);
 			break;
@@ -211,7 +218,7 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &options)) {
 		fprintf(stderr,
 			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] "
-			"[--round-us N] [--only TEXT]\n",
+			"[--round-us N] [--steps N] [--only TEXT]\n",
 			BENCH_ROUNDS_MAX);
 		return 2;
 	}
@@ -221,11 +228,12 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	struct bench_result result = {.first = first_case, .rounds = options.rounds};
-	result.two_core_scaling = bench_two_core_scaling();
+	if (!options.steps)
+		result.two_core_scaling = bench_two_core_scaling();
 	bench_pin(0);
 	select_cases(options.only);
 	for (struct bench_case *bench = first_case; bench; bench = bench->next)
-		set_up(bench, result.two_core_scaling > 0, options.round_ns);
+		set_up(bench, result.two_core_scaling > 0, &options);
 	run_rounds(options.rounds);
 	bool missed = false;
 	for (struct bench_case *bench = first_case; bench; bench = bench->next) {
