@@ -61,7 +61,7 @@ static void null_entries(DRIVER_INITIALIZATION_DATA *table)
 
 /* ---- a device ---- */
 
-enum kind { RESIDENT, MAPPED, LARGE, COMMAND, QUERY };
+enum kind { RESIDENT, MAPPED, TABLE, LARGE, COMMAND, QUERY };
 
 struct wddm2 {
 	struct vidmm_host *host;
@@ -74,6 +74,7 @@ struct wddm2 {
 	D3DDDICB_CREATEPAGINGQUEUE queue;
 	D3DKMT_HANDLE allocation[LISTED];
 	uint32_t allocations;
+	uint64_t minimum; /* of the addresses that Map chooses */
 	uint64_t address; /* of the first allocation */
 };
 
@@ -161,6 +162,7 @@ static uint64_t map(struct wddm2 *w, uint64_t bytes)
 {
 	D3DDDI_MAPGPUVIRTUALADDRESS args = {.hPagingQueue = w->queue.hPagingQueue,
 					    .hAllocation = w->allocation[0],
+					    .MinimumAddress = w->minimum,
 					    .SizeInPages = bytes / PAGE_BYTES,
 					    .Protection.Write = 1};
 	HRESULT result = w->cb->pfnMapGpuVirtualAddressCb(w->handle, &args);
@@ -178,21 +180,29 @@ static void unmap(struct wddm2 *w, uint64_t address, uint64_t bytes)
 		abort();
 }
 
-/* Ranges of 64 KiB side by side; every second one maps the allocation. */
+/*
+ * Ranges of 64 KiB side by side; every second one maps the allocation. One in the middle is freed
+ * again: its addresses are those that a Map gets, and their page table exists.
+ */
 static bool fill_space(struct wddm2 *w)
 {
-	for (uint32_t i = 0; i < RANGES; i++) {
+	uint64_t middle = 0;
+
+	for (uint32_t i = 0; i <= RANGES; i++) {
 		D3DDDI_RESERVEGPUVIRTUALADDRESS args = {.hPagingQueue = w->queue.hPagingQueue,
 							.Size = RANGE_BYTES};
 		HRESULT result = S_OK;
 
-		if (i % 2)
+		if (i == RANGES / 2)
+			middle = map(w, RANGE_BYTES);
+		else if (i % 2)
 			map(w, RANGE_BYTES);
 		else
 			result = w->cb->pfnReserveGpuVirtualAddressCb(w->handle, &args);
 		if (result != S_OK && result != E_PENDING)
 			return false;
 	}
+	unmap(w, middle, RANGE_BYTES);
 	return true;
 }
 
@@ -203,6 +213,9 @@ static bool prepare(struct wddm2 *w, enum kind kind)
 		return allocate(w, LISTED, PAGE_BYTES);
 	case MAPPED:
 		return allocate(w, 1, RANGE_BYTES) && fill_space(w);
+	case TABLE:
+		w->minimum = LARGE_BYTES; /* no range is near */
+		return allocate(w, 1, RANGE_BYTES);
 	case LARGE:
 		return allocate(w, 1, LARGE_BYTES);
 	default:
@@ -275,24 +288,39 @@ static void run_query(void *state, uint64_t steps)
 	vidmm_d3dkmt_enter(before);
 }
 
-/* A malloc pair, and the 16 entries of 64 KiB: written, and made invalid again. */
-static void run_map_floor(void *state, uint64_t steps)
+/* The 16 entries of 64 KiB: written, and made invalid again. */
+static void write_entries(void)
 {
 	static DXGK_PTE table[512];
 
+	for (uint32_t i = 0; i < RANGE_BYTES / PAGE_BYTES; i++) {
+		table[i].Valid = 1;
+		table[i].PageAddress = i;
+	}
+	bench_barrier();
+	memset(table, 0, RANGE_BYTES / PAGE_BYTES * sizeof(table[0]));
+	bench_barrier();
+}
+
+static void run_entries_64k_floor(void *state, uint64_t steps)
+{
+	(void)state;
+	while (steps--)
+		write_entries();
+}
+
+/* What a Map and a Free may cost together: ten malloc pairs, and the entries. */
+static void run_map_floor(void *state, uint64_t steps)
+{
 	(void)state;
 	while (steps--) {
-		void *block = malloc(128);
+		for (uint32_t i = 0; i < 10; i++) {
+			void *block = malloc(128);
 
-		bench_use(block);
-		for (uint32_t i = 0; i < RANGE_BYTES / PAGE_BYTES; i++) {
-			table[i].Valid = 1;
-			table[i].PageAddress = i;
+			bench_use(block);
+			free(block);
 		}
-		bench_barrier();
-		memset(table, 0, RANGE_BYTES / PAGE_BYTES * sizeof(table[0]));
-		bench_barrier();
-		free(block);
+		write_entries();
 	}
 }
 
@@ -317,8 +345,12 @@ static void run_entries_floor(void *state, uint64_t steps)
 BENCH(.name = "wddm2.make_resident", .peer = "floor.reference_1k", .ratio_max = 2,
       .per_run = LISTED, .parameter = RESIDENT, .setup = wddm2_create, .run = run_resident,
       .teardown = wddm2_destroy);
-BENCH(.name = "floor.map_64k", .run = run_map_floor);
-BENCH(.name = "wddm2.map_among_100k", .peer = "floor.map_64k", .ratio_max = 10, .parameter = MAPPED,
+BENCH(.name = "floor.entries_64k", .run = run_entries_64k_floor);
+BENCH(.name = "floor.map_64k", .peer = "floor.malloc_free", .run = run_map_floor);
+BENCH(.name = "wddm2.map_among_100k", .peer = "floor.map_64k", .ratio_max = 1, .parameter = MAPPED,
+      .setup = wddm2_create, .run = run_map, .teardown = wddm2_destroy);
+/* The page table that a Map needs is created, and Free destroys it. */
+BENCH(.name = "wddm2.map_new_table", .peer = "wddm2.map_among_100k", .parameter = TABLE,
       .setup = wddm2_create, .run = run_map, .teardown = wddm2_destroy);
 BENCH(.name = "floor.entries_1g", .bytes = LARGE_BYTES, .run = run_entries_floor);
 BENCH(.name = "wddm2.map_1g", .peer = "floor.entries_1g", .bytes = LARGE_BYTES, .parameter = LARGE,
