@@ -171,14 +171,10 @@ int bench_verdict(const struct bench_result *result, const struct bench_case *be
 static bool parse(int argc, char **argv, struct bench_options *options)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"gate", no_argument, NULL, 'g'},
-		{"list", no_argument, NULL, 'l'},
-		{"rounds", required_argument, NULL, 'r'},
-		{"only", required_argument, NULL, 'o'},
-		{"round-us", required_argument, NULL, 'u'},
-		{"steps", required_argument, NULL, 's'},
-		{NULL, 0, NULL, 0},
+		{"json", no_argument, NULL, 'j'},        {"gate", no_argument, NULL, 'g'},
+		{"list", no_argument, NULL, 'l'},        {"rounds", required_argument, NULL, 'r'},
+		{"only", required_argument, NULL, 'o'},  {"round-us", required_argument, NULL, 'u'},
+		{"steps", required_argument, NULL, 's'}, {NULL, 0, NULL, 0},
 	};
 	int option;
 	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {

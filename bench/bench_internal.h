@@ -10,7 +10,7 @@ struct bench_options {
 	uint64_t round_ns; /* approximate time of one case in one round */
 	/* of each case in one round, for a count of instructions; 0: as many as fit in round_ns */
 	uint64_t steps;
-	const char *only;  /* selects names that contain this, and their peers; NULL: all */
+	const char *only; /* selects names that contain this, and their peers; NULL: all */
 	bool json;
 	bool gate; /* exit with 1 if a goal is missed */
 	bool list;

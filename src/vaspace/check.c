@@ -1,62 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asserts the invariants of an address space: the order, weights and gaps of both treaps, and that
- * the pieces of each range cover it without gaps. For tests; changes nothing.
+ * Asserts the invariants of an address space: the order, addresses and holes of the B+tree, and
+ * that the pieces of each range cover it without gaps. For tests; changes no content.
  */
 #include "vaspace/vaspace_private.h"
 
-static void check_node(const struct vmm_va_node *node)
-{
-	uint64_t end, gap = 0;
+struct extent {
+	uint64_t first, end, hole; /* the largest hole inside */
+};
 
-	if (!node)
-		return;
-	check_node(node->left);
-	check_node(node->right);
-	end = node->base + node->size;
-	vmm_assert(node->size && !((node->base | node->size) & (VMM_PAGE_SIZE - 1)));
-	if (node->left) {
-		vmm_assert(node->left->end <= node->base && node->left->weight <= node->weight);
-		gap = vmm_max_u64(node->left->gap, node->base - node->left->end);
-	}
-	if (node->right) {
-		vmm_assert(node->right->first >= end && node->right->weight <= node->weight);
-		gap = vmm_max_u64(gap, vmm_max_u64(node->right->gap, node->right->first - end));
-	}
-	vmm_assert(node->gap == gap);
-	vmm_assert(node->first == (node->left ? node->left->first : node->base));
-	vmm_assert(node->end == (node->right ? node->right->end : end));
+/* Asserts that the leaf's element is its piece. */
+static struct extent check_piece(const struct vmm_va_piece *piece)
+{
+	vmm_assert(piece->size && !((piece->base | piece->size) & (VMM_PAGE_SIZE - 1)));
+	return (struct extent){piece->base, piece->base + piece->size, 0};
 }
 
-static void check_range(const struct vmm_vaspace *space, const struct vmm_va_range *range)
+static struct extent check_node(const struct vmm_va_node *node, uint32_t level)
 {
-	uint64_t at = range->node.base, end = at + range->node.size;
+	struct extent all = {0};
+
+	vmm_assert(node->level == level && node->count && node->count <= VMM_VA_FANOUT);
+	for (uint32_t i = 0; i < node->count; i++) {
+		struct extent part = level ? check_node(node->element[i], level - 1)
+					   : check_piece(node->element[i]);
+
+		vmm_assert(part.first == node->first[i] && part.end == node->end[i]);
+		vmm_assert(!i || node->end[i - 1] <= part.first);
+		if (i)
+			part.hole = vmm_max_u64(part.hole, part.first - node->end[i - 1]);
+		vmm_assert(level ? node->hole[i] >= part.hole : node->hole[i] == part.hole);
+		all.hole = vmm_max_u64(all.hole, part.hole);
+	}
+	all.first = node->first[0];
+	all.end = node->end[node->count - 1];
+	return all;
+}
+
+static void check_range(struct vmm_vaspace *space, const struct vmm_va_range *range)
+{
+	uint64_t at = range->base, end = at + range->size;
 	uint32_t mapped = 0;
 
 	vmm_assert(at >= space->low && end <= space->high);
 	while (at < end) {
 		const struct vmm_va_piece *piece = vmm_vaspace_piece(space, at);
 
-		vmm_assert(piece && piece->node.base == at && piece->range == range);
+		vmm_assert(piece && piece->base == at && piece->range == range);
 		vmm_assert((piece->content.kind == VMM_VA_MAPPED) !=
 			   (piece->link.next == &piece->link));
 		mapped += piece->content.kind == VMM_VA_MAPPED;
-		at += piece->node.size;
+		at += piece->size;
 	}
 	vmm_assert(at == end && mapped == range->mapped);
 }
 
-void vmm_vaspace_check(const struct vmm_vaspace *space)
+void vmm_vaspace_check(struct vmm_vaspace *space)
 {
+	const struct vmm_va_tree *tree = &space->tree;
 	const struct vmm_va_range *range;
-	const struct vmm_va_node *last = vmm_va_last(space->pieces);
 	uint64_t at = 0;
 
-	check_node(space->ranges);
-	check_node(space->pieces);
+	vmm_assert(!tree->root == !tree->height);
+	if (tree->root)
+		check_node(tree->root, tree->height - 1);
 	while ((range = vmm_vaspace_next_range(space, at)) != NULL) {
 		check_range(space, range);
-		at = range->node.base + range->node.size;
+		at = range->base + range->size;
 	}
-	vmm_assert(last ? last->base + last->size == at : at == 0);
+	vmm_assert(tree->root ? tree->root->end[tree->root->count - 1] == at : at == 0);
 }

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements address spaces (vaspace.h) with two treaps (tree.c), one of ranges and one of pieces.
+ * Implements address spaces (vaspace.h) with one B+tree of pieces (tree.c). Pieces cover a range
+ * without gaps and name it, so the tree finds ranges as well, and its holes are the free ranges.
  * Changing the content of a part of a range splits the pieces at its ends, replaces those between,
  * and merges equal neighbors. (VA-01 to VA-04, VA-07, VA-09)
  */
 #include "vaspace/vaspace_private.h"
 
-static struct vmm_va_range *range_of(struct vmm_va_node *node)
+static uint64_t end_of(const struct vmm_va_piece *piece)
 {
-	return node ? vmm_container_of(node, struct vmm_va_range, node) : NULL;
-}
-
-static struct vmm_va_piece *piece_of(struct vmm_va_node *node)
-{
-	return node ? vmm_container_of(node, struct vmm_va_piece, node) : NULL;
-}
-
-static uint64_t end_of(const struct vmm_va_node *node)
-{
-	return node->base + node->size;
+	return piece->base + piece->size;
 }
 
 vmm_status vmm_vaspace_create(uint64_t low, uint64_t high, struct vmm_vaspace **result)
@@ -32,17 +23,24 @@ vmm_status vmm_vaspace_create(uint64_t low, uint64_t high, struct vmm_vaspace **
 		return VMM_NO_MEMORY;
 	space->low = low;
 	space->high = high;
-	space->seed = 0x9E3779B9u;
+	space->tree.nodes.size = sizeof(struct vmm_va_node);
+	space->ranges.size = sizeof(struct vmm_va_range);
+	space->pieces.size = sizeof(struct vmm_va_piece);
 	*result = space;
 	return VMM_OK;
 }
 
 void vmm_vaspace_destroy(struct vmm_vaspace *space)
 {
+	struct vmm_va_range *range;
+
 	if (!space)
 		return;
-	while (space->ranges)
-		vmm_vaspace_release(space, range_of(space->ranges));
+	while ((range = vmm_vaspace_next_range(space, 0)) != NULL)
+		vmm_vaspace_release(space, range);
+	vmm_va_pool_finish(&space->pieces);
+	vmm_va_pool_finish(&space->ranges);
+	vmm_va_pool_finish(&space->tree.nodes);
 	vmm_free(space);
 }
 
@@ -54,15 +52,6 @@ uint64_t vmm_vaspace_low(const struct vmm_vaspace *space)
 uint64_t vmm_vaspace_high(const struct vmm_vaspace *space)
 {
 	return space->high;
-}
-
-/* xorshift: deterministic, so the same calls build the same tree. */
-static uint32_t next_weight(struct vmm_vaspace *space)
-{
-	space->seed ^= space->seed << 13;
-	space->seed ^= space->seed >> 17;
-	space->seed ^= space->seed << 5;
-	return space->seed;
 }
 
 /* ---- pieces ---- */
@@ -85,32 +74,32 @@ static void unlink_piece(struct vmm_va_piece *piece)
 
 static void add_piece(struct vmm_vaspace *space, struct vmm_va_piece *piece)
 {
-	piece->node.weight = next_weight(space);
-	space->pieces = vmm_va_insert(space->pieces, &piece->node);
+	vmm_va_tree_insert(&space->tree, piece);
 	link_piece(piece);
 }
 
 static void drop_piece(struct vmm_vaspace *space, struct vmm_va_piece *piece)
 {
 	unlink_piece(piece);
-	space->pieces = vmm_va_remove(space->pieces, &piece->node);
-	vmm_free(piece);
+	vmm_va_tree_remove(&space->tree, piece);
+	vmm_va_pool_give(&space->pieces, piece);
 }
 
 /* Splits the piece at `at`; `rest` becomes the second part. */
 static void split(struct vmm_vaspace *space, struct vmm_va_piece *piece, uint64_t at,
 		  struct vmm_va_piece *rest)
 {
-	uint64_t before = at - piece->node.base;
+	uint64_t before = at - piece->base;
 
-	*rest = (struct vmm_va_piece){.node = {.base = at, .size = piece->node.size - before},
+	*rest = (struct vmm_va_piece){.base = at,
+				      .size = piece->size - before,
 				      .range = piece->range,
 				      .content = piece->content,
 				      .live = piece->live};
 	if (rest->content.kind == VMM_VA_MAPPED || rest->content.kind == VMM_VA_PAGES)
 		rest->content.offset += before;
-	piece->node.size = before;
-	space->pieces = vmm_va_resized(space->pieces, &piece->node);
+	piece->size = before;
+	vmm_va_tree_resize(&space->tree, piece);
 	add_piece(space, rest);
 }
 
@@ -127,11 +116,11 @@ static bool may_merge(const struct vmm_va_piece *a, const struct vmm_va_piece *b
 
 static void merge(struct vmm_vaspace *space, struct vmm_va_piece *a, struct vmm_va_piece *b)
 {
-	uint64_t size = b->node.size;
+	uint64_t size = b->size;
 
 	drop_piece(space, b);
-	a->node.size += size;
-	space->pieces = vmm_va_resized(space->pieces, &a->node);
+	a->size += size;
+	vmm_va_tree_resize(&space->tree, a);
 }
 
 static void merge_around(struct vmm_vaspace *space, struct vmm_va_piece *piece)
@@ -140,54 +129,63 @@ static void merge_around(struct vmm_vaspace *space, struct vmm_va_piece *piece)
 
 	if (may_merge(piece, next))
 		merge(space, piece, next);
-	before = piece->node.base ? vmm_vaspace_piece(space, piece->node.base - 1) : NULL;
+	before = piece->base ? vmm_vaspace_piece(space, piece->base - 1) : NULL;
 	if (before != piece && may_merge(before, piece))
 		merge(space, before, piece);
 }
 
-struct vmm_va_piece *vmm_vaspace_piece(const struct vmm_vaspace *space, uint64_t address)
+struct vmm_va_piece *vmm_vaspace_piece(struct vmm_vaspace *space, uint64_t address)
 {
-	return piece_of(vmm_va_behind(space->pieces, address));
+	return vmm_va_tree_seek(&space->tree, address);
 }
 
 static void remove_within(struct vmm_vaspace *space, uint64_t base, uint64_t end)
 {
 	struct vmm_va_piece *piece;
 
-	while ((piece = vmm_vaspace_piece(space, base)) != NULL && piece->node.base < end)
+	while ((piece = vmm_vaspace_piece(space, base)) != NULL && piece->base < end)
 		drop_piece(space, piece);
+}
+
+/* Takes three pieces, and what their insertion needs. Returns false, with none, without memory. */
+static bool take_pieces(struct vmm_vaspace *space, struct vmm_va_piece *pieces[3])
+{
+	uint32_t taken = 0;
+
+	while (taken < 3 && (pieces[taken] = vmm_va_pool_take(&space->pieces)) != NULL)
+		taken++;
+	if (taken == 3 && vmm_ok(vmm_va_tree_reserve(&space->tree, 3)))
+		return true;
+	while (taken)
+		vmm_va_pool_give(&space->pieces, pieces[--taken]);
+	return false;
 }
 
 vmm_status vmm_vaspace_set(struct vmm_vaspace *space, uint64_t base, uint64_t size,
 			   const struct vmm_va_content *content)
 {
-	struct vmm_va_piece *piece = vmm_calloc(1, sizeof(*piece));
-	struct vmm_va_piece *rest[2] = {vmm_calloc(1, sizeof(**rest)),
-					vmm_calloc(1, sizeof(**rest))};
 	struct vmm_va_range *range = vmm_vaspace_range(space, base, size);
+	struct vmm_va_piece *unused[3], *at;
 	uint32_t used = 0;
-	vmm_status status = piece && rest[0] && rest[1] ? VMM_OK : VMM_NO_MEMORY;
 
 	vmm_assert(range && size);
-	if (vmm_ok(status)) {
-		struct vmm_va_piece *at = vmm_vaspace_piece(space, base);
-
-		if (at->node.base < base)
-			split(space, at, base, rest[used++]);
-		at = vmm_vaspace_piece(space, base + size - 1);
-		if (end_of(&at->node) > base + size)
-			split(space, at, base + size, rest[used++]);
-		remove_within(space, base, base + size);
-		*piece = (struct vmm_va_piece){
-			.node = {.base = base, .size = size}, .range = range, .content = *content};
-		add_piece(space, piece);
-		merge_around(space, piece);
-		piece = NULL;
-	}
-	for (; used < 2; used++)
-		vmm_free(rest[used]);
-	vmm_free(piece);
-	return status;
+	if (!take_pieces(space, unused))
+		return VMM_NO_MEMORY;
+	at = vmm_vaspace_piece(space, base);
+	if (at->base < base)
+		split(space, at, base, unused[used++]);
+	at = vmm_vaspace_piece(space, base + size - 1);
+	if (end_of(at) > base + size)
+		split(space, at, base + size, unused[used++]);
+	remove_within(space, base, base + size);
+	at = unused[used++];
+	*at = (struct vmm_va_piece){
+		.base = base, .size = size, .range = range, .content = *content};
+	add_piece(space, at);
+	merge_around(space, at);
+	while (used < 3)
+		vmm_va_pool_give(&space->pieces, unused[used++]);
+	return VMM_OK;
 }
 
 void vmm_vaspace_unmap_piece(struct vmm_vaspace *space, struct vmm_va_piece *piece)
@@ -200,29 +198,30 @@ void vmm_vaspace_unmap_piece(struct vmm_vaspace *space, struct vmm_va_piece *pie
 
 /* ---- ranges ---- */
 
-struct vmm_va_range *vmm_vaspace_next_range(const struct vmm_vaspace *space, uint64_t address)
+struct vmm_va_range *vmm_vaspace_next_range(struct vmm_vaspace *space, uint64_t address)
 {
-	return range_of(vmm_va_behind(space->ranges, address));
+	const struct vmm_va_piece *piece = vmm_vaspace_piece(space, address);
+
+	return piece ? piece->range : NULL;
 }
 
-bool vmm_vaspace_is_taken(const struct vmm_vaspace *space, uint64_t base, uint64_t size)
+bool vmm_vaspace_is_taken(struct vmm_vaspace *space, uint64_t base, uint64_t size)
 {
-	const struct vmm_va_node *node = vmm_va_behind(space->ranges, base);
+	const struct vmm_va_piece *piece = vmm_vaspace_piece(space, base);
 
-	return node && node->base < base + size;
+	return piece && piece->base < base + size;
 }
 
-struct vmm_va_range *vmm_vaspace_range(const struct vmm_vaspace *space, uint64_t base,
-				       uint64_t size)
+struct vmm_va_range *vmm_vaspace_range(struct vmm_vaspace *space, uint64_t base, uint64_t size)
 {
 	struct vmm_va_range *range = vmm_vaspace_next_range(space, base);
 
-	if (!range || range->node.base > base || size > end_of(&range->node) - base)
+	if (!range || range->base > base || size > range->base + range->size - base)
 		return NULL;
 	return range;
 }
 
-static vmm_status choose(const struct vmm_vaspace *space, const struct vmm_va_request *request,
+static vmm_status choose(struct vmm_vaspace *space, const struct vmm_va_request *request,
 			 uint64_t *base)
 {
 	struct vmm_va_request within = *request;
@@ -238,35 +237,34 @@ static vmm_status choose(const struct vmm_vaspace *space, const struct vmm_va_re
 	within.minimum = vmm_max_u64(request->minimum, space->low);
 	within.maximum =
 		request->maximum ? vmm_min_u64(request->maximum, space->high) : space->high;
-	return vmm_va_hole(space->ranges, &within, base) ? VMM_OK : VMM_NO_MEMORY;
+	return vmm_va_tree_hole(&space->tree, &within, base) ? VMM_OK : VMM_NO_MEMORY;
 }
 
 vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_request *request,
 			    enum vmm_va_origin origin, const struct vmm_va_content *content,
 			    struct vmm_va_range **result)
 {
-	struct vmm_va_piece *piece;
 	struct vmm_va_range *range;
+	struct vmm_va_piece *piece;
 	uint64_t base = 0;
 	vmm_status status = choose(space, request, &base);
 
+	if (vmm_ok(status))
+		status = vmm_va_tree_reserve(&space->tree, 1);
 	if (!vmm_ok(status))
 		return status;
-	range = vmm_calloc(1, sizeof(*range));
-	piece = vmm_calloc(1, sizeof(*piece));
-	if (!range || !piece) {
-		vmm_free(range);
-		vmm_free(piece);
+	range = vmm_va_pool_take(&space->ranges);
+	if (!range)
+		return VMM_NO_MEMORY;
+	piece = vmm_va_pool_take(&space->pieces);
+	if (!piece) {
+		vmm_va_pool_give(&space->ranges, range);
 		return VMM_NO_MEMORY;
 	}
-	range->node.base = piece->node.base = base;
-	range->node.size = piece->node.size = request->size;
-	range->node.weight = next_weight(space);
-	range->origin = origin;
-	range->number = ++space->numbers;
-	piece->range = range;
-	piece->content = *content;
-	space->ranges = vmm_va_insert(space->ranges, &range->node);
+	*range = (struct vmm_va_range){
+		.base = base, .size = request->size, .origin = origin, .number = ++space->numbers};
+	*piece = (struct vmm_va_piece){
+		.base = base, .size = request->size, .range = range, .content = *content};
 	add_piece(space, piece);
 	*result = range;
 	return VMM_OK;
@@ -274,8 +272,7 @@ vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_reque
 
 void vmm_vaspace_release(struct vmm_vaspace *space, struct vmm_va_range *range)
 {
-	remove_within(space, range->node.base, end_of(&range->node));
+	remove_within(space, range->base, range->base + range->size);
 	vmm_assert(!range->mapped);
-	space->ranges = vmm_va_remove(space->ranges, &range->node);
-	vmm_free(range);
+	vmm_va_pool_give(&space->ranges, range);
 }

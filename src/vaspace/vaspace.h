@@ -5,22 +5,13 @@
  * frees as a whole. *Pieces* cover each range without gaps. A piece says what its pages are:
  * nothing, zero, or pages of an object.
  *
- * Pure: no lock, no I/O, no page tables; the caller holds the owner's lock. Addresses and sizes are
+ * Pure: no lock, no I/O, no page tables; the caller holds the owner's lock, also for a lookup. Addresses and sizes are
  * bytes, multiples of VMM_PAGE_SIZE.
  */
 #ifndef VMM_VASPACE_VASPACE_H
 #define VMM_VASPACE_VASPACE_H
 
 #include "base/base.h"
-
-/* A node of a tree of disjoint intervals, ordered by address. The members belong to the tree. */
-struct vmm_va_node {
-	uint64_t base, size;
-	struct vmm_va_node *left, *right;
-	uint32_t weight;
-	/* of the subtree: begin, end, and its largest gap */
-	uint64_t first, end, gap;
-};
 
 enum vmm_va_origin {
 	VMM_VA_BY_MAP,
@@ -31,7 +22,7 @@ enum vmm_va_origin {
 };
 
 struct vmm_va_range {
-	struct vmm_va_node node;
+	uint64_t base, size;
 	enum vmm_va_origin origin;
 	uint64_t number; /* 1, 2, 3 ... within the space, in order of creation */
 	uint32_t mapped; /* number of its pieces with VMM_VA_MAPPED */
@@ -57,7 +48,7 @@ struct vmm_va_content {
 };
 
 struct vmm_va_piece {
-	struct vmm_va_node node;
+	uint64_t base, size;
 	struct vmm_va_range *range;
 	struct vmm_list link; /* in content.list; detached unless VMM_VA_MAPPED */
 	struct vmm_va_content content;
@@ -92,10 +83,9 @@ vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_reque
 			    struct vmm_va_range **range) VMM_MUST_CHECK;
 void vmm_vaspace_release(struct vmm_vaspace *space, struct vmm_va_range *range);
 /* Returns the range that contains [base, base + size), or NULL. */
-struct vmm_va_range *vmm_vaspace_range(const struct vmm_vaspace *space, uint64_t base,
-				       uint64_t size);
+struct vmm_va_range *vmm_vaspace_range(struct vmm_vaspace *space, uint64_t base, uint64_t size);
 /* Returns whether any address of [base, base + size) is in a range. */
-bool vmm_vaspace_is_taken(const struct vmm_vaspace *space, uint64_t base, uint64_t size);
+bool vmm_vaspace_is_taken(struct vmm_vaspace *space, uint64_t base, uint64_t size);
 /*
  * Sets the content of pages, which all belong to one range. Returns VMM_OK, or VMM_NO_MEMORY
  * without a change.
@@ -105,19 +95,19 @@ vmm_status vmm_vaspace_set(struct vmm_vaspace *space, uint64_t base, uint64_t si
 /* Makes a piece VMM_VA_NOTHING when its object ends. Needs no memory. */
 void vmm_vaspace_unmap_piece(struct vmm_vaspace *space, struct vmm_va_piece *piece);
 /* Returns the piece that contains the address, else the next one above it; NULL: none. */
-struct vmm_va_piece *vmm_vaspace_piece(const struct vmm_vaspace *space, uint64_t address);
-static inline struct vmm_va_piece *vmm_vaspace_next(const struct vmm_vaspace *space,
+struct vmm_va_piece *vmm_vaspace_piece(struct vmm_vaspace *space, uint64_t address);
+static inline struct vmm_va_piece *vmm_vaspace_next(struct vmm_vaspace *space,
 						    const struct vmm_va_piece *piece)
 {
-	return vmm_vaspace_piece(space, piece->node.base + piece->node.size);
+	return vmm_vaspace_piece(space, piece->base + piece->size);
 }
 /* Returns the lowest range that ends above the address; NULL: none. */
-struct vmm_va_range *vmm_vaspace_next_range(const struct vmm_vaspace *space, uint64_t address);
+struct vmm_va_range *vmm_vaspace_next_range(struct vmm_vaspace *space, uint64_t address);
 
 uint64_t vmm_vaspace_low(const struct vmm_vaspace *space);
 uint64_t vmm_vaspace_high(const struct vmm_vaspace *space);
 
 /* Asserts all invariants. */
-void vmm_vaspace_check(const struct vmm_vaspace *space);
+void vmm_vaspace_check(struct vmm_vaspace *space);
 
 #endif

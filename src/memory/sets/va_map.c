@@ -122,7 +122,7 @@ static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 
-	for (; piece && piece->node.base < base + size; piece = vmm_vaspace_next(va->space, piece))
+	for (; piece && piece->base < base + size; piece = vmm_vaspace_next(va->space, piece))
 		if (piece->live)
 			return true;
 	return false;
@@ -210,14 +210,13 @@ static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_l
 			(unsigned long long)o->request.size, (unsigned long long)o->request.minimum,
 			(unsigned long long)o->request.maximum);
 	if (o->content.kind != VMM_VA_NOTHING)
-		status = vmm_va_create_tables(o->va, range->node.base, range->node.size);
+		status = vmm_va_create_tables(o->va, range->base, range->size);
 	if (status == VMM_OK)
-		status =
-			write_tables(o->va, range->node.base, range->node.size, &o->content, false);
+		status = write_tables(o->va, range->base, range->size, &o->content, false);
 	if (status != VMM_OK)
 		vmm_va_release(o->va, range);
 	else
-		o->address = range->node.base;
+		o->address = range->base;
 	return status;
 }
 
@@ -387,7 +386,7 @@ uint64_t vmm_va_driver_address(struct vmm_device *device, uint32_t allocation)
 
 			if (piece->content.object == ref &&
 			    piece->range->origin == VMM_VA_BY_SYSTEM)
-				address = piece->node.base;
+				address = piece->base;
 		}
 	vmm_paging_commit(device->adapter);
 	return address;
@@ -443,7 +442,7 @@ static bool is_unmapped(const struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 
-	for (; piece && piece->node.base < base + size; piece = vmm_vaspace_next(va->space, piece))
+	for (; piece && piece->base < base + size; piece = vmm_vaspace_next(va->space, piece))
 		if (piece->content.kind != VMM_VA_NOTHING)
 			return false;
 	return true;
@@ -632,7 +631,7 @@ NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, u
 	struct vmm_va *va = vmm_va_find(memory, process);
 	if (va && size)
 		range = vmm_vaspace_range(va->space, base, size);
-	bool whole = range && range->node.base == base && range->node.size == size &&
+	bool whole = range && range->base == base && range->size == size &&
 		     (range->origin == VMM_VA_BY_MAP || range->origin == VMM_VA_BY_RESERVE);
 	if (whole)
 		vmm_va_release(va, range);

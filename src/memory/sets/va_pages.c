@@ -23,10 +23,10 @@ static vmm_status map_locked(struct vmm_va *va, const struct vmm_va_content *con
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	status = vmm_va_create_tables(va, (*range)->node.base, size);
+	status = vmm_va_create_tables(va, (*range)->base, size);
 	if (status == VMM_OK)
-		status = vmm_va_write_piece(va, vmm_vaspace_piece(va->space, (*range)->node.base),
-					    false);
+		status =
+			vmm_va_write_piece(va, vmm_vaspace_piece(va->space, (*range)->base), false);
 	if (status != VMM_OK)
 		vmm_va_release(va, *range);
 	return status;
@@ -80,7 +80,7 @@ vmm_status vmm_va_map_pages(struct vmm_device *device, const struct vmm_os_memor
 		vmm_free(window);
 		return status == VMM_NO_VIDEO_MEMORY ? VMM_NO_MEMORY : status;
 	}
-	*address = window->range->node.base;
+	*address = window->range->base;
 	*result = window;
 	return VMM_OK;
 }
@@ -114,7 +114,7 @@ vmm_status vmm_va_map_bus_locked(struct vmm_device *device, uint64_t bus_address
 
 uint64_t vmm_va_range_address(const struct vmm_va_range *range)
 {
-	return range->node.base;
+	return range->base;
 }
 
 void vmm_va_unmap_bus_locked(struct vmm_device *device, struct vmm_va_range *range)

@@ -63,7 +63,7 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 			"invalid";
 	}
 	if (vmm_ok(status)) {
-		args->StartVirtualAddress = range->node.base;
+		args->StartVirtualAddress = range->base;
 		return STATUS_SUCCESS;
 	}
 	return vmm_refuse_rule(
@@ -247,14 +247,14 @@ static void erase_piece(struct vmm_va *va, struct vmm_va_piece *piece)
 {
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (piece->live)
-		(void)!vmm_ok(vmm_va_erase(va, piece->node.base, piece->node.size,
+		(void)!vmm_ok(vmm_va_erase(va, piece->base, piece->size,
 					   piece->content.driver_protection));
 	piece->live = false;
 }
 
 void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 {
-	uint64_t base = range->node.base, size = range->node.size;
+	uint64_t base = range->base, size = range->size;
 	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);

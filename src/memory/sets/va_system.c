@@ -106,7 +106,7 @@ static vmm_status take_window(struct vmm_paging_window *window)
 					  &range);
 		if (status != VMM_OK)
 			continue;
-		window->base = range->node.base;
+		window->base = range->base;
 		window->side_bytes = bytes + VMM_LARGE_PAGE_SIZE;
 		window->table_base = window->base + mapped - table;
 		window->table_bytes = table;

@@ -257,7 +257,7 @@ static vmm_status copy_mappings(struct vmm_device *device, const struct vmm_va_o
 	for (; at < end; count++) {
 		const struct vmm_va_piece *piece = vmm_vaspace_piece(space, at);
 
-		at = piece->node.base + piece->node.size;
+		at = piece->base + piece->size;
 	}
 	parts = vmm_calloc(count, sizeof(*parts));
 	if (!parts)
@@ -265,12 +265,12 @@ static vmm_status copy_mappings(struct vmm_device *device, const struct vmm_va_o
 	at = o->source;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct vmm_va_piece *piece = vmm_vaspace_piece(space, at);
-		uint64_t to = vmm_min_u64(end, piece->node.base + piece->node.size);
+		uint64_t to = vmm_min_u64(end, piece->base + piece->size);
 
 		parts[i].base = o->base + (at - o->source);
 		parts[i].size = to - at;
 		parts[i].content = piece->content;
-		parts[i].content.offset += at - piece->node.base;
+		parts[i].content.offset += at - piece->base;
 		at = to;
 	}
 	for (uint32_t i = 0; i < count && status == VMM_OK; i++)

@@ -321,7 +321,7 @@ vmm_status vmm_va_write_pages(struct vmm_va *va, const struct vmm_va_pages *page
 static vmm_status write_zero(struct vmm_va *va, const struct vmm_va_piece *piece)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t at = piece->node.base, end = at + piece->node.size;
+	uint64_t at = piece->base, end = at + piece->size;
 	DXGK_PTE zero = {{{0}}, {0}};
 	vmm_status status = VMM_OK;
 
@@ -360,11 +360,11 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 {
 	const struct vmm_va_content *content = &piece->content;
 	const struct vmm_ref *ref = content->object; /* NULL: pages of no allocation */
-	uint64_t end = piece->node.base + piece->node.size;
+	uint64_t end = piece->base + piece->size;
 	struct vmm_gpu_location location = {0};
 	const struct vmm_va_pages pages = {.location = &location,
 					   .allocation = ref ? ref->allocation : NULL,
-					   .base = piece->node.base,
+					   .base = piece->base,
 					   .end = end,
 					   .offset = content->offset,
 					   .protection = content->protection,
@@ -379,7 +379,7 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 	piece->live = vmm_ok(status) && !va->evicted;
 	if (!vmm_ok(status) || (!changed && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached))
 		return status;
-	return vmm_va_flush(va, piece->node.base, end);
+	return vmm_va_flush(va, piece->base, end);
 }
 
 static struct vmm_va *va_of(const struct vmm_va_piece *piece)
@@ -419,7 +419,7 @@ void vmm_va_invalidate_entries_slow(struct vmm_memory *memory, struct vmm_instan
 		struct vmm_va_piece *piece = vmm_container_of(link, struct vmm_va_piece, link);
 
 		if (piece->live && !memory->resetting)
-			(void)!vmm_ok(vmm_va_erase(va_of(piece), piece->node.base, piece->node.size,
+			(void)!vmm_ok(vmm_va_erase(va_of(piece), piece->base, piece->size,
 						   piece->content.driver_protection));
 		piece->live = false;
 	}

@@ -98,8 +98,8 @@ static void take(struct model *m)
 		return;
 	}
 	assert_int_equal(status, VMM_OK);
-	assert_int_equal(range->node.base, base * PAGE);
-	assert_int_equal(range->node.size, size * PAGE);
+	assert_int_equal(range->base, base * PAGE);
+	assert_int_equal(range->size, size * PAGE);
 	m->ranges++;
 	for (uint32_t i = base; i < base + size; i++)
 		m->page[i].range = m->ranges;
@@ -171,7 +171,7 @@ static void compare(const struct model *m)
 	for (uint32_t i = 0; i < HIGH; i++) {
 		const struct page *p = &m->page[i];
 		const struct vmm_va_piece *piece = vmm_vaspace_piece(m->space, i * PAGE);
-		bool covered = piece && piece->node.base <= i * PAGE;
+		bool covered = piece && piece->base <= i * PAGE;
 
 		assert_int_equal(covered, p->range != 0);
 		assert_int_equal(vmm_vaspace_is_taken(m->space, i * PAGE, PAGE), covered);
@@ -181,7 +181,7 @@ static void compare(const struct model *m)
 		if (p->kind != VMM_VA_MAPPED)
 			continue;
 		assert_ptr_equal(piece->content.object, &m->list[p->object]);
-		assert_int_equal(piece->content.offset + (i * PAGE - piece->node.base), p->offset);
+		assert_int_equal(piece->content.offset + (i * PAGE - piece->base), p->offset);
 	}
 	/* Two adjacent ranges stay two; an area across both is in neither. */
 	for (uint32_t i = LOW; i + 1 < HIGH; i++)
@@ -242,7 +242,7 @@ static void va_02_a_narrow_window_is_filled_exactly(void **state)
 		assert_int_equal(
 			vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
 			VMM_OK);
-		assert_int_equal(range->node.base, (100 + 2 * i) * PAGE);
+		assert_int_equal(range->base, (100 + 2 * i) * PAGE);
 	}
 	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
 			 VMM_NO_MEMORY);
@@ -261,11 +261,110 @@ static void va_02_a_narrow_window_is_filled_exactly(void **state)
 	assert_int_equal(vmm_vaspace_create(PAGE, PAGE, &space), VMM_INVALID_PARAMETER);
 }
 
+/* ---- many ranges: a tree of several levels, against an array with the range of each page ---- */
+
+enum { MANY_HIGH = 8192, MANY_STEPS = 12000 }; /* pages */
+
+struct many {
+	struct vmm_vaspace *space;
+	struct vmm_va_range *range[MANY_HIGH]; /* of the page; NULL: free */
+	uint64_t seed;
+};
+
+static uint32_t draw_many(struct many *m, uint32_t below)
+{
+	struct model random = {.seed = m->seed};
+	uint32_t result = draw(&random, below);
+
+	m->seed = random.seed;
+	return result;
+}
+
+/* The lowest free place; 0: there is none. */
+static uint32_t lowest_of_many(const struct many *m, uint32_t minimum, uint32_t size)
+{
+	uint32_t free = 0;
+
+	for (uint32_t i = vmm_max_u64(minimum, LOW); i < MANY_HIGH; i++) {
+		free = m->range[i] ? 0 : free + 1;
+		if (free == size)
+			return i + 1 - size;
+	}
+	return 0;
+}
+
+static void take_of_many(struct many *m)
+{
+	const struct vmm_va_content nothing = {.kind = VMM_VA_NOTHING};
+	uint32_t size = 1 + draw_many(m, 4),
+		 minimum = draw_many(m, 4) ? 0 : draw_many(m, MANY_HIGH);
+	const struct vmm_va_request request = {
+		.minimum = minimum * PAGE, .size = size * PAGE, .alignment = PAGE};
+	bool fails = !draw_many(m, 16);
+	struct vmm_va_range *range = NULL;
+
+	vmm_calloc_fail_after(fails ? 1 + draw_many(m, 2) : 0);
+	vmm_status status =
+		vmm_vaspace_take(m->space, &request, VMM_VA_BY_RESERVE, &nothing, &range);
+	vmm_calloc_fail_after(0);
+	uint32_t base = fails ? 0 : lowest_of_many(m, minimum, size);
+	assert_int_equal(status, base ? VMM_OK : VMM_NO_MEMORY);
+	if (!base)
+		return;
+	assert_int_equal(range->base, base * PAGE);
+	for (uint32_t i = base; i < base + size; i++)
+		m->range[i] = range;
+}
+
+static void release_of_many(struct many *m)
+{
+	uint32_t at = draw_many(m, MANY_HIGH);
+	struct vmm_va_range *range = m->range[at];
+
+	assert_ptr_equal(vmm_vaspace_range(m->space, at * PAGE, PAGE), range);
+	if (!range)
+		return;
+	uint64_t base = range->base / PAGE, end = base + range->size / PAGE;
+	vmm_vaspace_release(m->space, range);
+	for (uint64_t i = base; i < end; i++)
+		m->range[i] = NULL;
+}
+
+/* The number of ranges rises and falls, so that nodes of each level split and merge. */
+static void va_02_va_09_the_lowest_free_place_among_thousands_of_ranges(void **state)
+{
+	static struct many m;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		m = (struct many){.seed = seed};
+		assert_int_equal(vmm_vaspace_create(LOW * PAGE, MANY_HIGH * PAGE, &m.space),
+				 VMM_OK);
+		for (uint32_t step = 0; step < MANY_STEPS; step++) {
+			bool rising = step / (MANY_STEPS / 4) % 2 == 0;
+
+			if (draw_many(&m, 8) < (rising ? 7u : 1u))
+				take_of_many(&m);
+			else
+				release_of_many(&m);
+			if (step % 100 == 0)
+				vmm_vaspace_check(m.space);
+		}
+		for (uint32_t i = 0; i < MANY_HIGH; i++) {
+			const struct vmm_va_range *next = vmm_vaspace_next_range(m.space, i * PAGE);
+
+			assert_true(next == m.range[i] || (next && !m.range[i]));
+		}
+		vmm_vaspace_destroy(m.space);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(va_02_va_03_va_09_random_operations_match_an_array_of_pages),
 		cmocka_unit_test(va_02_a_narrow_window_is_filled_exactly),
+		cmocka_unit_test(va_02_va_09_the_lowest_free_place_among_thousands_of_ranges),
 	};
 
 	return cmocka_run_group_tests_name("vaspace_model", tests, NULL, NULL);
