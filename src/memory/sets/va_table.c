@@ -121,6 +121,7 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 	if (!table)
 		return VMM_NO_MEMORY;
 	*table = *shape;
+	table->shift = vmm_va_shift(vmm_va_mmu(va), table->level);
 	table->segment =
 		va->process ? desc->PageTableSegmentId : desc->PagingProcessPageTableSegmentId;
 	count_table(va, table);
@@ -381,7 +382,7 @@ void vmm_va_rewrite_one(struct vmm_va *va)
 vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	uint64_t step = coverage(va, 1), end = base + size;
-	uint64_t last = (end - 1) >> vmm_va_shift(vmm_va_mmu(va), va->root->level);
+	uint64_t last = (end - 1) >> va->root->shift;
 	vmm_status status = vmm_va_bring_back(va, VMM_NO_PREPARATION);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
@@ -392,7 +393,7 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 		struct vmm_va_table *table = va->root;
 
 		while (table->level && status == VMM_OK) {
-			uint32_t index = vmm_va_index(va, table, at);
+			uint32_t index = vmm_va_index(table, at);
 
 			if (!table->child[index])
 				status = add_child(va, table, index);
@@ -403,11 +404,26 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 	return status;
 }
 
+/*
+ * Does the table translate a taken address? The addresses from the given one on are searched first:
+ * those are near the range that was released.
+ */
+static bool is_taken_near(struct vmm_va *va, const struct vmm_va_table *table, uint64_t address)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t reach = (uint64_t)1 << table->parent->shift,
+		 from = vmm_max_u64(address, table->base);
+
+	vmm_assert_held(&va->memory->adapter->paging_lock);
+	return vmm_vaspace_is_taken(va->space, from, table->base + reach - from) ||
+	       vmm_vaspace_is_taken(va->space, table->base, reach);
+}
+
 static void prune(struct vmm_va *va, struct vmm_va_table *table, uint64_t base, uint64_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t each = coverage(va, table->level);
-	uint32_t first = base > table->base ? vmm_va_index(va, table, base) : 0;
+	uint64_t each = (uint64_t)1 << table->shift;
+	uint32_t first = base > table->base ? vmm_va_index(table, base) : 0;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	for (uint32_t i = first; i < table->entries && table->base + i * each < end; i++) {
@@ -417,7 +433,7 @@ static void prune(struct vmm_va *va, struct vmm_va_table *table, uint64_t base, 
 			continue;
 		if (child->level)
 			prune(va, child, base, end);
-		if (!child->children && !vmm_vaspace_is_taken(va->space, child->base, each))
+		if (!child->children && !is_taken_near(va, child, base))
 			destroy_table(va, child);
 	}
 }

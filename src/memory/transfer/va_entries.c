@@ -25,18 +25,13 @@ uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
 	return shift;
 }
 
-uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address)
-{
-	return (uint32_t)((address - table->base) >> vmm_va_shift(vmm_va_mmu(va), table->level));
-}
-
 struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
 {
 	struct vmm_va_table *table = va->root;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	while (table && table->level) {
-		uint32_t index = vmm_va_index(va, table, address);
+		uint32_t index = vmm_va_index(table, address);
 
 		table = index < table->entries ? table->child[index] : NULL;
 	}
@@ -109,7 +104,6 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 {
 	const struct vmm_va_table *table = write->table;
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UPDATE_PAGE_TABLE};
-	uint64_t reach = (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), table->level);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (vmm_unlikely(va->evicted))
@@ -122,7 +116,8 @@ vmm_status vmm_va_update(struct vmm_va *va, const struct vmm_va_write *write)
 	args.UpdatePageTable.Flags.InitialUpdate = write->initial;
 	args.UpdatePageTable.DriverProtection = write->driver_protection;
 	args.UpdatePageTable.hProcess = va->kmd_process;
-	args.UpdatePageTable.FirstPteVirtualAddress = table->base + write->start * reach;
+	args.UpdatePageTable.FirstPteVirtualAddress =
+		table->base + ((uint64_t)write->start << table->shift);
 	if (write->allocation) {
 		args.UpdatePageTable.hAllocation = write->allocation->kmd_allocation;
 		args.UpdatePageTable.AllocationOffsetInBytes = write->offset;
@@ -205,15 +200,19 @@ bool vmm_va_locate(const struct vmm_instance *instance, struct vmm_gpu_location 
 	return true;
 }
 
+static bool is_contiguous(const struct vmm_gpu_location *location)
+{
+	return !location->extents && (location->segment || location->list.Flags.Contiguous);
+}
+
 uint64_t vmm_gpu_page(const struct vmm_gpu_location *location, uint64_t index)
 {
-	if (vmm_unlikely(location->extents != NULL))
-		return vmm_extent_of(location->extents, 0, index << VMM_PAGE_SHIFT, UINT64_MAX)
-			       .offset >>
-		       VMM_PAGE_SHIFT;
-	if (location->segment || location->list.Flags.Contiguous)
+	if (vmm_likely(is_contiguous(location)))
 		return location->page + index;
-	return location->list.Pages[index];
+	if (!location->extents)
+		return location->list.Pages[index];
+	return vmm_extent_of(location->extents, 0, index << VMM_PAGE_SHIFT, UINT64_MAX).offset >>
+	       VMM_PAGE_SHIFT;
 }
 
 /* Returns a number that differs between locations and is never 0. */
@@ -258,6 +257,22 @@ static vmm_status fill_entries(struct vmm_va *va, struct vmm_va_table *leaf, uin
 	return vmm_va_update(va, &write);
 }
 
+/* Copies the entry, with the addresses of the location's pages from the first one on. */
+static void make_entries(DXGK_PTE *entries, uint32_t count, DXGK_PTE entry,
+			 const struct vmm_gpu_location *location, uint64_t first)
+{
+	if (vmm_likely(is_contiguous(location)))
+		for (uint32_t i = 0; i < count; i++) {
+			entry.PageAddress = location->page + first + i;
+			entries[i] = entry;
+		}
+	else
+		for (uint32_t i = 0; i < count; i++) {
+			entry.PageAddress = vmm_gpu_page(location, first + i);
+			entries[i] = entry;
+		}
+}
+
 /* Caller guarantees that [base, end) lies in one leaf. */
 static vmm_status write_leaf(struct vmm_va *va, struct vmm_va_table *leaf,
 			     const struct vmm_va_pages *pages, uint64_t base, uint64_t end)
@@ -280,11 +295,7 @@ static vmm_status write_leaf(struct vmm_va *va, struct vmm_va_table *leaf,
 			.offset = offset,
 			.driver_protection = pages->driver_protection};
 
-		for (uint32_t i = 0; i < count; i++) {
-			entries[i] = entry;
-			entries[i].PageAddress =
-				vmm_gpu_page(pages->location, (offset >> VMM_PAGE_SHIFT) + i);
-		}
+		make_entries(entries, count, entry, pages->location, offset >> VMM_PAGE_SHIFT);
 		status = vmm_va_update(va, &write);
 		base += (uint64_t)count << VMM_PAGE_SHIFT;
 	}

@@ -21,6 +21,7 @@ struct vmm_va_table {
 	/* the first address that it translates */
 	uint64_t base;
 	uint32_t level, index, entries, children;
+	uint32_t shift; /* an entry covers 1 << shift bytes */
 	uint64_t size_bytes;
 	/* 0: in system memory, see `backing` */
 	uint32_t segment;
@@ -102,7 +103,10 @@ static inline void vmm_va_invalidate_entries(struct vmm_memory *memory,
 /* Number of address bits below the index of that level. */
 uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level);
 /* Returns the index of the table's entry for that address; beyond its entries if there is none. */
-uint32_t vmm_va_index(const struct vmm_va *va, const struct vmm_va_table *table, uint64_t address);
+static inline uint32_t vmm_va_index(const struct vmm_va_table *table, uint64_t address)
+{
+	return (uint32_t)((address - table->base) >> table->shift);
+}
 /* Returns the leaf table that translates the address, or NULL. */
 struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
 	VMM_REQUIRES(vmm_paging_lock_class);
