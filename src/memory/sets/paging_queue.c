@@ -20,6 +20,7 @@ struct vmm_paging_queue {
 	int32_t priority;
 	uint32_t handle, fence_handle;
 	uint64_t last_value;
+	struct vmm_paging_operation *spare; /* one without refs, for the next call; or NULL */
 	struct vmm_sync *fence; /* clients can wait for it, but not signal it (MFN-35) */
 };
 
@@ -37,6 +38,7 @@ static void free_queue(struct vmm_paging_queue *queue)
 {
 	if (queue->fence)
 		vmm_sync_end_owned(queue->fence);
+	vmm_free(queue->spare);
 	vmm_free(queue);
 }
 
@@ -194,6 +196,27 @@ void vmm_paging_operation_free(struct vmm_paging_operation *operation)
 	vmm_free(operation);
 }
 
+struct vmm_paging_operation *vmm_paging_operation_take(struct vmm_paging_queue *queue)
+{
+	struct vmm_paging_operation *spare = queue->spare;
+
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	if (!spare)
+		return vmm_paging_operation_create(0);
+	queue->spare = NULL;
+	return spare;
+}
+
+void vmm_paging_operation_give_back(struct vmm_paging_queue *queue,
+				    struct vmm_paging_operation *operation)
+{
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	if (queue->spare)
+		vmm_free(operation);
+	else
+		queue->spare = operation;
+}
+
 uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
 					struct vmm_paging_operation *operation, uint64_t sequence)
 {
@@ -279,11 +302,16 @@ static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue 
 
 /* Completes an operation. The fence of a lost device keeps its last value. */
 static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *operation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	if (vmm_likely(!vmm_device_lost(queue->device)))
 		vmm_sync_set(queue->fence, operation->value);
 	vmm_list_remove(&operation->link);
-	vmm_free(operation);
+	if (operation->count)
+		vmm_free(operation);
+	else
+		vmm_paging_operation_give_back(queue, operation);
 	atomic_fetch_sub(&queue->device->adapter->paging_work, 1);
 }
 
@@ -374,11 +402,12 @@ void vmm_paging_queues_lose(struct vmm_device *device)
 	}
 }
 
-/* Ends the queue with its handles and its fence. The caller holds the paging lock. */
-static void end(struct vmm_paging_queue *queue)
+/* Ends the queue with its handles and its fence. */
+static void end(struct vmm_paging_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_device *device = queue->device;
 
+	vmm_assert_held(&device->adapter->paging_lock);
 	while (!vmm_list_empty(&queue->operations))
 		finish(queue,
 		       vmm_container_of(queue->operations.next, struct vmm_paging_operation, link));

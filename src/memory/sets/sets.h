@@ -145,6 +145,15 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_paging_operation *operation,
 				  struct vmm_ref *const *refs, uint32_t count)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Takes an operation without refs: the queue's spare one, or a new one. NULL: no memory. It is added,
+ * or given back.
+ */
+struct vmm_paging_operation *vmm_paging_operation_take(struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_paging_operation_give_back(struct vmm_paging_queue *queue,
+				    struct vmm_paging_operation *operation)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Frees an operation that was not added. */
 void vmm_paging_operation_free(struct vmm_paging_operation *operation);
 /*

@@ -69,13 +69,28 @@ static void align_maximum(struct map_operation *o, uint64_t mask, const char *wh
 		o->request.maximum &= ~mask;
 }
 
-static NTSTATUS find_allocation(struct map_operation *o)
+/* Finds the paging queue and the allocation that the request names. */
+static NTSTATUS find_objects(struct map_operation *o, struct vmm_paging_queue **queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_process *process = o->device->process;
+	struct vmm_ref *ref = NULL;
+	bool queued = o->device && o->origin != VMM_VA_BY_SYSTEM;
+	bool maps = o->content.kind == VMM_VA_MAPPED;
 
-	vmm_process_lock(process);
-	struct vmm_ref *ref = vmm_ref_lookup_locked(o->device, o->allocation);
-	vmm_process_unlock(process);
+	vmm_assert_held(&o->va->memory->adapter->paging_lock);
+	if (!o->device)
+		return STATUS_SUCCESS;
+	vmm_process_lock(o->device->process);
+	if (queued)
+		*queue = vmm_paging_queue_find_locked(o->device, o->queue);
+	if (maps)
+		ref = vmm_ref_lookup_locked(o->device, o->allocation);
+	vmm_process_unlock(o->device->process);
+	if (queued && !*queue)
+		return violation(o, "VA-08",
+				 "hPagingQueue is not a live paging queue of the device");
+	if (!maps)
+		return STATUS_SUCCESS;
 	if (!ref)
 		return violation(o, "VA-03",
 				 "map: the handle is not a live allocation of the device");
@@ -85,15 +100,6 @@ static NTSTATUS find_allocation(struct map_operation *o)
 	o->content.object = ref;
 	o->content.list = &ref->allocation->mappings;
 	return STATUS_SUCCESS;
-}
-
-static struct vmm_paging_queue *find_queue(const struct map_operation *o)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_process_lock(o->device->process);
-	struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(o->device, o->queue);
-	vmm_process_unlock(o->device->process);
-	return queue;
 }
 
 /*
@@ -220,32 +226,19 @@ static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_l
 	return status;
 }
 
-static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+/* Takes the addresses and writes the entries. The queue's operation is complete with them. */
+static NTSTATUS place_locked(struct map_operation *o, struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = o->va->memory->adapter;
-	struct vmm_paging_queue *queue = NULL;
-	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_assert_held(&adapter->paging_lock);
-	if (o->device && vmm_device_lost(o->device))
-		/* The device was lost while the call waited for the lock (TDR-07). */
-		return STATUS_DEVICE_REMOVED;
-	bool queued = o->device && o->origin != VMM_VA_BY_SYSTEM;
-	if (queued)
-		queue = find_queue(o);
-	if (queued && !queue)
-		return violation(o, "VA-08",
-				 "hPagingQueue is not a live paging queue of the device");
-	if (o->content.kind == VMM_VA_MAPPED)
-		status = find_allocation(o);
-	if (!NT_SUCCESS(status))
-		return status;
 	choose_alignment(o);
 	const struct vmm_va_range *range =
 		o->request.base && o->origin == VMM_VA_BY_MAP
 			? vmm_vaspace_range(o->va->space, o->request.base, o->request.size)
 			: NULL;
-	status = range ? map_into_range(o, range) : map_new_range(o);
+	vmm_status status = range ? map_into_range(o, range) : map_new_range(o);
 	o->wait = status == VMM_PENDING;
 	if (status != VMM_OK)
 		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
@@ -261,14 +254,31 @@ static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_
 	return STATUS_PENDING;
 }
 
+static NTSTATUS execute_locked(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_queue *queue = NULL;
+
+	vmm_assert_held(&o->va->memory->adapter->paging_lock);
+	if (o->device && vmm_device_lost(o->device))
+		/* The device was lost while the call waited for the lock (TDR-07). */
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = find_objects(o, &queue);
+	if (!NT_SUCCESS(status) || !queue)
+		return NT_SUCCESS(status) ? place_locked(o, NULL) : status;
+	o->operation = vmm_paging_operation_take(queue);
+	if (!o->operation)
+		return STATUS_NO_MEMORY;
+	status = place_locked(o, queue);
+	if (o->operation)
+		vmm_paging_operation_give_back(queue, o->operation);
+	return status;
+}
+
 static NTSTATUS execute(struct map_operation *o)
 {
 	struct vmm_adapter *adapter = o->va->memory->adapter;
 	NTSTATUS status;
 
-	o->operation = vmm_paging_operation_create(0);
-	if (!o->operation)
-		return STATUS_NO_MEMORY;
 	do {
 		uint32_t seen = atomic_load(&adapter->progress);
 
@@ -279,7 +289,6 @@ static NTSTATUS execute(struct map_operation *o)
 		if (o->wait)
 			status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 	} while (o->wait && NT_SUCCESS(status));
-	vmm_paging_operation_free(o->operation);
 	if (status == STATUS_PENDING)
 		adapter->memory->engine->wake(adapter);
 	return status;
