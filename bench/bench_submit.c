@@ -313,7 +313,7 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
 	for (uint32_t i = 0; i < count; i++) {
 		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
-			vmm_ref_prefetch(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
+			vmm_ref_prefetch_handle(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, list[i].hAllocation, VMM_HANDLE_ALLOCATION);
 

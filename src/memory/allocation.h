@@ -377,13 +377,15 @@ static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *dev
  * harm.
  */
 enum { VMM_LONG_LIST = 400, VMM_LIST_AHEAD = 16 };
-static inline void vmm_ref_prefetch(const struct vmm_handle_view *handles, uint32_t handle)
+static inline void vmm_ref_prefetch(const struct vmm_ref *ref)
 {
-	uintptr_t ref = (uintptr_t)vmm_handle_find(handles, handle, VMM_HANDLE_ALLOCATION);
-
-	vmm_prefetch(ref);
-	vmm_prefetch(ref + offsetof(struct vmm_allocation, marks) -
+	vmm_prefetch((uintptr_t)ref);
+	vmm_prefetch((uintptr_t)ref + offsetof(struct vmm_allocation, marks) -
 		     offsetof(struct vmm_allocation, own));
+}
+static inline void vmm_ref_prefetch_handle(const struct vmm_handle_view *handles, uint32_t handle)
+{
+	vmm_ref_prefetch(vmm_handle_find(handles, handle, VMM_HANDLE_ALLOCATION));
 }
 /* Emits the finding for a handle that vmm_ref_lookup_locked refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,

@@ -208,33 +208,79 @@ static bool is_in_place(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_
 	       !atomic_load_explicit(&allocation->marks, memory_order_relaxed);
 }
 
+enum { BATCH = 32 };
+
+/*
+ * Looks up the handles of a batch, and has the CPU load the cache lines that count_batch reads.
+ * Returns how many were found before the first that names nothing.
+ */
+static uint32_t look_up_batch(const struct vmm_handle_view *view, const uint32_t *handles,
+			      uint32_t count, struct vmm_ref **refs)
+{
+	uint32_t i = 0;
+
+	for (; i < count; i++) {
+		refs[i] = vmm_handle_find(view, handles[i], VMM_HANDLE_ALLOCATION);
+		if (vmm_unlikely(!refs[i]))
+			break;
+		vmm_ref_prefetch(refs[i]);
+	}
+	return i;
+}
+
+/* Counts the refs and records their use, up to the first that is not in place. Returns how many. */
+static uint32_t count_batch(const struct vmm_device *device, struct vmm_ref *const *refs,
+			    uint32_t count, struct vmm_lru_uses *uses)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_lru_uses at = *uses;
+	uint32_t i = 0;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	for (; i < count; i++) {
+		struct vmm_ref *ref = refs[i];
+
+		if (vmm_unlikely(ref->device != device || !is_in_place(ref)))
+			break;
+		ref->residency_count++;
+		vmm_lru_use(&at, ref->instance);
+	}
+	*uses = at;
+	return i;
+}
+
+static void uncount(const struct vmm_handle_view *view, const uint32_t *handles, uint32_t count)
+{
+	while (count)
+		((struct vmm_ref *)vmm_handle_find(view, handles[--count], VMM_HANDLE_ALLOCATION))
+			->residency_count--;
+}
+
 /* Counts every entry of the request, if all are in place; otherwise none. */
 static bool count_in_place(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const uint32_t *handles = r->request->handles, count = r->request->count;
-	uint32_t i = 0;
+	struct vmm_lru_uses uses = vmm_lru_uses_begin(r->memory);
+	struct vmm_ref *refs[BATCH];
+	uint32_t done = 0;
 
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	vmm_process_lock(r->device->process);
 	const struct vmm_handle_view view = vmm_handle_view(&r->device->process->handles);
-	for (; i < count; i++) {
-		if (i + VMM_LIST_AHEAD < count)
-			vmm_ref_prefetch(&view, handles[i + VMM_LIST_AHEAD]);
-		struct vmm_ref *ref =
-			(struct vmm_ref *)vmm_handle_find(&view, handles[i], VMM_HANDLE_ALLOCATION);
+	while (done < count) {
+		uint32_t batch = vmm_min_u32(count - done, BATCH);
+		uint32_t found = look_up_batch(&view, handles + done, batch, refs);
+		uint32_t counted = count_batch(r->device, refs, found, &uses);
 
-		if (!ref || ref->device != r->device || !is_in_place(ref))
+		done += counted;
+		if (counted < batch)
 			break;
-		ref->residency_count++;
-		vmm_residency_touch(r->memory, ref->instance);
 	}
-	const bool all = i == count;
-
-	while (!all && i)
-		((struct vmm_ref *)vmm_handle_find(&view, handles[--i], VMM_HANDLE_ALLOCATION))
-			->residency_count--;
+	if (done < count)
+		uncount(&view, handles, done);
 	vmm_process_unlock(r->device->process);
-	return all;
+	vmm_lru_uses_end(&uses);
+	return done == count;
 }
 
 /*

@@ -29,6 +29,17 @@ static void record_use(struct vmm_memory *memory, struct vmm_instance *instance)
 		memory->touched_count = VMM_TOUCHED_MAX + 1;
 }
 
+bool vmm_lru_use_in_journal(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->touched_count >= VMM_TOUCHED_MAX) {
+		memory->touched_count = VMM_TOUCHED_MAX + 1;
+		return false;
+	}
+	memory->touched[memory->touched_count++] = instance;
+	return true;
+}
+
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);

@@ -107,6 +107,39 @@ uint32_t vmm_segment_apertures(const struct vmm_memory *memory);
 /* Records a use of the instance, which is in a segment. */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Uses of many instances, in order: vmm_lru_use for each, between the two others. The caller holds
+ * the paging lock for all of it and records no other use meanwhile.
+ */
+struct vmm_lru_uses {
+	struct vmm_memory *memory;
+	uint64_t counter;
+	bool journal; /* the journal has not overflowed */
+};
+static inline struct vmm_lru_uses vmm_lru_uses_begin(struct vmm_memory *memory)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return (struct vmm_lru_uses){memory, memory->use_counter,
+				     memory->touched_count <= VMM_TOUCHED_MAX};
+}
+/* Returns false if the journal has overflowed. */
+bool vmm_lru_use_in_journal(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+static inline void vmm_lru_use(struct vmm_lru_uses *uses, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&uses->memory->adapter->paging_lock);
+	instance->last_use = ++uses->counter;
+	if (uses->journal)
+		uses->journal = vmm_lru_use_in_journal(uses->memory, instance);
+}
+static inline void vmm_lru_uses_end(const struct vmm_lru_uses *uses)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&uses->memory->adapter->paging_lock);
+	uses->memory->use_counter = uses->counter;
+}
 /* Sorts the lists of all segments by last use. To be called before a list is read in that order. */
 void vmm_lru_order_slow(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 static inline void vmm_lru_order(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)

@@ -173,7 +173,7 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	for (uint32_t i = 0; i < count; i++) {
 		/* A prefetch hint only, so the entry may be read a second time. */
 		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
-			vmm_ref_prefetch(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
+			vmm_ref_prefetch_handle(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
 		const D3DDDI_ALLOCATIONLIST entry = entries[i];
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);

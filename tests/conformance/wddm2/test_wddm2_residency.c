@@ -105,6 +105,40 @@ static void res_02_pri_09_makeresident_with_one_bad_handle_changes_no_count(void
 	wddm2_stop(&w);
 }
 
+/* All before it are resident, and counted in several batches before the bad handle is found. */
+static void res_02_a_bad_handle_behind_many_resident_ones_changes_no_count(void **state)
+{
+	enum { COUNT = 70 };
+	static const uint32_t places[] = {0, 1, 31, 32, 33, 63, 64, COUNT - 1};
+	struct world w;
+	D3DKMT_HANDLE list[COUNT];
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	for (uint32_t i = 0; i < COUNT; i++)
+		list[i] = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, list, COUNT);
+	for (uint32_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		D3DDDI_MAKERESIDENT args = {.hPagingQueue = queue.hPagingQueue,
+					    .NumAllocations = COUNT,
+					    .AllocationList = list};
+		D3DKMT_HANDLE good = list[places[i]];
+
+		list[places[i]] = 0x4242;
+		assert_int_equal(wddm2_try_make(&w.device, &args), E_INVALIDARG);
+		world_expect_finding(&w, "PRI-09");
+		list[places[i]] = good;
+	}
+	wddm2_make(&w, &w.device, &queue, list, COUNT);
+	for (uint32_t i = 0; i < COUNT; i++) { /* two counts each, not more */
+		assert_int_equal(wddm2_evict(&w.device, list[i], 0), S_OK);
+		assert_int_equal(wddm2_evict(&w.device, list[i], 0), S_OK);
+		assert_int_equal(wddm2_evict(&w.device, list[i], 0), E_INVALIDARG);
+		world_expect_finding(&w, "RES-06");
+	}
+	wddm2_stop(&w);
+}
+
 static void res_02_a_paging_queue_of_another_device_is_refused(void **state)
 {
 	struct world w;
@@ -317,6 +351,7 @@ int main(void)
 		ON_BOTH(res_01_pri_05_each_makeresident_counts_until_the_last_evict),
 		ON_BOTH(res_01_a_listed_allocation_is_not_evicted_under_pressure),
 		ON_BOTH(res_02_pri_09_makeresident_with_one_bad_handle_changes_no_count),
+		ON_BOTH(res_02_a_bad_handle_behind_many_resident_ones_changes_no_count),
 		ON_BOTH(res_02_a_paging_queue_of_another_device_is_refused),
 		ON_BOTH(pri_09_reserved_flags_are_refused),
 		ON_BOTH(dma_26_pri_11_referencing_a_non_resident_allocation_is_a_device_error),
