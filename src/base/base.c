@@ -61,7 +61,8 @@ vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t
 		return VMM_OK;
 	if (!array || count > limit)
 		return VMM_INVALID_PARAMETER;
-	*copy = vmm_calloc(count, element);
+	/* The copy overwrites all of it, so it is not zeroed. */
+	*copy = vmm_calloc_fails() ? NULL : malloc(count * element);
 	if (!*copy)
 		return VMM_NO_MEMORY;
 	memcpy(*copy, array, count * element);

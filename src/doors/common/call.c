@@ -27,10 +27,10 @@ NTSTATUS vmm_door_copy_in(const void *array, uint32_t count, uint32_t limit, siz
 		return STATUS_SUCCESS;
 	if (!array || count > limit)
 		return STATUS_INVALID_PARAMETER;
-	*copy = count * element <= local_bytes ? local : vmm_calloc(count, element);
-	if (!*copy)
-		return STATUS_NO_MEMORY;
-	memcpy(*copy, array, count * element);
+	if (count * element > local_bytes)
+		return vmm_copy_in(array, count, limit, element, copy);
+	memcpy(local, array, count * element);
+	*copy = local;
 	return STATUS_SUCCESS;
 }
 
