@@ -73,7 +73,9 @@ static void sink_dpc(void *context)
 		preempted |= vmm_hw_reported(sched);
 	if (vmm_unlikely(sched->periodic != NULL))
 		vmm_periodic_dispatch(sched);
-	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	/* A report that arrives after this check queues another DPC. */
+	bool signaled = atomic_load(&sched->fences_signaled) &&
+			atomic_exchange(&sched->fences_signaled, false);
 	if (retired || vmm_unlikely(signaled))
 		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted && !atomic_load(&sched->chores))

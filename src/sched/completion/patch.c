@@ -69,11 +69,10 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->memory.backing.address);
-
 	vmm_assert_held(&adapter->paging_lock);
 	if (vmm_unlikely(dma->context->no_patching)) /* DMA-25 */
 		return STATUS_SUCCESS;
+	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->memory.backing.address);
 	args.pAllocationList = dma->list;
 	args.AllocationListSize = dma->list_count;
 	args.pPatchLocationList = dma->patches;

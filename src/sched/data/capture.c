@@ -232,6 +232,9 @@ NTSTATUS vmm_submission_capture(struct vmm_submission *s, struct vmm_dma *dma)
 	dma->renamed = dma->offering = dma->writing = false;
 	dma->in_place = !s->all_special;
 	dma->list_count = s->entry_count;
+	/* Nothing to look up: a command at GPU virtual addresses without written primaries. */
+	if (s->all_special && !s->entry_count)
+		return STATUS_SUCCESS;
 	vmm_paging_lock(s->adapter);
 	vmm_process_lock(process);
 	dma->placements = s->adapter->placements;

@@ -87,12 +87,13 @@ void vmm_dma_pin(struct vmm_dma *dma)
 void vmm_dma_pin_locked(struct vmm_dma *dma)
 {
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	atomic_store(&dma->pinned, true);
+	atomic_store_explicit(&dma->pinned, true, memory_order_relaxed);
 }
 
 void vmm_dma_unpin(struct vmm_dma *dma)
 {
-	atomic_store(&dma->pinned, false);
+	/* A thread that then unmaps the buffer has seen its use end. */
+	atomic_store_explicit(&dma->pinned, false, memory_order_release);
 }
 
 static void set_place(struct vmm_dma *dma, const struct vmm_dma_mapping *place)
