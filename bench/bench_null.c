@@ -57,3 +57,21 @@ NTSTATUS bench_null_complete(HANDLE adapter, UINT fence, UINT node)
 	return c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, complete,
 						      (PVOID)(uintptr_t)&c, 0, &result);
 }
+
+static BOOLEAN report_nothing(PVOID context)
+{
+	const struct completion *c = context;
+
+	c->services->DxgkCbQueueDpc(c->services->DeviceHandle);
+	return TRUE;
+}
+
+void bench_null_interrupt(HANDLE adapter)
+{
+	const struct completion c = {.services = &find(adapter)->services};
+	BOOLEAN result;
+
+	if (c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, report_nothing,
+						   (PVOID)(uintptr_t)&c, 0, &result))
+		abort();
+}

@@ -12,5 +12,7 @@
 void bench_null_start(const void *adapter, const DXGKRNL_INTERFACE *services);
 /* Reports that the adapter's packet is complete: the interrupt and the DPC. */
 NTSTATUS bench_null_complete(HANDLE adapter, UINT fence, UINT node);
+/* The same path without a packet: an interrupt that reports nothing, and the DPC. */
+void bench_null_interrupt(HANDLE adapter);
 
 #endif
