@@ -74,7 +74,7 @@ static vmm_status find_space(struct vmm_search *search, struct vmm_instance *ins
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_unlikely(home != NULL)) {
+	if (vmm_unlikely(search->at_home && home)) {
 		status = vmm_segment_allocate_again(search->segment, instance, home);
 		if (!vmm_ok(status))
 			return status;
@@ -280,6 +280,7 @@ vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instanc
 		.memory = memory,
 		.segment = home,
 		.preparation = VMM_NO_PREPARATION,
+		.at_home = true,
 		.request = vmm_placement_request(home, instance),
 	};
 

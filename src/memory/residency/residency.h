@@ -19,6 +19,7 @@ struct vmm_search {
 	struct vmm_range_request request;
 	uint64_t preparation;
 	uint64_t unit_bytes; /* of the extents that the request may be served in; 0: one range */
+	bool at_home;        /* in allocation->home_extents, if that is set */
 	/* Set by the search when nothing else is left to evict (locked_allowed, loss_allowed). */
 	bool locked_allowed; /* instances that the CPU has locked may be evicted (PAG-16) */
 	bool blocked;        /* found: the GPU uses an instance that could otherwise be evicted */
