@@ -54,6 +54,7 @@ static void collect_locked(struct vmm_world *world, struct vmm_list *gone)
 			continue;
 		vmm_list_remove(link);
 		vmm_list_push_back(gone, link);
+		atomic_fetch_sub_explicit(&world->nt_handle_count, 1, memory_order_relaxed);
 	}
 }
 
@@ -61,6 +62,8 @@ void vmm_nt_collect(struct vmm_world *world)
 {
 	struct vmm_list gone;
 
+	if (atomic_load_explicit(&world->nt_handle_count, memory_order_relaxed) == 0)
+		return;
 	vmm_list_init(&gone);
 	vmm_shared_lock(world);
 	collect_locked(world, &gone);
@@ -142,6 +145,7 @@ static vmm_status hand_out_locked(struct vmm_world *world, struct entry *entry, 
 		return status;
 	entry->target.get(entry->target.object);
 	vmm_list_push_back(&world->nt_handles, &entry->link);
+	atomic_fetch_add_explicit(&world->nt_handle_count, 1, memory_order_relaxed);
 	return VMM_OK;
 }
 

@@ -63,7 +63,9 @@ struct vmm_world {
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of the published adapters */
 	struct vmm_list nt_handles;     /* nt_handle.c */
-	struct vmm_list bundles;        /* memory: the resources that NT handles name */
+	/* Number of nt_handles. Written with the lock held; 0 without it: there is nothing to find. */
+	_Atomic uint32_t nt_handle_count;
+	struct vmm_list bundles; /* memory: the resources that NT handles name */
 	/* Rank SYNC. Guards the state of synchronization objects and the next member. */
 	struct vmm_os_mutex sync_lock;
 	struct vmm_list sync_awaited; /* sync: fences that have a waiter */
