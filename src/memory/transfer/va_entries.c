@@ -257,9 +257,12 @@ static vmm_status fill_entries(struct vmm_va *va, struct vmm_va_table *leaf, uin
 	return vmm_va_update(va, &write);
 }
 
-/* Copies the entry, with the addresses of the location's pages from the first one on. */
-static void make_entries(DXGK_PTE *entries, uint32_t count, DXGK_PTE entry,
-			 const struct vmm_gpu_location *location, uint64_t first)
+/*
+ * Copies the entry, with the addresses of the location's pages from the first one on. Inlined, gcc
+ * would compute the flags from the protection again for each entry.
+ */
+VMM_NOINLINE static void make_entries(DXGK_PTE *entries, uint32_t count, DXGK_PTE entry,
+				      const struct vmm_gpu_location *location, uint64_t first)
 {
 	if (vmm_likely(is_contiguous(location)))
 		for (uint32_t i = 0; i < count; i++) {
