@@ -63,7 +63,7 @@ static void end_present(struct vmm_hw_queue *queue)
 }
 
 /*
- * Q-251: a second buffer would need an id of its own, which the client did not give, so the whole
+ * Q-251: a second buffer would need a further id, which the client did not give, so the whole
  * present must fit into one.
  */
 VMM_COLD static NTSTATUS refuse_second_buffer(const struct vmm_present *p)
