@@ -3,8 +3,9 @@
  * An engine: a ring of packets and the thread that executes them in order.
  *
  * Time: from its start a packet keeps its engine busy for the time that its commands charge (STALL,
- * TRAFFIC, bytes of paging copies; timing.c). The thread waits for the part of this time that the execution itself did
- * not take. Waits are in units of 100 ns; the remainder is carried over to the next packet.
+ * TRAFFIC, bytes of paging copies; timing.c). The thread waits for the part of this time that the
+ * execution itself did not take. Waits are in units of 100 ns; the remainder is carried over to the
+ * next packet.
  */
 #include "softgpu_private.h"
 

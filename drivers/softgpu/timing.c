@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long work keeps an engine busy. Without a rate for the host link, moved bytes take the time of
- * the engine wherever they are. Runs on the engine's thread; the engine waits later (engine.c).
+ * How long work keeps an engine busy. Without a rate for the host link, moved bytes take the time
+ * of the engine wherever they are. Runs on the engine's thread; the engine waits later (engine.c).
  */
 #include "softgpu_private.h"
 

@@ -8,8 +8,8 @@
  * the object of a descriptor.
  *
  * The system does not report when the last copy of a descriptor is closed. So that is checked where
- * it matters: at a look-up by name, when an object is shared, when a handle of a shared object ends,
- * and when a process begins or ends (vmm_nt_collect, Q-260).
+ * it matters: at a look-up by name, when an object is shared, when a handle of a shared object
+ * ends, and when a process begins or ends (vmm_nt_collect, Q-260).
  */
 #ifndef VMM_OBJECT_NT_HANDLE_H
 #define VMM_OBJECT_NT_HANDLE_H

@@ -58,14 +58,14 @@ struct vmm_world {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
-	/* Rank SHARED. Guards the next four members. */
+	/* Rank SHARED. Guards the next five members. */
 	struct vmm_os_mutex shared_lock;
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of the published adapters */
 	struct vmm_list nt_handles;     /* nt_handle.c */
-	/* Number of nt_handles. Written with the lock held; 0 without it: there is nothing to find. */
+	struct vmm_list bundles;        /* memory: the resources that NT handles name */
+	/* The number of nt_handles; read without the lock, too. */
 	_Atomic uint32_t nt_handle_count;
-	struct vmm_list bundles; /* memory: the resources that NT handles name */
 	/* Rank SYNC. Guards the state of synchronization objects and the next member. */
 	struct vmm_os_mutex sync_lock;
 	struct vmm_list sync_awaited; /* sync: fences that have a waiter */

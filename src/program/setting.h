@@ -15,8 +15,8 @@ struct vmm_program_setting {
 	const char *driver;                /* "softgpu", or a path */
 	uint64_t bars[VIDMM_REPORT_BARS_MAX];
 	uint32_t bar_count; /* at least 1: by default one of 256 MiB */
-	struct vidmm_registry_value
-		settings[VMM_PROGRAM_SETTINGS_MAX + 1]; /* and softgpu's Model */
+	/* one more than the value may have: softgpu's Model */
+	struct vidmm_registry_value settings[VMM_PROGRAM_SETTINGS_MAX + 1];
 	uint32_t setting_count;
 	char why[VMM_PROGRAM_WHY_BYTES]; /* what is wrong, if parsing fails */
 };

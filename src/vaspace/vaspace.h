@@ -5,8 +5,8 @@
  * frees as a whole. *Pieces* cover each range without gaps. A piece says what its pages are:
  * nothing, zero, or pages of an object.
  *
- * Pure: no lock, no I/O, no page tables; the caller holds the owner's lock, also for a lookup. Addresses and sizes are
- * bytes, multiples of VMM_PAGE_SIZE.
+ * Pure: no lock, no I/O, no page tables; the caller holds the owner's lock, also for a lookup.
+ * Addresses and sizes are bytes, multiples of VMM_PAGE_SIZE.
  */
 #ifndef VMM_VASPACE_VASPACE_H
 #define VMM_VASPACE_VASPACE_H

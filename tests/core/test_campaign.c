@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A million random operations, in all builds together (support/seeds.h): wide runs of the workload,
- * seed after seed, on simulated interleavings and every eighth with real threads. It ends when the operations are done. In a slow
- * build it ends when the time limit is over. It always reports the number done, and fails if that
- * is less than a tenth.
+ * seed after seed, on simulated interleavings and every eighth with real threads. It ends when the
+ * operations are done. In a slow build it ends when the time limit is over. It always reports the
+ * number done, and fails if that is less than a third.
  *     test_campaign [FIRST_SEED [OPERATIONS [SECONDS]]]    OPERATIONS 0: no limit
  *     test_campaign FIRST_SEED OPERATIONS SECONDS sim|linux    seeds of one kind only
  */

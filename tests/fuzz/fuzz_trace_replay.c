@@ -3,8 +3,8 @@
  * fuzz_trace_replay [SECONDS [SEED]]: replays broken recordings in this process, on a small
  * adapter. First the hand-written recordings cut after each byte, then mutants of them. Every
  * replay ends clean, with findings or with "bad input", and without a report of a sanitizer.
- * Without arguments 4,000 mutants, as a test of one build; else until the time is over. A mutant is a function
- * of its seed: `fuzz_trace_replay 0 SEED` replays one again.
+ * Without arguments 4,000 mutants, as a test of one build; else until the time is over. A mutant is
+ * a function of its seed: `fuzz_trace_replay 0 SEED` replays one again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Valid calls of a client of WDDM 2.x, which has GPU virtual addresses: its own device, paging
- * queue, contexts and buffers on the second adapter. hostile_objects.c has further calls. Its commands may use any address. None of
- * them waits or stalls, because the adapter has no watchdog.
+ * queue, contexts and buffers on the second adapter. hostile_objects.c has further calls. Its
+ * commands may use any address. None of them waits or stalls, because the adapter has no watchdog.
  */
 #include <string.h>
 

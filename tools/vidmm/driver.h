@@ -27,8 +27,8 @@ bool driver_path(const char *text, char **path);
 bool driver_setting(const char *name, const char *text, uint64_t *value);
 /*
  * Softgpu (DRIVER is NULL) gets Model 2, unless the settings name a model, or an interface version
- * of WDDM 1.x. (VIDMM_ADAPTER has the same default: src/program/setting.c, Q-170) SETTINGS has memory for one more; the name is
- * allocated. Returns false when out of memory.
+ * of WDDM 1.x. (VIDMM_ADAPTER has the same default: src/program/setting.c, Q-170) SETTINGS has
+ * memory for one more; the name is allocated. Returns false when out of memory.
  */
 bool driver_choose_model(const char *driver, struct vidmm_registry_value *settings,
 			 unsigned *count);

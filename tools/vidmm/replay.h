@@ -127,16 +127,16 @@ struct replay_result {
 	unsigned segment_count;
 	struct vidmm_segment_statistics segment[VIDMM_SEGMENTS_MAX];
 
-	/* Of command buffers; count 0 without gpu_time. A host in another process reports none. */
-	struct latency_summary latency;
-	struct latency_summary *process_latency; /* [process_count] */
-
 	uint64_t blocks_checked; /* checks by the CPU; those by the GPU are not counted */
 	uint64_t verify_errors;
 	uint64_t finding_count;
 	/* broken rules; the first REPLAY_FINDINGS_KEPT are in `findings` */
 	unsigned finding_kinds;
 	struct replay_finding findings[REPLAY_FINDINGS_KEPT];
+
+	/* Of command buffers; count 0 without gpu_time. A host in another process reports none. */
+	struct latency_summary latency;
+	struct latency_summary *process_latency; /* [process_count] */
 
 	uint64_t event_hash; /* 0: not computed */
 	uint64_t virtual_ns, wall_ns;

@@ -43,9 +43,14 @@ static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
 	return k.Value;
 }
 
-static struct vmm_present_request request_of(const D3DKMT_PRESENT *args)
+/* In the context, or in the hardware queue that `hw` names (PRS-10). */
+static NTSTATUS present(struct vmm_door_call *call, const char *function,
+			const D3DKMT_PRESENT *args, struct vmm_context *context,
+			struct vmm_hw_present_request *hw)
 {
-	return (struct vmm_present_request){
+	const char *what = unbuilt(args);
+	const uint32_t object = hw ? hw->queue : args->hContext;
+	struct vmm_present_request request = {
 		.source = args->hSource,
 		.destination = args->hDestination,
 		.source_id = args->VidPnSourceId,
@@ -60,14 +65,7 @@ static struct vmm_present_request request_of(const D3DKMT_PRESENT *args)
 		.broadcast_count = (uint32_t)args->BroadcastContextCount,
 		.do_not_wait = args->Flags.FlipDoNotWait,
 	};
-}
-
-/* `object`: the context or hardware queue. The caller frees *rects. */
-static NTSTATUS copy_present(const struct vmm_door_call *call, const char *function,
-			     uint32_t object, const D3DKMT_PRESENT *args,
-			     struct vmm_present_request *request, void **rects)
-{
-	const char *what = unbuilt(args);
+	void *rects = NULL;
 
 	if (args->Flags.Reserved)
 		return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11",
@@ -78,41 +76,21 @@ static NTSTATUS copy_present(const struct vmm_door_call *call, const char *funct
 					 object, "%s: %s is not built (flags 0x%x)", function, what,
 					 (unsigned)args->Flags.Value);
 	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
-				      sizeof(RECT), rects);
-
-	*request = request_of(args);
-	request->sub_rects = *rects;
+				      sizeof(RECT), &rects);
+	request.sub_rects = rects;
+	if (hw)
+		hw->present = &request;
+	if (NT_SUCCESS(status))
+		status = hw ? vmm_hw_present(call->device, hw)
+			    : vmm_sched_present(context, &request);
+	vmm_free(rects);
 	return status;
 }
 
 NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context,
 			 const D3DKMT_PRESENT *args)
 {
-	struct vmm_present_request request;
-	void *rects = NULL;
-	NTSTATUS status =
-		copy_present(call, "D3DKMTPresent", args->hContext, args, &request, &rects);
-
-	if (NT_SUCCESS(status))
-		status = vmm_sched_present(context, &request);
-	vmm_free(rects);
-	return status;
-}
-
-/* ---- on hardware queues (PRS-10) ---- */
-
-static NTSTATUS present_on_queue(const struct vmm_door_call *call, const char *function,
-				 const D3DKMT_PRESENT *args, struct vmm_hw_present_request *request)
-{
-	struct vmm_present_request present;
-	void *rects = NULL;
-	NTSTATUS status = copy_present(call, function, request->queue, args, &present, &rects);
-
-	request->present = &present;
-	if (NT_SUCCESS(status))
-		status = vmm_hw_present(call->device, request);
-	vmm_free(rects);
-	return status;
+	return present(call, "D3DKMTPresent", args, context, NULL);
 }
 
 NTSTATUS vmm_kmt_submit_present_blt(struct vmm_door_call *call,
@@ -121,8 +99,8 @@ NTSTATUS vmm_kmt_submit_present_blt(struct vmm_door_call *call,
 	struct vmm_hw_present_request request = {.queue = args->hHwQueue,
 						 .id = args->HwQueueProgressFenceId};
 
-	return present_on_queue(call, "D3DKMTSubmitPresentBltToHwQueue", &args->PrivatePresentData,
-				&request);
+	return present(call, "D3DKMTSubmitPresentBltToHwQueue", &args->PrivatePresentData, NULL,
+		       &request);
 }
 
 /* the argument has no id, so the library chooses the next one. */
@@ -145,8 +123,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQ
 	status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,
 				      vmm_hw_device_of_queue, false);
 	if (NT_SUCCESS(status))
-		status = present_on_queue(&call, "D3DKMTSubmitPresentToHwQueue",
-					  &args.PrivatePresentData, &request);
+		status = present(&call, "D3DKMTSubmitPresentToHwQueue", &args.PrivatePresentData,
+				 NULL, &request);
 	return vmm_kmt_leave(&call, status, request.queue, 1, args.PrivatePresentData.Flags.Value);
 }
 

@@ -146,8 +146,8 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_ref *const *refs, uint32_t count)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Takes an operation without refs: the queue's spare one, or a new one. NULL: no memory. It is added,
- * or given back.
+ * Takes an operation without refs: the queue's spare one, or a new one. NULL: no memory. It is
+ * added, or given back.
  */
 struct vmm_paging_operation *vmm_paging_operation_take(struct vmm_paging_queue *queue)
 	VMM_REQUIRES(vmm_paging_lock_class);

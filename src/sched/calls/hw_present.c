@@ -57,6 +57,7 @@ static void end_present(struct vmm_hw_queue *queue)
 	struct vmm_adapter *adapter = queue->context->device->adapter;
 
 	vmm_paging_lock(adapter);
+	vmm_assert(queue->presenting > 0);
 	queue->presenting--;
 	vmm_paging_commit(adapter);
 	vmm_progress_signal(adapter); /* a thread may wait to end the queue */
@@ -114,6 +115,8 @@ static NTSTATUS fill(struct vmm_present *p, struct vmm_hw_packet *packet)
 	packet->address = dma.commands;
 	packet->bytes = dma.used_bytes;
 	packet->private_bytes = dma.private_used;
+	vmm_assert(!NT_SUCCESS(status) ||
+		   (packet->bytes <= p->dma_bytes && packet->private_bytes <= p->private_bytes));
 	return status;
 }
 
@@ -124,6 +127,7 @@ static NTSTATUS enqueue(struct vmm_hw_packet *packet, const struct vmm_hw_presen
 	const struct vmm_device *device = queue->context->device;
 	struct vmm_adapter *adapter = device->adapter;
 
+	vmm_assert(queue->presenting > 0 && !packet->present);
 	vmm_paging_lock(adapter);
 	packet->id = request->next ? queue->last_id + 1 : request->id;
 	NTSTATUS status = atomic_load(&device->error) == VMM_DEVICE_OK

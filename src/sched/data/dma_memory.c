@@ -58,6 +58,7 @@ void vmm_dma_memory_unmap(struct vmm_device *device, struct vmm_dma_memory *memo
 {
 	struct vmm_adapter *adapter = device->adapter;
 
+	vmm_assert(memory->range);
 	vmm_paging_lock(adapter);
 	vmm_va_unmap_bus_locked(device, memory->range);
 	memory->range = NULL;

@@ -59,7 +59,7 @@ struct vmm_present {
 	struct vmm_flip *flip; /* NULL: not a flip */
 	/* The flip is programmed by a DDI call, not by the DMA buffer (DMA-32). */
 	bool mmio;
-	/* PRS-10: the miniport's hardware queue, and the sizes of its DMA buffer and private data */
+	/* PRS-10: the miniport's hardware queue; the sizes of its DMA buffer and private data */
 	void *kmd_queue;
 	uint32_t dma_bytes, private_bytes;
 };

@@ -569,8 +569,8 @@ static void one_combination(struct fixture *b, const struct request *r)
 /* ---- all of them ---- */
 
 /*
- * All combinations take long: the gcc build runs them all once. Other runs take one of so many, each
- * build from another start on.
+ * All combinations take long: the gcc build runs them all once. Other runs take one of so many,
+ * each build from another start on.
  */
 static const uint32_t one_in_of_build[] = {101, 13, 29, 61};
 static uint32_t one_in;
@@ -738,8 +738,8 @@ int main(int count, char **arguments)
 	int failed = cmocka_run_group_tests_name("lock flags", tests, NULL, NULL);
 
 	/* The first difference ends its test. */
-	printf("# %u cells: 2048 combinations of flags, one in %u of %d kinds, %d states, both doors, "
-	       "with and without lists; %s\n",
+	printf("# %u cells: 2048 combinations of flags, one in %u of %d kinds, %d states, "
+	       "both doors, with and without lists; %s\n",
 	       cells, one_in, KINDS, STATES,
 	       failed ? "a difference from the oracle" : "0 differences from the oracle");
 	return failed;

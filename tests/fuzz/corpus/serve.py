@@ -17,6 +17,7 @@ WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep
 # `virtual`: 0 buffer 1 resident 2 commands 3 submit 4 to a hardware queue 5 evict 6 offer 7 reclaim 8 map 9 reserve 10 free 11 update 12 signal 13 wait 14 destroy
 # 15 close the device; the first one opens it. 16 wait in a hardware queue 17 signal there 18 signal in contexts 19 sync file 20 memory 21 statistics
 # 22 device state 23 escape 24 property 25 priority 26 caches 27 share a resource 28 open one 29 keyed mutex 30 destroy an object 31 mark the device as error
+# 49 present on a hardware queue
 GPU = 'hello:15 virtual virtual:0 virtual:0#1 virtual:0#2 virtual:0#3 virtual:0#4 virtual:1 virtual:1#1 virtual:1#2'
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -68,7 +69,7 @@ words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@
 virtual-addresses-change: {GPU} virtual:8 virtual:9 virtual:10 virtual:11 virtual:8#1 virtual:9#1 virtual:10#1 virtual:11#1 virtual:3 virtual:8#2 virtual:11#2 virtual:3#1
 virtual-commands: {GPU} 6*virtual:2 virtual:3 virtual:2#1 virtual:3#1 virtual:2#2 virtual:3#2 virtual:4 virtual:2#3 virtual:4#1 virtual:3#3 scribble:0:200 virtual:3#4 virtual:4#4 drain
 virtual-fences: {GPU} virtual:2 virtual:13 virtual:3 virtual:12 virtual:12#1 virtual:13#1 virtual:3#1 virtual:15 virtual virtual:0 virtual:13 close:0
-virtual-objects: {GPU} ''' + ' '.join(f'virtual:{i}' for i in range(16, 31)) + f''' virtual:16#1 virtual:17#1 virtual:17#2 virtual:4 virtual:3 virtual:31 virtual:3#1 virtual:15
+virtual-objects: {GPU} ''' + ' '.join(f'virtual:{i}' for i in range(16, 31)) + f''' virtual:16#1 virtual:17#1 virtual:17#2 virtual:49 virtual:49#1 virtual:49#2 virtual:4 virtual:3 virtual:31 virtual:3#1 virtual:15
 virtual-objects-end: {GPU} virtual:2 virtual:3 virtual:30 virtual:3#1 virtual:30#1 virtual:4 virtual:30#2 virtual:16 virtual:30#3 virtual:1 virtual:8 virtual:30#4 virtual:13 virtual:30#5 virtual:17 close:0
 virtual-shared: {GPU} virtual:27 virtual:27#1 virtual:28 virtual:28#1 virtual:28#2 virtual:5 virtual:19 virtual:28#3 hello@1:15 virtual@1 virtual@1:28 virtual@1:28#1 virtual@1:15 virtual:29 virtual:29#1 virtual:29#2 virtual:29#3 close:0
 virtual-residency: {GPU} virtual:5 virtual:5#1 virtual:6 virtual:3 virtual:7 virtual:1#3 virtual:6#1 virtual:7#1 virtual:14 virtual:14#1 virtual:1#4 virtual:3#1 virtual:15
