@@ -124,8 +124,11 @@ static json_t *process_latencies_of(const struct options *options,
 {
 	json_t *array = json_array();
 
-	for (unsigned i = 0; result->process_latency && i < result->process_count; i++)
-		json_array_append_new(array, latency_of(options, &result->process_latency[i]));
+	for (unsigned i = 0; i < result->process_count; i++)
+		json_array_append_new(array,
+				      result->process_latency
+					      ? latency_of(options, &result->process_latency[i])
+					      : json_null());
 	return array;
 }
 
