@@ -19,29 +19,27 @@ static NTSTATUS go_on(int ok)
 	return ok ? STATUS_SUCCESS : SOFTGPU_ABORTED;
 }
 
-static inline NTSTATUS reference(const struct softgpu_memory *memory,
-				 const struct softgpu_reference *command)
+static inline NTSTATUS reference(const struct softgpu_memory *memory, uint64_t address,
+				 uint32_t flags)
 {
 	uint32_t word;
 
-	if (!softgpu_read(memory, command->operand.address, &word, sizeof(word)))
+	if (!softgpu_read(memory, address, &word, sizeof(word)))
 		return BUS_FAULT;
-	if (command->command.flags & SOFTGPU_FLAG_WRITE)
-		return done(softgpu_write(memory, command->operand.address, &word, sizeof(word)));
+	if (flags & SOFTGPU_FLAG_WRITE)
+		return done(softgpu_write(memory, address, &word, sizeof(word)));
 	return STATUS_SUCCESS;
 }
 
 static NTSTATUS traffic(struct softgpu_engine *engine, const struct softgpu_traffic *command)
 {
 	const struct softgpu_memory *memory = &engine->adapter->memory;
-	struct softgpu_reference first = {.command = command->command, .operand = command->operand};
-	uint64_t bytes = 1;
-	NTSTATUS status = reference(memory, &first);
+	uint64_t address = command->operand.address, bytes = 1;
+	NTSTATUS status = reference(memory, address, command->command.flags);
 
 	if (NT_SUCCESS(status))
-		softgpu_charge_traffic(
-			engine, command,
-			softgpu_decode(memory, command->operand.address, &bytes, SOFTGPU_READ));
+		softgpu_charge_traffic(engine, command,
+				       softgpu_decode(memory, address, &bytes, SOFTGPU_READ));
 	return status;
 }
 
@@ -136,8 +134,12 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 	case SOFTGPU_NOP:
 	case SOFTGPU_REPORT: /* the STAMP commands that use it contain the address */
 		return STATUS_SUCCESS;
-	case SOFTGPU_REFERENCE:
-		return reference(memory, (const struct softgpu_reference *)(const void *)command);
+	case SOFTGPU_REFERENCE: {
+		const struct softgpu_reference *named =
+			(const struct softgpu_reference *)(const void *)command;
+
+		return reference(memory, named->operand.address, command->flags);
+	}
 	case SOFTGPU_TRAFFIC:
 		return traffic(engine, (const struct softgpu_traffic *)(const void *)command);
 	case SOFTGPU_FILL: {

@@ -101,26 +101,24 @@ NTSTATUS softgpu_run_write(struct softgpu_run *run, uint64_t address, const void
 
 /* ---- commands ---- */
 
-static NTSTATUS reference(struct softgpu_run *run, const struct softgpu_reference *command)
+static NTSTATUS reference(struct softgpu_run *run, uint64_t address, uint32_t flags)
 {
 	uint32_t word;
-	NTSTATUS status = softgpu_run_read(run, command->operand.address, &word, sizeof(word));
+	NTSTATUS status = softgpu_run_read(run, address, &word, sizeof(word));
 
-	if (!NT_SUCCESS(status) || !(command->command.flags & SOFTGPU_FLAG_WRITE))
+	if (!NT_SUCCESS(status) || !(flags & SOFTGPU_FLAG_WRITE))
 		return status;
-	return softgpu_run_write(run, command->operand.address, &word, sizeof(word));
+	return softgpu_run_write(run, address, &word, sizeof(word));
 }
 
 static NTSTATUS traffic(struct softgpu_run *run, const struct softgpu_traffic *command)
 {
-	struct softgpu_reference first = {.command = command->command, .operand = command->operand};
-	uint64_t bytes = 1;
-	NTSTATUS status = reference(run, &first);
+	uint64_t address = command->operand.address, bytes = 1;
+	NTSTATUS status = reference(run, address, command->command.flags);
 
 	if (NT_SUCCESS(status))
-		softgpu_charge_traffic(
-			run->engine, command,
-			translate(run, command->operand.address, &bytes, SOFTGPU_READ));
+		softgpu_charge_traffic(run->engine, command,
+				       translate(run, address, &bytes, SOFTGPU_READ));
 	return status;
 }
 
@@ -232,7 +230,7 @@ static NTSTATUS execute_command(struct softgpu_run *run, uint64_t address,
 {
 	switch (any->command.opcode) {
 	case SOFTGPU_REFERENCE:
-		return reference(run, &any->reference);
+		return reference(run, any->reference.operand.address, any->command.flags);
 	case SOFTGPU_TRAFFIC:
 		return traffic(run, &any->traffic);
 	case SOFTGPU_FILL:
