@@ -115,20 +115,19 @@ static json_t *latency_object(const struct latency_summary *latency)
 /* null: not measured */
 static json_t *latency_of(const struct options *options, const struct latency_summary *latency)
 {
-	return options->replay.connect || !options->replay.gpu_time ? json_null()
-								    : latency_object(latency);
+	return !latency || options->replay.connect || !options->replay.gpu_time
+		       ? json_null()
+		       : latency_object(latency);
 }
 
 static json_t *process_latencies_of(const struct options *options,
 				    const struct replay_result *result)
 {
+	const struct latency_summary *all = result->process_latency;
 	json_t *array = json_array();
 
 	for (unsigned i = 0; i < result->process_count; i++)
-		json_array_append_new(array,
-				      result->process_latency
-					      ? latency_of(options, &result->process_latency[i])
-					      : json_null());
+		json_array_append_new(array, latency_of(options, all ? &all[i] : NULL));
 	return array;
 }
 
@@ -194,7 +193,7 @@ static void add_memory(json_t *object, const struct options *options, const stru
 			    known ? json_integer((json_int_t)aperture) : json_null());
 }
 
-/* A host in another process has a link of its own, or none. */
+/* The settings of a host in another process are unknown. */
 static void add_link(json_t *object, const struct replay_options *options)
 {
 	bool modeled = options->gpu_time && !options->connect && options->link.bytes_per_us;

@@ -57,10 +57,9 @@ struct latency {
 
 static uint32_t class_of(uint64_t ns)
 {
-	uint32_t shift = 0;
+	uint32_t bits = 64u - (uint32_t)__builtin_clzll(ns | 1);
+	uint32_t shift = bits > CLASS_BITS + 1 ? bits - CLASS_BITS - 1 : 0;
 
-	while (ns >> shift >= 2u << CLASS_BITS)
-		shift++;
 	return (shift << CLASS_BITS) + (uint32_t)(ns >> shift);
 }
 
@@ -245,10 +244,12 @@ static void on_event(void *opaque, const struct vidmm_event *event, const char *
 	struct latency *latency = opaque;
 
 	(void)text;
+	if (event->type == VIDMM_EVENT_DOOR && event->reason != VIDMM_DOOR_RENDER)
+		return;
 	pthread_mutex_lock(&latency->lock);
 	if (event->type == VIDMM_EVENT_SUBMIT)
 		on_submit(latency, event);
-	else if (event->type == VIDMM_EVENT_DOOR && event->reason == VIDMM_DOOR_RENDER)
+	else if (event->type == VIDMM_EVENT_DOOR)
 		on_door(latency, event);
 	else if (event->type == VIDMM_EVENT_QUEUE)
 		on_queue(latency, event);
