@@ -175,7 +175,16 @@ LUID find_adapter(const library &dxcore)
 
 /* ---- objects of D3DKMT ---- */
 
-class adapter
+/* The owner of an object of the adapter, which ends with it. */
+class single
+{
+      public:
+	single() = default;
+	single(const single &) = delete;
+	single &operator=(const single &) = delete;
+};
+
+class adapter : single
 {
       public:
 	adapter(const library &dxcore, const LUID &luid) : dxcore_(dxcore)
@@ -186,8 +195,6 @@ class adapter
 		CALL(dxcore, D3DKMTOpenAdapterFromLuid, open);
 		handle_ = open.hAdapter;
 	}
-	adapter(const adapter &) = delete;
-	adapter &operator=(const adapter &) = delete;
 	~adapter()
 	{
 		const D3DKMT_CLOSEADAPTER close = {handle_};
@@ -204,7 +211,7 @@ class adapter
 	D3DKMT_HANDLE handle_ = 0;
 };
 
-class device
+class device : single
 {
       public:
 	device(const library &dxcore, const adapter &on) : dxcore_(dxcore)
@@ -215,8 +222,6 @@ class device
 		CALL(dxcore, D3DKMTCreateDevice, create);
 		handle_ = create.hDevice;
 	}
-	device(const device &) = delete;
-	device &operator=(const device &) = delete;
 	~device()
 	{
 		const D3DKMT_DESTROYDEVICE destroy = {handle_};
@@ -246,7 +251,7 @@ class device
 };
 
 /* Makes allocations resident, and maps them. Signals its fence when the GPU may use them. */
-class paging_queue
+class paging_queue : single
 {
       public:
 	paging_queue(const library &dxcore, const device &of) : dxcore_(dxcore), device_(of)
@@ -254,8 +259,6 @@ class paging_queue
 		create_.hDevice = of.handle();
 		CALL(dxcore, D3DKMTCreatePagingQueue, create_);
 	}
-	paging_queue(const paging_queue &) = delete;
-	paging_queue &operator=(const paging_queue &) = delete;
 	~paging_queue()
 	{
 		D3DDDI_DESTROYPAGINGQUEUE destroy = {create_.hPagingQueue};
@@ -294,7 +297,7 @@ class paging_queue
 };
 
 /* A monitored fence: the GPU stores its value at an address, and the CPU waits for it. */
-class monitored_fence
+class monitored_fence : single
 {
       public:
 	monitored_fence(const library &dxcore, const device &of) : dxcore_(dxcore)
@@ -303,8 +306,6 @@ class monitored_fence
 		create_.Info.Type = D3DDDI_MONITORED_FENCE;
 		CALL(dxcore, D3DKMTCreateSynchronizationObject2, create_);
 	}
-	monitored_fence(const monitored_fence &) = delete;
-	monitored_fence &operator=(const monitored_fence &) = delete;
 	~monitored_fence()
 	{
 		const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy = {create_.hSyncObject};
@@ -325,7 +326,7 @@ class monitored_fence
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create_ = {};
 };
 
-class context
+class context : single
 {
       public:
 	context(const library &dxcore, const device &of) : dxcore_(dxcore)
@@ -336,8 +337,6 @@ class context
 		CALL(dxcore, D3DKMTCreateContextVirtual, create);
 		handle_ = create.hContext;
 	}
-	context(const context &) = delete;
-	context &operator=(const context &) = delete;
 	~context()
 	{
 		const D3DKMT_DESTROYCONTEXT destroy = {handle_};
@@ -362,7 +361,7 @@ class context
 };
 
 /* An allocation that is resident, at a GPU virtual address. */
-class buffer
+class buffer : single
 {
       public:
 	buffer(const library &dxcore, const device &of, const paging_queue &queue, uint64_t bytes)
@@ -385,8 +384,6 @@ class buffer
 		address_ = queue.map(allocation_, bytes);
 		queue.make_resident(allocation_);
 	}
-	buffer(const buffer &) = delete;
-	buffer &operator=(const buffer &) = delete;
 	~buffer()
 	{
 		D3DKMT_DESTROYALLOCATION2 destroy = {};
