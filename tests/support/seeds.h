@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seeds of random tests that take long. Each build of `./x test` (gcc, clang, the sanitizers) has
- * seeds of its own: the builds share the work instead of repeating it. A test adds this number,
- * times the number of its seeds, to its first seed. A message of a failure has the whole seed.
+ * Seeds of random tests that take long. Each build of `./x test` (gcc, clang, the sanitizers)
+ * draws from different seeds: the builds share the work instead of repeating it. A test adds the
+ * build's number, times the count of its seeds, to its first seed. A message of a failure has the
+ * whole seed.
  */
 #ifndef VMM_TESTS_SEEDS_H
 #define VMM_TESTS_SEEDS_H
