@@ -79,7 +79,7 @@ enum {
 };
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt);
-/* The same from the calling thread's slots (vmm_os_own_slots). */
+/* The same from the calling thread's slots (VMM_OS_OWN). */
 #define VMM_NT_SLOT_IRQL 0
 static inline uint32_t vmm_nt_irql_of(const uint64_t *slots)
 {

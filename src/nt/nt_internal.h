@@ -156,7 +156,7 @@ void nt_polled(struct vmm_nt *nt);
 /* Reports NT-01 if the caller is above `limit`. */
 static inline void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 {
-	if (vmm_unlikely(vmm_os_own_slots(nt->os)[VMM_NT_SLOT_IRQL] > limit))
+	if (vmm_unlikely(VMM_OS_OWN(nt->os)->slot[VMM_NT_SLOT_IRQL] > limit))
 		nt_above_limit(nt, service, limit);
 }
 

@@ -7,7 +7,7 @@
 
 uint32_t vmm_nt_irql(struct vmm_nt *nt)
 {
-	return vmm_nt_irql_of(vmm_os_own_slots(nt->os));
+	return vmm_nt_irql_of(VMM_OS_OWN(nt->os)->slot);
 }
 
 uint32_t vmm_nt_raise_of(struct vmm_nt *nt, uint64_t *slots, const char *service, uint32_t irql)
@@ -46,12 +46,12 @@ void vmm_nt_lower_of(struct vmm_nt *nt, uint64_t *slots, const char *service, ui
 
 uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql)
 {
-	return vmm_nt_raise_of(nt, vmm_os_own_slots(nt->os), "vmm_nt_raise", irql);
+	return vmm_nt_raise_of(nt, VMM_OS_OWN(nt->os)->slot, "vmm_nt_raise", irql);
 }
 
 void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql)
 {
-	vmm_nt_lower_of(nt, vmm_os_own_slots(nt->os), "vmm_nt_lower", irql);
+	vmm_nt_lower_of(nt, VMM_OS_OWN(nt->os)->slot, "vmm_nt_lower", irql);
 }
 
 KIRQL KeGetCurrentIrql(VOID)

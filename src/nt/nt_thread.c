@@ -14,7 +14,7 @@ static void run(void *arg)
 {
 	struct nt_thread *self = arg;
 	struct vmm_nt *nt = self->nt;
-	uint64_t *slots = vmm_os_own_slots(nt->os);
+	uint64_t *slots = VMM_OS_OWN(nt->os)->slot;
 	uint64_t *irql = &slots[VMM_NT_SLOT_IRQL];
 
 	slots[SLOT_THREAD] = (uint64_t)(uintptr_t)self;
@@ -157,7 +157,7 @@ NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	struct nt_thread *self =
-		(struct nt_thread *)(uintptr_t)vmm_os_own_slots(nt->os)[SLOT_THREAD];
+		(struct nt_thread *)(uintptr_t)VMM_OS_OWN(nt->os)->slot[SLOT_THREAD];
 
 	(void)ExitStatus;
 	nt_limit(nt, "PsTerminateSystemThread", PASSIVE_LEVEL);

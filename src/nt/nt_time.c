@@ -13,7 +13,7 @@
 static uint64_t ticks(struct vmm_nt *nt)
 {
 	nt_polled(nt);
-	return vmm_os_now_ns(nt->os) / NS_PER_TICK;
+	return (nt->virtual_ns ? *nt->virtual_ns : vmm_os_now_ns(nt->os)) / NS_PER_TICK;
 }
 
 LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)

@@ -16,7 +16,8 @@ static _Atomic(struct vmm_nt *) newest;
 
 struct vmm_nt *vmm_nt_current(void)
 {
-	struct vmm_nt *nt = vmm_os_current_attached();
+	const struct vmm_os_front *world = vmm_os_here.current;
+	struct vmm_nt *nt = vmm_likely(world != NULL) ? world->attached : NULL;
 
 	if (vmm_unlikely(!nt))
 		nt = atomic_load_explicit(&newest, memory_order_acquire);
@@ -26,12 +27,9 @@ struct vmm_nt *vmm_nt_current(void)
 
 struct vmm_nt *nt_caller(uint64_t **slots)
 {
-	struct vmm_nt *nt = vmm_os_current_attached_slots(slots);
+	struct vmm_nt *nt = vmm_nt_current();
 
-	if (vmm_unlikely(!nt)) {
-		nt = vmm_nt_current();
-		*slots = vmm_os_own_slots(nt->os);
-	}
+	*slots = VMM_OS_OWN(nt->os)->slot;
 	return nt;
 }
 

@@ -35,7 +35,7 @@ void vmm_kmt_forget_world(const struct vmm_os *os)
 
 static uint64_t *own_slot(struct vmm_os *os)
 {
-	return &vmm_os_own_slots(os)[PROCESS_SLOT];
+	return &VMM_OS_OWN(os)->slot[PROCESS_SLOT];
 }
 
 static struct vmm_process *selected(void)

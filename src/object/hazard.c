@@ -120,7 +120,7 @@ void *vmm_hazard_enter_slow(struct vmm_hazard_guard *guard, enum vmm_hazard_kind
 				return NULL;
 			continue;
 		}
-		guard->word = vmm_os_hazard_pointer(guard->os);
+		guard->word = &VMM_OS_OWN(guard->os)->hazard;
 		guard->before = vmm_os_hazard_publish(guard->word, guard->handle);
 		/* See vmm_hazard_enter for the order of these accesses. */
 		if (vmm_likely(atomic_load(&slot->handle) == guard->handle))

@@ -84,7 +84,7 @@ VMM_ALWAYS_INLINE void *vmm_hazard_enter(struct vmm_hazard_guard *guard, enum vm
 		return vmm_hazard_enter_slow(guard, kind, handle);
 	guard->handle = number;
 	guard->os = atomic_load_explicit(&slot->os, memory_order_relaxed);
-	guard->word = vmm_os_hazard_pointer(guard->os);
+	guard->word = &VMM_OS_OWN(guard->os)->hazard;
 	guard->before = vmm_os_hazard_publish(guard->word, number);
 	/*
 	 * A thread that ends or pauses the object changes the slot before it scans the hazard

@@ -224,12 +224,12 @@ enum { PROCESS_SLOT = 4 }; /* index of the thread slot (os.h) */
 
 struct vmm_process *vmm_calling_process(struct vmm_os *os)
 {
-	return (struct vmm_process *)(uintptr_t)vmm_os_own_slots(os)[PROCESS_SLOT];
+	return (struct vmm_process *)(uintptr_t)VMM_OS_OWN(os)->slot[PROCESS_SLOT];
 }
 
 struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_process *process)
 {
-	uint64_t *slot = &vmm_os_own_slots(os)[PROCESS_SLOT];
+	uint64_t *slot = &VMM_OS_OWN(os)->slot[PROCESS_SLOT];
 	struct vmm_process *before = (struct vmm_process *)(uintptr_t)*slot;
 
 	*slot = (uint64_t)(uintptr_t)process;

@@ -15,7 +15,7 @@
 
 struct vmm_lock_class vmm_os_registry_class;
 
-_Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
+_Thread_local struct vmm_os_here vmm_os_here __attribute__((tls_model("initial-exec")));
 
 #define SPLITMIX_STEP 0x9E3779B97F4A7C15u
 
@@ -56,7 +56,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 	vmm_os_fence_begin();
 	vmm_os_event_begin();
 	world->kind = config->kind;
-	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	world->front.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	world->userfault_fd = USERFAULT_UNTRIED;
 	world->cache = vmm_os_cache_find();
 	pthread_mutex_init(&world->registry_lock, NULL);
@@ -70,7 +70,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 		vmm_free(world);
 		return status;
 	}
-	vmm_os_tls.current = world;
+	vmm_os_here.current = &world->front;
 	*os = world;
 	return VMM_OK;
 }
@@ -127,8 +127,8 @@ void vmm_os_destroy(struct vmm_os *os)
 		vmm_list_remove(link);
 		vmm_free(vmm_container_of(link, struct vmm_os_memory_record, link));
 	}
-	if (vmm_os_tls.current == os)
-		vmm_os_tls.current = NULL;
+	if (vmm_os_here.current == &os->front)
+		vmm_os_here.current = NULL;
 	pthread_mutex_destroy(&os->registry_lock);
 	vmm_free(os);
 }
@@ -145,49 +145,31 @@ bool vmm_os_dead(const struct vmm_os *os)
 
 struct vmm_os *vmm_os_current(void)
 {
-	return vmm_os_tls.current;
-}
-
-uint64_t *vmm_os_enter(struct vmm_os *os, struct vmm_os **before)
-{
-	*before = vmm_os_tls.current;
-	vmm_os_tls.current = os;
-	return vmm_os_self(os)->slot;
+	return vmm_os_of_front(vmm_os_here.current);
 }
 
 struct vmm_os *vmm_os_set_current(struct vmm_os *os)
 {
-	struct vmm_os *before = vmm_os_tls.current;
+	struct vmm_os *before = vmm_os_current();
 
-	vmm_os_tls.current = os;
+	vmm_os_here.current = os ? &os->front : NULL;
 	return before;
+}
+
+struct vmm_os_own *vmm_os_find_own(struct vmm_os *os)
+{
+	vmm_os_use_thread(os->kind == VMM_OS_SIM ? os->sim.current : vmm_os_linux_adopt(os));
+	return vmm_os_here.own;
 }
 
 void vmm_os_attach(struct vmm_os *os, void *object)
 {
-	os->attached = object;
+	os->front.attached = object;
 }
 
 void *vmm_os_attached(const struct vmm_os *os)
 {
-	return os->attached;
-}
-
-void *vmm_os_current_attached(void)
-{
-	struct vmm_os *os = vmm_os_tls.current;
-
-	return os ? os->attached : NULL;
-}
-
-void *vmm_os_current_attached_slots(uint64_t **slots)
-{
-	struct vmm_os *os = vmm_os_tls.current;
-
-	if (!os)
-		return NULL;
-	*slots = vmm_os_self(os)->slot;
-	return os->attached;
+	return os->front.attached;
 }
 
 /* ---- time and waiting ---- */
@@ -330,11 +312,6 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
 	return thread->name;
 }
 
-_Atomic uint64_t *vmm_os_hazard_pointer(struct vmm_os *os)
-{
-	return &vmm_os_self(os)->hazard;
-}
-
 bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
 {
 	const struct vmm_list *pos;
@@ -344,19 +321,15 @@ bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
 		vmm_os_fence_others();
 	vmm_os_registry_lock(os);
 	vmm_list_for_each (pos, &os->threads)
-		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->hazard) ==
+		any |= atomic_load(
+			       &vmm_container_of(pos, struct vmm_os_thread, link)->own.hazard) ==
 		       value;
 	vmm_os_registry_unlock(os);
 	return any;
 }
 
-uint64_t *vmm_os_own_slots(struct vmm_os *os)
-{
-	return vmm_os_self(os)->slot;
-}
-
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index)
 {
 	vmm_assert(index < VMM_OS_SLOTS);
-	return &thread->slot[index];
+	return &thread->own.slot[index];
 }

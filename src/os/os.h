@@ -69,14 +69,42 @@ bool vmm_os_dead(const struct vmm_os *os);
  */
 struct vmm_os *vmm_os_current(void);
 struct vmm_os *vmm_os_set_current(struct vmm_os *os); /* returns the previous one */
-/* vmm_os_set_current and vmm_os_own_slots in one call, for the way into a miniport. */
-uint64_t *vmm_os_enter(struct vmm_os *os, struct vmm_os **before);
 /* One pointer for the module that builds on this world (`nt`); NULL at first. */
 void vmm_os_attach(struct vmm_os *os, void *object);
 void *vmm_os_attached(const struct vmm_os *os);
-void *vmm_os_current_attached(void); /* of the current world; NULL without one */
-/* The same with all slots of the calling thread in that world, which NULL leaves unset. */
-void *vmm_os_current_attached_slots(uint64_t **slots);
+
+/*
+ * ---- the calling thread ----
+ *
+ * Each call into a miniport and each kernel service asks for its thread and its world, and a
+ * function call would cost more than the answer. So the parts of struct vmm_os and struct
+ * vmm_os_thread that other modules read are declared here; each is the first member.
+ */
+struct vmm_os_front {
+	uint64_t id;    /* constant; never 0 and never reused, unlike the address */
+	void *attached; /* vmm_os_attach */
+};
+#define VMM_OS_FRONT(os) ((struct vmm_os_front *)(os))
+#define VMM_OS_SLOTS     7u
+/*
+ * A thread of a world. The slots are words of the thread alone, 0 in a new thread: 0 to 2 belong to
+ * `nt` (IRQL and bookkeeping), 3 to `port`, 4 to `object`, 5 to `kmt`, 6 to `sync`.
+ */
+struct vmm_os_own {
+	uint64_t slot[VMM_OS_SLOTS];
+	_Atomic uint64_t hazard; /* the thread's hazard pointer, see below */
+};
+/* What the calling system thread knows: `own` is its thread in the world of `id`, the last used. */
+struct vmm_os_here {
+	struct vmm_os_front *current; /* vmm_os_current */
+	uint64_t id;                  /* 0: none */
+	struct vmm_os_own *own;
+};
+extern _Thread_local struct vmm_os_here vmm_os_here __attribute__((tls_model("initial-exec")));
+/* Returns the calling thread in the world; adopts a foreign thread. */
+#define VMM_OS_OWN(os) \
+	(vmm_likely(vmm_os_here.id == VMM_OS_FRONT(os)->id) ? vmm_os_here.own : vmm_os_find_own(os))
+struct vmm_os_own *vmm_os_find_own(struct vmm_os *os);
 
 /* ---- time: ns since the world began; sim: virtual, advances only when all threads wait ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
@@ -154,15 +182,10 @@ void vmm_os_watchdog_stop(struct vmm_os_watchdog *watchdog);
  * memory.
  */
 void vmm_os_wake_shared(_Atomic uint32_t *word);
-/*
- * Per-thread words, 0 in a new thread. Slots 0 to 2 belong to `nt` (IRQL and bookkeeping), 3 to
- * `port`, 4 to `object`, 5 to `kmt`, 6 to `sync`.
- */
-#define VMM_OS_SLOTS 7u
+/* Returns a slot of any thread of the world, for values that the thread does not write now. */
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
-uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all slots of the calling thread */
 /*
- * The hazard pointer of the calling thread: one more word per thread, which other threads read. It
+ * A hazard pointer (vmm_os_own.hazard) is one more word per thread, which other threads read. It
  * holds the object (or handle) that the thread is using now; 0: none. vmm_os_hazard_is_held returns
  * whether any thread's hazard pointer has the value.
  *
@@ -173,7 +196,6 @@ uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all slots of the calling threa
  * which is a full barrier in every running thread (asymmetric barrier). Without that system call,
  * publishing is a locked exchange.
  */
-_Atomic uint64_t *vmm_os_hazard_pointer(struct vmm_os *os);
 bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value);
 extern _Atomic bool vmm_os_has_membarrier; /* constant once a world exists */
 static inline uint64_t vmm_os_hazard_publish(_Atomic uint64_t *hazard, uint64_t value)

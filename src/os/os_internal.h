@@ -64,6 +64,8 @@ struct vmm_os_held {
 };
 
 struct vmm_os_thread {
+	/* Used by the thread itself only; other threads read the hazard pointer. */
+	struct vmm_os_own own; /* the first member */
 	/* constant after creation */
 	struct vmm_os *os;
 	vmm_os_thread_fn *fn;
@@ -71,8 +73,6 @@ struct vmm_os_thread {
 	char name[VMM_OS_NAME_BYTES];
 	bool adopted; /* not made by vmm_os_thread_create */
 	/* used by the thread itself only */
-	uint64_t slot[VMM_OS_SLOTS];
-	_Atomic uint64_t hazard; /* the hazard pointer; other threads read it */
 	uint32_t held_count;
 	struct vmm_os_held held[VMM_OS_HELD_MAX];
 	uint32_t lowest_rank; /* that a mutex may have now: above all ranks held */
@@ -166,11 +166,10 @@ struct vmm_os_cache {
 struct vmm_os_cache vmm_os_cache_find(void);
 
 struct vmm_os {
+	struct vmm_os_front front; /* the first member */
 	/* constant after creation */
 	struct vmm_os_cache cache;
 	enum vmm_os_kind kind;
-	uint64_t id; /* never reused, unlike the address */
-	void *attached;
 	_Atomic uint64_t random;
 	pthread_mutex_t registry_lock;
 	/* guarded by registry_lock */
@@ -189,24 +188,23 @@ struct vmm_os {
 VMM_LOCK_PAIR(vmm_os_registry_lock, vmm_os_registry_unlock, vmm_os_registry_class, pthread_mutex,
 	      struct vmm_os, registry_lock);
 
-/* The identity of the calling system thread; one per system thread. */
-struct vmm_os_tls {
-	struct vmm_os *current;
-	/* linux: the record last used, valid for the world of that id */
-	uint64_t world_id;
-	struct vmm_os_thread *thread;
-};
-extern _Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
+static inline struct vmm_os *vmm_os_of_front(struct vmm_os_front *front)
+{
+	return (struct vmm_os *)front;
+}
+
+/* Makes the calling thread the one that vmm_os_here knows. */
+static inline void vmm_os_use_thread(struct vmm_os_thread *thread)
+{
+	vmm_os_here.id = thread->os->front.id;
+	vmm_os_here.own = &thread->own;
+}
 
 struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os);
 
 static inline struct vmm_os_thread *vmm_os_self(struct vmm_os *os)
 {
-	if (os->kind == VMM_OS_SIM)
-		return os->sim.current;
-	if (vmm_likely(vmm_os_tls.world_id == os->id))
-		return vmm_os_tls.thread;
-	return vmm_os_linux_adopt(os);
+	return (struct vmm_os_thread *)VMM_OS_OWN(os);
 }
 
 static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)

@@ -51,6 +51,7 @@ static void system_thread_ends(void *records)
 {
 	struct vmm_list *head = records;
 
+	vmm_os_here.id = 0; /* later destructors of the thread may still call */
 	adoption_lock();
 	while (!vmm_list_empty(head))
 		drop_adopted_locked(vmm_container_of(head->next, struct vmm_os_thread,
@@ -69,12 +70,6 @@ static void add_own_record_locked(struct vmm_os_thread *thread) VMM_REQUIRES(ado
 	if (!own_records.prev)
 		vmm_list_init(&own_records);
 	vmm_list_push_back(&own_records, &thread->linux_.of_system_thread);
-}
-
-static void use_record(struct vmm_os_thread *thread)
-{
-	vmm_os_tls.world_id = thread->os->id;
-	vmm_os_tls.thread = thread;
 }
 
 static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
@@ -115,7 +110,6 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 		pthread_setspecific(adoption_key, &own_records);
 	}
 	adoption_unlock();
-	use_record(thread);
 	return thread;
 }
 
@@ -136,8 +130,8 @@ static void *run(void *arg)
 	adoption_lock();
 	add_own_record_locked(self);
 	adoption_unlock();
-	use_record(self);
-	vmm_os_tls.current = self->os;
+	vmm_os_use_thread(self);
+	vmm_os_here.current = &self->os->front;
 	/* The kernel stores at most 15 characters of a thread name. */
 	snprintf(system_name, sizeof(system_name), "%.15s", self->name);
 	pthread_setname_np(pthread_self(), system_name);

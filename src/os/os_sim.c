@@ -127,13 +127,14 @@ static void run_next(struct vmm_os *os, bool ends)
 	struct vmm_os_sim *sim = &os->sim;
 	struct vmm_os_thread *self = sim->current;
 	struct vmm_os_thread *next = pick_next(os);
-	struct vmm_os *world = vmm_os_tls.current;
+	struct vmm_os_front *world = vmm_os_here.current;
 
 	next->sim.state = SIM_RUNNING;
 	if (next != self) {
 		sim->current = next;
+		vmm_os_use_thread(next);
 		vmm_os_context_switch(&self->sim.context, &next->sim.context, ends);
-		vmm_os_tls.current = world;
+		vmm_os_here.current = world;
 	}
 	if (vmm_unlikely(sim->report))
 		deliver_report(sim);
@@ -274,7 +275,7 @@ static void run_thread(void *arg)
 	struct vmm_os *os = self->os;
 
 	vmm_os_context_entered(&self->sim.context);
-	vmm_os_tls.current = os;
+	vmm_os_here.current = &os->front;
 	self->fn(self->arg);
 	vmm_assert(self->held_count == 0);
 	atomic_store_explicit(&self->sim.ended, 1, memory_order_release);

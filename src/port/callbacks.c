@@ -13,7 +13,7 @@ struct vmm_port *vmm_port_of_thread(void)
 
 	if (!os)
 		return NULL;
-	return (struct vmm_port *)(uintptr_t)vmm_os_own_slots(os)[VMM_PORT_THREAD_SLOT];
+	return (struct vmm_port *)(uintptr_t)VMM_OS_OWN(os)->slot[VMM_PORT_THREAD_SLOT];
 }
 
 struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback)

@@ -190,7 +190,7 @@ uint32_t vmm_port_inside(const struct vmm_port *port)
 
 void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context)
 {
-	uint64_t *slots = vmm_os_own_slots(port->os);
+	uint64_t *slots = VMM_OS_OWN(port->os)->slot;
 	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt, slots);
 
 	routine(context);

@@ -46,7 +46,7 @@ void vmm_port_interrupt_listen(struct vmm_port *port, bool listening)
 	 * Taking the lock waits for the interrupt routine that is running: after it no thread is on
 	 * its way to the sink.
 	 */
-	uint64_t *slots = vmm_os_own_slots(port->os);
+	uint64_t *slots = VMM_OS_OWN(port->os)->slot;
 	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt, slots);
 
 	atomic_store(&port->listening, listening);
@@ -68,7 +68,7 @@ void vmm_port_interrupt_finish(struct vmm_port *port)
 BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbQueueDpc");
-	struct vmm_os *world;
+	struct vmm_os_front *world = vmm_os_here.current;
 	BOOLEAN queued;
 
 	if (!port || !atomic_load(&port->connected))
@@ -78,9 +78,9 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 		port->lead->queued = true;
 	if (vmm_unlikely(port->lead->link_count > 1))
 		atomic_store(&port->dpc_wanted, true);
-	world = vmm_os_set_current(port->os);
+	vmm_os_here.current = VMM_OS_FRONT(port->os);
 	queued = KeInsertQueueDpc(&port->lead->dpc, NULL, NULL);
-	vmm_os_set_current(world);
+	vmm_os_here.current = world;
 	return queued;
 }
 

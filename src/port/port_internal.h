@@ -425,8 +425,8 @@ NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_lim
 /* ---- entering and leaving the miniport ---- */
 
 struct vmm_port_call {
-	struct vmm_os *world;
-	uint64_t *slots; /* the calling thread's (vmm_os_own_slots) */
+	struct vmm_os_front *world; /* the thread's world before */
+	uint64_t *slots;            /* the calling thread's (VMM_OS_OWN) */
 	uint64_t outer;
 };
 
@@ -435,7 +435,9 @@ static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 {
 	struct vmm_port_call call;
 
-	call.slots = vmm_os_enter(port->os, &call.world);
+	call.world = vmm_os_here.current;
+	call.slots = VMM_OS_OWN(port->os)->slot;
+	vmm_os_here.current = VMM_OS_FRONT(port->os);
 	call.outer = call.slots[VMM_PORT_THREAD_SLOT];
 	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port;
 	return call;
@@ -444,7 +446,7 @@ static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 static inline void vmm_port_leave_any(const struct vmm_port_call *call)
 {
 	call->slots[VMM_PORT_THREAD_SLOT] = call->outer;
-	vmm_os_set_current(call->world);
+	vmm_os_here.current = call->world;
 }
 
 static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port)

@@ -334,7 +334,7 @@ enum { UNION_SLOT = 6 };
 
 void vmm_sync_set_union_values(struct vmm_os *os, enum vmm_sync_values values)
 {
-	vmm_os_own_slots(os)[UNION_SLOT] = 1 + (uint64_t)values; /* 0: never set by this thread */
+	VMM_OS_OWN(os)->slot[UNION_SLOT] = 1 + (uint64_t)values; /* 0: never set by this thread */
 }
 
 /*
@@ -345,7 +345,7 @@ void vmm_sync_set_union_values(struct vmm_os *os, enum vmm_sync_values values)
 static enum vmm_sync_values union_of(struct vmm_process *process, uint32_t handle)
 {
 	uint64_t taken = vmm_unlikely(process->viewer != NULL)
-				 ? vmm_os_own_slots(process->world->os)[UNION_SLOT]
+				 ? VMM_OS_OWN(process->world->os)->slot[UNION_SLOT]
 				 : 0;
 
 	return taken ? (enum vmm_sync_values)(taken - 1) : vmm_sync_values_of(process, handle);

@@ -44,7 +44,7 @@ static inline const struct vmm_sync *find(struct guard *guard, const struct vmm_
 
 	if (vmm_unlikely(!sync))
 		return NULL;
-	guard->word = vmm_os_hazard_pointer(process->world->os);
+	guard->word = &VMM_OS_OWN(process->world->os)->hazard;
 	/* The thread's hazard pointer is in use if this runs inside a call on another object. */
 	if (vmm_unlikely(atomic_load_explicit(guard->word, memory_order_relaxed)))
 		return NULL;

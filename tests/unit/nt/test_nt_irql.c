@@ -297,7 +297,7 @@ static void queue_the_same_dpc(PVOID context)
 	struct queueing *queueing = context;
 
 	for (int i = 0; i < CROWD_ROUNDS; i++) {
-		uint64_t *slots = vmm_os_own_slots(vmm_os_current());
+		uint64_t *slots = VMM_OS_OWN(vmm_os_current())->slot;
 		uint32_t before = vmm_nt_interrupt_enter(&queueing->interrupt, slots);
 
 		queueing->counter++;
@@ -431,7 +431,7 @@ static void the_interrupt_lock_is_at_device_level(void **state)
 	struct world *world = *state;
 	struct dpc_log log = {.world = world};
 	struct vmm_nt_interrupt interrupt;
-	uint64_t *slots = vmm_os_own_slots(world->os);
+	uint64_t *slots = VMM_OS_OWN(world->os)->slot;
 	uint32_t before;
 
 	vmm_nt_interrupt_init(&interrupt, world->nt, 100, "interrupt");

@@ -41,6 +41,26 @@ static void check_thread_identity(void *arg)
 	*vmm_os_thread_slot(seen->self, 0) = 5;
 }
 
+/* The record that a thread keeps at hand is that of the world it used last, never of an ended one. */
+static void the_own_record_follows_the_world_that_is_asked_for(void **state)
+{
+	struct vmm_os *os = *state, *second;
+	const enum vmm_os_kind kind = vmm_os_kind(os);
+
+	VMM_OS_OWN(os)->slot[0] = 3;
+	for (unsigned i = 0; i < 3; i++) { /* a new world may have the address of an ended one */
+		second = world_create(kind);
+		assert_int_equal(VMM_OS_OWN(second)->slot[0], 0);
+		VMM_OS_OWN(second)->slot[0] = 4;
+		assert_int_equal(VMM_OS_OWN(os)->slot[0], 3);
+		assert_int_equal(VMM_OS_OWN(second)->slot[0], 4);
+		assert_int_not_equal(VMM_OS_FRONT(second)->id, VMM_OS_FRONT(os)->id);
+		vmm_os_destroy(second);
+	}
+	assert_int_equal(VMM_OS_OWN(os)->slot[0], 3);
+	vmm_os_set_current(os);
+}
+
 static void a_thread_has_an_identity_a_world_and_slots(void **state)
 {
 	struct seen seen = {.os = *state, .slot_before = 99};
@@ -526,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(the_creating_thread_belongs_to_the_newest_world),
 		BOTH(a_thread_has_an_identity_a_world_and_slots),
+		BOTH(the_own_record_follows_the_world_that_is_asked_for),
 		BOTH(random_numbers_differ),
 		BOTH(out_of_memory_is_a_status),
 		BOTH(a_wait_on_another_value_returns_at_once),

@@ -71,11 +71,11 @@ static NTSTATUS cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE ro
 					 PVOID context, ULONG message, PBOOLEAN result)
 {
 	struct gpu *gpu = handle;
-	uint32_t irql = vmm_nt_interrupt_enter(&gpu->interrupt_lock, vmm_os_own_slots(gpu->os));
+	uint32_t irql = vmm_nt_interrupt_enter(&gpu->interrupt_lock, VMM_OS_OWN(gpu->os)->slot);
 
 	(void)message;
 	*result = routine(context);
-	vmm_nt_interrupt_leave(&gpu->interrupt_lock, vmm_os_own_slots(gpu->os), irql);
+	vmm_nt_interrupt_leave(&gpu->interrupt_lock, VMM_OS_OWN(gpu->os)->slot, irql);
 	return STATUS_SUCCESS;
 }
 
