@@ -405,14 +405,6 @@ VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock_in_full(struct vmm_device 
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
 				   uint32_t count) VMM_MUST_CHECK;
 
-/* Returns true if the fast path may serve the flags and the page list. Takes no mutex. */
-static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
-				     const struct vmm_lock_request *request)
-{
-	return vmm_lock_flags_are_plain(adapter->client_synchronizes, flags,
-					request->page_count | request->page_list_given);
-}
-
 /*
  * Fast path of both lock versions: counts the lock in the fast lock's word. Returns false, and has
  * done nothing, if the fast path is disabled for this allocation. Takes no mutex.
@@ -441,7 +433,9 @@ static inline bool vmm_lock_fast(struct vmm_device *device, struct vmm_lock_requ
 VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock(struct vmm_device *device,
 						      struct vmm_lock_request *request)
 {
-	if (vmm_likely(vmm_lock_is_plain(device->adapter, request->flags, request) &&
+	if (vmm_likely(vmm_lock_flags_are_plain(device->adapter->client_synchronizes,
+						request->flags,
+						request->page_count | request->page_list_given) &&
 		       vmm_lock_fast(device, request)))
 		return STATUS_SUCCESS;
 	return vmm_memory_lock_in_full(device, request);

@@ -49,6 +49,7 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vm
 	o->front.sets =
 		(void *)vmm_align_up((uintptr_t)o->set_memory, _Alignof(struct vmm_observe_set));
 	o->config = *config;
+	o->front.virtual_ns = config->threads ? NULL : config->virtual_ns;
 	o->front.unwanted_are_counted = config->threads && !config->hash;
 	*observe = o;
 	return VMM_OK;
@@ -74,16 +75,24 @@ static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_
 __extension__ typedef unsigned __int128 wide;
 
 /*
- * Multiply-mix of COUNT pairs of words. Combines both halves of the product with both operands, so
- * that no value of one operand cancels the other.
+ * Multiply-mix of pairs of words. Each result but the last is added, turned, to a word of the last
+ * pair; returns the last result. Combines both halves of a product with both operands, so that no
+ * value of one operand cancels the other. Only the last product depends on the others.
  */
-static inline void mix(const uint64_t (*pairs)[2], unsigned count, uint64_t *mixed)
+static inline uint64_t mix(uint64_t (*pairs)[2], unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
+	static const unsigned turn[] = {0, 17, 0};
+	uint64_t *last = pairs[count - 1];
+
+	for (unsigned i = 0;; i++) {
 		uint64_t a = pairs[i][0], b = pairs[i][1];
 		wide product = (wide)(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD1B54A32D192ED03u);
+		uint64_t mixed =
+			(uint64_t)product ^ (uint64_t)(product >> 64) ^ a ^ (b << 32 | b >> 32);
 
-		mixed[i] = (uint64_t)product ^ (uint64_t)(product >> 64) ^ a ^ (b << 32 | b >> 32);
+		if (i == count - 1)
+			return mixed;
+		last[i != 0] += mixed << turn[i] | mixed >> (64 - turn[i]) % 64;
 	}
 }
 
@@ -94,16 +103,11 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 	for (; text[length]; length++) {
 		word = word << 8 | (unsigned char)text[length];
 		if (length % 8 == 7) {
-			const uint64_t pair[1][2] = {{hash, word}};
-
-			mix(pair, 1, &hash);
+			hash = mix(&(uint64_t[2]){hash, word}, 1);
 			word = 0;
 		}
 	}
-	const uint64_t last[1][2] = {{hash ^ length, word}};
-
-	mix(last, 1, &hash);
-	return hash;
+	return mix(&(uint64_t[2]){hash ^ length, word}, 1);
 }
 
 /*
@@ -118,20 +122,15 @@ static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const
 	event->sequence = ++o->sequence;
 	if (!o->config.hash)
 		return;
-	const uint64_t words[3][2] = {
+	uint64_t words[4][2] = {
 		{event->arg[0], event->arg[1]},
 		{event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]},
 		{event->type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32,
 		 time_ns},
+		{o->hash, event->object * 0x9FB21C651E98DF25u},
 	};
-	uint64_t mixed[3];
 
-	mix(words, 3, mixed);
-	const uint64_t last[1][2] = {
-		{o->hash + mixed[0], (mixed[1] << 17 | mixed[1] >> 47) + mixed[2] +
-					     event->object * 0x9FB21C651E98DF25u}};
-
-	mix(last, 1, &o->hash);
+	o->hash = mix(words, 4);
 	if (vmm_unlikely(text))
 		o->hash = hash_text(o->hash, text);
 }
@@ -192,7 +191,7 @@ static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, 
 		stamp_with_threads(o, event, text);
 }
 
-void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+void vmm_observe_emit(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
 	uint64_t wanted;
 
@@ -207,11 +206,6 @@ void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, con
 	wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
 	if (vmm_unlikely(wanted))
 		deliver(o, wanted, event, text);
-}
-
-void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
-{
-	vmm_observe_emit_text(observe, event, NULL);
 }
 
 /*
@@ -232,7 +226,7 @@ void vmm_event(struct vmm_observe *o, uint32_t type, uint32_t process, uint32_t 
 					    .object = object,
 					    .arg = {a, b, c, d}};
 
-		vmm_observe_emit_text(o, &event, NULL);
+		vmm_observe_emit(o, &event, NULL);
 		return;
 	}
 	vmm_observe_count(&o->front.sets[own].types[type], a, b, c, d);
@@ -240,7 +234,7 @@ void vmm_event(struct vmm_observe *o, uint32_t type, uint32_t process, uint32_t 
 
 uint64_t vmm_observe_now(const struct vmm_observe *o)
 {
-	return o->config.threads ? o->config.clock(o->config.clock_context) : *o->config.virtual_ns;
+	return o->config.clock(o->config.clock_context);
 }
 
 static void set_wanted(struct vmm_observe *o, uint32_t slot, uint64_t mask)

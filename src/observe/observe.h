@@ -40,12 +40,14 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config,
 void vmm_observe_destroy(struct vmm_observe *observe);
 
 /*
- * Updates the counters, fills in time_ns and sequence, updates the hash, calls subscribers. With
- * `threads` and without `hash`, an event without subscribers is only counted. It gets no time and
- * no number then, because a clock and a shared number cost more than everything else. So `sequence`
- * numbers the stamped events without a gap; on sim that is every event.
+ * Updates the counters, fills in time_ns and sequence, updates the hash, calls subscribers. `text`
+ * is that of a finding or a reason, NULL for other types.
+ *
+ * With `threads` and without `hash`, an event without subscribers is only counted. It gets no time
+ * and no number then, because a clock and a shared number cost more than everything else. So
+ * `sequence` numbers the stamped events without a gap; on sim that is every event.
  */
-void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
+void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event, const char *text);
 
 /* The usual form: type, process, object handle, reason and up to four numbers. */
 void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process, uint32_t object,
@@ -66,6 +68,7 @@ struct vmm_observe_set {
 struct vmm_observe_front {
 	/* unwanted events get neither time nor number: threads, no hash */
 	bool unwanted_are_counted;
+	const uint64_t *virtual_ns; /* of the configuration; NULL with threads */
 	struct vmm_observe_set *sets;
 	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT]; /* bit n: subscriber n wants the type */
 };
@@ -90,15 +93,24 @@ static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_
  * duration is 0.
  */
 #define VMM_OBSERVE_UNTIMED UINT64_MAX
-uint64_t vmm_observe_now(const struct vmm_observe *observe);
+uint64_t vmm_observe_now(const struct vmm_observe *observe); /* with threads */
 VMM_ALWAYS_INLINE uint64_t vmm_observe_begin(const struct vmm_observe *observe, uint32_t type)
 {
-	return vmm_likely(!vmm_observe_stamps(observe, type)) ? VMM_OBSERVE_UNTIMED
-							      : vmm_observe_now(observe);
+	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
+
+	/* vmm_observe_stamps */
+	if (vmm_likely(front->unwanted_are_counted &&
+		       !atomic_load_explicit(&front->wanted[type], memory_order_relaxed)))
+		return VMM_OBSERVE_UNTIMED;
+	return front->virtual_ns ? *front->virtual_ns : vmm_observe_now(observe);
 }
 VMM_ALWAYS_INLINE uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, uint64_t began)
 {
-	return vmm_likely(began == VMM_OBSERVE_UNTIMED) ? 0 : vmm_observe_now(observe) - began;
+	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
+
+	if (vmm_likely(began == VMM_OBSERVE_UNTIMED))
+		return 0;
+	return (front->virtual_ns ? *front->virtual_ns : vmm_observe_now(observe)) - began;
 }
 
 /*
@@ -132,7 +144,13 @@ VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t ty
 
 	if (vmm_unlikely(!front->unwanted_are_counted || own - 1 >= VMM_OBSERVE_SETS - 1 ||
 			 atomic_load_explicit(&front->wanted[type], memory_order_relaxed))) {
-		vmm_event(observe, type, process, object, reason, a, b, c, d);
+		struct vidmm_event event = {.type = (uint16_t)type,
+					    .reason = (uint16_t)reason,
+					    .process = process,
+					    .object = object,
+					    .arg = {a, b, c, d}};
+
+		vmm_observe_emit(observe, &event, NULL);
 		return;
 	}
 	vmm_observe_count(&front->sets[own].types[type], a, b, c, d);

@@ -43,8 +43,4 @@ void vmm_observe_spin_unlock(_Atomic uint32_t *lock);
 /* Spins until the word is 0. */
 void vmm_observe_spin_while(struct vmm_observe *observe, _Atomic uint32_t *word);
 
-/* vmm_observe_emit with the text of a finding or reason. */
-void vmm_observe_emit_text(struct vmm_observe *observe, struct vidmm_event *event,
-			   const char *text);
-
 #endif

@@ -34,7 +34,7 @@ static void emit_finding(struct vmm_observe *observe, const char *rule, uint32_t
 
 	vmm_assert(used > 0 && used < 64); /* rule ids are short constants of the library */
 	append_text(text, (size_t)used, format, args);
-	vmm_observe_emit_text(observe, &event, text);
+	vmm_observe_emit(observe, &event, text);
 }
 
 static void emit_reason(struct vmm_observe *observe, vmm_status status, uint32_t process,
@@ -47,7 +47,7 @@ static void emit_reason(struct vmm_observe *observe, vmm_status status, uint32_t
 	char text[VMM_OBSERVE_TEXT_BYTES];
 
 	append_text(text, 0, format, args);
-	vmm_observe_emit_text(observe, &event, text);
+	vmm_observe_emit(observe, &event, text);
 }
 
 void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,

@@ -504,13 +504,21 @@ VMM_FLATTEN static uint64_t try_discard_fast(struct vmm_device *device,
 	return ref->allocation->size_bytes;
 }
 
+/* Returns true if the fast path may serve the flags and the page list. Takes no mutex. */
+static inline bool is_plain(const struct vmm_adapter *adapter, uint32_t flags,
+			    const struct vmm_lock_request *request)
+{
+	return vmm_lock_flags_are_plain(adapter->client_synchronizes, flags,
+					request->page_count | request->page_list_given);
+}
+
 static bool discard_fast(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	uint32_t old_handle = request->handle;
 	uint32_t rest = request->flags & ~(VMM_LOCK_DISCARD | VMM_LOCK_NO_EXISTING_REFERENCE);
 
-	if (!vmm_lock_is_plain(adapter, rest, request))
+	if (!is_plain(adapter, rest, request))
 		return false;
 	vmm_paging_lock(adapter);
 	uint64_t bytes = try_discard_fast(device, request);
@@ -572,8 +580,7 @@ NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_reques
 	if ((request->flags & VMM_LOCK_DISCARD) && discard_fast(device, request))
 		return STATUS_SUCCESS;
 	/* LOCK-08 */
-	if ((request->flags & VMM_LOCK_DONOT_WAIT) &&
-	    vmm_lock_is_plain(adapter, request->flags, request) &&
+	if ((request->flags & VMM_LOCK_DONOT_WAIT) && is_plain(adapter, request->flags, request) &&
 	    vmm_fast_lock_is_busy(device, request->handle, &timeline, &sequence)) {
 		vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
 				 request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);

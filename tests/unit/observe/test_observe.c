@@ -79,7 +79,7 @@ static void every_event_is_stamped_without_threads(void **state)
 	make_stream(&f, false, false);
 	for (uint64_t i = 1; i <= 5; i++) {
 		f.now = 10 * i;
-		vmm_observe_emit(f.observe, &event);
+		vmm_observe_emit(f.observe, &event, NULL);
 		assert_int_equal(event.sequence, i);
 		assert_int_equal(event.time_ns, 10 * i);
 	}
@@ -95,14 +95,14 @@ static void with_threads_an_unwanted_event_is_only_counted(void **state)
 
 	(void)state;
 	make_stream(&f, true, false);
-	vmm_observe_emit(f.observe, &event);
+	vmm_observe_emit(f.observe, &event, NULL);
 	assert_int_equal(event.sequence, 0);
 	assert_int_equal(f.now, 0); /* the clock was not read */
 	vmm_observe_counter(f.observe, VIDMM_EVENT_WAIT, &counter);
 	assert_int_equal(counter.count, 1);
 
 	assert_true(vmm_observe_subscribe(f.observe, VMM_OBSERVE_ALL, see, &seen));
-	vmm_observe_emit(f.observe, &event);
+	vmm_observe_emit(f.observe, &event, NULL);
 	assert_int_equal(seen.last.sequence, 1);
 	assert_int_equal(seen.last.time_ns, 10);
 	vmm_observe_destroy(f.observe);
@@ -347,11 +347,11 @@ static uint64_t hash_of_variant(unsigned variant)
 		f.now++;
 		break;
 	case 12:
-		vmm_observe_emit(f.observe, &event);
+		vmm_observe_emit(f.observe, &event, NULL);
 		f.now += 10;
 		break;
 	}
-	vmm_observe_emit(f.observe, &event);
+	vmm_observe_emit(f.observe, &event, NULL);
 	hash = vmm_observe_hash(f.observe);
 	vmm_observe_destroy(f.observe);
 	return hash;
