@@ -84,8 +84,9 @@ void vmm_dma_init_links(struct vmm_dma *dma);
 struct vmm_dma *vmm_dma_create(struct vmm_context *context) VMM_MUST_CHECK;
 /*
  * While pinned, the buffer's aperture mapping does not change. A thread that unmaps holds the
- * paging lock, and the state lock while it looks at a buffer. So a thread that pins holds one of
- * the two: vmm_dma_pin takes the state lock. vmm_dma_unpin needs neither.
+ * paging lock, and the state lock while it marks one buffer as VMM_DMA_UNMAPPING. vmm_dma_pin swaps
+ * VMM_DMA_MOVABLE for VMM_DMA_PINNED and takes the state lock only to wait for such a thread. A
+ * thread that holds the paging lock pins by a store. vmm_dma_unpin needs no lock.
  */
 void vmm_dma_pin(struct vmm_dma *dma);
 void vmm_dma_pin_locked(struct vmm_dma *dma) VMM_REQUIRES(vmm_paging_lock_class);

@@ -77,23 +77,27 @@ void vmm_dma_pin(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
-	if (!dma->context->dma_segment_set)
+	enum vmm_dma_hold movable = VMM_DMA_MOVABLE;
+
+	if (!dma->context->dma_segment_set ||
+	    vmm_likely(atomic_compare_exchange_strong(&dma->hold, &movable, VMM_DMA_PINNED)))
 		return;
+	/* The state lock waits for the end of the unmapping. */
 	vmm_state_lock(adapter);
-	atomic_store(&dma->pinned, true);
+	atomic_store(&dma->hold, VMM_DMA_PINNED);
 	vmm_state_unlock(adapter);
 }
 
 void vmm_dma_pin_locked(struct vmm_dma *dma)
 {
 	vmm_assert_held(&dma->context->device->adapter->paging_lock);
-	atomic_store_explicit(&dma->pinned, true, memory_order_relaxed);
+	atomic_store_explicit(&dma->hold, VMM_DMA_PINNED, memory_order_relaxed);
 }
 
 void vmm_dma_unpin(struct vmm_dma *dma)
 {
 	/* A thread that then unmaps the buffer has seen its use end. */
-	atomic_store_explicit(&dma->pinned, false, memory_order_release);
+	atomic_store_explicit(&dma->hold, VMM_DMA_MOVABLE, memory_order_release);
 }
 
 static void set_place(struct vmm_dma *dma, const struct vmm_dma_mapping *place)
@@ -135,12 +139,14 @@ bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
 	vmm_assert_held(&adapter->paging_lock);
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
+		enum vmm_dma_hold movable = VMM_DMA_MOVABLE;
 		struct vmm_dma_mapping place = {0};
 
 		vmm_state_lock(adapter);
-		if (!atomic_load(&dma->pinned)) {
+		if (atomic_compare_exchange_strong(&dma->hold, &movable, VMM_DMA_UNMAPPING)) {
 			place = dma->place;
 			dma->place = (struct vmm_dma_mapping){0};
+			atomic_store(&dma->hold, VMM_DMA_MOVABLE);
 		}
 		vmm_state_unlock(adapter);
 		if (!place.segment)
@@ -175,7 +181,7 @@ bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma
 	vmm_list_for_each (at, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
 
-		if (dma != wanting && atomic_load(&dma->pinned))
+		if (dma != wanting && atomic_load(&dma->hold) == VMM_DMA_PINNED)
 			return true;
 	}
 	return false;

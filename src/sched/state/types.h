@@ -94,6 +94,13 @@ struct vmm_dma_memory {
 	uint64_t charged_bytes; /* to the process, for memory at GPU virtual addresses */
 };
 
+/* What holds the aperture mapping of a DMA buffer. */
+enum vmm_dma_hold {
+	VMM_DMA_MOVABLE,   /* nothing */
+	VMM_DMA_PINNED,    /* the buffer is with the miniport, or prepared and not retired */
+	VMM_DMA_UNMAPPING, /* a thread with the paging and the state lock unmaps it now */
+};
+
 /* One DMA buffer with its lists and packets. It belongs to the pool of its context. */
 struct vmm_dma {
 	struct vmm_packet packet;
@@ -118,8 +125,7 @@ struct vmm_dma {
 	 * lock and the state lock held.
 	 */
 	struct vmm_dma_mapping place;
-	/* With the miniport, or prepared and not retired. See vmm_dma_pin. */
-	_Atomic bool pinned;
+	_Atomic(enum vmm_dma_hold) hold; /* of its aperture mapping; see vmm_dma_pin */
 	void *private_data;
 	uint64_t charged_bytes; /* to the account of its context's process */
 	DXGK_ALLOCATIONLIST *list;
