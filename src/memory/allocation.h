@@ -143,6 +143,8 @@ struct vmm_instance {
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* PrivateDriverData of the lock; identifies its swizzling range */
 	uint32_t range_count; /* swizzling ranges that it alone uses (SWZ-07) */
+	/* 2.x: the process that has locked it, or did last; 0: several have. Paging lock */
+	uint32_t locked_by;
 	struct vmm_os_view view;
 	/* Set while some pages are locked in system memory (LOCK-21); usually NULL. */
 	struct vmm_partial *partial;

@@ -648,6 +648,8 @@ struct vmm_residency_set {
 	uint32_t listed_count;
 	uint64_t preparation;
 	bool writes; /* the submission does not say what it writes: treat all of it as written */
+	/* The submission may wait until other processes unlock. */
+	bool awaits_unlocks;
 };
 /*
  * Makes the whole set resident at once, and brings back the device's page tables if they were
@@ -655,6 +657,18 @@ struct vmm_residency_set {
  * and evicts parts of the set that are not placed again yet. (RES-08, PRI-12)
  */
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * After VMM_NO_VIDEO_MEMORY for a set that awaits unlocks: would it fit, or might it, if other
+ * processes unlocked what they have locked? (Q-340)
+ */
+bool vmm_unlock_would_help(const struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The caller's work waits. Wakes the worker when the work should be tried again. Returns a ticket:
+ * vmm_unlock_is_awaited says whether that time has not come yet; ticket 0 awaits nothing.
+ */
+uint64_t vmm_unlock_await(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_unlock_is_awaited(const struct vmm_adapter *adapter, uint64_t ticket)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Records that the packet uses the set. Returns the paging packet that must be complete before the

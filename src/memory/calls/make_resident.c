@@ -149,12 +149,10 @@ static bool use_settled(struct request *r, uint64_t *sequence) VMM_REQUIRES(vmm_
 	return true;
 }
 
-static vmm_status place_now(struct request *r, uint64_t *sequence)
+static vmm_status place_missing(struct request *r, uint64_t *sequence)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
-	if (vmm_likely(use_settled(r, sequence)))
-		return VMM_OK;
 	uint64_t round = vmm_residency_list_round(r->memory);
 
 	vmm_residency_list_want(r->device, round);
@@ -171,6 +169,21 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
 	}
 	return VMM_OK;
+}
+
+static vmm_status place_now(struct request *r, uint64_t *sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	if (vmm_likely(use_settled(r, sequence)))
+		return VMM_OK;
+	vmm_unlock_wait_for(r->memory, r->device->process->id);
+	vmm_status status = place_missing(r, sequence);
+	r->memory->unlock_wait.process = 0;
+	/* The list fits, as checked: the operation waits until other processes unlock. */
+	return status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(r->device->adapter)
+		       ? VMM_PENDING
+		       : status;
 }
 
 /* Places the listed allocations, or queues an operation that does. */

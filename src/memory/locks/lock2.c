@@ -228,8 +228,12 @@ static void grant(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class
 	}
 	instance->store_stale = true; /* the CPU may write to the segment's copy */
 	a->ref->lock_count++;         /* LOCK-27: locks nest */
-	if (!instance->lock_count++)
+	if (!instance->lock_count++) {
 		instance->lock_flags = 0;
+		instance->locked_by = a->device->process->id;
+	} else if (instance->locked_by != a->device->process->id) {
+		instance->locked_by = 0;
+	}
 	if (is_out(instance) && !instance->held &&
 	    !vmm_allocation_resident_set_has_aperture(allocation)) {
 		instance->held = true;
@@ -346,4 +350,5 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance)
 	/* Paging operations or evictions may have waited for the unlock. */
 	if (atomic_load(&adapter->paging_work))
 		adapter->memory->engine->wake(adapter);
+	vmm_unlock_released(adapter->memory);
 }

@@ -236,6 +236,7 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 	vmm_fast_lock_unbind(instance);
 	if (instance->place != VMM_PLACEMENT_LOST && instance->place != VMM_PLACEMENT_FRESH)
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
+	vmm_unlock_released(memory);
 	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	if (instance->view.address)
 		vmm_os_view_release(&instance->view);

@@ -169,6 +169,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
 	uint32_t count = vmm_placement_candidates(memory, allocation, set, order);
+	bool unlock_helps = false;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t c = 0; c < count; c++) {
@@ -202,7 +203,9 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		 */
 		if (search.blocked)
 			return VMM_PENDING;
+		unlock_helps |= search.unlock_helps;
 	}
+	vmm_unlock_note_search(memory, unlock_helps);
 	return VMM_NO_VIDEO_MEMORY;
 }
 

@@ -25,8 +25,10 @@ struct vmm_search {
 	bool blocked;        /* found: the GPU uses an instance that could otherwise be evicted */
 	bool loss_allowed;   /* instances that lose their content by it may be evicted (PAG-20) */
 	bool fragile;        /* found: an instance that would lose its content if evicted */
-	bool spared;         /* found: the first pass left out what queued work or a list needs */
-	bool compacted;      /* the free space of the segment has been compacted (SPL-13) */
+	/* found: another process has locked what could otherwise be evicted */
+	bool unlock_helps;
+	bool spared;    /* found: the first pass left out what queued work or a list needs */
+	bool compacted; /* the free space of the segment has been compacted (SPL-13) */
 };
 /*
  * Allocates a range or extents for the search's request, evicting victims as needed. Returns

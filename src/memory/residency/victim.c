@@ -99,13 +99,14 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 		      (offered_but_queued(i) || (i->allocation->listed && !i->allocation->offer));
 	bool fragile = vmm_eviction_loses_content(search->memory, i) && !content_is_obsolete(i) &&
 		       !may_discard(i);
+	bool displayed = vmm_allocation_is_displayed(i->allocation);
+	bool fixed = lock_prevents_eviction(i);
 	const struct vmm_policy_victim victim = {
 		.size_bytes = i->allocation->size_bytes,
 		.idle_since = i->last_use,
 		.priority = i->allocation->priority,
 		.busy = active || spared,
-		.pinned = (fragile && !search->loss_allowed) ||
-			  vmm_allocation_is_displayed(i->allocation) || lock_prevents_eviction(i),
+		.pinned = (fragile && !search->loss_allowed) || displayed || fixed,
 		.locked = vmm_locks_snapshot(i) != 0,
 		.required = i->required_by == search->preparation,
 	};
@@ -115,6 +116,8 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 	search->blocked |= active && !victim.required;
 	search->spared |= spared;
 	search->fragile |= fragile;
+	search->unlock_helps |= fixed && !displayed && !victim.required &&
+				vmm_unlock_is_awaitable(search->memory, i);
 	return false;
 }
 
@@ -323,8 +326,11 @@ vmm_status vmm_free_space_find(struct vmm_search *search, struct vmm_free_space 
 			continue;
 		status = evict_victim(search, victim);
 		/* A locked victim cannot move without losing CPU writes. */
-		if (status == VMM_NOT_SUPPORTED)
+		if (status == VMM_NOT_SUPPORTED) {
+			search->unlock_helps |= vmm_locks(victim) &&
+						vmm_unlock_is_awaitable(search->memory, victim);
 			return VMM_NO_VIDEO_MEMORY;
+		}
 		if (status == VMM_PENDING) {
 			/* The GPU uses the eviction path (PAG-17). */
 			search->blocked = true;
@@ -354,6 +360,7 @@ vmm_status vmm_residency_take_space(struct vmm_memory *memory, struct vmm_segmen
 		if (status != VMM_OK)
 			vmm_segment_free(memory, segment, space->node);
 	}
+	vmm_unlock_note_search(memory, search.unlock_helps);
 	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
 }
 

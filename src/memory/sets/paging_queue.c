@@ -29,7 +29,8 @@ struct vmm_paging_operation {
 	struct vmm_list link;
 	uint64_t value;
 	bool placed;
-	uint64_t sequence; /* valid once placed */
+	uint64_t sequence;      /* valid once placed */
+	uint64_t unlock_ticket; /* it waits until other processes unlock; 0: it does not */
 	uint32_t count;
 	struct vmm_ref *refs[]; /* NULL: the ref has ended */
 };
@@ -249,6 +250,9 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (is_held_up(operation)) /* the whole operation waits for the unlock (LOCK-48) */
 		return VMM_PENDING;
+	if (vmm_unlock_is_awaited(memory->adapter, operation->unlock_ticket))
+		return VMM_PENDING;
+	vmm_unlock_wait_for(memory, queue->device->process->id);
 	vmm_residency_list_want(queue->device, round);
 	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
 		struct vmm_ref *ref = operation->refs[i];
@@ -258,6 +262,12 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		status = vmm_residency_list_make(memory, ref->instance, round);
 		operation->sequence =
 			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
+	}
+	memory->unlock_wait.process = 0;
+	operation->unlock_ticket = 0;
+	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(memory->adapter)) {
+		operation->unlock_ticket = vmm_unlock_await(memory->adapter);
+		return VMM_PENDING;
 	}
 	return status;
 }
@@ -428,16 +438,18 @@ void vmm_paging_queues_end(struct vmm_device *device)
 }
 
 /*
- * May the queue be destroyed? An operation that a CPU lock of the client holds up, and those after
- * it, are not waited for: the client could not unlock during the wait.
+ * May the queue be destroyed? An operation that a CPU lock holds up, and those after it, are not
+ * waited for: the client could not unlock during the wait, and another process may never do it.
  */
-static bool may_destroy(struct vmm_paging_queue *queue)
+static bool may_destroy(struct vmm_paging_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&queue->device->adapter->paging_lock);
 	if (vmm_list_empty(&queue->operations))
 		return true;
 	const struct vmm_paging_operation *first =
 		vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
-	return !first->placed && is_held_up(first);
+	return !first->placed && (is_held_up(first) || vmm_unlock_is_awaited(queue->device->adapter,
+									     first->unlock_ticket));
 }
 
 NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)

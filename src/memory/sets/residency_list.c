@@ -378,6 +378,7 @@ void vmm_residency_list_remove(struct vmm_ref *ref)
 	ref->allocation->listed--;
 	vmm_list_remove(&ref->residency_link);
 	vmm_list_init(&ref->residency_link);
+	vmm_unlock_released(ref->device->adapter->memory);
 }
 
 /* Removes a destroyed allocation from the list, whatever its count. (RES-12) */
@@ -598,12 +599,15 @@ static vmm_status gather_largest_first(const struct vmm_residency_set *set)
 
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
 {
-	vmm_status status = vmm_va_gather(set->device, set->preparation);
+	struct vmm_memory *memory = set->device->adapter->memory;
 
 	vmm_assert_held(&set->device->adapter->paging_lock);
-	if (status != VMM_OK)
-		return status;
-	return anew ? gather_largest_first(set) : gather_in_order(set);
+	vmm_unlock_wait_for(memory, set->awaits_unlocks ? set->device->process->id : 0);
+	vmm_status status = vmm_va_gather(set->device, set->preparation);
+	if (status == VMM_OK)
+		status = anew ? gather_largest_first(set) : gather_in_order(set);
+	memory->unlock_wait.process = 0;
+	return status;
 }
 
 uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,

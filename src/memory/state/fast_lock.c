@@ -355,6 +355,9 @@ void vmm_fast_lock_enable(struct vmm_ref *ref)
 	const struct vmm_instance *instance = ref->instance;
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
+	/* An unlock that work waits for takes the slow path, which says so. */
+	if (vmm_unlikely(ref->allocation->adapter->memory->unlock_wait.pending))
+		return;
 	if (instance->fast_lock && ref->lock_count <= VMM_FAST_LOCK_LOCKS_MAX &&
 	    may_be_enabled(instance) && is_idle(instance))
 		vmm_fast_lock_enable_checked(ref);

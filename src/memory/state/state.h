@@ -238,6 +238,28 @@ void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *all
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
+/* ---- unlock_wait.c: work that waits until other processes unlock (Q-340) ---- */
+/*
+ * From now on searches for space are for work of that process, which may wait for unlocks. 0: not
+ * any more.
+ */
+void vmm_unlock_wait_for(struct vmm_memory *memory, uint32_t process)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* May the work for which space is searched wait until the instance, which is locked, is unlocked? */
+bool vmm_unlock_is_awaitable(const struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * A search found no space. `locked`: it found an instance whose unlock may be awaited, and that
+ * could be evicted then.
+ */
+void vmm_unlock_note_search(struct vmm_memory *memory, bool locked)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * An instance was unlocked, left its segment for good, or left a residency list: work that waits
+ * tries again.
+ */
+void vmm_unlock_released(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- paging_timeline.c ---- */
 /*
  * Returns the sequence number of the packet that holds, or will hold after the next flush, the

@@ -189,6 +189,17 @@ struct vmm_paging_window {
 	uint64_t leaves;
 };
 
+/* Of unlock_wait.c. */
+struct vmm_unlock_wait {
+	/* The process for which space is searched, if its work may wait for unlocks; 0: none. */
+	uint32_t process VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* The last search that failed found what another process has locked. */
+	bool helps VMM_GUARDED_BY(vmm_paging_lock_class);
+	bool pending VMM_GUARDED_BY(vmm_paging_lock_class); /* some work waits */
+	/* Number of events that may end such a wait. */
+	uint64_t releases VMM_GUARDED_BY(vmm_paging_lock_class);
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -266,6 +277,7 @@ struct vmm_memory {
 	struct vmm_paging_window window VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_trims *trims; /* NULL until a device registers */
 	uint64_t residency_rounds VMM_GUARDED_BY(vmm_paging_lock_class);
+	struct vmm_unlock_wait unlock_wait;
 
 	/* vmm_instance.lru: returns to its placement when power is back */
 	struct vmm_list power_returns;

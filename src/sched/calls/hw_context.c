@@ -333,6 +333,18 @@ static void unpublish(struct vmm_device *device, uint32_t *handle)
 }
 
 /*
+ * The memory of the context waits until another process unlocks, which the end of a queue does not
+ * wait for. Drops the waiting commands of the queue. Those that a suspended context has on the GPU
+ * are not executed: the context does not resume before the queue is gone. (Q-341) Paging lock held.
+ */
+VMM_COLD static void abandon(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&queue->context->device->adapter->paging_lock);
+	vmm_hw_drop_waiting(queue);
+	queue->abandoned = queue->context->state == VMM_HW_SUSPENDED;
+}
+
+/*
  * Returns true if the queue has no command left that will complete. Submits what may run. If the
  * device is lost, drops waiting commands and takes running ones off the GPU: the context is
  * suspended and never resumes (SCH-11). Paging lock held.
@@ -351,11 +363,14 @@ static bool is_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 	vmm_hw_pump_locked(sched);
 	if (!vmm_list_empty(&queue->waiting) && vmm_hw_sync_holds(vmm_hw_first(&queue->waiting)))
 		vmm_hw_drop_waiting(queue); /* */
+	if (vmm_unlock_is_awaited(sched->adapter, context->unlock_ticket))
+		abandon(queue);
 	if (dead && queue->running_count && context->state == VMM_HW_RUNNING)
 		(void)vmm_hw_suspend(context);
 	vmm_state_lock(sched->adapter);
 	bool idle = !queue->presenting && vmm_list_empty(&queue->waiting) &&
-		    (!queue->running_count || (dead && context->state == VMM_HW_SUSPENDED));
+		    (!queue->running_count || queue->abandoned ||
+		     (dead && context->state == VMM_HW_SUSPENDED));
 	vmm_state_unlock(sched->adapter);
 	return idle;
 }
@@ -401,7 +416,10 @@ static void finish_queue(struct vmm_hw_queue *queue)
 	vmm_list_remove(&queue->link);
 	vmm_state_unlock(adapter);
 	vmm_paging_commit(adapter);
+	bool resumes = queue->abandoned; /* the context may resume now */
 	free_queue(queue);
+	if (resumes)
+		vmm_worker_wake(adapter->sched);
 	vmm_progress_signal(adapter);
 }
 

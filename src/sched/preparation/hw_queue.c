@@ -33,7 +33,36 @@ bool vmm_hw_may_gather(const struct vmm_hw_context *context)
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
 	return !atomic_load(&sched->blocked) &&
-	       (!sched->hw->starving || sched->hw->starving == context->device);
+	       (!sched->hw->starving || sched->hw->starving == context->device) &&
+	       !vmm_unlock_is_awaited(context->device->adapter, context->unlock_ticket);
+}
+
+/*
+ * Another process has locked what would have to be evicted. The device is not starving meanwhile:
+ * the thread that will unlock may need others to get memory first. (Q-340)
+ */
+VMM_COLD static void await_unlock(struct vmm_hw_context *context, bool waited)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_device *device = context->device;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	context->unlock_ticket = vmm_unlock_await(device->adapter);
+	if (!waited)
+		vmm_reason(
+			device->adapter->observe, VMM_PENDING, device->process->id, context->handle,
+			"RES-08: the residency list of the device does not fit beside what other "
+			"processes have locked (LOCK-48): hardware context 0x%08x waits until they "
+			"unlock (Q-340)",
+			context->handle);
+}
+
+void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status status)
+{
+	struct vmm_hw *hw = context->device->adapter->sched->hw;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	hw->starving = status == VMM_PENDING && !context->unlock_ticket ? context->device : NULL;
 }
 
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
@@ -46,10 +75,17 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 		.device = device,
 		.submission = UINT64_MAX, /* everything that is on the list now */
 		.writes = true,
+		.awaits_unlocks = true,
 	};
+	bool waited = context->unlock_ticket != 0;
 	vmm_status status = gather(sched, set, false);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		status = gather(sched, set, true);
+	context->unlock_ticket = 0;
+	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
+		await_unlock(context, waited);
+		status = VMM_PENDING;
+	}
 	return status;
 }
 
@@ -118,7 +154,7 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	vmm_status status = vmm_hw_gather_locked(context, &set);
 	if (status == VMM_NO_MEMORY && is_running(sched))
 		status = VMM_PENDING;
-	sched->hw->starving = status == VMM_PENDING ? context->device : NULL;
+	vmm_hw_note_starving(context, status);
 	if (status == VMM_OK)
 		packet->paging_needed =
 			vmm_max_u64(vmm_hw_hold(packet, &set), packet->memory.mapped_by);

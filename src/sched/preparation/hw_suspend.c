@@ -195,7 +195,6 @@ static uint64_t hold_running(struct vmm_hw_context *context) VMM_REQUIRES(vmm_pa
 static vmm_status reserve_memory(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
-	struct vmm_hw *hw = adapter->sched->hw;
 	struct vmm_residency_set set;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
@@ -203,7 +202,7 @@ static vmm_status reserve_memory(struct vmm_hw_context *context) VMM_REQUIRES(vm
 		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
 
-	hw->starving = status == VMM_PENDING ? context->device : NULL;
+	vmm_hw_note_starving(context, status);
 	if (status != VMM_OK)
 		return status;
 	uint64_t sequence = hold_running(context);
@@ -242,12 +241,25 @@ static void resume_on_gpu(struct vmm_hw_context *context) VMM_REQUIRES(vmm_pagin
 		ddi_failed(context, "DxgkDdiResumeContext", status);
 }
 
+/* A thread ends a queue whose commands the GPU has, and will not execute. */
+static bool has_abandoned_queue(const struct vmm_hw_context *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	vmm_list_for_each (link, &context->queues)
+		if (vmm_container_of(link, struct vmm_hw_queue, link)->abandoned)
+			return true;
+	return false;
+}
+
 static void resume(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (atomic_load(&context->device->error) != VMM_DEVICE_OK ||
+	if (has_abandoned_queue(context) || atomic_load(&context->device->error) != VMM_DEVICE_OK ||
 	    atomic_load(&adapter->sched->hw->resetting) >> context->node & 1)
 		return; /* the context stays off the GPU */
 	if (context->state == VMM_HW_SUSPENDED) {

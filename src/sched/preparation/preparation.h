@@ -16,15 +16,21 @@ void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_cl
 /*
  * Returns true if the context may take memory now. It may not while the worker waits for memory on
  * behalf of a packet, since the context would take back what it was suspended for. It may not while
- * another device is starving.
+ * another device is starving, nor while it waits for an unlock (Q-340).
  */
 bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Makes the residency list of the context's device resident. Returns VMM_PENDING while the memory
- * is in use.
+ * is in use, or locked by other processes (Q-340).
  */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * After an attempt to get memory, with its status: is the device starving? While it is, no other
+ * device gets memory.
+ */
+void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status status)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Gives the packet the next number of the timeline, which keeps the set in use. Returns the paging

@@ -56,6 +56,7 @@ struct vmm_hw_queue {
 	void *kmd_queue;
 	D3DDDI_CREATEHWQUEUEFLAGS flags;
 	bool ending;         /* a thread is ending it; paging lock */
+	bool abandoned;      /* that thread does not wait for its commands; paging lock */
 	uint32_t presenting; /* threads that prepare a present on it; paging lock */
 	uint64_t last_id;    /* of the newest command; paging lock */
 	/* unused_presents: those with memory for the commands of a present. */
@@ -93,6 +94,7 @@ struct vmm_hw_context {
 	uint64_t suspend_fence;   /* fence of the newest suspension request; same locks */
 	uint64_t suspended_ns;    /* when the suspension was requested */
 	uint64_t paging_needed;   /* RESUMING: paging packet that must be complete first */
+	uint64_t unlock_ticket;   /* its memory waits for an unlock; 0: not; paging lock */
 	struct vmm_va_context va; /* of a device with GPU virtual addresses */
 	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
 	uint32_t present_bytes, present_private_bytes;

@@ -244,10 +244,6 @@ static void va_13_each_address_has_its_content_whatever_moves(void **state)
 	assert_in_range(extents, 100, UINT64_MAX);
 }
 
-/*
- * Here all allocations are in video memory only. One that the CPU has locked stays there (LOCK-48),
- * so a list must fit beside the largest allocation of the other client.
- */
 static void sch_11_suspended_commands_keep_their_content(void **state)
 {
 	uint64_t extents = 0;
@@ -255,7 +251,7 @@ static void sch_11_suspended_commands_keep_their_content(void **state)
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		extents += run(
 			state, seed,
-			&(struct gva_options){.vram_bytes = 3072 * KIB,
+			&(struct gva_options){.vram_bytes = 2560 * KIB,
 					      .levels = seed % 2 ? 4 : 2,
 					      .hw_queues = SOFTGPU_HARDWARE_QUEUES_ENGINE_RELEASES,
 					      .preemption = seed % 3 == 0});
