@@ -136,6 +136,28 @@ typedef struct _D3DDDICB_SUBMITCOMMANDTOHWQUEUE {
 	const D3DKMT_HANDLE *WrittenPrimaries;
 } D3DDDICB_SUBMITCOMMANDTOHWQUEUE;
 
+/* Presents on hardware queues, members in the order of the pages. */
+typedef struct _D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE {
+	D3DKMT_HANDLE hSrcAllocation;
+	D3DKMT_HANDLE hDstAllocation;
+	HANDLE hHwQueue;
+	UINT64 HwQueueProgressFenceId;
+	UINT PrivateDriverDataSize;
+	PVOID pPrivateDriverData;
+} D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE;
+
+typedef struct _D3DDDICB_SUBMITPRESENTTOHWQUEUE {
+	D3DKMT_HANDLE *BroadcastSrcAllocations;
+	D3DKMT_HANDLE *BroadcastDstAllocations;
+	HANDLE *hHwQueues;
+	UINT BroadcastHwQueueCount;
+	UINT PrivateDriverDataSize;
+	PVOID pPrivateDriverData;
+	BOOLEAN bOptimizeForComposition;
+	BOOL SyncIntervalOverrideValid;
+	D3DDDI_FLIPINTERVAL_TYPE SyncIntervalOverride;
+} D3DDDICB_SUBMITPRESENTTOHWQUEUE;
+
 typedef struct _D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE {
 	HANDLE hHwQueue;
 	UINT ObjectCount;

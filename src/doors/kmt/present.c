@@ -5,7 +5,7 @@
  */
 #include "kmt_calls.h"
 
-enum { SUB_RECTS_MAX = 4096 };
+enum { SUB_RECTS_MAX = 4096, PRIVATE_BYTES_MAX = 1048576 };
 
 /*
  * Returns the part of the request that is not built, NULL if all of it is: blits, fills and flips
@@ -65,7 +65,7 @@ static NTSTATUS present(struct vmm_door_call *call, const char *function,
 		.broadcast_count = (uint32_t)args->BroadcastContextCount,
 		.do_not_wait = args->Flags.FlipDoNotWait,
 	};
-	void *rects = NULL;
+	void *rects = NULL, *private_data = NULL;
 
 	if (args->Flags.Reserved)
 		return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11",
@@ -80,9 +80,16 @@ static NTSTATUS present(struct vmm_door_call *call, const char *function,
 	request.sub_rects = rects;
 	if (hw)
 		hw->present = &request;
+	if (NT_SUCCESS(status) && hw) {
+		status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
+				     PRIVATE_BYTES_MAX, 1, &private_data);
+		request.private_data = private_data;
+		request.private_bytes = args->PrivateDriverDataSize;
+	}
 	if (NT_SUCCESS(status))
 		status = hw ? vmm_hw_present(call->device, hw)
 			    : vmm_sched_present(context, &request);
+	vmm_free(private_data);
 	vmm_free(rects);
 	return status;
 }

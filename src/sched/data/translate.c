@@ -158,6 +158,8 @@ NTSTATUS vmm_fill_by_hw_present(const struct vmm_submission *s, struct vmm_dma *
 	DXGKARG_PRESENT args =
 		virtual_present_of(s, dma, p->dma_bytes, p->private_bytes, *multipass);
 
+	args.pPrivateDriverData = (void *)p->request->private_data;
+	args.PrivateDriverDataSize = p->request->private_bytes;
 	status = vmm_port_present_to_hw_queue(s->adapter->port, p->kmd_queue, &args);
 	vmm_calling_process_set(s->adapter->os, before);
 	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, dma->patches);

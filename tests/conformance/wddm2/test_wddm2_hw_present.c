@@ -2,6 +2,8 @@
 /* Presents on hardware queues (PRS-10, Q-250, Q-251). */
 #include "hw_world.h"
 
+#include <string.h>
+
 #define BYTES (64 * KIB)
 
 /* The world of hardware queues with GPU virtual addresses; a source and a destination of blits. */
@@ -380,6 +382,196 @@ static void prs_10_q_61_presents_behind_a_wait_end_with_their_queue(void **state
 	hw_stop(&b.h);
 }
 
+/* ---- the callbacks of a user-mode driver ---- */
+
+/* The same world, but a driver with hardware queues uses it through its callbacks. */
+struct driver {
+	struct hw_world h;
+	const D3DDDI_DEVICECALLBACKS *cb;
+	HANDLE device, context, queues[2];
+	const _Atomic uint64_t *value; /* of the progress fence of queue 0 */
+	D3DKMT_HANDLE from, to;
+};
+
+static void begin_driver(struct driver *d, void **state)
+{
+	const struct scripted_allocation spec = {.size_bytes = BYTES,
+						 .flags = WORLD_CPU_VISIBLE,
+						 .read_set = WORLD_MEMORY,
+						 .write_set = WORLD_MEMORY};
+	D3DDDICB_CREATEHWCONTEXT context = {0};
+	D3DKMT_HANDLE list[2];
+
+	*d = (struct driver){0};
+	hw_start(&d->h, state, with_addresses);
+	d->cb = d->h.w.device.cb;
+	d->device = d->h.w.device.handle;
+	assert_int_equal(d->cb->pfnCreateHwContextCb(d->device, &context), S_OK);
+	d->context = context.hHwContext;
+	for (uint32_t i = 0; i < 2; i++) {
+		D3DDDICB_CREATEHWQUEUE queue = {.hHwContext = context.hHwContext};
+
+		assert_int_equal(d->cb->pfnCreateHwQueueCb(d->device, &queue), S_OK);
+		d->queues[i] = queue.hHwQueue;
+		if (!i)
+			d->value = queue.HwQueueProgressFenceCPUVirtualAddress;
+		assert_int_equal(wddm2_try_allocate(&d->h.w.device, &spec, &list[i]), S_OK);
+	}
+	D3DDDICB_CREATEPAGINGQUEUE paging = wddm2_queue(&d->h.w.device);
+	wddm2_make(&d->h.w, &d->h.w.device, &paging, list, 2);
+	d->from = list[0];
+	d->to = list[1];
+}
+
+static void end_driver(struct driver *d)
+{
+	const D3DDDICB_DESTROYHWCONTEXT end = {d->context};
+
+	hw_run(&d->h);
+	assert_int_equal(d->cb->pfnDestroyHwContextCb(d->device, &end), S_OK);
+	hw_stop(&d->h);
+}
+
+static HRESULT driver_blt(const struct driver *d, D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *args)
+{
+	args->hHwQueue = d->queues[0];
+	return d->cb->pfnSubmitPresentBltToHwQueueCb(d->device, args);
+}
+
+static void take_private_data(void *context, struct scripted_miniport *m,
+			      struct scripted_call *call)
+{
+	const DXGKARG_PRESENT *args = call->args;
+	uint32_t *got = context;
+
+	(void)m;
+	if (call->ddi != VIDMM_DDI_PRESENT_TO_HW_QUEUE)
+		return;
+	got[0] = args->PrivateDriverDataSize;
+	memcpy(&got[1], args->pPrivateDriverData, args->PrivateDriverDataSize);
+}
+
+static void prs_10_pfnsubmitpresentblttohwqueuecb_presents_the_whole_source(void **state)
+{
+	uint32_t data = 0xCAFE, got[2] = {0};
+	struct driver d;
+
+	begin_driver(&d, state);
+	d.h.w.m->hook = take_private_data;
+	d.h.w.m->hook_context = got;
+	D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE args = {.hSrcAllocation = d.from,
+						   .hDstAllocation = d.to,
+						   .HwQueueProgressFenceId = 7,
+						   .PrivateDriverDataSize = sizeof(data),
+						   .pPrivateDriverData = &data};
+	assert_int_equal(driver_blt(&d, &args), S_OK);
+	hw_settle(&d.h);
+	const struct scripted_call *call = scripted_last(d.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE);
+	assert_int_equal(call->in.present.Flags.Value, 1);
+	assert_int_equal(call->in.present.SubRectCnt, 1);
+	assert_non_null(call->allocations[1].hDeviceSpecificAllocation);
+	assert_non_null(call->allocations[2].hDeviceSpecificAllocation);
+	assert_int_equal(got[0], sizeof(data));
+	assert_int_equal(got[1], data);
+	assert_int_equal(*d.value, 0);
+	hw_run(&d.h);
+	assert_int_equal(*d.value, 7);
+	assert_int_equal(driver_blt(&d, &args), E_INVALIDARG); /* the id is used */
+	world_expect_finding(&d.h.w, "SUB-27");
+	end_driver(&d);
+}
+
+static void prs_10_the_private_data_of_d3dkmt_presents_reaches_the_miniport(void **state)
+{
+	uint32_t data = 0xBEEF, got[2] = {0};
+	struct show b;
+
+	begin(&b, state, NULL);
+	b.h.w.m->hook = take_private_data;
+	b.h.w.m->hook_context = got;
+	D3DKMT_SUBMITPRESENTBLTTOHWQUEUE args = blt(&b, 1);
+	args.PrivatePresentData.PrivateDriverDataSize = sizeof(data);
+	args.PrivatePresentData.pPrivateDriverData = &data;
+	assert_int_equal(D3DKMTSubmitPresentBltToHwQueue(&args), STATUS_SUCCESS);
+	assert_int_equal(got[0], sizeof(data));
+	assert_int_equal(got[1], data);
+	args.HwQueueProgressFenceId = 2;
+	args.PrivatePresentData.pPrivateDriverData = NULL;
+	assert_int_equal(D3DKMTSubmitPresentBltToHwQueue(&args), STATUS_INVALID_PARAMETER);
+	assert_int_equal(scripted_count(b.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 1);
+	hw_stop(&b.h);
+}
+
+static void q_342_pfnsubmitpresenttohwqueuecb_presents_with_the_next_id(void **state)
+{
+	struct driver d;
+
+	begin_driver(&d, state);
+	D3DDDICB_SUBMITPRESENTTOHWQUEUE args = {.BroadcastSrcAllocations = &d.from,
+						.BroadcastDstAllocations = &d.to,
+						.hHwQueues = d.queues,
+						.BroadcastHwQueueCount = 1};
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), S_OK);
+	hw_settle(&d.h);
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), S_OK);
+	hw_run(&d.h);
+	assert_int_equal(*d.value, 2);
+	assert_int_equal(scripted_count(d.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 2);
+	end_driver(&d);
+}
+
+static void q_342_a_present_needs_one_queue(void **state)
+{
+	struct driver d;
+
+	begin_driver(&d, state);
+	D3DKMT_HANDLE from[2] = {d.from, d.from}, to[2] = {d.to, d.to};
+	D3DDDICB_SUBMITPRESENTTOHWQUEUE args = {.BroadcastSrcAllocations = from,
+						.BroadcastDstAllocations = to,
+						.hHwQueues = d.queues};
+	(void)client_told(&d.h.w.client, 0, "");
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_INVALIDARG);
+	world_expect_finding(&d.h.w, "Q-342");
+	args.BroadcastHwQueueCount = 2;
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_NOTIMPL);
+	assert_true(client_told(&d.h.w.client, STATUS_NOT_SUPPORTED, "Q-342"));
+	args.BroadcastHwQueueCount = 1;
+	args.hHwQueues = NULL;
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_INVALIDARG);
+	args.hHwQueues = d.queues;
+	args.BroadcastSrcAllocations = NULL;
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_INVALIDARG);
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, NULL), E_INVALIDARG);
+	assert_int_equal(scripted_count(d.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 0);
+	end_driver(&d);
+}
+
+/* Without a destination it would be a flip. */
+static void q_343_a_present_without_a_destination_is_refused(void **state)
+{
+	struct driver d;
+
+	begin_driver(&d, state);
+	D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE blt = {.hSrcAllocation = d.from,
+						  .HwQueueProgressFenceId = 1};
+	D3DDDICB_SUBMITPRESENTTOHWQUEUE args = {.BroadcastSrcAllocations = &d.from,
+						.hHwQueues = d.queues,
+						.BroadcastHwQueueCount = 1};
+	assert_int_equal(driver_blt(&d, &blt), E_INVALIDARG);
+	world_expect_finding(&d.h.w, "PRS-10");
+	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_INVALIDARG);
+	world_expect_finding(&d.h.w, "PRS-10");
+	blt.hDstAllocation = 0xDEAD0001; /* no allocation */
+	assert_int_equal(driver_blt(&d, &blt), D3DDDIERR_INVALIDHANDLE);
+	hw_forget(&d.h);
+	assert_int_equal(scripted_count(d.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 0);
+	blt.hDstAllocation = d.to; /* the id was not used up */
+	assert_int_equal(driver_blt(&d, &blt), S_OK);
+	hw_run(&d.h);
+	assert_int_equal(*d.value, 1);
+	end_driver(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +588,11 @@ int main(void)
 		ON_SIM(prs_10_dma_37_failures_of_the_miniport_queue_nothing),
 		ON_BOTH(prs_10_sub_17_presents_count_until_they_are_complete),
 		ON_BOTH(prs_10_q_61_presents_behind_a_wait_end_with_their_queue),
+		ON_BOTH(prs_10_pfnsubmitpresentblttohwqueuecb_presents_the_whole_source),
+		ON_BOTH(prs_10_the_private_data_of_d3dkmt_presents_reaches_the_miniport),
+		ON_BOTH(q_342_pfnsubmitpresenttohwqueuecb_presents_with_the_next_id),
+		ON_SIM(q_342_a_present_needs_one_queue),
+		ON_SIM(q_343_a_present_without_a_destination_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_hw_present", tests, NULL, NULL);
