@@ -62,6 +62,7 @@ static void start_wddm2(struct client *client, struct vidmm_host *host)
 {
 	static const struct vidmm_registry_value values[] = {{"ApertureSize", 4096 * KIB},
 							     {"Model", SOFTGPU_MODEL_WDDM2},
+							     {"VideoPresentSources", 1},
 							     {"HardwareQueues", 1}};
 	const uint64_t vram_bytes = 2048 * KIB;
 	const struct vidmm_adapter_options options = {

@@ -576,6 +576,116 @@ static NTSTATUS nt_handles(struct refusal *r)
 	}
 }
 
+/* ---- WDDM 2.x, which the adapter is not of: refused, with valid handles as well ---- */
+
+static D3DKMT_HANDLE any_handle(struct refusal *r)
+{
+	const D3DKMT_HANDLE valid[] = {r->kmt_device, r->kmt_context, r->kmt_allocation,
+				       r->kmt_adapter};
+
+	return refusal_draw(r, 2) ? valid[refusal_draw(r, 4)] : refusal_bad_handle(r);
+}
+
+static NTSTATUS residency(struct refusal *r)
+{
+	const D3DKMT_HANDLE allocation = r->kmt_allocation;
+	D3DDDI_RECLAIM_RESULT result = D3DDDI_RECLAIM_RESULT_OK;
+	D3DKMT_CREATEPAGINGQUEUE queue = {
+		.hDevice = r->kmt_device,
+		.Priority = (D3DDDI_PAGINGQUEUE_PRIORITY)((int)refusal_draw(r, 5) - 2)};
+	D3DDDI_MAKERESIDENT make = {.hPagingQueue = any_handle(r),
+				    .NumAllocations = 1,
+				    .AllocationList = &allocation,
+				    .Flags.Value = refusal_draw(r, 8)};
+	D3DKMT_EVICT evict = {
+		.hDevice = r->kmt_device, .NumAllocations = 1, .AllocationList = &allocation};
+	D3DKMT_RECLAIMALLOCATIONS2 reclaim = {.hPagingQueue = any_handle(r),
+					      .NumAllocations = 1,
+					      .HandleList = &allocation,
+					      .pResults = &result};
+	D3DDDI_UPDATEALLOCPROPERTY update = {.hPagingQueue = any_handle(r),
+					     .hAllocation = allocation,
+					     .PropertyMaskValue = refusal_draw(r, 16)};
+	D3DDDI_DESTROYPAGINGQUEUE destroy = {.hPagingQueue = any_handle(r)};
+
+	switch (r->detail = refusal_draw(r, 6)) {
+	case 0:
+		return D3DKMTCreatePagingQueue(&queue);
+	case 1:
+		return D3DKMTMakeResident(&make);
+	case 2:
+		return D3DKMTEvict(&evict);
+	case 3:
+		return D3DKMTReclaimAllocations2(&reclaim);
+	case 4:
+		return D3DKMTUpdateAllocationProperty(&update);
+	default:
+		return D3DKMTDestroyPagingQueue(&destroy);
+	}
+}
+
+static NTSTATUS addresses(struct refusal *r)
+{
+	D3DDDI_MAPGPUVIRTUALADDRESS map = {.hPagingQueue = any_handle(r),
+					   .hAllocation = r->kmt_allocation,
+					   .SizeInPages = 1 + refusal_wide(r) % 9};
+	D3DDDI_RESERVEGPUVIRTUALADDRESS reserve = {.hAdapter = any_handle(r),
+						   .Size = refusal_wide(r)};
+	D3DKMT_FREEGPUVIRTUALADDRESS end = {
+		.hAdapter = any_handle(r), .BaseAddress = refusal_wide(r), .Size = refusal_wide(r)};
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION operation = {.Map.SizeInBytes = 4096};
+	D3DKMT_UPDATEGPUVIRTUALADDRESS update = {.hDevice = r->kmt_device,
+						 .hContext = r->kmt_context,
+						 .hFenceObject = any_handle(r),
+						 .NumOperations = 1,
+						 .Operations = &operation};
+
+	switch (r->detail = refusal_draw(r, 4)) {
+	case 0:
+		return D3DKMTMapGpuVirtualAddress(&map);
+	case 1:
+		return D3DKMTReserveGpuVirtualAddress(&reserve);
+	case 2:
+		return D3DKMTFreeGpuVirtualAddress(&end);
+	default:
+		return D3DKMTUpdateGpuVirtualAddress(&update);
+	}
+}
+
+static NTSTATUS commands(struct refusal *r)
+{
+	const D3DKMT_HANDLE queue = any_handle(r);
+	D3DKMT_CREATECONTEXTVIRTUAL context = {.hDevice = r->kmt_device};
+	D3DKMT_SUBMITCOMMAND submit = {.Commands = refusal_wide(r),
+				       .CommandLength = 64,
+				       .BroadcastContextCount = 1,
+				       .BroadcastContext = {r->kmt_context}};
+	D3DKMT_CREATEHWCONTEXT hw = {.hDevice = r->kmt_device};
+	D3DKMT_CREATEHWQUEUE hw_queue = {.hHwContext = any_handle(r)};
+	D3DKMT_SUBMITCOMMANDTOHWQUEUE to_queue = {.hHwQueue = queue,
+						  .HwQueueProgressFenceId = refusal_wide(r)};
+	D3DKMT_SUBMITPRESENTBLTTOHWQUEUE blt = {.hHwQueue = queue,
+						.HwQueueProgressFenceId = refusal_wide(r)};
+	D3DKMT_SUBMITPRESENTTOHWQUEUE next = {.hHwQueues = (D3DKMT_HANDLE *)(uintptr_t)&queue};
+
+	switch (r->detail = refusal_draw(r, 7)) {
+	case 0:
+		return D3DKMTCreateContextVirtual(&context);
+	case 1:
+		return D3DKMTSubmitCommand(&submit);
+	case 2:
+		return D3DKMTCreateHwContext(&hw);
+	case 3:
+		return D3DKMTCreateHwQueue(&hw_queue);
+	case 4:
+		return D3DKMTSubmitCommandToHwQueue(&to_queue);
+	case 5:
+		return D3DKMTSubmitPresentBltToHwQueue(&blt);
+	default:
+		return D3DKMTSubmitPresentToHwQueue(&next);
+	}
+}
+
 static NTSTATUS nothing(struct refusal *r)
 {
 	switch (r->detail = refusal_draw(r, 14)) {
@@ -634,6 +744,9 @@ static void step(struct refusal *r)
 		{"limits of presents", limits},
 		{"shares", shares},
 		{"NT and global handles", nt_handles},
+		{"residency lists", residency},
+		{"GPU virtual addresses", addresses},
+		{"commands of WDDM 2.x", commands},
 		{"no argument", nothing},
 	};
 	static const NTSTATUS documented[] = {STATUS_INVALID_PARAMETER, STATUS_INVALID_HANDLE,

@@ -149,6 +149,7 @@ int main(int count, char **arguments)
 	beside_end(&f.beside);
 	for (uint32_t i = 0; i < f.corpus_count; i++)
 		free(f.corpus[i]);
+	hostile_print_counts(stdout);
 	printf("%s 1 - %llu scripts: %llu welcomes, %llu requests, %llu answers, "
 	       "%llu calls done, %llu refused, %llu objects mapped, %llu words written\n",
 	       b->wrong ? "not ok" : "ok", (unsigned long long)b->scripts,

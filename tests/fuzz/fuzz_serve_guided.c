@@ -17,6 +17,7 @@ static struct beside beside;
 static void end(void)
 {
 	beside_end(&beside);
+	hostile_print_counts(stderr);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -66,6 +66,20 @@ static void keep_view(struct hostile *h, void *memory, size_t bytes)
 }
 
 /*
+ * A shared fence that every opening may signal is sealed only against changes of its size
+ * (docs/adr/0003-fences-without-a-message.md).
+ */
+static bool is_shared_fence(int fd)
+{
+	char path[32], name[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(path, name, sizeof(name) - 1);
+	name[length > 0 ? length : 0] = 0;
+	return !strncmp(name, "/memfd:shared fence", 19);
+}
+
+/*
  * A memory object of the host: the client may see all of it, and cannot change it in a way that
  * harms the host.
  */
@@ -76,7 +90,8 @@ static void look_at_object(struct hostile *h, int fd, bool writable)
 
 	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || stat.st_size <= 0)
 		return;
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || !(seals & F_SEAL_SEAL) || !ftruncate(fd, 0))
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) ||
+	    !((seals & F_SEAL_SEAL) || is_shared_fence(fd)) || !ftruncate(fd, 0))
 		hostile_wrong(h, "a client can shrink an object that the host has mapped");
 	size_t bytes = (size_t)stat.st_size < OBJECT_MAX ? (size_t)stat.st_size : OBJECT_MAX;
 	void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -571,6 +586,9 @@ static void step(struct hostile *h)
 		break;
 	case 17:
 		hostile_virtual(h, c, byte(h));
+		break;
+	case 18:
+		hostile_adapter(h, c, byte(h));
 		break;
 	default:
 		hostile_drain(h, c);

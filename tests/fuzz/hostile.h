@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <d3dkmthk.h>
 #include <vidmm/serve.h>
@@ -21,7 +22,7 @@
 
 #define HOSTILE_ARGUMENTS   6u
 #define HOSTILE_STEP_BYTES  (2u + HOSTILE_ARGUMENTS + 2u)
-#define HOSTILE_KINDS       18u /* of steps */
+#define HOSTILE_KINDS       19u /* of steps */
 #define HOSTILE_CONNECTIONS 6u
 #define HOSTILE_POOL        128u
 #define HOSTILE_VIEWS       16u
@@ -55,6 +56,7 @@ struct hostile_gpu {
 	LUID luid;
 	D3DKMT_HANDLE adapter, device, queue, context, hw_context, hw_queue, fence, keyed_mutex;
 	uint64_t fence_address, value, progress;
+	uint64_t reserved, reserved_bytes; /* the last range that was reserved */
 	struct hostile_buffer buffers[HOSTILE_BUFFERS];
 };
 
@@ -108,6 +110,11 @@ D3DKMT_HANDLE hostile_allocation(struct hostile *h);
 /* hostile_objects.c: the same, about objects that exist */
 void hostile_objects(struct hostile *h, struct hostile_connection *c, uint32_t what);
 
+/* hostile_adapter.c: the same, about adapters, and calls that WDDM 1.x has as well */
+void hostile_adapter(struct hostile *h, struct hostile_connection *c, uint32_t what);
+
+/* Prints how often the calls of hostile_call succeeded, by function, over all scripts. */
+void hostile_print_counts(FILE *out);
 /* Sends a valid call and takes its answer. Returns whether it succeeded. */
 bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name,
 		  void *argument);

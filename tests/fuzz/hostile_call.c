@@ -9,6 +9,12 @@
 #include "hostile.h"
 #include "wire/protocol.h"
 
+/* Of each operation: calls with an answer that was waited for, and those that succeeded. */
+enum { OPERATIONS_MAX = 256 };
+static struct {
+	uint64_t calls, done;
+} counts[OPERATIONS_MAX];
+
 static const struct vmm_wire_operation *operation(const char *name)
 {
 	for (uint32_t i = 0; i < vmm_wire_operation_count; i++)
@@ -85,6 +91,7 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 		 answer->tag != h->tag);
 	if (!answer->answered || answer->status < 0)
 		return false;
+	counts[call->operation - vmm_wire_operations].done++;
 	/* NT handles are the descriptors that arrived. */
 	call->descriptor_count = 0;
 	return vmm_ok(vmm_wire_read_answer(call, message + sizeof(*answer),
@@ -94,11 +101,22 @@ static bool take_answer(struct hostile *h, struct hostile_connection *c, struct 
 bool hostile_call(struct hostile *h, struct hostile_connection *c, const char *name, void *argument)
 {
 	struct vmm_wire_call call = {.values = values_of, .context = h};
-	bool done =
-		ask(h, c, &call, operation(name), argument) && take_answer(h, c, &call, argument);
+	const struct vmm_wire_operation *of = operation(name);
+	bool done = ask(h, c, &call, of, argument) && take_answer(h, c, &call, argument);
 
 	vmm_wire_finish(&call);
+	vmm_assert(of - vmm_wire_operations < OPERATIONS_MAX);
+	counts[of - vmm_wire_operations].calls++;
 	return done;
+}
+
+void hostile_print_counts(FILE *out)
+{
+	fprintf(out, "# calls that succeeded, of those of hostile_call\n");
+	for (uint32_t i = 0; i < vmm_wire_operation_count && i < OPERATIONS_MAX; i++)
+		if (counts[i].calls)
+			fprintf(out, "# %10llu of %10llu %s\n", (unsigned long long)counts[i].done,
+				(unsigned long long)counts[i].calls, vmm_wire_operations[i].name);
 }
 
 bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
@@ -200,6 +218,8 @@ static void render(struct hostile *h, struct hostile_connection *c)
 		.hContext = (HANDLE)(uintptr_t)c->context,
 	};
 
+	if (draw_below(&h->draw, 4) == 0) /* no commands */
+		args.CommandLength = args.NumAllocations = args.NumPatchLocations = 0;
 	(void)hostile_call(h, c, "pfnRenderCb", &args);
 	hostile_drain(h, c);
 }

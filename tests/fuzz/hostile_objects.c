@@ -25,10 +25,14 @@ static void present_to_queue(struct hostile *h, struct hostile_connection *c)
 				  8};
 	present->hSource = hostile_allocation(h);
 	present->hDestination = hostile_allocation(h);
-	present->Flags.Value = 1u << draw_below(&h->draw, 32) | !draw_below(&h->draw, 2);
-	present->SubRectCnt = (UINT)draw_below(&h->draw, 5);
-	present->pSrcSubRects = rects;
-	present->BroadcastContextCount = !draw_below(&h->draw, 8);
+	present->Flags.Blt = 1;
+	if (draw_below(&h->draw, 2)) {
+		present->Flags.Value = 1u << draw_below(&h->draw, 32) | !draw_below(&h->draw, 2);
+		present->SubRectCnt = (UINT)draw_below(&h->draw, 5);
+		present->pSrcSubRects = rects;
+		present->BroadcastContextCount = !draw_below(&h->draw, 8);
+	}
+	present->Flags.FlipDoNotWait |= draw_below(&h->draw, 2) & 1;
 	next.PrivatePresentData = *present;
 	if (draw_below(&h->draw, 2))
 		(void)hostile_call(h, c, "D3DKMTSubmitPresentBltToHwQueue", &blt);
@@ -109,7 +113,7 @@ static void query_statistics(struct hostile *h, struct hostile_connection *c)
 		.Type = (D3DKMT_QUERYSTATISTICS_TYPE)draw_below(
 			&h->draw, D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER + 1),
 		.AdapterLuid = h->gpu.luid,
-		.QuerySegment.SegmentId = draw_below(&h->draw, 4)};
+		.QuerySegment.SegmentId = draw_below(&h->draw, 2)};
 
 	(void)hostile_call(h, c, "D3DKMTQueryStatistics", &args);
 }
@@ -129,7 +133,7 @@ static void escape(struct hostile *h, struct hostile_connection *c)
 				       .command = SOFTGPU_ESCAPE_QUERY +
 						  (draw_below(&h->draw, 4) == 0)};
 	D3DKMT_ESCAPE args = {.hAdapter = h->gpu.adapter,
-			      .hDevice = h->gpu.device,
+			      .hDevice = draw_below(&h->draw, 2) ? h->gpu.device : 0,
 			      .Type = D3DKMT_ESCAPE_DRIVERPRIVATE,
 			      .pPrivateDriverData = &query,
 			      .PrivateDriverDataSize = sizeof(query)};
@@ -145,8 +149,12 @@ static void update_property(struct hostile *h, struct hostile_connection *c)
 					   .hAllocation = hostile_allocation(h),
 					   .SupportedSegmentSet = 1 + draw_below(&h->draw, 3),
 					   .PreferredSegment.Value = draw_below(&h->draw, 3),
-					   .Flags.Value = draw_below(&h->draw, 4),
-					   .PropertyMaskValue = draw_below(&h->draw, 16)};
+					   .Flags.Value = draw_below(&h->draw, 4)};
+
+	if (draw_below(&h->draw, 2))
+		args.PropertyMaskValue = draw_below(&h->draw, 16);
+	else
+		args.Flags.Value = 0;
 
 	(void)hostile_call(h, c, "D3DKMTUpdateAllocationProperty", &args);
 }

@@ -227,8 +227,10 @@ static void reserve(struct hostile *h, struct hostile_connection *c)
 		.ReservationType =
 			(D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE)draw_below(&h->draw, 4)};
 
-	if (hostile_call(h, c, "D3DKMTReserveGpuVirtualAddress", &args))
-		any_buffer(h)->address = args.VirtualAddress;
+	if (!hostile_call(h, c, "D3DKMTReserveGpuVirtualAddress", &args))
+		return;
+	any_buffer(h)->address = h->gpu.reserved = args.VirtualAddress;
+	h->gpu.reserved_bytes = args.Size;
 }
 
 static void free_addresses(struct hostile *h, struct hostile_connection *c)
@@ -238,6 +240,10 @@ static void free_addresses(struct hostile *h, struct hostile_connection *c)
 					     .Size = (uint64_t)(1 + draw_below(&h->draw, 64)) *
 						     PAGE_BYTES};
 
+	if (h->gpu.reserved && draw_below(&h->draw, 2)) {
+		args.BaseAddress = h->gpu.reserved;
+		args.Size = h->gpu.reserved_bytes;
+	}
 	(void)hostile_call(h, c, "D3DKMTFreeGpuVirtualAddress", &args);
 }
 
@@ -259,6 +265,17 @@ static void update_addresses(struct hostile *h, struct hostile_connection *c)
 		operations[i].Map.SizeInBytes = (1 + draw_below(&h->draw, 16)) * PAGE_BYTES;
 		operations[i].Map.hAllocation = hostile_allocation(h);
 		operations[i].Map.AllocationOffsetInBytes = draw_below(&h->draw, 4) * PAGE_BYTES;
+	}
+	if (draw_below(&h->draw, 2)) { /* one page of a buffer, at its address */
+		const struct hostile_buffer *buffer = any_created(h);
+
+		args.NumOperations = 1;
+		operations[0].OperationType = D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP;
+		operations[0].Map.BaseAddress = buffer->address;
+		operations[0].Map.SizeInBytes = PAGE_BYTES;
+		operations[0].Map.hAllocation = buffer->allocation;
+		operations[0].Map.AllocationOffsetInBytes = 0;
+		operations[0].Map.AllocationSizeInBytes = PAGE_BYTES;
 	}
 	(void)hostile_call(h, c, "D3DKMTUpdateGpuVirtualAddress", &args);
 }

@@ -8,7 +8,7 @@ import os
 import sys
 
 KINDS = {'connect': 0, 'hello': 1, 'words': 2, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
-         'drain': 15, 'adopt': 16, 'virtual': 17}
+         'drain': 15, 'adopt': 16, 'virtual': 17, 'adapter': 18}
 # What a client does well: hello, a device, one of D3DKMT's.
 OPEN = 'hello:15 deep:0'
 # The same, with lock words; `words`: how often, how (9: any way), 1: by a thread, meanwhile
@@ -18,6 +18,8 @@ WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep
 # 15 close the device; the first one opens it. 16 wait in a hardware queue 17 signal there 18 signal in contexts 19 sync file 20 memory 21 statistics
 # 22 device state 23 escape 24 property 25 priority 26 caches 27 share a resource 28 open one 29 keyed mutex 30 destroy an object 31 mark the device as error
 # 49 present on a hardware queue
+# `adapter`: 0 enumerate 1 open 2 query 3 clock 4 display 5 priorities 6 present 7 residency 8 trims 9 wait on the CPU 10 fence 11 mutex 12 keyed mutex
+# 13 global handle 14 descriptors 15 WDDM 1.x 16 name
 GPU = 'hello:15 virtual virtual:0 virtual:0#1 virtual:0#2 virtual:0#3 virtual:0#4 virtual:1 virtual:1#1 virtual:1#2'
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -66,6 +68,7 @@ words-are-openings: {WORDS} words:60:3 deep:3#2 words:60:4 deep:3#3 words:3:5 de
 words-meanwhile: {WORDS} words:0:0:1 8*deep:3#2 8*deep:5#11 4*deep:3#3 deep:6#1 deep:1#3 4*deep:3#7 8*deep:5#19 deep:6#2 8*deep:5#20 drain
 words-meanwhile-and-dies: {WORDS} words:0:0:1 4*deep:3#2 4*deep:5#11 close:0 hello@1:31 deep@1:0 deep@1:1 deep@1:3
 words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@1:3 words:200:9 deep@1:3 deep:5#11
+virtual-adapter: {GPU} ''' + ' '.join(f'adapter:{i} adapter:{i}#1' for i in range(17)) + f''' adapter:2#2 adapter:2#3 adapter:2#4 virtual:12 adapter:14#2 adapter:14#3 virtual:15
 virtual-addresses-change: {GPU} virtual:8 virtual:9 virtual:10 virtual:11 virtual:8#1 virtual:9#1 virtual:10#1 virtual:11#1 virtual:3 virtual:8#2 virtual:11#2 virtual:3#1
 virtual-commands: {GPU} 6*virtual:2 virtual:3 virtual:2#1 virtual:3#1 virtual:2#2 virtual:3#2 virtual:4 virtual:2#3 virtual:4#1 virtual:3#3 scribble:0:200 virtual:3#4 virtual:4#4 drain
 virtual-fences: {GPU} virtual:2 virtual:13 virtual:3 virtual:12 virtual:12#1 virtual:13#1 virtual:3#1 virtual:15 virtual virtual:0 virtual:13 close:0
