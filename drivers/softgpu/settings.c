@@ -34,6 +34,7 @@ static const struct setting settings_table[] = {
 	SETTING(L"EngineBytesPerUs", engine_bytes_per_us, 20000),
 	SETTING(L"HostLinkBytesPerUs", host_link_bytes_per_us, 0),
 	SETTING(L"HostLinkLatencyNs", host_link_latency_ns, 0),
+	SETTING(L"HostLinkPasses", host_link_passes, 1),
 	SETTING(L"PrePatch", prepatch, 1),
 	SETTING(L"PerEngineTdr", per_engine_tdr, 1),
 	SETTING(L"PreemptionAware", preemption_aware, 0),

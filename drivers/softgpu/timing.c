@@ -31,10 +31,11 @@ void softgpu_charge_operation(struct softgpu_engine *engine)
 void softgpu_charge_traffic(struct softgpu_engine *engine, const struct softgpu_traffic *command,
 			    const char *host)
 {
+	const struct softgpu_settings *settings = &engine->adapter->settings;
 	uint64_t ns = command->nanoseconds, link_ns = 0;
 
 	if (!softgpu_is_video_memory(&engine->adapter->memory, host))
-		link_ns =
-			time_ns(command->length, engine->adapter->settings.host_link_bytes_per_us);
+		link_ns = time_ns(command->length, settings->host_link_bytes_per_us) *
+			  settings->host_link_passes;
 	engine->busy_until_ns += ns > link_ns ? ns : link_ns;
 }

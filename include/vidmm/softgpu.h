@@ -39,6 +39,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *                          Paging copies and fills outside of video memory, and TRAFFIC there,
  *                          then take this time (default 0: there is no such limit)
  *   HostLinkLatencyNs      ns that each paging operation takes besides (default 0)
+ *   HostLinkPasses         how often a TRAFFIC outside of video memory moves each byte over the
+ *                          link (default 1)
  *   PrePatch               1: DxgkDdiRender writes the addresses that the allocation list gives
  *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)
@@ -269,7 +271,7 @@ struct softgpu_reference {
 };
 /*
  * The engine is busy for `nanoseconds` if the operand is in video memory. Elsewhere it is busy for
- * the time that the host link takes for `length` bytes, if that is longer. All bytes count as being
+ * the time that the host link takes for HostLinkPasses times `length` bytes, if that is longer. All bytes count as being
  * where the first one is, and only the first four are accessed. A `length` below 4 is invalid.
  */
 struct softgpu_traffic {

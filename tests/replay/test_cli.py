@@ -16,7 +16,7 @@ KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
-    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns paging_engine segments lost findings event_hash status exit_code'''.split())
+    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
 tests = []
 
 
@@ -167,7 +167,7 @@ def json_has_its_keys_and_plain_integers():
     assert report['exit_code'] == 0 and report['status'] == 'clean' and report['findings'] == []
     assert [t['program'] for t in report['traces']] == ['every-op', 'importer']
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
-        'traces', 'segments', 'findings', 'status'))
+        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits'))
     assert report['lost']['unmatched_imports'] == 2
 
 
@@ -184,6 +184,32 @@ def latency_follows_the_link():
     report = json.loads(replay(EVERY, '--json', '--gpu-time', 'none').stdout)
     assert report['latency'] is None and report['process_latency'] == [None] and report['pace'] == 'flat-out'
     assert 'latency' not in replay(EVERY, '--gpu-time', 'none').stdout
+
+
+@test
+def work_in_the_aperture_is_slower_with_each_pass():
+    slow = [json.loads(replay(EVERY, '--json', '--vram', '1M', '--link', 'pcie1x1', '--link-passes', str(n)).stdout) for n in (1, 16)]
+    assert [report['link_passes'] for report in slow] == [1, 16]
+    assert slow[1]['waits']['slowdown_permille'] > slow[0]['waits']['slowdown_permille'] > 1000, [r['waits'] for r in slow]
+    for report in slow:
+        assert report['process_waits'] == [report['waits']] and report['process_frames'] == [report['frames']]
+        assert report['frames']['ended_by'] == 'pauses' and report['frames']['count'] == 1
+    none = json.loads(replay(EVERY, '--json', '--link', 'none').stdout)
+    assert none['link_passes'] is None and none['waits']['recorded_gpu_ns'] == slow[0]['waits']['recorded_gpu_ns']
+    for wrong in ['--link-passes', '17'], ['--link-passes', 'x'], ['--link', 'none', '--link-passes', '2'], \
+            ['--gpu-time', 'none', '--link-passes', '2']:
+        expect(replay(EVERY, *wrong), 2, err='--link-passes')
+
+
+@test
+def frames_have_deadlines_at_the_recorded_pace_only():
+    assert 'late frames' in replay(EVERY).stdout
+    flat = replay(EVERY, '--pace', 'flat-out')
+    assert 'late frames' not in flat.stdout and 'frame time p99' in flat.stdout and 'slow-down' in flat.stdout, flat.stdout
+    report = json.loads(replay(EVERY, '--pace', 'flat-out', '--json').stdout)
+    assert report['frames']['late'] is None and report['frames']['longest_stall_ns'] is None, report['frames']
+    report = json.loads(replay(EVERY, '--gpu-time', 'none', '--json').stdout)
+    assert report['frames'] is None and report['process_waits'] == [None], report
 
 
 @test

@@ -402,21 +402,21 @@ static struct recording steady(bool user_memory)
 	return recording;
 }
 
-static struct latency_summary steady_latency(bool user_memory, bool wddm2, uint64_t link_rate)
+static struct histogram_summary steady_latency(bool user_memory, bool wddm2, uint64_t link_rate)
 {
 	struct recording recording = steady(user_memory);
 	struct replay_input input = input_of(&recording);
 	struct messages messages;
 	struct replay_options options = options_for(&input, 1, 4 * MIB, &messages);
 	struct replay_result result;
-	struct latency_summary latency;
+	struct histogram_summary latency;
 
 	options.wddm2 = wddm2;
-	options.link.bytes_per_us = link_rate;
+	options.link = (struct link_model){.bytes_per_us = link_rate, .passes = 1};
 	expect(&options, REPLAY_CLEAN, &result);
-	assert_int_equal(result.latency.count, 40);
-	assert_memory_equal(&result.latency, &result.process_latency[0], sizeof(latency));
-	latency = result.latency;
+	assert_int_equal(result.times.latency.count, 40);
+	assert_memory_equal(&result.times, &result.process_times[0], sizeof(result.times));
+	latency = result.times.latency;
 	replay_result_finish(&result);
 	recording_free(&recording);
 	return latency;
@@ -429,9 +429,9 @@ static void latency_is_the_models_where_nothing_waits(void **state)
 
 	(void)state;
 	for (unsigned wddm2 = 0; wddm2 < 2; wddm2++) {
-		struct latency_summary none = steady_latency(true, wddm2, 0),
-				       local = steady_latency(false, wddm2, 4000),
-				       remote = steady_latency(true, wddm2, 4000);
+		struct histogram_summary none = steady_latency(true, wddm2, 0),
+					 local = steady_latency(false, wddm2, 4000),
+					 remote = steady_latency(true, wddm2, 4000);
 
 		assert_in_range(none.p50_ns, local_ns * 97 / 100, local_ns * 105 / 100);
 		assert_in_range(local.p50_ns, local_ns * 97 / 100, local_ns * 105 / 100);
@@ -455,12 +455,12 @@ static struct cost cost_of(uint64_t vram_bytes, uint64_t link_rate, bool shared,
 	struct replay_result result;
 	struct cost cost;
 
-	options.link.bytes_per_us = link_rate;
+	options.link = (struct link_model){.bytes_per_us = link_rate, .passes = 1};
 	options.shared_paging = shared;
 	options.recorded_pace = recorded;
 	options.aperture_bytes = 2 * MIB;
 	expect(&options, REPLAY_CLEAN, &result);
-	cost = (struct cost){result.latency.p50_ns, result.virtual_ns};
+	cost = (struct cost){result.times.latency.p50_ns, result.virtual_ns};
 	replay_result_finish(&result);
 	recording_free(&recording);
 	return cost;

@@ -31,6 +31,7 @@ static const char *const softgpu_settings[] = {
 	"EngineBytesPerUs",
 	"HostLinkBytesPerUs",
 	"HostLinkLatencyNs",
+	"HostLinkPasses",
 	"PrePatch",
 	"PerEngineTdr",
 	"PreemptionAware",

@@ -11,6 +11,7 @@
 #include <vidmm/softgpu.h>
 
 #include "statistics.h"
+#include "times.h"
 #include "umd.h"
 
 struct local_device {
@@ -111,10 +112,8 @@ static enum replay_status start_host(struct world *world)
 							    options->event_context);
 	if (world->block_bytes)
 		world->history = history_create(world->host);
-	if (options->gpu_time)
-		world->latency = latency_create(world->host);
 	if (!world->finding_subscription || (options->event && !world->event_subscription) ||
-	    (world->block_bytes && !world->history) || (options->gpu_time && !world->latency)) {
+	    (world->block_bytes && !world->history)) {
 		world_message(world, "out of memory");
 		return REPLAY_ENVIRONMENT;
 	}
@@ -130,6 +129,7 @@ static enum replay_status start_adapter(struct world *world)
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
 		{"HostLinkBytesPerUs", options->gpu_time ? options->link.bytes_per_us : 0},
 		{"HostLinkLatencyNs", options->gpu_time ? options->link.latency_ns : 0},
+		{"HostLinkPasses", options->gpu_time ? options->link.passes : 1},
 		{"PagingNode", options->shared_paging ? 0 : 1},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
 		/*
@@ -174,7 +174,7 @@ static void stop(struct world *world)
 	if (world->adapter)
 		vidmm_adapter_stop(world->adapter);
 	history_destroy(world->history);
-	latency_destroy(world->latency);
+	times_destroy(world->times);
 	if (world->event_subscription)
 		vidmm_unsubscribe(world->host, world->event_subscription);
 	if (world->finding_subscription)
@@ -207,12 +207,13 @@ static void collect(struct world *world)
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
 	statistics_difference(&none, &statistics, world->result);
-	if (!world->latency)
+	if (!world->times)
 		return;
-	latency_summary(world->latency, 0, &world->result->latency);
+	times_end(world->times);
+	world->result->times = times_of(world->times, FRAMES_NONE, 0);
 	for (unsigned i = 0; i < world->process_count; i++)
-		latency_summary(world->latency, umd_process_id(world->processes[i]),
-				&world->result->process_latency[i]);
+		world->result->process_times[i] =
+			times_of(world->times, i, umd_process_id(world->processes[i]));
 }
 
 static uint64_t event_hash(struct world *world)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "json_times.h"
 #include "summary.h"
 
 #define SCHEMA_VERSION 1
@@ -104,33 +105,6 @@ static json_t *traces_of(const struct options *options, const struct replay_resu
 	return array;
 }
 
-static json_t *latency_object(const struct latency_summary *latency)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)latency->count, "p50_ns",
-			 (json_int_t)latency->p50_ns, "p95_ns", (json_int_t)latency->p95_ns,
-			 "p99_ns", (json_int_t)latency->p99_ns, "max_ns",
-			 (json_int_t)latency->max_ns);
-}
-
-/* null: not measured */
-static json_t *latency_of(const struct options *options, const struct latency_summary *latency)
-{
-	return !latency || options->replay.connect || !options->replay.gpu_time
-		       ? json_null()
-		       : latency_object(latency);
-}
-
-static json_t *process_latencies_of(const struct options *options,
-				    const struct replay_result *result)
-{
-	const struct latency_summary *all = result->process_latency;
-	json_t *array = json_array();
-
-	for (unsigned i = 0; i < result->process_count; i++)
-		json_array_append_new(array, latency_of(options, all ? &all[i] : NULL));
-	return array;
-}
-
 static json_t *segments_of(const struct replay_result *result)
 {
 	json_t *array = json_array();
@@ -204,6 +178,8 @@ static void add_link(json_t *object, const struct replay_options *options)
 	json_object_set_new(object, "link_latency_ns",
 			    modeled ? json_integer((json_int_t)options->link.latency_ns)
 				    : json_null());
+	json_object_set_new(object, "link_passes",
+			    modeled ? json_integer((json_int_t)options->link.passes) : json_null());
 	json_object_set_new(object, "paging_engine",
 			    options->connect
 				    ? json_null()
@@ -237,8 +213,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
-	json_object_set_new(object, "latency", latency_of(options, &result->latency));
-	json_object_set_new(object, "process_latency", process_latencies_of(options, result));
+	json_add_times(object, options, result);
 	json_object_set_new(object, "segments",
 			    options->replay.connect && !result->statistics_known
 				    ? json_null()

@@ -2,7 +2,8 @@
 /*
  * Follows each command buffer of a context through three events: submit, queue (a portion is on the
  * GPU, with a fence of its node), and fence. Buffers of a context are submitted and complete in
- * order, so two rings per context suffice. Times are counted in a logarithmic histogram.
+ * order, so two rings per context suffice. A split event comes before the queue event of each
+ * portion that is not the last of its buffer.
  */
 #include "latency.h"
 
@@ -12,19 +13,17 @@
 
 #include "grow.h"
 
-/* A power of two is divided into 128 classes. */
-#define CLASS_BITS 7u
-#define CLASSES    ((64u - CLASS_BITS + 1u) << CLASS_BITS)
-
-struct histogram {
-	uint32_t process;
-	uint64_t count, max_ns;
-	uint64_t of_class[CLASSES];
+/* The latencies of a process. */
+struct process {
+	uint32_t id;
+	struct histogram histogram;
 };
 
 struct buffer {
 	uint64_t submitted_ns;
 	uint32_t fence, node; /* of its last portion that is on the GPU */
+	bool has_rest;        /* portions follow that one */
+	struct frame_label label;
 };
 
 /* first in, first out */
@@ -37,9 +36,9 @@ struct ring {
 struct context {
 	uint32_t process, handle;
 	struct ring submitted, on_gpu;
-	/* The buffer that completed last. A further portion of it shows that it has not. */
-	struct buffer last;
-	uint64_t last_ns;
+	uint32_t splits; /* portions that are about to be queued and are not the last of a buffer */
+	/* The buffer whose newest portion is complete and not the last one. */
+	struct buffer rest;
 };
 
 struct latency {
@@ -49,65 +48,27 @@ struct latency {
 	pthread_mutex_t lock;
 	struct context *contexts;
 	uint32_t context_count, context_capacity;
-	struct histogram *histograms;
-	uint32_t histogram_count, histogram_capacity;
+	struct process *processes;
+	uint32_t process_count, process_capacity;
+	struct frames *frames;
+	uint64_t start_ns;        /* time 0 of the frames */
+	struct frame_label label; /* of the submission that is being made */
 };
-
-/* ---- histogram ---- */
-
-static uint32_t class_of(uint64_t ns)
-{
-	uint32_t bits = 64u - (uint32_t)__builtin_clzll(ns | 1);
-	uint32_t shift = bits > CLASS_BITS + 1 ? bits - CLASS_BITS - 1 : 0;
-
-	return (shift << CLASS_BITS) + (uint32_t)(ns >> shift);
-}
-
-/* The middle of the class. */
-static uint64_t value_of(uint32_t class)
-{
-	uint32_t shift = class >> CLASS_BITS;
-
-	if (shift == 0)
-		return class;
-	shift--;
-	return ((uint64_t)(class - (shift << CLASS_BITS)) << shift) + ((uint64_t)1 << shift) / 2;
-}
-
-static void add(struct histogram *to, uint64_t ns, uint64_t change)
-{
-	to->count += change;
-	to->of_class[class_of(ns)] += change;
-	if (ns > to->max_ns)
-		to->max_ns = ns;
-}
-
-static uint64_t percentile(const struct histogram *of, uint64_t percent)
-{
-	uint64_t wanted = (of->count * percent + 99) / 100, seen = 0;
-
-	for (uint32_t i = 0; i < CLASSES; i++) {
-		seen += of->of_class[i];
-		if (seen >= wanted && seen > 0)
-			return value_of(i) < of->max_ns ? value_of(i) : of->max_ns;
-	}
-	return 0;
-}
 
 static struct histogram *histogram_of(struct latency *latency, uint32_t process)
 {
-	struct histogram *new;
+	struct process *new;
 
-	for (uint32_t i = 0; i < latency->histogram_count; i++)
-		if (latency->histograms[i].process == process)
-			return &latency->histograms[i];
-	if (!grow_array((void **)&latency->histograms, &latency->histogram_capacity,
-			latency->histogram_count, sizeof(*new)))
+	for (uint32_t i = 0; i < latency->process_count; i++)
+		if (latency->processes[i].id == process)
+			return &latency->processes[i].histogram;
+	if (!grow_array((void **)&latency->processes, &latency->process_capacity,
+			latency->process_count, sizeof(*new)))
 		return NULL;
-	new = &latency->histograms[latency->histogram_count++];
+	new = &latency->processes[latency->process_count++];
 	memset(new, 0, sizeof(*new));
-	new->process = process;
-	return new;
+	new->id = process;
+	return &new->histogram;
 }
 
 /* ---- contexts ---- */
@@ -172,8 +133,11 @@ static void on_submit(struct latency *latency, const struct vidmm_event *event)
 {
 	struct context *context = context_of(latency, event->process, event->object);
 
-	if (context)
-		ring_push(&context->submitted, (struct buffer){.submitted_ns = event->time_ns});
+	if (!context)
+		return;
+	ring_push(&context->submitted,
+		  (struct buffer){.submitted_ns = event->time_ns, .label = latency->label});
+	frames_accepted(latency->frames, latency->label);
 }
 
 /* The call ended after its submission; it may have waited before. */
@@ -187,6 +151,15 @@ static void on_door(struct latency *latency, const struct vidmm_event *event)
 	ring = context->submitted.count ? &context->submitted : &context->on_gpu;
 	if (ring->count)
 		ring_at(ring, ring->count - 1)->submitted_ns -= event->arg[2];
+}
+
+/* A portion of a buffer is about to be queued, and more will follow. */
+static void on_split(struct latency *latency, const struct vidmm_event *event)
+{
+	struct context *context = context_of(latency, event->process, event->object);
+
+	if (context)
+		context->splits++;
 }
 
 /* A portion that begins at offset 0 is the first one of the next buffer. */
@@ -203,27 +176,31 @@ static void on_queue(struct latency *latency, const struct vidmm_event *event)
 		buffer = ring_pop(&context->submitted);
 	} else if (context->on_gpu.count) {
 		buffer = *ring_at(&context->on_gpu, --context->on_gpu.count);
+	} else if (context->rest.has_rest) {
+		buffer = context->rest;
+		context->rest.has_rest = false;
 	} else {
-		struct histogram *histogram = histogram_of(latency, context->process);
-
-		if (!histogram || !context->last.submitted_ns)
-			return;
-		buffer = context->last;
-		add(histogram, context->last_ns - buffer.submitted_ns, (uint64_t)-1);
+		return;
 	}
 	buffer.fence = (uint32_t)event->arg[0];
 	buffer.node = (uint32_t)event->arg[1];
+	buffer.has_rest = context->splits > 0;
+	context->splits -= buffer.has_rest;
 	ring_push(&context->on_gpu, buffer);
 }
 
 static void complete(struct latency *latency, struct context *context, uint64_t now_ns)
 {
 	struct histogram *histogram = histogram_of(latency, context->process);
+	struct buffer buffer = ring_pop(&context->on_gpu);
 
-	context->last = ring_pop(&context->on_gpu);
-	context->last_ns = now_ns;
+	if (buffer.has_rest) {
+		context->rest = buffer;
+		return;
+	}
 	if (histogram)
-		add(histogram, now_ns - context->last.submitted_ns, 1);
+		histogram_add(histogram, now_ns - buffer.submitted_ns);
+	frames_completed(latency->frames, buffer.label, now_ns - latency->start_ns);
 }
 
 static void on_fence(struct latency *latency, const struct vidmm_event *event)
@@ -251,6 +228,8 @@ static void on_event(void *opaque, const struct vidmm_event *event, const char *
 		on_submit(latency, event);
 	else if (event->type == VIDMM_EVENT_DOOR)
 		on_door(latency, event);
+	else if (event->type == VIDMM_EVENT_SPLIT)
+		on_split(latency, event);
 	else if (event->type == VIDMM_EVENT_QUEUE)
 		on_queue(latency, event);
 	else if (event->type == VIDMM_EVENT_FENCE)
@@ -260,7 +239,7 @@ static void on_event(void *opaque, const struct vidmm_event *event, const char *
 
 /* ---- */
 
-struct latency *latency_create(struct vidmm_host *host)
+struct latency *latency_create(struct vidmm_host *host, struct frames *frames)
 {
 	struct latency *latency = calloc(1, sizeof(*latency));
 
@@ -268,10 +247,14 @@ struct latency *latency_create(struct vidmm_host *host)
 		return NULL;
 	pthread_mutex_init(&latency->lock, NULL);
 	latency->host = host;
+	latency->frames = frames;
+	latency->start_ns = vidmm_now_ns(host);
+	latency->label.process = FRAMES_NONE;
 	latency->subscription = vidmm_subscribe(
 		host,
 		(uint64_t)1 << VIDMM_EVENT_SUBMIT | (uint64_t)1 << VIDMM_EVENT_DOOR |
-			(uint64_t)1 << VIDMM_EVENT_QUEUE | (uint64_t)1 << VIDMM_EVENT_FENCE,
+			(uint64_t)1 << VIDMM_EVENT_SPLIT | (uint64_t)1 << VIDMM_EVENT_QUEUE |
+			(uint64_t)1 << VIDMM_EVENT_FENCE,
 		on_event, latency);
 	if (latency->subscription == 0) {
 		latency_destroy(latency);
@@ -292,33 +275,25 @@ void latency_destroy(struct latency *latency)
 		free(latency->contexts[i].on_gpu.at);
 	}
 	free(latency->contexts);
-	free(latency->histograms);
+	free(latency->processes);
 	free(latency);
 }
 
-static void accumulate(struct histogram *sum, const struct histogram *part)
+void latency_label(struct latency *latency, struct frame_label label)
 {
-	sum->count += part->count;
-	if (part->max_ns > sum->max_ns)
-		sum->max_ns = part->max_ns;
-	for (uint32_t i = 0; i < CLASSES; i++)
-		sum->of_class[i] += part->of_class[i];
+	pthread_mutex_lock(&latency->lock);
+	latency->label = label;
+	pthread_mutex_unlock(&latency->lock);
 }
 
-void latency_summary(struct latency *latency, uint32_t process, struct latency_summary *summary)
+void latency_summary(struct latency *latency, uint32_t process, struct histogram_summary *summary)
 {
 	struct histogram sum = {0};
 
 	pthread_mutex_lock(&latency->lock);
-	for (uint32_t i = 0; i < latency->histogram_count; i++)
-		if (process == 0 || latency->histograms[i].process == process)
-			accumulate(&sum, &latency->histograms[i]);
+	for (uint32_t i = 0; i < latency->process_count; i++)
+		if (process == 0 || latency->processes[i].id == process)
+			histogram_merge(&sum, &latency->processes[i].histogram);
 	pthread_mutex_unlock(&latency->lock);
-	*summary = (struct latency_summary){
-		.count = sum.count,
-		.p50_ns = percentile(&sum, 50),
-		.p95_ns = percentile(&sum, 95),
-		.p99_ns = percentile(&sum, 99),
-		.max_ns = sum.count ? sum.max_ns : 0,
-	};
+	*summary = histogram_summary(&sum);
 }

@@ -9,15 +9,19 @@
 
 #include <vidmm/vidmm.h>
 
-/* Percentiles have an error of at most 1 %; max_ns is exact. All 0 if count is 0. */
-struct latency_summary {
-	uint64_t count, p50_ns, p95_ns, p99_ns, max_ns;
-};
+#include "frames.h"
+#include "histogram.h"
 
 struct latency;
-struct latency *latency_create(struct vidmm_host *host); /* NULL: out of memory */
-void latency_destroy(struct latency *latency);           /* NULL is allowed */
+/*
+ * FRAMES learns when the command buffers of its frames complete, in time since this call. NULL: out
+ * of memory
+ */
+struct latency *latency_create(struct vidmm_host *host, struct frames *frames);
+void latency_destroy(struct latency *latency); /* NULL is allowed */
+/* The command buffers that are submitted from now on belong to these frames. */
+void latency_label(struct latency *latency, struct frame_label label);
 /* Of the command buffers that have completed. process 0: of all processes. */
-void latency_summary(struct latency *latency, uint32_t process, struct latency_summary *summary);
+void latency_summary(struct latency *latency, uint32_t process, struct histogram_summary *summary);
 
 #endif

@@ -12,6 +12,8 @@
 struct link_model {
 	uint64_t bytes_per_us; /* in each direction */
 	uint64_t latency_ns;   /* of a paging operation */
+	/* how often a submission moves each byte of a buffer in the aperture over the link */
+	uint32_t passes;
 };
 
 /*

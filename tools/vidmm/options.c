@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "time_options.h"
 #include "units.h"
 
 #define RANGES_MAX             65535u
@@ -15,7 +16,8 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path, *model, *link, *paging_engine, *pace;
+		*compare, *color, *events, *connect_path, *model;
+	struct time_raw time;
 	int json, quiet, parse_only, connect;
 };
 
@@ -27,8 +29,12 @@ static bool usage(const char *format, const char *value)
 	return false;
 }
 
-/* Returns the index of TEXT in WORDS, 0 if TEXT is NULL, -1 if it is not in WORDS. */
-static int choose(const char *text, const char *const *words)
+bool options_usage(const char *format, const char *value)
+{
+	return usage(format, value);
+}
+
+int options_choose(const char *text, const char *const *words)
 {
 	int i;
 
@@ -88,9 +94,10 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	static const char *const backends[] = {"sim", "linux", NULL};
 	static const char *const times[] = {"model", "none", NULL};
 	static const char *const models[] = {"wddm1", "wddm2", NULL};
-	int model = choose(raw->model, models);
-	int verify = choose(raw->verify, verifies), backend = choose(raw->backend, backends);
-	int gpu_time = choose(raw->gpu_time, times);
+	int model = options_choose(raw->model, models);
+	int verify = options_choose(raw->verify, verifies),
+	    backend = options_choose(raw->backend, backends);
+	int gpu_time = options_choose(raw->gpu_time, times);
 
 	if (verify < 0)
 		return usage("--verify \"%s\" is not valid: expected none, stamps or full",
@@ -109,33 +116,6 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
 	options->replay.gpu_time = gpu_time == 0;
 	options->replay.wddm2 = model == 1;
-	return true;
-}
-
-static bool parse_time(const struct raw *raw, struct options *options)
-{
-	static const char *const engines[] = {"own", "shared", NULL};
-	static const char *const paces[] = {"recorded", "flat-out", NULL};
-	int engine = choose(raw->paging_engine, engines), pace = choose(raw->pace, paces);
-	struct replay_options *replay = &options->replay;
-
-	if (!link_parse(raw->link ? raw->link : LINK_DEFAULT, &replay->link))
-		return usage(
-			"--link \"%s\" is not valid: expected none, or a name such as pcie3x16 "
-			"or pcie4x8",
-			raw->link);
-	if (engine < 0)
-		return usage("--paging-engine \"%s\" is not valid: expected own or shared",
-			     raw->paging_engine);
-	if (pace < 0)
-		return usage("--pace \"%s\" is not valid: expected recorded or flat-out",
-			     raw->pace);
-	if (!replay->gpu_time && (raw->link || raw->pace))
-		return usage("--gpu-time none has no time: --link and --pace do not apply%s", "");
-	if (replay->connect)
-		replay->link = (struct link_model){0};
-	replay->shared_paging = engine == 1;
-	replay->recorded_pace = replay->gpu_time && pace == 0;
 	return true;
 }
 
@@ -199,10 +179,10 @@ static bool take_inputs(poptContext context, struct options *options)
 /* Options about what the host decides are refused with --connect. */
 static bool parse_connection(const struct raw *raw, struct options *options)
 {
-	const char *const others[] = {raw->vram,    raw->aperture,      raw->ranges,
-				      raw->compare, raw->backend,       raw->seed,
-				      raw->events,  raw->switch_chance, raw->model,
-				      raw->link,    raw->paging_engine};
+	const char *const others[] = {raw->vram,      raw->aperture,          raw->ranges,
+				      raw->compare,   raw->backend,           raw->seed,
+				      raw->events,    raw->switch_chance,     raw->model,
+				      raw->time.link, raw->time.paging_engine};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -225,7 +205,7 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
-	    !parse_words(raw, options) || !parse_time(raw, options) ||
+	    !parse_words(raw, options) || !time_options_apply(&raw->time, options) ||
 	    !parse_numbers(raw, options) || !take_inputs(context, options))
 		return false;
 	if (raw->events && options->run_count > 1)
@@ -249,9 +229,7 @@ static void free_raw(struct raw *raw)
 	free(raw->events);
 	free(raw->connect_path);
 	free(raw->model);
-	free(raw->link);
-	free(raw->paging_engine);
-	free(raw->pace);
+	time_options_free(&raw->time);
 }
 
 /* Returns false if the program ends here. */
@@ -274,6 +252,7 @@ static bool read_options(poptContext context, const int *help, int *exit_code)
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
 {
 	struct raw raw = {0};
+	struct poptOption time_table[TIME_OPTIONS];
 	int help = 0;
 	struct poptOption table[] = {
 		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
@@ -295,13 +274,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "time of the GPU: model (default; the recording's) or none, for events as fast as "
 		 "possible",
 		 "HOW"},
-		{"pace", 0, POPT_ARG_STRING, &raw.pace, 0,
-		 "time of events: recorded (default) or flat-out (as fast as the GPU allows)",
-		 "HOW"},
-		{"link", 0, POPT_ARG_STRING, &raw.link, 0,
-		 "link to system memory: none or pcieGxN (default " LINK_DEFAULT ")", "NAME"},
-		{"paging-engine", 0, POPT_ARG_STRING, &raw.paging_engine, 0,
-		 "engine of the paging: own (default) or shared with the submissions", "WHICH"},
+		{NULL, 0, POPT_ARG_INCLUDE_TABLE, time_table, 0, "Model of time:", NULL},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
 		 "WHICH"},
@@ -328,6 +301,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	bool proceed = false;
 
 	argv[0] = "vidmm replay"; /* the name that popt shows in its help */
+	time_options_table(&raw.time, time_table);
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
@@ -353,7 +327,7 @@ void options_finish(struct options *options)
 bool color_parse(const char *text, enum color_mode *mode)
 {
 	static const char *const colors[] = {"auto", "always", "never", NULL};
-	int color = choose(text, colors);
+	int color = options_choose(text, colors);
 
 	if (color >= 0)
 		*mode = (enum color_mode)color;

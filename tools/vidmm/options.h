@@ -38,6 +38,10 @@ struct options {
  */
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code);
 void options_finish(struct options *options);
+/* Returns the index of TEXT in WORDS, 0 if TEXT is NULL, -1 if it is not in WORDS. */
+int options_choose(const char *text, const char *const *words);
+/* Prints a message about wrong usage, with VALUE for the %s in FORMAT. Returns false. */
+bool options_usage(const char *format, const char *value) __attribute__((format(printf, 1, 0)));
 /* Parses "auto", "always" or "never"; NULL is auto. Returns false for other texts. */
 bool color_parse(const char *text, enum color_mode *mode);
 /*

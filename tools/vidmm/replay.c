@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "times.h"
 #include "umd.h"
 #include "workers.h"
 
@@ -160,8 +161,8 @@ static enum replay_status start_processes(struct world *world, const struct reco
 
 	world->processes = calloc(recordings->count, sizeof(struct umd *));
 	world->result->headers = calloc(recordings->count, sizeof(struct trace_header));
-	world->result->process_latency = calloc(recordings->count, sizeof(struct latency_summary));
-	if (!world->processes || !world->result->headers || !world->result->process_latency)
+	world->result->process_times = calloc(recordings->count, sizeof(struct process_times));
+	if (!world->processes || !world->result->headers || !world->result->process_times)
 		return status_of(world->options, TRACE_IO, NULL);
 	for (i = 0; i < recordings->count && status == REPLAY_CLEAN; i++) {
 		const struct trace_header *header = trace_header(recordings->readers[i]);
@@ -170,7 +171,10 @@ static enum replay_status start_processes(struct world *world, const struct reco
 		world->process_count++;
 		status = umd_create(world, i, header, &world->processes[i]);
 	}
-	return status;
+	if (status != REPLAY_CLEAN || !world->options->gpu_time || !world->host)
+		return status;
+	world->times = times_create(world->host, world->result->headers, world->process_count);
+	return world->times ? status : status_of(world->options, TRACE_IO, NULL);
 }
 
 /*
@@ -221,6 +225,8 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 			world->ops->wait_until_ns(world,
 						  start_ns + when_ns + world->worker.shift_ns);
 		wait_for_turn(world, event, when_ns);
+		if (world->times)
+			times_event(world->times, process, event, when_ns);
 		status = umd_event(world->processes[process], event);
 		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
 			status = umd_poll_report(world->processes[process], false);
@@ -327,8 +333,8 @@ bool replay_has_value(const struct replay_options *options, const struct replay_
 	 */
 	if (offset == offsetof(struct replay_result, finding_count))
 		return false;
-	if (offset >= offsetof(struct replay_result, latency) &&
-	    offset < offsetof(struct replay_result, process_latency))
+	if (offset >= offsetof(struct replay_result, times) &&
+	    offset < offsetof(struct replay_result, process_times))
 		return false;
 	return result->statistics_known ||
 	       offset < offsetof(struct replay_result, statistics_known) ||
@@ -338,7 +344,7 @@ bool replay_has_value(const struct replay_options *options, const struct replay_
 void replay_result_finish(struct replay_result *result)
 {
 	free(result->headers);
-	free(result->process_latency);
+	free(result->process_times);
 	result->headers = NULL;
-	result->process_latency = NULL;
+	result->process_times = NULL;
 }

@@ -19,6 +19,7 @@
 #include "latency.h"
 #include "link.h"
 #include "trace.h"
+#include "waits.h"
 
 /* Results, from good to bad; also the exit codes of `vidmm`. */
 enum replay_status {
@@ -84,6 +85,13 @@ struct replay_finding {
 	uint64_t count; /* findings of this rule */
 };
 
+/* How long the work of a process, or of all, took. All 0 without gpu_time. */
+struct process_times {
+	struct histogram_summary latency; /* of command buffers */
+	struct frames_summary frames;
+	struct waits_summary waits;
+};
+
 struct replay_result {
 	enum replay_status status;
 	struct trace_header *headers; /* [process_count] */
@@ -134,9 +142,9 @@ struct replay_result {
 	unsigned finding_kinds;
 	struct replay_finding findings[REPLAY_FINDINGS_KEPT];
 
-	/* Of command buffers; count 0 without gpu_time. A host in another process reports none. */
-	struct latency_summary latency;
-	struct latency_summary *process_latency; /* [process_count] */
+	/* A host in another process reports none. */
+	struct process_times times;
+	struct process_times *process_times; /* [process_count] */
 
 	uint64_t event_hash; /* 0: not computed */
 	uint64_t virtual_ns, wall_ns;

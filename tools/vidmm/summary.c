@@ -10,7 +10,7 @@
 #include "summary.h"
 #include "units.h"
 
-enum row_kind { ROW_COUNT, ROW_BYTES, ROW_TIME, ROW_GAP };
+enum row_kind { ROW_COUNT, ROW_BYTES, ROW_TIME, ROW_FACTOR, ROW_GAP };
 
 struct row {
 	const char *label;
@@ -18,20 +18,24 @@ struct row {
 	size_t offset; /* of a uint64_t in struct replay_result */
 	bool wddm2;    /* shown for WDDM 2.x only */
 	bool gpu_time; /* shown only if the GPU takes time */
+	bool paced;    /* shown only if events happen at their recorded times */
 };
 
-#define ROW(label, kind, member)                                                  \
-	{                                                                         \
-		label, kind, offsetof(struct replay_result, member), false, false \
-	}
-#define ROW_WDDM2(label, kind, member)                                           \
+#define ROW_ANY(label, kind, member, ...)                                        \
 	{                                                                        \
-		label, kind, offsetof(struct replay_result, member), true, false \
+		label, kind, offsetof(struct replay_result, member), __VA_ARGS__ \
 	}
-
-#define ROW_LATENCY(label, member)                                                           \
-	{                                                                                    \
-		label, ROW_TIME, offsetof(struct replay_result, latency.member), false, true \
+#define ROW(label, kind, member)       ROW_ANY(label, kind, member, false, false, false)
+#define ROW_WDDM2(label, kind, member) ROW_ANY(label, kind, member, true, false, false)
+#define ROW_TIMED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, false)
+#define ROW_PACED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, true)
+#define GAP                                         \
+	{                                           \
+		"", ROW_GAP, 0, false, false, false \
+	}
+#define GAP_TIMED                                  \
+	{                                          \
+		"", ROW_GAP, 0, false, true, false \
 	}
 
 static const struct row rows[] = {
@@ -40,7 +44,7 @@ static const struct row rows[] = {
 	ROW("relocations", ROW_COUNT, relocations),
 	ROW("addresses patched", ROW_COUNT, patches),
 	ROW("splits", ROW_COUNT, splits),
-	{"", ROW_GAP, 0, false, false},
+	GAP,
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
@@ -50,7 +54,7 @@ static const struct row rows[] = {
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
 	ROW("discarded", ROW_COUNT, discarded),
-	{"", ROW_GAP, 0, false, false},
+	GAP,
 	ROW("written by the CPU", ROW_BYTES, bytes_written),
 	ROW("renames", ROW_COUNT, renames),
 	ROW("waits avoided", ROW_COUNT, waits_avoided),
@@ -58,12 +62,23 @@ static const struct row rows[] = {
 	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
 	ROW("ranges acquired", ROW_COUNT, ranges_acquired),
 	ROW("range fallbacks", ROW_COUNT, range_fallbacks),
-	{"", ROW_GAP, 0, false, true},
-	ROW_LATENCY("latency p50", p50_ns),
-	ROW_LATENCY("latency p95", p95_ns),
-	ROW_LATENCY("latency p99", p99_ns),
-	ROW_LATENCY("latency max", max_ns),
-	{"", ROW_GAP, 0, false, false},
+	GAP_TIMED,
+	ROW_TIMED("latency p50", ROW_TIME, latency.p50_ns),
+	ROW_TIMED("latency p95", ROW_TIME, latency.p95_ns),
+	ROW_TIMED("latency p99", ROW_TIME, latency.p99_ns),
+	ROW_TIMED("latency max", ROW_TIME, latency.max_ns),
+	ROW_TIMED("frames", ROW_COUNT, frames.count),
+	ROW_TIMED("frame time p50", ROW_TIME, frames.times.p50_ns),
+	ROW_TIMED("frame time p95", ROW_TIME, frames.times.p95_ns),
+	ROW_TIMED("frame time p99", ROW_TIME, frames.times.p99_ns),
+	ROW_TIMED("frame time max", ROW_TIME, frames.times.max_ns),
+	ROW_PACED("late frames", ROW_COUNT, frames.late),
+	ROW_PACED("longest stall", ROW_TIME, frames.stall_ns),
+	ROW_TIMED("GPU waits for paging", ROW_TIME, waits.gpu_paging_ns),
+	ROW_TIMED("CPU waits in locks", ROW_TIME, waits.cpu_lock_ns),
+	ROW_TIMED("CPU waits in queues", ROW_TIME, waits.cpu_queue_ns),
+	ROW_TIMED("slow-down", ROW_FACTOR, waits.slowdown_permille),
+	GAP,
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };
 
@@ -85,7 +100,9 @@ static struct paint paint_of(bool color)
 static bool row_has_value(const struct row *row, const struct options *options,
 			  const struct replay_result *result)
 {
-	if ((row->wddm2 && !options->replay.wddm2) || (row->gpu_time && !options->replay.gpu_time))
+	if ((row->wddm2 && !options->replay.wddm2) ||
+	    (row->gpu_time && !options->replay.gpu_time) ||
+	    (row->paced && !options->replay.recorded_pace))
 		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
@@ -101,6 +118,9 @@ static const char *value_of(const struct row *row, const struct replay_result *r
 		return units_count(value, text, size);
 	case ROW_BYTES:
 		return units_bytes(value, text, size);
+	case ROW_FACTOR:
+		snprintf(text, size, "%.2f", (double)value / 1000);
+		return text;
 	default:
 		return units_time(value, text, size);
 	}

@@ -16,6 +16,7 @@
 #include "order.h"
 #include "replay.h"
 
+struct times;
 struct umd;
 
 /* The buffer that a content number belongs to: index of its process, and id in the recording. */
@@ -61,7 +62,7 @@ struct world {
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;
 	struct history *history; /* NULL without verification */
-	struct latency *latency; /* NULL without gpu_time */
+	struct times *times;     /* NULL without gpu_time */
 	uint32_t finding_subscription, event_subscription;
 
 	/*

@@ -199,6 +199,20 @@ static void traffic_in_the_aperture_takes_the_time_of_the_host_link(void **state
 	gpu_stop(gpu);
 }
 
+static void traffic_in_the_aperture_uses_the_host_link_in_each_pass(void **state)
+{
+	const struct gpu_setting settings[] = {
+		{"HostLinkBytesPerUs", 10}, {"HostLinkPasses", 3}, {NULL, 0}};
+	struct gpu *gpu = gpu_start(settings, 16 * MIB);
+	struct scene *scene = scene_create(gpu);
+
+	(void)state;
+	assert_in_range(traffic_ns(scene, 0, 40000, 5000), 4900, 5100);
+	assert_in_range(traffic_ns(scene, 1, 40000, 5000), 11999900, 12000100);
+	scene_destroy(scene);
+	gpu_stop(gpu);
+}
+
 static void without_a_host_link_traffic_takes_its_own_time(void **state)
 {
 	struct scene *scene = scene_create(*state);
@@ -459,6 +473,7 @@ int main(void)
 		TEST(a_copy_of_megabytes_is_exact),
 		TEST(reference_reads_and_rewrites_across_pages),
 		cmocka_unit_test(traffic_in_the_aperture_takes_the_time_of_the_host_link),
+		cmocka_unit_test(traffic_in_the_aperture_uses_the_host_link_in_each_pass),
 		TEST(without_a_host_link_traffic_takes_its_own_time),
 		TEST(access_to_an_undecoded_address_is_a_bus_fault),
 		TEST(a_fault_ends_the_packet_where_it_happens),
