@@ -16,7 +16,7 @@ KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
-    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
+    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
 tests = []
 
 
@@ -167,7 +167,7 @@ def json_has_its_keys_and_plain_integers():
     assert report['exit_code'] == 0 and report['status'] == 'clean' and report['findings'] == []
     assert [t['program'] for t in report['traces']] == ['every-op', 'importer']
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
-        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits'))
+        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits', 'cpu_costs_ns'))
     assert report['lost']['unmatched_imports'] == 2
 
 
@@ -199,6 +199,19 @@ def work_in_the_aperture_is_slower_with_each_pass():
     for wrong in ['--link-passes', '17'], ['--link-passes', 'x'], ['--link', 'none', '--link-passes', '2'], \
             ['--gpu-time', 'none', '--link-passes', '2']:
         expect(replay(EVERY, *wrong), 2, err='--link-passes')
+
+
+@test
+def the_cpu_pays_as_the_model_or_the_options_say():
+    report = json.loads(replay(EVERY, '--json').stdout)
+    assert report['cpu_costs_ns']['submit'] == 3500 and report['waits']['cpu_cost_ns'] > 5 * 3500, report
+    dear = json.loads(replay(EVERY, '--json', '--cpu-costs', 'submit=1000').stdout)
+    assert dear['waits']['cpu_cost_ns'] - report['waits']['cpu_cost_ns'] == dear['latency']['count'] * (1000000 - 3500), dear
+    for free in ['--link', 'none'], ['--cpu-costs', 'none'], ['--backend', 'linux'], ['--gpu-time', 'none']:
+        report = json.loads(replay(EVERY, '--json', *free).stdout)
+        assert report['cpu_costs_ns'] is None and (report['waits'] or {'cpu_cost_ns': 0})['cpu_cost_ns'] == 0, report
+    for wrong in ['submit'], ['model', '--backend', 'linux'], ['model', '--gpu-time', 'none']:
+        expect(replay(EVERY, '--cpu-costs', *wrong), 2, err='--cpu-costs')
 
 
 @test

@@ -361,6 +361,81 @@ static void each_process_has_its_waits(void **state)
 	recording_free(&recordings[1]);
 }
 
+/* ---- costs of the CPU ---- */
+
+static void costly(struct replay_options *options)
+{
+	options->recorded_pace = false;
+	options->costs.ns[COST_SUBMIT] = MS;
+	options->costs.ns[COST_MAP] = 3 * MS;
+}
+
+static void costly_paging(struct replay_options *options)
+{
+	little_memory(options);
+	options->costs.ns[COST_TRANSFER] = MS;
+}
+
+/* 20 submissions of one buffer, at once. */
+static struct process_times cost_of(const char *create)
+{
+	struct recording recording;
+
+	recording_begin(&recording, "costs", 0);
+	recording_event(&recording, "0 %s", create);
+	EACH(k, 20)
+	recording_event(&recording, "0 x %u 0 1 0 0 0 1 0 1w", k);
+	return play(&recording, costly);
+}
+
+static void the_cpu_pays_for_submissions_and_mappings(void **state)
+{
+	struct process_times times = cost_of("c 1 1048576 u");
+
+	(void)state;
+	/* Mapped into the aperture once. */
+	assert_int_equal(times.waits.cpu_cost_ns, 20 * MS + 3 * MS);
+	/* In video memory. The GPU is faster than the CPU, so no submission waits. */
+	times = cost_of("c 1 1048576");
+	assert_int_equal(times.waits.cpu_cost_ns, 20 * MS);
+	assert_near(times.waits.gpu_busy_ns, 20 * (BASE + LOCAL));
+	assert_near(times.latency.p50_ns, BASE + LOCAL);
+	assert_int_equal(times.frames.count, 1);
+}
+
+static void the_cpu_pays_for_transfers(void **state)
+{
+	struct recording recording = turns(40);
+	struct process_times times = play(&recording, costly_paging);
+
+	(void)state;
+	/* 40 buffers move in, 36 out (see above). */
+	assert_int_equal(times.waits.cpu_cost_ns, 76 * MS);
+}
+
+static void costs_are_a_name_or_a_list(void **state)
+{
+	struct cost_model model;
+
+	(void)state;
+	assert_true(cost_model_parse("none", &model) && cost_model_is_none(&model));
+	assert_true(cost_model_parse("model", &model));
+	assert_int_equal(model.ns[COST_SUBMIT], 3500);
+	assert_int_equal(model.ns[COST_MAP], 20000);
+	assert_true(cost_model_parse("map=12.5,submit=0", &model));
+	assert_int_equal(model.ns[COST_SUBMIT], 0);
+	assert_int_equal(model.ns[COST_MAP], 12500);
+	assert_int_equal(model.ns[COST_UNMAP], 14000);
+	assert_false(cost_model_parse("", &model));
+	assert_false(cost_model_parse("map", &model));
+	assert_false(cost_model_parse("map=", &model));
+	assert_false(cost_model_parse("map=-1", &model));
+	assert_false(cost_model_parse("map=1,", &model));
+	assert_false(cost_model_parse("maps=1", &model));
+	assert_false(cost_model_parse("map=1x", &model));
+	assert_false(cost_model_parse("map=2000000", &model));
+}
+
 /* Both buffers together are larger than the memory: one submission runs in two portions. */
 static void a_split_submission_completes_once(void **state)
 {
@@ -396,6 +471,9 @@ int main(void)
 		cmocka_unit_test(the_cpu_waits_in_locks_for_the_gpu),
 		cmocka_unit_test(the_cpu_waits_for_free_dma_buffers),
 		cmocka_unit_test(each_process_has_its_waits),
+		cmocka_unit_test(the_cpu_pays_for_submissions_and_mappings),
+		cmocka_unit_test(the_cpu_pays_for_transfers),
+		cmocka_unit_test(costs_are_a_name_or_a_list),
 		cmocka_unit_test(a_split_submission_completes_once),
 	};
 

@@ -167,6 +167,20 @@ static void add_memory(json_t *object, const struct options *options, const stru
 			    known ? json_integer((json_int_t)aperture) : json_null());
 }
 
+/* ns by name; null: the CPU takes no time */
+static json_t *costs_of(const struct replay_options *options)
+{
+	json_t *object;
+
+	if (cost_model_is_none(&options->costs))
+		return json_null();
+	object = json_object();
+	for (size_t i = 0; i < COST_COUNT; i++)
+		json_object_set_new(object, cost_names[i],
+				    json_integer((json_int_t)options->costs.ns[i]));
+	return object;
+}
+
 /* The settings of a host in another process are unknown. */
 static void add_link(json_t *object, const struct replay_options *options)
 {
@@ -180,6 +194,7 @@ static void add_link(json_t *object, const struct replay_options *options)
 				    : json_null());
 	json_object_set_new(object, "link_passes",
 			    modeled ? json_integer((json_int_t)options->link.passes) : json_null());
+	json_object_set_new(object, "cpu_costs_ns", costs_of(options));
 	json_object_set_new(object, "paging_engine",
 			    options->connect
 				    ? json_null()

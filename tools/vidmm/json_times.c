@@ -44,16 +44,20 @@ static json_t *frames_object(const struct options *options, const struct process
 static json_t *waits_object(const struct options *options, const struct process_times *times)
 {
 	const struct waits_summary *waits = times ? &times->waits : NULL;
+	json_t *object;
 
 	(void)options;
 	if (!waits)
 		return json_null();
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I}", "gpu_busy_ns", (json_int_t)waits->gpu_busy_ns,
-		"gpu_paging_ns", (json_int_t)waits->gpu_paging_ns, "cpu_lock_ns",
-		(json_int_t)waits->cpu_lock_ns, "cpu_queue_ns", (json_int_t)waits->cpu_queue_ns,
-		"recorded_gpu_ns", (json_int_t)waits->recorded_gpu_ns, "slowdown_permille",
-		(json_int_t)waits->slowdown_permille);
+	object = json_object();
+	json_object_set_new(object, "gpu_busy_ns", number(waits->gpu_busy_ns));
+	json_object_set_new(object, "gpu_paging_ns", number(waits->gpu_paging_ns));
+	json_object_set_new(object, "cpu_lock_ns", number(waits->cpu_lock_ns));
+	json_object_set_new(object, "cpu_queue_ns", number(waits->cpu_queue_ns));
+	json_object_set_new(object, "cpu_cost_ns", number(waits->cpu_cost_ns));
+	json_object_set_new(object, "recorded_gpu_ns", number(waits->recorded_gpu_ns));
+	json_object_set_new(object, "slowdown_permille", number(waits->slowdown_permille));
+	return object;
 }
 
 void json_add_times(json_t *object, const struct options *options,

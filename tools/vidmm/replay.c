@@ -173,7 +173,8 @@ static enum replay_status start_processes(struct world *world, const struct reco
 	}
 	if (status != REPLAY_CLEAN || !world->options->gpu_time || !world->host)
 		return status;
-	world->times = times_create(world->host, world->result->headers, world->process_count);
+	world->times = times_create(world->host, &world->options->costs, world->result->headers,
+				    world->process_count);
 	return world->times ? status : status_of(world->options, TRACE_IO, NULL);
 }
 
@@ -202,6 +203,23 @@ static void wait_for_all(struct world *world, uint64_t when_ns)
 	order_wait(world->worker.order, world->worker.index, when_ns - 1);
 }
 
+/* Plays an event. On a sim host, the time that it costs the CPU passes afterwards. */
+static enum replay_status run_event(struct world *world, unsigned process,
+				    const struct trace_event *event)
+{
+	enum replay_status status = umd_event(world->processes[process], event);
+	uint64_t ns;
+
+	if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
+		status = umd_poll_report(world->processes[process], false);
+	if (status != REPLAY_CLEAN || !world->times || world->deadlocked)
+		return status;
+	ns = times_cost_ns(world->times, process);
+	if (ns != 0)
+		world->ops->wait_until_ns(world, world->ops->now_ns(world) + ns);
+	return status;
+}
+
 /* Runs every event, at its recorded time or as fast as possible. */
 static enum replay_status run_events(struct world *world, struct recordings *recordings,
 				     uint64_t start_ns)
@@ -227,9 +245,7 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 		wait_for_turn(world, event, when_ns);
 		if (world->times)
 			times_event(world->times, process, event, when_ns);
-		status = umd_event(world->processes[process], event);
-		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
-			status = umd_poll_report(world->processes[process], false);
+		status = run_event(world, process, event);
 		if (status != REPLAY_CLEAN)
 			return status;
 		if (world->deadlocked)

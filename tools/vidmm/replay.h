@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <vidmm/vidmm.h>
 
+#include "costs.h"
 #include "latency.h"
 #include "link.h"
 #include "trace.h"
@@ -55,11 +56,12 @@ struct replay_options {
 	/* the GPU has `ranges` swizzling ranges; if false, softgpu's default of 64 */
 	bool limit_ranges;
 	uint32_t ranges;
-	bool gpu_time;          /* GPU time by the recording's model; false: the GPU takes none */
-	bool recorded_pace;     /* events at the recorded times; false: as fast as possible */
-	struct link_model link; /* the time of paging and of work in the aperture, if gpu_time */
-	bool shared_paging;     /* paging uses the engine of the submissions */
-	bool wddm2;             /* softgpu and its driver are of WDDM 2.x */
+	bool gpu_time;           /* GPU time by the recording's model; false: the GPU takes none */
+	bool recorded_pace;      /* events at the recorded times; false: as fast as possible */
+	struct link_model link;  /* the time of paging and of work in the aperture, if gpu_time */
+	struct cost_model costs; /* sim: the time of the CPU, if gpu_time */
+	bool shared_paging;      /* paging uses the engine of the submissions */
+	bool wddm2;              /* softgpu and its driver are of WDDM 2.x */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another

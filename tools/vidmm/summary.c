@@ -77,6 +77,7 @@ static const struct row rows[] = {
 	ROW_TIMED("GPU waits for paging", ROW_TIME, waits.gpu_paging_ns),
 	ROW_TIMED("CPU waits in locks", ROW_TIME, waits.cpu_lock_ns),
 	ROW_TIMED("CPU waits in queues", ROW_TIME, waits.cpu_queue_ns),
+	ROW_TIMED("CPU cost of calls", ROW_TIME, waits.cpu_cost_ns),
 	ROW_TIMED("slow-down", ROW_FACTOR, waits.slowdown_permille),
 	GAP,
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),

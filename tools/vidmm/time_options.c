@@ -23,6 +23,10 @@ void time_options_table(struct time_raw *raw, struct poptOption *table)
 		 "N"},
 		{"paging-engine", 0, POPT_ARG_STRING, &raw->paging_engine, 0,
 		 "engine of the paging: own (default) or shared with the submissions", "WHICH"},
+		{"cpu-costs", 0, POPT_ARG_STRING, &raw->cpu_costs, 0,
+		 "time of the CPU for submissions and paging: model (default with a link), none, "
+		 "or values in us (submit=3.5,map=20)",
+		 "LIST"},
 		POPT_TABLEEND};
 
 	memcpy(table, rows, sizeof(rows));
@@ -59,6 +63,22 @@ static bool apply_link(const struct time_raw *raw, struct replay_options *replay
 	return true;
 }
 
+/* On real threads the CPU takes its real time. */
+static bool apply_costs(const char *text, struct replay_options *replay)
+{
+	bool applies = replay->gpu_time && !replay->connect && replay->host_kind == VIDMM_HOST_SIM;
+
+	if (!text)
+		text = applies && has_link(replay) ? "model" : "none";
+	if (!cost_model_parse(text, &replay->costs))
+		return options_usage("--cpu-costs \"%s\" is not valid: expected model, none, or "
+				     "names with a time in us, as submit=3.5,map=20",
+				     text);
+	if (!applies && !cost_model_is_none(&replay->costs))
+		return options_usage("--cpu-costs %s needs simulated time", text);
+	return true;
+}
+
 bool time_options_apply(const struct time_raw *raw, struct options *options)
 {
 	static const char *const engines[] = {"own", "shared", NULL};
@@ -75,7 +95,7 @@ bool time_options_apply(const struct time_raw *raw, struct options *options)
 				     raw->pace);
 	replay->shared_paging = engine == 1;
 	replay->recorded_pace = replay->gpu_time && pace == 0;
-	return apply_link(raw, replay);
+	return apply_link(raw, replay) && apply_costs(raw->cpu_costs, replay);
 }
 
 void time_options_free(struct time_raw *raw)
@@ -84,4 +104,5 @@ void time_options_free(struct time_raw *raw)
 	free(raw->link);
 	free(raw->link_passes);
 	free(raw->paging_engine);
+	free(raw->cpu_costs);
 }

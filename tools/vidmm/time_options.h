@@ -7,11 +7,11 @@
 
 #include "options.h"
 
-#define TIME_OPTIONS 5u /* the end of the table included */
+#define TIME_OPTIONS 6u /* the end of the table included */
 
 /* Values as popt stores them. NULL: the option was not given. */
 struct time_raw {
-	char *pace, *link, *link_passes, *paging_engine;
+	char *pace, *link, *link_passes, *paging_engine, *cpu_costs;
 };
 
 /* Fills a table of TIME_OPTIONS elements that stores into RAW. */

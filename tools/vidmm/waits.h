@@ -15,6 +15,7 @@ struct waits_summary {
 	uint64_t gpu_paging_ns;
 	/* Waits of the CPU: for the GPU in locks; and for free DMA buffers, paging buffers, space. */
 	uint64_t cpu_lock_ns, cpu_queue_ns;
+	uint64_t cpu_cost_ns;       /* of calls (costs.h), filled by times.c */
 	uint64_t recorded_gpu_ns;   /* busy time of the GPU by the recording's model */
 	uint64_t slowdown_permille; /* (busy + paging) / recorded; 0: nothing recorded */
 };
