@@ -69,6 +69,7 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 		MmMapIoSpace(adapter->vram_address, (SIZE_T)memory->vram_bytes, MmWriteCombined);
 	if (!memory->vram)
 		return STATUS_NO_MEMORY;
+	memory->drops_content = !adapter->settings.move_content;
 	memory->lead = adapter->link_count > 1 ? &adapter->link[0]->memory : NULL;
 	memory->aperture_pages = adapter->settings.aperture_bytes >> SOFTGPU_PAGE_SHIFT;
 	memory->aperture = ExAllocatePool2(

@@ -147,7 +147,8 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 			out = softgpu_decode(memory, address + done, &run, SOFTGPU_WRITE);
 		if (!out)
 			return 0;
-		softgpu_fill(out, pattern, (size_t)run, (size_t)(done & 3));
+		if (!memory->drops_content)
+			softgpu_fill(out, pattern, (size_t)run, (size_t)(done & 3));
 		done += run;
 	}
 	return 1;
@@ -204,7 +205,9 @@ int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side
 	uint64_t done = 0;
 
 	while (done < length) {
-		uint64_t run = copy_rows(memory, destination, source, done, length);
+		uint64_t run = memory->drops_content
+				       ? 0
+				       : copy_rows(memory, destination, source, done, length);
 		const char *in;
 		char *out;
 
@@ -218,7 +221,8 @@ int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side
 
 		if (!out)
 			return 0;
-		softgpu_copy(out, in, (size_t)run);
+		if (!memory->drops_content)
+			softgpu_copy(out, in, (size_t)run);
 		done += run;
 	}
 	return 1;
@@ -286,7 +290,7 @@ int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 	if (tiled_is_linear(memory, copy, &tiled))
 		return softgpu_memory_copy(memory, copy->destination_tiled ? tiled : linear,
 					   copy->destination_tiled ? linear : tiled, copy->length);
-	if (copy_tile_rows(memory, copy, tiled, linear))
+	if (memory->drops_content || copy_tile_rows(memory, copy, tiled, linear))
 		return 1;
 	/* Any other part of a surface: run by run, each at its place in the tiled form. */
 	while (done < copy->length) {

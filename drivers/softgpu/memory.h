@@ -22,6 +22,7 @@ struct softgpu_memory {
 	char *vram;
 	uint64_t vram_bytes;
 	uint64_t aperture_pages;
+	int drops_content; /* copies, fills and windows decode addresses, but move no bytes */
 	/* Host address of each page; 0: not mapped. Bit 0: read-only (the dummy page). */
 	uintptr_t *aperture;
 	const struct softgpu_memory *lead; /* memory of the link's lead; NULL: no link */

@@ -35,6 +35,7 @@ static const struct setting settings_table[] = {
 	SETTING(L"HostLinkBytesPerUs", host_link_bytes_per_us, 0),
 	SETTING(L"HostLinkLatencyNs", host_link_latency_ns, 0),
 	SETTING(L"HostLinkPasses", host_link_passes, 1),
+	SETTING(L"MoveContent", move_content, 1),
 	SETTING(L"PrePatch", prepatch, 1),
 	SETTING(L"PerEngineTdr", per_engine_tdr, 1),
 	SETTING(L"PreemptionAware", preemption_aware, 0),
@@ -127,7 +128,7 @@ void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_setting
 /* What WDDM 2.x demands of the segments (SEG-12, SEG-25), and what is not built with it. */
 static int wddm2_is_valid(const struct softgpu_settings *settings)
 {
-	return settings->aperture_bytes && !settings->vram_banks &&
+	return settings->aperture_bytes && !settings->vram_banks && settings->move_content &&
 	       settings->linked_adapters == 1 &&
 	       (settings->page_table_levels == 2 || settings->page_table_levels == 4) &&
 	       (settings->vram_page_bytes == SOFTGPU_PAGE ||

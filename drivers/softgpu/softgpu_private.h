@@ -44,7 +44,7 @@
 struct softgpu_settings {
 	uint64_t aperture_bytes;
 	uint64_t engine_bytes_per_us, host_link_bytes_per_us, host_link_latency_ns;
-	uint32_t host_link_passes;
+	uint32_t host_link_passes, move_content;
 	uint32_t aperture_coherent, vram_cpu_visible, vram_banks;
 	uint32_t swizzling_ranges;
 	uint32_t dma_buffer_bytes, dma_buffer_segment_set;

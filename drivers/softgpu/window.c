@@ -43,7 +43,7 @@ struct softgpu_window *softgpu_window_open(struct softgpu_memory *memory,
 		(memory->window_count - index) * sizeof(*memory->windows));
 	memory->window_count++;
 	memory->windows[index] = (struct softgpu_window){.surface = *surface, .uses = 1};
-	for (at = 0; at < surface->bytes; at += row_bytes) {
+	for (at = 0; at < surface->bytes && !memory->drops_content; at += row_bytes) {
 		char *row = memory->vram + surface->first + at;
 
 		softgpu_tile_unpack(surface->mode, surface->stride_bytes, scratch, row, row_bytes);
@@ -59,7 +59,7 @@ void softgpu_window_close(struct softgpu_memory *memory, struct softgpu_window *
 	uint64_t row_bytes = softgpu_window_scratch_bytes(&surface), at;
 	uint32_t index = (uint32_t)(window - memory->windows);
 
-	for (at = 0; at < surface.bytes; at += row_bytes) {
+	for (at = 0; at < surface.bytes && !memory->drops_content; at += row_bytes) {
 		char *row = memory->vram + surface.first + at;
 
 		softgpu_copy(scratch, row, (size_t)row_bytes);

@@ -41,6 +41,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   HostLinkLatencyNs      ns that each paging operation takes besides (default 0)
  *   HostLinkPasses         how often a TRAFFIC outside of video memory moves each byte over the
  *                          link (default 1)
+ *   MoveContent            model 1: 0: paging and commands that copy or fill take their time and
+ *                          move no bytes, so content is arbitrary (default 1)
  *   PrePatch               1: DxgkDdiRender writes the addresses that the allocation list gives
  *                          into the DMA buffer (default 1)
  *   PerEngineTdr           1: reports SupportPerEngineTDR (default 1)

@@ -16,7 +16,7 @@ KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
-    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
+    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns content frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
 tests = []
 
 
@@ -212,6 +212,19 @@ def the_cpu_pays_as_the_model_or_the_options_say():
         assert report['cpu_costs_ns'] is None and (report['waits'] or {'cpu_cost_ns': 0})['cpu_cost_ns'] == 0, report
     for wrong in ['submit'], ['model', '--backend', 'linux'], ['model', '--gpu-time', 'none']:
         expect(replay(EVERY, '--cpu-costs', *wrong), 2, err='--cpu-costs')
+
+
+@test
+def without_content_every_figure_is_the_same():
+    for args in [EVERY, '--vram', '1M'], [TILED, '--vram', '1M'], [EVERY, IMPORTER, '--vram', '1M', '--seed', '3', '--switch', '100'], \
+            [EVERY, '--aperture', 'none', '--vram', '50%largest']:
+        real, none = (json.loads(expect(replay(*args, '--json', '--content', how), 0).stdout) for how in ('real', 'none'))
+        assert [real.pop('content'), none.pop('content')] == ['real', 'none']
+        assert real.pop('wall_ns') > 0 and none.pop('wall_ns') > 0 and real['bytes_paged_in'] > 0
+        assert real == none, {key: (real[key], none[key]) for key in real if real[key] != none[key]}
+    for wrong in ['--verify', 'stamps'], ['--events', '-'], ['--model', 'wddm2'], ['--connect']:
+        expect(replay(EVERY, '--content', 'none', *wrong), 2, err='--content')
+    expect(replay(EVERY, '--content', 'some'), 2, err='--content')
 
 
 @test

@@ -32,6 +32,7 @@ static const char *const softgpu_settings[] = {
 	"HostLinkBytesPerUs",
 	"HostLinkLatencyNs",
 	"HostLinkPasses",
+	"MoveContent",
 	"PrePatch",
 	"PerEngineTdr",
 	"PreemptionAware",

@@ -130,6 +130,7 @@ static enum replay_status start_adapter(struct world *world)
 		{"HostLinkBytesPerUs", options->gpu_time ? options->link.bytes_per_us : 0},
 		{"HostLinkLatencyNs", options->gpu_time ? options->link.latency_ns : 0},
 		{"HostLinkPasses", options->gpu_time ? options->link.passes : 1},
+		{"MoveContent", options->no_content ? 0 : 1},
 		{"PagingNode", options->shared_paging ? 0 : 1},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
 		/*

@@ -225,6 +225,8 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "pace",
 			    json_string(options->replay.recorded_pace ? "recorded" : "flat-out"));
 	add_link(object, &options->replay);
+	json_object_set_new(object, "content",
+			    json_string(options->replay.no_content ? "none" : "real"));
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);

@@ -205,7 +205,8 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
-	    !parse_words(raw, options) || !time_options_apply(&raw->time, options) ||
+	    !parse_words(raw, options) ||
+	    !time_options_apply(&raw->time, raw->events != NULL, options) ||
 	    !parse_numbers(raw, options) || !take_inputs(context, options))
 		return false;
 	if (raw->events && options->run_count > 1)

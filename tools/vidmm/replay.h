@@ -61,7 +61,9 @@ struct replay_options {
 	struct link_model link;  /* the time of paging and of work in the aperture, if gpu_time */
 	struct cost_model costs; /* sim: the time of the CPU, if gpu_time */
 	bool shared_paging;      /* paging uses the engine of the submissions */
-	bool wddm2;              /* softgpu and its driver are of WDDM 2.x */
+	/* No bytes are moved or written. Needs softgpu of WDDM 1.x, and no verification. */
+	bool no_content;
+	bool wddm2;                          /* softgpu and its driver are of WDDM 2.x */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another

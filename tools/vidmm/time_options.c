@@ -27,6 +27,10 @@ void time_options_table(struct time_raw *raw, struct poptOption *table)
 		 "time of the CPU for submissions and paging: model (default with a link), none, "
 		 "or values in us (submit=3.5,map=20)",
 		 "LIST"},
+		{"content", 0, POPT_ARG_STRING, &raw->content, 0,
+		 "bytes of the buffers: real (default), or none for a faster run with the same "
+		 "figures",
+		 "HOW"},
 		POPT_TABLEEND};
 
 	memcpy(table, rows, sizeof(rows));
@@ -79,7 +83,24 @@ static bool apply_costs(const char *text, struct replay_options *replay)
 	return true;
 }
 
-bool time_options_apply(const struct time_raw *raw, struct options *options)
+/* Without content there is nothing that verification or a reader of events could check. */
+static bool apply_content(const char *text, bool has_events, struct replay_options *replay)
+{
+	static const char *const contents[] = {"real", "none", NULL};
+	int content = options_choose(text, contents);
+
+	if (content < 0)
+		return options_usage("--content \"%s\" is not valid: expected real or none", text);
+	if (content == 1 && (replay->verify != REPLAY_VERIFY_NONE || has_events || replay->wddm2 ||
+			     replay->connect))
+		return options_usage("--content none cannot be combined with --verify, --events, "
+				     "--connect or --model wddm2%s",
+				     "");
+	replay->no_content = content == 1;
+	return true;
+}
+
+bool time_options_apply(const struct time_raw *raw, bool has_events, struct options *options)
 {
 	static const char *const engines[] = {"own", "shared", NULL};
 	static const char *const paces[] = {"recorded", "flat-out", NULL};
@@ -95,7 +116,8 @@ bool time_options_apply(const struct time_raw *raw, struct options *options)
 				     raw->pace);
 	replay->shared_paging = engine == 1;
 	replay->recorded_pace = replay->gpu_time && pace == 0;
-	return apply_link(raw, replay) && apply_costs(raw->cpu_costs, replay);
+	return apply_link(raw, replay) && apply_costs(raw->cpu_costs, replay) &&
+	       apply_content(raw->content, has_events, replay);
 }
 
 void time_options_free(struct time_raw *raw)
@@ -105,4 +127,5 @@ void time_options_free(struct time_raw *raw)
 	free(raw->link_passes);
 	free(raw->paging_engine);
 	free(raw->cpu_costs);
+	free(raw->content);
 }

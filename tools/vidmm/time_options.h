@@ -7,11 +7,11 @@
 
 #include "options.h"
 
-#define TIME_OPTIONS 6u /* the end of the table included */
+#define TIME_OPTIONS 7u /* the end of the table included */
 
 /* Values as popt stores them. NULL: the option was not given. */
 struct time_raw {
-	char *pace, *link, *link_passes, *paging_engine, *cpu_costs;
+	char *pace, *link, *link_passes, *paging_engine, *cpu_costs, *content;
 };
 
 /* Fills a table of TIME_OPTIONS elements that stores into RAW. */
@@ -20,7 +20,7 @@ void time_options_table(struct time_raw *raw, struct poptOption *table);
  * Interprets RAW after the connection and the time of the GPU. Prints a message and returns false
  * for a wrong value, or one that does not apply.
  */
-bool time_options_apply(const struct time_raw *raw, struct options *options);
+bool time_options_apply(const struct time_raw *raw, bool has_events, struct options *options);
 void time_options_free(struct time_raw *raw);
 
 #endif

@@ -216,6 +216,8 @@ static enum replay_status write_bytes(struct umd *umd, const struct access *acce
 			   (buffer->content ? buffer->content->last_version : (uint32_t)umd->line);
 
 	umd->world->result->bytes_written += access->length;
+	if (umd->world->options->no_content)
+		return REPLAY_CLEAN;
 	memset(access->base + access->offset, (int)pattern, access->length);
 	return buffer->content ? write_stamps(umd, access) : REPLAY_CLEAN;
 }

@@ -493,6 +493,29 @@ static void fills_outside_of_video_memory_and_mappings_use_the_host_link(void **
 	gpu_stop(gpu);
 }
 
+static void without_content_copies_and_fills_take_their_time_and_move_nothing(void **state)
+{
+	const struct gpu_setting settings[] = {
+		{"EngineBytesPerUs", 1000}, {"MoveContent", 0}, {NULL, 0}};
+	struct gpu *gpu = gpu_start(settings, 16 * MIB);
+	DXGKARG_BUILDPAGINGBUFFER copy = gpu_transfer(NULL, MIB),
+				  fill = {.Operation = DXGK_OPERATION_FILL};
+	uint64_t i;
+
+	(void)state;
+	scribble(gpu->vram.base + 4 * MIB, MIB, 5);
+	gpu_side_segment(&copy.Transfer.Source, VRAM, 4 * MIB);
+	gpu_side_segment(&copy.Transfer.Destination, VRAM, 0);
+	assert_paging_ns(gpu, copy, MIB);
+	fill.Fill.FillSize = MIB;
+	fill.Fill.FillPattern = 0x55555555;
+	fill.Fill.Destination.SegmentId = VRAM;
+	assert_paging_ns(gpu, fill, MIB);
+	for (i = 0; i < MIB; i++)
+		assert_int_equal(gpu->vram.base[i], 0);
+	gpu_stop(gpu);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_setup, gpu_teardown)
 
 int main(void)
@@ -515,6 +538,7 @@ int main(void)
 		TEST(a_surface_that_reaches_past_its_segment_is_refused),
 		TEST(swz_22_without_flags_a_surface_is_copied_unconverted),
 		cmocka_unit_test(paging_time_is_proportional_to_bytes),
+		cmocka_unit_test(without_content_copies_and_fills_take_their_time_and_move_nothing),
 		cmocka_unit_test(copies_over_the_host_link_take_its_time_and_latency),
 		cmocka_unit_test(fills_outside_of_video_memory_and_mappings_use_the_host_link),
 	};
