@@ -413,6 +413,28 @@ static void the_cpu_pays_for_transfers(void **state)
 	assert_int_equal(times.waits.cpu_cost_ns, 76 * MS);
 }
 
+static void costly_tables(struct replay_options *options)
+{
+	wddm2(options);
+	options->costs.ns[COST_TABLE] = MS;
+}
+
+/* The buffer has 8 MiB: its tables are updated in more than one operation. */
+static void the_cpu_pays_once_for_updates_of_tables_in_a_row(void **state)
+{
+	struct recording recording;
+	uint64_t cost_ns;
+
+	(void)state;
+	recording_begin(&recording, "tables", 0);
+	recording_event(&recording, "0 c 1 8388608");
+	recording_event(&recording, "1000000 x 1 0 1 0 0 0 1 0 1w");
+	cost_ns = play(&recording, costly_tables).waits.cpu_cost_ns;
+	/* The context's command buffer and its fence have mappings of their own. */
+	assert_in_range(cost_ns, MS, 4 * MS);
+	assert_int_equal(cost_ns % MS, 0);
+}
+
 static void costs_are_a_name_or_a_list(void **state)
 {
 	struct cost_model model;
@@ -473,6 +495,7 @@ int main(void)
 		cmocka_unit_test(each_process_has_its_waits),
 		cmocka_unit_test(the_cpu_pays_for_submissions_and_mappings),
 		cmocka_unit_test(the_cpu_pays_for_transfers),
+		cmocka_unit_test(the_cpu_pays_once_for_updates_of_tables_in_a_row),
 		cmocka_unit_test(costs_are_a_name_or_a_list),
 		cmocka_unit_test(a_split_submission_completes_once),
 	};

@@ -78,7 +78,9 @@ struct costs {
 	struct vidmm_host *host;
 	uint32_t subscription;
 	struct cost_model model;
-	_Atomic uint64_t due_ns; /* events may come from the threads of the host */
+	/* Events may come from the threads of the host. */
+	_Atomic uint64_t due_ns;
+	_Atomic uint32_t last; /* enum cost_kind of the last event */
 };
 
 static enum cost_kind cost_of_paging(uint16_t operation)
@@ -119,6 +121,9 @@ static void on_event(void *opaque, const struct vidmm_event *event, const char *
 	enum cost_kind cost = cost_of(event);
 
 	(void)text;
+	/* One call updates the tables of many ranges, and was measured as a whole. */
+	if (atomic_exchange(&costs->last, cost) == COST_TABLE && cost == COST_TABLE)
+		return;
 	if (cost != COST_COUNT)
 		atomic_fetch_add(&costs->due_ns, costs->model.ns[cost]);
 }
@@ -131,6 +136,7 @@ struct costs *costs_create(struct vidmm_host *host, const struct cost_model *mod
 		return NULL;
 	costs->host = host;
 	costs->model = *model;
+	costs->last = COST_COUNT;
 	costs->subscription = vidmm_subscribe(host,
 					      (uint64_t)1 << VIDMM_EVENT_SUBMIT |
 						      (uint64_t)1 << VIDMM_EVENT_PAGING |
@@ -152,5 +158,6 @@ void costs_destroy(struct costs *costs)
 
 uint64_t costs_take(struct costs *costs)
 {
+	atomic_store(&costs->last, COST_COUNT);
 	return atomic_exchange(&costs->due_ns, 0);
 }

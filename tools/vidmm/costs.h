@@ -16,7 +16,7 @@ enum cost_kind {
 	COST_FILL,
 	COST_MAP, /* ... a range of the aperture mapped or unmapped, ... */
 	COST_UNMAP,
-	COST_TABLE, /* ... an update of page tables, a flush of translations */
+	COST_TABLE, /* ... updates of page tables in a row, a flush of translations */
 	COST_FLUSH,
 	COST_RANGE, /* a swizzling range assigned */
 	COST_COUNT
