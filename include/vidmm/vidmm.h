@@ -32,6 +32,7 @@
 #include <stdint.h>
 #include <vidmm/caps.h>
 #include <vidmm/events.h>
+#include <vidmm/eviction.h>
 #include <vidmm/statistics.h>
 
 #ifdef __cplusplus
@@ -211,8 +212,9 @@ struct vidmm_adapter_options {
 	uint32_t registry_count;
 	/*
 	 * The device's registry values, for the miniport. Those whose names begin with "Vidmm" are
-	 * settings of the library: what clients are told of the device (DXC-26). Another such name,
-	 * or a value out of range: STATUS_INVALID_PARAMETER with a reason.
+	 * settings of the library: what clients are told of the device (DXC-26), and the order of
+	 * eviction. Another such name, or a value out of range: STATUS_INVALID_PARAMETER with a
+	 * reason.
 	 * VidmmVendorId, VidmmDeviceId, VidmmSubsystemVendorId, VidmmSubsystemId, VidmmRevisionId:
 	 *	its PCI ids, which the miniport reads in the configuration space, too. A vendor of 0
 	 *	stands for the default, a vendor and a device that no hardware has.
@@ -225,6 +227,9 @@ struct vidmm_adapter_options {
 	 * VidmmAttributes: the sum of 1 Direct3D 11 graphics, 2 Direct3D 12 graphics, 4 Direct3D 12
 	 *	compute, 8 machine learning, 16 media. Default: 7 for a GPU, 16 for a media
 	 *	accelerator, 4 for the others.
+	 * VidmmEvictionPolicy: the order in which allocations of one eviction class lose their
+	 *	video memory: 0 lru, 1 clock, 2 mru, 3 predicted (docs/policies.md). Default:
+	 *	VIDMM_EVICTION_POLICY_DEFAULT. (Q-300)
 	 */
 	const struct vidmm_registry_value *registry;
 	/* limit of backing stores and DMA buffers together, in bytes; 0: 64 GiB */
@@ -264,7 +269,20 @@ struct vidmm_adapter_options {
 	 */
 	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
+	/*
+	 * The order of eviction as a function of the embedder; NULL: VidmmEvictionPolicy. Both
+	 * together: STATUS_INVALID_PARAMETER. (Q-303)
+	 */
+	vidmm_eviction_rank_fn *eviction_rank;
+	void *eviction_context;
 };
+enum vidmm_eviction_policy {
+	VIDMM_EVICTION_LRU = 0,
+	VIDMM_EVICTION_CLOCK = 1,
+	VIDMM_EVICTION_MRU = 2,
+	VIDMM_EVICTION_PREDICTED = 3
+};
+#define VIDMM_EVICTION_POLICY_DEFAULT     VIDMM_EVICTION_LRU
 #define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and queues (SCH-10) */
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* shared backing stores (ALF-30) */
 /*

@@ -4,7 +4,9 @@
  * gave, and the ids that its device and miniport report. (QAI, REG)
  */
 #include "host/host_private.h"
+#include "policy/order.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DESCRIPTION_DEFAULT  "vidmm adapter"
@@ -31,6 +33,7 @@ enum setting {
 	DETACHABLE,
 	HARDWARE_TYPE,
 	ATTRIBUTES,
+	EVICTION_POLICY,
 	SETTINGS
 };
 static const struct {
@@ -48,6 +51,7 @@ static const struct {
 	[DETACHABLE] = {"VidmmDetachable", 1},
 	[HARDWARE_TYPE] = {"VidmmHardwareType", 8},
 	[ATTRIBUTES] = {"VidmmAttributes", 0x1F},
+	[EVICTION_POLICY] = {"VidmmEvictionPolicy", UINT64_MAX}, /* choose_policy */
 };
 #define PREFIX "Vidmm"
 #define UNSET  UINT64_MAX
@@ -100,6 +104,42 @@ static vmm_status choose_attributes(const struct vmm_adapter *core, uint64_t val
 			      "must be 1, 2, 4 or 8");
 }
 
+/* Writes the names and numbers of the policies: "0 lru, 1 clock". */
+static void list_policies(char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < VMM_POLICY_NAMED && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%u %s", i ? ", " : "", i,
+					 vmm_policy_order(i)->name);
+}
+
+static vmm_status choose_policy(struct vmm_adapter *core, const struct vidmm_adapter_options *o,
+				uint64_t named)
+{
+	char list[96];
+
+	list_policies(list, sizeof(list));
+	if (named != UNSET && named >= VMM_POLICY_NAMED)
+		return vmm_refuse_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0,
+					 "Q-300: registry value %s is %llu: expected one of %s",
+					 settings[EVICTION_POLICY].name, (unsigned long long)named,
+					 list);
+	if (named != UNSET && o->eviction_rank)
+		return vmm_refuse_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0,
+					 "Q-303: registry value %s is %llu, and the options have "
+					 "an eviction_rank: expected one of the two",
+					 settings[EVICTION_POLICY].name, (unsigned long long)named);
+	core->eviction = (struct vmm_adapter_eviction){
+		.policy = o->eviction_rank ? (uint32_t)VMM_POLICY_RANKED
+			  : named != UNSET ? (uint32_t)named
+					   : VIDMM_EVICTION_POLICY_DEFAULT,
+		.rank = o->eviction_rank,
+		.context = o->eviction_context,
+	};
+	return VMM_OK;
+}
+
 static vmm_status read_settings(struct vmm_adapter *core, const struct vidmm_adapter_options *o,
 				uint64_t value[SETTINGS])
 {
@@ -110,11 +150,13 @@ static vmm_status read_settings(struct vmm_adapter *core, const struct vidmm_ada
 	value[DRIVER_VERSION] = (uint64_t)VIDMM_VERSION_MAJOR << 48 |
 				(uint64_t)VIDMM_VERSION_MINOR << 32 | VIDMM_VERSION_PATCH << 16;
 	value[HARDWARE_TYPE] = hardware_types[0].type;
-	value[ATTRIBUTES] = UNSET;
+	value[ATTRIBUTES] = value[EVICTION_POLICY] = UNSET;
 	for (uint32_t i = 0; i < o->registry_count && vmm_ok(status); i++)
 		status = read_setting(core, &o->registry[i], value);
 	if (vmm_ok(status))
 		status = choose_attributes(core, value);
+	if (vmm_ok(status))
+		status = choose_policy(core, o, value[EVICTION_POLICY]);
 	to->vendor = (uint16_t)value[VENDOR_ID];
 	to->device = (uint16_t)value[DEVICE_ID];
 	to->subsystem_vendor = (uint16_t)value[SUBSYSTEM_VENDOR_ID];

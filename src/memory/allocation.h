@@ -10,6 +10,7 @@
 #define VMM_MEMORY_ALLOCATION_H
 
 #include "object/object.h"
+#include "policy/order.h"
 
 struct vmm_alternate;
 struct vmm_context_allocation;
@@ -70,7 +71,7 @@ struct vmm_instance {
 	};
 	uint64_t address;  /* GPU address: segment base + offset (DMA-18); 0: not resident */
 	uint64_t prepared; /* the preparation that has already made it resident */
-	uint64_t last_use; /* the adapter's use counter */
+	uint64_t last_use; /* the adapter's use counter (state/lru.c) */
 	/*
 	 * ---- Use by the GPU, per timeline: relaxed atomics, written under the submit or paging
 	 * lock, read without a lock (use.h) ----
@@ -152,6 +153,9 @@ struct vmm_instance {
 	struct vmm_alternate *alternate;
 	/* 2.x: its pages in a CPU host aperture (SWZ-29); usually NULL. */
 	struct vmm_host_mapping *host;
+
+	/* ---- Order of eviction: written when the journal of uses is read (lru.c) ---- */
+	struct vmm_policy_uses uses;
 
 	/* ---- Renaming ---- */
 	uint32_t handle;     /* the owner's handle of this instance */

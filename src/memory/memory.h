@@ -752,6 +752,11 @@ struct vmm_use_in_place {
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * A submission, or a portion of one, has been prepared: later uses belong to the next one. Policies
+ * that predict uses count in these. (Q-301)
+ */
+void vmm_memory_end_submission(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * Makes instances with that vmm_instance.rest the last victims, the highest needed_at first: the
  * rest of a split DMA buffer needs them. 0: there is no such buffer.
  */

@@ -14,6 +14,7 @@
 #define VMM_OBJECT_OBJECT_H
 
 #include <stdatomic.h>
+#include <vidmm/eviction.h>
 #include "base/base.h"
 #include "handle/handle.h"
 #include "object/hazard.h"
@@ -223,6 +224,13 @@ struct vmm_adapter_identity {
 	uint32_t value_count;
 };
 
+/* How candidates of one eviction class are ordered (memory/state/lru.c). Constant after start. */
+struct vmm_adapter_eviction {
+	uint32_t policy;              /* enum vmm_policy_name */
+	vidmm_eviction_rank_fn *rank; /* of VMM_POLICY_RANKED */
+	void *context;
+};
+
 /* What a node has done for some clients, in total. (QST-06) */
 struct vmm_node_counts {
 	uint64_t running_ns; /* that its packets took */
@@ -264,6 +272,7 @@ struct vmm_adapter {
 	bool residency_lists, client_synchronizes;
 	bool narrow_fences; /* GPU writes are 32 bits wide: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity;
+	struct vmm_adapter_eviction eviction;
 	uint32_t physical_adapters;       /* more than 1: linked adapter */
 	uint32_t node_count, paging_node; /* of the lead adapter */
 	uint32_t paging_timeline;         /* = node_count */

@@ -60,6 +60,8 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.features = o->features,
 		.verify = o->verify,
 		.scheduling = o->scheduling,
+		.eviction_rank = o->eviction_rank,
+		.eviction_context = o->eviction_context,
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);

@@ -35,6 +35,8 @@ struct client_options {
 	 */
 	const struct vidmm_tdr_options *tdr;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: the defaults */
+	vidmm_eviction_rank_fn *eviction_rank;             /* of vidmm_adapter_options */
+	void *eviction_context;
 	bool enforce_sharing_rights;
 };
 

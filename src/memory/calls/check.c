@@ -100,7 +100,7 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 }
 
 /*
- * Asserts that the list is in order of use, least recent first, and adds its instances to SUM and
+ * Asserts that the list is in order (of use, least recent first, or of arrival), and adds its instances to SUM and
  * their ranges to *RANGES.
  */
 static void check_class(const struct vmm_memory *memory, const struct vmm_segment *segment,
@@ -108,7 +108,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_list *at;
-	uint64_t last_use = 0;
+	const struct vmm_instance *before = NULL;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (at, &segment->lru[index]) {
@@ -117,13 +117,13 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 
 		check_instance(memory, segment, instance);
 		vmm_assert(instance->class_index == index);
-		vmm_assert(instance->last_use >= last_use);
-		last_use = instance->last_use;
+		vmm_assert(!before || !vmm_lru_is_after(memory, before, instance));
+		vmm_assert(instance->last_use <= memory->use_counter);
+		before = instance;
 		sum->resident_bytes += instance->allocation->size_bytes;
 		sum->residents++;
 		*ranges += instance->extents ? instance->extents->count : 1;
 	}
-	vmm_assert(last_use <= memory->use_counter);
 }
 
 static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_segment *segment)

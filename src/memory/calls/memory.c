@@ -47,8 +47,9 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->peaks.readers);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
-	memory->touched = vmm_calloc(VMM_TOUCHED_MAX, sizeof(struct vmm_instance *));
-	status = memory->arenas && memory->touched ? VMM_OK : VMM_NO_MEMORY;
+	status = vmm_lru_create(memory, vmm_policy_order(adapter->eviction.policy));
+	if (!memory->arenas)
+		status = VMM_NO_MEMORY;
 	if (vmm_ok(status))
 		status = vmm_segments_create(memory);
 	if (vmm_ok(status))
@@ -87,6 +88,6 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 		vmm_arenas_finish(memory);
 	adapter->memory = NULL;
 	vmm_pool_finish(&memory->pool);
-	vmm_free(memory->touched);
+	vmm_lru_destroy(memory);
 	vmm_free(memory);
 }

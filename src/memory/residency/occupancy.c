@@ -26,12 +26,13 @@ static void reclass(struct vmm_memory *memory, struct vmm_instance *instance)
 	instance->class_index = (uint8_t)class_index;
 	if (instance->place != VMM_PLACEMENT_MEMORY && instance->place != VMM_PLACEMENT_APERTURE)
 		return;
-	/* Keeps the order by last use within the new class. */
+	/* Keeps the order within the new class. */
 	vmm_lru_order(memory);
 	segment = vmm_memory_segment(memory, instance->segment);
 	vmm_list_remove(&instance->lru);
 	for (at = segment->lru[class_index].prev; at != &segment->lru[class_index]; at = at->prev)
-		if (vmm_container_of(at, struct vmm_instance, lru)->last_use < instance->last_use)
+		if (!vmm_lru_is_after(memory, vmm_container_of(at, struct vmm_instance, lru),
+				      instance))
 			break;
 	vmm_list_insert_after(at, &instance->lru);
 }
@@ -150,7 +151,7 @@ void vmm_residency_release_placement(struct vmm_memory *memory, struct vmm_insta
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_va_invalidate_entries(memory, instance); /* VA-13 */
 	vmm_fast_lock_disable(instance);
-	vmm_lru_forget(memory);
+	vmm_lru_leave(memory, instance);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
 	vmm_segment_free_placement(memory, segment, instance);

@@ -13,6 +13,8 @@
 #define VMM_NO_PREPARATION UINT64_MAX
 
 /* ---- victim.c ---- */
+/* Segments with more instances are not compacted before an eviction, which takes O(n). */
+#define VMM_COMPACTED_MAX 2048u
 struct vmm_search {
 	struct vmm_memory *memory;
 	struct vmm_segment *segment;
@@ -29,6 +31,7 @@ struct vmm_search {
 	bool unlock_helps;
 	bool spared;    /* found: the first pass left out what queued work or a list needs */
 	bool compacted; /* the free space of the segment has been compacted (SPL-13) */
+	bool immovable; /* moving content together before an eviction has failed */
 };
 /*
  * Allocates a range or extents for the search's request, evicting victims as needed. Returns
@@ -48,6 +51,29 @@ vmm_status vmm_residency_take_space(struct vmm_memory *memory, struct vmm_segmen
 /* The same without allocating the range. */
 vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segment *segment,
 				    const struct vmm_range_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/*
+ * Returns whether the instance is in the requested part of the segment and can be evicted now.
+ * Temporary obstacles are recorded in the search. With `spare` instances that queued work or a
+ * residency list needs are no victims.
+ */
+bool vmm_search_allows(struct vmm_search *search, const struct vmm_instance *instance, bool spare)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- pick.c ---- */
+/* Only instances of that process, or with `others` only those of all others; 0: of any. */
+struct vmm_pick_owner {
+	uint32_t process;
+	bool others;
+};
+/*
+ * Returns the victim of a class in the order of the adapter's policy (Q-300). What the rest of a
+ * split buffer needs comes after all others, the part needed last first (Q-66). NULL: there is no
+ * victim.
+ */
+struct vmm_instance *vmm_pick_in_class(struct vmm_search *search, uint32_t class_index,
+				       struct vmm_pick_owner owner, bool spare)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- tables.c: page tables of idle processes leave their segments (VA-22) ---- */

@@ -3,7 +3,7 @@
  * Free space in a segment, and the choice of eviction victims.
  *
  * Victims are chosen by eviction class (policy), then from the process with the largest share
- * (SEG-27), then least recently used first. A victim is always idle: no packet whose preparation is
+ * (SEG-27), then in the order of the adapter's policy (pick.c). A victim is always idle: no packet whose preparation is
  * complete (its addresses are patched) uses it, on any timeline (PAG-02). The caller waits for
  * instances that are not idle.
  */
@@ -85,7 +85,7 @@ static bool offered_but_queued(const struct vmm_instance *instance)
 /*
  * Returns true if the instance can be evicted now. Temporary obstacles are recorded in the search.
  */
-static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, bool spare)
+static bool may_evict(struct vmm_search *search, const struct vmm_instance *i, bool spare)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
@@ -140,35 +140,10 @@ static bool is_in_window(const struct vmm_search *search, const struct vmm_insta
 	return false;
 }
 
-/*
- * Returns the least recently used victim of a class. With `owner`, only that process's instances
- * qualify, or with `others` only those of all other processes; owner 0: any process. What the rest
- * of a split buffer needs comes after all others, the part needed last first (Q-66).
- */
-static struct vmm_instance *pick_in_class(struct vmm_search *search, uint32_t class_index,
-					  uint32_t owner, bool others, bool spare)
-	VMM_REQUIRES(vmm_paging_lock_class)
+bool vmm_search_allows(struct vmm_search *search, const struct vmm_instance *instance, bool spare)
 {
-	const uint64_t rest = search->memory->split_rest;
-	struct vmm_instance *needed = NULL;
-	struct vmm_list *link;
-
 	vmm_assert_held(&search->memory->adapter->paging_lock);
-	vmm_list_for_each (link, &search->segment->lru[class_index]) {
-		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
-
-		if (owner && (i->allocation->owner == owner) == others)
-			continue;
-		if (!is_in_window(search, i))
-			continue;
-		if (!is_victim(search, i, spare))
-			continue;
-		if (vmm_likely(!rest || i->split_rest != rest))
-			return i;
-		if (!needed || i->needed_at > needed->needed_at)
-			needed = i;
-	}
-	return needed;
+	return is_in_window(search, instance) && may_evict(search, instance, spare);
 }
 
 static struct vmm_instance *pick_by_class(struct vmm_search *search, bool spare)
@@ -180,9 +155,11 @@ static struct vmm_instance *pick_by_class(struct vmm_search *search, bool spare)
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT && !victim; c++) {
 		if (vmm_unlikely(largest != 0))
-			victim = pick_in_class(search, c, largest, false, spare);
+			victim = vmm_pick_in_class(search, c,
+						   (struct vmm_pick_owner){largest, false}, spare);
 		if (!victim)
-			victim = pick_in_class(search, c, largest, true, spare);
+			victim = vmm_pick_in_class(search, c,
+						   (struct vmm_pick_owner){largest, true}, spare);
 	}
 	return victim;
 }
@@ -258,6 +235,29 @@ static struct vmm_instance *pick_mapped_victim(struct vmm_search *search)
 }
 
 /*
+ * Where the free bytes suffice for a request that must be contiguous, moves content together
+ * instead of evicting some. Returns VMM_NO_VIDEO_MEMORY if that is not possible. (Q-304)
+ */
+static vmm_status compact_before_eviction(struct vmm_search *search)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_range_statistics figures;
+	vmm_status status;
+
+	vmm_assert_held(&search->memory->adapter->paging_lock);
+	if (search->immovable || search->unit_bytes || search->segment->aperture ||
+	    search->segment->residents > VMM_COMPACTED_MAX)
+		return VMM_NO_VIDEO_MEMORY;
+	vmm_range_statistics(search->segment->heap, &figures);
+	if (figures.free_bytes < search->request.size_bytes)
+		return VMM_NO_VIDEO_MEMORY;
+	status =
+		vmm_compact(search->memory, search->segment, &search->request, search->preparation);
+	search->immovable = status == VMM_NO_VIDEO_MEMORY;
+	return status;
+}
+
+/*
  * Returns VMM_OK with a victim, or VMM_OK with *victim NULL if the request may fit now: page tables
  * were evicted (VA-22), or free space was compacted.
  * Free space is compacted only before content would be lost (PAG-20): a segment from which all idle
@@ -270,10 +270,16 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	vmm_lru_order(search->memory);
+	*victim = NULL;
 	if (vmm_unlikely(vmm_segment_is_over_limit(search->memory, search->segment,
 						   search->request.size_bytes))) {
 		*victim = pick_mapped_victim(search);
 		return *victim ? VMM_OK : status;
+	}
+	if (vmm_unlikely(search->memory->order->walk == VMM_POLICY_FARTHEST)) {
+		status = compact_before_eviction(search);
+		if (status != VMM_NO_VIDEO_MEMORY)
+			return status;
 	}
 	*victim = pick_without_loss(search);
 	if (!*victim && vmm_unlikely(search->segment->movable_bytes) && vmm_tables_evict(search))

@@ -9,7 +9,12 @@
  * adapter that evicts nothing therefore pays for neither. An adapter that evicts all the time pays
  * only for the journal.
  *
- * Invariant: no instance is taken off its list while the journal contains it (vmm_lru_forget).
+ * A policy that predicts uses needs the intervals between them (policy/order.h). They are added
+ * when the journal is read, never when a use is recorded. Marks say which submission the entries
+ * belong to. Of an overflowed journal the entries before the overflow are read. Uses after it are
+ * not in any interval (vmm_policy_missed).
+ *
+ * Invariant: no instance is taken off its list while the journal contains it (vmm_lru_leave).
  */
 #include "memory/state/state.h"
 
@@ -18,22 +23,29 @@ static struct vmm_instance *instance_of(const struct vmm_list *link)
 	return vmm_container_of(link, struct vmm_instance, lru);
 }
 
+static void overflow(struct vmm_memory *memory)
+{
+	if (memory->touched_count <= memory->touched_max)
+		memory->touched_kept = memory->touched_count;
+	memory->touched_count = memory->touched_max + 1;
+}
+
 static void record_use(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	instance->last_use = ++memory->use_counter;
-	if (vmm_likely(memory->touched_count < VMM_TOUCHED_MAX))
+	if (vmm_likely(memory->touched_count < memory->touched_max))
 		memory->touched[memory->touched_count++] = instance;
 	else
-		memory->touched_count = VMM_TOUCHED_MAX + 1;
+		overflow(memory);
 }
 
 bool vmm_lru_use_in_journal(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (memory->touched_count >= VMM_TOUCHED_MAX) {
-		memory->touched_count = VMM_TOUCHED_MAX + 1;
+	if (memory->touched_count >= memory->touched_max) {
+		overflow(memory);
 		return false;
 	}
 	memory->touched[memory->touched_count++] = instance;
@@ -56,6 +68,7 @@ void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_push_back(list_of(memory, instance), &instance->lru);
 	record_use(memory, instance);
+	instance->uses.arrival = instance->last_use;
 }
 
 /* Merges two chains that are linked by `next` and sorted by last use. */
@@ -120,17 +133,93 @@ static void sort(struct vmm_list *head)
 	}
 }
 
+static void note_missed(struct vmm_instance *instance)
+{
+	vmm_policy_missed(&instance->uses, instance->last_use >> VMM_USE_SUBMISSION_SHIFT);
+}
+
 static void sort_all(struct vmm_memory *memory)
 {
 	for (uint32_t s = 0; s < memory->segment_count; s++)
-		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++)
-			sort(&memory->segment[s].lru[c]);
+		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++) {
+			struct vmm_list *list = &memory->segment[s].lru[c], *link;
+
+			sort(list);
+			if (!memory->marks)
+				continue;
+			vmm_list_for_each (link, list)
+				note_missed(instance_of(link));
+		}
+}
+
+/* Adds the valid entries of the journal to the intervals, and removes the marks. */
+static void read_intervals(struct vmm_memory *memory)
+{
+	const struct vmm_use_mark *mark = memory->marks, *end = mark + memory->mark_count;
+	uint32_t count = memory->touched_count <= memory->touched_max ? memory->touched_count
+								      : memory->touched_kept;
+
+	if (!memory->marks)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		while (mark + 1 < end && mark[1].first <= i)
+			mark++;
+		vmm_policy_use(&memory->touched[i]->uses, mark->submission);
+	}
+	memory->touched_kept = 0;
+	memory->marks[0] = (struct vmm_use_mark){vmm_lru_submission(memory), 0};
+	memory->mark_count = 1;
+}
+
+void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->touched_count <= memory->touched_max) {
+		vmm_lru_order(memory);
+	} else if (vmm_unlikely(memory->marks != NULL)) {
+		read_intervals(memory);
+		note_missed(instance);
+	}
+}
+
+/*
+ * The next entries belong to the next submission. A mark for which there is no space ends the
+ * journal as a use does.
+ */
+static void mark_submission(struct vmm_memory *memory)
+{
+	struct vmm_use_mark *last = &memory->marks[memory->mark_count - 1];
+
+	if (memory->touched_count > memory->touched_max)
+		return;
+	if (last->first != memory->touched_count) {
+		if (memory->mark_count == VMM_USE_MARKS_MAX) {
+			overflow(memory);
+			return;
+		}
+		last++;
+		memory->mark_count++;
+	}
+	*last = (struct vmm_use_mark){vmm_lru_submission(memory), memory->touched_count};
+}
+
+void vmm_memory_end_submission(struct vmm_adapter *adapter)
+{
+	struct vmm_memory *memory = adapter->memory;
+
+	vmm_assert_held(&adapter->paging_lock);
+	memory->use_counter = (vmm_lru_submission(memory) + 1) << VMM_USE_SUBMISSION_SHIFT;
+	if (vmm_unlikely(memory->marks != NULL))
+		mark_submission(memory);
 }
 
 void vmm_lru_order_slow(struct vmm_memory *memory)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (memory->touched_count > VMM_TOUCHED_MAX) {
+	read_intervals(memory);
+	if (memory->order->walk == VMM_POLICY_SECOND_CHANCE) {
+		/* The lists are in the order of arrival. */
+	} else if (memory->touched_count > memory->touched_max) {
 		sort_all(memory);
 	} else {
 		for (uint32_t i = 0; i < memory->touched_count; i++) {
@@ -146,8 +235,8 @@ void vmm_lru_order_slow(struct vmm_memory *memory)
 /* Does the journal have space for `count` more entries? If not, it overflows. */
 static bool has_space_for(const struct vmm_memory *memory, uint32_t count)
 {
-	return memory->touched_count <= VMM_TOUCHED_MAX &&
-	       count <= VMM_TOUCHED_MAX - memory->touched_count;
+	return memory->touched_count <= memory->touched_max &&
+	       count <= memory->touched_max - memory->touched_count;
 }
 
 /* Is a paging packet incomplete, or are paging commands pending? */
@@ -214,10 +303,36 @@ uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_u
 	if (most > use->instance_count)
 		most = use->instance_count;
 	if (!has_space_for(memory, most)) {
-		memory->touched_count = VMM_TOUCHED_MAX + 1;
+		overflow(memory);
 		return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, false, true)
 						       : use_all(memory, use, false, false);
 	}
 	return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, true, true)
 					       : use_all(memory, use, true, false);
+}
+
+vmm_status vmm_lru_create(struct vmm_memory *memory, const struct vmm_policy_order *order)
+{
+	bool intervals = order->keeps_intervals;
+
+	memory->order = order;
+	memory->touched_max = intervals ? VMM_TOUCHED_FOR_INTERVALS : VMM_TOUCHED_FOR_ORDER;
+	/* No submission has the number 0, which stands for no use (order.h). */
+	memory->use_counter = UINT64_C(1) << VMM_USE_SUBMISSION_SHIFT;
+	memory->touched = vmm_calloc(memory->touched_max, sizeof(struct vmm_instance *));
+	if (intervals)
+		memory->marks = vmm_calloc(VMM_USE_MARKS_MAX, sizeof(*memory->marks));
+	if (!memory->touched || (intervals && !memory->marks))
+		return VMM_NO_MEMORY;
+	if (!intervals)
+		return VMM_OK;
+	memory->marks[0] = (struct vmm_use_mark){vmm_lru_submission(memory), 0};
+	memory->mark_count = 1;
+	return VMM_OK;
+}
+
+void vmm_lru_destroy(struct vmm_memory *memory)
+{
+	vmm_free(memory->touched);
+	vmm_free(memory->marks);
 }

@@ -121,7 +121,7 @@ static inline struct vmm_lru_uses vmm_lru_uses_begin(struct vmm_memory *memory)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	return (struct vmm_lru_uses){memory, memory->use_counter,
-				     memory->touched_count <= VMM_TOUCHED_MAX};
+				     memory->touched_count <= memory->touched_max};
 }
 /* Returns false if the journal has overflowed. */
 bool vmm_lru_use_in_journal(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -154,12 +154,22 @@ void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
 /*
  * To be called before an instance is taken off its list: the journal must not contain it any more.
  */
-static inline void vmm_lru_forget(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns whether A is behind B in the order of a list: that of arrival or that of use. */
+static inline bool vmm_lru_is_after(const struct vmm_memory *memory, const struct vmm_instance *a,
+				    const struct vmm_instance *b)
 {
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (memory->touched_count <= VMM_TOUCHED_MAX)
-		vmm_lru_order(memory);
+	return memory->order->walk == VMM_POLICY_SECOND_CHANCE ? a->uses.arrival > b->uses.arrival
+							       : a->last_use > b->last_use;
 }
+/* Returns the number of the submission whose uses are being recorded. */
+static inline uint64_t vmm_lru_submission(const struct vmm_memory *memory)
+{
+	return memory->use_counter >> VMM_USE_SUBMISSION_SHIFT;
+}
+vmm_status vmm_lru_create(struct vmm_memory *memory, const struct vmm_policy_order *order);
+void vmm_lru_destroy(struct vmm_memory *memory);
 
 /* ---- instance.c ---- */
 /* To be called when the allocation's segment sets or flags have changed. */

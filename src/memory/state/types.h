@@ -17,6 +17,7 @@
 #define VMM_MEMORY_TYPES_H
 
 #include "memory/memory.h"
+#include "policy/order.h"
 #include "policy/policy.h"
 #include "range/range.h"
 
@@ -110,7 +111,20 @@ struct vmm_context_allocation {
 	struct vmm_allocation allocation;
 };
 
-#define VMM_TOUCHED_MAX 8192u
+/*
+ * Entries of the journal of uses: for a policy that reads the order of use alone, and for one that
+ * also keeps intervals and so should read every entry (lru.c).
+ */
+#define VMM_TOUCHED_FOR_ORDER     8192u
+#define VMM_TOUCHED_FOR_INTERVALS 65536u
+/* The use counter has the number of the submission above the number of the use in it. */
+#define VMM_USE_SUBMISSION_SHIFT  20u
+/* The entries of the journal from `first` on belong to that submission. */
+struct vmm_use_mark {
+	uint64_t submission;
+	uint32_t first;
+};
+#define VMM_USE_MARKS_MAX 4096u
 
 /* The allocator of struct vmm_allocation (pool.c). */
 struct vmm_pool {
@@ -246,12 +260,19 @@ struct vmm_memory {
 	struct vmm_swizzling_range *ranges; /* range_count of them: grows on demand */
 	uint32_t range_count;
 
+	const struct vmm_policy_order *order; /* of candidates for eviction; constant */
 	uint64_t use_counter;
 	/*
 	 * Journal of the instances used since the lists of the segments were last sorted (lru.c).
 	 */
 	struct vmm_instance **touched;
-	uint32_t touched_count; /* VMM_TOUCHED_MAX + 1: the journal overflowed */
+	uint32_t touched_max;   /* the space of the journal; constant */
+	uint32_t touched_count; /* touched_max + 1: the journal overflowed */
+	/* After an overflow: entries that are still valid and have not been read. */
+	uint32_t touched_kept;
+	/* Where submissions begin in the journal; NULL: the policy keeps no intervals. */
+	struct vmm_use_mark *marks;
+	uint32_t mark_count;
 	uint64_t resident_total VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t peak_total VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_peak_readers peaks;

@@ -108,6 +108,7 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	atomic_store_explicit(&((struct vmm_device *)set->device)->queued[vmm_hw_timeline(adapter)],
 			      sequence, memory_order_relaxed);
 	uint64_t needed = vmm_residency_use(set, vmm_hw_timeline(adapter), sequence);
+	vmm_memory_end_submission(adapter);
 	vmm_memory_flush_locked(adapter);
 	return needed;
 }

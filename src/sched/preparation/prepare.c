@@ -201,6 +201,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (vmm_unlikely(dma->end != dma->used_bytes && !dma->split) && is_overtaken(sched, dma))
 		return VMM_PENDING;
 	uint64_t needed = bind_memory(adapter, dma, sched->preparations, dma->memory.mapped_by);
+	vmm_memory_end_submission(adapter);
 	/* The paging work is queued on its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (vmm_unlikely(dma->kind->in_turn)) {

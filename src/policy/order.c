@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements order.h: the table of policies, and the prediction of the next use. */
+#include "policy/order.h"
+
+static const struct vmm_policy_order orders[] = {
+	[VMM_POLICY_LRU] = {"lru", VMM_POLICY_LEAST_RECENT, false},
+	[VMM_POLICY_CLOCK] = {"clock", VMM_POLICY_SECOND_CHANCE, false},
+	[VMM_POLICY_MRU] = {"mru", VMM_POLICY_MOST_RECENT, false},
+	[VMM_POLICY_PREDICTED] = {"predicted", VMM_POLICY_FARTHEST, true},
+	[VMM_POLICY_RANKED] = {"ranked", VMM_POLICY_FARTHEST, true},
+};
+
+/* `expected` of a candidate whose intervals are all shorter than it has been idle. */
+#define NO_USE_EXPECTED UINT32_MAX
+
+const struct vmm_policy_order *vmm_policy_order(enum vmm_policy_name name)
+{
+	vmm_assert(name < VMM_ARRAY_LENGTH(orders));
+	return &orders[name];
+}
+
+static void set_last(struct vmm_policy_uses *uses, uint64_t submission)
+{
+	uses->last = submission;
+	uses->expected = uses->valid_to = 0; /* idle is above 0 when they are read */
+}
+
+void vmm_policy_use(struct vmm_policy_uses *uses, uint64_t submission)
+{
+	uint64_t interval = submission - uses->last;
+
+	if (submission <= uses->last)
+		return;
+	if (uses->last) {
+		uses->interval[uses->next] =
+			(uint16_t)vmm_min_u64(interval, VMM_POLICY_INTERVAL_MAX);
+		uses->next = (uint8_t)((uses->next + 1u) % VMM_POLICY_INTERVALS);
+		uses->count = (uint8_t)vmm_min_u32(uses->count + 1u, VMM_POLICY_INTERVALS);
+	}
+	set_last(uses, submission);
+}
+
+void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission)
+{
+	if (submission > uses->last)
+		set_last(uses, submission);
+}
+
+/*
+ * Sets expected and valid_to. An insertion sort of at most 16 numbers: the intervals of a periodic
+ * candidate are few different numbers, so most are in place. Of an even number of intervals the
+ * lower of the two middle ones counts.
+ */
+static void predict(struct vmm_policy_uses *uses, uint64_t idle)
+{
+	uint16_t sorted[VMM_POLICY_INTERVALS];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < uses->count; i++) {
+		uint16_t interval = uses->interval[i];
+		uint32_t at = count;
+
+		if (interval < idle)
+			continue;
+		for (; at && sorted[at - 1] > interval; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = interval;
+		count++;
+	}
+	uses->expected = count ? sorted[(count - 1) / 2] : NO_USE_EXPECTED;
+	uses->valid_to = count ? sorted[0] : NO_USE_EXPECTED;
+}
+
+uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now)
+{
+	uint64_t idle = now > uses->last ? now - uses->last : 0;
+
+	if (!uses->count)
+		return idle;
+	if (idle > uses->valid_to || !uses->expected)
+		predict(uses, idle);
+	return uses->expected == NO_USE_EXPECTED ? VMM_POLICY_DEAD : uses->expected - idle;
+}
