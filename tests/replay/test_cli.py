@@ -12,7 +12,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
 TILED = os.path.join(DATA, 'tiled.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
-KEYS = set('''schema_version vidmm_version traces model backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
+KEYS = set('''schema_version vidmm_version traces model policy backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
@@ -57,6 +57,45 @@ def the_driver_of_wddm2_replays_too():
     for wrong in (['--aperture', 'none'], ['--ranges', '3'], ['--connect']):
         expect(replay(EVERY, '--model', 'wddm2', *wrong), 2)
     expect(replay(EVERY, '--model', 'wddm3'), 2, err='wddm1 or wddm2')
+
+
+@test
+def a_policy_orders_evictions_and_is_named_in_json():
+    hashes = {}
+    for name in ('lru', 'clock', 'mru', 'predicted', 'reference'):
+        arguments = (EVERY, '--policy', name, '--vram', '1M', '--verify', 'full', '--json')
+        result = json.loads(expect(replay(*arguments), 0).stdout)
+        assert result['policy'] == name and result['verify_errors'] == 0, result
+        hashes[name] = result['event_hash']
+        assert json.loads(replay(*arguments).stdout)['event_hash'] == hashes[name]
+    default = json.loads(expect(replay(EVERY, '--vram', '1M', '--verify', 'full', '--json'), 0).stdout)
+    assert hashes[default['policy']] == default['event_hash'], (hashes, default)
+    assert len(set(hashes.values())) > 1, hashes
+
+
+@test
+def a_wrong_policy_is_refused_with_the_names():
+    for wrong in ('', 'newest', 'LRU'):
+        done = expect(replay(EVERY, '--policy', wrong), 2, err='lru, clock, mru, predicted or reference')
+        assert not done.stdout, done
+    expect(replay(EVERY, '--policy', 'reference', '--backend', 'linux'), 2, err='--backend sim')
+    expect(replay(EVERY, '--policy', 'lru', '--connect'), 2)
+    expect(replay('-', '--policy', 'reference', '--vram', '4M'), 2, err='must be a file')
+
+
+@test
+def q_300_the_eviction_policy_is_a_setting_of_an_adapter():
+    for right in ('lru', 'clock', 'mru', 'predicted', '0', '3'):
+        expect(run('caps', '--quiet', '--set', 'VidmmEvictionPolicy=' + right), 0)
+    expect(run('caps', '--set', 'VidmmEvictionPolicy=newest'), 2, err='lru, clock, mru or predicted')
+    expect(run('caps', '--set', 'VidmmEvictionPolicy=reference'), 2, err='lru, clock, mru or predicted')
+    done = expect(run('caps', '--set', 'VidmmEvictionPolicy=4'), 1)
+    assert 'Q-300' in done.stdout and '3 predicted' in done.stdout, done
+    expect(run('serve', '--set', 'VidmmEvictionPolicy=newest', '--driver', 'softgpu'), 2, err='lru, clock, mru or predicted')
+    with tempfile.NamedTemporaryFile('w', suffix='.json') as f:
+        f.write('{"adapters": [{"bars": ["16M"], "settings": {"VidmmEvictionPolicy": "newest"}}]}')
+        f.flush()
+        expect(run('serve', '--config', f.name), 3, err='lru, clock, mru or predicted')
 
 
 def tiled(ranges, trace=TILED):

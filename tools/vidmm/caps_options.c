@@ -105,9 +105,13 @@ static bool take_setting(const char *text, struct caps_options *options)
 	name[length] = '\0';
 	setting->name = name; /* freed also if the value is refused */
 	options->setting_count++;
-	if (length == 0 || text[length] != '=' ||
-	    !driver_setting(name, text + length + 1, &setting->value))
+	if (length == 0 || text[length] != '=')
 		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
+	if (!driver_setting(name, text + length + 1, &setting->value)) {
+		fprintf(stderr, "vidmm %s: --set \"%s\": expected %s\n", verb, text,
+			driver_setting_expected(name));
+		return false;
+	}
 	return options->driver || known_setting(name) ||
 	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }

@@ -9,9 +9,11 @@
 #include <vidmm/softgpu.h>
 
 #include "driver.h"
+#include "policy.h"
 #include "units.h"
 
-#define FIRST_OF_WDDM2 0x5000u /* the first interface version of 2.0 */
+#define EVICTION_POLICY "VidmmEvictionPolicy"
+#define FIRST_OF_WDDM2  0x5000u /* the first interface version of 2.0 */
 
 static enum replay_status bad_driver(const char *path, const char *why)
 {
@@ -69,7 +71,15 @@ bool driver_setting(const char *name, const char *text, uint64_t *value)
 		*value = models[i].value;
 		return true;
 	}
+	if (strcmp(name, EVICTION_POLICY) == 0 && policy_setting(text, value))
+		return true;
 	return units_parse_u64(text, value) || units_parse_size(text, value);
+}
+
+const char *driver_setting_expected(const char *name)
+{
+	return strcmp(name, EVICTION_POLICY) == 0 ? POLICY_SETTING_NAMES ", or its number"
+						  : "a number or a size";
 }
 
 bool driver_choose_model(const char *driver, struct vidmm_registry_value *settings, unsigned *count)

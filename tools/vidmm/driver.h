@@ -21,10 +21,12 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry);
  */
 bool driver_path(const char *text, char **path);
 /*
- * Parses the value of a registry setting: a number, a size such as "64M", or for softgpu's Model
- * "wddm1" or "wddm2". Returns false for other texts.
+ * Parses the value of a registry setting: a number, a size such as "64M", for softgpu's Model
+ * "wddm1" or "wddm2", for VidmmEvictionPolicy the name of a policy. Returns false for other texts.
  */
 bool driver_setting(const char *name, const char *text, uint64_t *value);
+/* What driver_setting accepts for the setting, as a message says it. */
+const char *driver_setting_expected(const char *name);
 /*
  * Softgpu (DRIVER is NULL) gets Model 2, unless the settings name a model, or an interface version
  * of WDDM 1.x. (VIDMM_ADAPTER has the same default: src/program/setting.c, Q-170) SETTINGS has

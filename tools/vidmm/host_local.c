@@ -10,6 +10,7 @@
 #include <string.h>
 #include <vidmm/softgpu.h>
 
+#include "next_uses.h"
 #include "statistics.h"
 #include "times.h"
 #include "umd.h"
@@ -120,10 +121,25 @@ static enum replay_status start_host(struct world *world)
 	return REPLAY_CLEAN;
 }
 
+/* The policy `reference`. On sim, where it is called on the thread that drives the processes. */
+static uint64_t rank_by_next_use(void *context, const struct vidmm_eviction_candidate *candidate)
+{
+	struct world *world = context;
+	unsigned i;
+
+	for (i = 0; i < world->process_count; i++) {
+		const struct umd *umd = world->processes[i];
+
+		if (umd && umd_process_id(umd) == candidate->process)
+			return next_uses_distance(world->next_uses, i, umd, candidate->allocation);
+	}
+	return UINT64_MAX;
+}
+
 static enum replay_status start_adapter(struct world *world)
 {
 	const struct replay_options *options = world->options;
-	const struct vidmm_registry_value registry[] = {
+	struct vidmm_registry_value registry[] = {
 		{"Model", options->wddm2 ? SOFTGPU_MODEL_WDDM2 : SOFTGPU_MODEL_WDDM1},
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
@@ -133,14 +149,21 @@ static enum replay_status start_adapter(struct world *world)
 		{"MoveContent", options->no_content ? 0 : 1},
 		{"PagingNode", options->shared_paging ? 0 : 1},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
-		/*
-		 * DMA buffers and paging buffers in system memory; left out if there is an
-		 * aperture, where softgpu places them by default.
-		 */
-		{"DmaBufferSegmentSet", 0},
-		{"PagingBufferSegment", 0},
+		/* Up to three more. */
+		{NULL, 0},
+		{NULL, 0},
+		{NULL, 0},
 	};
-	size_t registry_count = sizeof(registry) / sizeof(registry[0]);
+	uint32_t registry_count = (uint32_t)(sizeof(registry) / sizeof(registry[0])) - 3;
+
+	if (!options->aperture_bytes) {
+		/* With an aperture softgpu places DMA buffers and paging buffers there. */
+		registry[registry_count++].name = "DmaBufferSegmentSet";
+		registry[registry_count++].name = "PagingBufferSegment";
+	}
+	if (options->policy >= REPLAY_POLICY_FIRST && options->policy < REPLAY_POLICY_REFERENCE)
+		registry[registry_count++] = (struct vidmm_registry_value){
+			"VidmmEvictionPolicy", options->policy - REPLAY_POLICY_FIRST};
 
 	struct vidmm_adapter_options adapter_options = {
 		.struct_size = sizeof(adapter_options),
@@ -149,8 +172,9 @@ static enum replay_status start_adapter(struct world *world)
 		.bar_sizes = &options->vram_bytes,
 		.bar_count = 1,
 		.registry = registry,
-		.registry_count =
-			(uint32_t)(options->aperture_bytes ? registry_count - 2 : registry_count),
+		.registry_count = registry_count,
+		.eviction_rank = world->next_uses ? rank_by_next_use : NULL,
+		.eviction_context = world,
 	};
 	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
 

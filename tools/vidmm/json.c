@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "json_times.h"
+#include "policy.h"
 #include "summary.h"
 
 #define SCHEMA_VERSION 1
@@ -216,6 +217,10 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "traces", traces_of(options, result));
 	json_object_set_new(object, "model",
 			    json_string(options->replay.wddm2 ? "wddm2" : "wddm1"));
+	json_object_set_new(object, "policy",
+			    options->replay.connect
+				    ? json_null()
+				    : json_string(policy_name(options->replay.policy)));
 	json_object_set_new(object, "backend", json_string(backend_of(&options->replay)));
 	json_object_set_new(object, "seed", json_integer((json_int_t)options->replay.seed));
 	json_object_set_new(object, "switch_per_1024",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "policy.h"
 #include "time_options.h"
 #include "units.h"
 
@@ -16,7 +17,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path, *model;
+		*compare, *color, *events, *connect_path, *model, *policy;
 	struct time_raw time;
 	int json, quiet, parse_only, connect;
 };
@@ -109,6 +110,10 @@ static bool parse_words(const struct raw *raw, struct options *options)
 			     raw->gpu_time);
 	if (model < 0)
 		return usage("--model \"%s\" is not valid: expected wddm1 or wddm2", raw->model);
+	if (raw->policy && !policy_parse(raw->policy, &options->replay.policy))
+		return usage("--policy \"%s\" is not valid: expected " POLICY_NAMES, raw->policy);
+	if (options->replay.policy == REPLAY_POLICY_REFERENCE && backend != 0)
+		return usage("--policy reference needs --backend sim%s", "");
 	if (!color_parse(raw->color, &options->color))
 		return usage("--color \"%s\" is not valid: expected auto, always or never",
 			     raw->color);
@@ -170,6 +175,8 @@ static bool take_inputs(poptContext context, struct options *options)
 		measured = measured || options->runs[i].bytes == 0;
 	options->replay.inputs = options->inputs;
 	options->replay.input_count = count;
+	if (piped && options->replay.policy == REPLAY_POLICY_REFERENCE)
+		return usage("--policy reference reads a recording twice: it must be a file%s", "");
 	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
 		return usage("the standard input can be read only once: --vram must be a size%s",
 			     "");
@@ -179,10 +186,18 @@ static bool take_inputs(poptContext context, struct options *options)
 /* Options about what the host decides are refused with --connect. */
 static bool parse_connection(const struct raw *raw, struct options *options)
 {
-	const char *const others[] = {raw->vram,      raw->aperture,          raw->ranges,
-				      raw->compare,   raw->backend,           raw->seed,
-				      raw->events,    raw->switch_chance,     raw->model,
-				      raw->time.link, raw->time.paging_engine};
+	const char *const others[] = {raw->vram,
+				      raw->aperture,
+				      raw->ranges,
+				      raw->compare,
+				      raw->backend,
+				      raw->seed,
+				      raw->events,
+				      raw->switch_chance,
+				      raw->model,
+				      raw->time.link,
+				      raw->time.paging_engine,
+				      raw->policy};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -230,6 +245,7 @@ static void free_raw(struct raw *raw)
 	free(raw->events);
 	free(raw->connect_path);
 	free(raw->model);
+	free(raw->policy);
 	time_options_free(&raw->time);
 }
 
@@ -262,6 +278,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "SIZE|PERCENT%"},
 		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
 		 "driver model of the GPU and its driver: wddm1 (default) or wddm2", "MODEL"},
+		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
+		 "order of eviction in a class: " POLICY_NAMES " (default lru)", "NAME"},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
 		 "size of the aperture segment, or none (default 1G)", "SIZE"},
 		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,

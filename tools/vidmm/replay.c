@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "next_uses.h"
 #include "times.h"
 #include "umd.h"
 #include "workers.h"
@@ -210,6 +211,8 @@ static enum replay_status run_event(struct world *world, unsigned process,
 	enum replay_status status = umd_event(world->processes[process], event);
 	uint64_t ns;
 
+	if (world->next_uses && event->op == TRACE_SUBMIT)
+		next_uses_advance(world->next_uses);
 	if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
 		status = umd_poll_report(world->processes[process], false);
 	if (status != REPLAY_CLEAN || !world->times || world->deadlocked)
@@ -310,19 +313,47 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	return status;
 }
 
+/* Reads the recordings once for the policy `reference`. */
+static enum replay_status find_next_uses(struct world *world)
+{
+	struct recordings recordings;
+	enum replay_status status = open_recordings(&recordings, world->options, 0);
+	const struct trace_event *event;
+	uint64_t count = 0, when_ns;
+	unsigned process;
+
+	world->next_uses = next_uses_create(world->options->input_count);
+	while (status == REPLAY_CLEAN && world->next_uses) {
+		status = next_event(&recordings, count++, &process, &when_ns, &event);
+		if (status != REPLAY_CLEAN || !event)
+			break;
+		if (!next_uses_add(world->next_uses, process, event))
+			status = status_of(world->options, TRACE_IO, NULL);
+	}
+	close_recordings(&recordings);
+	if (status == REPLAY_CLEAN && !world->next_uses)
+		status = status_of(world->options, TRACE_IO, NULL);
+	return status;
+}
+
 static enum replay_status run_recordings(const struct replay_options *options,
 					 const struct world_worker *worker,
 					 struct replay_result *result)
 {
 	struct world world = {.options = options, .result = result, .worker = *worker};
-	struct recordings recordings;
-	enum replay_status status = open_recordings(&recordings, options, 0);
+	struct recordings recordings = {.options = options};
+	enum replay_status status = REPLAY_CLEAN;
 
+	if (options->policy == REPLAY_POLICY_REFERENCE)
+		status = find_next_uses(&world);
+	if (status == REPLAY_CLEAN)
+		status = open_recordings(&recordings, options, 0);
 	if (status == REPLAY_CLEAN) {
 		status = run_world(&world, &recordings);
 		world_stop(&world);
 	}
 	close_recordings(&recordings);
+	next_uses_destroy(world.next_uses);
 	if (status == REPLAY_CLEAN && (result->verify_errors > 0 || result->finding_count > 0))
 		status = REPLAY_FINDINGS;
 	return status;

@@ -31,6 +31,14 @@ enum replay_status {
 	REPLAY_ENVIRONMENT = 4 /* a file, memory or a thread is not available */
 };
 
+/* The order of eviction inside an eviction class (docs/policies.md). */
+enum replay_policy {
+	REPLAY_POLICY_DEFAULT, /* the library's */
+	REPLAY_POLICY_FIRST,   /* the values of enum vidmm_eviction_policy, in its order */
+	REPLAY_POLICY_REFERENCE =
+		REPLAY_POLICY_FIRST + VIDMM_EVICTION_PREDICTED + 1 /* the recordings' next uses */
+};
+
 enum replay_verify { REPLAY_VERIFY_NONE, REPLAY_VERIFY_STAMPS, REPLAY_VERIFY_FULL };
 
 /*
@@ -63,7 +71,9 @@ struct replay_options {
 	bool shared_paging;      /* paging uses the engine of the submissions */
 	/* No bytes are moved or written. Needs softgpu of WDDM 1.x, and no verification. */
 	bool no_content;
-	bool wddm2;                          /* softgpu and its driver are of WDDM 2.x */
+	bool wddm2; /* softgpu and its driver are of WDDM 2.x */
+	/* REPLAY_POLICY_REFERENCE needs host kind VIDMM_HOST_SIM and recordings that are files */
+	enum replay_policy policy;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another

@@ -114,10 +114,11 @@ static bool settings(struct reading *r, const json_t *value)
 								    &setting->value)
 						   : read_size(number, &setting->value);
 
-		if (!good)
-			return config_error(
-				r, name,
-				"the value of a registry setting must be a number or a size");
+		if (!good) {
+			fprintf(stderr, "vidmm: %s: \"%s\": expected %s\n", r->path, name,
+				driver_setting_expected(name));
+			return false;
+		}
 		setting->name = strdup(name);
 		if (!setting->name)
 			return false;

@@ -44,9 +44,12 @@ static bool take_setting(const char *text, struct serve_adapter *a)
 		return false;
 	setting->name = name; /* freed also if the value is refused */
 	a->setting_count++;
-	return (length && text[length] &&
-		driver_setting(name, text + length + 1, &setting->value)) ||
-	       usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
+	if (!length || !text[length])
+		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
+	if (driver_setting(name, text + length + 1, &setting->value))
+		return true;
+	fprintf(stderr, "vidmm: --set \"%s\": expected %s\n", text, driver_setting_expected(name));
+	return false;
 }
 
 /* --set applies to the adapters of the command line, from FIRST on. */

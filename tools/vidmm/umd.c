@@ -265,6 +265,11 @@ uint32_t umd_handle_of(const struct umd *umd, uint32_t buffer)
 	return umd->buffers[buffer - 1] ? umd->buffers[buffer - 1]->handle : 0;
 }
 
+uint32_t umd_buffer_count(const struct umd *umd)
+{
+	return umd->buffer_count;
+}
+
 uint32_t umd_process_id(const struct umd *umd)
 {
 	return umd->device->process_id;

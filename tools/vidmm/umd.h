@@ -32,6 +32,7 @@ enum replay_status umd_poll_report(struct umd *umd, bool now);
 enum replay_status umd_final_check(struct umd *umd);
 /* Returns the allocation handle of a buffer; 0 if it is closed or not allocated. */
 uint32_t umd_handle_of(const struct umd *umd, uint32_t buffer);
+uint32_t umd_buffer_count(const struct umd *umd); /* ids are 1 to this */
 uint32_t umd_process_id(const struct umd *umd);
 const char *umd_name(const struct umd *umd);
 

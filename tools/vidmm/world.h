@@ -18,6 +18,7 @@
 
 struct times;
 struct umd;
+struct next_uses;
 
 /* The buffer that a content number belongs to: index of its process, and id in the recording. */
 struct content_owner {
@@ -53,6 +54,7 @@ struct world {
 	void **shared_uses; /* umd_memory.c: by index in the exchange */
 	uint32_t shared_uses_count;
 	bool deadlocked;
+	struct next_uses *next_uses; /* with REPLAY_POLICY_REFERENCE, else NULL */
 
 	/* For host_remote: the connection that asks for statistics, and the first sample. */
 	struct vidmm_connection *connection;
