@@ -266,12 +266,12 @@ static void update_addresses(struct hostile *h, struct hostile_connection *c)
 		operations[i].Map.hAllocation = hostile_allocation(h);
 		operations[i].Map.AllocationOffsetInBytes = draw_below(&h->draw, 4) * PAGE_BYTES;
 	}
-	if (draw_below(&h->draw, 2)) { /* one page of a buffer, at its address */
+	if (draw_below(&h->draw, 2)) { /* one page of a buffer, where addresses are reserved */
 		const struct hostile_buffer *buffer = any_created(h);
 
 		args.NumOperations = 1;
 		operations[0].OperationType = D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP;
-		operations[0].Map.BaseAddress = buffer->address;
+		operations[0].Map.BaseAddress = h->gpu.reserved;
 		operations[0].Map.SizeInBytes = PAGE_BYTES;
 		operations[0].Map.hAllocation = buffer->allocation;
 		operations[0].Map.AllocationOffsetInBytes = 0;

@@ -68,7 +68,7 @@ words-are-openings: {WORDS} words:60:3 deep:3#2 words:60:4 deep:3#3 words:3:5 de
 words-meanwhile: {WORDS} words:0:0:1 8*deep:3#2 8*deep:5#11 4*deep:3#3 deep:6#1 deep:1#3 4*deep:3#7 8*deep:5#19 deep:6#2 8*deep:5#20 drain
 words-meanwhile-and-dies: {WORDS} words:0:0:1 4*deep:3#2 4*deep:5#11 close:0 hello@1:31 deep@1:0 deep@1:1 deep@1:3
 words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@1:3 words:200:9 deep@1:3 deep:5#11
-virtual-adapter: {GPU} ''' + ' '.join(f'adapter:{i} adapter:{i}#1' for i in range(17)) + f''' adapter:2#2 adapter:2#3 adapter:2#4 virtual:12 adapter:14#2 adapter:14#3 virtual:15
+virtual-adapter: {GPU} ''' + ' '.join(f'adapter:{i} adapter:{i}#1' for i in range(17)) + f''' adapter:2#2 adapter:2#3 adapter:2#4 virtual:12 adapter:14#2 adapter:14#3 virtual:9 virtual:9#1 ''' + ' '.join(f'virtual:{kind}#{i}' for kind in (11, 23, 26, 49) for i in range(3, 9)) + ' ' + ' '.join(f'adapter:{kind}#{i}' for kind in (14, 16) for i in range(4, 10)) + f''' virtual:15
 virtual-addresses-change: {GPU} virtual:8 virtual:9 virtual:10 virtual:11 virtual:8#1 virtual:9#1 virtual:10#1 virtual:11#1 virtual:3 virtual:8#2 virtual:11#2 virtual:3#1
 virtual-commands: {GPU} 6*virtual:2 virtual:3 virtual:2#1 virtual:3#1 virtual:2#2 virtual:3#2 virtual:4 virtual:2#3 virtual:4#1 virtual:3#3 scribble:0:200 virtual:3#4 virtual:4#4 drain
 virtual-fences: {GPU} virtual:2 virtual:13 virtual:3 virtual:12 virtual:12#1 virtual:13#1 virtual:3#1 virtual:15 virtual virtual:0 virtual:13 close:0
