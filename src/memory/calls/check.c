@@ -100,8 +100,8 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 }
 
 /*
- * Asserts that the list is in order (of use, least recent first, or of arrival), and adds its instances to SUM and
- * their ranges to *RANGES.
+ * Asserts that the list is in order (of use, least recent first, or of arrival), and adds its
+ * instances to SUM and their ranges to *RANGES.
  */
 static void check_class(const struct vmm_memory *memory, const struct vmm_segment *segment,
 			uint32_t index, struct vmm_segment *sum, uint32_t *ranges)

@@ -3,9 +3,9 @@
  * Free space in a segment, and the choice of eviction victims.
  *
  * Victims are chosen by eviction class (policy), then from the process with the largest share
- * (SEG-27), then in the order of the adapter's policy (pick.c). A victim is always idle: no packet whose preparation is
- * complete (its addresses are patched) uses it, on any timeline (PAG-02). The caller waits for
- * instances that are not idle.
+ * (SEG-27), then in the order of the adapter's policy (pick.c). A victim is always idle: no packet
+ * whose preparation is complete (its addresses are patched) uses it, on any timeline (PAG-02). The
+ * caller waits for instances that are not idle.
  */
 #include "memory/placement/client_object.h"
 #include "memory/placement/placement.h"
@@ -366,8 +366,10 @@ vmm_status vmm_residency_take_space(struct vmm_memory *memory, struct vmm_segmen
 		if (status != VMM_OK)
 			vmm_segment_free(memory, segment, space->node);
 	}
+	if (status != VMM_NO_VIDEO_MEMORY)
+		return status;
 	vmm_unlock_note_search(memory, search.unlock_helps);
-	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
+	return search.blocked ? VMM_PENDING : status;
 }
 
 vmm_status vmm_residency_make_space(struct vmm_memory *memory, struct vmm_segment *segment,

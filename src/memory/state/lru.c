@@ -155,16 +155,16 @@ static void sort_all(struct vmm_memory *memory)
 /* Adds the valid entries of the journal to the intervals, and removes the marks. */
 static void read_intervals(struct vmm_memory *memory)
 {
-	const struct vmm_use_mark *mark = memory->marks, *end = mark + memory->mark_count;
 	uint32_t count = memory->touched_count <= memory->touched_max ? memory->touched_count
 								      : memory->touched_kept;
+	uint32_t m = 0;
 
 	if (!memory->marks)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
-		while (mark + 1 < end && mark[1].first <= i)
-			mark++;
-		vmm_policy_use(&memory->touched[i]->uses, mark->submission);
+		while (m + 1 < memory->mark_count && memory->marks[m + 1].first <= i)
+			m++;
+		vmm_policy_use(&memory->touched[i]->uses, memory->marks[m].submission);
 	}
 	memory->touched_kept = 0;
 	memory->marks[0] = (struct vmm_use_mark){vmm_lru_submission(memory), 0};
@@ -208,7 +208,8 @@ void vmm_memory_end_submission(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_assert_held(&adapter->paging_lock);
-	memory->use_counter = (vmm_lru_submission(memory) + 1) << VMM_USE_SUBMISSION_SHIFT;
+	memory->use_counter |= (UINT64_C(1) << VMM_USE_SUBMISSION_SHIFT) - 1;
+	memory->use_counter++;
 	if (vmm_unlikely(memory->marks != NULL))
 		mark_submission(memory);
 }

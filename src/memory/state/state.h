@@ -255,7 +255,9 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
  */
 void vmm_unlock_wait_for(struct vmm_memory *memory, uint32_t process)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* May the work for which space is searched wait until the instance, which is locked, is unlocked? */
+/*
+ * May the work for which space is searched wait until the instance, which is locked, is unlocked?
+ */
 bool vmm_unlock_is_awaitable(const struct vmm_memory *memory, const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*

@@ -384,6 +384,71 @@ static void q_303_a_function_of_the_embedder_chooses_the_victim(void **state)
 	world_stop(&w);
 }
 
+/* Remembers the longest interval of all candidates, and the longest idle time. */
+struct longest {
+	uint64_t interval, idle;
+	uint32_t calls;
+};
+
+static uint64_t remember(void *context, const struct vidmm_eviction_candidate *candidate)
+{
+	struct longest *longest = context;
+
+	for (uint32_t i = 0; i < candidate->interval_count; i++)
+		if (candidate->intervals[i] > longest->interval)
+			longest->interval = candidate->intervals[i];
+	if (candidate->idle > longest->idle)
+		longest->idle = candidate->idle;
+	longest->calls++;
+	return candidate->idle;
+}
+
+/*
+ * COUNT allocations of which every submission uses all: more uses than the journal has space for.
+ */
+static void overflow(void **state, uint32_t count, uint32_t submissions)
+{
+	struct longest longest = {0};
+	const uint64_t bytes = MIB / 16;
+	const struct client_options options = {.vram_bytes = count * bytes,
+					       .eviction_rank = remember,
+					       .eviction_context = &longest};
+	D3DKMT_HANDLE a[64], more;
+	struct world w;
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < count; i++)
+		a[i] = allocate_in(&w.device, bytes, CPU, VRAM);
+	for (uint32_t s = 0; s < submissions; s++) {
+		for (uint32_t i = 0; i < count; i++)
+			client_reference(&w.context, a[i], false);
+		client_submit(&w.context);
+		client_idle(&w.client);
+	}
+	assert_int_equal(longest.calls, 0);
+	/* One that the journal contains ends before the journal is read. */
+	assert_int_equal(client_deallocate(&w.device, a[0]), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a[1]), S_OK);
+	use_now(&w, a[2], false);
+	vidmm_adapter_check(w.client.adapter);
+	for (uint32_t i = 0; i < 3; i++) {
+		more = allocate_in(&w.device, bytes, CPU, VRAM);
+		use_now(&w, more, false);
+	}
+	assert_true(longest.calls >= count - 3);
+	/* The uses that the journal had no space for are in no interval, but they are uses. */
+	assert_true(longest.interval <= 1);
+	assert_true(longest.idle <= 4);
+	vidmm_adapter_check(w.client.adapter);
+	world_stop(&w);
+}
+
+static void q_301_uses_beyond_the_journal_are_in_no_interval(void **state)
+{
+	overflow(state, 64, 1100); /* 65536 uses */
+	overflow(state, 4, 4200);  /* 4096 submissions */
+}
+
 static void q_303_a_function_and_a_named_policy_together_are_refused(void **state)
 {
 	struct setting setting;
@@ -411,6 +476,7 @@ int main(void)
 		BOTH(q_300_the_lowest_priority_is_evicted_first_with_every_policy),
 		BOTH(q_300_offered_memory_is_evicted_first_with_every_policy),
 		BOTH(q_300_an_unknown_policy_refuses_the_start_with_the_names),
+		BOTH(q_301_uses_beyond_the_journal_are_in_no_interval),
 		BOTH(q_303_a_function_of_the_embedder_chooses_the_victim),
 		BOTH(q_303_a_function_and_a_named_policy_together_are_refused),
 	};
