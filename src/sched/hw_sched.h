@@ -79,6 +79,19 @@ struct vmm_hw_present_request {
 NTSTATUS vmm_hw_present(struct vmm_device *device,
 			const struct vmm_hw_present_request *request) VMM_MUST_CHECK;
 
+/* What a user-mode driver tells of a present on a hardware queue. */
+struct vmm_hw_blt {
+	uint32_t queue;       /* handle of the first of queue_count queues */
+	uint32_t queue_count; /* must be 1 */
+	uint64_t id;          /* as in vmm_hw_present_request, like `next` */
+	bool next;
+	uint32_t source, destination; /* handles; without a destination it is a flip */
+	const void *private_data;     /* copied from the client */
+	uint32_t private_bytes;
+};
+/* Presents the whole source. Returns what vmm_hw_present does. */
+NTSTATUS vmm_hw_present_blt(struct vmm_device *device, const struct vmm_hw_blt *blt) VMM_MUST_CHECK;
+
 #define VMM_HW_BROADCAST_MAX 64u /* SYN-34 */
 #define VMM_HW_OBJECTS_MAX   32u
 struct vmm_hw_sync_request {

@@ -374,7 +374,7 @@ struct vmm_present_request {
 	D3DDDI_FLIPINTERVAL_TYPE interval;
 	uint32_t broadcast_count; /* further contexts: not built, refused if not 0 (DMA-10) */
 	bool do_not_wait;         /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
-	/* Of a present on a hardware queue: what the miniport gets. Copied from the client. */
+	/* What the miniport gets besides. Copied from the client. */
 	const void *private_data;
 	uint32_t private_bytes;
 };

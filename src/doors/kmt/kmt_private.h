@@ -94,6 +94,10 @@ VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_door_call *cal
  * STATUS_INVALID_PARAMETER. (HND-11)
  */
 NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
+/* present.c: presents in the context, or in the hardware queue that `hw` names (PRS-10). */
+NTSTATUS vmm_kmt_present_in(const struct vmm_door_call *call, const char *function,
+			    const D3DKMT_PRESENT *args, struct vmm_context *context,
+			    struct vmm_hw_present_request *hw);
 
 /* For the few that refuse a NULL argument with another status, if there is a process to refuse. */
 static inline NTSTATUS vmm_kmt_refuse_as(NTSTATUS status, NTSTATUS refused)

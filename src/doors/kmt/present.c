@@ -43,10 +43,9 @@ static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
 	return k.Value;
 }
 
-/* In the context, or in the hardware queue that `hw` names (PRS-10). */
-static NTSTATUS present(struct vmm_door_call *call, const char *function,
-			const D3DKMT_PRESENT *args, struct vmm_context *context,
-			struct vmm_hw_present_request *hw)
+NTSTATUS vmm_kmt_present_in(const struct vmm_door_call *call, const char *function,
+			    const D3DKMT_PRESENT *args, struct vmm_context *context,
+			    struct vmm_hw_present_request *hw)
 {
 	const char *what = unbuilt(args);
 	const uint32_t object = hw ? hw->queue : args->hContext;
@@ -64,6 +63,7 @@ static NTSTATUS present(struct vmm_door_call *call, const char *function,
 		.interval = args->FlipInterval,
 		.broadcast_count = (uint32_t)args->BroadcastContextCount,
 		.do_not_wait = args->Flags.FlipDoNotWait,
+		.private_bytes = args->PrivateDriverDataSize,
 	};
 	void *rects = NULL, *private_data = NULL;
 
@@ -78,36 +78,18 @@ static NTSTATUS present(struct vmm_door_call *call, const char *function,
 	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
 				      sizeof(RECT), &rects);
 	request.sub_rects = rects;
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args->pPrivateDriverData, request.private_bytes,
+				     PRIVATE_BYTES_MAX, 1, &private_data);
+	request.private_data = private_data;
 	if (hw)
 		hw->present = &request;
-	if (NT_SUCCESS(status) && hw) {
-		status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				     PRIVATE_BYTES_MAX, 1, &private_data);
-		request.private_data = private_data;
-		request.private_bytes = args->PrivateDriverDataSize;
-	}
 	if (NT_SUCCESS(status))
 		status = hw ? vmm_hw_present(call->device, hw)
 			    : vmm_sched_present(context, &request);
 	vmm_free(private_data);
 	vmm_free(rects);
 	return status;
-}
-
-NTSTATUS vmm_kmt_present(struct vmm_door_call *call, struct vmm_context *context,
-			 const D3DKMT_PRESENT *args)
-{
-	return present(call, "D3DKMTPresent", args, context, NULL);
-}
-
-NTSTATUS vmm_kmt_submit_present_blt(struct vmm_door_call *call,
-				    const D3DKMT_SUBMITPRESENTBLTTOHWQUEUE *args)
-{
-	struct vmm_hw_present_request request = {.queue = args->hHwQueue,
-						 .id = args->HwQueueProgressFenceId};
-
-	return present(call, "D3DKMTSubmitPresentBltToHwQueue", &args->PrivatePresentData, NULL,
-		       &request);
 }
 
 /* the argument has no id, so the library chooses the next one. */
@@ -130,8 +112,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQ
 	status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,
 				      vmm_hw_device_of_queue, false);
 	if (NT_SUCCESS(status))
-		status = present(&call, "D3DKMTSubmitPresentToHwQueue", &args.PrivatePresentData,
-				 NULL, &request);
+		status = vmm_kmt_present_in(&call, "D3DKMTSubmitPresentToHwQueue",
+					    &args.PrivatePresentData, NULL, &request);
 	return vmm_kmt_leave(&call, status, request.queue, 1, args.PrivatePresentData.Flags.Value);
 }
 

@@ -108,18 +108,4 @@ NTSTATUS vmm_umd_refuse_hw_flags(const struct vmm_door_call *call, uint32_t queu
 NTSTATUS vmm_umd_copy_queues(const struct vmm_hw_sync_request *request, const HANDLE *given,
 			     uint32_t queues[VMM_HW_BROADCAST_MAX]);
 
-/* Presents on hardware queues. The arrays are copies of the argument's. (PRS-10, Q-342) */
-NTSTATUS vmm_umd_present_blt(const struct vmm_door_call *call,
-			     const D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *args,
-			     const void *private_data);
-struct vmm_umd_present_arrays {
-	const D3DKMT_HANDLE *sources, *destinations; /* destinations: NULL if the caller has none */
-	const UINT64 *queues;
-	const void *private_data;
-};
-/* *queue: the queue that was named. */
-NTSTATUS vmm_umd_present_to_queue(const struct vmm_door_call *call,
-				  const D3DDDICB_SUBMITPRESENTTOHWQUEUE *args,
-				  const struct vmm_umd_present_arrays *arrays, uint32_t *queue);
-
 #endif

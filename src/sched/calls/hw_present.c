@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Presents on hardware queues (PRS-10): D3DKMTSubmitPresentBltToHwQueue and
- * D3DKMTSubmitPresentToHwQueue. The miniport writes the commands of a blit into memory of the
- * library. They become a command of the queue, which waits, is submitted and completes like those
- * of clients (hw_queue.c).
+ * Presents on hardware queues (PRS-10): D3DKMTSubmitPresentBltToHwQueue,
+ * D3DKMTSubmitPresentToHwQueue and their callbacks. The miniport writes the commands of a blit into
+ * memory of the library. They become a command of the queue, which waits, is submitted and
+ * completes like those of clients (hw_queue.c).
  */
 #include <string.h>
 #include "sched/data/submission.h"
@@ -188,4 +188,43 @@ NTSTATUS vmm_hw_present(struct vmm_device *device, const struct vmm_hw_present_r
 	}
 	vmm_present_end(&p);
 	return status;
+}
+
+/* ---- presents of user-mode drivers ---- */
+
+static NTSTATUS check_queue_count(const struct vmm_device *device, uint32_t count)
+{
+	struct vmm_observe *observe = device->adapter->observe;
+	const uint32_t process = device->process->id;
+
+	if (!count)
+		return vmm_refuse_rule(observe, STATUS_INVALID_PARAMETER, "Q-342", process, 0,
+				       "pfnSubmitPresentToHwQueueCb: BroadcastHwQueueCount is 0, "
+				       "but it counts every queue");
+	return count == 1 ? STATUS_SUCCESS
+			  : vmm_refuse_reason(observe, STATUS_NOT_SUPPORTED, process, 0,
+					      "Q-342: pfnSubmitPresentToHwQueueCb: a present on %u "
+					      "hardware queues is not built",
+					      count);
+}
+
+NTSTATUS vmm_hw_present_blt(struct vmm_device *device, const struct vmm_hw_blt *blt)
+{
+	DXGK_PRESENTFLAGS flags = {0};
+	NTSTATUS status = check_queue_count(device, blt->queue_count);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	flags.Blt = blt->destination != 0;
+	flags.Flip = !flags.Blt;
+	const struct vmm_present_request present = {.source = blt->source,
+						    .destination = blt->destination,
+						    .flags = flags.Value,
+						    .interval = D3DDDI_FLIPINTERVAL_ONE,
+						    .private_data = blt->private_data,
+						    .private_bytes = blt->private_bytes};
+	const struct vmm_hw_present_request request = {
+		.queue = blt->queue, .id = blt->id, .next = blt->next, .present = &present};
+
+	return vmm_hw_present(device, &request);
 }

@@ -94,6 +94,8 @@ static DXGKARG_PRESENT present_of(const struct vmm_submission *s, const struct v
 		.pDstSubRects = p->sub_rects,
 		.FlipInterval = p->request->interval,
 		.Flags = p->flags,
+		.pPrivateDriverData = (void *)p->request->private_data,
+		.PrivateDriverDataSize = p->request->private_bytes,
 	};
 }
 
@@ -158,8 +160,6 @@ NTSTATUS vmm_fill_by_hw_present(const struct vmm_submission *s, struct vmm_dma *
 	DXGKARG_PRESENT args =
 		virtual_present_of(s, dma, p->dma_bytes, p->private_bytes, *multipass);
 
-	args.pPrivateDriverData = (void *)p->request->private_data;
-	args.PrivateDriverDataSize = p->request->private_bytes;
 	status = vmm_port_present_to_hw_queue(s->adapter->port, p->kmd_queue, &args);
 	vmm_calling_process_set(s->adapter->os, before);
 	note_output(dma, args.pDmaBuffer, args.pDmaBufferPrivateData, dma->patches);

@@ -218,6 +218,47 @@ static void null_arguments_are_refused(void **state)
 	finish(&k);
 }
 
+static void take_private_data(void *context, struct scripted_miniport *m,
+			      struct scripted_call *call)
+{
+	const DXGKARG_PRESENT *args = call->args;
+	uint32_t *got = context;
+
+	(void)m;
+	if (call->ddi != VIDMM_DDI_PRESENT)
+		return;
+	got[0] = args->PrivateDriverDataSize;
+	memcpy(&got[1], args->pPrivateDriverData, args->PrivateDriverDataSize);
+}
+
+static void q_342_the_private_data_of_d3dkmtpresent_reaches_the_miniport(void **state)
+{
+	uint32_t data = 0xF00D, got[2] = {0};
+	struct kmt k;
+
+	begin(&k, state);
+	open_device(&k);
+	D3DKMT_CREATECONTEXTVIRTUAL context = {.hDevice = k.device};
+	assert_int_equal(D3DKMTCreateContextVirtual(&context), STATUS_SUCCESS);
+	D3DKMT_HANDLE target = allocate(&k, WORLD_MEMORY);
+	(void)map(&k, target, 0);
+	D3DKMT_PRESENT args = {.hContext = context.hContext,
+			       .hDestination = target,
+			       .Flags.ColorFill = 1,
+			       .PrivateDriverDataSize = sizeof(data),
+			       .pPrivateDriverData = &data};
+	k.v.w.m->hook = take_private_data;
+	k.v.w.m->hook_context = got;
+	assert_int_equal(D3DKMTPresent(&args), STATUS_SUCCESS);
+	wddm2_run(&k.v.w);
+	assert_int_equal(got[0], sizeof(data));
+	assert_int_equal(got[1], data);
+	args.pPrivateDriverData = NULL;
+	assert_int_equal(D3DKMTPresent(&args), STATUS_INVALID_PARAMETER);
+	assert_int_equal(scripted_count(k.v.w.m, VIDMM_DDI_PRESENT), 1);
+	finish(&k);
+}
+
 /* A fill has no source; its DMA buffer writes the color at the destination's virtual address. */
 static void prs_09_d3dkmtpresent_fills_at_a_virtual_address(void **state)
 {
@@ -253,6 +294,7 @@ int main(void)
 		ON_BOTH(va_01_va_07_addresses_are_reserved_without_a_device),
 		ON_SIM(sub_23_va_10_d3dkmtsubmitcommand_and_update),
 		ON_BOTH(prs_09_d3dkmtpresent_fills_at_a_virtual_address),
+		ON_BOTH(q_342_the_private_data_of_d3dkmtpresent_reaches_the_miniport),
 		ON_SIM(null_arguments_are_refused),
 	};
 
