@@ -273,8 +273,9 @@ struct softgpu_reference {
 };
 /*
  * The engine is busy for `nanoseconds` if the operand is in video memory. Elsewhere it is busy for
- * the time that the host link takes for HostLinkPasses times `length` bytes, if that is longer. All bytes count as being
- * where the first one is, and only the first four are accessed. A `length` below 4 is invalid.
+ * the time that the host link takes for HostLinkPasses times `length` bytes, if that is longer. All
+ * bytes count as being where the first one is, and only the first four are accessed. A `length`
+ * below 4 is invalid.
  */
 struct softgpu_traffic {
 	struct softgpu_command command;

@@ -474,7 +474,9 @@ static void a_split_submission_completes_once(void **state)
 	assert_int_equal(times.latency.count, 5);
 	assert_int_equal(times.frames.count, 5);
 	assert_near(times.waits.gpu_busy_ns, 5 * (BASE + 6 * LOCAL));
-	/* Between the portions buffer 1 moves out and buffer 2 in; before the first, the reverse. */
+	/*
+	 * Between the portions buffer 1 moves out and buffer 2 in; before the first, the reverse.
+	 */
 	assert_true(times.waits.gpu_paging_ns > 5 * 3 * LINK);
 	assert_near(times.latency.p50_ns, BASE + 6 * LOCAL + 4 * 3 * LINK);
 }

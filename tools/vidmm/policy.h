@@ -7,7 +7,9 @@
 
 /* Finds the policy of a replay by its name. Returns false for an unknown one. */
 bool policy_parse(const char *text, enum replay_policy *policy);
-/* Returns the name of a policy. That of REPLAY_POLICY_DEFAULT is the name of the library's default. */
+/*
+ * Returns the name of a policy. That of REPLAY_POLICY_DEFAULT is the name of the library's default.
+ */
 const char *policy_name(enum replay_policy policy);
 /* Finds the value of the setting VidmmEvictionPolicy by the name of the policy. */
 bool policy_setting(const char *text, uint64_t *value);

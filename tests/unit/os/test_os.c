@@ -41,7 +41,9 @@ static void check_thread_identity(void *arg)
 	*vmm_os_thread_slot(seen->self, 0) = 5;
 }
 
-/* The record that a thread keeps at hand is that of the world it used last, never of an ended one. */
+/*
+ * The record that a thread keeps at hand is that of the world it used last, never of an ended one.
+ */
 static void the_own_record_follows_the_world_that_is_asked_for(void **state)
 {
 	struct vmm_os *os = *state, *second;
