@@ -210,7 +210,10 @@ static void res_08_a_list_that_does_not_fit_is_an_error(void **state)
 		hw_start(&h, state, NULL);
 		listed(&h, h.device, 14 * MIB);
 		struct hw_queue q = hw_queue(&h, h.context, 0);
+		/* A client of a host gets its own pages there once the old content has left. */
+		h.w.m->settings.complete_at_once = true;
 		theirs_in_memory(&h, 3 * MIB, OVERLAY);
+		h.w.m->settings.complete_at_once = false;
 		D3DKMT_HANDLE theirs = theirs_in_memory(&h, MIB, 0);
 		if (locked)
 			lock_theirs(&h, theirs);
