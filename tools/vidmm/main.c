@@ -19,9 +19,7 @@
 #include "run.h"
 #include "serve.h"
 #include "summary.h"
-
-#define MIB             ((uint64_t)1 << 20)
-#define EXTRA_BYTES_MIN ((uint64_t)256 * 1024)
+#include "whatif.h"
 
 struct console {
 	struct progress progress;
@@ -46,26 +44,6 @@ static void write_event(void *context, const struct vidmm_event *event, const ch
 	fprintf(context, "%s\n", line);
 }
 
-static uint64_t round_up(double bytes, uint64_t unit)
-{
-	return ((uint64_t)bytes + unit - 1) / unit * unit;
-}
-
-/*
- * Returns the video memory for a percentage. Of the peak: rounded up to 1 MiB. Of the largest
- * submission: rounded up to a page, and at least the largest buffer, which cannot be split, plus
- * EXTRA_BYTES_MIN for rows of tiles and the report buffer.
- */
-static uint64_t vram_for_run(const struct replay_measure *measure, const struct memory_size *size)
-{
-	uint64_t share, least = measure->largest_buffer_bytes + EXTRA_BYTES_MIN;
-
-	if (!size->largest)
-		return round_up((double)measure->peak_live_bytes * size->percent / 100, MIB);
-	share = round_up((double)measure->largest_submission_bytes * size->percent / 100, 4096);
-	return share > least ? share : round_up((double)least, 4096);
-}
-
 /* Determines the video memory of each run. Percentages need a first pass over the recordings. */
 static enum replay_status size_runs(struct options *options, struct console *console,
 				    struct run *runs)
@@ -79,13 +57,12 @@ static enum replay_status size_runs(struct options *options, struct console *con
 		largest |= options->runs[i].largest;
 	for (i = 0; i < options->run_count && status == REPLAY_CLEAN; i++) {
 		runs[i].memory = options->runs[i];
-		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
-		if (options->runs[i].bytes || options->replay.connect)
-			continue;
 		console->progress.what = "measuring";
-		if (measure.peak_live_bytes == 0)
+		if (!options->runs[i].bytes && !options->replay.connect &&
+		    measure.peak_live_bytes == 0)
 			status = replay_measure(&options->replay, largest, &measure);
-		runs[i].vram_bytes = vram_for_run(&measure, &options->runs[i]);
+		if (options->runs[i].bytes || !options->replay.connect)
+			runs[i].vram_bytes = memory_size_bytes(&options->runs[i], &measure);
 	}
 	return status;
 }
@@ -189,6 +166,7 @@ static int help(FILE *file, int exit_code)
 {
 	fputs("usage: vidmm VERB [ARGUMENTS]\n"
 	      "  replay TRACE...   play recorded GPU memory traffic through the memory manager\n"
+	      "  what-if TRACE...  replay each recording with several memory sizes and policies\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
@@ -198,7 +176,7 @@ static int help(FILE *file, int exit_code)
 	      "  picture FILE.png  draw and save a test picture on the software GPU\n"
 	      "  --version         print the version\n"
 	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
-	      "                    caps, run, serve, clients\n"
+	      "                    what-if, caps, run, serve, clients\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment; of run,\n"
 	      "            those of the program\n",
 	      file);
@@ -213,6 +191,8 @@ int main(int argc, char **argv)
 		return help(stderr, REPLAY_USAGE);
 	if (strcmp(verb, "replay") == 0)
 		return replay_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "what-if") == 0)
+		return whatif_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "caps") == 0)
 		return caps_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "rules") == 0)

@@ -48,22 +48,6 @@ int options_choose(const char *text, const char *const *words)
 	return -1;
 }
 
-static bool parse_memory(const char *text, struct memory_size *size)
-{
-	static const char suffix[] = "largest";
-	size_t length = strlen(text), tail = sizeof(suffix) - 1;
-	char percent[16];
-
-	*size = (struct memory_size){0};
-	if (length > tail && length - tail < sizeof(percent) &&
-	    strcmp(text + length - tail, suffix) == 0) {
-		snprintf(percent, sizeof(percent), "%.*s", (int)(length - tail), text);
-		size->largest = true;
-		return units_parse_percent(percent, &size->percent);
-	}
-	return units_parse_percent(text, &size->percent) || units_parse_size(text, &size->bytes);
-}
-
 static bool parse_runs(const struct raw *raw, struct options *options)
 {
 	char *list, *item, *rest = NULL;
@@ -73,7 +57,7 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 		return usage("--compare and --vram cannot be combined%s", "");
 	if (!raw->compare) {
 		options->run_count = 1;
-		return parse_memory(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
+		return memory_size_parse(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
 		       usage("--vram \"%s\" is not valid: expected a size or a percentage",
 			     raw->vram);
 	}
@@ -82,7 +66,7 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 	for (item = list ? strtok_r(list, ",", &rest) : NULL; item && good;
 	     item = strtok_r(NULL, ",", &rest))
 		good = options->run_count < OPTIONS_RUNS_MAX &&
-		       parse_memory(item, &options->runs[options->run_count++]);
+		       memory_size_parse(item, &options->runs[options->run_count++]);
 	free(list);
 	return (good && options->run_count > 0) ||
 	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes or percentages",

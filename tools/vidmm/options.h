@@ -6,16 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay.h"
+#include "memory_size.h"
 
 #define OPTIONS_RUNS_MAX 8u
-
-/* The video memory of a run, as given. */
-struct memory_size {
-	uint64_t bytes; /* 0: `percent` applies */
-	double percent; /* of the peak of the programs' live bytes */
-	bool largest;   /* `percent` is of the buffers of the largest submission instead */
-};
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 

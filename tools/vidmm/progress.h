@@ -12,7 +12,9 @@
 
 struct progress {
 	const char *what;
+	bool estimate;     /* the bar says how long the rest takes at the speed so far */
 	uint64_t drawn_ns; /* time of the last update */
+	uint64_t begun_ns; /* time of the first one */
 	/* the bar is on the line; atomic, because messages come from several threads */
 	atomic_bool shown;
 };

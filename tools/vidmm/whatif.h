@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * whatif: `vidmm what-if` replays each recording once for each combination of memory size, policy,
+ * link and model, and compares what was paged and how late the frames were (docs/what-if.md).
+ *
+ * A combination is a cell. Each cell runs in a process (pool.h), and leaves its outcome in memory
+ * that it shares with the caller.
+ */
+#ifndef VIDMM_TOOLS_WHATIF_H
+#define VIDMM_TOOLS_WHATIF_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "size_list.h"
+
+#define WHATIF_POLICIES_MAX ((unsigned)REPLAY_POLICY_REFERENCE)
+#define WHATIF_LINKS_MAX    31u
+#define WHATIF_MODELS_MAX   2u
+#define WHATIF_JOBS_MAX     1024u
+
+struct whatif_link {
+	char name[16];
+	struct link_model model;
+	struct cost_model costs; /* of the CPU, with this link */
+};
+
+struct whatif_options {
+	char **recordings;
+	unsigned recording_count;
+	struct size_list sizes;
+	enum replay_policy policies[WHATIF_POLICIES_MAX];
+	unsigned policy_count;
+	struct whatif_link links[WHATIF_LINKS_MAX];
+	unsigned link_count;
+	bool wddm2[WHATIF_MODELS_MAX];
+	unsigned model_count;
+	unsigned jobs;              /* processes at a time */
+	char *csv_path, *json_path; /* "-": the standard output; NULL: none */
+};
+
+/* Parses argv[1..] of `vidmm what-if`; returns as options_parse does (options.h). */
+bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
+			  int *exit_code);
+void whatif_options_finish(struct whatif_options *options);
+
+/* ---- whatif_cell.c ---- */
+/* Written by the process of the cell. */
+struct whatif_outcome {
+	atomic_uint permille; /* progress */
+	enum replay_status status;
+	char message[240]; /* the first one; empty: none */
+	/* valid if the status is REPLAY_CLEAN */
+	uint64_t bytes_paged_in, frames, late_frames, p99_ns, stall_ns, slowdown_permille;
+};
+
+struct whatif_cell {
+	const char *recording;
+	const struct memory_size *size;
+	const struct whatif_link *link;
+	enum replay_policy policy;
+	bool wddm2;
+	uint64_t vram_bytes;
+	/* The default policy with 100 % of the memory, which pages in what is used first. */
+	const struct whatif_cell *first;
+	struct whatif_outcome *outcome;
+	bool measured;          /* the recording was read, so that the sizes are known */
+	enum replay_status end; /* REPLAY_CLEAN: there are figures */
+	char status_text[40];   /* "clean", or why there are none */
+};
+
+/* Replays the cell, in its own process. */
+void whatif_cell_run(const struct whatif_cell *cell);
+/* Stores the bytes that were paged in beyond first uses. Returns false if they are unknown. */
+bool whatif_cell_again(const struct whatif_cell *cell, uint64_t *bytes);
+/* Returns whether the cell has figures, and less than 1 % of its frames were late. */
+bool whatif_cell_in_time(const struct whatif_cell *cell);
+const char *whatif_model_name(const struct whatif_cell *cell);
+/* Prints "recording, memory, policy, link, model" for messages. */
+void whatif_cell_print(FILE *file, const struct whatif_cell *cell);
+/* Stores how the cell ended. TEXT: why it has no figures; NULL: the name of STATUS. */
+void whatif_cell_end(struct whatif_cell *cell, enum replay_status status, const char *text);
+
+/* ---- whatif_grid.c ---- */
+struct whatif_grid {
+	const struct whatif_options *options;
+	/*
+	 * [count] are those asked for, in the order recording, size, policy, link, model; up to
+	 * `total` follow those that are only needed as `first`.
+	 */
+	struct whatif_cell *cells;
+	unsigned count, total;
+	struct whatif_outcome *outcomes; /* [total], shared with the processes */
+	size_t capacity;                 /* of both arrays */
+};
+/*
+ * Measures the recordings and makes the cells. Returns false when out of memory. whatif_grid_finish
+ * follows in any case.
+ */
+bool whatif_grid_make(struct whatif_grid *grid, const struct whatif_options *options);
+void whatif_grid_finish(struct whatif_grid *grid);
+/* Returns the worst status of the cells, those of first uses included. */
+enum replay_status whatif_grid_status(const struct whatif_grid *grid);
+/*
+ * Returns the cell with the least memory that is in time among those that differ from cell INDEX in
+ * memory alone; NULL: none. INDEX is below the number of cells for one recording and size.
+ */
+const struct whatif_cell *whatif_grid_knee(const struct whatif_grid *grid, unsigned recording,
+					   unsigned index);
+/* Returns the number of cells for one recording and size. */
+unsigned whatif_grid_series(const struct whatif_grid *grid);
+
+/* ---- whatif_run.c ---- */
+/*
+ * Runs all cells whose recording could be read, and prints a message for each that failed. Returns
+ * false when out of memory.
+ */
+bool whatif_grid_run(struct whatif_grid *grid);
+
+/* ---- whatif_table.c, whatif_csv.c, whatif_json.c ---- */
+void whatif_table(FILE *file, const struct whatif_grid *grid);
+void whatif_csv(FILE *file, const struct whatif_grid *grid);
+/* Returns false when out of memory or if FILE cannot be written. */
+bool whatif_json(FILE *file, const struct whatif_grid *grid);
+
+int whatif_main(int argc, const char **argv);
+
+#endif
