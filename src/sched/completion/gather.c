@@ -303,12 +303,22 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
 	return status;
 }
 
+/*
+ * An attempt that must wait may have moved memory of the set all the same, and the end of that
+ * paging is what the next attempt waits for. If that one moves the memory back, in space that the
+ * buffers of other packets divide, the set is never complete. So many attempts in a row are like
+ * space that does not suffice: the other buffers leave the aperture.
+ */
+#define ATTEMPTS_MAX 64u
+
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin_locked(dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
-	if (status == VMM_NO_VIDEO_MEMORY) {
+	dma->attempts = status == VMM_PENDING ? dma->attempts + 1 : 0;
+	if (status == VMM_NO_VIDEO_MEMORY || dma->attempts == ATTEMPTS_MAX) {
+		dma->attempts = 0;
 		vmm_dma_unpin(dma); /* its own mapping may fragment the aperture */
 		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
 		vmm_dma_pin_locked(dma);

@@ -142,6 +142,7 @@ struct vmm_dma {
 	uint32_t patch_start, patch_end, start, end;
 	uint32_t part_patch_start; /* first patch location of `part` */
 	uint32_t failed_patch; /* the patch location whose allocation could not be made resident */
+	uint32_t attempts;     /* to make the set resident that had to wait, one after the other */
 	bool split;            /* the portions before `start` have been submitted */
 	/* Submissions of the latest portion that are not complete; several if broadcast. */
 	uint32_t parts_busy;
