@@ -7,12 +7,10 @@ first uses. First uses are what the same recording pages in with 100 % of the me
 than 16 MiB again is left out. A replay that takes longer than the limit is a dash. One replay runs at a time. The
 last line is the geometric mean over the rows with at least 256 MiB of `reference`, as a ratio to it. The exit code is 1 if a
 replay found broken rules."""
-import argparse
-import json
 import math
-import os
-import subprocess
 import sys
+
+import replays
 
 POLICIES = 'lru,clock,mru,predicted,reference'
 LEAST_MIB, LEAST_OF_MEAN_MIB = 16, 256
@@ -20,17 +18,8 @@ LEAST_MIB, LEAST_OF_MEAN_MIB = 16, 256
 
 def paged_in(args, path, memory, model, policy):
     """(MiB paged in, exit code) of one replay; None if it did not finish."""
-    try:
-        done = subprocess.run([args.vidmm, 'replay', '--json', '--model', model, '--vram', memory, '--policy', policy, '--verify', 'none', path],
-                              capture_output=True, text=True, timeout=args.limit)
-        report = json.loads(done.stdout)
-        return report['bytes_paged_in'] / 2**20, report['exit_code']
-    except (subprocess.TimeoutExpired, ValueError):
-        return None
-
-
-def show(cells):
-    print('| ' + ' | '.join(cells) + ' |', flush=True)
+    report = replays.replay(args, path, '--model', model, '--vram', memory, '--policy', policy, '--verify', 'none')
+    return report and (report['bytes_paged_in'] / 2**20, report['exit_code'])
 
 
 def mean(ratios):
@@ -38,20 +27,16 @@ def mean(ratios):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('vidmm')
-    parser.add_argument('traces', nargs='+')
+    parser = replays.parser_of(__doc__)
     parser.add_argument('--model', default='wddm1')
     parser.add_argument('--sizes', default='50%,25%')
     parser.add_argument('--policies', default=POLICIES)
-    parser.add_argument('--limit', type=float, default=300)
     args = parser.parse_args()
     policies, wrong = args.policies.split(','), 0
     ratios = {policy: [] for policy in policies}
-    show(['recording', 'model', 'memory'] + policies)
-    show(['---'] * (3 + len(policies)))
+    replays.show(['recording', 'model', 'memory'] + policies)
+    replays.show(['---'] * (3 + len(policies)))
     for path in args.traces:
-        name = os.path.basename(path).replace('.trace.zst', '')
         for model in args.model.split(','):
             first = paged_in(args, path, '100%', model, 'lru')
             for memory in args.sizes.split(',') if first else []:
@@ -61,12 +46,12 @@ def main():
                 known = [mib for mib in again.values() if mib is not None]
                 if known and max(known) < LEAST_MIB:
                     continue
-                show([name, model, memory] + ['-' if again[policy] is None else '%.0f' % again[policy] for policy in policies])
+                replays.show([replays.name_of(path), model, memory] + ['-' if again[policy] is None else '%.0f' % again[policy] for policy in policies])
                 reference = again.get('reference')
                 if reference and reference >= LEAST_OF_MEAN_MIB and None not in again.values():
                     for policy in policies:
                         ratios[policy].append(max(again[policy], 1) / reference)
-    show(['geometric mean of %d' % len(next(iter(ratios.values()))), '', ''] + [mean(ratios[policy]) for policy in policies])
+    replays.show(['geometric mean of %d' % len(next(iter(ratios.values()))), '', ''] + [mean(ratios[policy]) for policy in policies])
     return 1 if wrong else 0
 
 
