@@ -179,7 +179,7 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 		return VMM_OK;
 	vmm_unlock_wait_for(r->memory, r->device->process->id);
 	vmm_status status = place_missing(r, sequence);
-	r->memory->unlock_wait.process = 0;
+	vmm_unlock_wait_for_none(r->memory);
 	/* The list fits, as checked: the operation waits until other processes unlock. */
 	return status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(r->device->adapter)
 		       ? VMM_PENDING

@@ -263,7 +263,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		operation->sequence =
 			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
 	}
-	memory->unlock_wait.process = 0;
+	vmm_unlock_wait_for_none(memory);
 	operation->unlock_ticket = 0;
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(memory->adapter)) {
 		operation->unlock_ticket = vmm_unlock_await(memory->adapter);

@@ -606,7 +606,7 @@ vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
 	vmm_status status = vmm_va_gather(set->device, set->preparation);
 	if (status == VMM_OK)
 		status = anew ? gather_largest_first(set) : gather_in_order(set);
-	memory->unlock_wait.process = 0;
+	vmm_unlock_wait_for_none(memory);
 	return status;
 }
 

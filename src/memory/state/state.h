@@ -250,11 +250,12 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
 
 /* ---- unlock_wait.c: work that waits until other processes unlock (Q-340) ---- */
 /*
- * From now on searches for space are for work of that process, which may wait for unlocks. 0: not
- * any more.
+ * Until vmm_unlock_wait_for_none, searches for space are for work of that process, which may wait
+ * for unlocks; 0: it may not.
  */
 void vmm_unlock_wait_for(struct vmm_memory *memory, uint32_t process)
 	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_unlock_wait_for_none(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * May the work for which space is searched wait until the instance, which is locked, is unlocked?
  */

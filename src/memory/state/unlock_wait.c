@@ -21,6 +21,12 @@ void vmm_unlock_wait_for(struct vmm_memory *memory, uint32_t process)
 	memory->unlock_wait.helps = false;
 }
 
+void vmm_unlock_wait_for_none(struct vmm_memory *memory)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	memory->unlock_wait.process = 0; /* `helps` is still read */
+}
+
 bool vmm_unlock_is_awaitable(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
