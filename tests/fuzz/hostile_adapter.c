@@ -197,7 +197,7 @@ static void use_trims(struct hostile *h, struct hostile_connection *c)
 
 /* ---- synchronization ---- */
 
-/* The CPU waits for what has happened, or lets an event of its own be set. */
+/* Waits on the CPU for a value that the fence has reached, or has the wait set an event. */
 static void wait_on_cpu(struct hostile *h, struct hostile_connection *c)
 {
 	UINT64 value = h->gpu.value / 2;
