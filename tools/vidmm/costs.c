@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comma_list.h"
+
 #define COST_US_MAX 1000000.0
 
 const char *const cost_names[COST_COUNT] = {
@@ -25,19 +27,20 @@ static const struct cost_model measured = {{
 	[COST_RANGE] = 20000,
 }};
 
-static bool parse_one(const char *text, size_t length, struct cost_model *model)
+static bool parse_one(void *context, char *text)
 {
+	struct cost_model *model = context;
+
 	for (size_t i = 0; i < COST_COUNT; i++) {
 		size_t name = strlen(cost_names[i]);
 		char *end;
 		double us;
 
-		if (length <= name + 1 || text[name] != '=' ||
-		    strncmp(text, cost_names[i], name) != 0 ||
-		    strchr("0123456789", text[name + 1]) == NULL)
+		if (strncmp(text, cost_names[i], name) != 0 || text[name] != '=' ||
+		    !(text[name + 1] >= '0' && text[name + 1] <= '9'))
 			continue;
 		us = strtod(text + name + 1, &end);
-		if (end != text + length || !(us >= 0 && us <= COST_US_MAX))
+		if (*end || !(us >= 0 && us <= COST_US_MAX))
 			return false;
 		model->ns[i] = (uint64_t)(us * 1000 + 0.5);
 		return true;
@@ -53,15 +56,7 @@ bool cost_model_parse(const char *text, struct cost_model *model)
 	*model = measured;
 	if (strcmp(text, "model") == 0)
 		return true;
-	for (;;) {
-		size_t length = strcspn(text, ",");
-
-		if (!parse_one(text, length, model))
-			return false;
-		if (text[length] == '\0')
-			return true;
-		text += length + 1;
-	}
+	return comma_list_each(text, parse_one, model);
 }
 
 bool cost_model_is_none(const struct cost_model *model)

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RINGS          4u          /* 0 and 1: render, 2: video, 3: copy */
-#define MODEL_NS_MAX   1000000000u /* as the replay limits a submission */
+#include "gpu_time.h"
+
+#define RINGS          4u /* 0 and 1: render, 2: video, 3: copy */
 #define IMAGES_TO_SWAP 2u
 #define PENDING_FIRST  8u
 #define EXPORTED       0x1u
@@ -212,14 +213,11 @@ static uint64_t recorded_completion(struct program *program,
 {
 	uint64_t *idle_ns =
 		&program->ring_idle_ns[submission->ring < RINGS ? submission->ring : RINGS - 1];
-	double ns = (double)program->base_ns;
+	uint64_t ns =
+		gpu_time_ns(program->base_ns, program->bytes_per_ns, submission->referenced_bytes);
 
-	if (program->bytes_per_ns > 0)
-		ns += (double)submission->referenced_bytes / program->bytes_per_ns;
-	if (ns > MODEL_NS_MAX)
-		ns = MODEL_NS_MAX;
-	*idle_ns = (*idle_ns > when_ns ? *idle_ns : when_ns) + (uint64_t)ns;
-	program->gpu_ns += (uint64_t)ns;
+	*idle_ns = (*idle_ns > when_ns ? *idle_ns : when_ns) + ns;
+	program->gpu_ns += ns;
 	return *idle_ns;
 }
 

@@ -7,8 +7,9 @@
  * the program writes another one (swaps). A program that wrote fewer than two of them has no such
  * marker. Its frames end where it then submits nothing for 4 ms (pauses).
  *
- * The recording's times are those of its own model of the GPU: the submissions of a ring take base
- * time and bytes at the model's rate, one after the other.
+ * When the recording completed a frame follows from the model of the GPU in its header: each
+ * submission takes base time and its bytes at the model's rate (gpu_time.h), and the submissions of
+ * a ring execute one after the other.
  *
  * Frames are counted as they complete, so memory depends on how many are queued.
  */

@@ -162,7 +162,7 @@ static void add_memory(json_t *object, const struct options *options, const stru
 	json_object_set_new(object, "vram_percent",
 			    percent ? json_real(run->memory.percent) : json_null());
 	json_object_set_new(object, "vram_percent_of",
-			    percent ? json_string(run->memory.largest ? "largest" : "peak")
+			    percent ? json_string(memory_size_percent_of(&run->memory))
 				    : json_null());
 	json_object_set_new(object, "aperture_bytes",
 			    known ? json_integer((json_int_t)aperture) : json_null());
@@ -204,8 +204,6 @@ static void add_link(json_t *object, const struct replay_options *options)
 
 static json_t *run_object(const struct options *options, const struct run *run)
 {
-	static const char *const statuses[] = {"clean", "findings", "usage", "bad input",
-					       "environment"};
 	static const char *const verifies[] = {"none", "stamps", "full"};
 	const struct replay_result *result = &run->result;
 	json_t *object = json_object(), *lost = json_object();
@@ -215,8 +213,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(object, "traces", traces_of(options, result));
-	json_object_set_new(object, "model",
-			    json_string(options->replay.wddm2 ? "wddm2" : "wddm1"));
+	json_object_set_new(object, "model", json_string(replay_models[options->replay.wddm2]));
 	json_object_set_new(object, "policy",
 			    options->replay.connect
 				    ? json_null()
@@ -246,7 +243,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "findings",
 			    options->replay.connect ? json_null() : findings_of(result));
 	json_object_set_new(object, "event_hash", json_string(hash));
-	json_object_set_new(object, "status", json_string(statuses[result->status]));
+	json_object_set_new(object, "status", json_string(replay_status_names[result->status]));
 	json_object_set_new(object, "exit_code", json_integer(result->status));
 	return object;
 }

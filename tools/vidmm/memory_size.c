@@ -10,9 +10,10 @@
 #define MIB             ((uint64_t)1 << 20)
 #define EXTRA_BYTES_MIN ((uint64_t)256 * 1024)
 
+static const char suffix[] = "largest";
+
 bool memory_size_parse(const char *text, struct memory_size *size)
 {
-	static const char suffix[] = "largest";
 	size_t length = strlen(text), tail = sizeof(suffix) - 1;
 	char percent[16];
 
@@ -24,6 +25,11 @@ bool memory_size_parse(const char *text, struct memory_size *size)
 		return units_parse_percent(percent, &size->percent);
 	}
 	return units_parse_percent(text, &size->percent) || units_parse_size(text, &size->bytes);
+}
+
+const char *memory_size_percent_of(const struct memory_size *size)
+{
+	return size->largest ? suffix : "peak";
 }
 
 static uint64_t round_up(double bytes, uint64_t unit)

@@ -14,6 +14,8 @@ struct memory_size {
 
 /* Parses "64M", "50%" or "50%largest". Returns false for other texts. */
 bool memory_size_parse(const char *text, struct memory_size *size);
+/* Returns what a percentage is of, as the output says it: "peak" or "largest". */
+const char *memory_size_percent_of(const struct memory_size *size);
 /*
  * Returns the video memory for a size, a number of pages. A percentage of the peak is rounded up to
  * 1 MiB. One of the largest submission is rounded up to a page, and is at least the largest buffer,

@@ -11,8 +11,7 @@
 #include "time_options.h"
 #include "units.h"
 
-#define RANGES_MAX             65535u
-#define APERTURE_BYTES_DEFAULT ((uint64_t)1 << 30)
+#define RANGES_MAX 65535u
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
@@ -78,8 +77,7 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
 	static const char *const backends[] = {"sim", "linux", NULL};
 	static const char *const times[] = {"model", "none", NULL};
-	static const char *const models[] = {"wddm1", "wddm2", NULL};
-	int model = options_choose(raw->model, models);
+	int model = options_choose(raw->model, replay_models);
 	int verify = options_choose(raw->verify, verifies),
 	    backend = options_choose(raw->backend, backends);
 	int gpu_time = options_choose(raw->gpu_time, times);
@@ -112,7 +110,7 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 {
 	uint64_t chance = 0;
 
-	options->replay.aperture_bytes = APERTURE_BYTES_DEFAULT;
+	options->replay.aperture_bytes = REPLAY_APERTURE_BYTES;
 	if (raw->aperture && strcmp(raw->aperture, "none") == 0)
 		options->replay.aperture_bytes = 0;
 	else if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))

@@ -147,6 +147,15 @@ enum replay_status replay_measure(const struct replay_options *options, bool sub
 	return status;
 }
 
+const char *const replay_status_names[] = {
+	[REPLAY_CLEAN] = "clean",
+	[REPLAY_FINDINGS] = "findings",
+	[REPLAY_USAGE] = "usage",
+	[REPLAY_BAD_INPUT] = "bad input",
+	[REPLAY_ENVIRONMENT] = "environment",
+};
+const char *const replay_models[] = {"wddm1", "wddm2", NULL};
+
 static uint64_t wall_clock_ns(void)
 {
 	struct timespec now;

@@ -31,6 +31,14 @@ enum replay_status {
 	REPLAY_ENVIRONMENT = 4 /* a file, memory or a thread is not available */
 };
 
+/* The default size of the aperture segment. */
+#define REPLAY_APERTURE_BYTES ((uint64_t)1 << 30)
+
+/* "clean", "findings", "usage", "bad input" or "environment" */
+extern const char *const replay_status_names[];
+/* The driver models, as options take them: "wddm1", "wddm2", NULL. Index: replay_options.wddm2. */
+extern const char *const replay_models[];
+
 /* The order of eviction inside an eviction class (docs/policies.md). */
 enum replay_policy {
 	REPLAY_POLICY_DEFAULT, /* the library's */

@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "comma_list.h"
 #include "units.h"
 
 #define PAGE 4096
@@ -85,8 +85,9 @@ static bool add_range(struct size_list *list, char *text, char *end)
 	       add_steps(list, &from, &to, count);
 }
 
-static bool add_element(struct size_list *list, char *text)
+static bool add_element(void *context, char *text)
 {
+	struct size_list *list = context;
 	char *dots = strstr(text, "..");
 	struct memory_size size;
 
@@ -97,17 +98,6 @@ static bool add_element(struct size_list *list, char *text)
 
 bool size_list_parse(const char *text, struct size_list *list)
 {
-	char *copy = strdup(text), *element = copy, *next;
-	bool good = copy != NULL;
-
 	list->count = 0;
-	while (good && element) {
-		next = strchr(element, ',');
-		if (next)
-			*next++ = '\0';
-		good = add_element(list, element);
-		element = next;
-	}
-	free(copy);
-	return good;
+	return comma_list_each(text, add_element, list);
 }

@@ -5,11 +5,9 @@
  * write the next version. The GPU time of the recording's model is divided into a stall, and the
  * traffic of each buffer, which takes longer over the link.
  */
+#include "gpu_time.h"
 #include "grow.h"
 #include "umd_private.h"
-
-/* a submission as long as the GPU's timeout would cause a reset */
-#define STALL_NS_MAX 1000000000u
 
 /*
  * Allocates the buffers and fills the slots. The command buffer is still empty, so a failure needs
@@ -48,15 +46,10 @@ static bool has_traffic(const struct umd *umd)
 	return umd->world->options->gpu_time && umd->world->options->link.bytes_per_us != 0;
 }
 
-static uint64_t model_ns(const struct umd *umd, uint64_t bytes)
-{
-	return umd->bytes_per_ns > 0 ? (uint64_t)((double)bytes / umd->bytes_per_ns) : 0;
-}
-
 static enum replay_status put_stall(struct umd *umd, const struct trace_submission *submission)
 {
 	struct softgpu_stall *stall;
-	uint64_t ns = umd->base_ns;
+	uint64_t bytes = has_traffic(umd) ? 0 : submission->referenced_bytes;
 	enum replay_status status;
 
 	if (!umd->world->options->gpu_time)
@@ -64,10 +57,8 @@ static enum replay_status put_stall(struct umd *umd, const struct trace_submissi
 	status = umd_batch_reserve(umd, sizeof(*stall), 0, 0);
 	if (status != REPLAY_CLEAN)
 		return status;
-	if (!has_traffic(umd))
-		ns += model_ns(umd, submission->referenced_bytes);
 	stall = umd_batch_command(umd, SOFTGPU_STALL, 0, sizeof(*stall));
-	stall->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : ns;
+	stall->nanoseconds = gpu_time_ns(umd->base_ns, umd->bytes_per_ns, bytes);
 	return REPLAY_CLEAN;
 }
 
@@ -75,7 +66,6 @@ static enum replay_status put_traffic(struct umd *umd, struct umd_slot *slot)
 {
 	struct softgpu_traffic *traffic;
 	enum replay_status status = umd_batch_reserve(umd, sizeof(*traffic), 1, 1);
-	uint64_t ns = model_ns(umd, slot->size_bytes);
 
 	if (status != REPLAY_CLEAN)
 		return status;
@@ -83,7 +73,7 @@ static enum replay_status put_traffic(struct umd *umd, struct umd_slot *slot)
 				    sizeof(*traffic));
 	traffic->operand = umd_batch_operand(umd, slot, 0);
 	traffic->length = slot->size_bytes;
-	traffic->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : ns;
+	traffic->nanoseconds = gpu_time_ns(0, umd->bytes_per_ns, slot->size_bytes);
 	return REPLAY_CLEAN;
 }
 

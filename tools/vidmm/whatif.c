@@ -22,7 +22,7 @@ static bool failed(const char *path, int error)
 
 static bool write_to(const char *path, write_fn *write, const struct whatif_grid *grid)
 {
-	bool standard = path && strcmp(path, "-") == 0, good;
+	bool standard = whatif_is_standard_output(path), good;
 	FILE *file;
 
 	if (!path)
@@ -41,17 +41,13 @@ static bool write_to(const char *path, write_fn *write, const struct whatif_grid
 	return good;
 }
 
-static bool standard_output(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
 static enum replay_status report(const struct whatif_options *options,
 				 const struct whatif_grid *grid)
 {
 	enum replay_status status = whatif_grid_status(grid);
 
-	if (!standard_output(options->csv_path) && !standard_output(options->json_path)) {
+	if (!whatif_is_standard_output(options->csv_path) &&
+	    !whatif_is_standard_output(options->json_path)) {
 		whatif_table(stdout, grid);
 		if (fflush(stdout) != 0) {
 			failed("standard output", errno);

@@ -43,6 +43,8 @@ struct whatif_options {
 bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
 			  int *exit_code);
 void whatif_options_finish(struct whatif_options *options);
+/* Returns whether the path of --csv or --json is "-"; it may be NULL. */
+bool whatif_is_standard_output(const char *path);
 
 /* ---- whatif_cell.c ---- */
 /* Written by the process of the cell. */

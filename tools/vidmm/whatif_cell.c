@@ -7,9 +7,6 @@
 #include "units.h"
 #include "whatif.h"
 
-/* That of `vidmm replay`. */
-#define APERTURE_BYTES ((uint64_t)1 << 30)
-
 static void keep_message(void *context, const char *text)
 {
 	struct whatif_outcome *outcome = context;
@@ -44,7 +41,7 @@ void whatif_cell_run(const struct whatif_cell *cell)
 		.inputs = &input,
 		.input_count = 1,
 		.vram_bytes = cell->vram_bytes,
-		.aperture_bytes = APERTURE_BYTES,
+		.aperture_bytes = REPLAY_APERTURE_BYTES,
 		.verify = REPLAY_VERIFY_NONE,
 		.host_kind = VIDMM_HOST_SIM,
 		.gpu_time = true,
@@ -87,7 +84,7 @@ bool whatif_cell_in_time(const struct whatif_cell *cell)
 
 const char *whatif_model_name(const struct whatif_cell *cell)
 {
-	return cell->wddm2 ? "wddm2" : "wddm1";
+	return replay_models[cell->wddm2];
 }
 
 void whatif_cell_print(FILE *file, const struct whatif_cell *cell)
@@ -101,14 +98,7 @@ void whatif_cell_print(FILE *file, const struct whatif_cell *cell)
 
 void whatif_cell_end(struct whatif_cell *cell, enum replay_status status, const char *text)
 {
-	static const char *const names[] = {
-		[REPLAY_CLEAN] = "clean",
-		[REPLAY_FINDINGS] = "findings",
-		[REPLAY_USAGE] = "usage",
-		[REPLAY_BAD_INPUT] = "bad input",
-		[REPLAY_ENVIRONMENT] = "environment",
-	};
-
 	cell->end = status;
-	snprintf(cell->status_text, sizeof(cell->status_text), "%s", text ? text : names[status]);
+	snprintf(cell->status_text, sizeof(cell->status_text), "%s",
+		 text ? text : replay_status_names[status]);
 }

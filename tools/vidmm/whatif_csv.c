@@ -30,8 +30,7 @@ static void print_memory(FILE *file, const struct whatif_cell *cell)
 	if (cell->size->bytes)
 		fputs(",,", file);
 	else
-		fprintf(file, ",%.17g,%s", cell->size->percent,
-			cell->size->largest ? "largest" : "peak");
+		fprintf(file, ",%.17g,%s", cell->size->percent, memory_size_percent_of(cell->size));
 }
 
 static void print_figures(FILE *file, const struct whatif_cell *cell)

@@ -38,7 +38,7 @@ static void add_memory(json_t *object, const struct whatif_cell *cell)
 	json_object_set_new(object, "vram_percent",
 			    percent ? json_real(cell->size->percent) : json_null());
 	json_object_set_new(object, "vram_percent_of",
-			    percent ? json_string(cell->size->largest ? "largest" : "peak")
+			    percent ? json_string(memory_size_percent_of(cell->size))
 				    : json_null());
 }
 

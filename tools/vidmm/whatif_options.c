@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comma_list.h"
 #include "options.h"
 #include "policy.h"
 #include "units.h"
@@ -15,9 +16,6 @@
 struct raw {
 	char *vram, *policy, *link, *model, *jobs, *csv, *json;
 };
-
-/* Adds what TEXT names to a list of the options. Returns false if it names nothing, or again. */
-typedef bool add_fn(struct whatif_options *options, const char *text);
 
 static bool usage(const char *option, const char *value, const char *expected)
 {
@@ -34,22 +32,6 @@ static bool refuse(const char *text)
 	return false;
 }
 
-static bool parse_list(struct whatif_options *options, const char *text, add_fn *add)
-{
-	char *copy = strdup(text), *word = copy, *next;
-	bool good = copy != NULL;
-
-	while (good && word) {
-		next = strchr(word, ',');
-		if (next)
-			*next++ = '\0';
-		good = add(options, word);
-		word = next;
-	}
-	free(copy);
-	return good;
-}
-
 static bool add_one_policy(struct whatif_options *options, enum replay_policy policy)
 {
 	for (unsigned i = 0; i < options->policy_count; i++)
@@ -59,9 +41,13 @@ static bool add_one_policy(struct whatif_options *options, enum replay_policy po
 	return true;
 }
 
-/* `reference` reads the recording ahead, which no adapter can, so `all` leaves it out. */
-static bool add_policy(struct whatif_options *options, const char *text)
+/*
+ * Each function adds what an element names, and returns false if it names nothing, or again.
+ * `reference` reads the recording ahead, which no adapter can, so `all` leaves it out.
+ */
+static bool add_policy(void *context, char *text)
 {
+	struct whatif_options *options = context;
 	bool all = strcmp(text, "all") == 0 || strcmp(text, "all+reference") == 0;
 	enum replay_policy policy = REPLAY_POLICY_FIRST;
 
@@ -73,8 +59,9 @@ static bool add_policy(struct whatif_options *options, const char *text)
 	return strcmp(text, "all") == 0 || add_one_policy(options, REPLAY_POLICY_REFERENCE);
 }
 
-static bool add_link(struct whatif_options *options, const char *text)
+static bool add_link(void *context, char *text)
 {
+	struct whatif_options *options = context;
 	struct whatif_link *link = &options->links[options->link_count];
 
 	for (unsigned i = 0; i < options->link_count; i++)
@@ -89,10 +76,10 @@ static bool add_link(struct whatif_options *options, const char *text)
 	return cost_model_parse(link->model.bytes_per_us ? "model" : "none", &link->costs);
 }
 
-static bool add_model(struct whatif_options *options, const char *text)
+static bool add_model(void *context, char *text)
 {
-	static const char *const models[] = {"wddm1", "wddm2", NULL};
-	int model = options_choose(text, models);
+	struct whatif_options *options = context;
+	int model = options_choose(text, replay_models);
 
 	for (unsigned i = 0; i < options->model_count; i++)
 		if (options->wddm2[i] == (model == 1))
@@ -106,19 +93,19 @@ static bool add_model(struct whatif_options *options, const char *text)
 static bool parse_lists(const struct raw *raw, struct whatif_options *options)
 {
 	const char *link = raw->link ? raw->link : LINK_DEFAULT;
-	const char *model = raw->model ? raw->model : "wddm1";
+	const char *model = raw->model ? raw->model : replay_models[0];
 
 	if (!raw->vram || !raw->policy)
 		return refuse("--vram and --policy are needed");
 	if (!size_list_parse(raw->vram, &options->sizes))
 		return usage("vram", raw->vram,
 			     "up to 64 sizes or percentages, or a range such as 64M..8G:geometric");
-	if (!parse_list(options, raw->policy, add_policy))
+	if (!comma_list_each(raw->policy, add_policy, options))
 		return usage("policy", raw->policy,
 			     "all, all+reference, or each once of " POLICY_NAMES);
-	if (!parse_list(options, link, add_link))
+	if (!comma_list_each(link, add_link, options))
 		return usage("link", link, "each once: none, or names such as pcie3x16");
-	if (!parse_list(options, model, add_model))
+	if (!comma_list_each(model, add_model, options))
 		return usage("model", model, "wddm1, wddm2 or both");
 	return true;
 }
@@ -141,14 +128,14 @@ static bool parse_jobs(const char *text, struct whatif_options *options)
 	return true;
 }
 
-static bool standard_output(const char *path)
+bool whatif_is_standard_output(const char *path)
 {
 	return path && strcmp(path, "-") == 0;
 }
 
 static bool take_files(const struct raw *raw, struct whatif_options *options)
 {
-	if (standard_output(raw->csv) && standard_output(raw->json))
+	if (whatif_is_standard_output(raw->csv) && whatif_is_standard_output(raw->json))
 		return refuse("--csv and --json cannot both go to the standard output");
 	options->csv_path = raw->csv ? strdup(raw->csv) : NULL;
 	options->json_path = raw->json ? strdup(raw->json) : NULL;
