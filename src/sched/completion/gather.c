@@ -306,8 +306,8 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
 /*
  * An attempt that must wait may have moved memory of the set all the same, and the end of that
  * paging is what the next attempt waits for. If that one moves the memory back, in space that the
- * buffers of other packets divide, the set is never complete. So many attempts in a row are like
- * space that does not suffice: the other buffers leave the aperture.
+ * buffers of other packets divide, the set is never complete. After so many attempts in a row those
+ * buffers leave the aperture, and the next attempt has their space.
  */
 #define ATTEMPTS_MAX 64u
 
@@ -316,9 +316,7 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin_locked(dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
-	dma->attempts = status == VMM_PENDING ? dma->attempts + 1 : 0;
-	if (status == VMM_NO_VIDEO_MEMORY || dma->attempts == ATTEMPTS_MAX) {
-		dma->attempts = 0;
+	if (status == VMM_NO_VIDEO_MEMORY) {
 		vmm_dma_unpin(dma); /* its own mapping may fragment the aperture */
 		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
 		vmm_dma_pin_locked(dma);
@@ -332,5 +330,10 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_unpin(dma);
+	dma->attempts = status == VMM_PENDING ? dma->attempts + 1 : 0;
+	if (vmm_unlikely(dma->attempts == ATTEMPTS_MAX)) {
+		dma->attempts = 0;
+		(void)vmm_dma_unmap_unpinned(sched->adapter);
+	}
 	return status;
 }
