@@ -492,7 +492,7 @@ void vmm_os_view_release(struct vmm_os_view *view);
  * Freezes the view: from return until the next vmm_os_view_map of the range (or thaw), a store by
  * any thread through the view blocks in the kernel. Content can so be copied without losing a store
  * (PAG-16). Reads proceed. Returns VMM_NOT_SUPPORTED where the kernel has no userfaultfd write
- * protection. On sim it does nothing and succeeds, because no other thread runs.
+ * protection. On sim a store does not block; the next vmm_os_view_map repeats it in the new memory.
  */
 vmm_status vmm_os_view_freeze(struct vmm_os_view *view) VMM_MUST_CHECK;
 void vmm_os_view_thaw(struct vmm_os_view *view);

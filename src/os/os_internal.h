@@ -102,6 +102,7 @@ struct vmm_os_sim {
 	uint64_t timer_sequence;
 	uint32_t capacity, thread_count;
 	struct vmm_list settlers;
+	struct vmm_list watched_views; /* frozen, of this process (os_sim_stores.c) */
 	struct vmm_list waiters[VMM_OS_WAIT_BUCKETS];
 	struct vmm_os_context idle_stacks[VMM_OS_IDLE_STACKS]; /* of ended threads */
 	uint32_t idle_stack_count;

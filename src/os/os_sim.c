@@ -371,6 +371,7 @@ vmm_status vmm_os_sim_init(struct vmm_os *os, const struct vmm_os_config *config
 	struct vmm_os_thread *main;
 
 	vmm_list_init(&sim->settlers);
+	vmm_list_init(&sim->watched_views);
 	for (uint32_t i = 0; i < VMM_OS_WAIT_BUCKETS; i++)
 		vmm_list_init(&sim->waiters[i]);
 	sim->switch_per_1024 = config->switch_per_1024;

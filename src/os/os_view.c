@@ -100,11 +100,30 @@ static vmm_status map_for_viewer(const struct vmm_os_view *view, uint64_t view_o
 	return status;
 }
 
+/* Maps over the range, in which other coroutines may have stored while it was frozen. */
+static bool map_on_sim(const struct vmm_os_view *view, uint64_t view_offset,
+		       const struct vmm_os_memory *memory, uint64_t memory_offset, uint64_t length,
+		       uint32_t how)
+{
+	struct vmm_list *watched = &view->os->sim.watched_views;
+	char *at = view->address + view_offset;
+
+	if (vmm_unlikely(view->frozen))
+		vmm_os_stores_take(watched, at, length);
+	if (!vmm_os_map_over(at, length, memory->fd, memory_offset, how))
+		return false;
+	if (vmm_unlikely(view->frozen))
+		vmm_os_stores_repeat(watched, at, length);
+	return true;
+}
+
 static bool map_here(const struct vmm_os_view *view, uint64_t view_offset,
 		     const struct vmm_os_memory *memory, uint64_t memory_offset, uint64_t length)
 {
 	uint32_t how = length <= POPULATE_BYTES_MAX ? VMM_OS_MAP_POPULATE : 0;
 
+	if (view->os->kind == VMM_OS_SIM)
+		return map_on_sim(view, view_offset, memory, memory_offset, length, how);
 	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset, how))
 		return false;
 	if (view->frozen)
@@ -230,7 +249,9 @@ void vmm_os_view_unmap(struct vmm_os_view *view)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 	vmm_assert(mapping == view->address);
-	if (view->frozen)
+	if (view->os->kind == VMM_OS_SIM)
+		vmm_os_stores_forget(&view->os->sim.watched_views, view->address);
+	else if (view->frozen)
 		wake_blocked_writers(view, 0, view->size_bytes);
 	view->frozen = false;
 }
@@ -296,6 +317,15 @@ static int write_protect(int fd, struct uffdio_range range, uint64_t mode)
 	return error;
 }
 
+static vmm_status freeze_on_sim(struct vmm_os_view *view)
+{
+	vmm_status status =
+		vmm_os_stores_watch(&view->os->sim.watched_views, view->address, view->size_bytes);
+
+	view->frozen = vmm_ok(status);
+	return status;
+}
+
 vmm_status vmm_os_view_freeze(struct vmm_os_view *view)
 {
 	struct uffdio_register request = {.range = range_of(view, 0, view->size_bytes),
@@ -310,7 +340,7 @@ vmm_status vmm_os_view_freeze(struct vmm_os_view *view)
 		return status;
 	}
 	if (view->os->kind == VMM_OS_SIM)
-		return VMM_OK;
+		return freeze_on_sim(view);
 	fd = userfaultfd_of(view->os);
 	if (fd < 0)
 		return VMM_NOT_SUPPORTED;
@@ -333,6 +363,11 @@ void vmm_os_view_thaw(struct vmm_os_view *view)
 		return;
 	if (vmm_unlikely(view->viewer != NULL)) {
 		view->viewer->ops->thaw(view->viewer, view->address, view->size_bytes);
+		view->frozen = false;
+		return;
+	}
+	if (view->os->kind == VMM_OS_SIM) {
+		vmm_os_stores_forget(&view->os->sim.watched_views, view->address);
 		view->frozen = false;
 		return;
 	}

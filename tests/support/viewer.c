@@ -4,6 +4,7 @@
 #include "support/test.h"
 #include "client/client_private.h"
 #include "host/host_private.h"
+#include "os/os_mapping.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -136,10 +137,12 @@ static vmm_status map(struct vmm_os_viewer *v, char *address, uint64_t length, i
 	vmm_assert(fstat(fd, &info) == 0);
 	if (writable)
 		claim(viewer, info.st_ino);
+	vmm_os_stores_take(&viewer->watched, address, length);
 	/* The bare system call, as in os_memory.c: other threads use the range. */
 	char *at = (char *)syscall(SYS_mmap, address, length, access, MAP_SHARED | MAP_FIXED, fd,
 				   (off_t)offset);
 	vmm_assert(at == address);
+	vmm_os_stores_repeat(&viewer->watched, address, length);
 	wake(viewer, address, length);
 	range->frozen &= length != range->size_bytes;
 	viewer->maps++;
@@ -163,6 +166,7 @@ static void unmap(struct vmm_os_viewer *v, char *address, uint64_t length)
 	vmm_assert(range);
 	vmm_assert(mmap(address, length, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == address);
+	vmm_os_stores_forget(&viewer->watched, address);
 	wake(viewer, address, length);
 	range->frozen = false;
 	pthread_mutex_unlock(&viewer->lock);
@@ -177,6 +181,7 @@ static void release(struct vmm_os_viewer *v, char *address, uint64_t size_bytes)
 	vmm_assert(range && range->address == address && range->size_bytes == size_bytes);
 	vmm_list_remove(&range->link);
 	viewer->live--;
+	vmm_os_stores_forget(&viewer->watched, address);
 	munmap(address, size_bytes);
 	pthread_mutex_unlock(&viewer->lock);
 	free(range);
@@ -209,7 +214,7 @@ static vmm_status freeze(struct vmm_os_viewer *v, char *address, uint64_t length
 	vmm_status status = VMM_NOT_SUPPORTED;
 
 	if (viewer->virtual_time)
-		return VMM_OK;
+		return vmm_os_stores_watch(&viewer->watched, address, length);
 	pthread_mutex_lock(&viewer->lock);
 	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
@@ -233,6 +238,7 @@ static void thaw(struct vmm_os_viewer *v, char *address, uint64_t length)
 	pthread_mutex_lock(&viewer->lock);
 	struct test_viewer_range *range = find(viewer, address, length);
 	vmm_assert(range);
+	vmm_os_stores_forget(&viewer->watched, address);
 	if (range->frozen) {
 		(void)!ioctl(viewer->userfault_fd, UFFDIO_WRITEPROTECT, &protect);
 		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_UNREGISTER, &at) == 0);
@@ -271,6 +277,7 @@ void test_viewer_begin(struct test_viewer *viewer, bool virtual_time)
 				       .last_fd = -1};
 	pthread_mutex_init(&viewer->lock, NULL);
 	vmm_list_init(&viewer->ranges);
+	vmm_list_init(&viewer->watched);
 	pthread_mutex_lock(&objects_lock);
 	viewer->id = ++viewer_count;
 	pthread_mutex_unlock(&objects_lock);

@@ -26,7 +26,8 @@ struct test_viewer_range {
 struct test_viewer {
 	struct vmm_os_viewer viewer;
 	uint32_t id;
-	bool virtual_time; /* no thread stores during a move: write protection is not needed */
+	bool virtual_time;       /* a store to a frozen range does not block: it is repeated */
+	struct vmm_list watched; /* the ranges that are frozen so */
 	bool cannot_freeze;
 	pthread_mutex_t lock;
 	struct vmm_list ranges;

@@ -27,6 +27,11 @@ static const enum vmm_os_kind on_sim = VMM_OS_SIM;
 #test "_sim", test, world_setup, world_teardown, (void *)(uintptr_t)&on_sim \
 	}
 
+#define ON_SIM(test)                                                                        \
+	{                                                                                   \
+#test "_sim", test, world_setup, world_teardown, (void *)(uintptr_t)&on_sim \
+	}
+
 static inline struct vmm_os *world_create(enum vmm_os_kind kind)
 {
 	struct vmm_os_config config = {.kind = kind, .seed = 1};

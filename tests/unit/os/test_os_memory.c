@@ -216,6 +216,48 @@ static void a_frozen_view_can_be_read_moved_and_thawed(void **state)
 	vmm_os_memory_destroy(&b);
 }
 
+/*
+ * PAG-16 on sim, where a store cannot block: what was stored during the freeze is in the new
+ * memory, and no other byte of the old one is.
+ */
+static void a_store_to_a_frozen_view_of_sim_reaches_the_new_memory(void **state)
+{
+	struct vmm_os_memory a, b;
+	struct vmm_os_view view;
+
+	assert_int_equal(vmm_os_memory_create(*state, "a", 16 * KIB, &a), VMM_OK);
+	assert_int_equal(vmm_os_memory_create(*state, "b", 16 * KIB, &b), VMM_OK);
+	assert_int_equal(vmm_os_view_reserve(*state, 16 * KIB, &view), VMM_OK);
+	assert_int_equal(vmm_os_view_map(&view, 0, &a, 0, 16 * KIB), VMM_OK);
+	memset(view.address, 1, 16 * KIB);
+	assert_int_equal(vmm_os_view_freeze(&view), VMM_OK);
+	memcpy(b.base, a.base, 16 * KIB);
+	b.base[5 * KIB] = 9; /* the move went wrong here, which must show */
+	view.address[3] = 2; /* after the copy */
+	view.address[12 * KIB] = 4;
+	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 8 * KIB), VMM_OK);
+	assert_int_equal(vmm_os_view_map(&view, 8 * KIB, &b, 8 * KIB, 8 * KIB), VMM_OK);
+	assert_int_equal(b.base[3], 2);
+	assert_int_equal(b.base[12 * KIB], 4);
+	assert_int_equal(b.base[5 * KIB], 9);
+
+	/* The freeze has ended: the next move carries nothing over. */
+	view.address[3] = 7;
+	memset(a.base, 0, 16 * KIB);
+	assert_int_equal(vmm_os_view_map(&view, 0, &a, 0, 16 * KIB), VMM_OK);
+	assert_int_equal(view.address[3], 0);
+
+	/* Thawed without a move. */
+	assert_int_equal(vmm_os_view_freeze(&view), VMM_OK);
+	view.address[3] = 8;
+	vmm_os_view_thaw(&view);
+	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 16 * KIB), VMM_OK);
+	assert_int_equal(view.address[3], 7);
+	vmm_os_view_release(&view);
+	vmm_os_memory_destroy(&a);
+	vmm_os_memory_destroy(&b);
+}
+
 /* ---- copy and fill ---- */
 
 static void make_pattern(char *bytes, uint64_t length)
@@ -327,6 +369,7 @@ int main(void)
 		BOTH(sizes_that_are_no_multiple_of_pages_are_refused),
 		BOTH(a_view_shows_the_mapped_memory_at_a_stable_address),
 		BOTH(a_frozen_view_can_be_read_moved_and_thawed),
+		ON_SIM(a_store_to_a_frozen_view_of_sim_reaches_the_new_memory),
 		cmocka_unit_test(invalid_client_memory_is_probed_without_a_crash),
 		BOTH(a_flush_counts_lines_and_changes_nothing),
 		cmocka_unit_test(copies_are_exact_at_every_alignment),
