@@ -10,8 +10,8 @@ static const struct vmm_policy_order orders[] = {
 	[VMM_POLICY_RANKED] = {"ranked", VMM_POLICY_FARTHEST, true},
 };
 
-/* `expected` of a candidate whose intervals are all shorter than it has been idle. */
-#define NO_USE_EXPECTED UINT32_MAX
+/* `expected` of a candidate that has been idle for its longest interval, or longer. */
+#define OVERDUE UINT32_MAX
 
 const struct vmm_policy_order *vmm_policy_order(enum vmm_policy_name name)
 {
@@ -47,28 +47,30 @@ void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission)
 }
 
 /*
- * Sets expected and valid_to. An insertion sort of at most 16 numbers: the intervals of a periodic
- * candidate are few different numbers, so most are in place. Of an even number of intervals the
- * lower of the two middle ones counts.
+ * Sets expected and valid_to. Intervals as long as the idle time are over: the candidate would be
+ * used by this submission, and what that uses is no candidate. An insertion sort of at most 16
+ * numbers: the intervals of a periodic candidate are few different numbers, so most are in place.
+ * Of an even number of intervals the lower of the two middle ones counts.
  */
 static void predict(struct vmm_policy_uses *uses, uint64_t idle)
 {
 	uint16_t sorted[VMM_POLICY_INTERVALS];
-	uint32_t count = 0;
+	uint32_t count = 0, longest = 0;
 
 	for (uint32_t i = 0; i < uses->count; i++) {
 		uint16_t interval = uses->interval[i];
 		uint32_t at = count;
 
-		if (interval < idle)
+		longest = interval > longest ? interval : longest;
+		if (interval <= idle)
 			continue;
 		for (; at && sorted[at - 1] > interval; at--)
 			sorted[at] = sorted[at - 1];
 		sorted[at] = interval;
 		count++;
 	}
-	uses->expected = count ? sorted[(count - 1) / 2] : NO_USE_EXPECTED;
-	uses->valid_to = count ? sorted[0] : NO_USE_EXPECTED;
+	uses->expected = count ? sorted[(count - 1) / 2] : OVERDUE;
+	uses->valid_to = count ? sorted[0] : 2 * longest;
 }
 
 uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now)
@@ -77,7 +79,9 @@ uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now)
 
 	if (!uses->count)
 		return idle;
-	if (idle > uses->valid_to || !uses->expected)
+	if (!uses->expected || (uses->expected != OVERDUE && idle >= uses->valid_to))
 		predict(uses, idle);
-	return uses->expected == NO_USE_EXPECTED ? VMM_POLICY_DEAD : uses->expected - idle;
+	if (uses->expected != OVERDUE)
+		return uses->expected - idle;
+	return idle < uses->valid_to ? 1 : VMM_POLICY_DEAD;
 }

@@ -42,7 +42,10 @@ struct vmm_policy_uses {
 	uint64_t last;    /* submission of the last use; 0: not used yet */
 	uint64_t arrival; /* second chance: use counter when it entered, or was last spared */
 	uint16_t interval[VMM_POLICY_INTERVALS]; /* a ring */
-	/* The expected next use, `expected` after the last one, as long as idle <= valid_to. */
+	/*
+	 * The expected next use, `expected` after the last one, as long as idle < valid_to; of an
+	 * overdue candidate (order.c) the idle time from which on it is dead.
+	 */
 	uint32_t expected, valid_to;
 	uint8_t count, next; /* in the ring: used elements, and the one to write next */
 };
@@ -65,9 +68,10 @@ void vmm_policy_use(struct vmm_policy_uses *uses, uint64_t submission);
  */
 void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission);
 /*
- * Returns the number of submissions until the next use as expected in submission NOW (Q-301): the
- * median of the remembered intervals that are at least as long as the time since the last use, less
- * that time; VMM_POLICY_DEAD if all are shorter; that time itself if there are no intervals.
+ * Returns the number of submissions until the next use as expected in submission NOW, which does
+ * not use the candidate (Q-301): the median of the remembered intervals that are longer than the
+ * time since the last use, less that time; that time itself if there are no intervals. If none is
+ * longer, the use is overdue: 1, or VMM_POLICY_DEAD from twice the longest interval on.
  */
 uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now);
 

@@ -29,13 +29,15 @@ static void q_301_the_next_use_is_expected_after_the_median_of_the_intervals(voi
 	static const struct history cases[] = {
 		{{10, 15, 20, 25}, 25, 5},
 		{{10, 15, 20, 25}, 27, 3},
-		{{10, 15, 20, 25}, 30, 0},
-		/* 1, 1, 8: the median is 1; after 2 submissions only the 8 is left. */
+		{{10, 15, 20, 25}, 29, 1},
+		/* 1, 1, 8: the median is 1. The next submission did not use it: the 8 is left. */
 		{{10, 11, 12, 20}, 20, 1},
-		{{10, 11, 12, 20}, 21, 0},
+		{{10, 11, 12, 20}, 21, 7},
 		{{10, 11, 12, 20}, 22, 6},
-		/* 2, 4: of two the lower one; from 3 on the other one. */
+		/* 2, 4: of two the lower one; from 2 on the other one. */
 		{{10, 12, 16}, 16, 2},
+		{{10, 12, 16}, 17, 1},
+		{{10, 12, 16}, 18, 2},
 		{{10, 12, 16}, 19, 1},
 	};
 
@@ -43,12 +45,11 @@ static void q_301_the_next_use_is_expected_after_the_median_of_the_intervals(voi
 	check(cases, VMM_ARRAY_LENGTH(cases));
 }
 
-static void q_301_longer_idle_than_every_interval_is_taken_for_dead(void **state)
+static void q_301_overdue_is_expected_next_and_then_dead(void **state)
 {
 	static const struct history cases[] = {
-		{{10, 15, 20}, 25, 0},
-		{{10, 15, 20}, 26, DEAD},
-		{{10, 15, 20}, 1000000, DEAD},
+		{{10, 15, 20}, 24, 1},    {{10, 15, 20}, 25, 1},         {{10, 15, 20}, 29, 1},
+		{{10, 15, 20}, 30, DEAD}, {{10, 15, 20}, 1000000, DEAD},
 	};
 
 	(void)state;
@@ -79,17 +80,17 @@ static void q_301_only_the_last_16_intervals_count(void **state)
 	vmm_policy_use(&uses, now += 1000);
 	for (int i = 0; i < 15; i++)
 		vmm_policy_use(&uses, now += 3);
-	assert_int_equal(vmm_policy_distance(&uses, now + 4), 996);
+	assert_int_equal(vmm_policy_distance(&uses, now + 3), 997);
 	vmm_policy_use(&uses, now += 3);
-	assert_int_equal(vmm_policy_distance(&uses, now + 3), 0);
-	assert_int_equal(vmm_policy_distance(&uses, now + 4), DEAD);
+	assert_int_equal(vmm_policy_distance(&uses, now + 2), 1);
+	assert_int_equal(vmm_policy_distance(&uses, now + 6), DEAD);
 }
 
 static void q_301_a_long_interval_is_stored_as_the_longest(void **state)
 {
 	static const struct history cases[] = {
 		{{10, 1000010}, 1000010, VMM_POLICY_INTERVAL_MAX},
-		{{10, 1000010}, 1000010 + VMM_POLICY_INTERVAL_MAX + 1, DEAD},
+		{{10, 1000010}, 1000010 + 2 * VMM_POLICY_INTERVAL_MAX, DEAD},
 	};
 
 	(void)state;
@@ -121,7 +122,7 @@ static void q_301_the_prediction_is_that_of_its_definition(void **state)
 
 	(void)state;
 	for (uint32_t step = 0; step < 20000; step++) {
-		uint64_t longer[VMM_POLICY_INTERVALS], expected;
+		uint64_t longer[VMM_POLICY_INTERVALS], longest = 0, expected;
 		uint32_t found = 0;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
@@ -135,14 +136,15 @@ static void q_301_the_prediction_is_that_of_its_definition(void **state)
 		for (uint32_t i = 0; i < count && i < VMM_POLICY_INTERVALS; i++) {
 			uint32_t at = found;
 
-			if (interval[i] < now - last)
+			longest = interval[i] > longest ? interval[i] : longest;
+			if (interval[i] <= now - last)
 				continue;
 			for (; at && longer[at - 1] > interval[i]; at--)
 				longer[at] = longer[at - 1];
 			longer[at] = interval[i];
 			found++;
 		}
-		expected = !count ? now - last : DEAD;
+		expected = !count ? now - last : now - last < 2 * longest ? 1 : DEAD;
 		if (found)
 			expected = longer[(found - 1) / 2] - (now - last);
 		assert_int_equal(vmm_policy_distance(&uses, now), expected);
@@ -164,7 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(q_301_the_next_use_is_expected_after_the_median_of_the_intervals),
-		cmocka_unit_test(q_301_longer_idle_than_every_interval_is_taken_for_dead),
+		cmocka_unit_test(q_301_overdue_is_expected_next_and_then_dead),
 		cmocka_unit_test(q_301_without_intervals_the_distance_is_the_idle_time),
 		cmocka_unit_test(q_301_only_the_last_16_intervals_count),
 		cmocka_unit_test(q_301_a_long_interval_is_stored_as_the_longest),
