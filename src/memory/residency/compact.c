@@ -23,8 +23,8 @@ struct mover {
  * Range heap callback. Returns false for an instance that must not move; otherwise fills in the
  * alignment and flags of REQUEST. It must not move if a prepared packet uses it, it is locked by
  * the CPU, hardware scans it without a packet (primary, Overlay, Capture), a split DMA buffer has
- * it bound (SPL-05), its content is HardwareProtected or in a form that only a swizzling range or
- * an alternate address can read, or the miniport has destroyed it already.
+ * it bound (SPL-05), its content is HardwareProtected or in a form that only an alternate address
+ * can read, or the miniport has destroyed it already.
  */
 static bool may_move(void *context, void *owner, struct vmm_range_request *request)
 {
@@ -33,7 +33,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	const struct vmm_allocation *allocation = instance->allocation;
 
 	if (allocation->pinned || allocation->primary || allocation->gone || vmm_locks(instance) ||
-	    instance->range_count || instance->partial || vmm_alternate_is_special(instance) ||
+	    instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
 	    !vmm_instance_unused(instance))
@@ -53,6 +53,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	bool had_client_object = instance->has_client_object;
 
 	vmm_assert_held(&mover->memory->adapter->paging_lock);
+	vmm_swizzle_release(memory, instance); /* no lock uses the ranges (SWZ-13) */
 	vmm_paging_switch_away(memory, instance);
 	instance->has_client_object = false;
 	vmm_status status = vmm_client_object_enter(memory, instance, to, true);

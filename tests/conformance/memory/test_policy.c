@@ -163,7 +163,8 @@ static void q_301_what_is_idle_longer_than_ever_is_evicted_first(void **state)
  * not used together. Then one of 2 MiB needs space. Returns which of the eight are still resident,
  * and how many bytes were moved inside the segment.
  */
-static uint32_t resident_after_large(void **state, uint32_t policy, uint64_t *moved)
+static uint32_t resident_after_large(void **state, uint32_t policy, bool with_ranges,
+				     uint64_t *moved)
 {
 	static const int order[] = {0, 4, 1, 5, 2, 6, 3, 7};
 	struct setting setting;
@@ -172,10 +173,16 @@ static uint32_t resident_after_large(void **state, uint32_t policy, uint64_t *mo
 	uint32_t left;
 
 	world_start(&w, state, with_policy(&setting, policy, 8));
+	probe.edit_allocation = with_ranges ? flag_swizzled : NULL;
 	allocate_all(&w, a, 8);
+	probe.edit_allocation = NULL;
 	for (uint32_t i = 0; i < 8; i++) {
 		client_write(&w.device, a[i], MIB, i << 24);
 		use_now(&w, a[i], false);
+		if (!with_ranges)
+			continue;
+		client_lock(&w.device, a[i], ACQUIRE_APERTURE);
+		assert_int_equal(client_unlock(&w.device, a[i]), S_OK);
 	}
 	for (int i = 0; i < 64; i++)
 		use_now(&w, a[order[i % 8]], false);
@@ -195,8 +202,21 @@ static void q_304_scattered_victims_make_a_contiguous_range(void **state)
 	uint64_t moved;
 
 	/* The loop goes on with 0; 7 and 3 are used last. */
-	assert_int_equal(resident_after_large(state, VIDMM_EVICTION_PREDICTED, &moved), 0x77);
+	assert_int_equal(resident_after_large(state, VIDMM_EVICTION_PREDICTED, false, &moved),
+			 0x77);
 	assert_true(moved > 0);
+}
+
+/* Ranges that unlocked content still has are released when it moves, as before an eviction. */
+static void q_304_swz_13_content_with_idle_swizzling_ranges_moves(void **state)
+{
+	uint64_t moved;
+
+	assert_int_equal(resident_after_large(state, VIDMM_EVICTION_PREDICTED, true, &moved), 0x77);
+	assert_true(moved > 0);
+	/* those of the two victims, and of what moved */
+	assert_int_equal(probe_count(PROBE_ACQUIRE), 8);
+	assert_true(probe_count(PROBE_RELEASE) > 2);
 }
 
 static void q_304_other_policies_evict_until_a_range_fits(void **state)
@@ -204,7 +224,7 @@ static void q_304_other_policies_evict_until_a_range_fits(void **state)
 	uint64_t moved;
 
 	/* By last use: 0, 4 and then 1, which is beside 0. */
-	assert_int_equal(resident_after_large(state, VIDMM_EVICTION_LRU, &moved), 0xEC);
+	assert_int_equal(resident_after_large(state, VIDMM_EVICTION_LRU, false, &moved), 0xEC);
 	assert_true(moved == 0);
 }
 
@@ -469,6 +489,7 @@ int main(void)
 		BOTH(q_301_short_intervals_of_a_render_target_do_not_hide_the_frame),
 		BOTH(q_301_what_is_idle_longer_than_ever_is_evicted_first),
 		BOTH(q_304_scattered_victims_make_a_contiguous_range),
+		BOTH(q_304_swz_13_content_with_idle_swizzling_ranges_moves),
 		BOTH(q_304_other_policies_evict_until_a_range_fits),
 		BOTH(q_302_the_clock_spares_once_what_was_used_since_it_arrived),
 		BOTH(q_302_the_clock_evicts_though_all_were_used),
