@@ -230,12 +230,13 @@ static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instanc
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					     VIDMM_WAIT_LOCK);
-	vmm_residency_leave_segment(memory, instance);
 	instance->place = VMM_PLACEMENT_SYSTEM;
 	instance->view_current = false;
+	/* First: reads are not blocked, and the CPU loses its pages of a host aperture (SWZ-29). */
 	vmm_status shown = vmm_view_map(memory, instance);
 	if (!vmm_ok(shown))
 		vmm_os_view_thaw(&instance->view);
+	vmm_residency_leave_segment(memory, instance);
 	vmm_swizzle_release(memory, instance); /* until here the CPU read through the ranges */
 	vmm_coherence_to_cpu(memory, instance, false);
 	vmm_eviction_count(memory, instance->allocation, old_segment, reason);
