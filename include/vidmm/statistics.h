@@ -18,34 +18,49 @@ extern "C" {
  * rise: subtract two samples to measure an interval. Peaks are since the adapter started, unless
  * the function says otherwise.
  */
-#define VIDMM_ADAPTER_COUNTERS(COUNTER)                                                         \
-	COUNTER(peak_resident_bytes) /* of all segments together */                             \
-	COUNTER(system_bytes)        /* now in backing stores */                                \
-	COUNTER(peak_system_bytes)                                                              \
-	COUNTER(allocations) /* existing; also those whose destruction waits for the GPU */     \
-	COUNTER(instances)                                                                      \
-	COUNTER(bytes_paged_in)                                                                 \
-	COUNTER(bytes_paged_out)                                                                \
-	COUNTER(bytes_filled)                                                                   \
-	COUNTER(bytes_discarded)                                                                \
-	COUNTER(evictions)                                                                      \
-	COUNTER(renames)                                                                        \
-	COUNTER(lock_waits)                                                                     \
-	COUNTER(splits)                                                                         \
-	/* The adapter's memory segments, without and with PopulatedFromSystemMemory. */        \
-	COUNTER(dedicated_video_bytes)                                                          \
-	COUNTER(dedicated_system_bytes)                                                         \
-	COUNTER(shared_system_bytes) /* system memory that the apertures may map at once */     \
-	COUNTER(mapped_bytes)        /* what they map now, DMA and paging buffers included */   \
-	COUNTER(bytes_moved)         /* inside memory segments, to get contiguous free space */ \
-	COUNTER(patches)             /* patch locations of accepted submissions */              \
-	COUNTER(waits_avoided)       /* renames while the GPU used the previous instance */     \
-	COUNTER(lock_wait_ns)        /* of locks that waited and succeeded */                   \
-	/* Swizzling ranges: acquired; taken from another allocation; locks without one. */     \
-	COUNTER(ranges_acquired)                                                                \
-	COUNTER(ranges_reclaimed)                                                               \
-	COUNTER(range_fallbacks)                                                                \
-	COUNTER(handles_destroyed_locked) /* allocation handles destroyed while locked */
+#define VIDMM_ADAPTER_COUNTERS(COUNTER)                                                          \
+	COUNTER(peak_resident_bytes) /* of all segments together */                              \
+	COUNTER(system_bytes)        /* now in backing stores */                                 \
+	COUNTER(peak_system_bytes)                                                               \
+	COUNTER(allocations) /* existing; also those whose destruction waits for the GPU */      \
+	COUNTER(instances)                                                                       \
+	COUNTER(bytes_paged_in)                                                                  \
+	COUNTER(bytes_paged_out)                                                                 \
+	COUNTER(bytes_filled)                                                                    \
+	COUNTER(bytes_discarded)                                                                 \
+	COUNTER(evictions)                                                                       \
+	COUNTER(renames)                                                                         \
+	COUNTER(lock_waits)                                                                      \
+	COUNTER(splits)                                                                          \
+	/* The adapter's memory segments, without and with PopulatedFromSystemMemory. */         \
+	COUNTER(dedicated_video_bytes)                                                           \
+	COUNTER(dedicated_system_bytes)                                                          \
+	COUNTER(shared_system_bytes) /* system memory that the apertures may map at once */      \
+	COUNTER(mapped_bytes)        /* what they map now, DMA and paging buffers included */    \
+	COUNTER(bytes_moved)         /* inside memory segments, to get contiguous free space */  \
+	COUNTER(patches)             /* patch locations of accepted submissions */               \
+	COUNTER(waits_avoided)       /* renames while the GPU used the previous instance */      \
+	COUNTER(lock_wait_ns)        /* of locks that waited and succeeded */                    \
+	/* Swizzling ranges: acquired; taken from another allocation; locks without one. */      \
+	COUNTER(ranges_acquired)                                                                 \
+	COUNTER(ranges_reclaimed)                                                                \
+	COUNTER(range_fallbacks)                                                                 \
+	COUNTER(handles_destroyed_locked) /* allocation handles destroyed while locked */ \
+	/* bytes_paged_in in six parts: for the first time in a memory segment, */       \
+	/* else by the cause for which the content had left its last one. */             \
+	COUNTER(bytes_paged_in_first)                                                            \
+	COUNTER(bytes_paged_in_capacity)      /* to free space: too few bytes were free */       \
+	COUNTER(bytes_paged_in_fragmentation) /* to free space: no range was large enough */     \
+	COUNTER(bytes_paged_in_lock)          /* for the CPU */                                  \
+	COUNTER(bytes_paged_in_trim)          /* on no residency list any more, or misplaced */  \
+	COUNTER(bytes_paged_in_other)         /* unsuitable segment, power, reset, stop */       \
+	/* evictions in six parts: from apertures, and by cause from memory segments */  \
+	COUNTER(evictions_aperture)                                                              \
+	COUNTER(evictions_capacity)                                                              \
+	COUNTER(evictions_fragmentation)                                                         \
+	COUNTER(evictions_lock)                                                                  \
+	COUNTER(evictions_trim)                                                                  \
+	COUNTER(evictions_other)
 
 #define VIDMM_SEGMENTS_MAX 32
 struct vidmm_segment_statistics {

@@ -132,6 +132,7 @@ struct vmm_instance {
 	uint32_t needed_at;
 	/* A client object overlays its placement in a segment (client_object.c). */
 	bool has_client_object;
+	uint8_t paging_cause; /* enum vmm_paging_cause, of the next bytes that are paged in */
 	/* 2.x: all its ranges, if there are several; `range` and `offset` are the first. */
 	struct vmm_range_extents *extents;
 

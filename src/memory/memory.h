@@ -870,8 +870,28 @@ struct vmm_tally {
 };
 /* Classes of allocation priorities: minimum, low, normal, high, maximum. */
 #define VMM_ALLOCATION_CLASSES 5u
-/* Counted for D3DKMTQueryStatistics since the adapter started (QST-03, QST-04). */
+/*
+ * Why bytes are copied from system memory into a memory segment. FIRST: the instance has not been in
+ * one before (Q-320). While it is in one, LOCK: a CPU lock copied content out. Else the reason for
+ * which it left its last one (Q-321); also the cause of that eviction.
+ */
+enum vmm_paging_cause {
+	VMM_CAUSE_FIRST = 0,
+	VMM_CAUSE_CAPACITY,      /* for free space: too few bytes were free in the segment */
+	VMM_CAUSE_FRAGMENTATION, /* for free space: enough bytes were free, but no range was */
+	VMM_CAUSE_LOCK,          /* for the CPU, which had locked it */
+	VMM_CAUSE_TRIM,          /* 2.x: it is on no residency list any more, or misplaced */
+	VMM_CAUSE_OTHER,         /* a segment that does not serve the use; power, reset, stop */
+	VMM_CAUSE_COUNT
+};
+/*
+ * Counted for D3DKMTQueryStatistics since the adapter started (QST-03, QST-04); by cause, for
+ * vidmm_adapter_statistics.
+ */
 struct vmm_memory_tallies {
+	uint64_t paged_in_bytes[VMM_CAUSE_COUNT];
+	uint64_t memory_evictions[VMM_CAUSE_COUNT]; /* from memory segments */
+	uint64_t aperture_evictions;
 	struct vmm_tally created, destroyed; /* CREATE and DESTROY events */
 	struct vmm_tally page_ins;           /* RESIDENCY events into a segment, REFERENCED */
 	/* All evictions; those to free space in a segment; those for a CPU lock. */

@@ -58,6 +58,7 @@ void *vmm_range_owner(const struct vmm_range_heap *heap, vmm_range_node node);
  */
 vmm_range_node vmm_range_next(const struct vmm_range_heap *heap, vmm_range_node node);
 bool vmm_range_is_free(const struct vmm_range_heap *heap, vmm_range_node node);
+uint64_t vmm_range_free_bytes(const struct vmm_range_heap *heap); /* O(1) */
 void vmm_range_statistics(const struct vmm_range_heap *heap, struct vmm_range_statistics *figures);
 /* Asserts all invariants of the heap (tests, every step of the model test). */
 void vmm_range_check(const struct vmm_range_heap *heap);

@@ -19,6 +19,11 @@ static uint32_t largest_hole(const struct vmm_range_heap *heap)
 	return largest;
 }
 
+uint64_t vmm_range_free_bytes(const struct vmm_range_heap *heap)
+{
+	return (uint64_t)heap->free_units << heap->granule_shift;
+}
+
 void vmm_range_statistics(const struct vmm_range_heap *heap, struct vmm_range_statistics *figures)
 {
 	*figures = (struct vmm_range_statistics){

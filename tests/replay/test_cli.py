@@ -13,7 +13,7 @@ EVERY = os.path.join(DATA, 'every-op.trace')
 TILED = os.path.join(DATA, 'tiled.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
 KEYS = set('''schema_version vidmm_version traces model policy backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
-    vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
+    vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in paged_in evicted thrash
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns content frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
@@ -206,7 +206,7 @@ def json_has_its_keys_and_plain_integers():
     assert report['exit_code'] == 0 and report['status'] == 'clean' and report['findings'] == []
     assert [t['program'] for t in report['traces']] == ['every-op', 'importer']
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
-        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits', 'cpu_costs_ns'))
+        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits', 'cpu_costs_ns', 'thrash'))
     assert report['lost']['unmatched_imports'] == 2
 
 
@@ -223,6 +223,73 @@ def latency_follows_the_link():
     report = json.loads(replay(EVERY, '--json', '--gpu-time', 'none').stdout)
     assert report['latency'] is None and report['process_latency'] == [None] and report['pace'] == 'flat-out'
     assert 'latency' not in replay(EVERY, '--gpu-time', 'none').stdout
+
+
+CAUSES = 'capacity', 'fragmentation', 'lock', 'trim', 'other'
+
+
+def q_320_q_321_expect_sums(report):
+    """First uses and the causes add up to the bytes paged in, the causes and the aperture to the evictions."""
+    into, out = report['paged_in'], report['evicted']
+    assert into['first'] + into['again'] == report['bytes_paged_in'], report
+    assert sum(into['again_' + cause] for cause in CAUSES) == into['again'], into
+    assert out['video_memory'] + out['aperture'] == report['evictions'], report
+    assert sum(out[cause] for cause in CAUSES) == out['video_memory'], out
+
+
+@test
+def q_320_q_321_paging_is_divided_by_cause():
+    for args in [EVERY], [TILED, '--ranges', '0'], [EVERY, IMPORTER, '--backend', 'linux'], [EVERY, '--model', 'wddm2']:
+        for vram in '64M', '1M':
+            report = json.loads(expect(replay(*args, '--vram', vram, '--json'), 0).stdout)
+            q_320_q_321_expect_sums(report)
+    # Everything fits: each buffer comes in once, if at all.
+    report = json.loads(replay(EVERY, '--vram', '64M', '--json').stdout)
+    assert report['paged_in']['first'] == report['bytes_paged_in'] > 0 and report['thrash'] == [], report
+    # Little fits, and locks without swizzling ranges copy content out.
+    report = json.loads(replay(EVERY, '--vram', '1M', '--json').stdout)
+    assert report['paged_in']['again'] > 0 and report['evicted']['capacity'] > 0, report
+    report = json.loads(replay(TILED, '--vram', '1M', '--ranges', '0', '--json').stdout)
+    assert report['paged_in']['again_lock'] > 0, report['paged_in']
+
+
+@test
+def the_text_names_the_causes_and_no_sum_of_video_memory_and_aperture():
+    text = expect(replay(EVERY, '--vram', '1M'), 0).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert any(line[:1] == ['again'] and 'capacity' in line for line in lines), text
+    assert any(line[:1] == ['evictions'] and 'capacity' in line for line in lines), text
+    assert any(line[:2] == ['aperture', 'evictions'] for line in lines), text
+    assert any(line[:3] == ['peak', 'video', 'memory'] and line[-2:] == ['1.00', 'MiB'] for line in lines), text
+    assert any(line[:2] == ['peak', 'aperture'] for line in lines) and 'peak resident' not in text, text
+    # In a comparison, causes are rows if any run has them.
+    text = expect(replay(EVERY, '--compare', '64M,1M'), 0).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert any(line[0] == 'capacity' and line[1] == '0' for line in lines if line), text
+    assert any(line[:3] == ['peak', 'video', 'memory'] for line in lines) and 'other causes' not in text, text
+
+
+@test
+def the_most_paged_buffers_are_listed():
+    report = json.loads(expect(replay(EVERY, IMPORTER, '--vram', '1M', '--json', '--thrash', '1000'), 0).stdout)
+    paged = [entry['bytes_paged_in'] + entry['bytes_paged_out'] for entry in report['thrash']]
+    assert paged and paged == sorted(paged, reverse=True), report['thrash']
+    # What is paged out belongs to a buffer; what is paged in may be of one that never left.
+    assert sum(entry['bytes_paged_out'] for entry in report['thrash']) == report['bytes_paged_out'], report
+    assert sum(entry['bytes_paged_in'] for entry in report['thrash']) <= report['bytes_paged_in'], report
+    assert sum(entry['evictions'] for entry in report['thrash']) == report['evicted']['video_memory'], report
+    for entry in report['thrash']:
+        assert entry['program'] == report['traces'][entry['recording']]['program'], entry
+        assert 1 <= entry['buffer'] <= 9 and entry['size_bytes'] > 0, entry
+        assert 0 <= entry['first_ns'] <= entry['last_ns'] <= report['virtual_ns'], entry
+    for count in 0, 1:
+        short = json.loads(replay(EVERY, IMPORTER, '--vram', '1M', '--json', '--thrash', str(count)).stdout)
+        assert short['thrash'] == report['thrash'][:count] and short['event_hash'] == report['event_hash'], short
+    expect(replay(EVERY, '--vram', '1M'), 0, out='most paged buffers')
+    assert 'most paged' not in replay(EVERY, '--vram', '64M').stdout
+    assert 'most paged' not in replay(EVERY, '--vram', '1M', '--thrash', '0').stdout
+    for wrong in '1001', 'x', '-1':
+        expect(replay(EVERY, '--thrash', wrong), 2, err='--thrash')
 
 
 @test

@@ -200,6 +200,7 @@ static void stop(struct world *world)
 		vidmm_adapter_stop(world->adapter);
 	history_destroy(world->history);
 	times_destroy(world->times);
+	thrash_destroy(world->thrash);
 	if (world->event_subscription)
 		vidmm_unsubscribe(world->host, world->event_subscription);
 	if (world->finding_subscription)
@@ -232,6 +233,9 @@ static void collect(struct world *world)
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
 	statistics_difference(&none, &statistics, world->result);
+	if (world->thrash)
+		world->result->thrash_count = thrash_top(world->thrash, world->result->thrash,
+							 world->options->thrash_count);
 	if (!world->times)
 		return;
 	times_end(world->times);

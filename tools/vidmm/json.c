@@ -61,10 +61,32 @@ static const struct number numbers[] = {
 	NUMBER(wall_ns),
 };
 
+static const struct number paged_in_numbers[] = {
+	{"first", offsetof(struct replay_result, paged_in.first)},
+	{"again", offsetof(struct replay_result, paged_in.again)},
+	{"again_capacity", offsetof(struct replay_result, paged_in.capacity)},
+	{"again_fragmentation", offsetof(struct replay_result, paged_in.fragmentation)},
+	{"again_lock", offsetof(struct replay_result, paged_in.lock)},
+	{"again_trim", offsetof(struct replay_result, paged_in.trim)},
+	{"again_other", offsetof(struct replay_result, paged_in.other)},
+};
+
+static const struct number evicted_numbers[] = {
+	{"video_memory", offsetof(struct replay_result, evicted.video)},
+	{"capacity", offsetof(struct replay_result, evicted.capacity)},
+	{"fragmentation", offsetof(struct replay_result, evicted.fragmentation)},
+	{"lock", offsetof(struct replay_result, evicted.lock)},
+	{"trim", offsetof(struct replay_result, evicted.trim)},
+	{"other", offsetof(struct replay_result, evicted.other)},
+	{"aperture", offsetof(struct replay_result, evicted.aperture)},
+};
+
 static const struct number lost_numbers[] = {
 	NUMBER(clamped_deltas),  NUMBER(unmatched_imports), NUMBER(foreign_accesses),
 	NUMBER(refused_tilings), NUMBER(ignored_tilings),   NUMBER(ignored_exports),
 };
+
+#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Adds the numbers of LIST. A number that only the host knows is null. */
 static void add_numbers(json_t *object, const struct number *list, size_t count,
@@ -81,6 +103,16 @@ static void add_numbers(json_t *object, const struct number *list, size_t count,
 					    ? json_integer((json_int_t)value)
 					    : json_null());
 	}
+}
+
+/* Adds an object of the numbers of LIST. */
+static void add_group(json_t *object, const char *key, const struct number *list, size_t count,
+		      const struct options *options, const struct replay_result *result)
+{
+	json_t *group = json_object();
+
+	add_numbers(group, list, count, options, result);
+	json_object_set_new(object, key, group);
 }
 
 static json_t *traces_of(const struct options *options, const struct replay_result *result)
@@ -136,6 +168,33 @@ static json_t *findings_of(const struct replay_result *result)
 			json_pack("{s:o, s:s, s:I}", "rule",
 				  json_stringn(finding->text, strcspn(finding->text, ":")), "text",
 				  finding->text, "count", (json_int_t)finding->count));
+	}
+	return array;
+}
+
+/* A host in another process has the events of paging: null. */
+static json_t *thrash_of(const struct options *options, const struct replay_result *result)
+{
+	json_t *array;
+	unsigned i;
+
+	if (options->replay.connect)
+		return json_null();
+	array = json_array();
+	for (i = 0; i < result->thrash_count; i++) {
+		const struct thrash_entry *entry = &result->thrash[i];
+
+		json_array_append_new(
+			array,
+			json_pack("{s:i, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "recording",
+				  (int)entry->recording, "program",
+				  result->headers[entry->recording].program, "buffer",
+				  (int)entry->buffer, "size_bytes", (json_int_t)entry->size_bytes,
+				  "bytes_paged_in", (json_int_t)entry->bytes_paged_in,
+				  "bytes_paged_out", (json_int_t)entry->bytes_paged_out,
+				  "evictions", (json_int_t)entry->evictions, "first_ns",
+				  (json_int_t)entry->first_ns, "last_ns",
+				  (json_int_t)entry->last_ns));
 	}
 	return array;
 }
@@ -206,7 +265,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const verifies[] = {"none", "stamps", "full"};
 	const struct replay_result *result = &run->result;
-	json_t *object = json_object(), *lost = json_object();
+	json_t *object = json_object();
 	char hash[24];
 
 	snprintf(hash, sizeof(hash), "0x%016" PRIx64, result->event_hash);
@@ -231,15 +290,17 @@ static json_t *run_object(const struct options *options, const struct run *run)
 			    json_string(options->replay.no_content ? "none" : "real"));
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
-	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
+	add_numbers(object, numbers, COUNT_OF(numbers), options, result);
+	add_group(object, "paged_in", paged_in_numbers, COUNT_OF(paged_in_numbers), options,
+		  result);
+	add_group(object, "evicted", evicted_numbers, COUNT_OF(evicted_numbers), options, result);
 	json_add_times(object, options, result);
 	json_object_set_new(object, "segments",
 			    options->replay.connect && !result->statistics_known
 				    ? json_null()
 				    : segments_of(result));
-	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), options,
-		    result);
-	json_object_set_new(object, "lost", lost);
+	json_object_set_new(object, "thrash", thrash_of(options, result));
+	add_group(object, "lost", lost_numbers, COUNT_OF(lost_numbers), options, result);
 	json_object_set_new(object, "findings",
 			    options->replay.connect ? json_null() : findings_of(result));
 	json_object_set_new(object, "event_hash", json_string(hash));

@@ -11,12 +11,14 @@
 #include "time_options.h"
 #include "units.h"
 
-#define RANGES_MAX 65535u
+#define RANGES_MAX     65535u
+#define THRASH_DEFAULT 5u
+#define THRASH_MAX     1000u
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path, *model, *policy;
+		*compare, *color, *events, *connect_path, *model, *policy, *thrash;
 	struct time_raw time;
 	int json, quiet, parse_only, connect;
 };
@@ -106,6 +108,17 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	return true;
 }
 
+static bool parse_thrash(const struct raw *raw, struct options *options)
+{
+	uint64_t count = THRASH_DEFAULT;
+
+	if (raw->thrash && (!units_parse_u64(raw->thrash, &count) || count > THRASH_MAX))
+		return usage("--thrash \"%s\" is not valid: expected a number up to 1000",
+			     raw->thrash);
+	options->replay.thrash_count = (unsigned)count;
+	return true;
+}
+
 static bool parse_numbers(const struct raw *raw, struct options *options)
 {
 	uint64_t chance = 0;
@@ -133,7 +146,7 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 		return usage("--switch \"%s\" is not valid: expected a number up to 1024",
 			     raw->switch_chance);
 	options->replay.switch_per_1024 = (uint32_t)chance;
-	return true;
+	return parse_thrash(raw, options);
 }
 
 static bool take_inputs(poptContext context, struct options *options)
@@ -179,7 +192,8 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 				      raw->model,
 				      raw->time.link,
 				      raw->time.paging_engine,
-				      raw->policy};
+				      raw->policy,
+				      raw->thrash};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -228,6 +242,7 @@ static void free_raw(struct raw *raw)
 	free(raw->connect_path);
 	free(raw->model);
 	free(raw->policy);
+	free(raw->thrash);
 	time_options_free(&raw->time);
 }
 
@@ -268,6 +283,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "number of swizzling ranges of the GPU (default 64)", "N"},
 		{"compare", 0, POPT_ARG_STRING, &raw.compare, 0,
 		 "comparison of runs with these amounts of video memory (100%,50%,25%)", "LIST"},
+		{"thrash", 0, POPT_ARG_STRING, &raw.thrash, 0,
+		 "length of the list of the most paged buffers, 0 to 1000 (default 5)", "N"},
 		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,
 		 "verification of contents: none (default), stamps (each 64 KiB), full (each page)",
 		 "HOW"},

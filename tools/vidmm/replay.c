@@ -164,6 +164,18 @@ static uint64_t wall_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Prepares the list of the most paged buffers. Returns false when out of memory. */
+static bool prepare_thrash(struct world *world, unsigned recording_count)
+{
+	unsigned most = world->options->thrash_count;
+
+	if (!most || !world->host)
+		return true;
+	world->result->thrash = calloc(most, sizeof(*world->result->thrash));
+	world->thrash = thrash_create(world->host, world->adapter, recording_count);
+	return world->result->thrash && world->thrash;
+}
+
 static enum replay_status start_processes(struct world *world, const struct recordings *recordings)
 {
 	enum replay_status status = REPLAY_CLEAN;
@@ -172,7 +184,8 @@ static enum replay_status start_processes(struct world *world, const struct reco
 	world->processes = calloc(recordings->count, sizeof(struct umd *));
 	world->result->headers = calloc(recordings->count, sizeof(struct trace_header));
 	world->result->process_times = calloc(recordings->count, sizeof(struct process_times));
-	if (!world->processes || !world->result->headers || !world->result->process_times)
+	if (!world->processes || !world->result->headers || !world->result->process_times ||
+	    !prepare_thrash(world, recordings->count))
 		return status_of(world->options, TRACE_IO, NULL);
 	for (i = 0; i < recordings->count && status == REPLAY_CLEAN; i++) {
 		const struct trace_header *header = trace_header(recordings->readers[i]);
@@ -401,6 +414,8 @@ void replay_result_finish(struct replay_result *result)
 {
 	free(result->headers);
 	free(result->process_times);
+	free(result->thrash);
 	result->headers = NULL;
+	result->thrash = NULL;
 	result->process_times = NULL;
 }

@@ -19,6 +19,7 @@
 #include "costs.h"
 #include "latency.h"
 #include "link.h"
+#include "thrash.h"
 #include "trace.h"
 #include "waits.h"
 
@@ -79,7 +80,8 @@ struct replay_options {
 	bool shared_paging;      /* paging uses the engine of the submissions */
 	/* No bytes are moved or written. Needs softgpu of WDDM 1.x, and no verification. */
 	bool no_content;
-	bool wddm2; /* softgpu and its driver are of WDDM 2.x */
+	bool wddm2;            /* softgpu and its driver are of WDDM 2.x */
+	unsigned thrash_count; /* length of the list of the most paged buffers; 0: none */
 	/* REPLAY_POLICY_REFERENCE needs host kind VIDMM_HOST_SIM and recordings that are files */
 	enum replay_policy policy;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
@@ -147,6 +149,17 @@ struct replay_result {
 	uint64_t patches;                    /* patch locations of accepted submissions */
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded, bytes_moved;
 	uint64_t evictions, renames, lock_waits, lock_wait_ns, splits;
+	/*
+	 * Parts of bytes_paged_in (Q-320, Q-321) and of evictions: `first` is into video memory for
+	 * the first time, `again` the sum of the other five; `video` is the sum of the evictions
+	 * without those from the aperture.
+	 */
+	struct {
+		uint64_t first, again, capacity, fragmentation, lock, trim, other;
+	} paged_in;
+	struct {
+		uint64_t aperture, video, capacity, fragmentation, lock, trim, other;
+	} evicted;
 	uint64_t waits_avoided; /* renames while the GPU still used the previous instance */
 	/*
 	 * Swizzling ranges: acquired, of those taken from another allocation, and locks without a
@@ -167,6 +180,10 @@ struct replay_result {
 	/* A host in another process reports none. */
 	struct process_times times;
 	struct process_times *process_times; /* [process_count] */
+
+	/* The most paged buffers, in the order of thrash_top. A host in another process has none. */
+	struct thrash_entry *thrash;
+	unsigned thrash_count;
 
 	uint64_t event_hash; /* 0: not computed */
 	uint64_t virtual_ns, wall_ns;

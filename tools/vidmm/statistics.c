@@ -4,6 +4,24 @@
 
 #include "statistics.h"
 
+static void add_causes(const struct vidmm_adapter_statistics *before,
+		       const struct vidmm_adapter_statistics *after, struct replay_result *result)
+{
+	result->paged_in.first = after->bytes_paged_in_first - before->bytes_paged_in_first;
+	result->paged_in.again = result->bytes_paged_in - result->paged_in.first;
+	result->evicted.aperture = after->evictions_aperture - before->evictions_aperture;
+	result->evicted.video = result->evictions - result->evicted.aperture;
+#define ADD(cause)                                                                               \
+	result->paged_in.cause = after->bytes_paged_in_##cause - before->bytes_paged_in_##cause; \
+	result->evicted.cause = after->evictions_##cause - before->evictions_##cause
+	ADD(capacity);
+	ADD(fragmentation);
+	ADD(lock);
+	ADD(trim);
+	ADD(other);
+#undef ADD
+}
+
 void statistics_difference(const struct vidmm_adapter_statistics *before,
 			   const struct vidmm_adapter_statistics *after,
 			   struct replay_result *result)
@@ -24,6 +42,7 @@ void statistics_difference(const struct vidmm_adapter_statistics *before,
 	result->ranges_acquired = after->ranges_acquired - before->ranges_acquired;
 	result->ranges_reclaimed = after->ranges_reclaimed - before->ranges_reclaimed;
 	result->range_fallbacks = after->range_fallbacks - before->range_fallbacks;
+	add_causes(before, after, result);
 	result->peak_resident_bytes = after->peak_resident_bytes;
 	result->peak_system_bytes = after->peak_system_bytes;
 	result->segment_count = after->segment_count;

@@ -19,23 +19,25 @@ struct row {
 	bool wddm2;    /* shown for WDDM 2.x only */
 	bool gpu_time; /* shown only if the GPU takes time */
 	bool paced;    /* shown only if events happen at their recorded times */
+	bool part;     /* of the row above it; shown only in a comparison, and if not 0 */
 };
 
 #define ROW_ANY(label, kind, member, ...)                                        \
 	{                                                                        \
 		label, kind, offsetof(struct replay_result, member), __VA_ARGS__ \
 	}
-#define ROW(label, kind, member)       ROW_ANY(label, kind, member, false, false, false)
-#define ROW_WDDM2(label, kind, member) ROW_ANY(label, kind, member, true, false, false)
-#define ROW_TIMED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, false)
-#define ROW_PACED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, true)
-#define GAP                                         \
-	{                                           \
-		"", ROW_GAP, 0, false, false, false \
+#define ROW(label, kind, member)       ROW_ANY(label, kind, member, false, false, false, false)
+#define ROW_WDDM2(label, kind, member) ROW_ANY(label, kind, member, true, false, false, false)
+#define ROW_TIMED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, false, false)
+#define ROW_PACED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, true, false)
+#define ROW_PART(label, kind, member)  ROW_ANY(label, kind, member, false, false, false, true)
+#define GAP                                                \
+	{                                                  \
+		"", ROW_GAP, 0, false, false, false, false \
 	}
-#define GAP_TIMED                                  \
-	{                                          \
-		"", ROW_GAP, 0, false, true, false \
+#define GAP_TIMED                                         \
+	{                                                 \
+		"", ROW_GAP, 0, false, true, false, false \
 	}
 
 static const struct row rows[] = {
@@ -46,9 +48,22 @@ static const struct row rows[] = {
 	ROW("splits", ROW_COUNT, splits),
 	GAP,
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
+	ROW("  first uses", ROW_BYTES, paged_in.first),
+	ROW("  again", ROW_BYTES, paged_in.again),
+	ROW_PART("    capacity", ROW_BYTES, paged_in.capacity),
+	ROW_PART("    fragmentation", ROW_BYTES, paged_in.fragmentation),
+	ROW_PART("    CPU locks", ROW_BYTES, paged_in.lock),
+	ROW_PART("    residency lists", ROW_BYTES, paged_in.trim),
+	ROW_PART("    other causes", ROW_BYTES, paged_in.other),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
-	ROW("evictions", ROW_COUNT, evictions),
+	ROW("evictions", ROW_COUNT, evicted.video),
+	ROW_PART("  capacity", ROW_COUNT, evicted.capacity),
+	ROW_PART("  fragmentation", ROW_COUNT, evicted.fragmentation),
+	ROW_PART("  CPU locks", ROW_COUNT, evicted.lock),
+	ROW_PART("  residency lists", ROW_COUNT, evicted.trim),
+	ROW_PART("  other causes", ROW_COUNT, evicted.other),
+	ROW("aperture evictions", ROW_COUNT, evicted.aperture),
 	ROW_WDDM2("trimmed by driver", ROW_COUNT, driver.trimmed),
 	ROW_WDDM2("over budget", ROW_COUNT, driver.over_budget),
 	ROW("offers", ROW_COUNT, offers),
@@ -79,8 +94,6 @@ static const struct row rows[] = {
 	ROW_TIMED("CPU waits in queues", ROW_TIME, waits.cpu_queue_ns),
 	ROW_TIMED("CPU cost of calls", ROW_TIME, waits.cpu_cost_ns),
 	ROW_TIMED("slow-down", ROW_FACTOR, waits.slowdown_permille),
-	GAP,
-	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };
 
 #define LABEL_WIDTH 20
@@ -97,23 +110,33 @@ static struct paint paint_of(bool color)
 	return (struct paint){"", "", "", "", ""};
 }
 
-/* A host in another process may have died before it reported the value. */
+/*
+ * Is the row one of a single run? A host in another process may have died before it reported the
+ * value.
+ */
 static bool row_has_value(const struct row *row, const struct options *options,
 			  const struct replay_result *result)
 {
-	if ((row->wddm2 && !options->replay.wddm2) ||
+	if (row->part || (row->wddm2 && !options->replay.wddm2) ||
 	    (row->gpu_time && !options->replay.gpu_time) ||
 	    (row->paced && !options->replay.recorded_pace))
 		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
 
-static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
-			    size_t size)
+static uint64_t number_of(const struct row *row, const struct replay_result *result)
 {
 	uint64_t value;
 
 	memcpy(&value, (const char *)result + row->offset, sizeof(value));
+	return value;
+}
+
+static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
+			    size_t size)
+{
+	uint64_t value = number_of(row, result);
+
 	switch (row->kind) {
 	case ROW_COUNT:
 		return units_count(value, text, size);
@@ -177,6 +200,21 @@ static void print_lock_note(FILE *file, const struct row *row, const struct repl
 		fprintf(file, "   unswizzled into system memory instead");
 }
 
+/* Prints the parts that follow the row and are not 0, as "capacity 3, CPU locks 1". */
+static void print_parts(FILE *file, const struct row *row, const struct replay_result *result)
+{
+	const char *before = "   ";
+	char text[32];
+
+	for (row++; row < rows + sizeof(rows) / sizeof(rows[0]) && row->part; row++) {
+		if (!number_of(row, result))
+			continue;
+		fprintf(file, "%s%s %s", before, row->label + strspn(row->label, " "),
+			value_of(row, result, text, sizeof(text)));
+		before = ", ";
+	}
+}
+
 static void print_note(FILE *file, const struct row *row, const struct replay_result *result)
 {
 	char text[32];
@@ -187,6 +225,14 @@ static void print_note(FILE *file, const struct row *row, const struct replay_re
 	if (row->offset == offsetof(struct replay_result, relocations) && result->clamped_deltas)
 		fprintf(file, "   %s beyond their buffer, clamped",
 			units_count(result->clamped_deltas, text, sizeof(text)));
+	if (row_shows(row, offsetof(struct replay_result, evicted.aperture)) &&
+	    result->evicted.aperture)
+		fprintf(file, "   unmapped, nothing copied");
+}
+
+static const char *peak_label(const struct vidmm_segment_statistics *segment)
+{
+	return segment->aperture ? "peak aperture" : "peak video memory";
 }
 
 static void print_segments(FILE *file, const struct replay_result *result)
@@ -194,13 +240,48 @@ static void print_segments(FILE *file, const struct replay_result *result)
 	char peak[32], size[32];
 	unsigned i;
 
+	if (result->segment_count)
+		fputc('\n', file);
+
 	for (i = 0; i < result->segment_count; i++) {
 		const struct vidmm_segment_statistics *segment = &result->segment[i];
 
-		fprintf(file, "  %-*s%*s   of %s\n", LABEL_WIDTH,
-			segment->aperture ? "  aperture" : "  video memory", VALUE_WIDTH,
+		fprintf(file, "  %-*s%*s   of %s\n", LABEL_WIDTH, peak_label(segment), VALUE_WIDTH,
 			units_bytes(segment->peak_resident_bytes, peak, sizeof(peak)),
 			units_bytes(segment->size_bytes, size, sizeof(size)));
+	}
+}
+
+/* The most paged buffers. */
+static void print_thrash(FILE *file, const struct options *options,
+			 const struct replay_result *result, const struct paint *paint)
+{
+	char in[32], out[32], size[32], evictions[32], first[32], last[32];
+	unsigned i;
+
+	if (options->replay.connect) {
+		fprintf(file, "\n  most paged buffers: unknown, the host has the paging events\n");
+		return;
+	}
+	if (!result->thrash_count)
+		return;
+	fprintf(file, "\n  %s%-*s%*s  %9s  %9s  %9s  %9s  %9s%s\n", paint->dim, LABEL_WIDTH,
+		"most paged buffers", VALUE_WIDTH, "size", "in", "out", "evictions", "first at",
+		"last at", paint->off);
+	for (i = 0; i < result->thrash_count; i++) {
+		const struct thrash_entry *entry = &result->thrash[i];
+		char name[32];
+
+		snprintf(name, sizeof(name), "buffer %u", entry->buffer);
+		fprintf(file, "  %-*s%*s  %9s  %9s  %9s  %9s  %9s%s%s\n", LABEL_WIDTH, name,
+			VALUE_WIDTH, units_bytes(entry->size_bytes, size, sizeof(size)),
+			units_bytes(entry->bytes_paged_in, in, sizeof(in)),
+			units_bytes(entry->bytes_paged_out, out, sizeof(out)),
+			units_count(entry->evictions, evictions, sizeof(evictions)),
+			units_time(entry->first_ns, first, sizeof(first)),
+			units_time(entry->last_ns, last, sizeof(last)),
+			result->process_count > 1 ? "  " : "",
+			result->process_count > 1 ? result->headers[entry->recording].program : "");
 	}
 }
 
@@ -336,11 +417,13 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,
 				value_of(&rows[i], result, text, sizeof(text)));
 			print_note(file, &rows[i], result);
+			print_parts(file, &rows[i], result);
 			print_lock_note(file, &rows[i], result);
 		}
 		fputc('\n', file);
 	}
 	print_segments(file, result);
+	print_thrash(file, options, result, &paint);
 	fputc('\n', file);
 	print_lost(file, result);
 	print_time(file, options, result);
@@ -384,6 +467,36 @@ static const char *findings_cell(const struct run *run, char *text, size_t size)
 	return units_count(run->result.finding_count, text, size);
 }
 
+/* A part is shown if it is not 0 in every run. */
+static bool is_compared(const struct row *row, const struct options *options,
+			const struct run *runs, unsigned count)
+{
+	unsigned k;
+
+	if (!row->part)
+		return row_has_value(row, options, &runs[0].result);
+	for (k = 0; k < count; k++)
+		if (number_of(row, &runs[k].result))
+			return true;
+	return false;
+}
+
+static void compare_segments(FILE *file, const struct run *runs, unsigned count)
+{
+	char text[32];
+	unsigned i, k;
+
+	fputc('\n', file);
+	for (i = 0; i < runs[0].result.segment_count; i++) {
+		fprintf(file, "  %-*s", LABEL_WIDTH, peak_label(&runs[0].result.segment[i]));
+		for (k = 0; k < count; k++)
+			fprintf(file, "  %*s", VALUE_WIDTH,
+				units_bytes(runs[k].result.segment[i].peak_resident_bytes, text,
+					    sizeof(text)));
+		fputc('\n', file);
+	}
+}
+
 void summary_compare(FILE *file, const struct options *options, const struct run *runs,
 		     unsigned count, bool color)
 {
@@ -399,7 +512,7 @@ void summary_compare(FILE *file, const struct options *options, const struct run
 	compare_line(file, "video memory", runs, count, vram_cell);
 	fputc('\n', file);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!row_has_value(&rows[i], options, &runs[0].result))
+		if (!is_compared(&rows[i], options, runs, count))
 			continue;
 		if (rows[i].kind != ROW_GAP) {
 			fprintf(file, "  %-*s", LABEL_WIDTH, rows[i].label);
@@ -409,6 +522,7 @@ void summary_compare(FILE *file, const struct options *options, const struct run
 		}
 		fputc('\n', file);
 	}
+	compare_segments(file, runs, count);
 	compare_line(file, "time", runs, count, wall_cell);
 	if (options->replay.host_kind == VIDMM_HOST_SIM && options->replay.gpu_time)
 		compare_line(file, "simulated time", runs, count, virtual_cell);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "grow.h"
+#include "thrash.h"
 #include "umd_private.h"
 
 enum replay_status umd_buffer_create(struct umd *umd, const struct trace_event *event)
@@ -35,6 +36,15 @@ enum replay_status umd_buffer_create(struct umd *umd, const struct trace_event *
 	return buffer->content ? REPLAY_CLEAN : umd_no_memory(umd);
 }
 
+static void note_allocated(struct umd *umd, const struct umd_buffer *buffer)
+{
+	const struct thrash_entry entry = {
+		.recording = umd->index, .buffer = buffer->id, .size_bytes = buffer->size_bytes};
+
+	if (umd->world->thrash)
+		thrash_allocated(umd->world->thrash, umd_process_id(umd), buffer->handle, &entry);
+}
+
 HRESULT umd_buffer_try_allocate(struct umd *umd, struct umd_buffer *buffer,
 				D3DDDICB_ALLOCATE *allocate)
 {
@@ -62,8 +72,10 @@ HRESULT umd_buffer_try_allocate(struct umd *umd, struct umd_buffer *buffer,
 	allocate->NumAllocations = 1;
 	allocate->pAllocationInfo = &info;
 	hr = umd->callbacks->pfnAllocateCb(umd->handle, allocate);
-	if (SUCCEEDED(hr))
+	if (SUCCEEDED(hr)) {
 		buffer->handle = info.hAllocation;
+		note_allocated(umd, buffer);
+	}
 	return hr;
 }
 

@@ -16,6 +16,7 @@
 #include "order.h"
 #include "replay.h"
 
+struct thrash;
 struct times;
 struct umd;
 struct next_uses;
@@ -65,6 +66,7 @@ struct world {
 	struct vidmm_adapter *adapter;
 	struct history *history; /* NULL without verification */
 	struct times *times;     /* NULL without gpu_time */
+	struct thrash *thrash;   /* NULL if no list of the most paged buffers is wanted */
 	uint32_t finding_subscription, event_subscription;
 
 	/*

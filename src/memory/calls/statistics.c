@@ -83,12 +83,47 @@ static vmm_status read_peaks(struct vmm_memory *memory, uint32_t process, struct
 	return VMM_OK;
 }
 
+/* The parts by cause add up to the totals. */
+static void check_causes(const struct vmm_memory_statistics *statistics)
+{
+	const struct vmm_memory_tallies *tallies = &statistics->tallies;
+	uint64_t in = 0, out = tallies->aperture_evictions;
+
+	for (uint32_t i = 0; i < VMM_CAUSE_COUNT; i++) {
+		in += tallies->paged_in_bytes[i];
+		out += tallies->memory_evictions[i];
+	}
+	vmm_assert(in == statistics->bytes_paged_in && out == statistics->evictions);
+}
+
+/* */
+static void fill_causes(struct vmm_memory_statistics *statistics)
+{
+	const uint64_t *in = statistics->tallies.paged_in_bytes;
+	const uint64_t *out = statistics->tallies.memory_evictions;
+
+	statistics->bytes_paged_in_first = in[VMM_CAUSE_FIRST];
+	statistics->bytes_paged_in_capacity = in[VMM_CAUSE_CAPACITY];
+	statistics->bytes_paged_in_fragmentation = in[VMM_CAUSE_FRAGMENTATION];
+	statistics->bytes_paged_in_lock = in[VMM_CAUSE_LOCK];
+	statistics->bytes_paged_in_trim = in[VMM_CAUSE_TRIM];
+	statistics->bytes_paged_in_other = in[VMM_CAUSE_OTHER];
+	statistics->evictions_aperture = statistics->tallies.aperture_evictions;
+	statistics->evictions_capacity = out[VMM_CAUSE_CAPACITY];
+	statistics->evictions_fragmentation = out[VMM_CAUSE_FRAGMENTATION];
+	statistics->evictions_lock = out[VMM_CAUSE_LOCK];
+	statistics->evictions_trim = out[VMM_CAUSE_TRIM];
+	statistics->evictions_other = out[VMM_CAUSE_OTHER];
+}
+
 static void fill(const struct vmm_memory *memory, const struct vmm_peaks *peaks,
 		 struct vmm_memory_statistics *statistics) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_assert(memory->statistics.evictions == memory->statistics.tallies.evictions.count);
+	check_causes(&memory->statistics);
 	*statistics = memory->statistics;
+	fill_causes(statistics);
 	statistics->segment_count = memory->segment_count;
 	statistics->tallies.created.count = atomic_load(&memory->created_count);
 	statistics->tallies.created.bytes = atomic_load(&memory->created_bytes);

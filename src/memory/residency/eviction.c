@@ -239,7 +239,7 @@ static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instanc
 	vmm_residency_leave_segment(memory, instance);
 	vmm_swizzle_release(memory, instance); /* until here the CPU read through the ranges */
 	vmm_coherence_to_cpu(memory, instance, false);
-	vmm_eviction_count(memory, instance->allocation, old_segment, reason);
+	vmm_eviction_count(memory, instance, old_segment, reason);
 	vmm_residency_event(memory, instance, reason, old_segment);
 	return vmm_ok(status) ? shown : status;
 }
@@ -271,7 +271,7 @@ static vmm_status evict_alternate(struct vmm_memory *memory, struct vmm_instance
 	vmm_residency_leave_segment(memory, instance);
 	instance->place = VMM_PLACEMENT_SYSTEM;
 	vmm_coherence_to_cpu(memory, instance, false);
-	vmm_eviction_count(memory, instance->allocation, old_segment, reason);
+	vmm_eviction_count(memory, instance, old_segment, reason);
 	vmm_residency_event(memory, instance, reason, old_segment);
 	return status;
 }
@@ -291,7 +291,7 @@ static vmm_status evict_partial(struct vmm_memory *memory, struct vmm_instance *
 		return status;
 	vmm_residency_leave_segment(memory, instance);
 	instance->place = VMM_PLACEMENT_SYSTEM;
-	vmm_eviction_count(memory, instance->allocation, old_segment, reason);
+	vmm_eviction_count(memory, instance, old_segment, reason);
 	vmm_residency_event(memory, instance, reason, old_segment);
 	return status;
 }
@@ -318,7 +318,7 @@ static vmm_status discard_protected(struct vmm_memory *memory, struct vmm_instan
 		   "PAG-32: the content of 0x%08x is HardwareProtected and segment %u has no "
 		   "EncryptedPagingSupported: it is discarded, not copied out",
 		   instance->handle, instance->segment);
-	vmm_eviction_count(memory, instance->allocation, instance->segment, reason);
+	vmm_eviction_count(memory, instance, instance->segment, reason);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	return VMM_OK;
 }
@@ -344,7 +344,7 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 		(unsigned long long)widest_passage(memory, a->eviction_set));
 	a->content_lost = true;
 	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
-	vmm_eviction_count(memory, a, instance->segment, reason);
+	vmm_eviction_count(memory, instance, instance->segment, reason);
 	vmm_residency_drop(memory, instance, reason);
 	return VMM_OK;
 }
@@ -420,7 +420,7 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 	vmm_retained_left_segment(instance);
 	vmm_residency_leave_segment(memory, instance);
 	instance->place = VMM_PLACEMENT_SYSTEM;
-	vmm_eviction_count(memory, instance->allocation, old_segment, reason);
+	vmm_eviction_count(memory, instance, old_segment, reason);
 	vmm_residency_event(memory, instance, reason, old_segment);
 	return VMM_OK;
 }

@@ -60,22 +60,49 @@ static uint32_t priority_class(uint32_t priority)
 	return class;
 }
 
-void vmm_eviction_count(struct vmm_memory *memory, const struct vmm_allocation *allocation,
-			uint32_t segment, uint32_t reason)
+/* Why an instance leaves a memory segment for that reason (VIDMM_RESIDENCY_*). */
+static enum vmm_paging_cause cause_of(const struct vmm_memory *memory, uint32_t reason)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
+	switch (reason) {
+	case VIDMM_RESIDENCY_PRESSURE:
+		vmm_assert(memory->pressure != VMM_CAUSE_FIRST);
+		return memory->pressure;
+	case VIDMM_RESIDENCY_DISCARDED: /* for free space, or by a lock */
+		return memory->pressure != VMM_CAUSE_FIRST ? memory->pressure : VMM_CAUSE_LOCK;
+	case VIDMM_RESIDENCY_LOCK:
+	case VIDMM_RESIDENCY_RENDER_LOCKED:
+		return VMM_CAUSE_LOCK;
+	case VIDMM_RESIDENCY_TRIM:
+		return VMM_CAUSE_TRIM;
+	default:
+		return VMM_CAUSE_OTHER;
+	}
+}
+
+void vmm_eviction_count(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+			uint32_t reason)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_memory_tallies *tallies = &memory->statistics.tallies;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_assert(segment <= memory->segment_count);
+	vmm_assert(segment >= 1 && segment <= memory->segment_count);
 	memory->statistics.evictions++;
+	if (vmm_memory_segment(memory, segment)->aperture) {
+		tallies->aperture_evictions++;
+	} else {
+		instance->paging_cause = (uint8_t)cause_of(memory, reason);
+		tallies->memory_evictions[instance->paging_cause]++;
+	}
 	vmm_tally_add(&tallies->evictions, allocation);
 	if (reason == VIDMM_RESIDENCY_PRESSURE)
 		vmm_tally_add(&tallies->pressure, allocation);
 	if (reason == VIDMM_RESIDENCY_LOCK)
 		vmm_tally_add(&tallies->locks, allocation);
-	if (segment)
-		tallies->evicted_bytes[segment - 1][priority_class(allocation->priority)] +=
-			allocation->size_bytes;
+	tallies->evicted_bytes[segment - 1][priority_class(allocation->priority)] +=
+		allocation->size_bytes;
 }
 
 static void extent_events(struct vmm_memory *memory, const struct vmm_instance *instance)
@@ -189,6 +216,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 			(void)!vmm_paging_discard(memory, instance);
 		vmm_view_unmap(instance);
 		vmm_residency_leave_segment(memory, instance);
+		instance->paging_cause = (uint8_t)cause_of(memory, reason);
 		/* from 2.0 on the store exists while the content is in a segment */
 		if (!instance->retained)
 			vmm_backing_destroy_after(memory, &instance->backing,
@@ -224,6 +252,8 @@ void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instanc
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_retained_left_segment(instance);
+	if (instance->place == VMM_PLACEMENT_MEMORY)
+		instance->paging_cause = VMM_CAUSE_OTHER;
 	vmm_residency_leave_segment(memory, instance);
 	instance->place = (uint8_t)place;
 	/* a reset has notified the miniport that nothing is resident (PAG-25) */

@@ -118,8 +118,11 @@ static vmm_status place_in_segment(struct vmm_search *search, struct vmm_instanc
 		instance->place = (uint8_t)from;
 		return status;
 	}
-	if (instance->place == VMM_PLACEMENT_MEMORY)
+	if (instance->place == VMM_PLACEMENT_MEMORY) {
 		vmm_view_unmap(instance);
+		/* Until it leaves, only content that a CPU lock copied out comes in. */
+		instance->paging_cause = VMM_CAUSE_LOCK;
+	}
 	vmm_va_write_entries(memory, instance);
 	vmm_paging_mark_instance(memory, instance,
 				 instance->place == VMM_PLACEMENT_MEMORY && !instance->retained);

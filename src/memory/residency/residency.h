@@ -135,9 +135,12 @@ void vmm_residency_leave_segment(struct vmm_memory *memory, struct vmm_instance 
 /* The same for a placement to which no content and no client object has come yet. */
 void vmm_residency_release_placement(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
-/* Counts an eviction from that segment, for `reason`: VIDMM_RESIDENCY_*. (QST-03) */
-void vmm_eviction_count(struct vmm_memory *memory, const struct vmm_allocation *allocation,
-			uint32_t segment, uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Counts an eviction from that segment, for `reason`: VIDMM_RESIDENCY_*, and notes its cause.
+ * (QST-03, Q-321)
+ */
+void vmm_eviction_count(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+			uint32_t reason) VMM_REQUIRES(vmm_paging_lock_class);
 /* Reports where the instance is now. `reason`: VIDMM_RESIDENCY_*. */
 void vmm_residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
 			 uint32_t reason, uint32_t old_segment) VMM_REQUIRES(vmm_paging_lock_class);

@@ -59,8 +59,7 @@ static vmm_status evict_victim(struct vmm_search *search, struct vmm_instance *i
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	/* Under memory pressure the renaming pool releases its memory without a copy (REN-09). */
 	if (content_is_obsolete(instance)) {
-		vmm_eviction_count(memory, instance->allocation, instance->segment,
-				   VIDMM_RESIDENCY_PRESSURE);
+		vmm_eviction_count(memory, instance, instance->segment, VIDMM_RESIDENCY_PRESSURE);
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 		return VMM_OK;
 	}
@@ -74,6 +73,25 @@ static vmm_status evict_victim(struct vmm_search *search, struct vmm_instance *i
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
 		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
 	return VMM_OK;
+}
+
+/*
+ * Evicts with the cause noted: fragmentation if the free bytes of the segment suffice for the
+ * request. The eviction path may search an aperture for space, so the cause is restored. (Q-321)
+ */
+static vmm_status evict_for_space(struct vmm_search *search, struct vmm_instance *victim)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_memory *memory = search->memory;
+	enum vmm_paging_cause before = memory->pressure;
+
+	vmm_assert_held(&search->memory->adapter->paging_lock);
+	memory->pressure = vmm_range_free_bytes(search->segment->heap) >= search->request.size_bytes
+				   ? VMM_CAUSE_FRAGMENTATION
+				   : VMM_CAUSE_CAPACITY;
+	vmm_status status = evict_victim(search, victim);
+	memory->pressure = before;
+	return status;
 }
 
 /* Offered, but queued work still uses it (OFR-01). */
@@ -330,7 +348,7 @@ vmm_status vmm_free_space_find(struct vmm_search *search, struct vmm_free_space 
 			return status;
 		if (!victim)
 			continue;
-		status = evict_victim(search, victim);
+		status = evict_for_space(search, victim);
 		/* A locked victim cannot move without losing CPU writes. */
 		if (status == VMM_NOT_SUPPORTED) {
 			search->unlock_helps |= vmm_locks(victim) &&

@@ -257,6 +257,9 @@ struct vmm_memory {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
 	uint64_t mapped_bytes; /* through all aperture segments; at most shared_system_bytes */
 
+	/* While a victim is evicted to free space: the cause; else VMM_CAUSE_FIRST. */
+	enum vmm_paging_cause pressure VMM_GUARDED_BY(vmm_paging_lock_class);
+
 	struct vmm_swizzling_range *ranges; /* range_count of them: grows on demand */
 	uint32_t range_count;
 

@@ -288,14 +288,16 @@ static UINT conversion(const struct vmm_instance *instance, bool in)
 	return in ? 0x1 : 0x2;
 }
 
-static void count_paged(struct vmm_memory *memory, bool in, uint64_t bytes)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static void count_paged(struct vmm_memory *memory, const struct vmm_instance *instance, bool in,
+			uint64_t bytes) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (in)
-		memory->statistics.bytes_paged_in += bytes;
-	else
+	if (!in) {
 		memory->statistics.bytes_paged_out += bytes;
+		return;
+	}
+	memory->statistics.bytes_paged_in += bytes;
+	memory->statistics.tallies.paged_in_bytes[instance->paging_cause] += bytes; /* */
 }
 
 static vmm_status transfer_virtual(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -311,7 +313,7 @@ static vmm_status transfer_virtual(struct vmm_memory *memory, struct vmm_instanc
 	vmm_status status = vmm_paging_virtual(memory, instance, &content);
 	if (!vmm_ok(status))
 		return status;
-	count_paged(memory, in, part->size_bytes);
+	count_paged(memory, instance, in, part->size_bytes);
 	return VMM_OK;
 }
 
@@ -351,7 +353,7 @@ static vmm_status transfer_on(struct vmm_memory *memory, struct vmm_instance *in
 	status = build_on(memory, &memory->lane[physical], &args, instance);
 	if (!vmm_ok(status))
 		return status;
-	count_paged(memory, in, part->size_bytes);
+	count_paged(memory, instance, in, part->size_bytes);
 	paging_event(memory, instance, VIDMM_PAGING_TRANSFER, part->size_bytes,
 		     (uint32_t[2]){in ? 0 : instance->segment, in ? instance->segment : 0});
 	return VMM_OK;
@@ -434,7 +436,7 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_status status = build(memory, &args, instance);
 	if (!vmm_ok(status))
 		return status;
-	count_paged(memory, in, size);
+	count_paged(memory, instance, in, size);
 	paging_event(memory, instance, VIDMM_PAGING_SPECIAL_LOCK_TRANSFER, size,
 		     (uint32_t[2]){in ? 0 : instance->segment, in ? instance->segment : 0});
 	return VMM_OK;

@@ -280,6 +280,34 @@ static uint64_t paged_in(struct gva_client *c)
 	return statistics.bytes_paged_in;
 }
 
+static void q_321_what_the_client_evicts_comes_in_again_as_trimmed(void **state)
+{
+	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){.vram_bytes = 4 * MIB});
+	gva_open(&host, &c);
+	uint64_t before = paged_in(&c);
+	struct gva_memory memory = {gva_allocate(&c, 2 * MIB, GVA_VRAM), 2 * MIB, 0};
+	memory.at = gva_map(&c, memory.handle, memory.bytes, 0);
+	memset(gva_lock(&c, memory.handle), 0x51, memory.bytes);
+	gva_unlock(&c, memory.handle);
+	gva_make_resident(&c, memory.handle);
+	uint64_t first = paged_in(&c) - before;
+	gva_evict(&c, memory.handle);
+	while (!paged_out(&c))
+		;
+	gva_make_resident(&c, memory.handle);
+	assert_int_equal(paged_in(&c), before + first + 2 * MIB);
+	vidmm_adapter_statistics(host.adapter, &s);
+	assert_true(first == 2 * MIB && s.bytes_paged_in_trim == 2 * MIB);
+	assert_true(s.bytes_paged_in_capacity == 0 && s.bytes_paged_in_fragmentation == 0);
+	assert_int_equal(s.evictions_trim, 1);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
 /* The CPU writes first: then MakeResident brings the content into video memory, if it has space. */
 static void q_200_makeresident_moves_content_into_the_preferred_segment(void **state)
 {
@@ -452,6 +480,7 @@ int main(void)
 		ON_BOTH(res_07_alf_37_ofr_01_queued_work_finds_what_left_the_list),
 		ON_BOTH(q_201_notwrittento_does_not_cover_other_writes),
 		ON_BOTH(q_200_makeresident_moves_content_into_the_preferred_segment),
+		ON_BOTH(q_321_what_the_client_evicts_comes_in_again_as_trimmed),
 		ON_BOTH(va_13_tlbs_are_flushed_while_the_other_node_runs),
 		ON_BOTH(res_10_both_groups_have_budgets_and_usage),
 		ON_SIM(alf_02_properties_of_1_x_are_refused),
