@@ -253,6 +253,37 @@ def q_320_q_321_paging_is_divided_by_cause():
     assert report['paged_in']['again_lock'] > 0, report['paged_in']
 
 
+def loop(buffers, rounds):
+    """A recording of one process that uses the buffers of 256 KiB one after the other."""
+    events = [f'0 c {i} 262144' for i in range(1, buffers + 1)] + [f'0 w {i} 0 262144 p' for i in range(1, buffers + 1)]
+    events += [f'{n}000000 x {n} 0 1 0 0 0 1 0 {(n - 1) % buffers + 1}' for n in range(1, rounds * buffers + 1)]
+    header = open(EVERY).read().split('1000 c')[0]
+    return header + ''.join(event + '\n' for event in events) + f'#end {len(events)}\n'
+
+
+@test
+def what_the_reference_would_have_kept_is_counted_by_policy():
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(loop(6, 8))
+        f.flush()
+        lru, reference = (json.loads(expect(replay(f.name, '--vram', '1M', '--against-reference', '--json', '--policy', policy), 0).stdout)
+                          for policy in ('lru', 'reference'))
+        plain = json.loads(replay(f.name, '--vram', '1M', '--json').stdout)
+    # LRU evicts what the loop needs next; at its end some buffers have no next use.
+    assert lru['evicted']['policy'] > 20 and lru['paged_in']['again_policy'] > 20 << 18, lru
+    assert lru['evicted']['policy'] <= lru['evicted']['capacity'] + lru['evicted']['fragmentation'], lru
+    assert lru['paged_in']['again_policy'] <= lru['paged_in']['again'], lru
+    assert reference['evicted']['policy'] == 0 and reference['paged_in']['again_policy'] == 0, reference
+    assert 0 < reference['paged_in']['again'] < lru['paged_in']['again'], reference
+    # It only looks.
+    assert plain['event_hash'] == lru['event_hash'] and plain['evicted']['policy'] is plain['paged_in']['again_policy'] is None, plain
+    expect(replay(EVERY, '--vram', '1M', '--against-reference'), 0, out='by policy')
+    assert 'by policy' not in replay(EVERY, '--vram', '1M').stdout
+    for wrong in ['--backend', 'linux'], ['--connect']:
+        expect(replay(EVERY, '--against-reference', *wrong), 2, err='against-reference')
+    expect(replay('-', '--against-reference', '--vram', '4M'), 2, err='must be a file')
+
+
 @test
 def the_text_names_the_causes_and_no_sum_of_video_memory_and_aperture():
     text = expect(replay(EVERY, '--vram', '1M'), 0).stdout

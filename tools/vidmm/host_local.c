@@ -14,6 +14,7 @@
 #include "statistics.h"
 #include "times.h"
 #include "umd.h"
+#include "victims.h"
 
 struct local_device {
 	struct host_device base; /* first */
@@ -173,7 +174,8 @@ static enum replay_status start_adapter(struct world *world)
 		.bar_count = 1,
 		.registry = registry,
 		.registry_count = registry_count,
-		.eviction_rank = world->next_uses ? rank_by_next_use : NULL,
+		.eviction_rank =
+			world->options->policy == REPLAY_POLICY_REFERENCE ? rank_by_next_use : NULL,
 		.eviction_context = world,
 	};
 	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
@@ -200,6 +202,7 @@ static void stop(struct world *world)
 		vidmm_adapter_stop(world->adapter);
 	history_destroy(world->history);
 	times_destroy(world->times);
+	victims_destroy(world->victims);
 	thrash_destroy(world->thrash);
 	if (world->event_subscription)
 		vidmm_unsubscribe(world->host, world->event_subscription);
@@ -233,6 +236,9 @@ static void collect(struct world *world)
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
 	statistics_difference(&none, &statistics, world->result);
+	if (world->victims)
+		victims_summary(world->victims, &world->result->evicted.policy,
+				&world->result->paged_in.policy);
 	if (world->thrash)
 		world->result->thrash_count = thrash_top(world->thrash, world->result->thrash,
 							 world->options->thrash_count);

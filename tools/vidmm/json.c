@@ -105,14 +105,33 @@ static void add_numbers(json_t *object, const struct number *list, size_t count,
 	}
 }
 
-/* Adds an object of the numbers of LIST. */
-static void add_group(json_t *object, const char *key, const struct number *list, size_t count,
-		      const struct options *options, const struct replay_result *result)
+/* Adds an object of the numbers of LIST. Returns it. */
+static json_t *add_group(json_t *object, const char *key, const struct number *list, size_t count,
+			 const struct options *options, const struct replay_result *result)
 {
 	json_t *group = json_object();
 
 	add_numbers(group, list, count, options, result);
 	json_object_set_new(object, key, group);
+	return group;
+}
+
+/* The parts of page-ins and evictions; `policy` is null unless compared with the reference. */
+static void add_causes(json_t *object, const struct options *options,
+		       const struct replay_result *result)
+{
+	bool judged = options->replay.against_reference;
+	json_t *in = add_group(object, "paged_in", paged_in_numbers, COUNT_OF(paged_in_numbers),
+			       options, result);
+	json_t *out = add_group(object, "evicted", evicted_numbers, COUNT_OF(evicted_numbers),
+				options, result);
+
+	json_object_set_new(in, "again_policy",
+			    judged ? json_integer((json_int_t)result->paged_in.policy)
+				   : json_null());
+	json_object_set_new(out, "policy",
+			    judged ? json_integer((json_int_t)result->evicted.policy)
+				   : json_null());
 }
 
 static json_t *traces_of(const struct options *options, const struct replay_result *result)
@@ -291,9 +310,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
 	add_numbers(object, numbers, COUNT_OF(numbers), options, result);
-	add_group(object, "paged_in", paged_in_numbers, COUNT_OF(paged_in_numbers), options,
-		  result);
-	add_group(object, "evicted", evicted_numbers, COUNT_OF(evicted_numbers), options, result);
+	add_causes(object, options, result);
 	json_add_times(object, options, result);
 	json_object_set_new(object, "segments",
 			    options->replay.connect && !result->statistics_known

@@ -111,18 +111,45 @@ static uint32_t find_buffer(struct process_uses *process, const struct umd *umd,
 	return 0;
 }
 
-uint64_t next_uses_distance(struct next_uses *uses, unsigned process, const struct umd *umd,
-			    uint32_t handle)
+/* Advances past the uses up to the present submission. NULL: the buffer has no uses. */
+static struct buffer_uses *uses_from_now(struct next_uses *uses, unsigned process, uint32_t id)
 {
 	struct process_uses *of = &uses->processes[process];
-	uint32_t id = find_buffer(of, umd, handle);
 	struct buffer_uses *buffer;
 
 	if (!id || id > of->count)
-		return UINT64_MAX;
+		return NULL;
 	buffer = &of->buffers[id - 1];
 	while (buffer->at < buffer->count && buffer->submission[buffer->at] <= uses->current)
 		buffer->at++;
-	return buffer->at < buffer->count ? buffer->submission[buffer->at] - uses->current
-					  : UINT64_MAX;
+	return buffer;
+}
+
+static uint64_t next_distance(const struct next_uses *uses, const struct buffer_uses *buffer)
+{
+	return buffer && buffer->at < buffer->count ? buffer->submission[buffer->at] - uses->current
+						    : UINT64_MAX;
+}
+
+uint64_t next_uses_distance(struct next_uses *uses, unsigned process, const struct umd *umd,
+			    uint32_t handle)
+{
+	uint32_t id = find_buffer(&uses->processes[process], umd, handle);
+
+	return next_distance(uses, uses_from_now(uses, process, id));
+}
+
+uint32_t next_uses_current(const struct next_uses *uses)
+{
+	return uses->current;
+}
+
+uint64_t next_uses_idle_distance(struct next_uses *uses, unsigned process, uint32_t buffer,
+				 uint32_t since)
+{
+	const struct buffer_uses *of = uses_from_now(uses, process, buffer);
+
+	if (of && of->at > 0 && of->submission[of->at - 1] >= since)
+		return 0;
+	return next_distance(uses, of);
 }

@@ -24,5 +24,11 @@ void next_uses_advance(struct next_uses *uses);
  */
 uint64_t next_uses_distance(struct next_uses *uses, unsigned process, const struct umd *umd,
 			    uint32_t handle);
+uint32_t next_uses_current(const struct next_uses *uses); /* the submission the replay is at */
+/*
+ * The same for an open buffer. 0: that submission or a later one, up to the present one, uses it.
+ */
+uint64_t next_uses_idle_distance(struct next_uses *uses, unsigned process, uint32_t buffer,
+				 uint32_t since);
 
 #endif

@@ -20,7 +20,7 @@ struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
 		*compare, *color, *events, *connect_path, *model, *policy, *thrash;
 	struct time_raw time;
-	int json, quiet, parse_only, connect;
+	int json, quiet, parse_only, connect, against_reference;
 };
 
 static bool usage(const char *format, const char *value)
@@ -74,6 +74,12 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 		     raw->compare);
 }
 
+static bool needs_next_uses(const struct options *options)
+{
+	return options->replay.policy == REPLAY_POLICY_REFERENCE ||
+	       options->replay.against_reference;
+}
+
 static bool parse_words(const struct raw *raw, struct options *options)
 {
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
@@ -96,8 +102,9 @@ static bool parse_words(const struct raw *raw, struct options *options)
 		return usage("--model \"%s\" is not valid: expected wddm1 or wddm2", raw->model);
 	if (raw->policy && !policy_parse(raw->policy, &options->replay.policy))
 		return usage("--policy \"%s\" is not valid: expected " POLICY_NAMES, raw->policy);
-	if (options->replay.policy == REPLAY_POLICY_REFERENCE && backend != 0)
-		return usage("--policy reference needs --backend sim%s", "");
+	options->replay.against_reference = raw->against_reference;
+	if (needs_next_uses(options) && backend != 0)
+		return usage("--policy reference and --against-reference need --backend sim%s", "");
 	if (!color_parse(raw->color, &options->color))
 		return usage("--color \"%s\" is not valid: expected auto, always or never",
 			     raw->color);
@@ -170,8 +177,10 @@ static bool take_inputs(poptContext context, struct options *options)
 		measured = measured || options->runs[i].bytes == 0;
 	options->replay.inputs = options->inputs;
 	options->replay.input_count = count;
-	if (piped && options->replay.policy == REPLAY_POLICY_REFERENCE)
-		return usage("--policy reference reads a recording twice: it must be a file%s", "");
+	if (piped && needs_next_uses(options))
+		return usage("--policy reference and --against-reference read a recording twice: "
+			     "it must be a file%s",
+			     "");
 	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
 		return usage("the standard input can be read only once: --vram must be a size%s",
 			     "");
@@ -193,7 +202,8 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 				      raw->time.link,
 				      raw->time.paging_engine,
 				      raw->policy,
-				      raw->thrash};
+				      raw->thrash,
+				      raw->against_reference ? "against-reference" : NULL};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -277,6 +287,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "driver model of the GPU and its driver: wddm1 (default) or wddm2", "MODEL"},
 		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
 		 "order of eviction in a class: " POLICY_NAMES " (default lru)", "NAME"},
+		{"against-reference", 0, POPT_ARG_NONE, &raw.against_reference, 0,
+		 "count of victims that the policy reference would have kept", NULL},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
 		 "size of the aperture segment, or none (default 1G)", "SIZE"},
 		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,

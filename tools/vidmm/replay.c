@@ -12,6 +12,7 @@
 #include "next_uses.h"
 #include "times.h"
 #include "umd.h"
+#include "victims.h"
 #include "workers.h"
 
 /* The open recordings of a replay and their merge. */
@@ -168,12 +169,15 @@ static uint64_t wall_clock_ns(void)
 static bool prepare_thrash(struct world *world, unsigned recording_count)
 {
 	unsigned most = world->options->thrash_count;
+	bool judged = world->options->against_reference;
 
-	if (!most || !world->host)
+	if ((!most && !judged) || !world->host)
 		return true;
-	world->result->thrash = calloc(most, sizeof(*world->result->thrash));
+	world->result->thrash = calloc(most + 1, sizeof(*world->result->thrash));
 	world->thrash = thrash_create(world->host, world->adapter, recording_count);
-	return world->result->thrash && world->thrash;
+	if (world->thrash && judged)
+		world->victims = victims_create(world);
+	return world->result->thrash && world->thrash && (!judged || world->victims);
 }
 
 static enum replay_status start_processes(struct world *world, const struct recordings *recordings)
@@ -335,7 +339,7 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	return status;
 }
 
-/* Reads the recordings once for the policy `reference`. */
+/* Reads the recordings once for the policy `reference`, or to compare with it. */
 static enum replay_status find_next_uses(struct world *world)
 {
 	struct recordings recordings;
@@ -366,7 +370,7 @@ static enum replay_status run_recordings(const struct replay_options *options,
 	struct recordings recordings = {.options = options};
 	enum replay_status status = REPLAY_CLEAN;
 
-	if (options->policy == REPLAY_POLICY_REFERENCE)
+	if (options->policy == REPLAY_POLICY_REFERENCE || options->against_reference)
 		status = find_next_uses(&world);
 	if (status == REPLAY_CLEAN)
 		status = open_recordings(&recordings, options, 0);

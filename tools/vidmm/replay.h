@@ -80,8 +80,9 @@ struct replay_options {
 	bool shared_paging;      /* paging uses the engine of the submissions */
 	/* No bytes are moved or written. Needs softgpu of WDDM 1.x, and no verification. */
 	bool no_content;
-	bool wddm2;            /* softgpu and its driver are of WDDM 2.x */
-	unsigned thrash_count; /* length of the list of the most paged buffers; 0: none */
+	bool wddm2;             /* softgpu and its driver are of WDDM 2.x */
+	bool against_reference; /* counts victims that `reference` keeps; needs what it needs */
+	unsigned thrash_count;  /* length of the list of the most paged buffers; 0: none */
 	/* REPLAY_POLICY_REFERENCE needs host kind VIDMM_HOST_SIM and recordings that are files */
 	enum replay_policy policy;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
@@ -152,13 +153,15 @@ struct replay_result {
 	/*
 	 * Parts of bytes_paged_in (Q-320, Q-321) and of evictions: `first` is into video memory for
 	 * the first time, `again` the sum of the other five; `video` is the sum of the evictions
-	 * without those from the aperture.
+	 * without those from the aperture. `policy`, with
+	 * against_reference only, is part of capacity and fragmentation together: the policy
+	 * `reference` would have evicted others (victims.h).
 	 */
 	struct {
-		uint64_t first, again, capacity, fragmentation, lock, trim, other;
+		uint64_t first, again, capacity, fragmentation, lock, trim, other, policy;
 	} paged_in;
 	struct {
-		uint64_t aperture, video, capacity, fragmentation, lock, trim, other;
+		uint64_t aperture, video, capacity, fragmentation, lock, trim, other, policy;
 	} evicted;
 	uint64_t waits_avoided; /* renames while the GPU still used the previous instance */
 	/*

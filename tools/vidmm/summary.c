@@ -12,32 +12,37 @@
 
 enum row_kind { ROW_COUNT, ROW_BYTES, ROW_TIME, ROW_FACTOR, ROW_GAP };
 
+/* When a row is shown. */
+enum {
+	ROW_WDDM2 = 1,  /* for WDDM 2.x only */
+	ROW_TIMED = 2,  /* only if the GPU takes time */
+	ROW_PACED = 4,  /* only if events happen at their recorded times */
+	ROW_PART = 8,   /* of the row above; only in a comparison, and if not 0 */
+	ROW_JUDGED = 16 /* only if evictions are compared with those of the reference */
+};
+
 struct row {
 	const char *label;
 	enum row_kind kind;
 	size_t offset; /* of a uint64_t in struct replay_result */
-	bool wddm2;    /* shown for WDDM 2.x only */
-	bool gpu_time; /* shown only if the GPU takes time */
-	bool paced;    /* shown only if events happen at their recorded times */
-	bool part;     /* of the row above it; shown only in a comparison, and if not 0 */
+	unsigned when;
 };
 
-#define ROW_ANY(label, kind, member, ...)                                        \
-	{                                                                        \
-		label, kind, offsetof(struct replay_result, member), __VA_ARGS__ \
+#define ROW_WHEN(when, label, kind, member)                               \
+	{                                                                 \
+		label, kind, offsetof(struct replay_result, member), when \
 	}
-#define ROW(label, kind, member)       ROW_ANY(label, kind, member, false, false, false, false)
-#define ROW_WDDM2(label, kind, member) ROW_ANY(label, kind, member, true, false, false, false)
-#define ROW_TIMED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, false, false)
-#define ROW_PACED(label, kind, member) ROW_ANY(label, kind, times.member, false, true, true, false)
-#define ROW_PART(label, kind, member)  ROW_ANY(label, kind, member, false, false, false, true)
-#define GAP                                                \
-	{                                                  \
-		"", ROW_GAP, 0, false, false, false, false \
+#define ROW(label, kind, member)   ROW_WHEN(0, label, kind, member)
+#define TIMED(label, kind, member) ROW_WHEN(ROW_TIMED, label, kind, times.member)
+#define PACED(label, kind, member) ROW_WHEN(ROW_TIMED | ROW_PACED, label, kind, times.member)
+#define PART(label, kind, member)  ROW_WHEN(ROW_PART, label, kind, member)
+#define GAP                       \
+	{                         \
+		"", ROW_GAP, 0, 0 \
 	}
-#define GAP_TIMED                                         \
-	{                                                 \
-		"", ROW_GAP, 0, false, true, false, false \
+#define GAP_TIMED                         \
+	{                                 \
+		"", ROW_GAP, 0, ROW_TIMED \
 	}
 
 static const struct row rows[] = {
@@ -50,22 +55,24 @@ static const struct row rows[] = {
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("  first uses", ROW_BYTES, paged_in.first),
 	ROW("  again", ROW_BYTES, paged_in.again),
-	ROW_PART("    capacity", ROW_BYTES, paged_in.capacity),
-	ROW_PART("    fragmentation", ROW_BYTES, paged_in.fragmentation),
-	ROW_PART("    CPU locks", ROW_BYTES, paged_in.lock),
-	ROW_PART("    residency lists", ROW_BYTES, paged_in.trim),
-	ROW_PART("    other causes", ROW_BYTES, paged_in.other),
+	PART("    capacity", ROW_BYTES, paged_in.capacity),
+	PART("    fragmentation", ROW_BYTES, paged_in.fragmentation),
+	PART("    CPU locks", ROW_BYTES, paged_in.lock),
+	PART("    residency lists", ROW_BYTES, paged_in.trim),
+	PART("    other causes", ROW_BYTES, paged_in.other),
+	ROW_WHEN(ROW_JUDGED, "    by policy", ROW_BYTES, paged_in.policy),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
 	ROW("evictions", ROW_COUNT, evicted.video),
-	ROW_PART("  capacity", ROW_COUNT, evicted.capacity),
-	ROW_PART("  fragmentation", ROW_COUNT, evicted.fragmentation),
-	ROW_PART("  CPU locks", ROW_COUNT, evicted.lock),
-	ROW_PART("  residency lists", ROW_COUNT, evicted.trim),
-	ROW_PART("  other causes", ROW_COUNT, evicted.other),
+	PART("  capacity", ROW_COUNT, evicted.capacity),
+	PART("  fragmentation", ROW_COUNT, evicted.fragmentation),
+	PART("  CPU locks", ROW_COUNT, evicted.lock),
+	PART("  residency lists", ROW_COUNT, evicted.trim),
+	PART("  other causes", ROW_COUNT, evicted.other),
+	ROW_WHEN(ROW_JUDGED, "  by policy", ROW_COUNT, evicted.policy),
 	ROW("aperture evictions", ROW_COUNT, evicted.aperture),
-	ROW_WDDM2("trimmed by driver", ROW_COUNT, driver.trimmed),
-	ROW_WDDM2("over budget", ROW_COUNT, driver.over_budget),
+	ROW_WHEN(ROW_WDDM2, "trimmed by driver", ROW_COUNT, driver.trimmed),
+	ROW_WHEN(ROW_WDDM2, "over budget", ROW_COUNT, driver.over_budget),
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
 	ROW("discarded", ROW_COUNT, discarded),
@@ -78,22 +85,22 @@ static const struct row rows[] = {
 	ROW("ranges acquired", ROW_COUNT, ranges_acquired),
 	ROW("range fallbacks", ROW_COUNT, range_fallbacks),
 	GAP_TIMED,
-	ROW_TIMED("latency p50", ROW_TIME, latency.p50_ns),
-	ROW_TIMED("latency p95", ROW_TIME, latency.p95_ns),
-	ROW_TIMED("latency p99", ROW_TIME, latency.p99_ns),
-	ROW_TIMED("latency max", ROW_TIME, latency.max_ns),
-	ROW_TIMED("frames", ROW_COUNT, frames.count),
-	ROW_TIMED("frame time p50", ROW_TIME, frames.times.p50_ns),
-	ROW_TIMED("frame time p95", ROW_TIME, frames.times.p95_ns),
-	ROW_TIMED("frame time p99", ROW_TIME, frames.times.p99_ns),
-	ROW_TIMED("frame time max", ROW_TIME, frames.times.max_ns),
-	ROW_PACED("late frames", ROW_COUNT, frames.late),
-	ROW_PACED("longest stall", ROW_TIME, frames.stall_ns),
-	ROW_TIMED("GPU waits for paging", ROW_TIME, waits.gpu_paging_ns),
-	ROW_TIMED("CPU waits in locks", ROW_TIME, waits.cpu_lock_ns),
-	ROW_TIMED("CPU waits in queues", ROW_TIME, waits.cpu_queue_ns),
-	ROW_TIMED("CPU cost of calls", ROW_TIME, waits.cpu_cost_ns),
-	ROW_TIMED("slow-down", ROW_FACTOR, waits.slowdown_permille),
+	TIMED("latency p50", ROW_TIME, latency.p50_ns),
+	TIMED("latency p95", ROW_TIME, latency.p95_ns),
+	TIMED("latency p99", ROW_TIME, latency.p99_ns),
+	TIMED("latency max", ROW_TIME, latency.max_ns),
+	TIMED("frames", ROW_COUNT, frames.count),
+	TIMED("frame time p50", ROW_TIME, frames.times.p50_ns),
+	TIMED("frame time p95", ROW_TIME, frames.times.p95_ns),
+	TIMED("frame time p99", ROW_TIME, frames.times.p99_ns),
+	TIMED("frame time max", ROW_TIME, frames.times.max_ns),
+	PACED("late frames", ROW_COUNT, frames.late),
+	PACED("longest stall", ROW_TIME, frames.stall_ns),
+	TIMED("GPU waits for paging", ROW_TIME, waits.gpu_paging_ns),
+	TIMED("CPU waits in locks", ROW_TIME, waits.cpu_lock_ns),
+	TIMED("CPU waits in queues", ROW_TIME, waits.cpu_queue_ns),
+	TIMED("CPU cost of calls", ROW_TIME, waits.cpu_cost_ns),
+	TIMED("slow-down", ROW_FACTOR, waits.slowdown_permille),
 };
 
 #define LABEL_WIDTH 20
@@ -117,9 +124,12 @@ static struct paint paint_of(bool color)
 static bool row_has_value(const struct row *row, const struct options *options,
 			  const struct replay_result *result)
 {
-	if (row->part || (row->wddm2 && !options->replay.wddm2) ||
-	    (row->gpu_time && !options->replay.gpu_time) ||
-	    (row->paced && !options->replay.recorded_pace))
+	const struct replay_options *replay = &options->replay;
+
+	if ((row->when & ROW_PART) || ((row->when & ROW_WDDM2) && !replay->wddm2) ||
+	    ((row->when & ROW_TIMED) && !replay->gpu_time) ||
+	    ((row->when & ROW_PACED) && !replay->recorded_pace) ||
+	    ((row->when & ROW_JUDGED) && !replay->against_reference))
 		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
@@ -206,7 +216,7 @@ static void print_parts(FILE *file, const struct row *row, const struct replay_r
 	const char *before = "   ";
 	char text[32];
 
-	for (row++; row < rows + sizeof(rows) / sizeof(rows[0]) && row->part; row++) {
+	for (row++; row < rows + sizeof(rows) / sizeof(rows[0]) && (row->when & ROW_PART); row++) {
 		if (!number_of(row, result))
 			continue;
 		fprintf(file, "%s%s %s", before, row->label + strspn(row->label, " "),
@@ -225,6 +235,8 @@ static void print_note(FILE *file, const struct row *row, const struct replay_re
 	if (row->offset == offsetof(struct replay_result, relocations) && result->clamped_deltas)
 		fprintf(file, "   %s beyond their buffer, clamped",
 			units_count(result->clamped_deltas, text, sizeof(text)));
+	if ((row->when & ROW_JUDGED) && number_of(row, result))
+		fprintf(file, "   of both: the policy reference would evict others");
 	if (row_shows(row, offsetof(struct replay_result, evicted.aperture)) &&
 	    result->evicted.aperture)
 		fprintf(file, "   unmapped, nothing copied");
@@ -473,7 +485,7 @@ static bool is_compared(const struct row *row, const struct options *options,
 {
 	unsigned k;
 
-	if (!row->part)
+	if (!(row->when & ROW_PART))
 		return row_has_value(row, options, &runs[0].result);
 	for (k = 0; k < count; k++)
 		if (number_of(row, &runs[k].result))

@@ -122,7 +122,28 @@ void thrash_allocated(struct thrash *thrash, uint32_t process, uint32_t handle,
 	pthread_mutex_unlock(&thrash->lock);
 }
 
+bool thrash_buffer_of(struct thrash *thrash, uint32_t process, uint32_t handle, uint32_t *recording,
+		      uint32_t *buffer)
+{
+	const struct thrash_entry *entry;
+
+	pthread_mutex_lock(&thrash->lock);
+	entry = entry_of(thrash, process, handle);
+	if (entry) {
+		*recording = entry->recording;
+		*buffer = entry->buffer;
+	}
+	pthread_mutex_unlock(&thrash->lock);
+	return entry != NULL;
+}
+
 /* ---- events ---- */
+
+bool thrash_is_copy(uint16_t operation)
+{
+	return operation == VIDMM_PAGING_TRANSFER || operation == VIDMM_PAGING_VIRTUAL_TRANSFER ||
+	       operation == VIDMM_PAGING_SPECIAL_LOCK_TRANSFER;
+}
 
 static bool is_video_memory(const struct thrash *thrash, uint64_t segment)
 {
@@ -143,10 +164,7 @@ static void on_paging(struct thrash *thrash, const struct vidmm_event *event)
 	struct thrash_entry *entry = entry_of(thrash, event->process, event->object);
 	uint64_t from = event->arg[1], to = event->arg[2];
 
-	if (!entry || from == to ||
-	    (event->reason != VIDMM_PAGING_TRANSFER &&
-	     event->reason != VIDMM_PAGING_VIRTUAL_TRANSFER &&
-	     event->reason != VIDMM_PAGING_SPECIAL_LOCK_TRANSFER))
+	if (!entry || from == to || !thrash_is_copy(event->reason))
 		return;
 	note_time(thrash, entry, event);
 	if (is_video_memory(thrash, to))

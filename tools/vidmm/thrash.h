@@ -7,6 +7,7 @@
 #ifndef VIDMM_TOOLS_THRASH_H
 #define VIDMM_TOOLS_THRASH_H
 
+#include <stdbool.h>
 #include <vidmm/vidmm.h>
 
 /* A buffer, by the index of its recording and its id there. */
@@ -26,6 +27,11 @@ void thrash_destroy(struct thrash *thrash); /* NULL is allowed */
 /* The process has allocated that handle for a buffer. When out of memory it is not counted. */
 void thrash_allocated(struct thrash *thrash, uint32_t process, uint32_t handle,
 		      const struct thrash_entry *buffer);
+/* Finds the buffer that a handle is or was allocated for. Returns false if there is none. */
+bool thrash_buffer_of(struct thrash *thrash, uint32_t process, uint32_t handle, uint32_t *recording,
+		      uint32_t *buffer);
+/* Is that paging operation (enum vidmm_paging_op) a copy? */
+bool thrash_is_copy(uint16_t operation);
 /*
  * Stores up to COUNT buffers that were evicted or paged out, those with the most bytes paged first,
  * and returns their number.

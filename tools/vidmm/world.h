@@ -20,6 +20,7 @@ struct thrash;
 struct times;
 struct umd;
 struct next_uses;
+struct victims;
 
 /* The buffer that a content number belongs to: index of its process, and id in the recording. */
 struct content_owner {
@@ -55,7 +56,8 @@ struct world {
 	void **shared_uses; /* umd_memory.c: by index in the exchange */
 	uint32_t shared_uses_count;
 	bool deadlocked;
-	struct next_uses *next_uses; /* with REPLAY_POLICY_REFERENCE, else NULL */
+	/* with REPLAY_POLICY_REFERENCE or against_reference, else NULL */
+	struct next_uses *next_uses;
 
 	/* For host_remote: the connection that asks for statistics, and the first sample. */
 	struct vidmm_connection *connection;
@@ -67,6 +69,7 @@ struct world {
 	struct history *history; /* NULL without verification */
 	struct times *times;     /* NULL without gpu_time */
 	struct thrash *thrash;   /* NULL if no list of the most paged buffers is wanted */
+	struct victims *victims; /* NULL without against_reference */
 	uint32_t finding_subscription, event_subscription;
 
 	/*
