@@ -64,7 +64,8 @@ bool vmm_policy_take(const struct vmm_policy_victim *victim, const struct vmm_po
 
 /*
  * Small buffers (constants, vertices of one draw) are discarded many times a frame; a few of them
- * cost less than one stall, even when memory is short.
+ * cost less than one stall, even when memory is short. A rule of thumb: docs/policies.md has what
+ * it decides.
  */
 #define RENAME_SMALL_BYTES ((uint64_t)256 << 10)
 /*
