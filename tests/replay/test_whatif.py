@@ -6,35 +6,10 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
-VIDMM = sys.argv[1]
-HERE = os.path.dirname(os.path.abspath(__file__))
-EVERY, TILED, IMPORTER = (os.path.join(HERE, 'data', name + '.trace') for name in ('every-op', 'tiled', 'importer'))
-GLMARK = os.path.join(HERE, '..', '..', 'examples', 'glmark2-1080p-skl.trace.zst')
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-def run(*args):
-    return subprocess.run([VIDMM, *args], capture_output=True, text=True, check=False)
-
-
-def whatif(*args, code=0, err=''):
-    done = run('what-if', *args)
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    assert err in done.stderr and (err or not done.stderr), done.stderr
-    return done
-
-
-def cells(*args, **more):
-    return json.loads(whatif(*args, '--json', '-', **more).stdout)
+from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, cells, main, run, test, whatif, write_changed
 
 
 def replay(recording, vram, policy, link, model):
@@ -130,13 +105,9 @@ def each_recording_is_replayed_alone():
 @test
 def a_recording_that_cannot_be_read_fails_alone():
     with tempfile.TemporaryDirectory() as folder:
-        bad = os.path.join(folder, 'bad.trace')
-        with open(EVERY, encoding='utf-8') as source, open(bad, 'w', encoding='utf-8') as target:
-            target.write(source.read().replace('1500 c 3 65536', '1500 c 3 65537'))
+        bad = write_changed(os.path.join(folder, 'bad.trace'), ('1500 c 3 65536', '1500 c 3 65537'))
         # An error inside a submission is found by the replays, not by the preceding measurement.
-        late = os.path.join(folder, 'late.trace')
-        with open(EVERY, encoding='utf-8') as source, open(late, 'w', encoding='utf-8') as target:
-            target.write(source.read().replace('8:2+128', '8:9+128'))
+        late = write_changed(os.path.join(folder, 'late.trace'), ('8:2+128', '8:9+128'))
         for path, code, status, err in ((bad, 3, 'bad input', bad + ':15'), (late, 3, 'bad input', 'late.trace, 1.00 MiB, lru, pcie3x16, wddm1: bad input'),
                                         (folder + '/none', 4, 'environment', 'No such file')):
             arguments = (path, EVERY, '--vram', '1M,50%', '--policy', 'lru')
@@ -151,9 +122,7 @@ def a_recording_that_cannot_be_read_fails_alone():
 @test
 def a_program_that_does_not_fit_has_no_figures():
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, 'large.trace')
-        with open(EVERY, encoding='utf-8') as source, open(path, 'w', encoding='utf-8') as target:
-            target.write(source.read().replace('1048576', '1074790400').replace('400000 e 2 88\n', '').replace('#end 45', '#end 44'))
+        path = write_changed(os.path.join(folder, 'large.trace'), *TOO_LARGE)
         report = cells(path, '--vram', '1M,3G', '--policy', 'lru', code=1, err='1.00 MiB, lru, pcie3x16, wddm1: findings')
         assert [cell['status'] for cell in report['cells']] == ['findings', 'clean'], report
         assert report['cells'][0]['late_frames'] is None and report['cells'][0]['message'], report
@@ -190,25 +159,11 @@ def wrong_usage_is_refused():
                  (EVERY, '--vram', '1M', '--policy', 'newest'), (EVERY, '--vram', '1M', '--policy', 'all,lru'),
                  (EVERY, '--vram', '1M', '--policy', ''), (EVERY, *good, '--link', 'agp'), (EVERY, *good, '--link', 'none,none'),
                  (EVERY, *good, '--model', 'wddm3'), (EVERY, *good, '--model', 'wddm1,wddm1'), (EVERY, *good, '--jobs', '0'),
-                 (EVERY, *good, '--jobs', '1025'), (EVERY, *good, '--jobs', 'x'), (EVERY, *good, '--csv', '-', '--json', '-')):
+                 (EVERY, *good, '--jobs', '1025'), (EVERY, *good, '--jobs', 'x'), (EVERY, *good, '--csv', '-', '--json', '-'),
+                 (EVERY, *good, '--html', '-', '--csv', '-'), (EVERY, *good, '--svg', '-', '--html', '-')):
         done = run('what-if', *args)
         assert done.returncode == 2 and not done.stdout and 'try: vidmm what-if --help' in done.stderr, (args, done)
     assert '--vram' in whatif('--help').stdout
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print('ok %d - %s' % (number, function.__name__), flush=True)
-        except AssertionError as error:
-            failed += 1
-            print('not ok %d - %s' % (number, function.__name__))
-            for line in str(error).splitlines():
-                print('# ' + line)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':

@@ -25,7 +25,41 @@ struct whatif_link {
 	struct cost_model costs; /* of the CPU, with this link */
 };
 
+/* Files for the result, in the forms of CSV, JSON, HTML and SVG. */
+#define WHATIF_FORMS 4u
+struct whatif_files {
+	char *paths[WHATIF_FORMS]; /* "-": the standard output; NULL: none */
+};
+/* Rows of a table of popt for the paths of FILES, for whatif_options.c and merge.c. */
+#define WHATIF_FILE_OPTIONS(files)                                                      \
+	{"csv",                                                                         \
+	 0,                                                                             \
+	 POPT_ARG_STRING,                                                               \
+	 &(files).paths[0],                                                             \
+	 0,                                                                             \
+	 "file for the results as comma-separated values (-: standard output)",         \
+	 "FILE"},                                                                       \
+		{"json",                                                                \
+		 0,                                                                     \
+		 POPT_ARG_STRING,                                                       \
+		 &(files).paths[1],                                                     \
+		 0,                                                                     \
+		 "file for the results as JSON (-: standard output)",                   \
+		 "FILE"},                                                               \
+		{"html",                                                                \
+		 0,                                                                     \
+		 POPT_ARG_STRING,                                                       \
+		 &(files).paths[2],                                                     \
+		 0,                                                                     \
+		 "file for charts and tables as a page (-: standard output)",           \
+		 "FILE"},                                                               \
+	{                                                                               \
+		"svg", 0, POPT_ARG_STRING, &(files).paths[3], 0,                        \
+			"file for the charts as a picture (-: standard output)", "FILE" \
+	}
+
 struct whatif_options {
+	const char *verb; /* of `vidmm`, for messages */
 	char **recordings;
 	unsigned recording_count;
 	struct size_list sizes;
@@ -35,16 +69,14 @@ struct whatif_options {
 	unsigned link_count;
 	bool wddm2[WHATIF_MODELS_MAX];
 	unsigned model_count;
-	unsigned jobs;              /* processes at a time */
-	char *csv_path, *json_path; /* "-": the standard output; NULL: none */
+	unsigned jobs; /* processes at a time */
+	struct whatif_files files;
 };
 
 /* Parses argv[1..] of `vidmm what-if`; returns as options_parse does (options.h). */
 bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
 			  int *exit_code);
 void whatif_options_finish(struct whatif_options *options);
-/* Returns whether the path of --csv or --json is "-"; it may be NULL. */
-bool whatif_is_standard_output(const char *path);
 
 /* ---- whatif_cell.c ---- */
 /* Written by the process of the cell. */
@@ -119,11 +151,34 @@ unsigned whatif_grid_series(const struct whatif_grid *grid);
  */
 bool whatif_grid_run(struct whatif_grid *grid);
 
-/* ---- whatif_table.c, whatif_csv.c, whatif_json.c ---- */
+/* ---- whatif_report.c ---- */
+/* Returns whether at most one file is the standard output; else prints a message for VERB. */
+bool whatif_files_valid(const struct whatif_files *files, const char *verb);
+void whatif_files_finish(struct whatif_files *files);
+/*
+ * Writes the result to all files, and as a table to the standard output unless that is a file.
+ * Returns the status of the grid, or REPLAY_ENVIRONMENT if a file could not be written.
+ */
+enum replay_status whatif_report(const struct whatif_files *files, const struct whatif_grid *grid);
+
+/* ---- whatif_text.c ---- */
+/* Figures with their units; `again` is "-" if it is unknown. */
+struct whatif_text {
+	char again[32], late[64], p99[32], stall[32], slower[32];
+};
+
+/* CELL has figures. */
+void whatif_text_figures(const struct whatif_cell *cell, struct whatif_text *text);
+/* Writes the amount of memory, with the percentage if that was given. Returns TEXT. */
+const char *whatif_text_memory(const struct whatif_cell *cell, char *text, size_t size);
+
+/* ---- whatif_table.c, whatif_csv.c, whatif_json.c, whatif_chart.c, whatif_html.c ---- */
 void whatif_table(FILE *file, const struct whatif_grid *grid);
 void whatif_csv(FILE *file, const struct whatif_grid *grid);
 /* Returns false when out of memory or if FILE cannot be written. */
 bool whatif_json(FILE *file, const struct whatif_grid *grid);
+void whatif_svg(FILE *file, const struct whatif_grid *grid);
+void whatif_html(FILE *file, const struct whatif_grid *grid);
 
 int whatif_main(int argc, const char **argv);
 

@@ -14,7 +14,7 @@
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
-	char *vram, *policy, *link, *model, *jobs, *csv, *json;
+	char *vram, *policy, *link, *model, *jobs;
 };
 
 static bool usage(const char *option, const char *value, const char *expected)
@@ -128,20 +128,6 @@ static bool parse_jobs(const char *text, struct whatif_options *options)
 	return true;
 }
 
-bool whatif_is_standard_output(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
-static bool take_files(const struct raw *raw, struct whatif_options *options)
-{
-	if (whatif_is_standard_output(raw->csv) && whatif_is_standard_output(raw->json))
-		return refuse("--csv and --json cannot both go to the standard output");
-	options->csv_path = raw->csv ? strdup(raw->csv) : NULL;
-	options->json_path = raw->json ? strdup(raw->json) : NULL;
-	return !raw->csv == !options->csv_path && !raw->json == !options->json_path;
-}
-
 static bool take_recordings(const char **paths, struct whatif_options *options)
 {
 	unsigned count = 0;
@@ -185,8 +171,6 @@ static void free_raw(struct raw *raw)
 	free(raw->link);
 	free(raw->model);
 	free(raw->jobs);
-	free(raw->csv);
-	free(raw->json);
 }
 
 bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
@@ -206,22 +190,20 @@ bool whatif_options_parse(int argc, const char **argv, struct whatif_options *op
 		 "driver models: wddm1 (default), wddm2", "LIST"},
 		{"jobs", 0, POPT_ARG_STRING, &raw.jobs, 0, "replays at a time (default: the CPUs)",
 		 "N"},
-		{"csv", 0, POPT_ARG_STRING, &raw.csv, 0,
-		 "file for the results as comma-separated values (-: standard output)", "FILE"},
-		{"json", 0, POPT_ARG_STRING, &raw.json, 0,
-		 "file for the results as JSON (-: standard output)", "FILE"},
+		WHATIF_FILE_OPTIONS(options->files),
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
 	bool proceed;
 
+	*options = (struct whatif_options){.verb = "what-if"};
 	argv[0] = "vidmm what-if"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
-	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... --vram LIST --policy LIST [OPTION...]");
 	proceed = read_options(context, &help, exit_code) && parse_lists(&raw, options) &&
-		  parse_jobs(raw.jobs, options) && take_files(&raw, options) &&
+		  parse_jobs(raw.jobs, options) &&
+		  whatif_files_valid(&options->files, options->verb) &&
 		  take_recordings(poptGetArgs(context), options);
 	free_raw(&raw);
 	poptFreeContext(context);
@@ -233,6 +215,5 @@ void whatif_options_finish(struct whatif_options *options)
 	for (unsigned i = 0; i < options->recording_count; i++)
 		free(options->recordings[i]);
 	free(options->recordings);
-	free(options->csv_path);
-	free(options->json_path);
+	whatif_files_finish(&options->files);
 }
