@@ -25,7 +25,7 @@ def cases():
         source = page.read()
     named = options_in(source.replace('\\-', '-'))
     there = set()
-    for verb in ('replay', 'what-if', 'caps', 'run', 'serve', 'clients'):
+    for verb in ('replay', 'what-if', 'merge', 'caps', 'run', 'serve', 'clients'):
         there |= options_in(output(VIDMM, verb, '--help').stdout)
     yield 'every option is named', there <= named, there - named
     # --version belongs to the program, not to a verb.

@@ -11,6 +11,7 @@
 
 #include "caps.h"
 #include "explain.h"
+#include "merge.h"
 #include "options.h"
 #include "parse_only.h"
 #include "picture.h"
@@ -167,6 +168,7 @@ static int help(FILE *file, int exit_code)
 	fputs("usage: vidmm VERB [ARGUMENTS]\n"
 	      "  replay TRACE...   play recorded GPU memory traffic through the memory manager\n"
 	      "  what-if TRACE...  replay each recording with several memory sizes and policies\n"
+	      "  merge FILE...     make one result from files of `what-if --state`\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
@@ -176,7 +178,7 @@ static int help(FILE *file, int exit_code)
 	      "  picture FILE.png  draw and save a test picture on the software GPU\n"
 	      "  --version         print the version\n"
 	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
-	      "                    what-if, caps, run, serve, clients\n"
+	      "                    what-if, merge, caps, run, serve, clients\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment; of run,\n"
 	      "            those of the program\n",
 	      file);
@@ -193,6 +195,8 @@ int main(int argc, char **argv)
 		return replay_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "what-if") == 0)
 		return whatif_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "merge") == 0)
+		return merge_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "caps") == 0)
 		return caps_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "rules") == 0)

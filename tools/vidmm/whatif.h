@@ -58,10 +58,17 @@ struct whatif_files {
 			"file for the charts as a picture (-: standard output)", "FILE" \
 	}
 
+/* The lists as texts. */
+struct whatif_lists {
+	char *vram, *policy, *link, *model;
+};
+
 struct whatif_options {
 	const char *verb; /* of `vidmm`, for messages */
 	char **recordings;
 	unsigned recording_count;
+	struct whatif_lists lists;
+	/* what the lists contain */
 	struct size_list sizes;
 	enum replay_policy policies[WHATIF_POLICIES_MAX];
 	unsigned policy_count;
@@ -71,12 +78,36 @@ struct whatif_options {
 	unsigned model_count;
 	unsigned jobs; /* processes at a time */
 	struct whatif_files files;
+	char *state_path; /* of the file of finished cells; NULL: none */
+	/* Part `shard` of `shards`, from 1, is replayed; shards 0: all cells. */
+	unsigned shard, shards;
 };
 
 /* Parses argv[1..] of `vidmm what-if`; returns as options_parse does (options.h). */
 bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
 			  int *exit_code);
 void whatif_options_finish(struct whatif_options *options);
+
+/* ---- whatif_lists.c ---- */
+struct whatif_list_error {
+	const char *option, *value, *expected;
+};
+
+/* Parses options->lists, none of which is NULL. Returns false and fills *ERROR for a wrong one. */
+bool whatif_lists_parse(struct whatif_options *options, struct whatif_list_error *error);
+void whatif_lists_finish(struct whatif_lists *lists);
+
+/* ---- whatif_reading.c ---- */
+/* What a first pass over a recording found. */
+struct whatif_reading {
+	struct replay_measure measure;
+	enum replay_status status;
+	char message[240]; /* empty: none */
+	char content[48];  /* tells recordings with other bytes apart; empty: not computed */
+};
+
+/* Returns one for each recording; NULL: out of memory. Prints a message for each that fails. */
+struct whatif_reading *whatif_readings_make(const struct whatif_options *options);
 
 /* ---- whatif_cell.c ---- */
 /* Written by the process of the cell. */
@@ -90,6 +121,7 @@ struct whatif_outcome {
 
 struct whatif_cell {
 	const char *recording;
+	const struct whatif_reading *reading;
 	const struct memory_size *size;
 	const struct whatif_link *link;
 	enum replay_policy policy;
@@ -99,6 +131,8 @@ struct whatif_cell {
 	const struct whatif_cell *first;
 	struct whatif_outcome *outcome;
 	bool measured;          /* the recording was read, so that the sizes are known */
+	bool finished;          /* the outcome is from a file of cells */
+	bool elsewhere;         /* the cell belongs to another shard */
 	enum replay_status end; /* REPLAY_CLEAN: there are figures */
 	char status_text[40];   /* "clean", or why there are none */
 };
@@ -125,13 +159,15 @@ struct whatif_grid {
 	struct whatif_cell *cells;
 	unsigned count, total;
 	struct whatif_outcome *outcomes; /* [total], shared with the processes */
+	struct whatif_reading *readings; /* [recording_count] */
 	size_t capacity;                 /* of both arrays */
 };
 /*
- * Measures the recordings and makes the cells. Returns false when out of memory. whatif_grid_finish
- * follows in any case.
+ * Makes the cells, and takes READINGS over; NULL: none, out of memory. Returns false when out of
+ * memory. whatif_grid_finish follows in any case.
  */
-bool whatif_grid_make(struct whatif_grid *grid, const struct whatif_options *options);
+bool whatif_grid_make(struct whatif_grid *grid, const struct whatif_options *options,
+		      struct whatif_reading *readings);
 void whatif_grid_finish(struct whatif_grid *grid);
 /* Returns the worst status of the cells, those of first uses included. */
 enum replay_status whatif_grid_status(const struct whatif_grid *grid);
@@ -145,11 +181,19 @@ const struct whatif_cell *whatif_grid_knee(const struct whatif_grid *grid, unsig
 unsigned whatif_grid_series(const struct whatif_grid *grid);
 
 /* ---- whatif_run.c ---- */
+struct whatif_store;
+
 /*
- * Runs all cells whose recording could be read, and prints a message for each that failed. Returns
- * false when out of memory.
+ * Runs the cells whose recording could be read, that are not finished, and not of another shard.
+ * Adds them to STORE (NULL: none) as they end. Returns false when out of memory.
  */
-bool whatif_grid_run(struct whatif_grid *grid);
+bool whatif_grid_run(struct whatif_grid *grid, struct whatif_store *store);
+/* Prints a message for each cell that failed. */
+void whatif_grid_failures(const struct whatif_grid *grid);
+
+/* ---- whatif_shard.c ---- */
+/* Marks the cells of other shards. Returns false when out of memory. */
+bool whatif_shard_choose(struct whatif_grid *grid);
 
 /* ---- whatif_report.c ---- */
 /* Returns whether at most one file is the standard output; else prints a message for VERB. */

@@ -4,59 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "progress.h"
 #include "whatif.h"
 
 static const struct memory_size all_memory = {.percent = 100};
 
-/* What a first pass over a recording found. */
-struct reading {
-	struct replay_measure measure;
-	enum replay_status status;
-	char message[240];
-};
-
-static void keep_message(void *context, const char *text)
-{
-	struct reading *reading = context;
-
-	if (!reading->message[0])
-		snprintf(reading->message, sizeof(reading->message), "%s", text);
-}
-
-/* Percentages need this pass, and so does `all_memory`. */
-static void read_recording(const struct whatif_options *options, unsigned recording,
-			   struct reading *reading)
-{
-	const struct replay_input input = {.path = options->recordings[recording]};
-	struct progress progress = {.what = "measuring"};
-	struct replay_options replay = {.inputs = &input,
-					.input_count = 1,
-					.message = keep_message,
-					.message_context = reading};
-	bool largest = false;
-
-	for (unsigned i = 0; i < options->sizes.count; i++)
-		largest |= options->sizes.sizes[i].largest;
-	if (isatty(STDERR_FILENO)) {
-		replay.progress = progress_update;
-		replay.progress_context = &progress;
-	}
-	reading->status = replay_measure(&replay, largest, &reading->measure);
-	progress_clear(&progress);
-	if (reading->status != REPLAY_CLEAN)
-		fprintf(stderr, "vidmm what-if: %s\n", reading->message);
-}
-
 static void add_cell(struct whatif_grid *grid, struct whatif_cell cell,
-		     const struct reading *reading)
+		     const struct whatif_reading *reading)
 {
 	struct whatif_outcome *outcome = &grid->outcomes[grid->total];
 	struct whatif_cell *added = &grid->cells[grid->total++];
 
 	*added = cell;
+	added->reading = reading;
 	added->outcome = outcome;
 	added->vram_bytes = memory_size_bytes(cell.size, &reading->measure);
 	added->measured = reading->status == REPLAY_CLEAN;
@@ -74,7 +34,7 @@ unsigned whatif_grid_series(const struct whatif_grid *grid)
 }
 
 static void add_recording(struct whatif_grid *grid, unsigned recording,
-			  const struct reading *reading)
+			  const struct whatif_reading *reading)
 {
 	const struct whatif_options *options = grid->options;
 	unsigned series = whatif_grid_series(grid);
@@ -111,7 +71,8 @@ static const struct whatif_cell *find_first(const struct whatif_grid *grid,
 }
 
 /* Points the cells of a recording, which are those from BEGIN, at their first uses. */
-static void add_firsts(struct whatif_grid *grid, unsigned begin, const struct reading *reading)
+static void add_firsts(struct whatif_grid *grid, unsigned begin,
+		       const struct whatif_reading *reading)
 {
 	uint64_t vram_bytes = memory_size_bytes(&all_memory, &reading->measure);
 	unsigned series = grid->options->sizes.count * whatif_grid_series(grid);
@@ -153,25 +114,20 @@ static bool allocate(struct whatif_grid *grid)
 	return grid->outcomes && grid->cells;
 }
 
-bool whatif_grid_make(struct whatif_grid *grid, const struct whatif_options *options)
+bool whatif_grid_make(struct whatif_grid *grid, const struct whatif_options *options,
+		      struct whatif_reading *readings)
 {
-	unsigned i, each = options->sizes.count;
-	struct reading *readings = calloc(options->recording_count, sizeof(*readings));
+	unsigned each = options->sizes.count, i;
 
-	*grid = (struct whatif_grid){.options = options};
+	*grid = (struct whatif_grid){.options = options, .readings = readings};
 	each *= whatif_grid_series(grid);
-	if (!readings || !allocate(grid)) {
-		free(readings);
+	if (!readings || !allocate(grid))
 		return false;
-	}
-	for (i = 0; i < options->recording_count; i++) {
-		read_recording(options, i, &readings[i]);
+	for (i = 0; i < options->recording_count; i++)
 		add_recording(grid, i, &readings[i]);
-	}
 	grid->count = grid->total;
 	for (i = 0; i < options->recording_count; i++)
 		add_firsts(grid, i * each, &readings[i]);
-	free(readings);
 	return true;
 }
 
@@ -180,6 +136,7 @@ void whatif_grid_finish(struct whatif_grid *grid)
 	if (grid->outcomes)
 		munmap(grid->outcomes, grid->capacity * sizeof(struct whatif_outcome));
 	free(grid->cells);
+	free(grid->readings);
 }
 
 enum replay_status whatif_grid_status(const struct whatif_grid *grid)

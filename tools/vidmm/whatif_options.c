@@ -6,16 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comma_list.h"
 #include "options.h"
 #include "policy.h"
 #include "units.h"
 #include "whatif.h"
-
-/* Values of the options as popt stores them. NULL: the option was not given. */
-struct raw {
-	char *vram, *policy, *link, *model, *jobs;
-};
 
 static bool usage(const char *option, const char *value, const char *expected)
 {
@@ -32,82 +26,21 @@ static bool refuse(const char *text)
 	return false;
 }
 
-static bool add_one_policy(struct whatif_options *options, enum replay_policy policy)
+static bool take_lists(struct whatif_options *options)
 {
-	for (unsigned i = 0; i < options->policy_count; i++)
-		if (options->policies[i] == policy)
-			return false;
-	options->policies[options->policy_count++] = policy;
-	return true;
-}
+	struct whatif_lists *lists = &options->lists;
+	struct whatif_list_error error;
 
-/*
- * Each function adds what an element names, and returns false if it names nothing, or again.
- * `reference` reads the recording ahead, which no adapter can, so `all` leaves it out.
- */
-static bool add_policy(void *context, char *text)
-{
-	struct whatif_options *options = context;
-	bool all = strcmp(text, "all") == 0 || strcmp(text, "all+reference") == 0;
-	enum replay_policy policy = REPLAY_POLICY_FIRST;
-
-	if (!all)
-		return policy_parse(text, &policy) && add_one_policy(options, policy);
-	for (; policy < REPLAY_POLICY_REFERENCE; policy++)
-		if (!add_one_policy(options, policy))
-			return false;
-	return strcmp(text, "all") == 0 || add_one_policy(options, REPLAY_POLICY_REFERENCE);
-}
-
-static bool add_link(void *context, char *text)
-{
-	struct whatif_options *options = context;
-	struct whatif_link *link = &options->links[options->link_count];
-
-	for (unsigned i = 0; i < options->link_count; i++)
-		if (strcmp(options->links[i].name, text) == 0)
-			return false;
-	/* All names that can be parsed fit, and there are no more of them than elements. */
-	if (options->link_count == WHATIF_LINKS_MAX || !link_parse(text, &link->model))
-		return false;
-	snprintf(link->name, sizeof(link->name), "%s", text);
-	options->link_count++;
-	/* The defaults of `vidmm replay`. */
-	return cost_model_parse(link->model.bytes_per_us ? "model" : "none", &link->costs);
-}
-
-static bool add_model(void *context, char *text)
-{
-	struct whatif_options *options = context;
-	int model = options_choose(text, replay_models);
-
-	for (unsigned i = 0; i < options->model_count; i++)
-		if (options->wddm2[i] == (model == 1))
-			return false;
-	if (model < 0)
-		return false;
-	options->wddm2[options->model_count++] = model == 1;
-	return true;
-}
-
-static bool parse_lists(const struct raw *raw, struct whatif_options *options)
-{
-	const char *link = raw->link ? raw->link : LINK_DEFAULT;
-	const char *model = raw->model ? raw->model : replay_models[0];
-
-	if (!raw->vram || !raw->policy)
+	if (!lists->vram || !lists->policy)
 		return refuse("--vram and --policy are needed");
-	if (!size_list_parse(raw->vram, &options->sizes))
-		return usage("vram", raw->vram,
-			     "up to 64 sizes or percentages, or a range such as 64M..8G:geometric");
-	if (!comma_list_each(raw->policy, add_policy, options))
-		return usage("policy", raw->policy,
-			     "all, all+reference, or each once of " POLICY_NAMES);
-	if (!comma_list_each(link, add_link, options))
-		return usage("link", link, "each once: none, or names such as pcie3x16");
-	if (!comma_list_each(model, add_model, options))
-		return usage("model", model, "wddm1, wddm2 or both");
-	return true;
+	if (!lists->link)
+		lists->link = strdup(LINK_DEFAULT);
+	if (!lists->model)
+		lists->model = strdup(replay_models[0]);
+	if (!lists->link || !lists->model)
+		return false;
+	return whatif_lists_parse(options, &error) ||
+	       usage(error.option, error.value, error.expected);
 }
 
 /* Those that this process may use. */
@@ -164,33 +97,65 @@ static bool read_options(poptContext context, const int *help, int *exit_code)
 	return false;
 }
 
-static void free_raw(struct raw *raw)
+/* A number from 1 to 9999, without a sign or another base. Returns 0 for other texts. */
+static unsigned small_number(const char *text, size_t length)
 {
-	free(raw->vram);
-	free(raw->policy);
-	free(raw->link);
-	free(raw->model);
-	free(raw->jobs);
+	unsigned number = 0;
+
+	if (length < 1 || length > 4 || text[0] == '0')
+		return 0;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return 0;
+		number = number * 10 + (unsigned)(text[i] - '0');
+	}
+	return number;
+}
+
+static bool parse_shard(const char *text, struct whatif_options *options)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+
+	if (!text)
+		return true;
+	if (slash) {
+		options->shard = small_number(text, (size_t)(slash - text));
+		options->shards = small_number(slash + 1, strlen(slash + 1));
+	}
+	if (options->shard < 1 || options->shard > options->shards)
+		return usage("shard", text, "I/N, I from 1 to N, N up to 9999");
+	if (!options->state_path)
+		return refuse("--shard needs --state, the file for its part of the result");
+	for (unsigned i = 0; i < WHATIF_FORMS; i++)
+		if (options->files.paths[i])
+			return refuse("--shard has a part of the result: `vidmm merge` writes "
+				      "--csv, --json, --html and --svg");
+	return true;
 }
 
 bool whatif_options_parse(int argc, const char **argv, struct whatif_options *options,
 			  int *exit_code)
 {
-	struct raw raw = {0};
+	char *jobs = NULL, *shard = NULL;
 	int help = 0;
 	const struct poptOption table[] = {
-		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
+		{"vram", 0, POPT_ARG_STRING, &options->lists.vram, 0,
 		 "amounts of video memory: sizes, percentages, and ranges FROM..TO:geometric[:N]",
 		 "LIST"},
-		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
+		{"policy", 0, POPT_ARG_STRING, &options->lists.policy, 0,
 		 "eviction policies: all, all+reference, or some of " POLICY_NAMES, "LIST"},
-		{"link", 0, POPT_ARG_STRING, &raw.link, 0,
+		{"link", 0, POPT_ARG_STRING, &options->lists.link, 0,
 		 "links to system memory: none or pcieGxN (default " LINK_DEFAULT ")", "LIST"},
-		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
+		{"model", 0, POPT_ARG_STRING, &options->lists.model, 0,
 		 "driver models: wddm1 (default), wddm2", "LIST"},
-		{"jobs", 0, POPT_ARG_STRING, &raw.jobs, 0, "replays at a time (default: the CPUs)",
+		{"jobs", 0, POPT_ARG_STRING, &jobs, 0, "replays at a time (default: the CPUs)",
 		 "N"},
 		WHATIF_FILE_OPTIONS(options->files),
+		{"state", 0, POPT_ARG_STRING, &options->state_path, 0,
+		 "file of finished replays: they are taken from it, and others are appended",
+		 "FILE"},
+		{"shard", 0, POPT_ARG_STRING, &shard, 0,
+		 "replay part I of N only, for `vidmm merge`; needs --state", "I/N"},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
@@ -201,11 +166,12 @@ bool whatif_options_parse(int argc, const char **argv, struct whatif_options *op
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... --vram LIST --policy LIST [OPTION...]");
-	proceed = read_options(context, &help, exit_code) && parse_lists(&raw, options) &&
-		  parse_jobs(raw.jobs, options) &&
+	proceed = read_options(context, &help, exit_code) && take_lists(options) &&
+		  parse_jobs(jobs, options) && parse_shard(shard, options) &&
 		  whatif_files_valid(&options->files, options->verb) &&
 		  take_recordings(poptGetArgs(context), options);
-	free_raw(&raw);
+	free(jobs);
+	free(shard);
 	poptFreeContext(context);
 	return proceed;
 }
@@ -215,5 +181,7 @@ void whatif_options_finish(struct whatif_options *options)
 	for (unsigned i = 0; i < options->recording_count; i++)
 		free(options->recordings[i]);
 	free(options->recordings);
+	whatif_lists_finish(&options->lists);
 	whatif_files_finish(&options->files);
+	free(options->state_path);
 }

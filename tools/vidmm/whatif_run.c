@@ -8,6 +8,7 @@
 #include "pool.h"
 #include "progress.h"
 #include "whatif.h"
+#include "whatif_store.h"
 
 /* The grid while its processes run. */
 struct run_state {
@@ -15,6 +16,7 @@ struct run_state {
 	unsigned *index; /* of the cells that run */
 	unsigned count;
 	struct progress progress;
+	struct whatif_store *store; /* NULL: none */
 };
 
 static void run_cell(void *context, unsigned index)
@@ -41,6 +43,8 @@ static void cell_ended(void *context, unsigned index, const struct pool_end *end
 		whatif_cell_end(cell, REPLAY_ENVIRONMENT, status_text);
 	else
 		whatif_cell_end(cell, cell->outcome->status, NULL);
+	if (state->store)
+		whatif_store_add(state->store, cell);
 }
 
 static void show_progress(void *context)
@@ -53,24 +57,24 @@ static void show_progress(void *context)
 	progress_update(&state->progress, (double)sum / 1000 / state->count);
 }
 
-/* Messages come after the bar, in the order of the cells. */
-static void print_failures(const struct whatif_grid *grid)
+void whatif_grid_failures(const struct whatif_grid *grid)
 {
 	for (unsigned i = 0; i < grid->total; i++) {
 		const struct whatif_cell *cell = &grid->cells[i];
 
 		if (!cell->measured || cell->end == REPLAY_CLEAN)
 			continue;
-		fprintf(stderr, "vidmm what-if: ");
+		fprintf(stderr, "vidmm %s: ", grid->options->verb);
 		whatif_cell_print(stderr, cell);
 		fprintf(stderr, ": %s%s%s\n", cell->status_text,
 			cell->outcome->message[0] ? ": " : "", cell->outcome->message);
 	}
 }
 
-bool whatif_grid_run(struct whatif_grid *grid)
+bool whatif_grid_run(struct whatif_grid *grid, struct whatif_store *store)
 {
 	struct run_state state = {.grid = grid,
+				  .store = store,
 				  .index = calloc(grid->total, sizeof(*state.index)),
 				  .progress = {.what = "replaying", .estimate = true}};
 	struct pool pool = {.jobs = grid->options->jobs,
@@ -82,13 +86,13 @@ bool whatif_grid_run(struct whatif_grid *grid)
 	if (!state.index)
 		return false;
 	for (unsigned i = 0; i < grid->total; i++)
-		if (grid->cells[i].measured)
+		if (grid->cells[i].measured && !grid->cells[i].finished &&
+		    !grid->cells[i].elsewhere)
 			state.index[state.count++] = i;
 	pool.count = state.count;
 	if (pool.count)
 		pool_run(&pool);
 	progress_clear(&state.progress);
 	free(state.index);
-	print_failures(grid);
 	return true;
 }
