@@ -224,6 +224,11 @@ uint64_t vmm_os_mix64(uint64_t value); /* splitmix64's output function */
 void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, const char *name);
 void vmm_os_thread_unregister(struct vmm_os_thread *thread);
 
+/*
+ * What an uncontended mutex does not call stays out of line: inlined by link-time optimization, it
+ * makes each lock and unlock save registers for it.
+ */
+
 /* ---- linux ---- */
 struct timespec;
 long vmm_os_linux_futex(_Atomic uint32_t *word, int operation, uint32_t value,
@@ -240,8 +245,9 @@ uint64_t vmm_os_linux_now(struct vmm_os *os);
 void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns);
 vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
 			     uint64_t deadline_ns);
-void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count);
-void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex);
+void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word,
+		       uint32_t count) VMM_NOINLINE;
+void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex) VMM_COLD;
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread);
 void vmm_os_linux_thread_join(struct vmm_os_thread *thread);
 
@@ -254,13 +260,14 @@ void vmm_os_sim_settle(struct vmm_os *os);
 vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t deadline_ns,
 			   const char *why, uint64_t detail);
 /* Wakes waiters of the word. Does not switch: the caller may, once it holds nothing. */
-void vmm_os_sim_wake(struct vmm_os_sim *sim, const _Atomic uint32_t *word, uint32_t count);
-void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex);
+void vmm_os_sim_wake(struct vmm_os_sim *sim, const _Atomic uint32_t *word,
+		     uint32_t count) VMM_NOINLINE;
+void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex) VMM_COLD;
 /*
  * Switches with the chance of switch_per_1024. A chance of 0 never switches; callers on fast paths
  * test for it and save the call.
  */
-void vmm_os_sim_maybe_switch(struct vmm_os *os);
+void vmm_os_sim_maybe_switch(struct vmm_os *os) VMM_NOINLINE;
 vmm_status vmm_os_sim_thread_start(struct vmm_os_thread *thread);
 void vmm_os_sim_thread_join(struct vmm_os_thread *thread);
 /* Returns the text of a deadlock, to be freed with vmm_free; NULL when out of memory. */
