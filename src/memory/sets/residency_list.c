@@ -439,13 +439,6 @@ void vmm_residency_list_lose(struct vmm_device *device)
 
 /* ---- before a packet runs ---- */
 
-static void mark_listed_required(const struct vmm_residency_set *set)
-{
-	for (uint32_t i = 0; i < set->listed_count; i++)
-		if (set->listed[i])
-			set->listed[i]->required_by = set->preparation;
-}
-
 bool vmm_residency_list_stays_out(struct vmm_instance *instance)
 {
 	vmm_assert_held(&instance->allocation->adapter->paging_lock);
@@ -534,25 +527,53 @@ static vmm_status place_listed(const struct vmm_residency_set *set, struct vmm_i
 		instance->handle);
 }
 
+/* Marks what the packet needs, so that none of it is evicted for another part of it. */
+static void mark_required(const struct vmm_residency_set *set) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct walk walk;
+
+	vmm_assert_held(&set->device->adapter->paging_lock);
+	for (struct vmm_ref *ref = walk_begin(&walk, set); ref; ref = walk_on(&walk))
+		ref->instance->required_by = set->preparation;
+	for (uint32_t i = 0; i < set->listed_count; i++)
+		if (set->listed[i])
+			set->listed[i]->required_by = set->preparation;
+}
+
+/*
+ * Most packets find their whole list settled. Then nothing is evicted and one walk is enough. The
+ * first instance that is not settled has the set marked before it is placed.
+ */
 static vmm_status gather_in_order(const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_memory *memory = set->device->adapter->memory;
+	bool marked = false;
 	vmm_status status = VMM_OK;
 	struct vmm_ref *ref;
 	struct walk walk;
 
-	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk))
-		ref->instance->required_by = set->preparation;
-	mark_listed_required(set);
 	for (ref = walk_begin(&walk, set); ref; ref = walk_on(&walk)) {
+		if (vmm_likely(vmm_residency_list_is_settled(ref->instance))) {
+			ref->instance->prepared = set->preparation;
+			vmm_residency_touch(memory, ref->instance);
+			continue;
+		}
+		if (!marked)
+			mark_required(set);
+		marked = true;
 		status = vmm_residency_list_place(memory, ref->instance, set->preparation);
 		if (status != VMM_OK)
 			return status;
 	}
-	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++)
-		if (set->listed[i] && set->listed[i]->prepared != set->preparation)
-			status = place_listed(set, set->listed[i]);
+	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++) {
+		if (!set->listed[i] || set->listed[i]->prepared == set->preparation)
+			continue;
+		if (!marked)
+			mark_required(set);
+		marked = true;
+		status = place_listed(set, set->listed[i]);
+	}
 	return status;
 }
 
