@@ -37,7 +37,7 @@ static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND
 	uint64_t local[32];
 	void *copy = NULL;
 
-	for (uint32_t i = 0; i < VMM_PRIMARIES_MAX; i++)
+	for (uint32_t i = 0; i < vmm_min_u32(request.primary_count, VMM_PRIMARIES_MAX); i++)
 		request.primaries[i] = data->WrittenPrimaries[i];
 	NTSTATUS status =
 		vmm_door_copy_in(data->pPrivateDriverData, request.private_bytes,

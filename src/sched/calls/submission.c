@@ -523,7 +523,9 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_submit_lock(adapter);
-	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
+	/* The submit lock makes this the only writer. */
+	s->serial = atomic_load_explicit(&adapter->submissions, memory_order_relaxed) + 1;
+	atomic_store_explicit(&adapter->submissions, s->serial, memory_order_release);
 	status = run_locked(s);
 	/*
 	 * Allocations whose fast lock was disabled by check_reference are marked as used by now.

@@ -74,7 +74,7 @@ NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t 
 static NTSTATUS submit(struct vmm_context *context, const struct vmm_broadcast *further,
 		       struct vmm_dma **buffers, const struct vmm_command_request *request)
 {
-	D3DDDI_ALLOCATIONLIST written[VMM_PRIMARIES_MAX] = {0};
+	D3DDDI_ALLOCATIONLIST written[VMM_PRIMARIES_MAX]; /* the entries in use are set */
 	struct vmm_submission s = {.kind = &vmm_command_kind,
 				   .context = context,
 				   .command = request,
@@ -88,10 +88,9 @@ static NTSTATUS submit(struct vmm_context *context, const struct vmm_broadcast *
 	NTSTATUS status = check(context, request);
 	for (uint32_t i = 0; further && NT_SUCCESS(status) && i < further->count; i++)
 		status = check(further->context[i], request);
-	for (uint32_t i = 0; NT_SUCCESS(status) && i < request->primary_count; i++) {
-		written[i].hAllocation = request->primaries[i];
-		written[i].WriteOperation = 1;
-	}
+	for (uint32_t i = 0; NT_SUCCESS(status) && i < request->primary_count; i++)
+		written[i] = (D3DDDI_ALLOCATIONLIST){.hAllocation = request->primaries[i],
+						     .WriteOperation = 1};
 	return NT_SUCCESS(status) ? vmm_submission_run(&s) : status;
 }
 
