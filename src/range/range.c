@@ -39,6 +39,8 @@ static inline void insert_hole(struct vmm_range_heap *heap, uint32_t node)
 	heap->links[bin].bin.next = self;
 	heap->bits[bin / 64] |= (uint64_t)1 << bin % 64;
 	heap->words |= (uint64_t)1 << bin / 64;
+	if (vmm_unlikely(heap->index != NULL))
+		vmm_range_index_insert(heap, node);
 }
 
 static inline void remove_hole(struct vmm_range_heap *heap, uint32_t node)
@@ -54,6 +56,8 @@ static inline void remove_hole(struct vmm_range_heap *heap, uint32_t node)
 		heap->bits[prev / 64] &= ~((uint64_t)1 << prev % 64);
 		heap->words &= ~((uint64_t)!heap->bits[prev / 64] << prev / 64);
 	}
+	if (vmm_unlikely(heap->index != NULL))
+		vmm_range_index_remove(heap, node);
 }
 
 static VMM_COLD bool grow(struct vmm_range_heap *heap)
@@ -74,6 +78,8 @@ static VMM_COLD bool grow(struct vmm_range_heap *heap)
 		for (uint32_t bin = 0; bin < BIN_COUNT; bin++)
 			links[bin].bin.prev = links[bin].bin.next = bin;
 	}
+	if (heap->index)
+		vmm_range_index_grow(heap, count);
 	vmm_free(heap->places);
 	vmm_free(heap->links);
 	for (uint32_t node = count; node-- > heap->node_count;) {
@@ -160,6 +166,7 @@ void vmm_range_heap_destroy(struct vmm_range_heap *heap)
 {
 	if (!heap)
 		return;
+	vmm_range_index_destroy(heap);
 	vmm_free(heap->places);
 	vmm_free(heap->links);
 	vmm_free(heap);

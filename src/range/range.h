@@ -43,8 +43,8 @@ void vmm_range_heap_destroy(struct vmm_range_heap *heap);
 /*
  * Allocates a range. Returns VMM_OK, VMM_NO_VIDEO_MEMORY (no hole fits) or VMM_NO_MEMORY
  * (metadata); after a failure outputs are unchanged. A request with a window or FROM_END gets the
- * lowest or highest possible address, and may examine every hole that is large enough. All other
- * requests take constant time.
+ * lowest or highest possible address, by an index of the holes by address if there are many. All
+ * other requests take constant time.
  */
 vmm_status vmm_range_allocate(struct vmm_range_heap *heap, const struct vmm_range_request *request,
 			      vmm_range_node *node, uint64_t *offset) VMM_MUST_CHECK;

@@ -94,4 +94,5 @@ void vmm_range_check(const struct vmm_range_heap *heap)
 	}
 	vmm_assert(unused == heap->unused_count);
 	check_bins(heap, holes);
+	vmm_range_index_check(heap);
 }

@@ -29,9 +29,28 @@ union link {
 	} bin;
 };
 
+/* range_index.c: the holes by address; made when a search needs it. */
+#define RANGE_PARTS    4096u
+#define RANGE_LEVELS   3u /* of bounds */
+#define RANGE_FAN_BITS 4u /* a bound is over 16 of the level below */
+
+struct range_index_link {
+	uint32_t prev, next; /* nodes; NONE: none */
+};
+
+struct range_index {
+	uint32_t part_shift;
+	/* In granules: those of parts, then those of each higher level. */
+	uint32_t bound[RANGE_PARTS + (RANGE_PARTS >> RANGE_FAN_BITS) +
+		       (RANGE_PARTS >> 2 * RANGE_FAN_BITS)];
+	uint32_t first[RANGE_PARTS];    /* node of a hole; NONE: the part has none */
+	struct range_index_link *nodes; /* of each node that is a hole */
+};
+
 struct vmm_range_heap {
 	struct place *places;
 	union link *links;
+	struct range_index *index; /* NULL: no search has needed it */
 	uint32_t node_count, unused_head, unused_count;
 	uint32_t units, granule_shift;
 	uint32_t free_units, live_count;
@@ -106,7 +125,24 @@ uint32_t vmm_range_take_part(struct vmm_range_heap *heap, uint32_t hole, uint32_
 			     uint32_t size);
 
 /* Finds the place of a request that is aligned beyond the granule, in a window, or from the end. */
-struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
+struct spot vmm_range_find_special(struct vmm_range_heap *heap, uint32_t size,
 				   const struct vmm_range_request *request);
+/* Returns whether the request fits in this hole, and where. */
+bool vmm_range_place_in_hole(const struct place *hole, uint32_t size, const struct limits *limits,
+			     uint32_t *start);
+
+/* ---- range_index.c: an index must exist, except for the first and the last two ---- */
+/* Makes the index. Without memory there is none. */
+void vmm_range_index_create(struct vmm_range_heap *heap);
+/* A hole begins or ends to exist; its place is set. */
+void vmm_range_index_insert(struct vmm_range_heap *heap, uint32_t node);
+void vmm_range_index_remove(struct vmm_range_heap *heap, uint32_t node);
+/* There will be `count` nodes. Without memory the index ends. */
+void vmm_range_index_grow(struct vmm_range_heap *heap, uint32_t count);
+/* Finds the lowest possible place in the window; with from_end the highest one. */
+struct spot vmm_range_index_find(const struct vmm_range_heap *heap, uint32_t size,
+				 const struct limits *limits);
+void vmm_range_index_destroy(struct vmm_range_heap *heap);
+void vmm_range_index_check(const struct vmm_range_heap *heap);
 
 #endif

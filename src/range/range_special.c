@@ -6,11 +6,11 @@
 #include "range/range_internal.h"
 
 #define LOOK_SHORT 8u /* holes of one bin in the first pass */
-#define WALK_STEPS 256u
+#define WALK_STEPS 16u
+#define INDEXED    128u /* holes from which on an index is shorter than a search by bins */
 
-/* Returns whether the request fits in this hole, and where. */
-static bool place_in_hole(const struct place *hole, uint32_t size, const struct limits *limits,
-			  uint32_t *start)
+bool vmm_range_place_in_hole(const struct place *hole, uint32_t size, const struct limits *limits,
+			     uint32_t *start)
 {
 	uint64_t low = hole->start, high = low + size_of(hole), at;
 
@@ -34,7 +34,7 @@ static bool best_in_bin(const struct vmm_range_heap *heap, uint32_t bin, uint32_
 	     i = heap->links[i].bin.next) {
 		uint32_t start;
 
-		if (!place_in_hole(&heap->places[i - BIN_COUNT], size, limits, &start))
+		if (!vmm_range_place_in_hole(&heap->places[i - BIN_COUNT], size, limits, &start))
 			continue;
 		if (best->node == NONE ||
 		    (limits->from_end ? start > best->start : start < best->start))
@@ -64,8 +64,7 @@ static struct spot find_aligned(const struct vmm_range_heap *heap, uint32_t size
 
 /*
  * Walks from the edge of the heap that the window touches: the first hole that fits is the
- * outermost one. Most requests from the end (ALF-17) need a few steps. After WALK_STEPS a search by
- * bins is shorter.
+ * outermost one. Most requests from the end (ALF-17) need a few steps.
  */
 static struct spot walk_from_edge(const struct vmm_range_heap *heap, uint32_t size,
 				  const struct limits *limits)
@@ -80,7 +79,7 @@ static struct spot walk_from_edge(const struct vmm_range_heap *heap, uint32_t si
 		if (node == RING)
 			break;
 		if (is_hole(heap, node) &&
-		    place_in_hole(&heap->places[node], size, limits, &spot.start)) {
+		    vmm_range_place_in_hole(&heap->places[node], size, limits, &spot.start)) {
 			spot.node = node;
 			break;
 		}
@@ -90,16 +89,22 @@ static struct spot walk_from_edge(const struct vmm_range_heap *heap, uint32_t si
 
 /*
  * Finds the lowest or highest possible address in a window (ALF-17, SEG-15). The exact address is
- * part of the contract, so all holes that are large enough are examined unless one is found at the
- * edge.
+ * part of the contract. Without an index all holes that are large enough are examined unless one is
+ * found at the edge.
  */
-static struct spot find_outermost(const struct vmm_range_heap *heap, uint32_t size,
+static struct spot find_outermost(struct vmm_range_heap *heap, uint32_t size,
 				  const struct limits *limits)
 {
-	struct spot best = walk_from_edge(heap, size, limits);
+	struct spot best = {.node = NONE};
 
+	if (!heap->index)
+		best = walk_from_edge(heap, size, limits);
 	if (best.node != NONE)
 		return best;
+	if (!heap->index && hole_count(heap) >= INDEXED)
+		vmm_range_index_create(heap);
+	if (heap->index)
+		return vmm_range_index_find(heap, size, limits);
 	for (uint32_t bin = next_bin(heap, bin_of(size)); bin != NONE;
 	     bin = next_bin(heap, bin + 1))
 		best_in_bin(heap, bin, size, limits, UINT32_MAX, &best);
@@ -126,7 +131,7 @@ bool vmm_range_limits(const struct vmm_range_heap *heap, const struct vmm_range_
 	return true;
 }
 
-struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
+struct spot vmm_range_find_special(struct vmm_range_heap *heap, uint32_t size,
 				   const struct vmm_range_request *request)
 {
 	struct limits limits;
