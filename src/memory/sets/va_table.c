@@ -103,6 +103,8 @@ static void free_table(struct vmm_va *va, struct vmm_va_table *table)
 {
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	vmm_table_free_memory(va->memory, va, table);
+	if (va->near == table)
+		va->near = NULL;
 	if (table->counted_bytes)
 		va->table_bytes[table->segment - 1] -= table->counted_bytes;
 	vmm_free(table->child);
@@ -392,6 +394,8 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 	for (uint64_t at = vmm_align_down(base, step); at < end && status == VMM_OK; at += step) {
 		struct vmm_va_table *table = va->root;
 
+		if (vmm_likely(vmm_va_leaf(va, at) != NULL))
+			continue;
 		while (table->level && status == VMM_OK) {
 			uint32_t index = vmm_va_index(table, at);
 
@@ -441,6 +445,12 @@ static void prune(struct vmm_va *va, struct vmm_va_table *table, uint64_t base, 
 void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size)
 {
 	vmm_assert_held(&va->memory->adapter->paging_lock);
+	struct vmm_va_table *leaf = vmm_va_leaf(va, base);
+
+	/* Most ranges are in one leaf, which others keep. */
+	if (leaf && (base + size - 1 - leaf->base) >> leaf->parent->shift == 0 &&
+	    is_taken_near(va, leaf, base))
+		return;
 	prune(va, va->root, base, base + size);
 }
 

@@ -25,16 +25,20 @@ uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
 	return shift;
 }
 
-struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+struct vmm_va_table *vmm_va_leaf(struct vmm_va *va, uint64_t address)
 {
-	struct vmm_va_table *table = va->root;
+	struct vmm_va_table *table = va->near;
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
+	if (vmm_likely(table != NULL) && !((address - table->base) >> table->parent->shift))
+		return table;
+	table = va->root;
 	while (table && table->level) {
 		uint32_t index = vmm_va_index(table, address);
 
 		table = index < table->entries ? table->child[index] : NULL;
 	}
+	va->near = table;
 	return table;
 }
 

@@ -51,6 +51,7 @@ struct vmm_va {
 	bool immediate;
 	struct vmm_vaspace *space;
 	struct vmm_va_table *root;
+	struct vmm_va_table *near; /* the leaf that was looked up last; NULL: none */
 	/*
 	 * The tables in segments have no memory: entries are neither written nor flushed, until
 	 * vmm_va_bring_back. (VA-22)
@@ -108,7 +109,7 @@ static inline uint32_t vmm_va_index(const struct vmm_va_table *table, uint64_t a
 	return (uint32_t)((address - table->base) >> table->shift);
 }
 /* Returns the leaf table that translates the address, or NULL. */
-struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+struct vmm_va_table *vmm_va_leaf(struct vmm_va *va, uint64_t address)
 	VMM_REQUIRES(vmm_paging_lock_class);
 struct vmm_va_write {
 	struct vmm_va_table *table;
