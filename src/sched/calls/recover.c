@@ -146,7 +146,7 @@ static void retire_node(struct vmm_sched *sched, struct vmm_node *node)
 		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
 
 		vmm_list_remove(link);
-		atomic_fetch_sub(&sched->ready_count, 1);
+		VMM_COUNT_PACKETS_LOCKED(sched->ready_count, -1u);
 		vmm_packet_retired_locked(sched, packet);
 	}
 	sched->hardware_total -= node->hardware_count;

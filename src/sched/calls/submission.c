@@ -260,7 +260,7 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 		commit_copies_locked(s, dma);
 	if (vmm_unlikely(broadcast) || !vmm_steps_hold_locked(dma->context, dma)) { /* SYN-26 */
 		vmm_list_push_back(&sched->prepare, &dma->packet.link);
-		atomic_fetch_add(&sched->prepare_count, 1);
+		VMM_COUNT_PACKETS_LOCKED(sched->prepare_count, 1u);
 	}
 	sched->patches += dma->patch_count;
 	vmm_state_unlock(s->adapter);

@@ -147,7 +147,7 @@ static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
 		return;
 	}
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
-	atomic_fetch_add(&sched->prepare_count, 1);
+	VMM_COUNT_PACKETS_LOCKED(sched->prepare_count, 1u);
 }
 
 /*

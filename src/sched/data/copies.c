@@ -146,7 +146,7 @@ void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
 		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
 
 		vmm_order_ready_locked(sched, packet);
-		atomic_fetch_add(&sched->ready_count, 1);
+		VMM_COUNT_PACKETS_LOCKED(sched->ready_count, 1u);
 	}
 }
 

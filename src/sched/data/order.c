@@ -601,6 +601,6 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_state_lock(adapter);
 	vmm_order_ready_locked(sched, packet);
-	atomic_fetch_add(&sched->ready_count, 1);
+	VMM_COUNT_PACKETS_LOCKED(sched->ready_count, 1u);
 	vmm_state_unlock(adapter);
 }

@@ -42,7 +42,7 @@ static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *no
 		last = vmm_list_empty(&context->turn.ready);
 		packet->cancelled = false;
 		node->cancelled--;
-		atomic_fetch_sub(&sched->ready_count, 1);
+		VMM_COUNT_PACKETS_LOCKED(sched->ready_count, -1u);
 		vmm_packet_retired_locked(sched, packet);
 		count++;
 	}
@@ -77,7 +77,7 @@ static void give_to_hardware(struct vmm_sched *sched, struct vmm_node *node,
 		node->newest = packet->fence;
 	if (vmm_unlikely(packet->synchronous))
 		sched->newest_synchronous = packet->sequence;
-	atomic_fetch_sub(&sched->ready_count, 1);
+	VMM_COUNT_PACKETS_LOCKED(sched->ready_count, -1u);
 }
 
 /*
@@ -199,15 +199,14 @@ static void submit_by_address(struct vmm_sched *sched, uint32_t index,
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_port_submit_virtual(sched->adapter->port, &args) == STATUS_INVALID_PARAMETER)
-		fail_refused_packet(sched, index, s->SubmissionFenceId);
+		fail_refused_packet(sched, index, args.SubmissionFenceId);
 }
 
 static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
-	/* The packet may retire and be reused as soon as the miniport has it. */
-	DXGKARG_SUBMITCOMMAND args = packet->submit;
+	const DXGKARG_SUBMITCOMMAND *args = &packet->submit;
 	uint32_t process = 0, handle = 0;
 	bool by_address = false;
 
@@ -223,15 +222,22 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 		by_address = dma->kind->by_address;
 	}
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
-		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
-		  args.DmaBufferSubmissionEndOffset);
+		  packet->fence, index, args->DmaBufferSubmissionStartOffset,
+		  args->DmaBufferSubmissionEndOffset);
 	if (vmm_unlikely(sched->adapter->verify) && !packet->paging)
-		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), &args);
+		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), args);
 	vmm_watch_submitted(sched);
-	if (vmm_unlikely(by_address))
-		submit_by_address(sched, index, &args);
-	else
-		(void)vmm_port_submit(sched->adapter->port, &args);
+	/*
+	 * The packet may retire and be reused as soon as the miniport has it, so the miniport gets
+	 * a copy.
+	 */
+	if (vmm_unlikely(by_address)) {
+		submit_by_address(sched, index, args);
+	} else {
+		const DXGKARG_SUBMITCOMMAND copy = *args;
+
+		(void)vmm_port_submit(sched->adapter->port, &copy);
+	}
 }
 
 static bool is_stopped(const struct vmm_adapter *adapter)
@@ -250,9 +256,10 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_state_lock(adapter);
 	vmm_list_remove(&packet->link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
+	VMM_COUNT_PACKETS_LOCKED(sched->prepare_count, -1u);
 	vmm_order_ready_locked(sched, packet);
-	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
+	bool alone = !atomic_load_explicit(&sched->ready_count, memory_order_relaxed);
+	VMM_COUNT_PACKETS_LOCKED(sched->ready_count, 1u);
 	if (vmm_unlikely(dma->users)) { /* DMA-10 */
 		vmm_broadcast_ready_locked(sched, dma);
 		alone = false;

@@ -133,7 +133,7 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 		packet->submit.Flags.Resubmission = sched->caps->resubmission; /* SUB-21 */
 		vmm_order_requeue_locked(sched, packet);
 	}
-	atomic_fetch_add(&sched->ready_count, count);
+	VMM_COUNT_PACKETS_LOCKED(sched->ready_count, count);
 	sched->hardware_total -= count;
 	node->hardware_count = 0;
 	return count;

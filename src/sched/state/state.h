@@ -31,6 +31,16 @@ static inline void vmm_watch_restart_locked(struct vmm_sched *sched, struct vmm_
 	node->expired = false;
 }
 /*
+ * Changes ready_count or prepare_count. The state lock, which the caller holds, makes the thread the
+ * only writer, so no locked instruction is needed. Threads read the counts without the lock
+ * (docs/locking.md, hand-over).
+ */
+#define VMM_COUNT_PACKETS_LOCKED(count, change)                                                \
+	atomic_store_explicit(&(count),                                                        \
+			      atomic_load_explicit(&(count), memory_order_relaxed) + (change), \
+			      memory_order_release)
+
+/*
  * Work is about to be submitted: wakes the watchdog if the GPU was idle. The caller holds no lock
  * but the paging lock.
  */
