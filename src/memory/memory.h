@@ -701,6 +701,14 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   uint64_t preparation) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Evicts an instance that lies in the way of other parts of its own set, so that the set can be
+ * placed anew (SPL-13). Does nothing for one that is not in a memory segment, or that must stay
+ * there. VMM_PENDING: the GPU still uses it.
+ */
+vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
+				    uint64_t preparation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * Returns the segment id and the GPU address (segment base + offset, DMA-18); both 0 if paged out
  * (DMA-17).
  */

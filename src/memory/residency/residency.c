@@ -401,6 +401,25 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
+vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
+				    uint64_t preparation)
+{
+	struct vmm_memory *memory = adapter->memory;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (instance->place != VMM_PLACEMENT_MEMORY || vmm_locks_snapshot(instance) ||
+	    instance->allocation->pinned || vmm_allocation_is_displayed(instance->allocation) ||
+	    vmm_eviction_loses_content(memory, instance))
+		return VMM_OK;
+	if (!vmm_instance_unused(instance))
+		return VMM_PENDING;
+	memory->pressure = VMM_CAUSE_FRAGMENTATION;
+	vmm_status status =
+		vmm_residency_evict_for(memory, instance, VIDMM_RESIDENCY_PRESSURE, preparation);
+	memory->pressure = VMM_CAUSE_FIRST;
+	return status == VMM_NOT_SUPPORTED ? VMM_OK : status;
+}
+
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
 {
 	const struct vmm_memory *memory = adapter->memory;

@@ -11,8 +11,10 @@
  *
  *   nothing             everything was resident at capture and no placement has changed
  *   list order          as the patch list references the allocations
- *   largest first       if list order found only fragmented free space: evicts, and places the
- *                       whole set again (SPL-13)
+ *   largest first       if list order found only fragmented free space: evicts what is not placed
+ *                       yet itself (SPL-13)
+ *   anew                evicts the set itself, which may lie in the middle of the space that the
+ *                       rest needs in one piece, and places it, the largest first (SPL-13)
  *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above
  *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
@@ -196,6 +198,25 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 	return bytes > vmm_memory_capacity(sched->adapter, set);
 }
 
+/* SPL-13: what is resident of the set keeps its place in all other rounds. */
+VMM_COLD static vmm_status gather_anew(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t preparation = ++sched->preparations;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
+		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
+		vmm_status status = VMM_OK;
+
+		if (instance && !vmm_split_is_bound(dma, instance))
+			status = vmm_memory_give_up_place(sched->adapter, instance, preparation);
+		if (status != VMM_OK)
+			return status;
+	}
+	return gather_largest_first(sched->adapter, dma, ++sched->preparations);
+}
+
 /* SPL-01 */
 vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 {
@@ -213,9 +234,10 @@ vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 			return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
-	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
-		status = gather_largest_first(sched->adapter, dma, ++sched->preparations);
-	return status;
+	if (status != VMM_NO_VIDEO_MEMORY || exceeds_segments(sched, dma))
+		return status;
+	status = gather_largest_first(sched->adapter, dma, ++sched->preparations);
+	return status == VMM_NO_VIDEO_MEMORY ? gather_anew(sched, dma) : status;
 }
 
 /* SPL-12: tries the shortest portion that can be submitted, which ends at the next split point. */

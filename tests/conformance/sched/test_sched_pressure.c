@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { IN_MEMORY = 1 }; /* residency */
+
 struct reasons {
 	uint32_t count;
 	char text[256];
@@ -151,6 +153,35 @@ static void spl_13_idle_allocations_of_other_devices_are_evicted_first(void **st
 	assert_int_equal(world_word(&w, all, 16 * MIB - 4), 0x55);
 	client_context_end(&others);
 	client_close(&other);
+	world_stop(&w);
+}
+
+/*
+ * The larger part of the set lies in the middle of 16 MiB, with 4 MiB on each side. The other 7 MiB
+ * fit only if it moves.
+ */
+static void spl_13_a_part_of_the_set_in_the_middle_is_placed_anew(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	D3DKMT_HANDLE below = world_allocate(&w, 4 * MIB, WORLD_MEMORY);
+	D3DKMT_HANDLE middle = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	D3DKMT_HANDLE other = world_allocate(&w, 7 * MIB, WORLD_MEMORY);
+
+	world_submit_use(&w.context, below);
+	world_submit_write(&w.context, middle, 8 * MIB - 4, 0x77);
+	world_run(&w);
+	assert_int_equal(client_deallocate(&w.device, below), S_OK);
+	world_run(&w);
+	world_use(&w.context, middle);
+	world_use(&w.context, other);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(client_residency(&w.device, middle), IN_MEMORY);
+	assert_int_equal(client_residency(&w.device, other), IN_MEMORY);
+	assert_int_equal(world_word(&w, middle, 8 * MIB - 4), 0x77);
 	world_stop(&w);
 }
 
@@ -374,6 +405,7 @@ int main(void)
 		ON_BOTH(spl_12_a_working_set_that_cannot_fit_puts_the_device_in_error),
 		ON_BOTH(spl_12_other_queued_packets_complete_after_an_out_of_memory_packet),
 		ON_BOTH(spl_13_idle_allocations_of_other_devices_are_evicted_first),
+		ON_BOTH(spl_13_a_part_of_the_set_in_the_middle_is_placed_anew),
 		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
 		ON_BOTH(spl_13_packets_that_do_not_fit_together_run_in_submission_order),
 		ON_BOTH(spl_13_memory_is_compacted_for_a_fragmented_working_set),
