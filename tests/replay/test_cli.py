@@ -261,6 +261,52 @@ def loop(buffers, rounds):
     return header + ''.join(event + '\n' for event in events) + f'#end {len(events)}\n'
 
 
+def misses(uses, slots, worst):
+    """How often a buffer comes in again if WORST picks the victim among those resident."""
+    resident, seen, again = [], set(), 0  # least recently used first
+    for at, buffer in enumerate(uses):
+        if buffer in resident:
+            resident.remove(buffer)
+        else:
+            again += buffer in seen
+            if len(resident) == slots:
+                resident.remove(worst(resident, uses[at + 1:]))
+        resident.append(buffer)
+        seen.add(buffer)
+    return again
+
+
+@test
+def a_policy_is_counted_by_bytes_alone():
+    uses = [n % 6 for n in range(240)]
+    worst = {'lru': lambda resident, later: resident[0], 'mru': lambda resident, later: resident[-1],
+             'reference': lambda resident, later: max(resident, key=lambda b: later.index(b) if b in later else len(later))}
+    found = {}
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(loop(6, 40))
+        f.flush()
+        for policy in 'lru', 'mru', 'predicted', 'reference':
+            report = json.loads(expect(replay(f.name, '--vram', '1M', '--by-bytes', '--json', '--policy', policy), 0).stdout)
+            found[policy] = report['paged_in']['again_by_bytes']
+        text = replay(f.name, '--vram', '1M', '--by-bytes').stdout
+    for policy in worst:
+        assert found[policy] == misses(uses, 4, worst[policy]) << 18, (policy, found)
+    assert found['reference'] <= found['predicted'] <= found['reference'] * 1.2 < found['lru'], found
+    assert 'again by bytes alone' in text, text
+    # A buffer that the program gives up costs nothing when it comes in again; one submission may be larger than the memory.
+    events = ['0 c 1 1048576', '0 c 2 1048576', '0 x 1 0 1 0 0 0 1 0 1', '1 a 1 0', '2 x 2 0 1 0 0 0 1 0 2', '3 a 1 1', '4 x 3 0 1 0 0 0 1 0 1',
+              '5 x 4 0 1 0 0 0 1 0 2', '6 x 5 0 1 0 0 0 2 0 1 2', '7 x 6 0 1 0 0 0 2 0 1 2']
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(open(EVERY).read().split('1000 c')[0] + ''.join(event + '\n' for event in events) + f'#end {len(events)}\n')
+        f.flush()
+        report = json.loads(expect(replay(f.name, '--vram', '1M', '--by-bytes', '--json', '--policy', 'lru'), 0).stdout)
+    assert report['paged_in']['again_by_bytes'] == 2 << 20, report['paged_in']  # 2 for submission 4, 1 for submission 5
+    assert json.loads(replay(EVERY, '--json').stdout)['paged_in']['again_by_bytes'] is None
+    expect(replay(EVERY, '--by-bytes', '--policy', 'clock'), 2, err='by-bytes')
+    expect(replay('-', '--by-bytes', '--vram', '4M'), 2, err='must be a file')
+    expect(replay(EVERY, '--by-bytes', '--connect'), 2, err='by-bytes')
+
+
 @test
 def what_the_reference_would_have_kept_is_counted_by_policy():
     with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
@@ -268,7 +314,7 @@ def what_the_reference_would_have_kept_is_counted_by_policy():
         f.flush()
         lru, reference = (json.loads(expect(replay(f.name, '--vram', '1M', '--against-reference', '--json', '--policy', policy), 0).stdout)
                           for policy in ('lru', 'reference'))
-        plain = json.loads(replay(f.name, '--vram', '1M', '--json').stdout)
+        plain = json.loads(replay(f.name, '--vram', '1M', '--json', '--policy', 'lru').stdout)
     # LRU evicts what the loop needs next; at its end some buffers have no next use.
     assert lru['evicted']['policy'] > 20 and lru['paged_in']['again_policy'] > 20 << 18, lru
     assert lru['evicted']['policy'] <= lru['evicted']['capacity'] + lru['evicted']['fragmentation'], lru

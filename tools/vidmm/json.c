@@ -129,6 +129,10 @@ static void add_causes(json_t *object, const struct options *options,
 	json_object_set_new(in, "again_policy",
 			    judged ? json_integer((json_int_t)result->paged_in.policy)
 				   : json_null());
+	json_object_set_new(in, "again_by_bytes",
+			    options->replay.by_bytes
+				    ? json_integer((json_int_t)result->by_bytes_again)
+				    : json_null());
 	json_object_set_new(out, "policy",
 			    judged ? json_integer((json_int_t)result->evicted.policy)
 				   : json_null());

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "by_bytes.h"
 #include "policy.h"
 #include "time_options.h"
 #include "units.h"
@@ -20,7 +21,7 @@ struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
 		*compare, *color, *events, *connect_path, *model, *policy, *thrash;
 	struct time_raw time;
-	int json, quiet, parse_only, connect, against_reference;
+	int json, quiet, parse_only, connect, against_reference, by_bytes;
 };
 
 static bool usage(const char *format, const char *value)
@@ -103,6 +104,9 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	if (raw->policy && !policy_parse(raw->policy, &options->replay.policy))
 		return usage("--policy \"%s\" is not valid: expected " POLICY_NAMES, raw->policy);
 	options->replay.against_reference = raw->against_reference;
+	options->replay.by_bytes = raw->by_bytes;
+	if (raw->by_bytes && !by_bytes_knows(options->replay.policy))
+		return usage("--by-bytes cannot count the policy %s", raw->policy);
 	if (needs_next_uses(options) && backend != 0)
 		return usage("--policy reference and --against-reference need --backend sim%s", "");
 	if (!color_parse(raw->color, &options->color))
@@ -177,8 +181,9 @@ static bool take_inputs(poptContext context, struct options *options)
 		measured = measured || options->runs[i].bytes == 0;
 	options->replay.inputs = options->inputs;
 	options->replay.input_count = count;
-	if (piped && needs_next_uses(options))
-		return usage("--policy reference and --against-reference read a recording twice: "
+	if (piped && (needs_next_uses(options) || options->replay.by_bytes))
+		return usage("--policy reference, --against-reference and --by-bytes read a "
+			     "recording twice: "
 			     "it must be a file%s",
 			     "");
 	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
@@ -203,7 +208,8 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 				      raw->time.paging_engine,
 				      raw->policy,
 				      raw->thrash,
-				      raw->against_reference ? "against-reference" : NULL};
+				      raw->against_reference ? "against-reference" : NULL,
+				      raw->by_bytes ? "by-bytes" : NULL};
 	size_t i;
 
 	if (!raw->connect && !raw->connect_path)
@@ -289,6 +295,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "order of eviction in a class: " POLICY_NAMES " (default lru)", "NAME"},
 		{"against-reference", 0, POPT_ARG_NONE, &raw.against_reference, 0,
 		 "count of victims that the policy reference would have kept", NULL},
+		{"by-bytes", 0, POPT_ARG_NONE, &raw.by_bytes, 0, "count paging by bytes", NULL},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
 		 "size of the aperture segment, or none (default 1G)", "SIZE"},
 		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,

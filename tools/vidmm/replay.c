@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "by_bytes.h"
 #include "next_uses.h"
 #include "times.h"
 #include "umd.h"
@@ -362,6 +363,45 @@ static enum replay_status find_next_uses(struct world *world)
 	return status;
 }
 
+/* Reads the recordings once, and counts them, or tells the policy what it looks ahead to. */
+static enum replay_status read_by_bytes(const struct replay_options *options, struct by_bytes *b,
+					bool (*take)(struct by_bytes *b, unsigned process,
+						     const struct trace_event *event))
+{
+	struct recordings recordings;
+	enum replay_status status = open_recordings(&recordings, options, 0);
+	const struct trace_event *event;
+	uint64_t count = 0, when_ns;
+	unsigned process;
+
+	while (status == REPLAY_CLEAN) {
+		status = next_event(&recordings, count++, &process, &when_ns, &event);
+		if (status != REPLAY_CLEAN || !event)
+			break;
+		if (!take(b, process, event))
+			status = status_of(options, TRACE_IO, NULL);
+	}
+	close_recordings(&recordings);
+	return status;
+}
+
+static enum replay_status count_by_bytes(const struct replay_options *options,
+					 struct replay_result *result)
+{
+	struct by_bytes *b =
+		by_bytes_create(options->input_count, options->policy, options->vram_bytes);
+	enum replay_status status = b ? REPLAY_CLEAN : status_of(options, TRACE_IO, NULL);
+
+	if (status == REPLAY_CLEAN && by_bytes_looks_ahead(b))
+		status = read_by_bytes(options, b, by_bytes_foresee);
+	if (status == REPLAY_CLEAN)
+		status = read_by_bytes(options, b, by_bytes_count);
+	if (status == REPLAY_CLEAN)
+		result->by_bytes_again = by_bytes_again(b);
+	by_bytes_destroy(b);
+	return status;
+}
+
 static enum replay_status run_recordings(const struct replay_options *options,
 					 const struct world_worker *worker,
 					 struct replay_result *result)
@@ -370,7 +410,10 @@ static enum replay_status run_recordings(const struct replay_options *options,
 	struct recordings recordings = {.options = options};
 	enum replay_status status = REPLAY_CLEAN;
 
-	if (options->policy == REPLAY_POLICY_REFERENCE || options->against_reference)
+	if (options->by_bytes)
+		status = count_by_bytes(options, result);
+	if (status == REPLAY_CLEAN &&
+	    (options->policy == REPLAY_POLICY_REFERENCE || options->against_reference))
 		status = find_next_uses(&world);
 	if (status == REPLAY_CLEAN)
 		status = open_recordings(&recordings, options, 0);

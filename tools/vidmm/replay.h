@@ -81,6 +81,7 @@ struct replay_options {
 	/* No bytes are moved or written. Needs softgpu of WDDM 1.x, and no verification. */
 	bool no_content;
 	bool wddm2;             /* softgpu and its driver are of WDDM 2.x */
+	bool by_bytes;          /* counts what the policy pages if only bytes count (by_bytes.h) */
 	bool against_reference; /* counts victims that `reference` keeps; needs what it needs */
 	unsigned thrash_count;  /* length of the list of the most paged buffers; 0: none */
 	/* REPLAY_POLICY_REFERENCE needs host kind VIDMM_HOST_SIM and recordings that are files */
@@ -124,6 +125,7 @@ struct replay_result {
 
 	/* Counts of the recordings. */
 	uint64_t events, submissions, references, relocations;
+	uint64_t by_bytes_again; /* with by_bytes: paged in again if only bytes count */
 	uint64_t peak_live_bytes;
 
 	/* Counts of the user-mode drivers. */

@@ -14,11 +14,12 @@ enum row_kind { ROW_COUNT, ROW_BYTES, ROW_TIME, ROW_FACTOR, ROW_GAP };
 
 /* When a row is shown. */
 enum {
-	ROW_WDDM2 = 1,  /* for WDDM 2.x only */
-	ROW_TIMED = 2,  /* only if the GPU takes time */
-	ROW_PACED = 4,  /* only if events happen at their recorded times */
-	ROW_PART = 8,   /* of the row above; only in a comparison, and if not 0 */
-	ROW_JUDGED = 16 /* only if evictions are compared with those of the reference */
+	ROW_WDDM2 = 1,    /* for WDDM 2.x only */
+	ROW_TIMED = 2,    /* only if the GPU takes time */
+	ROW_PACED = 4,    /* only if events happen at their recorded times */
+	ROW_PART = 8,     /* of the row above; only in a comparison, and if not 0 */
+	ROW_JUDGED = 16,  /* only if evictions are compared with those of the reference */
+	ROW_BY_BYTES = 32 /* only if that was counted */
 };
 
 struct row {
@@ -61,6 +62,7 @@ static const struct row rows[] = {
 	PART("    residency lists", ROW_BYTES, paged_in.trim),
 	PART("    other causes", ROW_BYTES, paged_in.other),
 	ROW_WHEN(ROW_JUDGED, "    by policy", ROW_BYTES, paged_in.policy),
+	ROW_WHEN(ROW_BY_BYTES, "  again by bytes alone", ROW_BYTES, by_bytes_again),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
 	ROW("moved by compaction", ROW_BYTES, bytes_moved),
 	ROW("evictions", ROW_COUNT, evicted.video),
@@ -129,7 +131,8 @@ static bool row_has_value(const struct row *row, const struct options *options,
 	if ((row->when & ROW_PART) || ((row->when & ROW_WDDM2) && !replay->wddm2) ||
 	    ((row->when & ROW_TIMED) && !replay->gpu_time) ||
 	    ((row->when & ROW_PACED) && !replay->recorded_pace) ||
-	    ((row->when & ROW_JUDGED) && !replay->against_reference))
+	    ((row->when & ROW_JUDGED) && !replay->against_reference) ||
+	    ((row->when & ROW_BY_BYTES) && !replay->by_bytes))
 		return false;
 	return row->kind == ROW_GAP || replay_has_value(&options->replay, result, row->offset);
 }
