@@ -17,6 +17,7 @@ struct mover {
 	struct vmm_memory *memory;
 	struct vmm_segment *segment;
 	uint64_t preparation;
+	bool wait;
 };
 
 /*
@@ -56,14 +57,14 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	vmm_swizzle_release(memory, instance); /* no lock uses the ranges (SWZ-13) */
 	vmm_paging_switch_away(memory, instance);
 	instance->has_client_object = false;
-	vmm_status status = vmm_client_object_enter(memory, instance, to, true);
+	vmm_status status = vmm_client_object_enter(memory, instance, to, mover->wait);
 
 	/* The miniport is notified: not resident during the move (PAG-25). */
-	if (vmm_ok(status))
+	if (status == VMM_OK)
 		status = vmm_paging_notify(memory, instance, false);
-	if (vmm_ok(status))
+	if (status == VMM_OK)
 		status = vmm_paging_move(memory, instance, to);
-	if (!vmm_ok(status)) {
+	if (status != VMM_OK) {
 		vmm_client_object_leave(memory, instance, to, instance->has_client_object);
 		instance->has_client_object = had_client_object;
 		return status;
@@ -97,7 +98,7 @@ static vmm_status execute(struct mover *mover, struct vmm_range_compaction *plan
 	for (uint32_t i = 0; i < plan->moves; i++) {
 		vmm_status status = move(mover, &plan->move[i]);
 
-		if (vmm_ok(status))
+		if (status == VMM_OK)
 			continue;
 		for (; i < plan->moves; i++) {
 			const struct vmm_instance *instance =
@@ -112,9 +113,10 @@ static vmm_status execute(struct mover *mover, struct vmm_range_compaction *plan
 }
 
 vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
-		       const struct vmm_range_request *request, uint64_t preparation)
+		       const struct vmm_range_request *request, uint64_t preparation, bool wait)
 {
-	struct mover mover = {.memory = memory, .segment = segment, .preparation = preparation};
+	struct mover mover = {
+		.memory = memory, .segment = segment, .preparation = preparation, .wait = wait};
 	struct vmm_range_compaction plan = {.may_move = may_move, .context = &mover};
 	vmm_status status;
 

@@ -91,10 +91,11 @@ void vmm_tables_free_memory(struct vmm_va *va, struct vmm_va_table *table)
 /* ---- compact.c ---- */
 /*
  * Moves idle instances inside a memory segment so that the request fits in one piece. Returns
- * VMM_NO_VIDEO_MEMORY if that is not possible; nothing was moved then. (PAG-20)
+ * VMM_NO_VIDEO_MEMORY if that is not possible; nothing was moved then. Without `wait` VMM_PENDING:
+ * paging must first end where the content of an out-of-process client would move. (PAG-20)
  */
 vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
-		       const struct vmm_range_request *request, uint64_t preparation)
+		       const struct vmm_range_request *request, uint64_t preparation, bool wait)
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- notify.c: NotifyAlloc before an eviction, for 3.2 miniports that ask for it (PAG-29) ---- */

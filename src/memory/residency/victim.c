@@ -269,8 +269,8 @@ static vmm_status compact_before_eviction(struct vmm_search *search)
 	vmm_range_statistics(search->segment->heap, &figures);
 	if (figures.free_bytes < search->request.size_bytes)
 		return VMM_NO_VIDEO_MEMORY;
-	status =
-		vmm_compact(search->memory, search->segment, &search->request, search->preparation);
+	status = vmm_compact(search->memory, search->segment, &search->request, search->preparation,
+			     false);
 	search->immovable = status == VMM_NO_VIDEO_MEMORY;
 	return status;
 }
@@ -296,8 +296,9 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 	}
 	if (vmm_unlikely(search->memory->order->walk == VMM_POLICY_FARTHEST)) {
 		status = compact_before_eviction(search);
+		search->blocked |= status == VMM_PENDING;
 		if (status != VMM_NO_VIDEO_MEMORY)
-			return status;
+			return status == VMM_PENDING ? VMM_NO_VIDEO_MEMORY : status;
 	}
 	*victim = pick_without_loss(search);
 	if (!*victim && vmm_unlikely(search->segment->movable_bytes) && vmm_tables_evict(search))
@@ -305,7 +306,7 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 	if (!*victim && !search->blocked && search->fragile && !search->compacted) {
 		search->compacted = true;
 		status = vmm_compact(search->memory, search->segment, &search->request,
-				     search->preparation);
+				     search->preparation, true);
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
 	}
