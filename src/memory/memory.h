@@ -701,9 +701,9 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   uint64_t preparation) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Evicts an instance that lies in the way of other parts of its own set, so that the set can be
- * placed anew (SPL-13). Does nothing for one that is not in a memory segment, or that must stay
- * there. VMM_PENDING: the GPU still uses it.
+ * Evicts an instance that lies in the way of the rest of the set that it is in, so that the set
+ * can be placed anew (SPL-13). Does nothing for one that is not in a memory segment, or that must
+ * stay there. VMM_PENDING: the GPU still uses it.
  */
 vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
 				    uint64_t preparation) VMM_MUST_CHECK
@@ -879,9 +879,9 @@ struct vmm_tally {
 /* Classes of allocation priorities: minimum, low, normal, high, maximum. */
 #define VMM_ALLOCATION_CLASSES 5u
 /*
- * Why bytes are copied from system memory into a memory segment. FIRST: the instance has not been in
- * one before (Q-320). While it is in one, LOCK: a CPU lock copied content out. Else the reason for
- * which it left its last one (Q-321); also the cause of that eviction.
+ * Why bytes are copied from system memory into a memory segment. FIRST: the instance has not been
+ * in one before (Q-320). While it is in one, LOCK: a CPU lock copied content out. Else the reason
+ * for which it left its last one (Q-321); also the cause of that eviction.
  */
 enum vmm_paging_cause {
 	VMM_CAUSE_FIRST = 0,

@@ -2,11 +2,11 @@
 /*
  * The holes of a heap by address, for requests that get the lowest or the highest possible address.
  *
- * The heap is divided into parts of equal size. Each part has a list of the holes that begin in it,
- * in no order, and an upper bound of their sizes. A bound of a higher level is the largest of 16
- * bounds of the level below. An insertion raises the bounds, a removal leaves them. A search that
- * finds no hole of the bound's size in a part lowers them, so each insertion causes at most one such
- * search.
+ * The heap is divided into parts of equal size. Each part has a list of the holes that begin in
+ * it, in no order, and an upper bound of their sizes. A bound of a higher level is the largest of
+ * 16 bounds of the level below. An insertion raises the bounds, a removal leaves them. A search
+ * that finds no hole of the bound's size in a part lowers them, so each insertion causes at most
+ * one such search.
  */
 #include <string.h>
 

@@ -16,7 +16,9 @@ struct buffer {
 	uint32_t required; /* by this submission */
 	uint32_t place;    /* in `resident`, plus 1; 0: not in video memory */
 	bool evicted;      /* and its content is still wanted */
-	/* The submissions that use it, with a policy that looks ahead; those before `at` are past. */
+	/*
+	 * The submissions that use it, with a policy that looks ahead; those before `at` are past.
+	 */
 	uint32_t *submission;
 	uint32_t count, capacity, at;
 };

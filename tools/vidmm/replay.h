@@ -186,7 +186,9 @@ struct replay_result {
 	struct process_times times;
 	struct process_times *process_times; /* [process_count] */
 
-	/* The most paged buffers, in the order of thrash_top. A host in another process has none. */
+	/*
+	 * The most paged buffers, in the order of thrash_top. A host in another process has none.
+	 */
 	struct thrash_entry *thrash;
 	unsigned thrash_count;
 

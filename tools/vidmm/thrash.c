@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table with linear probing from (process, handle) to the number of a buffer's entry. Handles
- * are reused, so the entry of a handle is replaced when the driver allocates it anew.
+ * A hash table with linear probing from (process, handle) to the number of a buffer's entry.
+ * Handles are reused, so the entry of a handle is replaced when the driver allocates it anew.
  */
 #include "thrash.h"
 

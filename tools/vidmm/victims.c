@@ -117,8 +117,8 @@ static uint32_t oldest_in_flight(const struct victims *victims)
 /* ---- evictions ---- */
 
 /*
- * Submissions until the next use of the instance. 0: a submission that has not completed uses it, so
- * it cannot be evicted. UINT64_MAX: no use follows; also for a retired instance of a rename.
+ * Submissions until the next use of the instance. 0: a submission that has not completed uses it,
+ * so it cannot be evicted. UINT64_MAX: no use follows; also for a retired instance of a rename.
  */
 static uint64_t distance_of(struct victims *victims, const struct instance *instance)
 {

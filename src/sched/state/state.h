@@ -31,8 +31,8 @@ static inline void vmm_watch_restart_locked(struct vmm_sched *sched, struct vmm_
 	node->expired = false;
 }
 /*
- * Changes ready_count or prepare_count. The state lock, which the caller holds, makes the thread the
- * only writer, so no locked instruction is needed. Threads read the counts without the lock
+ * Changes ready_count or prepare_count. The state lock, which the caller holds, makes the thread
+ * the only writer, so no locked instruction is needed. Threads read the counts without the lock
  * (docs/locking.md, hand-over).
  */
 #define VMM_COUNT_PACKETS_LOCKED(count, change)                                                \
