@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Q-320 and Q-321: bytes paged in for the first time and again, and why they were paged in again and
- * evicted. The parts add up to the totals.
+ * Q-320 and Q-321: bytes paged in for the first time and again, and why they were paged in again
+ * and evicted. The parts add up to the totals.
  */
 #include "world.h"
 
