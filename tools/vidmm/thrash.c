@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table with linear probing from (process, handle) to the number of a buffer's entry.
- * Handles are reused, so the entry of a handle is replaced when the driver allocates it anew.
+ * A map from (process, handle) to the number of a buffer's entry. Handles are reused, so the
+ * number of a handle is replaced when the driver allocates it anew.
  */
 #include "thrash.h"
 
@@ -10,11 +10,7 @@
 #include <string.h>
 
 #include "grow.h"
-
-struct name {
-	uint32_t process, handle; /* handle 0: unused slot */
-	uint32_t entry;
-};
+#include "handle_map.h"
 
 /* The entries of a recording's buffers, by id - 1: number + 1; 0: none */
 struct recording {
@@ -29,65 +25,21 @@ struct thrash {
 	uint64_t start_ns;
 	/* guards the rest: on a linux host, events come from several threads */
 	pthread_mutex_t lock;
-	struct name *names;
-	uint32_t name_capacity, name_count; /* name_capacity: a power of two */
+	struct handle_map numbers; /* of entries */
 	struct thrash_entry *entries;
 	uint32_t entry_count, entry_capacity;
 	unsigned recording_count;
 	struct recording recordings[];
 };
 
-/* ---- names ---- */
-
-/* Returns the slot of the handle, or the unused one where it belongs. */
-static struct name *find_name(struct name *names, uint32_t capacity, uint32_t process,
-			      uint32_t handle)
-{
-	uint64_t x = ((uint64_t)process << 32 | handle) * 0x9E3779B97F4A7C15u;
-	uint32_t slot = (uint32_t)(x >> 32) & (capacity - 1);
-
-	while (names[slot].handle != 0 &&
-	       (names[slot].handle != handle || names[slot].process != process))
-		slot = (slot + 1) & (capacity - 1);
-	return &names[slot];
-}
-
-static bool double_names(struct thrash *thrash)
-{
-	uint32_t capacity = thrash->name_capacity * 2;
-	struct name *names = calloc(capacity, sizeof(*names));
-
-	if (!names)
-		return false;
-	for (uint32_t i = 0; i < thrash->name_capacity; i++) {
-		const struct name *name = &thrash->names[i];
-
-		if (name->handle != 0)
-			*find_name(names, capacity, name->process, name->handle) = *name;
-	}
-	free(thrash->names);
-	thrash->names = names;
-	thrash->name_capacity = capacity;
-	return true;
-}
-
-static void set_name(struct thrash *thrash, uint32_t process, uint32_t handle, uint32_t entry)
-{
-	struct name *name;
-
-	if ((thrash->name_count + 1) * 2 > thrash->name_capacity && !double_names(thrash))
-		return;
-	name = find_name(thrash->names, thrash->name_capacity, process, handle);
-	thrash->name_count += name->handle == 0;
-	*name = (struct name){process, handle, entry};
-}
-
 /* Returns NULL for memory that is no buffer's: the driver's own, or the system's. */
 static struct thrash_entry *entry_of(struct thrash *thrash, uint32_t process, uint32_t handle)
 {
-	const struct name *name = find_name(thrash->names, thrash->name_capacity, process, handle);
+	uint32_t number;
 
-	return handle != 0 && name->handle == handle ? &thrash->entries[name->entry] : NULL;
+	return handle != 0 && handle_map_find(&thrash->numbers, process, handle, &number)
+		       ? &thrash->entries[number]
+		       : NULL;
 }
 
 /* ---- buffers ---- */
@@ -118,7 +70,7 @@ void thrash_allocated(struct thrash *thrash, uint32_t process, uint32_t handle,
 		*slot = ++thrash->entry_count;
 	}
 	if (slot && *slot != 0)
-		set_name(thrash, process, handle, *slot - 1);
+		(void)handle_map_set(&thrash->numbers, process, handle, *slot - 1);
 	pthread_mutex_unlock(&thrash->lock);
 }
 
@@ -205,8 +157,8 @@ static void on_event(void *opaque, const struct vidmm_event *event, const char *
 			entry_of(thrash, event->process, (uint32_t)event->arg[0]);
 
 		if (entry)
-			set_name(thrash, event->process, event->object,
-				 (uint32_t)(entry - thrash->entries));
+			(void)handle_map_set(&thrash->numbers, event->process, event->object,
+					     (uint32_t)(entry - thrash->entries));
 	}
 	pthread_mutex_unlock(&thrash->lock);
 }
@@ -238,14 +190,11 @@ struct thrash *thrash_create(struct vidmm_host *host, struct vidmm_adapter *adap
 	thrash->recording_count = recording_count;
 	thrash->video_memory = memory_segments(adapter);
 	thrash->start_ns = vidmm_now_ns(host);
-	thrash->name_capacity = 64;
-	thrash->names = calloc(thrash->name_capacity, sizeof(*thrash->names));
-	if (thrash->names)
-		thrash->subscription = vidmm_subscribe(
-			host,
-			(uint64_t)1 << VIDMM_EVENT_PAGING | (uint64_t)1 << VIDMM_EVENT_RESIDENCY |
-				(uint64_t)1 << VIDMM_EVENT_RENAME,
-			on_event, thrash);
+	thrash->subscription = vidmm_subscribe(host,
+					       (uint64_t)1 << VIDMM_EVENT_PAGING |
+						       (uint64_t)1 << VIDMM_EVENT_RESIDENCY |
+						       (uint64_t)1 << VIDMM_EVENT_RENAME,
+					       on_event, thrash);
 	if (thrash->subscription == 0) {
 		thrash_destroy(thrash);
 		return NULL;
@@ -263,7 +212,7 @@ void thrash_destroy(struct thrash *thrash)
 	for (unsigned i = 0; i < thrash->recording_count; i++)
 		free(thrash->recordings[i].entry_of);
 	free(thrash->entries);
-	free(thrash->names);
+	handle_map_finish(&thrash->numbers);
 	free(thrash);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of instances (linear probing), and an array of those in video memory. */
+/* The instances by (process, handle), and an array of those in video memory. */
 #include "victims.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "grow.h"
+#include "handle_map.h"
 #include "next_uses.h"
 #include "thrash.h"
 #include "umd.h"
@@ -16,7 +17,7 @@
 #define NOT_RESIDENT UINT32_MAX
 
 struct instance {
-	uint32_t process, handle; /* handle 0: unused slot */
+	uint32_t process, handle;
 	uint32_t resident_at;     /* index in `residents`, or NOT_RESIDENT */
 	bool spared_by_reference; /* at its last eviction */
 	uint64_t size_bytes;
@@ -25,9 +26,10 @@ struct instance {
 struct victims {
 	struct world *world;
 	uint32_t subscription;
+	struct handle_map numbers; /* of instances */
 	struct instance *instances;
-	uint32_t capacity, count; /* capacity: a power of two */
-	uint32_t *residents;      /* indexes in `instances` */
+	uint32_t count, capacity;
+	uint32_t *residents; /* indexes in `instances` */
 	uint32_t resident_count, resident_capacity;
 	/* Submissions that have not completed, by number in the recordings, oldest first. */
 	uint32_t *in_flight;
@@ -35,58 +37,21 @@ struct victims {
 	uint64_t evictions, bytes;
 };
 
-static uint32_t slot_of(const struct instance *instances, uint32_t capacity, uint32_t process,
-			uint32_t handle)
-{
-	uint64_t x = ((uint64_t)process << 32 | handle) * 0x9E3779B97F4A7C15u;
-	uint32_t slot = (uint32_t)(x >> 32) & (capacity - 1);
-
-	while (instances[slot].handle != 0 &&
-	       (instances[slot].handle != handle || instances[slot].process != process))
-		slot = (slot + 1) & (capacity - 1);
-	return slot;
-}
-
-static bool double_instances(struct victims *victims)
-{
-	uint32_t capacity = victims->capacity * 2;
-	struct instance *instances = calloc(capacity, sizeof(*instances));
-
-	if (!instances)
-		return false;
-	for (uint32_t i = 0; i < victims->capacity; i++) {
-		const struct instance *old = &victims->instances[i];
-		uint32_t slot;
-
-		if (old->handle == 0)
-			continue;
-		slot = slot_of(instances, capacity, old->process, old->handle);
-		instances[slot] = *old;
-		if (old->resident_at != NOT_RESIDENT)
-			victims->residents[old->resident_at] = slot;
-	}
-	free(victims->instances);
-	victims->instances = instances;
-	victims->capacity = capacity;
-	return true;
-}
-
 /* NULL when out of memory: the instance is not counted. */
 static struct instance *instance_of(struct victims *victims, const struct vidmm_event *event)
 {
-	struct instance *instance;
+	uint32_t number;
 
-	if ((victims->count + 1) * 2 > victims->capacity && !double_instances(victims))
+	if (handle_map_find(&victims->numbers, event->process, event->object, &number))
+		return &victims->instances[number];
+	number = victims->count;
+	if (!grow_array((void **)&victims->instances, &victims->capacity, number,
+			sizeof(*victims->instances)) ||
+	    !handle_map_set(&victims->numbers, event->process, event->object, number))
 		return NULL;
-	instance = &victims->instances[slot_of(victims->instances, victims->capacity,
-					       event->process, event->object)];
-	if (instance->handle == 0) {
-		*instance = (struct instance){.process = event->process,
-					      .handle = event->object,
-					      .resident_at = NOT_RESIDENT};
-		victims->count++;
-	}
-	return instance;
+	victims->instances[victims->count++] = (struct instance){
+		.process = event->process, .handle = event->object, .resident_at = NOT_RESIDENT};
+	return &victims->instances[number];
 }
 
 /* ---- submissions ---- */
@@ -221,15 +186,11 @@ struct victims *victims_create(struct world *world)
 	if (!victims)
 		return NULL;
 	victims->world = world;
-	victims->capacity = 64;
-	victims->instances = calloc(victims->capacity, sizeof(*victims->instances));
-	if (victims->instances)
-		victims->subscription = vidmm_subscribe(
-			world->host,
-			(uint64_t)1 << VIDMM_EVENT_PAGING | (uint64_t)1 << VIDMM_EVENT_RESIDENCY |
-				(uint64_t)1 << VIDMM_EVENT_SUBMIT |
-				(uint64_t)1 << VIDMM_EVENT_FENCE,
-			on_event, victims);
+	victims->subscription = vidmm_subscribe(
+		world->host,
+		(uint64_t)1 << VIDMM_EVENT_PAGING | (uint64_t)1 << VIDMM_EVENT_RESIDENCY |
+			(uint64_t)1 << VIDMM_EVENT_SUBMIT | (uint64_t)1 << VIDMM_EVENT_FENCE,
+		on_event, victims);
 	if (victims->subscription == 0) {
 		victims_destroy(victims);
 		return NULL;
@@ -243,6 +204,7 @@ void victims_destroy(struct victims *victims)
 		return;
 	if (victims->subscription != 0)
 		vidmm_unsubscribe(victims->world->host, victims->subscription);
+	handle_map_finish(&victims->numbers);
 	free(victims->instances);
 	free(victims->residents);
 	free(victims->in_flight);
