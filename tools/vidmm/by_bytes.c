@@ -16,11 +16,6 @@ struct buffer {
 	uint32_t required; /* by this submission */
 	uint32_t place;    /* in `resident`, plus 1; 0: not in video memory */
 	bool evicted;      /* and its content is still wanted */
-	/*
-	 * The submissions that use it, with a policy that looks ahead; those before `at` are past.
-	 */
-	uint32_t *submission;
-	uint32_t count, capacity, at;
 };
 
 struct buffers {
@@ -36,7 +31,8 @@ struct name {
 struct by_bytes {
 	enum replay_policy policy;
 	uint64_t memory_bytes, used_bytes, again_bytes, references;
-	uint32_t now, foreseen; /* submissions */
+	uint32_t now;                /* submission, from 1 */
+	struct next_uses *next_uses; /* of the policy `reference`, else NULL */
 	struct buffers *processes;
 	unsigned process_count;
 	struct name *resident;
@@ -49,13 +45,14 @@ bool by_bytes_knows(enum replay_policy policy)
 }
 
 struct by_bytes *by_bytes_create(unsigned process_count, enum replay_policy policy,
-				 uint64_t memory_bytes)
+				 struct next_uses *next_uses, uint64_t memory_bytes)
 {
 	struct by_bytes *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
 	b->policy = policy != REPLAY_POLICY_DEFAULT ? policy : NAMED(POLICY_DEFAULT);
+	b->next_uses = next_uses;
 	b->memory_bytes = memory_bytes;
 	b->process_count = process_count;
 	b->processes = calloc(process_count, sizeof(*b->processes));
@@ -69,19 +66,11 @@ void by_bytes_destroy(struct by_bytes *b)
 {
 	if (!b)
 		return;
-	for (unsigned p = 0; p < b->process_count; p++) {
-		for (uint32_t i = 0; i < b->processes[p].count; i++)
-			free(b->processes[p].buffer[i].submission);
+	for (unsigned p = 0; p < b->process_count; p++)
 		free(b->processes[p].buffer);
-	}
 	free(b->processes);
 	free(b->resident);
 	free(b);
-}
-
-bool by_bytes_looks_ahead(const struct by_bytes *b)
-{
-	return b->policy == REPLAY_POLICY_REFERENCE;
 }
 
 /* Returns NULL when out of memory. */
@@ -96,22 +85,6 @@ static struct buffer *buffer_of(struct by_bytes *b, unsigned process, uint32_t i
 		of->buffer[of->count++] = (struct buffer){0};
 	}
 	return &of->buffer[id - 1];
-}
-
-bool by_bytes_foresee(struct by_bytes *b, unsigned process, const struct trace_event *event)
-{
-	if (event->op != TRACE_SUBMIT)
-		return true;
-	b->foreseen++;
-	for (uint32_t i = 0; i < event->u.submission->object_count; i++) {
-		struct buffer *buffer = buffer_of(b, process, event->u.submission->objects[i].id);
-
-		if (!buffer || !grow_array((void **)&buffer->submission, &buffer->capacity,
-					   buffer->count, sizeof(*buffer->submission)))
-			return false;
-		buffer->submission[buffer->count++] = b->foreseen;
-	}
-	return true;
 }
 
 static struct buffer *resident(struct by_bytes *b, uint32_t place)
@@ -139,16 +112,14 @@ static void drop(struct by_bytes *b, struct buffer *buffer)
 		leave(b, buffer);
 }
 
-static uint64_t distance_of(struct by_bytes *b, struct buffer *buffer)
+static uint64_t distance_of(struct by_bytes *b, uint32_t place, struct buffer *buffer)
 {
 	switch ((unsigned)b->policy) {
 	case NAMED(PREDICTED):
 		return vmm_policy_distance(&buffer->uses, b->now);
 	case REPLAY_POLICY_REFERENCE:
-		while (buffer->at < buffer->count && buffer->submission[buffer->at] <= b->now)
-			buffer->at++;
-		return buffer->at < buffer->count ? buffer->submission[buffer->at] - b->now
-						  : UINT64_MAX;
+		return next_uses_buffer_distance(b->next_uses, b->resident[place].process,
+						 b->resident[place].id);
 	case NAMED(MRU):
 		return buffer->position;
 	default:
@@ -168,7 +139,7 @@ static bool evict_one(struct by_bytes *b)
 
 		if (buffer->required == b->now)
 			continue;
-		distance = distance_of(b, buffer);
+		distance = distance_of(b, i, buffer);
 		if (victim && (distance < farthest ||
 			       (distance == farthest && buffer->position > victim->position)))
 			continue;
@@ -215,6 +186,8 @@ static bool submit(struct by_bytes *b, unsigned process, const struct trace_subm
 		buffer->position = ++b->references;
 		vmm_policy_use(&buffer->uses, b->now);
 	}
+	if (b->next_uses)
+		next_uses_advance(b->next_uses);
 	return true;
 }
 

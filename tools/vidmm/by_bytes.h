@@ -8,21 +8,20 @@
 #ifndef VIDMM_TOOLS_BY_BYTES_H
 #define VIDMM_TOOLS_BY_BYTES_H
 
+#include "next_uses.h"
 #include "replay.h"
-#include "trace.h"
 
 struct by_bytes;
 
 /* Returns whether the policy can be counted by bytes: clock cannot. */
 bool by_bytes_knows(enum replay_policy policy);
-/* Returns NULL when out of memory. by_bytes_destroy: NULL is allowed. */
+/*
+ * NEXT_USES: of the policy `reference`, at its first submission; it advances with the events. NULL for
+ * other policies. Returns NULL when out of memory. by_bytes_destroy: NULL is allowed.
+ */
 struct by_bytes *by_bytes_create(unsigned process_count, enum replay_policy policy,
-				 uint64_t memory_bytes);
+				 struct next_uses *next_uses, uint64_t memory_bytes);
 void by_bytes_destroy(struct by_bytes *b);
-/* Whether the policy must be told all submissions of the future before the first event. */
-bool by_bytes_looks_ahead(const struct by_bytes *b);
-/* An event of that future, in merged order. Returns false when out of memory. */
-bool by_bytes_foresee(struct by_bytes *b, unsigned process, const struct trace_event *event);
 /* Counts the next event, in merged order. Returns false when out of memory. */
 bool by_bytes_count(struct by_bytes *b, unsigned process, const struct trace_event *event);
 /* Bytes that came in again, after an eviction. First uses are not in it. */

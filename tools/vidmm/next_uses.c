@@ -95,6 +95,14 @@ void next_uses_advance(struct next_uses *uses)
 	uses->current++;
 }
 
+void next_uses_rewind(struct next_uses *uses)
+{
+	uses->current = 0;
+	for (unsigned p = 0; p < uses->process_count; p++)
+		for (uint32_t i = 0; i < uses->processes[p].count; i++)
+			uses->processes[p].buffers[i].at = 0;
+}
+
 /* Returns the id of the buffer that has the handle; 0: there is none. */
 static uint32_t find_buffer(struct process_uses *process, const struct umd *umd, uint32_t handle)
 {
@@ -125,8 +133,10 @@ static struct buffer_uses *uses_from_now(struct next_uses *uses, unsigned proces
 	return buffer;
 }
 
-static uint64_t next_distance(const struct next_uses *uses, const struct buffer_uses *buffer)
+uint64_t next_uses_buffer_distance(struct next_uses *uses, unsigned process, uint32_t id)
 {
+	const struct buffer_uses *buffer = uses_from_now(uses, process, id);
+
 	return buffer && buffer->at < buffer->count ? buffer->submission[buffer->at] - uses->current
 						    : UINT64_MAX;
 }
@@ -136,7 +146,7 @@ uint64_t next_uses_distance(struct next_uses *uses, unsigned process, const stru
 {
 	uint32_t id = find_buffer(&uses->processes[process], umd, handle);
 
-	return next_distance(uses, uses_from_now(uses, process, id));
+	return next_uses_buffer_distance(uses, process, id);
 }
 
 uint32_t next_uses_current(const struct next_uses *uses)
@@ -151,5 +161,5 @@ uint64_t next_uses_idle_distance(struct next_uses *uses, unsigned process, uint3
 
 	if (of && of->at > 0 && of->submission[of->at - 1] >= since)
 		return 0;
-	return next_distance(uses, of);
+	return next_uses_buffer_distance(uses, process, buffer);
 }

@@ -18,6 +18,8 @@ void next_uses_destroy(struct next_uses *uses);
 bool next_uses_add(struct next_uses *uses, unsigned process, const struct trace_event *event);
 /* A submission of the replay has ended: next uses are those of the later ones. */
 void next_uses_advance(struct next_uses *uses);
+/* The next submission is the first one again. */
+void next_uses_rewind(struct next_uses *uses);
 /*
  * Returns the number of submissions until the next one that uses the allocation; UINT64_MAX: none
  * does, or no buffer of the process has it now.
@@ -25,8 +27,10 @@ void next_uses_advance(struct next_uses *uses);
 uint64_t next_uses_distance(struct next_uses *uses, unsigned process, const struct umd *umd,
 			    uint32_t handle);
 uint32_t next_uses_current(const struct next_uses *uses); /* the submission the replay is at */
+/* As next_uses_distance, for a buffer by its id. */
+uint64_t next_uses_buffer_distance(struct next_uses *uses, unsigned process, uint32_t buffer);
 /*
- * The same for an open buffer. 0: that submission or a later one, up to the present one, uses it.
+ * The same. 0: that submission or a later one, up to the present one, uses it.
  */
 uint64_t next_uses_idle_distance(struct next_uses *uses, unsigned process, uint32_t buffer,
 				 uint32_t since);

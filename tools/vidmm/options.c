@@ -183,8 +183,7 @@ static bool take_inputs(poptContext context, struct options *options)
 	options->replay.input_count = count;
 	if (piped && (needs_next_uses(options) || options->replay.by_bytes))
 		return usage("--policy reference, --against-reference and --by-bytes read a "
-			     "recording twice: "
-			     "it must be a file%s",
+			     "recording twice: it must be a file%s",
 			     "");
 	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
 		return usage("the standard input can be read only once: --vram must be a size%s",

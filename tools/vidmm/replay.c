@@ -123,14 +123,16 @@ static void count_live(struct live *live, const struct trace_event *event)
 		live->peak_bytes = live->bytes;
 }
 
-enum replay_status replay_measure(const struct replay_options *options, bool submissions,
-				  struct replay_measure *measure)
+/* Takes the next event. Returns false when out of memory. */
+typedef bool take_event(void *context, unsigned process, const struct trace_event *event);
+
+/* Reads the recordings once. */
+static enum replay_status read_events(const struct replay_options *options, unsigned flags,
+				      take_event *take, void *context)
 {
 	struct recordings recordings;
-	enum replay_status status =
-		open_recordings(&recordings, options, submissions ? 0 : TRACE_SKIM);
+	enum replay_status status = open_recordings(&recordings, options, flags);
 	const struct trace_event *event;
-	struct live live = {0};
 	uint64_t count = 0, when_ns;
 	unsigned process;
 
@@ -138,14 +140,42 @@ enum replay_status replay_measure(const struct replay_options *options, bool sub
 		status = next_event(&recordings, count++, &process, &when_ns, &event);
 		if (status != REPLAY_CLEAN || !event)
 			break;
-		count_live(&live, event);
-		if (submissions && event->op == TRACE_SUBMIT &&
-		    event->u.submission->referenced_bytes > measure->largest_submission_bytes)
-			measure->largest_submission_bytes = event->u.submission->referenced_bytes;
+		if (!take(context, process, event))
+			status = status_of(options, TRACE_IO, NULL);
 	}
 	close_recordings(&recordings);
-	measure->peak_live_bytes = live.peak_bytes;
-	measure->largest_buffer_bytes = live.largest_bytes;
+	return status;
+}
+
+struct measuring {
+	struct live live;
+	bool submissions;
+	uint64_t largest_submission_bytes;
+};
+
+static bool measure_event(void *context, unsigned process, const struct trace_event *event)
+{
+	struct measuring *m = context;
+
+	(void)process;
+	count_live(&m->live, event);
+	if (m->submissions && event->op == TRACE_SUBMIT &&
+	    event->u.submission->referenced_bytes > m->largest_submission_bytes)
+		m->largest_submission_bytes = event->u.submission->referenced_bytes;
+	return true;
+}
+
+enum replay_status replay_measure(const struct replay_options *options, bool submissions,
+				  struct replay_measure *measure)
+{
+	struct measuring m = {.submissions = submissions};
+	enum replay_status status =
+		read_events(options, submissions ? 0 : TRACE_SKIM, measure_event, &m);
+
+	if (submissions)
+		measure->largest_submission_bytes = m.largest_submission_bytes;
+	measure->peak_live_bytes = m.live.peak_bytes;
+	measure->largest_buffer_bytes = m.live.largest_bytes;
 	return status;
 }
 
@@ -340,65 +370,39 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	return status;
 }
 
-/* Reads the recordings once for the policy `reference`, or to compare with it. */
+static bool add_next_uses(void *context, unsigned process, const struct trace_event *event)
+{
+	return next_uses_add(context, process, event);
+}
+
+/* For the policy `reference`, or to compare with it. */
 static enum replay_status find_next_uses(struct world *world)
 {
-	struct recordings recordings;
-	enum replay_status status = open_recordings(&recordings, world->options, 0);
-	const struct trace_event *event;
-	uint64_t count = 0, when_ns;
-	unsigned process;
-
 	world->next_uses = next_uses_create(world->options->input_count);
-	while (status == REPLAY_CLEAN && world->next_uses) {
-		status = next_event(&recordings, count++, &process, &when_ns, &event);
-		if (status != REPLAY_CLEAN || !event)
-			break;
-		if (!next_uses_add(world->next_uses, process, event))
-			status = status_of(world->options, TRACE_IO, NULL);
-	}
-	close_recordings(&recordings);
-	if (status == REPLAY_CLEAN && !world->next_uses)
-		status = status_of(world->options, TRACE_IO, NULL);
-	return status;
+	if (!world->next_uses)
+		return status_of(world->options, TRACE_IO, NULL);
+	return read_events(world->options, 0, add_next_uses, world->next_uses);
 }
 
-/* Reads the recordings once, and counts them, or tells the policy what it looks ahead to. */
-static enum replay_status read_by_bytes(const struct replay_options *options, struct by_bytes *b,
-					bool (*take)(struct by_bytes *b, unsigned process,
-						     const struct trace_event *event))
+static bool count_event(void *context, unsigned process, const struct trace_event *event)
 {
-	struct recordings recordings;
-	enum replay_status status = open_recordings(&recordings, options, 0);
-	const struct trace_event *event;
-	uint64_t count = 0, when_ns;
-	unsigned process;
-
-	while (status == REPLAY_CLEAN) {
-		status = next_event(&recordings, count++, &process, &when_ns, &event);
-		if (status != REPLAY_CLEAN || !event)
-			break;
-		if (!take(b, process, event))
-			status = status_of(options, TRACE_IO, NULL);
-	}
-	close_recordings(&recordings);
-	return status;
+	return by_bytes_count(context, process, event);
 }
 
-static enum replay_status count_by_bytes(const struct replay_options *options,
-					 struct replay_result *result)
+static enum replay_status count_by_bytes(struct world *world)
 {
-	struct by_bytes *b =
-		by_bytes_create(options->input_count, options->policy, options->vram_bytes);
-	enum replay_status status = b ? REPLAY_CLEAN : status_of(options, TRACE_IO, NULL);
+	const struct replay_options *options = world->options;
+	bool ahead = options->policy == REPLAY_POLICY_REFERENCE;
+	struct by_bytes *b = by_bytes_create(options->input_count, options->policy,
+					     ahead ? world->next_uses : NULL, options->vram_bytes);
+	enum replay_status status =
+		b ? read_events(options, 0, count_event, b) : status_of(options, TRACE_IO, NULL);
 
-	if (status == REPLAY_CLEAN && by_bytes_looks_ahead(b))
-		status = read_by_bytes(options, b, by_bytes_foresee);
 	if (status == REPLAY_CLEAN)
-		status = read_by_bytes(options, b, by_bytes_count);
-	if (status == REPLAY_CLEAN)
-		result->by_bytes_again = by_bytes_again(b);
+		world->result->by_bytes_again = by_bytes_again(b);
 	by_bytes_destroy(b);
+	if (ahead)
+		next_uses_rewind(world->next_uses);
 	return status;
 }
 
@@ -410,11 +414,10 @@ static enum replay_status run_recordings(const struct replay_options *options,
 	struct recordings recordings = {.options = options};
 	enum replay_status status = REPLAY_CLEAN;
 
-	if (options->by_bytes)
-		status = count_by_bytes(options, result);
-	if (status == REPLAY_CLEAN &&
-	    (options->policy == REPLAY_POLICY_REFERENCE || options->against_reference))
+	if (options->policy == REPLAY_POLICY_REFERENCE || options->against_reference)
 		status = find_next_uses(&world);
+	if (status == REPLAY_CLEAN && options->by_bytes)
+		status = count_by_bytes(&world);
 	if (status == REPLAY_CLEAN)
 		status = open_recordings(&recordings, options, 0);
 	if (status == REPLAY_CLEAN) {
