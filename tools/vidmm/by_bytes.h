@@ -16,8 +16,8 @@ struct by_bytes;
 /* Returns whether the policy can be counted by bytes: clock cannot. */
 bool by_bytes_knows(enum replay_policy policy);
 /*
- * NEXT_USES: of the policy `reference`, at its first submission; it advances with the events. NULL for
- * other policies. Returns NULL when out of memory. by_bytes_destroy: NULL is allowed.
+ * NEXT_USES: of the policy `reference`, at its first submission; each submission advances it. NULL
+ * for other policies. Returns NULL when out of memory. by_bytes_destroy: NULL is allowed.
  */
 struct by_bytes *by_bytes_create(unsigned process_count, enum replay_policy policy,
 				 struct next_uses *next_uses, uint64_t memory_bytes);
