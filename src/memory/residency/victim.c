@@ -259,15 +259,13 @@ static struct vmm_instance *pick_mapped_victim(struct vmm_search *search)
 static vmm_status compact_before_eviction(struct vmm_search *search)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_range_statistics figures;
 	vmm_status status;
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	if (search->immovable || search->unit_bytes || search->segment->aperture ||
 	    search->segment->residents > VMM_COMPACTED_MAX)
 		return VMM_NO_VIDEO_MEMORY;
-	vmm_range_statistics(search->segment->heap, &figures);
-	if (figures.free_bytes < search->request.size_bytes)
+	if (vmm_range_free_bytes(search->segment->heap) < search->request.size_bytes)
 		return VMM_NO_VIDEO_MEMORY;
 	status = vmm_compact(search->memory, search->segment, &search->request, search->preparation,
 			     false);
@@ -296,9 +294,8 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 	}
 	if (vmm_unlikely(search->memory->order->walk == VMM_POLICY_FARTHEST)) {
 		status = compact_before_eviction(search);
-		search->blocked |= status == VMM_PENDING;
 		if (status != VMM_NO_VIDEO_MEMORY)
-			return status == VMM_PENDING ? VMM_NO_VIDEO_MEMORY : status;
+			return status;
 	}
 	*victim = pick_without_loss(search);
 	if (!*victim && vmm_unlikely(search->segment->movable_bytes) && vmm_tables_evict(search))
@@ -345,19 +342,18 @@ vmm_status vmm_free_space_find(struct vmm_search *search, struct vmm_free_space 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
 		status = pick_victim(search, &victim);
-		if (!vmm_ok(status))
-			return status;
-		if (!victim)
+		if (status == VMM_OK && !victim)
 			continue;
-		status = evict_for_space(search, victim);
+		if (victim)
+			status = evict_for_space(search, victim);
 		/* A locked victim cannot move without losing CPU writes. */
-		if (status == VMM_NOT_SUPPORTED) {
+		if (victim && status == VMM_NOT_SUPPORTED) {
 			search->unlock_helps |= vmm_locks(victim) &&
 						vmm_unlock_is_awaitable(search->memory, victim);
 			return VMM_NO_VIDEO_MEMORY;
 		}
 		if (status == VMM_PENDING) {
-			/* The GPU uses the eviction path (PAG-17). */
+			/* The GPU uses the eviction path (PAG-17), or paging a range. */
 			search->blocked = true;
 			return VMM_NO_VIDEO_MEMORY;
 		}

@@ -527,12 +527,16 @@ static vmm_status place_listed(const struct vmm_residency_set *set, struct vmm_i
 		instance->handle);
 }
 
-/* Marks what the packet needs, so that none of it is evicted for another part of it. */
-static void mark_required(const struct vmm_residency_set *set) VMM_REQUIRES(vmm_paging_lock_class)
+/* Marks what the packet needs, once, so that none of it is evicted for another part of it. */
+static void mark_required(const struct vmm_residency_set *set, bool *marked)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct walk walk;
 
 	vmm_assert_held(&set->device->adapter->paging_lock);
+	if (*marked)
+		return;
+	*marked = true;
 	for (struct vmm_ref *ref = walk_begin(&walk, set); ref; ref = walk_on(&walk))
 		ref->instance->required_by = set->preparation;
 	for (uint32_t i = 0; i < set->listed_count; i++)
@@ -559,9 +563,7 @@ static vmm_status gather_in_order(const struct vmm_residency_set *set)
 			vmm_residency_touch(memory, ref->instance);
 			continue;
 		}
-		if (!marked)
-			mark_required(set);
-		marked = true;
+		mark_required(set, &marked);
 		status = vmm_residency_list_place(memory, ref->instance, set->preparation);
 		if (status != VMM_OK)
 			return status;
@@ -569,9 +571,7 @@ static vmm_status gather_in_order(const struct vmm_residency_set *set)
 	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++) {
 		if (!set->listed[i] || set->listed[i]->prepared == set->preparation)
 			continue;
-		if (!marked)
-			mark_required(set);
-		marked = true;
+		mark_required(set, &marked);
 		status = place_listed(set, set->listed[i]);
 	}
 	return status;
