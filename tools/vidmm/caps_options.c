@@ -7,6 +7,7 @@
 #include "caps.h"
 #include "caps_names.h"
 #include "driver.h"
+#include "options.h"
 #include "units.h"
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
@@ -216,7 +217,7 @@ static void free_raw(struct raw *raw)
 bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code)
 {
 	struct raw raw = {0};
-	int help = 0, code;
+	int help = 0;
 	struct poptOption table[] = {
 		{"driver", 0, POPT_ARG_STRING, &raw.adapter.driver, 0,
 		 "miniport: softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
@@ -239,22 +240,14 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool proceed = false;
+	bool proceed;
 
 	argv[0] = "vidmm caps"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
-	code = poptGetNextOpt(context);
-	if (code < -1) {
-		fprintf(stderr, "vidmm caps: %s: %s\ntry: vidmm caps --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-	} else if (help) {
-		poptPrintHelp(context, stdout, 0);
-		*exit_code = REPLAY_CLEAN;
-	} else {
-		proceed = interpret(context, &raw, options);
-	}
+	proceed = options_read(context, "caps", &help, exit_code) &&
+		  interpret(context, &raw, options);
 	free_raw(&raw);
 	poptFreeContext(context);
 	return proceed;

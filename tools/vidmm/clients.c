@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "options.h"
 #include "packet/packet.h"
 #include "serve.h"
 #include "units.h"
@@ -166,8 +167,7 @@ static char *default_path(void)
 int clients_main(int argc, const char **argv)
 {
 	char *path = NULL;
-	int help = 0, json = 0, code;
-	enum replay_status status = REPLAY_USAGE;
+	int help = 0, json = 0, exit_code = REPLAY_USAGE;
 	struct poptOption table[] = {
 		{"socket", 0, POPT_ARG_STRING, &path, 0,
 		 "socket of the server (default: $VIDMM_SOCKET, else "
@@ -177,26 +177,21 @@ int clients_main(int argc, const char **argv)
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
+	bool proceed;
 
 	argv[0] = "vidmm clients"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
-	code = poptGetNextOpt(context);
-	if (code < -1) {
-		fprintf(stderr, "vidmm clients: %s: %s\ntry: vidmm clients --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-	} else if (help) {
-		poptPrintHelp(context, stdout, 0);
-		status = REPLAY_CLEAN;
-	} else if (poptPeekArg(context)) {
+	proceed = options_read(context, "clients", &help, &exit_code);
+	if (proceed && poptPeekArg(context)) {
 		fprintf(stderr,
 			"vidmm clients: unexpected argument \"%s\"\ntry: vidmm clients --help\n",
 			poptPeekArg(context));
-	} else {
+	} else if (proceed) {
 		if (!path)
 			path = default_path();
-		status = path ? list(path, json) : REPLAY_ENVIRONMENT;
+		exit_code = path ? (int)list(path, json) : REPLAY_ENVIRONMENT;
 	}
 	free(path);
 	poptFreeContext(context);
-	return (int)status;
+	return exit_code;
 }

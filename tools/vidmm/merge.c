@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
 #include "whatif_store.h"
 
 static const char verb[] = "merge";
@@ -78,18 +79,8 @@ static enum replay_status merge(struct whatif_store *store, struct whatif_option
 static bool read_options(poptContext context, const int *help, struct whatif_files *files,
 			 int *exit_code)
 {
-	int code = poptGetNextOpt(context);
-
-	if (code < -1) {
-		fprintf(stderr, "vidmm merge: %s: %s\ntry: vidmm merge --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	if (!options_read(context, verb, help, exit_code))
 		return false;
-	}
-	if (*help) {
-		poptPrintHelp(context, stdout, 0);
-		*exit_code = REPLAY_CLEAN;
-		return false;
-	}
 	if (!poptPeekArg(context)) {
 		fputs("vidmm merge: no file was given\ntry: vidmm merge --help\n", stderr);
 		return false;

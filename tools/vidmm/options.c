@@ -261,14 +261,13 @@ static void free_raw(struct raw *raw)
 	time_options_free(&raw->time);
 }
 
-/* Returns false if the program ends here. */
-static bool read_options(poptContext context, const int *help, int *exit_code)
+bool options_read(poptContext context, const char *verb, const int *help, int *exit_code)
 {
 	int code = poptGetNextOpt(context);
 
 	if (code < -1) {
-		fprintf(stderr, "vidmm replay: %s: %s\ntry: vidmm replay --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+		fprintf(stderr, "vidmm %s: %s: %s\ntry: vidmm %s --help\n", verb,
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code), verb);
 		return false;
 	}
 	if (!*help)
@@ -342,7 +341,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
-	if (read_options(context, &help, exit_code))
+	if (options_read(context, "replay", &help, exit_code))
 		proceed = interpret(context, &raw, options);
 	free_raw(&raw);
 	poptFreeContext(context);

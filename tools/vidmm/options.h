@@ -3,6 +3,7 @@
 #ifndef VIDMM_TOOLS_OPTIONS_H
 #define VIDMM_TOOLS_OPTIONS_H
 
+#include <popt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,11 @@ struct options {
  */
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code);
 void options_finish(struct options *options);
+/*
+ * Reads the options of the verb. Returns false if the program ends here: after a message about a
+ * wrong option, or after the help, with *EXIT_CODE 0. *HELP: set by the option --help.
+ */
+bool options_read(poptContext context, const char *verb, const int *help, int *exit_code);
 /* Returns the index of TEXT in WORDS, 0 if TEXT is NULL, -1 if it is not in WORDS. */
 int options_choose(const char *text, const char *const *words);
 /* Prints a message about wrong usage, with VALUE for the %s in FORMAT. Returns false. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options.h"
 #include "run.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
@@ -86,28 +87,19 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 		{"help", 'h', POPT_ARG_NONE, &raw.help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool proceed = false;
-	int code;
+	bool proceed;
 
 	argv[0] = "vidmm run"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, POPT_CONTEXT_POSIXMEHARDER);
 	poptSetOtherOptionHelp(context, "[OPTION...] -- PROGRAM [ARG...]");
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
-	code = poptGetNextOpt(context);
+	proceed = options_read(context, "run", &raw.help, exit_code);
 	options->serve = raw.serve;
 	options->no_namespace = raw.no_namespace;
-	if (code < -1) {
-		fprintf(stderr, "vidmm run: %s: %s\ntry: vidmm run --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-	} else if (raw.help) {
-		poptPrintHelp(context, stdout, 0);
-		*exit_code = REPLAY_CLEAN;
-	} else {
-		proceed = take_report(&raw.report, options) &&
-			  caps_take_adapter("run", &raw.adapter, &options->adapter) &&
-			  names_fit(options) && take_program(context, argc, argv, options);
-	}
+	proceed = proceed && take_report(&raw.report, options) &&
+		  caps_take_adapter("run", &raw.adapter, &options->adapter) && names_fit(options) &&
+		  take_program(context, argc, argv, options);
 	caps_free_adapter(&raw.adapter);
 	free(raw.report);
 	poptFreeContext(context);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "options.h"
 #include "serve.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
@@ -127,7 +128,7 @@ static void free_raw(struct raw *raw)
 bool serve_options_parse(int argc, const char **argv, struct serve_options *options, int *exit_code)
 {
 	struct raw raw = {0};
-	int help = 0, code;
+	int help = 0;
 	struct poptOption table[] = {
 		{"driver", 0, POPT_ARG_ARGV, &raw.drivers, 0,
 		 "miniport of an adapter: softgpu (default), or a shared object with a "
@@ -149,22 +150,14 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
 	poptContext context;
-	bool proceed = false;
+	bool proceed;
 
 	argv[0] = "vidmm serve"; /* the name that popt shows in its help */
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
-	code = poptGetNextOpt(context);
-	if (code < -1) {
-		fprintf(stderr, "vidmm serve: %s: %s\ntry: vidmm serve --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-	} else if (help) {
-		poptPrintHelp(context, stdout, 0);
-		*exit_code = REPLAY_CLEAN;
-	} else {
-		proceed = interpret(context, &raw, options, exit_code);
-	}
+	proceed = options_read(context, "serve", &help, exit_code) &&
+		  interpret(context, &raw, options, exit_code);
 	free_raw(&raw);
 	poptFreeContext(context);
 	return proceed;

@@ -81,22 +81,6 @@ static bool take_recordings(const char **paths, struct whatif_options *options)
 	return options->recordings != NULL;
 }
 
-static bool read_options(poptContext context, const int *help, int *exit_code)
-{
-	int code = poptGetNextOpt(context);
-
-	if (code < -1) {
-		fprintf(stderr, "vidmm what-if: %s: %s\ntry: vidmm what-if --help\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
-		return false;
-	}
-	if (!*help)
-		return true;
-	poptPrintHelp(context, stdout, 0);
-	*exit_code = REPLAY_CLEAN;
-	return false;
-}
-
 /* A number from 1 to 9999, without a sign or another base. Returns 0 for other texts. */
 static unsigned small_number(const char *text, size_t length)
 {
@@ -166,7 +150,7 @@ bool whatif_options_parse(int argc, const char **argv, struct whatif_options *op
 	context = poptGetContext(NULL, argc, argv, table, 0);
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... --vram LIST --policy LIST [OPTION...]");
-	proceed = read_options(context, &help, exit_code) && take_lists(options) &&
+	proceed = options_read(context, options->verb, &help, exit_code) && take_lists(options) &&
 		  parse_jobs(jobs, options) && parse_shard(shard, options) &&
 		  whatif_files_valid(&options->files, options->verb) &&
 		  take_recordings(poptGetArgs(context), options);
