@@ -32,7 +32,7 @@ struct chart_axis chart_axis_of_sizes(const uint64_t *sizes, unsigned count);
  */
 struct chart_axis chart_axis_of_values(enum chart_quantity quantity, double low, double high);
 double chart_axis_at(const struct chart_axis *axis, double value);
-/* Writes VALUE with its unit, as briefly as it can be told from its neighbors. Returns TEXT. */
+/* Writes the VALUE of a tick with its unit: up to three digits, or a whole number. Returns TEXT. */
 const char *chart_axis_label(enum chart_quantity quantity, double value, char *text, size_t size);
 
 #endif
