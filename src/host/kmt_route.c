@@ -87,7 +87,7 @@ struct vmm_report *vmm_kmt_route_report(void)
 
 bool vmm_kmt_route_idle(void)
 {
-	return atomic_load(&inside) == 0;
+	return report && atomic_load(&inside) == 0;
 }
 
 void vmm_kmt_route_complain(vmm_status status, const char *text)
@@ -207,7 +207,8 @@ VMM_NOINLINE static bool sent_to_host(uint32_t number, void *args, NTSTATUS *sta
 {
 	struct vidmm_connection *connection = entered;
 
-	atomic_fetch_add(&inside, 1);
+	if (report)
+		atomic_fetch_add(&inside, 1);
 	*status = connection || entered_local ? VMM_OK : find_route(&connection);
 	if (!NT_SUCCESS(*status))
 		return true;
@@ -239,11 +240,13 @@ const void *vmm_kmt_route_system(void)
 /* Ends a call that sent_to_host began. */
 VMM_NOINLINE static NTSTATUS call_ended(uint32_t number, NTSTATUS status)
 {
-	const struct vmm_kmt_provider *known = atomic_load(&provider);
+	const struct vmm_kmt_provider *known;
 
-	if (report)
-		vmm_report_call(report, number, status);
-	if (report && known)
+	if (!report)
+		return status;
+	known = atomic_load(&provider);
+	vmm_report_call(report, number, status);
+	if (known)
 		known->ended();
 	atomic_fetch_sub(&inside, 1);
 	return status;

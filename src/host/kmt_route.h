@@ -45,7 +45,7 @@ void vmm_kmt_route_provide(const struct vmm_kmt_provider *provider);
 
 /* Returns the report to which the calls are added; NULL: none. */
 struct vmm_report *vmm_kmt_route_report(void);
-/* Returns whether no thread is inside a call. Only while calls are reported. */
+/* Returns whether calls are reported and no thread is inside one. */
 bool vmm_kmt_route_idle(void);
 /*
  * Says why a call finds no adapter: in the report, and the first time on the standard error stream.
