@@ -4,6 +4,7 @@
 #define VMM_OS_OS_MAPPING_H
 
 #include "os/os.h"
+#include "os/os_stores.h"
 
 /*
  * Reserves an inaccessible range. It is aligned to a huge page if it is at least as large as one:
@@ -17,23 +18,6 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes);
  */
 enum { VMM_OS_MAP_POPULATE = 1, VMM_OS_MAP_READ_ONLY = 2 };
 char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, uint32_t how);
-
-/*
- * Stores through frozen views where a store cannot block (os_sim_stores.c). `views`: the frozen
- * ones of one address space, all addresses in this process. The caller serializes all calls of one
- * list.
- */
-/* From now on, stores to the range are noticed. VMM_NO_MEMORY: they are not. */
-vmm_status vmm_os_stores_watch(struct vmm_list *views, char *address,
-			       uint64_t size_bytes) VMM_MUST_CHECK;
-/*
- * Before other memory is mapped over a part of the range, and after it: repeats the stores there.
- * The range is watched until all of it has been mapped so.
- */
-void vmm_os_stores_take(const struct vmm_list *views, const char *address, uint64_t length);
-void vmm_os_stores_repeat(struct vmm_list *views, char *address, uint64_t length);
-/* Does nothing if the range is not watched. */
-void vmm_os_stores_forget(struct vmm_list *views, const char *address);
 
 /* Creates a memfd, which the caller closes. */
 vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd) VMM_MUST_CHECK;

@@ -9,7 +9,7 @@
  * What was stored is what differs from a copy made at the freeze. Other bytes are not carried
  * over: a miniport that moves the content wrongly is seen to do so.
  */
-#include "os/os_mapping.h"
+#include "os/os_stores.h"
 
 #include <string.h>
 #include <sys/uio.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/os_stores.h"
 #include "range/range.h"
 #include "serve/write_protector.h"
 #include "serve/view_records.h"
@@ -258,7 +259,11 @@ static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t leng
 	vmm_views_lock(views);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record);
+	if (!vmm_list_empty(&views->watched))
+		vmm_os_stores_take(&views->watched, address, length);
 	record->mapped = instruct_locked(views, view, fd);
+	if (!vmm_list_empty(&views->watched))
+		vmm_os_stores_repeat(&views->watched, address, length);
 	vmm_views_unlock(views);
 	return VMM_OK;
 }
@@ -270,6 +275,7 @@ static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 		.what = VMM_VIEW_UNMAP, .address = number_of(address), .length = length};
 
 	vmm_views_lock(views);
+	vmm_os_stores_forget(&views->watched, address);
 	(void)instruct_locked(views, view, -1);
 	vmm_views_unlock(views);
 }
@@ -281,6 +287,7 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
 		.what = VMM_VIEW_RELEASE, .address = number_of(address), .length = size_bytes};
 
 	vmm_views_lock(views);
+	vmm_os_stores_forget(&views->watched, address);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record && record->address == number_of(address) &&
 		   record->size_bytes == size_bytes);
@@ -319,8 +326,13 @@ static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint6
 	VMM_REQUIRES(vmm_views_lock_class)
 {
 	vmm_assert_held(&views->lock);
-	if (views->dead || views->config.single_threaded)
+	if (views->dead)
 		return VMM_OK; /* no store can come */
+	if (views->config.single_threaded)
+		return views->config.view_sent
+			       ? vmm_os_stores_watch(&views->watched, (char *)(uintptr_t)address,
+						     length)
+			       : VMM_OK;
 	if (views->config.userfault < 0 || !is_executed_locked(views, address))
 		return VMM_NOT_SUPPORTED;
 	if (!views->write_protector)
@@ -347,6 +359,7 @@ static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 	struct vmm_views *views = views_of(viewer);
 
 	vmm_views_lock(views);
+	vmm_os_stores_forget(&views->watched, address);
 	if (views->write_protector)
 		vmm_write_protector_thaw(views->write_protector, number_of(address), length);
 	vmm_views_unlock(views);
@@ -467,6 +480,7 @@ vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config
 
 	*views = (struct vmm_views){.viewer.ops = &ops, .config = *config};
 	views->last = &views->first;
+	vmm_list_init(&views->watched);
 	if (config->window_bytes &&
 	    !vmm_ok(vmm_range_heap_create(config->window_bytes, VMM_PAGE_SIZE, &views->heap)))
 		return VMM_NO_MEMORY;
@@ -490,6 +504,7 @@ void vmm_views_finish(struct vmm_views *views)
 		vmm_free(message);
 	}
 	vmm_assert(!views->records);
+	vmm_assert(vmm_list_empty(&views->watched));
 	if (views->heap)
 		vmm_range_heap_destroy(views->heap);
 	vmm_views_finish_words(views);

@@ -36,7 +36,10 @@ struct vmm_views_config {
 	int adopt_ms;           /* VMM_VIEWS_ADOPT_MS, or the value of a test */
 	int epoch;              /* descriptor of the host's epoch; -1: all locks are messages */
 	_Atomic uint32_t *late; /* counter of late clients (write_protector.h) */
-	/* single-threaded world: no store can come while memory moves, so freezing does nothing */
+	/*
+	 * The host is on sim. With view_sent the client is in this process, so its stores while
+	 * memory moves are kept (os_stores.h). Without it the client makes none then.
+	 */
 	bool single_threaded;
 	/*
 	 * Called with the lock after an instruction was sent; it has the client execute it. NULL:
@@ -63,6 +66,7 @@ struct vmm_views {
 	struct vmm_view_message *first, **last; /* messages for which the socket had no space */
 	uint64_t waiting_bytes VMM_GUARDED_BY(vmm_views_lock_class);
 	struct vmm_write_protector *write_protector; /* NULL: nothing has been frozen */
+	struct vmm_list watched;                     /* frozen on sim (os_stores.h) */
 	struct vmm_lock_words *words;                /* shared with the client; NULL: not yet */
 	uint64_t *words_taken;                       /* one bit for each word */
 	/* nothing is sent any more; the socket is shut down */
