@@ -35,6 +35,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->orphans);
 	vmm_list_init(&memory->uploads);
+	vmm_list_init(&memory->arrivals);
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);

@@ -37,7 +37,8 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	    instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
-	    !vmm_instance_unused(instance))
+	    !vmm_instance_unused(instance) ||
+	    vmm_arrival_is_kept(mover->memory, instance, mover->preparation))
 		return false;
 	request->alignment = vmm_max_u64(allocation->alignment, mover->segment->port->page_bytes);
 	request->flags = vmm_placement_flags(allocation, mover->segment->port->id);

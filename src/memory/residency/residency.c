@@ -223,7 +223,7 @@ vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance
 				  uint32_t set)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return place(memory, instance, set, VMM_NO_PREPARATION);
+	return place(memory, instance, set, VMM_LOCK_PREPARATION);
 }
 
 /* A pinned allocation whose handle is closed is evicted when the GPU no longer uses it. */

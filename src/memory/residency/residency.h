@@ -10,9 +10,14 @@
 #include "memory/transfer/va_entries.h"
 
 /* The `preparation` of a caller that prepares no packet. */
-#define VMM_NO_PREPARATION UINT64_MAX
+#define VMM_NO_PREPARATION   UINT64_MAX
+/* That of a CPU lock: what other locks wait for keeps its space and its place. */
+#define VMM_LOCK_PREPARATION (UINT64_MAX - 1)
 
 /* ---- victim.c ---- */
+/* Returns whether another lock waits for content of the instance that it has paged in. */
+bool vmm_arrival_is_kept(const struct vmm_memory *memory, const struct vmm_instance *instance,
+			 uint64_t preparation) VMM_REQUIRES(vmm_paging_lock_class);
 /* Segments with more instances are not compacted before an eviction, which takes O(n). */
 #define VMM_COMPACTED_MAX 2048u
 struct vmm_search {

@@ -94,6 +94,20 @@ static vmm_status evict_for_space(struct vmm_search *search, struct vmm_instance
 	return status;
 }
 
+bool vmm_arrival_is_kept(const struct vmm_memory *memory, const struct vmm_instance *instance,
+			 uint64_t preparation)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(preparation != VMM_LOCK_PREPARATION))
+		return false;
+	vmm_list_for_each (link, &memory->arrivals)
+		if (vmm_container_of(link, struct vmm_arrival, link)->instance == instance)
+			return instance->place == VMM_PLACEMENT_MEMORY;
+	return false;
+}
+
 /* Offered, but queued work still uses it (OFR-01). */
 static bool offered_but_queued(const struct vmm_instance *instance)
 {
@@ -109,7 +123,8 @@ static bool may_evict(struct vmm_search *search, const struct vmm_instance *i, b
 	const struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
 					     .now = search->memory->use_counter,
 					     .locked_allowed = search->locked_allowed};
-	bool active = !vmm_instance_unused(i);
+	bool active = !vmm_instance_unused(i) ||
+		      vmm_arrival_is_kept(search->memory, i, search->preparation);
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	/* Instances on a residency list are spared if any other victim exists (RES-08). */

@@ -214,6 +214,16 @@ struct vmm_unlock_wait {
 	uint64_t releases VMM_GUARDED_BY(vmm_paging_lock_class);
 };
 
+/*
+ * A CPU lock that waits until paging has brought its content into a memory segment. Other locks
+ * take neither the space nor the place from the instance before the lock is tried again: otherwise
+ * locks that need each other's space would page forever. (Q-380)
+ */
+struct vmm_arrival {
+	struct vmm_list link;
+	const struct vmm_instance *instance; /* only compared: it may be destroyed meanwhile */
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -235,6 +245,7 @@ struct vmm_memory {
 	/* Unlocked while the paging lock was held; written back before it is released. */
 	struct vmm_list uploads;  /* vmm_retained_copy.waiting */
 	struct vmm_list partials; /* vmm_partial.waiting */
+	struct vmm_list arrivals; /* vmm_arrival.link */
 
 	struct vmm_backing dummy_page; /* what unmapped aperture pages point to (PAG-10) */
 	struct vmm_list allocations;   /* vmm_allocation.all */

@@ -293,12 +293,94 @@ static void sub_16_a_check_submits_packets_that_completion_made_ready(void **sta
 	world_stop(&w);
 }
 
+/* ---- locks that need each other's space ---- */
+
+struct contender {
+	struct world *world;
+	struct vidmm_thread *thread;
+	_Atomic uint32_t *running;
+};
+
+/* A lock finds no space while both other allocations are locked. */
+static void contend(void *argument)
+{
+	struct contender *contender = argument;
+	struct client_thread thread = {.world = contender->world}, *c = &thread;
+	struct vidmm_host *host = c->world->client.host;
+	struct softgpu_allocation wish = wish_of(1280 * KIB, CPU, VRAM);
+	D3DKMT_HANDLE handle;
+
+	wish.flags |= SOFTGPU_ALLOCATION_TILED_Y;
+	wish.stride_bytes = 512;
+	client_open(&c->world->client, &c->device);
+	CHECK(client_try_allocate(&c->device, &wish, NULL, &handle, NULL) == S_OK);
+	for (uint32_t locks = 0; locks < 20;) {
+		void *data;
+		HRESULT result =
+			client_try_lock(&c->device, &handle, ACQUIRE_APERTURE | LOCK_ENTIRE, &data);
+
+		if (result == S_OK) {
+			CHECK(client_unlock(&c->device, handle) == S_OK);
+			locks++;
+		} else {
+			vidmm_sleep_until_ns(host, vidmm_now_ns(host) + 1000);
+		}
+	}
+	client_close(&c->device);
+	atomic_fetch_sub(contender->running, 1);
+}
+
+/* Virtual time, in which thousands of such allocations can be transferred. */
+static void end_in_time(struct world *w, _Atomic uint32_t *running)
+{
+	struct vidmm_host *host = w->client.host;
+
+	for (uint32_t i = 0; i < 200 && atomic_load(running); i++)
+		vidmm_sleep_until_ns(host, vidmm_now_ns(host) + 1000000);
+	if (atomic_load(running)) {
+		fprintf(stderr, "Q-380: the locks have not ended in 200 ms\n");
+		abort();
+	}
+}
+
+/*
+ * Memory for two of three allocations. The policy mru evicts what came last: what another lock has
+ * paged in and waits for.
+ */
+static void q_380_locks_leave_each_other_what_they_have_paged_in(void **state)
+{
+	enum { THREADS = 3 };
+	struct vidmm_registry_value settings[] = {{"SwizzlingRanges", THREADS},
+						  {"VidmmEvictionPolicy", VIDMM_EVICTION_MRU}};
+	struct client_options options = {.vram_bytes = 3 * MIB,
+					 .aperture_bytes = 16 * MIB,
+					 .registry = settings,
+					 .registry_count = 2};
+	struct contender contender[THREADS];
+	_Atomic uint32_t running = THREADS;
+	struct world w;
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		contender[i] = (struct contender){.world = &w, .running = &running};
+		assert_int_equal(vidmm_thread_create(w.client.host, "contender", contend,
+						     &contender[i], &contender[i].thread),
+				 0);
+	}
+	if (w.kind == VIDMM_HOST_SIM)
+		end_in_time(&w, &running);
+	for (uint32_t i = 0; i < THREADS; i++)
+		vidmm_thread_join(contender[i].thread);
+	world_stop(&w);
+}
+
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(clients_that_exceed_memory_read_their_own_bytes),
 		BOTH(sub_16_a_check_submits_packets_that_completion_made_ready),
 		BOTH(clients_with_too_few_ranges_read_their_own_bytes),
+		BOTH(q_380_locks_leave_each_other_what_they_have_paged_in),
 	};
 
 	if (count > 1) { /* repeats one seed of the simulator */
