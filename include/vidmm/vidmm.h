@@ -282,7 +282,7 @@ enum vidmm_eviction_policy {
 	VIDMM_EVICTION_MRU = 2,
 	VIDMM_EVICTION_PREDICTED = 3
 };
-#define VIDMM_EVICTION_POLICY_DEFAULT     VIDMM_EVICTION_LRU
+#define VIDMM_EVICTION_POLICY_DEFAULT     VIDMM_EVICTION_PREDICTED
 #define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and queues (SCH-10) */
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* shared backing stores (ALF-30) */
 /*

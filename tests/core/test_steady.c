@@ -34,7 +34,12 @@ static void go_around(struct client_context *context, const D3DKMT_HANDLE *buffe
 
 static void pag_12_reused_backing_stores_cause_no_page_faults(void **state)
 {
-	struct client_options options = {.kind = *(uint32_t *)*state, .vram_bytes = VRAM_BYTES};
+	/* lru pages everything in each round */
+	const struct vidmm_registry_value lru = {"VidmmEvictionPolicy", VIDMM_EVICTION_LRU};
+	struct client_options options = {.kind = *(uint32_t *)*state,
+					 .vram_bytes = VRAM_BYTES,
+					 .registry = &lru,
+					 .registry_count = 1};
 	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
 	D3DKMT_HANDLE buffers[BUFFERS];
 	struct client_context context;

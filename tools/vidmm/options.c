@@ -290,7 +290,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
 		 "driver model of the GPU and its driver: wddm1 (default) or wddm2", "MODEL"},
 		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
-		 "order of eviction in a class: " POLICY_NAMES " (default lru)", "NAME"},
+		 "order of eviction in a class: " POLICY_NAMES " (default predicted)", "NAME"},
 		{"against-reference", 0, POPT_ARG_NONE, &raw.against_reference, 0,
 		 "count of victims that the policy reference would have kept", NULL},
 		{"by-bytes", 0, POPT_ARG_NONE, &raw.by_bytes, 0, "count paging by bytes", NULL},

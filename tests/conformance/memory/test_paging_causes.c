@@ -7,7 +7,7 @@
 
 /* Only allocations of the test are in the segments. */
 struct setting {
-	struct vidmm_registry_value registry[3];
+	struct vidmm_registry_value registry[4];
 	struct client_options options;
 };
 static const struct client_options *bare(struct setting *setting, uint32_t vram_mib)
@@ -15,10 +15,11 @@ static const struct client_options *bare(struct setting *setting, uint32_t vram_
 	*setting = (struct setting){
 		.registry = {{"DmaBufferSegmentSet", 0},
 			     {"PagingBufferSegment", 0},
-			     {"VramCpuVisible", 1}},
+			     {"VramCpuVisible", 1},
+			     {"VidmmEvictionPolicy", VIDMM_EVICTION_LRU}},
 		.options = {.vram_bytes = (uint64_t)vram_mib * MIB,
 			    .aperture_bytes = 2 * MIB,
-			    .registry_count = 3},
+			    .registry_count = 4},
 	};
 	setting->options.registry = setting->registry;
 	return &setting->options;

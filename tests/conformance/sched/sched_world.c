@@ -65,6 +65,15 @@ void world_start(struct world *w, void **state, world_setup *setup)
 	world_open(w);
 }
 
+void world_start_lru(struct world *w, void **state, world_setup *setup)
+{
+	static const struct vidmm_registry_value lru = {"VidmmEvictionPolicy", VIDMM_EVICTION_LRU};
+	const struct client_options options = {.registry = &lru, .registry_count = 1};
+
+	world_start_with(w, state, setup, &options);
+	world_open(w);
+}
+
 void world_open(struct world *w)
 {
 	client_open(&w->client, &w->device);

@@ -48,6 +48,8 @@ struct world {
 /* Changes the settings of the miniport before it starts; NULL: defaults. */
 typedef void world_setup(struct scripted_miniport *m);
 void world_start(struct world *w, void **state, world_setup *setup);
+/* The policy lru, which evicts until a range is free: nothing moves inside a segment. */
+void world_start_lru(struct world *w, void **state, world_setup *setup);
 /* Starts host and adapter only; with other options; then opens the device and its context. */
 void world_start_adapter(struct world *w, void **state, world_setup *setup);
 void world_start_with(struct world *w, void **state, world_setup *setup,

@@ -356,7 +356,7 @@ static void spl_13_repeated_page_in_on_retry_does_not_delay_the_packet(void **st
 	struct client_device device;
 	struct world w;
 
-	world_start(&w, state, middle_bank);
+	world_start_lru(&w, state, middle_bank);
 	client_open_out_of_process(&w.client, &viewer, &device);
 	client_context(&device, 0, &context);
 	D3DKMT_HANDLE a = world_allocate_as(&device, &small);

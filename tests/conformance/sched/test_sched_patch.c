@@ -61,7 +61,7 @@ static void pat_11_patch_gets_the_final_addresses(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	world_start_lru(&w, state, NULL);
 	D3DKMT_HANDLE first = world_allocate(&w, 1 * MIB, WORLD_MEMORY),
 		      a = world_allocate(&w, 1 * MIB, WORLD_MEMORY);
 	D3DKMT_HANDLE most = world_allocate(&w, 15 * MIB, WORLD_MEMORY);

@@ -10,7 +10,7 @@ uint32_t gva_sim = VIDMM_HOST_SIM, gva_linux = VIDMM_HOST_LINUX;
 
 void gva_start(struct client *host, void **state, const struct gva_options *options)
 {
-	struct vidmm_registry_value values[11] = {{"Model", SOFTGPU_MODEL_WDDM2}};
+	struct vidmm_registry_value values[12] = {{"Model", SOFTGPU_MODEL_WDDM2}};
 	uint32_t count = 1;
 	const struct {
 		const char *name;
@@ -31,6 +31,9 @@ void gva_start(struct client *host, void **state, const struct gva_options *opti
 				(struct vidmm_registry_value){wanted[i].name, wanted[i].value};
 	if (options->adapter_reset)
 		values[count++] = (struct vidmm_registry_value){"PerEngineTdr", 0};
+	if (options->lru)
+		values[count++] =
+			(struct vidmm_registry_value){"VidmmEvictionPolicy", VIDMM_EVICTION_LRU};
 	const struct client_options o = {.kind = *(uint32_t *)*state,
 					 .vram_bytes = options->vram_bytes,
 					 .monitor_bytes = options->sources ? 4 * MIB : 0,

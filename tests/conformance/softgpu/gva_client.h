@@ -37,6 +37,7 @@ struct gva_options {
 	uint32_t paging_bytes; /* PagingBufferSize; 0: the default */
 	bool adapter_reset;    /* PerEngineTdr 0 */
 	bool preemption;       /* PreemptionAware 1 */
+	bool lru;              /* nothing moves inside a segment before an eviction */
 	uint32_t hw_queues;    /* HardwareQueues; the host enables hardware scheduling */
 };
 void gva_start(struct client *host, void **state, const struct gva_options *options);

@@ -240,7 +240,8 @@ static void va_13_each_address_has_its_content_whatever_moves(void **state)
 		extents += run(state, seed,
 			       &(struct gva_options){.vram_bytes = 2560 * KIB,
 						     .levels = seed % 2 ? 4 : 2,
-						     .version = seed % 3 ? 0 : 0x6003});
+						     .version = seed % 3 ? 0 : 0x6003,
+						     .lru = true});
 	assert_in_range(extents, 100, UINT64_MAX);
 }
 

@@ -140,7 +140,7 @@ static void break_up(struct fragmented *f, world_setup *setup, uint64_t block_by
 
 static void begin_with(struct fragmented *f, void **state, world_setup *setup, uint64_t block_bytes)
 {
-	va_begin(&f->s.v, state, setup);
+	va_begin_lru(&f->s.v, state, setup);
 	break_up(f, setup, block_bytes);
 }
 

@@ -31,11 +31,22 @@ void va_virtual(struct scripted_miniport *m)
 	m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
 }
 
+static void open_queue(struct va_world *v)
+{
+	v->queue = wddm2_queue(&v->w.device);
+	v->process = scripted_process(v->w.m, 0);
+}
+
 void va_begin(struct va_world *v, void **state, world_setup *setup)
 {
 	world_start(&v->w, state, setup);
-	v->queue = wddm2_queue(&v->w.device);
-	v->process = scripted_process(v->w.m, 0);
+	open_queue(v);
+}
+
+void va_begin_lru(struct va_world *v, void **state, world_setup *setup)
+{
+	world_start_lru(&v->w, state, setup);
+	open_queue(v);
 }
 
 void va_finish(struct va_world *v)

@@ -25,6 +25,7 @@ struct va_world {
 	struct scripted_process *process;
 };
 void va_begin(struct va_world *v, void **state, world_setup *setup);
+void va_begin_lru(struct va_world *v, void **state, world_setup *setup); /* world_start_lru */
 void va_finish(struct va_world *v);
 
 /*
