@@ -91,6 +91,12 @@ int softgpu_engine_breathe(struct softgpu_engine *engine)
 	return go_on;
 }
 
+int softgpu_engine_catch_up(struct softgpu_engine *engine)
+{
+	return engine->busy_until_ns < softgpu_now_ns() + WAIT_UNIT_NS ||
+	       softgpu_engine_breathe(engine);
+}
+
 int softgpu_engine_hang(struct softgpu_engine *engine)
 {
 	KIRQL irql;

@@ -103,10 +103,14 @@ static NTSTATUS wait_value(struct softgpu_engine *engine, const struct softgpu_s
 	}
 }
 
+/* The commands before it have taken their time when the value is visible. */
 static NTSTATUS signal_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
 {
-	volatile uint64_t *word = sync_word(&engine->adapter->memory, command, SOFTGPU_WRITE);
+	volatile uint64_t *word;
 
+	if (!softgpu_engine_catch_up(engine))
+		return SOFTGPU_ABORTED;
+	word = sync_word(&engine->adapter->memory, command, SOFTGPU_WRITE);
 	if (!word)
 		return BUS_FAULT;
 	softgpu_store(word, command->value);

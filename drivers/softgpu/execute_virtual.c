@@ -203,11 +203,18 @@ static NTSTATUS wait_value(struct softgpu_run *run, const struct softgpu_sync *c
 	return STATUS_SUCCESS;
 }
 
-/* A store to a monitored fence wakes its waiters at the end of the packet, or with NOTIFY now. */
+/*
+ * The commands before it have taken their time when the value is visible. A store to a monitored
+ * fence wakes its waiters at the end of the packet, or with NOTIFY now.
+ */
 static NTSTATUS signal_value(struct softgpu_run *run, const struct softgpu_sync *command)
 {
-	volatile uint64_t *word = sync_word(run, command, SOFTGPU_WRITE);
+	volatile uint64_t *word;
 
+	charge(run);
+	if (!softgpu_engine_catch_up(run->engine))
+		return SOFTGPU_ABORTED;
+	word = sync_word(run, command, SOFTGPU_WRITE);
 	if (!word)
 		return SOFTGPU_PAGE_FAULT;
 	softgpu_store(word, command->value);

@@ -293,6 +293,8 @@ int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds);
  * stop comes while no time has to pass.
  */
 int softgpu_engine_breathe(struct softgpu_engine *engine);
+/* The same, but does nothing, and returns 1, if no time has to pass. For SIGNAL. */
+int softgpu_engine_catch_up(struct softgpu_engine *engine);
 /* HANG: returns 0, and only when a reset or stop comes. */
 int softgpu_engine_hang(struct softgpu_engine *engine);
 /*

@@ -185,19 +185,26 @@ static void mfn_05_nodes_wait_for_each_other_in_memory(void **state)
 	gva_stop(&host);
 }
 
-/* How long a TRAFFIC at the memory, or with length 0 a copy inside it, keeps the engine busy. */
-static uint64_t busy_ns(struct gva_client *c, const struct gva_memory *memory, uint64_t length)
+static void add_traffic(struct gva_client *c, const struct gva_memory *memory, uint64_t length,
+			uint64_t nanoseconds)
 {
 	const struct softgpu_traffic traffic = {
 		.command = {SOFTGPU_TRAFFIC, SOFTGPU_FLAG_WRITE, sizeof(traffic)},
 		.operand.address = memory->at,
 		.length = length,
-		.nanoseconds = 20000,
+		.nanoseconds = nanoseconds,
 	};
+
+	gva_command(c, &traffic, sizeof(traffic));
+}
+
+/* How long a TRAFFIC at the memory, or with length 0 a copy inside it, keeps the engine busy. */
+static uint64_t busy_ns(struct gva_client *c, const struct gva_memory *memory, uint64_t length)
+{
 	uint64_t start = vidmm_now_ns(c->host->host);
 
 	if (length)
-		gva_command(c, &traffic, sizeof(traffic));
+		add_traffic(c, memory, length, 20000);
 	else
 		gva_copy(c, memory->at, memory->at + 32 * KIB, 32 * KIB);
 	gva_run(c, 0);
@@ -218,6 +225,32 @@ static void sub_23_work_in_system_memory_takes_the_time_of_the_host_link(void **
 	assert_in_range(busy_ns(&c, &remote, 4), 20000, 30000);
 	assert_in_range(busy_ns(&c, &local, 0), 0, 10000);
 	assert_in_range(busy_ns(&c, &remote, 0), 32768000, 32788000);
+	gva_close(&c);
+	gva_stop(&host);
+}
+
+/* The value is visible when the work before it is done, not when its commands were read. */
+static void mfn_04_a_fence_is_stored_after_the_time_of_the_work_before_it(void **state)
+{
+	enum { BUSY_NS = 3000000 };
+	struct client host;
+	struct gva_client c;
+
+	gva_start(&host, state, &(struct gva_options){0});
+	gva_open(&host, &c);
+	struct gva_memory memory = gva_memory(&c, 64 * KIB, GVA_VRAM);
+	uint64_t start = vidmm_now_ns(host.host);
+	add_traffic(&c, &memory, 64 * KIB, BUSY_NS);
+	gva_sync(&c, SOFTGPU_SIGNAL, 0, c.fence_at, 1);
+	add_traffic(&c, &memory, 64 * KIB, BUSY_NS);
+	gva_sync(&c, SOFTGPU_SIGNAL, 0, c.fence_at, 2);
+	assert_int_equal(gva_try_submit(&c, 0), STATUS_SUCCESS);
+	while (atomic_load(c.fence_word) < 1)
+		vidmm_sleep_until_ns(host.host, vidmm_now_ns(host.host) + 10000);
+	assert_in_range(vidmm_now_ns(host.host) - start, BUSY_NS, 2 * BUSY_NS);
+	c.signaled = 2;
+	gva_wait(&c);
+	assert_in_range(vidmm_now_ns(host.host) - start, 2 * BUSY_NS, 3 * BUSY_NS);
 	gva_close(&c);
 	gva_stop(&host);
 }
@@ -355,6 +388,7 @@ int main(void)
 		ON_BOTH(mfn_05_nodes_wait_for_each_other_in_memory),
 		ON_SIM(sub_23_work_in_system_memory_takes_the_time_of_the_host_link),
 		ON_SIM(mfn_27_an_interrupt_wakes_a_waiter_inside_a_packet),
+		ON_SIM(mfn_04_a_fence_is_stored_after_the_time_of_the_work_before_it),
 		ON_BOTH(mfn_04_the_gpu_stores_a_fence_by_its_address),
 		ON_BOTH(sub_23_stamps_are_checked_at_virtual_addresses),
 		ON_BOTH(sub_23_a_table_of_addresses_is_checked),

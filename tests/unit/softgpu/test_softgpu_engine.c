@@ -232,6 +232,25 @@ static void a_wait_ends_when_the_cpu_writes_the_value(void **state)
 	scene_destroy(scene);
 }
 
+/* The value is visible when the work before it is done, not when its commands were read. */
+static void a_signal_is_stored_after_the_time_of_the_work_before_it(void **state)
+{
+	struct scene *scene = scene_create(*state);
+	struct {
+		struct softgpu_traffic traffic;
+		struct softgpu_sync signal;
+	} commands = {{HEADER(TRAFFIC, 0, softgpu_traffic), ON(0, 64), 4, 3000000},
+		      {HEADER(SIGNAL, 0, softgpu_sync), ON(0, 8), 5}};
+	uint32_t fence = submit(scene, 0, 0, &commands, sizeof(commands));
+
+	settle_for(scene->gpu, 2000000);
+	assert_true(scene->words[1] == 0);
+	settle_for(scene->gpu, 2000000);
+	assert_true(scene->words[1] == 5);
+	assert_completed(&scene->gpu->interrupts[0], fence, 0);
+	scene_destroy(scene);
+}
+
 /* ---- preemption ---- */
 
 static void preempt(struct gpu *gpu, uint32_t node)
@@ -515,6 +534,7 @@ int main(void)
 		TEST(sub_20_an_empty_packet_only_signals),
 		TEST(a_wait_ends_when_another_node_signals),
 		TEST(a_wait_ends_when_the_cpu_writes_the_value),
+		TEST(a_signal_is_stored_after_the_time_of_the_work_before_it),
 		TEST(pre_06_a_preemption_request_is_answered_when_the_queue_is_done),
 		TEST(pre_05_an_idle_node_answers_at_once),
 		TEST(sub_15_packets_beyond_the_agreed_depth_are_refused),
