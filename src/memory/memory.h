@@ -651,12 +651,19 @@ struct vmm_residency_set {
 	/* The submission may wait until other processes unlock. */
 	bool awaits_unlocks;
 };
+/* The rounds in which a set is placed: each after VMM_NO_VIDEO_MEMORY from the one before. */
+enum vmm_residency_round {
+	VMM_ROUND_IN_ORDER,      /* in list order; what is resident stays where it is */
+	VMM_ROUND_LARGEST_FIRST, /* may evict parts of the set that are not placed again yet */
+	VMM_ROUND_ANEW,          /* evicts the set first, the idle part that may move (SPL-13) */
+	VMM_ROUND_COUNT
+};
 /*
  * Makes the whole set resident at once, and brings back the device's page tables if they were
- * evicted (VA-22); returns as vmm_memory_make_resident_locked. `anew`: places the largest first,
- * and evicts parts of the set that are not placed again yet. (RES-08, PRI-12)
+ * evicted (VA-22); returns as vmm_memory_make_resident_locked. (RES-08, PRI-12)
  */
-vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK
+vmm_status vmm_residency_gather(const struct vmm_residency_set *set,
+				enum vmm_residency_round round) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * After VMM_NO_VIDEO_MEMORY for a set that awaits unlocks: would it fit, or might it, if other

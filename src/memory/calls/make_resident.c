@@ -171,6 +171,18 @@ static vmm_status place_missing(struct request *r, uint64_t *sequence)
 	return VMM_OK;
 }
 
+/* The bytes fit, as checked, but not where the rest of the list leaves them. (SPL-13) */
+VMM_COLD static vmm_status place_list_anew(const struct request *r, uint64_t *sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = vmm_residency_list_place_anew(r->device);
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < r->request->count; i++)
+		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(r->refs[i]->instance));
+	return status;
+}
+
 static vmm_status place_now(struct request *r, uint64_t *sequence)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -179,6 +191,8 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 		return VMM_OK;
 	vmm_unlock_wait_for(r->memory, r->device->process->id);
 	vmm_status status = place_missing(r, sequence);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = place_list_anew(r, sequence);
 	vmm_unlock_wait_for_none(r->memory);
 	/* The list fits, as checked: the operation waits until other processes unlock. */
 	return status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(r->device->adapter)

@@ -241,18 +241,15 @@ static bool is_held_up(const struct vmm_paging_operation *operation)
 	return false;
 }
 
-static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
-			struct vmm_paging_operation *operation) VMM_REQUIRES(vmm_paging_lock_class)
+/* Places what the operation needs; what else is on the list of the device stays where it is. */
+static vmm_status place_missing(struct vmm_memory *memory, struct vmm_paging_queue *queue,
+				const struct vmm_paging_operation *operation)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t round = vmm_residency_list_round(memory);
 	vmm_status status = VMM_OK;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (is_held_up(operation)) /* the whole operation waits for the unlock (LOCK-48) */
-		return VMM_PENDING;
-	if (vmm_unlock_is_awaited(memory->adapter, operation->unlock_ticket))
-		return VMM_PENDING;
-	vmm_unlock_wait_for(memory, queue->device->process->id);
 	vmm_residency_list_want(queue->device, round);
 	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
 		struct vmm_ref *ref = operation->refs[i];
@@ -260,9 +257,27 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
 			continue;
 		status = vmm_residency_list_make(memory, ref->instance, round);
-		operation->sequence =
-			vmm_max_u64(operation->sequence, vmm_paging_last_of(ref->instance));
 	}
+	return status;
+}
+
+static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
+			struct vmm_paging_operation *operation) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (is_held_up(operation)) /* the whole operation waits for the unlock (LOCK-48) */
+		return VMM_PENDING;
+	if (vmm_unlock_is_awaited(memory->adapter, operation->unlock_ticket))
+		return VMM_PENDING;
+	vmm_unlock_wait_for(memory, queue->device->process->id);
+	vmm_status status = place_missing(memory, queue, operation);
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY)) /* SPL-13 */
+		status = vmm_residency_list_place_anew(queue->device);
+	for (uint32_t i = 0; i < operation->count; i++)
+		if (is_wanted(operation->refs[i]))
+			operation->sequence =
+				vmm_max_u64(operation->sequence,
+					    vmm_paging_last_of(operation->refs[i]->instance));
 	vmm_unlock_wait_for_none(memory);
 	operation->unlock_ticket = 0;
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(memory->adapter)) {
@@ -274,8 +289,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 
 /*
  * Reports an operation that failed. It was accepted because the list fits into the segments, but
- * there is no system memory, or the free space is fragmented. The operation counts as complete. The
- * next packet of the device tries again with stronger means and reports its own result.
+ * there is no system memory, or what must stay where it is fragments the free space. The operation
+ * counts as complete. The next packet of the device tries again and reports its own result.
  */
 VMM_COLD static void report_failure(const struct vmm_paging_queue *queue,
 				    const struct vmm_paging_operation *operation, vmm_status status)

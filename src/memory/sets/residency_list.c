@@ -601,6 +601,27 @@ static struct vmm_instance *largest_missing(const struct vmm_residency_set *set)
 }
 
 /*
+ * SPL-13: evicts what lies in the way of the rest of its own set, and may move. The part that the
+ * GPU uses is waited for.
+ */
+VMM_COLD static vmm_status give_up_places(const struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = set->device->adapter;
+	vmm_status status = VMM_OK;
+	struct vmm_ref *ref;
+	struct walk walk;
+
+	for (ref = walk_begin(&walk, set); ref && status == VMM_OK; ref = walk_on(&walk))
+		status = vmm_memory_give_up_place(adapter, ref->instance, set->preparation);
+	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++)
+		if (set->listed[i])
+			status =
+				vmm_memory_give_up_place(adapter, set->listed[i], set->preparation);
+	return status;
+}
+
+/*
  * Places the largest first, because the present placements of the list may fragment the segment so
  * that the rest does not fit.
  */
@@ -618,7 +639,19 @@ static vmm_status gather_largest_first(const struct vmm_residency_set *set)
 	return VMM_OK;
 }
 
-vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
+static vmm_status gather_in_round(const struct vmm_residency_set *set,
+				  enum vmm_residency_round round)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = round == VMM_ROUND_ANEW ? give_up_places(set) : VMM_OK;
+
+	vmm_assert_held(&set->device->adapter->paging_lock);
+	if (status != VMM_OK)
+		return status;
+	return round == VMM_ROUND_IN_ORDER ? gather_in_order(set) : gather_largest_first(set);
+}
+
+vmm_status vmm_residency_gather(const struct vmm_residency_set *set, enum vmm_residency_round round)
 {
 	struct vmm_memory *memory = set->device->adapter->memory;
 
@@ -626,8 +659,22 @@ vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew)
 	vmm_unlock_wait_for(memory, set->awaits_unlocks ? set->device->process->id : 0);
 	vmm_status status = vmm_va_gather(set->device, set->preparation);
 	if (status == VMM_OK)
-		status = anew ? gather_largest_first(set) : gather_in_order(set);
+		status = gather_in_round(set, round);
 	vmm_unlock_wait_for_none(memory);
+	return status;
+}
+
+vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
+{
+	struct vmm_residency_set set = {.device = device, .submission = UINT64_MAX};
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	for (uint32_t round = VMM_ROUND_LARGEST_FIRST;
+	     round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++) {
+		set.preparation = vmm_residency_list_round(device->adapter->memory);
+		status = gather_in_round(&set, (enum vmm_residency_round)round);
+	}
 	return status;
 }
 

@@ -37,6 +37,12 @@ vmm_status vmm_residency_list_place(struct vmm_memory *memory, struct vmm_instan
 vmm_status vmm_residency_list_make(struct vmm_memory *memory, struct vmm_instance *instance,
 				   uint64_t round) VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * After VMM_NO_VIDEO_MEMORY for a part of the list of the device: places all of it in the rounds
+ * that may move it. Returns as vmm_residency_gather. (SPL-13)
+ */
+vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * For an instance that was evicted for a CPU lock and stays on its list: maps it into an aperture
  * segment. If that fails, it is placed before the next packet runs.
  */

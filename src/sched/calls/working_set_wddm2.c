@@ -46,14 +46,14 @@ static struct vmm_residency_set set_of(const struct vmm_sched *sched, const stru
 }
 
 /* The list must be resident, and the submission references only what was on it. (DMA-35) */
-static vmm_status gather_once(struct vmm_sched *sched, struct vmm_dma *dma, bool anew)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status gather_once(struct vmm_sched *sched, struct vmm_dma *dma,
+			      enum vmm_residency_round round) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = vmm_context_memory_gather(dma, ++sched->preparations); /* PRE-11 */
 	const struct vmm_residency_set set = set_of(sched, dma);
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	return status == VMM_OK ? vmm_residency_gather(&set, anew) : status;
+	return status == VMM_OK ? vmm_residency_gather(&set, round) : status;
 }
 
 static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
@@ -64,8 +64,10 @@ static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
-	status = gather_once(sched, dma, false);
-	return status == VMM_NO_VIDEO_MEMORY ? gather_once(sched, dma, true) : status;
+	status = VMM_NO_VIDEO_MEMORY;
+	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
+		status = gather_once(sched, dma, (enum vmm_residency_round)round);
+	return status;
 }
 
 /* The list is resident while the packet runs, and its content is there before. (RES-08) */

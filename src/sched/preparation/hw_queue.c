@@ -14,15 +14,15 @@
  * Makes a set resident. Restores hw_blocks_eviction, because hardware contexts are not suspended
  * for each other: this one waits until the other's commands complete.
  */
-static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set, bool anew)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set,
+			 enum vmm_residency_round round) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	bool before = atomic_load(&sched->adapter->hw_blocks_eviction);
 	vmm_status status;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	set->preparation = ++sched->preparations;
-	status = vmm_residency_gather(set, anew);
+	status = vmm_residency_gather(set, round);
 	atomic_store(&sched->adapter->hw_blocks_eviction, before);
 	return status;
 }
@@ -78,9 +78,9 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 		.awaits_unlocks = true,
 	};
 	bool waited = context->unlock_ticket != 0;
-	vmm_status status = gather(sched, set, false);
-	if (status == VMM_NO_VIDEO_MEMORY)
-		status = gather(sched, set, true);
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
+		status = gather(sched, set, (enum vmm_residency_round)round);
 	context->unlock_ticket = 0;
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
 		await_unlock(context, waited);

@@ -301,6 +301,77 @@ static void res_08_pri_12_devices_whose_lists_do_not_fit_take_turns(void **state
 	wddm2_stop(&w);
 }
 
+/*
+ * The larger part of the list lies in the middle of 16 MiB, with 5 MiB on each side. The other
+ * 5.5 MiB fit only if it moves.
+ */
+struct middle {
+	struct world w;
+	D3DDDICB_CREATEPAGINGQUEUE queue;
+	D3DKMT_HANDLE middle, other;
+};
+
+static void middle_begin(struct middle *m, void **state, world_setup *setup)
+{
+	world_start(&m->w, state, setup);
+	m->queue = wddm2_queue(&m->w.device);
+	D3DKMT_HANDLE below = wddm2_allocate(&m->w.device, 5 * MIB, WORLD_MEMORY);
+	m->middle = wddm2_allocate(&m->w.device, 6 * MIB, WORLD_MEMORY);
+	m->other = wddm2_allocate(&m->w.device, 11 * MIB / 2, WORLD_MEMORY);
+	wddm2_make(&m->w, &m->w.device, &m->queue, &below, 1);
+	wddm2_make(&m->w, &m->w.device, &m->queue, &m->middle, 1);
+	assert_int_equal(client_deallocate(&m->w.device, below), S_OK);
+	wddm2_run(&m->w);
+	world_submit_write(&m->w.context, m->middle, 6 * MIB - 4, 0x77);
+}
+
+static void middle_end(struct middle *m)
+{
+	world_submit_write(&m->w.context, m->other, 11 * MIB / 2 - 4, 0x88);
+	wddm2_run(&m->w);
+	assert_true(wddm2_is_in_memory(&m->w.device, m->middle));
+	assert_true(wddm2_is_in_memory(&m->w.device, m->other));
+	assert_int_equal(world_word(&m->w, m->middle, 6 * MIB - 4), 0x77);
+	assert_int_equal(world_word(&m->w, m->other, 11 * MIB / 2 - 4), 0x88);
+	wddm2_stop(&m->w);
+}
+
+static void res_02_spl_13_a_listed_allocation_in_the_middle_is_placed_anew(void **state)
+{
+	struct middle m;
+
+	middle_begin(&m, state, at_once);
+	wddm2_run(&m.w);
+	wddm2_make(&m.w, &m.w.device, &m.queue, &m.other, 1);
+	middle_end(&m);
+}
+
+/* The GPU uses it when the other is made resident, so the paging queue places the list. */
+static void res_04_spl_13_a_busy_allocation_in_the_middle_is_placed_anew(void **state)
+{
+	struct middle m;
+	D3DDDI_MAKERESIDENT args;
+
+	middle_begin(&m, state, wddm2_0);
+	assert_int_equal(wddm2_try_make_one(&m.w.device, &m.queue, m.other, &args), E_PENDING);
+	wddm2_await(&m.w, &m.queue, args.PagingFenceValue);
+	middle_end(&m);
+}
+
+/* The packet that needs both does not wait for the paging queue. */
+static void res_08_spl_13_a_packet_places_its_list_anew(void **state)
+{
+	struct middle m;
+	D3DDDI_MAKERESIDENT args;
+
+	middle_begin(&m, state, wddm2_0);
+	assert_int_equal(wddm2_try_make_one(&m.w.device, &m.queue, m.other, &args), E_PENDING);
+	world_submit_write(&m.w.context, m.other, 0, 0x99);
+	wddm2_run(&m.w);
+	assert_int_equal(world_word(&m.w, m.other, 0), 0x99);
+	middle_end(&m);
+}
+
 /* A submission does not wait for allocations listed after it. */
 static void res_08_a_submission_needs_the_list_at_submission_time(void **state)
 {
@@ -358,6 +429,9 @@ int main(void)
 		ON_BOTH(dma_27_pag_24_only_accessedphysically_allocations_are_patched),
 		ON_BOTH(pag_24_only_accessedphysically_is_mapped_into_the_aperture),
 		ON_BOTH(res_08_pri_12_devices_whose_lists_do_not_fit_take_turns),
+		ON_BOTH(res_02_spl_13_a_listed_allocation_in_the_middle_is_placed_anew),
+		ON_BOTH(res_04_spl_13_a_busy_allocation_in_the_middle_is_placed_anew),
+		ON_BOTH(res_08_spl_13_a_packet_places_its_list_anew),
 		ON_BOTH(res_08_a_submission_needs_the_list_at_submission_time),
 		ON_BOTH(res_01_before_wddm_2_0_there_are_no_residency_lists),
 	};
