@@ -48,6 +48,8 @@ void *vmm_calloc(size_t count, size_t size)
 	if (total > SMALL_BYTES)
 		return calloc(1, total);
 	pointer = malloc(total ? total : 1);
+	/* Otherwise gcc makes a calloc of malloc and memset where this function is inlined. */
+	__asm__("" : "+r"(pointer));
 	if (pointer)
 		memset(pointer, 0, total);
 	return pointer;
