@@ -55,6 +55,15 @@ static void check_range(struct vmm_vaspace *space, const struct vmm_va_range *ra
 	vmm_assert(at == end && mapped == range->mapped);
 }
 
+/* Asserts that the free addresses [from, to) have no place that a search would not find. */
+static void check_free(const struct vmm_va_tree *tree, uint64_t from, uint64_t to)
+{
+	uint64_t first = vmm_max_u64(from, tree->full.minimum);
+
+	vmm_assert(!tree->full.size || first >= tree->full.below || first >= to ||
+		   to - first < tree->full.size);
+}
+
 void vmm_vaspace_check(struct vmm_vaspace *space)
 {
 	const struct vmm_va_tree *tree = &space->tree;
@@ -65,8 +74,10 @@ void vmm_vaspace_check(struct vmm_vaspace *space)
 	if (tree->root)
 		check_node(tree->root, tree->height - 1);
 	while ((range = vmm_vaspace_next_range(space, at)) != NULL) {
+		check_free(tree, at, range->base);
 		check_range(space, range);
 		at = range->base + range->size;
 	}
+	check_free(tree, at, space->high);
 	vmm_assert(tree->root ? tree->root->end[tree->root->count - 1] == at : at == 0);
 }

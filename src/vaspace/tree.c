@@ -338,24 +338,50 @@ static void settle(struct vmm_va_tree *tree, uint32_t level, uint64_t hole)
 		drop_root(tree);
 }
 
+/* The end of the piece before the cursor, where the hole there begins; 0: there is none. */
+static uint64_t end_before(const struct vmm_va_tree *tree)
+{
+	uint32_t slot = tree->at[0].slot;
+
+	return slot ? tree->at[0].node->end[slot - 1] : tree->from;
+}
+
+/* Before the piece at the cursor becomes smaller or is removed. */
+static void note_hole(struct vmm_va_tree *tree)
+{
+	tree->full.below = vmm_min_u64(tree->full.below, end_before(tree));
+}
+
+/* Moves the cursor to the piece, which most callers have just looked up. */
+static void seek_piece(struct vmm_va_tree *tree, const struct vmm_va_piece *piece)
+{
+	uint32_t slot = tree->at[0].slot;
+
+	if (vmm_likely(tree->leaf && slot < tree->leaf->count &&
+		       tree->leaf->element[slot] == piece))
+		return;
+	const struct vmm_va_piece *found = vmm_va_tree_seek(tree, piece->base);
+	vmm_assert(found == piece);
+}
+
 void vmm_va_tree_remove(struct vmm_va_tree *tree, const struct vmm_va_piece *piece)
 {
-	const struct vmm_va_piece *found = vmm_va_tree_seek(tree, piece->base);
+	seek_piece(tree, piece);
 	struct vmm_va_node *leaf = tree->at[0].node;
 	uint32_t slot = tree->at[0].slot;
 
-	vmm_assert(found == piece);
+	note_hole(tree);
 	take(leaf, slot);
 	settle(tree, 0, hole_at(leaf, slot));
 }
 
 void vmm_va_tree_resize(struct vmm_va_tree *tree, const struct vmm_va_piece *piece)
 {
-	const struct vmm_va_piece *found = vmm_va_tree_seek(tree, piece->base);
+	seek_piece(tree, piece);
 	struct vmm_va_node *leaf = tree->at[0].node;
 	uint32_t slot = tree->at[0].slot;
 
-	vmm_assert(found == piece);
+	note_hole(tree);
 	leaf->end[slot] = piece->base + piece->size;
 	measure(leaf, slot + 1);
 	update_above(tree, 0, larger_hole(leaf, slot));
@@ -398,13 +424,58 @@ static bool search(struct vmm_va_node *node, const struct vmm_va_request *reques
 	return false;
 }
 
-bool vmm_va_tree_hole(struct vmm_va_tree *tree, const struct vmm_va_request *request,
-		      uint64_t *base)
+/* Searches the leaf with the first piece that ends above the minimum. */
+static bool search_near(struct vmm_va_tree *tree, const struct vmm_va_request *request,
+			uint64_t *base)
+{
+	if (!vmm_va_tree_seek(tree, request->minimum))
+		return false;
+	const struct vmm_va_node *leaf = tree->leaf;
+	uint32_t slot = tree->at[0].slot;
+
+	for (uint64_t from = end_before(tree); slot < leaf->count; from = leaf->end[slot++])
+		if (leaf->first[slot] - from >= request->size &&
+		    fits(from, leaf->first[slot], request, base)) {
+			tree->at[0].slot = slot; /* where the piece will be inserted */
+			return true;
+		}
+	return false;
+}
+
+static bool search_all(struct vmm_va_tree *tree, const struct vmm_va_request *request,
+		       uint64_t *base)
 {
 	struct vmm_va_node *root = tree->root;
 
-	if (!root)
-		return fits(0, UINT64_MAX, request, base);
 	return fits(0, root->first[0], request, base) || search(root, request, base) ||
 	       fits(root->end[root->count - 1], UINT64_MAX, request, base);
+}
+
+/*
+ * A search of the size and minimum that are known continues where the one before ended. Places with
+ * a larger alignment are fewer, so what such a search found says nothing about others.
+ */
+bool vmm_va_tree_hole(struct vmm_va_tree *tree, const struct vmm_va_request *request,
+		      uint64_t *base)
+{
+	struct vmm_va_request above = *request;
+	bool known = tree->full.size && request->size >= tree->full.size &&
+		     request->minimum >= tree->full.minimum;
+
+	if (!tree->root)
+		return fits(0, UINT64_MAX, request, base);
+	if (known)
+		above.minimum = vmm_max_u64(request->minimum, tree->full.below);
+	if (!(known && search_near(tree, &above, base)) && !search_all(tree, &above, base))
+		return false;
+	if (request->alignment != VMM_PAGE_SIZE)
+		return true;
+	if (!known) {
+		tree->full.minimum = request->minimum;
+		tree->full.size = request->size;
+		tree->full.below = *base;
+	} else if (request->size == tree->full.size && request->minimum <= tree->full.below) {
+		tree->full.below = *base;
+	}
+	return true;
 }

@@ -139,12 +139,15 @@ struct vmm_va_piece *vmm_vaspace_piece(struct vmm_vaspace *space, uint64_t addre
 	return vmm_va_tree_seek(&space->tree, address);
 }
 
+/* The pieces of a range, from the one at `base` to the one that ends at `end`. */
 static void remove_within(struct vmm_vaspace *space, uint64_t base, uint64_t end)
 {
-	struct vmm_va_piece *piece;
+	while (base < end) {
+		struct vmm_va_piece *piece = vmm_vaspace_piece(space, base);
 
-	while ((piece = vmm_vaspace_piece(space, base)) != NULL && piece->base < end)
+		base = end_of(piece);
 		drop_piece(space, piece);
+	}
 }
 
 /* Takes three pieces, and what their insertion needs. Returns false, with none, without memory. */

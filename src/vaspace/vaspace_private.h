@@ -60,6 +60,13 @@ struct vmm_va_tree {
 		uint32_t slot;
 	} at[VMM_VA_HEIGHT_MAX];
 	struct vmm_va_pool nodes;
+	/*
+	 * No free place of `size` bytes begins in [minimum, below). A search continues from there,
+	 * and a removal lowers it. size 0: nothing is known.
+	 */
+	struct {
+		uint64_t minimum, below, size;
+	} full;
 };
 
 struct vmm_vaspace {

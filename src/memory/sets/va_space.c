@@ -255,11 +255,14 @@ static void erase_piece(struct vmm_va *va, struct vmm_va_piece *piece)
 void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range)
 {
 	uint64_t base = range->base, size = range->size;
-	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
-	for (; piece && piece->range == range; piece = vmm_vaspace_next(va->space, piece))
+	for (uint64_t at = base; at < base + size;) {
+		struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, at);
+
 		erase_piece(va, piece);
+		at = piece->base + piece->size;
+	}
 	vmm_vaspace_release(va->space, range);
 	vmm_va_prune(va, base, size);
 }
