@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""replay_models.py VIDMM [--sizes 100%,50%,25%] [--verify stamps] [--limit SECONDS] TRACE...
+"""replay_models.py VIDMM [--sizes 100%,50%,25%] [--policy predicted] [--verify stamps] [--limit SECONDS] TRACE...
 
 Replays each recording with the driver of WDDM 1.x and that of WDDM 2.x, and prints one table (Markdown) of the bytes that
 were paged in and out of video memory. A replay that takes longer than the limit is a dash. The exit code is 1 if a
@@ -30,6 +30,7 @@ def row(name, memory, reports):
 def main():
     parser = replays.parser_of(__doc__)
     parser.add_argument('--sizes', default='100%,50%,25%')
+    parser.add_argument('--policy', default='predicted')
     parser.add_argument('--verify', default='stamps')
     args = parser.parse_args()
     wrong = 0
@@ -37,7 +38,8 @@ def main():
     replays.show(['---'] * len(HEAD))
     for path in args.traces:
         for memory in args.sizes.split(','):
-            reports = {model: replays.replay(args, path, '--model', model, '--vram', memory, '--verify', args.verify) for model in MODELS}
+            options = ('--vram', memory, '--policy', args.policy, '--verify', args.verify)
+            reports = {model: replays.replay(args, path, '--model', model, *options) for model in MODELS}
             wrong += sum(bool(report) and report['exit_code'] != 0 for report in reports.values())
             replays.show(row(replays.name_of(path), memory, reports))
     return 1 if wrong else 0
