@@ -269,10 +269,8 @@ VMM_NOINLINE static void make_entries(DXGK_PTE *entries, uint32_t count, DXGK_PT
 				      const struct vmm_gpu_location *location, uint64_t first)
 {
 	if (vmm_likely(is_contiguous(location)))
-		for (uint32_t i = 0; i < count; i++) {
-			entry.PageAddress = location->page + first + i;
-			entries[i] = entry;
-		}
+		for (entry.PageAddress = location->page + first; count--; entry.PageAddress++)
+			*entries++ = entry;
 	else
 		for (uint32_t i = 0; i < count; i++) {
 			entry.PageAddress = vmm_gpu_page(location, first + i);
