@@ -29,7 +29,7 @@ struct vmm_lock_attempt {
 	bool wait_for_progress;
 	uint32_t timeline, progress_seen;
 	uint64_t sequence;
-	/* 1.x, until the next try: the content that this lock waits for stays where it is */
+	/* 1.x, until the next try: what this lock waits for stays where it is */
 	struct vmm_arrival arrival;
 };
 
