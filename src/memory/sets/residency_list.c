@@ -601,8 +601,8 @@ static struct vmm_instance *largest_missing(const struct vmm_residency_set *set)
 }
 
 /*
- * SPL-13: evicts what lies in the way of the rest of its own set, and may move. The part that the
- * GPU uses is waited for.
+ * SPL-13: evicts the members of the set that are in the way of others, and may move. The part that
+ * the GPU uses is waited for.
  */
 VMM_COLD static vmm_status give_up_places(const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
