@@ -33,6 +33,7 @@
 #include <vidmm/caps.h>
 #include <vidmm/events.h>
 #include <vidmm/eviction.h>
+#include <vidmm/policy.h>
 #include <vidmm/statistics.h>
 
 #ifdef __cplusplus
@@ -275,6 +276,12 @@ struct vidmm_adapter_options {
 	 */
 	vidmm_eviction_rank_fn *eviction_rank;
 	void *eviction_context;
+	/*
+	 * The order of eviction as three functions (policy.h), which are copied; NULL: one of the
+	 * above. STATUS_INVALID_PARAMETER with a reason: its description is not valid, or
+	 * VidmmEvictionPolicy or eviction_rank is also set. (Q-351)
+	 */
+	const struct vidmm_policy *eviction_policy;
 };
 enum vidmm_eviction_policy {
 	VIDMM_EVICTION_LRU = 0,

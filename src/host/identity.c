@@ -4,6 +4,7 @@
  * gave, and the ids that its device and miniport report. (QAI, REG)
  */
 #include "host/host_private.h"
+#include "policy/custom.h"
 #include "policy/order.h"
 
 #include <stdio.h>
@@ -114,6 +115,34 @@ static void list_policies(char *text, size_t size)
 					 vmm_policy_order(i)->name);
 }
 
+/* A policy of the embedder, as three functions. */
+static vmm_status choose_functions(struct vmm_adapter *core, const struct vidmm_adapter_options *o,
+				   uint64_t named)
+{
+	const struct vidmm_policy *policy = o->eviction_policy;
+	char why[160];
+	const struct vidmm_policy_description *description =
+		vmm_policy_description(policy, why, sizeof(why));
+
+	if (named != UNSET || o->eviction_rank)
+		return vmm_refuse_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0,
+					 "Q-351: the options have an eviction_policy and %s: "
+					 "expected one of the two",
+					 o->eviction_rank ? "an eviction_rank"
+							  : settings[EVICTION_POLICY].name);
+	if (!description)
+		return vmm_refuse_reason(core->observe, VMM_INVALID_PARAMETER, 0, 0, "%s", why);
+	core->eviction = (struct vmm_adapter_eviction){
+		.policy = description->flags & VIDMM_POLICY_VALUES_FALL ? VMM_POLICY_FALLING
+									: VMM_POLICY_VALUED,
+		.used = policy->used,
+		.value = policy->value,
+		.state_bytes = description->state_bytes,
+		.scatters = description->flags & VIDMM_POLICY_SCATTERS,
+	};
+	return VMM_OK;
+}
+
 static vmm_status choose_policy(struct vmm_adapter *core, const struct vidmm_adapter_options *o,
 				uint64_t named)
 {
@@ -130,6 +159,8 @@ static vmm_status choose_policy(struct vmm_adapter *core, const struct vidmm_ada
 					 "Q-303: registry value %s is %llu, and the options have "
 					 "an eviction_rank: expected one of the two",
 					 settings[EVICTION_POLICY].name, (unsigned long long)named);
+	if (o->eviction_policy)
+		return choose_functions(core, o, named);
 	core->eviction = (struct vmm_adapter_eviction){
 		.policy = o->eviction_rank ? (uint32_t)VMM_POLICY_RANKED
 			  : named != UNSET ? (uint32_t)named
@@ -137,6 +168,7 @@ static vmm_status choose_policy(struct vmm_adapter *core, const struct vidmm_ada
 		.rank = o->eviction_rank,
 		.context = o->eviction_context,
 	};
+	core->eviction.scatters = vmm_policy_order(core->eviction.policy)->scatters;
 	return VMM_OK;
 }
 

@@ -157,6 +157,8 @@ struct vmm_instance {
 
 	/* ---- Order of eviction: written when the journal of uses is read (lru.c) ---- */
 	struct vmm_policy_uses uses;
+	/* With a policy of the embedder (state/valued.c, Q-350); else NULL. */
+	struct vmm_valued *valued;
 
 	/* ---- Renaming ---- */
 	uint32_t handle;     /* the owner's handle of this instance */

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <vidmm/eviction.h>
+#include <vidmm/policy.h>
 #include "base/base.h"
 #include "handle/handle.h"
 #include "object/hazard.h"
@@ -229,6 +230,11 @@ struct vmm_adapter_eviction {
 	uint32_t policy;              /* enum vmm_policy_name */
 	vidmm_eviction_rank_fn *rank; /* of VMM_POLICY_RANKED */
 	void *context;
+	/* Of VMM_POLICY_VALUED and VMM_POLICY_FALLING, else NULL */
+	vidmm_policy_used_fn *used;
+	vidmm_policy_value_fn *value;
+	uint32_t state_bytes;
+	bool scatters; /* a policy of vidmm, or this one, does */
 };
 
 /* What a node has done for some clients, in total. (QST-06) */

@@ -20,8 +20,11 @@ enum vmm_policy_name {
 	VMM_POLICY_CLOCK,
 	VMM_POLICY_MRU,
 	VMM_POLICY_PREDICTED,
-	VMM_POLICY_NAMED,                    /* the number of policies that have a name */
-	VMM_POLICY_RANKED = VMM_POLICY_NAMED /* by a function of the embedder */
+	VMM_POLICY_NAMED,                     /* the number of policies that have a name */
+	VMM_POLICY_RANKED = VMM_POLICY_NAMED, /* by a function of the embedder */
+	/* By three functions of the embedder: its values are kept in order, or fall. */
+	VMM_POLICY_VALUED,
+	VMM_POLICY_FALLING
 };
 
 /* Which candidate of a class is the victim. */
@@ -29,7 +32,8 @@ enum vmm_policy_walk {
 	VMM_POLICY_LEAST_RECENT,  /* the first in the order of use */
 	VMM_POLICY_MOST_RECENT,   /* the last */
 	VMM_POLICY_SECOND_CHANCE, /* the first in the order of arrival that was not used since */
-	VMM_POLICY_FARTHEST       /* the one with the greatest distance to its next use */
+	VMM_POLICY_FARTHEST,      /* the one with the greatest distance to its next use */
+	VMM_POLICY_LEAST_VALUE    /* the first in a queue by value (queue.h) */
 };
 
 /*
@@ -57,6 +61,7 @@ struct vmm_policy_order {
 	const char *name;
 	enum vmm_policy_walk walk;
 	bool keeps_intervals; /* vmm_policy_use is called for each use */
+	bool scatters;        /* content is moved together where free bytes suffice */
 };
 const struct vmm_policy_order *vmm_policy_order(enum vmm_policy_name name);
 

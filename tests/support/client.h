@@ -37,6 +37,7 @@ struct client_options {
 	const struct vidmm_scheduling_options *scheduling; /* NULL: the defaults */
 	vidmm_eviction_rank_fn *eviction_rank;             /* of vidmm_adapter_options */
 	void *eviction_context;
+	const struct vidmm_policy *eviction_policy; /* of vidmm_adapter_options */
 	bool enforce_sharing_rights;
 };
 

@@ -109,6 +109,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 {
 	const struct vmm_list *at;
 	const struct vmm_instance *before = NULL;
+	uint32_t queued = 0;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (at, &segment->lru[index]) {
@@ -119,11 +120,17 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 		vmm_assert(instance->class_index == index);
 		vmm_assert(!before || !vmm_lru_is_after(memory, before, instance));
 		vmm_assert(instance->last_use <= memory->use_counter);
+		if (memory->order->walk == VMM_POLICY_LEAST_VALUE)
+			vmm_assert(instance->valued->queue == &segment->queue[index]);
+		queued++;
 		before = instance;
 		sum->resident_bytes += instance->allocation->size_bytes;
 		sum->residents++;
 		*ranges += instance->extents ? instance->extents->count : 1;
 	}
+	if (memory->order->walk != VMM_POLICY_LEAST_VALUE)
+		queued = 0;
+	vmm_assert(vmm_policy_queue_check(&segment->queue[index]) == queued);
 }
 
 static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_segment *segment)

@@ -144,6 +144,11 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 	 * wait for such a reset. (TDR-04)
 	 */
 	vmm_paging_lock(device->adapter);
+	if (!vmm_ok(vmm_valued_create(device->adapter->memory, &own->allocation.first))) {
+		vmm_paging_commit(device->adapter);
+		vmm_free(own);
+		return STATUS_NO_MEMORY;
+	}
 	describe(own, args);
 	atomic_store(&device->has_context_memory, true);
 	vmm_list_push_back(&device->context_allocations, &own->link);

@@ -295,8 +295,11 @@ static NTSTATUS create_objects(struct creation *c)
 
 		describe(a, c, i);
 		const struct vmm_allocate_item *item = &c->request->items[i];
-		status = vmm_retained_create(c->memory, &a->first, item->system_memory,
-					     item->adopted ? item->adopted : c->request->section);
+		status = vmm_valued_create(c->memory, &a->first);
+		if (vmm_ok(status))
+			status = vmm_retained_create(c->memory, &a->first, item->system_memory,
+						     item->adopted ? item->adopted
+								   : c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;

@@ -172,7 +172,8 @@ static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *lik
 	vmm_instance_init(instance, like->allocation);
 	instance->handle = ref->handle;
 	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock takes it */
-	if (vmm_ok(vmm_retained_create(device->adapter->memory, instance, NULL, NULL)) &&
+	if (vmm_ok(vmm_valued_create(device->adapter->memory, instance)) &&
+	    vmm_ok(vmm_retained_create(device->adapter->memory, instance, NULL, NULL)) &&
 	    vmm_ok(vmm_residency_ensure_backing(device->adapter->memory, instance)))
 		return ref;
 	vmm_rename_undo_growth(device, ref);

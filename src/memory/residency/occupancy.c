@@ -35,6 +35,8 @@ static void reclass(struct vmm_memory *memory, struct vmm_instance *instance)
 				      instance))
 			break;
 	vmm_list_insert_after(at, &instance->lru);
+	if (vmm_unlikely(instance->valued != NULL))
+		vmm_valued_update(memory, instance);
 }
 
 void vmm_allocation_reclass(struct vmm_allocation *allocation)
@@ -273,6 +275,7 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 		vmm_os_view_release(&instance->view);
 	vmm_alternate_drop(instance);
 	vmm_retained_free(instance);
+	vmm_valued_free(instance);
 	vmm_free(instance->allocation->home_extents);
 	instance->allocation->home_extents = NULL;
 	vmm_list_remove(&instance->sibling);

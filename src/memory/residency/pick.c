@@ -9,8 +9,14 @@
  * the most recently used ones. The first half has what is not used any more and what is used least
  * often. In a loop that does not fit, the second half has what is needed last. (Q-301)
  *
- * Such a policy scatters its victims over the segment. Where a request must be contiguous, content
- * is moved together once enough bytes are free (victim.c, Q-304).
+ * With a policy of the embedder whose values fall only with a use, a queue holds the order. Before
+ * a candidate is the victim its value is asked for again, of at most SCAN_MAX candidates in a
+ * search, each once. If it has grown, the candidate has a later turn. So the search ends whatever
+ * the policy answers. (Q-350, Q-353)
+ *
+ * A policy that compares distances scatters its victims over the segment, and one of the embedder
+ * may. Where a request must be contiguous, content is moved together once enough bytes are free
+ * (victim.c, Q-304).
  */
 #include "memory/residency/residency.h"
 #include "memory/state/state.h"
@@ -22,6 +28,7 @@
 struct pick {
 	struct vmm_search *search;
 	struct vmm_list *list;
+	const struct vmm_policy_queue *queue; /* of VMM_POLICY_LEAST_VALUE */
 	struct vmm_pick_owner owner;
 	bool spare;
 	/* What the rest of a split buffer needs last, of the candidates so far. */
@@ -127,6 +134,8 @@ static uint64_t distance_of(struct vmm_memory *memory, struct vmm_instance *i)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(i->valued != NULL)) /* the least worth is the farthest */
+		return ~vmm_valued_ask(memory, i, false);
 	return vmm_unlikely(memory->adapter->eviction.rank != NULL)
 		       ? rank_of(memory, i)
 		       : vmm_policy_distance(&i->uses, vmm_lru_submission(memory));
@@ -171,11 +180,39 @@ static struct vmm_instance *pick_farthest(struct pick *pick) VMM_REQUIRES(vmm_pa
 	return pick->farthest ? pick->farthest : pick->needed;
 }
 
+static struct vmm_instance *pick_least_value(struct pick *pick) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_memory *memory = pick->search->memory;
+	uint64_t number = ++memory->picks;
+	uint32_t asked = 0;
+
+	vmm_assert_held(&pick->search->memory->adapter->paging_lock);
+	for (struct vmm_policy_node *node = vmm_policy_first(pick->queue), *next; node;
+	     node = next) {
+		struct vmm_valued *valued = vmm_container_of(node, struct vmm_valued, node);
+
+		next = vmm_policy_next(node);
+		if (!is_eligible(pick, valued->instance))
+			continue;
+		if (valued->asked == number || asked == SCAN_MAX)
+			return valued->instance;
+		valued->asked = number;
+		asked++;
+		if (!vmm_valued_spare(memory, valued->instance))
+			return valued->instance;
+		/* If it is still the first, its turn comes again. */
+		if (!next || vmm_policy_before(node, next))
+			next = node;
+	}
+	return pick->needed;
+}
+
 struct vmm_instance *vmm_pick_in_class(struct vmm_search *search, uint32_t class_index,
 				       struct vmm_pick_owner owner, bool spare)
 {
 	struct pick pick = {.search = search,
 			    .list = &search->segment->lru[class_index],
+			    .queue = &search->segment->queue[class_index],
 			    .owner = owner,
 			    .spare = spare};
 
@@ -189,6 +226,8 @@ struct vmm_instance *vmm_pick_in_class(struct vmm_search *search, uint32_t class
 		return pick_by_clock(&pick);
 	case VMM_POLICY_FARTHEST:
 		return pick_farthest(&pick);
+	case VMM_POLICY_LEAST_VALUE:
+		return pick_least_value(&pick);
 	}
 	return NULL;
 }

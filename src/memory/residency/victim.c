@@ -307,7 +307,7 @@ static vmm_status pick_victim(struct vmm_search *search, struct vmm_instance **v
 		*victim = pick_mapped_victim(search);
 		return *victim ? VMM_OK : status;
 	}
-	if (vmm_unlikely(search->memory->order->walk == VMM_POLICY_FARTHEST)) {
+	if (vmm_unlikely(search->memory->adapter->eviction.scatters)) {
 		status = compact_before_eviction(search);
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;

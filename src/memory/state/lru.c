@@ -69,6 +69,8 @@ void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
 	vmm_list_push_back(list_of(memory, instance), &instance->lru);
 	record_use(memory, instance);
 	instance->uses.arrival = instance->last_use;
+	if (vmm_unlikely(instance->valued != NULL))
+		vmm_valued_enter(memory, instance);
 }
 
 /* Merges two chains that are linked by `next` and sorted by last use. */
@@ -133,13 +135,30 @@ static void sort(struct vmm_list *head)
 	}
 }
 
-static void note_missed(struct vmm_instance *instance)
+static void note_missed(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_policy_missed(&instance->uses, instance->last_use >> VMM_USE_SUBMISSION_SHIFT);
+	uint64_t submission = instance->last_use >> VMM_USE_SUBMISSION_SHIFT;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(instance->valued != NULL))
+		vmm_valued_use(memory, instance, submission, VIDMM_POLICY_MISSED);
+	vmm_policy_missed(&instance->uses, submission);
 }
 
-static void sort_all(struct vmm_memory *memory)
+/* With a policy of the embedder: its values of those that were used since the last order. */
+static void update_value(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(instance->valued != NULL) &&
+	    instance->valued->node.order != instance->last_use)
+		vmm_valued_update(memory, instance);
+}
+
+static void sort_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
 	for (uint32_t s = 0; s < memory->segment_count; s++)
 		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++) {
 			struct vmm_list *list = &memory->segment[s].lru[c], *link;
@@ -147,24 +166,31 @@ static void sort_all(struct vmm_memory *memory)
 			sort(list);
 			if (!memory->marks)
 				continue;
-			vmm_list_for_each (link, list)
-				note_missed(instance_of(link));
+			vmm_list_for_each (link, list) {
+				note_missed(memory, instance_of(link));
+				update_value(memory, instance_of(link));
+			}
 		}
 }
 
 /* Adds the valid entries of the journal to the intervals, and removes the marks. */
-static void read_intervals(struct vmm_memory *memory)
+static void read_intervals(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint32_t count = memory->touched_count <= memory->touched_max ? memory->touched_count
 								      : memory->touched_kept;
 	uint32_t m = 0;
 
+	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!memory->marks)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
 		while (m + 1 < memory->mark_count && memory->marks[m + 1].first <= i)
 			m++;
-		vmm_policy_use(&memory->touched[i]->uses, memory->marks[m].submission);
+		struct vmm_instance *instance = memory->touched[i];
+
+		if (vmm_unlikely(instance->valued != NULL))
+			vmm_valued_use(memory, instance, memory->marks[m].submission, 0);
+		vmm_policy_use(&instance->uses, memory->marks[m].submission);
 	}
 	memory->touched_kept = 0;
 	memory->marks[0] = (struct vmm_use_mark){vmm_lru_submission(memory), 0};
@@ -178,8 +204,10 @@ void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
 		vmm_lru_order(memory);
 	} else if (vmm_unlikely(memory->marks != NULL)) {
 		read_intervals(memory);
-		note_missed(instance);
+		note_missed(memory, instance);
 	}
+	if (vmm_unlikely(instance->valued != NULL))
+		vmm_valued_leave(instance);
 }
 
 /*
@@ -228,6 +256,7 @@ void vmm_lru_order_slow(struct vmm_memory *memory)
 
 			vmm_list_remove(&instance->lru);
 			vmm_list_push_back(list_of(memory, instance), &instance->lru);
+			update_value(memory, instance);
 		}
 	}
 	memory->touched_count = 0;

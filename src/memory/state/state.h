@@ -171,6 +171,45 @@ static inline uint64_t vmm_lru_submission(const struct vmm_memory *memory)
 vmm_status vmm_lru_create(struct vmm_memory *memory, const struct vmm_policy_order *order);
 void vmm_lru_destroy(struct vmm_memory *memory);
 
+/* ---- valued.c: what an instance has with a policy of the embedder (Q-350) ---- */
+struct vmm_valued {
+	struct vmm_policy_node node;
+	struct vmm_policy_queue *queue; /* that it is in; NULL: none */
+	struct vmm_instance *instance;
+	uint64_t asked;   /* number of the pick that last asked for its value again */
+	bool arrived;     /* into a segment, which the policy has not been told */
+	uint64_t state[]; /* the policy's */
+};
+/*
+ * Allocates what a new instance needs. VMM_NO_MEMORY: nothing has changed. Does nothing if the
+ * policy is one of vidmm's.
+ */
+vmm_status vmm_valued_create(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+VMM_MUST_CHECK;
+void vmm_valued_free(struct vmm_instance *instance);
+/*
+ * The functions below expect an instance that has such a part. They are called when it enters the
+ * list of its class; before it leaves; for a use, with VIDMM_POLICY_MISSED or 0; and when it was
+ * used or its class has changed, which gives it its new position.
+ */
+void vmm_valued_enter(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_valued_leave(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_valued_use(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t submission,
+		    uint32_t flags) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_valued_update(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the policy's value of it. */
+uint64_t vmm_valued_ask(struct vmm_memory *memory, struct vmm_instance *instance, bool leaving)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Asks for the value of the instance, which has the lowest one, again. Returns false if it has not
+ * grown; otherwise the instance gets its new position.
+ */
+bool vmm_valued_spare(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+
 /* ---- instance.c ---- */
 /* To be called when the allocation's segment sets or flags have changed. */
 static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)

@@ -19,6 +19,7 @@
 #include "memory/memory.h"
 #include "policy/order.h"
 #include "policy/policy.h"
+#include "policy/queue.h"
 #include "range/range.h"
 
 /* DXGK_ALLOCATIONINFOFLAGS */
@@ -96,6 +97,8 @@ struct vmm_segment {
 	uint32_t residents;
 	/* vmm_instance.lru; head: least recently used (lru.c) */
 	struct vmm_list lru[VMM_CLASS_COUNT];
+	/* vmm_valued.node, of VMM_POLICY_LEAST_VALUE; else empty (valued.c) */
+	struct vmm_policy_queue queue[VMM_CLASS_COUNT];
 	struct vmm_fair_share share[VMM_SHARES];
 	uint32_t share_count;
 };
@@ -275,6 +278,7 @@ struct vmm_memory {
 	uint32_t range_count;
 
 	const struct vmm_policy_order *order; /* of candidates for eviction; constant */
+	uint64_t picks;                       /* searches of a queue by value so far */
 	uint64_t use_counter;
 	/*
 	 * Journal of the instances used since the lists of the segments were last sorted (lru.c).
