@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An eviction policy of the embedder as three functions (eviction_policy of
- * vidmm_adapter_options). A policy orders the allocations of one eviction class and process. Offered
+ * An eviction policy as three functions: of the embedder (eviction_policy of
+ * vidmm_adapter_options), or exported by a shared object that `vidmm ... --policy ./FILE.so` loads
+ * (docs/policies.md). A policy orders the allocations of one eviction class and process. Offered
  * memory, priorities and the shares of processes come before it. (Q-350)
  *
  * An allocation here is one instance of it: each instance of a renamed allocation has a state.
@@ -119,6 +120,12 @@ struct vidmm_policy {
 	vidmm_policy_used_fn *used;
 	vidmm_policy_value_fn *value;
 };
+
+/* What a shared object exports. */
+#define VIDMM_POLICY_EXPORT __attribute__((visibility("default")))
+VIDMM_POLICY_EXPORT vidmm_policy_describe_fn vidmm_policy_describe;
+VIDMM_POLICY_EXPORT vidmm_policy_used_fn vidmm_policy_used;
+VIDMM_POLICY_EXPORT vidmm_policy_value_fn vidmm_policy_value;
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,7 @@ struct by_bytes {
 
 bool by_bytes_knows(enum replay_policy policy)
 {
-	return policy != NAMED(CLOCK);
+	return policy != NAMED(CLOCK) && policy < REPLAY_POLICY_FILE;
 }
 
 struct by_bytes *by_bytes_create(unsigned process_count, enum replay_policy policy,

@@ -177,6 +177,7 @@ static enum replay_status start_adapter(struct world *world)
 		.eviction_rank =
 			world->options->policy == REPLAY_POLICY_REFERENCE ? rank_by_next_use : NULL,
 		.eviction_context = world,
+		.eviction_policy = world->options->policy_functions,
 	};
 	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
 

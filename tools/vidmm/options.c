@@ -81,7 +81,20 @@ static bool needs_next_uses(const struct options *options)
 	       options->replay.against_reference;
 }
 
-static bool parse_words(const struct raw *raw, struct options *options)
+static bool parse_policy(const char *text, struct options *options, int *exit_code)
+{
+	enum replay_policy *policy = &options->replay.policy;
+	enum replay_status status = text ? policy_parse(text, policy) : REPLAY_CLEAN;
+
+	options->replay.policy_functions = policy_functions(*policy);
+	if (status == REPLAY_USAGE)
+		return usage("--policy \"%s\" is not valid: expected " POLICY_ARGUMENTS, text);
+	if (status != REPLAY_CLEAN)
+		*exit_code = status;
+	return status == REPLAY_CLEAN;
+}
+
+static bool parse_words(const struct raw *raw, struct options *options, int *exit_code)
 {
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
 	static const char *const backends[] = {"sim", "linux", NULL};
@@ -101,8 +114,8 @@ static bool parse_words(const struct raw *raw, struct options *options)
 			     raw->gpu_time);
 	if (model < 0)
 		return usage("--model \"%s\" is not valid: expected wddm1 or wddm2", raw->model);
-	if (raw->policy && !policy_parse(raw->policy, &options->replay.policy))
-		return usage("--policy \"%s\" is not valid: expected " POLICY_NAMES, raw->policy);
+	if (!parse_policy(raw->policy, options, exit_code))
+		return false;
 	options->replay.against_reference = raw->against_reference;
 	options->replay.by_bytes = raw->by_bytes;
 	if (raw->by_bytes && !by_bytes_knows(options->replay.policy))
@@ -224,14 +237,15 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 	return options->connect_path != NULL;
 }
 
-static bool interpret(poptContext context, const struct raw *raw, struct options *options)
+static bool interpret(poptContext context, const struct raw *raw, struct options *options,
+		      int *exit_code)
 {
 	options->json = raw->json;
 	options->replay.hash_events = raw->json; /* only JSON output contains it */
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
-	    !parse_words(raw, options) ||
+	    !parse_words(raw, options, exit_code) ||
 	    !time_options_apply(&raw->time, raw->events != NULL, options) ||
 	    !parse_numbers(raw, options) || !take_inputs(context, options))
 		return false;
@@ -290,7 +304,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
 		 "driver model of the GPU and its driver: wddm1 (default) or wddm2", "MODEL"},
 		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
-		 "order of eviction in a class: " POLICY_NAMES " (default predicted)", "NAME"},
+		 "order of eviction in a class: " POLICY_ARGUMENTS " (default predicted)", "NAME"},
 		{"against-reference", 0, POPT_ARG_NONE, &raw.against_reference, 0,
 		 "count of victims that the policy reference would have kept", NULL},
 		{"by-bytes", 0, POPT_ARG_NONE, &raw.by_bytes, 0, "count paging by bytes", NULL},
@@ -342,7 +356,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
 	if (options_read(context, "replay", &help, exit_code))
-		proceed = interpret(context, &raw, options);
+		proceed = interpret(context, &raw, options, exit_code);
 	free_raw(&raw);
 	poptFreeContext(context);
 	return proceed;

@@ -45,7 +45,9 @@ enum replay_policy {
 	REPLAY_POLICY_DEFAULT, /* the library's */
 	REPLAY_POLICY_FIRST,   /* the values of enum vidmm_eviction_policy, in its order */
 	REPLAY_POLICY_REFERENCE =
-		REPLAY_POLICY_FIRST + VIDMM_EVICTION_PREDICTED + 1 /* the recordings' next uses */
+		REPLAY_POLICY_FIRST + VIDMM_EVICTION_PREDICTED + 1, /* the recordings' next uses */
+	/* and what follows: that of policy_functions, from a file (policy.h) */
+	REPLAY_POLICY_FILE
 };
 
 enum replay_verify { REPLAY_VERIFY_NONE, REPLAY_VERIFY_STAMPS, REPLAY_VERIFY_FULL };
@@ -86,7 +88,8 @@ struct replay_options {
 	unsigned thrash_count;  /* length of the list of the most paged buffers; 0: none */
 	/* REPLAY_POLICY_REFERENCE needs host kind VIDMM_HOST_SIM and recordings that are files */
 	enum replay_policy policy;
-	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
+	const struct vidmm_policy *policy_functions; /* from REPLAY_POLICY_FILE on, else NULL */
+	vidmm_driver_entry_fn *driver_entry;         /* NULL: softgpu */
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another
 	 * process; "" is the default socket of vidmm_connect. Each recording is then played by a

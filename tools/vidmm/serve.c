@@ -65,6 +65,7 @@ static enum replay_status start_adapter(struct service *s, const struct serve_ad
 		.driver_store = a->driver_store,
 		.physical_adapters = a->physical_adapters,
 		.features = VIDMM_FEATURE_HWSCH,
+		.eviction_policy = a->policy,
 	};
 	enum replay_status status = driver_load(a->driver, &options.driver_entry);
 

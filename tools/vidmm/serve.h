@@ -22,7 +22,8 @@ struct serve_adapter {
 	unsigned bar_count; /* 0: the device has one BAR of 256 MiB */
 	struct vidmm_registry_value settings[SERVE_SETTINGS_MAX + 1]; /* and the chosen model */
 	unsigned setting_count;
-	char *description, *driver_store; /* NULL: the library's defaults */
+	const struct vidmm_policy *policy; /* from a file (policy.h); NULL: none */
+	char *description, *driver_store;  /* NULL: the library's defaults */
 	uint64_t system_memory_bytes;
 	uint32_t physical_adapters;
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "policy.h"
 #include "serve.h"
 #include "units.h"
 
@@ -127,6 +128,18 @@ static bool settings(struct reading *r, const json_t *value)
 	return true;
 }
 
+/* A file: a name is the setting VidmmEvictionPolicy. */
+static bool policy(struct reading *r, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	enum replay_policy policy;
+
+	if (!text || !strchr(text, '/') || policy_parse(text, &policy) != REPLAY_CLEAN)
+		return false;
+	r->adapter->policy = policy_functions(policy);
+	return true;
+}
+
 static bool description(struct reading *r, const json_t *value)
 {
 	return read_text(value, &r->adapter->description);
@@ -152,6 +165,7 @@ static bool adapters(struct reading *r, const json_t *value)
 	static const struct key keys[] = {{"driver", driver},
 					  {"bars", bars},
 					  {"settings", settings},
+					  {"policy", policy},
 					  {"description", description},
 					  {"driver_store", driver_store},
 					  {"system_memory", system_memory},

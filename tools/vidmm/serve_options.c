@@ -6,12 +6,13 @@
 
 #include "driver.h"
 #include "options.h"
+#include "policy.h"
 #include "serve.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	const char **drivers, **sets;
-	char *config, *socket, *log;
+	char *config, *socket, *log, *policy;
 	int quiet;
 };
 
@@ -53,16 +54,41 @@ static bool take_setting(const char *text, struct serve_adapter *a)
 	return false;
 }
 
+/* --policy NAME is --set VidmmEvictionPolicy=NAME, and a file gives the functions. */
+static bool take_policy(const char *text, struct serve_adapter *a, int *exit_code)
+{
+	enum replay_policy policy;
+	char *setting = NULL;
+	bool good = false;
+
+	if (strchr(text, '/')) {
+		*exit_code = (int)policy_parse(text, &policy);
+		if (*exit_code != REPLAY_CLEAN)
+			return false;
+		*exit_code = REPLAY_USAGE; /* of what follows */
+		a->policy = policy_functions(policy);
+		return true;
+	}
+	if (asprintf(&setting, "VidmmEvictionPolicy=%s", text) > 0)
+		good = take_setting(setting, a);
+	free(setting);
+	return good;
+}
+
 /* --set applies to the adapters of the command line, from FIRST on. */
-static bool take_settings(const struct raw *raw, struct serve_options *options, unsigned first)
+static bool take_settings(const struct raw *raw, struct serve_options *options, unsigned first,
+			  int *exit_code)
 {
 	for (unsigned a = first; a < options->adapter_count; a++)
 		for (unsigned i = 0; raw->sets && raw->sets[i]; i++)
 			if (!take_setting(raw->sets[i], &options->adapters[a]))
 				return false;
-	if (raw->sets && first == options->adapter_count)
-		return usage("--set applies to adapters of --driver, and there is none: write the "
-			     "settings into the configuration%s",
+	for (unsigned a = first; raw->policy && a < options->adapter_count; a++)
+		if (!take_policy(raw->policy, &options->adapters[a], exit_code))
+			return false;
+	if ((raw->sets || raw->policy) && first == options->adapter_count)
+		return usage("--set and --policy apply to adapters of --driver, and there is none: "
+			     "write them into the configuration%s",
 			     "");
 	for (unsigned a = 0; a < options->adapter_count; a++)
 		if (!driver_choose_model(options->adapters[a].driver, options->adapters[a].settings,
@@ -101,7 +127,7 @@ static bool interpret(poptContext context, struct raw *raw, struct serve_options
 			return false;
 	if (!options->adapter_count)
 		options->adapter_count = 1;
-	if (!take_settings(raw, options, configured))
+	if (!take_settings(raw, options, configured, exit_code))
 		return false;
 	replace(&options->socket, &raw->socket);
 	replace(&options->log, &raw->log);
@@ -123,6 +149,7 @@ static void free_raw(struct raw *raw)
 	free(raw->config);
 	free(raw->socket);
 	free(raw->log);
+	free(raw->policy);
 }
 
 bool serve_options_parse(int argc, const char **argv, struct serve_options *options, int *exit_code)
@@ -137,6 +164,9 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		{"set", 0, POPT_ARG_ARGV, &raw.sets, 0,
 		 "registry value of the adapters of --driver, or of the default one; repeatable",
 		 "NAME=VALUE"},
+		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
+		 "order of eviction of these adapters: " POLICY_SETTING_NAMES ", or ./FILE.so",
+		 "NAME"},
 		{"config", 0, POPT_ARG_STRING, &raw.config, 0,
 		 "configuration: adapters, limits and other settings as JSON (docs/serve.md)",
 		 "FILE"},

@@ -12,9 +12,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "policy.h"
 #include "size_list.h"
 
-#define WHATIF_POLICIES_MAX ((unsigned)REPLAY_POLICY_REFERENCE)
+#define WHATIF_POLICIES_MAX ((unsigned)REPLAY_POLICY_REFERENCE + POLICY_FILES_MAX)
 #define WHATIF_LINKS_MAX    31u
 #define WHATIF_MODELS_MAX   2u
 #define WHATIF_JOBS_MAX     1024u
@@ -72,6 +73,7 @@ struct whatif_options {
 	struct size_list sizes;
 	enum replay_policy policies[WHATIF_POLICIES_MAX];
 	unsigned policy_count;
+	bool bad_policy_file; /* after a message */
 	struct whatif_link links[WHATIF_LINKS_MAX];
 	unsigned link_count;
 	bool wddm2[WHATIF_MODELS_MAX];
@@ -91,6 +93,7 @@ void whatif_options_finish(struct whatif_options *options);
 /* ---- whatif_lists.c ---- */
 struct whatif_list_error {
 	const char *option, *value, *expected;
+	bool reported; /* a message has been printed */
 };
 
 /* Parses options->lists, none of which is NULL. Returns false and fills *ERROR for a wrong one. */

@@ -51,6 +51,7 @@ void whatif_cell_run(const struct whatif_cell *cell)
 		.no_content = !cell->wddm2, /* the driver of WDDM 2.x needs the content */
 		.wddm2 = cell->wddm2,
 		.policy = cell->policy,
+		.policy_functions = policy_functions(cell->policy),
 		.message = keep_message,
 		.message_context = outcome,
 		.progress = keep_progress,

@@ -28,8 +28,12 @@ static bool add_policy(void *context, char *text)
 	bool all = strcmp(text, "all") == 0 || strcmp(text, "all+reference") == 0;
 	enum replay_policy policy = REPLAY_POLICY_FIRST;
 
-	if (!all)
-		return policy_parse(text, &policy) && add_one_policy(options, policy);
+	if (!all) {
+		enum replay_status status = policy_parse(text, &policy);
+
+		options->bad_policy_file |= status == REPLAY_BAD_INPUT;
+		return status == REPLAY_CLEAN && add_one_policy(options, policy);
+	}
 	for (; policy < REPLAY_POLICY_REFERENCE; policy++)
 		if (!add_one_policy(options, policy))
 			return false;
@@ -73,18 +77,21 @@ bool whatif_lists_parse(struct whatif_options *options, struct whatif_list_error
 
 	*error = (struct whatif_list_error){
 		"vram", lists->vram,
-		"up to 64 sizes or percentages, or a range such as 64M..8G:geometric"};
+		"up to 64 sizes or percentages, or a range such as 64M..8G:geometric", false};
 	if (!size_list_parse(lists->vram, &options->sizes))
 		return false;
 	*error = (struct whatif_list_error){"policy", lists->policy,
-					    "all, all+reference, or each once of " POLICY_NAMES};
-	if (!comma_list_each(lists->policy, add_policy, options))
+					    "all, all+reference, or each once of " POLICY_ARGUMENTS,
+					    false};
+	if (!comma_list_each(lists->policy, add_policy, options)) {
+		error->reported = options->bad_policy_file;
 		return false;
+	}
 	*error = (struct whatif_list_error){"link", lists->link,
-					    "each once: none, or names such as pcie3x16"};
+					    "each once: none, or names such as pcie3x16", false};
 	if (!comma_list_each(lists->link, add_link, options))
 		return false;
-	*error = (struct whatif_list_error){"model", lists->model, "wddm1, wddm2 or both"};
+	*error = (struct whatif_list_error){"model", lists->model, "wddm1, wddm2 or both", false};
 	return comma_list_each(lists->model, add_model, options);
 }
 

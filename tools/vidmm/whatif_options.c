@@ -39,8 +39,19 @@ static bool take_lists(struct whatif_options *options)
 		lists->model = strdup(replay_models[0]);
 	if (!lists->link || !lists->model)
 		return false;
-	return whatif_lists_parse(options, &error) ||
-	       usage(error.option, error.value, error.expected);
+	if (whatif_lists_parse(options, &error))
+		return true;
+	return !error.reported && usage(error.option, error.value, error.expected);
+}
+
+/* A replay is found in the file by the name of its policy, whose file may have changed. */
+static bool may_keep(const struct whatif_options *options)
+{
+	for (unsigned i = 0; options->state_path && i < options->policy_count; i++)
+		if (policy_functions(options->policies[i]))
+			return refuse("--state keeps replays by the name of the policy, so none of "
+				      "the policies may be a file (Q-352)");
+	return true;
 }
 
 /* Those that this process may use. */
@@ -127,7 +138,7 @@ bool whatif_options_parse(int argc, const char **argv, struct whatif_options *op
 		 "amounts of video memory: sizes, percentages, and ranges FROM..TO:geometric[:N]",
 		 "LIST"},
 		{"policy", 0, POPT_ARG_STRING, &options->lists.policy, 0,
-		 "eviction policies: all, all+reference, or some of " POLICY_NAMES, "LIST"},
+		 "eviction policies: all, all+reference, or some of " POLICY_ARGUMENTS, "LIST"},
 		{"link", 0, POPT_ARG_STRING, &options->lists.link, 0,
 		 "links to system memory: none or pcieGxN (default " LINK_DEFAULT ")", "LIST"},
 		{"model", 0, POPT_ARG_STRING, &options->lists.model, 0,
@@ -151,9 +162,11 @@ bool whatif_options_parse(int argc, const char **argv, struct whatif_options *op
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... --vram LIST --policy LIST [OPTION...]");
 	proceed = options_read(context, options->verb, &help, exit_code) && take_lists(options) &&
-		  parse_jobs(jobs, options) && parse_shard(shard, options) &&
+		  parse_jobs(jobs, options) && parse_shard(shard, options) && may_keep(options) &&
 		  whatif_files_valid(&options->files, options->verb) &&
 		  take_recordings(poptGetArgs(context), options);
+	if (options->bad_policy_file)
+		*exit_code = REPLAY_BAD_INPUT;
 	free(jobs);
 	free(shard);
 	poptFreeContext(context);

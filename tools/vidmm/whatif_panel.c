@@ -76,9 +76,19 @@ struct whatif_line whatif_line_of(enum replay_policy policy, unsigned variant)
 	static const char *const reference[WHATIF_CHART_VARIANTS_MAX] = {"9 5", "9 4 2 4"};
 	static const enum markup_shape shapes[] = {MARKUP_CIRCLE, MARKUP_SQUARE, MARKUP_TRIANGLE,
 						   MARKUP_DIAMOND, MARKUP_PLUS};
+	static const char *const files[] = {"file0", "file1", "file2", "file3",
+					    "file4", "file5", "file6", "file7"};
+	static const char *const file_dashes[WHATIF_CHART_VARIANTS_MAX] = {"6 2", "6 2 2 2"};
 	unsigned index = (unsigned)policy - REPLAY_POLICY_FIRST;
 	bool last = policy == REPLAY_POLICY_REFERENCE;
 
+	if (policy >= REPLAY_POLICY_FILE)
+		return (struct whatif_line){
+			.class_name = files[policy - REPLAY_POLICY_FILE],
+			.marker_class = variant % 2 ? "hollow" : "mark",
+			.dashes = file_dashes[variant],
+			.shape = shapes[(policy - REPLAY_POLICY_FILE) % 5],
+		};
 	return (struct whatif_line){
 		.class_name = policy_name(policy),
 		.marker_class = last          ? "stroke"

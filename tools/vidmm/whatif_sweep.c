@@ -105,6 +105,11 @@ struct whatif_reading *whatif_sweep_parse(const json_t *sweep, struct whatif_opt
 
 	snprintf(json_error.text, sizeof(json_error.text), "out of memory");
 	good = copy && parse_lists(copy, &options->lists, &recordings, &json_error);
+	/* No code is loaded because a file of cells names it. */
+	if (good && strchr(options->lists.policy, '/')) {
+		snprintf(json_error.text, sizeof(json_error.text), "a policy is a file");
+		good = false;
+	}
 	if (good) {
 		count = json_array_size(recordings);
 		options->recordings = calloc(count, sizeof(*options->recordings));
