@@ -130,7 +130,7 @@ struct whatif_cell {
 	enum replay_policy policy;
 	bool wddm2;
 	uint64_t vram_bytes;
-	/* The default policy with 100 % of the memory, which pages in what is used first. */
+	/* The policy lru with 100 % of the memory, which pages in what is used first. */
 	const struct whatif_cell *first;
 	struct whatif_outcome *outcome;
 	bool measured;          /* the recording was read, so that the sizes are known */

@@ -210,7 +210,7 @@ static void write_notes(FILE *file, const struct whatif_figure *figure, double y
 	first_uses(figure, uses, sizeof(uses));
 	snprintf(text, sizeof(text),
 		 "Lower bound of paging (0 in the first panel): first uses, %s, which is what "
-		 "100 %% of the memory (the peak of live buffers) pages in with predicted.",
+		 "100 %% of the memory (the peak of live buffers) pages in with lru.",
 		 uses);
 	for (unsigned i = 0; i < note_count(figure); i++)
 		markup_label(file, "muted", (struct markup_point){MARGIN, y + NOTE_HEIGHT * i},

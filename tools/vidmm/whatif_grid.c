@@ -63,8 +63,7 @@ static const struct whatif_cell *find_first(const struct whatif_grid *grid,
 
 		if (other->recording == cell->recording && other->link == cell->link &&
 		    other->wddm2 == cell->wddm2 && other->vram_bytes == vram_bytes &&
-		    other->policy == (enum replay_policy)(REPLAY_POLICY_FIRST +
-							  VIDMM_EVICTION_POLICY_DEFAULT))
+		    other->policy == (enum replay_policy)(REPLAY_POLICY_FIRST + VIDMM_EVICTION_LRU))
 			return other;
 	}
 	return NULL;
@@ -87,8 +86,7 @@ static void add_firsts(struct whatif_grid *grid, unsigned begin,
 		add_cell(grid,
 			 (struct whatif_cell){.recording = cell->recording,
 					      .size = &all_memory,
-					      .policy = REPLAY_POLICY_FIRST +
-							VIDMM_EVICTION_POLICY_DEFAULT,
+					      .policy = REPLAY_POLICY_FIRST + VIDMM_EVICTION_LRU,
 					      .link = cell->link,
 					      .wddm2 = cell->wddm2,
 					      .first = cell->first},

@@ -57,7 +57,7 @@ void whatif_table(FILE *file, const struct whatif_grid *grid)
 	for (unsigned i = 0; i < grid->options->recording_count; i++)
 		print_recording(file, grid, i);
 	fputs("paged in again: beyond first uses, which are what 100 % of the memory pages in "
-	      "(predicted)\n"
+	      "(lru)\n"
 	      "knee: the least memory of these with less than 1 % of late frames\n",
 	      file);
 	if (grid->options->recording_count > 1)
