@@ -76,8 +76,10 @@ static void two_passes(struct replay_options *options)
 	options->link.passes = 2;
 }
 
+/* With lru each turn moves one buffer out and one in. */
 static void little_memory(struct replay_options *options)
 {
+	options->policy = REPLAY_POLICY_FIRST + VIDMM_EVICTION_LRU;
 	options->vram_bytes = 4 * MIB;
 	options->aperture_bytes = 0;
 }
