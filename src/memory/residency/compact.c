@@ -33,6 +33,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	const struct vmm_instance *instance = owner;
 	const struct vmm_allocation *allocation = instance->allocation;
 
+	vmm_assert_held(&mover->memory->adapter->paging_lock);
 	if (allocation->pinned || allocation->primary || allocation->gone || vmm_locks(instance) ||
 	    instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
