@@ -28,6 +28,7 @@ struct mover {
  * can read, or the miniport has destroyed it already.
  */
 static bool may_move(void *context, void *owner, struct vmm_range_request *request)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct mover *mover = context;
 	const struct vmm_instance *instance = owner;
