@@ -7,11 +7,9 @@
  */
 #include "bare.h"
 #include "bench.h"
+#include "bench_client.h"
 
-#include <d3dumddi.h>
 #include <stdlib.h>
-#include <vidmm/softgpu.h>
-#include <vidmm/vidmm.h>
 
 #define PAGE      4096u
 #define RESIDENTS 100000u
@@ -22,14 +20,7 @@
 enum { VALUED = VIDMM_EVICTION_PREDICTED + 1, FALLING };
 
 struct eviction {
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
-	struct vidmm_process *process;
-	struct vidmm_device *device;
-	const D3DDDI_DEVICECALLBACKS *callbacks;
-	HANDLE context;
-	char *commands;
-	D3DDDI_ALLOCATIONLIST *list;
+	struct bench_client client;
 	/* A ring of those that are not resident, the one that was evicted first at `first`. */
 	D3DKMT_HANDLE outside[2 * OUTSIDE];
 	uint32_t first, count;
@@ -87,14 +78,7 @@ static void eviction_destroy(void *state)
 {
 	struct eviction *e = state;
 
-	if (e->device)
-		vidmm_device_destroy(e->device);
-	if (e->process)
-		vidmm_process_close(e->process);
-	if (e->adapter)
-		vidmm_adapter_stop(e->adapter);
-	if (e->host)
-		vidmm_host_destroy(e->host);
+	bench_client_finish(&e->client);
 	free(e);
 }
 
@@ -102,78 +86,27 @@ static bool start(struct eviction *e, uint64_t policy)
 {
 	static const struct vidmm_policy valued = {describe_valued, used, value};
 	static const struct vidmm_policy falling = {describe_falling, used, value};
-	static const uint64_t bar_bytes = (uint64_t)RESIDENTS * PAGE;
 	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0},
 							{"DmaBufferSegmentSet", 0},
 							{"PagingBufferSegment", 0},
 							{"VidmmEvictionPolicy", policy}};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_SIM};
-	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						      .driver_entry = softgpu_driver_entry,
-						      .bar_sizes = &bar_bytes,
-						      .bar_count = 1,
-						      .registry = registry,
+	const struct vidmm_adapter_options options = {.registry = registry,
 						      .registry_count = policy < VALUED ? 4 : 3,
 						      .eviction_policy = policy == VALUED ? &valued
 									 : policy == FALLING
 										 ? &falling
 										 : NULL};
 
-	if (vidmm_host_create(&host, &e->host) < 0 ||
-	    vidmm_adapter_start(e->host, &adapter, &e->adapter) < 0 ||
-	    vidmm_process_open(e->host, "bench", &e->process) < 0 ||
-	    vidmm_device_create(e->process, e->adapter, &e->device) < 0)
-		return false;
-	e->callbacks = vidmm_device_callbacks(e->device);
-	return vidmm_subscribe(e->host, UINT64_C(1) << VIDMM_EVENT_RESIDENCY, note_victim, e) != 0;
+	return bench_client_start(&e->client, (uint64_t)RESIDENTS * PAGE, &options) &&
+	       vidmm_subscribe(e->client.host, UINT64_C(1) << VIDMM_EVENT_RESIDENCY, note_victim,
+			       e) != 0;
 }
 
-static bool create_context(struct eviction *e)
-{
-	D3DDDICB_CREATECONTEXT create = {.EngineAffinity = 1};
-
-	if (FAILED(e->callbacks->pfnCreateContextCb(vidmm_device_handle(e->device), &create)))
-		return false;
-	e->context = create.hContext;
-	e->commands = create.pCommandBuffer;
-	e->list = create.pAllocationList;
-	return true;
-}
-
-static bool allocate(struct eviction *e, D3DKMT_HANDLE *handle)
-{
-	struct softgpu_allocation wish = {
-		.version = SOFTGPU_ALLOCATION_VERSION, .size_bytes = PAGE, .segment_set = 0x1};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
-				      .PrivateDriverDataSize = sizeof(wish)};
-	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
-
-	if (FAILED(e->callbacks->pfnAllocateCb(vidmm_device_handle(e->device), &args)))
-		return false;
-	*handle = info.hAllocation;
-	return true;
-}
-
-/* Submits a buffer that writes NAMED allocations, which makes them resident. */
+/* Writes the allocations, which makes them resident. */
 static void submit(struct eviction *e, const D3DKMT_HANDLE named[NAMED])
 {
-	struct softgpu_reference *reference = (struct softgpu_reference *)(void *)e->commands;
-	D3DDDICB_RENDER render = {.hContext = e->context,
-				  .CommandLength = NAMED * (uint32_t)sizeof(*reference),
-				  .NumAllocations = NAMED};
-
-	for (uint32_t i = 0; i < NAMED; i++) {
-		reference[i] = (struct softgpu_reference){
-			.command = {SOFTGPU_REFERENCE, SOFTGPU_FLAG_WRITE, sizeof(*reference)},
-			.operand.allocation = i};
-		e->list[i] = (D3DDDI_ALLOCATIONLIST){.hAllocation = named[i], .Value = 1};
-	}
-	if (FAILED(e->callbacks->pfnRenderCb(vidmm_device_handle(e->device), &render)))
-		abort();
-	e->commands = render.pNewCommandBuffer;
-	e->list = render.pNewAllocationList;
-	vidmm_adapter_wait_idle(e->adapter);
+	bench_client_write(&e->client, named, NAMED);
+	vidmm_adapter_wait_idle(e->client.adapter);
 }
 
 static void run_eviction(void *state, uint64_t steps)
@@ -202,14 +135,14 @@ static bool fill(struct eviction *e)
 
 	for (uint32_t i = 0; i < RESIDENTS / NAMED; i++) {
 		for (uint32_t k = 0; k < NAMED; k++)
-			if (!allocate(e, &named[k]))
+			if (!bench_client_allocate(&e->client, PAGE, &named[k]))
 				return false;
 		submit(e, named);
 	}
 	if (e->count)
 		return false;
 	for (; e->count < OUTSIDE; e->count++)
-		if (!allocate(e, &e->outside[e->count]))
+		if (!bench_client_allocate(&e->client, PAGE, &e->outside[e->count]))
 			return false;
 	run_eviction(e, 2 * OUTSIDE / NAMED);
 	return true;
@@ -222,7 +155,7 @@ static void *eviction_create(const struct bench_case *self)
 	if (!e)
 		return NULL;
 	bench_bare(BENCH_NO_PAGING);
-	bool good = start(e, self->parameter) && create_context(e) && fill(e);
+	bool good = start(e, self->parameter) && fill(e);
 	bench_bare(BENCH_WHOLE);
 	if (good)
 		return e;
