@@ -236,14 +236,6 @@ static void ofr_04_low_is_discarded_first_then_normal_high_and_not_offered(void 
 	}
 }
 
-static void set_priority(struct world *w, D3DKMT_HANDLE a, UINT priority)
-{
-	D3DDDICB_SETPRIORITY args = {
-		.NumAllocations = 1, .HandleList = &a, .pPriorities = &priority};
-
-	assert_int_equal(w->device.cb->pfnSetPriorityCb(w->device.handle, &args), S_OK);
-}
-
 static void ofr_04_auto_ranks_by_the_allocations_eviction_priority(void **state)
 {
 	struct world w;

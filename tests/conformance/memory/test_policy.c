@@ -30,21 +30,6 @@ static const struct client_options *with_policy(struct setting *setting, uint32_
 	return &setting->options;
 }
 
-static void allocate_all(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		a[i] = allocate_in(&w->device, MIB, CPU, VRAM);
-}
-
-static uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
-{
-	uint32_t mask = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		mask |= (uint32_t)(client_residency(&w->device, a[i]) == IN_VRAM) << i;
-	return mask;
-}
-
 /* ---- frame loops ---- */
 
 /* A frame: buffers, each used by one submission. */

@@ -8,7 +8,7 @@ struct state {
 	uint64_t magic, uses, last, arrivals, missed, asked, bad;
 };
 
-/* What they were told of all. One test runs at a time. */
+/* What the calls for all allocations had as arguments. One test runs at a time. */
 static struct {
 	struct vidmm_policy_description description;
 	D3DKMT_HANDLE first; /* to be evicted */
@@ -115,21 +115,6 @@ static void stop(struct world *w)
 	assert_int_equal(seen.bad, 0);
 }
 
-static void allocate_all(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		a[i] = allocate_in(&w->device, MIB, CPU, VRAM);
-}
-
-static uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
-{
-	uint32_t mask = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		mask |= (uint32_t)(client_residency(&w->device, a[i]) == IN_VRAM) << i;
-	return mask;
-}
-
 static void q_350_the_functions_choose_the_victim_and_learn_all_uses(void **state)
 {
 	for (uint32_t flags = 0; flags < 2; flags++) {
@@ -184,14 +169,6 @@ static void q_350_of_equal_values_the_least_recently_used_leaves(void **state)
 		assert_int_equal(in_vram(&w, a, 5), 0x1D);
 		stop(&w);
 	}
-}
-
-static void set_priority(struct world *w, D3DKMT_HANDLE allocation, UINT priority)
-{
-	D3DDDICB_SETPRIORITY args = {
-		.NumAllocations = 1, .HandleList = &allocation, .pPriorities = &priority};
-
-	assert_int_equal(w->device.cb->pfnSetPriorityCb(w->device.handle, &args), S_OK);
 }
 
 static void q_350_a_policy_orders_inside_a_class_alone(void **state)

@@ -13,8 +13,8 @@ static const struct client_options small = {.vram_bytes = 4 * MIB};
 static int runtime[2];
 #define RESOURCE(n) ((HANDLE)&runtime[n])
 
-static HRESULT set_priority(struct world *w, HANDLE resource, const D3DKMT_HANDLE *list, UINT count,
-			    const UINT *values)
+static HRESULT set_priorities(struct world *w, HANDLE resource, const D3DKMT_HANDLE *list,
+			      UINT count, const UINT *values)
 {
 	D3DDDICB_SETPRIORITY args = {.hResource = resource,
 				     .NumAllocations = count,
@@ -43,15 +43,6 @@ static D3DKMT_HANDLE resident(struct world *w, UINT priority)
 	D3DKMT_HANDLE a = allocate_wish(&w->device, &wish);
 	use_now(w, a, false);
 	return a;
-}
-
-static uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
-{
-	uint32_t mask = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		mask |= (uint32_t)(client_residency(&w->device, a[i]) == IN_VRAM) << i;
-	return mask;
 }
 
 /* Another allocation needs one MiB more than is free. */
@@ -103,7 +94,7 @@ static void pri_01_values_between_the_named_priorities_are_accepted(void **state
 	world_start(&w, state, &small);
 	for (int i = 0; i < 4; i++)
 		a[i] = resident(&w, 0);
-	assert_int_equal(set_priority(&w, NULL, a, 4, between), S_OK);
+	assert_int_equal(set_priorities(&w, NULL, a, 4, between), S_OK);
 	assert_int_equal(w.client.findings, 0);
 	press_one(&w);
 	assert_int_equal(in_vram(&w, a, 4), 0xD); /* the one of minimum priority was evicted */
@@ -120,10 +111,10 @@ static void pri_03_a_handle_list_takes_one_value_per_entry(void **state)
 	world_start(&w, state, &small);
 	for (int i = 0; i < 4; i++)
 		a[i] = resident(&w, 0);
-	assert_int_equal(set_priority(&w, NULL, a, 4, values), S_OK);
+	assert_int_equal(set_priorities(&w, NULL, a, 4, values), S_OK);
 	D3DKMT_HANDLE need = press_one(&w);
 	assert_int_equal(in_vram(&w, a, 4), 0x7);
-	assert_int_equal(set_priority(&w, NULL, &need, 1, values), S_OK);
+	assert_int_equal(set_priorities(&w, NULL, &need, 1, values), S_OK);
 	press_one(&w);
 	assert_int_equal(in_vram(&w, a, 4), 0x3);
 	world_stop(&w);
@@ -143,7 +134,7 @@ static void pri_03_a_resource_takes_one_value_for_all_allocations(void **state)
 			client_try_allocate(&w.device, &wish, RESOURCE(i == 3), &a[i], NULL), S_OK);
 		use_now(&w, a[i], false);
 	}
-	assert_int_equal(set_priority(&w, RESOURCE(0), NULL, 0, &low), S_OK);
+	assert_int_equal(set_priorities(&w, RESOURCE(0), NULL, 0, &low), S_OK);
 	D3DKMT_HANDLE two = allocate_in(&w.device, 2 * MIB, 0, VRAM);
 	use_now(&w, two, false);
 	assert_int_equal(in_vram(&w, a, 4), 0x9);
@@ -181,16 +172,16 @@ static void pri_03_mixed_shapes_and_bad_handles_change_nothing(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		assert_int_equal(set_priority(&w, calls[i].resource, calls[i].list, calls[i].count,
-					      calls[i].values),
+		assert_int_equal(set_priorities(&w, calls[i].resource, calls[i].list,
+						calls[i].count, calls[i].values),
 				 E_INVALIDARG);
 		if (!client_found(&w.client, "PRI-03"))
 			fail_msg("call %zu: %s", i,
 				 w.client.findings ? w.client.finding[0] : "no finding");
 		client_forget(&w.client);
 	}
-	assert_int_equal(set_priority(&w, NULL, NULL, UINT32_MAX, values), E_INVALIDARG);
-	assert_int_equal(set_priority(&w, NULL, a, UINT32_MAX, values), E_INVALIDARG);
+	assert_int_equal(set_priorities(&w, NULL, NULL, UINT32_MAX, values), E_INVALIDARG);
+	assert_int_equal(set_priorities(&w, NULL, a, UINT32_MAX, values), E_INVALIDARG);
 	client_forget(&w.client);
 	press_one(&w);
 	assert_int_equal(in_vram(&w, a, 4), 0x7); /* a[0] was not lowered */

@@ -86,6 +86,29 @@ D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t
 	return allocate_wish(device, &wish);
 }
 
+void allocate_all(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		a[i] = allocate_in(&w->device, MIB, CPU, VRAM);
+}
+
+uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
+{
+	uint32_t mask = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		mask |= (uint32_t)(client_residency(&w->device, a[i]) == IN_VRAM) << i;
+	return mask;
+}
+
+void set_priority(struct world *w, D3DKMT_HANDLE allocation, UINT priority)
+{
+	D3DDDICB_SETPRIORITY args = {
+		.NumAllocations = 1, .HandleList = &allocation, .pPriorities = &priority};
+
+	assert_int_equal(w->device.cb->pfnSetPriorityCb(w->device.handle, &args), S_OK);
+}
+
 void use_now(struct world *w, D3DKMT_HANDLE allocation, bool write)
 {
 	client_reference(&w->context, allocation, write);

@@ -68,7 +68,13 @@ void gate_open(struct world *w);
 D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t flags,
 			  uint32_t segment_set);
 D3DKMT_HANDLE allocate_wish(struct client_device *device, const struct softgpu_allocation *wish);
+/* Creates COUNT allocations of 1 MiB in video memory, which the CPU may lock. */
+void allocate_all(struct world *w, D3DKMT_HANDLE *a, uint32_t count);
 struct softgpu_allocation wish_of(uint64_t bytes, uint32_t flags, uint32_t segment_set);
+/* Returns which are resident in video memory: bit n is a[n]. COUNT is at most 32. */
+uint32_t in_vram(struct world *w, const D3DKMT_HANDLE *a, uint32_t count);
+/* By pfnSetPriorityCb, which must succeed. */
+void set_priority(struct world *w, D3DKMT_HANDLE allocation, UINT priority);
 /* Submits a reference to the allocation and waits until it completes. */
 void use_now(struct world *w, D3DKMT_HANDLE allocation, bool write);
 /*
