@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from tap import main, test
+
 VIDMM = sys.argv[1]
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
@@ -17,7 +19,6 @@ KEYS = set('''schema_version vidmm_version traces model policy backend seed swit
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns content frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
-tests = []
 
 
 def run(*args, env=None, text=None):
@@ -27,11 +28,6 @@ def run(*args, env=None, text=None):
 
 def replay(*args, **more):
     return run('replay', *args, **more)
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def expect(done, code, out='', err=''):
@@ -516,21 +512,6 @@ def linux_threads_and_no_gpu_time_replay_too():
 @test
 def parse_only_counts_the_events():
     expect(replay('--parse-only', EVERY), 0, out='45 events, 5 submissions, 12 references, 6 relocations')
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print('ok %d - %s' % (number, function.__name__))
-        except AssertionError as error:
-            failed += 1
-            print('not ok %d - %s' % (number, function.__name__))
-            for line in str(error).splitlines():
-                print('# ' + line)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':

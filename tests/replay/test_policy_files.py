@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """test_policy_files.py VIDMM POLICY.so...: eviction policies from shared objects (Q-350 to Q-353), from outside. TAP."""
+import functools
 import json
 import os
 import signal
@@ -8,17 +9,23 @@ import subprocess
 import sys
 import tempfile
 
+import tap
+
 VIDMM = os.path.abspath(sys.argv[1])
 POLICY = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
 HERE = os.path.dirname(os.path.abspath(__file__))
 EVERY, TILED = (os.path.join(HERE, 'data', name + '.trace') for name in ('every-op', 'tiled'))
 EXAMPLES = [os.path.join(HERE, '..', '..', 'examples', name + '.trace.zst') for name in ('glmark2-1080p-skl', 'glmark2-1080p')]
-tests = []
 
 
 def test(function):
-    tests.append(function)
-    return function
+    """A test that gets an empty folder."""
+    @tap.test
+    @functools.wraps(function)
+    def in_folder():
+        with tempfile.TemporaryDirectory() as folder:
+            function(folder)
+    return in_folder
 
 
 def run(*args, code=0, err='', **more):
@@ -193,21 +200,5 @@ def q_352_a_server_takes_a_file(folder):
     run('serve', '--config', config, code=3, err='Q-352')
 
 
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                function(folder)
-            print('ok %d - %s' % (number, function.__name__))
-        except AssertionError as error:
-            failed += 1
-            print('not ok %d - %s' % (number, function.__name__))
-            for line in str(error).splitlines():
-                print('# ' + line)
-    return 1 if failed else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(tap.main())

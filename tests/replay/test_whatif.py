@@ -9,7 +9,8 @@ import shutil
 import sys
 import tempfile
 
-from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, cells, main, run, test, whatif, write_changed
+from tap import main, test
+from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, cells, run, whatif, write_changed
 
 
 def replay(recording, vram, policy, link, model):

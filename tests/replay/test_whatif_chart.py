@@ -10,7 +10,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, main, read, run, test, whatif, write_changed
+from tap import main, test
+from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, read, run, whatif, write_changed
 
 SVG = '{http://www.w3.org/2000/svg}'
 PANELS = ('Bytes paged in beyond first uses', 'Late frames', 'p99 latency', 'Slow-down')

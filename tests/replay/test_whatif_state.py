@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-from whatif_cases import EVERY, GLMARK, TILED, TOO_LARGE, VIDMM, main, read, run, test, whatif, write_changed
+from tap import main, test
+from whatif_cases import EVERY, GLMARK, TILED, TOO_LARGE, VIDMM, read, run, whatif, write_changed
 
 FORMS = 'csv', 'json', 'html', 'svg'
 SWEEP = (EVERY, TILED, '--vram', '1M,3M,500%', '--policy', 'lru,reference', '--model', 'wddm1,wddm2', '--jobs', '1')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of `vidmm what-if` share: the program (the first argument), recordings, and the output as TAP."""
+"""What the tests of `vidmm what-if` share: the program (the first argument), and recordings."""
 import json
 import os
 import subprocess
@@ -9,12 +9,6 @@ VIDMM = sys.argv[1]
 HERE = os.path.dirname(os.path.abspath(__file__))
 EVERY, TILED, IMPORTER = (os.path.join(HERE, 'data', name + '.trace') for name in ('every-op', 'tiled', 'importer'))
 GLMARK = os.path.join(HERE, '..', '..', 'examples', 'glmark2-1080p-skl.trace.zst')
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def run(*args, **more):
@@ -51,18 +45,3 @@ def write_changed(path, *changes):
 
 # Such a buffer does not fit into less than 3 GiB of video memory and an aperture of 1 GiB.
 TOO_LARGE = (('1048576', '1074790400'), ('400000 e 2 88\n', ''), ('#end 45', '#end 44'))
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            skipped = function()
-            print('ok %d - %s%s' % (number, function.__name__, ' # SKIP ' + skipped if skipped else ''), flush=True)
-        except AssertionError as error:
-            failed += 1
-            print('not ok %d - %s' % (number, function.__name__))
-            for line in str(error).splitlines():
-                print('# ' + line)
-    return 1 if failed else 0
