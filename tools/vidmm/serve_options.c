@@ -62,12 +62,13 @@ static bool take_policy(const char *text, struct serve_adapter *a, int *exit_cod
 	bool good = false;
 
 	if (strchr(text, '/')) {
-		*exit_code = (int)policy_parse(text, &policy);
-		if (*exit_code != REPLAY_CLEAN)
-			return false;
-		*exit_code = REPLAY_USAGE; /* of what follows */
-		a->policy = policy_functions(policy);
-		return true;
+		enum replay_status status = policy_parse(text, &policy);
+
+		if (status != REPLAY_CLEAN)
+			*exit_code = (int)status;
+		else
+			a->policy = policy_functions(policy);
+		return status == REPLAY_CLEAN;
 	}
 	if (asprintf(&setting, "VidmmEvictionPolicy=%s", text) > 0)
 		good = take_setting(setting, a);

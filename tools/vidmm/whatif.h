@@ -93,7 +93,6 @@ void whatif_options_finish(struct whatif_options *options);
 /* ---- whatif_lists.c ---- */
 struct whatif_list_error {
 	const char *option, *value, *expected;
-	bool reported; /* a message has been printed */
 };
 
 /* Parses options->lists, none of which is NULL. Returns false and fills *ERROR for a wrong one. */

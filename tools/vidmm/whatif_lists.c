@@ -77,21 +77,18 @@ bool whatif_lists_parse(struct whatif_options *options, struct whatif_list_error
 
 	*error = (struct whatif_list_error){
 		"vram", lists->vram,
-		"up to 64 sizes or percentages, or a range such as 64M..8G:geometric", false};
+		"up to 64 sizes or percentages, or a range such as 64M..8G:geometric"};
 	if (!size_list_parse(lists->vram, &options->sizes))
 		return false;
-	*error = (struct whatif_list_error){"policy", lists->policy,
-					    "all, all+reference, or each once of " POLICY_ARGUMENTS,
-					    false};
-	if (!comma_list_each(lists->policy, add_policy, options)) {
-		error->reported = options->bad_policy_file;
+	*error = (struct whatif_list_error){
+		"policy", lists->policy, "all, all+reference, or each once of " POLICY_ARGUMENTS};
+	if (!comma_list_each(lists->policy, add_policy, options))
 		return false;
-	}
 	*error = (struct whatif_list_error){"link", lists->link,
-					    "each once: none, or names such as pcie3x16", false};
+					    "each once: none, or names such as pcie3x16"};
 	if (!comma_list_each(lists->link, add_link, options))
 		return false;
-	*error = (struct whatif_list_error){"model", lists->model, "wddm1, wddm2 or both", false};
+	*error = (struct whatif_list_error){"model", lists->model, "wddm1, wddm2 or both"};
 	return comma_list_each(lists->model, add_model, options);
 }
 

@@ -41,7 +41,7 @@ static bool take_lists(struct whatif_options *options)
 		return false;
 	if (whatif_lists_parse(options, &error))
 		return true;
-	return !error.reported && usage(error.option, error.value, error.expected);
+	return !options->bad_policy_file && usage(error.option, error.value, error.expected);
 }
 
 /* A replay is found in the file by the name of its policy, whose file may have changed. */
