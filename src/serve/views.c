@@ -259,11 +259,9 @@ static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t leng
 	vmm_views_lock(views);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record);
-	if (!vmm_list_empty(&views->watched))
-		vmm_os_stores_take(&views->watched, address, length);
+	vmm_os_stores_take(&views->watched, address, length);
 	record->mapped = instruct_locked(views, view, fd);
-	if (!vmm_list_empty(&views->watched))
-		vmm_os_stores_repeat(&views->watched, address, length);
+	vmm_os_stores_repeat(&views->watched, address, length);
 	vmm_views_unlock(views);
 	return VMM_OK;
 }
