@@ -10,8 +10,9 @@
  * Threads. The adapter calls all three functions, on any thread, with its paging lock held: one
  * call at a time for an adapter. Several adapters may call at the same time. So `used` and `value`
  * may write the state that they get, and should write nothing else. They must not block, allocate
- * memory, or call vidmm. They are not called when work is submitted, but when memory is needed: the
- * uses since the last search for a victim are then told in their order.
+ * memory, or call vidmm. The adapter does not call them when a command buffer is submitted, but
+ * before it searches for a victim: first `used` for each use since the last search, in the order of
+ * the uses.
  *
  * Results. Every value is valid, and decides the order alone: no value, and no change of one, can
  * make the library evict what is in use, pinned or needed. A function that crashes, never returns,
@@ -66,7 +67,7 @@ struct vidmm_policy_description {
 
 /* ---- flags of a use ---- */
 #define VIDMM_POLICY_ARRIVED 0x1u /* the first use since the allocation came into its segment */
-#define VIDMM_POLICY_MISSED  0x2u /* earlier uses, after the last that was told, are not told */
+#define VIDMM_POLICY_MISSED  0x2u /* `used` was not called for earlier uses of it */
 
 /* The uses of an allocation by one submission, or since it came into its segment. */
 struct vidmm_policy_use {

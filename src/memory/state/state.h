@@ -177,7 +177,7 @@ struct vmm_valued {
 	struct vmm_policy_queue *queue; /* that it is in; NULL: none */
 	struct vmm_instance *instance;
 	uint64_t asked;   /* number of the pick that last asked for its value again */
-	bool arrived;     /* into a segment, which the policy has not been told */
+	bool arrived;     /* in a segment, and `used` was not called since */
 	uint64_t state[]; /* the policy's */
 };
 /*

@@ -4,10 +4,10 @@
  * instance has the policy's state in a block that is allocated with the instance, and, if the order
  * of values is kept, a position in the queue of its class and segment (policy/queue.h).
  *
- * Uses are told when the journal of uses is read (lru.c), so nothing here runs when a use is
- * recorded. A position is computed anew only after a use, a change of the class, or when the policy
- * spares the instance. Whatever values the policy returns, the queue is in order: it holds a copy
- * of each. (Q-353)
+ * The policy's `used` is called when the journal of uses is read (lru.c), so nothing here runs when
+ * a submission records a use. A position is computed anew only after a use, a change of the class,
+ * or when the policy spares the instance. Whatever values the policy returns, the queue is in
+ * order: it holds a copy of each. (Q-353)
  */
 #include "memory/state/state.h"
 
@@ -55,7 +55,7 @@ static void take_out(struct vmm_valued *valued)
 	valued->queue = NULL;
 }
 
-/* Its arrival is a use, which the journal tells: until then its position does not matter. */
+/* The arrival is a use in the journal: until that is read, the position does not matter. */
 void vmm_valued_enter(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
