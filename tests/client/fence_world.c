@@ -7,12 +7,15 @@
 struct vidmm_adapter *start_adapter(struct world *w, struct scripted_miniport *m)
 {
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
+	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						      .initialization_data = scripted_table(m),
 						      .bar_sizes = bars,
-						      .bar_count = 1};
+						      .bar_count = 1,
+						      .tdr = &tdr};
 	struct vidmm_adapter *adapter;
 
+	tdr.level = 0; /* no machine is too slow for these tests */
 	assert_int_equal(vidmm_adapter_start(w->host, &options, &adapter), 0);
 	return adapter;
 }

@@ -193,7 +193,8 @@ static NTSTATUS start_with(struct client *client, const int *bar_memory, uint32_
 						.bar_memory = bar_memory,
 						.physical_adapters = physical_adapters,
 						.registry = registry,
-						.registry_count = 1};
+						.registry_count = 1,
+						.tdr = &client_no_tdr};
 
 	return vidmm_adapter_start(client->host, &options, adapter);
 }

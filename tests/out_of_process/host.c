@@ -159,6 +159,9 @@ static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t t
 	return allocations || now != descriptors || now_threads > threads || seen.findings;
 }
 
+/* No machine is too slow for these tests. */
+static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
+
 /* The second adapter has the synchronization objects that softgpu's version lacks. */
 static struct vidmm_adapter *start_second(struct vidmm_host *host, struct scripted_miniport *m)
 {
@@ -166,7 +169,8 @@ static struct vidmm_adapter *start_second(struct vidmm_host *host, struct script
 	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						.initialization_data = scripted_table(m),
 						.bar_sizes = &bar,
-						.bar_count = 1};
+						.bar_count = 1,
+						.tdr = &no_timeouts};
 	struct vidmm_adapter *adapter;
 
 	must(vidmm_adapter_start(host, &options, &adapter), "the second adapter");
@@ -217,7 +221,6 @@ static void answer(struct vidmm_server *server, struct vidmm_adapter *adapter)
 
 int main(int count, char **arguments)
 {
-	const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
 	struct vidmm_host_options host_options = {.struct_size = sizeof(host_options),
 						  .kind = VIDMM_HOST_LINUX};
 	struct vidmm_server_options options = {.struct_size = sizeof(options), .log = on_line};

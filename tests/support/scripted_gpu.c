@@ -609,16 +609,63 @@ uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32
 	return engine ? engine * nodes_each(m) + node : node;
 }
 
+static void describe_completion(struct report *r, uint32_t node, uint32_t fence)
+{
+	r->data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
+	r->data.DmaCompleted.SubmissionFenceId = fence;
+	r->data.DmaCompleted.NodeOrdinal = node % nodes_each(r->m);
+	r->data.DmaCompleted.EngineOrdinal = node / nodes_each(r->m);
+}
+
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 {
 	struct report r = {.m = m};
 
+	scripted_guard(m);
 	m->node[node].reported_fence = fence;
-	r.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
-	r.data.DmaCompleted.SubmissionFenceId = fence;
-	r.data.DmaCompleted.NodeOrdinal = node % nodes_each(m);
-	r.data.DmaCompleted.EngineOrdinal = node / nodes_each(m);
+	scripted_unguard(m);
+	describe_completion(&r, node, fence);
 	raise_interrupt(&r);
+}
+
+struct progress {
+	struct report report;
+	uint32_t node;
+};
+
+/* Runs in the interrupt's exclusion: two threads report one fence once, and fences in order. */
+static BOOLEAN progress_routine(PVOID context)
+{
+	struct progress *p = context;
+	struct scripted_miniport *m = p->report.m;
+	struct scripted_node *n = &m->node[p->node];
+
+	scripted_guard(m);
+	uint32_t fence = n->completed_fence;
+	bool reported = n->reported_fence == fence;
+	n->reported_fence = fence;
+	scripted_unguard(m);
+	if (reported)
+		return FALSE;
+	describe_completion(&p->report, p->node, fence);
+	return report_routine(&p->report);
+}
+
+void scripted_report_progress(struct scripted_miniport *m, uint32_t node)
+{
+	struct progress p = {.report.m = m, .node = node};
+	BOOLEAN result;
+
+	m->services.DxgkCbSynchronizeExecution(m->services.DeviceHandle, progress_routine, &p, 0,
+					       &result);
+}
+
+uint32_t scripted_completed_fence(struct scripted_miniport *m, uint32_t node)
+{
+	scripted_guard(m);
+	uint32_t fence = m->node[node].completed_fence;
+	scripted_unguard(m);
+	return fence;
 }
 
 static uint32_t complete(struct scripted_miniport *m, uint32_t node, uint32_t count);
@@ -692,9 +739,11 @@ static uint32_t complete(struct scripted_miniport *m, uint32_t node, uint32_t co
 	while (done < count && start_running(m, n)) {
 		while (done < count && take(m, n, &packet)) {
 			run_packet(m, &packet.submit);
+			scripted_guard(m);
 			n->completed_fence = packet.submit.SubmissionFenceId;
+			scripted_unguard(m);
 			if (!m->settings.ignore_fences)
-				scripted_report(m, node, n->completed_fence);
+				scripted_report_progress(m, node);
 			done++;
 		}
 		stop_running(m, n);
@@ -788,7 +837,7 @@ void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fe
 
 void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 {
-	scripted_preempted(m, node, fence, m->node[node].completed_fence);
+	scripted_preempted(m, node, fence, scripted_completed_fence(m, node));
 }
 
 uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node)
@@ -798,10 +847,10 @@ uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node)
 	scripted_guard(m);
 	if (n->count)
 		n->completed_fence = n->queue[n->head].submit.SubmissionFenceId;
-	n->reported_fence = n->completed_fence;
+	uint32_t fence = n->reported_fence = n->completed_fence;
 	n->count = 0;
 	scripted_unguard(m);
-	return n->completed_fence;
+	return fence;
 }
 
 static void forget_mappings(struct scripted_miniport *m)
@@ -832,6 +881,8 @@ void scripted_gpu_start(struct scripted_miniport *m)
 {
 	const struct scripted_settings *settings = described(m);
 
+	for (uint32_t i = 0; i < SCRIPTED_NODES_MAX; i++)
+		m->node[i].submitted_fence = 0; /* the ids of a new start begin again */
 	for (uint32_t i = 0; i < settings->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
 		const struct scripted_segment *s = &settings->segment[i];
 

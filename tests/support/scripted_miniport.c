@@ -760,11 +760,9 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 
 	if (!call->forced) {
 		uint32_t index = scripted_index(m, args->NodeOrdinal, args->EngineOrdinal);
-		struct scripted_node *node = &m->node[index];
 
-		args->CurrentFence = node->completed_fence;
-		if (node->completed_fence != node->reported_fence)
-			scripted_report(m, index, node->completed_fence); /* SUB-14 */
+		args->CurrentFence = scripted_completed_fence(m, index);
+		scripted_report_progress(m, index); /* SUB-14 */
 	}
 	return scripted_end(m, call, args);
 }

@@ -456,6 +456,9 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
  * DxgkCbQueueDpc.
  */
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+/* Reports the last completed fence, if it was not reported. Threads may call this together. */
+void scripted_report_progress(struct scripted_miniport *m, uint32_t node);
+uint32_t scripted_completed_fence(struct scripted_miniport *m, uint32_t node);
 /* Answers a preemption request: drops packets that are not complete and reports both fences. */
 void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
 /*

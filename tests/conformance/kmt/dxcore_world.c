@@ -50,7 +50,8 @@ struct vidmm_adapter *dxcore_add(struct dxcore_world *w, const char *description
 						      .bar_count = 1,
 						      .registry = values,
 						      .registry_count = count,
-						      .description = description};
+						      .description = description,
+						      .tdr = &client_no_tdr};
 	struct vidmm_adapter *added = NULL;
 
 	assert_int_equal(vidmm_adapter_start(w->kmt.client.host, &options, &added), 0);

@@ -134,7 +134,8 @@ static void start(struct hybrid *h, void **state)
 	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						      .driver_entry = softgpu_driver_entry,
 						      .bar_sizes = &bar,
-						      .bar_count = 1};
+						      .bar_count = 1,
+						      .tdr = &client_no_tdr};
 	D3DKMT_ADAPTERINFO info[2];
 	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
 

@@ -31,7 +31,8 @@ static vidmm_status start_second(struct kmt_world *w, const char *description, c
 						      .registry = values,
 						      .registry_count = count,
 						      .description = description,
-						      .driver_store = store};
+						      .driver_store = store,
+						      .tdr = &client_no_tdr};
 
 	return vidmm_adapter_start(w->client.host, &options, second);
 }

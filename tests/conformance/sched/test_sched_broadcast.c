@@ -602,7 +602,7 @@ static void dma_10_pre_07_a_preempted_copy_is_resubmitted_alone(void **state)
 	timeout_hang(&b.t);
 	broadcast_write(&b, 0, 0x11);
 	assert_int_equal(scripted_complete(b.t.w.m, 0, 2), 2);
-	timeout_await(&b.t, VIDMM_RECOVERY_PREEMPT, 1);
+	timeout_await_preemption(&b.t);
 	const DXGKARG_PREEMPTCOMMAND ask =
 		scripted_nth(b.t.w.m, VIDMM_DDI_PREEMPT_COMMAND, 0)->in.preempt;
 	assert_int_equal(ask.NodeOrdinal, 1);

@@ -214,7 +214,7 @@ static void pre_02_a_preemption_answer_counts_for_its_own_adapter(void **state)
 	context_on(&t.w.device, 1, &other);
 	timeout_hang(&t);
 	world_submit_use(&other, t.a);
-	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
+	timeout_await_preemption(&t);
 	const struct scripted_call *call = scripted_nth(t.w.m, VIDMM_DDI_PREEMPT_COMMAND, 0);
 	const struct scripted_call *packet = scripted_nth(t.w.m, VIDMM_DDI_SUBMIT_COMMAND, 0);
 	t.w.m->settings.withhold_preemption = false;

@@ -695,7 +695,8 @@ static void pnp_01_the_same_device_starts_again_after_its_stop(void **state)
 	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						.driver_entry = scripted_driver_entry,
 						.bar_sizes = &bar,
-						.bar_count = 1};
+						.bar_count = 1,
+						.tdr = &client_no_tdr};
 	struct world w;
 
 	world_start(&w, state, at_once);

@@ -52,8 +52,7 @@ static void start_overdue(struct timeout_world *t, void **state, world_setup *se
 	timeout_hang(t);
 	for (uint32_t i = 0; i < packets; i++)
 		world_submit_use(&t->w.context, t->a);
-	timeout_await(t, VIDMM_RECOVERY_PREEMPT, 1);
-	world_await(&t->w, VIDMM_DDI_PREEMPT_COMMAND, 1);
+	timeout_await_preemption(t);
 }
 
 static uint32_t submitted(const struct timeout_world *t, uint32_t n)
@@ -283,8 +282,7 @@ static void pre_07_preempted_paging_is_resubmitted_first_with_its_id(void **stat
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, t.a);
 	world_submit_use(&t.w.context, fresh);
-	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
-	world_await(&t.w, VIDMM_DDI_PREEMPT_COMMAND, 1);
+	timeout_await_preemption(&t);
 	uint32_t render = submitted(&t, 0), paging = submitted(&t, 1);
 	assert_true(scripted_nth(t.w.m, VIDMM_DDI_SUBMIT_COMMAND, 1)->in.submit.Flags.Paging);
 	scripted_preempted(t.w.m, 0, requested(&t), render - 1);
@@ -335,8 +333,7 @@ static void pre_07_a_thread_waiting_with_the_paging_lock_resubmits(void **state)
 	assert_int_equal(
 		vidmm_thread_create(t.w.client.host, "renders", render_locked, &renderer, &thread),
 		0);
-	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
-	world_await(&t.w, VIDMM_DDI_PREEMPT_COMMAND, 1);
+	timeout_await_preemption(&t);
 	assert_still_inside(&renderer);
 	assert_int_equal(timeout_event(VIDMM_RECOVERY_PREEMPT, 0).arg[1], 1);
 	uint32_t paging = submitted(&t, 0);
@@ -397,8 +394,7 @@ static void spl_10_pre_08_pat_14_a_portion_is_preempted_like_a_submission(void *
 		scripted_complete(t.w.m, 1, UINT32_MAX);
 		vidmm_settle(t.w.client.host);
 	}
-	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
-	world_await(&t.w, VIDMM_DDI_PREEMPT_COMMAND, 1);
+	timeout_await_preemption(&t);
 	const DXGKARG_SUBMITCOMMAND *portion =
 		&world_nth_of(&t.w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit;
 	assert_int_equal(portion->DmaBufferSubmissionStartOffset, 0);

@@ -124,6 +124,12 @@ void timeout_await(struct timeout_world *t, uint32_t what, uint32_t count)
 	}
 }
 
+void timeout_await_preemption(struct timeout_world *t)
+{
+	timeout_await(t, VIDMM_RECOVERY_PREEMPT, 1);
+	world_await(&t->w, VIDMM_DDI_PREEMPT_COMMAND, 1);
+}
+
 bool timeout_is_lost(struct client_device *device, D3DKMT_HANDLE allocation)
 {
 	HRESULT result = client_try_lock(device, &allocation, 0x4, NULL);

@@ -33,6 +33,8 @@ uint32_t timeout_count(uint32_t what);
 struct vidmm_event timeout_event(uint32_t what, uint32_t n);
 /* Lets other threads run until there are that many; on the simulator time passes. */
 void timeout_await(struct timeout_world *t, uint32_t what, uint32_t count);
+/* Waits for the first preemption request. Its event comes before the call of the miniport. */
+void timeout_await_preemption(struct timeout_world *t);
 /* On the simulator: lets time pass; everything that is due until then happens. */
 void timeout_pass(struct timeout_world *t, uint64_t nanoseconds);
 

@@ -135,7 +135,8 @@ static D3DKMT_HANDLE open_on_second_adapter(struct sync_world *s, struct scripte
 	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						      .initialization_data = scripted_table(m),
 						      .bar_sizes = bars,
-						      .bar_count = 1};
+						      .bar_count = 1,
+						      .tdr = &client_no_tdr};
 
 	assert_int_equal(vidmm_adapter_start(s->w.client.host, &options, adapter), 0);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);

@@ -356,6 +356,38 @@ static void packets_complete_in_order_when_the_test_says_so(void **state)
 	assert_int_equal(f->interrupt[2].DmaCompleted.SubmissionFenceId, 1);
 }
 
+#define PACKETS 300u
+
+static void query_often(void *arg)
+{
+	struct port_fixture *f = arg;
+	UINT fence;
+
+	for (uint32_t i = 0; i < PACKETS; i++)
+		(void)!vmm_port_query_current_fence(f->port, 1, &fence);
+}
+
+/* SUB-14: the watchdog asks for a fence that another thread is about to report. */
+static void a_query_beside_a_completion_reports_no_fence_twice(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGKARG_SUBMITCOMMAND args = {.Flags.NullRendering = 1, .Flags.Paging = 1};
+	struct vmm_os_thread *thread;
+	UINT fence = 0;
+
+	port_fixture_run(f);
+	assert_int_equal(vmm_os_thread_create(f->os, "watchdog", query_often, f, &thread), VMM_OK);
+	while (args.SubmissionFenceId < PACKETS) {
+		args.SubmissionFenceId++;
+		assert_int_equal(vmm_port_submit(f->port, &args), STATUS_SUCCESS);
+	}
+	vmm_os_thread_join(thread);
+	assert_int_equal(vmm_port_query_current_fence(f->port, 1, &fence), STATUS_SUCCESS);
+	assert_int_equal(fence, PACKETS);
+	assert_int_equal(f->interrupts, PACKETS);
+	assert_nothing_found(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +400,8 @@ int main(void)
 		TEST(pat_11_render_writes_where_it_was_patched),
 		TEST(dma_29_render_in_two_passes),
 		TEST(packets_complete_in_order_when_the_test_says_so),
+		cmocka_unit_test_setup_teardown(a_query_beside_a_completion_reports_no_fence_twice,
+						port_fixture_setup_linux, port_fixture_teardown),
 	};
 
 	return cmocka_run_group_tests_name("port_scripted", tests, NULL, NULL);
