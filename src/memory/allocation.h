@@ -157,6 +157,7 @@ struct vmm_instance {
 
 	/* ---- Order of eviction: written when the journal of uses is read (lru.c) ---- */
 	struct vmm_policy_uses uses;
+	bool is_kept; /* in segment->farthest of its class */
 	/* With a policy of the embedder (state/valued.c, Q-350); else NULL. */
 	struct vmm_valued *valued;
 

@@ -3,14 +3,14 @@
 #include "policy/order.h"
 
 static const struct vmm_policy_order orders[] = {
-	[VMM_POLICY_LRU] = {"lru", VMM_POLICY_LEAST_RECENT, false, false},
-	[VMM_POLICY_CLOCK] = {"clock", VMM_POLICY_SECOND_CHANCE, false, false},
-	[VMM_POLICY_MRU] = {"mru", VMM_POLICY_MOST_RECENT, false, false},
-	[VMM_POLICY_PREDICTED] = {"predicted", VMM_POLICY_FARTHEST, true, true},
-	[VMM_POLICY_RANKED] = {"ranked", VMM_POLICY_FARTHEST, true, true},
+	[VMM_POLICY_LRU] = {"lru", VMM_POLICY_LEAST_RECENT, false, false, false},
+	[VMM_POLICY_CLOCK] = {"clock", VMM_POLICY_SECOND_CHANCE, false, false, false},
+	[VMM_POLICY_MRU] = {"mru", VMM_POLICY_MOST_RECENT, false, false, false},
+	[VMM_POLICY_PREDICTED] = {"predicted", VMM_POLICY_FARTHEST, true, true, true},
+	[VMM_POLICY_RANKED] = {"ranked", VMM_POLICY_FARTHEST, true, true, false},
 	/* Whether they scatter is in their description. */
-	[VMM_POLICY_VALUED] = {"valued", VMM_POLICY_LEAST_VALUE, true, false},
-	[VMM_POLICY_FALLING] = {"falling", VMM_POLICY_FARTHEST, true, false},
+	[VMM_POLICY_VALUED] = {"valued", VMM_POLICY_LEAST_VALUE, true, false, false},
+	[VMM_POLICY_FALLING] = {"falling", VMM_POLICY_FARTHEST, true, false, false},
 };
 
 /* `expected` of a candidate that has been idle for its longest interval, or longer. */

@@ -62,6 +62,7 @@ struct vmm_policy_order {
 	enum vmm_policy_walk walk;
 	bool keeps_intervals; /* vmm_policy_use is called for each use */
 	bool scatters;        /* content is moved together where free bytes suffice */
+	bool steady;          /* a distance changes only with a submission or a use */
 };
 const struct vmm_policy_order *vmm_policy_order(enum vmm_policy_name name);
 

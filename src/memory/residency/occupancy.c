@@ -23,6 +23,7 @@ static void reclass(struct vmm_memory *memory, struct vmm_instance *instance)
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (instance->class_index == class_index)
 		return;
+	vmm_lru_forget(memory, instance);
 	instance->class_index = (uint8_t)class_index;
 	if (instance->place != VMM_PLACEMENT_MEMORY && instance->place != VMM_PLACEMENT_APERTURE)
 		return;

@@ -167,10 +167,22 @@ static void sort_all(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_cla
 			if (!memory->marks)
 				continue;
 			vmm_list_for_each (link, list) {
+				vmm_lru_forget(memory, instance_of(link));
 				note_missed(memory, instance_of(link));
 				update_value(memory, instance_of(link));
 			}
 		}
+}
+
+void vmm_lru_forget_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_farthest *kept =
+		&vmm_memory_segment(memory, instance->segment)->farthest[instance->class_index];
+
+	instance->is_kept = false;
+	for (uint32_t k = 0; k < kept->count; k++)
+		if (kept->instance[k] == instance)
+			kept->instance[k] = NULL;
 }
 
 /* Adds the valid entries of the journal to the intervals, and removes the marks. */
@@ -206,6 +218,7 @@ void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
 		read_intervals(memory);
 		note_missed(memory, instance);
 	}
+	vmm_lru_forget(memory, instance);
 	if (vmm_unlikely(instance->valued != NULL))
 		vmm_valued_leave(instance);
 }
@@ -254,6 +267,7 @@ void vmm_lru_order_slow(struct vmm_memory *memory)
 		for (uint32_t i = 0; i < memory->touched_count; i++) {
 			struct vmm_instance *instance = memory->touched[i];
 
+			vmm_lru_forget(memory, instance);
 			vmm_list_remove(&instance->lru);
 			vmm_list_push_back(list_of(memory, instance), &instance->lru);
 			update_value(memory, instance);

@@ -156,6 +156,19 @@ void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
  */
 void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * An instance that leaves its list or changes its place in it is no longer one of the farthest
+ * candidates that a search has kept.
+ */
+void vmm_lru_forget_slow(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
+static inline void vmm_lru_forget(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(instance->is_kept))
+		vmm_lru_forget_slow(memory, instance);
+}
 /* Returns whether A is behind B in the order of a list: that of arrival or that of use. */
 static inline bool vmm_lru_is_after(const struct vmm_memory *memory, const struct vmm_instance *a,
 				    const struct vmm_instance *b)

@@ -68,6 +68,24 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
+/*
+ * The farthest candidates of a class as a search found them, for the next searches of its
+ * preparation (residency/farthest.c).
+ */
+#define VMM_FARTHEST_MAX 64u
+struct vmm_farthest_of { /* what that search was, and which candidates it allowed */
+	uint64_t submission, preparation;
+	uint64_t low, high;
+	uint32_t process;
+	bool others, spare, locked_allowed, loss_allowed;
+};
+struct vmm_farthest {
+	struct vmm_farthest_of of;
+	uint32_t count;
+	/* farthest first; NULL: has left the list, or was used (vmm_lru_forget) */
+	struct vmm_instance *instance[VMM_FARTHEST_MAX];
+};
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
@@ -99,6 +117,8 @@ struct vmm_segment {
 	struct vmm_list lru[VMM_CLASS_COUNT];
 	/* vmm_valued.node, of VMM_POLICY_LEAST_VALUE; else empty (valued.c) */
 	struct vmm_policy_queue queue[VMM_CLASS_COUNT];
+	/* of VMM_POLICY_FARTHEST; else empty (residency/farthest.c) */
+	struct vmm_farthest farthest[VMM_CLASS_COUNT];
 	struct vmm_fair_share share[VMM_SHARES];
 	uint32_t share_count;
 };

@@ -141,6 +141,38 @@ static void q_301_what_is_idle_longer_than_ever_is_evicted_first(void **state)
 	world_stop(&w);
 }
 
+static void use_together(struct world *w, const D3DKMT_HANDLE *a, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		client_reference(&w->context, a[i], false);
+	client_submit(&w->context);
+	client_idle(&w->client);
+}
+
+/*
+ * A submission that needs several victims takes the farthest ones. Some of the next farthest end
+ * before the next submission.
+ */
+static void q_301_victims_of_one_submission_leave_by_their_next_uses(void **state)
+{
+	struct setting setting;
+	D3DKMT_HANDLE a[15];
+	struct world w;
+
+	world_start(&w, state, with_policy(&setting, VIDMM_EVICTION_PREDICTED, 8));
+	allocate_all(&w, a, 15);
+	for (int i = 0; i < 32; i++)
+		use_now(&w, a[i % 8], false);
+	use_together(&w, &a[8], 3);
+	assert_int_equal(in_vram(&w, a, 15), 0x71F);
+	assert_int_equal(client_deallocate(&w.device, a[3]), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a[4]), S_OK);
+	use_together(&w, &a[11], 4);
+	a[3] = a[4] = a[0]; /* by now a[0] and a[1] are overdue, and are used longest ago */
+	assert_int_equal(in_vram(&w, a, 15), 0x7F04);
+	world_stop(&w);
+}
+
 /* ---- contiguous placement ---- */
 
 /*
@@ -473,6 +505,7 @@ int main(void)
 		BOTH(q_301_a_frame_loop_that_just_does_not_fit_pages_little),
 		BOTH(q_301_short_intervals_of_a_render_target_do_not_hide_the_frame),
 		BOTH(q_301_what_is_idle_longer_than_ever_is_evicted_first),
+		BOTH(q_301_victims_of_one_submission_leave_by_their_next_uses),
 		BOTH(q_304_scattered_victims_make_a_contiguous_range),
 		BOTH(q_304_swz_13_content_with_idle_swizzling_ranges_moves),
 		BOTH(q_304_other_policies_evict_until_a_range_fits),
