@@ -6,7 +6,8 @@
  *
  *	vidmm run --set Model=wddm1 --bar 16M -- pressure 16 4
  *
- * The memory manager decides what is resident, so the adapter must be one of WDDM 1.x.
+ * The memory manager decides what is resident, so the adapter must be one of WDDM 1.x. Further
+ * rounds fill and read one buffer after another; `vidmm run --policy` decides what they evict.
  */
 #include <d3dkmthk.h>
 #include <vidmm/softgpu.h>
@@ -131,10 +132,11 @@ int main(int argc, char **argv)
 {
 	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 16;
 	uint64_t bytes = (argc > 2 ? (uint64_t)atoi(argv[2]) : 4) << 20, wrong = 0;
+	uint32_t rounds = argc > 4 ? (uint32_t)atoi(argv[4]) : 1;
 	D3DKMT_HANDLE buffers[BUFFERS_MAX];
 
-	if (!count || count > BUFFERS_MAX || !bytes) {
-		fprintf(stderr, "usage: pressure [BUFFERS [MIB [LIBRARY]]]\n");
+	if (!count || count > BUFFERS_MAX || !bytes || !rounds) {
+		fprintf(stderr, "usage: pressure [BUFFERS [MIB [LIBRARY [ROUNDS]]]]\n");
 		return 2;
 	}
 	load(argc > 3 ? argv[3] : "libdxcore.so");
@@ -151,6 +153,10 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		wrong += verify(device.hDevice, buffers[i], bytes, PATTERN + i);
+	for (uint32_t i = count; i < rounds * count; i++) {
+		fill(&context, buffers[i % count], bytes, PATTERN + i);
+		wrong += verify(device.hDevice, buffers[i % count], bytes, PATTERN + i);
+	}
 	printf("%u buffers of %" PRIu64 " MiB, %" PRIu64 " words wrong\n", count, bytes >> 20,
 	       wrong);
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = device.hDevice};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_run.py VIDMM CLIENT PRESSURE LIBRARY DRIVER.so...: `vidmm run` from outside. TAP."""
+"""test_run.py VIDMM CLIENT PRESSURE LIBRARY FILE.so...: `vidmm run` from outside. TAP."""
 import glob
 import os
 import re
@@ -14,7 +14,7 @@ VIDMM = os.path.abspath(sys.argv[1])
 CLIENT = os.path.abspath(sys.argv[2])
 PRESSURE = os.path.abspath(sys.argv[3])
 LIBRARY = os.path.abspath(sys.argv[4])
-DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[5:]}
+FILE = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[5:]}
 MODES = (), ('--serve',)
 UNSUCCESSFUL, DEVICE_REMOVED, INVALID_PARAMETER, NAME_NOT_FOUND = 0xC0000001, 0xC00002B6, 0xC000000D, 0xC0000034
 NOT_SUPPORTED = 0xC00000BB
@@ -121,6 +121,31 @@ def memory_at_its_peak_is_that_of_the_program(folder):
         assert calls(page)['D3DKMTCreateAllocation'] == {'STATUS_SUCCESS': 8}, page
 
 
+def evictions(folder, *options):
+    done = run(folder, *options, '--set', 'Model=wddm1', '--bar', '16M', '--', PRESSURE, '24', '1', 'libdxcore.so', '8')
+    assert done.returncode == 0 and '0 words wrong' in done.stdout_text, (done.stdout_text, done.stderr_text)
+    return int(re.search(r'evictions ([\d,]+)', done.stderr_text)[1].replace(',', ''))
+
+
+@test
+def q_300_the_order_of_eviction_is_an_option(folder):
+    for mode in MODES:
+        lru, mru = (evictions(folder, *mode, '--policy', name) for name in ('lru', 'mru'))
+        assert mru < lru, (mode, lru, mru)
+        done = run(folder, *mode, '--policy', 'newest', '--', CLIENT, 'exit')
+        assert done.returncode == 2 and 'lru, clock, mru or predicted' in done.stderr_text, done.stderr_text
+
+
+@test
+def q_352_a_host_beside_the_program_takes_a_policy_file(folder):
+    path = FILE['own_mru']
+    assert evictions(folder, '--serve', '--policy', path) < evictions(folder, '--serve', '--policy', 'lru')
+    done = run(folder, '--policy', path, '--', CLIENT, 'exit')
+    assert done.returncode == 2 and '--policy FILE needs --serve' in done.stderr_text and not done.stdout_text, done.stderr_text
+    done = run(folder, '--serve', '--policy', './absent.so', '--', CLIENT, 'exit')
+    assert done.returncode == 3 and 'Q-352' in done.stderr_text and not done.stdout_text, done.stderr_text
+
+
 @test
 def softgpu_is_of_wddm_2_unless_the_options_say_otherwise(folder):
     for mode in MODES:
@@ -207,9 +232,9 @@ def bad_options_are_refused_before_anything_starts(folder):
         done = run(folder, *args)
         assert done.returncode == 2 and 'vidmm run: ' in done.stderr_text, (args, done.returncode, done.stderr_text)
     for name in 'bar', 'a,b':
-        done = run(folder, '--driver', DRIVER['scripted_driver'], '--set', f'{name}=4096', '--', CLIENT)
+        done = run(folder, '--driver', FILE['scripted_driver'], '--set', f'{name}=4096', '--', CLIENT)
         assert done.returncode == 2 and name in done.stderr_text, (done.returncode, done.stderr_text)
-    for driver in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
+    for driver in os.path.join(folder, 'none.so'), FILE['empty_driver']:
         done = run(folder, '--driver', driver, '--', CLIENT, 'exit')
         assert done.returncode == 3 and driver in done.stderr_text and not done.stdout_text, (done.returncode, done.stderr_text)
     done = run(folder, '--report', os.path.join(folder, 'none', 'page'), '--', 'true')
@@ -237,7 +262,7 @@ def a_refused_adapter_is_explained(folder):
 
 @test
 def a_driver_file_is_started_from_any_folder(folder):
-    shutil.copy(DRIVER['scripted_driver'], os.path.join(folder, 'driver.so'))
+    shutil.copy(FILE['scripted_driver'], os.path.join(folder, 'driver.so'))
     for mode in MODES:
         done = run(folder, *mode, '--driver', 'driver.so', '--bar', '16M', '--', 'sh', '-c', 'cd / && exec "$0" exit', CLIENT, cwd=folder)
         assert done.returncode == 7, (done.returncode, done.stdout_text, done.stderr_text)
@@ -258,7 +283,7 @@ def plain(folder, *args, **variables):
 
 @test
 def q_170_vidmm_adapter_starts_an_adapter_in_the_program(folder):
-    for value in 'softgpu', 'softgpu,bar=64M,ApertureSize=0x1000000', DRIVER['softgpu_driver'] + ',bar=4096K':
+    for value in 'softgpu', 'softgpu,bar=64M,ApertureSize=0x1000000', FILE['softgpu_driver'] + ',bar=4096K':
         done = plain(folder, 'exit', VIDMM_ADAPTER=value)
         assert done.returncode == 7 and not done.stderr_text, (value, done.returncode, done.stdout_text, done.stderr_text)
 
@@ -267,7 +292,7 @@ def q_170_vidmm_adapter_starts_an_adapter_in_the_program(folder):
 def q_170_softgpu_is_of_wddm_2_unless_the_value_says_otherwise(folder):
     for value, queue in (('softgpu', 0), ('softgpu,InterfaceVersion=0x5023', 0), ('softgpu,Model=2', 0),
                          ('softgpu,Model=1', NOT_SUPPORTED), ('softgpu,InterfaceVersion=0x300E', NOT_SUPPORTED),
-                         ('softgpu' + ',HardwareQueues=0' * 64, 0), (DRIVER['softgpu_driver'], NOT_SUPPORTED)):
+                         ('softgpu' + ',HardwareQueues=0' * 64, 0), (FILE['softgpu_driver'], NOT_SUPPORTED)):
         done = plain(folder, 'calls', VIDMM_ADAPTER=value)
         assert done.returncode == 5 and f'queue: 0x{queue:08x}' in done.stdout_text, (value, done.stdout_text, done.stderr_text)
 
@@ -285,7 +310,7 @@ def q_170_a_malformed_vidmm_adapter_is_refused_with_a_message(folder):
 
 @test
 def q_170_a_driver_that_cannot_be_loaded_is_named(folder):
-    for value in os.path.join(folder, 'none.so'), DRIVER['empty_driver']:
+    for value in os.path.join(folder, 'none.so'), FILE['empty_driver']:
         done = plain(folder, 'exit', VIDMM_ADAPTER=value)
         assert done.returncode == 8 and f'enumerated: 0x{NAME_NOT_FOUND:08x}' in done.stdout_text, (value, done.stdout_text)
         assert value in done.stderr_text, done.stderr_text

@@ -21,6 +21,7 @@ struct run_options {
 	char **program; /* its name and arguments, terminated by NULL; part of argv */
 	char *report;   /* file of the page; NULL: the standard error stream */
 	bool serve;     /* in a host beside the program */
+	const struct vidmm_policy *policy; /* from a file, with serve; NULL: none */
 	bool no_namespace;
 };
 /* Parses argv[1..] of `vidmm run`; returns as options_parse does (options.h). */

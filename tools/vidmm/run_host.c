@@ -48,9 +48,10 @@ static void report_statistics(void *context, struct vidmm_adapter *const *adapte
 }
 
 /* Describes the adapter as a configuration of `vidmm serve` would. Shares the texts. */
-static bool describe(const struct caps_options *adapter, const struct run_folder *folder,
+static bool describe(const struct run_options *run, const struct run_folder *folder,
 		     struct serve_options *options)
 {
+	const struct caps_options *adapter = &run->adapter;
 	struct serve_adapter *a = &options->adapters[0];
 
 	*options =
@@ -58,6 +59,7 @@ static bool describe(const struct caps_options *adapter, const struct run_folder
 	if (adapter->setting_count > SERVE_SETTINGS_MAX)
 		return false;
 	a->driver = adapter->driver;
+	a->policy = run->policy;
 	a->bar_count = adapter->bar_count;
 	memcpy(a->bars, adapter->bars, sizeof(a->bars));
 	a->setting_count = adapter->setting_count;
@@ -99,7 +101,7 @@ enum replay_status run_host_start(const struct run_options *options,
 	char byte;
 
 	*process = 0;
-	if (!serve || !describe(&options->adapter, folder, serve) || pipe2(ready, O_CLOEXEC)) {
+	if (!serve || !describe(options, folder, serve) || pipe2(ready, O_CLOEXEC)) {
 		free(serve);
 		fprintf(stderr, "vidmm run: the host cannot be started: %s\n", strerror(errno));
 		return REPLAY_ENVIRONMENT;

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "options.h"
+#include "policy.h"
 #include "run.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	struct caps_adapter_words adapter;
-	char *report;
+	char *report, *policy;
 	int serve, no_namespace, help;
 };
 
@@ -63,6 +64,37 @@ static bool take_report(char **given, struct run_options *options)
 	return false;
 }
 
+/*
+ * --policy NAME is --set VidmmEvictionPolicy=NAME. A file gives the functions to a host beside the
+ * program: in its own process the program would have to load the file. (Q-352)
+ */
+static bool take_policy(struct raw *raw, struct run_options *options, int *exit_code)
+{
+	enum replay_policy policy;
+	char *setting = NULL;
+	bool good;
+
+	if (!raw->policy)
+		return true;
+	if (!strchr(raw->policy, '/')) {
+		good = asprintf(&setting, "VidmmEvictionPolicy=%s", raw->policy) > 0 &&
+		       poptSaveString(&raw->adapter.sets, 0, setting) == 0;
+		free(setting);
+		return good;
+	}
+	if (!raw->serve) {
+		fprintf(stderr, "vidmm run: --policy FILE needs --serve\n"
+				"try: vidmm run --help\n");
+		return false;
+	}
+	enum replay_status status = policy_parse(raw->policy, &policy);
+	if (status != REPLAY_CLEAN)
+		*exit_code = (int)status;
+	else
+		options->policy = policy_functions(policy);
+	return status == REPLAY_CLEAN;
+}
+
 bool run_options_parse(int argc, const char **argv, struct run_options *options, int *exit_code)
 {
 	struct raw raw = {0};
@@ -71,6 +103,8 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 		 "miniport: softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
 		{"set", 0, POPT_ARG_ARGV, &raw.adapter.sets, 0,
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
+		{"policy", 0, POPT_ARG_STRING, &raw.policy, 0,
+		 "order of eviction: " POLICY_SETTING_NAMES ", or with --serve ./FILE.so", "NAME"},
 		{"interface", 0, POPT_ARG_STRING, &raw.adapter.interface, 0,
 		 "interface version of softgpu: 2.0 to 2.7 (default 2.6), 1.0 to 1.3, or a number",
 		 "VERSION"},
@@ -98,10 +132,12 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	options->serve = raw.serve;
 	options->no_namespace = raw.no_namespace;
 	proceed = proceed && take_report(&raw.report, options) &&
+		  take_policy(&raw, options, exit_code) &&
 		  caps_take_adapter("run", &raw.adapter, &options->adapter) && names_fit(options) &&
 		  take_program(context, argc, argv, options);
 	caps_free_adapter(&raw.adapter);
 	free(raw.report);
+	free(raw.policy);
 	poptFreeContext(context);
 	return proceed;
 }

@@ -14,7 +14,7 @@
  */
 #include "memory/residency/pick.h"
 
-/* The farthest candidates so far, the farthest one first; of equal ones the first that was found. */
+/* The farthest candidates so far, farthest first; of equal ones the first that was found. */
 struct farthest {
 	struct vmm_pick *pick;
 	uint32_t count, most;
