@@ -129,7 +129,8 @@ struct vmm_wire_span *vmm_wire_span_of(struct vmm_wire_call *call, const char *m
 
 uint8_t *vmm_wire_append(struct vmm_wire_bytes *bytes, const void *data, uint64_t length)
 {
-	uint64_t at = vmm_align_up(bytes->length, 8);
+	uint32_t padding = -bytes->length & 7;
+	uint64_t at = (uint64_t)bytes->length + padding;
 
 	if (length > VMM_WIRE_BYTES_MAX - at)
 		return NULL;
@@ -148,7 +149,7 @@ uint8_t *vmm_wire_append(struct vmm_wire_bytes *bytes, const void *data, uint64_
 		bytes->capacity = (uint32_t)capacity;
 	}
 	/* The padding is zero, so no other memory of this process is sent. */
-	memset(bytes->data + bytes->length, 0, at - bytes->length);
+	memset(bytes->data + bytes->length, 0, padding);
 	if (length)
 		memcpy(bytes->data + at, data, length);
 	memset(bytes->data + at + length, 0, end - at - length);
