@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+
 VIDMM = sys.argv[1]
 ROOT = os.environ['VIDMM_SOURCE_ROOT']
 DATA = os.path.join(ROOT, 'tests/replay/data')
 EVERY, TILED, IMPORTER = (os.path.join(DATA, name + '.trace') for name in ('every-op', 'tiled', 'importer'))
 EXAMPLE = os.path.join(os.environ['VIDMM_EXAMPLES'], 'glmark2-1080p-skl.trace.zst')
-tests = []
 
 
 class Host:
@@ -58,11 +60,6 @@ class Host:
 
 def run(*args):
     return subprocess.run([VIDMM, *args], capture_output=True, text=True, check=False)
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def clean(done):
@@ -223,19 +220,6 @@ def of_several_players_the_killed_one_is_named_and_the_others_go_on():
         assert errors.count('vidmm:') == 1 and json.loads(output)['verify_errors'] == 0, (output, errors)
         assert clean(host.replay('--verify', 'full', '--json', EVERY))['verify_errors'] == 0
     assert host.process.returncode == 0, host.lines
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print('ok %d - %s' % (number, function.__name__), flush=True)
-        except Exception as problem:  # whatever it is, the others are to be run
-            failed += 1
-            print('not ok %d - %s\n# %s' % (number, function.__name__, repr(problem).replace('\\n', '\n# ')), flush=True)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':

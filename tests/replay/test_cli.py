@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-from tap import main, test
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 VIDMM = sys.argv[1]
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')

@@ -1,31 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """test_policy_files.py VIDMM POLICY.so...: eviction policies from shared objects (Q-350 to Q-353), from outside. TAP."""
-import functools
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 
-import tap
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 VIDMM = os.path.abspath(sys.argv[1])
 POLICY = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
 HERE = os.path.dirname(os.path.abspath(__file__))
 EVERY, TILED = (os.path.join(HERE, 'data', name + '.trace') for name in ('every-op', 'tiled'))
 EXAMPLES = [os.path.join(HERE, '..', '..', 'examples', name + '.trace.zst') for name in ('glmark2-1080p-skl', 'glmark2-1080p')]
-
-
-def test(function):
-    """A test that gets an empty folder."""
-    @tap.test
-    @functools.wraps(function)
-    def in_folder():
-        with tempfile.TemporaryDirectory() as folder:
-            function(folder)
-    return in_folder
 
 
 def run(*args, code=0, err='', **more):
@@ -73,7 +62,7 @@ def q_350_the_example_keeps_what_is_used_most_often(folder):
 
 
 @test
-def q_350_the_name_of_the_policy_is_in_the_result(_folder):
+def q_350_the_name_of_the_policy_is_in_the_result():
     result = replay(EVERY, POLICY['lfu'], '1M', '--verify', 'full')
     assert result['policy'] == 'lfu' and result['verify_errors'] == 0, result
     assert replay(EVERY, POLICY['lfu'], '1M', '--verify', 'full')['event_hash'] == result['event_hash']
@@ -83,14 +72,14 @@ def q_350_the_name_of_the_policy_is_in_the_result(_folder):
 
 
 @test
-def q_350_a_relative_path_names_a_file_and_a_word_does_not(_folder):
+def q_350_a_relative_path_names_a_file_and_a_word_does_not():
     where, name = os.path.split(POLICY['lfu'])
     run('replay', EVERY, '-q', '--policy', './' + name, cwd=where)
     run('replay', EVERY, '--policy', name, code=2, err='predicted or reference, or ./FILE.so', cwd=where)
 
 
 @test
-def q_350_policies_of_vidmm_written_as_files_evict_the_same(_folder):
+def q_350_policies_of_vidmm_written_as_files_evict_the_same():
     hashes = set()
     for recording, sizes, models in ((EVERY, ('1M', '2M', '75%'), ('wddm1', 'wddm2')), (TILED, ('1M', '50%'), ('wddm1',)),
                                      (EXAMPLES[0], ('50%', '25%'), ('wddm1',)), (EXAMPLES[1], ('50%', '25%'), ('wddm1',))):
@@ -108,7 +97,7 @@ def q_350_policies_of_vidmm_written_as_files_evict_the_same(_folder):
 
 
 @test
-def q_351_a_description_that_is_not_valid_is_refused(_folder):
+def q_351_a_description_that_is_not_valid_is_refused():
     for name, why in (('version', 'of version 7: expected version 1'), ('size', 'struct_size 8: expected'),
                       ('name', 'name is "a,b": expected'), ('taken', '"lru" is one of vidmm\'s'), ('bytes', 'state_bytes 72: expected up to 64'),
                       ('flags', 'flags 0x10: only 0x3'), ('no_description', 'description is NULL')):
@@ -118,7 +107,7 @@ def q_351_a_description_that_is_not_valid_is_refused(_folder):
 
 
 @test
-def q_352_a_file_without_a_function_names_file_function_and_version(_folder):
+def q_352_a_file_without_a_function_names_file_function_and_version():
     for name in 'used', 'value':
         path = POLICY['policy_no_' + name]
         done = run('replay', EVERY, '--policy', path, code=3, err='Q-352')
@@ -139,7 +128,7 @@ def q_352_what_is_no_shared_object_is_refused(folder):
 
 
 @test
-def q_353_nonsense_as_values_breaks_nothing(_folder):
+def q_353_nonsense_as_values_breaks_nothing():
     for name in 'garbage', 'falling':
         for recording in EVERY, TILED:
             for model in ('wddm1', 'wddm2') if recording == EVERY else ('wddm1',):
@@ -201,4 +190,4 @@ def q_352_a_server_takes_a_file(folder):
 
 
 if __name__ == '__main__':
-    sys.exit(tap.main())
+    sys.exit(main())

@@ -9,8 +9,10 @@ import shutil
 import sys
 import tempfile
 
-from tap import main, test
 from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, cells, run, whatif, write_changed
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 
 def replay(recording, vram, policy, link, model):

@@ -10,8 +10,10 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from tap import main, test
 from whatif_cases import EVERY, GLMARK, IMPORTER, TILED, TOO_LARGE, read, run, whatif, write_changed
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 SVG = '{http://www.w3.org/2000/svg}'
 PANELS = ('Bytes paged in beyond first uses', 'Late frames', 'p99 latency', 'Slow-down')

@@ -8,25 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
-from tap import main, test
 from whatif_cases import EVERY, GLMARK, TILED, TOO_LARGE, VIDMM, read, run, whatif, write_changed
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 FORMS = 'csv', 'json', 'html', 'svg'
 SWEEP = (EVERY, TILED, '--vram', '1M,3M,500%', '--policy', 'lru,reference', '--model', 'wddm1,wddm2', '--jobs', '1')
 ROWS = 2 * 3 * 2 * 2
 # 1M is 100 % of TILED; the first uses of EVERY need replays of their own.
 REPLAYS = ROWS + 2
-
-
-def folder_test(function):
-    """A test that gets the path of an empty folder."""
-    def inside():
-        with tempfile.TemporaryDirectory() as folder:
-            return function(folder)
-    inside.__name__ = function.__name__
-    return test(inside)
 
 
 def outputs(folder, *command, code=0):
@@ -62,7 +54,7 @@ def shards(folder, count, *sweep, code=0):
     return paths
 
 
-@folder_test
+@test
 def a_later_run_takes_finished_replays(folder):
     path = os.path.join(folder, 'state')
     expected = outputs(folder, 'what-if', *SWEEP)
@@ -80,7 +72,7 @@ def a_later_run_takes_finished_replays(folder):
     assert whatif(*SWEEP, '--state', path, err=taken(path)).stdout.count(' 123 ms ') == ROWS
 
 
-@folder_test
+@test
 def another_sweep_takes_what_is_the_same(folder):
     path = os.path.join(folder, 'state')
     whatif(EVERY, '--vram', '1M', '--policy', 'lru', '--state', path)
@@ -92,7 +84,7 @@ def another_sweep_takes_what_is_the_same(folder):
     assert run('merge', path).stdout == done.stdout
 
 
-@folder_test
+@test
 def a_torn_last_line_counts_as_not_there(folder):
     path = os.path.join(folder, 'state')
     expected = whatif(*SWEEP, '--state', path).stdout
@@ -112,7 +104,7 @@ def a_torn_last_line_counts_as_not_there(folder):
     assert done.returncode == 3 and done.stderr.count('missing') == 1, done
 
 
-@folder_test
+@test
 def a_run_that_was_killed_goes_on(folder):
     path = os.path.join(folder, 'state')
     sweep = (GLMARK, '--vram', '32M,64M', '--policy', 'lru,predicted', '--jobs', '2')
@@ -128,7 +120,7 @@ def a_run_that_was_killed_goes_on(folder):
     assert done.stdout == whatif(*sweep).stdout and len(cells_of(path)) == 5
 
 
-@folder_test
+@test
 def another_file_is_refused_and_kept(folder):
     path = os.path.join(folder, 'state')
     sweep = (EVERY, '--vram', '1M', '--policy', 'lru')
@@ -157,7 +149,7 @@ def another_file_is_refused_and_kept(folder):
     whatif(*sweep, '--state', path, code=3, err=f'{path}:1: this is no file of `vidmm what-if --state`')
 
 
-@folder_test
+@test
 def a_file_that_cannot_be_written_is_an_error(folder):
     sweep = (EVERY, '--vram', '1M,2M', '--policy', 'lru')
     for path, text in (('/dev/full', 'not a regular file'), (folder, 'Is a directory'), (folder + '/none/file', 'No such file'), ('', 'No such file')):
@@ -165,7 +157,7 @@ def a_file_that_cannot_be_written_is_an_error(folder):
         assert not done.stdout
 
 
-@folder_test
+@test
 def a_full_disk_is_an_error_at_the_end(folder):
     path = os.path.join(folder, 'state')
     sweep = (EVERY, '--vram', '1M,2M', '--policy', 'lru', '--jobs', '1')
@@ -192,7 +184,7 @@ def a_full_disk_is_an_error_at_the_end(folder):
     return None
 
 
-@folder_test
+@test
 def one_process_at_a_time_writes_to_a_file(folder):
     path = os.path.join(folder, 'state')
     with open(path, 'w', encoding='utf-8') as file:
@@ -201,7 +193,7 @@ def one_process_at_a_time_writes_to_a_file(folder):
     whatif(EVERY, '--vram', '1M', '--policy', 'lru', '--state', path)
 
 
-@folder_test
+@test
 def a_recording_with_other_content_is_replayed(folder):
     path, recording = (os.path.join(folder, name) for name in ('state', 'a.trace'))
     sweep = (recording, '--vram', '1M', '--policy', 'lru')
@@ -220,7 +212,7 @@ def a_recording_with_other_content_is_replayed(folder):
     assert done.returncode == 4 and 'not UTF-8' in done.stderr and not done.stdout, done
 
 
-@folder_test
+@test
 def what_the_machine_made_fail_is_replayed(folder):
     path, large = (os.path.join(folder, name) for name in ('state', 'large.trace'))
     sweep = (write_changed(large, *TOO_LARGE), '--vram', '1M,3G', '--policy', 'lru')
@@ -240,7 +232,7 @@ def what_the_machine_made_fail_is_replayed(folder):
     assert (merged.returncode, merged.stdout) == (1, done.stdout) and len(cells_of(path)) == 4
 
 
-@folder_test
+@test
 def merged_shards_are_the_result_of_one_run(folder):
     bad = write_changed(os.path.join(folder, 'bad.trace'), ('1500 c 3 65536', '1500 c 3 65537'))
     late = write_changed(os.path.join(folder, 'late.trace'), ('8:2+128', '8:9+128'))
@@ -253,7 +245,7 @@ def merged_shards_are_the_result_of_one_run(folder):
         assert errors == messages.replace('vidmm what-if: ', 'vidmm merge: ') and 'bad.trace:15' in errors, errors
 
 
-@folder_test
+@test
 def shards_divide_the_replays_evenly(folder):
     paths = shards(folder, 5, *SWEEP)
     keys = [json.dumps(line['cell'], sort_keys=True) for path in paths for line in cells_of(path)]
@@ -265,7 +257,7 @@ def shards_divide_the_replays_evenly(folder):
     assert done.stdout.startswith('shard 1/5: ') and read(paths[0]) == before
 
 
-@folder_test
+@test
 def missing_replays_are_listed(folder):
     paths = shards(folder, 3, *SWEEP)
     there = len(cells_of(paths[0])) + len(cells_of(paths[2]))
@@ -278,7 +270,7 @@ def missing_replays_are_listed(folder):
     assert run('merge', *paths).returncode == 0
 
 
-@folder_test
+@test
 def replays_in_two_files_must_agree(folder):
     paths = shards(folder, 2, *SWEEP)
     assert run('merge', *paths, paths[0]).stdout == run('merge', *paths).stdout == whatif(*SWEEP).stdout
@@ -291,7 +283,7 @@ def replays_in_two_files_must_agree(folder):
     assert f'{other}:3: this replay has another outcome in {paths[0]}:3' in done.stderr, done
 
 
-@folder_test
+@test
 def merge_refuses_what_is_no_sweep(folder):
     paths = shards(folder, 2, *SWEEP)
     other = os.path.join(folder, 'other')
@@ -316,7 +308,7 @@ def merge_refuses_what_is_no_sweep(folder):
         assert done.returncode == 4 and 'vidmm merge: /dev/full: No space left' in done.stderr, done
 
 
-@folder_test
+@test
 def wrong_shards_are_refused(folder):
     path = os.path.join(folder, 'state')
     good = (EVERY, '--vram', '1M', '--policy', 'lru')
@@ -332,7 +324,7 @@ def wrong_shards_are_refused(folder):
     assert done.returncode == 4 and 'standard output' in done.stderr, done
 
 
-@folder_test
+@test
 def gnu_parallel_runs_the_shards(folder):
     if not shutil.which('parallel') or 'GNU parallel' not in run_text('parallel', '--version'):
         return 'GNU parallel is not installed'

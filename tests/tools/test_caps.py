@@ -13,6 +13,9 @@ import sys
 import tempfile
 import termios
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+
 VIDMM = os.path.abspath(sys.argv[1])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
 ROOT = os.environ['VIDMM_SOURCE_ROOT']
@@ -28,7 +31,6 @@ CAPS_KEYS = set('''structure_bytes HighestAcceptableAddress MaxAllocationListSlo
 SEGMENT_KEYS = set('''id kind size_bytes commit_limit_bytes base_address cpu_translated_address
     system_memory_end_address flags ignored_flags bank_count bank_ends paging_buffer'''.split())
 STEPS = {'options', 'load', 'add_device', 'start_device', 'driver_caps', 'segments', 'core', 'running'}
-tests = []
 
 
 def caps(*args, env=None):
@@ -38,11 +40,6 @@ def caps(*args, env=None):
 
 def broken(how, *args, **more):
     return caps(*SCRIPTED, '--set', f'Break={how}', *args, **more)
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def expect(done, code, out=(), err=''):
@@ -415,21 +412,6 @@ def every_flag_has_its_bit():
         bits = [name for name in re.findall(r'UINT (\w+) : 1;', body) if name != 'Reserved']
         names = re.findall(r'"(\w+)"', re.search(words + r'\[\] = \{(.*?)\};', source, re.S).group(1))
         assert len(bits) > 5 and bits == names, (structure, bits, names)
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            skipped = function()
-            print('ok %d - %s%s' % (number, function.__name__, f' # SKIP {skipped}' if skipped else ''))
-        except AssertionError as error:
-            failed += 1
-            print('not ok %d - %s' % (number, function.__name__))
-            for line in str(error).splitlines():
-                print('# ' + line)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':

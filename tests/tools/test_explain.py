@@ -2,20 +2,18 @@
 # SPDX-License-Identifier: MIT
 """test_explain.py VIDMM TRACE STREAM: how `vidmm explain` reads event streams: of a replay, of contexts that wait for each other, and of
 lines written here. TAP."""
+import os
 import re
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+
 VIDMM, TRACE, STREAM = sys.argv[1:4]
 DOOR = '#%d %dns p%d door/%s 0x40000040 status=0x%08x elements=1 ns=%d flags=0x%x'
 SYNC = '#%d %dns p%d sync/%s 0x%08x object=%d value=%d now=0 handle=0x%08x'
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def explain(lines, *more):
@@ -258,19 +256,6 @@ def a_replays_events_are_understood():
         done = subprocess.run([VIDMM, 'explain', events.name], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert 'process 1: ' in done.stdout and 'waited ' in done.stdout, done.stdout
-
-
-def main():
-    failed = 0
-    print('1..%d' % len(tests))
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print('ok %d - %s' % (number, function.__name__))
-        except Exception as error:  # whatever it was, the next test is run
-            failed += 1
-            print('not ok %d - %s\n# %s' % (number, function.__name__, str(error).replace('\n', '\n# ')))
-    return failed != 0
 
 
 if __name__ == '__main__':

@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 VIDMM = os.path.abspath(sys.argv[1])
 CLIENT = os.path.abspath(sys.argv[2])
@@ -18,12 +20,6 @@ FILE = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in 
 MODES = (), ('--serve',)
 UNSUCCESSFUL, DEVICE_REMOVED, INVALID_PARAMETER, NAME_NOT_FOUND = 0xC0000001, 0xC00002B6, 0xC000000D, 0xC0000034
 NOT_SUPPORTED = 0xC00000BB
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def environment(folder, **more):
@@ -404,21 +400,6 @@ def bash_completes_the_options_and_the_program(folder):
     assert {'--driver', '--set', '--bar', '--serve', '--report', '--no-namespace'} <= set(completed('run', '--')), completed('run', '--')
     assert 'true' in completed('run', '--serve', '--', 'tru'), completed('run', '--serve', '--', 'tru')
     assert '--driver' not in completed('run', '--', 'true', '--')
-
-
-def main():
-    failed = False
-    print(f'1..{len(tests)}', flush=True)
-    for number, function in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                function(folder)
-                good = True
-            except (AssertionError, OSError, IndexError, KeyError, ValueError) as error:
-                print(f'# {error!r}')
-                good, failed = False, True
-        print(f'{"ok" if good else "not ok"} {number} - {function.__name__.replace("_", " ")}', flush=True)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':

@@ -10,17 +10,13 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
 
 VIDMM = os.path.abspath(sys.argv[1])
 CLIENT = os.path.abspath(sys.argv[2])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[3:]}
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def environment(folder, **more):
@@ -317,21 +313,6 @@ def systemd_hands_a_socket_over(folder):
     process.communicate()
     assert process.returncode == 0 and os.path.exists(path)
     listener.close()
-
-
-def main():
-    failed = False
-    print(f'1..{len(tests)}', flush=True)
-    for number, function in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                function(folder)
-                good = True
-            except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
-                print(f'# {error!r}')
-                good, failed = False, True
-        print(f'{"ok" if good else "not ok"} {number} - {function.__name__.replace("_", " ")}', flush=True)
-    return 1 if failed else 0
 
 
 if __name__ == '__main__':
