@@ -7,7 +7,7 @@
  *	vidmm run --set Model=wddm1 --bar 16M -- pressure 16 4
  *
  * The memory manager decides what is resident, so the adapter must be one of WDDM 1.x. Further
- * rounds fill and read one buffer after another; `vidmm run --policy` decides what they evict.
+ * rounds fill and read every buffer again; `vidmm run --policy` decides which ones that evicts.
  */
 #include <d3dkmthk.h>
 #include <vidmm/softgpu.h>
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	uint32_t rounds = argc > 4 ? (uint32_t)atoi(argv[4]) : 1;
 	D3DKMT_HANDLE buffers[BUFFERS_MAX];
 
-	if (!count || count > BUFFERS_MAX || !bytes || !rounds) {
+	if (!count || count > BUFFERS_MAX || !bytes || !rounds || rounds > UINT32_MAX / count) {
 		fprintf(stderr, "usage: pressure [BUFFERS [MIB [LIBRARY [ROUNDS]]]]\n");
 		return 2;
 	}

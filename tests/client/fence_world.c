@@ -15,7 +15,7 @@ struct vidmm_adapter *start_adapter(struct world *w, struct scripted_miniport *m
 						      .tdr = &tdr};
 	struct vidmm_adapter *adapter;
 
-	tdr.level = 0; /* no machine is too slow for these tests */
+	tdr.level = 0; /* a machine that stalls threads for seconds causes no timeout */
 	assert_int_equal(vidmm_adapter_start(w->host, &options, &adapter), 0);
 	return adapter;
 }

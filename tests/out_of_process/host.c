@@ -159,7 +159,7 @@ static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t t
 	return allocations || now != descriptors || now_threads > threads || seen.findings;
 }
 
-/* No machine is too slow for these tests. */
+/* Level 0: a machine that stalls threads for seconds causes no timeout. */
 static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
 
 /* The second adapter has the synchronization objects that softgpu's version lacks. */

@@ -633,7 +633,7 @@ struct progress {
 	uint32_t node;
 };
 
-/* Runs in the interrupt's exclusion: two threads report one fence once, and fences in order. */
+/* Runs with the interrupt lock held: each fence is reported once, and all in order. */
 static BOOLEAN progress_routine(PVOID context)
 {
 	struct progress *p = context;
@@ -881,8 +881,10 @@ void scripted_gpu_start(struct scripted_miniport *m)
 {
 	const struct scripted_settings *settings = described(m);
 
+	scripted_guard(m);
 	for (uint32_t i = 0; i < SCRIPTED_NODES_MAX; i++)
 		m->node[i].submitted_fence = 0; /* the ids of a new start begin again */
+	scripted_unguard(m);
 	for (uint32_t i = 0; i < settings->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
 		const struct scripted_segment *s = &settings->segment[i];
 

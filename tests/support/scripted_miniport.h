@@ -456,7 +456,7 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
  * DxgkCbQueueDpc.
  */
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
-/* Reports the last completed fence, if it was not reported. Threads may call this together. */
+/* Reports the last completed fence if it was not reported. Several threads may call at once. */
 void scripted_report_progress(struct scripted_miniport *m, uint32_t node);
 uint32_t scripted_completed_fence(struct scripted_miniport *m, uint32_t node);
 /* Answers a preemption request: drops packets that are not complete and reports both fences. */

@@ -2,6 +2,7 @@
 """The tests of a Python program, in the order of their definition, and their results as TAP."""
 import inspect
 import tempfile
+import traceback
 
 tests = []
 
@@ -27,9 +28,8 @@ def main():
         try:
             skipped = call(function)
             print('ok %d - %s%s' % (number, function.__name__, ' # SKIP ' + skipped if skipped else ''), flush=True)
-        except Exception as error:
+        except Exception:
             failed += 1
-            text = str(error) if isinstance(error, AssertionError) else repr(error)
             print('not ok %d - %s' % (number, function.__name__))
-            print(''.join('# %s\n' % line for line in text.splitlines()), end='', flush=True)
+            print(''.join('# %s\n' % line for line in traceback.format_exc().splitlines()), end='', flush=True)
     return 1 if failed else 0

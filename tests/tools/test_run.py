@@ -129,7 +129,7 @@ def q_300_the_order_of_eviction_is_an_option(folder):
         lru, mru = (evictions(folder, *mode, '--policy', name) for name in ('lru', 'mru'))
         assert mru < lru, (mode, lru, mru)
         done = run(folder, *mode, '--policy', 'newest', '--', CLIENT, 'exit')
-        assert done.returncode == 2 and 'lru, clock, mru or predicted' in done.stderr_text, done.stderr_text
+        assert done.returncode == 2 and '--policy "newest" is not valid: expected lru, clock, mru or predicted' in done.stderr_text, done.stderr_text
 
 
 @test

@@ -64,24 +64,10 @@ static bool take_report(char **given, struct run_options *options)
 	return false;
 }
 
-/*
- * --policy NAME is --set VidmmEvictionPolicy=NAME. A file gives the functions to a host beside the
- * program: in its own process the program would have to load the file. (Q-352)
- */
-static bool take_policy(struct raw *raw, struct run_options *options, int *exit_code)
+static bool policy_file(const struct raw *raw, struct run_options *options, int *exit_code)
 {
 	enum replay_policy policy;
-	char *setting = NULL;
-	bool good;
 
-	if (!raw->policy)
-		return true;
-	if (!strchr(raw->policy, '/')) {
-		good = asprintf(&setting, "VidmmEvictionPolicy=%s", raw->policy) > 0 &&
-		       poptSaveString(&raw->adapter.sets, 0, setting) == 0;
-		free(setting);
-		return good;
-	}
 	if (!raw->serve) {
 		fprintf(stderr, "vidmm run: --policy FILE needs --serve\n"
 				"try: vidmm run --help\n");
@@ -93,6 +79,34 @@ static bool take_policy(struct raw *raw, struct run_options *options, int *exit_
 	else
 		options->policy = policy_functions(policy);
 	return status == REPLAY_CLEAN;
+}
+
+/*
+ * --policy NAME is --set VidmmEvictionPolicy=NAME. Functions from a file are given to the host of
+ * --serve. Without --serve the program itself would have to load the file. (Q-352)
+ */
+static bool take_policy(struct raw *raw, struct run_options *options, int *exit_code)
+{
+	char setting[64];
+	uint64_t value;
+
+	if (!raw->policy)
+		return true;
+	if (strchr(raw->policy, '/'))
+		return policy_file(raw, options, exit_code);
+	if (!policy_setting(raw->policy, &value)) {
+		fprintf(stderr,
+			"vidmm run: --policy \"%s\" is not valid: expected " POLICY_SETTING_NAMES
+			", or with --serve ./FILE.so\ntry: vidmm run --help\n",
+			raw->policy);
+		return false;
+	}
+	snprintf(setting, sizeof(setting), "VidmmEvictionPolicy=%s", raw->policy);
+	if (poptSaveString(&raw->adapter.sets, 0, setting) == 0)
+		return true;
+	fprintf(stderr, "vidmm run: out of memory\n");
+	*exit_code = REPLAY_ENVIRONMENT;
+	return false;
 }
 
 bool run_options_parse(int argc, const char **argv, struct run_options *options, int *exit_code)

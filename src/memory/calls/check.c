@@ -99,6 +99,27 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(!segment->aperture || instance->backing.address);
 }
 
+/* Returns how many candidates a search has kept of the class. */
+static uint32_t check_kept(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			   uint32_t index) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_farthest *kept = &segment->farthest[index];
+	uint32_t count = 0;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_assert(kept->count <= VMM_FARTHEST_MAX);
+	for (uint32_t k = 0; k < kept->count; k++) {
+		const struct vmm_instance *instance = kept->instance[k];
+
+		if (!instance)
+			continue;
+		vmm_assert(instance->is_kept && instance->class_index == index);
+		vmm_assert(instance->segment == segment->port->id);
+		count++;
+	}
+	return count;
+}
+
 /*
  * Asserts that the list is in order (of use, least recent first, or of arrival), and adds its
  * instances to SUM and their ranges to *RANGES.
@@ -109,7 +130,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 {
 	const struct vmm_list *at;
 	const struct vmm_instance *before = NULL;
-	uint32_t queued = 0;
+	uint32_t queued = 0, kept = 0;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_list_for_each (at, &segment->lru[index]) {
@@ -123,6 +144,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 		if (memory->order->walk == VMM_POLICY_LEAST_VALUE)
 			vmm_assert(instance->valued->queue == &segment->queue[index]);
 		queued++;
+		kept += instance->is_kept;
 		before = instance;
 		sum->resident_bytes += instance->allocation->size_bytes;
 		sum->residents++;
@@ -131,6 +153,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 	if (memory->order->walk != VMM_POLICY_LEAST_VALUE)
 		queued = 0;
 	vmm_assert(vmm_policy_queue_check(&segment->queue[index]) == queued);
+	vmm_assert(check_kept(memory, segment, index) == kept);
 }
 
 static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_segment *segment)

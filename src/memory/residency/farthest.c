@@ -5,12 +5,14 @@
  *
  * The distances change with time and no order of them is kept, so a search compares candidates. It
  * ends early at those with no next use, and after VMM_PICK_MAX candidates: half of them the least,
- * half the most recently used ones. The first half has what is not used any more and what is used
- * least often. In a loop that does not fit, the second half has what is needed last.
+ * half the most recently used ones. The first half contains allocations that are used no longer, or
+ * rarely. In a loop that does not fit, the second half contains the allocations needed last.
  *
  * Distances that change only with a submission or a use are the same for all searches of one
- * preparation. So a search keeps the farthest candidates for the next ones, which take them in that
- * order. The first search of a preparation keeps one: most preparations need few victims.
+ * preparation. So a search keeps the farthest candidates that may be evicted, and the next searches
+ * take them in that order. A candidate that becomes idle meanwhile is compared again only when none
+ * of them is left. The first search of a preparation keeps one candidate: most preparations need
+ * few victims.
  */
 #include "memory/residency/pick.h"
 
@@ -144,7 +146,7 @@ struct vmm_instance *vmm_pick_farthest(struct vmm_pick *pick)
 					   .spare = pick->spare,
 					   .locked_allowed = search->locked_allowed,
 					   .loss_allowed = search->loss_allowed};
-	/* Other numbers than these two stand for one preparation. */
+	/* Many searches share VMM_NO_PREPARATION and VMM_LOCK_PREPARATION. */
 	bool keeps = search->memory->order->steady && search->preparation < VMM_LOCK_PREPARATION;
 	bool again = keeps && is_same_search(&pick->kept->of, &of);
 	struct vmm_instance *victim = again ? recall(pick) : NULL;

@@ -36,6 +36,8 @@ static void reclass(struct vmm_memory *memory, struct vmm_instance *instance)
 				      instance))
 			break;
 	vmm_list_insert_after(at, &instance->lru);
+	/* It may be farther than what a search has kept of this class. 0: of no submission. */
+	segment->farthest[class_index].of.submission = 0;
 	if (vmm_unlikely(instance->valued != NULL))
 		vmm_valued_update(memory, instance);
 }

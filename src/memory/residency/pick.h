@@ -7,7 +7,7 @@
 #include "memory/state/state.h"
 #include "policy/order.h"
 
-/* A search compares so many candidates, or asks for the values of so many. */
+/* Maximum number of candidates that a search compares, or asks for values. */
 #define VMM_PICK_MAX 1024u
 
 struct vmm_pick {

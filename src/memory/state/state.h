@@ -157,8 +157,8 @@ void vmm_lru_enter(struct vmm_memory *memory, struct vmm_instance *instance)
 void vmm_lru_leave(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * An instance that leaves its list or changes its place in it is no longer one of the farthest
- * candidates that a search has kept.
+ * Removes the instance from the kept candidates of its class. To be called before it leaves its
+ * list, moves in it or changes its class.
  */
 void vmm_lru_forget_slow(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);

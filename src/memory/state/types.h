@@ -73,7 +73,7 @@ struct vmm_fair_share {
  * preparation (residency/farthest.c).
  */
 #define VMM_FARTHEST_MAX 64u
-struct vmm_farthest_of { /* what that search was, and which candidates it allowed */
+struct vmm_farthest_of { /* of that search; one with equal values may take its candidates */
 	uint64_t submission, preparation;
 	uint64_t low, high;
 	uint32_t process;
@@ -82,7 +82,7 @@ struct vmm_farthest_of { /* what that search was, and which candidates it allowe
 struct vmm_farthest {
 	struct vmm_farthest_of of;
 	uint32_t count;
-	/* farthest first; NULL: has left the list, or was used (vmm_lru_forget) */
+	/* farthest first; NULL: left the list, was used, or changed its class (vmm_lru_forget) */
 	struct vmm_instance *instance[VMM_FARTHEST_MAX];
 };
 

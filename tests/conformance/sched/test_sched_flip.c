@@ -589,7 +589,7 @@ static void tell(struct both *b, bool display)
 		data.CrtcVsync.PhysicalAddress.QuadPart = (LONGLONG)b->address;
 	} else {
 		data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
-		data.DmaCompleted.SubmissionFenceId = b->m->node[0].reported_fence;
+		data.DmaCompleted.SubmissionFenceId = scripted_completed_fence(b->m, 0);
 	}
 	b->m->services.DxgkCbNotifyInterrupt(b->m->services.DeviceHandle, &data);
 }

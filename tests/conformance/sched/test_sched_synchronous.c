@@ -31,9 +31,9 @@ struct watch {
 	const char *wrong;
 };
 
-static bool outstanding(const struct scripted_miniport *m, const struct packet *p)
+static bool outstanding(struct scripted_miniport *m, const struct packet *p)
 {
-	return p->submitted && (int32_t)(p->fence - m->node[p->node].completed_fence) > 0;
+	return p->submitted && (int32_t)(p->fence - scripted_completed_fence(m, p->node)) > 0;
 }
 
 static uint32_t which_of(const HANDLE *handles, uint32_t count, HANDLE handle)
@@ -108,7 +108,7 @@ static void see_patch(struct watch *watch, const DXGKARG_PATCH *p)
 		take_operations(watch, packet, p);
 }
 
-static void see_submit(struct watch *watch, const struct scripted_miniport *m,
+static void see_submit(struct watch *watch, struct scripted_miniport *m,
 		       const DXGKARG_SUBMITCOMMAND *s)
 {
 	struct packet *packet = watch->packet;

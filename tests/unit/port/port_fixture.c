@@ -65,6 +65,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		f->interrupt_irql[f->interrupts] = vmm_nt_irql(f->nt);
 		f->interrupt[f->interrupts] = *data;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED) {
+		f->unordered += data->DmaCompleted.SubmissionFenceId != f->last_fence + 1;
+		f->last_fence = data->DmaCompleted.SubmissionFenceId;
+	}
 	f->interrupts++;
 }
 

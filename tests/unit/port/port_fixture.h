@@ -24,6 +24,8 @@ struct port_fixture {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA interrupt[16];
 	uint32_t interrupt_irql[16];
 	uint32_t interrupts, dpcs, dpc_irql;
+	/* of DMA_COMPLETED: the last id, and how many ids were not the one after the id before */
+	uint32_t last_fence, unordered;
 	uint32_t fatals;
 	uint64_t fatal[4]; /* code and parameters of the first fatal violation */
 	uint32_t asked_handle, asked_type;
