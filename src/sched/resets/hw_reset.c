@@ -138,14 +138,15 @@ static void escalate(struct vmm_sched *sched, uint32_t node, const char *why)
 
 /*
  * Marks the devices of the invalidated contexts lost. Returns false if the context that hung is not
- * among them, or, if no context is known to have hung, if there are none.
+ * among them. A page fault may come from a queue that has ended since; then no context is known to
+ * have hung, and there may be none to invalidate.
  */
 static bool lose_invalidated(struct vmm_sched *sched, uint32_t node)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_timeout *timeout = &sched->hw->engine[node].timeout;
 	struct vmm_list *link;
-	bool named = false;
+	bool named = !timeout->hw;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_list_for_each (link, &sched->hw->contexts) {
@@ -154,7 +155,7 @@ static bool lose_invalidated(struct vmm_sched *sched, uint32_t node)
 
 		if (!context->invalidated)
 			continue;
-		named |= !timeout->hw || context == timeout->hw;
+		named |= context == timeout->hw;
 		context->invalidated = false;
 		vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED,
 			   context->device->process->id, context->handle,

@@ -291,6 +291,32 @@ static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
 	hw_stop(&h);
 }
 
+/* The report of a fault is applied after the queue has ended. There is nothing to invalidate. */
+static void tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter(void **state)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
+							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
+	struct hw_world h;
+
+	start(&h, state, spares_all);
+	struct hw_queue ended = hw_queue(&h, h.context, 0);
+	hw_destroy_queue(&ended);
+	data.HwQueuePageFaulted.FaultedFenceId = 1;
+	data.HwQueuePageFaulted.FaultedHwQueue = &h.w.m->hw_queue[0];
+	data.HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)PAGE_FAULT_RESET;
+	scripted_raise(h.w.m, &data);
+	hw_settle(&h);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESUME_HW_ENGINE), 1);
+	let_pass(&h, 10 * SECOND_NS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	hw_run(&h);
+	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
 struct burst {
 	struct scripted_miniport *m;
 	uint32_t count;
@@ -363,6 +389,7 @@ int main(void)
 		ON_SIM(tdrs_09_a_disablegputimeout_queue_is_not_reset),
 		ON_SIM(sch_11_an_unanswered_suspendcontext_resets_the_engine),
 		ON_SIM(tdr_21_a_page_fault_can_request_an_engine_reset),
+		ON_SIM(tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter),
 		ON_SIM(sub_27_page_faults_that_do_not_fit_in_the_ring_are_reported),
 	};
 
