@@ -114,6 +114,11 @@ void vmm_port_gate_set_removed(struct vmm_port *port)
 	vmm_port_gate_wake(port);
 }
 
+bool vmm_port_removed(const struct vmm_port *port)
+{
+	return atomic_load(&port->device_removed);
+}
+
 void vmm_port_admit(struct vmm_port *port)
 {
 	atomic_store(&port->exclusive, NULL);

@@ -592,6 +592,8 @@ NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *arg
  */
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
 void vmm_port_resume(struct vmm_port *port);
+/* Is the device gone: has the notification of the miniport begun? (PNP-08) */
+bool vmm_port_removed(const struct vmm_port *port);
 /* Returns the number of threads that are inside the miniport. */
 uint32_t vmm_port_inside(const struct vmm_port *port);
 /*

@@ -329,6 +329,7 @@ static void pnp_08_invalid_removals_are_refused(void **state)
 struct inside {
 	struct world *w;
 	enum vidmm_ddi ddi;
+	bool notification_settles; /* it returns once all other threads wait */
 	_Atomic bool in, go;
 };
 
@@ -337,6 +338,8 @@ static void stay_inside(void *context, struct scripted_miniport *m, struct scrip
 	struct inside *i = context;
 
 	(void)m;
+	if (i->notification_settles && call->ddi == VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL)
+		vidmm_settle(i->w->client.host);
 	if (call->ddi != i->ddi || atomic_exchange(&i->in, true))
 		return;
 	while (!atomic_load(&i->go))
@@ -428,9 +431,10 @@ static void pnp_08_a_hibernation_removal_is_refused_during_a_power_change(void *
  * The reset ends with the device: no RestartFromTimeout, and no wait for threads inside the
  * miniport.
  */
-static void pnp_08_the_notification_may_overlap_a_reset(void **state)
+static void remove_in_a_reset(void **state, bool notification_settles)
 {
-	struct inside i = {.ddi = VIDMM_DDI_COLLECT_DBG_INFO};
+	struct inside i = {.ddi = VIDMM_DDI_COLLECT_DBG_INFO,
+			   .notification_settles = notification_settles};
 	struct timeout_world t;
 
 	timeout_start(&t, state, can_be_removed, NULL);
@@ -458,6 +462,17 @@ static void pnp_08_the_notification_may_overlap_a_reset(void **state)
 	world_stop_adapter(&t.w);
 }
 
+static void pnp_08_the_notification_may_overlap_a_reset(void **state)
+{
+	remove_in_a_reset(state, false);
+}
+
+/* The packet that hung is with the GPU until the notification has ended. */
+static void pnp_08_no_reset_begins_during_the_notification(void **state)
+{
+	remove_in_a_reset(state, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +487,7 @@ int main(void)
 		ON_BOTH(pnp_08_invalid_removals_are_refused),
 		ON_BOTH(pnp_08_the_notification_may_overlap_a_running_ddi),
 		ON_BOTH(pnp_08_the_notification_may_overlap_a_reset),
+		ON_BOTH(pnp_08_no_reset_begins_during_the_notification),
 		ON_BOTH(pnp_08_a_hibernation_removal_is_refused_during_a_power_change),
 	};
 
