@@ -150,15 +150,6 @@ static bool watch_node(struct vmm_sched *sched, uint32_t index, uint64_t *when_n
 	return step != STEP_NONE;
 }
 
-/*
- * Is the device gone? While the miniport is being notified of a removal, a hung packet is still
- * with the GPU, and no reset is made any more. (PNP-08)
- */
-static bool is_gone(const struct vmm_adapter *adapter)
-{
-	return atomic_load(&adapter->removed) || vmm_port_removed(adapter->port);
-}
-
 /* Does all steps that are due. Returns the time of the next one. */
 static uint64_t watch_all(struct vmm_sched *sched)
 {
@@ -167,16 +158,16 @@ static uint64_t watch_all(struct vmm_sched *sched)
 	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
 		uint64_t when_ns = VMM_OS_FOREVER;
 
-		while (!is_gone(sched->adapter) && watch_node(sched, n, &when_ns))
+		while (!vmm_sched_is_gone(sched->adapter) && watch_node(sched, n, &when_ns))
 			;
-		if (is_gone(sched->adapter))
+		if (vmm_sched_is_gone(sched->adapter))
 			return VMM_OS_FOREVER;
 		first = vmm_min_u64(first, when_ns);
 	}
 	uint64_t when_ns;
-	while (!is_gone(sched->adapter) && vmm_hw_watch(sched, &when_ns))
+	while (!vmm_sched_is_gone(sched->adapter) && vmm_hw_watch(sched, &when_ns))
 		;
-	if (is_gone(sched->adapter))
+	if (vmm_sched_is_gone(sched->adapter))
 		return VMM_OS_FOREVER;
 	return vmm_min_u64(first, when_ns);
 }
@@ -190,7 +181,7 @@ static bool fall_asleep(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 
 	atomic_store(&sched->watch_asleep, true);
-	if (is_gone(adapter))
+	if (vmm_sched_is_gone(adapter))
 		return true;
 	vmm_state_lock(adapter);
 	bool idle = !sched->hardware_total && !vmm_hw_is_watched_locked(sched);

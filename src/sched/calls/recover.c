@@ -242,9 +242,7 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		return;
 	}
 	vmm_paging_lock(adapter);
-	if (atomic_load(&adapter->removed) ||
-	    vmm_port_removed(adapter->port) /* removed meanwhile (PNP-08) */ ||
-	    !is_still_owed(sched, timeout))
+	if (vmm_sched_is_gone(adapter) || !is_still_owed(sched, timeout))
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	else if (!may_reset(sched))
 		fatal(sched, timeout, "TDR-13",

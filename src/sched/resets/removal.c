@@ -9,6 +9,11 @@
  */
 #include "sched/resets/resets.h"
 
+bool vmm_sched_is_gone(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->removed) || vmm_port_removed(adapter->port);
+}
+
 static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
 	VMM_REQUIRES(vmm_state_lock_class)
 {

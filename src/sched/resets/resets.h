@@ -97,6 +97,11 @@ void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)
 
 /* ---- removal.c ---- */
 /*
+ * Is the device gone? While the miniport is being notified of a removal, a hung packet is still
+ * with the GPU, and no reset is made any more. (PNP-08)
+ */
+bool vmm_sched_is_gone(const struct vmm_adapter *adapter);
+/*
  * Removes the adapter, as nothing completes any more; packets count as complete. The first with no
  * lock held, the second with the paging lock.
  */
