@@ -154,7 +154,9 @@ struct vmm_instance *vmm_pick_farthest(struct vmm_pick *pick)
 	vmm_assert_held(&search->memory->adapter->paging_lock);
 	if (victim)
 		return victim;
-	struct farthest f = {.pick = pick};
+	struct farthest f; /* the arrays are filled up to f.count */
+	f.pick = pick;
+	f.count = 0;
 	f.most = again ? VMM_FARTHEST_MAX : 1;
 	compare_all(&f);
 	if (keeps && f.count)
