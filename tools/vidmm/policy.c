@@ -125,6 +125,16 @@ const struct vidmm_policy *policy_functions(enum replay_policy policy)
 	return policy < REPLAY_POLICY_FILE ? NULL : &files[policy - REPLAY_POLICY_FILE].functions;
 }
 
+enum replay_status policy_file(const char *path, const struct vidmm_policy **functions)
+{
+	enum replay_policy policy;
+	enum replay_status status = parse_file(path, &policy);
+
+	if (status == REPLAY_CLEAN)
+		*functions = policy_functions(policy);
+	return status;
+}
+
 bool policy_setting(const char *text, uint64_t *value)
 {
 	enum replay_policy policy;

@@ -23,6 +23,10 @@ enum replay_status policy_parse(const char *text, enum replay_policy *policy);
 const char *policy_name(enum replay_policy policy);
 /* Returns the functions of a policy from a file; NULL: it is not from a file. */
 const struct vidmm_policy *policy_functions(enum replay_policy policy);
+/*
+ * Loads a file as policy_parse does, and stores its functions. Stores nothing if that fails.
+ */
+enum replay_status policy_file(const char *path, const struct vidmm_policy **functions);
 /* Finds the value of the setting VidmmEvictionPolicy by the name of the policy. */
 bool policy_setting(const char *text, uint64_t *value);
 /* All names that policy_parse accepts, for messages. */

@@ -64,20 +64,16 @@ static bool take_report(char **given, struct run_options *options)
 	return false;
 }
 
-static bool policy_file(const struct raw *raw, struct run_options *options, int *exit_code)
+static bool take_policy_file(const struct raw *raw, struct run_options *options, int *exit_code)
 {
-	enum replay_policy policy;
-
 	if (!raw->serve) {
 		fprintf(stderr, "vidmm run: --policy FILE needs --serve\n"
 				"try: vidmm run --help\n");
 		return false;
 	}
-	enum replay_status status = policy_parse(raw->policy, &policy);
+	enum replay_status status = policy_file(raw->policy, &options->policy);
 	if (status != REPLAY_CLEAN)
 		*exit_code = (int)status;
-	else
-		options->policy = policy_functions(policy);
 	return status == REPLAY_CLEAN;
 }
 
@@ -93,7 +89,7 @@ static bool take_policy(struct raw *raw, struct run_options *options, int *exit_
 	if (!raw->policy)
 		return true;
 	if (strchr(raw->policy, '/'))
-		return policy_file(raw, options, exit_code);
+		return take_policy_file(raw, options, exit_code);
 	if (!policy_setting(raw->policy, &value)) {
 		fprintf(stderr,
 			"vidmm run: --policy \"%s\" is not valid: expected " POLICY_SETTING_NAMES

@@ -132,12 +132,8 @@ static bool settings(struct reading *r, const json_t *value)
 static bool policy(struct reading *r, const json_t *value)
 {
 	const char *text = json_string_value(value);
-	enum replay_policy policy;
 
-	if (!text || !strchr(text, '/') || policy_parse(text, &policy) != REPLAY_CLEAN)
-		return false;
-	r->adapter->policy = policy_functions(policy);
-	return true;
+	return text && strchr(text, '/') && policy_file(text, &r->adapter->policy) == REPLAY_CLEAN;
 }
 
 static bool description(struct reading *r, const json_t *value)

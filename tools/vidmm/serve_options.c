@@ -57,17 +57,14 @@ static bool take_setting(const char *text, struct serve_adapter *a)
 /* --policy NAME is --set VidmmEvictionPolicy=NAME, and a file gives the functions. */
 static bool take_policy(const char *text, struct serve_adapter *a, int *exit_code)
 {
-	enum replay_policy policy;
 	char *setting = NULL;
 	bool good = false;
 
 	if (strchr(text, '/')) {
-		enum replay_status status = policy_parse(text, &policy);
+		enum replay_status status = policy_file(text, &a->policy);
 
 		if (status != REPLAY_CLEAN)
 			*exit_code = (int)status;
-		else
-			a->policy = policy_functions(policy);
 		return status == REPLAY_CLEAN;
 	}
 	if (asprintf(&setting, "VidmmEvictionPolicy=%s", text) > 0)
