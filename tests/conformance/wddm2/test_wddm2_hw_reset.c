@@ -271,21 +271,28 @@ static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
 	hw_stop(&h);
 }
 
-static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
+/* Command 1 of the first queue has a page fault that asks for the reset of its engine. */
+static void fault_and_reset(struct hw_world *h)
 {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
 							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
+
+	data.HwQueuePageFaulted.FaultedFenceId = 1;
+	data.HwQueuePageFaulted.FaultedVirtualAddress = 0xBAD000;
+	data.HwQueuePageFaulted.FaultedHwQueue = &h->w.m->hw_queue[0];
+	data.HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)PAGE_FAULT_RESET;
+	scripted_raise(h->w.m, &data);
+	hw_settle(h);
+}
+
+static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
+{
 	struct hw_world h;
 
 	start(&h, state, NULL);
 	struct hw_queue q = hw_queue(&h, h.context, 0);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
-	data.HwQueuePageFaulted.FaultedFenceId = 1;
-	data.HwQueuePageFaulted.FaultedVirtualAddress = 0xBAD000;
-	data.HwQueuePageFaulted.FaultedHwQueue = &h.w.m->hw_queue[0];
-	data.HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)PAGE_FAULT_RESET;
-	scripted_raise(h.w.m, &data);
-	hw_settle(&h);
+	fault_and_reset(&h);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
 	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
 	hw_stop(&h);
@@ -294,18 +301,12 @@ static void tdr_21_a_page_fault_can_request_an_engine_reset(void **state)
 /* The report of a fault is applied after the queue has ended. There is nothing to invalidate. */
 static void tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter(void **state)
 {
-	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
-							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
 	struct hw_world h;
 
 	start(&h, state, spares_all);
 	struct hw_queue ended = hw_queue(&h, h.context, 0);
 	hw_destroy_queue(&ended);
-	data.HwQueuePageFaulted.FaultedFenceId = 1;
-	data.HwQueuePageFaulted.FaultedHwQueue = &h.w.m->hw_queue[0];
-	data.HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)PAGE_FAULT_RESET;
-	scripted_raise(h.w.m, &data);
-	hw_settle(&h);
+	fault_and_reset(&h);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESUME_HW_ENGINE), 1);
 	let_pass(&h, 10 * SECOND_NS);
