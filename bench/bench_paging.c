@@ -16,8 +16,12 @@
 #define MOVED_BYTES   (UINT64_C(64) << 20) /* bytes that one step moves */
 #define NAMED_BYTES   (UINT64_C(8) << 20)  /* bytes that one submission references */
 
+/* A bit of a case's parameter; the others are the size of an allocation, a multiple of 4 KiB. */
+#define WITH_LRU UINT64_C(1)
+
 struct paging {
 	struct bench_client client;
+	enum vidmm_eviction_policy policy;
 	D3DKMT_HANDLE *allocations;
 	uint64_t allocation_bytes;
 	uint32_t count, next;
@@ -34,8 +38,9 @@ static void paging_destroy(void *state)
 
 static bool start(struct paging *p)
 {
-	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0}};
-	const struct vidmm_adapter_options options = {.registry = registry, .registry_count = 1};
+	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0},
+							{"VidmmEvictionPolicy", p->policy}};
+	const struct vidmm_adapter_options options = {.registry = registry, .registry_count = 2};
 
 	return bench_client_start(&p->client, VRAM_BYTES, &options);
 }
@@ -83,7 +88,8 @@ static void run_paging(void *state, uint64_t steps)
 }
 
 /*
- * PARAMETER is the size of an allocation. The working set is paged twice: afterwards every page has
+ * PARAMETER is the size of an allocation, and WITH_LRU if the least recently used one is evicted
+ * instead of the default policy's victim. The working set is paged twice: afterwards every page has
  * been touched.
  */
 static void *paging_create(const struct bench_case *self)
@@ -92,7 +98,8 @@ static void *paging_create(const struct bench_case *self)
 
 	if (!p)
 		return NULL;
-	p->allocation_bytes = self->parameter;
+	p->allocation_bytes = self->parameter & ~WITH_LRU;
+	p->policy = self->parameter & WITH_LRU ? VIDMM_EVICTION_LRU : VIDMM_EVICTION_POLICY_DEFAULT;
 	if (!start(p) || !allocate(p)) {
 		paging_destroy(p);
 		return NULL;
@@ -127,8 +134,11 @@ static void *bookkeeping_create(const struct bench_case *self)
 
 /*
  * Each referenced allocation evicts one and is paged in; the peer allocates one range. The time
- * includes the reference and two DDI calls.
+ * includes the reference and two DDI calls. The row of LRU leaves out what the default policy costs.
  */
 BENCH(.name = "paging.evicted_64k", .per_run = MOVED_BYTES / 2 / (UINT64_C(64) << 10),
       .peer = "range.pair_10k", .parameter = UINT64_C(64) << 10, .setup = bookkeeping_create,
       .run = run_paging, .teardown = paging_destroy);
+BENCH(.name = "paging.evicted_lru_64k", .per_run = MOVED_BYTES / 2 / (UINT64_C(64) << 10),
+      .peer = "range.pair_10k", .parameter = (UINT64_C(64) << 10) | WITH_LRU,
+      .setup = bookkeeping_create, .run = run_paging, .teardown = paging_destroy);
