@@ -134,7 +134,8 @@ static void *bookkeeping_create(const struct bench_case *self)
 
 /*
  * Each referenced allocation evicts one and is paged in; the peer allocates one range. The time
- * includes the reference and two DDI calls. The row of LRU leaves out what the default policy costs.
+ * includes the reference and two DDI calls. The row of LRU leaves out what the default policy
+ * costs.
  */
 BENCH(.name = "paging.evicted_64k", .per_run = MOVED_BYTES / 2 / (UINT64_C(64) << 10),
       .peer = "range.pair_10k", .parameter = UINT64_C(64) << 10, .setup = bookkeeping_create,
