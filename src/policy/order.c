@@ -2,6 +2,8 @@
 /* Implements order.h: the table of policies, and the prediction of the next use. */
 #include "policy/order.h"
 
+#include <string.h>
+
 static const struct vmm_policy_order orders[] = {
 	[VMM_POLICY_LRU] = {"lru", VMM_POLICY_LEAST_RECENT, false, false, false},
 	[VMM_POLICY_CLOCK] = {"clock", VMM_POLICY_SECOND_CHANCE, false, false, false},
@@ -35,9 +37,9 @@ void vmm_policy_use(struct vmm_policy_uses *uses, uint64_t submission)
 	if (submission <= uses->last)
 		return;
 	if (uses->last) {
-		uses->interval[uses->next] =
-			(uint16_t)vmm_min_u64(interval, VMM_POLICY_INTERVAL_MAX);
-		uses->next = (uint8_t)((uses->next + 1u) % VMM_POLICY_INTERVALS);
+		memmove(&uses->interval[1], &uses->interval[0],
+			sizeof(uses->interval) - sizeof(uses->interval[0]));
+		uses->interval[0] = (uint16_t)vmm_min_u64(interval, VMM_POLICY_INTERVAL_MAX);
 		uses->count = (uint8_t)vmm_min_u32(uses->count + 1u, VMM_POLICY_INTERVALS);
 	}
 	set_last(uses, submission);
@@ -49,31 +51,71 @@ void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission)
 		set_last(uses, submission);
 }
 
-/*
- * Sets expected and valid_to. Intervals as long as the idle time are over: the candidate would be
- * used by this submission, and what that uses is no candidate. An insertion sort of at most 16
- * numbers: the intervals of a periodic candidate are few different numbers, so most are in place.
- * Of an even number of intervals the lower of the two middle ones counts.
- */
-static void predict(struct vmm_policy_uses *uses, uint64_t idle)
+/* Whether the shorter one is at least half as long as the other. */
+static bool are_alike(uint32_t one, uint32_t other)
 {
-	uint16_t sorted[VMM_POLICY_INTERVALS];
-	uint32_t count = 0, longest = 0;
+	return 2 * one >= other && 2 * other >= one;
+}
+
+/* Whether the CONTEXT intervals before interval I are like the last ones. */
+static bool has_context(const struct vmm_policy_uses *uses, uint32_t i, uint32_t context)
+{
+	for (uint32_t k = 0; k < context; k++)
+		if (i + 1 + k >= uses->count ||
+		    !are_alike(uses->interval[i + 1 + k], uses->interval[k]))
+			return false;
+	return true;
+}
+
+/*
+ * Returns the number of intervals that are longer than IDLE and have the context; SORTED gets them.
+ * Intervals as long as the idle time are over: the candidate would be used by this submission, and
+ * what that uses is no candidate. An insertion sort of at most 16 numbers: the intervals of a
+ * periodic candidate are few different numbers, so most are in place.
+ */
+static uint32_t collect(const struct vmm_policy_uses *uses, uint64_t idle, uint32_t context,
+			uint16_t sorted[VMM_POLICY_INTERVALS])
+{
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < uses->count; i++) {
 		uint16_t interval = uses->interval[i];
 		uint32_t at = count;
 
-		longest = interval > longest ? interval : longest;
-		if (interval <= idle)
+		if (interval <= idle || !has_context(uses, i, context))
 			continue;
 		for (; at && sorted[at - 1] > interval; at--)
 			sorted[at] = sorted[at - 1];
 		sorted[at] = interval;
 		count++;
 	}
+	return count;
+}
+
+static uint32_t longest_interval(const struct vmm_policy_uses *uses)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < uses->count; i++)
+		if (uses->interval[i] > longest)
+			longest = uses->interval[i];
+	return longest;
+}
+
+/*
+ * Sets expected and valid_to by partial matching: the longest context that any interval has
+ * decides. Of an even number of intervals the lower of the two middle ones counts. While none of
+ * them is over, neither the context nor the median changes.
+ */
+static void predict(struct vmm_policy_uses *uses, uint64_t idle)
+{
+	uint16_t sorted[VMM_POLICY_INTERVALS];
+	uint32_t count = 0, context = VMM_POLICY_CONTEXT + 1;
+
+	while (!count && context)
+		count = collect(uses, idle, --context, sorted);
 	uses->expected = count ? sorted[(count - 1) / 2] : OVERDUE;
-	uses->valid_to = count ? sorted[0] : 2 * longest;
+	uses->valid_to = count ? sorted[0] : 2 * longest_interval(uses);
 }
 
 uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now)

@@ -42,16 +42,18 @@ enum vmm_policy_walk {
  */
 #define VMM_POLICY_INTERVALS    16u
 #define VMM_POLICY_INTERVAL_MAX UINT16_MAX
+/* The last intervals that decide which of the earlier ones the next is compared with. */
+#define VMM_POLICY_CONTEXT      2u
 struct vmm_policy_uses {
 	uint64_t last;    /* submission of the last use; 0: not used yet */
 	uint64_t arrival; /* second chance: use counter when it entered, or was last spared */
-	uint16_t interval[VMM_POLICY_INTERVALS]; /* a ring */
+	uint16_t interval[VMM_POLICY_INTERVALS]; /* the latest first */
 	/*
 	 * The expected next use, `expected` after the last one, as long as idle < valid_to; of an
 	 * overdue candidate (order.c) the idle time from which on it is dead.
 	 */
 	uint32_t expected, valid_to;
-	uint8_t count, next; /* in the ring: used elements, and the one to write next */
+	uint8_t count; /* of intervals */
 };
 
 /* Greater than every distance that is not VMM_POLICY_DEAD. */
@@ -76,8 +78,10 @@ void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission);
 /*
  * Returns the number of submissions until the next use as expected in submission NOW, which does
  * not use the candidate (Q-301): the median of the remembered intervals that are longer than the
- * time since the last use, less that time; that time itself if there are no intervals. If none is
- * longer, the use is overdue: 1, or VMM_POLICY_DEAD from twice the longest interval on.
+ * time since the last use, less that time; that time itself if there are no intervals. Only
+ * intervals that followed two like the last two count; if there are none, those that followed one
+ * like the last one, else all. Two are alike if the shorter one is at least half of the other. If
+ * none is longer, the use is overdue: 1, or VMM_POLICY_DEAD from twice the longest interval on.
  */
 uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now);
 

@@ -32,31 +32,57 @@ static uint64_t value(void *state, const struct vidmm_policy_candidate *c)
 #define NAME  "own-predicted"
 #define BYTES 0
 #define FLAGS (VIDMM_POLICY_VALUES_FALL | VIDMM_POLICY_SCATTERS)
+/* Whether interval I is longer than IDLE and followed LENGTH intervals like the last ones. */
+static bool counts(const struct vidmm_policy_candidate *c, uint32_t i, uint64_t idle,
+		   uint32_t length)
+{
+	if (c->intervals[i] <= idle || i + length >= c->interval_count)
+		return false;
+	for (uint32_t k = 0; k < length; k++) {
+		uint32_t one = c->intervals[i + 1 + k], other = c->intervals[k];
+
+		if (2 * one < other || 2 * other < one)
+			return false;
+	}
+	return true;
+}
+
+/* The lower median of the intervals that count; 0: none does. */
+static uint64_t median(const struct vidmm_policy_candidate *c, uint64_t idle, uint32_t length)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < c->interval_count; i++)
+		found += counts(c, i, idle, length);
+	for (uint32_t i = 0; i < c->interval_count && found; i++) {
+		uint32_t below = 0, upto = 0, wanted = (found - 1) / 2;
+
+		for (uint32_t k = 0; k < c->interval_count; k++) {
+			below += counts(c, k, idle, length) && c->intervals[k] < c->intervals[i];
+			upto += counts(c, k, idle, length) && c->intervals[k] <= c->intervals[i];
+		}
+		if (counts(c, i, idle, length) && below <= wanted && wanted < upto)
+			return c->intervals[i];
+	}
+	return 0;
+}
+
 /* As Q-301 says it, without remembering the prediction. */
 static uint64_t distance(const struct vidmm_policy_candidate *c)
 {
-	uint64_t idle = c->submission - c->last_submission, longest = 0, median = 0;
-	uint32_t longer = 0;
+	uint64_t idle = c->submission - c->last_submission, longest = 0;
 
-	for (uint32_t i = 0; i < c->interval_count; i++) {
-		longest = c->intervals[i] > longest ? c->intervals[i] : longest;
-		longer += c->intervals[i] > idle;
-	}
 	if (!c->interval_count)
 		return idle;
-	if (!longer)
-		return idle < 2 * longest ? 1 : UINT64_MAX;
-	for (uint32_t i = 0; i < c->interval_count && !median; i++) {
-		uint32_t below = 0, upto = 0, wanted = (longer - 1) / 2;
+	for (uint32_t length = 3; length--;) {
+		uint64_t expected = median(c, idle, length);
 
-		for (uint32_t k = 0; k < c->interval_count; k++) {
-			below += c->intervals[k] > idle && c->intervals[k] < c->intervals[i];
-			upto += c->intervals[k] > idle && c->intervals[k] <= c->intervals[i];
-		}
-		if (c->intervals[i] > idle && below <= wanted && wanted < upto)
-			median = c->intervals[i];
+		if (expected)
+			return expected - idle;
 	}
-	return median - idle;
+	for (uint32_t i = 0; i < c->interval_count; i++)
+		longest = c->intervals[i] > longest ? c->intervals[i] : longest;
+	return idle < 2 * longest ? 1 : UINT64_MAX;
 }
 static uint64_t value(void *state, const struct vidmm_policy_candidate *c)
 {

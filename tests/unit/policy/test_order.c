@@ -4,6 +4,8 @@
 
 #include "policy/order.h"
 
+#include <string.h>
+
 #define DEAD VMM_POLICY_DEAD
 
 /* Uses in these submissions, 0 ends the list; then the distance in submission NOW. */
@@ -34,11 +36,38 @@ static void q_301_the_next_use_is_expected_after_the_median_of_the_intervals(voi
 		{{10, 11, 12, 20}, 20, 1},
 		{{10, 11, 12, 20}, 21, 7},
 		{{10, 11, 12, 20}, 22, 6},
-		/* 2, 4: of two the lower one; from 2 on the other one. */
-		{{10, 12, 16}, 16, 2},
-		{{10, 12, 16}, 17, 1},
-		{{10, 12, 16}, 18, 2},
-		{{10, 12, 16}, 19, 1},
+		/* 2, 5: of two the lower one; from 2 on the other one. */
+		{{10, 12, 17}, 17, 2},
+		{{10, 12, 17}, 18, 1},
+		{{10, 12, 17}, 19, 3},
+		{{10, 12, 17}, 20, 2},
+	};
+
+	(void)state;
+	check(cases, VMM_ARRAY_LENGTH(cases));
+}
+
+/* Intervals in the comments: the oldest first. */
+static void q_301_intervals_that_followed_ones_like_the_last_count(void **state)
+{
+	static const struct history cases[] = {
+		/* 10, 40, 10, 40, 10: after a 10 came a 40; then: after a 40 came a 10. */
+		{{100, 110, 150, 160, 200, 210}, 211, 39},
+		{{100, 110, 150, 160, 200}, 201, 9},
+		/* 20, 5, 90, 5, 20, 5: after 20, 5 came the 90, after a 5 also a 20. */
+		{{100, 120, 125, 215, 220, 240, 245}, 246, 89},
+		/* 6, 60, 6, 60, 6, 30, 6: 60, 6 is like 30, 6; 60 and 30 followed. */
+		{{100, 106, 166, 172, 232, 238, 268, 274}, 275, 29},
+		/* 5, 90, 5, 70, 5, 20, 5: nothing is like 20, 5; after a 5 came 20, 70 and 90. */
+		{{100, 105, 195, 200, 270, 275, 295, 300}, 301, 69},
+		/* It was not used after 20 and more: of 70 and 90 the lower one, then the 90. */
+		{{100, 105, 195, 200, 270, 275, 295, 300}, 320, 50},
+		{{100, 105, 195, 200, 270, 275, 295, 300}, 370, 20},
+		/* 9, 9, 100: nothing followed an interval like 100, so that all three count. */
+		{{100, 109, 118, 218}, 219, 8},
+		/* 8, 4, 50, 4: half as long is alike; 9, 4, 50, 4: less than half is not. */
+		{{100, 108, 112, 162, 166}, 167, 3},
+		{{100, 109, 113, 163, 167}, 168, 49},
 	};
 
 	(void)state;
@@ -112,42 +141,88 @@ static void q_301_a_time_with_uses_left_out_is_no_interval(void **state)
 	assert_int_equal(uses.count, 2);
 }
 
+/* The intervals of a history of uses, the oldest first, at most those that are remembered. */
+struct intervals {
+	uint64_t interval[VMM_POLICY_INTERVALS];
+	size_t count;
+};
+
+static void add_interval(struct intervals *of, uint64_t interval)
+{
+	if (of->count == VMM_POLICY_INTERVALS)
+		memmove(of->interval, of->interval + 1, --of->count * sizeof(of->interval[0]));
+	of->interval[of->count++] = interval;
+}
+
+/* Whether the LENGTH intervals before the one at END are like the last LENGTH ones. */
+static bool ends_alike(const struct intervals *of, size_t end, size_t length)
+{
+	if (end < length)
+		return false;
+	for (size_t k = 1; k <= length; k++) {
+		uint64_t one = of->interval[end - k], other = of->interval[of->count - k];
+
+		if (one * 2 < other || other * 2 < one)
+			return false;
+	}
+	return true;
+}
+
+/* The lower median of those above IDLE after LENGTH ones like the last; 0: there is none. */
+static uint64_t median_after(const struct intervals *of, uint64_t idle, size_t length)
+{
+	uint64_t longer[VMM_POLICY_INTERVALS];
+	size_t found = 0;
+
+	for (size_t i = 0; i < of->count; i++) {
+		size_t at = found;
+
+		if (of->interval[i] <= idle || !ends_alike(of, i, length))
+			continue;
+		for (; at && longer[at - 1] > of->interval[i]; at--)
+			longer[at] = longer[at - 1];
+		longer[at] = of->interval[i];
+		found++;
+	}
+	return found ? longer[(found - 1) / 2] : 0;
+}
+
+static uint64_t defined_distance(const struct intervals *of, uint64_t idle)
+{
+	uint64_t longest = 0;
+
+	for (size_t length = VMM_POLICY_CONTEXT + 1; length--;) {
+		uint64_t median = median_after(of, idle, length);
+
+		if (median)
+			return median - idle;
+	}
+	for (size_t i = 0; i < of->count; i++)
+		longest = of->interval[i] > longest ? of->interval[i] : longest;
+	return !of->count ? idle : idle < 2 * longest ? 1 : DEAD;
+}
+
 /* Compares with the definition, for random uses: nothing is stale after any step of time. */
 static void q_301_the_prediction_is_that_of_its_definition(void **state)
 {
 	uint64_t random = 12345, now = 1, last = 0;
-	uint64_t interval[VMM_POLICY_INTERVALS];
 	struct vmm_policy_uses uses = {0};
+	struct intervals intervals = {0};
 	uint32_t count = 0;
 
 	(void)state;
 	for (uint32_t step = 0; step < 20000; step++) {
-		uint64_t longer[VMM_POLICY_INTERVALS], longest = 0, expected;
-		uint32_t found = 0;
-
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		now += random >> 61;
 		if (random >> 33 & 1 && now > last) {
 			if (last)
-				interval[count++ % VMM_POLICY_INTERVALS] = now - last;
+				add_interval(&intervals, now - last);
+			count += last != 0;
 			last = now;
 			vmm_policy_use(&uses, now);
 		}
-		for (uint32_t i = 0; i < count && i < VMM_POLICY_INTERVALS; i++) {
-			uint32_t at = found;
-
-			longest = interval[i] > longest ? interval[i] : longest;
-			if (interval[i] <= now - last)
-				continue;
-			for (; at && longer[at - 1] > interval[i]; at--)
-				longer[at] = longer[at - 1];
-			longer[at] = interval[i];
-			found++;
-		}
-		expected = !count ? now - last : now - last < 2 * longest ? 1 : DEAD;
-		if (found)
-			expected = longer[(found - 1) / 2] - (now - last);
-		assert_int_equal(vmm_policy_distance(&uses, now), expected);
+		assert_int_equal(vmm_policy_distance(&uses, now),
+				 defined_distance(&intervals, now - last));
 	}
 	assert_true(count > 5000);
 }
@@ -166,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(q_301_the_next_use_is_expected_after_the_median_of_the_intervals),
+		cmocka_unit_test(q_301_intervals_that_followed_ones_like_the_last_count),
 		cmocka_unit_test(q_301_overdue_is_expected_next_and_then_dead),
 		cmocka_unit_test(q_301_without_intervals_the_distance_is_the_idle_time),
 		cmocka_unit_test(q_301_only_the_last_16_intervals_count),
