@@ -149,7 +149,8 @@ def exit_code_2_for_wrong_usage():
                  ('replay', '--color', 'red', EVERY), ('replay', '--backend', 'win', EVERY),
                  ('replay', '--link', 'agp', EVERY), ('replay', '--pace', 'fast', EVERY), ('replay', '--paging-engine', 'none', EVERY),
                  ('replay', '--gpu-time', 'none', '--link', 'pcie3x16', EVERY), ('replay', '--gpu-time', 'none', '--pace', 'recorded', EVERY),
-                 ('replay', '--compare', '', EVERY), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
+                 ('replay', '--compare', '', EVERY), ('replay', '--compare', '50%,,25%', EVERY), ('replay', '--compare', '50,25', EVERY),
+                 ('replay', '--vram', '50', EVERY), ('picture', '--foo'), ('explain', '--foo'), ('explain', EVERY, 'banana'), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
                  ('rules', 'NOSUCH-01'), ('rules', '-x')):
         done = expect(run(*args), 2)
@@ -175,6 +176,12 @@ def exit_code_3_names_file_and_line():
 def exit_code_4_for_missing_resources():
     expect(replay('/nonexistent.trace'), 4, err='/nonexistent.trace:1: cannot be opened: No such file')
     expect(replay(EVERY, '--events', '/nonexistent/file'), 4, err='/nonexistent/file')
+    expect(replay('-q', EVERY, '--events', '/dev/full'), 4, err='/dev/full: No space left on device')
+    for verb in (['rules'], ['rules', '--help'], ['--help'], ['replay', EVERY], ['replay', EVERY, '--json'], ['caps'], ['picture', '-']):
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([VIDMM, *verb], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 4 and done.stderr.startswith('vidmm: standard output'), (verb, done)
+    expect(run('serve', '--config', '/nonexistent.json'), 3, err='vidmm: unable to open /nonexistent.json')
 
 
 @test
@@ -183,6 +190,9 @@ def help_and_version_go_to_stdout():
     expect(run('--version'), 0, out='vidmm ')
     done = expect(replay('--help'), 0, out='--verify')
     assert '--parse-only' not in done.stdout
+    for verb in 'rules', 'explain', 'picture':
+        expect(run(verb, '--help'), 0, out='usage: vidmm ' + verb)
+    assert not os.path.exists('--help')
 
 
 @test

@@ -25,6 +25,10 @@ def cases():
     wrong = run('LOCK-07', 'LOCK-7000')
     yield 'an unknown rule beside a known one', wrong.returncode == 2 and heads(wrong) == ['LOCK-07'] \
         and '"LOCK-7000"' in wrong.stderr
+    long = [line for line in run().stdout.splitlines() if len(line) > 200]
+    yield 'no text is cut in a pipe', long and not any(line.endswith(' ...') for line in long)
+    asked = run('--help')
+    yield 'help', asked.returncode == 0 and asked.stdout.startswith('usage: ') and not asked.stderr
     usage = run('--what')
     yield 'wrong usage', usage.returncode == 2 and not usage.stdout and 'usage: ' in usage.stderr
 

@@ -20,6 +20,7 @@
 #include "replay.h"
 #include "status_names.h"
 #include "units.h"
+#include "verb_help.h"
 
 enum { DISCARD = 0x80, TEXT = 32, MOVES = 16 };
 
@@ -446,6 +447,11 @@ static int explain_file(FILE *file, const char *path, const char *process_filter
 	return result;
 }
 
+static const char usage[] =
+	"usage: vidmm explain EVENTS|- [PROCESS]\n"
+	"Explains from the events of `vidmm replay --events` why calls failed or took long: of\n"
+	"all processes, or of the one with this number.\n";
+
 int explain_main(int argc, const char **argv)
 {
 	const char *process_filter = argc == 3 ? argv[2] : NULL;
@@ -453,8 +459,11 @@ int explain_main(int argc, const char **argv)
 	FILE *file;
 	int result;
 
-	if (argc < 2 || argc > 3 || (argv[1][0] == '-' && !piped)) {
-		fprintf(stderr, "usage: vidmm explain EVENTS|- [PROCESS]\n");
+	if (verb_help(argc, argv, 1, 2, usage, &result))
+		return result;
+	if (process_filter && process_filter[strspn(process_filter, "0123456789")]) {
+		fprintf(stderr, "vidmm explain: \"%s\" is no process number\n%s", process_filter,
+			usage);
 		return REPLAY_USAGE;
 	}
 	file = piped ? stdin : fopen(argv[1], "r");

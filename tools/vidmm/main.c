@@ -117,11 +117,21 @@ static enum replay_status report(const struct options *options, const struct run
 	} else if (!options->quiet) {
 		summary_print(stdout, options, &runs[0], color);
 	}
-	if (fflush(stdout) != 0) {
-		fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
-		return REPLAY_ENVIRONMENT;
-	}
 	return status;
+}
+
+/* Events that were written before may have failed, too. */
+static bool close_events(const struct options *options, FILE *events)
+{
+	bool failed = ferror(events) != 0;
+
+	if (fclose(events) != 0)
+		fprintf(stderr, "vidmm: %s: %s\n", options->events_path, strerror(errno));
+	else if (failed) /* the reason is no longer known */
+		fprintf(stderr, "vidmm: %s could not be written\n", options->events_path);
+	else
+		return true;
+	return false;
 }
 
 static int replay_main(int argc, const char **argv)
@@ -153,7 +163,7 @@ static int replay_main(int argc, const char **argv)
 		/* A recording that cannot be read has no result to report. */
 		if (status < REPLAY_BAD_INPUT)
 			status = report(&options, runs, status);
-		if (events && events != stdout && fclose(events) != 0)
+		if (events && events != stdout && !close_events(&options, events))
 			status = REPLAY_ENVIRONMENT;
 	}
 	for (i = 0; runs && i < options.run_count; i++)
@@ -185,12 +195,8 @@ static int help(FILE *file, int exit_code)
 	return exit_code;
 }
 
-int main(int argc, char **argv)
+static int run_verb(const char *verb, int argc, char **argv)
 {
-	const char *verb = argc > 1 ? argv[1] : NULL;
-
-	if (!verb)
-		return help(stderr, REPLAY_USAGE);
 	if (strcmp(verb, "replay") == 0)
 		return replay_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "what-if") == 0)
@@ -219,4 +225,20 @@ int main(int argc, char **argv)
 		return help(stdout, REPLAY_CLEAN);
 	fprintf(stderr, "vidmm: unknown verb \"%s\"\n", verb);
 	return help(stderr, REPLAY_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+	int code;
+
+	if (argc < 2)
+		return help(stderr, REPLAY_USAGE);
+	code = run_verb(argv[1], argc, argv);
+	if (fflush(stdout) != 0)
+		fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
+	else if (ferror(stdout)) /* the reason is no longer known */
+		fputs("vidmm: standard output could not be written\n", stderr);
+	else
+		return code;
+	return code == REPLAY_CLEAN ? REPLAY_ENVIRONMENT : code;
 }

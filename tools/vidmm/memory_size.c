@@ -24,7 +24,9 @@ bool memory_size_parse(const char *text, struct memory_size *size)
 		size->largest = true;
 		return units_parse_percent(percent, &size->percent);
 	}
-	return units_parse_percent(text, &size->percent) || units_parse_size(text, &size->bytes);
+	/* "50" is more likely a percentage without its sign than 50 bytes. */
+	return units_parse_percent(text, &size->percent) ||
+	       (units_parse_size(text, &size->bytes) && size->bytes >= PAGE);
 }
 
 const char *memory_size_percent_of(const struct memory_size *size)

@@ -8,6 +8,7 @@
 
 #include "options.h"
 #include "by_bytes.h"
+#include "comma_list.h"
 #include "policy.h"
 #include "time_options.h"
 #include "units.h"
@@ -50,28 +51,28 @@ int options_choose(const char *text, const char *const *words)
 	return -1;
 }
 
+static bool add_run(void *context, char *size)
+{
+	struct options *options = context;
+
+	return options->run_count < OPTIONS_RUNS_MAX &&
+	       memory_size_parse(size, &options->runs[options->run_count++]);
+}
+
 static bool parse_runs(const struct raw *raw, struct options *options)
 {
-	char *list, *item, *rest = NULL;
-	bool good = true;
-
 	if (raw->compare && raw->vram)
 		return usage("--compare and --vram cannot be combined%s", "");
 	if (!raw->compare) {
 		options->run_count = 1;
 		return memory_size_parse(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
-		       usage("--vram \"%s\" is not valid: expected a size or a percentage",
+		       usage("--vram \"%s\" is not valid: expected at least 4K, or a percentage",
 			     raw->vram);
 	}
 	options->compare = true;
-	list = strdup(raw->compare);
-	for (item = list ? strtok_r(list, ",", &rest) : NULL; item && good;
-	     item = strtok_r(NULL, ",", &rest))
-		good = options->run_count < OPTIONS_RUNS_MAX &&
-		       memory_size_parse(item, &options->runs[options->run_count++]);
-	free(list);
-	return (good && options->run_count > 0) ||
-	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes or percentages",
+	return comma_list_each(raw->compare, add_run, options) ||
+	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes of at least 4K, or "
+		     "percentages",
 		     raw->compare);
 }
 

@@ -18,6 +18,7 @@
 
 #include "png.h"
 #include "replay.h"
+#include "verb_help.h"
 
 #define WIDTH         640
 #define HEIGHT        360
@@ -180,8 +181,8 @@ static bool save(const struct picture *p, const char *path)
 		return false;
 	bool done = png_write(file, (const char *)monitor + SOFTGPU_MONITOR_PIXELS, monitor->width,
 			      monitor->height, monitor->pitch_bytes);
-	if (to_stdout)
-		return fflush(file) == 0 && done;
+	if (to_stdout) /* main.c reports its errors */
+		return done || ferror(file);
 	return fclose(file) == 0 && done;
 }
 
@@ -211,25 +212,29 @@ static int run(struct picture *p, const char *path, unsigned long frames)
 	return REPLAY_CLEAN;
 }
 
+static const char usage[] =
+	"usage: vidmm picture FILE.png|- [FRAME]\n"
+	"Draws a test picture with the software GPU, flips to it, and saves the\n"
+	"monitor's image in frame FRAME (1 to 100000, default 1).\n"
+	"-: standard output.\n";
+
 int picture_main(int argc, const char **argv)
 {
 	struct picture picture = {0};
 	unsigned long frames = 1;
 	char *end = NULL;
+	int code;
 
+	if (verb_help(argc, argv, 1, 2, usage, &code))
+		return code;
 	if (argc == 3)
 		frames = strtoul(argv[2], &end, 10);
-	if (argc < 2 || argc > 3 || (end && (*end || end == argv[2])) || !frames ||
-	    frames > FRAMES_MAX) {
-		fputs("usage: vidmm picture FILE.png|- [FRAME]\n"
-		      "Draws a test picture with the software GPU, flips to it, and saves the\n"
-		      "monitor's image in frame FRAME (1 to 100000, default 1).\n"
-		      "-: standard output.\n",
-		      stderr);
+	if ((end && (*end || end == argv[2])) || !frames || frames > FRAMES_MAX) {
+		fprintf(stderr, "vidmm picture: \"%s\" is no frame from 1 to 100000\n%s", argv[2],
+			usage);
 		return REPLAY_USAGE;
 	}
-	int code = run(&picture, argv[1], frames);
-
+	code = run(&picture, argv[1], frames);
 	stop(&picture);
 	return code;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* `vidmm rules`: prints rules from the table that scripts/rules.py generates. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "replay.h"
 #include "rules.h"
 #include "rules_table.h"
+#include "verb_help.h"
 #include "wrap.h"
 
 #define LINE_WIDTH WRAP_WIDTH_DEFAULT
@@ -23,7 +26,7 @@ static void print_line(const struct vidmm_rule *rule)
 {
 	int columns = LINE_WIDTH - 10, length = (int)strlen(rule->text);
 
-	if (length <= columns) {
+	if (length <= columns || !isatty(STDOUT_FILENO)) {
 		printf("%-8s  %s\n", rule->id, rule->text);
 		return;
 	}
@@ -63,16 +66,17 @@ static size_t print_family(const char *family)
 	return shown;
 }
 
+static const char usage[] =
+	"usage: vidmm rules [ID|FAMILY]...\n"
+	"Explains the rules with these ids (LOCK-07). Lists those of a family (LOCK), or all, a\n"
+	"line each: on a terminal the beginning of the text, else all of it.\n";
+
 int rules_main(int argc, const char **argv)
 {
 	int result = REPLAY_CLEAN;
 
-	for (int i = 1; i < argc; i++) {
-		if (argv[i][0] == '-') {
-			fprintf(stderr, "usage: vidmm rules [ID|FAMILY]...\n");
-			return REPLAY_USAGE;
-		}
-	}
+	if (verb_help(argc, argv, 0, INT_MAX, usage, &result))
+		return result;
 	if (argc == 1)
 		(void)print_family(NULL);
 	for (int i = 1; i < argc; i++) {

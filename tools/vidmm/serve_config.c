@@ -249,7 +249,10 @@ bool serve_config_read(const char *path, struct serve_options *options)
 	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 
 	if (!root) {
-		fprintf(stderr, "vidmm: %s:%d: %s\n", path, error.line, error.text);
+		if (error.line < 0) /* it could not be read */
+			fprintf(stderr, "vidmm: %s\n", error.text);
+		else
+			fprintf(stderr, "vidmm: %s:%d: %s\n", path, error.line, error.text);
 		return false;
 	}
 	bool good = json_is_object(root)
