@@ -20,7 +20,10 @@ struct vidmm_eviction_candidate {
 	uint32_t process, allocation; /* as in events: id of the process, and handle */
 	uint64_t size_bytes;
 	uint64_t idle; /* submissions since its last use */
-	/* The submissions between its last uses, the latest first; at most 65535 each. */
+	/*
+	 * The submissions between its last uses, the latest first; more than 65535 are stored as
+	 * that. A time with uses that were left out (the journal was full) is not among them.
+	 */
 	const uint16_t *intervals;
 	uint32_t interval_count; /* up to VIDMM_EVICTION_INTERVALS */
 };

@@ -86,7 +86,10 @@ struct vidmm_policy_candidate {
 	uint64_t now;             /* greater than every order so far */
 	uint64_t submission;      /* number of the submission that needs memory */
 	uint64_t last_submission; /* number of the one that used it last; 0: none */
-	/* The submissions between its last uses, the latest first; at most 65535 each. */
+	/*
+	 * The submissions between its last uses, the latest first; more than 65535 are stored as
+	 * that. A time with uses that were left out (the journal was full) is not among them.
+	 */
 	const uint16_t *intervals;
 	uint32_t interval_count; /* 0 to 16 */
 	/*

@@ -103,9 +103,9 @@ static uint32_t longest_interval(const struct vmm_policy_uses *uses)
 }
 
 /*
- * Sets expected and valid_to by partial matching: the longest context that any interval has
- * decides. Of an even number of intervals the lower of the two middle ones counts. While none of
- * them is over, neither the context nor the median changes.
+ * Sets expected and valid_to by partial matching, with the longest context for which there are
+ * intervals. Of an even number of intervals the lower of the two middle ones counts. Until the idle
+ * time reaches the shortest of these intervals, the context and the median stay the same.
  */
 static void predict(struct vmm_policy_uses *uses, uint64_t idle)
 {

@@ -42,7 +42,7 @@ enum vmm_policy_walk {
  */
 #define VMM_POLICY_INTERVALS    16u
 #define VMM_POLICY_INTERVAL_MAX UINT16_MAX
-/* The last intervals that decide which of the earlier ones the next is compared with. */
+/* The order of the prediction by partial matching: how many of the latest intervals are matched. */
 #define VMM_POLICY_CONTEXT      2u
 struct vmm_policy_uses {
 	uint64_t last;    /* submission of the last use; 0: not used yet */
@@ -72,16 +72,18 @@ const struct vmm_policy_order *vmm_policy_order(enum vmm_policy_name name);
 void vmm_policy_use(struct vmm_policy_uses *uses, uint64_t submission);
 /*
  * Says that the last use was in that submission, if it was later than those that were added. The
- * time between is no interval: uses in it may have been left out.
+ * time between is no interval: uses in it may have been left out. The intervals before and after
+ * it count as consecutive.
  */
 void vmm_policy_missed(struct vmm_policy_uses *uses, uint64_t submission);
 /*
  * Returns the number of submissions until the next use as expected in submission NOW, which does
  * not use the candidate (Q-301): the median of the remembered intervals that are longer than the
- * time since the last use, less that time; that time itself if there are no intervals. Only
- * intervals that followed two like the last two count; if there are none, those that followed one
- * like the last one, else all. Two are alike if the shorter one is at least half of the other. If
- * none is longer, the use is overdue: 1, or VMM_POLICY_DEAD from twice the longest interval on.
+ * time since the last use, less that time; that time itself if there are no intervals. Of those
+ * longer ones only they count that followed two intervals like the last two, each like the one at
+ * its place; if there are none, those that followed one like the last one, else all. Two are alike
+ * if the shorter one is at least half of the other. If none is longer, the use is overdue: 1, or
+ * VMM_POLICY_DEAD from twice the longest interval on.
  */
 uint64_t vmm_policy_distance(struct vmm_policy_uses *uses, uint64_t now);
 

@@ -60,7 +60,7 @@ static void q_301_intervals_that_followed_ones_like_the_last_count(void **state)
 		{{100, 106, 166, 172, 232, 238, 268, 274}, 275, 29},
 		/* 5, 90, 5, 70, 5, 20, 5: nothing is like 20, 5; after a 5 came 20, 70 and 90. */
 		{{100, 105, 195, 200, 270, 275, 295, 300}, 301, 69},
-		/* It was not used after 20 and more: of 70 and 90 the lower one, then the 90. */
+		/* It was not used after 20: of 70 and 90 the lower one, then the 90. */
 		{{100, 105, 195, 200, 270, 275, 295, 300}, 320, 50},
 		{{100, 105, 195, 200, 270, 275, 295, 300}, 370, 20},
 		/* 9, 9, 100: nothing followed an interval like 100, so that all three count. */
@@ -202,6 +202,37 @@ static uint64_t defined_distance(const struct intervals *of, uint64_t idle)
 	return !of->count ? idle : idle < 2 * longest ? 1 : DEAD;
 }
 
+/* Nothing is stale at any idle time until the candidate is dead: 2, 1 and no intervals match. */
+static void q_301_the_remembered_prediction_follows_the_idle_time(void **state)
+{
+	static const uint64_t lengths[] = {20, 5, 90, 5, 20, 5, 90, 7, 20, 5};
+	struct vmm_policy_uses uses = {0};
+	struct intervals intervals = {0};
+	uint64_t now = 100;
+
+	(void)state;
+	vmm_policy_use(&uses, now);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(lengths); i++) {
+		vmm_policy_use(&uses, now += lengths[i]);
+		add_interval(&intervals, lengths[i]);
+		if (i == 4) { /* a later use without an interval */
+			vmm_policy_missed(&uses, now += 33);
+			assert_int_equal(vmm_policy_distance(&uses, now + 1),
+					 defined_distance(&intervals, 1));
+		}
+		for (uint64_t idle = 0; idle <= 200; idle++) {
+			struct vmm_policy_uses copy = uses;
+
+			assert_int_equal(vmm_policy_distance(&copy, now + idle),
+					 defined_distance(&intervals, idle));
+		}
+	}
+	for (uint64_t idle = 0; idle <= 200; idle++)
+		assert_int_equal(vmm_policy_distance(&uses, now + idle),
+				 defined_distance(&intervals, idle));
+	assert_int_equal(vmm_policy_distance(&uses, now + 200), DEAD);
+}
+
 /* Compares with the definition, for random uses: nothing is stale after any step of time. */
 static void q_301_the_prediction_is_that_of_its_definition(void **state)
 {
@@ -247,6 +278,7 @@ int main(void)
 		cmocka_unit_test(q_301_only_the_last_16_intervals_count),
 		cmocka_unit_test(q_301_a_long_interval_is_stored_as_the_longest),
 		cmocka_unit_test(q_301_a_time_with_uses_left_out_is_no_interval),
+		cmocka_unit_test(q_301_the_remembered_prediction_follows_the_idle_time),
 		cmocka_unit_test(q_301_the_prediction_is_that_of_its_definition),
 		cmocka_unit_test(q_300_policies_have_names),
 	};
