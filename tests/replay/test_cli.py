@@ -150,9 +150,9 @@ def exit_code_2_for_wrong_usage():
                  ('replay', '--link', 'agp', EVERY), ('replay', '--pace', 'fast', EVERY), ('replay', '--paging-engine', 'none', EVERY),
                  ('replay', '--gpu-time', 'none', '--link', 'pcie3x16', EVERY), ('replay', '--gpu-time', 'none', '--pace', 'recorded', EVERY),
                  ('replay', '--compare', '', EVERY), ('replay', '--compare', '50%,,25%', EVERY), ('replay', '--compare', '50,25', EVERY),
-                 ('replay', '--vram', '50', EVERY), ('picture', '--foo'), ('explain', '--foo'), ('explain', EVERY, 'banana'), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
+                 ('replay', '--vram', '50', EVERY), ('picture', '--foo'), ('explain', '--foo'), ('explain', EVERY, 'banana'), ('explain', EVERY, ''), ('picture',), ('explain', 'a', '1', '2'), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
-                 ('rules', 'NOSUCH-01'), ('rules', '-x')):
+                 ('what-if', '--vram', '50', '--policy', 'lru', EVERY), ('rules', 'NOSUCH-01'), ('rules', '-x')):
         done = expect(run(*args), 2)
         assert done.stderr and not done.stdout, (args, done)
 
@@ -177,11 +177,13 @@ def exit_code_4_for_missing_resources():
     expect(replay('/nonexistent.trace'), 4, err='/nonexistent.trace:1: cannot be opened: No such file')
     expect(replay(EVERY, '--events', '/nonexistent/file'), 4, err='/nonexistent/file')
     expect(replay('-q', EVERY, '--events', '/dev/full'), 4, err='/dev/full: No space left on device')
-    for verb in (['rules'], ['rules', '--help'], ['--help'], ['replay', EVERY], ['replay', EVERY, '--json'], ['caps'], ['picture', '-']):
+    sweep = ['what-if', EVERY, '--vram', '100%', '--policy', 'lru']
+    for verb in (['rules'], ['rules', '--help'], ['--help'], ['replay', EVERY], ['replay', EVERY, '--json'], ['caps'],
+                 ['caps', '--json'], ['picture', '-'], sweep, sweep + ['--csv', '-'], sweep + ['--json', '-']):
         with open('/dev/full', 'w') as full:
             done = subprocess.run([VIDMM, *verb], stdout=full, stderr=subprocess.PIPE, text=True)
         assert done.returncode == 4 and done.stderr.startswith('vidmm: standard output'), (verb, done)
-    expect(run('serve', '--config', '/nonexistent.json'), 3, err='vidmm: unable to open /nonexistent.json')
+        assert len(done.stderr.splitlines()) == 1, (verb, done)
 
 
 @test
@@ -192,7 +194,10 @@ def help_and_version_go_to_stdout():
     assert '--parse-only' not in done.stdout
     for verb in 'rules', 'explain', 'picture':
         expect(run(verb, '--help'), 0, out='usage: vidmm ' + verb)
-    assert not os.path.exists('--help')
+    with tempfile.TemporaryDirectory() as folder:
+        for option in '--help', '--foo':
+            subprocess.run([os.path.abspath(VIDMM), 'picture', option], cwd=folder, capture_output=True)
+        assert not os.listdir(folder)
 
 
 @test

@@ -13,6 +13,7 @@
 #include "caps.h"
 #include "caps_names.h"
 #include "driver.h"
+#include "output.h"
 #include "wrap.h"
 
 /* ---- findings, reasons and fatal violations of the start ---- */
@@ -192,10 +193,7 @@ static enum replay_status show(const struct caps_options *options, const struct 
 	else if (!options->quiet || status != REPLAY_CLEAN)
 		caps_print(stdout, options, result, color_wanted(options->color, STDOUT_FILENO),
 			   wrap_width(STDOUT_FILENO));
-	if (good && fflush(stdout) == 0)
-		return status;
-	fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
-	return REPLAY_ENVIRONMENT;
+	return output_status(good, status);
 }
 
 int caps_main(int argc, const char **argv)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "output.h"
 #include "packet/packet.h"
 #include "serve.h"
 #include "units.h"
@@ -147,8 +148,7 @@ static enum replay_status list(const char *path, bool json)
 			good = show_json(clients, count);
 		else
 			show(clients, count);
-		if (!good || fflush(stdout) != 0)
-			status = failed("standard output", strerror(errno));
+		status = output_status(good, status);
 	}
 	free(bytes.data);
 	vmm_packet_finish(&packet);

@@ -461,7 +461,8 @@ int explain_main(int argc, const char **argv)
 
 	if (verb_help(argc, argv, 1, 2, usage, &result))
 		return result;
-	if (process_filter && process_filter[strspn(process_filter, "0123456789")]) {
+	if (process_filter &&
+	    (!*process_filter || process_filter[strspn(process_filter, "0123456789")])) {
 		fprintf(stderr, "vidmm explain: \"%s\" is no process number\n%s", process_filter,
 			usage);
 		return REPLAY_USAGE;

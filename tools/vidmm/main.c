@@ -13,6 +13,7 @@
 #include "explain.h"
 #include "merge.h"
 #include "options.h"
+#include "output.h"
 #include "parse_only.h"
 #include "picture.h"
 #include "progress.h"
@@ -110,8 +111,8 @@ static enum replay_status report(const struct options *options, const struct run
 	bool color = options_color(options, STDOUT_FILENO);
 
 	if (options->json) {
-		if (!summary_json(stdout, options, runs, options->run_count))
-			status = REPLAY_ENVIRONMENT;
+		status = output_status(summary_json(stdout, options, runs, options->run_count),
+				       status);
 	} else if (!options->quiet && options->compare) {
 		summary_compare(stdout, options, runs, options->run_count, color);
 	} else if (!options->quiet) {
@@ -187,8 +188,7 @@ static int help(FILE *file, int exit_code)
 	      "  clients           list the clients of a host\n"
 	      "  picture FILE.png  draw and save a test picture on the software GPU\n"
 	      "  --version         print the version\n"
-	      "  --help            print this text; `vidmm VERB --help`: options of replay,\n"
-	      "                    what-if, merge, caps, run, serve, clients\n"
+	      "  --help            print this text; `vidmm VERB --help`: its options\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment; of run,\n"
 	      "            those of the program\n",
 	      file);
@@ -240,5 +240,6 @@ int main(int argc, char **argv)
 		fputs("vidmm: standard output could not be written\n", stderr);
 	else
 		return code;
-	return code == REPLAY_CLEAN ? REPLAY_ENVIRONMENT : code;
+	return code > REPLAY_ENVIRONMENT ? code
+					 : REPLAY_ENVIRONMENT; /* `run` has codes of its program */
 }

@@ -168,7 +168,7 @@ static bool draw_frame(struct picture *p, unsigned long frame)
 
 /*
  * Writes the monitor's image to PATH. Returns false on failure; errno gives the reason unless it is
- * 0.
+ * 0. main.c reports write errors of standard output.
  */
 static bool save(const struct picture *p, const char *path)
 {

@@ -23,6 +23,9 @@ bool verb_help(int argc, const char **argv, int least, int most, const char *usa
 		return false;
 	if (unknown)
 		fprintf(stderr, "vidmm %s: unknown option %s\n", argv[0], unknown);
+	else
+		fprintf(stderr, "vidmm %s: too %s arguments\n", argv[0],
+			argc - 1 < least ? "few" : "many");
 	fputs(usage, stderr);
 	*exit_code = REPLAY_USAGE;
 	return true;

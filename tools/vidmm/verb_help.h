@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Returns true if the verb shall end: with USAGE on stdout if an argument is --help or -h, with a
- * message and USAGE on stderr if another one begins with "-", or there are fewer than LEAST or more
- * than MOST. The argument "-" alone is a file. *EXIT_CODE gets what the program exits with.
+ * Prints USAGE if --help or -h is among the arguments. Refuses other options, and fewer than LEAST
+ * or more than MOST arguments, with a message. "-" is no option but a file. Returns true if the
+ * verb must not run; *EXIT_CODE is then set.
  */
 bool verb_help(int argc, const char **argv, int least, int most, const char *usage, int *exit_code);
 
