@@ -3,7 +3,6 @@
  * `vidmm caps`: starts the miniport in a host without clients, collects what the start reports, and
  * stops it.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
