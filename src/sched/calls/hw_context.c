@@ -322,13 +322,15 @@ NTSTATUS vmm_hw_create_queue(struct vmm_device *device, struct vmm_hw_queue_requ
 
 /* ---- the end ---- */
 
-/* Invalidates the handle of a context or queue. Paging lock held. */
-static void unpublish(struct vmm_device *device, uint32_t *handle)
+/*
+ * Destroys the handle of a context or queue that the caller has claimed. The object keeps the
+ * number, which never changes: other threads report the object by it until its end. Paging lock
+ * held.
+ */
+static void unpublish(struct vmm_device *device, uint32_t handle)
 {
 	vmm_process_lock(device->process);
-	if (*handle)
-		vmm_device_handle_destroy_locked(device, *handle);
-	*handle = 0;
+	vmm_device_handle_destroy_locked(device, handle);
 	vmm_process_unlock(device->process);
 }
 
@@ -385,8 +387,6 @@ static void await_queue_idle(struct vmm_sched *sched, struct vmm_hw_queue *queue
 		vmm_await_recovery(adapter);
 		vmm_paging_lock(adapter);
 		bool idle = is_queue_idle(sched, queue);
-		if (idle)
-			unpublish(queue->context->device, &queue->handle);
 		vmm_paging_commit(adapter);
 		if (idle)
 			return;
@@ -430,7 +430,7 @@ static bool claim_queue(struct vmm_hw_queue *queue) VMM_REQUIRES(vmm_paging_lock
 	if (queue->ending)
 		return false;
 	queue->ending = true;
-	unpublish(queue->context->device, &queue->handle);
+	unpublish(queue->context->device, queue->handle);
 	return true;
 }
 
@@ -510,7 +510,7 @@ static bool claim_context(struct vmm_hw_context *context) VMM_REQUIRES(vmm_pagin
 	if (context->ending)
 		return false;
 	context->ending = true;
-	unpublish(context->device, &context->handle);
+	unpublish(context->device, context->handle);
 	return true;
 }
 

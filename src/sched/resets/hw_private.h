@@ -46,8 +46,8 @@ struct vmm_hw_packet {
 
 struct vmm_hw_queue {
 	struct vmm_hw_context *context;
-	struct vmm_list link; /* in context->queues */
-	uint32_t handle, fence_handle;
+	struct vmm_list link;          /* in context->queues */
+	uint32_t handle, fence_handle; /* written before others can find the queue */
 	/*
 	 * The progress fence. Clients can only wait for it (MFN-35, MFN-37), but with GPU virtual
 	 * addresses their commands can store its value (Q-210).
@@ -85,7 +85,7 @@ struct vmm_hw_context {
 	struct vmm_list link; /* in hw->contexts */
 	struct vmm_list queues;
 	void *kmd_context;
-	uint32_t handle, node;
+	uint32_t handle, node; /* written before others can find the context */
 	/*
 	 * enum vmm_hw_state. Written with the state lock held, and the paging lock too except for
 	 * SUSPENDING to SUSPENDED.

@@ -318,6 +318,52 @@ static void tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter(void
 	hw_stop(&h);
 }
 
+struct faulting_end {
+	bool done;
+	uint32_t object; /* of the reason for the fault */
+};
+
+static void fault_in_the_end(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
+							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
+	struct faulting_end *end = context;
+
+	if (call->ddi != VIDMM_DDI_DESTROY_HW_QUEUE || end->done)
+		return;
+	end->done = true;
+	data.HwQueuePageFaulted.FaultedHwQueue = &m->hw_queue[0];
+	scripted_raise(m, &data);
+}
+
+static void keep_object(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct faulting_end *end = context;
+
+	if (strstr(text, "HWQUEUE_PAGE_FAULTED"))
+		end->object = event->object;
+}
+
+/* The handle of the context is no longer valid, but it still names the context. */
+static void tdr_21_a_page_fault_names_the_context_that_a_client_is_ending(void **state)
+{
+	struct faulting_end end = {0};
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	hw_queue(&h, h.context, 0);
+	assert_int_not_equal(
+		vidmm_subscribe(h.w.client.host, 1ull << VIDMM_EVENT_REASON, keep_object, &end), 0);
+	h.w.m->hook_context = &end;
+	h.w.m->hook = fault_in_the_end;
+	const D3DKMT_DESTROYHWCONTEXT args = {.hHwContext = h.context};
+	assert_int_equal(D3DKMTDestroyHwContext(&args), STATUS_SUCCESS);
+	hw_settle(&h);
+	assert_true(end.done);
+	assert_int_equal(end.object, h.context);
+	hw_stop(&h);
+}
+
 struct burst {
 	struct scripted_miniport *m;
 	uint32_t count;
@@ -391,6 +437,7 @@ int main(void)
 		ON_SIM(sch_11_an_unanswered_suspendcontext_resets_the_engine),
 		ON_SIM(tdr_21_a_page_fault_can_request_an_engine_reset),
 		ON_SIM(tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter),
+		ON_SIM(tdr_21_a_page_fault_names_the_context_that_a_client_is_ending),
 		ON_SIM(sub_27_page_faults_that_do_not_fit_in_the_ring_are_reported),
 	};
 
