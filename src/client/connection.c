@@ -203,6 +203,30 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 	destroy(connection);
 }
 
+/*
+ * Runs when the program exits. A host cannot tell an exit from a kill otherwise. The connections
+ * stay, because functions that run later may call. If a thread is connecting or disconnecting, or
+ * left that in a signal handler that called exit(), nothing is sent.
+ */
+__attribute__((destructor)) static void announce_exit(void) VMM_NO_THREAD_SAFETY_ANALYSIS
+{
+	const struct vmm_message_head exits = {.magic = VMM_PROTOCOL_MAGIC,
+					       .kind = VMM_MESSAGE_EXITS};
+	struct vmm_list *pos;
+
+	if (pthread_mutex_trylock(&all_lock.mutex) != 0)
+		return;
+	vmm_list_for_each (pos, &all) {
+		struct vidmm_connection *connection =
+			vmm_container_of(pos, struct vidmm_connection, link);
+
+		if (!atomic_load(&connection->ending) && !vmm_client_lost(connection))
+			(void)vmm_message_send(connection->first->fd, &exits, sizeof(exits), NULL,
+					       NULL, 0);
+	}
+	pthread_mutex_unlock(&all_lock.mutex);
+}
+
 /* ---- connecting ---- */
 
 /*

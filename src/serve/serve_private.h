@@ -97,6 +97,7 @@ struct vmm_session {
 	/* in server->sessions; constant once other threads can find the session */
 	bool listed;
 	_Atomic bool ended; /* no call of it begins any more */
+	_Atomic bool exits; /* the client has sent EXITS */
 	/* its first channel was seen closed, perhaps not by its handler */
 	_Atomic bool hung_up;
 	/* Guarded by the server's lock. */
@@ -124,6 +125,8 @@ bool vmm_session_list(struct vmm_channel *channel);
  * vmm_session_cut finds the session by its number and does nothing if it is gone.
  */
 void vmm_session_end(struct vmm_session *session, const char *why);
+/* The same for a client whose sockets are closed: `why`, unless the client has sent EXITS. */
+void vmm_session_gone(struct vmm_session *session, const char *why);
 void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *why);
 void vmm_session_end_all(struct vidmm_server *server, const char *why);
 /*

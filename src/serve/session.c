@@ -470,6 +470,11 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 	vmm_process_abandon(session->process);
 }
 
+void vmm_session_gone(struct vmm_session *session, const char *why)
+{
+	vmm_session_end(session, atomic_load(&session->exits) ? "exited" : why);
+}
+
 void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *why)
 {
 	struct vmm_session *session = find(server, number);
@@ -552,9 +557,9 @@ static void hung_up(struct vmm_session *session, bool view)
 		(void)!shutdown(first->fd, SHUT_RD);
 	vmm_server_unlock(session->server);
 	if (no_handler && view)
-		vmm_session_end(session, "disconnected: its view socket is closed");
+		vmm_session_gone(session, "disconnected: its view socket is closed");
 	else if (no_handler)
-		vmm_session_end(session, "disconnected inside a call");
+		vmm_session_gone(session, "disconnected inside a call");
 }
 
 void vmm_session_flush(struct vidmm_server *server, uint64_t number)

@@ -240,8 +240,13 @@ static bool serve_message(struct vmm_worker *worker, struct vmm_channel *channel
 		return serve_pending(channel, packet);
 	if (packet->u.head.kind == VMM_MESSAGE_REQUEST)
 		return vmm_serve_request(worker, channel);
-	if (packet->u.head.kind == VMM_MESSAGE_DISCONNECT && channel->first &&
-	    packet->bytes == sizeof(packet->u.head) && !packet->u.head.bytes)
+	bool bare =
+		channel->first && packet->bytes == sizeof(packet->u.head) && !packet->u.head.bytes;
+	if (bare && packet->u.head.kind == VMM_MESSAGE_EXITS) {
+		atomic_store(&channel->session->exits, true);
+		return true;
+	}
+	if (bare && packet->u.head.kind == VMM_MESSAGE_DISCONNECT)
 		vmm_session_end(channel->session, "disconnected");
 	else
 		vmm_session_end(channel->session,
@@ -250,16 +255,16 @@ static bool serve_message(struct vmm_worker *worker, struct vmm_channel *channel
 }
 
 /*
- * Why a first channel was closed without DISCONNECT. If the peer has it still open, the host shut
- * it down itself (hung_up in session.c).
+ * Why a first channel was closed without DISCONNECT or EXITS. If the peer has it still open, the
+ * host shut it down itself (hung_up in session.c).
  */
 static const char *why_gone(const struct vmm_channel *channel)
 {
 	struct pollfd end = {.fd = channel->fd};
 
-	return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP)
-		       ? "disconnected without a DISCONNECT message"
-		       : "disconnected: its view socket is closed";
+	if (poll(&end, 1, 0) == 1 && (end.revents & POLLHUP))
+		return "disconnected: it was killed, crashed, or called _exit or exec";
+	return "disconnected: its view socket is closed";
 }
 
 /*
@@ -289,7 +294,7 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 		return false;
 	default:
 		if (channel->session && channel->first)
-			vmm_session_end(channel->session, why_gone(channel));
+			vmm_session_gone(channel->session, why_gone(channel));
 		return false;
 	}
 }

@@ -40,6 +40,11 @@ enum vmm_message_kind {
 	 * host's own user and root may send it.
 	 */
 	VMM_MESSAGE_CLIENTS,
+	/*
+	 * On the first channel: the program exits without a DISCONNECT. The session goes on until
+	 * its sockets are closed, because functions that run at exit may still call. No answer.
+	 */
+	VMM_MESSAGE_EXITS,
 	/* ---- host to client ---- */
 	VMM_MESSAGE_WELCOME = 64, /* answers HELLO and JOIN */
 	/*

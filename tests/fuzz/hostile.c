@@ -575,7 +575,7 @@ static void step(struct hostile *h)
 		close_something(h, c);
 		break;
 	case 13:
-		tell(h, c, byte(h) % 2 ? VMM_MESSAGE_DISCONNECT : VMM_MESSAGE_CLIENTS);
+		tell(h, c, VMM_MESSAGE_DISCONNECT + byte(h) % 4);
 		break;
 	case 14:
 		scribble(h);

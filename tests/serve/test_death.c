@@ -291,6 +291,25 @@ static void a_disconnect_message_is_the_only_cause_logged(void **state)
 	served_stop(&served);
 }
 
+/* A client that has said that it exits may still call, until its sockets are closed. */
+static void a_client_that_exits_can_call_until_its_end(void **state)
+{
+	const struct vmm_message_head exits = {.magic = VMM_PROTOCOL_MAGIC,
+					       .kind = VMM_MESSAGE_EXITS};
+	struct served served;
+	struct raw raw;
+
+	(void)state;
+	served_meet(&served, &raw, "leaving", NULL, NULL);
+	assert_true(raw_send(raw.channel, &exits, sizeof(exits), NULL, 0, NULL, 0));
+	assert_true(raw_send(raw.channel, &exits, sizeof(exits), NULL, 0, NULL, 0));
+	D3DKMT_ENUMADAPTERS2 adapters = {0};
+	assert_int_equal(raw_call(&raw, "D3DKMTEnumAdapters2", &adapters), 0);
+	raw_close(&raw);
+	served_await(&served, " exited");
+	served_stop(&served);
+}
+
 /*
  * A client without a view socket gets no instructions, so its session ends, even if it sends
  * nothing.
@@ -324,6 +343,7 @@ int main(void)
 		cmocka_unit_test(a_client_disconnects_before_its_welcome),
 		cmocka_unit_test(a_client_dies_while_the_adapter_sleeps),
 		cmocka_unit_test(a_disconnect_message_is_the_only_cause_logged),
+		cmocka_unit_test(a_client_that_exits_can_call_until_its_end),
 		cmocka_unit_test(a_closed_view_socket_ends_the_session),
 	};
 

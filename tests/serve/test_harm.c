@@ -337,13 +337,22 @@ static void another_hello(struct raw *raw)
 	message(raw->channel, &hello, sizeof(hello), &raw->view, 1);
 }
 
+static void too_long(struct raw *raw, uint32_t kind)
+{
+	const char payload[64] = {0};
+	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = kind};
+
+	(void)raw_send(raw->channel, &head, sizeof(head), payload, sizeof(payload), NULL, 0);
+}
+
 static void a_disconnect_message_that_is_too_long(struct raw *raw)
 {
-	const char disconnect[64] = {0};
-	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC,
-					.kind = VMM_MESSAGE_DISCONNECT};
+	too_long(raw, VMM_MESSAGE_DISCONNECT);
+}
 
-	(void)raw_send(raw->channel, &head, sizeof(head), disconnect, sizeof(disconnect), NULL, 0);
+static void an_exit_message_that_is_too_long(struct raw *raw)
+{
+	too_long(raw, VMM_MESSAGE_EXITS);
 }
 
 static void another_magic(struct raw *raw)
@@ -372,29 +381,35 @@ static void malformed_messages_end_their_client(void **state)
 	cut_off_after(&s, descriptors_that_do_not_come, "not as many descriptors");
 	cut_off_after(&s, another_hello, "of a kind not allowed here");
 	cut_off_after(&s, a_disconnect_message_that_is_too_long, "of a kind not allowed here");
+	cut_off_after(&s, an_exit_message_that_is_too_long, "of a kind not allowed here");
 	cut_off_after(&s, another_magic, "no message of this protocol");
 	end(&s);
 }
 
-/* DISCONNECT is valid on the first channel only. */
-static void a_disconnect_message_on_another_channel_ends_its_client(void **state)
+static void send_on_another_channel(uint32_t kind)
 {
-	const struct vmm_message_head disconnect = {.magic = VMM_PROTOCOL_MAGIC,
-						    .kind = VMM_MESSAGE_DISCONNECT};
+	const struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = kind};
 	struct scene s;
 	struct raw raw;
 	int32_t status;
 
-	(void)state;
 	begin(&s, NULL, 0);
 	raw_open(&raw, &s.served, "bad");
 	int channel = raw_join(&raw, &status);
-	message(channel, &disconnect, sizeof(disconnect), NULL, 0);
+	message(channel, &head, sizeof(head), NULL, 0);
 	raw_expect_end(channel);
 	raw_expect_end(raw.channel);
 	close(channel);
 	raw_close(&raw);
 	end(&s);
+}
+
+/* DISCONNECT and EXITS are valid on the first channel only. */
+static void the_messages_of_the_first_channel_on_another_end_their_client(void **state)
+{
+	(void)state;
+	send_on_another_channel(VMM_MESSAGE_DISCONNECT);
+	send_on_another_channel(VMM_MESSAGE_EXITS);
 }
 
 static NTSTATUS refused(struct raw *raw, uint32_t operation, const void *body, uint32_t bytes)
@@ -901,7 +916,7 @@ int main(void)
 		cmocka_unit_test(a_session_cannot_be_joined_by_a_guessed_number),
 		cmocka_unit_test(silent_peers_do_not_block_new_clients),
 		cmocka_unit_test(malformed_messages_end_their_client),
-		cmocka_unit_test(a_disconnect_message_on_another_channel_ends_its_client),
+		cmocka_unit_test(the_messages_of_the_first_channel_on_another_end_their_client),
 		cmocka_unit_test(invalid_requests_are_refused),
 		cmocka_unit_test(requests_without_an_argument),
 		cmocka_unit_test(a_client_that_never_reads_its_answers),

@@ -278,6 +278,28 @@ def plain(folder, *args, **variables):
 
 
 @test
+def the_log_of_a_host_tells_an_exit_from_a_kill(folder):
+    path = os.path.join(folder, 's')
+    for what, code, ends in (('exit', 7, ['exited']), ('calls', 5, ['exited']), ('close', 7, ['exited']), ('_exit', 5, ['killed']),
+                             ('crash', -signal.SIGSEGV, ['killed']), ('children', 5, ['exited', 'exited', 'killed'])):
+        server = start(folder, VIDMM, 'serve', '--socket', path)
+        connected, said = 0, []
+        assert 'serves 1 adapter' in server.stderr.readline()
+        done = finish(start_plain(folder, what, VIDMM_SOCKET=path))
+        assert done.returncode == code, (what, done.returncode, done.stdout_text, done.stderr_text)
+        while not connected or len(said) != connected:
+            line = server.stderr.readline()
+            assert line, (what, said)
+            connected += ' connected: ' in line
+            # Which of the two sockets of a killed program is seen closed first is left to chance.
+            end = re.search(r'client \d+ (exited|disconnected: (it was killed|its view socket))', line)
+            said += ['exited' if end[1] == 'exited' else 'killed'] if end else []
+        server.terminate()
+        assert finish(server).returncode == 0, server.stderr_text
+        assert sorted(said) == ends, (what, said)
+
+
+@test
 def q_170_vidmm_adapter_starts_an_adapter_in_the_program(folder):
     for value in 'softgpu', 'softgpu,bar=64M,ApertureSize=0x1000000', FILE['softgpu_driver'] + ',bar=4096K':
         done = plain(folder, 'exit', VIDMM_ADAPTER=value)
