@@ -241,6 +241,57 @@ static void compression_makes_no_difference(void **state)
 	recording_free(&text);
 }
 
+/* The progress after each event is the share of the text before it, up to that error. */
+static void expect_progress(struct trace_reader *reader, const struct recording *text, double error)
+{
+	const char *line = text->bytes;
+	uint64_t number = 1, done, size, before = 0;
+	struct trace_event event;
+
+	while (trace_next(reader, &event) == TRACE_OK) {
+		for (; number < event.line; number++)
+			line = strchr(line, '\n') + 1;
+		trace_progress(reader, &done, &size);
+		double share = (double)(line - text->bytes) / (double)text->length;
+		assert_true(done >= before && done <= size);
+		assert_true((double)done / (double)size >= share - error);
+		assert_true((double)done / (double)size <= share + error);
+		before = done;
+	}
+	trace_progress(reader, &done, &size);
+	assert_int_equal(done, size);
+	trace_close(reader);
+}
+
+static void progress_follows_the_events_and_not_what_is_read_ahead(void **state)
+{
+	struct recording text = long_recording();
+	size_t room = ZSTD_compressBound(text.length);
+	char *packed = malloc(room), *path = strdup("/tmp/vidmm-trace-XXXXXX");
+	size_t size = ZSTD_compress(packed, room, text.bytes, text.length, 3);
+	struct trace_reader *reader;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (unsigned ahead = 0; ahead < 2; ahead++) {
+		write_file(path, text.bytes, text.length);
+		assert_int_equal(trace_open_file(path, NULL, ahead ? TRACE_READ_AHEAD : 0, &reader),
+				 TRACE_OK);
+		expect_progress(reader, &text, 0.02);
+		write_file(path, packed, size);
+		assert_int_equal(trace_open_file(path, NULL, ahead ? TRACE_READ_AHEAD : 0, &reader),
+				 TRACE_OK);
+		/* The beginning of this text compresses less than its end. */
+		expect_progress(reader, &text, 0.4);
+	}
+	remove(path);
+	free(path);
+	free(packed);
+	recording_free(&text);
+}
+
 static void a_reader_may_be_closed_at_any_time(void **state)
 {
 	struct recording text = long_recording();
@@ -402,6 +453,7 @@ int main(void)
 		cmocka_unit_test(events_carry_their_fields),
 		cmocka_unit_test(submissions_carry_their_lists),
 		cmocka_unit_test(compression_makes_no_difference),
+		cmocka_unit_test(progress_follows_the_events_and_not_what_is_read_ahead),
 		cmocka_unit_test(a_reader_may_be_closed_at_any_time),
 		cmocka_unit_test(a_missing_file_is_reported_as_missing),
 		cmocka_unit_test(skimming_checks_all_but_the_contents_of_submissions),

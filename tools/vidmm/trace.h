@@ -179,7 +179,7 @@ const struct trace_header *trace_header(const struct trace_reader *reader);
 const char *trace_name(const struct trace_reader *reader);
 /* Returns "file:line: error", or "" without an error. */
 const char *trace_error(const struct trace_reader *reader);
-/* Stores the bytes of the file consumed so far, and its size (0: unknown). */
+/* Stores the bytes of the file that the events so far are made of, and its size (0: unknown). */
 void trace_progress(const struct trace_reader *reader, uint64_t *done, uint64_t *size);
 
 /*

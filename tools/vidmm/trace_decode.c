@@ -51,7 +51,7 @@ bool trace_decode_init_memory(struct trace_decode *decode, const void *data, siz
 {
 	*decode = (struct trace_decode){.fd = -2, .input_ended = true, .size = size};
 	decode->input = (ZSTD_inBuffer){data, size, 0};
-	atomic_store_explicit(&decode->consumed, size, memory_order_relaxed);
+	decode->read_bytes = size;
 	return true;
 }
 
@@ -78,7 +78,7 @@ static long read_input(struct trace_decode *decode, char *buffer, size_t size)
 		return -1;
 	}
 	decode->input_ended = got == 0;
-	atomic_fetch_add_explicit(&decode->consumed, (uint64_t)got, memory_order_relaxed);
+	decode->read_bytes += (uint64_t)got;
 	return got;
 }
 
@@ -175,4 +175,9 @@ long trace_decode_read(struct trace_decode *decode, char *buffer, size_t size)
 		return -1;
 	return decode->form == TRACE_DECODE_PLAIN ? read_plain(decode, buffer, size)
 						  : read_zstd(decode, buffer, size);
+}
+
+uint64_t trace_decode_position(const struct trace_decode *decode)
+{
+	return decode->read_bytes - (decode->input.size - decode->input.pos);
 }

@@ -6,7 +6,6 @@
 #ifndef VIDMM_TOOLS_TRACE_DECODE_H
 #define VIDMM_TOOLS_TRACE_DECODE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +26,8 @@ struct trace_decode {
 	bool frame_open; /* a zstd frame has begun and not ended */
 	bool may_hold;   /* zstd may return more output without more input */
 	bool bad_data;
-	_Atomic uint64_t consumed;
-	uint64_t size; /* 0: unknown */
+	uint64_t read_bytes; /* of the file or memory range, including those in `input` */
+	uint64_t size;       /* 0: unknown */
 	char why[160];
 };
 
@@ -41,5 +40,7 @@ void trace_decode_finish(struct trace_decode *decode);
  * why.
  */
 long trace_decode_read(struct trace_decode *decode, char *buffer, size_t size);
+/* Returns how many bytes of the file or memory range the text so far was made of. */
+uint64_t trace_decode_position(const struct trace_decode *decode);
 
 #endif

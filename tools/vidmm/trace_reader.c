@@ -300,6 +300,8 @@ const char *trace_error(const struct trace_reader *reader)
 
 void trace_progress(const struct trace_reader *reader, uint64_t *done, uint64_t *size)
 {
-	*done = reader->source ? trace_source_consumed(reader->source) : 0;
+	*done = reader->source ? trace_source_progress(reader->source,
+						       (uint64_t)(reader->filled - reader->at))
+			       : 0;
 	*size = reader->source ? trace_source_size(reader->source) : 0;
 }

@@ -17,16 +17,20 @@
 
 struct block {
 	char *bytes;
-	long size; /* result of trace_decode_read: 0 at the end, -1 on failure */
+	long size;           /* result of trace_decode_read: 0 at the end, -1 on failure */
+	uint64_t begin, end; /* trace_decode_position before and after it */
 };
 
 struct trace_source {
-	/* used by the thread alone if there is one, except for `consumed` */
+	/* used by the thread alone if there is one */
 	struct trace_decode decode;
 	bool ahead;
 	pthread_t thread;
 	struct block block[BLOCKS];
-	size_t taken; /* bytes of the oldest filled block that the reader has taken */
+	size_t taken;      /* bytes of the oldest filled block that the reader has taken */
+	uint64_t position; /* as trace_decode_position, behind those bytes */
+	/* The last trace_source_read that returned text: its bytes, and the position before it. */
+	uint64_t last_bytes, last_begin;
 
 	/* guarded by `lock` */
 	pthread_mutex_t lock;
@@ -52,7 +56,9 @@ static void *read_ahead(void *arg)
 		pthread_mutex_unlock(&source->lock);
 		if (!block)
 			break;
+		block->begin = trace_decode_position(&source->decode);
 		got = trace_decode_read(&source->decode, block->bytes, BLOCK_BYTES);
+		block->end = trace_decode_position(&source->decode);
 		pthread_mutex_lock(&source->lock);
 		block->size = got;
 		source->filled++;
@@ -171,18 +177,30 @@ static long read_blocks(struct trace_source *source, char *buffer, size_t size)
 		size = (size_t)block->size - source->taken;
 	memcpy(buffer, block->bytes + source->taken, size);
 	source->taken += size;
+	source->position =
+		block->begin + (block->end - block->begin) * source->taken / (uint64_t)block->size;
 	if (source->taken == (size_t)block->size)
 		give_back(source);
 	return (long)size;
 }
 
+static uint64_t position(const struct trace_source *source)
+{
+	return source->ahead ? source->position : trace_decode_position(&source->decode);
+}
+
 long trace_source_read(struct trace_source *source, char *buffer, size_t size, const char **why)
 {
+	uint64_t before = position(source);
 	long got = source->ahead ? read_blocks(source, buffer, size)
 				 : trace_decode_read(&source->decode, buffer, size);
 
 	if (got < 0)
 		*why = source->decode.why;
+	if (got <= 0)
+		return got;
+	source->last_bytes = (uint64_t)got;
+	source->last_begin = before;
 	return got;
 }
 
@@ -191,9 +209,13 @@ bool trace_source_bad_data(const struct trace_source *source)
 	return source->decode.bad_data;
 }
 
-uint64_t trace_source_consumed(const struct trace_source *source)
+uint64_t trace_source_progress(const struct trace_source *source, uint64_t unused_bytes)
 {
-	return atomic_load_explicit(&source->decode.consumed, memory_order_relaxed);
+	uint64_t end = position(source);
+
+	if (unused_bytes >= source->last_bytes)
+		return source->last_begin;
+	return end - (end - source->last_begin) * unused_bytes / source->last_bytes;
 }
 
 uint64_t trace_source_size(const struct trace_source *source)

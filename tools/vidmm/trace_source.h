@@ -27,7 +27,11 @@ long trace_source_read(struct trace_source *source, char *buffer, size_t size, c
  * system.
  */
 bool trace_source_bad_data(const struct trace_source *source);
-uint64_t trace_source_consumed(const struct trace_source *source);
+/*
+ * Returns how many bytes of the file or memory range the text so far was made of, without the last
+ * UNUSED_BYTES bytes of the text. An estimate within a block of zstd.
+ */
+uint64_t trace_source_progress(const struct trace_source *source, uint64_t unused_bytes);
 uint64_t trace_source_size(const struct trace_source *source);
 
 #endif
