@@ -150,9 +150,10 @@ def exit_code_2_for_wrong_usage():
                  ('replay', '--link', 'agp', EVERY), ('replay', '--pace', 'fast', EVERY), ('replay', '--paging-engine', 'none', EVERY),
                  ('replay', '--gpu-time', 'none', '--link', 'pcie3x16', EVERY), ('replay', '--gpu-time', 'none', '--pace', 'recorded', EVERY),
                  ('replay', '--compare', '', EVERY), ('replay', '--compare', '50%,,25%', EVERY), ('replay', '--compare', '50,25', EVERY),
+                 ('replay', '--vram', '1T', EVERY), ('replay', '--aperture', '2T', EVERY), ('replay', '--compare', '1M,1T', EVERY),
                  ('replay', '--vram', '50', EVERY), ('picture', '--foo'), ('explain', '--foo'), ('explain', EVERY, 'banana'), ('explain', EVERY, ''), ('picture',), ('explain', 'a', '1', '2'), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
-                 ('what-if', '--vram', '50', '--policy', 'lru', EVERY), ('rules', 'NOSUCH-01'), ('rules', '-x')):
+                 ('what-if', '--vram', '50', '--policy', 'lru', EVERY), ('what-if', '--vram', '1T', '--policy', 'lru', EVERY), ('rules', 'NOSUCH-01'), ('rules', '-x')):
         done = expect(run(*args), 2)
         assert done.stderr and not done.stdout, (args, done)
 

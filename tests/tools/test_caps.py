@@ -176,6 +176,8 @@ def bad_settings_are_refused_with_everything_learned_before():
                   ('SEG-21', 'PagingBufferSegmentId is 1, which is a memory segment', 'STATUS_INVALID_PARAMETER',
                    'vidmm rules SEG-21', 'NumberOfSwizzlingRanges', 'CpuVisible'))
     assert 'the adapter starts' not in done.stdout
+    expect(caps('-q', '--set', 'ApertureSize=61440'), 1, ('65536 bytes does not fit into segment 2 of 61440', 'SEG-21'))
+    expect(caps('-q', '--set', 'ApertureSize=65536'), 0)
     expect(caps('--set', 'ApertureSize=4097'), 1, ('STATUS_DEVICE_CONFIGURATION_ERROR', 'in DxgkDdiStartDevice'))
     expect(caps('--interface', '3.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
     expect(caps('--set', 'Model=wddm1', '--interface', '2.0'), 1, ('STATUS_NOT_SUPPORTED', 'in DriverEntry'))
@@ -391,7 +393,7 @@ def the_readme_shows_what_is_printed():
 @test
 def every_setting_of_softgpu_is_known():
     names = re.findall(r'SETTING\(L"(\w+)"', read('drivers', 'softgpu', 'settings.c'))
-    known = re.search(r'softgpu_settings\[\] = \{(.*?)\};', read('tools', 'vidmm', 'caps_options.c'), re.S).group(1)
+    known = re.search(r'softgpu_settings\[\] = \{(.*?)\};', read('tools', 'vidmm', 'driver.c'), re.S).group(1)
     assert len(names) > 10 and sorted(names) == sorted(re.findall(r'"(\w+)"', known))
 
 

@@ -282,12 +282,17 @@ def bad_configurations_are_refused(folder):
             file.write(text)
         done = vidmm(folder, 'serve', '--config', path)
         assert done.returncode == 3 and path in done.stderr, (text, done)
-    assert vidmm(folder, 'serve', '--config', os.path.join(folder, 'none')).returncode == 3
+    done = vidmm(folder, 'serve', '--config', os.path.join(folder, 'none'))
+    assert done.returncode == 3 and 'none: ' in done.stderr and ':-1' not in done.stderr, done
+    with open(os.path.join(folder, 'config'), 'w', encoding='utf-8') as file:
+        json.dump({'adapters': [{}, {'settings': {'SwizzlingRange': 1}}]}, file)
+    done = vidmm(folder, 'serve', '--config', os.path.join(folder, 'config'))
+    assert done.returncode == 3 and 'softgpu has no registry value "SwizzlingRange"' in done.stderr, done
 
 
 @test
 def usage_and_drivers(folder):
-    for args in (['--what'], ['word'], ['--driver', ''], ['--set', 'Model'], ['--set', 'Model=wddm9'], ['--set', '=1']):
+    for args in (['--what'], ['word'], ['--driver', ''], ['--set', 'Model'], ['--set', 'Model=wddm9'], ['--set', '=1'], ['--set', 'SwizzlingRange=1'], ['--set', 'Vidmm', '--policy', 'lru']):
         assert vidmm(folder, 'serve', *args).returncode == 2, args
     assert vidmm(folder, 'clients', 'word').returncode == 2
     assert vidmm(folder, 'serve', '--driver', os.path.join(folder, 'none.so')).returncode == 3

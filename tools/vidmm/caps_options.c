@@ -12,42 +12,6 @@
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
 
-/*
- * Registry values that softgpu reads (vidmm/softgpu.h; a test compares the lists). Another name is
- * refused, because softgpu would ignore it silently.
- */
-static const char *const softgpu_settings[] = {
-	"ApertureSize",
-	"ApertureCoherent",
-	"VramCpuVisible",
-	"VramBanks",
-	"SwizzlingRanges",
-	"DmaBufferSize",
-	"AllocationListSize",
-	"PatchLocationListSize",
-	"DmaBufferSegmentSet",
-	"PagingBufferSize",
-	"PagingBufferSegment",
-	"PagingNode",
-	"EngineBytesPerUs",
-	"HostLinkBytesPerUs",
-	"HostLinkLatencyNs",
-	"HostLinkPasses",
-	"MoveContent",
-	"PrePatch",
-	"PerEngineTdr",
-	"PreemptionAware",
-	"VideoPresentSources",
-	"RefreshRate",
-	"FlipMmio",
-	"LinkedAdapters",
-	"InterfaceVersion",
-	"Model",
-	"PageTableLevels",
-	"VramPageSize",
-	"HardwareQueues",
-};
-
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	struct caps_adapter_words adapter;
@@ -83,18 +47,6 @@ static bool take_driver(const char *text, struct caps_options *options)
 	return driver_path(text, &options->driver);
 }
 
-static bool known_setting(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(softgpu_settings) / sizeof(softgpu_settings[0]); i++) {
-		if (strcmp(softgpu_settings[i], name) == 0)
-			return true;
-	}
-	/* The library checks its own settings (DXC-26). */
-	return strncmp(name, "Vidmm", strlen("Vidmm")) == 0;
-}
-
 static bool take_setting(const char *text, struct caps_options *options)
 {
 	struct vidmm_registry_value *setting = &options->settings[options->setting_count];
@@ -113,7 +65,7 @@ static bool take_setting(const char *text, struct caps_options *options)
 			driver_setting_expected(name));
 		return false;
 	}
-	return options->driver || known_setting(name) ||
+	return driver_has_setting(options->driver, name) ||
 	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }
 

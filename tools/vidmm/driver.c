@@ -15,6 +15,42 @@
 #define EVICTION_POLICY "VidmmEvictionPolicy"
 #define FIRST_OF_WDDM2  0x5000u /* the first interface version of 2.0 */
 
+/*
+ * Registry values that softgpu reads (vidmm/softgpu.h; a test compares the lists). Another name is
+ * refused, because softgpu would ignore it silently.
+ */
+static const char *const softgpu_settings[] = {
+	"ApertureSize",
+	"ApertureCoherent",
+	"VramCpuVisible",
+	"VramBanks",
+	"SwizzlingRanges",
+	"DmaBufferSize",
+	"AllocationListSize",
+	"PatchLocationListSize",
+	"DmaBufferSegmentSet",
+	"PagingBufferSize",
+	"PagingBufferSegment",
+	"PagingNode",
+	"EngineBytesPerUs",
+	"HostLinkBytesPerUs",
+	"HostLinkLatencyNs",
+	"HostLinkPasses",
+	"MoveContent",
+	"PrePatch",
+	"PerEngineTdr",
+	"PreemptionAware",
+	"VideoPresentSources",
+	"RefreshRate",
+	"FlipMmio",
+	"LinkedAdapters",
+	"InterfaceVersion",
+	"Model",
+	"PageTableLevels",
+	"VramPageSize",
+	"HardwareQueues",
+};
+
 static enum replay_status bad_driver(const char *path, const char *why)
 {
 	/* The loader's own messages begin with the path already. */
@@ -56,6 +92,15 @@ bool driver_path(const char *text, char **path)
 	if (*path)
 		snprintf(*path, size, "%s%s", strchr(text, '/') ? "" : "./", text);
 	return *path != NULL;
+}
+
+bool driver_has_setting(const char *driver, const char *name)
+{
+	for (size_t i = 0; i < sizeof(softgpu_settings) / sizeof(softgpu_settings[0]); i++)
+		if (strcmp(softgpu_settings[i], name) == 0)
+			return true;
+	/* The library checks its own settings (DXC-26). */
+	return driver || strncmp(name, "Vidmm", strlen("Vidmm")) == 0;
 }
 
 bool driver_setting(const char *name, const char *text, uint64_t *value)

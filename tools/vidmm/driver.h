@@ -21,6 +21,11 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry);
  */
 bool driver_path(const char *text, char **path);
 /*
+ * Returns false if the driver would ignore the setting silently: softgpu (DRIVER is NULL) reads no
+ * registry value of that name. Which ones another driver reads is unknown.
+ */
+bool driver_has_setting(const char *driver, const char *name);
+/*
  * Parses the value of a registry setting: a number, a size such as "64M", for softgpu's Model
  * "wddm1" or "wddm2", for VidmmEvictionPolicy the name of a policy. Returns false for other texts.
  */

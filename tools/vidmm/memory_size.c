@@ -7,6 +7,7 @@
 #include "units.h"
 
 #define PAGE            ((uint64_t)4096)
+#define END             ((uint64_t)1 << 40) /* a BAR of an adapter is below */
 #define MIB             ((uint64_t)1 << 20)
 #define EXTRA_BYTES_MIN ((uint64_t)256 * 1024)
 
@@ -26,7 +27,8 @@ bool memory_size_parse(const char *text, struct memory_size *size)
 	}
 	/* "50" is more likely a percentage without its sign than 50 bytes. */
 	return units_parse_percent(text, &size->percent) ||
-	       (units_parse_size(text, &size->bytes) && size->bytes >= PAGE);
+	       (units_parse_size(text, &size->bytes) && size->bytes >= PAGE &&
+		size->bytes <= END - PAGE);
 }
 
 const char *memory_size_percent_of(const struct memory_size *size)

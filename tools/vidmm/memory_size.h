@@ -12,7 +12,10 @@ struct memory_size {
 	bool largest;   /* `percent` is of the buffers of the largest submission instead */
 };
 
-/* Parses "64M", "50%" or "50%largest". Returns false for other texts, and for less than a page. */
+/*
+ * Parses "64M", "50%" or "50%largest". Returns false for other texts, for less than a page and for
+ * more than a page less than 1 TiB, the largest video memory of an adapter.
+ */
 bool memory_size_parse(const char *text, struct memory_size *size);
 /* Returns what a percentage is of, as the output says it: "peak" or "largest". */
 const char *memory_size_percent_of(const struct memory_size *size);

@@ -13,9 +13,10 @@
 #include "time_options.h"
 #include "units.h"
 
-#define RANGES_MAX     65535u
-#define THRASH_DEFAULT 5u
-#define THRASH_MAX     1000u
+#define RANGES_MAX         65535u
+#define APERTURE_BYTES_MAX ((uint64_t)1 << 40) /* where softgpu's aperture begins */
+#define THRASH_DEFAULT     5u
+#define THRASH_MAX         1000u
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
@@ -66,12 +67,12 @@ static bool parse_runs(const struct raw *raw, struct options *options)
 	if (!raw->compare) {
 		options->run_count = 1;
 		return memory_size_parse(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
-		       usage("--vram \"%s\" is not valid: expected at least 4K, or a percentage",
+		       usage("--vram \"%s\" is not valid: expected 4K to below 1T, or a percentage",
 			     raw->vram);
 	}
 	options->compare = true;
 	return comma_list_each(raw->compare, add_run, options) ||
-	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes of at least 4K, or "
+	       usage("--compare \"%s\" is not valid: expected 1 to 8 sizes of 4K to below 1T, or "
 		     "percentages",
 		     raw->compare);
 }
@@ -151,8 +152,10 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 	options->replay.aperture_bytes = REPLAY_APERTURE_BYTES;
 	if (raw->aperture && strcmp(raw->aperture, "none") == 0)
 		options->replay.aperture_bytes = 0;
-	else if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
-		return usage("--aperture \"%s\" is not valid: expected a size or none",
+	else if (raw->aperture &&
+		 (!units_parse_size(raw->aperture, &options->replay.aperture_bytes) ||
+		  options->replay.aperture_bytes > APERTURE_BYTES_MAX))
+		return usage("--aperture \"%s\" is not valid: expected a size up to 1T, or none",
 			     raw->aperture);
 	options->replay.aperture_bytes = (options->replay.aperture_bytes + 4095) & ~(uint64_t)4095;
 	uint64_t ranges = 0;

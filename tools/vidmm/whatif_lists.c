@@ -77,7 +77,7 @@ bool whatif_lists_parse(struct whatif_options *options, struct whatif_list_error
 
 	*error = (struct whatif_list_error){
 		"vram", lists->vram,
-		"up to 64 sizes of at least 4K or percentages, or a range such as "
+		"up to 64 sizes of 4K to below 1T or percentages, or a range such as "
 		"64M..8G:geometric"};
 	if (!size_list_parse(lists->vram, &options->sizes))
 		return false;

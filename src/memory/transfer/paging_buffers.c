@@ -217,6 +217,17 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory)
 	return vmm_paging_map_current(memory);
 }
 
+VMM_COLD static void report_no_space(struct vmm_memory *memory, vmm_status status)
+{
+	uint32_t segment = memory->caps->paging_buffer_segment;
+
+	vmm_reason(memory->adapter->observe, status, 0, 0,
+		   "adapter start: the paging buffer of %u bytes does not fit into segment %u of "
+		   "%llu bytes, its PagingBufferSegmentId (SEG-21)",
+		   memory->caps->paging_buffer_bytes, segment,
+		   (unsigned long long)vmm_memory_segment(memory, segment)->capacity_bytes);
+}
+
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)
 {
 	vmm_status status = vmm_backing_create(memory, VMM_PAGE_SIZE, true, &memory->dummy_page);
@@ -230,6 +241,8 @@ vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)
 		if (vmm_ok(status))
 			status = paging_buffer_map(memory, lane);
 	}
+	if (status == VMM_NO_VIDEO_MEMORY)
+		report_no_space(memory, status);
 	return status;
 }
 
