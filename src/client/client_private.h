@@ -113,6 +113,8 @@ struct vidmm_connection {
 
 	/* Set once: the host is gone, or this process is a child of fork(). */
 	_Atomic bool lost;
+	_Atomic bool
+		connected; /* set once: `first` exists, and the host has accepted the session */
 	/* the program is disconnecting: its handles are dead */
 	_Atomic bool ending;
 	bool forked;

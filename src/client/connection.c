@@ -205,8 +205,9 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 
 /*
  * Runs when the program exits. A host cannot tell an exit from a kill otherwise. The connections
- * stay, because functions that run later may call. If a thread is connecting or disconnecting, or
- * left that in a signal handler that called exit(), nothing is sent.
+ * stay, because functions that run later may call. Nothing is sent on one that a thread is
+ * connecting or disconnecting, or on any if a thread holds all_lock. That may be this thread: a
+ * signal handler can call exit().
  */
 __attribute__((destructor)) static void announce_exit(void) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
@@ -220,7 +221,8 @@ __attribute__((destructor)) static void announce_exit(void) VMM_NO_THREAD_SAFETY
 		struct vidmm_connection *connection =
 			vmm_container_of(pos, struct vidmm_connection, link);
 
-		if (!atomic_load(&connection->ending) && !vmm_client_lost(connection))
+		if (atomic_load(&connection->connected) && !atomic_load(&connection->ending) &&
+		    !vmm_client_lost(connection))
 			(void)vmm_message_send(connection->first->fd, &exits, sizeof(exits), NULL,
 					       NULL, 0);
 	}
@@ -331,6 +333,7 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 		goto out_connection;
 	connection->channel_count = 1;
 	vmm_client_put_channel(connection, connection->first);
+	atomic_store(&connection->connected, true);
 	*result = connection;
 	return VMM_OK;
 out_connection:

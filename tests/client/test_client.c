@@ -787,6 +787,39 @@ static void a_peer_without_the_protocol_is_not_supported(void **state)
 	}
 }
 
+static void leave(int number)
+{
+	(void)number;
+	exit(0);
+}
+
+/* A host that has not answered the hello hears nothing of the exit. */
+static void an_exit_while_connecting_says_nothing(void **state)
+{
+	struct vidmm_connection *connection = NULL;
+	char hello[4096];
+	int pair[2], status = 0;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		close(pair[1]);
+		signal(SIGUSR1, leave);
+		status = vidmm_connect_fd(pair[0], "early", NULL, NULL, &connection);
+		_exit(status ? 1 : 2);
+	}
+	assert_true(child > 0);
+	close(pair[0]);
+	assert_true(recv(pair[1], hello, sizeof(hello), 0) > 0);
+	assert_int_equal(kill(child, SIGUSR1), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(recv(pair[1], hello, sizeof(hello), 0), 0);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -808,6 +841,7 @@ int main(void)
 		cmocka_unit_test(connecting_without_a_server_fails),
 		cmocka_unit_test(a_refused_descriptor_is_still_the_callers),
 		cmocka_unit_test(a_peer_without_the_protocol_is_not_supported),
+		cmocka_unit_test(an_exit_while_connecting_says_nothing),
 	};
 
 	return cmocka_run_group_tests_name("client", tests, NULL, NULL);
