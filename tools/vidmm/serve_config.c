@@ -156,6 +156,24 @@ static bool physical_adapters(struct reading *r, const json_t *value)
 	return read_u32(value, &r->adapter->physical_adapters);
 }
 
+/* After all keys of the adapter, because "driver" may come after "settings". */
+static bool check_settings(const struct reading *r)
+{
+	const struct serve_adapter *a = r->adapter;
+
+	for (unsigned i = 0; i < a->setting_count; i++) {
+		const char *name = a->settings[i].name;
+
+		if (driver_has_setting(a->driver, name))
+			continue;
+		fprintf(stderr,
+			"vidmm: %s: softgpu has no registry value \"%s\"; see vidmm/softgpu.h\n",
+			r->path, name);
+		return false;
+	}
+	return true;
+}
+
 static bool adapters(struct reading *r, const json_t *value)
 {
 	static const struct key keys[] = {{"driver", driver},
@@ -175,7 +193,7 @@ static bool adapters(struct reading *r, const json_t *value)
 		const json_t *one = json_array_get(value, i);
 
 		r->adapter = &o->adapters[o->adapter_count++];
-		if (!json_is_object(one) || !read_object(r, one, keys))
+		if (!json_is_object(one) || !read_object(r, one, keys) || !check_settings(r))
 			return false;
 	}
 	return true;

@@ -48,20 +48,13 @@ static bool take_setting(const char *text, struct serve_adapter *a)
 	a->setting_count++;
 	if (!length || !text[length])
 		return usage("--set \"%s\" is not valid: expected NAME=NUMBER", text);
-	if (driver_setting(name, text + length + 1, &setting->value))
-		return true;
-	fprintf(stderr, "vidmm: --set \"%s\": expected %s\n", text, driver_setting_expected(name));
-	return false;
-}
-
-/* The names of an adapter's settings, which the command line and the configuration give. */
-static bool check_names(const struct serve_adapter *a)
-{
-	for (unsigned i = 0; i < a->setting_count; i++)
-		if (!driver_has_setting(a->driver, a->settings[i].name))
-			return usage("softgpu has no registry value \"%s\"; see vidmm/softgpu.h",
-				     a->settings[i].name);
-	return true;
+	if (!driver_setting(name, text + length + 1, &setting->value)) {
+		fprintf(stderr, "vidmm: --set \"%s\": expected %s\n", text,
+			driver_setting_expected(name));
+		return false;
+	}
+	return driver_has_setting(a->driver, name) ||
+	       usage("--set: softgpu has no registry value \"%s\"; see vidmm/softgpu.h", name);
 }
 
 /* --policy NAME is --set VidmmEvictionPolicy=NAME, and a file gives the functions. */
@@ -98,13 +91,6 @@ static bool take_settings(const struct raw *raw, struct serve_options *options, 
 		return usage("--set and --policy apply to adapters of --driver, and there is none: "
 			     "write them into the configuration%s",
 			     "");
-	for (unsigned a = 0; a < options->adapter_count; a++) {
-		if (check_names(&options->adapters[a]))
-			continue;
-		if (a < first)
-			*exit_code = REPLAY_BAD_INPUT;
-		return false;
-	}
 	for (unsigned a = 0; a < options->adapter_count; a++)
 		if (!driver_choose_model(options->adapters[a].driver, options->adapters[a].settings,
 					 &options->adapters[a].setting_count))
