@@ -217,11 +217,11 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory)
 	return vmm_paging_map_current(memory);
 }
 
-VMM_COLD static void report_no_space(struct vmm_memory *memory, vmm_status status)
+VMM_COLD static void report_no_space(struct vmm_memory *memory)
 {
 	uint32_t segment = memory->caps->paging_buffer_segment;
 
-	vmm_reason(memory->adapter->observe, status, 0, 0,
+	vmm_reason(memory->adapter->observe, VMM_NO_VIDEO_MEMORY, 0, 0,
 		   "adapter start: the paging buffer of %u bytes does not fit into segment %u of "
 		   "%llu bytes, its PagingBufferSegmentId (SEG-21)",
 		   memory->caps->paging_buffer_bytes, segment,
@@ -242,7 +242,7 @@ vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)
 			status = paging_buffer_map(memory, lane);
 	}
 	if (status == VMM_NO_VIDEO_MEMORY)
-		report_no_space(memory, status);
+		report_no_space(memory);
 	return status;
 }
 
