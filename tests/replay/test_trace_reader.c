@@ -189,6 +189,17 @@ static uint64_t sum_of_file(const char *path, unsigned flags)
 	return sum_of_events(reader, result);
 }
 
+/* Creates an empty file. Returns its path, to be freed. */
+static char *temporary_file(void)
+{
+	char *path = strdup("/tmp/vidmm-trace-XXXXXX");
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return path;
+}
+
 static void write_file(const char *path, const void *bytes, size_t size)
 {
 	FILE *file = fopen(path, "wb");
@@ -202,15 +213,12 @@ static void compression_makes_no_difference(void **state)
 {
 	struct recording text = long_recording();
 	size_t room = ZSTD_compressBound(text.length) * 2;
-	char *packed = malloc(room), *path = strdup("/tmp/vidmm-trace-XXXXXX");
+	char *packed = malloc(room), *path = temporary_file();
 	size_t half = text.length / 2, size;
 	struct trace_reader *reader;
 	uint64_t sum;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
 	sum = sum_of_memory(text.bytes, text.length);
 	write_file(path, text.bytes, text.length);
 	assert_int_equal(sum, sum_of_file(path, 0));
@@ -267,14 +275,11 @@ static void progress_follows_the_events_and_not_what_is_read_ahead(void **state)
 {
 	struct recording text = long_recording();
 	size_t room = ZSTD_compressBound(text.length);
-	char *packed = malloc(room), *path = strdup("/tmp/vidmm-trace-XXXXXX");
+	char *packed = malloc(room), *path = temporary_file();
 	size_t size = ZSTD_compress(packed, room, text.bytes, text.length, 3);
 	struct trace_reader *reader;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
 	for (unsigned ahead = 0; ahead < 2; ahead++) {
 		write_file(path, text.bytes, text.length);
 		assert_int_equal(trace_open_file(path, NULL, ahead ? TRACE_READ_AHEAD : 0, &reader),
@@ -295,14 +300,11 @@ static void progress_follows_the_events_and_not_what_is_read_ahead(void **state)
 static void a_reader_may_be_closed_at_any_time(void **state)
 {
 	struct recording text = long_recording();
-	char *path = strdup("/tmp/vidmm-trace-XXXXXX");
-	int fd = mkstemp(path);
+	char *path = temporary_file();
 	struct trace_reader *reader;
 	struct trace_event event;
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
 	write_file(path, text.bytes, text.length);
 	assert_int_equal(trace_open_file(path, NULL, TRACE_READ_AHEAD, &reader), TRACE_OK);
 	trace_close(reader);
@@ -333,13 +335,10 @@ static void a_missing_file_is_reported_as_missing(void **state)
 static void skimming_checks_all_but_the_contents_of_submissions(void **state)
 {
 	static const char text[] = HEADER "0 c 1 4096\n1 x anything at all\n2 d 1\n#end 3\n";
-	char *path = strdup("/tmp/vidmm-trace-XXXXXX");
-	int fd = mkstemp(path);
+	char *path = temporary_file();
 	struct trace_reader *reader;
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
 	write_file(path, text, sizeof(text) - 1);
 	assert_int_equal(trace_open_file(path, NULL, TRACE_SKIM, &reader), TRACE_OK);
 	expect_end(reader);
