@@ -12,6 +12,10 @@
 
 /* ---- hardware queues, and fences of several contexts ---- */
 
+/*
+ * A present may wait for the limit, and the queue may be behind a wait that only this client could
+ * end, so it asks not to.
+ */
 static void present_to_queue(struct hostile *h, struct hostile_connection *c)
 {
 	RECT rects[4];
@@ -32,7 +36,7 @@ static void present_to_queue(struct hostile *h, struct hostile_connection *c)
 		present->pSrcSubRects = rects;
 		present->BroadcastContextCount = !draw_below(&h->draw, 8);
 	}
-	present->Flags.FlipDoNotWait |= draw_below(&h->draw, 2) & 1;
+	present->Flags.FlipDoNotWait = 1;
 	next.PrivatePresentData = *present;
 	if (draw_below(&h->draw, 2))
 		(void)hostile_call(h, c, "D3DKMTSubmitPresentBltToHwQueue", &blt);

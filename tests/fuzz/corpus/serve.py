@@ -50,6 +50,7 @@ hello-with-a-userfaultfd: hello:9 deep:0 deep:1 deep:3 deep:0 deep:6 drain
 hellos-that-are-none: connect hello:0 connect hello:1 hello@1:1 hello@2:2 hello@3:3 hello@4:4 hello@5:5:200 hello@4:6:5
 joins-and-fills-channels: {OPEN} join@1:0:1 join@2:0:1 join@3:0:1 join@4:0:1 join@5:0:1 deep@1:1 deep@2:3 deep@3:6
 joins-with-a-wrong-word: {OPEN} join@1:0:0:1 join@2:0:0:0
+presents-behind-a-wait: {GPU} virtual:16 virtual:16#1 virtual:16#2 ''' + ' '.join(f'virtual:49#{i}' for i in range(16)) + f'''
 raw-packets: raw:7:7:7:7:7:7 raw:64:1:16:0:9:9 hello:15 deep:0 raw:200:3:0:0:1:1
 reads-nothing: {OPEN} close:3 4*draw:15#4 4*deep:1
 scribbles-over-what-it-renders: {OPEN} deep:0 deep:1 deep:0 deep:3 scribble:0:200 deep:6#1 scribble:1:200#1 deep:6#2 scribble:2:200#2 deep:6#3 scribble:3:200#3 deep:6#4
