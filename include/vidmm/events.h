@@ -144,8 +144,15 @@ enum vidmm_event_type {
 	 * b: offset in the allocation, c: segment, d: offset in the segment.
 	 */
 	VIDMM_EVENT_EXTENT = 27,
-	VIDMM_EVENT_TYPE_COUNT = 28
+	/*
+	 * A process was opened or closed. reason: enum vidmm_process_reason; text, when it was
+	 * opened: its name, which the client chose.
+	 */
+	VIDMM_EVENT_PROCESS = 28,
+	VIDMM_EVENT_TYPE_COUNT = 29
 };
+
+enum vidmm_process_reason { VIDMM_PROCESS_OPENED = 1, VIDMM_PROCESS_CLOSED };
 
 /* The calls of clients. OTHER: a call that has no other value. */
 enum vidmm_door {

@@ -8,6 +8,15 @@
 #include "object/nt_handle.h"
 #include "object/stopped.h"
 
+static void report_process(const struct vmm_process *process, enum vidmm_process_reason reason)
+{
+	struct vidmm_event event = {
+		.type = VIDMM_EVENT_PROCESS, .process = process->id, .reason = (uint16_t)reason};
+
+	vmm_observe_emit(process->world->observe, &event,
+			 reason == VIDMM_PROCESS_OPENED ? process->name : NULL);
+}
+
 vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 				struct vidmm_process **process)
 {
@@ -17,9 +26,11 @@ vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 		return VMM_INVALID_PARAMETER;
 	vmm_nt_collect(&host->world); /* */
 	vmm_status status = vmm_process_create(&host->world, name, &core);
-	if (vmm_ok(status))
-		*process = (struct vidmm_process *)core;
-	return status;
+	if (!vmm_ok(status))
+		return status;
+	report_process(core, VIDMM_PROCESS_OPENED);
+	*process = (struct vidmm_process *)core;
+	return VMM_OK;
 }
 
 vmm_status vmm_host_process_open_client(struct vidmm_host *host, const char *name,
@@ -97,6 +108,7 @@ void vidmm_process_close(struct vidmm_process *process)
 	leave_adapters(core);
 	vmm_sync_end_process(core);
 	vmm_nt_collect(core->world); /* */
+	report_process(core, VIDMM_PROCESS_CLOSED);
 	vmm_process_destroy(core);
 }
 

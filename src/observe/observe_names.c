@@ -20,6 +20,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 	[VIDMM_EVENT_SYNC] = "sync",       [VIDMM_EVENT_EXTENT] = "extent",
+	[VIDMM_EVENT_PROCESS] = "process",
 };
 
 static const char *const door_names[] = {
@@ -214,6 +215,11 @@ static const char *const sync_names[] = {
 	[VIDMM_SYNC_SIGNALED] = "signaled", [VIDMM_SYNC_DROPPED] = "dropped",
 };
 
+static const char *const process_names[] = {
+	[VIDMM_PROCESS_OPENED] = "opened",
+	[VIDMM_PROCESS_CLOSED] = "closed",
+};
+
 struct name_table {
 	const char *const *names;
 	uint32_t count;
@@ -236,6 +242,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_RECOVERY] = NAMES(recovery_names),
 	[VIDMM_EVENT_RANGE] = NAMES(range_names),
 	[VIDMM_EVENT_SYNC] = NAMES(sync_names),
+	[VIDMM_EVENT_PROCESS] = NAMES(process_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)
