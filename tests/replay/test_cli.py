@@ -514,6 +514,35 @@ def events_are_lines_of_text():
 
 
 @test
+def a_recording_of_events_has_what_the_text_has():
+    with tempfile.TemporaryDirectory() as folder:
+        text, record = os.path.join(folder, 'text'), os.path.join(folder, 'record')
+        expect(replay(EVERY, '--vram', '1M', '--events', text, '--record', record, '-q'), 0)
+        explained = expect(run('explain', text), 0).stdout
+        assert explained and expect(run('explain', record), 0).stdout == explained
+        assert 0 < os.path.getsize(record) * 5 < os.path.getsize(text)
+        expect(replay(EVERY, '--compare', '1M,2M', '--record', record), 2, err='--record')
+        expect(replay(EVERY, '--record', os.path.join(folder, 'none', 'record'), '-q'), 4, err='No such file')
+        expect(replay(EVERY, '--record', '/dev/full', '-q'), 4, err='No space left')
+        expect(replay(EVERY, '--record', '', '-q'), 2, err='--record')
+        expect(replay(EVERY, '--record', record, '--content', 'none', '-q'), 2, err='--record')
+        piped = subprocess.run(['sh', '-c', 'cat "$1" | "$0" explain /dev/stdin', VIDMM, text], capture_output=True, text=True)
+        assert piped.returncode == 0 and piped.stdout == explained, piped
+        with open(record, 'rb') as file:
+            whole = file.read()
+        for cut in len(whole) - 1, len(whole) // 2:
+            with open(record, 'wb') as file:
+                file.write(whole[:cut])
+            done = run('explain', record)
+            assert done.returncode in (0, 3) and 'middle of a chunk' in done.stderr, done
+        with open(text, encoding='utf-8') as file:
+            lines = file.read()
+        with open(text, 'w', encoding='utf-8') as file:
+            file.write(lines + '#99999 1ns p1 do')
+        assert expect(run('explain', text), 0, err='ends in the middle of a line').stdout == explained
+
+
+@test
 def the_standard_input_is_a_recording_too():
     text = open(EVERY).read()
     expect(replay('-', '--vram', '2M', '-q', text=text), 0)

@@ -255,7 +255,7 @@ def a_replays_events_are_understood():
         subprocess.run([VIDMM, 'replay', '-q', '--vram', '1M', '--events', events.name, TRACE], check=True)
         done = subprocess.run([VIDMM, 'explain', events.name], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    assert 'process 1: ' in done.stdout and 'waited ' in done.stdout, done.stdout
+    assert 'process 1 (every-op): ' in done.stdout and 'waited ' in done.stdout, done.stdout
 
 
 if __name__ == '__main__':

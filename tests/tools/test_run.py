@@ -106,6 +106,24 @@ def the_page_has_calls_by_function_and_status_and_unsupported_ones_first(folder)
 
 
 @test
+def the_events_of_a_host_are_recorded_with_the_names_of_processes(folder):
+    record = os.path.join(folder, 'record')
+    done = run(folder, '--serve', '--set', 'Model=wddm1', '--record', record, '--', CLIENT, 'calls')
+    assert done.returncode == 5, (done.returncode, done.stderr_text)
+    explained = subprocess.run([VIDMM, 'explain', record], capture_output=True, text=True, check=True).stdout
+    assert f'({os.path.basename(CLIENT)}): ' in explained and 'last failed call' in explained, explained
+    host = serve(folder, '--record', record)
+    done = plain(folder, 'exit')
+    assert done.returncode == 7, (done.returncode, done.stderr_text)
+    host.terminate()
+    assert finish(host).returncode == 0, host.stderr_text
+    explained = subprocess.run([VIDMM, 'explain', record], capture_output=True, text=True, check=True).stdout
+    assert f'({os.path.basename(CLIENT)}): ' in explained and ' 0 failed' in explained, explained
+    done = run(folder, '--serve', '--record', os.path.join(folder, 'none', 'record'), '--', CLIENT, 'exit')
+    assert done.returncode == 4 and 'none/record: No such file' in done.stderr_text, (done.returncode, done.stderr_text)
+
+
+@test
 def memory_at_its_peak_is_that_of_the_program(folder):
     for mode in MODES:
         done = run(folder, *mode, '--set', 'Model=wddm1', '--bar', '16M', '--', PRESSURE, '8', '4')
@@ -227,6 +245,9 @@ def bad_options_are_refused_before_anything_starts(folder):
                  ['--bar', '5', '--', CLIENT], ['--driver', '', '--', CLIENT], ['--report', '', '--', CLIENT], ['--interface', 'x', CLIENT]):
         done = run(folder, *args)
         assert done.returncode == 2 and 'vidmm run: ' in done.stderr_text, (args, done.returncode, done.stderr_text)
+    record = os.path.join(folder, 'record')
+    done = run(folder, '--record', record, '--', CLIENT, 'exit')
+    assert done.returncode == 2 and 'needs --serve' in done.stderr_text and not os.path.exists(record), done.stderr_text
     for name in 'bar', 'a,b':
         done = run(folder, '--driver', FILE['scripted_driver'], '--set', f'{name}=4096', '--', CLIENT)
         assert done.returncode == 2 and name in done.stderr_text, (done.returncode, done.stderr_text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `vidmm explain`: reads an event stream (`vidmm replay --events`). For each process it explains
+ * `vidmm explain`: reads an event stream (explain_input.h). For each process it explains
  * why its last failed call failed, and where the time of its slowest call went. Each sentence comes
  * from an event between the beginning and the end of that call. For contexts that a wait blocks, at
  * the end of the stream or when the wait was given up, it prints what blocks them
@@ -16,6 +16,7 @@
 
 #include "explain_events.h"
 #include "explain_history.h"
+#include "explain_input.h"
 #include "explain_waits.h"
 #include "replay.h"
 #include "status_names.h"
@@ -28,6 +29,7 @@ enum { DISCARD = 0x80, TEXT = 32, MOVES = 16 };
 struct process_summary {
 	uint32_t process;
 	uint64_t calls, failed, slowest_ns;
+	char *name;                      /* NULL: unknown */
 	char *failure, *slow, *given_up; /* printed explanations; NULL: none */
 };
 
@@ -46,7 +48,7 @@ struct explain {
  * may be hundreds of them.
  */
 struct moves {
-	char reason[TEXT];
+	char reason[64];
 	uint64_t from, to, count, bytes;
 };
 
@@ -355,8 +357,21 @@ static bool add_given_up(struct explain *explain, const struct logged_event *eve
 	return true;
 }
 
+static bool add_name(struct explain *explain, const struct logged_event *event)
+{
+	struct process_summary *summary = summary_of(explain, event->process);
+
+	if (!summary || !event->text)
+		return summary != NULL;
+	free(summary->name);
+	summary->name = strdup(event->text);
+	return summary->name != NULL;
+}
+
 static bool add_event(struct explain *explain, const struct logged_event *event)
 {
+	if (is(event, "process", "opened") && !add_name(explain, event))
+		return false;
 	if (is(event, "door", NULL) && !add_call(explain, event))
 		return false;
 	if (is(event, "sync", "given_up") && !add_given_up(explain, event))
@@ -367,35 +382,44 @@ static bool add_event(struct explain *explain, const struct logged_event *event)
 	return explain_history_add(explain->history, event);
 }
 
-static int read_events(struct explain *explain, FILE *file, const char *path)
+static int read_events(struct explain *explain, struct explain_input *input, const char *path)
 {
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t length;
-	int result = REPLAY_CLEAN;
+	struct logged_event event;
+	const char *line;
+	int status;
 
-	while (result == REPLAY_CLEAN && (length = getline(&line, &size, file)) >= 0) {
-		struct logged_event event;
-
+	while ((line = explain_input_next(input, &status)) != NULL) {
 		explain->lines++;
-		if (length && line[length - 1] == '\n')
-			line[length - 1] = '\0';
-		if (strlen(line) + 1 < (size_t)length || !logged_event_parse(line, &event)) {
+		if (!logged_event_parse(line, &event)) {
 			fprintf(stderr,
 				"vidmm: %s, line %" PRIu64 ": not a line of an event stream\n",
 				path, explain->lines);
-			result = REPLAY_BAD_INPUT;
-		} else if (!add_event(explain, &event)) {
+			return REPLAY_BAD_INPUT;
+		}
+		if (!add_event(explain, &event)) {
 			fprintf(stderr, "vidmm: out of memory\n");
-			result = REPLAY_ENVIRONMENT;
+			return REPLAY_ENVIRONMENT;
 		}
 	}
-	free(line);
-	if (result == REPLAY_CLEAN && ferror(file)) {
-		fprintf(stderr, "vidmm: %s: %s\n", path, strerror(errno));
-		result = REPLAY_ENVIRONMENT;
-	}
-	return result;
+	return status;
+}
+
+static void print_process(const struct explain *explain, const struct process_summary *s)
+{
+	char count[2][TEXT];
+
+	printf("process %" PRIu32, s->process);
+	if (s->name && *s->name)
+		printf(" (%s)", s->name);
+	printf(": %s calls, %s failed\n", units_count(s->calls, count[0], TEXT),
+	       units_count(s->failed, count[1], TEXT));
+	if (s->failure)
+		printf("  last failed call: %s", s->failure);
+	if (s->slow)
+		printf("  slowest call: %s", s->slow);
+	if (s->given_up)
+		printf("%s", s->given_up);
+	explain_waits_print_all(explain->waits, stdout, s->process);
 }
 
 static int print(const struct explain *explain, const char *process_filter)
@@ -404,21 +428,14 @@ static int print(const struct explain *explain, const char *process_filter)
 
 	for (unsigned i = 0; i < explain->count; i++) {
 		const struct process_summary *s = &explain->summaries[i];
-		char count[2][TEXT], number[TEXT];
+		char number[TEXT];
 
 		snprintf(number, sizeof(number), "%" PRIu32, s->process);
 		if (process_filter && strcmp(process_filter, number) != 0)
 			continue;
-		printf("%sprocess %s: %s calls, %s failed\n", shown++ ? "\n" : "", number,
-		       units_count(s->calls, count[0], TEXT),
-		       units_count(s->failed, count[1], TEXT));
-		if (s->failure)
-			printf("  last failed call: %s", s->failure);
-		if (s->slow)
-			printf("  slowest call: %s", s->slow);
-		if (s->given_up)
-			printf("%s", s->given_up);
-		explain_waits_print_all(explain->waits, stdout, s->process);
+		if (shown++)
+			printf("\n");
+		print_process(explain, s);
 	}
 	if (shown)
 		return REPLAY_CLEAN;
@@ -427,16 +444,17 @@ static int print(const struct explain *explain, const char *process_filter)
 	return REPLAY_BAD_INPUT;
 }
 
-static int explain_file(FILE *file, const char *path, const char *process_filter)
+static int explain_file(struct explain_input *input, const char *path, const char *process_filter)
 {
 	struct explain explain = {.history = explain_history_create(),
 				  .waits = explain_waits_create()};
-	int result = explain.history && explain.waits ? read_events(&explain, file, path)
+	int result = explain.history && explain.waits ? read_events(&explain, input, path)
 						      : REPLAY_ENVIRONMENT;
 
 	if (result == REPLAY_CLEAN)
 		result = print(&explain, process_filter);
 	for (unsigned i = 0; i < explain.count; i++) {
+		free(explain.summaries[i].name);
 		free(explain.summaries[i].failure);
 		free(explain.summaries[i].slow);
 		free(explain.summaries[i].given_up);
@@ -449,14 +467,14 @@ static int explain_file(FILE *file, const char *path, const char *process_filter
 
 static const char usage[] =
 	"usage: vidmm explain EVENTS|- [PROCESS]\n"
-	"Explains from the events of `vidmm replay --events` why calls failed or took long: of\n"
-	"all processes, or of the one with this number.\n";
+	"Explains from the events of `vidmm replay --events`, or from a recording (--record of\n"
+	"replay, serve and run), why calls failed or took long: of all processes, or of the one\n"
+	"with this number.\n";
 
 int explain_main(int argc, const char **argv)
 {
 	const char *process_filter = argc == 3 ? argv[2] : NULL;
-	bool piped = argc > 1 && strcmp(argv[1], "-") == 0;
-	FILE *file;
+	struct explain_input *input;
 	int result;
 
 	if (verb_help(argc, argv, 1, 2, usage, &result))
@@ -467,13 +485,9 @@ int explain_main(int argc, const char **argv)
 			usage);
 		return REPLAY_USAGE;
 	}
-	file = piped ? stdin : fopen(argv[1], "r");
-	if (!file) {
-		fprintf(stderr, "vidmm: %s: %s\n", argv[1], strerror(errno));
-		return REPLAY_ENVIRONMENT;
-	}
-	result = explain_file(file, argv[1], process_filter);
-	if (!piped)
-		fclose(file);
+	input = explain_input_open(argv[1], &result);
+	if (input)
+		result = explain_file(input, argv[1], process_filter);
+	explain_input_close(input);
 	return result;
 }

@@ -17,6 +17,7 @@
 #include "parse_only.h"
 #include "picture.h"
 #include "progress.h"
+#include "record_write.h"
 #include "rules.h"
 #include "run.h"
 #include "serve.h"
@@ -37,13 +38,24 @@ static void print_message(void *context, const char *text)
 		console->color ? "\033[0m" : "");
 }
 
+/* What --events and --record write. */
+struct sinks {
+	FILE *events; /* NULL: none */
+	struct record_writer *record;
+};
+
 /* Each line is one call of stdio, because events may come from several threads. */
 static void write_event(void *context, const struct vidmm_event *event, const char *text)
 {
+	const struct sinks *sinks = context;
 	char line[1024];
 
+	if (sinks->record)
+		record_event(sinks->record, event, text);
+	if (!sinks->events)
+		return;
 	vidmm_event_format(event, text, line, sizeof(line) - 1);
-	fprintf(context, "%s\n", line);
+	fprintf(sinks->events, "%s\n", line);
 }
 
 /* Determines the video memory of each run. Percentages need a first pass over the recordings. */
@@ -90,18 +102,40 @@ static enum replay_status run_all(struct options *options, struct console *conso
 	return worst;
 }
 
-static bool open_events(struct options *options, FILE **file)
+static bool open_events(const char *path, FILE **file)
 {
-	*file = NULL;
-	if (!options->events_path)
+	if (!path)
 		return true;
-	*file = strcmp(options->events_path, "-") == 0 ? stdout : fopen(options->events_path, "w");
-	if (!*file) {
-		fprintf(stderr, "vidmm: %s: %s\n", options->events_path, strerror(errno));
+	*file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+	if (!*file)
+		fprintf(stderr, "vidmm: %s: %s\n", path, strerror(errno));
+	return *file != NULL;
+}
+
+static bool open_record(const struct options *options, struct record_writer **record)
+{
+	json_t *about, *traces;
+
+	if (!options->record_path)
+		return true;
+	traces = json_array();
+	for (unsigned i = 0; i < options->replay.input_count; i++)
+		json_array_append_new(traces, json_string(options->replay.inputs[i].path));
+	about = json_pack("{s:s,s:o}", "command", "replay", "traces", traces);
+	*record = record_create(options->record_path, about);
+	json_decref(about);
+	return *record != NULL;
+}
+
+static bool open_sinks(struct options *options, struct sinks *sinks)
+{
+	if (!open_events(options->events_path, &sinks->events) ||
+	    !open_record(options, &sinks->record))
 		return false;
+	if (sinks->events || sinks->record) {
+		options->replay.event = write_event;
+		options->replay.event_context = sinks;
 	}
-	options->replay.event = write_event;
-	options->replay.event_context = *file;
 	return true;
 }
 
@@ -135,12 +169,20 @@ static bool close_events(const struct options *options, FILE *events)
 	return false;
 }
 
+static bool close_sinks(const struct options *options, struct sinks *sinks)
+{
+	bool good =
+		!sinks->events || sinks->events == stdout || close_events(options, sinks->events);
+
+	return record_finish(sinks->record) && good;
+}
+
 static int replay_main(int argc, const char **argv)
 {
 	struct options options;
 	struct run *runs;
 	struct console console = {0};
-	FILE *events;
+	struct sinks sinks = {0};
 	enum replay_status status = REPLAY_ENVIRONMENT;
 	int exit_code;
 	unsigned i;
@@ -159,14 +201,14 @@ static int replay_main(int argc, const char **argv)
 	runs = calloc(options.run_count, sizeof(*runs));
 	if (options.parse_only) {
 		status = parse_only(&options.replay);
-	} else if (runs && open_events(&options, &events)) {
+	} else if (runs && open_sinks(&options, &sinks)) {
 		status = run_all(&options, &console, runs);
 		/* A recording that cannot be read has no result to report. */
 		if (status < REPLAY_BAD_INPUT)
 			status = report(&options, runs, status);
-		if (events && events != stdout && !close_events(&options, events))
-			status = REPLAY_ENVIRONMENT;
 	}
+	if (!close_sinks(&options, &sinks))
+		status = REPLAY_ENVIRONMENT;
 	for (i = 0; runs && i < options.run_count; i++)
 		replay_result_finish(&runs[i].result);
 	free(runs);
@@ -182,7 +224,7 @@ static int help(FILE *file, int exit_code)
 	      "  merge FILE...     make one result from files of `what-if --state`\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
-	      "  explain EVENTS    explain from `replay --events` why calls failed or took long\n"
+	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"

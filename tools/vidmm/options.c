@@ -21,7 +21,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *connect_path, *model, *policy, *thrash;
+		*compare, *color, *events, *record, *connect_path, *model, *policy, *thrash;
 	struct time_raw time;
 	int json, quiet, parse_only, connect, against_reference, by_bytes;
 };
@@ -218,6 +218,7 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 				      raw->backend,
 				      raw->seed,
 				      raw->events,
+				      raw->record,
 				      raw->switch_chance,
 				      raw->model,
 				      raw->time.link,
@@ -250,12 +251,16 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
 	    !parse_words(raw, options, exit_code) ||
-	    !time_options_apply(&raw->time, raw->events != NULL, options) ||
+	    !time_options_apply(&raw->time, raw->events || raw->record, options) ||
 	    !parse_numbers(raw, options) || !take_inputs(context, options))
 		return false;
-	if (raw->events && options->run_count > 1)
-		return usage("--events covers one run, but --compare has several%s", "");
+	if ((raw->events || raw->record) && options->run_count > 1)
+		return usage("--events and --record cover one run, but --compare has several%s",
+			     "");
+	if (raw->record && !raw->record[0])
+		return usage("--record has no value: expected a file%s", "");
 	options->events_path = raw->events ? strdup(raw->events) : NULL;
+	options->record_path = raw->record ? strdup(raw->record) : NULL;
 	return true;
 }
 
@@ -272,6 +277,7 @@ static void free_raw(struct raw *raw)
 	free(raw->compare);
 	free(raw->color);
 	free(raw->events);
+	free(raw->record);
 	free(raw->connect_path);
 	free(raw->model);
 	free(raw->policy);
@@ -333,10 +339,10 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "WHICH"},
 		{"seed", 0, POPT_ARG_STRING, &raw.seed, 0, "sim: random seed (default 0)", "N"},
 		{"switch", 0, POPT_ARG_STRING, &raw.switch_chance, 0,
-		 "sim: probability in 1024 of a thread switch where one is possible (default 0)",
-		 "N"},
+		 "sim: probability in 1024 of a thread switch where possible (default 0)", "N"},
 		{"events", 0, POPT_ARG_STRING, &raw.events, 0,
 		 "file for the events of the run, one line each (-: standard output)", "FILE"},
+		{"record", 0, POPT_ARG_STRING, &raw.record, 0, "recording of all events", "FILE"},
 		{"connect", 0, POPT_ARG_NONE, &raw.connect, 0,
 		 "use of a running host (`vidmm serve`), with a process for each recording", NULL},
 		{"socket", 0, POPT_ARG_STRING, &raw.connect_path, 0,
@@ -374,6 +380,7 @@ void options_finish(struct options *options)
 		free((void *)(uintptr_t)options->inputs[i].path);
 	free(options->inputs);
 	free(options->events_path);
+	free(options->record_path);
 	free(options->connect_path);
 }
 

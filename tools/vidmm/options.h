@@ -22,6 +22,7 @@ struct options {
 	bool json, quiet, parse_only;
 	enum color_mode color;
 	char *events_path;  /* NULL: none */
+	char *record_path;  /* NULL: none */
 	char *connect_path; /* storage of replay.connect */
 };
 

@@ -53,6 +53,8 @@ static int run_in(const struct run_options *options, const struct run_folder *fo
 		exit_code = run_exit_code(&end);
 		if (!end.exec_error)
 			exit_code = print_page(options, report, &end, exit_code);
+		if (options->record && end.host_status && !exit_code)
+			exit_code = REPLAY_ENVIRONMENT; /* the host has said what it lost */
 	} else {
 		(void)run_host_stop(host);
 	}

@@ -20,6 +20,7 @@ struct run_options {
 	struct caps_options adapter;
 	char **program; /* its name and arguments, terminated by NULL; part of argv */
 	char *report;   /* file of the page; NULL: the standard error stream */
+	char *record;   /* with serve: file for a recording of all events; NULL: none */
 	bool serve;     /* in a host beside the program */
 	const struct vidmm_policy *policy; /* from a file, with serve; NULL: none */
 	bool no_namespace;

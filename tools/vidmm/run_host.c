@@ -54,8 +54,8 @@ static bool describe(const struct run_options *run, const struct run_folder *fol
 	const struct caps_options *adapter = &run->adapter;
 	struct serve_adapter *a = &options->adapters[0];
 
-	*options =
-		(struct serve_options){.adapter_count = 1, .socket = folder->socket, .quiet = true};
+	*options = (struct serve_options){
+		.adapter_count = 1, .socket = folder->socket, .record = run->record, .quiet = true};
 	if (adapter->setting_count > SERVE_SETTINGS_MAX)
 		return false;
 	a->driver = adapter->driver;

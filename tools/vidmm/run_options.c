@@ -11,7 +11,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	struct caps_adapter_words adapter;
-	char *report, *policy;
+	char *report, *record, *policy;
 	int serve, no_namespace, help;
 };
 
@@ -61,6 +61,20 @@ static bool take_report(char **given, struct run_options *options)
 		return true;
 	fprintf(stderr, "vidmm run: --report has no value: expected a file\n"
 			"try: vidmm run --help\n");
+	return false;
+}
+
+/* The host writes it: the library in the program's process cannot compress. */
+static bool take_record(char **given, struct run_options *options)
+{
+	options->record = *given;
+	*given = NULL;
+	if (!options->record || (options->record[0] && options->serve))
+		return true;
+	fprintf(stderr, options->serve ? "vidmm run: --record has no value: expected a file\n"
+					 "try: vidmm run --help\n"
+				       : "vidmm run: --record needs --serve\n"
+					 "try: vidmm run --help\n");
 	return false;
 }
 
@@ -126,6 +140,8 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 		 "adapter in a host beside the program (default: in the program's process)", NULL},
 		{"report", 0, POPT_ARG_STRING, &raw.report, 0,
 		 "file for the page about the program (default: standard error)", "FILE"},
+		{"record", 0, POPT_ARG_STRING, &raw.record, 0,
+		 "with --serve: file for a recording of all events, for `vidmm explain`", "FILE"},
 		{"no-namespace", 0, POPT_ARG_NONE, &raw.no_namespace, 0,
 		 "no mount namespace: " RUN_WSL_PATH " stays what it is", NULL},
 		{"help", 'h', POPT_ARG_NONE, &raw.help, 0, "this help text", NULL},
@@ -142,11 +158,12 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	options->serve = raw.serve;
 	options->no_namespace = raw.no_namespace;
 	proceed = proceed && take_report(&raw.report, options) &&
-		  take_policy(&raw, options, exit_code) &&
+		  take_record(&raw.record, options) && take_policy(&raw, options, exit_code) &&
 		  caps_take_adapter("run", &raw.adapter, &options->adapter) && names_fit(options) &&
 		  take_program(context, argc, argv, options);
 	caps_free_adapter(&raw.adapter);
 	free(raw.report);
+	free(raw.record);
 	free(raw.policy);
 	poptFreeContext(context);
 	return proceed;
@@ -156,4 +173,5 @@ void run_options_finish(struct run_options *options)
 {
 	caps_options_finish(&options->adapter);
 	free(options->report);
+	free(options->record);
 }

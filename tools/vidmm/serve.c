@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "record_write.h"
 #include "serve.h"
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
@@ -22,6 +23,7 @@ struct service {
 	struct serve_options options;
 	const struct serve_hooks *hooks; /* NULL: none */
 	FILE *log;
+	struct record_writer *record; /* NULL: none */
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapters[SERVE_ADAPTERS_MAX];
 	unsigned adapter_count; /* number of started adapters */
@@ -83,19 +85,37 @@ static enum replay_status start_adapter(struct service *s, const struct serve_ad
 	return REPLAY_CLEAN;
 }
 
-static enum replay_status start_host(struct service *s)
+static bool open_record(struct service *s)
 {
-	const struct vidmm_host_options options = {.struct_size = sizeof(options),
-						   .kind = VIDMM_HOST_LINUX};
+	json_t *about;
+
+	if (!s->options.record)
+		return true;
+	about = json_pack("{s:s}", "command", "serve");
+	s->record = record_create(s->options.record, about);
+	json_decref(about);
+	return s->record != NULL;
+}
+
+static bool subscribe(struct service *s)
+{
 	const uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING |
 				(uint64_t)1 << VIDMM_EVENT_REASON |
 				(uint64_t)1 << VIDMM_EVENT_FATAL;
 	const struct serve_hooks *hooks = s->hooks;
+
+	return vidmm_subscribe(s->host, events, on_event, s) &&
+	       (!hooks || vidmm_subscribe(s->host, hooks->events, hooks->event, hooks->context)) &&
+	       (!s->record || vidmm_subscribe(s->host, UINT64_MAX, record_event, s->record));
+}
+
+static enum replay_status start_host(struct service *s)
+{
+	const struct vidmm_host_options options = {.struct_size = sizeof(options),
+						   .kind = VIDMM_HOST_LINUX};
 	enum replay_status status = REPLAY_CLEAN;
 
-	if (vidmm_host_create(&options, &s->host) < 0 ||
-	    !vidmm_subscribe(s->host, events, on_event, s) ||
-	    (hooks && !vidmm_subscribe(s->host, hooks->events, hooks->event, hooks->context))) {
+	if (vidmm_host_create(&options, &s->host) < 0 || !subscribe(s)) {
 		fprintf(stderr, "vidmm: cannot create a host\n");
 		return REPLAY_ENVIRONMENT;
 	}
@@ -180,6 +200,8 @@ static enum replay_status serve(struct service *s)
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	raise_limits(&s->options);
 	enum replay_status status = serve_socket_open(s->options.socket, &s->socket);
+	if (status == REPLAY_CLEAN && !open_record(s))
+		status = REPLAY_ENVIRONMENT;
 	if (status == REPLAY_CLEAN)
 		status = start_host(s);
 	if (status == REPLAY_CLEAN)
@@ -191,7 +213,7 @@ static enum replay_status serve(struct service *s)
 		serve_log_write(s->log, "stops on a signal");
 	}
 	stop(s);
-	return status;
+	return record_finish(s->record) ? status : REPLAY_ENVIRONMENT;
 }
 
 enum replay_status serve_run(const struct serve_options *options, FILE *log,

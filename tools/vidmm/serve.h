@@ -35,6 +35,7 @@ struct serve_options {
 	uint32_t clients_max;
 	bool other_users;   /* programs of other users may connect */
 	char *socket, *log; /* NULL: the default path; the standard error stream */
+	char *record;       /* file for a recording of all events; NULL: none */
 	bool quiet;
 };
 

@@ -12,7 +12,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	const char **drivers, **sets;
-	char *config, *socket, *log, *policy;
+	char *config, *socket, *log, *record, *policy;
 	int quiet;
 };
 
@@ -126,12 +126,15 @@ static bool interpret(poptContext context, struct raw *raw, struct serve_options
 	for (unsigned i = 0; raw->drivers && raw->drivers[i]; i++)
 		if (!take_driver(raw->drivers[i], options))
 			return false;
+	if (raw->record && !raw->record[0])
+		return usage("--record has no value: expected a file%s", "");
 	if (!options->adapter_count)
 		options->adapter_count = 1;
 	if (!take_settings(raw, options, configured, exit_code))
 		return false;
 	replace(&options->socket, &raw->socket);
 	replace(&options->log, &raw->log);
+	replace(&options->record, &raw->record);
 	options->quiet = raw->quiet;
 	return true;
 }
@@ -150,6 +153,7 @@ static void free_raw(struct raw *raw)
 	free(raw->config);
 	free(raw->socket);
 	free(raw->log);
+	free(raw->record);
 	free(raw->policy);
 }
 
@@ -176,6 +180,8 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		{"log", 0, POPT_ARG_STRING, &raw.log, 0,
 		 "file for connections, disconnections and findings (default: standard error)",
 		 "FILE"},
+		{"record", 0, POPT_ARG_STRING, &raw.record, 0,
+		 "file for a recording of all events, for `vidmm explain`", "FILE"},
 		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
 		 "no lines for connections and disconnections", NULL},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
@@ -207,4 +213,5 @@ void serve_options_finish(struct serve_options *options)
 	}
 	free(options->socket);
 	free(options->log);
+	free(options->record);
 }

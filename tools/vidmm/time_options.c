@@ -94,7 +94,7 @@ static bool apply_content(const char *text, bool has_events, struct replay_optio
 	if (content == 1 && (replay->verify != REPLAY_VERIFY_NONE || has_events || replay->wddm2 ||
 			     replay->connect))
 		return options_usage("--content none cannot be combined with --verify, --events, "
-				     "--connect or --model wddm2%s",
+				     "--record, --connect or --model wddm2%s",
 				     "");
 	replay->no_content = content == 1;
 	return true;
