@@ -321,6 +321,8 @@ struct vmm_adapter {
 	_Atomic bool removed;    /* nothing completes anymore */
 	_Atomic bool recovering; /* being reset: only the resetting thread makes progress */
 	_Atomic uint32_t resets; /* number of resets (TDR-07) */
+	/* vmm_port_suspensions during the last reset: devices from before it are lost (TDR-07). */
+	uint32_t reset_suspension VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Removed or stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03). */
 	_Atomic bool closed;
 

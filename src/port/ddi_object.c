@@ -62,7 +62,8 @@ void vmm_port_devices_forget(struct vmm_port *port)
 	}
 }
 
-static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *args)
+static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *args,
+				   uint32_t *suspensions)
 {
 	UINT flags = args->Flags.Value;
 	struct vmm_port_call call;
@@ -70,6 +71,7 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
+	*suspensions = atomic_load(&port->suspensions);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
@@ -78,7 +80,7 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 }
 
 static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system,
-			      HANDLE kmd_process, DXGK_DEVICEINFO *info)
+			      HANDLE kmd_process, DXGK_DEVICEINFO *info, uint32_t *suspensions)
 {
 	DXGKARG_CREATEDEVICE args = {.hDevice = *handle, .hKmdProcess = kmd_process};
 	struct vmm_port_device *record;
@@ -98,7 +100,7 @@ static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system
 	 * there or leave them unchanged.
 	 */
 	untouched = args.pInfo;
-	status = call_create_device(port, &args);
+	status = call_create_device(port, &args, suspensions);
 	if (status != STATUS_SUCCESS) {
 		vmm_free(record);
 		return status;
@@ -115,19 +117,23 @@ static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system
 NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
 				DXGK_DEVICEINFO *info)
 {
-	return create_device(port, handle, system, NULL, info);
+	uint32_t suspensions;
+
+	return create_device(port, handle, system, NULL, info, &suspensions);
 }
 
 NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
-					DXGK_DEVICEINFO *info)
+					DXGK_DEVICEINFO *info, uint32_t *suspensions)
 {
-	return create_device(port, handle, false, kmd_process, info);
+	return create_device(port, handle, false, kmd_process, info, suspensions);
 }
 
 NTSTATUS vmm_port_create_system_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
 				       DXGK_DEVICEINFO *info)
 {
-	return create_device(port, handle, true, kmd_process, info);
+	uint32_t suspensions;
+
+	return create_device(port, handle, true, kmd_process, info, &suspensions);
 }
 
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)

@@ -154,11 +154,8 @@ static bool close_gate(struct vmm_port *port, uint64_t deadline_ns)
 	}
 }
 
-bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
+static bool wait_until_empty(struct vmm_port *port, uint64_t deadline_ns)
 {
-	if (vmm_unlikely(!close_gate(port, deadline_ns)))
-		return false;
-	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
 	for (;;) {
 		uint32_t seen = atomic_load(&port->gate);
 
@@ -169,6 +166,22 @@ bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
 				atomic_load(&port->inside)) != VMM_OK)
 			return !atomic_load(&port->inside);
 	}
+}
+
+bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
+{
+	if (vmm_unlikely(!close_gate(port, deadline_ns)))
+		return false;
+	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
+	if (!wait_until_empty(port, deadline_ns))
+		return false;
+	atomic_fetch_add(&port->suspensions, 1);
+	return true;
+}
+
+uint32_t vmm_port_suspensions(const struct vmm_port *port)
+{
+	return atomic_load(&port->suspensions);
 }
 
 void vmm_port_resume(struct vmm_port *port)

@@ -356,10 +356,11 @@ NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool syst
 				DXGK_DEVICEINFO *info);
 /*
  * Does the same for a client's device. kmd_process: its process in the miniport, if it has
- * processes (VA-01).
+ * processes (VA-01). *suspensions: vmm_port_suspensions during the DDI; while a reset has the
+ * miniport, the DDI waits.
  */
 NTSTATUS vmm_port_create_process_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
-					DXGK_DEVICEINFO *info);
+					DXGK_DEVICEINFO *info, uint32_t *suspensions);
 /* Does the same for the system device. kmd_process: the system paging process, or NULL (PAG-26). */
 NTSTATUS vmm_port_create_system_device(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
 				       DXGK_DEVICEINFO *info);
@@ -592,6 +593,8 @@ NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *arg
  */
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
 void vmm_port_resume(struct vmm_port *port);
+/* Returns how often vmm_port_suspend has returned true. */
+uint32_t vmm_port_suspensions(const struct vmm_port *port);
 /* Is the device gone: has the notification of the miniport begun? (PNP-08) */
 bool vmm_port_removed(const struct vmm_port *port);
 /* Returns the number of threads that are inside the miniport. */

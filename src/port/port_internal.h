@@ -119,6 +119,7 @@ struct vmm_port {
 	_Atomic bool excluding; /* level two: callers wait instead of being refused */
 	/* Futex: moves when the gate opens, and when a thread leaves while the gate is closed. */
 	_Atomic uint32_t gate;
+	_Atomic uint32_t suspensions; /* number of times that a reset has emptied the miniport */
 	_Atomic(struct vmm_os_thread *) exclusive; /* the thread that closed the gate */
 	/* The lead's interrupt and DPC serve the whole link, so neither runs twice at a time. */
 	KDPC dpc;

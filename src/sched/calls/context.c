@@ -393,7 +393,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	struct vmm_ddi_creation creation;
 	HANDLE handle = device;
 	void *kmd_process = NULL;
-	uint32_t resets = atomic_load(&adapter->resets);
+	uint32_t suspensions;
 	NTSTATUS status;
 
 	if (!device)
@@ -406,7 +406,8 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	vmm_ddi_creation_begin(&creation, device, NULL);
-	status = vmm_port_create_process_device(adapter->port, &handle, kmd_process, &info);
+	status = vmm_port_create_process_device(adapter->port, &handle, kmd_process, &info,
+						&suspensions);
 	vmm_ddi_creation_end(&creation);
 	if (!NT_SUCCESS(status))
 		goto out_free;
@@ -425,7 +426,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_state_lock(adapter);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
 	/* TDR-07: the miniport created it before a reset, which did not find it in the list. */
-	if (vmm_unlikely(atomic_load(&adapter->resets) != resets))
+	if (vmm_unlikely((int32_t)(adapter->reset_suspension - suspensions) > 0))
 		atomic_store(&device->error, VMM_DEVICE_RESET);
 	vmm_state_unlock(adapter);
 	device->hazard = vmm_hazard_register(adapter->os, VMM_HAZARD_DEVICE, device);

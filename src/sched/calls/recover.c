@@ -102,6 +102,7 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 			   device->handle, device == offender ? ", whose packet hung" : "");
 	}
 	atomic_fetch_add(&adapter->resets, 1);
+	adapter->reset_suspension = vmm_port_suspensions(adapter->port);
 	vmm_state_unlock(adapter);
 }
 

@@ -359,6 +359,61 @@ static void tdr_07_lock_33_ofr_15_every_device_is_lost(void **state)
 	timeout_stop(&t);
 }
 
+struct creator {
+	struct timeout_world *t;
+	struct vidmm_device *device;
+	_Atomic bool begun;
+	vidmm_status result;
+};
+
+static void create_device(void *argument)
+{
+	struct creator *c = argument;
+
+	atomic_store(&c->begun, true);
+	c->result = vidmm_device_create(c->t->w.device.process, c->t->w.client.adapter, &c->device);
+}
+
+/*
+ * The reset waits for a thread to leave the miniport, and CreateDevice waits for the reset, which
+ * does not lose the device: the miniport creates it afterwards.
+ */
+static void tdr_07_a_device_whose_creation_waits_for_the_reset_is_not_lost(void **state)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = WORLD_CPU_VISIBLE};
+	struct client_context second;
+	struct timeout_world t;
+	struct blocker b;
+
+	timeout_start(&t, state, NULL, NULL);
+	struct creator c = {.t = &t};
+	struct vidmm_thread *thread = start_blocking(&t, &b, &second), *creating;
+	timeout_await(&t, VIDMM_RECOVERY_TIMEOUT, 1);
+	timeout_pass(&t, 1 * NS_PER_S);
+	assert_int_equal(
+		vidmm_thread_create(t.w.client.host, "creates", create_device, &c, &creating), 0);
+	timeout_pass(&t, 1 * NS_PER_S);
+	assert_true(atomic_load(&c.begun));
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_CREATE_DEVICE), 0);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESET), 0);
+	atomic_store(&b.leave, true);
+	vidmm_thread_join(thread);
+	vidmm_thread_join(creating);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESET), 1);
+	assert_int_equal(c.result, 0);
+	struct client_device device = t.w.device;
+	device.device = c.device;
+	device.handle = vidmm_device_handle(c.device);
+	t.w.m->hook = NULL;
+	t.w.m->settings.complete_at_once = true;
+	D3DKMT_HANDLE a = world_allocate_as(&device, &spec);
+	assert_false(timeout_is_lost(&device, a));
+	assert_true(timeout_is_lost(&t.w.device, t.a));
+	vidmm_device_destroy(c.device);
+	timeout_stop(&t);
+}
+
 static void tdr_07_the_same_process_can_create_working_devices(void **state)
 {
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -748,6 +803,8 @@ int main(void)
 		ON_BOTH(tdr_04_a_thread_inside_the_miniport_past_tdrddidelay_is_fatal),
 		ON_BOTH(tdr_06_the_reset_waits_until_no_thread_is_inside_the_miniport),
 		ON_BOTH(tdr_07_lock_33_ofr_15_every_device_is_lost),
+		/* only on the simulator does a test know that the reset has closed the gate */
+		ON_SIM(tdr_07_a_device_whose_creation_waits_for_the_reset_is_not_lost),
 		ON_BOTH(tdr_07_the_same_process_can_create_working_devices),
 		ON_BOTH(tdr_09_waiting_threads_are_released_by_a_reset),
 		ON_BOTH(tdr_09_a_reset_ends_the_wait_of_a_device_destruction),
