@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <support/temporary.h>
 #include <support/test.h>
 
 #include "record_format.h"
@@ -35,14 +36,19 @@ static const char *text_of(uint64_t i, char *text, size_t size)
 	return i % 30 ? text : "";
 }
 
-static char *temporary(void)
+/* Asserts that an event is the one written with that number, with the first part of its text. */
+static void check_event(uint64_t number, const struct vidmm_event *event, const char *text)
 {
-	char *path = strdup("/tmp/vidmm-record-XXXXXX");
-	int fd = mkstemp(path);
+	const struct vidmm_event wanted = event_of(number);
+	char expected[2048];
+	const char *wanted_text = text_of(number, expected, sizeof(expected));
 
-	assert_true(fd >= 0);
-	close(fd);
-	return path;
+	assert_memory_equal(event, &wanted, sizeof(*event));
+	assert_int_equal(text != NULL, wanted_text != NULL);
+	if (text) {
+		expected[RECORD_TEXT_MAX] = '\0';
+		assert_string_equal(text, wanted_text);
+	}
 }
 
 static void write_recording(const char *path, uint64_t events)
@@ -68,22 +74,11 @@ static enum record_result read_recording(const char *path, uint64_t *events)
 	enum record_result result = record_open(path, &reader);
 	struct vidmm_event event;
 	const char *text;
-	char expected[2048];
 
 	*events = 0;
 	while (result == RECORD_EVENT &&
-	       (result = record_next(reader, &event, &text)) == RECORD_EVENT) {
-		const struct vidmm_event wanted = event_of(*events);
-		const char *wanted_text = text_of(*events, expected, sizeof(expected));
-
-		assert_memory_equal(&event, &wanted, sizeof(event));
-		assert_int_equal(text != NULL, wanted_text != NULL);
-		if (text) {
-			expected[RECORD_TEXT_MAX] = '\0';
-			assert_string_equal(text, wanted_text);
-		}
-		++*events;
-	}
+	       (result = record_next(reader, &event, &text)) == RECORD_EVENT)
+		check_event((*events)++, &event, text);
 	assert_int_equal(strlen(record_error(reader)) != 0, result != RECORD_END);
 	record_close(reader);
 	return result;
@@ -92,7 +87,7 @@ static enum record_result read_recording(const char *path, uint64_t *events)
 static void what_is_written_is_read(void **state)
 {
 	static const uint64_t counts[] = {0, 1, RECORD_EVENTS_MAX, RECORD_EVENTS_MAX + 1, 30000};
-	char *path = temporary();
+	char *path = temporary_file();
 	uint64_t events;
 
 	(void)state;
@@ -108,7 +103,7 @@ static void what_is_written_is_read(void **state)
 
 static void a_recording_describes_itself(void **state)
 {
-	char *path = temporary();
+	char *path = temporary_file();
 	struct record_reader *reader;
 	char number[16];
 
@@ -138,35 +133,6 @@ static void a_recording_describes_itself(void **state)
 	free(path);
 }
 
-static void a_process_has_the_name_that_it_was_opened_with(void **state)
-{
-	char *path = temporary();
-	json_t *about = json_object();
-	struct record_writer *writer = record_create(path, about);
-	struct record_reader *reader;
-	struct vidmm_event event = {
-		.type = VIDMM_EVENT_PROCESS, .reason = VIDMM_PROCESS_OPENED, .process = 3};
-	const char *text;
-
-	(void)state;
-	record_event(writer, &event, "three");
-	event.reason = VIDMM_PROCESS_CLOSED;
-	record_event(writer, &event, NULL);
-	assert_true(record_finish(writer));
-	assert_int_equal(record_open(path, &reader), RECORD_EVENT);
-	assert_null(record_process_name(reader, 3));
-	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(record_next(reader, &event, &text), RECORD_EVENT);
-		assert_string_equal(record_process_name(reader, 3), "three");
-	}
-	assert_int_equal(record_next(reader, &event, &text), RECORD_END);
-	assert_null(record_process_name(reader, 4));
-	record_close(reader);
-	json_decref(about);
-	remove(path);
-	free(path);
-}
-
 static char *contents(const char *path, size_t *size)
 {
 	FILE *file = fopen(path, "rb");
@@ -178,18 +144,9 @@ static char *contents(const char *path, size_t *size)
 	return bytes;
 }
 
-static void put(const char *path, const char *bytes, size_t size)
-{
-	FILE *file = fopen(path, "wb");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, size, file), size);
-	assert_int_equal(fclose(file), 0);
-}
-
 static void a_cut_file_is_read_up_to_the_cut(void **state)
 {
-	char *path = temporary();
+	char *path = temporary_file();
 	uint64_t events, most = 0, partly = 0;
 	size_t size;
 
@@ -197,7 +154,7 @@ static void a_cut_file_is_read_up_to_the_cut(void **state)
 	write_recording(path, 2 * RECORD_EVENTS_MAX);
 	char *bytes = contents(path, &size);
 	for (size_t left = 0; left < size; left += left < 64 ? 1 : size / 50) {
-		put(path, bytes, left);
+		write_file(path, bytes, left);
 		enum record_result result = read_recording(path, &events);
 		assert_true(result == RECORD_CUT || result == RECORD_END ||
 			    (result == RECORD_BAD && events == 0));
@@ -213,7 +170,7 @@ static void a_cut_file_is_read_up_to_the_cut(void **state)
 
 static void a_damaged_file_is_refused_where_it_is_damaged(void **state)
 {
-	char *path = temporary();
+	char *path = temporary_file();
 	uint64_t events, unused = 0, damaged = 0;
 	size_t size;
 
@@ -222,7 +179,7 @@ static void a_damaged_file_is_refused_where_it_is_damaged(void **state)
 	char *bytes = contents(path, &size);
 	for (size_t at = 0; at < size; at += at < 64 ? 1 : 7, damaged++) {
 		bytes[at] ^= 0x10;
-		put(path, bytes, size);
+		write_file(path, bytes, size);
 		enum record_result result = read_recording(path, &events);
 		assert_true(result == RECORD_BAD || result == RECORD_CUT || events == 100);
 		unused += result == RECORD_END;
@@ -237,12 +194,12 @@ static void a_damaged_file_is_refused_where_it_is_damaged(void **state)
 
 static void other_files_are_no_recordings(void **state)
 {
-	char *path = temporary();
+	char *path = temporary_file();
 	uint64_t events;
 
 	(void)state;
 	assert_int_equal(read_recording(path, &events), RECORD_BAD); /* empty */
-	put(path, "#1 0ns p0 ddi/add_device status=0x00000000\n", 43);
+	write_file(path, "#1 0ns p0 ddi/add_device status=0x00000000\n", 43);
 	assert_int_equal(read_recording(path, &events), RECORD_BAD);
 	assert_false(record_is_recording(path));
 	remove(path);
@@ -290,7 +247,7 @@ static void *send_events(void *context)
 static void threads_record_at_the_same_time(void **state)
 {
 	static bool seen[THREADS * EACH];
-	char *path = temporary();
+	char *path = temporary_file();
 	json_t *about = json_object();
 	struct record_writer *writer = record_create(path, about);
 	struct sender senders[THREADS];
@@ -298,7 +255,6 @@ static void threads_record_at_the_same_time(void **state)
 	struct record_reader *reader;
 	struct vidmm_event event;
 	const char *text;
-	char expected[2048];
 
 	(void)state;
 	for (uint32_t i = 0; i < THREADS; i++) {
@@ -313,17 +269,10 @@ static void threads_record_at_the_same_time(void **state)
 	for (uint32_t i = 0; i < THREADS * EACH; i++) {
 		assert_int_equal(record_next(reader, &event, &text), RECORD_EVENT);
 		uint64_t number = event.sequence - 1;
-		const struct vidmm_event wanted = event_of(number);
-		const char *wanted_text = text_of(number, expected, sizeof(expected));
 
 		assert_true(number < THREADS * EACH && !seen[number]);
 		seen[number] = true;
-		assert_memory_equal(&event, &wanted, sizeof(event));
-		assert_int_equal(text != NULL, wanted_text != NULL);
-		if (text) {
-			expected[RECORD_TEXT_MAX] = '\0';
-			assert_string_equal(text, wanted_text);
-		}
+		check_event(number, &event, text);
 	}
 	assert_int_equal(record_next(reader, &event, &text), RECORD_END);
 	record_close(reader);
@@ -338,7 +287,7 @@ static void threads_record_at_the_same_time(void **state)
  */
 static void a_chunk_is_sorted(void **state)
 {
-	char *path = temporary();
+	char *path = temporary_file();
 	json_t *about = json_object();
 	struct record_writer *writer = record_create(path, about);
 	struct record_reader *reader;
@@ -376,7 +325,7 @@ static void a_chunk_is_sorted(void **state)
 static void an_error_of_the_thread_is_reported(void **state)
 {
 	struct rlimit before, limit;
-	char *path = temporary();
+	char *path = temporary_file();
 	json_t *about = json_object();
 	struct record_writer *writer = record_create(path, about);
 	uint64_t events;
@@ -407,7 +356,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(a_recording_describes_itself),
-		cmocka_unit_test(a_process_has_the_name_that_it_was_opened_with),
 		cmocka_unit_test(a_cut_file_is_read_up_to_the_cut),
 		cmocka_unit_test(a_damaged_file_is_refused_where_it_is_damaged),
 		cmocka_unit_test(other_files_are_no_recordings),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <support/temporary.h>
 #include "recording.h"
 #include "trace.h"
 
@@ -187,26 +188,6 @@ static uint64_t sum_of_file(const char *path, unsigned flags)
 	enum trace_result result = trace_open_file(path, NULL, flags, &reader);
 
 	return sum_of_events(reader, result);
-}
-
-/* Creates an empty file. Returns its path, to be freed. */
-static char *temporary_file(void)
-{
-	char *path = strdup("/tmp/vidmm-trace-XXXXXX");
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	close(fd);
-	return path;
-}
-
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-	FILE *file = fopen(path, "wb");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, size, file), size);
-	assert_int_equal(fclose(file), 0);
 }
 
 static void compression_makes_no_difference(void **state)

@@ -48,7 +48,7 @@ struct explain {
  * may be hundreds of them.
  */
 struct moves {
-	char reason[64];
+	char reason[LOGGED_REASON_CHARS];
 	uint64_t from, to, count, bytes;
 };
 

@@ -8,10 +8,12 @@
 
 #define LOGGED_VALUES 4u
 
+enum { LOGGED_REASON_CHARS = 64 };
+
 struct logged_event {
 	uint64_t number, time_ns;
-	uint32_t process, object;  /* object 0: none */
-	char type[16], reason[64]; /* longer than any name */
+	uint32_t process, object;                   /* object 0: none */
+	char type[16], reason[LOGGED_REASON_CHARS]; /* longer than any name */
 	struct {
 		char name[16];
 		uint64_t value;

@@ -30,7 +30,7 @@ struct record_reader {
 	size_t packed_at, packed_end, packed_most;
 	ZSTD_DCtx *zstd;
 	char *chunk; /* of RECORD_CHUNK_BYTES */
-	json_t *about, *names;
+	json_t *about;
 	/* The chunk of events that is being read. */
 	struct {
 		uint32_t events, next;
@@ -235,16 +235,6 @@ static bool take_text(struct record_reader *r, uint32_t bytes, const char **text
 	return true;
 }
 
-static void keep_name(struct record_reader *r, const struct vidmm_event *event, const char *text)
-{
-	char number[16];
-
-	if (event->type != VIDMM_EVENT_PROCESS || !text)
-		return;
-	snprintf(number, sizeof(number), "%u", (unsigned)event->process);
-	json_object_set_new(r->names, number, json_string_nocheck(text));
-}
-
 enum record_result record_next(struct record_reader *r, struct vidmm_event *event,
 			       const char **text)
 {
@@ -267,7 +257,6 @@ enum record_result record_next(struct record_reader *r, struct vidmm_event *even
 		event->arg[argument] = get64(wide + (2 + argument) * 8 * count);
 	if (!take_text(r, get32(middle + 8 * count), text))
 		return bad_chunk(r);
-	keep_name(r, event, *text);
 	return RECORD_EVENT;
 }
 
@@ -321,8 +310,7 @@ enum record_result record_open(const char *path, struct record_reader **reader)
 	r->path = strdup(path);
 	r->zstd = ZSTD_createDCtx();
 	r->chunk = malloc(RECORD_CHUNK_BYTES);
-	r->names = json_object();
-	if (!r->packed || !r->path || !r->zstd || !r->chunk || !r->names) {
+	if (!r->packed || !r->path || !r->zstd || !r->chunk) {
 		snprintf(r->error, sizeof(r->error), "out of memory");
 		return r->result = RECORD_IO;
 	}
@@ -337,7 +325,6 @@ void record_close(struct record_reader *r)
 		close(r->fd);
 	ZSTD_freeDCtx(r->zstd);
 	json_decref(r->about);
-	json_decref(r->names);
 	free(r->chunk);
 	free(r->packed);
 	free(r->path);
@@ -362,14 +349,6 @@ bool record_is_recording(const char *path)
 const json_t *record_about(const struct record_reader *r)
 {
 	return r->about;
-}
-
-const char *record_process_name(const struct record_reader *r, uint32_t process)
-{
-	char number[16];
-
-	snprintf(number, sizeof(number), "%u", (unsigned)process);
-	return json_string_value(json_object_get(r->names, number));
 }
 
 const char *record_error(const struct record_reader *r)

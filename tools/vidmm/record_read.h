@@ -30,8 +30,6 @@ enum record_result record_next(struct record_reader *reader, struct vidmm_event 
 			       const char **text);
 /* Returns the description of the file, an object. */
 const json_t *record_about(const struct record_reader *reader);
-/* Returns the name of a process, NULL if none of the events so far has opened it. */
-const char *record_process_name(const struct record_reader *reader, uint32_t process);
 /* Returns "file: what is wrong" after CUT, BAD or IO. */
 const char *record_error(const struct record_reader *reader);
 

@@ -200,6 +200,14 @@ static void write_json(struct record_writer *w, json_t *object)
 
 /* ---- the thread ---- */
 
+/* Gives the filling buffer to the thread that writes, which has none. The caller holds the lock. */
+static void hand_over(struct record_writer *w)
+{
+	w->full = w->filling;
+	w->filling = w->spare;
+	w->spare = NULL;
+}
+
 /* Waits for a full buffer, or half a second, and takes what there is. The caller holds the lock. */
 static struct buffer *next_buffer(struct record_writer *w)
 {
@@ -212,11 +220,8 @@ static struct buffer *next_buffer(struct record_writer *w)
 	while (!w->full && !w->stop)
 		if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
 			break;
-	if (!w->full && w->filling->count) {
-		w->full = w->filling;
-		w->filling = w->spare;
-		w->spare = NULL;
-	}
+	if (!w->full && w->filling->count)
+		hand_over(w);
 	return w->full;
 }
 
@@ -258,9 +263,7 @@ void record_event(void *context, const struct vidmm_event *event, const char *te
 			pthread_cond_wait(&w->drained, &w->lock);
 			continue;
 		}
-		w->full = w->filling;
-		w->filling = w->spare;
-		w->spare = NULL;
+		hand_over(w);
 		pthread_cond_signal(&w->wake);
 	}
 	struct buffer *b = w->filling;
