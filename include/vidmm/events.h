@@ -149,7 +149,12 @@ enum vidmm_event_type {
 	 * opened: its name, which the client chose.
 	 */
 	VIDMM_EVENT_PROCESS = 28,
-	VIDMM_EVENT_TYPE_COUNT = 29
+	/*
+	 * An adapter has started; one event for each of its segments. reason: number of the
+	 * segment, from 1; a: bytes, b: base address, c: DXGK_SEGMENTFLAGS, d: LUID of the adapter.
+	 */
+	VIDMM_EVENT_SEGMENT = 29,
+	VIDMM_EVENT_TYPE_COUNT = 30
 };
 
 enum vidmm_process_reason { VIDMM_PROCESS_OPENED = 1, VIDMM_PROCESS_CLOSED };

@@ -92,6 +92,22 @@ out_memory:
 	return status;
 }
 
+/* Readers of the event stream learn how large the segments are. */
+static void describe_segments(const struct vmm_adapter *core)
+{
+	const struct vmm_port_caps *caps = vmm_port_caps(core->port);
+
+	for (uint32_t i = 0; i < caps->segment_count; i++) {
+		struct vidmm_event event = {
+			.type = VIDMM_EVENT_SEGMENT,
+			.reason = (uint16_t)caps->segment[i].id,
+			.arg = {caps->segment[i].size_bytes, caps->segment[i].gpu_base,
+				caps->segment[i].flags.Value, vmm_port_luid(core->port)}};
+
+		vmm_observe_emit(core->observe, &event, NULL);
+	}
+}
+
 static bool options_valid(const struct vidmm_adapter_options *o)
 {
 	return o->struct_size == sizeof(*o) &&
@@ -140,6 +156,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	if (!vmm_ok(status))
 		goto out_port;
 	report_step(options, VIDMM_START_RUNNING);
+	describe_segments(&adapter->core);
 	atomic_store(&adapter->power, VIDMM_POWER_D0);
 	count_adapter(host, 1);
 	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));

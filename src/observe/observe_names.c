@@ -20,7 +20,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 	[VIDMM_EVENT_SYNC] = "sync",       [VIDMM_EVENT_EXTENT] = "extent",
-	[VIDMM_EVENT_PROCESS] = "process",
+	[VIDMM_EVENT_PROCESS] = "process", [VIDMM_EVENT_SEGMENT] = "segment",
 };
 
 static const char *const door_names[] = {

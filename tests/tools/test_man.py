@@ -24,13 +24,13 @@ def cases():
     with open(PAGE, encoding='utf-8') as page:
         source = page.read()
     named = options_in(source.replace('\\-', '-'))
+    verbs = re.findall(r'^  ([a-z][a-z-]*) ', output(VIDMM, '--help').stdout, re.M)
     there = set()
-    for verb in ('replay', 'what-if', 'merge', 'caps', 'run', 'serve', 'clients'):
+    for verb in verbs:
         there |= options_in(output(VIDMM, verb, '--help').stdout)
     yield 'every option is named', there <= named, there - named
     # --version belongs to the program, not to a verb.
     yield 'no other option is named', named <= there | {'--version'}, named - there
-    verbs = re.findall(r'^  ([a-z][a-z-]*) ', output(VIDMM, '--help').stdout, re.M)
     yield 'every verb is named', len(verbs) > 2 and all(f'vidmm {verb}' in source for verb in verbs), verbs
     version = re.search(r'\d+\.\d+', output(VIDMM, '--version').stdout).group()
     yield 'the version is the program\'s', f'"vidmm {version}"' in source, version

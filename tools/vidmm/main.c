@@ -18,6 +18,7 @@
 #include "picture.h"
 #include "progress.h"
 #include "record_write.h"
+#include "report.h"
 #include "rules.h"
 #include "run.h"
 #include "serve.h"
@@ -225,6 +226,7 @@ static int help(FILE *file, int exit_code)
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
+	      "  report RECORDING  draw recorded events as a page for a browser\n"
 	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"
@@ -251,6 +253,8 @@ static int run_verb(const char *verb, int argc, char **argv)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "explain") == 0)
 		return explain_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "report") == 0)
+		return report_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "run") == 0)
 		return run_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "serve") == 0)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_report.py VIDMM EVERY-OP: `vidmm report`: the page has what the events say. TAP."""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from report_page import Run, signed
+from tap_tests import main, test
+
+VIDMM, EVERY = sys.argv[1:3]
+EXAMPLES = os.environ['VIDMM_EXAMPLES']
+GLMARK = os.path.join(EXAMPLES, 'glmark2-1080p.trace.zst')
+CREATE, RESIDENCY, RENAME, OFFER, RECLAIM, DISCARD, PROCESS = 4, 7, 14, 15, 16, 17, 28
+
+
+def vidmm(*args, code=0):
+    done = subprocess.run([VIDMM, *args], capture_output=True, text=True)
+    assert done.returncode == code, (args, done.returncode, done.stderr)
+    return done
+
+
+def record(folder, *args, name='run'):
+    """Replays with all events in two files. Returns the recording and the lines of the events."""
+    path, text = os.path.join(folder, name), os.path.join(folder, name + '.txt')
+    vidmm('replay', '-q', '--record', path, '--events', text, *args)
+    with open(text, encoding='utf-8') as lines:
+        return path, lines.read().splitlines()
+
+
+def page_of(folder, *recordings):
+    path = os.path.join(folder, 'page.html')
+    vidmm('report', *recordings, '-o', path)
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def events(lines, kind):
+    """The events of a type as dictionaries, with `ns`, `process`, `reason`, `object`."""
+    for line in lines:
+        head = re.match(rf'#\d+ (\d+)ns p(\d+) {kind}(?:/(\w+))?(?: (0x[0-9a-f]+))?((?: \w+=\w+)*)', line)
+        if head and (line[head.end():head.end() + 1] in ('', ' ')):
+            values = {key: int(value, 0) for key, value in re.findall(r'(\w+)=(\w+)', head[5])}
+            yield dict(values, time=int(head[1]), process=int(head[2]), reason=head[3], object=int(head[4] or '0', 0))
+
+
+@test
+def the_page_has_each_change_of_placement(folder):
+    for trace, vram in (GLMARK, '25%'), (EVERY, '1M'):
+        path, lines = record(folder, '--vram', vram, trace)
+        run = Run(page_of(folder, path), 0)
+        wanted = list(events(lines, 'residency'))
+        names = {int(number): name for number, name in next(e for e in run.figures['about']['events'] if e['name'] == 'residency')['reasons'].items()}
+        time, allocation = run.sums('move_time'), run.signed_sums('move_allocation')
+        assert len(time) == len(wanted) > 20
+        end = 0
+        for i, event in enumerate(wanted):
+            row = allocation[i]
+            assert time[i] == event['time'] and run.column['move_segment'][i] == event['to'], (i, event)
+            assert run.column['allocation_handle'][row] == event['object'] and run.column['allocation_bytes'][row] == event['bytes'], (i, event)
+            assert names[run.column['move_reason'][i]] == event['reason'], (i, event)
+            if event['to']:
+                assert end + signed(run.column['move_offset'][i]) == event['offset'], (i, event)
+                end = event['offset'] + event['bytes']
+        segments = {s['id']: s['bytes'] for s in run.figures['segments']}
+        assert segments == {e['reason'] and int(e['reason']): e['bytes'] for e in events(lines, 'segment')} and len(segments) == 2, segments
+
+
+@test
+def paging_is_counted_for_each_allocation(folder):
+    path, lines = record(folder, '--vram', '25%', GLMARK)
+    run = Run(page_of(folder, path), 0)
+    wanted = collections.defaultdict(collections.Counter)
+    for line in lines:
+        for e in events([line], 'paging'):
+            if e['reason'] == 'transfer' and e['from'] != e['to']:  # the aperture is mapped, not copied to
+                wanted[e['object']]['in' if e['to'] == 1 else 'out'] += e['bytes']
+        for e in events([line], 'residency'):
+            wanted[e['object']]['evictions'] += (e['reason'], e['from'], e['to']) == ('pressure', 1, 0)
+    found = collections.defaultdict(collections.Counter)
+    for kind in 'in', 'out', 'evictions':
+        for handle, value in zip(run.column['allocation_handle'], run.column[f'allocation_{kind}']):
+            found[handle][kind] += value
+    assert all(found[handle][kind] == wanted[handle][kind] for handle in found for kind in ('in', 'out', 'evictions')), \
+        [(hex(handle), found[handle], wanted[handle]) for handle in found if found[handle] != wanted[handle]]
+    assert sum(counts['evictions'] for counts in found.values()) > 100
+
+
+@test
+def allocations_have_their_life_and_processes_their_names(folder):
+    path, lines = record(folder, '--vram', '25%', GLMARK)
+    run = Run(page_of(folder, path), 0)
+    created = run.signed_sums('allocation_created')
+    born = [(time, handle, size) for time, handle, size in zip(created, run.column['allocation_handle'], run.column['allocation_bytes'])]
+    wanted = [(e['time'], e['object'], e['bytes']) for e in events(lines, 'create')]
+    assert [row for row in born if row in set(wanted)] == wanted and len(wanted) > 20
+    ends = collections.Counter(begin + life - 1 for begin, life in zip(created, run.column['allocation_life']) if life)
+    assert ends == collections.Counter(e['time'] for e in events(lines, 'destroy'))
+    named = {p['number']: p['name'] for p in run.figures['processes'] if p['name']}
+    assert named == {e['process']: line.split(' : ')[1] for line in lines for e in events([line], 'process') if e['reason'] == 'opened'} != {}
+
+
+@test
+def packets_waits_and_marks_are_those_of_the_events(folder):
+    path, lines = record(folder, '--vram', '10%', GLMARK)
+    run = Run(page_of(folder, path), 0)
+    queued = list(events(lines, 'queue'))
+    assert run.sums('packet_time') == [e['time'] for e in queued] and run.column['packet_node'] == [e['node'] for e in queued]
+    done = {(e['node'], e['fence']): e['time'] for e in events(lines, 'fence')}
+    for i, event in enumerate(queued):
+        end = done.get((event['node'], event['fence']))
+        # A fence may be reported for several packets at once: then the last one has it.
+        if end:
+            assert run.column['packet_ns'][i] == end - event['time'] + 1, (i, event)
+    assert 0 not in run.column['packet_ns']
+    waits = list(events(lines, 'wait'))
+    assert run.sums('wait_time') == [e['time'] for e in waits] and run.column['wait_ns'] == [e['ns'] for e in waits]
+    marks = [e for line in lines for kind in ('rename', 'offer', 'reclaim', 'discard') for e in events([line], kind)]
+    assert run.sums('mark_time') == [e['time'] for e in marks] and len(marks) > 10
+    rows = run.signed_sums('mark_allocation')
+    assert [run.column['allocation_handle'][row] for row in rows] == [e['object'] for e in marks]
+
+
+@test
+def the_longest_calls_are_in_the_page(folder):
+    path, lines = record(folder, '--vram', '10%', GLMARK)
+    run = Run(page_of(folder, path), 0)
+    longest = sorted((e['ns'] for e in events(lines, 'door')), reverse=True)[:50]
+    assert sorted((s['ns'] for s in run.figures['stalls']), reverse=True) == [ns for ns in longest if ns] and longest[0] > 0
+
+
+@test
+def two_runs_are_in_one_page(folder):
+    small, _ = record(folder, '--vram', '1M', EVERY, name='small')
+    large, _ = record(folder, '--vram', '64M', EVERY, name='large')
+    page = page_of(folder, small, large)
+    runs = Run(page, 0), Run(page, 1)
+    assert [run.figures['path'] for run in runs] == [small, large]
+    assert runs[0].figures['rows']['move_time'] > runs[1].figures['rows']['move_time'] > 0
+    assert page.count('<script>') == 2 and 'd3' in page
+
+
+@test
+def texts_of_a_program_cannot_end_an_element(folder):
+    trace = os.path.join(folder, 'bad.trace')
+    with open(EVERY, encoding='utf-8') as file:
+        text = file.read()
+    named = text.replace('#program every-op', '#program </script><script>alert(1)</script>')
+    assert named != text
+    with open(trace, 'w', encoding='utf-8') as file:
+        file.write(named)
+    path, _ = record(folder, '--vram', '1M', trace, name='<b> & "<i>')
+    page = page_of(folder, path)
+    assert 'alert(1)</script>' not in page and '<b>' not in page.split('<style>')[0]
+    run = Run(page, 0)
+    assert run.figures['path'] == path
+    assert any(p['name'].startswith('</script>') for p in run.figures['processes']), run.figures['processes']
+
+
+@test
+def a_recording_that_is_cut_is_shown_as_far_as_it_goes(folder):
+    path, _ = record(folder, '--vram', '25%', GLMARK)
+    with open(path, 'rb') as file:
+        whole = file.read()
+    with open(path, 'wb') as file:
+        file.write(whole[:len(whole) * 2 // 3])
+    done = vidmm('report', path, '-o', os.path.join(folder, 'cut.html'))
+    assert 'in the middle of a chunk' in done.stderr
+    with open(os.path.join(folder, 'cut.html'), encoding='utf-8') as file:
+        run = Run(file.read(), 0)
+    assert run.figures['cut'] and run.figures['rows']['move_time'] > 0
+    assert 0 in run.column['allocation_life']
+
+
+@test
+def wrong_calls_are_refused(folder):
+    path, _ = record(folder, '--vram', '1M', EVERY)
+    for args, code, text in ((['report'], 2, 'no recording'), (['report', path], 2, '--output'), (['report', path, path, path, '-o', 'x'], 2, 'two at most'),
+                             (['report', EVERY, '-o', os.path.join(folder, 'x')], 3, 'is not a recording'), (['report', folder, '-o', '-'], 4, 'not a file'),
+                             (['report', path, '-o', '/dev/full'], 4, 'No space left'), (['report', path, '-o', os.path.join(folder, 'none', 'x')], 4, 'No such file'),
+                             (['report', '--what', path], 2, 'try: vidmm report --help')):
+        done = vidmm(*args, code=code)
+        assert text in done.stderr and not done.stdout, (args, done.stderr, done.stdout[:100])
+    assert vidmm('report', path, '-o', '-').stdout.startswith('<!DOCTYPE html>')
+    assert 'usage' in vidmm('report', '--help').stdout.lower()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
