@@ -76,7 +76,9 @@ enum vidmm_event_type {
 	/*
 	 * The DPC read that a fence is complete and retired its packets. process, object: of the
 	 * hardware queue, 0: the fence is a node's; a: fence id, with a hardware queue the value
-	 * of its progress fence, b: node, c: packets of that node or queue that were retired.
+	 * of its progress fence, b: node, c: packets of that node or queue that were retired, d:
+	 * of a node that executes submissions: all up to the one with this number (d of
+	 * VIDMM_EVENT_SUBMIT) are complete; else 0.
 	 */
 	VIDMM_EVENT_FENCE = 11,
 	/*

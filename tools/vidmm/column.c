@@ -30,6 +30,7 @@ void column_put(struct column *column, uint64_t value)
 {
 	if (!reserve(column))
 		return;
+	column->rows++;
 	for (; value >= 0x80; value >>= 7)
 		column->bytes[column->count++] = (unsigned char)(value | 0x80);
 	column->bytes[column->count++] = (unsigned char)value;

@@ -14,7 +14,8 @@
 /* All zero: empty. */
 struct column {
 	unsigned char *bytes;
-	size_t count, capacity;
+	size_t count, capacity; /* bytes */
+	uint32_t rows;
 	bool failed; /* out of memory: numbers are missing */
 };
 

@@ -11,6 +11,7 @@
 
 #include "caps.h"
 #include "explain.h"
+#include "export.h"
 #include "merge.h"
 #include "options.h"
 #include "output.h"
@@ -227,6 +228,7 @@ static int help(FILE *file, int exit_code)
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  report RECORDING  draw recorded events as a page for a browser\n"
+	      "  export RECORDING  write recorded events for Perfetto, as CSV, or for SQLite\n"
 	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"
@@ -255,6 +257,8 @@ static int run_verb(const char *verb, int argc, char **argv)
 		return explain_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "report") == 0)
 		return report_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "export") == 0)
+		return export_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "run") == 0)
 		return run_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "serve") == 0)

@@ -9,40 +9,9 @@
 #include "markup.h"
 #include "report.h"
 #include "report_assets.h"
+#include "report_columns.h"
 
-/* The names of columns in the page; see enum timeline_column. */
-static const char *const column_names[TIMELINE_COLUMNS] = {
-	[TIMELINE_PROCESS_NUMBER] = "process_number",
-	[TIMELINE_ALLOCATION_PROCESS] = "allocation_process",
-	[TIMELINE_ALLOCATION_HANDLE] = "allocation_handle",
-	[TIMELINE_ALLOCATION_BYTES] = "allocation_bytes",
-	[TIMELINE_ALLOCATION_FLAGS] = "allocation_flags",
-	[TIMELINE_ALLOCATION_CREATED] = "allocation_created",
-	[TIMELINE_ALLOCATION_LIFE] = "allocation_life",
-	[TIMELINE_ALLOCATION_IN] = "allocation_in",
-	[TIMELINE_ALLOCATION_OUT] = "allocation_out",
-	[TIMELINE_ALLOCATION_EVICTIONS] = "allocation_evictions",
-	[TIMELINE_MOVE_TIME] = "move_time",
-	[TIMELINE_MOVE_ALLOCATION] = "move_allocation",
-	[TIMELINE_MOVE_REASON] = "move_reason",
-	[TIMELINE_MOVE_SEGMENT] = "move_segment",
-	[TIMELINE_MOVE_OFFSET] = "move_offset",
-	[TIMELINE_MOVE_PIECES] = "move_pieces",
-	[TIMELINE_PIECE_BYTES] = "piece_bytes",
-	[TIMELINE_PIECE_OFFSET] = "piece_offset",
-	[TIMELINE_PACKET_TIME] = "packet_time",
-	[TIMELINE_PACKET_NS] = "packet_ns",
-	[TIMELINE_PACKET_NODE] = "packet_node",
-	[TIMELINE_PACKET_PROCESS] = "packet_process",
-	[TIMELINE_WAIT_TIME] = "wait_time",
-	[TIMELINE_WAIT_NS] = "wait_ns",
-	[TIMELINE_WAIT_PROCESS] = "wait_process",
-	[TIMELINE_WAIT_REASON] = "wait_reason",
-	[TIMELINE_WAIT_ALLOCATION] = "wait_allocation",
-	[TIMELINE_MARK_TIME] = "mark_time",
-	[TIMELINE_MARK_TYPE] = "mark_type",
-	[TIMELINE_MARK_ALLOCATION] = "mark_allocation",
-};
+#define STALLS 50u
 
 /* Returns a JSON string of a text from a client or a miniport, which may be no UTF-8. */
 static json_t *json_text(const char *text)
@@ -78,8 +47,8 @@ static json_t *processes_of(const struct timeline *t)
 {
 	json_t *processes = json_array();
 
-	for (uint32_t i = 0; i < t->process_count; i++) {
-		const struct timeline_process *p = &t->processes[i];
+	for (uint32_t i = 0; i < t->processes.count; i++) {
+		const struct timeline_process *p = &t->processes.row[i];
 
 		json_array_append_new(processes,
 				      json_pack("{s:I,s:o}", "number", (json_int_t)p->number,
@@ -88,20 +57,34 @@ static json_t *processes_of(const struct timeline *t)
 	return processes;
 }
 
+static int by_length(const void *a, const void *b)
+{
+	const struct timeline_call *const *x = a, *const *y = b;
+
+	return ((*x)->ns < (*y)->ns) - ((*x)->ns > (*y)->ns);
+}
+
+static json_t *json_call(const struct timeline_call *call)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:i,s:I}", "end", (json_int_t)call->end_ns, "ns",
+			 (json_int_t)call->ns, "process", (json_int_t)call->process, "object",
+			 (json_int_t)call->object, "door", (int)call->door, "status",
+			 (json_int_t)call->status);
+}
+
+/* The longest calls, the longest first. */
 static json_t *stalls_of(const struct timeline *t)
 {
-	json_t *stalls = json_array();
+	const struct timeline_call **calls = malloc((t->calls.count + 1) * sizeof(*calls));
+	json_t *stalls = calls ? json_array() : NULL;
 
-	for (uint32_t i = 0; i < t->stall_count; i++) {
-		const struct timeline_stall *s = &t->stall[i];
-
-		json_array_append_new(stalls,
-				      json_pack("{s:I,s:I,s:I,s:I,s:i,s:I}", "end",
-						(json_int_t)s->time_ns, "ns", (json_int_t)s->ns,
-						"process", (json_int_t)s->process, "object",
-						(json_int_t)s->object, "door", (int)s->door,
-						"status", (json_int_t)s->status));
-	}
+	for (uint32_t i = 0; calls && i < t->calls.count; i++)
+		calls[i] = &t->calls.row[i];
+	if (calls)
+		qsort(calls, t->calls.count, sizeof(*calls), by_length);
+	for (uint32_t i = 0; calls && i < t->calls.count && i < STALLS; i++)
+		json_array_append_new(stalls, json_call(calls[i]));
+	free(calls);
 	return stalls;
 }
 
@@ -109,8 +92,8 @@ static json_t *messages_of(const struct timeline *t)
 {
 	json_t *messages = json_array();
 
-	for (uint32_t i = 0; i < t->message_count; i++) {
-		const struct timeline_message *m = &t->messages[i];
+	for (uint32_t i = 0; i < t->messages.count; i++) {
+		const struct timeline_message *m = &t->messages.row[i];
 
 		json_array_append_new(messages, json_pack("{s:i,s:o,s:I,s:I}", "type", (int)m->type,
 							  "text", json_text(m->text), "first",
@@ -120,16 +103,17 @@ static json_t *messages_of(const struct timeline *t)
 	return messages;
 }
 
-static json_t *rows_of(const struct timeline *t)
+static json_t *rows_of(const struct report_columns *columns)
 {
 	json_t *rows = json_object();
 
-	for (unsigned i = 0; i < TIMELINE_COLUMNS; i++)
-		json_object_set_new(rows, column_names[i], json_integer((json_int_t)t->rows[i]));
+#define COLUMN(name) json_object_set_new(rows, #name, json_integer(columns->name.rows));
+	REPORT_COLUMNS(COLUMN)
+#undef COLUMN
 	return rows;
 }
 
-static json_t *figures_of(const struct report_run *run)
+static json_t *figures_of(const struct report_run *run, const struct report_columns *columns)
 {
 	const struct timeline *t = &run->timeline;
 
@@ -139,29 +123,49 @@ static json_t *figures_of(const struct report_run *run)
 			 (json_int_t)t->end_ns, "messages_left_out",
 			 (json_int_t)t->messages_left_out, "segments", segments_of(t), "processes",
 			 processes_of(t), "stalls", stalls_of(t), "messages", messages_of(t),
-			 "rows", rows_of(t));
+			 "rows", rows_of(columns));
 }
 
 /* ---- the page ---- */
 
+static bool print_column(FILE *file, unsigned run, const char *name, const struct column *column)
+{
+	fprintf(file, "<script type=\"text/plain\" id=\"run%u-%s\">", run, name);
+	bool good = column_print(file, column);
+
+	fputs("</script>\n", file);
+	return good;
+}
+
+static bool print_columns(FILE *file, unsigned run, const struct report_columns *columns)
+{
+	bool good = true;
+
+#define COLUMN(name) good = good && print_column(file, run, #name, &columns->name);
+	REPORT_COLUMNS(COLUMN)
+#undef COLUMN
+	return good;
+}
+
 static bool print_run(FILE *file, const struct report_run *run, unsigned index)
 {
-	json_t *figures = figures_of(run);
-	bool good = figures != NULL;
+	struct report_columns columns = {0};
+	json_t *figures;
+	bool good;
 
-	if (!good)
-		return false;
-	fprintf(file, "<script type=\"application/json\" id=\"run%u\">", index);
-	/* An escaped slash cannot end the element. */
-	good = json_dumpf(figures, file, JSON_COMPACT | JSON_ESCAPE_SLASH) == 0 || ferror(file);
-	json_decref(figures);
-	fputs("</script>\n", file);
-	for (unsigned i = 0; i < TIMELINE_COLUMNS && good; i++) {
-		fprintf(file, "<script type=\"text/plain\" id=\"run%u-%s\">", index,
-			column_names[i]);
-		good = column_print(file, &run->timeline.column[i]);
+	report_columns_fill(&columns, &run->timeline);
+	figures = figures_of(run, &columns);
+	good = figures != NULL;
+	if (good) {
+		fprintf(file, "<script type=\"application/json\" id=\"run%u\">", index);
+		/* An escaped slash cannot end the element. */
+		good = json_dumpf(figures, file, JSON_COMPACT | JSON_ESCAPE_SLASH) == 0 ||
+		       ferror(file);
 		fputs("</script>\n", file);
 	}
+	json_decref(figures);
+	good = good && print_columns(file, index, &columns);
+	report_columns_finish(&columns);
 	return good;
 }
 

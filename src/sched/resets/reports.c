@@ -98,7 +98,7 @@ uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
 		count = retire_report(sched, index, fence, NULL);
 		retired += count;
 		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, count,
-			  0);
+			  atomic_load(&sched->adapter->timeline[index].completed));
 	}
 	return retired;
 }
