@@ -27,7 +27,7 @@ enum vidmm_event_type {
 	VIDMM_EVENT_DOOR = 1,
 	/*
 	 * A DxgkDdi call returned. object: allocation, or 0; reason: enum vidmm_ddi; a: status,
-	 * b, c, d: values of the call (sizes, fence id).
+	 * b, c, d: values of the call, which vidmm_event_format names.
 	 */
 	VIDMM_EVENT_DDI = 2,
 	/* The miniport made a DxgkCb callback. reason: enum vidmm_ddi_callback; a: status. */
@@ -156,7 +156,20 @@ enum vidmm_event_type {
 	 * segment, from 1; a: bytes, b: base address, c: DXGK_SEGMENTFLAGS, d: LUID of the adapter.
 	 */
 	VIDMM_EVENT_SEGMENT = 29,
-	VIDMM_EVENT_TYPE_COUNT = 30
+	/*
+	 * An allocation was evicted from a segment because another one needs the space; follows
+	 * VIDMM_EVENT_RESIDENCY of the eviction. process, object: of the victim; reason: enum
+	 * vidmm_victim_reason; a: handle of the allocation that needs the space (0: the space is
+	 * for page tables or buffers of vidmm), b: the process of that one, c: bytes needed, d:
+	 * number of instances that the segment held before, the victim among them.
+	 */
+	VIDMM_EVENT_VICTIM = 30,
+	VIDMM_EVENT_TYPE_COUNT = 31
+};
+
+enum vidmm_victim_reason {
+	VIDMM_VICTIM_CAPACITY = 1, /* the segment had too few free bytes */
+	VIDMM_VICTIM_FRAGMENTATION /* it had enough, but not in one range */
 };
 
 enum vidmm_process_reason { VIDMM_PROCESS_OPENED = 1, VIDMM_PROCESS_CLOSED };

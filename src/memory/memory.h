@@ -777,6 +777,9 @@ void vmm_memory_end_submission(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_pag
  */
 void vmm_memory_set_split_rest(struct vmm_adapter *adapter, uint64_t rest)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns the capacity of the largest segment of the set, in bytes. */
+uint64_t vmm_memory_largest_segment(const struct vmm_adapter *adapter, uint32_t segment_set)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns the capacity of the segments of the set together, in bytes. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -79,11 +79,111 @@ static const struct field fields[VIDMM_EVENT_TYPE_COUNT][4] = {
 				 {"base", FORM_HEX},
 				 {"flags", FORM_HEX},
 				 {"adapter", FORM_HEX}},
+	[VIDMM_EVENT_VICTIM] = {{"for", FORM_HEX32},
+				{"of", FORM_NUMBER},
+				{"bytes", FORM_NUMBER},
+				{"residents", FORM_NUMBER}},
 	[VIDMM_EVENT_RECOVERY] = {{"code", FORM_HEX},
 				  {"node", FORM_NUMBER},
 				  {"fence", FORM_NUMBER},
 				  {"ns", FORM_NUMBER}},
 };
+
+/* What the arguments b, c and d of VIDMM_EVENT_DDI are. */
+static const struct field ddi_fields[VIDMM_DDI_LAST + 1][3] = {
+	[VIDMM_DDI_QUERY_ADAPTER_INFO] = {{"type", FORM_NUMBER}, {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_CREATE_DEVICE] = {{"flags", FORM_HEX}},
+	[VIDMM_DDI_CREATE_CONTEXT] = {{"node", FORM_NUMBER}, {"flags", FORM_HEX}},
+	[VIDMM_DDI_CREATE_ALLOCATION] = {{"count", FORM_NUMBER}, {"flags", FORM_HEX}},
+	[VIDMM_DDI_DESTROY_ALLOCATION] = {{"count", FORM_NUMBER}, {"resource", FORM_NUMBER}},
+	[VIDMM_DDI_OPEN_ALLOCATION] = {{"count", FORM_NUMBER}, {"flags", FORM_HEX}},
+	[VIDMM_DDI_CLOSE_ALLOCATION] = {{"count", FORM_NUMBER}},
+	[VIDMM_DDI_RENDER] = {{"command_bytes", FORM_NUMBER},
+			      {"dma_bytes", FORM_NUMBER},
+			      {"patches", FORM_NUMBER}},
+	[VIDMM_DDI_PATCH] = {{"fence", FORM_NUMBER},
+			     {"start", FORM_NUMBER},
+			     {"patches", FORM_NUMBER}},
+	[VIDMM_DDI_SUBMIT_COMMAND] = {{"fence", FORM_NUMBER},
+				      {"start", FORM_NUMBER},
+				      {"end", FORM_NUMBER}},
+	[VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL] = {{"fence", FORM_NUMBER},
+					      {"address", FORM_HEX},
+					      {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_BUILD_PAGING_BUFFER] = {{"operation", FORM_NUMBER},
+					   {"dma_bytes", FORM_NUMBER},
+					   {"multipass", FORM_NUMBER}},
+	[VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE] = {{"range", FORM_NUMBER},
+					       {"private", FORM_HEX},
+					       {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = {{"range", FORM_NUMBER}, {"private", FORM_HEX}},
+	[VIDMM_DDI_QUERY_CURRENT_FENCE] = {{"node", FORM_NUMBER}, {"fence", FORM_NUMBER}},
+	[VIDMM_DDI_PREEMPT_COMMAND] = {{"fence", FORM_NUMBER}, {"node", FORM_NUMBER}},
+	[VIDMM_DDI_CANCEL_COMMAND] = {{"start", FORM_NUMBER}, {"end", FORM_NUMBER}},
+	[VIDMM_DDI_COLLECT_DBG_INFO] = {{"code", FORM_HEX}},
+	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = {{"node", FORM_NUMBER}, {"mask", FORM_HEX}},
+	[VIDMM_DDI_RESET_ENGINE] = {{"node", FORM_NUMBER}, {"aborted", FORM_NUMBER}},
+	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = {{"type", FORM_NUMBER},
+							   {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_DESCRIBE_ALLOCATION] = {{"width", FORM_NUMBER},
+					   {"height", FORM_NUMBER},
+					   {"format", FORM_NUMBER}},
+	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = {{"properties", FORM_HEX},
+							   {"segments", FORM_HEX},
+							   {"preferred", FORM_HEX}},
+	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = {{"segment", FORM_NUMBER},
+					     {"pages", FORM_NUMBER},
+					     {"first", FORM_NUMBER}},
+	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = {{"segment", FORM_NUMBER},
+					       {"pages", FORM_NUMBER},
+					       {"first", FORM_NUMBER}},
+	[VIDMM_DDI_PRESENT] = {{"flags", FORM_HEX},
+			       {"dma_bytes", FORM_NUMBER},
+			       {"multipass", FORM_NUMBER}},
+	[VIDMM_DDI_PRESENT_TO_HW_QUEUE] = {{"flags", FORM_HEX},
+					   {"dma_bytes", FORM_NUMBER},
+					   {"multipass", FORM_NUMBER}},
+	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = {{"source", FORM_NUMBER},
+						{"segment", FORM_NUMBER},
+						{"address", FORM_HEX}},
+	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = {{"source", FORM_NUMBER},
+						   {"visible", FORM_NUMBER}},
+	[VIDMM_DDI_ESCAPE] = {{"flags", FORM_HEX}, {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_GET_NODE_METADATA] = {{"node", FORM_NUMBER}, {"flags", FORM_HEX}},
+	[VIDMM_DDI_CREATE_HW_CONTEXT] = {{"node", FORM_NUMBER}, {"flags", FORM_HEX}},
+	[VIDMM_DDI_CREATE_HW_QUEUE] = {{"flags", FORM_HEX}},
+	[VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE] = {{"fence", FORM_NUMBER}, {"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_SETUP_PRIORITY_BANDS] = {{"percent", FORM_NUMBER}},
+	[VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES] = {{"band", FORM_NUMBER},
+							 {"priority", FORM_NUMBER}},
+	[VIDMM_DDI_SUSPEND_CONTEXT] = {{"fence", FORM_NUMBER}},
+	[VIDMM_DDI_RESET_HW_ENGINE] = {{"node", FORM_NUMBER}},
+	[VIDMM_DDI_RESUME_HW_ENGINE] = {{"node", FORM_NUMBER}},
+	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = {{"target", FORM_NUMBER},
+							  {"time_100ns", FORM_NUMBER},
+							  {"id", FORM_NUMBER}},
+	[VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE] = {{"asked", FORM_NUMBER},
+						{"entries", FORM_NUMBER},
+						{"bytes", FORM_NUMBER}},
+	[VIDMM_DDI_SET_ROOT_PAGE_TABLE] = {{"segment", FORM_NUMBER},
+					   {"offset", FORM_HEX},
+					   {"entries", FORM_NUMBER}},
+	[VIDMM_DDI_CALIBRATE_GPU_CLOCK] = {{"node", FORM_NUMBER},
+					   {"engine", FORM_NUMBER},
+					   {"hz", FORM_NUMBER}},
+	[VIDMM_DDI_VALIDATE_SUBMIT_COMMAND] = {{"commands", FORM_HEX},
+					       {"bytes", FORM_NUMBER},
+					       {"private_bytes", FORM_NUMBER}},
+};
+
+static struct field field_of(const struct vidmm_event *event, unsigned index)
+{
+	static const struct field none;
+
+	if (event->type == VIDMM_EVENT_DDI && index && event->reason <= VIDMM_DDI_LAST)
+		return ddi_fields[event->reason][index - 1];
+	return event->type < VIDMM_EVENT_TYPE_COUNT ? fields[event->type][index] : none;
+}
 
 struct line {
 	char *buffer;
@@ -139,7 +239,6 @@ size_t vmm_observe_format(const struct vidmm_event *event, const char *text, cha
 {
 	struct line line = {.buffer = buffer, .size_bytes = size_bytes};
 	const char *reason = vmm_observe_reason_name(event->type, event->reason);
-	static const struct field none;
 
 	if (!size_bytes)
 		return 0;
@@ -152,9 +251,7 @@ size_t vmm_observe_format(const struct vidmm_event *event, const char *text, cha
 	if (event->object)
 		append(&line, " 0x%08" PRIx32, event->object);
 	for (unsigned i = 0; i < 4; i++)
-		append_argument(
-			&line, event->type < VIDMM_EVENT_TYPE_COUNT ? fields[event->type][i] : none,
-			i, event->arg[i]);
+		append_argument(&line, field_of(event, i), i, event->arg[i]);
 	if (text && *text)
 		append_text(&line, text);
 	return line.used;

@@ -21,6 +21,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 	[VIDMM_EVENT_SYNC] = "sync",       [VIDMM_EVENT_EXTENT] = "extent",
 	[VIDMM_EVENT_PROCESS] = "process", [VIDMM_EVENT_SEGMENT] = "segment",
+	[VIDMM_EVENT_VICTIM] = "victim",
 };
 
 static const char *const door_names[] = {
@@ -173,6 +174,11 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_MOVED] = "moved",
 };
 
+static const char *const victim_names[] = {
+	[VIDMM_VICTIM_CAPACITY] = "capacity",
+	[VIDMM_VICTIM_FRAGMENTATION] = "fragmentation",
+};
+
 static const char *const wait_names[] = {
 	[VIDMM_WAIT_LOCK] = "lock",
 	[VIDMM_WAIT_SPACE] = "space",
@@ -236,6 +242,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_PAGING] = NAMES(paging_names),
 	[VIDMM_EVENT_RESIDENCY] = NAMES(residency_names),
 	[VIDMM_EVENT_WAIT] = NAMES(wait_names),
+	[VIDMM_EVENT_VICTIM] = NAMES(victim_names),
 	[VIDMM_EVENT_QUEUE] = NAMES(queue_names),
 	[VIDMM_EVENT_RENAME] = NAMES(rename_names),
 	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),

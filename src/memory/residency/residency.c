@@ -178,6 +178,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 	for (uint32_t c = 0; c < count; c++) {
 		struct vmm_search search = {
 			.memory = memory,
+			.wanted = instance,
 			.segment = vmm_memory_segment(memory, order[c]),
 			.preparation = preparation,
 			.request = vmm_placement_request(vmm_memory_segment(memory, order[c]),
@@ -255,6 +256,7 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
 			vmm_placement_pinned_part(segment, allocation);
 		struct vmm_search search = {
 			.memory = memory,
+			.wanted = instance,
 			.segment = segment,
 			.preparation = VMM_NO_PREPARATION,
 			.request = vmm_placement_request(segment, instance),
@@ -284,6 +286,7 @@ vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instanc
 	struct vmm_segment *home = vmm_memory_segment(memory, allocation->home_segment);
 	struct vmm_search search = {
 		.memory = memory,
+		.wanted = instance,
 		.segment = home,
 		.preparation = VMM_NO_PREPARATION,
 		.at_home = true,
@@ -418,6 +421,18 @@ vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_inst
 		vmm_residency_evict_for(memory, instance, VIDMM_RESIDENCY_PRESSURE, preparation);
 	memory->pressure = VMM_CAUSE_FIRST;
 	return status == VMM_NOT_SUPPORTED ? VMM_OK : status;
+}
+
+uint64_t vmm_memory_largest_segment(const struct vmm_adapter *adapter, uint32_t segment_set)
+{
+	const struct vmm_memory *memory = adapter->memory;
+	uint64_t bytes = 0;
+
+	vmm_assert_held(&adapter->paging_lock);
+	for (uint32_t s = 0; s < memory->segment_count; s++)
+		if (segment_set & 1u << s)
+			bytes = vmm_max_u64(bytes, memory->segment[s].capacity_bytes);
+	return bytes;
 }
 
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)

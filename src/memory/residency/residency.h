@@ -24,6 +24,7 @@ struct vmm_search {
 	struct vmm_memory *memory;
 	struct vmm_segment *segment;
 	struct vmm_range_request request;
+	const struct vmm_instance *wanted; /* what the space is for; NULL: no instance */
 	uint64_t preparation;
 	uint64_t unit_bytes; /* of the extents that the request may be served in; 0: one range */
 	bool at_home;        /* in allocation->home_extents, if that is set */

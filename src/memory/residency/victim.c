@@ -75,6 +75,17 @@ static vmm_status evict_victim(struct vmm_search *search, struct vmm_instance *i
 	return VMM_OK;
 }
 
+static void victim_event(const struct vmm_search *search, uint32_t process, uint32_t victim,
+			 enum vmm_paging_cause cause, uint32_t residents)
+{
+	const struct vmm_instance *wanted = search->wanted;
+
+	vmm_event(search->memory->adapter->observe, VIDMM_EVENT_VICTIM, process, victim,
+		  cause == VMM_CAUSE_CAPACITY ? VIDMM_VICTIM_CAPACITY : VIDMM_VICTIM_FRAGMENTATION,
+		  wanted ? wanted->handle : 0, wanted ? wanted->allocation->owner : 0,
+		  search->request.size_bytes, residents);
+}
+
 /*
  * Evicts with the cause noted: fragmentation if the free bytes of the segment suffice for the
  * request. The eviction path may search an aperture for space, so the cause is restored. (Q-321)
@@ -84,13 +95,20 @@ static vmm_status evict_for_space(struct vmm_search *search, struct vmm_instance
 {
 	struct vmm_memory *memory = search->memory;
 	enum vmm_paging_cause before = memory->pressure;
+	enum vmm_paging_cause cause =
+		vmm_range_free_bytes(search->segment->heap) >= search->request.size_bytes
+			? VMM_CAUSE_FRAGMENTATION
+			: VMM_CAUSE_CAPACITY;
+	uint32_t process = victim->allocation->owner;
+	uint32_t handle = victim->handle;
+	uint32_t residents = vmm_memory_segment(memory, victim->segment)->residents;
 
 	vmm_assert_held(&search->memory->adapter->paging_lock);
-	memory->pressure = vmm_range_free_bytes(search->segment->heap) >= search->request.size_bytes
-				   ? VMM_CAUSE_FRAGMENTATION
-				   : VMM_CAUSE_CAPACITY;
+	memory->pressure = cause;
 	vmm_status status = evict_victim(search, victim);
 	memory->pressure = before;
+	if (status == VMM_OK)
+		victim_event(search, process, handle, cause, residents);
 	return status;
 }
 

@@ -74,6 +74,15 @@ static void describe(const struct vmm_sched *sched, uint32_t index, uint64_t now
 		.request = node->preempt.fence,
 		.running_ns = now - (empty ? node->preempt.since_ns : node->since_ns),
 	};
+	if (empty)
+		return;
+	const struct vmm_packet *packet =
+		vmm_container_of(node->hardware.next, struct vmm_packet, link);
+	if (packet->paging)
+		return;
+	const struct vmm_context *context = vmm_dma_of((struct vmm_packet *)packet)->context;
+	timeout->process = context->device->process->id;
+	timeout->context = context->handle;
 }
 
 /* SUB-14: asks for the current fence. The miniport reports new completions during the call. */

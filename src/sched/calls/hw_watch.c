@@ -41,7 +41,10 @@ static enum due due_of_context(struct vmm_sched *sched, struct vmm_hw_context *c
 	struct vmm_list *link;
 
 	vmm_assert_held(&sched->adapter->state_lock);
-	*timeout = (struct vmm_timeout){.node = context->node, .hw = context};
+	*timeout = (struct vmm_timeout){.node = context->node,
+					.process = context->device->process->id,
+					.context = context->handle,
+					.hw = context};
 	if (context->state == VMM_HW_SUSPENDING) { /* SCH-11 */
 		uint64_t when = context->suspended_ns + delay_ns(sched);
 

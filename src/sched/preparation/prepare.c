@@ -12,6 +12,8 @@
  */
 #include "sched/preparation/preparation.h"
 
+#include <stdio.h>
+
 /*
  * Writes the addresses into the allocation list and marks the memory as used by this packet until
  * it completes (PAT-12). Returns the number of the newest paging packet to wait for: `needed`, or a
@@ -253,15 +255,42 @@ static bool may_get_memory(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock
 	return running || vmm_memory_can_reap_locked(adapter);
 }
 
+/* Writes which listed allocation is larger than each segment that it may use, or "". */
+VMM_COLD static void describe_too_large(const struct vmm_dma *dma, char *text, size_t size)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	vmm_assert_held(&adapter->paging_lock);
+	text[0] = '\0';
+	for (uint32_t i = 0; i < dma->list_count && !text[0]; i++) {
+		const struct vmm_instance *instance = dma->instances[i];
+
+		if (!instance)
+			continue;
+		const struct vmm_allocation *a = instance->allocation;
+		uint64_t largest = vmm_memory_largest_segment(adapter, a->read_set | a->write_set);
+
+		if (a->size_bytes > largest)
+			snprintf(text, size,
+				 "; allocation 0x%08x has %llu bytes, the largest of its segments "
+				 "%llu",
+				 instance->handle, (unsigned long long)a->size_bytes,
+				 (unsigned long long)largest);
+	}
+}
+
 VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma *dma,
 				   vmm_status status) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_context *context = dma->context;
+	char too_large[128];
 
 	vmm_assert_held(&sched->adapter->paging_lock);
+	describe_too_large(dma, too_large, sizeof(too_large));
 	vmm_reason(
 		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"%s (%u allocations, %u patch locations): the device is in error, state "
+		"%s (%u allocations, %u patch locations%s): the device is in error, state "
 		"ERROR_OUTOFMEMORY (PRI-16)",
 		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
 			? "PAG-20: an allocation of a submission lost its content while it waited"
@@ -269,7 +298,7 @@ VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma
 			? "PAG-02: no system memory to make the working set of a submission "
 			  "resident, and no running packet will free some"
 			: sched->working_set->too_large,
-		dma->list_count, dma->patch_count);
+		dma->list_count, dma->patch_count, too_large);
 }
 
 /*

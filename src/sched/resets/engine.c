@@ -145,6 +145,7 @@ void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
 
 void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout)
 {
-	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, 0, 0, what,
-		  VMM_PORT_REASON_ADAPTER, timeout->node, timeout->fence, timeout->running_ns);
+	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, timeout->process, timeout->context,
+		  what, VMM_PORT_REASON_ADAPTER, timeout->node, timeout->fence,
+		  timeout->running_ns);
 }

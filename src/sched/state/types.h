@@ -276,6 +276,7 @@ struct vmm_hw_context;
 struct vmm_timeout {
 	bool fault; /* nothing timed out: a page fault asks for the reset (TDR-19) */
 	uint32_t node, fence;
+	uint32_t process, context; /* of the packet; 0: paging, or only a preemption is late */
 	/* owner of the hardware queue; compared, never dereferenced */
 	const struct vmm_hw_context *hw;
 	uint32_t request; /* id of the preemption request that the node has not answered; 0: none */

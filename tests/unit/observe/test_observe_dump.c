@@ -56,55 +56,71 @@ static void every_reason_of_the_schema_has_a_name(void **state)
 	assert_string_equal(vmm_observe_reason_name(UINT32_MAX, 0), "");
 }
 
+static const struct {
+	struct vidmm_event event;
+	const char *text, *line;
+} cases[] = {
+	{{.sequence = 12,
+	  .time_ns = 1000345,
+	  .process = 1,
+	  .type = VIDMM_EVENT_RESIDENCY,
+	  .reason = VIDMM_RESIDENCY_PRESSURE,
+	  .object = 0x04500001,
+	  .arg = {65536, 1, 0, 0x20000}},
+	 NULL,
+	 "#12 1000345ns p1 residency/pressure 0x04500001 bytes=65536 from=1 to=0 "
+	 "offset=0x20000"},
+	{{.sequence = 1,
+	  .type = VIDMM_EVENT_DOOR,
+	  .reason = VIDMM_DOOR_LOCK,
+	  .arg = {0xC01E0102, 1, 2000, 0x80}},
+	 NULL,
+	 "#1 0ns p0 door/lock status=0xc01e0102 elements=1 ns=2000 flags=0x80"},
+	/*
+	 * An unknown reason keeps its number; an argument without a meaning is shown if it
+	 * is not 0.
+	 */
+	{{.sequence = 2, .type = VIDMM_EVENT_DDI, .reason = 999, .arg = {0, 7, 0, 0x30}},
+	 NULL,
+	 "#2 0ns p0 ddi/999 status=0x00000000 arg1=0x7 arg3=0x30"},
+	{{.sequence = 2,
+	  .type = VIDMM_EVENT_DDI,
+	  .reason = VIDMM_DDI_SUBMIT_COMMAND,
+	  .arg = {0, 7, 0, 0x30}},
+	 NULL,
+	 "#2 0ns p0 ddi/submit_command status=0x00000000 fence=7 start=0 end=48"},
+	{{.sequence = 3,
+	  .type = VIDMM_EVENT_VICTIM,
+	  .process = 2,
+	  .object = 9,
+	  .reason = VIDMM_VICTIM_CAPACITY,
+	  .arg = {8, 1, 4096, 5}},
+	 NULL,
+	 "#3 0ns p2 victim/capacity 0x00000009 for=0x00000008 of=1 bytes=4096 "
+	 "residents=5"},
+	{{.sequence = 3,
+	  .type = VIDMM_EVENT_LOCK,
+	  .process = 2,
+	  .object = 9,
+	  .arg = {8, 0, 4096, 5}},
+	 NULL,
+	 "#3 0ns p2 lock 0x00000009 flags=0x8 waited_ns=0 bytes=4096 old=0x00000005"},
+	/* Text of a client cannot fake another line. */
+	{{.sequence = 4, .type = VIDMM_EVENT_FINDING, .process = 1},
+	 "LOCK-07: name \"a\n#5 0ns\tb\"",
+	 "#4 0ns p1 finding : LOCK-07: name \"a?#5 0ns?b\""},
+	{{.sequence = 5, .type = 63, .arg = {1}}, "", "#5 0ns p0 unknown arg0=0x1"},
+	{{.sequence = 6,
+	  .type = VIDMM_EVENT_RENAME,
+	  .reason = 1,
+	  .object = 2,
+	  .arg = {1, 3, 64, 1}},
+	 NULL,
+	 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64 busy=1"},
+};
+
 static void lines_have_a_stable_form(void **state)
 {
-	static const struct {
-		struct vidmm_event event;
-		const char *text, *line;
-	} cases[] = {
-		{{.sequence = 12,
-		  .time_ns = 1000345,
-		  .process = 1,
-		  .type = VIDMM_EVENT_RESIDENCY,
-		  .reason = VIDMM_RESIDENCY_PRESSURE,
-		  .object = 0x04500001,
-		  .arg = {65536, 1, 0, 0x20000}},
-		 NULL,
-		 "#12 1000345ns p1 residency/pressure 0x04500001 bytes=65536 from=1 to=0 "
-		 "offset=0x20000"},
-		{{.sequence = 1,
-		  .type = VIDMM_EVENT_DOOR,
-		  .reason = VIDMM_DOOR_LOCK,
-		  .arg = {0xC01E0102, 1, 2000, 0x80}},
-		 NULL,
-		 "#1 0ns p0 door/lock status=0xc01e0102 elements=1 ns=2000 flags=0x80"},
-		/*
-		 * An unknown reason keeps its number; an argument without a meaning is shown if it
-		 * is not 0.
-		 */
-		{{.sequence = 2, .type = VIDMM_EVENT_DDI, .reason = 999, .arg = {0, 7, 0, 0x30}},
-		 NULL,
-		 "#2 0ns p0 ddi/999 status=0x00000000 arg1=0x7 arg3=0x30"},
-		{{.sequence = 3,
-		  .type = VIDMM_EVENT_LOCK,
-		  .process = 2,
-		  .object = 9,
-		  .arg = {8, 0, 4096, 5}},
-		 NULL,
-		 "#3 0ns p2 lock 0x00000009 flags=0x8 waited_ns=0 bytes=4096 old=0x00000005"},
-		/* Text of a client cannot fake another line. */
-		{{.sequence = 4, .type = VIDMM_EVENT_FINDING, .process = 1},
-		 "LOCK-07: name \"a\n#5 0ns\tb\"",
-		 "#4 0ns p1 finding : LOCK-07: name \"a?#5 0ns?b\""},
-		{{.sequence = 5, .type = 63, .arg = {1}}, "", "#5 0ns p0 unknown arg0=0x1"},
-		{{.sequence = 6,
-		  .type = VIDMM_EVENT_RENAME,
-		  .reason = 1,
-		  .object = 2,
-		  .arg = {1, 3, 64, 1}},
-		 NULL,
-		 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64 busy=1"},
-	};
 	char line[VMM_OBSERVE_LINE_BYTES];
 
 	(void)state;
