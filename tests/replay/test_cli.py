@@ -193,8 +193,9 @@ def help_and_version_go_to_stdout():
     expect(run('--version'), 0, out='vidmm ')
     done = expect(replay('--help'), 0, out='--verify')
     assert '--parse-only' not in done.stdout
-    for verb in 'rules', 'explain', 'picture':
+    for verb in 'rules', 'picture':
         expect(run(verb, '--help'), 0, out='usage: vidmm ' + verb)
+    expect(run('explain', '--help'), 0, out='Usage: vidmm explain')
     with tempfile.TemporaryDirectory() as folder:
         for option in '--help', '--foo':
             subprocess.run([os.path.abspath(VIDMM), 'picture', option], cwd=folder, capture_output=True)

@@ -112,7 +112,8 @@ def the_last_failure_and_the_slowest_call_of_each_process():
              DOOR % (6, 60, 3, 'lock', 0, 1, 0)]
     out = good(lines, 'process 1: 5 calls, 2 failed', 'last failed call: allocate', 'slowest call: render',
                'process 3: 1 calls, 0 failed')
-    assert 'unlock' not in out and 'offer' not in out
+    assert '1 of STATUS_INVALID_PARAMETER (unlock): no event says why' in out, out
+    assert out.count('failed call') == 1 and 'offer' not in out, out
     code, out, _ = explain(lines, '3')
     assert code == 0 and 'process 1' not in out and 'process 3' in out
 

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `vidmm explain`: reads an event stream (explain_input.h). For each process it explains
- * why its last failed call failed, and where the time of its slowest call went. Each sentence comes
- * from an event between the beginning and the end of that call. For contexts that a wait blocks, at
- * the end of the stream or when the wait was given up, it prints what blocks them
- * (explain_waits.c).
+ * `vidmm explain`: reads an event stream (explain_input.h). For each process it groups the failed
+ * calls by their causes (explain_cause.c), explains the last failed call and the slowest one
+ * (explain_call.c), and says what blocks the contexts that a wait blocks, at the end of the stream
+ * or when the wait was given up (explain_waits.c). With --handle or --address it prints the history
+ * of that one (explain_object.c).
  */
 #include "explain.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_call.h"
+#include "explain_cause.h"
 #include "explain_events.h"
+#include "explain_failures.h"
 #include "explain_history.h"
 #include "explain_input.h"
+#include "explain_object.h"
 #include "explain_waits.h"
+#include "json_text.h"
+#include "options.h"
 #include "replay.h"
-#include "status_names.h"
 #include "units.h"
-#include "verb_help.h"
 
-enum { DISCARD = 0x80, TEXT = 32, MOVES = 16 };
+enum { TEXT = 32 };
 
 /* What is known of one process. */
 struct process_summary {
@@ -31,263 +36,18 @@ struct process_summary {
 	uint64_t calls, failed, slowest_ns;
 	char *name;                      /* NULL: unknown */
 	char *failure, *slow, *given_up; /* printed explanations; NULL: none */
+	struct failures failures;
 };
 
 struct explain {
 	struct explain_history *history;
 	struct explain_waits *waits;
+	struct explain_causes *causes;
+	struct explain_object *object; /* NULL: the calls are explained */
 	struct process_summary *summaries;
 	unsigned count;
 	uint64_t lines;
 };
-
-/* ---- one call ---- */
-
-/*
- * Moves of allocations, counted by source segment, destination segment and reason, because there
- * may be hundreds of them.
- */
-struct moves {
-	char reason[LOGGED_REASON_CHARS];
-	uint64_t from, to, count, bytes;
-};
-
-struct explanation {
-	FILE *out;
-	const struct explain *explain;
-	const struct logged_event *door;
-	bool waited, renamed;
-	unsigned sentences;
-	struct moves moves[MOVES]; /* moves of other allocations of the process */
-	unsigned move_count;
-};
-
-static bool is(const struct logged_event *event, const char *type, const char *reason)
-{
-	return strcmp(event->type, type) == 0 && (!reason || strcmp(event->reason, reason) == 0);
-}
-
-static void begin_sentence(struct explanation *t)
-{
-	t->sentences++;
-	fputs("    - ", t->out);
-}
-
-/* Prints the packet that a wait waited for: its process and context, and when it was accepted. */
-static void print_packet(struct explanation *t, const struct logged_event *wait)
-{
-	uint64_t node = logged_value(wait, "node"), number = logged_value(wait, "number");
-	const struct explain_submission *s =
-		explain_history_submission(t->explain->history, node, number);
-	char ago[TEXT];
-
-	if (!s) {
-		fprintf(t->out,
-			"packet %" PRIu64 " of node %" PRIu64
-			" (a paging packet, or submitted before the known part of the stream)",
-			number, node);
-		return;
-	}
-	fprintf(t->out,
-		"submission %" PRIu64 " on node %" PRIu64 " (process %" PRIu32
-		", context 0x%08" PRIx32 ", %" PRIu64 " references, accepted %s before)",
-		number, node, s->process, s->context, s->references,
-		units_time(wait->time_ns - s->time_ns, ago, sizeof(ago)));
-}
-
-static void print_wait(struct explanation *t, const struct logged_event *event)
-{
-	static const struct {
-		const char *reason, *text;
-	} reasons[] = {
-		{"space",
-		 "for an allocation in video memory to become idle, so that it can be evicted"},
-		{"paging_buffer", "for a paging buffer: all of them were in flight"},
-		{"dma_buffer", "for a DMA buffer: all of those of the context were in flight"},
-		{"destroy", "for the GPU to complete its use of what the call destroys"},
-		{"power", "for the adapter to be powered up"},
-	};
-	char time[TEXT];
-
-	begin_sentence(t);
-	t->waited = true;
-	if (is(event, "wait", "declined")) {
-		fputs("DonotWait (LOCK-08, LOCK-16; without Discard, the hint to rename: REN-14, "
-		      "REN-21): the lock would have waited for ",
-		      t->out);
-		print_packet(t, event);
-		fputc('\n', t->out);
-		return;
-	}
-	fprintf(t->out, "waited %s ", units_time(logged_value(event, "ns"), time, sizeof(time)));
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		if (is(event, "wait", reasons[i].reason)) {
-			fprintf(t->out, "%s\n", reasons[i].text);
-			return;
-		}
-	}
-	fputs("for ", t->out);
-	print_packet(t, event);
-	fputc('\n', t->out);
-}
-
-static void print_range(struct explanation *t, const struct logged_event *event)
-{
-	uint64_t range = logged_value(event, "range"), for_whom = logged_value(event, "for");
-
-	if (is(event, "range", "reclaimed") && for_whom == t->door->object) {
-		begin_sentence(t);
-		fprintf(t->out,
-			"swizzling range %" PRIu64 " was taken from 0x%08" PRIx32
-			" of process %" PRIu32 ", the least recently used one\n",
-			range, event->object, event->process);
-	} else if (is(event, "range", "refused") && event->object == t->door->object) {
-		const char *name = status_name((uint32_t)for_whom);
-
-		begin_sentence(t);
-		fprintf(t->out, "no swizzling range %" PRIu64 ": the miniport answered %s\n", range,
-			name ? name : "another status");
-	}
-}
-
-static const char *segment_text(uint64_t segment, char *text)
-{
-	if (!segment)
-		return "system memory";
-	snprintf(text, TEXT, "segment %" PRIu64, segment);
-	return text;
-}
-
-/* Prints the route of a move, such as "from segment 1 to system memory: pressure". */
-static void print_route(struct explanation *t, uint64_t from, uint64_t to, const char *reason)
-{
-	char old[TEXT], new[TEXT];
-
-	fprintf(t->out, "from %s to %s: %s\n", segment_text(from, old), segment_text(to, new),
-		reason);
-}
-
-static void count_move(struct explanation *t, const struct logged_event *event)
-{
-	uint64_t from = logged_value(event, "from"), to = logged_value(event, "to");
-	struct moves *m = t->moves;
-
-	while (m < t->moves + t->move_count &&
-	       (m->from != from || m->to != to || strcmp(m->reason, event->reason) != 0))
-		m++;
-	if (m == t->moves + t->move_count) {
-		if (t->move_count == MOVES)
-			return;
-		t->move_count++;
-		*m = (struct moves){.from = from, .to = to};
-		snprintf(m->reason, sizeof(m->reason), "%s", event->reason);
-	}
-	m->count++;
-	m->bytes += logged_value(event, "bytes");
-}
-
-static void print_move(struct explanation *t, const struct logged_event *event)
-{
-	char bytes[TEXT];
-
-	if (event->object != t->door->object) {
-		count_move(t, event);
-		return;
-	}
-	begin_sentence(t);
-	fprintf(t->out, "the allocation (%s) moved ",
-		units_bytes(logged_value(event, "bytes"), bytes, sizeof(bytes)));
-	print_route(t, logged_value(event, "from"), logged_value(event, "to"), event->reason);
-}
-
-static void print_other_moves(struct explanation *t)
-{
-	char bytes[TEXT];
-
-	for (const struct moves *m = t->moves; m < t->moves + t->move_count; m++) {
-		begin_sentence(t);
-		fprintf(t->out,
-			"meanwhile %" PRIu64 " other allocation%s of the process (%s) moved ",
-			m->count, m->count == 1 ? "" : "s",
-			units_bytes(m->bytes, bytes, sizeof(bytes)));
-		print_route(t, m->from, m->to, m->reason);
-	}
-}
-
-static void print_event(void *context, const struct logged_event *event)
-{
-	struct explanation *t = context;
-	bool own = event->process == t->door->process;
-
-	if (is(event, "range", NULL)) {
-		print_range(t, event);
-	} else if ((own || !event->process) && event->text &&
-		   (is(event, "finding", NULL) || is(event, "reason", NULL))) {
-		begin_sentence(t);
-		fprintf(t->out, "%s\n", event->text);
-	} else if (own && is(event, "wait", NULL)) {
-		print_wait(t, event);
-	} else if (own && is(event, "residency", NULL)) {
-		print_move(t, event);
-	} else if (own && is(event, "rename", NULL)) {
-		begin_sentence(t);
-		t->renamed = true;
-		fprintf(t->out,
-			"renamed to 0x%08" PRIx32 ", %s instance, %" PRIu64 " instances alive\n",
-			event->object, strcmp(event->reason, "new") == 0 ? "a new" : "a reused",
-			logged_value(event, "instances"));
-	}
-}
-
-static bool failed(const struct logged_event *door)
-{
-	return logged_value(door, "status") >> 30 == 3;
-}
-
-/* Explains why a lock with Discard returned the current instance. */
-static void print_rename(struct explanation *t)
-{
-	if (strcmp(t->door->reason, "lock") != 0 || t->renamed || failed(t->door) ||
-	    !(logged_value(t->door, "flags") & DISCARD))
-		return;
-	begin_sentence(t);
-	fputs(t->waited ? "not renamed: the maximum number of instances was in use\n"
-			: "not renamed: the GPU had completed its use of the current instance\n",
-	      t->out);
-}
-
-static char *explain_call(const struct explain *explain, const struct logged_event *door)
-{
-	char *text = NULL, time[TEXT], at[TEXT];
-	size_t size;
-	struct explanation t = {
-		.out = open_memstream(&text, &size), .explain = explain, .door = door};
-	uint32_t status = (uint32_t)logged_value(door, "status");
-	const char *name = status_name(status);
-
-	if (!t.out)
-		return NULL;
-	fprintf(t.out, "%s", door->reason);
-	if (door->object)
-		fprintf(t.out, " 0x%08" PRIx32, door->object);
-	if (logged_value(door, "flags"))
-		fprintf(t.out, ", flags 0x%" PRIx64, logged_value(door, "flags"));
-	fprintf(t.out, ": %s after %s (event %" PRIu64 ", at %s)\n", name ? name : "status",
-		units_time(logged_value(door, "ns"), time, sizeof(time)), door->number,
-		units_time(door->time_ns, at, sizeof(at)));
-	explain_history_of(explain->history, door, print_event, &t);
-	print_rename(&t);
-	print_other_moves(&t);
-	if (!t.sentences) {
-		begin_sentence(&t);
-		fputs("no event of this call gives a reason\n", t.out);
-	}
-	if (fclose(t.out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
 
 /* ---- the stream ---- */
 
@@ -317,7 +77,12 @@ static bool add_call(struct explain *explain, const struct logged_event *door)
 	if (!summary)
 		return false;
 	summary->calls++;
-	if (failed(door)) {
+	if (logged_failed(door)) {
+		struct cause cause;
+
+		explain_cause_of(explain->causes, explain->history, door, &cause);
+		if (!failures_add(&summary->failures, door, &cause))
+			return false;
 		summary->failed++;
 		text = &summary->failure;
 	} else if (ns > summary->slowest_ns) {
@@ -327,7 +92,7 @@ static bool add_call(struct explain *explain, const struct logged_event *door)
 		return true;
 	}
 	free(*text);
-	*text = explain_call(explain, door);
+	*text = explain_call(explain->history, door);
 	return *text != NULL;
 }
 
@@ -370,16 +135,17 @@ static bool add_name(struct explain *explain, const struct logged_event *event)
 
 static bool add_event(struct explain *explain, const struct logged_event *event)
 {
-	if (is(event, "process", "opened") && !add_name(explain, event))
+	if (logged_is(event, "process", "opened") && !add_name(explain, event))
 		return false;
-	if (is(event, "door", NULL) && !add_call(explain, event))
+	if (logged_is(event, "door", NULL) && !add_call(explain, event))
 		return false;
-	if (is(event, "sync", "given_up") && !add_given_up(explain, event))
+	if (logged_is(event, "sync", "given_up") && !add_given_up(explain, event))
 		return false;
-	if (is(event, "sync", NULL) &&
+	if (logged_is(event, "sync", NULL) &&
 	    (!summary_of(explain, event->process) || !explain_waits_add(explain->waits, event)))
 		return false;
-	return explain_history_add(explain->history, event);
+	return explain_causes_add(explain->causes, event) &&
+	       explain_history_add(explain->history, event);
 }
 
 static int read_events(struct explain *explain, struct explain_input *input, const char *path)
@@ -396,6 +162,10 @@ static int read_events(struct explain *explain, struct explain_input *input, con
 				path, explain->lines);
 			return REPLAY_BAD_INPUT;
 		}
+		if (explain->object) {
+			explain_object_add(explain->object, &event);
+			continue;
+		}
 		if (!add_event(explain, &event)) {
 			fprintf(stderr, "vidmm: out of memory\n");
 			return REPLAY_ENVIRONMENT;
@@ -404,7 +174,19 @@ static int read_events(struct explain *explain, struct explain_input *input, con
 	return status;
 }
 
-static void print_process(const struct explain *explain, const struct process_summary *s)
+/* ---- output ---- */
+
+static const char *name_of(void *context, uint32_t process)
+{
+	const struct explain *explain = context;
+
+	for (unsigned i = 0; i < explain->count; i++)
+		if (explain->summaries[i].process == process && explain->summaries[i].name)
+			return explain->summaries[i].name;
+	return "";
+}
+
+static void print_process(struct explain *explain, struct process_summary *s)
 {
 	char count[2][TEXT];
 
@@ -413,6 +195,7 @@ static void print_process(const struct explain *explain, const struct process_su
 		printf(" (%s)", s->name);
 	printf(": %s calls, %s failed\n", units_count(s->calls, count[0], TEXT),
 	       units_count(s->failed, count[1], TEXT));
+	failures_print(&s->failures, stdout, name_of, explain);
 	if (s->failure)
 		printf("  last failed call: %s", s->failure);
 	if (s->slow)
@@ -422,72 +205,182 @@ static void print_process(const struct explain *explain, const struct process_su
 	explain_waits_print_all(explain->waits, stdout, s->process);
 }
 
-static int print(const struct explain *explain, const char *process_filter)
+static json_t *process_json(struct process_summary *s)
+{
+	return json_pack("{s:I, s:o, s:I, s:I, s:o}", "process", (json_int_t)s->process, "name",
+			 json_text(s->name ? s->name : ""), "calls", (json_int_t)s->calls, "failed",
+			 (json_int_t)s->failed, "failures", failures_json(&s->failures));
+}
+
+/* These return the number of processes printed. PROCESS 0: all. */
+static unsigned print_text(struct explain *explain, uint32_t process)
 {
 	unsigned shown = 0;
 
 	for (unsigned i = 0; i < explain->count; i++) {
-		const struct process_summary *s = &explain->summaries[i];
-		char number[TEXT];
-
-		snprintf(number, sizeof(number), "%" PRIu32, s->process);
-		if (process_filter && strcmp(process_filter, number) != 0)
+		if (process && process != explain->summaries[i].process)
 			continue;
 		if (shown++)
 			printf("\n");
-		print_process(explain, s);
+		print_process(explain, &explain->summaries[i]);
 	}
-	if (shown)
+	return shown;
+}
+
+static unsigned print_json(struct explain *explain, uint32_t process)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < explain->count; i++)
+		if (!process || process == explain->summaries[i].process)
+			json_array_append_new(array, process_json(&explain->summaries[i]));
+	unsigned shown = (unsigned)json_array_size(array);
+
+	if (shown) {
+		json_dumpf(array, stdout, JSON_INDENT(2));
+		printf("\n");
+	}
+	json_decref(array);
+	return shown;
+}
+
+static void finish(struct explain *explain)
+{
+	for (unsigned i = 0; i < explain->count; i++) {
+		free(explain->summaries[i].name);
+		free(explain->summaries[i].failure);
+		free(explain->summaries[i].slow);
+		free(explain->summaries[i].given_up);
+		free(explain->summaries[i].failures.group);
+	}
+	free(explain->summaries);
+	explain_causes_destroy(explain->causes);
+	explain_waits_destroy(explain->waits);
+	explain_history_destroy(explain->history);
+}
+
+/* ---- the command line ---- */
+
+struct query {
+	char *handle_text, *address_text;
+	uint64_t handle, address;
+	uint32_t process; /* 0: all */
+	int json, help;
+};
+
+static bool usage(const char *message, const char *value)
+{
+	fprintf(stderr, "vidmm explain: \"%s\" %s\ntry: vidmm explain --help\n", value, message);
+	return false;
+}
+
+static bool read_number(const char *text, uint64_t most, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *value <= most;
+}
+
+static bool check(struct query *q, const char **arguments)
+{
+	uint64_t process = 0;
+
+	if (!arguments || !arguments[0] || (arguments[1] && arguments[2])) {
+		fputs("vidmm explain: expected EVENTS and at most one process number\n"
+		      "try: vidmm explain --help\n",
+		      stderr);
+		return false;
+	}
+	if (arguments[1] && (!read_number(arguments[1], UINT32_MAX, &process) || !process))
+		return usage("is no process number", arguments[1]);
+	q->process = (uint32_t)process;
+	if (q->handle_text && q->address_text)
+		return usage("and a handle: expected one of --handle and --address",
+			     q->address_text);
+	if (q->handle_text && (!read_number(q->handle_text, UINT32_MAX, &q->handle) || !q->handle))
+		return usage("is no handle", q->handle_text);
+	if (q->address_text && !read_number(q->address_text, UINT64_MAX, &q->address))
+		return usage("is no address", q->address_text);
+	return true;
+}
+
+static int print_object(struct explain *explain, const struct query *q)
+{
+	if (explain_object_finish(explain->object))
 		return REPLAY_CLEAN;
-	fprintf(stderr, "vidmm: the stream has no calls%s%s\n",
-		process_filter ? " of process " : "", process_filter ? process_filter : "");
+	fprintf(stderr, "vidmm explain: no event is about %s\n",
+		q->handle_text ? q->handle_text : q->address_text);
 	return REPLAY_BAD_INPUT;
 }
 
-static int explain_file(struct explain_input *input, const char *path, const char *process_filter)
+static int print_calls(struct explain *explain, const struct query *q)
+{
+	if (q->json ? print_json(explain, q->process) : print_text(explain, q->process))
+		return REPLAY_CLEAN;
+	fputs("vidmm: the stream has no calls", stderr);
+	if (q->process)
+		fprintf(stderr, " of process %" PRIu32, q->process);
+	fputc('\n', stderr);
+	return REPLAY_BAD_INPUT;
+}
+
+static int explain_file(struct explain_input *input, const char *path, const struct query *q)
 {
 	struct explain explain = {.history = explain_history_create(),
-				  .waits = explain_waits_create()};
-	int result = explain.history && explain.waits ? read_events(&explain, input, path)
-						      : REPLAY_ENVIRONMENT;
+				  .waits = explain_waits_create(),
+				  .causes = explain_causes_create()};
+	bool queried = q->handle_text || q->address_text;
 
-	if (result == REPLAY_CLEAN)
-		result = print(&explain, process_filter);
-	for (unsigned i = 0; i < explain.count; i++) {
-		free(explain.summaries[i].name);
-		free(explain.summaries[i].failure);
-		free(explain.summaries[i].slow);
-		free(explain.summaries[i].given_up);
-	}
-	free(explain.summaries);
-	explain_waits_destroy(explain.waits);
-	explain_history_destroy(explain.history);
+	if (q->handle_text)
+		explain.object = explain_object_handle(stdout, (uint32_t)q->handle, q->process);
+	else if (q->address_text)
+		explain.object = explain_object_address(stdout, q->address);
+	int result =
+		explain.history && explain.waits && explain.causes && (explain.object || !queried)
+			? read_events(&explain, input, path)
+			: REPLAY_ENVIRONMENT;
+
+	if (result != REPLAY_CLEAN)
+		explain_object_finish(explain.object);
+	else
+		result = explain.object ? print_object(&explain, q) : print_calls(&explain, q);
+	finish(&explain);
 	return result;
 }
 
-static const char usage[] =
-	"usage: vidmm explain EVENTS|- [PROCESS]\n"
-	"Explains from the events of `vidmm replay --events`, or from a recording (--record of\n"
-	"replay, serve and run), why calls failed or took long: of all processes, or of the one\n"
-	"with this number.\n";
-
 int explain_main(int argc, const char **argv)
 {
-	const char *process_filter = argc == 3 ? argv[2] : NULL;
-	struct explain_input *input;
-	int result;
+	struct query query = {0};
+	struct poptOption table[] = {
+		{"handle", 0, POPT_ARG_STRING, &query.handle_text, 0,
+		 "what happened to this handle: its placements, and what needed its space",
+		 "HANDLE"},
+		{"address", 0, POPT_ARG_STRING, &query.address_text, 0,
+		 "what was placed at this address of GPU memory", "ADDRESS"},
+		{"json", 0, POPT_ARG_NONE, &query.json, 0, "causes of failed calls as JSON", NULL},
+		{"help", 'h', POPT_ARG_NONE, &query.help, 0, "this help text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+	int exit_code = REPLAY_USAGE;
 
-	if (verb_help(argc, argv, 1, 2, usage, &result))
-		return result;
-	if (process_filter &&
-	    (!*process_filter || process_filter[strspn(process_filter, "0123456789")])) {
-		fprintf(stderr, "vidmm explain: \"%s\" is no process number\n%s", process_filter,
-			usage);
-		return REPLAY_USAGE;
+	argv[0] = "vidmm explain"; /* the name that popt shows in its help */
+	context = poptGetContext(NULL, argc, argv, table, 0);
+	poptSetOtherOptionHelp(context, "[OPTION...] EVENTS|- [PROCESS]");
+	if (options_read(context, "explain", &query.help, &exit_code)) {
+		const char **arguments = poptGetArgs(context);
+
+		if (check(&query, arguments)) {
+			struct explain_input *input = explain_input_open(arguments[0], &exit_code);
+
+			if (input)
+				exit_code = explain_file(input, arguments[0], &query);
+			explain_input_close(input);
+		}
 	}
-	input = explain_input_open(argv[1], &result);
-	if (input)
-		result = explain_file(input, argv[1], process_filter);
-	explain_input_close(input);
-	return result;
+	free(query.handle_text);
+	free(query.address_text);
+	poptFreeContext(context);
+	return exit_code;
 }

@@ -105,3 +105,13 @@ uint64_t logged_value(const struct logged_event *event, const char *name)
 			return event->value[i].value;
 	return 0;
 }
+
+bool logged_is(const struct logged_event *event, const char *type, const char *reason)
+{
+	return strcmp(event->type, type) == 0 && (!reason || strcmp(event->reason, reason) == 0);
+}
+
+bool logged_failed(const struct logged_event *event)
+{
+	return logged_value(event, "status") >> 30 == 3;
+}

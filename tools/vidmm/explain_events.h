@@ -29,5 +29,9 @@ struct logged_event {
 bool logged_event_parse(const char *line, struct logged_event *event);
 /* Returns the value of that name, 0 if the event has none. */
 uint64_t logged_value(const struct logged_event *event, const char *name);
+/* REASON NULL: any. */
+bool logged_is(const struct logged_event *event, const char *type, const char *reason);
+/* Returns whether the status of a call or DDI is an error. */
+bool logged_failed(const struct logged_event *event);
 
 #endif

@@ -7,26 +7,12 @@
 #include <string.h>
 
 #include "markup.h"
+#include "json_text.h"
 #include "report.h"
 #include "report_assets.h"
 #include "report_columns.h"
 
 #define STALLS 50u
-
-/* Returns a JSON string of a text from a client or a miniport, which may be no UTF-8. */
-static json_t *json_text(const char *text)
-{
-	json_t *string = json_string(text);
-	char *ascii = string ? NULL : strdup(text);
-
-	for (char *c = ascii; c && *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	if (ascii)
-		string = json_string(ascii);
-	free(ascii);
-	return string;
-}
 
 /* ---- figures of a run ---- */
 
