@@ -41,8 +41,25 @@ build_options() {
 	esac
 }
 
-# build NAME [TARGET...]: configures and compiles build/NAME, or only the given targets. Returns 1
-# on failure.
+# option_of NAME OPTION: the value of an option of Meson in build/NAME.
+option_of() {
+	meson introspect "build/$1" --buildoptions | python3 -c '
+import json, sys
+print(*(option["value"] for option in json.load(sys.stdin) if option["name"] == sys.argv[1]))' "$2"
+}
+
+installed_libdir() {
+	option_of "$1" libdir
+}
+
+# set_prefix NAME PREFIX: sets where build/NAME is installed; an empty PREFIX leaves it. Nothing is
+# compiled again for it.
+set_prefix() {
+	[ -z "$2" ] || [ "$(option_of "$1" prefix)" = "$2" ] || meson configure "build/$1" "-Dprefix=$2"
+}
+
+# build NAME [TARGET...]: configures and compiles build/NAME, or only the given targets. PREFIX: where
+# it will be installed. Returns 1 on failure.
 build() {
 	local name=$1 compiler options log
 	shift
@@ -51,7 +68,8 @@ build() {
 	log=build/$name.log
 	mkdir -p build
 	echo "== build $name"
-	if ! configure "$name" "$compiler" "${options[@]}" >"$log" 2>&1; then
+	if ! configure "$name" "$compiler" "${options[@]}" >"$log" 2>&1 ||
+		! set_prefix "$name" "${PREFIX:-}" >>"$log" 2>&1; then
 		tail -n 30 "$log"
 		return 1
 	fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What `meson install` puts down is enough for a stranger, and no more is exported than promised. Prints TAP.
 
-    check_install.py BUILD EMBEDDER.C COMPILER [ARG...]
+    check_install.py BUILD EMBEDDER.C README.MD COMPILER [ARG...]
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,44 @@ class Installed:
         run = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
         return run.stdout.strip() if run.returncode == 0 else f'exit {run.returncode}: {run.stderr}'
 
+    def builds_first(self, compiler, source, uninstalled, *options):
+        """Builds and runs a program by the command line of the README; what it prints, or the complaint."""
+        environment = {**os.environ, 'PKG_CONFIG_PATH': uninstalled or self.pc, 'LD_LIBRARY_PATH': self.lib}
+        if uninstalled:
+            environment['LD_LIBRARY_PATH'] = os.path.join(os.path.dirname(uninstalled), 'lib')
+        else:
+            environment['PKG_CONFIG_SYSROOT_DIR'] = self.stage
+        flags = subprocess.run(['pkg-config', *('--static' for option in options if option == '-static'), '--cflags',
+                                '--libs', 'vidmm'], env=environment, capture_output=True, text=True, check=False)
+        program = os.path.join(self.stage, 'first')
+        run = subprocess.run([*compiler, *options, source, *shlex.split(flags.stdout), '-o', program],
+                             capture_output=True, text=True, check=False)
+        if run.returncode:
+            return flags.stderr + run.stderr
+        run = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+        return run.stdout.strip() if run.returncode == 0 else f'exit {run.returncode}: {run.stderr}'
+
+    def builds_examples(self):
+        """Builds the installed examples with their makefile, in another folder; what two of them print."""
+        folder = os.path.join(self.stage, 'examples')
+        os.mkdir(folder)
+        makefile = glob.glob(os.path.join(self.stage, '**', 'vidmm', 'examples', 'Makefile'), recursive=True)
+        environment = {**os.environ, 'PKG_CONFIG_PATH': self.pc, 'PKG_CONFIG_SYSROOT_DIR': self.stage,
+                       'LD_LIBRARY_PATH': self.lib}
+        text = ''
+        for command in (['make', '-f', *makefile], ['./tinyumd'], ['./streaming']):
+            run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            text += run.stdout
+            if run.returncode:
+                return f'{text}exit {run.returncode}: {run.stderr}'
+        return text
+
+    def soname(self):
+        run = subprocess.run(['readelf', '-d', os.path.join(self.lib, 'libvidmm.so')], capture_output=True, text=True,
+                             check=False)
+        found = re.search(r'soname: \[(.*)\]', run.stdout)
+        return found[1] if found else run.stdout + run.stderr
+
     def starts_driver(self, compiler, sources):
         """Builds a driver file as docs/caps.md says; what the installed program says to it."""
         driver = os.path.join(self.stage, 'driver.so')
@@ -86,23 +125,55 @@ class Installed:
         except (OSError, AttributeError) as error:
             return str(error)
 
-    def exports(self):
-        run = subprocess.run(['nm', '-D', '--defined-only', os.path.join(self.lib, 'libvidmm.so')],
+    def exports(self, library):
+        """The symbols that a library below libdir exports, with their versions: name@@version."""
+        run = subprocess.run(['nm', '-D', '--defined-only', '--with-symbol-versions', os.path.join(self.lib, library)],
                              capture_output=True, text=True, check=False)
-        return [line.split()[-1].split('@')[0] for line in run.stdout.splitlines() if line]
+        return [line.split()[-1] for line in run.stdout.splitlines() if line]
 
 
-def cases(installed, source, compiler):
+def first_program(readme, folder):
+    """The first C program of the README as a file."""
+    with open(readme, encoding='utf-8') as text:
+        source = re.search(r'^```c\n(.*?)^```$', text.read(), re.M | re.S)
+    path = os.path.join(folder, 'first.c')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(source[1] if source else '')
+    return path
+
+
+def first_cases(installed, readme, compiler, build, version):
+    source = first_program(readme, installed.stage)
+    uninstalled = os.path.join(build, 'meson-uninstalled')
+    for name, folder, options in (('the shared library', '', ()), ('the static library', '', ('-static',)),
+                                  ('a build folder', uninstalled, ())):
+        printed = installed.builds_first(compiler, source, folder, *options)
+        yield f'the first program of the README builds and runs with {name}', printed.startswith(f'vidmm {version}:'), printed
+
+
+def cases(installed, source, readme, build, compiler):
     version = installed.pkg_config('--modversion')
     shared = shlex.split(installed.pkg_config('--libs'))
     static = [lib if lib != '-lvidmm' else os.path.join(installed.lib, 'libvidmm.a')
               for lib in shlex.split(installed.pkg_config('--static', '--libs'))]
-    exports = installed.exports()
+    versioned = installed.exports('libvidmm.so')
+    exports = [name.split('@')[0] for name in versioned]
     strange = [name for name in exports if not EXPORTED.match(name)]
     soname = f'libvidmm.so.{".".join(version.split(".")[:2])}'
     yield 'the tree installs', installed.good, installed.text
     yield 'pkg-config knows the version', re.fullmatch(r'\d+\.\d+\.\d+', version), version
     yield 'the SONAME names the minor version', os.path.exists(os.path.join(installed.lib, soname)), soname
+    yield 'the library has this SONAME', installed.soname() == soname, installed.soname()
+    bare = [name for name in versioned if not re.search(r'@@VIDMM_\d+\.\d+$', name) and not name.startswith('VIDMM_')]
+    yield 'each symbol has a version', not bare, ' '.join(bare)
+    driver = installed.exports('vidmm/softgpu_driver.so')
+    yield 'the driver of softgpu exports its entry only', driver == ['DriverEntry'], ' '.join(driver)
+    yield from first_cases(installed, readme, compiler, build, version)
+    if shutil.which('make'):
+        said = installed.builds_examples()
+        yield 'the installed examples build and run', ' 0 bytes wrong' in said and '0 words wrong' in said, said
+    else:
+        yield 'the installed examples build and run # SKIP make is not installed', True, ''
     for name, libs in (('shared', shared), ('static', static)):
         printed = installed.runs(compiler, source, *libs)
         yield f'a program builds and runs with the {name} library', printed == version, printed
@@ -118,9 +189,9 @@ def cases(installed, source, compiler):
     yield 'nothing else is exported', not strange, ' '.join(strange)
 
 
-def main(build, source, *compiler):
+def main(build, source, readme, *compiler):
     with tempfile.TemporaryDirectory() as stage:
-        results = list(cases(Installed(build, stage), source, compiler))
+        results = list(cases(Installed(build, stage), source, readme, build, compiler))
     print(f'1..{len(results)}')
     for number, (name, good, text) in enumerate(results, 1):
         for line in text.splitlines()[-DIAGNOSTICS:] if not good else []:
