@@ -23,6 +23,10 @@ EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|DXCoreCreateAdapterFactory|(?:Db
 SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 'KeSetEvent', 'KfRaiseIrql', 'MmMapIoSpaceEx',
             'ObfDereferenceObject', 'PsCreateSystemThread', 'RtlInitUnicodeString', 'ZwQueryValueKey'}
 
+FILES = ('man/man1/vidmm.1', 'man/man1/vidmm-replay.1', 'man/man3/vidmm.3', 'man/man5/vidmm-formats.5',
+         'man/man7/vidmm-rules.7', 'bash-completion/completions/vidmm.bash', 'zsh/site-functions/_vidmm',
+         'fish/vendor_completions.d/vidmm.fish')
+
 
 class Installed:
     """The tree below a staging folder."""
@@ -178,6 +182,8 @@ def cases(installed, source, readme, build, compiler):
         printed = installed.runs(compiler, source, *libs)
         yield f'a program builds and runs with the {name} library', printed == version, printed
     sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
+    lacking = [path for path in FILES if not glob.glob(os.path.join(installed.stage, '**', path), recursive=True)]
+    yield 'manual pages and completions are installed', not lacking, ' '.join(lacking)
     said = installed.starts_driver(compiler, sources)
     yield 'a driver builds, and the installed program starts it', 'the adapter starts' in said, said
     said = installed.runs_d3dkmt(compiler, os.path.join(os.path.dirname(source), '..', '..', 'examples', 'pressure.c'))
