@@ -10,6 +10,8 @@ BUILD_PACKAGES=(
 	directx-headers-dev node-d3 libsqlite3-dev
 )
 # shellcheck disable=SC2034 # used by ./x
+DEB_PACKAGES=(debhelper dpkg-dev lintian)
+# shellcheck disable=SC2034 # used by ./x
 MODEL_PACKAGES=(spin)
 # shellcheck disable=SC2034 # used by ./x
 CLANG_PACKAGES=(clang lld libclang-rt-14-dev)

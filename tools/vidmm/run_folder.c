@@ -15,8 +15,10 @@
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
-static const char soname[] = "libvidmm.so." TEXT(VIDMM_VERSION_MAJOR) "." TEXT(VIDMM_VERSION_MINOR);
-static const char installed[] = VIDMM_LIBRARY_FROM_PROGRAM "/libvidmm.so";
+#define SONAME "libvidmm.so." TEXT(VIDMM_VERSION_MAJOR) "." TEXT(VIDMM_VERSION_MINOR)
+static const char soname[] = SONAME;
+/* Where no headers are installed the library has no other name. */
+static const char installed[] = VIDMM_LIBRARY_FROM_PROGRAM "/" SONAME;
 
 /* Where the library is, from the folder of this program: the build tree, the installed layout. */
 static const char *const libraries[] = {"../../lib/libvidmm.so", installed};
