@@ -24,6 +24,7 @@
 #include "run.h"
 #include "serve.h"
 #include "summary.h"
+#include "top.h"
 #include "whatif.h"
 
 struct console {
@@ -229,6 +230,7 @@ static int help(FILE *file, int exit_code)
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  report RECORDING  draw recorded events as a page for a browser\n"
 	      "  export RECORDING  write recorded events for Perfetto, as CSV, or for SQLite\n"
+	      "  top RECORDING     show a recording in the terminal while it is written\n"
 	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
 	      "  serve             run a host to which programs connect by a socket\n"
 	      "  clients           list the clients of a host\n"
@@ -259,6 +261,8 @@ static int run_verb(const char *verb, int argc, char **argv)
 		return report_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "export") == 0)
 		return export_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "top") == 0)
+		return top_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "run") == 0)
 		return run_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "serve") == 0)

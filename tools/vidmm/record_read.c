@@ -317,6 +317,25 @@ enum record_result record_open(const char *path, struct record_reader **reader)
 	return open_file(r) == RECORD_EVENT ? read_about(r) : r->result;
 }
 
+bool record_continue(struct record_reader *r)
+{
+	struct stat st;
+
+	if (r->result != RECORD_END && r->result != RECORD_CUT)
+		return true;
+	if (fstat(r->fd, &st) == 0 && (uint64_t)st.st_size < r->at + r->packed_end - r->packed_at)
+		return false;
+	r->result = RECORD_EVENT;
+	return true;
+}
+
+bool record_is_written(const struct record_reader *r)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(r->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 void record_close(struct record_reader *r)
 {
 	if (!r)

@@ -28,6 +28,13 @@ void record_close(struct record_reader *reader);
  */
 enum record_result record_next(struct record_reader *reader, struct vidmm_event *event,
 			       const char **text);
+/*
+ * Lets a reader that has returned RECORD_END or RECORD_CUT read what the file has got since.
+ * Returns false if the file is now shorter than what was read: another recording replaces it.
+ */
+bool record_continue(struct record_reader *reader);
+/* Returns whether the program that writes the file still has it open (docs/record-format.md). */
+bool record_is_written(const struct record_reader *reader);
 /* Returns the description of the file, an object. */
 const json_t *record_about(const struct record_reader *reader);
 /* Returns "file: what is wrong" after CUT, BAD or IO. */

@@ -324,6 +324,17 @@ static void init_locks(struct record_writer *w)
 	pthread_cond_init(&w->drained, NULL);
 }
 
+/*
+ * Readers see by the lock whether more events may come. The kernel releases it when the writer ends
+ * in any way. A file system without locks has recordings that look complete.
+ */
+static void lock_file(const struct record_writer *w)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	(void)fcntl(w->fd, F_OFD_SETLK, &lock);
+}
+
 struct record_writer *record_create(const char *path, json_t *about)
 {
 	struct record_writer *w = allocate_writer(path);
@@ -340,6 +351,8 @@ struct record_writer *record_create(const char *path, json_t *about)
 	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (w->fd < 0)
 		fail(w, errno);
+	else
+		lock_file(w);
 	write_json(w, description);
 	int error = w->error ? 0 : pthread_create(&w->thread, NULL, write_buffers, w);
 	if (error)
