@@ -96,21 +96,17 @@ NTSTATUS vmm_kmt_present_in(const struct vmm_door_call *call, const char *functi
 KMT_API NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQUEUE *pData)
 {
 	struct vmm_door_call call = {0};
-	void *queue = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTSubmitPresentToHwQueue",
 				      "the argument pointer is NULL");
 	D3DKMT_SUBMITPRESENTTOHWQUEUE args = *pData;
-	NTSTATUS status = vmm_copy_in(args.hHwQueues, 1, 1, sizeof(D3DKMT_HANDLE), &queue);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	struct vmm_hw_present_request request = {.queue = *(const D3DKMT_HANDLE *)queue,
-						 .next = true};
-	vmm_free(queue);
-	status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,
-				      vmm_hw_device_of_queue, false);
+	if (!args.hHwQueues)
+		return vmm_kmt_refuse("D3DKMTSubmitPresentToHwQueue",
+				      "the pointer hHwQueues is NULL");
+	struct vmm_hw_present_request request = {.queue = *args.hHwQueues, .next = true};
+	NTSTATUS status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,
+					       vmm_hw_device_of_queue, false);
 	if (NT_SUCCESS(status))
 		status = vmm_kmt_present_in(&call, "D3DKMTSubmitPresentToHwQueue",
 					    &args.PrivatePresentData, NULL, &request);

@@ -8,6 +8,8 @@
  *
  * which writes the other table beside it.
  *
+ * Each failed call says why, by a finding or a reason.
+ *
  * An argument lies at the end of its block, so that the address sanitizer sees an access beyond.
  */
 #include "kmt_world.h"
@@ -130,8 +132,11 @@ static bool is_adapter_alive(const struct surface *s)
 static void row_of(struct surface *s, const struct function *function, enum class class,
 		   char line[LINE_BYTES])
 {
+	s->w.client.reasons = 0;
 	NTSTATUS status = call(s, function, class);
 
+	if (!NT_SUCCESS(status) && !s->w.client.reasons && !s->w.client.findings)
+		fail_msg("%s fails with %s and says no reason", function->name, class_names[class]);
 	if (NT_SUCCESS(status) && !is_good(function, class))
 		fail_msg("%s succeeds with %s", function->name, class_names[class]);
 	if (!is_adapter_alive(s)) {

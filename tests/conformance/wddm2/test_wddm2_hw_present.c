@@ -183,6 +183,7 @@ static void q_250_without_an_id_a_present_takes_the_next(void **state)
 	world_expect_finding(&b.h.w, "SUB-27");
 	args.hHwQueues = NULL;
 	assert_int_equal(D3DKMTSubmitPresentToHwQueue(&args), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&b.h.w, "HND-11");
 	assert_int_equal(scripted_count(b.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 1);
 	hw_stop(&b.h);
 }
