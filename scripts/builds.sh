@@ -14,7 +14,7 @@ steady() {
 
 build_compiler() {
 	case "$1" in
-	gcc | release) echo gcc ;;
+	gcc | release | demo) echo gcc ;;
 	clang | asan | tsan | fuzz) echo clang ;;
 	*) die "unknown build: $1" ;;
 	esac
@@ -36,6 +36,8 @@ build_options() {
 	asan) echo -Db_sanitize=address,undefined -Db_lundef=false -Dshared_tests=true ;;
 	fuzz) echo -Db_sanitize=address,undefined -Db_lundef=false -Dguided=true ;;
 	tsan) echo -Db_sanitize=thread -Db_lundef=false -Dshared_tests=true ;;
+	# What compiles fastest: its program is used once or twice.
+	demo) echo --buildtype=plain -Doptimization=0 -Dtests=false ;;
 	# Without tests, since link-time optimization would optimize the library in each of them.
 	release) echo --buildtype=release -Db_lto=true -Dtests=false ;;
 	esac
@@ -61,8 +63,18 @@ set_prefix() {
 # build NAME [TARGET...]: configures and compiles build/NAME, or only the given targets. PREFIX: where
 # it will be installed. Returns 1 on failure.
 build() {
-	local name=$1 compiler options log
+	local name=$1 log=build/$1.log
 	shift
+	prepare "$name" || return
+	if ! ninja -C "build/$name" -k 0 "$@" >"$log" 2>&1; then
+		grep -aE '^FAILED|error:|warning:|ERROR:' "$log" | head -n 40 || tail -n 40 "$log"
+		return 1
+	fi
+}
+
+# prepare NAME: configures build/NAME, and sets its PREFIX.
+prepare() {
+	local name=$1 compiler options log
 	compiler=$(cached_compiler "$name")
 	read -ra options <<<"$(build_options "$name")"
 	log=build/$name.log
@@ -74,10 +86,6 @@ build() {
 		return 1
 	fi
 	grep -ah 'WARNING: not built' "$log" || true
-	if ! ninja -C "build/$name" -k 0 "$@" >"$log" 2>&1; then
-		grep -aE '^FAILED|error:|warning:|ERROR:' "$log" | head -n 40 || tail -n 40 "$log"
-		return 1
-	fi
 }
 
 # What Meson reads at configuration but ninja does not watch (run_command in meson.build): which

@@ -29,8 +29,17 @@ missing_packages() {
 	done
 }
 
-# need_packages PACKAGE...: installs the missing packages, as root or by sudo. Without apt, root or
-# sudo it ends with a message that lists them.
+# may_install PACKAGE...: asks for permission on a terminal. Without one, as in a CI job, the answer is yes.
+may_install() {
+	[ -t 0 ] && [ -t 2 ] || return 0
+	local answer
+	read -rp "x: these packages are missing: $*
+Install them with apt-get? [Y/n] " answer
+	[[ ${answer:-y} == [yY]* ]]
+}
+
+# need_packages PACKAGE...: installs the missing packages, as root or by sudo, after a question on a
+# terminal. Without apt, root or sudo it ends with a message that lists them.
 need_packages() {
 	if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 		command -v meson >/dev/null && return
@@ -46,6 +55,8 @@ need_packages() {
 		fi
 		as_root=(sudo -n)
 	fi
+	may_install "${missing[@]}" || die "nothing was installed. As root, run:
+  apt-get install --no-install-recommends ${missing[*]}"
 	echo "x: installing ${missing[*]}" >&2
 	local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
 		apt-get install -y -qq --no-install-recommends)
