@@ -165,10 +165,14 @@ def first_words(text):
     return ' '.join(words[:WORDS]) + (' ...' if len(words) > WORDS else '')
 
 
-def row(rule, entries):
+def shown_tests(rule):
+    """The test functions with the rule's name, or else the files that contain its id."""
     functions = sorted({test for test in rule.tests if '"' not in test})
-    tests = functions or sorted({test.split(':')[0] for test in rule.tests})
-    cells = [rule.id, cell(first_words(rule.text)), literal(shown(entries)), literal(tests)]
+    return functions or sorted({test.split(':')[0] for test in rule.tests})
+
+
+def row(rule, entries):
+    cells = [rule.id, cell(first_words(rule.text)), literal(shown(entries)), literal(shown_tests(rule))]
     return f'| {" | ".join(cells)} |\n'
 
 
