@@ -34,12 +34,14 @@ RULES = 'docs/rules'
 FAMILIES = f'{RULES}/families.md'
 # A fenced block, or an indented one: after an empty line, and not a nested list.
 CODE = re.compile(r'(^(```|~~~).*?^\2[^\n]*$|(?<=\n\n)(?! {4}[-*] )(?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)', re.M | re.S)
+# Text in which the ids of rules do not become links: code, links, headings and comments.
+UNLINKED = r'`[^`]*`|\[[^\]]*\]\([^)]*\)|^#[^\n]*$|<!--.*?-->'
 LIST_START = re.compile(r'[-*] ')
 # Files of this folder that precede those of mkdocs; Debian's package has no js/theme_extra.js.
 OWN_FILES = {'site_search.js': 'search/main.js', 'site_theme.js': 'js/theme_extra.js', 'site.css': 'site.css'}
 PROGRAM = ['run', 'serve', 'caps', 'replay', 'what-if', 'explain', 'report', 'export', 'top']
 FORMATS = ['trace-format', 'record-format']
-DESIGN = ['architecture', 'locking']
+DESIGN = ['architecture', 'locking', 'adr/README']
 TUTORIALS = ['miniport', 'client', 'memory-pressure', 'embedding']
 
 
@@ -57,6 +59,8 @@ class Stage:
 
     def __init__(self, root, folder):
         self.root, self.folder = root, folder
+        self.problems = []
+        self.rules = tables.read_tables(tables.tables_of(root), self.problems)
         self.pages = {os.path.relpath(path, root) for path in links.documents(root)}
         self.pages -= {f'{RULES}/index.md'}
 
@@ -87,7 +91,7 @@ class Stage:
 
     def rewrite_link(self, page, match):
         text, link = match[1], match[2]
-        if re.match(r'[a-z]+:', link) or link.startswith('#'):
+        if re.match(r'[a-z]+:', link) or link.startswith('#') or tables.ID.fullmatch(text):
             return match[0]
         name, _, anchor = link.partition('#')
         found = self.target(posixpath.normpath(posixpath.join(posixpath.dirname(page), name)))
@@ -95,8 +99,11 @@ class Stage:
             return text
         path, own_anchor = found
         anchor = own_anchor if path == FAMILIES else anchor
-        relative = posixpath.relpath(path, posixpath.dirname(page) or '.')
-        return f'[{text}]({relative}{"#" + anchor if anchor else ""})'
+        return f'[{text}]({self.relative(page, path)}{"#" + anchor if anchor else ""})'
+
+    @staticmethod
+    def relative(page, path):
+        return posixpath.relpath(path, posixpath.dirname(page) or '.')
 
     def prose(self, page, text):
         """What Python-Markdown needs of text that GitHub already shows as it should."""
@@ -108,7 +115,15 @@ class Stage:
                 lines.append('')
             line = re.sub(r'^  ([-*] )', r'    \1', line)
             lines.append(re.sub(r'\\$', '  ', line))
-        return re.sub(r'\[([^\]]*)\]\(([^)\s]+)\)', lambda match: self.rewrite_link(page, match), '\n'.join(lines))
+        text = self.link_rules(page, '\n'.join(lines))
+        return re.sub(r'\[([^\]]*)\]\(([^)\s]+)\)', lambda match: self.rewrite_link(page, match), text)
+
+    def link_rules(self, page, text):
+        def link(match):
+            if match[0] not in self.rules:
+                return match[0]
+            return f'[{match[0]}]({self.relative(page, f"{RULES}/{match[2]}.md")}#{match[0]})'
+        return re.sub(f'({UNLINKED})|{tables.ID.pattern}', link, text, flags=re.M | re.S)
 
     def page(self, path):
         with open(os.path.join(self.root, path), encoding='utf-8') as source:
@@ -130,7 +145,7 @@ def family_titles(root):
     for row in rows:
         for family in re.split(r',\s+(?=[A-Z]{1,4} )', row.strip()):
             name, _, title = family.partition(' ')
-            titles[name] = f'{name} {title}' if title.startswith('buffers') else title
+            titles[name] = title
     return titles
 
 
@@ -154,16 +169,17 @@ def rule_section(rule, known, places):
 
 def stage_rules(stage):
     """Writes a page for each family, and the list of families. Returns the names of the pages."""
-    problems = []
-    rules = tables.read_tables(tables.tables_of(stage.root), problems)
-    tables.scan(stage.root, rules, problems)
+    rules = stage.rules
+    tables.scan(stage.root, rules, stage.problems)
     places = rule_index.implementations(stage.root)
     titles = family_titles(stage.root)
     overview = ['# The families of rules\n\nEach family has a page, with the text, the provenance, the functions and '
                 'the tests of each rule. The search finds a rule by its id. [The rules](README.md) explains the '
                 'tables; `vidmm rules ID` prints a rule.\n']
     names, table = [], None
-    for family in dict.fromkeys(rule.family for rule in rules.values()):
+    families = {rule.family for rule in rules.values()}
+    order = [family for family in titles if family in families]
+    for family in order + sorted(families.difference(order)):
         members = sorted((rule for rule in rules.values() if rule.family == family), key=lambda rule: rule.id)
         title = titles.get(family, family)
         if members[0].table != table:
@@ -190,7 +206,7 @@ def navigation(pages, families):
         ('The program', [*docs('docs', PROGRAM), 'tools/vidmm/README.md']),
         ('Formats', docs('docs', FORMATS)),
         ('Reference', []),
-        ('Design', [*docs('docs', DESIGN), *sorted(page for page in pages if page.startswith('docs/adr/'))]),
+        ('Design', [*docs('docs', DESIGN), *sorted(page for page in pages if page.startswith('docs/adr/0'))]),
         ('Rules', [f'{RULES}/README.md', FAMILIES,
                    *sorted(page for page in pages if page.startswith(RULES) and page != f'{RULES}/README.md')]),
         ('Families of rules', families),
