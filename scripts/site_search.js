@@ -7,6 +7,7 @@
 'use strict';
 
 const LIMIT = 50;
+const SUMMARY = 200; /* characters */
 const RULE = /^[a-z]{1,4}-\d{2,3}[a-z]?$/i;
 let index, documents;
 
@@ -33,8 +34,8 @@ function prepare()
 	const data = vidmm_search_index;
 
 	documents = new Map(data.docs.map((doc) => [doc.location, doc]));
-	/* The first heading of a page repeats its title. */
-	data.docs = data.docs.filter((doc) => doc === page_of(doc) || doc.title !== page_of(doc).title);
+	/* A page's own entry repeats the text of its sections, and the first section has its title. */
+	data.docs = data.docs.filter((doc) => doc.location.includes('#'));
 	lunr.tokenizer.separator = new RegExp(data.config.separator);
 	index = lunr(function() {
 		this.ref('location');
@@ -63,6 +64,14 @@ function find(query)
 	return [...first, ...others].slice(0, LIMIT);
 }
 
+/* The index has a space at each end of a link or of code. */
+function beginning(text)
+{
+	const plain = text.replace(/ (?=[,.;:)])/g, '').replace(/\( /g, '(');
+
+	return plain.length > SUMMARY ? plain.slice(0, SUMMARY) + ' ...' : plain;
+}
+
 function article(doc)
 {
 	const element = document.createElement('article');
@@ -71,9 +80,8 @@ function article(doc)
 	const page = page_of(doc);
 
 	link.href = `${base_url}/${doc.location}`;
-	link.textContent = page !== doc ? `${doc.title} – ${page.title}` : doc.title;
-	element.appendChild(document.createElement('p')).textContent =
-		doc.text.length > 200 ? doc.text.slice(0, 200) + ' ...' : doc.text;
+	link.textContent = page.title !== doc.title ? `${doc.title} – ${page.title}` : doc.title;
+	element.appendChild(document.createElement('p')).textContent = beginning(doc.text);
 	return element;
 }
 
