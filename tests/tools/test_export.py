@@ -6,28 +6,21 @@ import csv
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import vidmm_program
 from tap_tests import main, test
+from vidmm_program import vidmm
 
-VIDMM, EVERY = sys.argv[1:3]
+EVERY = sys.argv[2]
 GLMARK = os.path.join(os.environ['VIDMM_EXAMPLES'], 'glmark2-1080p.trace.zst')
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
-def vidmm(*args, code=0):
-    done = subprocess.run([VIDMM, *args], capture_output=True, text=True)
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done
-
-
 def record(folder, *args):
-    path, text = os.path.join(folder, 'run'), os.path.join(folder, 'run.txt')
-    vidmm('replay', '-q', '--record', path, '--events', text, *args)
-    with open(text, encoding='utf-8') as lines:
-        return path, [event for event in map(parse, lines) if event]
+    path, lines = vidmm_program.record(folder, *args)
+    return path, [event for event in map(parse, lines) if event]
 
 
 def parse(line):

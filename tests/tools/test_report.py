@@ -4,31 +4,17 @@
 import collections
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from report_page import Run, signed
 from tap_tests import main, test
+from vidmm_program import record, vidmm
 
-VIDMM, EVERY = sys.argv[1:3]
+EVERY = sys.argv[2]
 EXAMPLES = os.environ['VIDMM_EXAMPLES']
 GLMARK = os.path.join(EXAMPLES, 'glmark2-1080p.trace.zst')
 CREATE, RESIDENCY, RENAME, OFFER, RECLAIM, DISCARD, PROCESS = 4, 7, 14, 15, 16, 17, 28
-
-
-def vidmm(*args, code=0):
-    done = subprocess.run([VIDMM, *args], capture_output=True, text=True)
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done
-
-
-def record(folder, *args, name='run'):
-    """Replays with all events in two files. Returns the recording and the lines of the events."""
-    path, text = os.path.join(folder, name), os.path.join(folder, name + '.txt')
-    vidmm('replay', '-q', '--record', path, '--events', text, *args)
-    with open(text, encoding='utf-8') as lines:
-        return path, lines.read().splitlines()
 
 
 def page_of(folder, *recordings):

@@ -237,12 +237,13 @@ void explain_cause_of(const struct explain_causes *causes, const struct explain_
 {
 	struct search search = {.door = door, .cause = cause};
 	uint32_t status = (uint32_t)logged_value(door, "status");
-	const struct loss *loss = find_loss(causes, door->process);
 
 	*cause = (struct cause){0};
 	explain_history_of(history, door, look_at, &search);
-	if (!loss || (status != STATUS_REMOVED && status != STATUS_GPU_EXCEPTION) ||
-	    search.own_rule)
+	if ((status != STATUS_REMOVED && status != STATUS_GPU_EXCEPTION) || search.own_rule)
+		return;
+	const struct loss *loss = find_loss(causes, door->process);
+	if (!loss)
 		return;
 	/* A call during which the device was lost reports the loss as well. */
 	*cause = (struct cause){.kind = CAUSE_LOST,

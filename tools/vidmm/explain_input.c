@@ -7,8 +7,7 @@
 #include <string.h>
 #include <vidmm/vidmm.h>
 
-#include "record_read.h"
-#include "replay.h"
+#include "record_status.h"
 
 struct explain_input {
 	const char *path;
@@ -20,13 +19,9 @@ struct explain_input {
 
 static bool open_record(struct explain_input *input, int *status)
 {
-	enum record_result result = record_open(input->path, &input->record);
-
-	if (result != RECORD_EVENT) {
-		fprintf(stderr, "vidmm: %s\n", record_error(input->record));
-		*status = result == RECORD_IO ? REPLAY_ENVIRONMENT : REPLAY_BAD_INPUT;
+	*status = record_open_or_say(input->path, &input->record);
+	if (*status != REPLAY_CLEAN)
 		return false;
-	}
 	input->size = 2048;
 	input->line = malloc(input->size);
 	*status = input->line ? REPLAY_CLEAN : REPLAY_ENVIRONMENT;

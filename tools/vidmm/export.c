@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "options.h"
-#include "record_read.h"
-#include "replay.h"
+#include "record_status.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
@@ -79,12 +78,9 @@ static enum replay_status read_events(struct record_reader *reader, const struct
 	while ((result = record_next(reader, &event, &text)) == RECORD_EVENT)
 		if (!add_event(sinks, run, &event, text))
 			return REPLAY_ENVIRONMENT;
-	if (result != RECORD_END)
-		fprintf(stderr, "vidmm: %s\n", record_error(reader));
-	if (result != RECORD_END && result != RECORD_CUT)
-		return result == RECORD_IO ? REPLAY_ENVIRONMENT : REPLAY_BAD_INPUT;
-	if (timeline_end(&run->timeline))
-		return REPLAY_CLEAN;
+	enum replay_status status = record_end(reader, result);
+	if (status != REPLAY_CLEAN || timeline_end(&run->timeline))
+		return status;
 	fprintf(stderr, "vidmm export: out of memory\n");
 	return REPLAY_ENVIRONMENT;
 }
@@ -129,13 +125,9 @@ static enum replay_status export_recording(const char *path, const struct raw *r
 {
 	static struct export_run run;
 	struct record_reader *reader;
-	enum record_result result = record_open(path, &reader);
-	enum replay_status status;
+	enum replay_status status = record_open_or_say(path, &reader);
 
-	if (result != RECORD_EVENT) {
-		fprintf(stderr, "vidmm: %s\n", record_error(reader));
-		status = result == RECORD_IO ? REPLAY_ENVIRONMENT : REPLAY_BAD_INPUT;
-	} else {
+	if (status == REPLAY_CLEAN) {
 		run.path = path;
 		run.about = record_about(reader);
 		status = export_all(reader, raw, &run);

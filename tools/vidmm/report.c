@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "options.h"
-#include "record_read.h"
-#include "replay.h"
+#include "record_status.h"
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
@@ -17,11 +16,6 @@ struct raw {
 };
 
 /* ---- runs ---- */
-
-static enum replay_status status_of(enum record_result result)
-{
-	return result == RECORD_IO ? REPLAY_ENVIRONMENT : REPLAY_BAD_INPUT;
-}
 
 /* Reads the events. A recording that ends in the middle of a chunk is drawn as far as it goes. */
 static enum replay_status read_events(struct record_reader *reader, struct report_run *run)
@@ -32,13 +26,10 @@ static enum replay_status read_events(struct record_reader *reader, struct repor
 
 	while ((result = record_next(reader, &event, &text)) == RECORD_EVENT)
 		timeline_add(&run->timeline, &event, text);
-	if (result != RECORD_END)
-		fprintf(stderr, "vidmm: %s\n", record_error(reader));
 	run->cut = result == RECORD_CUT;
-	if (result != RECORD_END && result != RECORD_CUT)
-		return status_of(result);
-	if (timeline_end(&run->timeline))
-		return REPLAY_CLEAN;
+	enum replay_status status = record_end(reader, result);
+	if (status != REPLAY_CLEAN || timeline_end(&run->timeline))
+		return status;
 	fprintf(stderr, "vidmm report: out of memory\n");
 	return REPLAY_ENVIRONMENT;
 }
@@ -46,13 +37,11 @@ static enum replay_status read_events(struct record_reader *reader, struct repor
 static enum replay_status read_run(const char *path, struct record_reader **reader,
 				   struct report_run *run)
 {
-	enum record_result result = record_open(path, reader);
+	enum replay_status status = record_open_or_say(path, reader);
 
 	run->path = path;
-	if (result != RECORD_EVENT) {
-		fprintf(stderr, "vidmm: %s\n", record_error(*reader));
-		return status_of(result);
-	}
+	if (status != REPLAY_CLEAN)
+		return status;
 	run->about = record_about(*reader);
 	return read_events(*reader, run);
 }

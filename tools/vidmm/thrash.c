@@ -97,6 +97,12 @@ bool thrash_is_copy(uint16_t operation)
 	       operation == VIDMM_PAGING_SPECIAL_LOCK_TRANSFER;
 }
 
+bool thrash_is_eviction(uint16_t reason)
+{
+	return reason != VIDMM_RESIDENCY_DESTROYED && reason != VIDMM_RESIDENCY_DISCARDED &&
+	       reason != VIDMM_RESIDENCY_RESET;
+}
+
 static bool is_video_memory(const struct thrash *thrash, uint64_t segment)
 {
 	return segment < 32 && (thrash->video_memory >> segment & 1);
@@ -131,15 +137,10 @@ static void on_residency(struct thrash *thrash, const struct vidmm_event *event)
 
 	if (!entry || !is_video_memory(thrash, event->arg[1]) || event->arg[2] != 0)
 		return;
-	switch (event->reason) {
-	case VIDMM_RESIDENCY_DESTROYED:
-	case VIDMM_RESIDENCY_DISCARDED:
-	case VIDMM_RESIDENCY_RESET:
+	if (!thrash_is_eviction(event->reason))
 		return;
-	default:
-		note_time(thrash, entry, event);
-		entry->evictions++;
-	}
+	note_time(thrash, entry, event);
+	entry->evictions++;
 }
 
 static void on_event(void *opaque, const struct vidmm_event *event, const char *text)

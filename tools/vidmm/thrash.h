@@ -33,6 +33,11 @@ bool thrash_buffer_of(struct thrash *thrash, uint32_t process, uint32_t handle, 
 /* Is that paging operation (enum vidmm_paging_op) a copy? */
 bool thrash_is_copy(uint16_t operation);
 /*
+ * Does what leaves video memory for system memory for that reason (enum vidmm_residency_reason)
+ * count as evicted?
+ */
+bool thrash_is_eviction(uint16_t reason);
+/*
  * Stores up to COUNT buffers that were evicted or paged out, those with the most bytes paged first,
  * and returns their number.
  */

@@ -152,8 +152,7 @@ static void count_eviction(struct timeline *t, const struct vidmm_event *event, 
 {
 	if (!is_video_memory(t, event->arg[1]) || event->arg[2] != 0)
 		return;
-	if (event->reason != VIDMM_RESIDENCY_DESTROYED &&
-	    event->reason != VIDMM_RESIDENCY_DISCARDED && event->reason != VIDMM_RESIDENCY_RESET)
+	if (thrash_is_eviction(event->reason))
 		t->allocations.row[row].evictions++;
 }
 

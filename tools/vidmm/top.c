@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "record_status.h"
 #include "wrap.h"
 
 #define BATCH_EVENTS 1000000u /* of one read; all are read before a table is printed */
@@ -22,13 +23,6 @@ struct raw {
 };
 
 /* ---- the end ---- */
-
-static enum replay_status status_of(enum record_result result)
-{
-	if (result == RECORD_EVENT)
-		return REPLAY_CLEAN;
-	return result == RECORD_IO ? REPLAY_ENVIRONMENT : REPLAY_BAD_INPUT;
-}
 
 /* Says what is wrong with the recording. One that ends early is shown as far as it goes. */
 static enum replay_status end_status(const struct top_feed *feed)
@@ -123,7 +117,7 @@ static enum replay_status run(const struct raw *raw, const char *path)
 {
 	static struct top_feed feed;
 	enum record_result result = top_feed_open(&feed, path);
-	enum replay_status status = status_of(result);
+	enum replay_status status = record_open_status(result);
 	uint32_t delay_ms = (uint32_t)(raw->delay_s * 1000);
 
 	if (result != RECORD_EVENT) {

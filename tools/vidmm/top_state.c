@@ -166,8 +166,7 @@ static void leave_segment(struct top_state *s, struct top_process *process,
 
 	segment->used_bytes = less(segment->used_bytes, event->arg[0]);
 	*bytes = less(*bytes, event->arg[0]);
-	if (video && !event->arg[2] && event->reason != VIDMM_RESIDENCY_DESTROYED &&
-	    event->reason != VIDMM_RESIDENCY_DISCARDED && event->reason != VIDMM_RESIDENCY_RESET)
+	if (video && !event->arg[2] && thrash_is_eviction(event->reason))
 		top_rate_add(&process->evictions, s->now_ns, 1);
 }
 
