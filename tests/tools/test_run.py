@@ -427,23 +427,5 @@ def q_172_a_client_prints_nothing_that_concerns_others_or_that_it_did_not_ask_fo
     assert waiting.returncode == 9 and not waiting.stderr_text, (waiting.returncode, waiting.stderr_text)
 
 
-def completed(*words):
-    """What the completion of bash offers for the last word."""
-    script = ('source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _vidmm; '
-              'printf "%s\\n" "${COMPREPLY[@]}"')
-    page = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tools', 'vidmm', 'completion', 'vidmm')
-    done = subprocess.run(['bash', '-c', script, 'bash', page, VIDMM, *words], capture_output=True, text=True, check=False)
-    return done.stdout.split()
-
-
-@test
-def bash_completes_the_options_and_the_program(folder):
-    del folder
-    assert 'run' in completed('r'), completed('r')
-    assert {'--driver', '--set', '--bar', '--serve', '--report', '--no-namespace'} <= set(completed('run', '--')), completed('run', '--')
-    assert 'true' in completed('run', '--serve', '--', 'tru'), completed('run', '--serve', '--', 'tru')
-    assert '--driver' not in completed('run', '--', 'true', '--')
-
-
 if __name__ == '__main__':
     sys.exit(main())
