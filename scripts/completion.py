@@ -228,6 +228,16 @@ _vidmm() {
 _vidmm "$@"
 '''
 
+# _arguments does not see that `--` ends the options if it comes first.
+ZSH_PROGRAM = r'''		local end=$words[(i)--]
+		if (( end < CURRENT )); then
+			shift end words
+			(( CURRENT -= end ))
+			_normal
+			return
+		fi
+'''
+
 
 def zsh_action(option):
     if option.folders:
@@ -262,7 +272,8 @@ def zsh(verbs, own):
         rest = ('*:rule:_vidmm_rule_ids' if verb.rules else '*::program:_normal' if verb.command else
                 '*:file:_files' if verb.files else '')
         options = ''.join(zsh_option(option) for option in verb.options)
-        cases += f"\t{verb.name})\n\t\t_arguments -s \\\n{options}\t\t\t{shell_quote(rest) if rest else ''}\n\t\t;;\n"
+        start = f'\t{verb.name})\n{ZSH_PROGRAM if verb.command else ""}'
+        cases += f"{start}\t\t_arguments -s \\\n{options}\t\t\t{shell_quote(rest) if rest else ''}\n\t\t;;\n"
     return ZSH.replace('@VERBS@', lines).replace('@OPTIONS@', cases)
 
 

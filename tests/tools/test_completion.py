@@ -128,6 +128,9 @@ def shell_cases(shell, folder):
             ('a policy', 'vidmm what-if --policy cl', 'clock'),
             ('a policy where a file may be too', 'vidmm replay --policy mr', 'mru'),
             ('a rule id', f'vidmm rules {beginning}', rule),
+            ('a program', 'vidmm run --serve -- sha512su', 'sha512sum'),
+            ('a program behind no option', 'vidmm run -- sha512su', 'sha512sum'),
+            ('a file of the program', 'vidmm run -- cat recor', 'recording'),
             ('a file', 'vidmm explain recor', 'recording'),
             ('a file for an option', 'vidmm serve --config recor', 'recording')):
         found = complete(line, folder)
