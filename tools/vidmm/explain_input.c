@@ -78,10 +78,7 @@ static const char *next_recorded(struct explain_input *input, int *status)
 		vidmm_event_format(&event, text, input->line, (int)input->size);
 		return input->line;
 	}
-	if (result != RECORD_END)
-		fprintf(stderr, "vidmm: %s\n", record_error(input->record));
-	if (result != RECORD_END && result != RECORD_CUT)
-		*status = REPLAY_BAD_INPUT;
+	*status = record_end(input->record, result);
 	return NULL;
 }
 
