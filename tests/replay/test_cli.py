@@ -3,6 +3,7 @@
 """test_cli.py VIDMM: the program from outside. Exit codes, what goes where, JSON, options. TAP."""
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -208,6 +209,33 @@ def rules_explain_one_a_family_or_all():
     family = expect(run('rules', 'LOCK'), 0, out='LOCK-07')
     assert all(line.startswith('LOCK-') for line in family.stdout.splitlines())
     assert len(run('rules').stdout.splitlines()) > 200
+
+
+def on_terminal(columns, *args):
+    """What the program prints on a terminal."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(VIDMM, [VIDMM, *args], dict(os.environ, COLUMNS=str(columns)))
+    text = b''
+    try:
+        while data := os.read(fd, 65536):
+            text += data
+    except OSError:  # Linux ends a terminal so.
+        pass
+    os.close(fd)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return text.decode().replace('\r\n', '\n').splitlines()
+
+
+@test
+def rules_are_cut_on_a_terminal_and_whole_elsewhere():
+    whole = run('rules').stdout.splitlines()
+    for columns in 60, 100:
+        shown = on_terminal(columns, 'rules')
+        cut = [(short, line) for short, line in zip(shown, whole) if short != line]
+        assert len(shown) == len(whole) and cut and max(map(len, shown)) <= columns < max(map(len, whole))
+        assert all(short.endswith(' ...') and line.startswith(short[:-4] + ' ') for short, line in cut)
+    assert not any(line.endswith('...') for line in whole)
 
 
 @test

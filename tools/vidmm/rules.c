@@ -12,28 +12,30 @@
 #include "verb_help.h"
 #include "wrap.h"
 
-#define LINE_WIDTH WRAP_WIDTH_DEFAULT
+#define TEXT_COLUMN 10
+#define MORE        " ..."
 
 static void print_rule(const struct vidmm_rule *rule)
 {
 	printf("%s\n\n  ", rule->id);
-	wrap_print(stdout, rule->text, 2, 2, LINE_WIDTH);
+	wrap_print(stdout, rule->text, 2, 2, wrap_width(STDOUT_FILENO));
 	printf("\n  if broken   %s\n  versions    %s\n  provenance  %s\n  source      %s\n",
 	       rule->error, rule->versions, rule->provenance, rule->source);
 }
 
 static void print_line(const struct vidmm_rule *rule)
 {
-	int columns = LINE_WIDTH - 10, length = (int)strlen(rule->text);
+	int columns = wrap_width(STDOUT_FILENO) - TEXT_COLUMN, length = (int)strlen(rule->text);
 
 	if (length <= columns || !isatty(STDOUT_FILENO)) {
 		printf("%-8s  %s\n", rule->id, rule->text);
 		return;
 	}
+	columns -= (int)strlen(MORE);
 	/* Cut at a blank, so that no multibyte character is cut. */
 	while (columns > 0 && rule->text[columns] != ' ')
 		columns--;
-	printf("%-8s  %.*s ...\n", rule->id, columns, rule->text);
+	printf("%-8s  %.*s" MORE "\n", rule->id, columns, rule->text);
 }
 
 /* Returns whether the rule belongs to FAMILY: LOCK-07 belongs to LOCK. */
