@@ -164,8 +164,8 @@ def read_line(call, number, fields, comment, known, seen):
     door, key = (door, rest) if dot else (None, key)
     if key not in KEYS or door not in (None, *DOORS) or not items:
         raise TableError(f'unknown or empty line: {fields[0]}')
-    if key == 'event' and len(items) != 3 and items != ['none']:
-        raise TableError('event: expected the object, a count and flags, or none')
+    if key == 'event' and len(items) != 3 and items != ['failed']:
+        raise TableError('event: expected the object, a count and flags, or failed')
     if key == 'return?' and len(items) != 2:
         raise TableError('return?: expected a condition and what is returned')
     call.lines.append((number, key, door, items, comment))
@@ -275,8 +275,8 @@ class Writer:
         return self.name if self.door == 'kmt' else re.sub(r'([a-z0-9])([A-Z])', r'\1_\2', self.name[3:-2]).lower()
 
     def leave(self, status, event):
-        if event == ['none']:
-            return f'return {status};'
+        if event == ['failed']:
+            return f'return vmm_kmt_leave_query(&call, {status});'
         door = 'door' if self.door == 'kmt' and self.inline else self.door
         return f'return vmm_{door}_leave{self.inline}(&call, {status}, {", ".join(event)});'
 
@@ -346,13 +346,14 @@ class Writer:
 
     def begin(self):
         """From the NULL check to the request; whether the status is known to be a success then."""
-        umd, enter = self.door == 'umd', self.entering()
+        umd, enter, door = self.door == 'umd', self.entering(), self.event_door
         copy = f'\t{self.type} args = *{"data" if umd else "pData"};'
         if not umd:
             other = self.more if self.more and self.more.startswith('STATUS_') else None
             rules = f' ({self.more})' if self.more and not other else ''
-            refusal = f'vmm_kmt_refuse("{self.name}{rules}", "the argument pointer is NULL")'
-            refusal = f'vmm_kmt_refuse_as({other}, {refusal})' if other else refusal
+            name = f'"{self.name}{rules}"'
+            refusal = (f'vmm_kmt_refuse_as({door}, {other}, {name}, "the argument pointer is NULL")' if other else
+                       f'vmm_kmt_no_argument({door}, {name})')
             return ['\tif (!pData)', *statement(2, f'return {refusal};'),
                     copy, *self.given(), *statement(1, f'NTSTATUS status = {enter};')], False
         lines = statement(1, f'NTSTATUS status = {enter};')

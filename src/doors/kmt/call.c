@@ -6,14 +6,15 @@
 #include "doors/kmt/kmt_private.h"
 #include "object/stopped.h"
 
-NTSTATUS vmm_kmt_refuse(const char *function, const char *why)
+NTSTATUS vmm_kmt_refuse_as(uint32_t door, NTSTATUS status, const char *function, const char *why)
 {
-	struct vmm_process *process = vmm_kmt_process();
+	struct vmm_door_call call;
+	NTSTATUS begun = vmm_kmt_begin(&call, door);
 
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
-	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "HND-11",
-			       process->id, 0, "%s: %s", function, why);
+	if (!NT_SUCCESS(begun))
+		return begun;
+	vmm_finding(call.observe, "HND-11", call.process->id, 0, "%s: %s", function, why);
+	return vmm_kmt_leave(&call, status, 0, 0, 0);
 }
 
 static void report_handle(const struct vmm_process *process, uint32_t handle,

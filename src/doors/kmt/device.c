@@ -139,7 +139,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 	struct vmm_context *context;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTRender", "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_RENDER, "D3DKMTRender");
 	/* Only the members in use are read, each once. */
 	struct vmm_render_request request = {
 		.command_length = pData->CommandLength,

@@ -2,17 +2,23 @@
 /* Hardware contexts and hardware queues of a D3DKMT client (SUB-27, SCH-10). */
 #include "kmt_calls.h"
 
-/* Without a queue there is no device for the call. */
-static NTSTATUS refuse_count(uint32_t queues)
+/* Copies the array of queues. Without a queue there is no device for the call. */
+static NTSTATUS copy_queues(struct vmm_door_call *call,
+			    const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *args, void **queues)
 {
-	const struct vmm_process *process = vmm_kmt_process();
+	uint32_t count = args->BroadcastHwQueueCount;
+	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_HW_QUEUE);
 
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
-	return vmm_refuse_rule(process->world->observe, STATUS_INVALID_PARAMETER, "SYN-34",
-			       process->id, 0,
-			       "signal on hardware queues: %u queues, which must be 1 to %u",
-			       queues, VMM_HW_BROADCAST_MAX);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (!count || count > VMM_HW_BROADCAST_MAX || !args->BroadcastHwQueueArray)
+		return vmm_refuse_rule(
+			call->observe, STATUS_INVALID_PARAMETER, "SYN-34", call->process->id, 0,
+			"signal on hardware queues: %u queues, which must be 1 to %u%s", count,
+			VMM_HW_BROADCAST_MAX,
+			args->BroadcastHwQueueArray ? "" : ", and BroadcastHwQueueArray is NULL");
+	return vmm_copy_in(args->BroadcastHwQueueArray, count, VMM_HW_BROADCAST_MAX,
+			   sizeof(D3DKMT_HANDLE), queues);
 }
 
 KMT_API NTSTATUS APIENTRY
@@ -22,21 +28,17 @@ D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQ
 	void *queues = NULL;
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitSignalSyncObjectsToHwQueue",
-				      "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_HW_QUEUE,
+					   "D3DKMTSubmitSignalSyncObjectsToHwQueue");
 	D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE args = *pData;
-	uint32_t count = args.BroadcastHwQueueCount;
+	NTSTATUS status = copy_queues(&call, &args, &queues);
 
-	if (!count || count > VMM_HW_BROADCAST_MAX)
-		return refuse_count(count);
-	NTSTATUS status = vmm_copy_in(args.BroadcastHwQueueArray, count, VMM_HW_BROADCAST_MAX,
-				      sizeof(D3DKMT_HANDLE), &queues);
 	if (!NT_SUCCESS(status))
-		return status;
+		return vmm_kmt_leave(&call, status, 0, 0, 0);
 	struct vmm_hw_sync_request request = {.signal = true,
 					      .flags = args.Flags.Value,
 					      .queues = queues,
-					      .queue_count = count,
+					      .queue_count = args.BroadcastHwQueueCount,
 					      .count = args.ObjectCount};
 	uint32_t first = request.queues[0];
 	status = vmm_kmt_enter_object(&call, first, VIDMM_DOOR_HW_QUEUE, vmm_hw_device_of_queue,

@@ -62,6 +62,11 @@ void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, vo
 /* Ends the call with its door event; returns the status. */
 NTSTATUS vmm_kmt_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags);
+/* Ends a call that uses no device and has an event only if it fails; returns the status. */
+static inline NTSTATUS vmm_kmt_leave_query(const struct vmm_door_call *call, NTSTATUS status)
+{
+	return NT_SUCCESS(status) ? status : vmm_kmt_leave(call, status, 0, 0, 0);
+}
 
 /*
  * vmm_kmt_enter_device inlined, for calls that are as short as entering and leaving: locks.
@@ -90,20 +95,22 @@ VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_door_call *cal
 }
 
 /*
- * For calls whose argument pointer is NULL or that lack a required part: a finding and
- * STATUS_INVALID_PARAMETER. (HND-11)
+ * For calls that lack a required part: a finding, the door event and STATUS_INVALID_PARAMETER, or
+ * `status`. (HND-11)
  */
-NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
+NTSTATUS vmm_kmt_refuse_as(uint32_t door, NTSTATUS status, const char *function, const char *why);
+static inline NTSTATUS vmm_kmt_refuse(uint32_t door, const char *function, const char *why)
+{
+	return vmm_kmt_refuse_as(door, STATUS_INVALID_PARAMETER, function, why);
+}
+static inline NTSTATUS vmm_kmt_no_argument(uint32_t door, const char *function)
+{
+	return vmm_kmt_refuse(door, function, "the argument pointer is NULL");
+}
 /* present.c: presents in the context, or in the hardware queue that `hw` names (PRS-10). */
 NTSTATUS vmm_kmt_present_in(const struct vmm_door_call *call, const char *function,
 			    const D3DKMT_PRESENT *args, struct vmm_context *context,
 			    struct vmm_hw_present_request *hw);
-
-/* For the few that refuse a NULL argument with another status, if there is a process to refuse. */
-static inline NTSTATUS vmm_kmt_refuse_as(NTSTATUS status, NTSTATUS refused)
-{
-	return refused == STATUS_INVALID_PARAMETER ? status : refused;
-}
 
 /*
  * Returns the adapter of a handle of the process, kept until vmm_adapter_put. NULL: the handle is

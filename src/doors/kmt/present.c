@@ -98,11 +98,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitPresentToHwQueue(D3DKMT_SUBMITPRESENTTOHWQ
 	struct vmm_door_call call = {0};
 
 	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSubmitPresentToHwQueue",
-				      "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_HW_QUEUE, "D3DKMTSubmitPresentToHwQueue");
 	D3DKMT_SUBMITPRESENTTOHWQUEUE args = *pData;
 	if (!args.hHwQueues)
-		return vmm_kmt_refuse("D3DKMTSubmitPresentToHwQueue",
+		return vmm_kmt_refuse(VIDMM_DOOR_HW_QUEUE, "D3DKMTSubmitPresentToHwQueue",
 				      "the pointer hHwQueues is NULL");
 	struct vmm_hw_present_request request = {.queue = *args.hHwQueues, .next = true};
 	NTSTATUS status = vmm_kmt_enter_object(&call, request.queue, VIDMM_DOOR_HW_QUEUE,

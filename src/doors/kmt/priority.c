@@ -71,8 +71,8 @@ D3DKMTGetProcessSchedulingPriorityClass(HANDLE hProcess, D3DKMT_SCHEDULINGPRIORI
 	struct vmm_door_call call;
 
 	if (!pClass)
-		return vmm_kmt_refuse("D3DKMTGetProcessSchedulingPriorityClass",
-				      "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_OTHER,
+					   "D3DKMTGetProcessSchedulingPriorityClass");
 	NTSTATUS status = enter_process(&call, hProcess, "D3DKMTGetProcessSchedulingPriorityClass");
 	if (NT_SUCCESS(status))
 		*pClass =

@@ -128,8 +128,8 @@ D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 	struct vmm_door_call call;
 
 	if (vmm_unlikely(!pData))
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu",
-				      "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_SIGNAL_FROM_CPU,
+					   "D3DKMTSignalSynchronizationObjectFromCpu");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
@@ -183,8 +183,8 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	struct vmm_door_call call;
 
 	if (vmm_unlikely(!pData))
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu",
-				      "the argument pointer is NULL");
+		return vmm_kmt_no_argument(VIDMM_DOOR_WAIT_FROM_CPU,
+					   "D3DKMTWaitForSynchronizationObjectFromCpu");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))

@@ -120,7 +120,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 	struct vmm_door_call call;
 
 	if (!phSharedNtHandle)
-		return vmm_kmt_refuse("D3DKMTShareObjects", "phSharedNtHandle is NULL");
+		return vmm_kmt_refuse(VIDMM_DOOR_SHARE_OBJECTS, "D3DKMTShareObjects",
+				      "phSharedNtHandle is NULL");
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SHARE_OBJECTS);
 	if (!NT_SUCCESS(status))
 		return status;

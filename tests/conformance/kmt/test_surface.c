@@ -8,7 +8,7 @@
  *
  * which writes the other table beside it.
  *
- * Each failed call says why, by a finding or a reason.
+ * Each failed call says why, by a finding or a reason, and has one door event with its status.
  *
  * An argument lies at the end of its block, so that the address sanitizer sees an access beyond.
  */
@@ -63,7 +63,19 @@ static struct variant wddm1_sim = {VIDMM_HOST_SIM, SOFTGPU_MODEL_WDDM1, ""},
 struct surface {
 	struct kmt_world w;
 	D3DKMT_HANDLE stale;
+	uint32_t doors; /* door events since the call began, and the status of the last */
+	NTSTATUS door_status;
 };
+
+/* Only the thread of the test makes calls. */
+static void on_door(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct surface *s = context;
+
+	(void)text;
+	s->doors++;
+	s->door_status = (NTSTATUS)event->arg[0];
+}
 
 static void start(struct surface *s, const struct variant *variant)
 {
@@ -77,6 +89,8 @@ static void start(struct surface *s, const struct variant *variant)
 					       .features = VIDMM_FEATURE_HWSCH};
 
 	kmt_start_with(&s->w, &options);
+	assert_int_not_equal(
+		vidmm_subscribe(s->w.client.host, 1ull << VIDMM_EVENT_DOOR, on_door, s), 0);
 	/* The device is gone: the functions could change an object that is there. */
 	s->stale = kmt_allocate(&s->w, 4096);
 	D3DKMT_DESTROYDEVICE destroy = {.hDevice = s->w.device};
@@ -133,8 +147,12 @@ static void row_of(struct surface *s, const struct function *function, enum clas
 		   char line[LINE_BYTES])
 {
 	s->w.client.reasons = 0;
+	s->doors = 0;
 	NTSTATUS status = call(s, function, class);
 
+	if (!NT_SUCCESS(status) && (s->doors != 1 || s->door_status != status))
+		fail_msg("%s fails with %s: %u door events, the last with 0x%08x", function->name,
+			 class_names[class], s->doors, (uint32_t)s->door_status);
 	if (!NT_SUCCESS(status) && !s->w.client.reasons && !s->w.client.findings)
 		fail_msg("%s fails with %s and says no reason", function->name, class_names[class]);
 	if (NT_SUCCESS(status) && !is_good(function, class))

@@ -170,6 +170,12 @@ static void syn_34_queue_and_object_counts_out_of_range_are_refused(void **state
 		if (cases[i].status != STATUS_SUCCESS)
 			world_expect_finding(&h.w, "SYN-34");
 	}
+	const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE signal = {.BroadcastHwQueueCount = 1,
+								.ObjectCount = 1,
+								.ObjectHandleArray = fences,
+								.FenceValueArray = values};
+	assert_int_equal(D3DKMTSubmitSignalSyncObjectsToHwQueue(&signal), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SYN-34");
 	hw_run(&h);
 	hw_stop(&h);
 }
