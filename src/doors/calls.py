@@ -356,16 +356,17 @@ class Writer:
                        f'vmm_kmt_no_argument({door}, {name})')
             return ['\tif (!pData)', *statement(2, f'return {refusal};'),
                     copy, *self.given(), *statement(1, f'NTSTATUS status = {enter};')], False
+        refusal = f'vmm_umd_no_argument(&call, %s, "{self.name}")'
         lines = statement(1, f'NTSTATUS status = {enter};')
         if self.kind == 'context' and self.null != 'before':
             handle = self.handle.replace('$', 'data->')
             return [f'\tHANDLE handle = data ? {handle} : NULL;', *lines, '', '\tif (!call.device || !data)',
-                    *statement(2, self.leave('call.device ? STATUS_INVALID_PARAMETER : status', '000')), copy, *self.given()], False
+                    *statement(2, self.leave(refusal % 'status', '000')), copy, *self.given()], False
         if self.null == 'before':
-            return ['\tif (!data)', f'\t\treturn vmm_umd_no_argument(device, {self.event_door});', copy, *self.given(), *lines], False
+            return ['\tif (!data)', *statement(2, f'return vmm_umd_leave_no_argument(device, {self.event_door}, "{self.name}");'), copy, *self.given(), *lines], False
         if self.null == 'always':
-            return [*lines, '', '\tif (!data)', f'\t\t{self.leave("STATUS_INVALID_PARAMETER", "000")}', copy, *self.given()], False
-        wrong = ['\tif (NT_SUCCESS(status) && !data)', '\t\tstatus = STATUS_INVALID_PARAMETER;']
+            return [*lines, '', '\tif (!data)', *statement(2, self.leave(refusal % 'STATUS_INVALID_PARAMETER', '000')), copy, *self.given()], False
+        wrong = ['\tif (NT_SUCCESS(status) && !data)', *statement(2, f'status = {refusal % "status"};')]
         if self.null == 'first':
             return [*lines, '', *wrong, '\tif (!NT_SUCCESS(status))', f'\t\t{self.leave("status", "000")}', copy, *self.given()], True
         zero = statement(1, f'const {self.type} args = data ? *data : ({self.type}){{0}};')

@@ -86,13 +86,23 @@ HRESULT vmm_umd_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_
 	return vmm_umd_leave_inline(call, status, object, count, flags);
 }
 
-HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)
+NTSTATUS vmm_umd_no_argument(const struct vmm_door_call *call, NTSTATUS status,
+			     const char *callback)
+{
+	if (!call->device)
+		return status;
+	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11", call->process->id,
+			       0, "%s: the argument pointer is NULL", callback);
+}
+
+HRESULT vmm_umd_leave_no_argument(HANDLE device, uint32_t door, const char *callback)
 {
 	struct vmm_door_call call;
 	NTSTATUS status = vmm_umd_enter(&call, device, door, false);
 
-	return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status, 0, 0,
-			     0);
+	if (NT_SUCCESS(status))
+		status = vmm_umd_no_argument(&call, status, callback);
+	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
 HRESULT vmm_umd_not_built(HANDLE device, const char *name)

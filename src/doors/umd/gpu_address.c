@@ -57,8 +57,8 @@ HRESULT APIENTRY vmm_umd_submit_command(HANDLE device, const D3DDDICB_SUBMITCOMM
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
-				     0);
+		return vmm_umd_leave(
+			&call, vmm_umd_no_argument(&call, status, "pfnSubmitCommandCb"), 0, 0, 0);
 	uint32_t count = data->BroadcastContextCount;
 	NTSTATUS counted = vmm_sched_check_command_contexts(call.observe, call.process->id,
 							    call.device->handle, count);

@@ -33,7 +33,7 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
-		return vmm_umd_leave(&call, call.device ? STATUS_INVALID_PARAMETER : status, 0, 0,
+		return vmm_umd_leave(&call, vmm_umd_no_argument(&call, status, "pfnRenderCb"), 0, 0,
 				     0);
 	/* Only the members in use are read, each once. */
 	struct vmm_render_request request = {

@@ -360,10 +360,15 @@ static void mfn_01_mfn_20_device_callbacks_create_and_signal_fences(void **state
 	assert_int_equal(cb->pfnCreateSynchronizationObjectCb(device, &first), E_INVALIDARG);
 	sync_found(&s, "SYN-05");
 	assert_int_equal(cb->pfnCreateSynchronizationObject2Cb(device, NULL), E_INVALIDARG);
+	sync_found(&s, "HND-11");
 	assert_int_equal(cb->pfnCreateSynchronizationObjectCb(device, NULL), E_INVALIDARG);
+	sync_found(&s, "HND-11");
 	assert_int_equal(cb->pfnDestroySynchronizationObjectCb(device, NULL), E_INVALIDARG);
+	sync_found(&s, "HND-11");
 	assert_int_equal(cb->pfnSignalSynchronizationObjectFromCpuCb(device, NULL), E_INVALIDARG);
+	sync_found(&s, "HND-11");
 	assert_int_equal(cb->pfnWaitForSynchronizationObjectFromCpuCb(device, NULL), E_INVALIDARG);
+	sync_found(&s, "HND-11");
 	sync_stop(&s);
 }
 

@@ -303,6 +303,7 @@ static void refuse_callbacks(struct world *w, HANDLE context, D3DKMT_HANDLE g)
 	assert_int_equal(cb->pfnSignalSynchronizationObject2Cb(device, &many), E_INVALIDARG);
 	world_expect_finding(w, "SYN-29");
 	assert_int_equal(cb->pfnWaitForSynchronizationObject2Cb(device, NULL), E_INVALIDARG);
+	world_expect_finding(w, "HND-11");
 }
 
 static void syn_25_syn_31_mfn_28_mfn_29_device_callbacks_behave_as_d3dkmt_calls(void **state)

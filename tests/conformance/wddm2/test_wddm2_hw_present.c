@@ -543,6 +543,7 @@ static void q_342_a_present_needs_one_queue(void **state)
 	args.BroadcastSrcAllocations = NULL;
 	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, &args), E_INVALIDARG);
 	assert_int_equal(d.cb->pfnSubmitPresentToHwQueueCb(d.device, NULL), E_INVALIDARG);
+	world_expect_finding(&d.h.w, "HND-11");
 	assert_int_equal(scripted_count(d.h.w.m, VIDMM_DDI_PRESENT_TO_HW_QUEUE), 0);
 	end_driver(&d);
 }
