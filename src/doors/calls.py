@@ -363,9 +363,9 @@ class Writer:
             return [f'\tHANDLE handle = data ? {handle} : NULL;', *lines, '', '\tif (!call.device || !data)',
                     *statement(2, self.leave(refusal % 'status', '000')), copy, *self.given()], False
         if self.null == 'before':
-            return ['\tif (!data)', *statement(2, f'return vmm_umd_leave_no_argument(device, {self.event_door}, "{self.name}");'), copy, *self.given(), *lines], False
+            return ['\tif (!data)', *statement(2, self.leave(refusal % f'vmm_umd_enter(&call, device, {self.event_door}, false)', '000')), copy, *self.given(), *lines], False
         if self.null == 'always':
-            return [*lines, '', '\tif (!data)', *statement(2, self.leave(refusal % 'STATUS_INVALID_PARAMETER', '000')), copy, *self.given()], False
+            return [*lines, '', '\tif (!data)', *statement(2, self.leave(refusal % 'status', '000')), copy, *self.given()], False
         wrong = ['\tif (NT_SUCCESS(status) && !data)', *statement(2, f'status = {refusal % "status"};')]
         if self.null == 'first':
             return [*lines, '', *wrong, '\tif (!NT_SUCCESS(status))', f'\t\t{self.leave("status", "000")}', copy, *self.given()], True
@@ -382,7 +382,8 @@ class Writer:
             raise TableError(f'{array}: its count in operations.tsv is not a member')
         count = self.expression(elements) if elements else f'args.{count}'
         function = 'vmm_door_copy_given' if key.endswith('?') else 'vmm_door_copy_in'
-        return f'{function}(args.{array}, {count}, {limit}, sizeof({of}), local_{name}, sizeof(local_{name}), &{name})'
+        copy = f'{function}(args.{array}, {count}, {limit}, sizeof({of}), local_{name}, sizeof(local_{name}), &{name})'
+        return f'vmm_door_copied(&call, {copy}, "{self.name}: {array}", {count})'
 
     def work(self, known_success):
         """The copies and steps, in the order of the table."""

@@ -15,6 +15,7 @@ NTSTATUS vmm_door_lock_pages(struct vmm_door_call *call, const uint32_t *pages,
 	NTSTATUS status = vmm_door_copy_in(pages, request->page_count, VMM_DOOR_PAGES_MAX,
 					   sizeof(*pages), local, sizeof(local), &copy);
 
+	status = vmm_door_copied(call, status, "pPages", request->page_count);
 	request->pages = copy;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call->device, request);
@@ -33,6 +34,7 @@ NTSTATUS vmm_door_unlock_list(const struct vmm_door_call *call, const uint32_t *
 	NTSTATUS status = vmm_door_copy_in(handles, count, VMM_DOOR_HANDLES_MAX, sizeof(*handles),
 					   local, sizeof(local), &copy);
 
+	status = vmm_door_copied(call, status, "phAllocations", count);
 	*first = copy ? *(const uint32_t *)copy : 0;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call->device, copy, count);

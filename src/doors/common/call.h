@@ -80,6 +80,15 @@ NTSTATUS vmm_door_copy_in(const void *array, uint32_t count, uint32_t limit, siz
 /* The same for an array that may be missing: *copy is NULL only then. (OFR-02, PRI-03, PRI-04) */
 NTSTATUS vmm_door_copy_given(const void *array, uint32_t count, uint32_t limit, size_t element,
 			     void *local, size_t local_bytes, void **copy);
+/* Returns the status of a copy; if the array was refused, a reason names it. */
+static inline NTSTATUS vmm_door_copied(const struct vmm_door_call *call, NTSTATUS status,
+				       const char *array, uint32_t count)
+{
+	if (vmm_likely(status != STATUS_INVALID_PARAMETER))
+		return status;
+	return vmm_refuse_reason(call->observe, status, call->process->id, 0,
+				 "%s is NULL or larger than the limit (count %u)", array, count);
+}
 void vmm_door_copy_done(void *copy, const void *local);
 /* Copies bytes that the miniport may have changed back to the caller. copy: NULL if empty. */
 static inline NTSTATUS vmm_door_copy_back(void *array, const void *copy, uint32_t bytes)

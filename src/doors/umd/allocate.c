@@ -12,8 +12,11 @@ NTSTATUS vmm_umd_allocate(const struct vmm_door_call *call, const D3DDDICB_ALLOC
 	struct vmm_door_item one;
 
 	if (infos.count > VMM_DOOR_ALLOCATIONS_MAX || (infos.count && !infos.first))
-		return STATUS_INVALID_PARAMETER;
+		return vmm_door_copied(call, STATUS_INVALID_PARAMETER, "pAllocationInfo",
+				       infos.count);
 	NTSTATUS status = vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one);
+	status = vmm_door_copied(call, status, "private driver data of the call or an allocation",
+				 infos.count);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_allocate(call->device, &request);
 	if (NT_SUCCESS(status))
@@ -34,6 +37,7 @@ NTSTATUS vmm_umd_deallocate(const struct vmm_door_call *call, HANDLE resource,
 	if (!resource) /* with a resource the list is not read (ALF-36) */
 		status = vmm_door_copy_in(list, count, VMM_DOOR_HANDLES_MAX, sizeof(uint32_t),
 					  local, sizeof(local), &handles);
+	status = vmm_door_copied(call, status, "HandleList", count);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_deallocate(call->device, resource, handles,
 					       resource ? 0 : count, flags);

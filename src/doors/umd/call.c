@@ -89,20 +89,10 @@ HRESULT vmm_umd_leave(const struct vmm_door_call *call, NTSTATUS status, uint32_
 NTSTATUS vmm_umd_no_argument(const struct vmm_door_call *call, NTSTATUS status,
 			     const char *callback)
 {
-	if (!call->device)
+	if (!call->device || !NT_SUCCESS(status))
 		return status;
 	return vmm_refuse_rule(call->observe, STATUS_INVALID_PARAMETER, "HND-11", call->process->id,
 			       0, "%s: the argument pointer is NULL", callback);
-}
-
-HRESULT vmm_umd_leave_no_argument(HANDLE device, uint32_t door, const char *callback)
-{
-	struct vmm_door_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, door, false);
-
-	if (NT_SUCCESS(status))
-		status = vmm_umd_no_argument(&call, status, callback);
-	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
 HRESULT vmm_umd_not_built(HANDLE device, const char *name)

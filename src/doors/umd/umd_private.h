@@ -63,13 +63,11 @@ VMM_ALWAYS_INLINE HRESULT vmm_umd_leave_inline(const struct vmm_door_call *call,
 }
 
 /*
- * For calls whose argument is NULL: a finding and STATUS_INVALID_PARAMETER, or without a device
- * `status`. (HND-11)
+ * For calls whose argument is NULL, after the device was entered with `status`: a finding and
+ * STATUS_INVALID_PARAMETER, or `status` if it is an error. (HND-11)
  */
 NTSTATUS vmm_umd_no_argument(const struct vmm_door_call *call, NTSTATUS status,
 			     const char *callback) VMM_COLD;
-/* The same, and enters and leaves the device. Returns E_INVALIDARG, or the error of entering. */
-HRESULT vmm_umd_leave_no_argument(HANDLE device, uint32_t door, const char *callback) VMM_COLD;
 
 /* The number of a HANDLE; 0, which names no object, if it has more than 32 bits. */
 static inline uint32_t vmm_umd_number(HANDLE handle)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every device callback, with NULL for its argument and with an argument of zeros. A call that
- * fails has one door event, and a finding or reason that says why.
+ * fails has one door event, and a finding or reason that says why; so have calls whose arrays are
+ * missing or too long.
  */
 #include <support/client.h>
 
@@ -120,13 +121,47 @@ static void hnd_11_each_callback_that_refuses_zeros_says_why(void **state)
 	stop(&w);
 }
 
-#define TESTS(prefix, variant)                                                                   \
-	{prefix "hnd_11_each_callback_without_an_argument_says_so",                              \
-	 hnd_11_each_callback_without_an_argument_says_so, NULL, NULL, &(variant)},              \
-	{                                                                                        \
-		prefix "hnd_11_each_callback_that_refuses_zeros_says_why",                       \
-			hnd_11_each_callback_that_refuses_zeros_says_why, NULL, NULL, &(variant) \
+static void each_array_that_is_missing_or_too_long_is_named(void **state)
+{
+	D3DKMT_HANDLE handles[1] = {0};
+	struct world w = {0};
+
+	start(&w, *state);
+	const D3DDDI_DEVICECALLBACKS *cb = w.device.cb;
+	HANDLE device = w.device.handle;
+	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1};
+	assert_int_equal(cb->pfnAllocateCb(device, &allocate), E_INVALIDARG);
+	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "pAllocationInfo"));
+	D3DDDI_ALLOCATIONINFO info = {.PrivateDriverDataSize = 8};
+	allocate.pAllocationInfo = &info;
+	assert_int_equal(cb->pfnAllocateCb(device, &allocate), E_INVALIDARG);
+	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "private driver"));
+	D3DDDICB_DEALLOCATE deallocate = {.NumAllocations = 1};
+	assert_int_equal(cb->pfnDeallocateCb(device, &deallocate), E_INVALIDARG);
+	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "HandleList"));
+	D3DDDICB_UNLOCK unlock = {.NumAllocations = 1};
+	assert_int_equal(cb->pfnUnlockCb(device, &unlock), E_INVALIDARG);
+	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "phAllocations"));
+	unlock = (D3DDDICB_UNLOCK){.NumAllocations = UINT32_MAX, .phAllocations = handles};
+	assert_int_equal(cb->pfnUnlockCb(device, &unlock), E_INVALIDARG);
+	assert_true(
+		client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER,
+			    "phAllocations is NULL or larger than the limit (count 4294967295)"));
+	D3DDDICB_EVICT evict = {.NumAllocations = 1};
+	assert_int_equal(cb->pfnEvictCb(device, &evict), E_INVALIDARG);
+	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER,
+				"pfnEvictCb: AllocationList"));
+	stop(&w);
+}
+
+#define TEST(prefix, function, variant)                            \
+	{                                                          \
+		prefix #function, function, NULL, NULL, &(variant) \
 	}
+#define TESTS(prefix, variant)                                                           \
+	TEST(prefix, hnd_11_each_callback_without_an_argument_says_so, variant),         \
+		TEST(prefix, hnd_11_each_callback_that_refuses_zeros_says_why, variant), \
+		TEST(prefix, each_array_that_is_missing_or_too_long_is_named, variant)
 
 int main(void)
 {
