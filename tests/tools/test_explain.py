@@ -106,6 +106,85 @@ def moves_are_counted_and_those_of_the_allocation_listed():
 
 
 @test
+def events_of_the_call_before_at_the_same_time_are_not_its_reason():
+    good(['#1 10ns p1 wait/declined 0x40000080 ns=0 node=0 number=4', DOOR % (2, 10, 1, 'lock', 0xC01E0102, 0, 4),
+          '#3 30ns p1 wait/lock ns=20 node=0 number=5', DOOR % (4, 30, 1, 'lock', 0, 20, 0)],
+         'slowest call: lock 0x40000040: STATUS_SUCCESS after 20 ns (event 4, at 30 ns)\n    - waited 20 ns for packet 5')
+    # A wait that is longer than the call is another thread's.
+    good(['#1 30ns p1 wait/lock ns=29 node=0 number=5', DOOR % (2, 30, 1, 'lock', 0, 20, 0)], 'no event of this call', unwanted=['waited'])
+
+
+@test
+def a_wait_says_when_its_submission_went_to_the_node():
+    lines = ['#1 0ns p2 submit 0x40000140 references=7 patches=9 bytes=64 number=11', '#2 0ns p0 queue/paging fence=5 node=1 start=0 end=8',
+             '#3 1000ns p2 submit 0x40000140 references=7 patches=9 bytes=64 number=12',
+             '#4 3000ns p0 fence fence=5 node=1 retired=1 complete=0', '#5 3000ns p2 queue/render 0x40000140 fence=6 node=0 start=0 end=8',
+             '#6 5000ns p2 queue/render 0x40000140 fence=7 node=0 start=0 end=8', '#7 6000ns p0 fence fence=6 node=0 retired=1 complete=11',
+             '#8 9000ns p0 fence fence=7 node=0 retired=1 complete=12', '#9 9000ns p1 wait/lock ns=7000 node=0 number=12']
+    good(lines + [DOOR % (10, 9000, 1, 'lock', 0, 8000, 4)],
+         'waited 7.00 us for submission 12 on node 0 (process 2, context 0x40000140, 7 references, accepted 8.00 us before), which uses 0x40000040\n',
+         'submission 12 went to node 0 3.00 us after the wait began, behind other packets; the DPC read its fence (7) 4.00 us later\n',
+         'paging packets were on the GPU for 2.00 us of the 8.00 us\n')
+    # Discard: the wait is for another instance.
+    good(lines + [DOOR % (10, 9000, 1, 'lock', 0, 8000, 0x84)], 'for submission 12', unwanted=['which uses'])
+    # The fence of two submissions does not say when the first of them went to the node.
+    good(lines[:6] + ['#7 9000ns p0 fence fence=7 node=0 retired=2 complete=12', '#8 9000ns p1 wait/lock ns=7000 node=0 number=11',
+                      DOOR % (9, 9000, 1, 'lock', 0, 8000, 4)], 'for submission 11', unwanted=['went to node', 'was on node'])
+    good(lines[:6] + ['#7 6000ns p1 wait/lock ns=900 node=1 number=3', DOOR % (8, 6000, 1, 'lock', 0, 900, 4)],
+         'waited 900 ns for paging packet 3 of node 1\n', unwanted=['known part', 'on the GPU'])
+
+
+@test
+def a_wait_for_a_fence_names_it_and_what_ended_it():
+    lines = ['#1 0ns p2 submit 0x40000140 references=7 patches=9 bytes=64 number=12', '#2 0ns p2 queue/render 0x40000140 fence=7 node=0 start=0 end=8',
+             '#3 9000ns p0 fence fence=7 node=0 retired=1 complete=12', SYNC % (4, 9000, 1, 'signaled', 0x400001c0, 3, 6, 0x40000180)]
+    wait = ['#5 %dns p1 wait/fence 0x40000180 ns=7000 node=0 number=0', '#6 %dns p1 door/wait_from_cpu status=0x00000000 elements=1 ns=7000 flags=0x0']
+    good(lines + [line % 9000 for line in wait], 'waited 7.00 us for fence 0x40000180 to be signaled\n',
+         'context 0x400001c0 signaled it with 6 when the wait ended\n',
+         'when the wait ended, the DPC had just read fence 7 of node 0, which completes submission 12 (process 2, context 0x40000140)\n',
+         unwanted=['packet 0'])
+    good(lines + [line % 9500 for line in wait], 'for fence 0x40000180 to be signaled', unwanted=['signaled it', 'had just'])
+
+
+@test
+def paging_and_evictions_name_the_allocations():
+    lines = []
+    for n in range(5):
+        lines += ['#%d 15ns p2 paging/transfer 0x%08x bytes=%d from=1 to=0 address=0x0' % (n, 0x50000000 + 64 * n, 4096 * (n + 1)),
+                  '#%d 15ns p2 residency/pressure 0x%08x bytes=%d from=1 to=0 offset=0x0' % (n, 0x50000000 + 64 * n, 4096 * (n + 1)),
+                  '#%d 15ns p2 victim/capacity 0x%08x for=0x40000080 of=1 bytes=65536 residents=9' % (n, 0x50000000 + 64 * n)]
+    lines += ['#8 16ns p1 paging/transfer 0x40000080 bytes=65536 from=0 to=1 address=0x0', '#9 16ns p1 paging/fill 0x40000100 bytes=4096 from=0 to=1 address=0x0',
+              '#10 16ns p2 residency/pressure 0x60000000 bytes=4096 from=1 to=0 offset=0x0',
+              '#11 16ns p2 victim/fragmentation 0x60000000 for=0 of=1 bytes=8192 residents=4',
+              '#12 16ns p2 residency/pressure 0x60000040 bytes=4096 from=1 to=0 offset=0x0',
+              '#13 16ns p2 victim/capacity 0x60000040 for=0x70000000 of=2 bytes=8192 residents=3',
+              '#14 16ns p0 wait/space ns=40 node=0 number=0', '#15 16ns p0 wait/space ns=60 node=0 number=0',
+              DOOR % (16, 20, 1, 'render', 0, 10, 0)]
+    good(lines, '1 allocation of the process was paged in (64.0 KiB): 0x40000080 (64.0 KiB)\n',
+         '5 allocations of other processes were paged out (60.0 KiB): 0x50000100 of process 2 (20.0 KiB), 0x500000c0 of process 2 (16.0 KiB), '
+         '0x50000080 of process 2 (12.0 KiB) and 2 more\n',
+         '0x50000000, 0x50000040, 0x50000080 and 2 more of process 2 (60.0 KiB) were evicted from segment 1 because 0x40000080 of process 1 needed '
+         '64.0 KiB: too few bytes were free (capacity)\n',
+         '0x60000000 of process 2 (4.00 KiB) was evicted from segment 1 because page tables or buffers of the memory manager needed 8.00 KiB: '
+         'enough bytes were free, but not in one range (fragmentation)\n',
+         'meanwhile threads of the memory manager waited 100 ns for an allocation in video memory to become idle', unwanted=['0x70000000', '0x40000100'])
+
+
+@test
+def a_recovery_in_the_call_is_named():
+    good(['#1 15ns p2 recovery/timeout 0x40000140 code=0x141 node=3 fence=9 ns=2000', '#2 16ns p0 recovery/reset code=0x117 node=0 fence=0 ns=0',
+          DOOR % (3, 20, 1, 'render', 0, 10, 0)],
+         'a packet did not complete in time: node 3, fence 9, process 2, context 0x40000140\n', 'the adapter was reset\n')
+
+
+@test
+def a_call_with_very_many_events_is_explained_in_part():
+    waits = ['#%d %dns p1 range/reclaimed 0x80000040 range=3 for=0x400000c0' % (n, 1000 + n) for n in range(1, 20001)]
+    good(waits + ['#20001 30000ns p1 wait/destroy ns=5 node=0 number=0', DOOR % (20002, 30000, 1, 'render', 0, 29900, 0)],
+         'waited 5 ns for the GPU to complete its use', 'the call has more events than are kept: its first ones are not explained')
+
+
+@test
 def the_last_failure_and_the_slowest_call_of_each_process():
     lines = [DOOR % (1, 10, 1, 'lock', 0, 4, 0), DOOR % (2, 20, 1, 'render', 0, 9, 0), DOOR % (3, 30, 1, 'offer', 0, 7, 0),
              DOOR % (4, 40, 1, 'unlock', 0xC000000D, 0, 0), DOOR % (5, 50, 1, 'allocate', 0xC000009A, 0, 0),

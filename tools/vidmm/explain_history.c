@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Two ring buffers: the last events, and the last submissions by node and number. */
+/* Ring buffers: the last events and packets, and the last submissions by node and number. */
 #include "explain_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS = 1 << 14, OLDER = 64, SUBMISSIONS = 1 << 16 };
+enum { EVENTS = 1 << 14, OLDER = 64, SUBMISSIONS = 1 << 16, PACKETS = 1 << 13 };
 
 struct explain_history {
 	/* ring buffer: event n is at n % EVENTS; its text is an allocated copy */
 	struct logged_event events[EVENTS];
 	uint64_t added;
 	struct explain_submission submissions[SUBMISSIONS];
+	struct explain_packet packets[PACKETS]; /* packet n is at n % PACKETS */
+	uint64_t packet_count;
 };
 
 struct explain_history *explain_history_create(void)
@@ -49,12 +51,124 @@ static void add_submission(struct explain_history *history, const struct logged_
 	history->submissions[place_of(s.node, s.number)] = s;
 }
 
+/* ---- packets ---- */
+
+static uint64_t oldest_packet(const struct explain_history *history)
+{
+	return history->packet_count > PACKETS ? history->packet_count - PACKETS : 0;
+}
+
+/* Counts the packets of the node that are not complete. A node completes packets in order. */
+static uint32_t count_ahead(const struct explain_history *history, uint64_t node)
+{
+	uint32_t count = 0;
+
+	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--) {
+		const struct explain_packet *packet = &history->packets[(n - 1) % PACKETS];
+
+		if (packet->node != node)
+			continue;
+		if (packet->done_ns != UINT64_MAX)
+			break;
+		count++;
+	}
+	return count;
+}
+
+static void add_packet(struct explain_history *history, const struct logged_event *event)
+{
+	struct explain_packet packet = {.node = logged_value(event, "node"),
+					.fence = logged_value(event, "fence"),
+					.queued_ns = event->time_ns,
+					.done_ns = UINT64_MAX,
+					.process = event->process,
+					.context = event->object,
+					.paging = strcmp(event->reason, "paging") == 0};
+
+	packet.ahead = count_ahead(history, packet.node);
+	history->packets[history->packet_count++ % PACKETS] = packet;
+}
+
+/* A fence of a node has no object; the one of a hardware queue has that of the queue. */
+static bool is_of_queue(const struct explain_packet *packet, const struct logged_event *fence)
+{
+	return packet->node == logged_value(fence, "node") &&
+	       (!fence->object ||
+		(packet->context == fence->object && packet->process == fence->process));
+}
+
+/* A fence completes its packet and all earlier ones of the same node or queue. */
+static void complete_packets(struct explain_history *history, const struct logged_event *event)
+{
+	bool found = false;
+
+	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--) {
+		struct explain_packet *packet = &history->packets[(n - 1) % PACKETS];
+
+		if (!is_of_queue(packet, event))
+			continue;
+		if (packet->done_ns != UINT64_MAX)
+			break;
+		if (packet->fence == logged_value(event, "fence")) {
+			packet->complete = logged_value(event, "complete");
+			found = true;
+		}
+		if (found)
+			packet->done_ns = event->time_ns;
+	}
+}
+
+const struct explain_packet *explain_history_packet(const struct explain_history *history,
+						    uint64_t node, uint64_t number)
+{
+	for (uint64_t n = history->packet_count; number && n > oldest_packet(history); n--) {
+		const struct explain_packet *packet = &history->packets[(n - 1) % PACKETS];
+
+		if (packet->node == node && !packet->paging && packet->complete == number)
+			return packet;
+	}
+	return NULL;
+}
+
+bool explain_history_is_paging(const struct explain_history *history, uint64_t node)
+{
+	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--)
+		if (history->packets[(n - 1) % PACKETS].node == node)
+			return history->packets[(n - 1) % PACKETS].paging;
+	return false;
+}
+
+uint64_t explain_history_paging_ns(const struct explain_history *history, uint64_t begin_ns,
+				   uint64_t end_ns)
+{
+	uint64_t ns = 0;
+
+	/* The packets are in the order of their time, so `begin_ns` is what is not counted yet. */
+	for (uint64_t n = oldest_packet(history); n < history->packet_count; n++) {
+		const struct explain_packet *packet = &history->packets[n % PACKETS];
+		uint64_t begin = packet->queued_ns > begin_ns ? packet->queued_ns : begin_ns;
+		uint64_t end = packet->done_ns < end_ns ? packet->done_ns : end_ns;
+
+		if (!packet->paging || end <= begin)
+			continue;
+		ns += end - begin;
+		begin_ns = end;
+	}
+	return ns;
+}
+
+/* ---- events ---- */
+
 bool explain_history_add(struct explain_history *history, const struct logged_event *event)
 {
 	struct logged_event *slot = &history->events[history->added++ % EVENTS];
 
 	if (strcmp(event->type, "submit") == 0)
 		add_submission(history, event);
+	else if (strcmp(event->type, "queue") == 0)
+		add_packet(history, event);
+	else if (strcmp(event->type, "fence") == 0)
+		complete_packets(history, event);
 	free((char *)slot->text);
 	*slot = *event;
 	if (!event->text)
@@ -71,33 +185,44 @@ const struct explain_submission *explain_history_submission(const struct explain
 	return number && s->number == number && s->node == node ? s : NULL;
 }
 
-/* Returns whether EVENT precedes the call that ends with DOOR. */
-static bool is_before(const struct logged_event *event, const struct logged_event *door)
+/* A call of the same process that ended when the call of DOOR began. */
+static bool separates(const struct logged_event *event, const struct logged_event *door)
+{
+	return event->time_ns == door->time_ns - logged_value(door, "ns") &&
+	       event->process == door->process && strcmp(event->type, "door") == 0;
+}
+
+/*
+ * Returns whether EVENT precedes the call that ends with DOOR. Virtual time may be the same in two
+ * calls; SEPARATED: the end of the call before this one follows the event.
+ */
+static bool is_before(const struct logged_event *event, const struct logged_event *door,
+		      bool separated)
 {
 	uint64_t began_ns = door->time_ns - logged_value(door, "ns");
 
-	if (event->time_ns != began_ns)
-		return event->time_ns < began_ns;
-	/*
-	 * Virtual time may be the same in two calls: the end of the process's previous call
-	 * separates them.
-	 */
-	return event->process == door->process && strcmp(event->type, "door") == 0;
+	return event->time_ns < began_ns || (event->time_ns == began_ns && separated);
 }
 
-void explain_history_of(const struct explain_history *history, const struct logged_event *door,
+bool explain_history_of(const struct explain_history *history, const struct logged_event *door,
 			void (*fn)(void *context, const struct logged_event *event), void *context)
 {
 	uint64_t oldest = history->added > EVENTS ? history->added - EVENTS : 0;
-	uint64_t first = history->added;
+	uint64_t first = history->added, separator = 0; /* separator: number of its event + 1 */
 	unsigned before = 0;
 
 	/* Threads deliver events in almost the order of time: a few older ones are no end. */
 	while (first > oldest && before < OLDER) {
-		first--;
-		before = is_before(&history->events[first % EVENTS], door) ? before + 1 : 0;
+		const struct logged_event *event = &history->events[--first % EVENTS];
+
+		if (!separator && separates(event, door))
+			separator = first + 1;
+		before = is_before(event, door, separator != 0) ? before + 1 : 0;
 	}
+	bool whole = first > oldest || !oldest || before > 0;
+
 	for (; first < history->added; first++)
-		if (!is_before(&history->events[first % EVENTS], door))
+		if (!is_before(&history->events[first % EVENTS], door, first < separator))
 			fn(context, &history->events[first % EVENTS]);
+	return whole;
 }
