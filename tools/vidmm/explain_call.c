@@ -200,7 +200,9 @@ static void print_unexplained(struct explanation *t)
 	char time[TEXT];
 
 	if (!waited_ns)
-		fputs("no event in it says why\n", sentence_begin(&t->sentences));
+		fputs(t->stall.thread_count ? "no event says whether the call waited for that\n"
+					    : "no event in it says why\n",
+		      sentence_begin(&t->sentences));
 	else if (waited_ns < ns - ns / 10)
 		fprintf(sentence_begin(&t->sentences), "no event in it says why the other %s\n",
 			units_time(ns - waited_ns, time, sizeof(time)));

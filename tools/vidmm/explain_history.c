@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS = 1 << 14, OLDER = 64, SUBMISSIONS = 1 << 16, PACKETS = 1 << 13 };
+enum { EVENTS = 1 << 14, OLDER = 64, SUBMISSIONS = 1 << 16, PACKETS = 1 << 13, NODES = 256 };
 
 struct explain_history {
 	/* ring buffer: event n is at n % EVENTS; its text is an allocated copy */
@@ -14,6 +14,8 @@ struct explain_history {
 	struct explain_submission submissions[SUBMISSIONS];
 	struct explain_packet packets[PACKETS]; /* packet n is at n % PACKETS */
 	uint64_t packet_count;
+	bool from_first; /* the stream begins with the first event of the host */
+	bool has_submissions[NODES];
 };
 
 struct explain_history *explain_history_create(void)
@@ -49,6 +51,8 @@ static void add_submission(struct explain_history *history, const struct logged_
 				       .context = event->object};
 
 	history->submissions[place_of(s.node, s.number)] = s;
+	if (s.node < NODES)
+		history->has_submissions[s.node] = true;
 }
 
 /* ---- packets ---- */
@@ -132,10 +136,7 @@ const struct explain_packet *explain_history_packet(const struct explain_history
 
 bool explain_history_is_paging(const struct explain_history *history, uint64_t node)
 {
-	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--)
-		if (history->packets[(n - 1) % PACKETS].node == node)
-			return history->packets[(n - 1) % PACKETS].paging;
-	return false;
+	return history->from_first && node < NODES && !history->has_submissions[node];
 }
 
 uint64_t explain_history_paging_ns(const struct explain_history *history, uint64_t begin_ns,
@@ -161,8 +162,10 @@ uint64_t explain_history_paging_ns(const struct explain_history *history, uint64
 
 bool explain_history_add(struct explain_history *history, const struct logged_event *event)
 {
-	struct logged_event *slot = &history->events[history->added++ % EVENTS];
+	struct logged_event *slot = &history->events[history->added % EVENTS];
 
+	if (!history->added++)
+		history->from_first = event->number == 1;
 	if (strcmp(event->type, "submit") == 0)
 		add_submission(history, event);
 	else if (strcmp(event->type, "queue") == 0)

@@ -38,7 +38,10 @@ const struct explain_submission *explain_history_submission(const struct explain
 /* Returns the packet whose fence completed that submission. NULL: unknown or no longer kept. */
 const struct explain_packet *explain_history_packet(const struct explain_history *history,
 						    uint64_t node, uint64_t number);
-/* Returns whether the last packet of the node was a paging packet. */
+/*
+ * Returns whether a wait that names the node waits for paging: the stream is known from its first
+ * event on, and no submission was on that node.
+ */
 bool explain_history_is_paging(const struct explain_history *history, uint64_t node);
 /* Returns for how many ns between those times a paging packet was on a node. */
 uint64_t explain_history_paging_ns(const struct explain_history *history, uint64_t begin_ns,

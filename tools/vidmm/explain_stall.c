@@ -22,7 +22,7 @@ static void print_packet(const struct explain_stall *t, FILE *out, const struct 
 		return;
 	}
 	if (!s && explain_history_is_paging(t->history, node)) {
-		fprintf(out, "paging packet %" PRIu64 " of node %" PRIu64, number, node);
+		fprintf(out, "paging packet %" PRIu64, number);
 		return;
 	}
 	if (!s) {
@@ -140,9 +140,6 @@ static void print_wait(struct explain_stall *t, struct sentences *sentences,
 	FILE *out;
 	char time[TEXT];
 
-	/* Another thread of the process began a wait that is longer than the call. */
-	if (ns > logged_value(t->door, "ns"))
-		return;
 	out = sentence_begin(sentences);
 	t->waited = true;
 	t->waited_ns += ns;
@@ -154,14 +151,16 @@ static void print_wait(struct explain_stall *t, struct sentences *sentences,
 		fputc('\n', out);
 		return;
 	}
-	fprintf(out, "waited %s ", units_time(ns, time, sizeof(time)));
+	fprintf(out, "%s %s ",
+		event->process ? "waited" : "a wait without a process took all of the call:",
+		units_time(ns, time, sizeof(time)));
 	if (logged_is(event, "wait", "fence")) {
 		print_fence_wait(t, sentences, event);
 		return;
 	}
 	fputs(text ? text : "for ", out);
 	if (text && logged_value(event, "number"))
-		fputs("; it ended with ", out);
+		fputs("; it waited for ", out);
 	if (!text || logged_value(event, "number"))
 		print_packet(t, out, event);
 	fputc('\n', out);
@@ -183,6 +182,23 @@ static void count_thread_wait(struct explain_stall *t, const struct logged_event
 	}
 	waits->count++;
 	waits->ns += logged_value(event, "ns");
+}
+
+/*
+ * A wait that is longer than the call is another thread's. The destruction of an object waits
+ * without a process: such a wait belongs to the call if both begin and end together.
+ */
+static void add_wait(struct explain_stall *t, struct sentences *sentences,
+		     const struct logged_event *event)
+{
+	uint64_t call_ns = logged_value(t->door, "ns"), ns = logged_value(event, "ns");
+
+	if (event->process == t->door->process
+		    ? ns <= call_ns
+		    : !event->process && ns && ns == call_ns && event->time_ns == t->door->time_ns)
+		print_wait(t, sentences, event);
+	else if (!event->process)
+		count_thread_wait(t, event);
 }
 
 /* ---- recoveries ---- */
@@ -227,12 +243,8 @@ void explain_stall_add(struct explain_stall *t, struct sentences *sentences,
 		t->signal = *event;
 	else if (logged_is(event, "recovery", NULL))
 		print_recovery(sentences, event);
-	else if (!logged_is(event, "wait", NULL))
-		return;
-	else if (event->process == t->door->process)
-		print_wait(t, sentences, event);
-	else if (!event->process)
-		count_thread_wait(t, event);
+	else if (logged_is(event, "wait", NULL))
+		add_wait(t, sentences, event);
 }
 
 void explain_stall_print(const struct explain_stall *t, struct sentences *sentences)
