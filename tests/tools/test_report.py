@@ -4,6 +4,7 @@
 import collections
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -110,12 +111,99 @@ def packets_waits_and_marks_are_those_of_the_events(folder):
     assert [run.column['allocation_handle'][row] for row in rows] == [e['object'] for e in marks]
 
 
+def during(lines, door):
+    """The events of a call: since it began, and since the end of the call before if that was at the same time."""
+    begin = door['time'] - door['ns']
+    end = lines.index(door['line'])
+    first = end
+    while first and int(lines[first - 1].split(' ')[1][:-2]) >= begin:
+        first -= 1
+        if lines[first].startswith(f"#{first + 1} {begin}ns p{door['process']} door/"):
+            return lines[first + 1:end]
+    return lines[first:end]
+
+
+def explained(sentences, pattern):
+    """The groups of all sentences that match."""
+    return [match.groups() for sentence in sentences for match in [re.fullmatch(pattern, sentence)] if match]
+
+
+def size(text):
+    number, unit = text.split(' ')
+    return float(number) * {'B': 1, 'KiB': 1 << 10, 'MiB': 1 << 20}[unit]
+
+
+def check_paging(why, inside, process, direction):
+    """The sentence about paging in or out has the allocations and bytes of the call's events."""
+    copied = collections.Counter()
+    for e in events(inside, 'paging'):
+        if e['reason'] == 'transfer' and e['process'] == process and (e['from'] == 0, e['to'] == 0) == (direction == 'in', direction == 'out'):
+            copied[e['object']] += e['bytes']
+    found = explained(why, rf'(\d+) allocations? of the process w\w+ paged {direction} \((.*?)\): (.*)')
+    if not copied:
+        assert not found, (found, inside)
+        return 0
+    count, total, named = found[0]
+    assert int(count) == len(copied) and abs(size(total) - sum(copied.values())) <= 0.006 * sum(copied.values()), (found, copied)
+    names = re.findall(r'0x[0-9a-f]{8} \((.*?)\)', named)
+    assert [copied[int(handle, 16)] for handle in re.findall('0x[0-9a-f]{8}', named)] == sorted(copied.values(), reverse=True)[:3], (named, copied)
+    assert len(names) == min(3, len(copied)) and (f'and {len(copied) - 3} more' in named) == (len(copied) > 3), named
+    return len(copied)
+
+
+def check_evictions(why, inside):
+    victims = list(events(inside, 'victim'))
+    count = 0
+    for names, more, by, of, kind in explained(why, r'((?:0x\w+(?:, )?)+)(?: and (\d+) more)? of process \d+ \(.*\) w\w+ evicted from segment 1 '
+                                                    r'because (0x\w+) of process (\d+) needed .*\((\w+)\)'):
+        group = [v['object'] for v in victims if (v['for'], v['of'], v['reason']) == (int(by, 16), int(of), kind)]
+        assert group[:3] == [int(name, 16) for name in names.split(', ')] and len(group) == len(names.split(', ')) + int(more or 0), (names, group)
+        count += len(group)
+    assert count + sum(int(rest) for rest, in explained(why, r'(\d+) more evictions .*')) == len(victims), (why, victims)
+    return count
+
+
 @test
-def the_longest_calls_are_in_the_page(folder):
-    path, lines = record(folder, '--vram', '10%', GLMARK)
-    run = Run(page_of(folder, path), 0)
-    longest = sorted((e['ns'] for e in events(lines, 'door')), reverse=True)[:50]
-    assert sorted((s['ns'] for s in run.figures['stalls']), reverse=True) == [ns for ns in longest if ns] and longest[0] > 0
+def the_longest_calls_are_explained_by_their_events(folder):
+    paged = evicted = waited = 0
+    for trace, vram in (GLMARK, '10%'), (EVERY, '1M'), (GLMARK, '35%'):
+        path, lines = record(folder, '--vram', vram, trace)
+        stalls = Run(page_of(folder, path), 0).figures['stalls']
+        doors = [dict(door, line=line) for line in lines if ' door/' in line for door in events([line], 'door') if door['ns']]
+        doors.sort(key=lambda door: -door['ns'])
+        assert [(s['ns'], s['end']) for s in stalls] == [(door['ns'], door['time']) for door in doors[:20]] != []
+        for stall, door in zip(stalls, doors):
+            why, inside = stall['why'], during(lines, door)
+            assert why and not re.search('0x00000000|nobody|packet 0 ', ' '.join(why)), why
+            waits = [(e['number'], e['node']) for e in events(inside, 'wait') if e['process'] == door['process'] and e['ns'] and e['number']]
+            named = [(int(number), int(node or -1)) for number, node in
+                     explained(why, r'(?:waited|a wait without).* for (?:submission|paging packet) (\d+)(?: on node (\d+) .*)?')]
+            assert len(named) >= len(waits) and all((number, node) in named or (number, -1) in named for number, node in waits), (why, waits)
+            waited += len(waits)
+            paged += check_paging(why, inside, door['process'], 'in') + check_paging(why, inside, door['process'], 'out')
+            evicted += check_evictions(why, inside)
+    assert min(paged, evicted, waited) > 5, (paged, evicted, waited)
+
+
+@test
+def a_call_that_no_event_explains_is_said_to_be_so(folder):
+    # On real threads each call takes some time, and most of them do not wait.
+    path, place = os.path.join(folder, 'served'), os.path.join(folder, 'socket')
+    command = [sys.argv[1], 'serve', '-q', '--set', 'Model=wddm1', '--socket', place, '--record', path]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as host:
+        try:
+            assert 'serves' in host.stderr.readline()
+            vidmm('replay', '-q', '--socket', place, EVERY)
+        finally:
+            host.terminate()
+    stalls = Run(page_of(folder, path), 0).figures['stalls']
+    assert len(stalls) == 20 and [s['ns'] for s in stalls] == sorted((s['ns'] for s in stalls), reverse=True)
+    unexplained = 0
+    for stall in stalls:
+        waited = [sentence for sentence in stall['why'] if sentence.startswith(('waited', 'a wait without', 'meanwhile threads'))]
+        assert waited or stall['why'][-1] == 'no event in it says why', stall
+        unexplained += not waited
+    assert unexplained > 2, stalls
 
 
 @test

@@ -114,6 +114,34 @@ def the_page_shows_maps_lanes_counters_and_tables(folder):
 
 
 @browser_test
+def each_of_the_longest_calls_says_why(folder):
+    show(folder, ['--vram', '10%', GLMARK])
+    cells = js('''const section = [...document.querySelectorAll('section')].find(s => s.querySelector('h2').textContent.startsWith('The longest calls'));
+    return [...section.querySelectorAll('tbody tr')].map(row => [...row.querySelectorAll('td.why div')].map(e => e.textContent));''')
+    assert len(cells) == 20 and cells == js('return report.models[0].info.stalls.map(s => s.why)'), cells
+    assert all('waited' in why[0] and 'submission' in why[0] for why in cells), cells
+    assert js("return [...document.querySelectorAll('th')].every(e => !e.textContent.includes('object Object'))")
+
+
+@browser_test
+def the_budget_is_a_line_where_segments_have_a_budget_group(folder):
+    show(folder, ['--vram', '25%', '--model', 'wddm2', GLMARK], ['--vram', '25%', GLMARK])
+    titles = js("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)")
+    size = js('return report.models[0].segments[0].bytes')
+    budgets = [title for title in titles if 'budget' in title]
+    assert len(budgets) == 1 and budgets[0].startswith('A: glmark2') and 'resident in the local budget group: ' in budgets[0], titles
+    assert budgets[0].endswith(f', largest budget {js("return formatBytes(arguments[0])", size)}'), (budgets, size)
+    assert [js('return report.models[arguments[0]].budgets.map(b => [b.name, b.budget, b.lines.length])', model) for model in (0, 1)] == \
+        [[['local', size, 1], ['non-local', js('return report.models[0].segments[1].bytes'), 0]], []]
+    most = js('return d3.max(report.models[0].budgets[0].lines[0].value)')
+    assert 0 < most <= size and most == js('return d3.max(report.models[0].resident[1].value)'), (most, size)
+    line = js('''const panel = report.view.panels.find(p => p.title.includes('budget group')), c = panel.canvas;
+    return [...c.getContext('2d').getImageData(3, Math.round((1 - arguments[0] / Math.max(arguments[0], arguments[1])) * (c.height - 1)), 1, 1).data];''',
+              size, most)
+    assert line == [0xd5, 0x5e, 0x00, 255], line
+
+
+@browser_test
 def the_figures_are_those_of_the_replay(folder):
     show(folder, ['--vram', '25%', GLMARK])
     done = subprocess.run([VIDMM, 'replay', '--json', '--vram', '25%', GLMARK], capture_output=True, text=True, check=True)

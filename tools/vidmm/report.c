@@ -24,11 +24,14 @@ static enum replay_status read_events(struct record_reader *reader, struct repor
 	const char *text;
 	enum record_result result;
 
-	while ((result = record_next(reader, &event, &text)) == RECORD_EVENT)
+	while ((result = record_next(reader, &event, &text)) == RECORD_EVENT) {
 		timeline_add(&run->timeline, &event, text);
+		report_stalls_add(&run->stalls, &run->timeline, &event, text);
+	}
 	run->cut = result == RECORD_CUT;
 	enum replay_status status = record_end(reader, result);
-	if (status != REPLAY_CLEAN || timeline_end(&run->timeline))
+	bool good = report_stalls_end(&run->stalls);
+	if (status != REPLAY_CLEAN || (timeline_end(&run->timeline) && good))
 		return status;
 	fprintf(stderr, "vidmm report: out of memory\n");
 	return REPLAY_ENVIRONMENT;
@@ -85,6 +88,7 @@ static enum replay_status make_report(const char **paths, unsigned count, const 
 		status = write_page(output, runs, count);
 	for (unsigned i = 0; i < count; i++) {
 		timeline_finish(&runs[i].timeline);
+		report_stalls_finish(&runs[i].stalls);
 		record_close(readers[i]);
 	}
 	return status;

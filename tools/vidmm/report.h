@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report_stalls.h"
 #include "timeline.h"
 
 #define REPORT_RUNS_MAX 2u
@@ -18,6 +19,7 @@ struct report_run {
 	const char *path;
 	const json_t *about; /* of the recording */
 	struct timeline timeline;
+	struct report_stalls stalls;
 	bool cut; /* the recording ends in the middle of a chunk */
 };
 

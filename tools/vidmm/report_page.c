@@ -3,16 +3,11 @@
  * The page: a head, an element with the figures of each run as JSON and one with each column of its
  * timeline, then the drawing library and the script, which fill the body.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "markup.h"
 #include "json_text.h"
 #include "report.h"
 #include "report_assets.h"
 #include "report_columns.h"
-
-#define STALLS 50u
 
 /* ---- figures of a run ---- */
 
@@ -41,37 +36,6 @@ static json_t *processes_of(const struct timeline *t)
 						"name", json_text(p->name ? p->name : "")));
 	}
 	return processes;
-}
-
-static int by_length(const void *a, const void *b)
-{
-	const struct timeline_call *const *x = a, *const *y = b;
-
-	return ((*x)->ns < (*y)->ns) - ((*x)->ns > (*y)->ns);
-}
-
-static json_t *json_call(const struct timeline_call *call)
-{
-	return json_pack("{s:I,s:I,s:I,s:I,s:i,s:I}", "end", (json_int_t)call->end_ns, "ns",
-			 (json_int_t)call->ns, "process", (json_int_t)call->process, "object",
-			 (json_int_t)call->object, "door", (int)call->door, "status",
-			 (json_int_t)call->status);
-}
-
-/* The longest calls, the longest first. */
-static json_t *stalls_of(const struct timeline *t)
-{
-	const struct timeline_call **calls = malloc((t->calls.count + 1) * sizeof(*calls));
-	json_t *stalls = calls ? json_array() : NULL;
-
-	for (uint32_t i = 0; calls && i < t->calls.count; i++)
-		calls[i] = &t->calls.row[i];
-	if (calls)
-		qsort(calls, t->calls.count, sizeof(*calls), by_length);
-	for (uint32_t i = 0; calls && i < t->calls.count && i < STALLS; i++)
-		json_array_append_new(stalls, json_call(calls[i]));
-	free(calls);
-	return stalls;
 }
 
 static json_t *messages_of(const struct timeline *t)
@@ -108,8 +72,8 @@ static json_t *figures_of(const struct report_run *run, const struct report_colu
 			 (json_int_t)t->events, "begin", (json_int_t)t->begin_ns, "end",
 			 (json_int_t)t->end_ns, "messages_left_out",
 			 (json_int_t)t->messages_left_out, "segments", segments_of(t), "processes",
-			 processes_of(t), "stalls", stalls_of(t), "messages", messages_of(t),
-			 "rows", rows_of(columns));
+			 processes_of(t), "stalls", report_stalls_json(&run->stalls, t), "messages",
+			 messages_of(t), "rows", rows_of(columns));
 }
 
 /* ---- the page ---- */

@@ -183,6 +183,42 @@ function residentBytes(run, allocations, moves, segments) {
 	return lines;
 }
 
+/*
+ * The budget groups that the flags of the segments assign: LocalBudgetGroup, NonLocalBudgetGroup,
+ * and ApplicationTarget, the older flag of both. Adapters of WDDM 1.x have none.
+ */
+function budgetGroups(segments) {
+	const local = flags => flags & 0x80000 || (flags & 0x8000 && !(flags & 1));
+	const nonLocal = flags => flags & 0x100000 || (flags & 0x8000 && flags & 1);
+	return [
+		['local', s => local(s.flags)],
+		['non-local', s => !local(s.flags) && nonLocal(s.flags)]
+	].map(([name, test]) => ({name, segments: segments.filter(test)}))
+		.map(group => ({
+			     ...group,
+			     ids: new Set(group.segments.map(s => s.id)),
+			     budget: d3.sum(group.segments, s => s.bytes)
+		     }))
+		.filter(group => group.segments.length);
+}
+
+/* Resident bytes of each process in a budget group, the most bytes first. */
+function residentInGroup(run, allocations, moves, group) {
+	const lines = new Map();
+	for (let i = 0; i < moves.count; i++) {
+		const a = moves.allocation[i], process = allocations.process[a];
+		const step = group.ids.has(moves.to[i]) - group.ids.has(moves.from[i]);
+		if (!step)
+			continue;
+		if (!lines.has(process))
+			lines.set(process, {process, time: [run.info.begin], value: [0]});
+		const line = lines.get(process);
+		line.time.push(moves.time[i]);
+		line.value.push(line.value[line.value.length - 1] + step * allocations.bytes[a]);
+	}
+	return [...lines.values()].sort((x, y) => d3.max(y.value) - d3.max(x.value));
+}
+
 /* Packets of all nodes that are submitted and not complete. */
 function queueDepth(run, packets) {
 	const steps = [];
@@ -229,6 +265,12 @@ function makeModel(run) {
 	};
 	model.segments = completeSegments(run, placements);
 	model.resident = residentBytes(run, allocations, moves, model.segments);
+	model.budgets =
+		budgetGroups(model.segments).map(group => ({
+							 ...group,
+							 lines: residentInGroup(
+								 run, allocations, moves, group)
+						 }));
 	model.depth = queueDepth(run, model.packets);
 	model.totals = totals(model);
 	model.residencyReasons = reasonNames(run.info, 'residency');

@@ -206,11 +206,16 @@ function waitLanes(model) {
 		     }));
 }
 
-/* A line over time as an area of pixels: the highest value in each column. */
-function linePanel(view, parent, model, title, line, format, color) {
-	const most = d3.max(line.value) || 1, pixel = pixelOf(color), last = line.time.length - 1;
+/*
+ * A line over time as an area of pixels: the highest value in each column. `limit`: {name, value}
+ * that is drawn as a horizontal line, or null.
+ */
+function linePanel(view, parent, model, title, line, format, color, limit = null) {
+	const top = d3.max(line.value) || 1, most = Math.max(top, limit ? limit.value : 0);
+	const pixel = pixelOf(color), last = line.time.length - 1;
 	return new Panel(view, parent, {
-		title: `${title}: ${format(most)} at most`,
+		title: `${title}: ${format(top)} at most` +
+			(limit ? `, ${limit.name} ${format(limit.value)}` : ''),
 		height: 56,
 		model,
 		rows: {
@@ -241,9 +246,14 @@ function linePanel(view, parent, model, title, line, format, color) {
 					pixels[y * w + x] = pixel;
 					this.ids[y * w + x] = x + 1;
 				}
+			if (limit) {
+				const y = Math.round((1 - limit.value / most) * (h - 1));
+				pixels.fill(pixelOf(PALETTE[5]), y * w, (y + 1) * w);
+			}
 		},
 		describe(x) {
-			return [title, format(this.high[x])];
+			return [title, format(this.high[x])].concat(
+				limit ? [`${limit.name} ${format(limit.value)}`] : []);
 		},
 		drawYAxis() {
 			const scale = d3.scaleLinear().domain([0, most]).range([this.height, 0]);
@@ -299,6 +309,21 @@ function fragmentation(model, segment) {
 	return line;
 }
 
+/*
+ * No event has the budget of a process. It is at most the size of the group's segments, which is
+ * the line: reservations of other processes and limits only lower it (PRI-13).
+ */
+function budgetPanels(view, parent, model, title) {
+	for (const group of model.budgets)
+		for (const line of group.lines.slice(0, 4))
+			linePanel(
+				view, parent, model,
+				`${title}${processName(model, line.process)} resident in the ${
+					group.name} budget group`,
+				line, formatBytes, PALETTE[4],
+				{name: 'largest budget', value: group.budget});
+}
+
 function addPanels(view, parent, model, title) {
 	for (const segment of model.segments)
 		mapPanel(view, parent, model, segment, title);
@@ -314,7 +339,11 @@ function addPanels(view, parent, model, title) {
 		linePanel(
 			view, parent, model,
 			`${title}resident in ${segmentName(model, segment.id)}`,
-			model.resident[segment.id], formatBytes, PALETTE[0]);
+			model.resident[segment.id], formatBytes, PALETTE[0],
+			segment.guessed || segment.flags & 1 ?
+				null :
+				{name: 'size of the segment', value: segment.bytes});
+	budgetPanels(view, parent, model, title);
 	for (const segment of model.segments.filter(s => !(s.flags & 1)))
 		linePanel(
 			view, parent, model,

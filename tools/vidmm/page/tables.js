@@ -20,14 +20,26 @@ function table(parent, title, head, rows, note) {
 		.append('th')
 		.attr('scope', 'col')
 		.attr('class', h => h.number ? 'number' : null)
-		.text(h => h.name || h);
+		.text(h => typeof h === 'string' ? h : h.name);
 	const tr = t.append('tbody').selectAll('tr').data(rows).enter().append('tr');
 	tr.selectAll('td')
 		.data(row => row.cells)
 		.enter()
 		.append('td')
 		.attr('class', (_, i) => head[i].number ? 'number' : null)
-		.text(cell => cell);
+		.each(function(cell) {
+			/* An array is a list of sentences. */
+			if (Array.isArray(cell))
+				d3.select(this)
+					.attr('class', 'why')
+					.selectAll('div')
+					.data(cell)
+					.enter()
+					.append('div')
+					.text(sentence => sentence);
+			else
+				this.textContent = cell;
+		});
 	tr.filter(row => row.action)
 		.attr('tabindex', 0)
 		.attr('class', 'link')
@@ -107,23 +119,23 @@ function distance([before, after]) {
 }
 
 function stallTable(parent, view, model, title) {
-	const rows = model.info.stalls.slice()
-			     .sort((a, b) => b.ns - a.ns)
-			     .slice(0, 20)
-			     .map(s => ({
-					  cells: [
-						  formatTime(s.ns), formatClock(s.end, 1e6),
-						  model.doors[s.door] || s.door,
-						  s.process ? processName(model, s.process - 1) :
-							      'the system',
-						  s.object ? formatHandle(s.object) : '',
-						  waitsDuring(model, s)
-					  ],
-					  action: () => view.show(s.end - s.ns * 2, s.end + s.ns),
-				  }));
+	const rows = model.info.stalls.map(
+		s => ({
+			cells: [
+				formatTime(s.ns), formatClock(s.end, 1e6),
+				model.doors[s.door] || s.door,
+				s.process ? processName(model, s.process - 1) : 'the system',
+				s.object ? formatHandle(s.object) : '', waitsDuring(model, s), s.why
+			],
+			action: () => view.show(s.end - s.ns * 2, s.end + s.ns),
+		}));
 	table(parent, `${title}The longest calls`,
-	      [number('took'), number('ended at'), 'call', 'process', 'object', 'waits in it'],
-	      rows);
+	      [
+		      number('took'), number('ended at'), 'call', 'process', 'object',
+		      'waits in it', 'why'
+	      ],
+	      rows,
+	      'Each sentence comes from events between the beginning and the end of the call.');
 }
 
 /* The waits of the call's process that ended while it ran. */
