@@ -7,7 +7,7 @@
 BUILD_PACKAGES=(
 	gcc g++ libc6-dev meson ninja-build pkgconf python3
 	libzstd-dev zlib1g-dev libjansson-dev libpopt-dev libsystemd-dev libcmocka-dev
-	directx-headers-dev node-d3 libsqlite3-dev libncurses-dev
+	directx-headers-dev node-d3 libsqlite3-dev libncurses-dev python3-jsonschema
 )
 # shellcheck disable=SC2034 # used by ./x
 DEB_PACKAGES=(debhelper dpkg-dev lintian)

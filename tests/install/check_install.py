@@ -25,7 +25,8 @@ SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 
 
 FILES = ('man/man1/vidmm.1', 'man/man1/vidmm-replay.1', 'man/man3/vidmm.3', 'man/man5/vidmm-formats.5',
          'man/man7/vidmm-rules.7', 'bash-completion/completions/vidmm.bash', 'zsh/site-functions/_vidmm',
-         'fish/vendor_completions.d/vidmm.fish')
+         'fish/vendor_completions.d/vidmm.fish',
+         *(f'vidmm/schemas/{name}.schema.json' for name in ('caps', 'clients', 'explain', 'replay', 'serve-config', 'what-if')))
 
 
 class Installed:
@@ -183,7 +184,7 @@ def cases(installed, source, readme, build, compiler):
         yield f'a program builds and runs with the {name} library', printed == version, printed
     sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
     lacking = [path for path in FILES if not glob.glob(os.path.join(installed.stage, '**', path), recursive=True)]
-    yield 'manual pages and completions are installed', not lacking, ' '.join(lacking)
+    yield 'manual pages, completions and schemas are installed', not lacking, ' '.join(lacking)
     said = installed.starts_driver(compiler, sources)
     yield 'a driver builds, and the installed program starts it', 'the adapter starts' in said, said
     said = installed.runs_d3dkmt(compiler, os.path.join(os.path.dirname(source), '..', '..', 'examples', 'pressure.c'))
