@@ -113,8 +113,9 @@ static D3DDDI_ALLOCATIONINFO2 read_info(const struct vmm_door_infos *infos, uint
 	return info;
 }
 
-NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *private_data,
-			     struct vmm_allocate_request *request, struct vmm_door_item *one)
+NTSTATUS vmm_door_copy_infos(const struct vmm_door_call *call, const struct vmm_door_infos *infos,
+			     const void *private_data, struct vmm_allocate_request *request,
+			     struct vmm_door_item *one)
 {
 	size_t local_bytes = infos->count == 1 ? sizeof(one->private_data) : 0;
 	void *blob = NULL;
@@ -124,8 +125,9 @@ NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *pri
 		local_bytes ? &one->item : vmm_calloc((size_t)infos->count + 1, sizeof(one->item));
 	if (!request->items)
 		return STATUS_NO_MEMORY;
-	NTSTATUS status = vmm_copy_in(private_data, request->private_bytes,
-				      VMM_DOOR_PRIVATE_BYTES_MAX, 1, &blob);
+	NTSTATUS status =
+		vmm_door_copy(call, "pPrivateDriverData", private_data, request->private_bytes,
+			      VMM_DOOR_PRIVATE_BYTES_MAX, 1, &blob);
 	request->private_data = blob;
 	for (uint32_t i = 0; i < infos->count && NT_SUCCESS(status); i++) {
 		D3DDDI_ALLOCATIONINFO2 info = read_info(infos, i);
@@ -141,6 +143,8 @@ NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *pri
 		status = vmm_door_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
 					  VMM_DOOR_PRIVATE_BYTES_MAX, 1, one->private_data,
 					  local_bytes, &item->private_data);
+		status = vmm_door_copied(call, status, "pPrivateDriverData of an allocation",
+					 item->private_bytes);
 	}
 	return status;
 }

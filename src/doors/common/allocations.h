@@ -59,8 +59,9 @@ struct vmm_door_item {
  * Copies the array, each element of which is read once, and the private data of the request, whose
  * size is set. Afterwards vmm_door_free_request ends it, also if an earlier step failed.
  */
-NTSTATUS vmm_door_copy_infos(const struct vmm_door_infos *infos, const void *private_data,
-			     struct vmm_allocate_request *request, struct vmm_door_item *one);
+NTSTATUS vmm_door_copy_infos(const struct vmm_door_call *call, const struct vmm_door_infos *infos,
+			     const void *private_data, struct vmm_allocate_request *request,
+			     struct vmm_door_item *one);
 /* Copies out the handles, and the private data, which the miniport may have changed (ALF-34). */
 void vmm_door_return_infos(const struct vmm_door_infos *infos,
 			   const struct vmm_allocate_request *request);

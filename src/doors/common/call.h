@@ -89,6 +89,13 @@ static inline NTSTATUS vmm_door_copied(const struct vmm_door_call *call, NTSTATU
 	return vmm_refuse_reason(call->observe, status, call->process->id, 0,
 				 "%s is NULL or larger than the limit (count %u)", array, count);
 }
+/* vmm_copy_in; if the array is refused, a reason names it. */
+static inline NTSTATUS vmm_door_copy(const struct vmm_door_call *call, const char *name,
+				     const void *array, uint32_t count, uint32_t limit,
+				     size_t element, void **copy)
+{
+	return vmm_door_copied(call, vmm_copy_in(array, count, limit, element, copy), name, count);
+}
 void vmm_door_copy_done(void *copy, const void *local);
 /* Copies bytes that the miniport may have changed back to the caller. copy: NULL if empty. */
 static inline NTSTATUS vmm_door_copy_back(void *array, const void *copy, uint32_t bytes)

@@ -110,12 +110,12 @@ NTSTATUS vmm_kmt_create_allocation(const struct vmm_door_call *call,
 	if (NT_SUCCESS(status) && vmm_kmt_is_standard(flags))
 		status = vmm_kmt_standard_check(call, args, flags, &request.heap_bytes);
 	if (NT_SUCCESS(status))
-		status = vmm_copy_in(args->pPrivateRuntimeData, args->PrivateRuntimeDataSize,
-				     VMM_DOOR_PRIVATE_BYTES_MAX, 1, &request.runtime_data);
+		status = vmm_door_copy(call, "pPrivateRuntimeData", args->pPrivateRuntimeData,
+				       args->PrivateRuntimeDataSize, VMM_DOOR_PRIVATE_BYTES_MAX, 1,
+				       &request.runtime_data);
 	if (NT_SUCCESS(status))
-		status = vmm_door_copied(
-			call, vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one),
-			"private driver data of the call or an allocation", infos.count);
+		status =
+			vmm_door_copy_infos(call, &infos, args->pPrivateDriverData, &request, &one);
 	if (NT_SUCCESS(status) && request.heap_bytes) {
 		vmm_kmt_standard_drop_data(&request, one.private_data);
 		status = vmm_kmt_standard_memory(call, flags, &request);
@@ -140,10 +140,8 @@ NTSTATUS vmm_kmt_deallocate(const struct vmm_door_call *call, D3DKMT_HANDLE reso
 	NTSTATUS status = vmm_kmt_resource_key(call, resource, &key);
 
 	if (NT_SUCCESS(status) && !key && count) /* ALF-36 */
-		status = vmm_door_copied(
-			call,
-			vmm_copy_in(list, count, VMM_DOOR_HANDLES_MAX, sizeof(uint32_t), &handles),
-			"phAllocationList", count);
+		status = vmm_door_copy(call, "phAllocationList", list, count, VMM_DOOR_HANDLES_MAX,
+				       sizeof(uint32_t), &handles);
 	if (NT_SUCCESS(status) &&
 	    (key || handles || flags)) /* destroying nothing succeeds (ALC-06) */
 		status = vmm_memory_deallocate(call->device, key, handles, key ? 0 : count, flags);

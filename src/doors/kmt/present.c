@@ -75,12 +75,12 @@ NTSTATUS vmm_kmt_present_in(const struct vmm_door_call *call, const char *functi
 		return vmm_refuse_reason(call->observe, STATUS_NOT_SUPPORTED, call->process->id,
 					 object, "%s: %s is not built (flags 0x%x)", function, what,
 					 (unsigned)args->Flags.Value);
-	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
-				      sizeof(RECT), &rects);
+	NTSTATUS status = vmm_door_copy(call, "pSrcSubRects", args->pSrcSubRects, args->SubRectCnt,
+					SUB_RECTS_MAX, sizeof(RECT), &rects);
 	request.sub_rects = rects;
 	if (NT_SUCCESS(status))
-		status = vmm_copy_in(args->pPrivateDriverData, request.private_bytes,
-				     PRIVATE_BYTES_MAX, 1, &private_data);
+		status = vmm_door_copy(call, "pPrivateDriverData", args->pPrivateDriverData,
+				       request.private_bytes, PRIVATE_BYTES_MAX, 1, &private_data);
 	request.private_data = private_data;
 	if (hw)
 		hw->present = &request;

@@ -14,9 +14,8 @@ NTSTATUS vmm_umd_allocate(const struct vmm_door_call *call, const D3DDDICB_ALLOC
 	if (infos.count > VMM_DOOR_ALLOCATIONS_MAX || (infos.count && !infos.first))
 		return vmm_door_copied(call, STATUS_INVALID_PARAMETER, "pAllocationInfo",
 				       infos.count);
-	NTSTATUS status = vmm_door_copy_infos(&infos, args->pPrivateDriverData, &request, &one);
-	status = vmm_door_copied(call, status, "private driver data of the call or an allocation",
-				 infos.count);
+	NTSTATUS status =
+		vmm_door_copy_infos(call, &infos, args->pPrivateDriverData, &request, &one);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_allocate(call->device, &request);
 	if (NT_SUCCESS(status))

@@ -26,8 +26,8 @@ static NTSTATUS submit_to(struct vmm_context *context, const D3DDDICB_SUBMITCOMM
 }
 
 /* Only the members in use are read, each once. */
-static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data,
-		       uint32_t count)
+static NTSTATUS submit(const struct vmm_door_call *call, struct vmm_context *context,
+		       const D3DDDICB_SUBMITCOMMAND *data, uint32_t count)
 {
 	struct vmm_command_request request = {.commands = data->Commands,
 					      .length = data->CommandLength,
@@ -42,6 +42,7 @@ static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND
 	NTSTATUS status =
 		vmm_door_copy_in(data->pPrivateDriverData, request.private_bytes,
 				 VMM_DOOR_PRIVATE_BYTES_MAX, 1, local, sizeof(local), &copy);
+	status = vmm_door_copied(call, status, "pPrivateDriverData", request.private_bytes);
 	request.private_data = copy;
 	if (NT_SUCCESS(status))
 		status = submit_to(context, data, count, &request);
@@ -68,6 +69,6 @@ HRESULT APIENTRY vmm_umd_submit_command(HANDLE device, const D3DDDICB_SUBMITCOMM
 	if (NT_SUCCESS(status))
 		status = counted;
 	if (NT_SUCCESS(status))
-		status = submit(context, data, count);
+		status = submit(&call, context, data, count);
 	return vmm_umd_leave(&call, status, 0, data->NumPrimaries, data->Commands);
 }

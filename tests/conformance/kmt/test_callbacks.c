@@ -135,7 +135,9 @@ static void each_array_that_is_missing_or_too_long_is_named(void **state)
 	D3DDDI_ALLOCATIONINFO info = {.PrivateDriverDataSize = 8};
 	allocate.pAllocationInfo = &info;
 	assert_int_equal(cb->pfnAllocateCb(device, &allocate), E_INVALIDARG);
-	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "private driver"));
+	assert_true(client_told(
+		&w.client, (uint32_t)STATUS_INVALID_PARAMETER,
+		"pPrivateDriverData of an allocation is NULL or larger than the limit (count 8)"));
 	D3DDDICB_DEALLOCATE deallocate = {.NumAllocations = 1};
 	assert_int_equal(cb->pfnDeallocateCb(device, &deallocate), E_INVALIDARG);
 	assert_true(client_told(&w.client, (uint32_t)STATUS_INVALID_PARAMETER, "HandleList"));
