@@ -7,6 +7,7 @@ import functools
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,11 +89,18 @@ def host_documents():
         replay = 'replay', '--socket', host.socket, '--json', '--gpu-time', 'none'
         clients = 'clients', '--socket', host.socket, '--json'
         replays, lists = [document(*replay, EVERY, IMPORTER)], [document(*clients)]
-        with subprocess.Popen([VIDMM, *replay[:-2], EXAMPLE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as player:
+        # It runs during one look at its client and stands during the next; it is long enough not to end in between.
+        with subprocess.Popen([VIDMM, *replay[:-2], *[EXAMPLE] * 8], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as player:
             host.await_line('connected: glmark2')
+            player.send_signal(signal.SIGSTOP)
             while sum(client['requests'] for client in lists[-1]['clients']) < 200:
+                player.send_signal(signal.SIGCONT)
+                lists.append(document(*clients))
+                player.send_signal(signal.SIGSTOP)
+                assert player.poll() is None, player.communicate()
                 lists.append(document(*clients))
             host.process.kill()
+            player.send_signal(signal.SIGCONT)
             replays.append(json.loads(player.communicate()[0]))
     return replays, [lists[0], lists[-1]]
 
