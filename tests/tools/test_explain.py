@@ -51,20 +51,56 @@ def node_0_is_a_node_too():
 @test
 def a_wait_for_unknown_work_is_reported_as_such():
     good(['#5 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (6, 2000, 1, 'lock', 0, 2000, 0)],
-         'packet 9 of node 2 (a paging packet, or submitted before the known part of the stream)')
-    # Of a stream that begins with the first event, all submissions are known.
+         'packet 9 of node 2 (a paging packet, one of a hardware queue, or one whose submission is not in the known part of the stream)')
+    # The stream begins with the first event and has submit events: none of node 2, which is that of paging.
     submit = '#1 0ns p1 submit/1 0x40000140 references=7 patches=9 bytes=64 number=12'
-    good([submit, '#2 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (3, 2000, 1, 'lock', 0, 2000, 0)], 'waited 2.00 us for paging packet 9\n')
-    good([submit, '#2 2000ns p1 wait/lock ns=2000 node=1 number=9', DOOR % (3, 2000, 1, 'lock', 0, 2000, 0)], 'packet 9 of node 1 (a paging packet, or')
+    wait = ['#4 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (5, 2000, 1, 'lock', 0, 2000, 0)]
+    good([submit] + wait, 'waited 2.00 us for paging packet 9\n')
+    good([submit, '#2 2000ns p1 wait/lock ns=2000 node=1 number=9', DOOR % (3, 2000, 1, 'lock', 0, 2000, 0)], 'packet 9 of node 1 (a paging packet, one of')
+    # A subscriber may have wanted no submit events.
+    good(['#1 0ns p0 segment/1 bytes=4096 base=0x0 flags=0x0 adapter=0x1'] + wait, 'packet 9 of node 2 (a paging packet, one of', unwanted=['for paging packet'])
+    # A packet of a submission may be on the node before its submit event.
+    good([submit, '#2 0ns p2 queue/render 0x40000140 fence=7 node=2 start=0 end=8'] + wait, 'packet 9 of node 2 (a paging packet, one of')
+
+
+@test
+def a_wait_is_not_said_to_be_for_paging_if_there_are_hardware_queues():
+    # They have the timeline after that of paging, and their work has no submit events.
+    lines = ['#1 0ns p1 submit/1 0x40000140 references=7 patches=9 bytes=64 number=12', None,
+             '#3 2000ns p1 wait/lock ns=2000 node=3 number=9', DOOR % (4, 2000, 1, 'lock', 0, 2000, 0)]
+    for event in ('#2 0ns p2 door/hw_queue 0x40000200 status=0x00000000 elements=1 ns=0 flags=0x0',
+                  '#2 0ns p2 fence 0x40000200 fence=1 node=0 retired=1 complete=0'):
+        lines[1] = event
+        good(lines, 'packet 9 of node 3 (a paging packet, one of a hardware queue, or', unwanted=['for paging packet'])
+
+
+@test
+def packets_of_hardware_queues_do_not_hide_those_of_the_node():
+    # A paging packet precedes one of a hardware queue, which completes first, by its own fence.
+    lines = ['#1 0ns p1 queue/paging fence=5 node=0 start=0 end=8', '#2 0ns p2 queue/render 0x40000200 fence=5 node=0 start=0 end=8',
+             '#3 1000ns p2 fence 0x40000200 fence=5 node=0 retired=1 complete=0', '#4 2000ns p0 fence fence=5 node=0 retired=1 complete=0']
+    good(lines + [DOOR % (5, 8000, 1, 'lock', 0, 8000, 4)], 'paging packets were on the GPU for 2.00 us of the 8.00 us\n')
+    # A fence of the node does not complete packets of the queue, which is known now.
+    lines += ['#5 2000ns p1 queue/paging fence=6 node=0 start=0 end=8', '#6 2000ns p2 queue/render 0x40000200 fence=6 node=0 start=0 end=8',
+              '#7 3000ns p1 queue/paging fence=7 node=0 start=0 end=8', '#8 4000ns p0 fence fence=6 node=0 retired=1 complete=0',
+              '#9 5000ns p0 fence fence=7 node=0 retired=1 complete=0']
+    good(lines + [DOOR % (10, 8000, 1, 'lock', 0, 6000, 4)], 'paging packets were on the GPU for 3.00 us of the 6.00 us\n')
 
 
 @test
 def a_wait_without_a_process_that_takes_all_of_the_call_is_its_wait():
-    wait = '#5 %dns p0 wait/destroy ns=%d node=0 number=0'
-    good([wait % (2000, 900), DOOR % (6, 2000, 1, 'destroy_context', 0, 900, 0)],
+    wait = '#5 %dns p0 wait/%s ns=%d node=0 number=0'
+    good([wait % (2000, 'destroy', 900), DOOR % (6, 2000, 1, 'destroy_context', 0, 900, 0)],
          'a wait without a process took all of the call: 900 ns for the GPU to complete its use of what the call destroys\n', unwanted=['meanwhile'])
-    for time, ns in (2000, 899), (1999, 900):
-        good([wait % (time, ns), DOOR % (6, 2000, 1, 'destroy_context', 0, 900, 0)], f'meanwhile threads of the memory manager waited {ns} ns for the GPU')
+    # Another wait may be for the destruction by another client. What precedes the call does not count.
+    for time, ns in (2000, 899), (1999, 900), (2000, 5000):
+        good([wait % (time, 'destroy', ns), DOOR % (6, 2000, 1, 'destroy_context', 0, 900, 0)],
+             f'meanwhile threads without a process waited {min(ns, time - 1100)} ns for the GPU to complete its use of destroyed objects\n',
+             unwanted=['a wait without'])
+    good([wait % (2000, 'space', 900), DOOR % (6, 2000, 1, 'lock', 0, 900, 0)], 'meanwhile threads without a process waited 900 ns for an allocation',
+         unwanted=['a wait without'])
+    # It does not show that the lock itself waited.
+    good([wait % (2000, 'destroy', 900), DOOR % (6, 2000, 1, 'lock', 0, 900, 0x82)], 'not renamed: the GPU had completed its use of the current instance')
 
 
 @test
@@ -122,9 +158,10 @@ def moves_are_counted_and_those_of_the_allocation_listed():
 def events_of_the_call_before_at_the_same_time_are_not_its_reason():
     good(['#1 10ns p1 wait/declined 0x40000080 ns=0 node=0 number=4', DOOR % (2, 10, 1, 'lock', 0xC01E0102, 0, 4),
           '#3 30ns p1 wait/lock ns=20 node=0 number=5', DOOR % (4, 30, 1, 'lock', 0, 20, 0)],
-         'slowest call: lock 0x40000040: STATUS_SUCCESS after 20 ns (event 4, at 30 ns)\n    - waited 20 ns for paging packet 5')
-    # A wait that is longer than the call is another thread's.
-    good(['#1 30ns p1 wait/lock ns=29 node=0 number=5', DOOR % (2, 30, 1, 'lock', 0, 20, 0)], 'no event of this call', unwanted=['waited'])
+         'slowest call: lock 0x40000040: STATUS_SUCCESS after 20 ns (event 4, at 30 ns)\n    - waited 20 ns for packet 5 of node 0 ')
+    # A wait that began before the call is another thread's.
+    for end, ns in (30, 29), (20, 11):
+        good([f'#1 {end}ns p1 wait/lock ns={ns} node=0 number=5', DOOR % (2, 30, 1, 'lock', 0, 20, 0)], 'no event of this call', unwanted=['waited'])
 
 
 @test
@@ -136,13 +173,32 @@ def a_wait_says_when_its_submission_went_to_the_node():
              '#8 9000ns p0 fence fence=7 node=0 retired=1 complete=12', '#9 9000ns p1 wait/lock ns=7000 node=0 number=12']
     good(lines + [DOOR % (10, 9000, 1, 'lock', 0, 8000, 4)],
          'waited 7.00 us for submission 12 on node 0 (process 2, context 0x40000140, 7 references, accepted 8.00 us before), which uses 0x40000040\n',
-         'submission 12 went to node 0 3.00 us after the wait began, behind other packets; the DPC read its fence (7) 4.00 us later\n',
+         '- the last packet of submission 12 went to node 0 3.00 us after the wait began, behind other packets; the DPC read its fence (7) 4.00 us later\n',
          'paging packets were on the GPU for 2.00 us of the 8.00 us\n')
     # Discard: the wait is for another instance.
     good(lines + [DOOR % (10, 9000, 1, 'lock', 0, 8000, 0x84)], 'for submission 12', unwanted=['which uses'])
     # The fence of two submissions does not say when the first of them went to the node.
     good(lines[:6] + ['#7 9000ns p0 fence fence=7 node=0 retired=2 complete=12', '#8 9000ns p1 wait/lock ns=7000 node=0 number=11',
                       DOOR % (9, 9000, 1, 'lock', 0, 8000, 4)], 'for submission 11', unwanted=['went to node', 'was on node'])
+    # A fence that retires two packets may be that of the next submission of the context.
+    good(lines[:7] + [lines[7].replace('retired=1', 'retired=2'), lines[8], DOOR % (10, 9000, 1, 'lock', 0, 8000, 4)], 'for submission 12',
+         unwanted=['went to node', 'was on node'])
+
+
+@test
+def the_last_packet_of_a_split_dma_buffer_completes_its_submission():
+    submit = '#%d 0ns p2 submit 0x40000140 references=7 patches=9 bytes=64 number=%d'
+    queue, fence = '#%d %dns p2 queue/render 0x40000140 fence=%d node=0 start=0 end=8', '#%d %dns p0 fence fence=%d node=0 retired=1 complete=%d'
+    lines = [submit % (1, 11), submit % (2, 12), queue % (3, 1000, 6), fence % (4, 2000, 6, 11), queue % (5, 2000, 7), fence % (6, 5000, 7, 11),
+             queue % (7, 5000, 8), fence % (8, 9000, 8, 12)]
+    text = 'the last packet of submission %d went to node 0 %s after the wait began; the DPC read its fence (%d) %s later\n'
+    for number, *wanted in (11, '1.00 us', 6, '1.00 us'), (12, '5.00 us', 8, '4.00 us'):
+        good(lines + [f'#9 9000ns p1 wait/lock ns=9000 node=0 number={number}', DOOR % (10, 9000, 1, 'lock', 0, 9000, 4)],
+             text % (number, *wanted))
+    # The last packet of submission 11 is unknown; the first part of submission 12 is not taken for it.
+    lines[3] = lines[3].replace('retired=1', 'retired=2')
+    good(lines + ['#9 9000ns p1 wait/lock ns=9000 node=0 number=11', DOOR % (10, 9000, 1, 'lock', 0, 9000, 4)], 'for submission 11',
+         unwanted=['went to node', 'was on node'])
 
 
 @test
@@ -178,7 +234,7 @@ def paging_and_evictions_name_the_allocations():
          '64.0 KiB: too few bytes were free (capacity)\n',
          '0x60000000 of process 2 (4.00 KiB) was evicted from segment 1 because page tables or buffers of the memory manager needed 8.00 KiB: '
          'enough bytes were free, but not in one range (fragmentation)\n',
-         'meanwhile threads of the memory manager waited 100 ns for an allocation in video memory to become idle', unwanted=['0x70000000', '0x40000100'])
+         'meanwhile threads without a process waited 12 ns for an allocation in video memory to become idle', unwanted=['0x70000000', '0x40000100'])
 
 
 @test

@@ -199,7 +199,11 @@ static void print_unexplained(struct explanation *t)
 	uint64_t ns = logged_value(t->door, "ns"), waited_ns = t->stall.waited_ns;
 	char time[TEXT];
 
-	if (!waited_ns)
+	if (t->stall.several_threads)
+		fputs("several threads waited: no event says which of these waits were "
+		      "those of the call\n",
+		      sentence_begin(&t->sentences));
+	else if (!waited_ns)
 		fputs(t->stall.thread_count ? "no event says whether the call waited for that\n"
 					    : "no event in it says why\n",
 		      sentence_begin(&t->sentences));

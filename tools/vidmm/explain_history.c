@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { EVENTS = 1 << 14, OLDER = 64, SUBMISSIONS = 1 << 16, PACKETS = 1 << 13, NODES = 256 };
+enum { HW_QUEUES = 1024 };
 
 struct explain_history {
 	/* ring buffer: event n is at n % EVENTS; its text is an allocated copy */
@@ -15,7 +16,10 @@ struct explain_history {
 	struct explain_packet packets[PACKETS]; /* packet n is at n % PACKETS */
 	uint64_t packet_count;
 	bool from_first; /* the stream begins with the first event of the host */
+	bool has_submit_events, has_hw_queues;
 	bool has_submissions[NODES];
+	uint64_t completed[NODES];     /* all submissions up to this one are complete */
+	uint64_t hw_queues[HW_QUEUES]; /* key_of hardware queues, the last one at each place */
 };
 
 struct explain_history *explain_history_create(void)
@@ -51,6 +55,7 @@ static void add_submission(struct explain_history *history, const struct logged_
 				       .context = event->object};
 
 	history->submissions[place_of(s.node, s.number)] = s;
+	history->has_submit_events = true;
 	if (s.node < NODES)
 		history->has_submissions[s.node] = true;
 }
@@ -62,15 +67,60 @@ static uint64_t oldest_packet(const struct explain_history *history)
 	return history->packet_count > PACKETS ? history->packet_count - PACKETS : 0;
 }
 
-/* Counts the packets of the node that are not complete. A node completes packets in order. */
-static uint32_t count_ahead(const struct explain_history *history, uint64_t node)
+static uint64_t key_of(uint32_t process, uint32_t object)
+{
+	return (uint64_t)process << 32 | object;
+}
+
+/* Handles are multiples of 64. */
+static unsigned hw_place_of(uint32_t process, uint32_t object)
+{
+	return (object / 64 + process) % HW_QUEUES;
+}
+
+static bool is_hw_queue(const struct explain_history *history, uint32_t process, uint32_t object)
+{
+	return object &&
+	       history->hw_queues[hw_place_of(process, object)] == key_of(process, object);
+}
+
+/* Marks the packets of a hardware queue that an event names. */
+static void add_hw_queue(struct explain_history *history, const struct logged_event *event)
+{
+	history->has_hw_queues = true;
+	if (!event->object || logged_failed(event) ||
+	    is_hw_queue(history, event->process, event->object))
+		return;
+	history->hw_queues[hw_place_of(event->process, event->object)] =
+		key_of(event->process, event->object);
+	for (uint64_t n = oldest_packet(history); n < history->packet_count; n++) {
+		struct explain_packet *packet = &history->packets[n % PACKETS];
+
+		if (packet->context == event->object && packet->process == event->process)
+			packet->by_queue = true;
+	}
+}
+
+/*
+ * Returns whether the packets complete in order: both are of a node, or both of a hardware queue.
+ * The fences of a node and those of a hardware queue on it are independent.
+ */
+static bool is_in_order(const struct explain_packet *a, const struct explain_packet *b)
+{
+	return a->node == b->node && a->by_queue == b->by_queue &&
+	       (!a->by_queue || (a->context == b->context && a->process == b->process));
+}
+
+/* Counts the packets ahead of a new one on its node or queue that are not complete. */
+static uint32_t count_ahead(const struct explain_history *history,
+			    const struct explain_packet *added)
 {
 	uint32_t count = 0;
 
 	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--) {
 		const struct explain_packet *packet = &history->packets[(n - 1) % PACKETS];
 
-		if (packet->node != node)
+		if (!is_in_order(packet, added))
 			continue;
 		if (packet->done_ns != UINT64_MAX)
 			break;
@@ -89,32 +139,53 @@ static void add_packet(struct explain_history *history, const struct logged_even
 					.context = event->object,
 					.paging = strcmp(event->reason, "paging") == 0};
 
-	packet.ahead = count_ahead(history, packet.node);
+	packet.by_queue = is_hw_queue(history, packet.process, packet.context);
+	packet.ahead = count_ahead(history, &packet);
+	/* The submit event may follow, because another thread emits it. */
+	if (!packet.paging && packet.node < NODES)
+		history->has_submissions[packet.node] = true;
 	history->packets[history->packet_count++ % PACKETS] = packet;
 }
 
-/* A fence of a node has no object; the one of a hardware queue has that of the queue. */
-static bool is_of_queue(const struct explain_packet *packet, const struct logged_event *fence)
+/*
+ * Returns the submission whose last packet is the one with that fence, 0 if it is not known. If the
+ * fence retires several packets, any of them may be that one. The first parts of a split DMA buffer
+ * report the submission before, which is complete already.
+ */
+static uint64_t completed_by(struct explain_history *history, const struct logged_event *fence)
 {
-	return packet->node == logged_value(fence, "node") &&
-	       (!fence->object ||
-		(packet->context == fence->object && packet->process == fence->process));
+	uint64_t node = logged_value(fence, "node"), number = logged_value(fence, "complete");
+
+	if (node >= NODES || number <= history->completed[node])
+		return 0;
+	history->completed[node] = number;
+	return logged_value(fence, "retired") == 1 ? number : 0;
 }
 
-/* A fence completes its packet and all earlier ones of the same node or queue. */
+/*
+ * A fence completes its packet and all earlier ones of the same node or queue. Only the fence of a
+ * hardware queue has an object.
+ */
 static void complete_packets(struct explain_history *history, const struct logged_event *event)
 {
+	const struct explain_packet of = {.node = logged_value(event, "node"),
+					  .process = event->process,
+					  .context = event->object,
+					  .by_queue = event->object != 0};
+	uint64_t complete = completed_by(history, event);
 	bool found = false;
 
+	if (event->object)
+		add_hw_queue(history, event);
 	for (uint64_t n = history->packet_count; n > oldest_packet(history); n--) {
 		struct explain_packet *packet = &history->packets[(n - 1) % PACKETS];
 
-		if (!is_of_queue(packet, event))
+		if (!is_in_order(packet, &of))
 			continue;
 		if (packet->done_ns != UINT64_MAX)
 			break;
 		if (packet->fence == logged_value(event, "fence")) {
-			packet->complete = logged_value(event, "complete");
+			packet->complete = complete;
 			found = true;
 		}
 		if (found)
@@ -136,7 +207,8 @@ const struct explain_packet *explain_history_packet(const struct explain_history
 
 bool explain_history_is_paging(const struct explain_history *history, uint64_t node)
 {
-	return history->from_first && node < NODES && !history->has_submissions[node];
+	return history->from_first && history->has_submit_events && !history->has_hw_queues &&
+	       node < NODES && !history->has_submissions[node];
 }
 
 uint64_t explain_history_paging_ns(const struct explain_history *history, uint64_t begin_ns,
@@ -170,6 +242,8 @@ bool explain_history_add(struct explain_history *history, const struct logged_ev
 		add_submission(history, event);
 	else if (strcmp(event->type, "queue") == 0)
 		add_packet(history, event);
+	else if (logged_is(event, "door", "hw_queue"))
+		add_hw_queue(history, event);
 	else if (strcmp(event->type, "fence") == 0)
 		complete_packets(history, event);
 	free((char *)slot->text);

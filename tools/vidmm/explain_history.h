@@ -22,10 +22,11 @@ struct explain_submission {
 struct explain_packet {
 	uint64_t node, fence, queued_ns;
 	uint64_t done_ns;  /* when the DPC read its fence; UINT64_MAX: not yet */
-	uint64_t complete; /* the submission that its fence completed, 0: none is known */
+	uint64_t complete; /* the submission whose last packet it is, 0: unknown */
 	uint32_t process, context;
 	uint32_t ahead; /* packets that were not complete on its node or queue when it was queued */
 	bool paging;
+	bool by_queue; /* of a hardware queue, which has its own fence */
 };
 
 struct explain_history *explain_history_create(void);
@@ -35,12 +36,15 @@ bool explain_history_add(struct explain_history *history, const struct logged_ev
 /* Returns NULL if the submission is unknown or no longer kept. */
 const struct explain_submission *explain_history_submission(const struct explain_history *history,
 							    uint64_t node, uint64_t number);
-/* Returns the packet whose fence completed that submission. NULL: unknown or no longer kept. */
+/* Returns the last packet of that submission. NULL: unknown or no longer kept. */
 const struct explain_packet *explain_history_packet(const struct explain_history *history,
 						    uint64_t node, uint64_t number);
 /*
- * Returns whether a wait that names the node waits for paging: the stream is known from its first
- * event on, and no submission was on that node.
+ * Returns whether a wait that names the node waits for paging. That is so if the stream begins with
+ * the first event of the host and has submit events, but none of that node. It is unknown, and the
+ * result false, if there are hardware queues: they have a timeline without submit events. A wait
+ * that is declined before the submit event of the first submission to a node is taken for one for
+ * paging.
  */
 bool explain_history_is_paging(const struct explain_history *history, uint64_t node);
 /* Returns for how many ns between those times a paging packet was on a node. */

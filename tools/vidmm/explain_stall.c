@@ -28,7 +28,8 @@ static void print_packet(const struct explain_stall *t, FILE *out, const struct 
 	if (!s) {
 		fprintf(out,
 			"packet %" PRIu64 " of node %" PRIu64
-			" (a paging packet, or submitted before the known part of the stream)",
+			" (a paging packet, one of a hardware queue, or one whose submission is "
+			"not in the known part of the stream)",
 			number, node);
 		return;
 	}
@@ -42,7 +43,10 @@ static void print_packet(const struct explain_stall *t, FILE *out, const struct 
 		fprintf(out, ", which uses 0x%08" PRIx32, t->door->object);
 }
 
-/* Says when the packet of the submission that a wait waited for went to its node and completed. */
+/*
+ * Says when the last packet of the submission that a wait waited for went to its node and
+ * completed. A DMA buffer has several packets if it is split or queued again after a preemption.
+ */
 static void print_way(const struct explain_stall *t, struct sentences *sentences,
 		      const struct logged_event *wait)
 {
@@ -53,13 +57,13 @@ static void print_way(const struct explain_stall *t, struct sentences *sentences
 	char first[TEXT], second[TEXT];
 	FILE *out;
 
-	/* A fence that several packets share can be that of another submission's packet. */
-	if (!s || !p || p->process != s->process || p->done_ns > wait->time_ns)
+	if (!s || !p || p->process != s->process || p->context != s->context ||
+	    p->done_ns > wait->time_ns)
 		return;
 	out = sentence_begin(sentences);
 	if (p->queued_ns > began_ns)
 		fprintf(out,
-			"submission %" PRIu64 " went to node %" PRIu64
+			"the last packet of submission %" PRIu64 " went to node %" PRIu64
 			" %s after the wait began%s; the DPC read its fence (%" PRIu64
 			") %s later\n",
 			number, node, units_time(p->queued_ns - began_ns, first, sizeof(first)),
@@ -67,7 +71,7 @@ static void print_way(const struct explain_stall *t, struct sentences *sentences
 			units_time(p->done_ns - p->queued_ns, second, sizeof(second)));
 	else
 		fprintf(out,
-			"submission %" PRIu64 " was on node %" PRIu64
+			"the last packet of submission %" PRIu64 " was on node %" PRIu64
 			"%s when the wait began; the DPC read its fence (%" PRIu64 ") %s later\n",
 			number, node, p->ahead ? ", queued behind other packets," : "", p->fence,
 			units_time(p->done_ns > began_ns ? p->done_ns - began_ns : 0, first,
@@ -141,8 +145,10 @@ static void print_wait(struct explain_stall *t, struct sentences *sentences,
 	char time[TEXT];
 
 	out = sentence_begin(sentences);
-	t->waited = true;
+	t->waited = t->waited || event->process;
 	t->waited_ns += ns;
+	t->several_threads = t->several_threads || event->time_ns - ns < t->last_wait_ns;
+	t->last_wait_ns = event->time_ns;
 	if (logged_is(event, "wait", "declined")) {
 		fputs("DonotWait (LOCK-08, LOCK-16; without Discard, the hint to rename: REN-14, "
 		      "REN-21): the lock would have waited for ",
@@ -167,9 +173,12 @@ static void print_wait(struct explain_stall *t, struct sentences *sentences,
 	print_way(t, sentences, event);
 }
 
-static void count_thread_wait(struct explain_stall *t, const struct logged_event *event)
+/* Adds the part of the wait that is in the call. DURING_NS: from the call's beginning on. */
+static void count_thread_wait(struct explain_stall *t, const struct logged_event *event,
+			      uint64_t during_ns)
 {
 	struct stall_thread_waits *waits = t->thread;
+	uint64_t ns = logged_value(event, "ns");
 
 	while (waits < t->thread + t->thread_count && strcmp(waits->reason, event->reason) != 0)
 		waits++;
@@ -181,24 +190,26 @@ static void count_thread_wait(struct explain_stall *t, const struct logged_event
 		snprintf(waits->reason, sizeof(waits->reason), "%s", event->reason);
 	}
 	waits->count++;
-	waits->ns += logged_value(event, "ns");
+	waits->ns += ns < during_ns ? ns : during_ns;
 }
 
 /*
- * A wait that is longer than the call is another thread's. The destruction of an object waits
+ * A wait that began before the call is another thread's. The destruction of an object waits
  * without a process: such a wait belongs to the call if both begin and end together.
  */
 static void add_wait(struct explain_stall *t, struct sentences *sentences,
 		     const struct logged_event *event)
 {
 	uint64_t call_ns = logged_value(t->door, "ns"), ns = logged_value(event, "ns");
+	uint64_t during_ns = event->time_ns - (t->door->time_ns - call_ns);
 
 	if (event->process == t->door->process
-		    ? ns <= call_ns
-		    : !event->process && ns && ns == call_ns && event->time_ns == t->door->time_ns)
+		    ? ns <= during_ns
+		    : logged_is(event, "wait", "destroy") && !event->process && ns &&
+			      ns == call_ns && event->time_ns == t->door->time_ns)
 		print_wait(t, sentences, event);
 	else if (!event->process)
-		count_thread_wait(t, event);
+		count_thread_wait(t, event, during_ns);
 }
 
 /* ---- recoveries ---- */
@@ -254,10 +265,12 @@ void explain_stall_print(const struct explain_stall *t, struct sentences *senten
 	char time[TEXT], of[TEXT];
 
 	for (const struct stall_thread_waits *w = t->thread; w < t->thread + t->thread_count; w++) {
-		const char *text = text_of(w->reason);
+		const char *text = strcmp(w->reason, "destroy") == 0
+					   ? "for the GPU to complete its use of destroyed objects"
+					   : text_of(w->reason);
 
 		fprintf(sentence_begin(sentences),
-			"meanwhile threads of the memory manager waited %s %s\n",
+			"meanwhile threads without a process waited %s %s\n",
 			units_time(w->ns, time, sizeof(time)), text ? text : "for the GPU");
 	}
 	if (paging_ns)

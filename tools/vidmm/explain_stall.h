@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a call waited for: its waits, the way of the packet that each waited for, and what else held
- * the GPU up at that time (paging packets, waits of the memory manager's threads, recoveries).
+ * the GPU up at that time (paging packets, waits without a process, recoveries).
  */
 #ifndef VIDMM_TOOLS_EXPLAIN_STALL_H
 #define VIDMM_TOOLS_EXPLAIN_STALL_H
@@ -13,7 +13,7 @@
 
 #define STALL_REASONS_MAX 16u
 
-/* Waits of the threads of the memory manager, by reason. */
+/* Waits without a process, by reason: of threads of vidmm, or for destruction by any client. */
 struct stall_thread_waits {
 	char reason[LOGGED_REASON_CHARS];
 	uint64_t count, ns;
@@ -23,8 +23,10 @@ struct stall_thread_waits {
 struct explain_stall {
 	const struct explain_history *history;
 	const struct logged_event *door;
-	uint64_t waited_ns; /* in the waits of the call */
-	bool waited;
+	uint64_t waited_ns;    /* sum of the waits in the call */
+	uint64_t last_wait_ns; /* end of the last of them */
+	bool waited;           /* at least one of them has the process of the call */
+	bool several_threads;  /* they overlap, or are not in the order of time */
 	/* The last fence that the DPC read, the last signal of a context; time_ns 0: none. */
 	struct logged_event fence, signal;
 	struct stall_thread_waits thread[STALL_REASONS_MAX];
