@@ -49,7 +49,7 @@ extern "C" {
 #endif
 
 #define VIDMM_VERSION_MAJOR 0
-#define VIDMM_VERSION_MINOR 1
+#define VIDMM_VERSION_MINOR 2
 #define VIDMM_VERSION_PATCH 0
 /* Returns the version of the library as "major.minor.patch". The string is static. */
 VIDMM_API const char *vidmm_version(void);

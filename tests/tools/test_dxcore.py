@@ -18,6 +18,8 @@ CONFIGURATION = {'adapters': [
     {'description': 'Arc A770', 'bars': ['16M'], 'settings': INTEL},
     {'description': 'an NPU', 'bars': ['1M'], 'settings': {'VidmmHardwareType': 4, 'Model': 'wddm1'}},
 ]}
+# The default driver version is that of the library.
+MAJOR, MINOR, PATCH = map(int, subprocess.run([VIDMM, '--version'], capture_output=True, text=True, check=True).stdout.split()[1].split('.'))
 FIRST = '''\
 Arc A770, 8086:56a0, 60041849, revision 8
 parts 8086:56a0, 6004:1849, 8
@@ -25,10 +27,10 @@ driver 001f000000651c07, model 2600
 memory 16777216 0
 hardware 1, integrated 0, detachable 1, attributes 1 1 1
 '''
-BEFORE = '2 adapters\n' + FIRST + '''\
+BEFORE = '2 adapters\n' + FIRST + f'''\
 an NPU, 1d4d:0001, 00000000, revision 0
 parts 1d4d:0001, 0000:0000, 0
-driver 0000000100000000, model 1300
+driver {MAJOR << 48 | MINOR << 32 | PATCH << 16:016x}, model 1300
 memory 1048576 0
 hardware 0, integrated 0, detachable 0, attributes 0 0 1
 80070057 80070057 80070057 80070057 80070057 80004003 0
