@@ -6,9 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import vidmm_program
 from tap_tests import main, test
 
 VIDMM = sys.argv[1]
@@ -18,29 +18,11 @@ EVERY, TILED, IMPORTER = (os.path.join(DATA, name + '.trace') for name in ('ever
 EXAMPLE = os.path.join(os.environ['VIDMM_EXAMPLES'], 'glmark2-1080p-skl.trace.zst')
 
 
-class Host:
-    """A running vidmm serve; its standard error says when it accepts connections."""
+class Host(vidmm_program.Host):
+    """A host with one adapter, for replays."""
 
     def __init__(self, vram='16M', aperture='64M', model='wddm1'):
-        self.folder = tempfile.TemporaryDirectory()
-        self.socket = os.path.join(self.folder.name, 'socket')
-        config = os.path.join(self.folder.name, 'config.json')
-        with open(config, 'w', encoding='utf-8') as file:
-            json.dump({'adapters': [{'driver': 'softgpu', 'bars': [vram], 'settings': {'ApertureSize': aperture, 'Model': model}}]}, file)
-        self.process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--socket', self.socket], stderr=subprocess.PIPE, text=True)
-        self.lines = []
-        while not self.lines or 'serves' not in self.lines[-1]:
-            self.lines.append(self.process.stderr.readline())
-            assert self.lines[-1], self.lines
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.lines += self.process.communicate()[1].splitlines()
-        self.folder.cleanup()
+        super().__init__({'adapters': [{'driver': 'softgpu', 'bars': [vram], 'settings': {'ApertureSize': aperture, 'Model': model}}]})
 
     def replay(self, *args):
         return run('replay', '--socket', self.socket, '--gpu-time', 'none', *args)
@@ -49,13 +31,6 @@ class Host:
         """Of all clients there are."""
         report = json.loads(run('clients', '--json', '--socket', self.socket).stdout)
         return sum(client['requests'] for client in report['clients'])
-
-    def await_line(self, *words):
-        """Of what was not looked at yet; a client that is cut off is what no test here waits for."""
-        while not all(word in self.lines[-1] for word in words):
-            assert 'cut off' not in self.lines[-1], self.lines
-            self.lines.append(self.process.stderr.readline())
-            assert self.lines[-1], self.lines
 
 
 def run(*args):

@@ -20,6 +20,7 @@ except ImportError:
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import tap_tests
 from tap_tests import main
+from vidmm_program import Host
 
 VIDMM, STREAM, POLICY = map(os.path.abspath, sys.argv[1:4])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[4:]}
@@ -56,36 +57,13 @@ def write(path, text):
 
 # ---- the documents ----
 
-class Host:
-    """A running vidmm serve with a configuration."""
-
-    def __init__(self, folder, configuration):
-        self.socket, self.lines = os.path.join(folder, 's'), []
-        path = write(os.path.join(folder, 'host.json'), json.dumps(configuration))
-        self.process = subprocess.Popen([VIDMM, 'serve', '--config', path, '--socket', self.socket], stderr=subprocess.PIPE, text=True)
-        self.await_line('serves')
-
-    def await_line(self, text):
-        while not self.lines or text not in self.lines[-1]:
-            self.lines.append(self.process.stderr.readline())
-            assert self.lines[-1], self.lines
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.communicate()
-
-
 WDDM1 = {'adapters': [{'bars': ['16M'], 'settings': {'ApertureSize': '64M', 'Model': 'wddm1'}}]}
 
 
 @functools.cache
 def host_documents():
     """Replays against a host, the last of which loses its host, and the lists of its clients."""
-    with tempfile.TemporaryDirectory() as folder, Host(folder, WDDM1) as host:
+    with Host(WDDM1) as host:
         replay = 'replay', '--socket', host.socket, '--json', '--gpu-time', 'none'
         clients = 'clients', '--socket', host.socket, '--json'
         replays, lists = [document(*replay, EVERY, IMPORTER)], [document(*clients)]
@@ -357,9 +335,9 @@ def a_property_that_no_document_has_is_found():
 
 
 @test
-def serve_accepts_the_configurations(folder):
+def serve_accepts_the_configurations():
     for configuration in CONFIGURATIONS:
-        with Host(folder, configuration) as host:
+        with Host(configuration) as host:
             pass
         assert host.process.returncode == 0, (configuration, host.lines)
 
