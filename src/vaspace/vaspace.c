@@ -244,8 +244,7 @@ static vmm_status choose(struct vmm_vaspace *space, const struct vmm_va_request 
 }
 
 vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_request *request,
-			    enum vmm_va_origin origin, const struct vmm_va_content *content,
-			    struct vmm_va_range **result)
+			    enum vmm_va_origin origin, struct vmm_va_range **result)
 {
 	struct vmm_va_range *range;
 	struct vmm_va_piece *piece;
@@ -266,11 +265,20 @@ vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_reque
 	}
 	*range = (struct vmm_va_range){
 		.base = base, .size = request->size, .origin = origin, .number = ++space->numbers};
-	*piece = (struct vmm_va_piece){
-		.base = base, .size = request->size, .range = range, .content = *content};
+	*piece = (struct vmm_va_piece){.base = base, .size = request->size, .range = range};
 	add_piece(space, piece);
 	*result = range;
 	return VMM_OK;
+}
+
+void vmm_vaspace_fill(struct vmm_vaspace *space, struct vmm_va_range *range,
+		      const struct vmm_va_content *content)
+{
+	struct vmm_va_piece *piece = vmm_vaspace_piece(space, range->base);
+
+	vmm_assert(piece->size == range->size && piece->content.kind == VMM_VA_NOTHING);
+	piece->content = *content;
+	link_piece(piece);
 }
 
 void vmm_vaspace_release(struct vmm_vaspace *space, struct vmm_va_range *range)

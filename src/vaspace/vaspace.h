@@ -74,13 +74,17 @@ struct vmm_va_request {
 	uint64_t phase; /* below the alignment: offset of a chosen base from a multiple of it */
 };
 /*
- * Creates a range with one content. VMM_INVALID_PARAMETER: base is given, and the range is not free
- * or not inside the space. VMM_NO_MEMORY: no free range between minimum and maximum, or no host
- * memory.
+ * Creates a range of one piece, whose pages are nothing. VMM_INVALID_PARAMETER: base is given, and
+ * the range is not free or not inside the space. VMM_NO_MEMORY: no free range between minimum and
+ * maximum, or no host memory.
  */
 vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_request *request,
-			    enum vmm_va_origin origin, const struct vmm_va_content *content,
-			    struct vmm_va_range **range) VMM_MUST_CHECK;
+			    enum vmm_va_origin origin, struct vmm_va_range **range) VMM_MUST_CHECK;
+/*
+ * Sets the content of all pages of a range that is as vmm_vaspace_take created it. Needs no memory.
+ */
+void vmm_vaspace_fill(struct vmm_vaspace *space, struct vmm_va_range *range,
+		      const struct vmm_va_content *content);
 void vmm_vaspace_release(struct vmm_vaspace *space, struct vmm_va_range *range);
 /* Returns the range that contains [base, base + size), or NULL. */
 struct vmm_va_range *vmm_vaspace_range(struct vmm_vaspace *space, uint64_t base, uint64_t size);

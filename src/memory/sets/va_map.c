@@ -202,8 +202,7 @@ static NTSTATUS map_into_range(struct map_operation *o, const struct vmm_va_rang
 static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_va_range *range;
-	vmm_status status =
-		vmm_vaspace_take(o->va->space, &o->request, o->origin, &o->content, &range);
+	vmm_status status = vmm_vaspace_take(o->va->space, &o->request, o->origin, &range);
 
 	if (status == VMM_INVALID_PARAMETER)
 		return violation(o, o->origin == VMM_VA_BY_RESERVE ? "VA-07" : "VA-03",
@@ -217,8 +216,10 @@ static NTSTATUS map_new_range(struct map_operation *o) VMM_REQUIRES(vmm_paging_l
 			(unsigned long long)o->request.maximum);
 	if (o->content.kind != VMM_VA_NOTHING)
 		status = vmm_va_create_tables(o->va, range->base, range->size);
-	if (status == VMM_OK)
+	if (status == VMM_OK) {
+		vmm_vaspace_fill(o->va->space, range, &o->content);
 		status = write_tables(o->va, range->base, range->size, &o->content, false);
+	}
 	if (status != VMM_OK)
 		vmm_va_release(o->va, range);
 	else

@@ -18,15 +18,17 @@ static vmm_status map_locked(struct vmm_va *va, const struct vmm_va_content *con
 			     struct vmm_va_range **range) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_va_request request = {.size = size, .alignment = VMM_PAGE_SIZE};
-	vmm_status status = vmm_vaspace_take(va->space, &request, VMM_VA_BY_SYSTEM, content, range);
+	vmm_status status = vmm_vaspace_take(va->space, &request, VMM_VA_BY_SYSTEM, range);
 
 	vmm_assert_held(&va->memory->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
 	status = vmm_va_create_tables(va, (*range)->base, size);
-	if (status == VMM_OK)
+	if (status == VMM_OK) {
+		vmm_vaspace_fill(va->space, *range, content);
 		status =
 			vmm_va_write_piece(va, vmm_vaspace_piece(va->space, (*range)->base), false);
+	}
 	if (status != VMM_OK)
 		vmm_va_release(va, *range);
 	return status;

@@ -9,6 +9,9 @@
 /*
  * Create the root table, or the tables that translate [base, base + size). Return VMM_PENDING if
  * the GPU uses the memory that a table needs. Tables created until then stay until vmm_va_prune().
+ *
+ * The pages get their content afterwards: on the way, evicted tables return with the entries of all
+ * pieces of the space (VA-22), and instances that move write theirs.
  */
 vmm_status vmm_va_root_create(struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class);
 vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)

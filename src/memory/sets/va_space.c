@@ -43,7 +43,6 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 				   DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args)
 {
 	const struct vmm_va *va = vmm_container_of(process, struct vmm_va, port);
-	const struct vmm_va_content nothing = {.kind = VMM_VA_NOTHING};
 	const struct vmm_va_request request = {
 		.base = args->BaseAddress,
 		.size = args->SizeInBytes,
@@ -55,10 +54,9 @@ static NTSTATUS reserve_for_driver(const struct vmm_port_process *process,
 
 	if (!wrong) {
 		/* No other thread can reach the space yet. */
-		status = vmm_vaspace_take(va->space, &request,
-					  args->AllowUserModeMapping ? VMM_VA_BY_RESERVE
-								     : VMM_VA_BY_DRIVER,
-					  &nothing, &range);
+		status = vmm_vaspace_take(
+			va->space, &request,
+			args->AllowUserModeMapping ? VMM_VA_BY_RESERVE : VMM_VA_BY_DRIVER, &range);
 		wrong = "the range is not free, or it is in entry 0 of the table, which stays "
 			"invalid";
 	}

@@ -88,7 +88,6 @@ static uint64_t largest_table(const struct vmm_va *va)
  */
 static vmm_status take_window(struct vmm_paging_window *window)
 {
-	const struct vmm_va_content nothing = {.kind = VMM_VA_NOTHING};
 	const bool tables = maps_tables(window->va);
 	uint64_t table = tables ? largest_table(window->va) : 0;
 	uint64_t leaf = vmm_va_mmu(window->va)->level[0].PageTableSizeInBytes;
@@ -102,8 +101,7 @@ static vmm_status take_window(struct vmm_paging_window *window)
 						       .alignment = VMM_LARGE_PAGE_SIZE};
 		struct vmm_va_range *range;
 
-		status = vmm_vaspace_take(window->va->space, &request, VMM_VA_BY_SYSTEM, &nothing,
-					  &range);
+		status = vmm_vaspace_take(window->va->space, &request, VMM_VA_BY_SYSTEM, &range);
 		if (status != VMM_OK)
 			continue;
 		window->base = range->base;

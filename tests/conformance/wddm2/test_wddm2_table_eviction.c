@@ -169,6 +169,61 @@ static void va_22_addresses_change_while_the_tables_are_evicted(void **state)
 	finish(&p);
 }
 
+/* Returns the GPU address of a new monitored fence with that value. */
+static uint64_t fence_at(struct pair *p, uint64_t value)
+{
+	const struct client_device *device = &p->s.v.w.device;
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 args = {
+		.Info = {.Type = D3DDDI_MONITORED_FENCE,
+			 .MonitoredFence.InitialFenceValue = value}};
+
+	assert_int_equal(device->cb->pfnCreateSynchronizationObject2Cb(device->handle, &args),
+			 S_OK);
+	return args.Info.MonitoredFence.FenceValueGPUVirtualAddress;
+}
+
+/* The space takes addresses that no table translates yet, so tables return and new ones are made. */
+static void new_addresses_while_evicted(void **state, world_setup *setup)
+{
+	struct pair p;
+
+	begin(&p, state, setup);
+	D3DKMT_HANDLE more = va_allocate(&p.s.v, 64 * KIB, WORLD_APERTURE);
+	uint64_t at = va_map(&p.s.v, more, 64 * KIB);
+	va_make(&p.s.v, more);
+	va_store(&p.s.v, at + 64, 0x1111);
+	uint64_t reserved = va_reserve(&p.s.v, 0, 64 * LEAF_BYTES, 0);
+	/* The page of a fence: its range is behind the reservation. */
+	list_large(&p);
+	uint32_t from = operations(&p);
+	uint64_t fence = fence_at(&p, 0x2222);
+	assert_true(fence >= reserved + 64 * LEAF_BYTES);
+	assert_true(updates(&p, from, true) >= p.s.v.w.m->settings.mmu.caps.PageTableLevelCount);
+	assert_int_equal(va_word(&p.s.v, fence), 0x2222);
+	/* A second mapping of content that has a place. */
+	list_large(&p);
+	D3DDDI_MAPGPUVIRTUALADDRESS map = va_mapping(&p.s.v, more, 16);
+	map.BaseAddress = 256 * LEAF_BYTES;
+	va_must_map(&p.s.v, &map);
+	assert_int_equal(va_word(&p.s.v, 256 * LEAF_BYTES + 64), 0x1111);
+	/* Pages that read as zero. */
+	list_large(&p);
+	assert_int_equal(va_reserve(&p.s.v, 512 * LEAF_BYTES, 64 * KIB, 1), 512 * LEAF_BYTES);
+	assert_int_equal(va_word(&p.s.v, 512 * LEAF_BYTES), 0);
+	/* All that was there before is there again. */
+	assert_int_equal(va_word(&p.s.v, at + 64), 0x1111);
+	assert_int_equal(va_word(&p.s.v, 256 * LEAF_BYTES + 64), 0x1111);
+	assert_int_equal(va_word(&p.s.v, fence), 0x2222);
+	finish(&p);
+}
+
+static void va_22_new_addresses_bring_evicted_tables_back(void **state)
+{
+	new_addresses_while_evicted(state, va_memory);
+	new_addresses_while_evicted(state, va_two_levels);
+	new_addresses_while_evicted(state, va_virtual);
+}
+
 static void incomplete(struct scripted_miniport *m)
 {
 	va_memory(m);
@@ -254,6 +309,7 @@ int main(void)
 		ON_BOTH(va_22_tables_of_an_idle_process_return_before_its_next_packet),
 		ON_BOTH(va_22_processes_take_turns),
 		ON_SIM(va_22_addresses_change_while_the_tables_are_evicted),
+		ON_BOTH(va_22_new_addresses_bring_evicted_tables_back),
 		ON_SIM(va_22_tables_of_a_prepared_packet_stay),
 		ON_SIM(q_222_entries_are_invalidated_on_request),
 		ON_SIM(va_22_evicted_tables_survive_a_power_cycle),

@@ -88,7 +88,7 @@ static void take(struct model *m)
 					       .size = size * PAGE,
 					       .alignment = alignment * PAGE};
 	struct vmm_va_range *range = NULL;
-	vmm_status status = vmm_vaspace_take(m->space, &request, VMM_VA_BY_MAP, &content, &range);
+	vmm_status status = vmm_vaspace_take(m->space, &request, VMM_VA_BY_MAP, &range);
 
 	if (!fixed)
 		base = first_fit(m, minimum, maximum ? maximum : HIGH, size, alignment);
@@ -100,6 +100,7 @@ static void take(struct model *m)
 	assert_int_equal(status, VMM_OK);
 	assert_int_equal(range->base, base * PAGE);
 	assert_int_equal(range->size, size * PAGE);
+	vmm_vaspace_fill(m->space, range, &content);
 	m->ranges++;
 	for (uint32_t i = base; i < base + size; i++)
 		m->page[i].range = m->ranges;
@@ -230,7 +231,6 @@ static void va_02_va_03_va_09_random_operations_match_an_array_of_pages(void **s
 /* VA-02: an exactly full window, then one more; the last byte of 64 bits is not passed. */
 static void va_02_a_narrow_window_is_filled_exactly(void **state)
 {
-	const struct vmm_va_content nothing = {.kind = VMM_VA_NOTHING};
 	struct vmm_va_request request = {
 		.minimum = 100 * PAGE, .maximum = 108 * PAGE, .size = 2 * PAGE, .alignment = PAGE};
 	struct vmm_vaspace *space;
@@ -239,23 +239,22 @@ static void va_02_a_narrow_window_is_filled_exactly(void **state)
 	(void)state;
 	assert_int_equal(vmm_vaspace_create(PAGE, (uint64_t)1 << 57, &space), VMM_OK);
 	for (uint32_t i = 0; i < 4; i++) {
-		assert_int_equal(
-			vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
-			VMM_OK);
+		assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &range),
+				 VMM_OK);
 		assert_int_equal(range->base, (100 + 2 * i) * PAGE);
 	}
-	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
+	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &range),
 			 VMM_NO_MEMORY);
 	request = (struct vmm_va_request){
 		.base = ((uint64_t)1 << 57) - PAGE, .size = 2 * PAGE, .alignment = PAGE};
-	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
+	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &range),
 			 VMM_INVALID_PARAMETER);
 	request = (struct vmm_va_request){
 		.base = UINT64_MAX - PAGE + 1, .size = 2 * PAGE, .alignment = PAGE};
-	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
+	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &range),
 			 VMM_INVALID_PARAMETER);
 	request = (struct vmm_va_request){.size = UINT64_MAX - PAGE + 1, .alignment = PAGE};
-	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &nothing, &range),
+	assert_int_equal(vmm_vaspace_take(space, &request, VMM_VA_BY_RESERVE, &range),
 			 VMM_NO_MEMORY);
 	vmm_vaspace_destroy(space);
 	assert_int_equal(vmm_vaspace_create(PAGE, PAGE, &space), VMM_INVALID_PARAMETER);
@@ -295,7 +294,6 @@ static uint32_t lowest_of_many(const struct many *m, uint32_t minimum, uint32_t 
 
 static void take_of_many(struct many *m)
 {
-	const struct vmm_va_content nothing = {.kind = VMM_VA_NOTHING};
 	uint32_t size = 1 + draw_many(m, 4),
 		 minimum = draw_many(m, 4) ? 0 : draw_many(m, MANY_HIGH);
 	const struct vmm_va_request request = {
@@ -304,8 +302,7 @@ static void take_of_many(struct many *m)
 	struct vmm_va_range *range = NULL;
 
 	vmm_calloc_fail_after(fails ? 1 + draw_many(m, 2) : 0);
-	vmm_status status =
-		vmm_vaspace_take(m->space, &request, VMM_VA_BY_RESERVE, &nothing, &range);
+	vmm_status status = vmm_vaspace_take(m->space, &request, VMM_VA_BY_RESERVE, &range);
 	vmm_calloc_fail_after(0);
 	uint32_t base = fails ? 0 : lowest_of_many(m, minimum, size);
 	assert_int_equal(status, base ? VMM_OK : VMM_NO_MEMORY);
