@@ -457,9 +457,23 @@ struct walk {
 	struct vmm_list *left;   /* the same of what has left it; NULL: not begun */
 };
 
+/* Removes what no queued packet needs any more. Before the first walk, because walks nest. */
+VMM_COLD static void forget_left(struct vmm_device *device) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_list *link, *next;
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_list_for_each_safe (link, next, &device->leaving) {
+		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, leaving_link);
+
+		if (vmm_ref_queued_is_done(ref))
+			vmm_residency_list_left(ref);
+	}
+}
+
 /*
  * What left the list before the submission is not needed, nor what was destroyed with
- * AssumeNotInUse.
+ * AssumeNotInUse. Nothing is removed: another walk may be under way.
  */
 VMM_COLD static struct vmm_ref *walk_left(struct walk *walk) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -472,10 +486,8 @@ VMM_COLD static struct vmm_ref *walk_left(struct walk *walk) VMM_REQUIRES(vmm_pa
 		struct vmm_ref *ref = vmm_container_of(walk->left, struct vmm_ref, leaving_link);
 
 		walk->left = walk->left->next;
-		if (vmm_ref_queued_is_done(ref))
-			vmm_residency_list_left(ref);
-		else if (ref->left_from < submission && submission <= ref->left_at &&
-			 !vmm_residency_list_stays_out(ref->instance))
+		if (ref->left_from < submission && submission <= ref->left_at &&
+		    !vmm_residency_list_stays_out(ref->instance))
 			return ref;
 	}
 	return NULL;
@@ -656,6 +668,8 @@ vmm_status vmm_residency_gather(const struct vmm_residency_set *set, enum vmm_re
 	struct vmm_memory *memory = set->device->adapter->memory;
 
 	vmm_assert_held(&set->device->adapter->paging_lock);
+	if (vmm_unlikely(!vmm_list_empty(&set->device->leaving)))
+		forget_left(set->device);
 	vmm_unlock_wait_for(memory, set->awaits_unlocks ? set->device->process->id : 0);
 	vmm_status status = vmm_va_gather(set->device, set->preparation);
 	if (status == VMM_OK)

@@ -193,6 +193,70 @@ static void res_07_eviction_waits_for_work_not_yet_submitted(void **state)
 	wddm2_stop(&w);
 }
 
+static HRESULT wait_for(const struct world *w, D3DKMT_HANDLE fence, uint64_t value)
+{
+	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU args = {
+		.hContext = w->context.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = &fence,
+		.MonitoredFenceValueArray = &value};
+
+	return w->device.cb->pfnWaitForSynchronizationObjectFromGpuCb(w->device.handle, &args);
+}
+
+static HRESULT signal(const struct world *w, D3DKMT_HANDLE fence, uint64_t value)
+{
+	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {
+		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
+
+	return w->device.cb->pfnSignalSynchronizationObjectFromCpuCb(w->device.handle, &args);
+}
+
+/*
+ * Two allocations have left the list in turn. The packet that needs the first one finds it evicted
+ * for another device; all packets that need the second one are complete by then.
+ */
+static void res_07_what_has_left_is_needed_by_different_packets(void **state)
+{
+	struct world w;
+	struct client_device other;
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 fence = {.Info.Type = D3DDDI_MONITORED_FENCE};
+
+	world_start(&w, state, wddm2_0);
+	client_open(&w.client, &other);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), theirs = wddm2_queue(&other);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+		      all = wddm2_allocate(&other, SCRIPTED_BAR_BYTES, WORLD_MEMORY);
+	const D3DKMT_HANDLE both[] = {a, b};
+	assert_int_equal(w.device.cb->pfnCreateSynchronizationObject2Cb(w.device.handle, &fence),
+			 S_OK);
+	wddm2_make(&w, &w.device, &queue, both, 2);
+	world_submit_write(&w.context, b, 0, 0xB);
+	assert_int_equal(wddm2_evict(&w.device, a, EVICT_ONLY_IF_NECESSARY), S_OK);
+	assert_int_equal(wddm2_evict(&w.device, b, EVICT_ONLY_IF_NECESSARY), S_OK);
+	D3DDDI_MAKERESIDENT args;
+	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), S_OK);
+	assert_int_equal(wait_for(&w, fence.hSyncObject, 1), S_OK);
+	world_submit_write(&w.context, a, 0, 0xA);
+	assert_int_equal(wddm2_evict(&w.device, a, EVICT_ONLY_IF_NECESSARY), S_OK);
+	wddm2_make(&w, &other, &theirs, &all, 1); /* the GPU executes the first packet */
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(signal(&w, fence.hSyncObject, 1), S_OK);
+	while (world_render_submits(&w) < 2) {
+		scripted_complete_all(w.m);
+		vidmm_settle(w.client.host);
+	}
+	assert_false(wddm2_is_in_memory(&w.device, b));
+	wddm2_run(&w);
+	assert_int_equal(world_word(&w, a, 0), 0xA);
+	assert_int_equal(world_word(&w, b, 0), 0xB);
+	w.m->settings.complete_at_once = true;
+	client_close(&other);
+	wddm2_stop(&w);
+}
+
 /* MakeResident before the eviction keeps it in memory. */
 static void res_07_makeresident_cancels_a_pending_eviction(void **state)
 {
@@ -247,6 +311,7 @@ int main(void)
 		ON_BOTH(pri_10_content_made_resident_again_is_dirty_again),
 		ON_BOTH(res_07_eviction_waits_for_gpu_work_queued_before),
 		ON_BOTH(res_07_eviction_waits_for_work_not_yet_submitted),
+		ON_BOTH(res_07_what_has_left_is_needed_by_different_packets),
 		ON_BOTH(res_07_makeresident_cancels_a_pending_eviction),
 		ON_BOTH(res_12_a_destroyed_allocation_is_removed_from_residency_lists),
 	};
