@@ -29,7 +29,8 @@ CHOICE_FAMILIES = {'C', 'Q'}
 CHOICES = 'choices.tsv'
 ID = re.compile(r'\b([A-Z]{1,4})-(\d{2,3}[a-z]?)\b')
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-TEST_FUNCTION = re.compile(r'^(?:static )?void ((?:[a-z]{1,4}_\d{2,3}[a-z]?_)+\w+)\(void \*\*', re.M)
+# Of C with cmocka, and of Python (tests/support/tap_tests.py).
+TEST_FUNCTION = re.compile(r'^(?:(?:static )?void|def) ((?:[a-z]{1,4}_\d{2,3}[a-z]?_)+\w+)\((?:void \*\*|folder|\))', re.M)
 TEST_NAME_PART = re.compile(r'([a-z]{1,4})_(\d{2,3}[a-z]?)_')
 
 

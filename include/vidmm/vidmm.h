@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <vidmm/caps.h>
+#include <vidmm/device.h>
 #include <vidmm/events.h>
 #include <vidmm/eviction.h>
 #include <vidmm/policy.h>
@@ -231,6 +232,11 @@ struct vidmm_adapter_options {
 	 * VidmmEvictionPolicy: the order in which allocations of one eviction class lose their
 	 *	video memory: 0 lru, 1 clock, 2 mru, 3 predicted (docs/policies.md). Default:
 	 *	VIDMM_EVICTION_POLICY_DEFAULT. (Q-300)
+	 * VidmmVerifyDriver: 1: the host also checks its drivers for what is expensive to find
+	 *	(docs/caps.md): accesses behind blocks of pool and to freed ones fault, and findings
+	 *	name deep stacks, spin locks in both orders, writes behind buffers, references that
+	 *	are never released and completions that are reported again. Default: 0. (NT-21 to
+	 *	NT-24, Q-430)
 	 */
 	const struct vidmm_registry_value *registry;
 	/* limit of backing stores and DMA buffers together, in bytes; 0: 64 GiB */
@@ -282,6 +288,20 @@ struct vidmm_adapter_options {
 	 * VidmmEvictionPolicy or eviction_rank is also set. (Q-351)
 	 */
 	const struct vidmm_policy *eviction_policy;
+	/*
+	 * The device as a model (device.h), which is copied; NULL: BARs of bar_sizes. With a model
+	 * there are no bar_sizes and no bar_memory, and one physical adapter. Its ids are those
+	 * of VidmmVendorId ..., if these are set. STATUS_INVALID_PARAMETER with a reason: its
+	 * description is not valid. STATUS_NOT_SUPPORTED: more physical adapters. (Q-420)
+	 */
+	const struct vidmm_device_model *device_model;
+	/*
+	 * The most bytes of each memory segment that are used, whatever size the miniport reports:
+	 * a segment has the smaller of both, in whole pages of the segment. Apertures have no such
+	 * limit. The miniport does not learn of it, and vidmm_adapter_report has the sizes that it
+	 * reported. 0: no limit; below 65536: STATUS_INVALID_PARAMETER with a reason. (Q-405)
+	 */
+	uint64_t memory_limit_bytes;
 };
 enum vidmm_eviction_policy {
 	VIDMM_EVICTION_LRU = 0,
@@ -603,6 +623,13 @@ VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_time_out(struct vidmm_adapter *adapter,
 							       uint32_t node);
 /*
+ * For tests: while lose is true, DMA_COMPLETED interrupts of the miniport are lost, as if a line of
+ * the device were broken. The miniport does not learn of it; the timeout detection then asks it for
+ * its current fence (SUB-14) and may reset it. Returns how many the adapter has lost so far. Does
+ * not block. (Q-406)
+ */
+VIDMM_API uint32_t vidmm_adapter_lose_completions(struct vidmm_adapter *adapter, bool lose);
+/*
  * For tests: the n-th allocation of memory that the library makes from now on, on the calling
  * thread, fails once; 1: the next one. 0: none fails any more. The call in which it fails returns
  * STATUS_NO_MEMORY or the status that its page names, and changes nothing.
@@ -614,6 +641,37 @@ VIDMM_API void vidmm_fail_allocation(uint32_t n);
  * Takes time in proportion to the number of allocations and free ranges.
  */
 VIDMM_API void vidmm_adapter_check(struct vidmm_adapter *adapter);
+
+/* Where a thread is in a miniport, for reports about a crash or a hang of a driver. */
+#define VIDMM_PLACE_BYTES 64
+struct vidmm_driver_place {
+	/* "DriverEntry", "DxgkDdiStartDevice", ...; "": the thread is in none of these */
+	char routine[VIDMM_PLACE_BYTES];
+	/* with DxgkDdiQueryAdapterInfo: the DXGK_QUERYADAPTERINFOTYPE; else -1 */
+	int32_t query_type;
+	const char *waits_in; /* the kernel service that the thread waits in; NULL: none */
+};
+/*
+ * Describes the calling thread. False: it is not in a miniport, as far as the library knows; a
+ * thread that a driver has created is known only while it waits. Async-signal-safe.
+ */
+VIDMM_API bool vidmm_driver_place(struct vidmm_driver_place *place);
+
+/* A block of pool of a miniport with VidmmVerifyDriver, for reports about a crash of the driver. */
+struct vidmm_driver_block {
+	char tag[5];
+	bool freed;
+	uint64_t size_bytes;
+	int64_t offset;     /* of the address, from the begin of the block */
+	const void *caller; /* the return address of the service that allocated it */
+	struct vidmm_driver_place allocated; /* where the thread was then; no waits_in */
+};
+/*
+ * Finds the block to which an address belongs that the calling thread of a driver has used. False:
+ * none, or without VidmmVerifyDriver. Reads memory that other threads may change: the caller is
+ * about to end, and may crash here.
+ */
+VIDMM_API bool vidmm_driver_block(const void *address, struct vidmm_driver_block *block);
 
 #ifdef __cplusplus
 }

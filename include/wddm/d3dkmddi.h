@@ -18,6 +18,8 @@
 #include "kmddi_display.h"
 #include "kmddi_callback.h"
 #include "kmddi_vidpn.h"
+#include "kmddi_vidpn_interface.h"
+#include "kmddi_power.h"
 #include "kmddi_entry.h"
 #include "kmddi_service.h"
 

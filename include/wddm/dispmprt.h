@@ -9,7 +9,16 @@
 #include "wddm_kernel.h"
 #include "d3dkmddi.h"
 #include "dispmprt_device.h"
+#include "dispmprt_parameters.h"
 #include "dispmprt_service.h"
 #include "dispmprt_init.h"
+#ifdef WDDM_DRIVER_SOURCE
+#include "driver/acpiioct.h"
+#include "driver/dxgkpower.h"
+#include "driver/dxgkstatus.h"
+#include "driver/bugcodes.h"
+#include "driver/guiddef.h"
+#include "driver/video.h"
+#endif
 
 #endif

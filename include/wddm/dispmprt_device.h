@@ -14,6 +14,9 @@
 extern "C" {
 #endif
 
+/* The DeviceUid of the adapter itself; children have others. */
+#define DISPLAY_ADAPTER_HW_ID 0xFFFFFFFFu
+
 typedef enum _DXGK_CHILD_DEVICE_TYPE {
 	TypeUninitialized = 0,
 	TypeVideoOutput = 1,
@@ -55,7 +58,7 @@ typedef enum _DXGK_CHILD_STATUS_TYPE {
 	StatusUninitialized = 0,
 	StatusConnection = 1,
 	StatusRotation = 2,
-	StatusMiracast = 3,
+	StatusMiracastConnection = 3,
 } DXGK_CHILD_STATUS_TYPE;
 
 typedef struct _DXGK_CHILD_STATUS {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DRIVER_INITIALIZATION_DATA: what a miniport registers. Part of dispmprt.h. Entries typed
- * PDXGKDDI_RESERVED are for displays, doorbells and logs, which vidmm does not drive; it never
- * calls them, and their argument types are not declared. Source: the DRIVER_INITIALIZATION_DATA
+ * DRIVER_INITIALIZATION_DATA: what a miniport registers. Part of dispmprt.h. vidmm does not
+ * call the entries whose types are in dispmprt_unused.h, nor those of type PDXGKDDI_RESERVED, for
+ * which no page has an argument. Source: the DRIVER_INITIALIZATION_DATA
  * page; sizes are checked by tests/abi.
  */
 #ifndef WDDM_DISPMPRT_INIT_H
 #define WDDM_DISPMPRT_INIT_H
 
 #include "dispmprt_service.h"
+#include "dispmprt_unused.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -107,14 +108,15 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 	PDXGKDDI_CANCELCOMMAND DxgkDdiCancelCommand;
 	PDXGKDDI_GET_CHILD_CONTAINER_ID DxgkDdiGetChildContainerId;
 	PDXGKDDIPOWERRUNTIMECONTROLREQUEST DxgkDdiPowerRuntimeControlRequest;
-	PDXGKDDI_RESERVED DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay;
+	PDXGKDDI_SETVIDPNSOURCEADDRESSWITHMULTIPLANEOVERLAY
+	DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay;
 	PDXGKDDI_NOTIFY_SURPRISE_REMOVAL DxgkDdiNotifySurpriseRemoval;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM1_3
 	PDXGKDDI_GETNODEMETADATA DxgkDdiGetNodeMetadata;
 	PDXGKDDISETPOWERPSTATE DxgkDdiSetPowerPState;
 	PDXGKDDI_CONTROLINTERRUPT2 DxgkDdiControlInterrupt2;
-	PDXGKDDI_RESERVED DxgkDdiCheckMultiPlaneOverlaySupport;
+	PDXGKDDI_CHECKMULTIPLANEOVERLAYSUPPORT DxgkDdiCheckMultiPlaneOverlaySupport;
 	PDXGKDDI_CALIBRATEGPUCLOCK DxgkDdiCalibrateGpuClock;
 	PDXGKDDI_FORMATHISTORYBUFFER DxgkDdiFormatHistoryBuffer;
 #endif
@@ -125,23 +127,25 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 	PDXGKDDI_GETROOTPAGETABLESIZE DxgkDdiGetRootPageTableSize;
 	PDXGKDDI_MAPCPUHOSTAPERTURE DxgkDdiMapCpuHostAperture;
 	PDXGKDDI_UNMAPCPUHOSTAPERTURE DxgkDdiUnmapCpuHostAperture;
-	PDXGKDDI_RESERVED DxgkDdiCheckMultiPlaneOverlaySupport2;
+	PDXGKDDI_CHECKMULTIPLANEOVERLAYSUPPORT2 DxgkDdiCheckMultiPlaneOverlaySupport2;
 	PDXGKDDI_CREATEPROCESS DxgkDdiCreateProcess;
 	PDXGKDDI_DESTROYPROCESS DxgkDdiDestroyProcess;
-	PDXGKDDI_RESERVED DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay2;
+	PDXGKDDI_SETVIDPNSOURCEADDRESSWITHMULTIPLANEOVERLAY2
+	DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay2;
 	VOID *Reserved1;
 	VOID *Reserved2;
-	PDXGKDDI_RESERVED DxgkDdiPowerRuntimeSetDeviceHandle;
-	PDXGKDDI_RESERVED DxgkDdiSetStablePowerState;
-	PDXGKDDI_RESERVED DxgkDdiSetVideoProtectedRegion;
+	PDXGKDDI_POWERRUNTIMESETDEVICEHANDLE DxgkDdiPowerRuntimeSetDeviceHandle;
+	PDXGKDDI_SETSTABLEPOWERSTATE DxgkDdiSetStablePowerState;
+	PDXGKDDI_SETVIDEOPROTECTEDREGION DxgkDdiSetVideoProtectedRegion;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_1
-	PDXGKDDI_RESERVED DxgkDdiCheckMultiPlaneOverlaySupport3;
-	PDXGKDDI_RESERVED DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay3;
-	PDXGKDDI_RESERVED DxgkDdiPostMultiPlaneOverlayPresent;
+	PDXGKDDI_CHECKMULTIPLANEOVERLAYSUPPORT3 DxgkDdiCheckMultiPlaneOverlaySupport3;
+	PDXGKDDI_SETVIDPNSOURCEADDRESSWITHMULTIPLANEOVERLAY3
+	DxgkDdiSetVidPnSourceAddressWithMultiPlaneOverlay3;
+	PDXGKDDI_POSTMULTIPLANEOVERLAYPRESENT DxgkDdiPostMultiPlaneOverlayPresent;
 	PDXGKDDI_VALIDATEUPDATEALLOCPROPERTY DxgkDdiValidateUpdateAllocationProperty;
-	PDXGKDDI_RESERVED DxgkDdiControlModeBehavior;
-	PDXGKDDI_RESERVED DxgkDdiUpdateMonitorLinkInfo;
+	PDXGKDDI_CONTROLMODEBEHAVIOR DxgkDdiControlModeBehavior;
+	PDXGKDDI_UPDATEMONITORLINKINFO DxgkDdiUpdateMonitorLinkInfo;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_2
 	PDXGKDDI_CREATEHWCONTEXT DxgkDdiCreateHwContext;
@@ -153,74 +157,74 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 	PDXGKDDI_RESETHWENGINE DxgkDdiResetHwEngine;
 	PDXGKDDI_CREATEPERIODICFRAMENOTIFICATION DxgkDdiCreatePeriodicFrameNotification;
 	PDXGKDDI_DESTROYPERIODICFRAMENOTIFICATION DxgkDdiDestroyPeriodicFrameNotification;
-	PDXGKDDI_RESERVED DxgkDdiSetTimingsFromVidPn;
-	PDXGKDDI_RESERVED DxgkDdiSetTargetGamma;
-	PDXGKDDI_RESERVED DxgkDdiSetTargetContentType;
-	PDXGKDDI_RESERVED DxgkDdiSetTargetAnalogCopyProtection;
-	PDXGKDDI_RESERVED DxgkDdiSetTargetAdjustedColorimetry;
-	PDXGKDDI_RESERVED DxgkDdiDisplayDetectControl;
-	PDXGKDDI_RESERVED DxgkDdiQueryConnectionChange;
-	PDXGKDDI_RESERVED DxgkDdiExchangePreStartInfo;
-	PDXGKDDI_RESERVED DxgkDdiGetMultiPlaneOverlayCaps;
-	PDXGKDDI_RESERVED DxgkDdiGetPostCompositionCaps;
+	PDXGKDDI_SETTIMINGSFROMVIDPN DxgkDdiSetTimingsFromVidPn;
+	PDXGKDDI_SETTARGETGAMMA DxgkDdiSetTargetGamma;
+	PDXGKDDI_SETTARGETCONTENTTYPE DxgkDdiSetTargetContentType;
+	PDXGKDDI_SETTARGETANALOGCOPYPROTECTION DxgkDdiSetTargetAnalogCopyProtection;
+	PDXGKDDI_SETTARGETADJUSTEDCOLORIMETRY DxgkDdiSetTargetAdjustedColorimetry;
+	PDXGKDDI_DISPLAYDETECTCONTROL DxgkDdiDisplayDetectControl;
+	PDXGKDDI_QUERYCONNECTIONCHANGE DxgkDdiQueryConnectionChange;
+	PDXGKDDI_EXCHANGEPRESTARTINFO DxgkDdiExchangePreStartInfo;
+	PDXGKDDI_GETMULTIPLANEOVERLAYCAPS DxgkDdiGetMultiPlaneOverlayCaps;
+	PDXGKDDI_GETPOSTCOMPOSITIONCAPS DxgkDdiGetPostCompositionCaps;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_3
-	PDXGKDDI_RESERVED DxgkDdiUpdateHwContextState;
-	PDXGKDDI_RESERVED DxgkDdiCreateProtectedSession;
-	PDXGKDDI_RESERVED DxgkDdiDestroyProtectedSession;
+	PDXGKDDI_UPDATEHWCONTEXTSTATE DxgkDdiUpdateHwContextState;
+	PDXGKDDI_CREATEPROTECTEDSESSION DxgkDdiCreateProtectedSession;
+	PDXGKDDI_DESTROYPROTECTEDSESSION DxgkDdiDestroyProtectedSession;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_4
-	PDXGKDDI_RESERVED DxgkDdiSetSchedulingLogBuffer;
+	PDXGKDDI_SETSCHEDULINGLOGBUFFER DxgkDdiSetSchedulingLogBuffer;
 	PDXGKDDI_SETUPPRIORITYBANDS DxgkDdiSetupPriorityBands;
-	PDXGKDDI_RESERVED DxgkDdiNotifyFocusPresent;
+	PDXGKDDI_NOTIFYFOCUSPRESENT DxgkDdiNotifyFocusPresent;
 	PDXGKDDI_SETCONTEXTSCHEDULINGPROPERTIES DxgkDdiSetContextSchedulingProperties;
 	PDXGKDDI_SUSPENDCONTEXT DxgkDdiSuspendContext;
 	PDXGKDDI_RESUMECONTEXT DxgkDdiResumeContext;
-	PDXGKDDI_RESERVED DxgkDdiSetVirtualMachineData;
-	PDXGKDDI_RESERVED DxgkDdiBeginExclusiveAccess;
-	PDXGKDDI_RESERVED DxgkDdiEndExclusiveAccess;
-	PDXGKDDI_RESERVED DxgkDdiQueryDiagnosticTypesSupport;
-	PDXGKDDI_RESERVED DxgkDdiControlDiagnosticReporting;
+	PDXGKDDI_SETVIRTUALMACHINEDATA DxgkDdiSetVirtualMachineData;
+	PDXGKDDI_BEGINEXCLUSIVEACCESS DxgkDdiBeginExclusiveAccess;
+	PDXGKDDI_ENDEXCLUSIVEACCESS DxgkDdiEndExclusiveAccess;
+	PDXGKDDI_QUERYDIAGNOSTICTYPESSUPPORT DxgkDdiQueryDiagnosticTypesSupport;
+	PDXGKDDI_CONTROLDIAGNOSTICREPORTING DxgkDdiControlDiagnosticReporting;
 	PDXGKDDI_RESUMEHWENGINE DxgkDdiResumeHwEngine;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_5
-	PDXGKDDI_RESERVED DxgkDdiSignalMonitoredFence;
+	PDXGKDDI_SIGNALMONITOREDFENCE DxgkDdiSignalMonitoredFence;
 	PDXGKDDI_PRESENTTOHWQUEUE DxgkDdiPresentToHwQueue;
 	PDXGKDDI_VALIDATESUBMITCOMMAND DxgkDdiValidateSubmitCommand;
-	PDXGKDDI_RESERVED DxgkDdiSetTargetAdjustedColorimetry2;
-	PDXGKDDI_RESERVED DxgkDdiSetTrackedWorkloadPowerLevel;
+	PDXGKDDI_SETTARGETADJUSTEDCOLORIMETRY2 DxgkDdiSetTargetAdjustedColorimetry2;
+	PDXGKDDI_SETTRACKEDWORKLOADPOWERLEVEL DxgkDdiSetTrackedWorkloadPowerLevel;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_6
-	PDXGKDDI_RESERVED DxgkDdiSaveMemoryForHotUpdate;
-	PDXGKDDI_RESERVED DxgkDdiRestoreMemoryForHotUpdate;
-	PDXGKDDI_RESERVED DxgkDdiCollectDiagnosticInfo;
+	PDXGKDDI_SAVEMEMORYFORHOTUPDATE DxgkDdiSaveMemoryForHotUpdate;
+	PDXGKDDI_RESTOREMEMORYFORHOTUPDATE DxgkDdiRestoreMemoryForHotUpdate;
+	PDXGKDDI_COLLECTDIAGNOSTICINFO DxgkDdiCollectDiagnosticInfo;
 	VOID *Reserved3;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_7
-	PDXGKDDI_RESERVED DxgkDdiControlInterrupt3;
+	PDXGKDDI_CONTROLINTERRUPT3 DxgkDdiControlInterrupt3;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_9
-	PDXGKDDI_RESERVED DxgkDdiSetFlipQueueLogBuffer;
-	PDXGKDDI_RESERVED DxgkDdiUpdateFlipQueueLog;
-	PDXGKDDI_RESERVED DxgkDdiCancelQueuedFlips;
-	PDXGKDDI_RESERVED DxgkDdiSetInterruptTargetPresentId;
+	PDXGKDDI_SETFLIPQUEUELOGBUFFER DxgkDdiSetFlipQueueLogBuffer;
+	PDXGKDDI_UPDATEFLIPQUEUELOG DxgkDdiUpdateFlipQueueLog;
+	PDXGKDDI_CANCELQUEUEDFLIPS DxgkDdiCancelQueuedFlips;
+	PDXGKDDI_SETINTERRUPTTARGETPRESENTID DxgkDdiSetInterruptTargetPresentId;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_0
 	PDXGKDDI_SETALLOCATIONBACKINGSTORE DxgkDdiSetAllocationBackingStore;
 	PDXGKDDI_CREATECPUEVENT DxgkDdiCreateCpuEvent;
 	PDXGKDDI_DESTROYCPUEVENT DxgkDdiDestroyCpuEvent;
-	PDXGKDDI_RESERVED DxgkDdiCancelFlips;
+	PDXGKDDI_CANCELFLIPS DxgkDdiCancelFlips;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_1
 	PDXGKDDI_RESERVED DxgkDdiCreateNativeFence;
 	PDXGKDDI_RESERVED DxgkDdiDestroyNativeFence;
 	PDXGKDDI_RESERVED DxgkDdiUpdateMonitoredValues;
 	PDXGKDDI_RESERVED DxgkDdiNotifyCurrentValueUpdates;
-	PDXGKDDI_RESERVED DxgkDdiCreateDoorbell;
-	PDXGKDDI_RESERVED DxgkDdiConnectDoorbell;
-	PDXGKDDI_RESERVED DxgkDdiDisconnectDoorbell;
-	PDXGKDDI_RESERVED DxgkDdiDestroyDoorbell;
-	PDXGKDDI_RESERVED DxgkDdiNotifyWorkSubmission;
+	PDXGKDDI_CREATEDOORBELL DxgkDdiCreateDoorbell;
+	PDXGKDDI_CONNECTDOORBELL DxgkDdiConnectDoorbell;
+	PDXGKDDI_DISCONNECTDOORBELL DxgkDdiDisconnectDoorbell;
+	PDXGKDDI_DESTROYDOORBELL DxgkDdiDestroyDoorbell;
+	PDXGKDDI_NOTIFYWORKSUBMISSION DxgkDdiNotifyWorkSubmission;
 	PDXGKDDI_RESERVED DxgkDdiFlushHwQueue;
 #endif
 } DRIVER_INITIALIZATION_DATA, *PDRIVER_INITIALIZATION_DATA;

@@ -35,6 +35,9 @@ typedef struct _DXGK_DEVICEINFOFLAGS {
 	};
 } DXGK_DEVICEINFOFLAGS;
 
+/* The lists of a GDI context have at least this many entries. (vidmm chose the number) */
+#define DXGK_ALLOCATION_LIST_SIZE_GDICONTEXT 256
+
 /* The DMA buffers that a device without contexts needs. Sizes in bytes, list sizes in entries, the
  * segment set a mask with bit n - 1 = segment n (0 = contiguous system memory). */
 typedef struct _DXGK_DEVICEINFO {

@@ -38,7 +38,8 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock);     /* [D] */
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql); /* at DISPATCH_LEVEL */
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);      /* at DISPATCH_LEVEL */
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);    /* at DISPATCH_LEVEL */
-BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);                /* TRUE: it is free at this moment */
+BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);
+BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock); /* TRUE: it is free at this moment */
 /* For a loop that waits for another processor: lets other threads run. */
 VOID YieldProcessor(VOID);
 
@@ -172,20 +173,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
 /* Returns only if the caller is not a thread of PsCreateSystemThread [P]. */
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus);
 
-extern POBJECT_TYPE *PsThreadType;
-
-/*
- * Thread handles only. The object can be waited for: it is signaled when the thread has ended. [P]
- */
-NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess,
-				   POBJECT_TYPE ObjectType, KPROCESSOR_MODE AccessMode,
-				   PVOID *Object, PVOID HandleInformation);
-LONG_PTR ObfDereferenceObject(PVOID Object); /* [D] */
-NTSTATUS ZwClose(HANDLE Handle);             /* [P] */
-
-#ifndef ObDereferenceObject
-#define ObDereferenceObject(object) ObfDereferenceObject(object)
-#endif
+NTSTATUS ZwClose(HANDLE Handle); /* [P] */
 
 /* ---- time [any] ---- */
 

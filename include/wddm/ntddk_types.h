@@ -35,6 +35,8 @@ extern "C" {
 
 /* ---- macros of kernel source ---- */
 
+typedef LONG64 *PLONG64;
+typedef ULONG64 *PULONG64;
 typedef CHAR CCHAR;
 typedef CCHAR KPROCESSOR_MODE;
 typedef LONG KPRIORITY;
@@ -76,12 +78,6 @@ typedef struct _CLIENT_ID {
 #ifndef THREAD_ALL_ACCESS
 #define THREAD_ALL_ACCESS 0x001FFFFF
 #endif
-#ifndef KEY_QUERY_VALUE
-#define KEY_QUERY_VALUE 0x00000001
-#endif
-#ifndef KEY_READ
-#define KEY_READ 0x00020019
-#endif
 
 #ifndef PAGE_SHIFT
 #define PAGE_SHIFT 12
@@ -108,6 +104,17 @@ typedef struct _CLIENT_ID {
 
 #ifndef UNREFERENCED_PARAMETER
 #define UNREFERENCED_PARAMETER(parameter) ((void)(parameter))
+#endif
+
+/* The limits of integers, each of which a driver may define itself. */
+#ifndef MAXLONG
+#define MAXUCHAR    0xff
+#define MAXSHORT    0x7fff
+#define MAXUSHORT   0xffff
+#define MINLONG     0x80000000
+#define MAXLONG     0x7fffffff
+#define MAXULONG    0xffffffff
+#define MAXLONGLONG 0x7fffffffffffffffll
 #endif
 #ifndef FIELD_OFFSET
 #define FIELD_OFFSET(type, field) ((LONG)offsetof(type, field))
@@ -186,15 +193,57 @@ typedef DRIVER_INITIALIZE *PDRIVER_INITIALIZE;
 typedef VOID DRIVER_UNLOAD(struct _DRIVER_OBJECT *DriverObject);
 typedef DRIVER_UNLOAD *PDRIVER_UNLOAD;
 
+typedef NTSTATUS DRIVER_DISPATCH(struct _DEVICE_OBJECT *DeviceObject, struct _IRP *Irp);
+typedef DRIVER_DISPATCH *PDRIVER_DISPATCH;
+
+typedef ULONG DEVICE_TYPE;
+
 typedef struct _DEVICE_OBJECT {
 	SHORT Type;
 	USHORT Size;
 	LONG ReferenceCount;
 	struct _DRIVER_OBJECT *DriverObject;
 	struct _DEVICE_OBJECT *NextDevice;
+	struct _DEVICE_OBJECT *AttachedDevice;
+	struct _IRP *CurrentIrp;
 	ULONG Flags;
+	ULONG Characteristics;
 	PVOID DeviceExtension;
+	DEVICE_TYPE DeviceType;
+	CCHAR StackSize;
+	ULONG AlignmentRequirement;
 } DEVICE_OBJECT;
+
+/* Indices of MajorFunction. */
+#define IRP_MJ_CREATE                   0x00
+#define IRP_MJ_CREATE_NAMED_PIPE        0x01
+#define IRP_MJ_CLOSE                    0x02
+#define IRP_MJ_READ                     0x03
+#define IRP_MJ_WRITE                    0x04
+#define IRP_MJ_QUERY_INFORMATION        0x05
+#define IRP_MJ_SET_INFORMATION          0x06
+#define IRP_MJ_QUERY_EA                 0x07
+#define IRP_MJ_SET_EA                   0x08
+#define IRP_MJ_FLUSH_BUFFERS            0x09
+#define IRP_MJ_QUERY_VOLUME_INFORMATION 0x0A
+#define IRP_MJ_SET_VOLUME_INFORMATION   0x0B
+#define IRP_MJ_DIRECTORY_CONTROL        0x0C
+#define IRP_MJ_FILE_SYSTEM_CONTROL      0x0D
+#define IRP_MJ_DEVICE_CONTROL           0x0E
+#define IRP_MJ_INTERNAL_DEVICE_CONTROL  0x0F
+#define IRP_MJ_SHUTDOWN                 0x10
+#define IRP_MJ_LOCK_CONTROL             0x11
+#define IRP_MJ_CLEANUP                  0x12
+#define IRP_MJ_CREATE_MAILSLOT          0x13
+#define IRP_MJ_QUERY_SECURITY           0x14
+#define IRP_MJ_SET_SECURITY             0x15
+#define IRP_MJ_POWER                    0x16
+#define IRP_MJ_SYSTEM_CONTROL           0x17
+#define IRP_MJ_DEVICE_CHANGE            0x18
+#define IRP_MJ_QUERY_QUOTA              0x19
+#define IRP_MJ_SET_QUOTA                0x1A
+#define IRP_MJ_PNP                      0x1B
+#define IRP_MJ_MAXIMUM_FUNCTION         0x1B
 
 typedef struct _DRIVER_OBJECT {
 	SHORT Type;
@@ -205,6 +254,8 @@ typedef struct _DRIVER_OBJECT {
 	PUNICODE_STRING HardwareDatabase;
 	PDRIVER_INITIALIZE DriverInit;
 	PDRIVER_UNLOAD DriverUnload;
+	/* NULL: requests end with STATUS_INVALID_DEVICE_REQUEST */
+	PDRIVER_DISPATCH MajorFunction[IRP_MJ_MAXIMUM_FUNCTION + 1];
 } DRIVER_OBJECT;
 
 #ifdef __cplusplus

@@ -103,6 +103,13 @@ typedef struct _QUERY_INTERFACE {
 #define CmResourceTypeBusNumber      6
 #define CmResourceTypeMemoryLarge    7
 #define CmResourceTypeDevicePrivate  129
+#define CmResourceTypeConnection     132
+
+/* A connection to a serial bus, which the resource hub names by a 64-bit id. */
+#define CM_RESOURCE_CONNECTION_CLASS_GPIO      0x01
+#define CM_RESOURCE_CONNECTION_CLASS_SERIAL    0x02
+#define CM_RESOURCE_CONNECTION_TYPE_SERIAL_I2C 0x01
+#define CM_RESOURCE_CONNECTION_TYPE_SERIAL_SPI 0x02
 
 #define CM_RESOURCE_MEMORY_READ_WRITE         0x0000
 #define CM_RESOURCE_MEMORY_READ_ONLY          0x0001
@@ -163,6 +170,14 @@ typedef struct _CM_PARTIAL_RESOURCE_DESCRIPTOR {
 			ULONG Length;
 			ULONG Reserved;
 		} BusNumber;
+		struct {
+			UCHAR Class;
+			UCHAR Type;
+			UCHAR Reserved1;
+			UCHAR Reserved2;
+			ULONG IdLowPart;
+			ULONG IdHighPart;
+		} Connection;
 		struct {
 			ULONG DataSize;
 			ULONG Reserved1;

@@ -27,12 +27,15 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.initialization_data = (const DRIVER_INITIALIZATION_DATA *)o->initialization_data,
 		.physical_adapters = o->physical_adapters,
 		.features = o->features,
+		.verify = adapter->core.verify_driver,
 		.bar_sizes = o->bar_sizes,
 		.bar_memory = o->bar_memory,
 		.bar_count = o->bar_count,
+		.device_model = o->device_model,
 		.registry_count = o->registry_count,
 		.registry = registry,
 		.system_memory_bytes = o->system_memory_bytes,
+		.memory_limit_bytes = o->memory_limit_bytes,
 		.sink = &vmm_sched_port_sink,
 		.sink_context = &adapter->core,
 		.report = o->report,
@@ -301,6 +304,11 @@ vidmm_status vidmm_adapter_time_out(struct vidmm_adapter *adapter, uint32_t node
 	if (atomic_load(&adapter->core.removed))
 		return VMM_DEVICE_REMOVED;
 	return vmm_watch_expire(&adapter->core, node);
+}
+
+uint32_t vidmm_adapter_lose_completions(struct vidmm_adapter *adapter, bool lose)
+{
+	return vmm_port_lose_completions(adapter->core.port, lose);
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

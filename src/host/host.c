@@ -123,8 +123,11 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	status = vmm_observe_create(&observe_config, &observe);
 	if (!vmm_ok(status))
 		goto out_os;
-	struct vmm_nt_config nt_config = {
-		.violation = nt_violation, .bugcheck = nt_bugcheck, .context = host};
+	struct vmm_nt_config nt_config = {.violation = nt_violation,
+					  .bugcheck = nt_bugcheck,
+					  .place = vmm_port_place_name,
+					  .context = host,
+					  .file_root = secure_getenv("VIDMM_FILE_ROOT")};
 	host->world.observe = observe;
 	status = vmm_nt_create(os, &nt_config, &nt);
 	if (!vmm_ok(status))

@@ -35,6 +35,7 @@ enum setting {
 	HARDWARE_TYPE,
 	ATTRIBUTES,
 	EVICTION_POLICY,
+	VERIFY_DRIVER,
 	SETTINGS
 };
 static const struct {
@@ -53,6 +54,7 @@ static const struct {
 	[HARDWARE_TYPE] = {"VidmmHardwareType", 8},
 	[ATTRIBUTES] = {"VidmmAttributes", 0x1F},
 	[EVICTION_POLICY] = {"VidmmEvictionPolicy", UINT64_MAX}, /* choose_policy */
+	[VERIFY_DRIVER] = {"VidmmVerifyDriver", 1},
 };
 #define PREFIX "Vidmm"
 #define UNSET  UINT64_MAX
@@ -198,6 +200,7 @@ static vmm_status read_settings(struct vmm_adapter *core, const struct vidmm_ada
 	to->hardware = value[HARDWARE] != 0;
 	to->integrated = value[INTEGRATED] != 0;
 	to->detachable = value[DETACHABLE] != 0;
+	core->verify_driver = value[VERIFY_DRIVER] != 0;
 	return status;
 }
 

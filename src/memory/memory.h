@@ -683,6 +683,13 @@ bool vmm_unlock_is_awaited(const struct vmm_adapter *adapter, uint64_t ticket)
  */
 uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,
 			   uint64_t sequence) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Returns whether the allocation has one physical address while it is resident: it is
+ * AccessedPhysically, or the adapter has no GPU virtual addresses, and the allocation can only be
+ * in memory segments (Q-410).
+ */
+bool vmm_allocation_has_address(const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class);
 static inline bool vmm_allocation_is_physical(const struct vmm_allocation *allocation)
 {
 	return (allocation->flags & 0x8000u) != 0; /* AccessedPhysically */

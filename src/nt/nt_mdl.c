@@ -60,28 +60,54 @@ void vmm_nt_mdl_destroy(struct vmm_nt *nt, struct _MDL *mdl)
 
 /* ---- services ---- */
 
+MDL *nt_mdl_allocate(void *va, ULONG length)
+{
+	MDL *mdl = ExAllocatePool2(POOL_FLAG_NON_PAGED, MmSizeOfMdl(va, length), MDL_TAG);
+
+	if (mdl)
+		MmInitializeMdl(mdl, va, length);
+	return mdl;
+}
+
 PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota,
 		   PIRP Irp)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	MDL *mdl;
 
-	(void)SecondaryBuffer, (void)ChargeQuota;
+	PMDL mdl, *link;
+
+	(void)ChargeQuota;
 	nt_limit(nt, "IoAllocateMdl", DISPATCH_LEVEL);
-	if (Irp) {
-		nt_violation(nt, "NT-07", "IoAllocateMdl",
-			     "Irp is not NULL; IRPs are not supported");
+	if (Irp && !nt_irp_exists(nt, "IoAllocateMdl", Irp))
 		return NULL;
-	}
-	mdl = ExAllocatePool2(POOL_FLAG_NON_PAGED, MmSizeOfMdl(VirtualAddress, Length), MDL_TAG);
-	if (mdl)
-		MmInitializeMdl(mdl, VirtualAddress, Length);
+	mdl = nt_mdl_allocate(VirtualAddress, Length);
+	if (!mdl || !Irp)
+		return mdl;
+	/* A secondary buffer comes behind the MDLs that the packet has. */
+	link = &Irp->MdlAddress;
+	while (SecondaryBuffer && *link)
+		link = &(*link)->Next;
+	*link = mdl;
 	return mdl;
 }
 
 VOID IoFreeMdl(PMDL Mdl)
 {
-	nt_limit(vmm_nt_current(), "IoFreeMdl", DISPATCH_LEVEL);
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_limit(nt, "IoFreeMdl", DISPATCH_LEVEL);
+	if (!nt_pool_is_block(nt, Mdl)) {
+		nt_violation(nt, "NT-12", "IoFreeMdl",
+			     "the MDL was not allocated by the driver, or was freed before: an MDL "
+			     "that a DDI got belongs to its caller");
+		return;
+	}
+	MmPrepareMdlForReuse(Mdl);
+	if ((Mdl->MdlFlags & MDL_PAGES_LOCKED) &&
+	    nt_phys_remove_owned(nt, MmGetMdlPfnArray(Mdl)[0] << PAGE_SHIFT, Mdl))
+		nt_violation(nt, "NT-12", "IoFreeMdl",
+			     "an MDL of %u bytes is freed, but its pages are locked",
+			     Mdl->ByteCount);
 	ExFreePoolWithTag(Mdl, MDL_TAG);
 }
 
@@ -120,6 +146,8 @@ PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
 	}
 	MemoryDescriptorList->MappedSystemVa = pages + MemoryDescriptorList->ByteOffset;
 	MemoryDescriptorList->MdlFlags |= MDL_MAPPED_TO_SYSTEM_VA;
+	if (MemoryDescriptorList->MdlFlags & MDL_PARTIAL)
+		MemoryDescriptorList->MdlFlags |= MDL_PARTIAL_HAS_BEEN_MAPPED;
 	return MemoryDescriptorList->MappedSystemVa;
 }
 
@@ -134,6 +162,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
 			     "the MDL is not mapped at this address");
 		return;
 	}
-	MemoryDescriptorList->MdlFlags &= (SHORT)~MDL_MAPPED_TO_SYSTEM_VA;
+	MemoryDescriptorList->MdlFlags &=
+		(SHORT) ~(MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
 	MemoryDescriptorList->MappedSystemVa = NULL;
 }

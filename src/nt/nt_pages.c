@@ -20,6 +20,8 @@ vmm_status vmm_nt_pages_lock(struct vmm_nt *nt, void *pointer, uint64_t length, 
 	status = nt_phys_add_range(nt, (struct nt_phys_range){.physical = physical,
 							      .size_bytes = length,
 							      .pointer = pointer,
+							      .exact = pointer,
+							      .exact_bytes = length,
 							      .locked = true});
 	if (!vmm_ok(status)) {
 		vmm_nt_mdl_destroy(nt, *mdl);
@@ -43,8 +45,9 @@ static bool kernel_overlaps(struct vmm_nt *nt, const void *pointer, uint64_t len
 	for (uint32_t i = 0; i < nt->range_count && !found; i++) {
 		const struct nt_phys_range *range = &nt->ranges[i];
 
-		found = !range->locked && nt_range_overlaps(range->pointer, range->size_bytes,
-							    pointer, length, whole);
+		found = !range->locked && !range->trapped &&
+			nt_range_overlaps(range->pointer, range->size_bytes, pointer, length,
+					  whole);
 	}
 	nt_memory_unlock(nt);
 	return found;

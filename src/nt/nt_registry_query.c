@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * RtlQueryRegistryValues: a table of value names, each delivered to a routine or directly into a
- * buffer. Subkeys, enumeration and deletion are not built: they fail with STATUS_NOT_SUPPORTED.
+ * buffer. Subkeys, enumeration and deletion are not built: they fail with STATUS_NOT_SUPPORTED
+ * (NT-11). The other services that name a key by path are here, too.
  * Stateless.
  */
 #include "nt/nt_registry.h"
@@ -20,11 +21,7 @@ struct found {
 
 static size_t wide_bytes(const WCHAR *text)
 {
-	size_t length = 0;
-
-	while (text[length])
-		length++;
-	return (length + 1) * sizeof(WCHAR);
+	return (nt_wide_length(text) + 1) * sizeof(WCHAR);
 }
 
 static bool is_text(ULONG type)
@@ -32,52 +29,57 @@ static bool is_text(ULONG type)
 	return type == REG_SZ || type == REG_EXPAND_SZ || type == REG_MULTI_SZ;
 }
 
+/* The keys that RelativeTo names. */
+static const char *const base[] = {
+	[RTL_REGISTRY_ABSOLUTE] = "",
+	[RTL_REGISTRY_SERVICES] = SERVICES_PATH "\\",
+	[RTL_REGISTRY_CONTROL] = CONTROL_PATH "\\",
+	[RTL_REGISTRY_WINDOWS_NT] =
+		"\\Registry\\Machine\\Software\\Microsoft\\Windows NT\\CurrentVersion\\",
+	[RTL_REGISTRY_DEVICEMAP] = "\\Registry\\Machine\\Hardware\\DeviceMap\\",
+	[RTL_REGISTRY_USER] = "\\Registry\\User\\.Default\\",
+};
+
 static NTSTATUS base_path(struct vmm_nt *nt, ULONG relative_to, PCWSTR path, char key[NT_KEY_BYTES])
 {
-	struct nt_object *object;
+	ULONG root = relative_to & ~(ULONG)RTL_REGISTRY_OPTIONAL;
 
-	key[0] = 0;
-	if (relative_to & RTL_REGISTRY_HANDLE) {
-		object = nt_handle_get(nt, (HANDLE)(ULONG_PTR)path, OBJECT_KEY);
-		if (!object)
-			return STATUS_INVALID_HANDLE;
-		strcpy(key, ((struct nt_key *)object)->path);
-		nt_object_put(nt, object);
-		return STATUS_SUCCESS;
-	}
-	switch (relative_to & ~(ULONG)RTL_REGISTRY_OPTIONAL) {
-	case RTL_REGISTRY_ABSOLUTE:
-		break;
-	case RTL_REGISTRY_CONTROL:
-		strcpy(key, CONTROL_PATH "\\");
-		break;
-	case RTL_REGISTRY_SERVICES:
-		strcpy(key, SERVICES_PATH "\\");
-		break;
-	default:
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (!path || !nt_narrow(key, NT_KEY_BYTES, path, wide_bytes(path) / sizeof(WCHAR) - 1))
+	if (relative_to & RTL_REGISTRY_HANDLE)
+		return nt_key_path(nt, (HANDLE)(ULONG_PTR)path, 0, key);
+	if (root >= VMM_ARRAY_LENGTH(base))
+		return STATUS_INVALID_PARAMETER;
+	strcpy(key, base[root]);
+	if (!path || !nt_narrow(key, NT_KEY_BYTES, path, nt_wide_length(path)))
 		return STATUS_OBJECT_NAME_NOT_FOUND;
+	nt_key_trim(key);
 	return STATUS_SUCCESS;
 }
 
 /* ---- RTL_QUERY_REGISTRY_DIRECT ---- */
 
+/* A value without a terminator, which may be empty, gets one. */
 static NTSTATUS direct_text(const struct found *found, UNICODE_STRING *string)
 {
-	if (found->size_bytes > UINT16_MAX)
+	const WCHAR *text = found->data;
+	ULONG count = found->size_bytes / (ULONG)sizeof(WCHAR), bytes;
+
+	if (count && !text[count - 1])
+		count--;
+	bytes = (count + 1) * (ULONG)sizeof(WCHAR);
+	if (bytes > UINT16_MAX)
 		return STATUS_BUFFER_TOO_SMALL;
 	if (!string->Buffer) {
-		string->Buffer = ExAllocatePoolWithTag(PagedPool, found->size_bytes, STRING_TAG);
+		string->Buffer = ExAllocatePoolWithTag(PagedPool, bytes, STRING_TAG);
 		if (!string->Buffer)
 			return STATUS_INSUFFICIENT_RESOURCES;
-		string->MaximumLength = (USHORT)found->size_bytes;
-	} else if (string->MaximumLength < found->size_bytes) {
+		string->MaximumLength = (USHORT)bytes;
+	} else if (string->MaximumLength < bytes) {
 		return STATUS_BUFFER_TOO_SMALL;
 	}
-	memcpy(string->Buffer, found->data, found->size_bytes);
-	string->Length = (USHORT)(found->size_bytes - sizeof(WCHAR));
+	if (count)
+		memcpy(string->Buffer, text, count * sizeof(WCHAR));
+	string->Buffer[count] = 0;
+	string->Length = (USHORT)(count * sizeof(WCHAR));
 	return STATUS_SUCCESS;
 }
 
@@ -135,19 +137,24 @@ static NTSTATUS call(const RTL_QUERY_REGISTRY_TABLE *entry, ULONG type, void *da
 static NTSTATUS deliver_by_routine(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found *found,
 				   PVOID context)
 {
-	char *at = found->data, *end = at + found->size_bytes;
+	WCHAR *at = found->data;
+	size_t left = found->size_bytes / sizeof(WCHAR);
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!entry->QueryRoutine)
 		return STATUS_INVALID_PARAMETER;
 	if (found->type != REG_MULTI_SZ || (entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND))
 		return call(entry, found->type, found->data, found->size_bytes, context);
-	/* Each string separately; the list ends with an empty string. */
-	while (NT_SUCCESS(status) && at < end && *(WCHAR *)(void *)at) {
-		ULONG bytes = (ULONG)wide_bytes((WCHAR *)(void *)at);
+	/* Each string separately; the list ends with an empty string, or with the value. */
+	while (NT_SUCCESS(status) && left && *at) {
+		size_t count = 0;
 
-		status = call(entry, REG_SZ, at, bytes, context);
-		at += bytes;
+		while (count < left && at[count])
+			count++;
+		count += count < left; /* with the terminator */
+		status = call(entry, REG_SZ, at, (ULONG)(count * sizeof(WCHAR)), context);
+		at += count;
+		left -= count;
 	}
 	return status;
 }
@@ -172,19 +179,21 @@ static NTSTATUS query_entry(struct vmm_nt *nt, const char *key,
 {
 	const ULONG not_supported =
 		RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_DELETE;
-	char name[sizeof(((struct nt_value *)0)->name)] = "";
+	char name[NT_VALUE_NAME_BYTES] = "";
 	struct nt_value *value = NULL;
 	struct found found = {0};
 	NTSTATUS status;
 
 	if (entry->Flags & not_supported)
-		return STATUS_NOT_SUPPORTED;
+		return nt_not_supported(nt, "RtlQueryRegistryValues",
+					"subkeys and deletion by a query table");
 	if (!entry->Name) {
 		if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT)
 			return STATUS_INVALID_PARAMETER;
 		return entry->Flags & RTL_QUERY_REGISTRY_NOVALUE
 			       ? call(entry, REG_NONE, NULL, 0, context)
-			       : STATUS_NOT_SUPPORTED;
+			       : nt_not_supported(nt, "RtlQueryRegistryValues",
+						  "entries without a name");
 	}
 	if (!nt_narrow(name, sizeof(name), entry->Name,
 		       wide_bytes(entry->Name) / sizeof(WCHAR) - 1))
@@ -193,7 +202,7 @@ static NTSTATUS query_entry(struct vmm_nt *nt, const char *key,
 	if (NT_SUCCESS(status))
 		found = (struct found){
 			.type = value->type, .size_bytes = value->size_bytes, .data = value->data};
-	else if (status == STATUS_OBJECT_NAME_NOT_FOUND)
+	else if (status == STATUS_OBJECT_NAME_NOT_FOUND || status == STATUS_KEY_DELETED)
 		status = use_default(entry, &found);
 	/* STATUS_PENDING here: neither a value nor a default exists, and none is required. */
 	if (status == STATUS_SUCCESS)
@@ -225,4 +234,66 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
 	for (; NT_SUCCESS(status) && (QueryTable->QueryRoutine || QueryTable->Name); QueryTable++)
 		status = query_entry(nt, key, QueryTable, Context);
 	return status;
+}
+
+/* ---- by path ---- */
+
+NTSTATUS RtlCheckRegistryKey(ULONG RelativeTo, PWSTR Path)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	char key[NT_KEY_BYTES];
+	NTSTATUS status;
+
+	nt_limit(nt, "RtlCheckRegistryKey", PASSIVE_LEVEL);
+	status = base_path(nt, RelativeTo, Path, key);
+	if (NT_SUCCESS(status) && !nt_registry_has_key(nt, key))
+		status = STATUS_OBJECT_NAME_NOT_FOUND;
+	return status;
+}
+
+NTSTATUS RtlCreateRegistryKey(ULONG RelativeTo, PWSTR Path)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	char key[NT_KEY_BYTES];
+	NTSTATUS status;
+
+	nt_limit(nt, "RtlCreateRegistryKey", PASSIVE_LEVEL);
+	status = base_path(nt, RelativeTo, Path, key);
+	return NT_SUCCESS(status) ? nt_registry_create(nt, key, NULL) : status;
+}
+
+NTSTATUS RtlWriteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName, ULONG ValueType,
+			       PVOID ValueData, ULONG ValueLength)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	char key[NT_KEY_BYTES], name[NT_VALUE_NAME_BYTES] = "";
+	NTSTATUS status;
+
+	nt_limit(nt, "RtlWriteRegistryValue", PASSIVE_LEVEL);
+	status = base_path(nt, RelativeTo, Path, key);
+	/* Unlike ZwSetValueKey, this routine makes the key. */
+	if (NT_SUCCESS(status) && !(RelativeTo & RTL_REGISTRY_HANDLE))
+		status = nt_registry_create(nt, key, NULL);
+	if (!NT_SUCCESS(status))
+		return status;
+	if ((ValueLength && !ValueData) ||
+	    (ValueName && !nt_narrow(name, sizeof(name), ValueName, nt_wide_length(ValueName))))
+		return STATUS_INVALID_PARAMETER;
+	return nt_registry_set(nt, key, name, ValueType, ValueData, ValueLength);
+}
+
+NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	char key[NT_KEY_BYTES], name[NT_VALUE_NAME_BYTES] = "";
+	NTSTATUS status;
+
+	nt_limit(nt, "RtlDeleteRegistryValue", PASSIVE_LEVEL);
+	status = base_path(nt, RelativeTo, Path, key);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (!ValueName || !nt_narrow(name, sizeof(name), ValueName, nt_wide_length(ValueName)))
+		return STATUS_OBJECT_NAME_NOT_FOUND;
+	status = nt_registry_unset(nt, key, name);
+	return status == STATUS_KEY_DELETED ? STATUS_OBJECT_NAME_NOT_FOUND : status;
 }

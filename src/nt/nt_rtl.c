@@ -12,39 +12,6 @@ SIZE_T RtlCompareMemory(const VOID *Source1, const VOID *Source2, SIZE_T Length)
 	return same;
 }
 
-VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString)
-{
-	/* Lengths are USHORT bytes: a longer text is cut at the last whole character. */
-	const size_t longest = (UINT16_MAX - 1) / sizeof(WCHAR) - 1;
-	size_t length = 0;
-
-	while (SourceString && SourceString[length] && length < longest)
-		length++;
-	DestinationString->Buffer = (PWSTR)(uintptr_t)SourceString;
-	DestinationString->Length = (USHORT)(length * sizeof(WCHAR));
-	DestinationString->MaximumLength =
-		SourceString ? (USHORT)((length + 1) * sizeof(WCHAR)) : 0;
-}
-
-static WCHAR fold(WCHAR c)
-{
-	return c >= 'A' && c <= 'Z' ? (WCHAR)(c + ('a' - 'A')) : c;
-}
-
-BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2,
-			      BOOLEAN CaseInSensitive)
-{
-	if (String1->Length != String2->Length)
-		return FALSE;
-	for (size_t i = 0; i < String1->Length / sizeof(WCHAR); i++) {
-		WCHAR a = String1->Buffer[i], b = String2->Buffer[i];
-
-		if (a != b && (!CaseInSensitive || fold(a) != fold(b)))
-			return FALSE;
-	}
-	return TRUE;
-}
-
 VOID WddmAssertFailed(const char *Expression, const char *File, LONG Line)
 {
 	nt_violation(vmm_nt_current(), "NT-10", "ASSERT", "%s:%d: %s", File, Line, Expression);

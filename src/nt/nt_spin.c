@@ -5,7 +5,7 @@
  * sleeps after a short spin. On sim a lock is contended only if its holder yielded while holding
  * it.
  */
-#include "nt/nt_internal.h"
+#include "nt/nt_verify.h"
 
 #define SPINS 128
 
@@ -41,7 +41,8 @@ static void acquire_contended(struct vmm_nt *nt, struct spin_lock *lock)
 }
 
 /* `slots` here and below: those of the calling thread. */
-static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
+static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock,
+		    const void *caller)
 {
 	struct spin_lock *lock = (struct spin_lock *)SpinLock;
 	uint32_t self = nt_identity(nt, slots);
@@ -50,8 +51,13 @@ static void acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKS
 		nt_violation(nt, "NT-04", service, "thread %u holds this spin lock already", self);
 		return;
 	}
-	if (!try_acquire(&lock->state))
+	if (vmm_unlikely(nt->lock_order != NULL))
+		nt_lock_order_take(nt, self, lock, caller);
+	if (!try_acquire(&lock->state)) {
+		slots[VMM_NT_SLOT_WAIT] = (uintptr_t)service;
 		acquire_contended(nt, lock);
+		slots[VMM_NT_SLOT_WAIT] = 0;
+	}
 	atomic_store_explicit(&lock->owner, self, memory_order_relaxed);
 }
 
@@ -61,24 +67,42 @@ VMM_COLD static void not_at_dispatch(struct vmm_nt *nt, const uint64_t *slots, c
 		     vmm_nt_irql_of(slots));
 }
 
-static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
+static bool release_held(struct vmm_nt *nt, uint64_t *slots, const char *service,
+			 PKSPIN_LOCK SpinLock)
 {
 	struct spin_lock *lock = (struct spin_lock *)SpinLock;
 	uint32_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
 
-	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
-		not_at_dispatch(nt, slots, service);
 	/* Both are 0 if the thread has never taken a spin lock and the lock is free. */
-	if (vmm_unlikely(owner != slots[SLOT_IDENTITY] || !owner)) {
+	if (vmm_unlikely(owner != (uint32_t)slots[SLOT_IDENTITY] || !owner)) {
 		nt_violation(nt, "NT-04", service,
 			     "thread %u releases a spin lock held by %u (0: no thread)",
 			     nt_identity(nt, slots), owner);
 		return false;
 	}
+	if (vmm_unlikely(nt->lock_order != NULL))
+		nt_lock_order_release(nt, owner, lock);
 	atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
 	if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
 		vmm_os_wake(nt->os, &lock->state, 1);
 	return true;
+}
+
+static bool release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK SpinLock)
+{
+	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
+		not_at_dispatch(nt, slots, service);
+	return release_held(nt, slots, service, SpinLock);
+}
+
+void nt_spin_acquire(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
+{
+	acquire(nt, slots, service, lock, __builtin_return_address(0));
+}
+
+void nt_spin_release(struct vmm_nt *nt, uint64_t *slots, const char *service, PKSPIN_LOCK lock)
+{
+	release_held(nt, slots, service, lock);
 }
 
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
@@ -91,7 +115,7 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
 		nt_above_limit(nt, "KeAcquireSpinLock", DISPATCH_LEVEL);
 	else
 		slots[VMM_NT_SLOT_IRQL] = DISPATCH_LEVEL;
-	acquire(nt, slots, "KeAcquireSpinLock", SpinLock);
+	acquire(nt, slots, "KeAcquireSpinLock", SpinLock, __builtin_return_address(0));
 	return (KIRQL)before;
 }
 
@@ -111,7 +135,7 @@ VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 
 	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
 		not_at_dispatch(nt, slots, "KeAcquireSpinLockAtDpcLevel");
-	acquire(nt, slots, "KeAcquireSpinLockAtDpcLevel", SpinLock);
+	acquire(nt, slots, "KeAcquireSpinLockAtDpcLevel", SpinLock, __builtin_return_address(0));
 }
 
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
@@ -120,6 +144,25 @@ VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 	struct vmm_nt *nt = nt_caller(&slots);
 
 	release(nt, slots, "KeReleaseSpinLockFromDpcLevel", SpinLock);
+}
+
+BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+	struct spin_lock *lock = (struct spin_lock *)SpinLock;
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
+
+	if (vmm_unlikely(slots[VMM_NT_SLOT_IRQL] != DISPATCH_LEVEL))
+		not_at_dispatch(nt, slots, "KeTryToAcquireSpinLockAtDpcLevel");
+	if (!try_acquire(&lock->state)) {
+		nt_polled(nt);
+		return FALSE;
+	}
+	atomic_store_explicit(&lock->owner, nt_identity(nt, slots), memory_order_relaxed);
+	/* A try cannot deadlock, but a lock that is taken while this one is held can. */
+	if (vmm_unlikely(nt->lock_order != NULL))
+		nt_lock_order_hold(nt, nt_identity(nt, slots), lock, __builtin_return_address(0));
+	return TRUE;
 }
 
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)

@@ -131,7 +131,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
 	thread->start = StartRoutine;
 	thread->start_context = StartContext;
 	thread->object.references = 1; /* the running thread's own */
-	nt_header_init(&thread->object.header, OBJECT_THREAD, false);
+	nt_object_prepare(&thread->object, OBJECT_THREAD, thread);
 	nt_objects_lock(nt);
 	thread->number = ++nt->thread_number;
 	vmm_list_push_back(&nt->threads, &thread->link);

@@ -41,13 +41,16 @@ ULONGLONG KeQueryInterruptTime(VOID)
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
 				PLARGE_INTEGER Interval)
 {
-	struct vmm_nt *nt = vmm_nt_current();
+	uint64_t *slots;
+	struct vmm_nt *nt = nt_caller(&slots);
 
 	(void)WaitMode, (void)Alertable;
 	if (vmm_nt_irql(nt) > APC_LEVEL)
 		nt_violation(nt, "NT-03", "KeDelayExecutionThread",
 			     "KeDelayExecutionThread waits at IRQL %u", vmm_nt_irql(nt));
+	slots[VMM_NT_SLOT_WAIT] = (uintptr_t) "KeDelayExecutionThread";
 	vmm_os_sleep_until(nt->os, nt_deadline_ns(nt, Interval));
+	slots[VMM_NT_SLOT_WAIT] = 0;
 	return STATUS_SUCCESS;
 }
 

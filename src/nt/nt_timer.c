@@ -98,6 +98,7 @@ vmm_status nt_timer_init(struct vmm_nt *nt)
 {
 	vmm_os_mutex_init(&nt->dispatcher, nt->os, VMM_NT_RANK, "kernel dispatcher");
 	InitializeListHead(&nt->timers);
+	vmm_list_init(&nt->resources);
 	return vmm_os_thread_create(nt->os, "kernel timers", run, nt, &nt->timer_thread);
 }
 
@@ -116,6 +117,7 @@ void nt_timer_finish(struct vmm_nt *nt)
 		nt_violation(nt, "NT-06", "KeSetTimer", "a timer due at %llu ns was never canceled",
 			     (unsigned long long)timer->DueTime);
 	}
+	nt_resource_finish(nt);
 	vmm_os_mutex_finish(&nt->dispatcher);
 }
 

@@ -11,6 +11,7 @@ struct waiter {
 	_Atomic uint32_t done;
 	NTSTATUS status;
 	WAIT_TYPE type;
+	uint32_t identity; /* owns the mutexes whose wait is satisfied */
 	ULONG count;
 	KWAIT_BLOCK *blocks;
 	struct waiter *next; /* next waiter that the same signal satisfies */
@@ -34,13 +35,32 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 
 /* ---- satisfying waits; caller holds the dispatcher lock ---- */
 
-static void consume_locked(const struct vmm_nt *nt, PDISPATCHER_HEADER header)
-	VMM_REQUIRES(nt_dispatcher_class)
+/* A mutex is signaled for its owner, too. */
+static bool is_signaled(const DISPATCHER_HEADER *header, const struct waiter *waiter)
+{
+	return header->SignalState > 0 || (header->Type == OBJECT_MUTEX &&
+					   ((const KMUTEX *)header)->Owner == waiter->identity);
+}
+
+static void consume_locked(const struct vmm_nt *nt, PDISPATCHER_HEADER header,
+			   const struct waiter *waiter) VMM_REQUIRES(nt_dispatcher_class)
 {
 	vmm_assert_held(&nt->dispatcher);
-	if (header->Type == OBJECT_SYNCHRONIZATION_EVENT ||
-	    header->Type == OBJECT_SYNCHRONIZATION_TIMER)
+	switch (header->Type) {
+	case OBJECT_SYNCHRONIZATION_EVENT:
+	case OBJECT_SYNCHRONIZATION_TIMER:
 		header->SignalState = 0;
+		break;
+	case OBJECT_MUTEX:
+		((KMUTEX *)header)->Owner = waiter->identity;
+		header->SignalState--;
+		break;
+	case OBJECT_SEMAPHORE:
+		header->SignalState--;
+		break;
+	default:
+		break;
+	}
 }
 
 static bool all_signaled_locked(const struct vmm_nt *nt, const struct waiter *waiter)
@@ -48,7 +68,7 @@ static bool all_signaled_locked(const struct vmm_nt *nt, const struct waiter *wa
 {
 	vmm_assert_held(&nt->dispatcher);
 	for (ULONG i = 0; i < waiter->count; i++) {
-		if (!waiter->blocks[i].Object->SignalState)
+		if (!is_signaled(waiter->blocks[i].Object, waiter))
 			return false;
 	}
 	return true;
@@ -59,7 +79,7 @@ static void consume_all_locked(const struct vmm_nt *nt, const struct waiter *wai
 {
 	vmm_assert_held(&nt->dispatcher);
 	for (ULONG i = 0; i < waiter->count; i++)
-		consume_locked(nt, waiter->blocks[i].Object);
+		consume_locked(nt, waiter->blocks[i].Object, waiter);
 }
 
 static void unlink_locked(const struct vmm_nt *nt, const struct waiter *waiter)
@@ -80,7 +100,7 @@ static bool satisfy_locked(const struct vmm_nt *nt, struct waiter *waiter, const
 		consume_all_locked(nt, waiter);
 		waiter->status = STATUS_SUCCESS;
 	} else {
-		consume_locked(nt, block->Object);
+		consume_locked(nt, block->Object, waiter);
 		waiter->status = (NTSTATUS)(STATUS_WAIT_0 + block->WaitKey);
 	}
 	unlink_locked(nt, waiter);
@@ -89,14 +109,20 @@ static bool satisfy_locked(const struct vmm_nt *nt, struct waiter *waiter, const
 
 _Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 {
+	vmm_assert_held(&nt->dispatcher);
+	header->SignalState = 1;
+	return nt_satisfy_locked(nt, header);
+}
+
+_Atomic uint32_t *nt_satisfy_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
+{
 	LIST_ENTRY *head = &header->WaitListHead;
 	LIST_ENTRY *entry = head->Flink;
 	struct waiter *first = NULL, **last = &first, *waiter;
 	_Atomic uint32_t *word = NULL;
 
 	vmm_assert_held(&nt->dispatcher);
-	header->SignalState = 1;
-	while (entry != head && header->SignalState) {
+	while (entry != head && header->SignalState > 0) {
 		KWAIT_BLOCK *block = CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry);
 
 		waiter = block->Waiter;
@@ -160,8 +186,8 @@ static NTSTATUS begin_locked(const struct vmm_nt *nt, struct waiter *waiter)
 		return STATUS_SUCCESS;
 	}
 	for (ULONG i = 0; i < waiter->count; i++) {
-		if (waiter->blocks[i].Object->SignalState) {
-			consume_locked(nt, waiter->blocks[i].Object);
+		if (is_signaled(waiter->blocks[i].Object, waiter)) {
+			consume_locked(nt, waiter->blocks[i].Object, waiter);
 			return (NTSTATUS)(STATUS_WAIT_0 + i);
 		}
 	}
@@ -191,7 +217,7 @@ static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint6
 	return waiter->status;
 }
 
-static NTSTATUS wait_for(struct vmm_nt *nt, const uint64_t *slots, const char *service,
+static NTSTATUS wait_for(struct vmm_nt *nt, uint64_t *slots, const char *service,
 			 struct waiter *waiter, const LARGE_INTEGER *timeout)
 {
 	bool poll = timeout && timeout->QuadPart == 0;
@@ -201,6 +227,7 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const uint64_t *slots, const char *s
 	if (irql > (poll ? DISPATCH_LEVEL : APC_LEVEL))
 		nt_violation(nt, poll ? "NT-01" : "NT-03", service, "%s %s at IRQL %u", service,
 			     poll ? "called" : "waits", irql);
+	waiter->identity = nt_identity(nt, slots);
 	nt_dispatcher_lock(nt);
 	status = begin_locked(nt, waiter);
 	if (status == STATUS_PENDING && !poll) {
@@ -215,7 +242,10 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const uint64_t *slots, const char *s
 		nt_polled(nt);
 		return STATUS_TIMEOUT;
 	}
-	return sleep_until_done(nt, waiter, nt_deadline_ns(nt, timeout));
+	slots[VMM_NT_SLOT_WAIT] = (uintptr_t)service;
+	status = sleep_until_done(nt, waiter, nt_deadline_ns(nt, timeout));
+	slots[VMM_NT_SLOT_WAIT] = 0;
+	return status;
 }
 
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
@@ -229,7 +259,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
 	(void)WaitReason, (void)WaitMode, (void)Alertable;
 	block.Waiter = &waiter;
 	if (!nt_header_valid(nt, "KeWaitForSingleObject", Object, OBJECT_NOTIFICATION_EVENT,
-			     OBJECT_THREAD))
+			     OBJECT_SEMAPHORE))
 		return STATUS_INVALID_PARAMETER;
 	return wait_for(nt, slots, "KeWaitForSingleObject", &waiter, Timeout);
 }
@@ -255,7 +285,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 	}
 	for (ULONG i = 0; i < Count; i++) {
 		if (!nt_header_valid(nt, "KeWaitForMultipleObjects", Object[i],
-				     OBJECT_NOTIFICATION_EVENT, OBJECT_THREAD))
+				     OBJECT_NOTIFICATION_EVENT, OBJECT_SEMAPHORE))
 			return STATUS_INVALID_PARAMETER;
 		waiter.blocks[i] =
 			(KWAIT_BLOCK){.Waiter = &waiter, .Object = Object[i], .WaitKey = i};

@@ -14,13 +14,20 @@ struct vmm_lock_class nt_memory_class, nt_registry_class;
 /* The kernel for threads that belong to no world, such as those of a library that a driver uses. */
 static _Atomic(struct vmm_nt *) newest;
 
-struct vmm_nt *vmm_nt_current(void)
+struct vmm_nt *nt_of_thread(void)
 {
 	const struct vmm_os_front *world = vmm_os_here.current;
 	struct vmm_nt *nt = vmm_likely(world != NULL) ? world->attached : NULL;
 
 	if (vmm_unlikely(!nt))
 		nt = atomic_load_explicit(&newest, memory_order_acquire);
+	return nt;
+}
+
+struct vmm_nt *vmm_nt_current(void)
+{
+	struct vmm_nt *nt = nt_of_thread();
+
 	vmm_assert(nt);
 	return nt;
 }
@@ -50,13 +57,23 @@ vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config, 
 		self->config.system_time_base = SYSTEM_TIME_BASE;
 	nt_dpc_init(self);
 	nt_object_init(self);
+	nt_irp_init(self);
+	nt_file_init(self);
+	nt_work_init(self);
 	nt_pool_init(self);
 	nt_phys_init(self);
-	nt_registry_init(self);
+	status = nt_registry_init(self);
+	if (!vmm_ok(status)) {
+		nt_file_end(self);
+		vmm_free(self);
+		return status;
+	}
 	vmm_os_attach(os, self);
 	status = nt_timer_init(self);
 	if (!vmm_ok(status)) {
 		vmm_os_attach(os, NULL);
+		nt_registry_finish(self);
+		nt_file_end(self);
 		vmm_free(self);
 		return status;
 	}
@@ -69,11 +86,13 @@ vmm_status vmm_nt_destroy(struct vmm_nt *nt)
 {
 	struct vmm_nt *self = nt;
 
-	if (!nt_thread_finish(nt))
+	if (!nt_thread_finish(nt) || !nt_work_finish(nt) || !nt_thread_finish(nt))
 		return VMM_UNSUCCESSFUL;
 	nt_timer_finish(nt);
 	nt_dpc_finish(nt);
+	nt_irp_finish(nt);
 	nt_object_finish(nt);
+	nt_file_end(nt);
 	nt_phys_finish(nt);
 	nt_pool_finish(nt);
 	nt_registry_finish(nt);
@@ -114,12 +133,18 @@ void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 		     vmm_nt_irql(nt), limit);
 }
 
+NTSTATUS nt_not_supported(struct vmm_nt *nt, const char *service, const char *what)
+{
+	nt_violation(nt, "NT-11", service, "%s are not built; STATUS_NOT_SUPPORTED", what);
+	return STATUS_NOT_SUPPORTED;
+}
+
 uint32_t nt_identity(struct vmm_nt *nt, uint64_t *slots)
 {
 	uint64_t *slot = &slots[SLOT_IDENTITY];
 
-	if (!*slot)
-		*slot = atomic_fetch_add_explicit(&nt->last_identity, 1, memory_order_relaxed) + 1;
+	if (!(uint32_t)*slot)
+		*slot |= atomic_fetch_add_explicit(&nt->last_identity, 1, memory_order_relaxed) + 1;
 	return (uint32_t)*slot;
 }
 

@@ -274,6 +274,7 @@ struct vmm_adapter {
 	/* Constant after start, down to hw_queues. */
 	uint32_t interface_version; /* the DDI version that the miniport registered */
 	bool verify;                /* run the expensive checks, too */
+	bool verify_driver;         /* VidmmVerifyDriver: checks of the miniport */
 	/* Copies of the model's properties of these names. */
 	bool residency_lists, client_synchronizes;
 	bool narrow_fences; /* GPU writes are 32 bits wide: No64BitAtomics (MFN-06) */

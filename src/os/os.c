@@ -129,6 +129,10 @@ void vmm_os_destroy(struct vmm_os *os)
 	}
 	if (vmm_os_here.current == &os->front)
 		vmm_os_here.current = NULL;
+	if (vmm_os_here.id == os->front.id) {
+		vmm_os_here.id = 0;
+		vmm_os_here.own = NULL;
+	}
 	pthread_mutex_destroy(&os->registry_lock);
 	vmm_free(os);
 }

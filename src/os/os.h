@@ -85,10 +85,11 @@ struct vmm_os_front {
 	void *attached; /* vmm_os_attach */
 };
 #define VMM_OS_FRONT(os) ((struct vmm_os_front *)(os))
-#define VMM_OS_SLOTS     7u
+#define VMM_OS_SLOTS     9u
 /*
  * A thread of a world. The slots are words of the thread alone, 0 in a new thread: 0 to 2 belong to
- * `nt` (IRQL and bookkeeping), 3 to `port`, 4 to `object`, 5 to `kmt`, 6 to `sync`.
+ * `nt` (IRQL and bookkeeping), 3 to `port`, 4 to `object`, 5 to `kmt`, 6 to `sync`, 7 and 8
+ * to `nt` again.
  */
 struct vmm_os_own {
 	uint64_t slot[VMM_OS_SLOTS];
@@ -105,6 +106,29 @@ extern _Thread_local struct vmm_os_here vmm_os_here __attribute__((tls_model("in
 #define VMM_OS_OWN(os) \
 	(vmm_likely(vmm_os_here.id == VMM_OS_FRONT(os)->id) ? vmm_os_here.own : vmm_os_find_own(os))
 struct vmm_os_own *vmm_os_find_own(struct vmm_os *os);
+
+/* ---- faults of the processor ---- */
+
+enum vmm_os_fault_kind {
+	VMM_OS_FAULT_ACCESS,
+	VMM_OS_FAULT_DIVIDE, /* of an integer by zero */
+	VMM_OS_FAULT_ARITHMETIC,
+	VMM_OS_FAULT_INSTRUCTION
+};
+struct vmm_os_fault {
+	enum vmm_os_fault_kind kind;
+	void *address;     /* that was accessed or executed */
+	void *instruction; /* NULL: unknown on this machine */
+	bool is_write;     /* false: a read, or unknown */
+};
+/*
+ * From now on FUNCTION is called for each fault of this process, in a signal handler on the thread
+ * that caused it. If it returns, the fault has the effect that it had before. All calls of the
+ * process name the same function. A call costs one system call.
+ */
+void vmm_os_catch_faults(void (*function)(const struct vmm_os_fault *fault));
+/* Returns how many mutexes the calling thread holds, which is a thread of a world. */
+uint32_t vmm_os_held_count(void);
 
 /* ---- time: ns since the world began; sim: virtual, advances only when all threads wait ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
@@ -321,6 +345,16 @@ void vmm_os_pages_destroy(char *pages);
  * those of that process: numbers that this process must not dereference. `fd` is an object that
  * contains only what this viewer may see. The viewer duplicates it if it has to outlive the call.
  */
+/*
+ * ---- guarded memory: whole pages, before a page that cannot be accessed ----
+ *
+ * vmm_os_guarded_create returns zeroed memory; NULL: none is left. vmm_os_guarded_seal makes it
+ * inaccessible and drops its content; false: it stays accessible.
+ */
+char *vmm_os_guarded_create(uint64_t size_bytes);
+bool vmm_os_guarded_seal(char *memory, uint64_t size_bytes);
+void vmm_os_guarded_destroy(char *memory, uint64_t size_bytes);
+
 struct vmm_os_viewer;
 struct vmm_lock_word;
 struct vmm_os_viewer_ops {
@@ -549,6 +583,66 @@ vmm_status vmm_os_token_identify(uint64_t handle, struct vmm_os_token *token) VM
 
 /* Closes a descriptor that a viewer returned (adopt). */
 void vmm_os_descriptor_close(int fd);
+
+/*
+ * ---- inaccessible ranges that explain themselves ----
+ *
+ * An access of such a range still ends the process, but `text` and the offset are written to
+ * stderr before. A handler of SIGSEGV is installed for that, which passes each signal on to the
+ * action that it replaced. Up to 64 ranges in a process; more are not explained. `text` stays valid
+ * until the range is removed.
+ */
+void vmm_os_trap_add(const void *address, uint64_t size_bytes, const char *text);
+void vmm_os_trap_remove(const void *address); /* the range that was added with this address */
+
+/*
+ * ---- files below one folder; the same on both back ends ----
+ *
+ * Only regular files. No path leads outside the folder, whatever it contains: such a path is
+ * VMM_OS_FILE_OUTSIDE.
+ */
+enum { VMM_OS_PATH_BYTES = 1024 };
+enum { VMM_OS_FILE_READ = 1, VMM_OS_FILE_WRITE = 2, VMM_OS_FILE_CREATE = 4 };
+enum vmm_os_file_result {
+	VMM_OS_FILE_OK,
+	VMM_OS_FILE_NOT_FOUND,
+	VMM_OS_FILE_FOLDER_NOT_FOUND,
+	VMM_OS_FILE_EXISTS,
+	VMM_OS_FILE_NOT_REGULAR,
+	VMM_OS_FILE_OUTSIDE,
+	VMM_OS_FILE_DENIED,
+	VMM_OS_FILE_NAME_TOO_LONG,
+	VMM_OS_FILE_NO_KERNEL, /* the kernel has no openat2 (before Linux 5.6) */
+	VMM_OS_FILE_FAILED,
+};
+struct vmm_os_file {
+	int fd;
+	uint64_t device, inode; /* equal for equal files */
+};
+struct vmm_os_file_size {
+	uint64_t bytes, allocated_bytes;
+	uint32_t links;
+};
+/* vmm_os_descriptor_close closes the folder. VMM_OBJECT_NAME_NOT_FOUND: it cannot be opened. */
+vmm_status vmm_os_folder_open(const char *path, int *folder) VMM_MUST_CHECK;
+/* `path` is relative, with slashes. VMM_OS_FILE_CREATE: the file must not exist. */
+enum vmm_os_file_result vmm_os_file_open(int folder, const char *path, unsigned how,
+					 struct vmm_os_file *file) VMM_MUST_CHECK;
+void vmm_os_file_close(struct vmm_os_file *file);
+/* Reads up to the end of the file. Returns false if the kernel reports an error. */
+bool vmm_os_file_read(const struct vmm_os_file *file, void *buffer, size_t length, uint64_t offset,
+		      size_t *done) VMM_MUST_CHECK;
+/* Returns false if not everything was written; *done is what was. */
+bool vmm_os_file_write(const struct vmm_os_file *file, const void *buffer, size_t length,
+		       uint64_t offset, size_t *done) VMM_MUST_CHECK;
+bool vmm_os_file_size(const struct vmm_os_file *file, struct vmm_os_file_size *size) VMM_MUST_CHECK;
+bool vmm_os_file_resize(const struct vmm_os_file *file, uint64_t size_bytes) VMM_MUST_CHECK;
+
+/*
+ * Returns the address of a symbol that the library which contains `near` exports, or one that it
+ * loaded. NULL: there is none.
+ */
+void *vmm_os_symbol(const void *near, const char *name);
 
 /* ---- memory of callers ---- */
 /*

@@ -276,4 +276,10 @@ char *vmm_os_sim_describe(struct vmm_os *os) VMM_MUST_CHECK;
 void vmm_os_sim_timer_add(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
 void vmm_os_sim_timer_remove(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
 
+/* ---- faults ---- */
+/* Installs the handler of faults, unless it is installed. One system call. (os_fault.c) */
+void vmm_os_fault_install(void);
+/* In the handler: writes the text of the range in which the address is, if it is in one. */
+void vmm_os_trap_explain(const void *address);
+
 #endif

@@ -13,7 +13,8 @@ struct vmm_port *vmm_port_of_thread(void)
 
 	if (!os)
 		return NULL;
-	return (struct vmm_port *)(uintptr_t)VMM_OS_OWN(os)->slot[VMM_PORT_THREAD_SLOT];
+	return (struct vmm_port *)(uintptr_t)(VMM_OS_OWN(os)->slot[VMM_PORT_THREAD_SLOT] &
+					      (((uint64_t)1 << VMM_PORT_PLACE_SHIFT) - 1));
 }
 
 struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback)
@@ -139,7 +140,8 @@ static NTSTATUS query_services(HANDLE handle, DXGK_SERVICES type, PINTERFACE int
 	return not_built(handle, "DxgkCbQueryServices");
 }
 
-static NTSTATUS query_vidpn_interface(D3DKMDT_HVIDPN vidpn, ULONG version, const VOID **interface)
+static NTSTATUS query_vidpn_interface(D3DKMDT_HVIDPN vidpn, DXGK_VIDPN_INTERFACE_VERSION version,
+				      const DXGK_VIDPN_INTERFACE **interface)
 {
 	(void)vidpn, (void)version, (void)interface;
 	return not_built(NULL, "DxgkCbQueryVidPnInterface");

@@ -22,6 +22,8 @@ static VOID *acquire_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data, PHANDLE
 
 	if (release)
 		*release = result;
+	if (result)
+		vmm_port_verify_acquired(vmm_port_of_thread());
 	return result;
 }
 
@@ -29,6 +31,8 @@ static VOID release_handle_data(DXGKARGCB_RELEASEHANDLEDATA data)
 {
 	struct vmm_port *port = vmm_port_of_thread();
 
+	if (port && data.ReleaseHandle)
+		vmm_port_verify_released(port);
 	if (port)
 		vmm_port_callback_event(port, VIDMM_CB_OTHER,
 					data.ReleaseHandle ? STATUS_SUCCESS

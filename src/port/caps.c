@@ -10,8 +10,12 @@
 
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
-	NTSTATUS status = port->ddi.DxgkDdiQueryAdapterInfo(port->adapter, args);
+	struct vmm_port_call call =
+		vmm_port_enter(port, VMM_PORT_PLACE_QUERY + (uint32_t)args->Type);
+	/* DRIVERCAPS has spare bytes behind it already. */
+	NTSTATUS status = port->verify && args->Type != DXGKQAITYPE_DRIVERCAPS
+				  ? vmm_port_verify_query(port, args)
+				  : port->ddi.DxgkDdiQueryAdapterInfo(port->adapter, args);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_ADAPTER_INFO);
 	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_ADAPTER_INFO, status, args->Type,
@@ -116,17 +120,6 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 		(unsigned long long)highest, (unsigned long long)port->identity_physical);
 }
 
-/* A stale template, which the capabilities that follow may share. */
-static void check_driver_model(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
-{
-	if (caps->WDDMVersion && caps->WDDMVersion < DXGKDDI_WDDMv2)
-		vmm_finding(port->observe, "Q-164", 0, 0,
-			    "WDDMVersion of DXGK_DRIVERCAPS is 0x%x, a model of WDDM 1.x, but the "
-			    "table's Version 0x%x is of WDDM %s; the Version counts",
-			    (unsigned)caps->WDDMVersion, (unsigned)port->version->number,
-			    port->version->name);
-}
-
 /* Stores the capabilities that begin or end with WDDM 2.0. */
 static void store_caps_of_version(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
@@ -148,7 +141,7 @@ static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	struct vmm_port_caps *stored = &port->caps;
 	DXGK_VIDSCHCAPS scheduling = caps->SchedulingCaps;
 
-	stored->interface_version = port->version->number;
+	stored->interface_version = port->model->number;
 	store_caps_of_version(port, caps);
 	stored->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
 	stored->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
@@ -156,17 +149,16 @@ static void store_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	stored->preemption_aware = scheduling.PreemptionAware;
 	stored->no_dma_patching = scheduling.NoDmaPatching;
 	stored->cancel_command_aware = scheduling.CancelCommandAware;
-	stored->per_engine_tdr = port->version->engine_reset && caps->SupportPerEngineTDR;
-	if (port->version->number >= DXGKDDI_INTERFACE_VERSION_WIN8) {
+	stored->per_engine_tdr = port->model->engine_reset && caps->SupportPerEngineTDR;
+	if (port->model->number >= DXGKDDI_INTERFACE_VERSION_WIN8) {
 		stored->preemption = caps->PreemptionCaps;
 		stored->non_vga = caps->SupportNonVGA;
 		stored->smooth_rotation = caps->SupportSmoothRotation;
 		stored->surprise_removal_hibernation = caps->SupportSurpriseRemovalInHibernation;
 	}
 	stored->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
-	stored->cross_adapter_resource =
-		port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
-		caps->MemoryManagementCaps.CrossAdapterResource;
+	stored->cross_adapter_resource = port->model->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
+					 caps->MemoryManagementCaps.CrossAdapterResource;
 	stored->flip = caps->FlipCaps;
 	stored->slot_count = caps->MaxAllocationListSlotId;
 	stored->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
@@ -183,11 +175,11 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	status = query_driver_caps(port, &buffer);
 	if (status < 0)
 		return status;
-	buffer.caps.SchedulingCaps.Value &= port->version->scheduling_mask;
+	vmm_port_choose_model(port, &buffer.caps);
+	buffer.caps.SchedulingCaps.Value &= port->model->scheduling_mask;
 	/* All checks run, so that one start reports every error. */
 	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
 	if (vmm_port_is_wddm2(port)) {
-		check_driver_model(port, &buffer.caps);
 		status = vmm_port_first_failure(status,
 						vmm_port_check_addressing(port, &buffer.caps));
 		status = vmm_port_first_failure(

@@ -12,9 +12,9 @@
 static bool is_enabled(const struct vmm_port *port)
 {
 	if (!(port->features & 1u << DXGK_FEATURE_HWSCH) ||
-	    port->version->number < DXGKDDI_INTERFACE_VERSION_WDDM2_4)
+	    port->model->number < DXGKDDI_INTERFACE_VERSION_WDDM2_4)
 		return false;
-	return port->version->number < DXGKDDI_INTERFACE_VERSION_WDDM2_6 ||
+	return port->model->number < DXGKDDI_INTERFACE_VERSION_WDDM2_6 ||
 	       vmm_port_feature_is_enabled(port, DXGK_FEATURE_HWSCH);
 }
 
@@ -24,7 +24,7 @@ static NTSTATUS query_node(struct vmm_port *port, uint32_t node, DXGK_NODEMETADA
 	NTSTATUS status;
 
 	memset(metadata, 0, sizeof(*metadata));
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_GET_NODE_METADATA);
 	status = port->ddi.DxgkDdiGetNodeMetadata(port->adapter, node, metadata);
 	vmm_port_leave(port, &call, VIDMM_DDI_GET_NODE_METADATA);
 	vmm_port_ddi_event(port, VIDMM_DDI_GET_NODE_METADATA, status, node, metadata->Flags.Value,

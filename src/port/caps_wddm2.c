@@ -61,6 +61,21 @@ static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
 }
 
 /*
+ * The query is optional for a ComputeOnly adapter. Without an answer, the nodes and the paging node
+ * of DRIVERCAPS remain. (SCH-09)
+ */
+static void report_unanswered(struct vmm_port *port, const DXGK_DRIVERCAPS *caps, NTSTATUS status)
+{
+	if (caps->MiscCaps.ComputeOnly)
+		return;
+	vmm_finding(port->observe, "SCH-09", 0, 0,
+		    "DxgkDdiQueryAdapterInfo(PHYSICALADAPTERCAPS) returned 0x%08x: a %s adapter "
+		    "that is not ComputeOnly names its paging node there; node %u of DRIVERCAPS "
+		    "is used",
+		    (unsigned)status, port->model->name, caps->MemoryManagementCaps.PagingNode);
+}
+
+/*
  * SCH-09: from WDDM 2.0 on the physical adapter reports the paging node. It replaces PagingNode of
  * DRIVERCAPS.
  */
@@ -80,6 +95,10 @@ NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS 
 	memset(&physical, 0, sizeof(physical));
 	physical.DxgkPhysicalAdapterHandle = port;
 	status = vmm_port_query_adapter_info(port, &args);
+	if (status == STATUS_NOT_SUPPORTED || status == STATUS_INVALID_PARAMETER) {
+		report_unanswered(port, caps, status);
+		return STATUS_SUCCESS;
+	}
 	if (status < 0)
 		return vmm_refuse_reason(
 			port->observe, status, 0, 0,

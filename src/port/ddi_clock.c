@@ -11,7 +11,7 @@ static NTSTATUS call_calibrate(struct vmm_port *port, uint32_t node,
 	const struct vmm_port_ordinals ordinals = vmm_port_ordinals_of(port, node);
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CALIBRATE_GPU_CLOCK))
 		return STATUS_DEVICE_REMOVED;
 	uint32_t irql =
 		vmm_nt_raise_of(port->nt, call.slots, "calibrate_gpu_clock", VMM_NT_DISPATCH);

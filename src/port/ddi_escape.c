@@ -16,7 +16,7 @@ NTSTATUS vmm_port_escape(struct vmm_port *port, DXGKARG_ESCAPE *args)
 	if (!port->ddi.DxgkDdiEscape)
 		return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
 					 "ESC-04: the miniport has no DxgkDdiEscape");
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_ESCAPE))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiEscape(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_ESCAPE, status, flags, bytes, 0);

@@ -140,7 +140,7 @@ static NTSTATUS call_create(struct vmm_port *port, struct vmm_port_cpu_event *ev
 
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_CREATE_CPU_EVENT);
 	status = port->ddi.DxgkDdiCreateCpuEvent(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
 	event->driver = args.hKmdCpuEvent;
@@ -193,7 +193,7 @@ static void call_destroy(struct vmm_port *port, HANDLE driver)
 
 	if (vmm_port_dead(port) || !vmm_port_begin_waiting(port))
 		return;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_DESTROY_CPU_EVENT);
 	status = port->ddi.DxgkDdiDestroyCpuEvent(port->adapter, driver);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CPU_EVENT, status, 0, 0, 0);
 	if (status != STATUS_SUCCESS) /* the event counts as destroyed nevertheless */

@@ -13,7 +13,7 @@ NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_pr
 	NTSTATUS status;
 
 	args.Flags.SystemProcess = process->system;
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CREATE_PROCESS))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_lock(port);
 	port->creating = process;
@@ -35,7 +35,7 @@ void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, true))
+	if (!vmm_port_call_begin_object(port, &call, true, VIDMM_DDI_DESTROY_PROCESS))
 		return;
 	status = port->ddi.DxgkDdiDestroyProcess(port->adapter, kmd_process);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_PROCESS, status, 0, 0, 0);
@@ -49,7 +49,7 @@ NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint
 	struct vmm_port_call call;
 	uint64_t size;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE))
 		return STATUS_DEVICE_REMOVED;
 	size = port->ddi.DxgkDdiGetRootPageTableSize(port->adapter, &args);
 	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE, STATUS_SUCCESS,
@@ -71,7 +71,7 @@ void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *ar
 {
 	struct vmm_port_call call;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE))
 		return;
 	port->ddi.DxgkDdiSetRootPageTable(port->adapter, args);
 	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_SET_ROOT_PAGE_TABLE, STATUS_SUCCESS,
@@ -88,7 +88,7 @@ NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMM
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter_any(port);
+	call = vmm_port_enter_any(port, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL);
 	irql = vmm_nt_raise_of(port->nt, call.slots, "submit_command_virtual", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommandVirtual(port->adapter, args);
 	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
@@ -114,7 +114,7 @@ NTSTATUS vmm_port_validate_command(struct vmm_port *port, DXGKARG_VALIDATESUBMIT
 
 	if (vmm_likely(!port->ddi.DxgkDdiValidateSubmitCommand))
 		return STATUS_SUCCESS;
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiValidateSubmitCommand(port->adapter, args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, status,

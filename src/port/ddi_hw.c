@@ -13,7 +13,7 @@ NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CREATE_HW_CONTEXT))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiCreateHwContext(device, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_CONTEXT, status, args->NodeOrdinal,
@@ -32,7 +32,7 @@ NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CREATE_HW_QUEUE))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiCreateHwQueue(context, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_QUEUE, status, args->Flags.Value, 0, 0);
@@ -50,7 +50,7 @@ static NTSTATUS destroy(struct vmm_port *port, enum vidmm_ddi ddi,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, true))
+	if (!vmm_port_call_begin_object(port, &call, true, ddi))
 		return STATUS_DEVICE_REMOVED;
 	status = entry(object);
 	vmm_port_call_end(port, &call, ddi, status, 0, 0, 0);
@@ -77,7 +77,7 @@ NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
 {
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_SETUP_PRIORITY_BANDS))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSetupPriorityBands(port->adapter, args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_SETUP_PRIORITY_BANDS, status,
@@ -89,7 +89,7 @@ NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
 {
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSubmitCommandToHwQueue(port->adapter, args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, status,
@@ -101,7 +101,7 @@ NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
 {
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSetContextSchedulingProperties(port->adapter, args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES, status,
@@ -112,7 +112,7 @@ NTSTATUS vmm_port_suspend_context(struct vmm_port *port, const DXGKARG_SUSPENDCO
 {
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_SUSPEND_CONTEXT))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSuspendContext(port->adapter, args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_SUSPEND_CONTEXT, status,
@@ -124,7 +124,7 @@ NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context)
 	const DXGKARG_RESUMECONTEXT args = {.hContext = context};
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_RESUME_CONTEXT))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResumeContext(port->adapter, &args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_RESUME_CONTEXT, status, 0, 0, 0);
@@ -137,7 +137,7 @@ NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
 				      .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_RESET_HW_ENGINE))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResetHwEngine(port->adapter, &args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_RESET_HW_ENGINE, status, node, 0, 0);
@@ -150,7 +150,7 @@ NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node)
 				       .EngineOrdinal = ordinals.engine};
 	struct vmm_port_call call;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_RESUME_HW_ENGINE))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResumeHwEngine(port->adapter, &args);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_RESUME_HW_ENGINE, status, node, 0, 0);

@@ -72,7 +72,7 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
 	*suspensions = atomic_load(&port->suspensions);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_CREATE_DEVICE);
 	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
 	return vmm_port_finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status,
@@ -148,7 +148,7 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 	forget_device(port, device);
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_DESTROY_DEVICE);
 	status = port->ddi.DxgkDdiDestroyDevice(device);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_DEVICE, status);
@@ -237,7 +237,7 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 	copy.EngineAffinity = args->EngineAffinity ? args->EngineAffinity : 1; /* SCH-08 */
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_CREATE_CONTEXT);
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
 			  args->Flags.Value, 0);
@@ -263,7 +263,7 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
 		return STATUS_SUCCESS;
 	if (!vmm_port_begin_waiting(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_DESTROY_CONTEXT);
 	status = port->ddi.DxgkDdiDestroyContext(context);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_CONTEXT, status);
@@ -277,7 +277,7 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	HANDLE resource = args->hResource;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CREATE_ALLOCATION))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
@@ -295,7 +295,8 @@ NTSTATUS vmm_port_validate_property(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false,
+					VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiValidateUpdateAllocationProperty(port->adapter, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
@@ -310,7 +311,7 @@ NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, vo
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiSetAllocationBackingStore(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
@@ -329,7 +330,7 @@ NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 	if (!port->ddi.DxgkDdiGetStandardAllocationDriverData)
 		return STATUS_NOT_SUPPORTED;
 	vmm_port_check_rank(&port->object_rank);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA);
 	status = port->ddi.DxgkDdiGetStandardAllocationDriverData(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA);
 	vmm_port_ddi_event(port, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status,
@@ -347,7 +348,7 @@ NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALL
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_check_rank(&port->object_rank);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_DESCRIBE_ALLOCATION);
 	status = port->ddi.DxgkDdiDescribeAllocation(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);
 	vmm_port_ddi_event(port, VIDMM_DDI_DESCRIBE_ALLOCATION, status, args->Width, args->Height,
@@ -366,7 +367,7 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, true))
+	if (!vmm_port_call_begin_object(port, &call, true, VIDMM_DDI_DESTROY_ALLOCATION))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiDestroyAllocation(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_ALLOCATION, status, count,
@@ -380,7 +381,7 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_OPEN_ALLOCATION))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
@@ -397,7 +398,7 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, true))
+	if (!vmm_port_call_begin_object(port, &call, true, VIDMM_DDI_CLOSE_ALLOCATION))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiCloseAllocation(device, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);

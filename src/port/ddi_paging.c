@@ -37,7 +37,7 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	NTSTATUS status;
 	uint64_t used;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiBuildPagingBuffer(port->adapter, args);
 	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
@@ -74,7 +74,7 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE))
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count);
 	status = port->ddi.DxgkDdiReleaseSwizzlingRange(port->adapter, args);
@@ -113,7 +113,7 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE))
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count); /* SWZ-02 */
 	vmm_assert(args->SegmentId && args->SegmentId <= port->caps.segment_count);
@@ -137,7 +137,7 @@ NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUH
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiMapCpuHostAperture(port->adapter, args);
 	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE, status,
@@ -152,7 +152,7 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_scheduler_call_begin(port, &call))
+	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiUnmapCpuHostAperture(port->adapter, args);
 	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status,

@@ -30,7 +30,9 @@ static NTSTATUS present(struct vmm_port *port, enum vidmm_ddi ddi, HANDLE object
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (vmm_unlikely(on_context && !port->ddi.DxgkDdiPresent))
+		return vmm_port_lacks(port, "DxgkDdiPresent");
+	if (!vmm_port_call_begin(port, &call, ddi))
 		return STATUS_DEVICE_REMOVED;
 	status = on_context ? port->ddi.DxgkDdiPresent(object, args)
 			    : port->ddi.DxgkDdiPresentToHwQueue(object, args);
@@ -82,7 +84,7 @@ NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRES
 
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter_any(port);
+	call = vmm_port_enter_any(port, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS);
 	irql = vmm_nt_interrupt_enter(&port->interrupt, call.slots);
 	status = port->ddi.DxgkDdiSetVidPnSourceAddress(port->adapter, args);
 	vmm_nt_interrupt_leave(&port->interrupt, call.slots, irql);
@@ -94,7 +96,7 @@ NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRES
 NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
 				     const DXGKARG_SETVIDPNSOURCEADDRESS *args)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS);
 	NTSTATUS status = port->ddi.DxgkDdiSetVidPnSourceAddress(port->adapter, args);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS);
@@ -104,7 +106,7 @@ NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
 NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible)
 {
 	const DXGKARG_SETVIDPNSOURCEVISIBILITY args = {.VidPnSourceId = source, .Visible = visible};
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY);
 	NTSTATUS status = port->ddi.DxgkDdiSetVidPnSourceVisibility(port->adapter, &args);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY);
@@ -138,7 +140,7 @@ NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64
 			"DxgkDdiCreatePeriodicFrameNotification and its counterpart");
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION);
 	status = port->ddi.DxgkDdiCreatePeriodicFrameNotification(&args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status, target,
 			  time_100ns, id);
@@ -157,7 +159,7 @@ void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification)
 	vmm_port_check_rank(&port->object_rank);
 	if (vmm_port_dead(port) || !vmm_port_begin_waiting(port))
 		return;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION);
 	status = port->ddi.DxgkDdiDestroyPeriodicFrameNotification(&args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION, status, 0, 0,
 			  0);

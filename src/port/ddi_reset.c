@@ -21,7 +21,7 @@ NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence)
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter_any(port);
+	call = vmm_port_enter_any(port, VIDMM_DDI_PREEMPT_COMMAND);
 	irql = vmm_nt_raise_of(port->nt, call.slots, "preempt_command", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiPreemptCommand(port->adapter, &args);
 	if (vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH)
@@ -48,7 +48,7 @@ NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *arg
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_CANCEL_COMMAND);
 	status = port->ddi.DxgkDdiCancelCommand(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_CANCEL_COMMAND);
 	vmm_port_scheduler_leave(port);
@@ -78,7 +78,7 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 	args.pBuffer = vmm_calloc(1, DEBUG_BYTES);
 	if (!args.pBuffer)
 		args.BufferSize = 0; /* TDR-03: the reset does not depend on this call */
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_COLLECT_DBG_INFO);
 	status = port->ddi.DxgkDdiCollectDbgInfo(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_COLLECT_DBG_INFO);
 	vmm_port_ddi_event(port, VIDMM_DDI_COLLECT_DBG_INFO, status, reason, 0, 0);
@@ -97,7 +97,7 @@ NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, 
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);
 	status = port->ddi.DxgkDdiQueryDependentEngineGroup(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);
 	vmm_port_scheduler_leave(port);
@@ -119,7 +119,7 @@ NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_RESET_ENGINE);
 	status = port->ddi.DxgkDdiResetEngine(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_RESET_ENGINE);
 	vmm_port_scheduler_leave(port);
@@ -130,11 +130,11 @@ NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_
 }
 
 /* PNP-08: nothing is recovered once the device has been removed. */
-static bool begin_recovery(struct vmm_port *port, struct vmm_port_call *call)
+static bool begin_recovery(struct vmm_port *port, struct vmm_port_call *call, enum vidmm_ddi ddi)
 {
 	if (atomic_load(&port->device_removed))
 		return false;
-	*call = vmm_port_enter(port);
+	*call = vmm_port_enter(port, ddi);
 	return true;
 }
 
@@ -155,7 +155,7 @@ NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
 {
 	struct vmm_port_call call;
 
-	if (!begin_recovery(port, &call))
+	if (!begin_recovery(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
 	return end_recovery(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
@@ -165,7 +165,7 @@ NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
 {
 	struct vmm_port_call call;
 
-	if (!begin_recovery(port, &call))
+	if (!begin_recovery(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
 	return end_recovery(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);

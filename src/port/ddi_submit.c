@@ -62,9 +62,14 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin(port, &call))
+	if (vmm_unlikely(!port->ddi.DxgkDdiRender || !port->ddi.DxgkDdiPatch))
+		return vmm_port_lacks(port,
+				      port->ddi.DxgkDdiRender ? "DxgkDdiPatch" : "DxgkDdiRender");
+	if (!vmm_port_call_begin(port, &call, VIDMM_DDI_RENDER))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiRender(context, args);
+	if (vmm_unlikely(port->verify))
+		vmm_port_verify_render(port, &before);
 	vmm_port_call_end(
 		port, &call, VIDMM_DDI_RENDER, status, before.CommandLength,
 		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
@@ -96,10 +101,15 @@ NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 		    !args->pPatchLocationList && !args->PatchLocationListSize &&
 		    !args->PatchLocationListSubmissionStart &&
 		    !args->PatchLocationListSubmissionLength));
+	/* PAT-17: only paging buffers get here without Render and Patch. They need no patching. */
+	if (vmm_unlikely(!port->ddi.DxgkDdiPatch)) {
+		vmm_assert(args->Flags.Paging);
+		return STATUS_SUCCESS;
+	}
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_PATCH);
 	status = port->ddi.DxgkDdiPatch(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_PATCH);
 	vmm_port_scheduler_leave(port);
@@ -128,7 +138,7 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
-	call = vmm_port_enter_any(port);
+	call = vmm_port_enter_any(port, VIDMM_DDI_SUBMIT_COMMAND);
 	irql = vmm_nt_raise_of(port->nt, call.slots, "submit_command", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommand(port->adapter, args);
 	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
@@ -158,7 +168,10 @@ NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (!vmm_port_call_begin_object(port, &call, false))
+	/* A ComputeOnly miniport reports every completion, or its packet times out. */
+	if (!port->ddi.DxgkDdiQueryCurrentFence)
+		return STATUS_NOT_SUPPORTED;
+	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_QUERY_CURRENT_FENCE))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiQueryCurrentFence(port->adapter, &args);
 	vmm_port_call_end(port, &call, VIDMM_DDI_QUERY_CURRENT_FENCE, status, node,

@@ -18,6 +18,8 @@
 #define INTERRUPT_VECTOR              0x50u
 /* Lengths of 4 GiB and more are given in units of 256 bytes (CM_RESOURCE_MEMORY_LARGE_40). */
 #define RESOURCE_LARGE_40             0x0200u
+#define DISPLAY_CLASS                 "{4d36e968-e325-11ce-bfc1-08002be10318}"
+#define HARDWARE_KEY                  "\\Registry\\Machine\\System\\CurrentControlSet\\Enum\\PCI"
 
 static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
 {
@@ -40,8 +42,8 @@ static void paths_init(struct vmm_port *port)
 	unsigned number = (unsigned)(port->identity_physical >> 21) & 0xFFFF;
 
 	snprintf(port->device_key, sizeof(port->device_key),
-		 "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Class\\"
-		 "{4d36e968-e325-11ce-bfc1-08002be10318}\\%04x",
+		 "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Class\\" DISPLAY_CLASS
+		 "\\%04x",
 		 number);
 	snprintf(port->service_key, sizeof(port->service_key),
 		 "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\vidmm%04x", number);
@@ -115,6 +117,7 @@ static vmm_status resources_init(struct vmm_port *port)
 	port->resources = vmm_calloc(1, size_bytes);
 	if (!port->resources)
 		return VMM_NO_MEMORY;
+	port->resources_bytes = (uint32_t)size_bytes;
 	port->resources->Count = 1;
 	port->resources->List[0].InterfaceType = PCIBus;
 	port->resources->List[0].PartialResourceList.Version = 1;
@@ -141,11 +144,21 @@ static vmm_status resources_init(struct vmm_port *port)
 	return VMM_OK;
 }
 
-/* Writes the values to both keys: DriverEntry gets the service's key, StartDevice the device's. */
+/*
+ * Makes the keys of the device and of its service, which a miniport opens even if they have no
+ * value. Writes the values to both: DriverEntry gets the service's key, StartDevice the device's.
+ */
 static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_options *options)
 {
-	vmm_status status = VMM_OK;
+	char hardware_key[VMM_PORT_PATH_CHARS], parameters[VMM_PORT_PATH_CHARS + 16];
+	vmm_status status;
 
+	snprintf(hardware_key, sizeof(hardware_key), HARDWARE_KEY "\\%s\\Device Parameters",
+		 strrchr(port->device_key, '\\') + 1);
+	snprintf(parameters, sizeof(parameters), "%s\\Parameters", port->service_key);
+	status = vmm_nt_device_add(port->nt, &port->device, hardware_key, port->device_key);
+	if (vmm_ok(status))
+		status = vmm_nt_registry_add_key(port->nt, parameters);
 	for (uint32_t i = 0; i < options->registry_count && vmm_ok(status); i++) {
 		const struct vmm_port_registry_value *value = &options->registry[i];
 
@@ -156,6 +169,69 @@ static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_opt
 							    value->name, value->value);
 	}
 	return status;
+}
+
+/* DevicePropertyHardwareID: PCI\VEN_vvvv&DEV_dddd..., two strings and an empty one. */
+static vmm_status set_hardware_id(struct vmm_port *port)
+{
+	const uint8_t *config = port->config;
+	char text[128];
+	int length;
+
+	length = snprintf(text, sizeof(text),
+			  "PCI\\VEN_%02X%02X&DEV_%02X%02X&SUBSYS_%02X%02X%02X%02X&REV_%02X%c"
+			  "PCI\\VEN_%02X%02X&DEV_%02X%02X%c",
+			  config[1], config[0], config[3], config[2], config[0x2F], config[0x2E],
+			  config[0x2D], config[0x2C], config[8], 0, config[1], config[0], config[3],
+			  config[2], 0);
+	return vmm_nt_device_set_text(port->nt, &port->device, DevicePropertyHardwareID, text,
+				      (size_t)length);
+}
+
+/* The properties that IoGetDeviceProperty returns. */
+static vmm_status properties_init(struct vmm_port *port)
+{
+	const uint32_t bus_type = PCIBus, zero = 0;
+	const struct {
+		uint32_t property, size_bytes;
+		const void *data;
+	} binary[] = {
+		{DevicePropertyLegacyBusType, sizeof(bus_type), &bus_type},
+		{DevicePropertyBusNumber, sizeof(zero), &zero},
+		{DevicePropertyAddress, sizeof(zero), &zero},
+		{DevicePropertyBootConfiguration, port->resources_bytes, port->resources},
+		{DevicePropertyBootConfigurationTranslated, port->resources_bytes, port->resources},
+		{DevicePropertyAllocatedResources, port->resources_bytes, port->resources},
+	};
+	const struct {
+		uint32_t property;
+		const char *text;
+	} texts[] = {
+		{DevicePropertyClassName, "Display"},
+		{DevicePropertyClassGuid, DISPLAY_CLASS},
+		{DevicePropertyDriverKeyName, strstr(port->device_key, DISPLAY_CLASS)},
+		{DevicePropertyEnumeratorName, "PCI"},
+		{DevicePropertyLocationInformation, "PCI bus 0, device 0, function 0"},
+	};
+	vmm_status status = set_hardware_id(port);
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(binary) && vmm_ok(status); i++)
+		status = vmm_nt_device_set(port->nt, &port->device, binary[i].property,
+					   binary[i].data, binary[i].size_bytes);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(texts) && vmm_ok(status); i++)
+		status = vmm_nt_device_set_text(port->nt, &port->device, texts[i].property,
+						texts[i].text, strlen(texts[i].text));
+	return status;
+}
+
+static vmm_status check_memory_limit(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	if (!options->memory_limit_bytes || options->memory_limit_bytes >= VMM_LARGE_PAGE_SIZE)
+		return VMM_OK;
+	return vmm_refuse_reason(port->observe, VMM_INVALID_PARAMETER, 0, 0,
+				 "Q-405: memory_limit_bytes is %llu: expected 0, or at least %llu",
+				 (unsigned long long)options->memory_limit_bytes,
+				 (unsigned long long)VMM_LARGE_PAGE_SIZE);
 }
 
 static vmm_status check_options(struct vmm_port *port, const struct vmm_port_options *options)
@@ -179,12 +255,16 @@ static vmm_status check_options(struct vmm_port *port, const struct vmm_port_opt
 
 vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_options *options)
 {
-	vmm_status status = check_options(port, options);
+	vmm_status status = check_memory_limit(port, options);
 
+	if (vmm_ok(status) && !options->device_model)
+		status = check_options(port, options);
 	if (!vmm_ok(status))
 		return status;
+	port->config_bytes = VMM_PORT_CONFIG_BYTES;
 	port->system_memory_bytes =
 		options->system_memory_bytes ? options->system_memory_bytes : SYSTEM_MEMORY_DEFAULT;
+	port->memory_limit_bytes = options->memory_limit_bytes;
 	port->identity_physical = vmm_nt_phys_reserve(port->nt, VMM_PAGE_SIZE);
 	paths_init(port);
 	port->driver = (DRIVER_OBJECT){
@@ -192,25 +272,33 @@ vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_opt
 	port->device = (DEVICE_OBJECT){.Type = 3,
 				       .Size = sizeof(DEVICE_OBJECT),
 				       .ReferenceCount = 1,
-				       .DriverObject = &port->driver};
-	status = bars_init(port, options);
+				       .DriverObject = &port->driver,
+				       .StackSize = 1};
+	status = options->device_model ? vmm_port_model_init(port, options)
+				       : bars_init(port, options);
 	if (vmm_ok(status))
-		status = resources_init(port);
+		status = port->hardware ? vmm_port_model_resources(port) : resources_init(port);
 	if (vmm_ok(status))
 		status = registry_init(port, options);
-	if (vmm_ok(status))
-		config_init(port, &options->ids);
+	if (port->hardware)
+		vmm_port_model_config(port, &options->ids);
 	else
+		config_init(port, &options->ids);
+	if (vmm_ok(status))
+		status = properties_init(port);
+	if (!vmm_ok(status))
 		vmm_port_device_finish(port);
 	return status;
 }
 
 void vmm_port_device_finish(struct vmm_port *port)
 {
-	vmm_nt_registry_remove_key(port->nt, port->device_key);
+	vmm_nt_device_remove(port->nt, &port->device);
 	vmm_nt_registry_remove_key(port->nt, port->service_key);
 	vmm_free(port->resources);
 	port->resources = NULL;
+	if (port->hardware)
+		vmm_port_model_finish(port);
 	while (port->bar_count) {
 		struct vmm_port_bar *bar = &port->bar[--port->bar_count];
 

@@ -54,21 +54,36 @@ NTSTATUS vmm_port_cb_get_device_information(HANDLE handle, PDXGK_DEVICE_INFO inf
 	return end(port, VIDMM_CB_GET_DEVICE_INFORMATION, STATUS_SUCCESS);
 }
 
+/* Returns the pointer for drivers to [address, +length) of a BAR; of ports, the number itself. */
+static void *find_range(struct vmm_port *port, uint64_t address, uint64_t length, bool io_space)
+{
+	const struct vmm_port_bar *bar;
+
+	if (io_space)
+		return vmm_hardware_has_ports(port->hardware, address, length)
+			       ? (void *)(uintptr_t)address
+			       : NULL;
+	bar = vmm_port_find_bar(port, address, length);
+	if (bar)
+		return bar->memory.base + (address - bar->physical);
+	return port->hardware ? vmm_hardware_registers_at(port->hardware, address, length) : NULL;
+}
+
 NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG length,
 				BOOLEAN io_space, BOOLEAN user, MEMORY_CACHING_TYPE cache,
 				PVOID *pointer)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbMapMemory");
 	struct vmm_port_mapping *mapping;
-	struct vmm_port_bar *bar;
+	void *found;
 
 	(void)cache; /* the host's memory is coherent: every caching type sees the same bytes */
 	if (!port || !pointer)
 		return STATUS_INVALID_PARAMETER;
-	if (io_space || user)
+	if (user || (io_space && !port->hardware))
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
-	bar = vmm_port_find_bar(port, (uint64_t)address.QuadPart, length);
-	if (!bar || !length) {
+	found = find_range(port, (uint64_t)address.QuadPart, length, io_space);
+	if (!found || !length) {
 		vmm_finding(
 			port->observe, "NT-08", 0, 0,
 			"DxgkCbMapMemory of %u bytes at 0x%llx: the range is not inside a BAR of "
@@ -79,7 +94,7 @@ NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG l
 	mapping = vmm_calloc(1, sizeof(*mapping));
 	if (!mapping)
 		return end(port, VIDMM_CB_OTHER, STATUS_INSUFFICIENT_RESOURCES);
-	mapping->address = bar->memory.base + ((uint64_t)address.QuadPart - bar->physical);
+	mapping->address = found;
 	mapping->size_bytes = length;
 	*pointer = mapping->address;
 	vmm_port_lock(port);
@@ -118,27 +133,46 @@ NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer)
 }
 
 /* Returns how many bytes of [offset, +length) the configuration space has. */
-static ULONG clip(ULONG offset, ULONG length)
+static ULONG clip(const struct vmm_port *port, ULONG offset, ULONG length)
 {
-	if (offset >= VMM_PORT_CONFIG_BYTES)
+	if (offset >= port->config_bytes)
 		return 0;
-	return length < VMM_PORT_CONFIG_BYTES - offset ? length : VMM_PORT_CONFIG_BYTES - offset;
+	return length < port->config_bytes - offset ? length : port->config_bytes - offset;
+}
+
+/* Returns how many bytes of [offset, +length) are kept by port: with a model only the header. */
+static ULONG own_bytes(const struct vmm_port *port, ULONG offset, ULONG length)
+{
+	ULONG own = port->hardware ? CONFIG_READ_ONLY_BYTES : VMM_PORT_CONFIG_BYTES;
+
+	if (offset >= own)
+		return 0;
+	return length < own - offset ? length : own - offset;
 }
 
 NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset,
 				       ULONG length, PULONG done)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbReadDeviceSpace");
+	ULONG own;
 
 	if (!port || !buffer || !done)
 		return STATUS_INVALID_PARAMETER;
 	if (type != DXGK_WHICHSPACE_CONFIG)
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
-	*done = clip(offset, length);
+	*done = clip(port, offset, length);
+	if (port->hardware && vmm_hardware_removed(port->hardware)) {
+		memset(buffer, 0xFF, *done); /* no device answers */
+		return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
+	}
+	own = own_bytes(port, offset, *done);
 	vmm_port_lock(port);
-	if (*done)
-		memcpy(buffer, port->config + offset, *done);
+	if (own)
+		memcpy(buffer, port->config + offset, own);
 	vmm_port_unlock(port);
+	if (*done > own)
+		vmm_hardware_config_read(port->hardware, offset + own, *done - own,
+					 (uint8_t *)buffer + own);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 
@@ -146,19 +180,24 @@ NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer,
 					ULONG length, PULONG done)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbWriteDeviceSpace");
+	ULONG own;
 
 	if (!port || !buffer || !done)
 		return STATUS_INVALID_PARAMETER;
 	if (type != DXGK_WHICHSPACE_CONFIG)
 		return end(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
-	*done = clip(offset, length);
+	*done = clip(port, offset, length);
+	own = own_bytes(port, offset, *done);
 	vmm_port_lock(port);
 	/* As in hardware: a write to a read-only register is taken and has no effect. */
-	for (ULONG i = 0; i < *done; i++) {
+	for (ULONG i = 0; i < own; i++) {
 		if (offset + i >= CONFIG_READ_ONLY_BYTES)
 			port->config[offset + i] = ((const uint8_t *)buffer)[i];
 	}
 	vmm_port_unlock(port);
+	if (*done > own)
+		vmm_hardware_config_write(port->hardware, offset + own, *done - own,
+					  (const uint8_t *)buffer + own);
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 

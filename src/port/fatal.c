@@ -5,9 +5,6 @@
  */
 #include "port/port_internal.h"
 
-#include <ctype.h>
-#include <stdio.h>
-
 bool vmm_port_dead(const struct vmm_port *port)
 {
 	return atomic_load_explicit(&port->dead, memory_order_acquire);
@@ -63,20 +60,6 @@ void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_d
 		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), (unsigned)status);
 }
 
-/* Writes the name of the DDI as the documentation spells it: DxgkDdiCreateAllocation. */
-static void write_ddi_name(char *name, size_t size, enum vidmm_ddi ddi)
-{
-	size_t length = (size_t)snprintf(name, size, "DxgkDdi");
-	bool first = true;
-
-	for (const char *c = vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi); *c; c++) {
-		if (*c != '_' && length + 1 < size)
-			name[length++] = (char)(first ? toupper((unsigned char)*c) : *c);
-		first = *c == '_';
-	}
-	name[length] = '\0';
-}
-
 NTSTATUS vmm_port_failed(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			 NTSTATUS status, bool documented)
 {
@@ -86,7 +69,7 @@ NTSTATUS vmm_port_failed(struct vmm_port *port, const char *rule, enum vidmm_ddi
 		vmm_port_wrong_status(port, rule, ddi, status);
 		return STATUS_INVALID_PARAMETER;
 	}
-	write_ddi_name(name, sizeof(name), ddi);
+	vmm_port_ddi_name(name, sizeof(name), ddi);
 	return vmm_refuse_reason(port->observe, status, 0, 0,
 				 "%s: the miniport failed %s with 0x%08x", rule, name,
 				 (unsigned)status);

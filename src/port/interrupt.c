@@ -14,7 +14,7 @@ static void call_dpc_routine(struct vmm_port *port)
 
 	if (vmm_port_dead(port))
 		return;
-	call = vmm_port_enter_any(port);
+	call = vmm_port_enter_any(port, VMM_PORT_PLACE_DPC);
 	port->ddi.DxgkDdiDpcRoutine(port->adapter);
 	vmm_port_leave_any(&call);
 }
@@ -84,41 +84,69 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	return queued;
 }
 
-NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine,
-					   PVOID context, ULONG message, PBOOLEAN result)
+/*
+ * Leaves the interrupt level after a routine of the miniport. Reports it if the routine notified an
+ * interrupt and queued no DPC. (SUB-08)
+ */
+static void leave(struct vmm_port *port, struct vmm_port_call *call, uint32_t irql)
 {
-	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbSynchronizeExecution");
-	struct vmm_port_call call;
-	struct vmm_port *lead;
-	bool forgotten;
-	uint32_t irql;
+	struct vmm_port *lead = port->lead;
+	bool forgotten = lead->notified && !lead->queued;
 
-	if (!port)
-		return STATUS_INVALID_PARAMETER;
-	lead = port->lead;
-	if (!routine || !result || message)
-		return vmm_refuse_rule(
-			port->observe, STATUS_INVALID_PARAMETER, "SUB-13", 0, 0,
-			"DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
-			"interrupt, number 0",
-			routine ? "a routine" : "no routine",
-			result ? "" : " and no result pointer", message);
-	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
-		return STATUS_INVALID_DEVICE_STATE;
-	if (!atomic_load(&port->connected))
-		return STATUS_UNSUCCESSFUL;
-	call = vmm_port_enter_any(port);
-	irql = vmm_nt_interrupt_enter(&lead->interrupt, call.slots);
-	lead->notified = lead->queued = lead->display_notified = false;
-	*result = routine(context);
-	forgotten = lead->notified && !lead->queued;
-	vmm_nt_interrupt_leave(&lead->interrupt, call.slots, irql);
-	vmm_port_leave_any(&call);
+	vmm_nt_interrupt_leave(&lead->interrupt, call->slots, irql);
+	vmm_port_leave_any(call);
 	if (forgotten)
 		vmm_finding(
 			port->observe, "SUB-08", 0, 0,
 			"DxgkCbNotifyInterrupt was called and no DPC queued before the interrupt "
 			"level was left");
+}
+
+static uint32_t enter(struct vmm_port *port, struct vmm_port_call *call, uint32_t place)
+{
+	struct vmm_port *lead = port->lead;
+	uint32_t irql;
+
+	*call = vmm_port_enter_any(port, place);
+	irql = vmm_nt_interrupt_enter(&lead->interrupt, call->slots);
+	lead->notified = lead->queued = lead->display_notified = false;
+	return irql;
+}
+
+bool vmm_port_interrupt_routine(struct vmm_port *port, uint32_t message)
+{
+	struct vmm_port_call call;
+	uint32_t irql = enter(port, &call, VMM_PORT_PLACE_INTERRUPT);
+	bool claimed = port->ddi.DxgkDdiInterruptRoutine(port->adapter, message);
+
+	leave(port, &call, irql);
+	return claimed;
+}
+
+NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine,
+					   PVOID context, ULONG message, PBOOLEAN result)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbSynchronizeExecution");
+	struct vmm_port_call call;
+	uint32_t irql;
+
+	if (!port)
+		return STATUS_INVALID_PARAMETER;
+	if (!routine || !result || message >= vmm_port_messages(port))
+		return vmm_refuse_rule(
+			port->observe, STATUS_INVALID_PARAMETER, "SUB-13", 0, 0,
+			"DxgkCbSynchronizeExecution with %s%s, message %u: the device has %s",
+			routine ? "a routine" : "no routine",
+			result ? "" : " and no result pointer", message,
+			vmm_port_messages(port) == 1 ? "one interrupt, number 0"
+						     : "fewer messages");
+	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
+		return STATUS_INVALID_DEVICE_STATE;
+	if (!atomic_load(&port->connected))
+		return STATUS_UNSUCCESSFUL;
+	irql = enter(port, &call, VMM_PORT_PLACE_SYNCHRONIZED);
+	*result = routine(context);
+	leave(port, &call, irql);
 	vmm_port_callback_event(port, VIDMM_CB_SYNCHRONIZE_EXECUTION, STATUS_SUCCESS);
 	return STATUS_SUCCESS;
 }
@@ -294,11 +322,23 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 			port->caps.nodes_each, port->link_count);
 	if (vmm_unlikely(data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED))
 		check_page_fault(port, data);
+	if (vmm_unlikely(atomic_load(&port->losing)) &&
+	    data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED) {
+		/* the miniport does not learn of it. */
+		atomic_fetch_add(&port->lost, 1);
+		return STATUS_SUCCESS;
+	}
 	if (vmm_unlikely(ordinals.engine))
 		report_with_core_node(port, data, vmm_port_node_of(port, ordinals));
 	else
 		port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
+}
+
+uint32_t vmm_port_lose_completions(struct vmm_port *port, bool lose)
+{
+	atomic_store(&port->lead->losing, lose);
+	return atomic_load(&port->lead->lost);
 }
 
 VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,

@@ -39,7 +39,7 @@ NTSTATUS vmm_port_link_device(struct vmm_port *port)
 
 	if (!port->ddi.DxgkDdiLinkDevice)
 		return STATUS_SUCCESS;
-	call = vmm_port_enter(port);
+	call = vmm_port_enter(port, VIDMM_DDI_LINK_DEVICE);
 	status = port->ddi.DxgkDdiLinkDevice(&port->device, port->adapter, &linked);
 	vmm_port_leave(port, &call, VIDMM_DDI_LINK_DEVICE);
 	vmm_port_ddi_event(port, VIDMM_DDI_LINK_DEVICE, status, linked.ChainUid,

@@ -25,6 +25,7 @@
 #include <d3dkmddi.h>
 #include <dispmprt.h>
 #include <vidmm/caps.h>
+#include <vidmm/device.h>
 
 /*
  * The kernel-side headers are compiled for the newest interface version that port supports
@@ -123,6 +124,7 @@ struct vmm_port_segment {
 	struct vmm_port_vpr vpr;
 	uint64_t page_bytes; /* 4096, or 65536 with Use64KBPages */
 	struct vmm_port_host_aperture host;
+	bool unpitched; /* an aperture with PitchAlignment, which is not built (SEG-10) */
 };
 
 /* GPU virtual addressing (caps_gpummu.c). */
@@ -137,9 +139,10 @@ struct vmm_port_gpummu {
 };
 
 struct vmm_port_caps {
-	uint32_t interface_version; /* the Version that the miniport registered */
-	bool wddm2;                 /* interface_version is 2.0 or later */
-	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
+	/* of the driver model: the Version that the miniport registered, or an older one */
+	uint32_t interface_version;
+	bool wddm2;         /* interface_version is 2.0 or later */
+	bool map_aperture2; /* MapAperture2Supported (ALF-29) */
 	/* The table has DxgkDdiValidateUpdateAllocationProperty (PRI-15) */
 	bool validate_property;
 	bool set_backing_store; /* the table has DxgkDdiSetAllocationBackingStore (ALF-30) */
@@ -261,8 +264,12 @@ struct vmm_port_options {
 	const uint64_t *bar_sizes;  /* of each */
 	const int *bar_memory;      /* descriptors, -1: new memory; NULL: -1 for all */
 	uint32_t bar_count, registry_count;
+	/* The device as a model instead of BARs; NULL: BARs. */
+	const struct vidmm_device_model *device_model;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
+	uint64_t memory_limit_bytes;  /* of each memory segment; 0: none */
+	bool verify;                  /* VidmmVerifyDriver */
 	uint32_t features;            /* bit n: DXGK_FEATURE_ID n is enabled */
 	/* The ids of the device; vendor 0: a vendor and a device that no hardware has. (DXC-26) */
 	struct vmm_port_identity ids;
@@ -282,6 +289,11 @@ struct vmm_port_options {
  */
 vmm_status vmm_port_start(const struct vmm_port_options *options,
 			  struct vmm_port **port) VMM_MUST_CHECK;
+/*
+ * Q-406: while LOSE is true, the port ignores DMA_COMPLETED interrupts of the miniport. Returns how
+ * many it has ignored so far.
+ */
+uint32_t vmm_port_lose_completions(struct vmm_port *port, bool lose);
 /*
  * Stops a miniport: StopDevice, RemoveDevice, Unload. The core has closed all its objects before
  * (PNP-03). The miniport of a dead port is called here too, because only it can end its threads.
@@ -303,6 +315,8 @@ void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, P
 vmm_status vmm_port_notify_removal(struct vmm_port *port,
 				   DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* For vmm_nt_config.place. */
+void vmm_port_place_name(uint64_t value, char *name, size_t size);
 /* Returns whether the miniport asked for the feature and got the answer that it is enabled. */
 bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);
 /* Returns the number of physical adapters of the link; 1: no link. */
@@ -322,18 +336,18 @@ uint32_t vmm_port_luid(const struct vmm_port *port);
 /* Returns the library's mapping of a BAR of the device; NULL if there are fewer BARs. */
 const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes);
 /*
- * Returns the BAR memory behind a CPU-visible memory segment, and the offset of the segment's first
- * byte. NULL if the segment is not CPU-visible.
+ * Returns the memory behind a CPU-visible memory segment, of a BAR or allocated by the miniport,
+ * and the offset of the segment's first byte. NULL if the segment is not CPU-visible. (SEG-08)
  */
-struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
-					      uint64_t *offset);
+const struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
+						    uint64_t *offset);
 /*
  * Does the same for a segment that is not CPU-visible (SWZ-24). NULL if the location of its bytes
  * is not known: its CpuTranslatedAddress must lie in a BAR, and no other segment may be there.
  * Swizzling ranges may show this memory.
  */
-struct vmm_os_memory *vmm_port_hidden_memory(struct vmm_port *port, uint32_t segment_id,
-					     uint64_t *offset);
+const struct vmm_os_memory *vmm_port_hidden_memory(struct vmm_port *port, uint32_t segment_id,
+						   uint64_t *offset);
 /* Returns whether the range overlaps a memory segment, or a CPU host aperture. */
 bool vmm_port_is_segment_memory(const struct vmm_port *port, uint64_t physical,
 				uint64_t size_bytes);
@@ -341,8 +355,8 @@ bool vmm_port_is_segment_memory(const struct vmm_port *port, uint64_t physical,
  * Returns the BAR memory at [physical, +size_bytes) of the CPU's address space. NULL if the range
  * is not inside one BAR.
  */
-struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
-					  uint64_t size_bytes, uint64_t *offset);
+const struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
+						uint64_t size_bytes, uint64_t *offset);
 /*
  * Returns whether a fatal violation has occurred. From then on every other vmm_port_* call returns
  * STATUS_DEVICE_REMOVED without entering the miniport.
@@ -433,6 +447,13 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
  * (DMA-28: fatal 0x10E). Returns a status of DMA-29 or DMA-31; any other becomes
  * STATUS_INVALID_PARAMETER with a finding.
  */
+/*
+ * With VidmmVerifyDriver the core has this many bytes behind the private data and behind the patch
+ * location list of each DMA buffer, filled by vmm_port_canary_fill. vmm_port_render then finds what
+ * the miniport writes there. (NT-23)
+ */
+#define VMM_PORT_CANARY_BYTES 64u
+void vmm_port_canary_fill(void *canary);
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
 
 /*
@@ -568,7 +589,7 @@ NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node);
 
 /*
  * PASSIVE_LEVEL, no lock held. The miniport reports a missed completion by an interrupt during the
- * call (SUB-14).
+ * call (SUB-14). STATUS_NOT_SUPPORTED: it has no such DDI (PNP-01).
  */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence);
 

@@ -12,14 +12,27 @@
 
 #include <stdatomic.h>
 #include <ntddk.h>
+#include "hardware/hardware.h"
 #include "port/port.h"
 
-#define VMM_PORT_BARS_MAX     6u
-#define VMM_PORT_CONFIG_BYTES 256u
-#define VMM_PORT_PATH_CHARS   128u
+#define VMM_PORT_BARS_MAX           6u
+#define VMM_PORT_CONFIG_BYTES       256u
+#define VMM_PORT_PATH_CHARS         128u
 /* Thread slot that nt reserves for port: the port whose DDI the thread is in. */
-#define VMM_PORT_THREAD_SLOT  3u
-#define VMM_PORT_MAGIC        0x74726F706D647776u
+#define VMM_PORT_THREAD_SLOT        VMM_NT_SLOT_PLACE
+/*
+ * What the thread executes there, in the upper bits of the slot: an enum vidmm_ddi, or one of
+ * these. vidmm_driver_place reads it.
+ */
+#define VMM_PORT_PLACE_SHIFT        48
+#define VMM_PORT_PLACE_DRIVER_ENTRY 0x80u
+#define VMM_PORT_PLACE_DPC          0x81u
+#define VMM_PORT_PLACE_SYNCHRONIZED 0x82u /* a routine of DxgkCbSynchronizeExecution */
+#define VMM_PORT_PLACE_INTERRUPT    0x83u
+#define VMM_PORT_PLACES             512u
+#define VMM_PORT_PLACE_QUERY        0x100u /* plus the type: DxgkDdiQueryAdapterInfo */
+_Static_assert(VIDMM_DDI_LAST < VMM_PORT_PLACE_DRIVER_ENTRY, "DDIs have smaller numbers");
+#define VMM_PORT_MAGIC 0x74726F706D647776u
 
 /* SUB-15: the limit for all nodes together, which StartDevice tells the miniport. */
 #define VMM_PORT_DMA_QUEUE_ENTRIES 64u
@@ -72,12 +85,18 @@ struct vmm_port_mapping {
 struct vmm_port {
 	uint64_t magic; /* VMM_PORT_MAGIC: a miniport may pass another pointer as DeviceHandle */
 	/* constant after vmm_port_start */
+	bool verify; /* VidmmVerifyDriver (verify.c) */
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
 	const struct vmm_port_sink *sink;
 	void *sink_context;
-	const struct vmm_port_version *version;
+	const struct vmm_port_version *version; /* of the table: the sizes of structures */
+	/*
+	 * The version of the driver model, `version` or an older one (Q-164): the capabilities and
+	 * flags that exist, the queries, the memory model.
+	 */
+	const struct vmm_port_version *model;
 	DRIVER_INITIALIZATION_DATA ddi; /* entries that the version does not have are NULL */
 	DXGKRNL_INTERFACE services;
 	PVOID adapter; /* the miniport's device context: the first argument of adapter DDIs */
@@ -87,13 +106,21 @@ struct vmm_port {
 	/* In the lead: all ports of the link, itself first. */
 	struct vmm_port *link[VMM_PORT_LINKS_MAX];
 	struct vmm_port_caps caps;
+	/* The miniport's memory in which a segment is; NULL: the segment is in a BAR. */
+	struct vmm_nt_frames *pinned[VMM_PORT_SEGMENTS_MAX];
 	DRIVER_OBJECT driver;
 	DEVICE_OBJECT device; /* the physical device object */
 	uint32_t bar_count;
 	struct vmm_port_bar bar[VMM_PORT_BARS_MAX];
-	uint64_t identity_physical; /* a reserved address that numbers the device in names */
+	struct vmm_hardware *hardware; /* the device of a device model; NULL: memory BARs only */
+	uint32_t config_bytes;         /* of the configuration space */
+	uint64_t identity_physical;    /* a reserved address that numbers the device in names */
 	uint64_t system_memory_bytes;
+	uint64_t memory_limit_bytes; /* of each memory segment; 0: none */
+	_Atomic bool losing;         /* DMA_COMPLETED is lost */
+	_Atomic uint32_t lost;       /* how many were */
 	CM_RESOURCE_LIST *resources;
+	uint32_t resources_bytes;
 	char device_key[VMM_PORT_PATH_CHARS], service_key[VMM_PORT_PATH_CHARS];
 	UNICODE_STRING device_path, service_path;
 	uint16_t device_path_text[VMM_PORT_PATH_CHARS], service_path_text[VMM_PORT_PATH_CHARS];
@@ -104,6 +131,9 @@ struct vmm_port {
 	uint32_t features; /* in the lead: the enabled features; bit n is DXGK_FEATURE_ID n */
 	/* Of these, the features that the miniport has asked for. */
 	_Atomic uint32_t enabled_features;
+	/* With VidmmVerifyDriver: places whose stack was reported; references to handle data. */
+	_Atomic bool deep[VMM_PORT_PLACES];
+	_Atomic uint32_t handle_data;
 	_Atomic bool dead;
 	_Atomic bool connected;      /* interrupts are accepted: from StartDevice to StopDevice */
 	_Atomic bool listening;      /* interrupts reach the sink: from the end of start to stop */
@@ -136,7 +166,7 @@ struct vmm_port {
 	struct vmm_os_thread *creator VMM_GUARDED_BY(vmm_port_lock_class);
 	struct vmm_list devices;
 	struct vmm_list mappings;
-	uint8_t config[VMM_PORT_CONFIG_BYTES];
+	uint8_t config[VMM_PORT_CONFIG_BYTES]; /* of a model only the header */
 };
 
 VMM_LOCK_PAIR(vmm_port_lock, vmm_port_unlock, vmm_port_lock_class, vmm_os_mutex, struct vmm_port,
@@ -145,7 +175,7 @@ VMM_LOCK_PAIR(vmm_port_lock, vmm_port_unlock, vmm_port_lock_class, vmm_os_mutex,
 /* Returns whether the miniport uses WDDM 2.x, which has other structures and more queries. */
 static inline bool vmm_port_is_wddm2(const struct vmm_port *port)
 {
-	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT4;
+	return port->model->segment_query == DXGKQAITYPE_QUERYSEGMENT4;
 }
 
 /* ---- table.c ---- */
@@ -154,8 +184,18 @@ static inline bool vmm_port_is_wddm2(const struct vmm_port *port)
  * needs (spec 1.11).
  */
 NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_DATA *table);
-/* Checks the entries that depend on capabilities. */
+/* Chooses the version of the driver model by WDDMVersion. */
+void vmm_port_choose_model(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
+/*
+ * Checks the entries that depend on capabilities: those of the miniport's kind, and those of single
+ * capabilities. After vmm_port_check_addressing. (PNP-01)
+ */
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
+/*
+ * A call needs an entry that the miniport's kind may lack: a reason names it, and the result is
+ * STATUS_NOT_SUPPORTED. (PNP-01)
+ */
+VMM_COLD NTSTATUS vmm_port_lacks(struct vmm_port *port, const char *entry);
 
 /* ---- link.c ---- */
 /* Returns whether the miniport supports a link of these adapters. If not, emits a reason. */
@@ -190,9 +230,28 @@ static inline uint32_t vmm_port_node_of(const struct vmm_port *port,
 vmm_status vmm_port_device_init(struct vmm_port *port,
 				const struct vmm_port_options *options) VMM_MUST_CHECK;
 void vmm_port_device_finish(struct vmm_port *port);
+/*
+ * Returns the memory at [physical, +size_bytes): of a BAR, or another that the platform knows, for
+ * example memory that the miniport has allocated contiguously. NULL if there is none. (SEG-08)
+ */
+const struct vmm_os_memory *vmm_port_visible_memory(struct vmm_port *port, uint64_t physical,
+						    uint64_t size_bytes, uint64_t *offset);
 /* Returns the BAR that contains [physical, +size_bytes), or NULL. */
 struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
 				       uint64_t size_bytes);
+
+/* ---- device_model.c: a device that a device model describes; Q-420 ---- */
+vmm_status vmm_port_model_init(struct vmm_port *port,
+			       const struct vmm_port_options *options) VMM_MUST_CHECK;
+void vmm_port_model_finish(struct vmm_port *port);
+vmm_status vmm_port_model_resources(struct vmm_port *port) VMM_MUST_CHECK;
+void vmm_port_model_config(struct vmm_port *port, const struct vmm_port_identity *ids);
+/* Without a model these two do nothing. Connect: its interrupts are delivered from now on. */
+void vmm_port_model_connect(struct vmm_port *port);
+/* After StopDevice: no interrupt is delivered any more, and the device is reset. */
+void vmm_port_model_stop(struct vmm_port *port);
+/* Number of interrupts of the device: messages, or 1 for a line. */
+uint32_t vmm_port_messages(const struct vmm_port *port);
 
 /* ---- caps.c, segments.c ---- */
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
@@ -231,11 +290,18 @@ void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count)
 NTSTATUS vmm_port_store_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
 				       UINT count);
 void vmm_port_segments_forget(struct vmm_port *port);
+/* Keeps the system memory in which segments are until the adapter stops (NT-12). */
+void vmm_port_segments_pin(struct vmm_port *port);
+void vmm_port_segments_unpin(struct vmm_port *port);
 /* Combines the statuses of checks that all run: returns the first failure. */
 static inline NTSTATUS vmm_port_first_failure(NTSTATUS first, NTSTATUS next)
 {
 	return first != STATUS_SUCCESS ? first : next;
 }
+
+/* ---- place.c ---- */
+/* Writes the name of a DDI as the documentation spells it. */
+void vmm_port_ddi_name(char *name, size_t size, uint32_t ddi);
 
 /* ---- report.c: records the miniport's answers; without a report all functions do nothing ---- */
 void vmm_port_report_step(struct vmm_port *port, enum vidmm_start_step step);
@@ -288,6 +354,11 @@ void vmm_port_interrupt_init(struct vmm_port *port);
  * with the old setting.
  */
 void vmm_port_interrupt_listen(struct vmm_port *port, bool listening);
+/*
+ * Calls DxgkDdiInterruptRoutine at device IRQL with the interrupt lock held; returns its result.
+ * Caller: a thread of the device at PASSIVE_LEVEL. (Q-423)
+ */
+bool vmm_port_interrupt_routine(struct vmm_port *port, uint32_t message);
 /* On return no DPC is running or queued. */
 void vmm_port_interrupt_finish(struct vmm_port *port);
 BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle);
@@ -426,13 +497,31 @@ NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_lim
 /* ---- entering and leaving the miniport ---- */
 
 struct vmm_port_call {
+	struct vmm_port *verified;  /* NULL: without VidmmVerifyDriver */
+	uintptr_t stack;            /* begin of the filled stack; 0: not measured */
 	struct vmm_os_front *world; /* the thread's world before */
 	uint64_t *slots;            /* the calling thread's (VMM_OS_OWN) */
 	uint64_t outer;
 };
 
+/* ---- verify.c: with VidmmVerifyDriver ---- */
+void vmm_port_verify_enter(struct vmm_port_call *call) VMM_COLD;
+/* Before the thread's slot is restored. (NT-21) */
+void vmm_port_verify_leave(const struct vmm_port_call *call) VMM_COLD;
+/* Calls DxgkDdiQueryAdapterInfo with a buffer behind which writes are found (NT-23). */
+NTSTATUS vmm_port_verify_query(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
+/* Checks what is behind the outputs that DxgkDdiRender got (NT-23). */
+void vmm_port_verify_render(struct vmm_port *port, const DXGKARG_RENDER *before);
+/* NT-24: references to handle data are counted, and must be released when the device stops. */
+void vmm_port_verify_acquired(struct vmm_port *port);
+void vmm_port_verify_released(struct vmm_port *port);
+void vmm_port_verify_stopped(struct vmm_port *port);
+/* The routine that a value of the thread slot stands for (place.c). */
+struct vidmm_driver_place;
+void vmm_port_place_of(struct vidmm_driver_place *place, uint64_t value);
+
 /* From here on kernel services find this world, and callbacks without a handle find this port. */
-static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
+static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port, uint32_t place)
 {
 	struct vmm_port_call call;
 
@@ -440,19 +529,28 @@ static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port)
 	call.slots = VMM_OS_OWN(port->os)->slot;
 	vmm_os_here.current = VMM_OS_FRONT(port->os);
 	call.outer = call.slots[VMM_PORT_THREAD_SLOT];
-	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port;
+	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port | (uint64_t)place
+								     << VMM_PORT_PLACE_SHIFT;
+	call.verified = NULL;
+	call.stack = 0;
+	if (vmm_unlikely(port->verify)) {
+		call.verified = port;
+		vmm_port_verify_enter(&call);
+	}
 	return call;
 }
 
 static inline void vmm_port_leave_any(const struct vmm_port_call *call)
 {
+	if (vmm_unlikely(call->verified != NULL))
+		vmm_port_verify_leave(call);
 	call->slots[VMM_PORT_THREAD_SLOT] = call->outer;
 	vmm_os_here.current = call->world;
 }
 
-static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port)
+static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port, uint32_t place)
 {
-	struct vmm_port_call call = vmm_port_enter_any(port);
+	struct vmm_port_call call = vmm_port_enter_any(port, place);
 
 	vmm_assert(vmm_nt_irql_of(call.slots) == VMM_NT_PASSIVE);
 	return call;
@@ -501,23 +599,24 @@ static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi,
  * vmm_port_call_end ends it and emits the event. Calls about objects check the caller's lock ranks
  * first.
  */
-static inline bool vmm_port_call_begin(struct vmm_port *port, struct vmm_port_call *call)
+static inline bool vmm_port_call_begin(struct vmm_port *port, struct vmm_port_call *call,
+				       enum vidmm_ddi ddi)
 {
 	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
 		return false;
-	*call = vmm_port_enter(port);
+	*call = vmm_port_enter(port, ddi);
 	return true;
 }
 
 static inline bool vmm_port_call_begin_object(struct vmm_port *port, struct vmm_port_call *call,
-					      bool waiting)
+					      bool waiting, enum vidmm_ddi ddi)
 {
 	if (vmm_port_dead(port))
 		return false;
 	vmm_port_check_rank(&port->object_rank);
 	if (waiting ? !vmm_port_begin_waiting(port) : !vmm_port_begin(port))
 		return false;
-	*call = vmm_port_enter(port);
+	*call = vmm_port_enter(port, ddi);
 	return true;
 }
 
@@ -534,7 +633,8 @@ static inline NTSTATUS vmm_port_call_end(struct vmm_port *port, const struct vmm
 /*
  * The same for a call of the scheduler class. The caller's paging lock keeps other threads out.
  */
-static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct vmm_port_call *call)
+static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct vmm_port_call *call,
+						 enum vidmm_ddi ddi)
 {
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return false;
@@ -542,7 +642,7 @@ static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct v
 	if (!vmm_port_begin(port))
 		return false;
 	vmm_port_scheduler_enter(port);
-	*call = vmm_port_enter(port);
+	*call = vmm_port_enter(port, ddi);
 	return true;
 }
 

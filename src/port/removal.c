@@ -6,7 +6,7 @@
 
 static NTSTATUS notify(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_TYPE type)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL);
 	NTSTATUS status = port->ddi.DxgkDdiNotifySurpriseRemoval(port->adapter, type);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL);
@@ -41,6 +41,8 @@ vmm_status vmm_port_notify_removal(struct vmm_port *port, DXGK_SURPRISE_REMOVAL_
 	if (vmm_port_dead(port))
 		return VMM_DEVICE_REMOVED;
 	vmm_port_check_rank(&port->object_rank);
+	if (port->hardware)
+		vmm_hardware_set_removed(port->hardware);
 	if (!(port->caps.surprise_removal || port->caps.surprise_removal_hibernation) ||
 	    !port->ddi.DxgkDdiNotifySurpriseRemoval)
 		return stop_calling(port);

@@ -30,7 +30,7 @@ _Static_assert(sizeof(DXGK_QUERYSEGMENTOUT) == sizeof(DXGK_QUERYSEGMENTOUT3) &&
 
 static size_t descriptor_bytes(const struct vmm_port *port)
 {
-	switch (port->version->segment_query) {
+	switch (port->model->segment_query) {
 	case DXGKQAITYPE_QUERYSEGMENT:
 		return sizeof(DXGK_SEGMENTDESCRIPTOR);
 	case DXGKQAITYPE_QUERYSEGMENT3:
@@ -42,7 +42,7 @@ static size_t descriptor_bytes(const struct vmm_port *port)
 
 static const char *query_name(const struct vmm_port *port)
 {
-	switch (port->version->segment_query) {
+	switch (port->model->segment_query) {
 	case DXGKQAITYPE_QUERYSEGMENT:
 		return "QUERYSEGMENT";
 	case DXGKQAITYPE_QUERYSEGMENT3:
@@ -54,7 +54,7 @@ static const char *query_name(const struct vmm_port *port)
 
 static bool is_version1_form(const struct vmm_port *port)
 {
-	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT;
+	return port->model->segment_query == DXGKQAITYPE_QUERYSEGMENT;
 }
 
 static NTSTATUS query(struct vmm_port *port, DXGK_QUERYSEGMENTOUT4 *out)
@@ -62,7 +62,7 @@ static NTSTATUS query(struct vmm_port *port, DXGK_QUERYSEGMENTOUT4 *out)
 	DXGK_QUERYSEGMENTIN in; /* SEG-06: no AGP aperture is offered; 2.x: physical adapter 0 */
 	bool wddm2 = vmm_port_is_wddm2(port);
 	DXGKARG_QUERYADAPTERINFO args = {
-		.Type = port->version->segment_query,
+		.Type = port->model->segment_query,
 		.pInputData = &in,
 		.InputDataSize = wddm2 ? sizeof(DXGK_QUERYSEGMENTIN4) : sizeof(in),
 		.pOutputData = out,
@@ -180,11 +180,11 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 			"segment %u has flags 0x%x with Agp: no AGP aperture was offered "
 			"(AgpApertureSize 0)",
 			id, flags.Value);
-	if (flags.Value & ~port->version->segment_mask)
+	if (flags.Value & ~port->model->segment_mask)
 		return vmm_refuse_rule(
 			port->observe, STATUS_INVALID_PARAMETER, "SEG-24", 0, 0,
 			"segment %u has flags 0x%x, but a %s miniport may use only 0x%x", id,
-			flags.Value, port->version->name, port->version->segment_mask);
+			flags.Value, port->model->name, port->model->segment_mask);
 	if (((hibernate || partial) && !flags.PreservedDuringStandby) || (hibernate && partial))
 		return vmm_refuse_rule(
 			port->observe, STATUS_INVALID_PARAMETER, "SEG-22", 0, 0,
@@ -192,13 +192,24 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 			"PreservedDuringStandby, and only one of the two may be set (PNP-06)",
 			id, flags.Value);
 	if (flags.PitchAlignment && flags.Aperture)
-		return vmm_refuse_reason(
-			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not "
-			"built",
-			id, flags.Value);
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is "
+			   "not built, allocations are mapped with their Size",
+			   id, flags.Value);
 	return vmm_port_is_wddm2(port) ? vmm_port_check_segment_flags2(port, id, flags)
 				       : STATUS_SUCCESS;
+}
+
+/* From WDDM 2.0 on the member has a meaning for apertures only. Before, it is the size. (SEG-04) */
+static void check_commit_limit(struct vmm_port *port, UINT id, const DXGK_SEGMENTDESCRIPTOR3 *d)
+{
+	if (d->Flags.Aperture || d->Flags.Agp || vmm_port_is_wddm2(port) ||
+	    d->CommitLimit == d->Size)
+		return;
+	vmm_finding(port->observe, "SEG-04", 0, 0,
+		    "memory segment %u of %llu bytes has CommitLimit %llu, which must equal the "
+		    "size; the size counts",
+		    id, (unsigned long long)d->Size, (unsigned long long)d->CommitLimit);
 }
 
 static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDESCRIPTOR3 *d)
@@ -211,13 +222,13 @@ static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDES
 				       "segment %u has Size %llu, must be a multiple of %llu", id,
 				       (unsigned long long)d->Size,
 				       (unsigned long long)VMM_PAGE_SIZE);
-	if (aperture ? d->CommitLimit > d->Size : d->CommitLimit != d->Size)
+	check_commit_limit(port, id, d);
+	if (aperture && d->CommitLimit > d->Size)
 		return vmm_refuse_rule(
 			port->observe, STATUS_INVALID_PARAMETER, "SEG-04", 0, 0,
-			"%s segment %u of %llu bytes has CommitLimit %llu: must equal the "
-			"size in a memory segment, and not exceed it in an aperture",
-			aperture ? "aperture" : "memory", id, (unsigned long long)d->Size,
-			(unsigned long long)d->CommitLimit);
+			"aperture segment %u of %llu bytes has CommitLimit %llu, which exceeds "
+			"its size",
+			id, (unsigned long long)d->Size, (unsigned long long)d->CommitLimit);
 	if (vmm_add_overflows(base, d->Size - 1, &end))
 		return vmm_refuse_rule(
 			port->observe, STATUS_INVALID_PARAMETER, "SEG-27", 0, 0,
@@ -228,16 +239,19 @@ static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDES
 
 static NTSTATUS check_cpu_address(struct vmm_port *port, UINT id, const DXGK_SEGMENTDESCRIPTOR3 *d)
 {
-	uint64_t address = (uint64_t)d->CpuTranslatedAddress.QuadPart;
+	uint64_t address = (uint64_t)d->CpuTranslatedAddress.QuadPart, offset;
 
-	if (!d->Flags.CpuVisible || d->Flags.Aperture)
+	/* With a CPU host aperture the descriptor has no such address, and the flag is refused. */
+	if (!d->Flags.CpuVisible || d->Flags.Aperture || d->Flags.SupportsCpuHostAperture)
 		return STATUS_SUCCESS;
-	if (address % VMM_PAGE_SIZE == 0 && vmm_port_find_bar(port, address, d->Size))
+	if (address % VMM_PAGE_SIZE == 0 &&
+	    vmm_port_visible_memory(port, address, d->Size, &offset))
 		return STATUS_SUCCESS;
 	return vmm_refuse_rule(
 		port->observe, STATUS_INVALID_PARAMETER, "SEG-08", 0, 0,
 		"segment %u is CpuVisible at 0x%llx, %llu bytes: not whole pages inside one BAR "
-		"(the first is at 0x%llx, %llu bytes)",
+		"(the first is at 0x%llx, %llu bytes) or inside one range of system memory that "
+		"the miniport has allocated",
 		id, (unsigned long long)address, (unsigned long long)d->Size,
 		port->bar_count ? (unsigned long long)port->bar[0].physical : 0,
 		port->bar_count ? (unsigned long long)port->bar[0].memory.size_bytes : 0);
@@ -284,13 +298,11 @@ static NTSTATUS store_segment(struct vmm_port *port, UINT index, const DXGK_SEGM
 	NTSTATUS status;
 
 	s->id = index + 1;
+	/* All checks run, so that one start reports every error of a segment. */
 	status = check_flags(port, s->id, d->Flags);
-	if (status == STATUS_SUCCESS)
-		status = check_size(port, s->id, d);
-	if (status == STATUS_SUCCESS)
-		status = check_cpu_address(port, s->id, d);
-	if (status == STATUS_SUCCESS)
-		status = store_banks(port, d, s);
+	status = vmm_port_first_failure(status, check_size(port, s->id, d));
+	status = vmm_port_first_failure(status, check_cpu_address(port, s->id, d));
+	status = vmm_port_first_failure(status, store_banks(port, d, s));
 	if (status != STATUS_SUCCESS)
 		return status;
 	s->flags = d->Flags;
@@ -300,14 +312,17 @@ static NTSTATUS store_segment(struct vmm_port *port, UINT index, const DXGK_SEGM
 	else
 		s->flags.CacheCoherent = 0; /* SEG-09 */
 	/* SEG-10, Q-26: seen through the BAR its bytes are in the GPU's order. */
+	s->unpitched = s->flags.Aperture && s->flags.PitchAlignment;
+	if (s->unpitched)
+		s->flags.PitchAlignment = 0;
 	if (s->flags.PitchAlignment)
 		s->flags.CpuVisible = 0;
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
 	s->reported_base = (uint64_t)d->CpuTranslatedAddress.QuadPart;
 	s->size_bytes = d->Size;
-	/* SEG-04: an aperture without a limit is limited by its size. */
-	s->commit_limit_bytes = d->CommitLimit ? d->CommitLimit : d->Size;
+	/* SEG-04: an aperture without a limit is limited by its size, as a memory segment is. */
+	s->commit_limit_bytes = d->Flags.Aperture && d->CommitLimit ? d->CommitLimit : d->Size;
 	s->system_memory_end = d->SystemMemoryEndAddress;
 	vmm_port_report_accepted(port, index);
 	return STATUS_SUCCESS;
@@ -356,6 +371,46 @@ static NTSTATUS store_paging_buffer(struct vmm_port *port, const struct answer *
 	return status;
 }
 
+static void limit_banks(struct vmm_port_segment *s)
+{
+	while (s->bank_count > 1 && s->bank_end[s->bank_count - 2] >= s->size_bytes)
+		s->bank_count--;
+	if (s->bank_count)
+		s->bank_end[s->bank_count - 1] = s->size_bytes;
+}
+
+static void limit_invalid_ranges(struct vmm_port_segment *s)
+{
+	struct vmm_port_range *last;
+
+	while (s->invalid_count && s->invalid[s->invalid_count - 1].offset >= s->size_bytes)
+		s->invalid_count--;
+	if (!s->invalid_count)
+		return;
+	last = &s->invalid[s->invalid_count - 1];
+	if (last->size_bytes > s->size_bytes - last->offset)
+		last->size_bytes = s->size_bytes - last->offset;
+}
+
+/*
+ * Q-405: the embedder may withhold the end of each memory segment, so that the core uses less than
+ * the miniport has. The miniport does not learn of it. A protected range must be whole, so that a
+ * segment which has one there keeps its size.
+ */
+static void limit_segment(const struct vmm_port *port, struct vmm_port_segment *s)
+{
+	uint64_t limit = port->memory_limit_bytes;
+
+	if (s->page_bytes)
+		limit -= limit % s->page_bytes;
+	if (!limit || s->flags.Aperture || s->size_bytes <= limit ||
+	    (s->vpr.size_bytes && s->vpr.offset + s->vpr.size_bytes > limit))
+		return;
+	s->size_bytes = s->commit_limit_bytes = limit;
+	limit_banks(s);
+	limit_invalid_ranges(s);
+}
+
 /* Reports all errors in one start, so that a driver's author sees them together. */
 static NTSTATUS store_answer(struct vmm_port *port, const struct answer *answer)
 {
@@ -375,6 +430,7 @@ static NTSTATUS store_answer(struct vmm_port *port, const struct answer *answer)
 			status = vmm_port_store_vpr(port, &stored[i], &answer->vpr[i]);
 		if (status == STATUS_SUCCESS)
 			status = vmm_port_store_host_aperture(port, &stored[i], &answer->host[i]);
+		limit_segment(port, &stored[i]);
 		first = vmm_port_first_failure(first, status);
 	}
 	if (vmm_port_is_wddm2(port))
@@ -398,6 +454,8 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port)
 		status = describe_segments(port, wire, answer);
 	if (status >= 0)
 		status = store_answer(port, answer);
+	if (status >= 0)
+		vmm_port_segments_pin(port);
 	vmm_free(wire);
 	vmm_free(answer);
 	return status;

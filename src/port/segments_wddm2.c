@@ -59,7 +59,10 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 	return STATUS_SUCCESS;
 }
 
-/* SEG-25: an adapter of WDDM 2.x has exactly one aperture segment. */
+/*
+ * SEG-25: an adapter of WDDM 2.x has exactly one aperture segment. Shipped miniports have none:
+ * then allocations are in memory segments, or evicted.
+ */
 NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count)
 {
 	UINT apertures = 0;
@@ -71,9 +74,11 @@ NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count)
 	}
 	if (apertures == 1)
 		return STATUS_SUCCESS;
-	return vmm_refuse_rule(port->observe, STATUS_INVALID_PARAMETER, "SEG-25", 0, 0,
-			       "a %s adapter reports %u aperture segments: must be exactly one",
-			       port->version->name, apertures);
+	vmm_finding(port->observe, "SEG-25", 0, 0,
+		    "a %s adapter reports %u aperture segments, must be exactly one%s",
+		    port->model->name, apertures,
+		    apertures ? "" : "; no allocation can be used in system memory");
+	return apertures ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
 /* ---- invalid memory ranges (SEG-26) ---- */

@@ -49,7 +49,7 @@ __attribute__((visibility("default"))) NTSTATUS DxgkUnInitialize(PDRIVER_OBJECT 
 
 static NTSTATUS run_driver_entry(struct vmm_port *port, const struct vmm_port_options *options)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VMM_PORT_PLACE_DRIVER_ENTRY);
 	NTSTATUS status;
 
 	port->registering = true;
@@ -84,7 +84,7 @@ static NTSTATUS load(struct vmm_port *port, const struct vmm_port_options *optio
 
 static void unload(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_UNLOAD);
 
 	port->ddi.DxgkDdiUnload();
 	vmm_port_leave(port, &call, VIDMM_DDI_UNLOAD);
@@ -95,7 +95,7 @@ static void unload(struct vmm_port *port)
 
 static NTSTATUS add_device(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_ADD_DEVICE);
 	NTSTATUS status = port->ddi.DxgkDdiAddDevice(&port->device, &port->adapter);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_ADD_DEVICE);
@@ -108,7 +108,7 @@ static NTSTATUS add_device(struct vmm_port *port)
 
 static void remove_device(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_REMOVE_DEVICE);
 	NTSTATUS status = port->ddi.DxgkDdiRemoveDevice(port->adapter);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_REMOVE_DEVICE);
@@ -150,12 +150,14 @@ static NTSTATUS start_device(struct vmm_port *port)
 	 * A miniport may start its engines during the call, so interrupts are accepted from now on.
 	 */
 	atomic_store(&port->connected, true);
-	call = vmm_port_enter(port);
+	vmm_port_model_connect(port);
+	call = vmm_port_enter(port, VIDMM_DDI_START_DEVICE);
 	status = port->ddi.DxgkDdiStartDevice(port->adapter, &info, &port->services, &sources,
 					      &children);
 	vmm_port_leave(port, &call, VIDMM_DDI_START_DEVICE);
 	vmm_port_ddi_event(port, VIDMM_DDI_START_DEVICE, status, sources, children, 0);
 	if (status < 0) {
+		vmm_port_model_stop(port);
 		vmm_port_interrupt_finish(port);
 		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x",
 			   (unsigned)status);
@@ -176,7 +178,8 @@ static bool stop_and_release(struct vmm_port *port)
 
 	if (!port->ddi.DxgkDdiStopDeviceAndReleasePostDisplayOwnership)
 		return false;
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call =
+		vmm_port_enter(port, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP);
 	NTSTATUS status = port->ddi.DxgkDdiStopDeviceAndReleasePostDisplayOwnership(
 		port->adapter, D3DDDI_ID_UNINITIALIZED, &display);
 
@@ -188,14 +191,16 @@ static bool stop_and_release(struct vmm_port *port)
 
 static void stop_device(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
+	struct vmm_port_call call = vmm_port_enter(port, VIDMM_DDI_STOP_DEVICE);
 	NTSTATUS status = port->ddi.DxgkDdiStopDevice(port->adapter);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_STOP_DEVICE);
 	vmm_port_ddi_event(port, VIDMM_DDI_STOP_DEVICE, status, 0, 0, 0);
 	if (status != STATUS_SUCCESS)
 		vmm_port_wrong_status(port, "PNP-02", VIDMM_DDI_STOP_DEVICE, status);
+	vmm_port_model_stop(port);
 	vmm_port_interrupt_finish(port);
+	vmm_port_verify_stopped(port);
 }
 
 /* ---- port ---- */
@@ -208,6 +213,7 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 		return NULL;
 	port->magic = VMM_PORT_MAGIC;
 	port->os = options->os;
+	port->verify = options->verify;
 	port->nt = options->nt;
 	port->observe = options->observe;
 	port->sink = options->sink;
@@ -312,6 +318,7 @@ static NTSTATUS load_chain(struct vmm_port_chain *chain, const struct vmm_port_o
 
 	for (uint32_t i = 1; i < chain->count && status >= 0; i++) {
 		chain->port[i]->version = first->version;
+		chain->port[i]->model = first->model;
 		chain->port[i]->ddi = first->ddi;
 	}
 	return status;
@@ -381,6 +388,8 @@ vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_por
 
 	vmm_assert(options->os && options->nt && options->observe && options->sink);
 	vmm_assert(!options->driver_entry != !options->initialization_data);
+	if (options->verify)
+		vmm_nt_verify_drivers(options->nt);
 	status = create_chain(&chain, options);
 	if (!vmm_ok(status))
 		return status;
@@ -397,6 +406,7 @@ vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_por
 	return VMM_OK;
 
 out_unload:
+	vmm_port_segments_unpin(chain.port[0]);
 	stop_devices(&chain);
 	remove_devices(&chain);
 	unload(chain.port[0]);
@@ -415,7 +425,9 @@ void vmm_port_stop(struct vmm_port *port)
 	 * Objects of the miniport still exist, because it was not entered after the violation.
 	 */
 	vmm_port_interrupt_listen(port, false);
+	vmm_port_segments_unpin(port); /* StopDevice may free them */
 	if (stop_and_release(port)) {
+		vmm_port_model_stop(port);
 		vmm_port_interrupt_finish(port);
 		chain.started--;
 	}
@@ -427,11 +439,17 @@ void vmm_port_stop(struct vmm_port *port)
 
 static void set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
-	NTSTATUS status =
-		port->ddi.DxgkDdiSetPowerState(port->adapter, ADAPTER_HW_ID, state, action);
+	struct vmm_port_call call;
+	NTSTATUS status;
 
+	/* As the bus driver does: the device has power before the miniport uses it. */
+	if (port->hardware && state == PowerDeviceD0)
+		vmm_hardware_set_power(port->hardware, (uint32_t)state);
+	call = vmm_port_enter(port, VIDMM_DDI_SET_POWER_STATE);
+	status = port->ddi.DxgkDdiSetPowerState(port->adapter, ADAPTER_HW_ID, state, action);
 	vmm_port_leave(port, &call, VIDMM_DDI_SET_POWER_STATE);
+	if (port->hardware && state != PowerDeviceD0)
+		vmm_hardware_set_power(port->hardware, (uint32_t)state);
 	vmm_port_ddi_event(port, VIDMM_DDI_SET_POWER_STATE, status, (uint64_t)state,
 			   (uint64_t)action, 0);
 	if (status < 0)

@@ -128,17 +128,16 @@ static const struct entry required_always[] = {
 	ENTRY(OpenAllocation),
 	ENTRY(CloseAllocation),
 	ENTRY(DescribeAllocation),
-	ENTRY(Patch),
-	ENTRY(SubmitCommand),
 	ENTRY(PreemptCommand),
 	ENTRY(BuildPagingBuffer),
 	ENTRY(ResetFromTimeout),
 	ENTRY(RestartFromTimeout),
 	ENTRY(CollectDbgInfo),
-	ENTRY(QueryCurrentFence),
-	ENTRY(Render),
-	ENTRY(Present),
 };
+/* GPU virtual addresses replace these three (MCDM guidelines). */
+static const struct entry for_physical[] = {ENTRY(Render), ENTRY(Patch), ENTRY(SubmitCommand)};
+/* A ComputeOnly miniport must not even have them. */
+static const struct entry for_graphics[] = {ENTRY(Present), ENTRY(QueryCurrentFence)};
 static const struct entry for_contexts[] = {ENTRY(CreateContext), ENTRY(DestroyContext)};
 static const struct entry for_engine_reset[] = {ENTRY(QueryDependentEngineGroup),
 						ENTRY(QueryEngineStatus), ENTRY(ResetEngine)};
@@ -182,7 +181,7 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 	ULONG version = table->Version;
 
 	vmm_port_report_version(port, version);
-	port->version = NULL;
+	port->version = port->model = NULL;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(versions); i++) {
 		if (versions[i].number == version)
 			port->version = &versions[i];
@@ -200,10 +199,68 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 		return vmm_refuse_rule(
 			port->observe, STATUS_INVALID_PARAMETER, "PNP-01", 0, 0,
 			"the miniport registers 0x%x, which is not an interface version", version);
+	port->model = port->version;
 	memset(&port->ddi, 0, sizeof(port->ddi));
 	memcpy(&port->ddi, table, port->version->table_bytes);
 	return check_entries(port, required_always, VMM_ARRAY_LENGTH(required_always), "PNP-01",
-			     "every render adapter");
+			     "every adapter");
+}
+
+static const struct vmm_port_version *version_of(ULONG number)
+{
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(versions); i++)
+		if (versions[i].number == number)
+			return &versions[i];
+	return NULL;
+}
+
+/*
+ * A miniport may be built with the headers of WDDM 2.x and be one of WDDM 1.x: it fills in the
+ * structures of its headers, and answers as the older model does.
+ */
+void vmm_port_choose_model(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	uint32_t reported = (uint32_t)caps->WDDMVersion;
+
+	if (!vmm_port_is_wddm2(port) || !reported || reported >= DXGKDDI_WDDMv2)
+		return;
+	port->model = version_of(reported >= DXGKDDI_WDDMv1_3   ? DXGKDDI_INTERFACE_VERSION_WDDM1_3
+				 : reported >= DXGKDDI_WDDMv1_2 ? DXGKDDI_INTERFACE_VERSION_WIN8
+				 : reported > DXGKDDI_WDDMv1    ? DXGKDDI_INTERFACE_VERSION_WIN7
+							     : DXGKDDI_INTERFACE_VERSION_VISTA_SP1);
+	vmm_reason(port->observe, STATUS_SUCCESS, 0, 0,
+		   "Q-164: WDDMVersion of DXGK_DRIVERCAPS is 0x%x, so the driver model is WDDM %s; "
+		   "structures have the sizes of the table's Version 0x%x, WDDM %s",
+		   reported, port->model->name, (unsigned)port->version->number,
+		   port->version->name);
+}
+
+NTSTATUS vmm_port_lacks(struct vmm_port *port, const char *entry)
+{
+	return vmm_refuse_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+				 "PNP-01: the call needs %s, which the table of this %s miniport "
+				 "does not have",
+				 entry, port->version->name);
+}
+
+/* PNP-01: the entries of the miniport's kind. */
+static NTSTATUS check_kind(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	NTSTATUS first = STATUS_SUCCESS;
+
+	if (!port->caps.gpummu.supported)
+		first = check_entries(port, for_physical, VMM_ARRAY_LENGTH(for_physical), "PNP-01",
+				      "an adapter without GpuMmuSupported");
+	else if (!port->ddi.DxgkDdiSubmitCommand)
+		first = vmm_refuse_reason(
+			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"PNP-01: the table has no DxgkDdiSubmitCommand: the submission of paging "
+			"buffers with DxgkDdiSubmitCommandVirtual is not built");
+	if (!caps->MiscCaps.ComputeOnly)
+		first = vmm_port_first_failure(
+			first, check_entries(port, for_graphics, VMM_ARRAY_LENGTH(for_graphics),
+					     "PNP-01", "an adapter that is not ComputeOnly"));
+	return first;
 }
 
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
@@ -218,13 +275,13 @@ NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS 
 		 VMM_ARRAY_LENGTH(for_contexts), "DMA-33", "MultiEngineAware"},
 		{caps->SchedulingCaps.CancelCommandAware, for_cancel, VMM_ARRAY_LENGTH(for_cancel),
 		 "TDR-12", "CancelCommandAware"},
-		{port->version->engine_reset && caps->SupportPerEngineTDR, for_engine_reset,
+		{port->model->engine_reset && caps->SupportPerEngineTDR, for_engine_reset,
 		 VMM_ARRAY_LENGTH(for_engine_reset), "TDR-14", "SupportPerEngineTDR"},
 		/* SWZ-27: from WDDM 2.0 on no swizzling range is requested. */
 		{caps->NumberOfSwizzlingRanges && !vmm_port_is_wddm2(port), for_swizzling,
 		 VMM_ARRAY_LENGTH(for_swizzling), "SWZ-01", "NumberOfSwizzlingRanges"},
 	};
-	NTSTATUS first = STATUS_SUCCESS;
+	NTSTATUS first = check_kind(port, caps);
 
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(groups); i++) {
 		if (groups[i].needed)

@@ -115,6 +115,7 @@ def jobs(winadapter):
     found += [Job('16-bit wchar_t', everything, flags=['-fshort-wchar']),
               Job('our own base types', everything, flags=['-DWDDM_OWN_BASE_TYPES', *WSL]),
               Job('reversed order', include(*reversed(PUBLIC)), ('c',))]
+    found.append(Job('kernel_source.cpp', read('kernel_source.cpp'), ('c++',), ['-fshort-wchar']))
     for name in ('miniport_source.cpp', 'client_source.c'):
         found.append(Job(name, read(name), ('c++',) if name.endswith('.cpp') else ('c', 'c++')))
     return found

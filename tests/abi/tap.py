@@ -12,8 +12,10 @@ INCLUDE = os.path.join(ROOT, 'include')
 WDDM = os.path.join(INCLUDE, 'wddm')
 DATA = os.path.join(HERE, 'data')
 PUBLIC = ('d3dukmdt.h', 'd3dkmdt.h', 'd3dkmthk.h', 'd3dumddi.h', 'd3dkmddi.h', 'dispmprt.h')
+# Those of kernel source that are no DDI.
+KERNEL = ('ntddk.h', 'wdm.h', 'ntifs.h', 'ntintsafe.h', 'ntstrsafe.h')
 # Every header that a program may include, by the name that it includes.
-INCLUDABLE = (*PUBLIC, 'ntddk.h', 'dxcore.h', *sorted('vidmm/' + name for name in os.listdir(os.path.join(INCLUDE, 'vidmm'))
+INCLUDABLE = (*PUBLIC, *KERNEL, 'dxcore.h', *sorted('vidmm/' + name for name in os.listdir(os.path.join(INCLUDE, 'vidmm'))
                                          if name.endswith('.h')))
 
 

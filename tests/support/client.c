@@ -63,6 +63,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.eviction_rank = o->eviction_rank,
 		.eviction_context = o->eviction_context,
 		.eviction_policy = o->eviction_policy,
+		.memory_limit_bytes = o->memory_limit_bytes,
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);

@@ -39,6 +39,7 @@ struct client_options {
 	void *eviction_context;
 	const struct vidmm_policy *eviction_policy; /* of vidmm_adapter_options */
 	bool enforce_sharing_rights;
+	uint64_t memory_limit_bytes; /* of vidmm_adapter_options */
 };
 
 /* No timeouts. */

@@ -55,7 +55,9 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 		/* else page by page: the next page may be mapped in the host aperture */
 		if (!m->shown)
 			*run = s->size_bytes - offset;
-		base = s->flags & 0x4 ? m->bar + s->bar_offset : m->hidden[place.segment - 1];
+		base = !(s->flags & 0x4) ? m->hidden[place.segment - 1]
+		       : s->cpu_bytes    ? s->cpu_bytes
+					 : m->bar + s->bar_offset;
 		return base ? base + offset : NULL;
 	}
 	page.QuadPart = (LONGLONG)m->page_table[place.segment - 1][offset >> PAGE_SHIFT];
@@ -933,7 +935,9 @@ static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAP
 		d->Size = s->segment[i].size_bytes;
 		d->CommitLimit = s->segment[i].commit_limit_bytes;
 		d->CpuTranslatedAddress.QuadPart =
-			(LONGLONG)m->bar_physical + s->segment[i].bar_offset;
+			s->segment[i].cpu_address
+				? (LONGLONG)s->segment[i].cpu_address
+				: (LONGLONG)m->bar_physical + s->segment[i].bar_offset;
 		if (d->Flags.SupportsCpuHostAperture) {
 			d->CpuHostAperture.PhysicalAddress.QuadPart =
 				(LONGLONG)m->bar_physical + (LONGLONG)s->segment[i].host_offset;

@@ -227,6 +227,33 @@ static void find_bar(struct scripted_miniport *m)
 	}
 }
 
+static NTSTATUS take_contiguous(struct scripted_miniport *m)
+{
+	const PHYSICAL_ADDRESS highest = {.QuadPart = INT64_MAX};
+	struct scripted_segment *s = &m->settings.segment[0];
+
+	if (!m->settings.contiguous)
+		return STATUS_SUCCESS;
+	s->cpu_bytes = MmAllocateContiguousMemory(s->size_bytes, highest);
+	if (!s->cpu_bytes)
+		return STATUS_INSUFFICIENT_RESOURCES;
+	s->cpu_address = (uint64_t)MmGetPhysicalAddress(s->cpu_bytes).QuadPart;
+	return STATUS_SUCCESS;
+}
+
+/* Ends what StartDevice has taken. */
+static void release_memory(struct scripted_miniport *m)
+{
+	scripted_gpu_stop(m);
+	if (m->bar)
+		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
+	m->bar = NULL;
+	if (m->settings.contiguous)
+		MmFreeContiguousMemory(m->settings.segment[0].cpu_bytes);
+	if (m->settings.contiguous)
+		m->settings.segment[0].cpu_bytes = NULL;
+}
+
 static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 			     PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
 {
@@ -250,8 +277,13 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 							   (ULONG)m->bar_bytes, FALSE, FALSE,
 							   MmWriteCombined, (PVOID *)&m->bar);
 	}
-	scripted_gpu_start(m);
-	scripted_hw_start(m);
+	if (call->status == STATUS_SUCCESS)
+		call->status = take_contiguous(m);
+	/* After a failure StopDevice is not called. */
+	if (call->status == STATUS_SUCCESS) {
+		scripted_gpu_start(m);
+		scripted_hw_start(m);
+	}
 	return scripted_end(m, call, info);
 }
 
@@ -260,10 +292,7 @@ static NTSTATUS stop_device(IN_CONST_PVOID adapter)
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
 
-	scripted_gpu_stop(m);
-	if (m->bar)
-		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
-	m->bar = NULL;
+	release_memory(m);
 	return scripted_end(m, call, NULL);
 }
 
@@ -277,10 +306,7 @@ NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID
 	(void)target, (void)display;
 	if (call->forced)
 		return scripted_end(m, call, NULL);
-	scripted_gpu_stop(m);
-	if (m->bar)
-		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
-	m->bar = NULL;
+	release_memory(m);
 	return scripted_end(m, call, NULL);
 }
 
@@ -339,7 +365,9 @@ static void put_segment(const struct scripted_miniport *m, const struct scripted
 {
 	d->Flags.Value = s->flags;
 	d->BaseAddress.QuadPart = (LONGLONG)s->base;
-	d->CpuTranslatedAddress.QuadPart = (LONGLONG)m->bar_physical + s->bar_offset;
+	d->CpuTranslatedAddress.QuadPart = s->cpu_address
+						   ? (LONGLONG)s->cpu_address
+						   : (LONGLONG)m->bar_physical + s->bar_offset;
 	d->Size = s->size_bytes;
 	d->CommitLimit = s->commit_limit_bytes;
 	d->NbOfBanks = s->bank_count;

@@ -119,6 +119,12 @@ struct scripted_segment {
 	uint32_t bank_count;
 	uint64_t base, size_bytes, commit_limit_bytes;
 	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
+	/*
+	 * With CpuVisible, instead of the BAR: memory that the test has given the platform, and
+	 * where that is for the miniport.
+	 */
+	uint64_t cpu_address;
+	char *cpu_bytes;
 	SIZE_T *bank_table;
 	uint64_t system_memory_end; /* SystemMemoryEndAddress */
 	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
@@ -158,6 +164,10 @@ struct scripted_settings {
 	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
 	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: number of these ranges */
 	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
+	/*
+	 * Segment 1 is in contiguous system memory, allocated in StartDevice, instead of the BAR.
+	 */
+	bool contiguous;
 	ULONG source_count, child_count;
 	/* may change at any time */
 	_Atomic bool complete_at_once;

@@ -181,6 +181,30 @@ static uint32_t placeable_set(const struct check *c, uint32_t set)
 		       : set;
 }
 
+/*
+ * SEG-10: in an aperture with PitchAlignment, an allocation whose two sizes differ would occupy
+ * more pages than it has. That is not built.
+ */
+static NTSTATUS check_pitch(const struct check *c)
+{
+	const DXGK_ALLOCATIONINFO *i = c->info;
+	uint32_t set = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
+
+	for (uint32_t s = 0; s < c->memory->segment_count; s++) {
+		if (!(set & 1u << s) || !c->memory->segment[s].port->unpitched ||
+		    i->PitchAlignedSize <= i->Size)
+			continue;
+		return vmm_refuse_reason(
+			c->memory->adapter->observe, STATUS_NOT_SUPPORTED,
+			c->requester->device->process->id, 0,
+			"SEG-10: create refused: PitchAlignedSize %llu exceeds Size %llu, and "
+			"PitchAlignment of an aperture (segment %u) is not built",
+			(unsigned long long)i->PitchAlignedSize, (unsigned long long)i->Size,
+			s + 1);
+	}
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS check_segments(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
@@ -224,6 +248,8 @@ static NTSTATUS check_segments(const struct check *c)
 			c, "ALF-31",
 			"a primary whose write set includes a memory segment without CpuVisible");
 	NTSTATUS status = check_protected(c);
+	if (NT_SUCCESS(status))
+		status = check_pitch(c);
 	return NT_SUCCESS(status) ? check_banks(c) : status;
 }
 

@@ -13,18 +13,18 @@
 
 /*
  * Returns the segment through which the GPU accesses the instance. For one in system memory without
- * AccessedPhysically that is the aperture (PAG-24).
+ * AccessedPhysically that is the aperture (PAG-24). NULL: there is no aperture.
  */
 static const struct vmm_segment *segment_of(struct vmm_memory *memory,
 					    const struct vmm_instance *instance)
 {
-	uint32_t i = 0;
-
 	if (instance->place == VMM_PLACEMENT_MEMORY || instance->place == VMM_PLACEMENT_APERTURE)
 		return vmm_memory_segment(memory, instance->segment);
-	while (!memory->segment[i].aperture) /* only such an instance is resident in no segment */
-		i++;
-	return &memory->segment[i];
+	/* only an instance that is reached through the aperture is resident in no segment */
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].aperture)
+			return &memory->segment[i];
+	return NULL;
 }
 
 /* The CacheCoherent flag has a meaning on apertures only (SEG-09). */
@@ -34,7 +34,7 @@ static bool is_coherent(struct vmm_memory *memory, const struct vmm_instance *in
 	const struct vmm_segment *segment = segment_of(memory, instance);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	return segment->aperture && segment->port->flags.CacheCoherent;
+	return segment && segment->aperture && segment->port->flags.CacheCoherent;
 }
 
 /*

@@ -37,7 +37,7 @@ struct vmm_host_mapping {
 };
 
 struct vmm_host_aperture {
-	struct vmm_os_memory *bar;
+	const struct vmm_os_memory *bar;
 	uint64_t offset, page_bytes;
 	uint32_t page_count, free_count;
 	struct vmm_list mapped; /* vmm_host_mapping.link, the least recently locked first */

@@ -61,6 +61,14 @@ uint32_t vmm_allocation_resident_set(const struct vmm_allocation *allocation)
 	return both ? both : allocation->write_set;
 }
 
+bool vmm_allocation_has_address(const struct vmm_allocation *allocation)
+{
+	vmm_assert_held(&allocation->adapter->paging_lock);
+	return vmm_allocation_is_physical(allocation) ||
+	       (!allocation->adapter->memory->caps->gpummu.supported &&
+		!vmm_allocation_resident_set_has_aperture(allocation));
+}
+
 bool vmm_allocation_resident_set_has_aperture(const struct vmm_allocation *allocation)
 {
 	vmm_assert_held(&allocation->adapter->paging_lock);

@@ -89,11 +89,11 @@ struct vmm_farthest {
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
-	/* BAR of a memory segment that is wholly CPU-visible, else NULL */
-	struct vmm_os_memory *cpu_memory;
+	/* what a memory segment that is wholly CPU-visible is in, mostly a BAR; else NULL */
+	const struct vmm_os_memory *cpu_memory;
 	uint64_t cpu_offset; /* of the segment in cpu_memory and in bar */
 	/* the BAR, also if only swizzling ranges make it visible (SWZ-24) */
-	struct vmm_os_memory *bar;
+	const struct vmm_os_memory *bar;
 	/*
 	 * With `bar`, one per VMM_LAST_READER_BYTES: the last paging packet that may read what left
 	 * there (client_object.c).

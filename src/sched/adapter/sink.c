@@ -14,6 +14,9 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED &&
 	    data->DmaCompleted.NodeOrdinal < adapter->node_count) {
+		if (vmm_unlikely(adapter->verify_driver))
+			vmm_report_check(sched, data->DmaCompleted.NodeOrdinal,
+					 data->DmaCompleted.SubmissionFenceId);
 		vmm_report_completed(&sched->node[data->DmaCompleted.NodeOrdinal],
 				     data->DmaCompleted.SubmissionFenceId);
 		return;

@@ -209,7 +209,7 @@ static void assign_sequence_locked(const struct vmm_submission *s, struct vmm_dm
 	dma->packet.sequence = dma->work.sequence = sequence;
 	dma->work.count = dma->list_count;
 	dma->work.prepared = dma->work.submitted = dma->work.held = dma->shielded = false;
-	dma->preempted = 0;
+	dma->preempted = dma->packet.overdue = 0;
 	dma->submission = s->serial;
 	vmm_order_queued(s->adapter->sched, dma, sequence);
 	atomic_store_explicit(&context->device->queued[t], sequence, memory_order_relaxed);

@@ -10,10 +10,10 @@
  * An allocation list makes nothing resident. A reference to an allocation that is not resident is
  * an invalid access: the device is in error (DMA-26, PRI-11). CPU locks are the UMD's
  * responsibility (LKR-09). Without AccessedPhysically an allocation has no address to patch in
- * (DMA-27).
+ * (DMA-27), unless it can only be in memory segments (Q-410).
  */
 static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
-				const struct vmm_ref *ref)
+				const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const char *why =
 		!ref->residency_count ? "it is not on the device's residency list"
@@ -22,7 +22,8 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 			  "(LOCK-48, LKR-09)"
 			: NULL;
 
-	if (!s->kind->by_address && !vmm_allocation_is_physical(ref->allocation))
+	vmm_assert_held(&s->adapter->paging_lock);
+	if (!s->kind->by_address && !vmm_allocation_has_address(ref->allocation))
 		return vmm_submission_refuse_entry(
 			s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
 			"it was not created AccessedPhysically (PAG-24)");

@@ -63,6 +63,7 @@ static void send_part(struct vmm_sched *sched, struct vmm_dma *dma)
 	part->node = dma->packet.node;
 	part->timeline = dma->packet.timeline;
 	part->sequence = dma->packet.sequence;
+	part->overdue = 0;
 	vmm_state_lock(sched->adapter);
 	vmm_dma_buffer(dma)->parts_busy++;
 	vmm_state_unlock(sched->adapter);

@@ -123,8 +123,14 @@ static void count_reset(struct vmm_sched *sched, struct vmm_process *process,
 	vmm_list_for_each (link, &sched->adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
-		if (device->process == process && !vmm_device_lost(device))
-			lose_device(sched, device, timeout);
+		if (device->process != process || vmm_device_lost(device))
+			continue;
+		vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED, process->id, device->handle,
+			   "TDR-20: process %u has caused more engine resets than its limit %u, "
+			   "device 0x%08x is lost: from now on its calls return "
+			   "STATUS_DEVICE_REMOVED",
+			   process->id, limit, device->handle);
+		lose_device(sched, device, timeout);
 	}
 }
 

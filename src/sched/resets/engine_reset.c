@@ -118,6 +118,18 @@ static struct vmm_packet *aborted_packet(const struct vmm_node *node, uint32_t f
 	return found;
 }
 
+/* The same words as for the adapter's reset. A page fault has reported its device already. */
+static void report_lost(struct vmm_sched *sched, uint32_t index, const struct vmm_device *device)
+{
+	if (vmm_device_lost(device))
+		return;
+	vmm_reason(
+		sched->adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
+		"TDR-15: the engine of node %u is reset, device 0x%08x is lost, whose packet hung: "
+		"from now on its calls return STATUS_DEVICE_REMOVED (LOCK-33, OFR-15)",
+		index, device->handle);
+}
+
 /*
  * TDR-15, TDR-16, TDRS-07: one device is lost, and the packets of the others are queued again.
  * Returns false, having done nothing, if the aborted packet was paging.
@@ -134,8 +146,10 @@ static bool lose_guilty_device(struct vmm_sched *sched, uint32_t index, uint32_t
 		struct vmm_device *device =
 			packet ? vmm_dma_of(packet)->context->device : node->last_device;
 
-		if (device)
+		if (device) {
+			report_lost(sched, index, device);
 			vmm_engine_blame_locked(sched, device, &node->engine.timeout, false);
+		}
 		vmm_queue_retire_locked(sched, node, fence);
 		uint32_t again = vmm_preempt_aborted_locked(sched, node);
 

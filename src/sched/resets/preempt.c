@@ -18,6 +18,8 @@
  */
 #include "sched/resets/resets.h"
 
+#define OVERDUE_PREEMPTIONS 64u /* of one packet, without its completion */
+
 void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node)
 {
 	vmm_assert_held(&sched->adapter->state_lock);
@@ -139,6 +141,33 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 	return count;
 }
 
+/*
+ * Q-411: the running packet was overdue, so the watchdog had it preempted. Each resubmission starts
+ * its time again, so a packet that never gets to run does not time out. Reported once per packet.
+ */
+static void note_overdue(struct vmm_sched *sched, uint32_t index) VMM_REQUIRES(vmm_state_lock_class)
+{
+	struct vmm_node *node = &sched->node[index];
+	uint32_t process = 0, context = 0;
+
+	vmm_assert_held(&sched->adapter->state_lock);
+	if (!node->queried_ns || vmm_list_empty(&node->hardware))
+		return;
+	struct vmm_packet *running = vmm_container_of(node->hardware.next, struct vmm_packet, link);
+
+	if (++running->overdue != OVERDUE_PREEMPTIONS)
+		return;
+	if (!running->paging) {
+		process = vmm_dma_of(running)->context->device->process->id;
+		context = vmm_dma_of(running)->context->handle;
+	}
+	vmm_finding(sched->adapter->observe, "Q-411", process, context,
+		    "node %u: a packet of context 0x%08x (0: paging), last submitted with fence "
+		    "0x%08x, was overdue and preempted %u times and is not complete: the miniport "
+		    "answers each request, but does not let the packet finish",
+		    index, context, running->fence, OVERDUE_PREEMPTIONS);
+}
+
 bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
@@ -153,6 +182,7 @@ bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 		return false;
 	vmm_queue_retire_locked(sched, node, p->answer_last);
 	p->fence = 0;
+	note_overdue(sched, index);
 	recovery_event(sched, VIDMM_RECOVERY_PREEMPTED, index, p->answer, take_back(sched, node));
 	return true;
 }

@@ -7,6 +7,20 @@
 #include "sched/data/counts.h"
 #include "sched/resets/resets.h"
 
+void vmm_report_check(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+{
+	uint32_t reported = atomic_load(&sched->node[index].reported);
+
+	if (!vmm_fence_reached(reported, fence))
+		return;
+	vmm_finding(sched->adapter->observe, "Q-430", 0, 0,
+		    fence == reported ? "node %u reported fence 0x%08x as complete again: the last "
+					"one reported is 0x%08x"
+				      : "node %u reported fence 0x%08x as complete, which goes "
+					"backwards: the last one reported is 0x%08x",
+		    index, fence, reported);
+}
+
 void vmm_report_completed(struct vmm_node *node, uint32_t fence)
 {
 	/*

@@ -41,6 +41,8 @@ void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 	VMM_REQUIRES(vmm_state_lock_class);
 
 /* ---- reports.c ---- */
+/* DIRQL, with VidmmVerifyDriver: a fence id that was reported before. */
+void vmm_report_check(struct vmm_sched *sched, uint32_t index, uint32_t fence);
 /* DIRQL: record the completion of a fence id; a fault, unless its ring is full. */
 void vmm_report_completed(struct vmm_node *node, uint32_t fence);
 bool vmm_report_fault(struct vmm_node *node, uint32_t fence, uint32_t status);

@@ -81,6 +81,7 @@ struct vmm_packet {
 	/* Packet of the paging timeline that must be complete before this one runs; 0: none. */
 	uint64_t paging_needed;
 	uint32_t fence;
+	uint32_t overdue; /* how many times it was preempted because it was overdue */
 	DXGKARG_SUBMITCOMMAND submit;
 };
 

@@ -2,6 +2,8 @@
 /* The reset of one engine: TDR-14 to TDR-18, TDR-20, TDR-03, TDR-12. */
 #include "timeout_world.h"
 
+#include <string.h>
+
 static void per_engine(struct scripted_miniport *m)
 {
 	m->settings.caps.SupportPerEngineTDR = 1;
@@ -96,6 +98,8 @@ static void tdr_14_tdr_15_tdr_16_only_the_guilty_device_is_lost(void **state)
 	world_submit_write(&e.others, e.b, 16, 0xB0B);
 	world_submit_write(&e.others, e.b, 20, 0xB0B2);
 	timeout_await(&e.t, VIDMM_RECOVERY_ENGINE_RESET, 1);
+	assert_non_null(strstr(e.t.w.client.reason, "TDR-15: the engine of node 0 is reset"));
+	assert_non_null(strstr(e.t.w.client.reason, "is lost, whose packet hung"));
 	world_await(&e.t.w, VIDMM_DDI_SUBMIT_COMMAND, 4);
 	expect_next(&e, &at, VIDMM_DDI_QUERY_CURRENT_FENCE);
 	expect_next(&e, &at, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);

@@ -489,6 +489,44 @@ static void tdr_12_preempted_packets_are_cancelled_once_after_a_reset(void **sta
 	timeout_stop(&t);
 }
 
+/* ---- a packet that is never complete ---- */
+
+/* The GPU gives the packet back at each request, and executes nothing. */
+static void q_411_a_packet_that_never_gets_to_run_is_found_once(void **state)
+{
+	struct timeout_world t;
+
+	start(&t, state, aware_and_prompt);
+	timeout_hang(&t);
+	world_submit_write(&t.w.context, t.a, 4, 0x411);
+	timeout_await(&t, VIDMM_RECOVERY_PREEMPTED, 63);
+	assert_int_equal(t.w.client.findings, 0);
+	timeout_await(&t, VIDMM_RECOVERY_PREEMPTED, 64);
+	world_expect_finding(&t.w, "Q-411");
+	timeout_await(&t, VIDMM_RECOVERY_PREEMPTED, 130);
+	assert_int_equal(t.w.client.findings, 0);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_TIMEOUT), 0);
+	timeout_work(&t);
+	finish(&t);
+}
+
+/* Packets that complete between their preemptions are no reason for a finding. */
+static void q_411_each_packet_is_counted_for_itself(void **state)
+{
+	struct timeout_world t;
+
+	start(&t, state, aware_and_prompt);
+	for (uint32_t i = 1; i <= 3; i++) {
+		timeout_hang(&t);
+		world_submit_use(&t.w.context, t.a);
+		timeout_await(&t, VIDMM_RECOVERY_PREEMPTED, 40 * i);
+		timeout_work(&t);
+		world_run(&t.w);
+	}
+	assert_int_equal(t.w.client.findings, 0);
+	finish(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +548,8 @@ int main(void)
 		ON_SIM(pre_12_last_completed_older_than_reported_is_a_driver_error),
 		ON_SIM(pre_12_an_answer_without_a_request_is_a_driver_error),
 		ON_SIM(tdr_12_preempted_packets_are_cancelled_once_after_a_reset),
+		ON_SIM(q_411_a_packet_that_never_gets_to_run_is_found_once),
+		ON_SIM(q_411_each_packet_is_counted_for_itself),
 	};
 
 	return cmocka_run_group_tests_name("sched preempt", tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define EVENTS_MAX 256u
+#define EVENTS_MAX 1024u
 #define STEP_NS    (50 * NS_PER_MS) /* of virtual time */
 #define POLL_NS    NS_PER_MS        /* of real time */
 

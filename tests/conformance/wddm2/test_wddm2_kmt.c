@@ -246,12 +246,12 @@ static void hnd_11_a_null_argument_is_refused(void **state)
 	stop(&k);
 }
 
-static NTSTATUS APIENTRY stable_power(IN_CONST_HANDLE adapter, PVOID args)
+static VOID APIENTRY stable_power(IN_CONST_HANDLE adapter,
+				  IN_CONST_PDXGKARG_SETSTABLEPOWERSTATE args)
 {
 	(void)adapter;
 	(void)args;
 	fail_msg("its arguments are not public");
-	return STATUS_SUCCESS;
 }
 
 static void with_stable_power(struct scripted_miniport *m)

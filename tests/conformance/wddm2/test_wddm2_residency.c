@@ -213,12 +213,18 @@ static void dma_26_pri_11_referencing_a_non_resident_allocation_is_a_device_erro
 
 static void dma_27_pag_24_only_accessedphysically_allocations_are_patched(void **state)
 {
+	/* One for memory segments only would have an address. */
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = WORLD_CPU_VISIBLE,
+						 .read_set = WORLD_MEMORY | WORLD_APERTURE,
+						 .write_set = WORLD_MEMORY | WORLD_APERTURE};
 	struct world w;
+	D3DKMT_HANDLE a;
 
 	world_start(&w, state, at_once);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	D3DKMT_HANDLE a = allocate_as(&w.device, WORLD_CPU_VISIBLE, 64 * KIB),
-		      b = allocate_as(&w.device, PHYSICAL, 64 * KIB);
+	D3DKMT_HANDLE b = allocate_as(&w.device, PHYSICAL, 64 * KIB);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
 	wddm2_make(&w, &w.device, &queue, &a, 1);
 	wddm2_make(&w, &w.device, &queue, &b, 1);
 	world_use(&w.context, b);

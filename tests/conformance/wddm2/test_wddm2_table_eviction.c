@@ -182,7 +182,9 @@ static uint64_t fence_at(struct pair *p, uint64_t value)
 	return args.Info.MonitoredFence.FenceValueGPUVirtualAddress;
 }
 
-/* The space takes addresses that no table translates yet, so tables return and new ones are made. */
+/*
+ * The space takes addresses that no table translates yet, so tables return and new ones are made.
+ */
 static void new_addresses_while_evicted(void **state, world_setup *setup)
 {
 	struct pair p;

@@ -29,6 +29,9 @@ struct world {
 	uint32_t print_component, print_level;
 };
 
+/* The folder of files of the worlds that are created next; NULL: none. */
+static const char *nt_file_root;
+
 static const enum vmm_os_kind nt_on_linux = VMM_OS_LINUX;
 static const enum vmm_os_kind nt_on_sim = VMM_OS_SIM;
 
@@ -76,6 +79,7 @@ static inline struct world *world_create(const struct vmm_os_config *os_config)
 	struct vmm_nt_config config = {.violation = take_violation,
 				       .bugcheck = take_bugcheck,
 				       .print = take_print,
+				       .file_root = nt_file_root,
 				       .context = world};
 
 	if (vmm_os_create(os_config, &world->os) != VMM_OK ||

@@ -385,7 +385,7 @@ static void a_driver_mdl_maps_only_contiguous_pages(void **state)
 	expect_violation(world, "NT-08", "MmMapLockedPagesSpecifyCache", "not contiguous");
 	IoFreeMdl(mdl);
 	assert_null(IoAllocateMdl(NULL, 1, FALSE, FALSE, (PIRP)mdl));
-	expect_violation(world, "NT-07", "IoAllocateMdl", "IRP");
+	expect_violation(world, "NT-17", "IoAllocateMdl", "IRP");
 	vmm_nt_phys_remove(world->nt, base);
 	vmm_os_memory_destroy(&memory);
 }

@@ -174,9 +174,9 @@ static void value_queries_return_data_and_size(void **state)
 	assert_int_equal(query(NULL, L"Big", buffer, sizeof(buffer), &result),
 			 STATUS_INVALID_HANDLE);
 	RtlInitUnicodeString(&name, L"Big");
-	assert_int_equal(ZwQueryValueKey(key, &name, KeyValueFullInformation, buffer,
+	assert_int_equal(ZwQueryValueKey(key, &name, KeyValueLayerInformation, buffer,
 					 sizeof(buffer), &result),
-			 STATUS_NOT_SUPPORTED);
+			 STATUS_INVALID_PARAMETER);
 	/* A value may be replaced. */
 	assert_int_equal(vmm_nt_registry_set_number(world->nt, KEY, "Big", 7), VMM_OK);
 	assert_int_equal(query(key, L"Big", buffer, sizeof(buffer), &result), STATUS_SUCCESS);
@@ -253,9 +253,44 @@ static void registry_queries_call_query_routines(void **state)
 	assert_int_equal(run_query(table, &reported), STATUS_OBJECT_NAME_NOT_FOUND);
 	table[0].Flags = RTL_QUERY_REGISTRY_SUBKEY;
 	assert_int_equal(run_query(table, &reported), STATUS_NOT_SUPPORTED);
+	expect_violation(world, "NT-11", "RtlQueryRegistryValues", "subkeys");
 	assert_int_equal(
 		RtlQueryRegistryValues(RTL_REGISTRY_ABSOLUTE, L"\\Nowhere", table, NULL, NULL),
 		STATUS_OBJECT_NAME_NOT_FOUND);
+}
+
+/* The bytes of a value are the driver's or the user's: no terminator is assumed in them. */
+static void registry_texts_without_a_terminator_end_with_the_value(void **state)
+{
+	struct world *world = *state;
+	const char *const key =
+		"\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Video\\0000";
+	struct reported reported = {0};
+	UNICODE_STRING text = {0};
+	RTL_QUERY_REGISTRY_TABLE direct[] = {
+		{.Flags = RTL_QUERY_REGISTRY_DIRECT, .Name = name_text, .EntryContext = &text},
+		{.QueryRoutine = NULL}};
+	RTL_QUERY_REGISTRY_TABLE called[] = {{.QueryRoutine = report_value, .Name = name_list},
+					     {.QueryRoutine = NULL}};
+
+	for (uint32_t size_bytes = 0; size_bytes <= 5; size_bytes++) {
+		text = (UNICODE_STRING){0};
+		assert_int_equal(
+			vmm_nt_registry_set(world->nt, key, "Name", REG_SZ, L"abc", size_bytes),
+			VMM_OK);
+		assert_int_equal(run_query(direct, NULL), STATUS_SUCCESS);
+		assert_int_equal(text.Length, size_bytes / 2 * 2);
+		assert_int_equal(text.MaximumLength, text.Length + 2);
+		assert_int_equal(text.Buffer[text.Length / 2], 0);
+		ExFreePool(text.Buffer);
+	}
+	assert_int_equal(vmm_nt_registry_set(world->nt, key, "List", REG_MULTI_SZ, L"a\0bc", 7),
+			 VMM_OK);
+	assert_int_equal(run_query(called, &reported), STATUS_SUCCESS);
+	assert_int_equal(reported.calls, 2);
+	assert_int_equal(reported.length[0], 4);
+	assert_int_equal(reported.length[1], 2);
+	assert_int_equal(reported.first[1], 'b');
 }
 
 static void registry_queries_fill_direct_buffers(void **state)
@@ -317,6 +352,10 @@ static void debug_output_accepts_kernel_format_strings(void **state)
 			    "4294967295 -3 123456789abc 1099511627776 -1    42|42   |00042");
 	DbgPrint("%#x %08X %.3s %*d %c%% %p", 255, 0xBEEF, "abcdef", 4, 7, 'x', (void *)0x1234);
 	assert_string_equal(world->printed, "0xff 0000BEEF abc    7 x% 0000000000001234");
+	DbgPrint("%*d|%.*d|%-*d", -4, 7, -1, 8, 3, 9);
+	assert_string_equal(world->printed, "7   |8|9  ");
+	DbgPrint("%*u%.*u", INT32_MAX, 1u, INT32_MIN, 2u);
+	assert_int_equal(world->printed[0], ' ');
 	DbgPrint("%s %wZ %q", (char *)NULL, (void *)NULL);
 	assert_string_equal(world->printed, "(null) (null) %?");
 	DbgPrintEx(3, 1, "level");
@@ -349,7 +388,7 @@ static void kernel_creation_fails_cleanly_without_memory(void **state)
 	uint32_t failures = 0;
 
 	assert_int_equal(vmm_os_create(&config, &os), VMM_OK);
-	for (uint32_t n = 1; n < 10; n++) {
+	for (uint32_t n = 1; n < 100; n++) {
 		vmm_calloc_fail_after(n);
 		if (vmm_nt_create(os, NULL, &nt) == VMM_OK)
 			break;
@@ -373,6 +412,7 @@ int main(void)
 		BOTH(value_queries_return_data_and_size),
 		BOTH(registry_queries_call_query_routines),
 		BOTH(registry_queries_fill_direct_buffers),
+		BOTH(registry_texts_without_a_terminator_end_with_the_value),
 		BOTH(debug_output_accepts_kernel_format_strings),
 		BOTH(asserts_and_bug_checks_are_reported_and_return),
 		BOTH(kernel_creation_fails_cleanly_without_memory),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From DriverEntry to a checked adapter: life cycle, versions, required entries, capabilities. */
+#include <vidmm/vidmm.h>
 #include "port_fixture.h"
 
 #include <stdlib.h>
@@ -601,6 +602,58 @@ static void out_of_memory_leaves_nothing(void **state)
 	assert_true(n > 4);
 }
 
+/* ---- where a thread is in the miniport ---- */
+
+struct places {
+	struct vidmm_driver_place start, caps, unload;
+};
+
+static void note_place(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct places *places = context;
+	struct vidmm_driver_place place;
+
+	(void)m;
+	assert_true(vidmm_driver_place(&place));
+	assert_null(place.waits_in);
+	if (call->ddi == VIDMM_DDI_START_DEVICE)
+		places->start = place;
+	else if (call->ddi == VIDMM_DDI_UNLOAD)
+		places->unload = place;
+	else if (call->ddi == VIDMM_DDI_QUERY_ADAPTER_INFO &&
+		 call->in.query.Type == DXGKQAITYPE_DRIVERCAPS)
+		places->caps = place;
+}
+
+static struct vidmm_driver_place of_entry;
+
+static NTSTATUS placed_entry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
+{
+	assert_true(vidmm_driver_place(&of_entry));
+	return scripted_driver_entry(driver, path);
+}
+
+static void place_names_the_routine_that_the_thread_is_in(void **state)
+{
+	struct port_fixture *f = *state;
+	struct vidmm_driver_place place;
+	struct places places;
+
+	f->m->hook = note_place;
+	f->m->hook_context = &places;
+	f->options.driver_entry = placed_entry;
+	f->options.initialization_data = NULL;
+	port_fixture_run(f);
+	assert_false(vidmm_driver_place(&place));
+	port_fixture_stop(f);
+	assert_string_equal(of_entry.routine, "DriverEntry");
+	assert_string_equal(places.start.routine, "DxgkDdiStartDevice");
+	assert_int_equal(places.start.query_type, -1);
+	assert_string_equal(places.caps.routine, "DxgkDdiQueryAdapterInfo");
+	assert_int_equal(places.caps.query_type, DXGKQAITYPE_DRIVERCAPS);
+	assert_string_equal(places.unload.routine, "DxgkDdiUnload");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -650,6 +703,7 @@ int main(void)
 		TEST(caps_written_past_their_end_are_reported),
 		TEST(invalid_bars_are_refused),
 		TEST(out_of_memory_leaves_nothing),
+		TEST(place_names_the_routine_that_the_thread_is_in),
 	};
 
 	return cmocka_run_group_tests_name("port_start", tests, NULL, NULL);

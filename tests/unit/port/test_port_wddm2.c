@@ -73,29 +73,181 @@ static void versions_2_0_to_3_2_start(void **state)
 	}
 }
 
-static void q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding(void **state)
+/*
+ * A driver built with the headers of 2.0 that is one of WDDM 1.x: the structures of the table's
+ * version, the model and the queries of WDDMVersion.
+ */
+static void q_164_the_driver_model_is_that_of_wddmversion(void **state)
+{
+	static const struct {
+		uint32_t reported, interface;
+	} older[] = {{DXGKDDI_WDDMv1_3, DXGKDDI_INTERFACE_VERSION_WDDM1_3},
+		     {DXGKDDI_WDDMv1_2, DXGKDDI_INTERFACE_VERSION_WIN8},
+		     {0x1105, DXGKDDI_INTERFACE_VERSION_WIN7},
+		     {DXGKDDI_WDDMv1, DXGKDDI_INTERFACE_VERSION_VISTA_SP1}};
+	struct port_fixture *f = *state;
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(older); i++) {
+		scripted_forget(f->m);
+		version_2(f);
+		f->m->settings.caps.WDDMVersion = (DXGK_WDDMVERSION)older[i].reported;
+		port_fixture_run(f);
+		assert_non_null(strstr(f->reason, "Q-164: WDDMVersion of DXGK_DRIVERCAPS is 0x1"));
+		assert_false(vmm_port_caps(f->port)->wddm2);
+		assert_int_equal(vmm_port_caps(f->port)->interface_version, older[i].interface);
+		assert_int_equal(query_of(f, DXGKQAITYPE_DRIVERCAPS)->in.query.OutputDataSize, 576);
+		assert_null(query_of(f, DXGKQAITYPE_PHYSICALADAPTERCAPS));
+		assert_null(query_of(f, DXGKQAITYPE_QUERYSEGMENT4));
+		assert_int_equal(f->m->services.Size, 312);
+		port_fixture_stop(f);
+	}
+	assert_non_null(query_of(f, DXGKQAITYPE_QUERYSEGMENT)); /* of WDDM 1.0 and 1.1 */
+}
+
+static void q_164_other_values_of_wddmversion_change_nothing(void **state)
 {
 	static const DXGK_WDDMVERSION fine[] = {0, DXGKDDI_WDDMv2, DXGKDDI_WDDMv3_2};
 	struct port_fixture *f = *state;
 
 	version_2(f);
-	f->m->settings.caps.WDDMVersion = DXGKDDI_WDDMv1_3;
-	assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
-	assert_finding(f, "Q-164", "WDDMVersion of DXGK_DRIVERCAPS is 0x1300");
-	assert_true(vmm_port_caps(f->port)->wddm2);
-	port_fixture_stop(f);
-	f->findings = 0;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(fine); i++) {
 		f->m->settings.caps.WDDMVersion = fine[i];
 		port_fixture_run(f);
-		assert_nothing_found(f);
+		assert_true(vmm_port_caps(f->port)->wddm2);
+		assert_int_equal(f->reasons, 0);
 		port_fixture_stop(f);
 	}
 	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM1_3);
 	f->m->settings.caps.WDDMVersion = DXGKDDI_WDDMv1_3;
 	port_fixture_run(f);
-	assert_nothing_found(f);
+	assert_int_equal(f->reasons, 0);
+}
+
+/* ---- references to handle data ---- */
+
+/* Acquires two references and releases as many as the context says. */
+static void hold_handle_data(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARGCB_GETHANDLEDATA data = {.hObject = 0x40000123, .Type = DXGK_HANDLE_ALLOCATION};
+	DXGKARGCB_RELEASEHANDLEDATA release = {0};
+	const uint32_t *times = context;
+
+	if (call->ddi != VIDMM_DDI_PATCH)
+		return;
+	for (int i = 0; i < 2; i++)
+		assert_non_null(m->services.DxgkCbAcquireHandleData(&data, &release.ReleaseHandle));
+	for (uint32_t i = 0; i < *times; i++)
+		m->services.DxgkCbReleaseHandleData(release);
+}
+
+static void nt_24_references_to_handle_data_are_released_once(void **state)
+{
+	static const uint32_t cases[] = {2, 1, 3, 1};
+	static const char *const texts[] = {NULL, "1 references of", "has no reference", NULL};
+	DXGKARG_PATCH args = {.SubmissionFenceId = 1};
+	struct port_fixture *f = *state;
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(cases); i++) {
+		uint32_t times = cases[i];
+
+		f->options.verify = i != 3; /* the last case: without the option */
+		scripted_forget(f->m);
+		version_2(f);
+		f->m->hook = hold_handle_data;
+		f->m->hook_context = &times;
+		port_fixture_run(f);
+		assert_int_equal(vmm_port_patch(f->port, &args), STATUS_SUCCESS);
+		port_fixture_stop(f);
+		if (texts[i])
+			assert_finding(f, "NT-24", texts[i]);
+		else
+			assert_nothing_found(f);
+		f->findings = 0;
+	}
+}
+
+/* ---- the kinds of miniports ---- */
+
+static void compute_only(struct port_fixture *f)
+{
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM2_6);
+	f->m->settings.caps.MiscCaps.ComputeOnly = 1;
+	f->m->settings.table.DxgkDdiPresent = NULL;
+	f->m->settings.table.DxgkDdiQueryCurrentFence = NULL;
+}
+
+static void pnp_01_a_compute_only_miniport_needs_no_present(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGKARG_PRESENT present = {0};
+	UINT fence;
+
+	compute_only(f);
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_present(f->port, NULL, &present), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "PNP-01: the call needs DxgkDdiPresent"));
+	assert_int_equal(vmm_port_query_current_fence(f->port, 0, &fence), STATUS_NOT_SUPPORTED);
 	port_fixture_stop(f);
+	f->m->settings.caps.MiscCaps.ComputeOnly = 0;
+	assert_int_equal(port_fixture_start(f), STATUS_INVALID_PARAMETER);
+	assert_int_equal(f->findings, 2);
+	assert_finding(f, "PNP-01", "no DxgkDdiQueryCurrentFence: an adapter that is not");
+}
+
+static void pnp_01_gpu_virtual_addresses_replace_render_and_patch(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGKARG_PATCH patch = {.Flags.Paging = 1};
+	DXGKARG_RENDER render = {0};
+
+	version_2(f);
+	f->m->settings.table.DxgkDdiRender = NULL;
+	f->m->settings.table.DxgkDdiPatch = NULL;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "PNP-01",
+		       "no DxgkDdiPatch: an adapter without GpuMmuSupported");
+	scripted_mmu(f->m, 3, 1);
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_render(f->port, NULL, &render), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "PNP-01: the call needs DxgkDdiRender"));
+	assert_int_equal(vmm_port_patch(f->port, &patch), STATUS_SUCCESS); /* PAT-17 */
+	port_fixture_stop(f);
+	f->m->settings.table.DxgkDdiSubmitCommand = NULL;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "PNP-01: the table has no DxgkDdiSubmitCommand"));
+	assert_nothing_found(f);
+}
+
+static void refuse_physical(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	const NTSTATUS *status = context;
+
+	(void)m;
+	if (call->ddi == VIDMM_DDI_QUERY_ADAPTER_INFO &&
+	    call->in.query.Type == DXGKQAITYPE_PHYSICALADAPTERCAPS)
+		call->status = *status;
+}
+
+/* The nodes and the paging node of DRIVERCAPS remain. */
+static void sch_09_the_physical_adapter_may_stay_unanswered(void **state)
+{
+	NTSTATUS status = STATUS_NOT_SUPPORTED;
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->hook = refuse_physical;
+	f->m->hook_context = &status;
+	assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
+	assert_finding(f, "SCH-09", "PHYSICALADAPTERCAPS) returned 0xc00000bb");
+	assert_int_equal(vmm_port_caps(f->port)->node_count, 2);
+	assert_int_equal(vmm_port_caps(f->port)->paging_node, 1);
+	port_fixture_stop(f);
+	f->findings = 0;
+	compute_only(f); /* for which the query is optional */
+	status = STATUS_INVALID_PARAMETER;
+	port_fixture_run(f);
+	port_fixture_stop(f);
+	status = STATUS_UNSUCCESSFUL;
+	assert_int_equal(port_fixture_start(f), STATUS_UNSUCCESSFUL);
 }
 
 /* All update modes start; a miniport that shares the CPU's page tables does not. */
@@ -282,7 +434,10 @@ static void seg_25_there_is_exactly_one_aperture(void **state)
 
 	version_2(f);
 	s->segment_count = 1;
-	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-25", "0 aperture segments");
+	assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
+	assert_finding(f, "SEG-25", "0 aperture segments");
+	port_fixture_stop(f);
+	f->findings = 0;
 	s->segment_count = 3;
 	s->segment[2] = s->segment[1];
 	s->segment[2].base += SCRIPTED_APERTURE_BYTES;
@@ -494,7 +649,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(versions_2_0_to_3_2_start),
-		TEST(q_164_caps_of_1_x_under_a_version_of_2_x_give_a_finding),
+		TEST(nt_24_references_to_handle_data_are_released_once),
+		TEST(q_164_the_driver_model_is_that_of_wddmversion),
+		TEST(q_164_other_values_of_wddmversion_change_nothing),
+		TEST(pnp_01_a_compute_only_miniport_needs_no_present),
+		TEST(pnp_01_gpu_virtual_addresses_replace_render_and_patch),
+		TEST(sch_09_the_physical_adapter_may_stay_unanswered),
 		TEST(va_11_page_tables_have_two_to_six_levels),
 		TEST(va_11_every_update_mode_starts_with_gpummu_only),
 		TEST(va_11_page_table_level_descriptions_are_checked),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parameter types of DDI source, which have the direction in their names. Part of dispmprt.h;
+ * kmddi_entry.h has those of d3dkmddi.h.
+ */
+#ifndef WDDM_DISPMPRT_PARAMETERS_H
+#define WDDM_DISPMPRT_PARAMETERS_H
+
+#include "d3dkmddi.h"
+#include "dispmprt_device.h"
+#include "wddm_kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef PVOID *PPVOID;
+typedef PPVOID OUT_PPVOID, INOUT_PPVOID;
+typedef PULONG OUT_PULONG, IN_PULONG, INOUT_PULONG;
+typedef PUINT OUT_PUINT;
+typedef PVOID OUT_PVOID, INOUT_PVOID;
+typedef PBOOLEAN OUT_PBOOLEAN;
+typedef UCHAR IN_UCHAR;
+typedef ULONG IN_CONST_ULONG;
+typedef HANDLE IN_HANDLE;
+typedef const PDEVICE_OBJECT IN_CONST_PDEVICE_OBJECT;
+typedef PDEVICE_OBJECT IN_PDEVICE_OBJECT;
+typedef DEVICE_POWER_STATE IN_DEVICE_POWER_STATE;
+typedef POWER_ACTION IN_POWER_ACTION;
+typedef DXGK_EVENT_TYPE IN_DXGK_EVENT_TYPE;
+typedef PVIDEO_REQUEST_PACKET IN_PVIDEO_REQUEST_PACKET;
+typedef PQUERY_INTERFACE IN_PQUERY_INTERFACE;
+typedef PDXGK_START_INFO IN_PDXGK_START_INFO;
+typedef struct _DXGKRNL_INTERFACE *IN_PDXGKRNL_INTERFACE;
+typedef PDXGK_CHILD_STATUS IN_PDXGK_CHILD_STATUS, INOUT_PDXGK_CHILD_STATUS;
+typedef PDXGK_CHILD_DESCRIPTOR INOUT_PDXGK_CHILD_DESCRIPTOR;
+typedef PDXGK_DEVICE_DESCRIPTOR INOUT_PDXGK_DEVICE_DESCRIPTOR;
+typedef PDXGK_CHILD_CONTAINER_ID INOUT_PDXGK_CHILD_CONTAINER_ID;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
