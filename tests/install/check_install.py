@@ -17,16 +17,16 @@ import tempfile
 
 DIAGNOSTICS = 20
 # vidmm's own names, and the kernel services by theirs.
-EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|DXCoreCreateAdapterFactory|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|DXCoreCreateAdapterFactory|(?:Dbg|Dxgk|Ex|Io|Iof|Kd|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Wddm|Yield|Zw|vDbg)[A-Z]\w*|(?:READ|WRITE)_(?:REGISTER|PORT)_\w+|VIDMM_[\d.]+)$')
 
 # One of each family that a miniport in its own shared object calls.
 SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 'KeSetEvent', 'KfRaiseIrql', 'MmMapIoSpaceEx',
             'ObfDereferenceObject', 'PsCreateSystemThread', 'RtlInitUnicodeString', 'ZwQueryValueKey'}
 
-FILES = ('man/man1/vidmm.1', 'man/man1/vidmm-replay.1', 'man/man3/vidmm.3', 'man/man5/vidmm-formats.5',
+FILES = ('man/man1/vidmm.1', 'man/man1/vidmm-replay.1', 'man/man1/vidmm-cc.1', 'bin/vidmm-cc', 'vidmm/driverkit/vidmm.mk', 'man/man3/vidmm.3', 'man/man5/vidmm-formats.5',
          'man/man7/vidmm-rules.7', 'bash-completion/completions/vidmm.bash', 'zsh/site-functions/_vidmm',
          'fish/vendor_completions.d/vidmm.fish',
-         *(f'vidmm/schemas/{name}.schema.json' for name in ('caps', 'clients', 'explain', 'replay', 'serve-config', 'what-if')))
+         *(f'vidmm/schemas/{name}.schema.json' for name in ('caps', 'clients', 'conform', 'explain', 'replay', 'serve-config', 'what-if')))
 
 
 class Installed:
