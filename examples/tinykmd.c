@@ -43,9 +43,10 @@ struct dma_private {
 struct packet {
 	uint64_t offset, bytes;
 	uint32_t kind, value;
-	uint64_t source; /* COPY_IN and COPY_OUT: kernel address of system memory pages */
+	/* COPY_IN and COPY_OUT: kernel address of system memory pages; MOVE: a GPU address */
+	uint64_t source;
 };
-enum { FILL = 1, COPY_IN, COPY_OUT };
+enum { FILL = 1, COPY_IN, COPY_OUT, MOVE };
 
 /* ---- start and stop ---- */
 
@@ -272,6 +273,28 @@ static NTSTATUS APIENTRY patch(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_PATCH a
 
 /* ---- paging: the engine moves allocations in and out ---- */
 
+/* Content moves in, out, or to another place in the segment. */
+static struct packet transfer(const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	bool from_segment = args->Transfer.Source.SegmentId != 0;
+	bool to_segment = args->Transfer.Destination.SegmentId != 0;
+	uint64_t from = (uint64_t)args->Transfer.Source.SegmentAddress.QuadPart +
+			args->Transfer.TransferOffset;
+	uint64_t to = (uint64_t)args->Transfer.Destination.SegmentAddress.QuadPart +
+		      args->Transfer.TransferOffset;
+	struct packet packet = {.kind = MOVE, .offset = to, .source = from};
+	PMDL mdl = from_segment ? args->Transfer.Destination.pMdl : args->Transfer.Source.pMdl;
+
+	packet.bytes = args->Transfer.TransferSize;
+	if (from_segment && to_segment)
+		return packet;
+	packet.kind = from_segment ? COPY_OUT : COPY_IN;
+	packet.offset = from_segment ? from : to;
+	packet.source = (uint64_t)(ULONG_PTR)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority) +
+			(uint64_t)args->Transfer.MdlOffset * 4096;
+	return packet;
+}
+
 static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 					     IN_PDXGKARG_BUILDPAGINGBUFFER args)
 {
@@ -284,20 +307,14 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 		packet.offset = (uint64_t)args->Fill.Destination.SegmentAddress.QuadPart;
 		packet.bytes = args->Fill.FillSize;
 		packet.value = args->Fill.FillPattern;
-	} else if (args->Operation == DXGK_OPERATION_TRANSFER) {
-		bool in = args->Transfer.Source.SegmentId == 0;
-		PMDL mdl = in ? args->Transfer.Source.pMdl : args->Transfer.Destination.pMdl;
-		const LARGE_INTEGER *address = in ? &args->Transfer.Destination.SegmentAddress
-						  : &args->Transfer.Source.SegmentAddress;
-
-		packet.kind = in ? COPY_IN : COPY_OUT;
-		packet.offset = (uint64_t)address->QuadPart + args->Transfer.TransferOffset;
-		packet.bytes = args->Transfer.TransferSize;
-		packet.source =
-			(uint64_t)(ULONG_PTR)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority) +
-			(uint64_t)args->Transfer.MdlOffset * 4096;
+	} else if (args->Operation == DXGK_OPERATION_TRANSFER && args->Transfer.TransferSize) {
+		packet = transfer(args);
 	} else {
-		return STATUS_SUCCESS; /* nothing to do for DiscardContent and the others */
+		/*
+		 * Nothing to do for DiscardContent and the others, nor for the end of a transfer
+		 * whose content a reset has lost: it has size 0 and no MDL (PAG-27).
+		 */
+		return STATUS_SUCCESS;
 	}
 	/* called again with the next buffer (PAG-07) */
 	if (args->DmaSize < sizeof(packet) ||
@@ -319,12 +336,16 @@ static int execute(struct adapter *a, const struct packet *p)
 
 	if (p->offset > a->bytes || p->bytes > a->bytes - p->offset)
 		return 0;
+	if (p->kind == MOVE && (p->source > a->bytes || p->bytes > a->bytes - p->source))
+		return 0;
 	for (uint64_t i = 0; p->kind == FILL && i + 4 <= p->bytes; i += 4)
 		memcpy(vram + i, &p->value, 4);
 	if (p->kind == COPY_IN)
 		memcpy(vram, pages, (size_t)p->bytes);
 	if (p->kind == COPY_OUT)
 		memcpy(pages, vram, (size_t)p->bytes);
+	if (p->kind == MOVE) /* the two places may overlap */
+		memmove(vram, a->vram + p->source, (size_t)p->bytes);
 	return 1;
 }
 

@@ -16,7 +16,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
 TILED = os.path.join(DATA, 'tiled.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
-KEYS = set('''schema_version vidmm_version traces model policy backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
+KEYS = set('''schema_version vidmm_version traces model driver commands policy backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in paged_in evicted thrash
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
@@ -248,7 +248,7 @@ def json_has_its_keys_and_plain_integers():
     assert report['exit_code'] == 0 and report['status'] == 'clean' and report['findings'] == []
     assert [t['program'] for t in report['traces']] == ['every-op', 'importer']
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
-        'traces', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits', 'cpu_costs_ns', 'thrash'))
+        'traces', 'commands', 'segments', 'findings', 'status', 'frames', 'process_frames', 'waits', 'process_waits', 'cpu_costs_ns', 'thrash'))
     assert report['lost']['unmatched_imports'] == 2
 
 

@@ -2,8 +2,13 @@
 /*
  * The scripted miniport as a driver file, with the fault that the registry value Break selects. It
  * uses what any miniport may use: the published headers and the kernel services of its loader.
+ *
+ * The values StickAt (enum vidmm_ddi, or 128 for DriverEntry), StickType (one type of
+ * DxgkDdiQueryAdapterInfo; 0: each) and StickHow have it loop, wait or crash in one routine.
  */
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/scripted_miniport.h"
 
@@ -34,7 +39,7 @@ struct number_value {
 	UCHAR data[8];
 };
 
-static ULONG read_break(PUNICODE_STRING path)
+static ULONG read_number(PUNICODE_STRING path, PCWSTR of)
 {
 	OBJECT_ATTRIBUTES attributes;
 	struct number_value value = {0};
@@ -42,7 +47,7 @@ static ULONG read_break(PUNICODE_STRING path)
 	HANDLE key;
 	ULONG length, number = NOTHING;
 
-	RtlInitUnicodeString(&name, L"Break");
+	RtlInitUnicodeString(&name, of);
 	InitializeObjectAttributes(&attributes, path, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE,
 				   NULL, NULL);
 	if (!NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes)))
@@ -52,6 +57,101 @@ static ULONG read_break(PUNICODE_STRING path)
 		memcpy(&number, value.data, sizeof(number));
 	ZwClose(key);
 	return number;
+}
+
+/* ---- a routine that does not return ---- */
+
+enum { LOOP = 1, WAIT, POLL, FAULT, DESCEND, SPOIL };
+#define IN_DRIVER_ENTRY 128u
+
+static struct {
+	ULONG at, type, how;
+} stick;
+
+static void loop_for_ever(void)
+{
+	static volatile int going = 1; /* volatile: the compiler must not know the value */
+
+	while (going)
+		;
+}
+
+static void wait_for_ever(void)
+{
+	KEVENT never;
+
+	KeInitializeEvent(&never, NotificationEvent, FALSE);
+	(void)!KeWaitForSingleObject(&never, Executive, KernelMode, FALSE, NULL);
+}
+
+static void poll_for_ever(void)
+{
+	static volatile int going = 1;
+	LARGE_INTEGER pause = {.QuadPart = -10000000}; /* 1 s */
+
+	while (going)
+		KeDelayExecutionThread(KernelMode, FALSE, &pause);
+}
+
+static void write_nowhere(void)
+{
+	static int *volatile nowhere;
+
+	*nowhere = 1;
+}
+
+/* Uses up the stack, in steps that are shorter than the guard page behind it. */
+static int descend(int level)
+{
+	volatile char block[256];
+
+	block[0] = (char)level;
+	return level < 0 ? 0 : descend(level + 1) + block[0];
+}
+
+/* What a wrong write could do to the outcome that the process of `vidmm conform` reports. */
+static void write_to_pipes(void)
+{
+	static char bytes[4096];
+	struct stat file;
+
+	memset(bytes, 0xFF, sizeof(bytes));
+	for (int fd = 3; fd < 64; fd++)
+		if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode))
+			(void)!write(fd, bytes, sizeof(bytes));
+}
+
+static void get_stuck(void)
+{
+	switch (stick.how) {
+	case LOOP:
+		loop_for_ever();
+		break;
+	case WAIT:
+		wait_for_ever();
+		break;
+	case POLL:
+		poll_for_ever();
+		break;
+	case FAULT:
+		write_nowhere();
+		break;
+	case DESCEND:
+		(void)descend(0);
+		break;
+	case SPOIL:
+		write_to_pipes();
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_call(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	(void)context, (void)m;
+	if (call->ddi == stick.at && (!stick.type || (ULONG)call->in.query.Type == stick.type))
+		get_stuck();
 }
 
 static void break_segments(struct scripted_settings *s)
@@ -117,8 +217,8 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 		break_segments(s);
 		break;
 	case TABLE:
-		s->table.DxgkDdiPatch = NULL;
-		s->table.DxgkDdiRender = NULL;
+		s->table.DxgkDdiPreemptCommand = NULL;
+		s->table.DxgkDdiBuildPagingBuffer = NULL;
 		break;
 	case START_DEVICE:
 		scripted_fail(m, VIDMM_DDI_START_DEVICE, STATUS_DEVICE_CONFIGURATION_ERROR, 1);
@@ -164,12 +264,18 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
 {
 	static struct scripted_miniport *m;
-	ULONG how = read_break(RegistryPath);
+	ULONG how = read_number(RegistryPath, L"Break");
 
+	stick.at = read_number(RegistryPath, L"StickAt");
+	stick.type = read_number(RegistryPath, L"StickType");
+	stick.how = read_number(RegistryPath, L"StickHow");
+	if (stick.at == IN_DRIVER_ENTRY)
+		get_stuck();
 	if (how == NO_INITIALIZE)
 		return STATUS_SUCCESS;
 	m = scripted_create();
 	break_it(m, how);
+	m->hook = on_call;
 	scripted_arm(m);
 	return scripted_driver_entry(DriverObject, RegistryPath);
 }

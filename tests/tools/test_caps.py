@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,7 +23,7 @@ ROOT = os.environ['VIDMM_SOURCE_ROOT']
 SCRIPTED = ('--driver', DRIVER['scripted_driver'], '--bar', '16M')
 NOTHING, SEGMENTS, TABLE, START_DEVICE, NO_INITIALIZE, BANKS, WAITS, CAPS, LEVEL, OLD, COUNT, DISPLAY, CRASH = range(13)
 
-KEYS = set('''schema_version vidmm_version driver driver_file backend settings bars interface driver_caps nodes
+KEYS = set('''schema_version vidmm_version driver driver_file device_file backend settings bars interface driver_caps nodes
     segment_count segments paging_buffer findings reasons started step status status_name exit_code'''.split())
 CAPS_KEYS = set('''structure_bytes HighestAcceptableAddress MaxAllocationListSlotId ApertureSegmentCommitLimit
     InterruptMessageNumber NumberOfSwizzlingRanges SchedulingCaps MemoryManagementCaps PagingNode
@@ -212,6 +213,24 @@ def softgpu_as_a_file_is_softgpu():
 
 
 @test
+def q_421_a_device_model_is_a_file():
+    args = '--device', DRIVER['copier'], '--driver', DRIVER['copier_kmd']
+    report = report_of(expect(caps(*args, '--json'), 0))
+    assert report['device_file'] == DRIVER['copier'] and report['started']
+    # The memory BAR of the model; its registers are no memory.
+    assert [bar['size_bytes'] for bar in report['bars']] == [1 << 20], report['bars']
+    assert report['segments'][0]['cpu_translated_address'] == report['bars'][0]['physical_address']
+    expect(caps(*args, '--backend', 'linux'), 0, 'the adapter starts')
+    expect(caps(*args, '--bar', '1M'), 2, err='--bar and --device are given')
+    expect(caps('--device', DRIVER['copier_kmd']), 3, err='the function vidmm_device_model is not exported')
+    expect(caps('--device', './missing.so'), 3, err='Q-421')
+    expect(caps('--device', 'softgpu'), 3, err='./softgpu')
+    # A miniport that finds other hardware.
+    report = report_of(expect(caps('--driver', DRIVER['copier_kmd'], '--bar', '1M', '--json'), 1))
+    assert report['step'] == 'start_device' and report['device_file'] is None
+
+
+@test
 def a_driver_file_is_found_by_its_path():
     folder, name = os.path.split(DRIVER['softgpu_driver'])
     done = subprocess.run([VIDMM, 'caps', '--driver', name], cwd=folder, capture_output=True, text=True)
@@ -281,7 +300,119 @@ def a_driver_that_crashes_says_where():
     for backend in ('sim', 'linux'):
         done = broken(CRASH, '--backend', backend)
         assert done.returncode == -signal.SIGSEGV, done.returncode
-        assert done.stderr == 'vidmm: the driver crashed; the start was in DxgkDdiStartDevice\n', done.stderr
+        first, second = done.stderr.splitlines()
+        assert first == 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0', done.stderr
+        assert second.startswith('vidmm: in ') and '(scripted_driver.so+0x' in second, done.stderr
+        if shutil.which('addr2line'):
+            assert ' crashing_start at ' in second and 'scripted_driver.c:' in second, done.stderr
+    return None
+
+
+# enum vidmm_ddi, and 128 for DriverEntry; the types are those of DXGK_QUERYADAPTERINFOTYPE.
+ROUTINES = {'DriverEntry': 128, 'DxgkDdiAddDevice': 1, 'DxgkDdiStartDevice': 2, 'DxgkDdiStopDevice': 3,
+            'DxgkDdiRemoveDevice': 4, 'DxgkDdiQueryAdapterInfo of type 1': 5, 'DxgkDdiCreateDevice': 6}
+LOOP, WAIT, POLL, FAULT, DESCEND = 1, 2, 3, 4, 5
+# A thread that hangs cannot synchronize with the one that reports it, and ThreadSanitizer says so.
+RACES = 'a thread that hangs races with the report'
+with open(VIDMM, 'rb') as program:
+    THREAD_SANITIZER = b'__tsan_init' in program.read()
+LIMITS_S = (10, 60, 600)  # the driver reaches its routine much earlier; on a loaded machine within a later one
+LIMIT_S = LIMITS_S[0]
+
+
+def stuck(how, routine, *args):
+    settings = [f'StickAt={ROUTINES[routine]}', f'StickHow={how}']
+    if ' of type ' in routine:
+        settings.append('StickType=' + routine.split()[-1])
+    command = [VIDMM, 'caps', *SCRIPTED, '--json', *args]
+    for setting in settings:
+        command += ['--set', setting]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def complaint(process):
+    out, err = process.communicate()
+    assert process.returncode == 1, (process.returncode, err)
+    findings = [finding for finding in json.loads(out)['findings'] if finding['rule'] is None]
+    assert len(findings) == 1, findings
+    return findings[0]['text']
+
+
+def hangs(process, how, routine, backend, doing):
+    """What a process says that has the first limit; with a longer limit if the driver had not come that far."""
+    for limit in LIMITS_S:
+        if limit != LIMIT_S:
+            process = stuck(how, routine, '--backend', backend, '--limit', str(limit))
+        text = complaint(process)
+        if text.startswith(f'hang: after {limit} s the driver has not returned from {routine}: it {doing}'):
+            break
+    else:
+        raise AssertionError(text)
+    return text
+
+
+@test
+def a_wait_without_an_end_names_the_routine_and_the_service():
+    for routine in ROUTINES:  # virtual time: no thread can run any more
+        text = complaint(stuck(WAIT, routine, '--backend', 'sim'))
+        expected = f'deadlock: the miniport waits in {routine}, KeWaitForSingleObject, and no thread can wake it'
+        assert text == expected, text
+    if THREAD_SANITIZER:
+        return RACES
+    limit = ('--backend', 'linux', '--limit', str(LIMIT_S))
+    for routine, process in [(routine, stuck(WAIT, routine, *limit)) for routine in ROUTINES]:
+        text = hangs(process, WAIT, routine, 'linux', 'waits in KeWaitForSingleObject, called by ')
+        assert 'scripted_driver.so+0x' in text, text
+    return None
+
+
+@test
+def a_driver_that_hangs_is_not_called_refused():
+    if THREAD_SANITIZER:
+        return RACES
+    done = broken(WAITS, '--backend', 'linux', '--limit', str(LIMIT_S))
+    expect(done, 1, ('hang: after', 'BAR 0', 'the driver hangs'))
+    assert 'refused' not in done.stdout, done.stdout
+    return None
+
+
+@test
+def a_loop_without_an_end_names_the_routine_and_the_function():
+    if THREAD_SANITIZER:
+        return RACES
+    cases = [(how, routine, backend, stuck(how, routine, '--backend', backend, '--limit', str(LIMIT_S)))
+             for how, routine, backend in ((LOOP, 'DriverEntry', 'sim'), (LOOP, 'DxgkDdiStartDevice', 'linux'),
+                                           (LOOP, 'DxgkDdiQueryAdapterInfo of type 1', 'sim'),
+                                           (POLL, 'DxgkDdiCreateDevice', 'linux'))]
+    for how, routine, backend, process in cases:
+        doing = 'runs in ' if how == LOOP else 'waits in KeDelayExecutionThread, called by '
+        text = hangs(process, how, routine, backend, doing)
+        if how == LOOP and shutil.which('addr2line'):
+            assert 'loop_for_ever at ' in text or 'get_stuck' in text, text
+    return None
+
+
+@test
+def a_crash_in_each_step_names_the_routine():
+    if 'linked_driver' not in DRIVER:
+        return 'a sanitizer says more'
+    for routine in ROUTINES:
+        process = stuck(FAULT, routine)
+        err = process.communicate()[1]
+        assert process.returncode == -signal.SIGSEGV, process.returncode
+        assert f'the driver crashed in {routine}: SIGSEGV at address 0x0\n' in err, err
+        assert '(scripted_driver.so+0x' in err, err
+    return None
+
+
+@test
+def a_driver_that_uses_up_its_stack_is_reported():
+    if 'linked_driver' not in DRIVER:
+        return 'a sanitizer says more'
+    process = stuck(DESCEND, 'DxgkDdiStartDevice')
+    err = process.communicate()[1]
+    assert process.returncode == -signal.SIGSEGV, process.returncode
+    assert 'the driver crashed in DxgkDdiStartDevice: SIGSEGV' in err and '(scripted_driver.so+0x' in err, err
     return None
 
 

@@ -122,7 +122,7 @@ def shell_cases(shell, folder):
     complete, (rule, beginning) = SHELLS[shell], lone_rule()
     for what, line, expected in (
             ('a verb', 'vidmm pict', 'picture'),
-            ('an option of a verb', 'vidmm replay --ver', '--verify'),
+            ('an option of a verb', 'vidmm replay --see', '--seed'),
             ('a value', 'vidmm replay --verify sta', 'stamps'),
             ('a value behind =', 'vidmm replay --verify=sta', 'stamps'),
             ('a policy', 'vidmm what-if --policy cl', 'clock'),

@@ -22,6 +22,7 @@ def cases():
         and all(head.startswith('LOCK-') for head in heads(family))
     yield 'all rules', set(heads(family)) < set(heads(run()))
     yield 'several', heads(run('SFL-14', 'Q-47')) == ['SFL-14', 'Q-47']
+    yield 'the rules of kernel services', {'NT-01', 'NT-05', 'NT-24'} < set(heads(run('NT')))
     wrong = run('LOCK-07', 'LOCK-7000')
     yield 'an unknown rule beside a known one', wrong.returncode == 2 and heads(wrong) == ['LOCK-07'] \
         and '"LOCK-7000"' in wrong.stderr

@@ -104,6 +104,7 @@ def replay_documents():
             (EVERY, '--link', 'none', '--pace', 'flat-out', '--content', 'none'),
             (EVERY, '--gpu-time', 'none', '--backend', 'linux', '--verify', 'stamps'),
             (EVERY, '--compare', '100%,50%', '--aperture', 'none'),
+            ('--driver', DRIVER['softgpu_driver'], '--commands', DRIVER['softgpu_commands'], EVERY),
             (badly_named,))]
         runs += [document('replay', '--json', *args, '--vram', '1M', codes=(1,)) for args in (
             (too_large(folder), '--aperture', 'none'), (EVERY, '--policy', POLICY))]
@@ -145,12 +146,14 @@ def caps_documents():
     # Modes 6 and 12 of the driver wait forever and crash.
     found += [document(*scripted, f'Break={how}', codes=(0, 1)) for how in range(14) if how not in (6, 12)]
     found.append(document('caps', '--json', '--driver', DRIVER['odd_driver'], codes=(1,)))
+    found.append(document('caps', '--json', '--device', DRIVER['copier'], '--driver', DRIVER['copier_kmd']))
     return found
 
 
 CONFIGURATIONS = (
     {},
     {'adapters': []},
+    {'adapters': [{'driver': DRIVER['copier_kmd'], 'device': DRIVER['copier']}]},
     {'adapters': [{}], 'other_users': True, 'clients': 3,
      'limits': {'channels': 2, 'handles': 1000, 'memory': '1.5GiB', 'unread': 65536}},
     {'adapters': [{'driver': 'softgpu', 'bars': [67108864, '16M'], 'settings': {'Model': 'wddm1', 'VramBanks': 1, 'ApertureSize': '64M'},
@@ -173,7 +176,13 @@ def configurations():
     return [dict(one, **{name: name for name in files}) if not number else one for number, one in enumerate(CONFIGURATIONS)]
 
 
-MAKERS = {'replay': replay_documents, 'what-if': what_if_documents, 'explain': explain_documents, 'caps': caps_documents,
+def conform_documents():
+    tools = '--driver', DRIVER['softgpu_driver'], '--commands', DRIVER['softgpu_commands']
+    scripted = '--driver', DRIVER['scripted_driver'], '--bar', '16M', '--set', 'Break=1'
+    return [document('conform', '--json', *tools), document('conform', '--json', *scripted, codes=(1,))]
+
+
+MAKERS = {'replay': replay_documents, 'what-if': what_if_documents, 'explain': explain_documents, 'caps': caps_documents, 'conform': conform_documents,
           'clients': lambda: host_documents()[1], 'serve-config': configurations}
 
 

@@ -89,6 +89,23 @@ def clients_follows_vidmm_socket_and_the_option_takes_precedence(folder):
     server.end()
 
 
+@test
+def a_driver_that_crashes_is_named_in_the_log(folder):
+    if 'linked_driver' not in DRIVER:
+        return 'a sanitizer says more'
+    log = os.path.join(folder, 'log')
+    for options in ((), ('--log', log)):
+        done = vidmm(folder, 'serve', '--driver', DRIVER['scripted_driver'], '--set', 'Break=12', *options)
+        assert done.returncode == -signal.SIGSEGV, done
+        text = done.stderr
+        if options:
+            with open(log, encoding='utf-8') as file:
+                text = file.read()
+        assert 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0\n' in text, (text, done)
+        assert 'vidmm: in ' in text and '(scripted_driver.so+0x' in text, text
+    return None
+
+
 def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (60, 240))
 
@@ -267,6 +284,24 @@ def the_log_has_the_reasons_of_failures(folder):
             text = file.read()
         assert (' reason ' in text and 'LNK-03' in text) == (code == 1), text
         os.unlink(log)
+
+
+@test
+def q_421_an_adapter_may_have_a_device_model(folder):
+    config = os.path.join(folder, 'config')
+    socket_path = os.path.join(folder, 's')
+
+    def write(**more):
+        with open(config, 'w', encoding='utf-8') as file:
+            json.dump({'socket': socket_path, 'adapters': [{'driver': DRIVER['copier_kmd'], **more}]}, file)
+
+    write(device=DRIVER['copier'])
+    server = Server(folder, '--config', config)
+    server.end(signal.SIGTERM, 0)
+    for code, more in ((1, {'device': DRIVER['copier'], 'bars': ['1M']}), (1, {}), (3, {'device': DRIVER['copier_kmd']}), (3, {'device': ''}), (3, {'device': 'softgpu'})):
+        write(**more)
+        done = vidmm(folder, 'serve', '--config', config)
+        assert done.returncode == code, (more, done)
 
 
 @test

@@ -4,16 +4,20 @@
  * stops it.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "caps.h"
+#include "caps_limit.h"
+#include "crash.h"
 #include "caps_names.h"
+#include "device_file.h"
 #include "driver.h"
 #include "output.h"
 #include "wrap.h"
+
+#define STATUS_UNSUCCESSFUL ((vidmm_status)0xC0000001)
 
 /* ---- findings, reasons and fatal violations of the start ---- */
 
@@ -77,59 +81,34 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 
 static void on_deadlock(void *context, const char *report)
 {
-	complain(context, VIDMM_EVENT_FATAL, 0,
-		 "deadlock: the miniport waits and no thread can wake it");
+	struct caps_result *result = context;
+	struct vidmm_driver_place place;
+	char routine[VIDMM_PLACE_BYTES + 32], line[256];
+
+	(void)vidmm_driver_place(&place); /* of the thread that starts the adapter */
+	crash_routine(&place, routine, sizeof(routine));
+	snprintf(line, sizeof(line),
+		 "deadlock: the miniport waits in %s%s%s, and no thread can wake it", routine,
+		 place.waits_in ? ", " : "", place.waits_in ? place.waits_in : "");
+	complain(result, VIDMM_EVENT_FATAL, 0, line);
+	result->hung = true;
 	fprintf(stderr, "vidmm: %s\n", report);
-}
-
-/* ---- crashes of the driver: the step is printed before the program ends ---- */
-
-static const struct vidmm_adapter_report *crash_report;
-
-static void write_stderr(const char *text)
-{
-	if (write(STDERR_FILENO, text, strlen(text)) < 0)
-		return; /* standard error is closed: nothing can be reported */
-}
-
-/*
- * Signal handler. SA_RESETHAND has restored the default action, so that the faulting instruction
- * runs again and ends the program. A debugger or a core file then shows that instruction.
- */
-static void on_crash(int number)
-{
-	(void)number;
-	write_stderr("vidmm: the driver crashed; the start was in ");
-	write_stderr(step_name(crash_report->step));
-	write_stderr("\n");
-}
-
-/*
- * Installs the handler only for signals with the default action: a sanitizer that handles them
- * reports more.
- */
-static void watch_for_crashes(const struct vidmm_adapter_report *report)
-{
-	static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
-	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND}, old;
-	size_t i;
-
-	crash_report = report;
-	sigemptyset(&action.sa_mask);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			sigaction(numbers[i], &action, NULL);
-	}
 }
 
 /* ---- start and stop ---- */
 
+struct caps_hardware {
+	vidmm_driver_entry_fn *entry;
+	const struct vidmm_device_model *model; /* NULL: memory BARs */
+};
+
 static void start_and_stop(struct vidmm_host *host, const struct caps_options *options,
-			   vidmm_driver_entry_fn *entry, struct caps_result *result)
+			   const struct caps_hardware *hardware, struct caps_result *result)
 {
 	struct vidmm_adapter_options adapter_options = {
 		.struct_size = sizeof(adapter_options),
-		.driver_entry = entry,
+		.driver_entry = hardware->entry,
+		.device_model = hardware->model,
 		.bar_sizes = options->bars,
 		.bar_count = options->bar_count,
 		.registry = options->settings,
@@ -140,14 +119,13 @@ static void start_and_stop(struct vidmm_host *host, const struct caps_options *o
 	struct vidmm_adapter *adapter = NULL;
 
 	result->report.struct_size = sizeof(result->report);
-	watch_for_crashes(&result->report);
 	result->status = vidmm_adapter_start(host, &adapter_options, &adapter);
 	if (result->status >= 0)
 		vidmm_adapter_stop(adapter);
 }
 
-static enum replay_status run(const struct caps_options *options, vidmm_driver_entry_fn *entry,
-			      struct caps_result *result)
+static enum replay_status run(const struct caps_options *options,
+			      const struct caps_hardware *hardware, struct caps_result *result)
 {
 	struct vidmm_host_options host_options = {
 		.struct_size = sizeof(host_options),
@@ -166,8 +144,8 @@ static enum replay_status run(const struct caps_options *options, vidmm_driver_e
 	}
 	subscription = vidmm_subscribe(host, events, on_event, result);
 	if (subscription) {
-		start_and_stop(host, options, entry, result);
-		vidmm_unsubscribe(host, subscription);
+		/* The subscription ends with the host, which reports what the driver has left. */
+		start_and_stop(host, options, hardware, result);
 	} else {
 		fprintf(stderr, "vidmm: out of memory\n");
 	}
@@ -195,11 +173,55 @@ static enum replay_status show(const struct caps_options *options, const struct 
 	return output_status(good, status);
 }
 
+/* A start on a separate thread, whose time is limited. */
+struct start {
+	const struct caps_options *options;
+	struct caps_hardware hardware;
+	struct caps_result *result;
+	enum replay_status status;
+};
+
+static void run_start(void *context)
+{
+	struct start *start = context;
+
+	start->status = run(start->options, &start->hardware, start->result);
+}
+
+/*
+ * Returns the exit code. The driver may hang: then its thread still uses the result, and the
+ * program ends at once after what it has reported until then.
+ */
+static enum replay_status run_and_show(struct start *start)
+{
+	struct caps_result *result = start->result;
+	char text[sizeof(result->complaints[0].text)];
+	bool ended;
+
+	crash_watch(STDERR_FILENO, start->hardware.entry);
+	ended = caps_run_limited(start->options->limit_s, run_start, start, start->hardware.entry,
+				 text, sizeof(text));
+	if (!ended) {
+		complain(result, VIDMM_EVENT_FATAL, 0, text);
+		result->status = STATUS_UNSUCCESSFUL;
+		result->hung = true;
+		start->status = REPLAY_FINDINGS;
+	}
+	caps_name_callers(result);
+	/* Without a host there is no report to show. */
+	if (start->status != REPLAY_ENVIRONMENT)
+		start->status = show(start->options, result, start->status);
+	if (!ended) {
+		(void)fflush(NULL);
+		_exit((int)start->status);
+	}
+	return start->status;
+}
+
 int caps_main(int argc, const char **argv)
 {
 	struct caps_options options;
-	struct caps_result *result;
-	vidmm_driver_entry_fn *entry = NULL;
+	struct start start = {.options = &options};
 	enum replay_status status;
 	int exit_code;
 
@@ -207,17 +229,17 @@ int caps_main(int argc, const char **argv)
 		caps_options_finish(&options);
 		return exit_code;
 	}
-	result = calloc(1, sizeof(*result));
-	status = result ? driver_load(options.driver, &entry) : REPLAY_ENVIRONMENT;
+	start.result = calloc(1, sizeof(*start.result));
+	status = start.result ? driver_load(options.driver, &start.hardware.entry)
+			      : REPLAY_ENVIRONMENT;
+	if (status == REPLAY_CLEAN)
+		status = device_file_load(options.device, &start.hardware.model);
 	if (status == REPLAY_CLEAN) {
-		pthread_mutex_init(&result->lock, NULL);
-		status = run(&options, entry, result);
-		/* Without a host there is no report to show. */
-		if (status != REPLAY_ENVIRONMENT)
-			status = show(&options, result, status);
-		pthread_mutex_destroy(&result->lock);
+		pthread_mutex_init(&start.result->lock, NULL);
+		status = run_and_show(&start);
+		pthread_mutex_destroy(&start.result->lock);
 	}
-	free(result);
+	free(start.result);
 	caps_options_finish(&options);
 	return (int)status;
 }

@@ -18,11 +18,13 @@
 
 struct caps_options {
 	char *driver; /* path of a shared object; NULL: softgpu */
+	char *device; /* path of a device model; NULL: memory BARs */
 	struct vidmm_registry_value *settings;
 	unsigned setting_count;
 	uint64_t bars[VIDMM_REPORT_BARS_MAX];
-	unsigned bar_count;
+	unsigned bar_count; /* 0 with a device model */
 	uint32_t host_kind; /* enum vidmm_host_kind */
+	unsigned limit_s;   /* seconds for the start and the stop; 0: no limit */
 	bool json, quiet;
 	enum color_mode color;
 };
@@ -40,6 +42,7 @@ struct caps_complaint {
 
 struct caps_result {
 	vidmm_status status; /* of the start */
+	bool hung;           /* the driver does not return: within the limit, or for ever */
 	struct vidmm_adapter_report report;
 	struct caps_complaint complaints[CAPS_COMPLAINTS_MAX];
 	/* elements of complaints[]; different reports beyond the maximum are dropped */
@@ -56,6 +59,7 @@ void caps_options_finish(struct caps_options *options);
 struct caps_adapter_words {
 	char *driver, *interface;
 	const char **sets, **bars;
+	int verify_driver;
 };
 /*
  * Interprets the words of `vidmm VERB`. Returns false after a message if one is not valid, or when
@@ -69,6 +73,8 @@ void caps_free_adapter(struct caps_adapter_words *words);
 enum replay_status caps_verdict(const struct caps_result *result);
 void caps_print(FILE *file, const struct caps_options *options, const struct caps_result *result,
 		bool color, int width);
+/* Replaces addresses of code by functions and source lines where findings have them. */
+void caps_name_callers(struct caps_result *result);
 /* Returns false when out of memory or when FILE cannot be written. */
 bool caps_json(FILE *file, const struct caps_options *options, const struct caps_result *result);
 

@@ -233,6 +233,7 @@ bool caps_json(FILE *file, const struct caps_options *options, const struct caps
 	json_object_set_new(top, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(top, "driver", json_string(options->driver ? "file" : "softgpu"));
 	json_object_set_new(top, "driver_file", text_of(options->driver));
+	json_object_set_new(top, "device_file", text_of(options->device));
 	json_object_set_new(top, "backend",
 			    json_string(options->host_kind == VIDMM_HOST_SIM ? "sim" : "linux"));
 	json_object_set_new(top, "settings", settings_of(options));

@@ -11,12 +11,13 @@
 #include "units.h"
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
+#define LIMIT_S_DEFAULT   60
 
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	struct caps_adapter_words adapter;
-	char *backend, *color;
-	int json, quiet;
+	char *device, *backend, *color;
+	int json, quiet, limit;
 };
 
 static const char *verb = "caps"; /* in messages */
@@ -75,12 +76,14 @@ static bool take_settings(const struct caps_adapter_words *raw, struct caps_opti
 	uint64_t version;
 	bool good = true;
 
-	/* Two more: --interface, and the model that driver_choose_model adds. */
-	options->settings = calloc(count + 2, sizeof(*options->settings));
+	/* Three more: --interface, --verify-driver, the model that driver_choose_model adds. */
+	options->settings = calloc(count + 3, sizeof(*options->settings));
 	if (!options->settings)
 		return false;
 	for (i = 0; i < count && good; i++)
 		good = take_setting(raw->sets[i], options);
+	if (good && raw->verify_driver)
+		good = take_setting("VidmmVerifyDriver=1", options);
 	if (!good || !raw->interface)
 		return good;
 	if (options->driver)
@@ -126,8 +129,25 @@ static bool take_words(const struct raw *raw, struct caps_options *options)
 		options->host_kind = VIDMM_HOST_LINUX;
 	else if (raw->backend && strcmp(raw->backend, "sim") != 0)
 		return usage("--backend \"%s\" is not valid: expected sim or linux", raw->backend);
+	options->limit_s = (unsigned)raw->limit;
+	if (raw->limit < 0)
+		return usage("--limit is negative: expected seconds, or 0 for no limit%s", "");
 	return color_parse(raw->color, &options->color) ||
 	       usage("--color \"%s\" is not valid: expected auto, always or never", raw->color);
+}
+
+/* A name without a slash is a file in the current directory, as with --driver. */
+static bool take_device(const struct raw *raw, struct caps_options *options)
+{
+	if (!raw->device)
+		return true;
+	if (raw->device[0] == '\0')
+		return usage("--device has no value: expected the file of a device model%s", "");
+	if (raw->adapter.bars)
+		return usage("--bar and --device are given: the device model describes the BARs%s",
+			     "");
+	options->bar_count = 0;
+	return driver_file_path(raw->device, &options->device);
 }
 
 static bool interpret(poptContext context, const struct raw *raw, struct caps_options *options)
@@ -139,7 +159,8 @@ static bool interpret(poptContext context, const struct raw *raw, struct caps_op
 	if (rest)
 		return usage("unexpected argument \"%s\"; a driver file is the value of --driver",
 			     rest);
-	return caps_take_adapter("caps", &raw->adapter, options) && take_words(raw, options);
+	return caps_take_adapter("caps", &raw->adapter, options) && take_device(raw, options) &&
+	       take_words(raw, options);
 }
 
 static void free_list(const char **list)
@@ -162,13 +183,14 @@ void caps_free_adapter(struct caps_adapter_words *words)
 static void free_raw(struct raw *raw)
 {
 	caps_free_adapter(&raw->adapter);
+	free(raw->device);
 	free(raw->backend);
 	free(raw->color);
 }
 
 bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code)
 {
-	struct raw raw = {0};
+	struct raw raw = {.limit = LIMIT_S_DEFAULT};
 	int help = 0;
 	struct poptOption table[] = {
 		{"driver", 0, POPT_ARG_STRING, &raw.adapter.driver, 0,
@@ -181,9 +203,18 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		 "VERSION"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},
+		{"verify-driver", 0, POPT_ARG_NONE, &raw.adapter.verify_driver, 0,
+		 "expensive checks of the driver: pool, stack, locks, buffers (docs/caps.md)",
+		 NULL},
+		{"device", 0, POPT_ARG_STRING, &raw.device, 0,
+		 "device model instead of memory BARs (docs/devices.md)", "FILE"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
 		 "WHICH"},
+		{"limit", 0, POPT_ARG_INT, &raw.limit, 0,
+		 "seconds after which a driver that has not returned is reported (default 60; 0: "
+		 "no limit)",
+		 "SECONDS"},
 		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "JSON output (docs/caps.md)", NULL},
 		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
 		 "no output unless a rule is broken or the start is refused", NULL},
@@ -213,4 +244,5 @@ void caps_options_finish(struct caps_options *options)
 		free((void *)(uintptr_t)options->settings[i].name);
 	free(options->settings);
 	free(options->driver);
+	free(options->device);
 }

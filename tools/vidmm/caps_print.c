@@ -354,6 +354,10 @@ static void print_verdict(const struct page *page, const struct caps_result *res
 	char text[256];
 
 	fputc('\n', page->file);
+	if (result->hung) {
+		fprintf(page->file, "%sthe driver hangs%s\n", page->bad, page->off);
+		return;
+	}
 	if (result->status < 0) {
 		snprintf(text, sizeof(text),
 			 name ? "with %s (0x%08" PRIx32 ") in %s" : "with %s0x%08" PRIx32 " in %s",

@@ -10,6 +10,7 @@
 
 #include "driver.h"
 #include "policy.h"
+#include "sanitizer.h"
 #include "units.h"
 
 #define EVICTION_POLICY "VidmmEvictionPolicy"
@@ -71,6 +72,7 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry)
 	}
 	if (access(path, R_OK) != 0)
 		return bad_driver(path, strerror(errno));
+	sanitizer_start_with_runtime(path);
 	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!module)
 		return bad_driver(path, dlerror());
@@ -83,11 +85,14 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry)
 
 bool driver_path(const char *text, char **path)
 {
+	*path = NULL;
+	return strcmp(text, "softgpu") == 0 || driver_file_path(text, path);
+}
+
+bool driver_file_path(const char *text, char **path)
+{
 	size_t size = strlen(text) + sizeof("./");
 
-	*path = NULL;
-	if (strcmp(text, "softgpu") == 0)
-		return true;
 	*path = malloc(size);
 	if (*path)
 		snprintf(*path, size, "%s%s", strchr(text, '/') ? "" : "./", text);

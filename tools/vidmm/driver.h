@@ -20,6 +20,8 @@ enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry);
  * memory.
  */
 bool driver_path(const char *text, char **path);
+/* The same for a shared object that is no driver: "softgpu" is a file, too. */
+bool driver_file_path(const char *text, char **path);
 /*
  * Returns false if the driver would ignore the setting silently: softgpu (DRIVER is NULL) reads no
  * registry value of that name. Which ones another driver reads is unknown.

@@ -3,13 +3,17 @@
  * host_local: the memory manager in this process. A replay has one host and one adapter on softgpu,
  * and each device has a process object.
  */
+#include <d3dkmddi.h>
 #include <d3dumddi.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <vidmm/softgpu.h>
 
+#include "crash.h"
+#include "command_adapter.h"
 #include "next_uses.h"
 #include "statistics.h"
 #include "times.h"
@@ -23,37 +27,6 @@ struct local_device {
 };
 
 /* ---- findings: events arrive on any thread ---- */
-
-static struct replay_finding *finding_of_rule(struct replay_result *result, const char *text)
-{
-	size_t length = strcspn(text, ":");
-	unsigned i;
-
-	for (i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
-		if (strncmp(result->findings[i].text, text, length) == 0 &&
-		    result->findings[i].text[length] == ':')
-			return &result->findings[i];
-	}
-	return NULL;
-}
-
-static void keep_finding(struct world *world, const char *text)
-{
-	struct replay_result *result = world->result;
-	struct replay_finding *finding = finding_of_rule(result, text);
-
-	result->finding_count++;
-	if (finding) {
-		finding->count++;
-		return;
-	}
-	if (result->finding_kinds++ < REPLAY_FINDINGS_KEPT) {
-		finding = &result->findings[result->finding_kinds - 1];
-		snprintf(finding->text, sizeof(finding->text), "%s", text);
-		finding->count = 1;
-	}
-	world_message(world, "finding %s", text);
-}
 
 static void on_notable(void *context, const struct vidmm_event *event, const char *text)
 {
@@ -69,9 +42,9 @@ static void on_notable(void *context, const struct vidmm_event *event, const cha
 			 ")%s%s",
 			 event->arg[0], event->arg[1], event->arg[2], event->arg[3],
 			 text ? ": " : "", text ? text : "");
-		keep_finding(world, line);
+		world_keep_finding(world, line);
 	} else {
-		keep_finding(world, text ? text : "UNKNOWN: a finding without text");
+		world_keep_finding(world, text ? text : "UNKNOWN: a finding without text");
 	}
 	pthread_mutex_unlock(&world->lock);
 }
@@ -137,10 +110,18 @@ static uint64_t rank_by_next_use(void *context, const struct vidmm_eviction_cand
 	return UINT64_MAX;
 }
 
-static enum replay_status start_adapter(struct world *world)
+#define SOFTGPU_VALUES    11u
+/* of a foreign driver, unless the video memory is larger */
+#define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
+
+/*
+ * Fills the registry values of softgpu, or of a driver that knows its commands. Returns their
+ * number, up to SOFTGPU_VALUES.
+ */
+static uint32_t softgpu_registry(const struct replay_options *options,
+				 struct vidmm_registry_value *registry)
 {
-	const struct replay_options *options = world->options;
-	struct vidmm_registry_value registry[] = {
+	const struct vidmm_registry_value values[] = {
 		{"Model", options->wddm2 ? SOFTGPU_MODEL_WDDM2 : SOFTGPU_MODEL_WDDM1},
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
@@ -150,42 +131,126 @@ static enum replay_status start_adapter(struct world *world)
 		{"MoveContent", options->no_content ? 0 : 1},
 		{"PagingNode", options->shared_paging ? 0 : 1},
 		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
-		/* Up to three more. */
-		{NULL, 0},
-		{NULL, 0},
-		{NULL, 0},
 	};
-	uint32_t registry_count = (uint32_t)(sizeof(registry) / sizeof(registry[0])) - 3;
+	uint32_t count = (uint32_t)(sizeof(values) / sizeof(values[0]));
 
+	memcpy(registry, values, sizeof(values));
 	if (!options->aperture_bytes) {
 		/* With an aperture softgpu places DMA buffers and paging buffers there. */
-		registry[registry_count++].name = "DmaBufferSegmentSet";
-		registry[registry_count++].name = "PagingBufferSegment";
+		registry[count++] = (struct vidmm_registry_value){"DmaBufferSegmentSet", 0};
+		registry[count++] = (struct vidmm_registry_value){"PagingBufferSegment", 0};
 	}
-	if (options->policy >= REPLAY_POLICY_FIRST && options->policy < REPLAY_POLICY_REFERENCE)
-		registry[registry_count++] = (struct vidmm_registry_value){
-			"VidmmEvictionPolicy", options->policy - REPLAY_POLICY_FIRST};
+	return count;
+}
 
+/* The settings of the device are those that the options give, and not those of softgpu. */
+static bool is_foreign(const struct replay_options *options)
+{
+	return options->commands != NULL || options->bars != NULL;
+}
+
+/* Fills all registry values. Returns their number. */
+static uint32_t fill_registry(const struct replay_options *options,
+			      struct vidmm_registry_value *registry)
+{
+	uint32_t count = is_foreign(options) ? 0 : softgpu_registry(options, registry);
+
+	for (unsigned i = 0; i < options->setting_count; i++)
+		registry[count++] = options->settings[i];
+	if (options->policy >= REPLAY_POLICY_FIRST && options->policy < REPLAY_POLICY_REFERENCE)
+		registry[count++] = (struct vidmm_registry_value){
+			"VidmmEvictionPolicy", options->policy - REPLAY_POLICY_FIRST};
+	return count;
+}
+
+/* Has the command adapter describe itself for the miniport that has started. */
+static enum replay_status take_commands(struct world *world,
+					const struct vidmm_adapter_report *report)
+{
+	char why[240];
+
+	if (!world->options->commands)
+		return REPLAY_CLEAN;
+	world->wddm2 = command_adapter_is_wddm2(report);
+	world->commands =
+		command_adapter_describe(world->options->commands, report, why, sizeof(why));
+	if (!world->commands) {
+		world_message(world, "%s", why);
+		return REPLAY_BAD_INPUT;
+	}
+	snprintf(world->result->commands, sizeof(world->result->commands), "%s",
+		 world->commands->name);
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status try_start(struct world *world, struct vidmm_adapter_options *options)
+{
+	struct vidmm_adapter_report report = {.struct_size = sizeof(report)};
+	vidmm_status status;
+
+	options->report = &report;
+	status = vidmm_adapter_start(world->host, options, &world->adapter);
+	if (is_foreign(world->options))
+		world->wddm2 = report.interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0;
+	if (status >= 0)
+		return take_commands(world, &report);
+	world_message(world, "the adapter was refused with status 0x%08" PRIX32 "%s%s",
+		      (uint32_t)status, world->last_reason[0] ? ": " : "", world->last_reason);
+	return REPLAY_ENVIRONMENT;
+}
+
+static enum replay_status start_adapter(struct world *world)
+{
+	const struct replay_options *options = world->options;
+	const bool foreign = is_foreign(options);
+	uint64_t bar =
+		options->vram_bytes > BAR_BYTES_DEFAULT ? options->vram_bytes : BAR_BYTES_DEFAULT;
+	/* One more for the policy. */
+	struct vidmm_registry_value *registry =
+		calloc(SOFTGPU_VALUES + options->setting_count + 1, sizeof(*registry));
 	struct vidmm_adapter_options adapter_options = {
 		.struct_size = sizeof(adapter_options),
 		.driver_entry =
 			options->driver_entry ? options->driver_entry : softgpu_driver_entry,
-		.bar_sizes = &options->vram_bytes,
-		.bar_count = 1,
+		.bar_sizes = !foreign             ? &options->vram_bytes
+			     : options->bar_count ? options->bars
+						  : &bar,
+		.bar_count = foreign && options->bar_count ? options->bar_count : 1,
+		.memory_limit_bytes = foreign ? options->vram_bytes : 0,
 		.registry = registry,
-		.registry_count = registry_count,
 		.eviction_rank =
 			world->options->policy == REPLAY_POLICY_REFERENCE ? rank_by_next_use : NULL,
 		.eviction_context = world,
 		.eviction_policy = world->options->policy_functions,
 	};
-	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
+	enum replay_status status = REPLAY_ENVIRONMENT;
 
-	if (status >= 0)
-		return REPLAY_CLEAN;
-	world_message(world, "the adapter was refused with status 0x%08" PRIX32 "%s%s",
-		      (uint32_t)status, world->last_reason[0] ? ": " : "", world->last_reason);
-	return REPLAY_ENVIRONMENT;
+	crash_watch(STDERR_FILENO, adapter_options.driver_entry);
+	if (registry) {
+		adapter_options.registry_count = fill_registry(options, registry);
+		status = try_start(world, &adapter_options);
+	} else {
+		world_message(world, "out of memory");
+	}
+	free(registry);
+	world->result->wddm2 = world->wddm2;
+	return status;
+}
+
+/* The segments that the miniport has reported, as they are used. */
+static struct host_adapter_sizes sizes_of(struct vidmm_adapter *adapter)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+	struct host_adapter_sizes sizes = {0};
+
+	vidmm_adapter_statistics(adapter, &statistics);
+	for (uint32_t i = 0; i < statistics.segment_count; i++) {
+		const struct vidmm_segment_statistics *segment = &statistics.segment[i];
+
+		*(segment->aperture ? &sizes.aperture_bytes : &sizes.vram_bytes) +=
+			segment->size_bytes;
+	}
+	return sizes;
 }
 
 static enum replay_status start(struct world *world, struct host_adapter_sizes *sizes)
@@ -194,7 +259,11 @@ static enum replay_status start(struct world *world, struct host_adapter_sizes *
 
 	sizes->vram_bytes = world->options->vram_bytes;
 	sizes->aperture_bytes = world->options->aperture_bytes;
-	return status == REPLAY_CLEAN ? start_adapter(world) : status;
+	if (status == REPLAY_CLEAN)
+		status = start_adapter(world);
+	if (status == REPLAY_CLEAN && is_foreign(world->options))
+		*sizes = sizes_of(world->adapter);
+	return status;
 }
 
 static void stop(struct world *world)
@@ -207,8 +276,7 @@ static void stop(struct world *world)
 	thrash_destroy(world->thrash);
 	if (world->event_subscription)
 		vidmm_unsubscribe(world->host, world->event_subscription);
-	if (world->finding_subscription)
-		vidmm_unsubscribe(world->host, world->finding_subscription);
+	/* Findings are kept until the host has ended, which reports what the driver has left. */
 	if (world->host)
 		vidmm_host_destroy(world->host);
 }

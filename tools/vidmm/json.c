@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "caps.h"
+#include "json_text.h"
 #include "json_times.h"
 #include "policy.h"
 #include "summary.h"
@@ -284,6 +286,15 @@ static void add_link(json_t *object, const struct replay_options *options)
 				    : json_string(options->shared_paging ? "shared" : "own"));
 }
 
+/* The path of a driver that is not built in. */
+static json_t *driver_of(const struct options *options)
+{
+	if (options->replay.connect)
+		return json_null();
+	return json_text(options->driver && options->driver->driver ? options->driver->driver
+								    : "softgpu");
+}
+
 static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const verifies[] = {"none", "stamps", "full"};
@@ -295,7 +306,10 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(object, "traces", traces_of(options, result));
-	json_object_set_new(object, "model", json_string(replay_models[options->replay.wddm2]));
+	json_object_set_new(object, "model", json_string(replay_models[result->wddm2]));
+	json_object_set_new(object, "driver", driver_of(options));
+	json_object_set_new(object, "commands",
+			    result->commands[0] ? json_string(result->commands) : json_null());
 	json_object_set_new(object, "policy",
 			    options->replay.connect
 				    ? json_null()

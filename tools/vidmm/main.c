@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "caps.h"
+#include "conform.h"
 #include "explain.h"
 #include "export.h"
 #include "merge.h"
@@ -226,6 +227,7 @@ static int help(FILE *file, int exit_code)
 	      "  what-if TRACE...  replay each recording with several memory sizes and policies\n"
 	      "  merge FILE...     make one result from files of `what-if --state`\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
+	      "  conform           exercise a miniport in a series of situations\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  report RECORDING  draw recorded events as a page for a browser\n"
@@ -253,6 +255,8 @@ static int run_verb(const char *verb, int argc, char **argv)
 		return merge_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "caps") == 0)
 		return caps_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "conform") == 0)
+		return conform_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "rules") == 0)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "explain") == 0)

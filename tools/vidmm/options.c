@@ -9,6 +9,7 @@
 #include "options.h"
 #include "by_bytes.h"
 #include "comma_list.h"
+#include "driver_options.h"
 #include "policy.h"
 #include "time_options.h"
 #include "units.h"
@@ -23,6 +24,7 @@ struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
 		*compare, *color, *events, *record, *connect_path, *model, *policy, *thrash;
 	struct time_raw time;
+	struct driver_raw driver;
 	int json, quiet, parse_only, connect, against_reference, by_bytes;
 };
 
@@ -100,20 +102,15 @@ static bool parse_words(const struct raw *raw, struct options *options, int *exi
 {
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
 	static const char *const backends[] = {"sim", "linux", NULL};
-	static const char *const times[] = {"model", "none", NULL};
 	int model = options_choose(raw->model, replay_models);
 	int verify = options_choose(raw->verify, verifies),
 	    backend = options_choose(raw->backend, backends);
-	int gpu_time = options_choose(raw->gpu_time, times);
 
 	if (verify < 0)
 		return usage("--verify \"%s\" is not valid: expected none, stamps or full",
 			     raw->verify);
 	if (backend < 0)
 		return usage("--backend \"%s\" is not valid: expected sim or linux", raw->backend);
-	if (gpu_time < 0)
-		return usage("--gpu-time \"%s\" is not valid: expected model or none",
-			     raw->gpu_time);
 	if (model < 0)
 		return usage("--model \"%s\" is not valid: expected wddm1 or wddm2", raw->model);
 	if (!parse_policy(raw->policy, options, exit_code))
@@ -129,8 +126,23 @@ static bool parse_words(const struct raw *raw, struct options *options, int *exi
 			     raw->color);
 	options->replay.verify = (enum replay_verify)verify;
 	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
-	options->replay.gpu_time = gpu_time == 0;
 	options->replay.wddm2 = model == 1;
+	return true;
+}
+
+/* A driver with a command adapter takes the time that it takes: softgpu's model is not its. */
+static bool parse_gpu_time(const struct raw *raw, struct options *options)
+{
+	static const char *const times[] = {"model", "none", NULL};
+	int gpu_time = options_choose(raw->gpu_time, times);
+
+	if (gpu_time < 0)
+		return usage("--gpu-time \"%s\" is not valid: expected model or none",
+			     raw->gpu_time);
+	if (raw->driver.commands && raw->gpu_time && gpu_time == 0)
+		return usage("--gpu-time model is a model of softgpu: with --commands it is none%s",
+			     "");
+	options->replay.gpu_time = gpu_time == 0 && !raw->driver.commands;
 	return true;
 }
 
@@ -250,9 +262,11 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
-	    !parse_words(raw, options, exit_code) ||
+	    !parse_words(raw, options, exit_code) || !parse_gpu_time(raw, options) ||
 	    !time_options_apply(&raw->time, raw->events || raw->record, options) ||
-	    !parse_numbers(raw, options) || !take_inputs(context, options))
+	    !parse_numbers(raw, options) ||
+	    !driver_options_apply(&raw->driver, options, exit_code) ||
+	    !take_inputs(context, options))
 		return false;
 	if ((raw->events || raw->record) && options->run_count > 1)
 		return usage("--events and --record cover one run, but --compare has several%s",
@@ -283,6 +297,7 @@ static void free_raw(struct raw *raw)
 	free(raw->policy);
 	free(raw->thrash);
 	time_options_free(&raw->time);
+	driver_options_free(&raw->driver);
 }
 
 bool options_read(poptContext context, const char *verb, const int *help, int *exit_code)
@@ -304,7 +319,7 @@ bool options_read(poptContext context, const char *verb, const int *help, int *e
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
 {
 	struct raw raw = {0};
-	struct poptOption time_table[TIME_OPTIONS];
+	struct poptOption time_table[TIME_OPTIONS], driver_table[DRIVER_OPTIONS];
 	int help = 0;
 	struct poptOption table[] = {
 		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
@@ -334,6 +349,7 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "possible",
 		 "HOW"},
 		{NULL, 0, POPT_ARG_INCLUDE_TABLE, time_table, 0, "Model of time:", NULL},
+		{NULL, 0, POPT_ARG_INCLUDE_TABLE, driver_table, 0, "Driver:", NULL},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
 		 "WHICH"},
@@ -356,17 +372,16 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "no replay: check of the recordings, with the time that takes", NULL},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
 		POPT_TABLEEND};
-	poptContext context;
-	bool proceed = false;
 
 	argv[0] = "vidmm replay"; /* the name that popt shows in its help */
 	time_options_table(&raw.time, time_table);
-	context = poptGetContext(NULL, argc, argv, table, 0);
+	driver_options_table(&raw.driver, driver_table);
+	poptContext context = poptGetContext(NULL, argc, argv, table, 0);
 	memset(options, 0, sizeof(*options));
 	*exit_code = REPLAY_USAGE;
 	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
-	if (options_read(context, "replay", &help, exit_code))
-		proceed = interpret(context, &raw, options, exit_code);
+	bool proceed = options_read(context, "replay", &help, exit_code) &&
+		       interpret(context, &raw, options, exit_code);
 	free_raw(&raw);
 	poptFreeContext(context);
 	return proceed;
@@ -382,6 +397,9 @@ void options_finish(struct options *options)
 	free(options->events_path);
 	free(options->record_path);
 	free(options->connect_path);
+	if (options->driver)
+		caps_options_finish(options->driver);
+	free(options->driver);
 }
 
 bool color_parse(const char *text, enum color_mode *mode)

@@ -13,6 +13,8 @@
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
+struct caps_options;
+
 struct options {
 	struct replay_options replay; /* vram_bytes is set before each run */
 	struct replay_input *inputs;
@@ -24,6 +26,8 @@ struct options {
 	char *events_path;  /* NULL: none */
 	char *record_path;  /* NULL: none */
 	char *connect_path; /* storage of replay.connect */
+	/* of --driver: its path and storage of replay.settings; NULL: softgpu */
+	struct caps_options *driver;
 };
 
 /*

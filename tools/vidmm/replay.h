@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vidmm/commands.h>
 #include <vidmm/vidmm.h>
 
 #include "costs.h"
@@ -90,6 +91,19 @@ struct replay_options {
 	enum replay_policy policy;
 	const struct vidmm_policy *policy_functions; /* from REPLAY_POLICY_FILE on, else NULL */
 	vidmm_driver_entry_fn *driver_entry;         /* NULL: softgpu */
+	/* additional registry values of the adapter */
+	const struct vidmm_registry_value *settings;
+	unsigned setting_count;
+	/*
+	 * The command adapter of a driver that does not know softgpu's commands; NULL: it does.
+	 * With one, or if bars is not NULL, the driver has the BARs of `bars` and only the values
+	 * of `settings`, and reports its model itself; vram_bytes is the most that is used of each
+	 * memory segment (Q-405). aperture_bytes, wddm2, ranges, link, no_content and gpu_time do
+	 * not apply.
+	 */
+	vidmm_commands_describe_fn *commands;
+	const uint64_t *bars;
+	unsigned bar_count;
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another
 	 * process; "" is the default socket of vidmm_connect. Each recording is then played by a
@@ -123,7 +137,9 @@ struct process_times {
 
 struct replay_result {
 	enum replay_status status;
-	struct trace_header *headers; /* [process_count] */
+	char commands[VIDMM_COMMANDS_NAME_MAX + 1]; /* name of the command adapter, or "" */
+	bool wddm2;                                 /* the driver is of WDDM 2.x */
+	struct trace_header *headers;               /* [process_count] */
 	unsigned process_count;
 
 	/* Counts of the recordings. */

@@ -11,6 +11,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "crash.h"
+#include "device_file.h"
 #include "driver.h"
 #include "record_write.h"
 #include "serve.h"
@@ -71,8 +73,14 @@ static enum replay_status start_adapter(struct service *s, const struct serve_ad
 	};
 	enum replay_status status = driver_load(a->driver, &options.driver_entry);
 
+	if (status == REPLAY_CLEAN)
+		status = device_file_load(a->device, &options.device_model);
 	if (status != REPLAY_CLEAN)
 		return status;
+	crash_watch(fileno(s->log), options.driver_entry);
+	/* A model describes the BARs. Those of the file are refused beside it. */
+	if (options.device_model && !a->bar_count)
+		options.bar_count = 0;
 	vidmm_status started =
 		vidmm_adapter_start(s->host, &options, &s->adapters[s->adapter_count]);
 	if (started < 0) {

@@ -18,6 +18,7 @@
 
 struct serve_adapter {
 	char *driver; /* path of a shared object; NULL: softgpu */
+	char *device; /* path of a device model; NULL: memory BARs */
 	uint64_t bars[SERVE_BARS_MAX];
 	unsigned bar_count; /* 0: the device has one BAR of 256 MiB */
 	struct vidmm_registry_value settings[SERVE_SETTINGS_MAX + 1]; /* and the chosen model */

@@ -86,6 +86,15 @@ static bool driver(struct reading *r, const json_t *value)
 	return text && text[0] && driver_path(text, &r->adapter->driver);
 }
 
+static bool device(struct reading *r, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	free(r->adapter->device);
+	r->adapter->device = NULL;
+	return text && text[0] && driver_file_path(text, &r->adapter->device);
+}
+
 static bool bars(struct reading *r, const json_t *value)
 {
 	struct serve_adapter *a = r->adapter;
@@ -177,6 +186,7 @@ static bool check_settings(const struct reading *r)
 static bool adapters(struct reading *r, const json_t *value)
 {
 	static const struct key keys[] = {{"driver", driver},
+					  {"device", device},
 					  {"bars", bars},
 					  {"settings", settings},
 					  {"policy", policy},

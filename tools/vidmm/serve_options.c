@@ -208,6 +208,7 @@ void serve_options_finish(struct serve_options *options)
 		for (unsigned k = 0; k < a->setting_count; k++)
 			free((void *)(uintptr_t)a->settings[k].name);
 		free(a->driver);
+		free(a->device);
 		free(a->description);
 		free(a->driver_store);
 	}

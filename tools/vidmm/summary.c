@@ -364,9 +364,10 @@ static void print_verdict(FILE *file, const struct options *options,
 							     : paint->good,
 		VALUE_WIDTH, text, paint->off);
 	if (options->replay.verify != REPLAY_VERIFY_NONE)
-		fprintf(file, "   %s, %s blocks checked by the CPU, every use by the GPU",
+		fprintf(file, "   %s, %s blocks checked by the CPU%s",
 			options->replay.verify == REPLAY_VERIFY_FULL ? "each page" : "each 64 KiB",
-			units_count(result->blocks_checked, count, sizeof(count)));
+			units_count(result->blocks_checked, count, sizeof(count)),
+			options->replay.commands ? "" : ", every use by the GPU");
 	fputc('\n', file);
 	if (!options->replay.connect)
 		fprintf(file, "  %-*s%s%*s%s\n", LABEL_WIDTH, "rules broken",
@@ -408,9 +409,13 @@ static void print_memory(FILE *file, const struct options *options, const struct
 		fprintf(file, "   %g %% of the %s peak of live buffers", run->memory.percent,
 			units_bytes(run->result.peak_live_bytes, peak, sizeof(peak)));
 	fprintf(file, "\n  %-*s%*s\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
-		units_bytes(options->replay.aperture_bytes, text, sizeof(text)));
-	fprintf(file, "  %-*s%*s\n\n", LABEL_WIDTH, "driver model", VALUE_WIDTH,
-		options->replay.wddm2 ? "WDDM 2.x" : "WDDM 1.x");
+		units_bytes(run->result.aperture_bytes, text, sizeof(text)));
+	fprintf(file, "  %-*s%*s\n", LABEL_WIDTH, "driver model", VALUE_WIDTH,
+		run->result.wddm2 ? "WDDM 2.x" : "WDDM 1.x");
+	if (options->replay.commands)
+		fprintf(file, "  %-*s%*s\n", LABEL_WIDTH, "command adapter", VALUE_WIDTH,
+			run->result.commands);
+	fputc('\n', file);
 }
 
 void summary_print(FILE *file, const struct options *options, const struct run *run, bool color)

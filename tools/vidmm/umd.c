@@ -74,7 +74,8 @@ enum replay_status umd_create(struct world *world, unsigned index,
 		return REPLAY_ENVIRONMENT;
 	}
 	umd->world = world;
-	umd->model = world->options->wddm2 ? &umd_model_wddm2 : &umd_model_wddm1;
+	umd->wddm2_model = world->wddm2;
+	umd->model = world->wddm2 ? &umd_model_wddm2 : &umd_model_wddm1;
 	umd->index = index;
 	umd->base_ns = header->base_ns;
 	umd->bytes_per_ns = header->bytes_per_ns;
@@ -87,6 +88,12 @@ enum replay_status umd_create(struct world *world, unsigned index,
 	}
 	umd->callbacks = umd->device->callbacks;
 	umd->handle = umd->device->device;
+	if (world->commands) {
+		enum replay_status attached = umd_foreign_attach(umd);
+
+		if (attached != REPLAY_CLEAN)
+			return attached;
+	}
 	return umd->model->open(umd);
 }
 
@@ -235,6 +242,8 @@ enum replay_status umd_poll_report(struct umd *umd, bool now)
 	char *data;
 	HRESULT hr;
 
+	if (umd->foreign)
+		return now ? foreign_readings_check(umd) : REPLAY_CLEAN;
 	if (umd->report)
 		read_report(umd, umd->report);
 	if (umd->report || !umd->report_handle || (!now && ++umd->report_age < REPORT_AGE_MAX))
@@ -257,6 +266,8 @@ enum replay_status umd_final_check(struct umd *umd)
 		if (umd->buffers[i])
 			status = umd_check(umd, umd->buffers[i]);
 	}
+	if (umd->foreign && status == REPLAY_CLEAN)
+		status = foreign_readings_check(umd);
 	return status;
 }
 

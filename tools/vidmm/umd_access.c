@@ -257,6 +257,8 @@ enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_
 	if (status != REPLAY_CLEAN)
 		return status;
 	struct access access = access_to(umd, buffer, offset, length);
+	if (buffer->hidden && !buffer->foreign)
+		return umd_foreign_write(umd, buffer, offset, length, (int)buffer->id * 37);
 	if (is_whole(&access) && buffer->key == UMD_NO_KEY && buffer->brackets == 0)
 		status = write_discarding(umd, &access, &done);
 	if (status != REPLAY_CLEAN || done)
@@ -278,6 +280,8 @@ enum replay_status umd_read(struct umd *umd, struct umd_buffer *buffer, uint64_t
 	if (status != REPLAY_CLEAN)
 		return status;
 	struct access access = access_to(umd, buffer, offset, length);
+	if (buffer->hidden && !buffer->foreign)
+		return umd_foreign_read(umd, buffer, access.first_block, access.last_block);
 	status = begin(umd, &access, UMD_LOCK_READ_ONLY);
 	if (status != REPLAY_CLEAN || !access.base)
 		return status;
@@ -293,6 +297,8 @@ enum replay_status umd_check(struct umd *umd, struct umd_buffer *buffer)
 
 	if (!buffer->content || buffer->handle == 0 || buffer->foreign)
 		return REPLAY_CLEAN;
+	if (buffer->hidden)
+		return umd_foreign_read(umd, buffer, access.first_block, access.last_block);
 	/*
 	 * A buffer that was not locked as a linear image last has the tiled layout; the lock leaves
 	 * it in place.

@@ -65,6 +65,13 @@ enum replay_status umd_batch_begin(struct umd *umd, struct umd_context *context)
 	return begin_part(umd);
 }
 
+enum replay_status umd_batch_next(struct umd *umd)
+{
+	enum replay_status status = submit_part(umd);
+
+	return status == REPLAY_CLEAN ? begin_part(umd) : status;
+}
+
 enum replay_status umd_batch_end(struct umd *umd)
 {
 	return submit_part(umd);
@@ -89,9 +96,7 @@ enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t all
 
 	if (__builtin_expect(has_space(&umd->batch, bytes, allocations, patches), 1))
 		return REPLAY_CLEAN;
-	status = submit_part(umd);
-	if (status == REPLAY_CLEAN)
-		status = begin_part(umd);
+	status = umd_batch_next(umd);
 	if (status != REPLAY_CLEAN)
 		return status;
 	if (has_space(&umd->batch, bytes, allocations, patches))

@@ -59,6 +59,12 @@ HRESULT umd_buffer_try_allocate(struct umd *umd, struct umd_buffer *buffer,
 	};
 	HRESULT hr;
 
+	if (umd->foreign) {
+		hr = umd_foreign_allocate(umd, buffer, allocate);
+		if (SUCCEEDED(hr) && !buffer->staging)
+			note_allocated(umd, buffer);
+		return hr;
+	}
 	if (buffer->tiling != UMD_LINEAR) {
 		private_data.flags |= buffer->tiling == UMD_TILED_X ? SOFTGPU_ALLOCATION_TILED_X
 								    : SOFTGPU_ALLOCATION_TILED_Y;
@@ -97,6 +103,9 @@ enum replay_status umd_buffer_allocate(struct umd *umd, struct umd_buffer *buffe
 		buffer->tiling = UMD_LINEAR;
 		hr = umd_buffer_try_allocate(umd, buffer, allocate);
 	}
+	if (FAILED(hr) && umd->world->options->driver_entry && !umd->foreign)
+		world_message(umd->world, "the driver must know the allocations and commands of "
+					  "softgpu, or have a command adapter (--commands)");
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnAllocateCb", buffer, hr);
 	buffer->resource = shared;
@@ -134,8 +143,13 @@ enum replay_status umd_buffer_deallocate(struct umd *umd, struct umd_buffer *buf
 enum replay_status umd_buffer_close(struct umd *umd, uint32_t id)
 {
 	struct umd_buffer *buffer = umd_buffer_of(umd, id);
-	enum replay_status status = umd_buffer_deallocate(umd, buffer);
+	enum replay_status status = REPLAY_CLEAN;
 
+	/* The GPU of a foreign miniport checks few blocks, or none. */
+	if (umd->foreign && !buffer->offered)
+		status = umd_check(umd, buffer);
+	if (status == REPLAY_CLEAN)
+		status = umd_buffer_deallocate(umd, buffer);
 	if (status != REPLAY_CLEAN)
 		return status;
 	umd->buffers[id - 1] = NULL;

@@ -16,7 +16,7 @@ static bool lockable(struct umd *umd, struct umd_buffer *buffer)
 {
 	if (buffer->foreign)
 		umd->world->result->foreign_accesses++;
-	return !buffer->foreign;
+	return !buffer->foreign && !buffer->hidden;
 }
 
 enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, UINT flags,

@@ -36,6 +36,9 @@ struct umd_memory *umd_memory_adopt(struct umd *umd, D3DKMT_HANDLE handle, uint6
 	memory->handle = handle;
 	memory->size_bytes = size_bytes;
 	memory->uses = &memory->own_uses;
+	/* Without virtual contexts commands contain no addresses. */
+	if (umd->world->commands && umd->world->commands->submission == VIDMM_COMMANDS_RENDER)
+		return memory;
 	hr = map(umd, memory);
 	if (FAILED(hr)) {
 		(void)umd_failed(umd, "pfnMapGpuVirtualAddressCb", NULL, hr);
@@ -75,9 +78,15 @@ enum replay_status umd_memory_create_locked(struct umd *umd, uint64_t size_bytes
 		.PrivateDriverDataSize = sizeof(private_data),
 	};
 	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1, .pAllocationInfo = &info};
-	HRESULT hr = umd->callbacks->pfnAllocateCb(umd->handle, &allocate);
+	uint32_t foreign =
+		VIDMM_COMMANDS_CPU_VISIBLE | VIDMM_COMMANDS_STAGING | VIDMM_COMMANDS_BUFFERS;
+	HRESULT hr = S_OK;
 	enum replay_status status;
 
+	if (umd->foreign)
+		hr = umd_foreign_describe(umd, size_bytes, &foreign, &info, &allocate);
+	if (SUCCEEDED(hr))
+		hr = umd->callbacks->pfnAllocateCb(umd->handle, &allocate);
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnAllocateCb", NULL, hr);
 	*memory = umd_memory_adopt(umd, info.hAllocation, size_bytes);

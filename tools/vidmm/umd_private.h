@@ -26,7 +26,8 @@ enum {
 /* The tiling modes of event t. */
 enum umd_tiling { UMD_LINEAR = 0, UMD_TILED_X = 1, UMD_TILED_Y = 2 };
 
-struct umd_memory; /* umd_wddm2.h */
+struct umd_foreign; /* umd_foreign.h */
+struct umd_memory;  /* umd_wddm2.h */
 struct umd_wddm2;
 
 struct umd_buffer {
@@ -43,6 +44,8 @@ struct umd_buffer {
 	bool locked_linear;
 	bool offered;
 	bool foreign;  /* created by another process: cannot be locked (LOCK-24) */
+	bool staging;  /* not of the recording: for a foreign miniport (umd_foreign.h) */
+	bool hidden;   /* a foreign miniport: the CPU cannot lock it */
 	bool resource; /* part of a resource whose runtime handle is the buffer's address */
 
 	/* WDDM 2.x: the allocation, and those that it had before it was renamed */
@@ -135,7 +138,9 @@ extern const struct umd_model umd_model_wddm1, umd_model_wddm2;
 struct umd {
 	struct world *world;
 	const struct umd_model *model;
-	struct umd_wddm2 *wddm2; /* NULL with WDDM 1.x */
+	bool wddm2_model;            /* the miniport is of WDDM 2.x */
+	struct umd_foreign *foreign; /* NULL: the miniport knows the commands of softgpu */
+	struct umd_wddm2 *wddm2;     /* NULL with WDDM 1.x */
 	unsigned index;
 	char name[64];
 	uint64_t line; /* line of the current event */
@@ -255,6 +260,37 @@ static inline uint32_t umd_batch_list(struct umd *umd, struct umd_slot *slot)
 	}
 	return slot->index;
 }
+
+/* Submits the current part, and begins another one of the same submission. */
+enum replay_status umd_batch_next(struct umd *umd);
+
+/* umd_wddm1.c: submits the current part with the miniport's private data. */
+enum replay_status umd_wddm1_render(struct umd *umd, void *private_data, UINT private_bytes);
+
+/* umd_foreign*.c: for a foreign miniport. Makes its table the driver's. */
+enum replay_status umd_foreign_attach(struct umd *umd);
+/*
+ * Fills the private data of an allocation, which is valid until the next call. FLAGS as of
+ * vidmm/commands.h; CPU_VISIBLE is cleared if the CPU cannot lock it.
+ */
+HRESULT umd_foreign_describe(struct umd *umd, uint64_t size_bytes, uint32_t *flags,
+			     D3DDDI_ALLOCATIONINFO *info, D3DDDICB_ALLOCATE *allocate);
+HRESULT umd_foreign_allocate(struct umd *umd, struct umd_buffer *buffer,
+			     D3DDDICB_ALLOCATE *allocate);
+/* The buffer is an allocation that another buffer has shared. */
+void umd_foreign_opened(struct umd *umd, struct umd_buffer *buffer);
+enum replay_status umd_foreign_submit(struct umd *umd, struct umd_context *context,
+				      const struct trace_submission *submission);
+bool umd_foreign_can_copy(const struct umd *umd);
+enum replay_status umd_foreign_copy(struct umd *umd, const struct umd_buffer *from,
+				    const struct umd_buffer *to);
+/* Accesses of the CPU to a hidden buffer: bytes, and the blocks FIRST to LAST. */
+enum replay_status umd_foreign_write(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
+				     uint64_t length, int pattern);
+enum replay_status umd_foreign_read(struct umd *umd, struct umd_buffer *buffer, uint32_t first,
+				    uint32_t last);
+/* Waits for the GPU and compares what it has read. */
+enum replay_status foreign_readings_check(struct umd *umd);
 
 /* umd_submit.c */
 enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission);

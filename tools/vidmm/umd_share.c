@@ -24,6 +24,8 @@ static enum replay_status copy_on_gpu(struct umd *umd, const struct umd_buffer *
 	struct softgpu_copy *copy;
 	enum replay_status status = REPLAY_CLEAN;
 
+	if (umd->foreign)
+		return umd_foreign_copy(umd, from, to);
 	if (!context)
 		status = umd_context_find(umd, 0, &context);
 	if (status == REPLAY_CLEAN)
@@ -68,6 +70,8 @@ static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
  */
 static bool gpu_can_copy(const struct umd *umd, const struct umd_buffer *buffer)
 {
+	if (umd->foreign && (buffer->hidden || !umd_foreign_can_copy(umd)))
+		return umd_foreign_can_copy(umd);
 	return umd_has_aperture(umd) ||
 	       buffer->size_bytes < umd->world->adapter_sizes.vram_bytes / 4;
 }
@@ -149,6 +153,8 @@ enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64
 	if (key->content)
 		buffer->content = content_get(key->content);
 	*opened = true;
+	if (umd->foreign)
+		umd_foreign_opened(umd, buffer);
 	result = umd->model->created(umd, buffer);
 	return result == REPLAY_CLEAN ? umd->model->shared(umd, buffer, false) : result;
 }

@@ -174,17 +174,12 @@ static enum replay_status put_relocations(struct umd *umd,
 	return REPLAY_CLEAN;
 }
 
-enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission)
+static enum replay_status submit_all(struct umd *umd, struct umd_context *context,
+				     const struct trace_submission *submission)
 {
-	struct replay_result *result = umd->world->result;
-	struct umd_context *context;
-	enum replay_status status = fill_slots(umd, submission);
+	enum replay_status status =
+		umd->model->prepare(umd, context, umd->slots, submission->object_count);
 
-	if (status == REPLAY_CLEAN)
-		status = umd_context_find(umd, submission->context, &context);
-	if (status != REPLAY_CLEAN)
-		return status;
-	status = umd->model->prepare(umd, context, umd->slots, submission->object_count);
 	if (status == REPLAY_CLEAN)
 		status = umd_batch_begin(umd, context);
 	if (status == REPLAY_CLEAN)
@@ -196,6 +191,21 @@ enum replay_status umd_submit(struct umd *umd, const struct trace_submission *su
 	if (status == REPLAY_CLEAN)
 		status = umd_batch_end(umd);
 	umd->model->submitted(umd, context, umd->slots, submission->object_count);
+	return status;
+}
+
+enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission)
+{
+	struct replay_result *result = umd->world->result;
+	struct umd_context *context;
+	enum replay_status status = fill_slots(umd, submission);
+
+	if (status == REPLAY_CLEAN)
+		status = umd_context_find(umd, submission->context, &context);
+	if (status != REPLAY_CLEAN)
+		return status;
+	status = umd->foreign ? umd_foreign_submit(umd, context, submission)
+			      : submit_all(umd, context, submission);
 	result->submissions++;
 	result->references += submission->object_count;
 	result->relocations += submission->relocation_count;

@@ -144,8 +144,16 @@ static HRESULT wait_for_gpu(struct umd *umd, struct umd_buffer *buffer, UINT fla
 
 static enum replay_status create_context(struct umd *umd, struct umd_context *context)
 {
+	const struct vidmm_commands *commands = umd->world->commands;
 	D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = 0, .EngineAffinity = 1};
-	HRESULT hr = umd->callbacks->pfnCreateContextCb(umd->handle, &create);
+	HRESULT hr;
+
+	if (commands) {
+		create.NodeOrdinal = commands->node;
+		create.pPrivateDriverData = (void *)(uintptr_t)commands->context_data;
+		create.PrivateDriverDataSize = commands->context_data_bytes;
+	}
+	hr = umd->callbacks->pfnCreateContextCb(umd->handle, &create);
 
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnCreateContextCb", NULL, hr);
@@ -197,18 +205,20 @@ static void ask_to_unbind(struct umd_batch *batch)
 	last->Value = 0;
 }
 
-static enum replay_status render(struct umd *umd)
+enum replay_status umd_wddm1_render(struct umd *umd, void *private_data, UINT private_bytes)
 {
 	struct umd_batch *batch = &umd->batch;
 	struct umd_context *context = batch->context;
 
-	if (!umd_has_aperture(umd))
+	if (!umd_has_aperture(umd) && !umd->foreign)
 		ask_to_unbind(batch);
 	D3DDDICB_RENDER args = {
 		.CommandLength = batch->used_bytes,
 		.NumAllocations = batch->allocation_count,
 		.NumPatchLocations = batch->patch_count,
 		.hContext = context->handle,
+		.pPrivateDriverData = private_bytes ? private_data : NULL,
+		.PrivateDriverDataSize = private_bytes,
 	};
 	HRESULT hr = umd->callbacks->pfnRenderCb(umd->handle, &args);
 
@@ -220,6 +230,11 @@ static enum replay_status render(struct umd *umd)
 	context->allocation_capacity = args.NewAllocationListSize;
 	context->patch_capacity = args.NewPatchLocationListSize;
 	return FAILED(hr) ? umd_failed(umd, "pfnRenderCb", NULL, hr) : REPLAY_CLEAN;
+}
+
+static enum replay_status render(struct umd *umd)
+{
+	return umd_wddm1_render(umd, NULL, 0);
 }
 
 /* ---- relocations ---- */

@@ -32,8 +32,10 @@ static enum replay_status open_driver(struct umd *umd)
 	hr = umd->callbacks->pfnCreatePagingQueueCb(umd->handle, &umd->wddm2->queue);
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnCreatePagingQueueCb", NULL, hr);
+	if (umd->world->commands && umd->world->commands->submission == VIDMM_COMMANDS_RENDER)
+		return REPLAY_CLEAN;
 	status = umd_commands_create(umd);
-	if (status == REPLAY_CLEAN && umd->world->block_bytes)
+	if (status == REPLAY_CLEAN && umd->world->block_bytes && !umd->foreign)
 		status = create_report(umd);
 	return status;
 }
@@ -77,8 +79,16 @@ static HRESULT lock_handle(struct umd *umd, D3DKMT_HANDLE handle, char **data)
 /* Lists are not used. One command has no limit but the size of the command buffer. */
 static enum replay_status create_context(struct umd *umd, struct umd_context *context)
 {
+	const struct vidmm_commands *commands = umd->world->commands;
 	D3DDDICB_CREATECONTEXTVIRTUAL create = {.NodeOrdinal = 0, .EngineAffinity = 1};
-	HRESULT hr = umd->callbacks->pfnCreateContextVirtualCb(umd->handle, &create);
+	HRESULT hr;
+
+	if (commands) {
+		create.NodeOrdinal = commands->node;
+		create.pPrivateDriverData = (void *)(uintptr_t)commands->context_data;
+		create.PrivateDriverDataSize = commands->context_data_bytes;
+	}
+	hr = umd->callbacks->pfnCreateContextVirtualCb(umd->handle, &create);
 
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnCreateContextVirtualCb", NULL, hr);

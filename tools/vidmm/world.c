@@ -34,6 +34,7 @@ enum replay_status world_start(struct world *world)
 	pthread_mutex_init(&world->lock, NULL);
 	if (world->options->verify != REPLAY_VERIFY_NONE)
 		world->block_bytes = world->options->verify == REPLAY_VERIFY_FULL ? 4096 : 65536;
+	world->wddm2 = world->options->wddm2;
 	world->ops = world->options->connect ? &host_remote : &host_local;
 	world->exchange = world->worker.exchange ? world->worker.exchange : exchange_create(false);
 	if (!world->exchange) {
@@ -62,6 +63,46 @@ void world_stop(struct world *world)
 	free(world->shared_uses);
 	free(world->content_owners);
 	pthread_mutex_destroy(&world->lock);
+}
+
+/* ---- findings ---- */
+
+static struct replay_finding *finding_of_rule(struct replay_result *result, const char *text)
+{
+	size_t length = strcspn(text, ":");
+	unsigned i;
+
+	for (i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
+		if (strncmp(result->findings[i].text, text, length) == 0 &&
+		    result->findings[i].text[length] == ':')
+			return &result->findings[i];
+	}
+	return NULL;
+}
+
+void world_keep_finding(struct world *world, const char *text)
+{
+	struct replay_result *result = world->result;
+	struct replay_finding *finding = finding_of_rule(result, text);
+
+	result->finding_count++;
+	if (finding) {
+		finding->count++;
+		return;
+	}
+	if (result->finding_kinds++ < REPLAY_FINDINGS_KEPT) {
+		finding = &result->findings[result->finding_kinds - 1];
+		snprintf(finding->text, sizeof(finding->text), "%s", text);
+		finding->count = 1;
+	}
+	world_message(world, "finding %s", text);
+}
+
+void world_finding(struct world *world, const char *text)
+{
+	pthread_mutex_lock(&world->lock);
+	world_keep_finding(world, text);
+	pthread_mutex_unlock(&world->lock);
 }
 
 /* ---- content ---- */

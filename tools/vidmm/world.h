@@ -8,6 +8,7 @@
 #define VIDMM_TOOLS_WORLD_H
 
 #include <pthread.h>
+#include <vidmm/commands.h>
 
 #include "content.h"
 #include "exchange.h"
@@ -47,6 +48,11 @@ struct world {
 	struct host_adapter_sizes adapter_sizes;
 	struct umd **processes;
 	unsigned process_count;
+	/* The miniport is of WDDM 2.x. commands: of a foreign one; NULL: it knows softgpu's. */
+	bool wddm2;
+	const struct vidmm_commands *commands;
+	uint32_t wished_segment; /* of new allocations of a foreign miniport; 0: any */
+	bool undivided;          /* a submission is one command buffer, whatever its size */
 	struct world_worker worker;
 	struct exchange *exchange; /* shared by all workers, or the world's */
 	uint32_t block_bytes;      /* bytes of a block for verification; 0: no verification */
@@ -86,6 +92,12 @@ void world_stop(struct world *world);
 /* Reports one line, without a newline. */
 void world_message(struct world *world, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * Keeps a finding in the result and reports it, if it is the first of its rule. world_finding takes
+ * the lock; the other one is called with it.
+ */
+void world_finding(struct world *world, const char *text);
+void world_keep_finding(struct world *world, const char *text);
 /* Creates the content of a buffer with a new number. Returns NULL when out of memory. */
 struct content *world_content(struct world *world, uint32_t process, uint32_t buffer,
 			      uint64_t size_bytes);

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_conform.py VIDMM FILE.so...: `vidmm conform` on driver files and command adapters. TAP."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+
+VIDMM = os.path.abspath(sys.argv[1])
+FILE = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
+TINY = ('--driver', FILE['tinykmd'], '--commands', FILE['tinykmd_commands'])
+SOFTGPU = ('--driver', FILE['softgpu_driver'], '--commands', FILE['softgpu_commands'])
+WDDM1, WDDM2 = (SOFTGPU + ('--set', 'Model=' + model) for model in ('wddm1', 'wddm2'))
+NO_APERTURE = WDDM1 + ('--set', 'ApertureSize=0', '--set', 'DmaBufferSegmentSet=0', '--set', 'PagingBufferSegment=0')
+NAMES = ['start', 'capabilities', 'segments', 'paging', 'moves', 'aperture', 'cpu_access', 'split', 'lost_interrupt',
+         'preemption', 'timeout', 'power', 'removal', 'unload']
+KEYS = set('schema_version vidmm_version driver commands backend situations ok broke not_exercised exit_code'.split())
+SITUATION_KEYS = set('name summary outcome detail blocks_compared blocks_wrong findings'.split())
+
+
+def conform(*args, code=0, err=''):
+    done = subprocess.run([VIDMM, 'conform', *args], capture_output=True, text=True)
+    assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+    assert err in done.stderr, done.stderr
+    return done
+
+
+def report(*args, code=0):
+    """The situations by name."""
+    result = json.loads(conform(*args, '--json', code=code).stdout)
+    assert set(result) == KEYS and result['exit_code'] == code, result
+    situations = result['situations']
+    assert [one['name'] for one in situations] == NAMES, situations
+    assert all(set(one) == SITUATION_KEYS for one in situations), situations
+    outcomes = [one['outcome'] for one in situations]
+    assert [outcomes.count(state) for state in ('ok', 'broke', 'not exercised')] == \
+        [result['ok'], result['broke'], result['not_exercised']], result
+    return {one['name']: one for one in situations}
+
+
+def outcomes(situations, state):
+    return {name for name, one in situations.items() if one['outcome'] == state}
+
+
+@test
+def tinykmd_passes_what_it_has():
+    for back_end in ('sim', 'linux'):
+        found = report(*TINY, '--backend', back_end)
+        assert outcomes(found, 'not exercised') == {'aperture', 'split', 'preemption', 'removal'}, found
+        assert found['paging']['blocks_compared'] > 1000 and found['paging']['blocks_wrong'] == 0, found['paging']
+
+
+@test
+def softgpu_passes_with_both_models():
+    found = report(*WDDM1)
+    assert outcomes(found, 'ok') >= {'moves', 'aperture', 'lost_interrupt', 'timeout', 'removal'}, found
+    found = report(*WDDM2)
+    assert outcomes(found, 'ok') >= {'paging', 'cpu_access', 'lost_interrupt', 'timeout', 'power', 'removal'}, found
+
+
+@test
+def pag_27_a_reset_reports_lost_content_without_an_mdl():
+    # The transfers of size 0 reach the driver before it restarts: content was in its segment.
+    found = report(*TINY)['timeout']
+    assert found['outcome'] == 'ok' and '1 resets and 1 restarts' in found['detail'], found
+
+
+@test
+def q_406_a_lost_completion_is_found_by_asking_for_the_fence():
+    for driver in TINY, WDDM1, WDDM2:
+        found = report(*driver)['lost_interrupt']
+        assert found['outcome'] == 'ok' and found['detail'][0] in '123', (driver, found)
+        assert 'queries of the fence' in found['detail'], found
+
+
+@test
+def without_an_aperture_buffers_are_split():
+    found = report(*NO_APERTURE)
+    assert found['split']['outcome'] == 'ok' and 'splits' in found['split']['detail'], found['split']
+    assert found['aperture']['outcome'] == 'not exercised', found['aperture']
+
+
+@test
+def an_aware_driver_is_asked_to_preempt():
+    found = report(*WDDM1, '--set', 'PreemptionAware=1')
+    assert found['preemption']['outcome'] == 'ok', found['preemption']
+
+
+@test
+def lost_transfers_break_situations():
+    found = report('--driver', FILE['dropping_driver'], '--set', 'Model=wddm1', '--commands', FILE['softgpu_commands'], code=1)
+    assert {'paging', 'cpu_access'} <= outcomes(found, 'broke'), found
+    assert found['paging']['blocks_wrong'] > 0 and 'expected' in found['paging']['detail'], found['paging']
+    assert found['start']['outcome'] == 'ok', found['start']
+
+
+@test
+def q_407_a_crash_breaks_a_situation_and_the_next_one_runs():
+    found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', 'Break=12', code=1)
+    for name in ('start', 'capabilities', 'power', 'removal'):
+        assert found[name]['outcome'] == 'broke' and 'Q-407' in found[name]['detail'], found[name]
+        # A sanitizer ends the process itself.
+        assert 'signal' in found[name]['detail'] or 'exit code ' in found[name]['detail'], found[name]
+    assert 'last call that returned: #' in found['start']['detail'] and 'ddi/' in found['start']['detail'], found['start']
+
+
+@test
+def a_driver_that_loops_breaks_a_situation_when_the_limit_is_over():
+    with open(VIDMM, 'rb') as program:
+        if b'__tsan_init' in program.read():
+            return 'a thread that hangs races with the report, and ThreadSanitizer says so'
+    start_device, loop = 2, 1
+    for limit in (6, 60, 600):  # on a loaded machine the driver comes that far within a longer one
+        found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', f'StickAt={start_device}', '--set', f'StickHow={loop}',
+                       '--limit', str(limit), code=1)
+        situations = [found[name] for name in ('start', 'capabilities', 'power', 'removal')]
+        assert all(situation['outcome'] == 'broke' for situation in situations), situations
+        expected = f'hang: after {limit} s the driver has not returned from DxgkDdiStartDevice: it runs in '
+        if all(s['detail'].startswith(expected) and 'last call that returned: #' in s['detail'] for s in situations):
+            return None
+    raise AssertionError(situations)
+
+
+@test
+def q_407_an_outcome_that_is_not_valid_breaks_the_situation():
+    start_device, spoil = 2, 6
+    found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', f'StickAt={start_device}', '--set', f'StickHow={spoil}', code=1)
+    for name in ('start', 'capabilities', 'power', 'removal'):
+        assert found[name]['outcome'] == 'broke' and 'the outcome is lost' in found[name]['detail'], found[name]
+
+
+@test
+def a_refused_start_breaks_with_its_rule():
+    found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', 'Break=1', code=1)
+    assert found['start']['outcome'] == 'broke' and found['start']['findings'], found['start']
+    assert found['start']['findings'][0]['rule'].startswith('SEG-'), found['start']
+
+
+@test
+def without_an_adapter_only_some_situations_run():
+    found = report('--driver', FILE['softgpu_driver'])
+    assert outcomes(found, 'ok') == {'start', 'capabilities', 'power', 'removal'}, found
+    assert 'command adapter' in found['paging']['detail'], found['paging']
+
+
+@test
+def a_bad_adapter_breaks_with_its_rule():
+    found = report('--driver', FILE['tinykmd'], '--commands', FILE['bad_behind'], code=1)
+    assert found['paging']['outcome'] == 'broke' and found['paging']['findings'][0]['rule'] == 'Q-402', found['paging']
+
+
+@test
+def q_401_an_adapter_whose_description_is_not_valid_ends_the_run():
+    for name in 'version', 'node':
+        path = FILE['bad_' + name]
+        assert conform('--driver', FILE['tinykmd'], '--commands', path, code=3, err=path + ': Q-401: ').stdout == ''
+
+
+@test
+def q_404_a_command_that_never_fits_is_a_finding():
+    found = report('--driver', FILE['tinykmd'], '--commands', FILE['bad_always_full'], code=1)
+    assert found['paging']['findings'][0]['rule'] == 'Q-404', found['paging']
+
+
+@test
+def the_text_has_a_line_for_each_situation():
+    text = conform(*WDDM1).stdout
+    for name in NAMES:
+        assert f'\n  {name} ' in text, text
+    assert ' 0 broke, ' in text, text
+    assert conform('--quiet', *WDDM1).stdout == ''
+
+
+@test
+def wrong_usage_is_refused():
+    conform(code=2, err='--driver is missing')
+    conform(*TINY, 'rest', code=2, err='unexpected argument')
+    conform(*TINY, '--backend', 'dos', code=2, err='--backend')
+    conform(*TINY, '--limit', '-1', code=2, err='--limit')
+    conform(*TINY, '--color', 'red', code=2, err='--color')
+    conform('--driver', '/nonexistent.so', code=3, err='No such file')
+    conform('--driver', FILE['tinykmd'], '--commands', FILE['bad_symbol'], code=3, err='Q-400')
+    assert '--commands' in conform('--help').stdout
+
+
+sys.exit(main())

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `vidmm conform`: runs a fixed series of situations against a miniport, each in a separate
+ * process (Q-407), and reports which worked, which broke, and which could not be exercised.
+ */
+#ifndef VIDMM_TOOLS_CONFORM_H
+#define VIDMM_TOOLS_CONFORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "caps.h"
+
+enum conform_state {
+	CONFORM_OK,
+	CONFORM_BROKE,
+	CONFORM_NOT_EXERCISED,
+	CONFORM_BAD_ADAPTER /* the command adapter is not valid: ends the run */
+};
+extern const char *const conform_states[]; /* "ok", "broke", "not exercised" */
+
+#define CONFORM_FINDINGS_MAX 8u
+struct conform_finding {
+	char rule[16];
+	char text[320];
+	uint64_t count;
+};
+
+/* What a situation's process writes to the pipe. */
+struct conform_outcome {
+	uint32_t state;   /* enum conform_state */
+	char detail[400]; /* what was exercised, why it was not, or at which step it broke */
+	struct conform_finding findings[CONFORM_FINDINGS_MAX];
+	uint32_t finding_count; /* in `findings` */
+	uint64_t blocks_compared, blocks_wrong;
+};
+
+struct conform_options {
+	struct caps_options adapter;
+	char *commands; /* NULL: no command adapter */
+	vidmm_driver_entry_fn *entry;
+	vidmm_commands_describe_fn *describe;
+	struct conform_shared *shared;
+};
+
+/* Memory that all processes share. */
+#define CONFORM_LAST_CALL_BYTES 200u
+struct conform_shared {
+	char last_call[CONFORM_LAST_CALL_BYTES]; /* of the driver that returned */
+	int write_error;                         /* errno, if the outcome could not be written */
+};
+
+struct conform_stage;
+struct conform_situation {
+	const char *name, *summary;
+	bool needs_commands;
+	void (*run)(struct conform_stage *stage);
+};
+extern const struct conform_situation conform_situations[];
+extern const unsigned conform_situation_count;
+
+/* conform_situations.c: runs the situation in the calling process. */
+void conform_run(const struct conform_options *options, const struct conform_situation *situation,
+		 struct conform_outcome *outcome);
+/* conform_report.c */
+void conform_print(FILE *file, const struct conform_options *options,
+		   const struct conform_outcome *outcomes, bool color);
+bool conform_json(FILE *file, const struct conform_options *options,
+		  const struct conform_outcome *outcomes, int exit_code);
+
+int conform_main(int argc, const char **argv);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements conform_stage.h. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform_stage.h"
+
+void stage_say(struct conform_stage *stage, enum conform_state state, const char *format, ...)
+{
+	struct conform_outcome *outcome = stage->outcome;
+	va_list args;
+
+	if (outcome->state == CONFORM_BROKE || outcome->state == CONFORM_BAD_ADAPTER)
+		return;
+	outcome->state = state;
+	va_start(args, format);
+	vsnprintf(outcome->detail, sizeof(outcome->detail), format, args);
+	va_end(args);
+}
+
+/* ---- events ---- */
+
+static void on_message(void *context, const char *text)
+{
+	struct conform_stage *stage = context;
+
+	pthread_mutex_lock(&stage->lock);
+	snprintf(stage->message, sizeof(stage->message), "%s", text);
+	if (strncmp(text, "verify: ", 8) == 0 && !stage->wrong[0])
+		snprintf(stage->wrong, sizeof(stage->wrong), "%s", text + 8);
+	pthread_mutex_unlock(&stage->lock);
+}
+
+static void on_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct conform_stage *stage = context;
+
+	pthread_mutex_lock(&stage->lock);
+	if (event->type == VIDMM_EVENT_DDI) {
+		vidmm_event_format(event, text, stage->conform->shared->last_call,
+				   CONFORM_LAST_CALL_BYTES);
+		if (event->reason < STAGE_DDIS_MAX)
+			stage->ddis[event->reason]++;
+	}
+	if (event->type == VIDMM_EVENT_RECOVERY && event->reason < 32)
+		stage->recoveries[event->reason]++;
+	pthread_mutex_unlock(&stage->lock);
+}
+
+/* ---- start and stop ---- */
+
+bool stage_start(struct conform_stage *stage, uint64_t limit_bytes)
+{
+	const struct conform_options *conform = stage->conform;
+	enum replay_status status;
+
+	stage->options = (struct replay_options){
+		.verify = REPLAY_VERIFY_FULL,
+		.host_kind = conform->adapter.host_kind,
+		.vram_bytes = limit_bytes,
+		.driver_entry = conform->entry,
+		.settings = conform->adapter.settings,
+		.setting_count = conform->adapter.setting_count,
+		.commands = conform->describe,
+		.bars = conform->adapter.bars,
+		.bar_count = conform->adapter.bar_count,
+		.message = on_message,
+		.message_context = stage,
+		.event = on_event,
+		.event_context = stage,
+	};
+	memset(&stage->result, 0, sizeof(stage->result));
+	memset(&stage->world, 0, sizeof(stage->world));
+	stage->world.options = &stage->options;
+	stage->world.result = &stage->result;
+	stage->started = true;
+	stage->buffers = 0;
+	status = world_start(&stage->world);
+	if (status == REPLAY_BAD_INPUT)
+		stage_say(stage, CONFORM_BAD_ADAPTER, "%s", stage->message);
+	else if (status != REPLAY_CLEAN)
+		stage_say(stage, CONFORM_BROKE, "the adapter does not start: %s", stage->message);
+	return status == REPLAY_CLEAN;
+}
+
+static bool step(struct conform_stage *stage, const char *what, enum replay_status status)
+{
+	if (status == REPLAY_CLEAN)
+		return true;
+	stage_say(stage, CONFORM_BROKE, "%s failed: %s", what, stage->message);
+	return false;
+}
+
+bool stage_open(struct conform_stage *stage)
+{
+	static const struct trace_header header = {.program = "conform"};
+	struct world *world = &stage->world;
+
+	if (world->process_count)
+		umd_destroy(world->processes[0]);
+	free(world->processes);
+	world->process_count = 0;
+	stage->buffers = 0;
+	world->processes = calloc(1, sizeof(struct umd *));
+	if (!world->processes)
+		return step(stage, "memory", REPLAY_ENVIRONMENT);
+	world->process_count = 1;
+	return step(stage, "the creation of a device",
+		    umd_create(world, 0, &header, &world->processes[0]));
+}
+
+static void take_findings(struct conform_stage *stage)
+{
+	struct conform_outcome *outcome = stage->outcome;
+	const struct replay_result *result = &stage->result;
+
+	for (unsigned i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
+		const char *text = result->findings[i].text;
+		size_t length = strcspn(text, ":");
+		struct conform_finding *finding;
+
+		if (outcome->state != CONFORM_BAD_ADAPTER)
+			outcome->state = CONFORM_BROKE;
+		if (outcome->finding_count == CONFORM_FINDINGS_MAX)
+			break;
+		finding = &outcome->findings[outcome->finding_count++];
+		snprintf(finding->rule, sizeof(finding->rule), "%.*s", (int)length, text);
+		text += length + (text[length] == ':');
+		snprintf(finding->text, sizeof(finding->text), "%s", text + strspn(text, " "));
+		finding->count = result->findings[i].count;
+	}
+}
+
+void stage_stop(struct conform_stage *stage)
+{
+	if (!stage->started)
+		return;
+	world_stop(&stage->world);
+	stage->started = false;
+	stage->outcome->blocks_compared += stage->result.blocks_checked;
+	stage->outcome->blocks_wrong += stage->result.verify_errors;
+	if (stage->world.deadlocked)
+		stage_say(stage, CONFORM_BROKE,
+			  "deadlock: the driver waits and no thread can wake it");
+	if (stage->result.verify_errors)
+		stage_say(stage, CONFORM_BROKE, "%" PRIu64 " blocks have wrong content: %s",
+			  stage->result.verify_errors, stage->wrong);
+	take_findings(stage);
+}
+
+/* ---- steps ---- */
+
+static struct umd *umd_of(struct conform_stage *stage)
+{
+	return stage->world.processes[0];
+}
+
+bool stage_create(struct conform_stage *stage, uint64_t size_bytes)
+{
+	const struct trace_event event = {
+		.op = TRACE_CREATE, .id = ++stage->buffers, .u.create.size_bytes = size_bytes};
+
+	return step(stage, "the creation of an allocation", umd_event(umd_of(stage), &event));
+}
+
+bool stage_submit(struct conform_stage *stage, uint32_t first, uint32_t count, bool write)
+{
+	struct trace_object objects[64];
+	struct trace_submission submission = {.object_count = count, .objects = objects};
+	const struct trace_event event = {.op = TRACE_SUBMIT, .u.submission = &submission};
+
+	for (uint32_t i = 0; i < count; i++)
+		objects[i] = (struct trace_object){first + i, write ? TRACE_OBJECT_WRITE : 0};
+	return step(stage, "a submission", umd_event(umd_of(stage), &event));
+}
+
+bool stage_destroy(struct conform_stage *stage, uint32_t id)
+{
+	const struct trace_event event = {.op = TRACE_CLOSE, .id = id};
+
+	return step(stage, "the destruction of an allocation", umd_event(umd_of(stage), &event));
+}
+
+static bool access_by_cpu(struct conform_stage *stage, uint32_t id, enum trace_op op)
+{
+	const struct trace_event event = {
+		.op = op,
+		.id = id,
+		.u.range.length = umd_buffer_of(umd_of(stage), id)->size_bytes,
+	};
+
+	return step(stage, "a CPU lock", umd_event(umd_of(stage), &event));
+}
+
+bool stage_cpu_write(struct conform_stage *stage, uint32_t id)
+{
+	return access_by_cpu(stage, id, TRACE_WRITE);
+}
+
+bool stage_cpu_read(struct conform_stage *stage, uint32_t id)
+{
+	return access_by_cpu(stage, id, TRACE_READ);
+}
+
+bool stage_verify(struct conform_stage *stage)
+{
+	stage->world.ops->wait_idle(&stage->world);
+	return step(stage, "the comparison of contents", umd_final_check(umd_of(stage))) &&
+	       !stage->result.verify_errors;
+}
+
+struct vidmm_adapter_statistics stage_statistics(const struct conform_stage *stage)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	vidmm_adapter_statistics(stage->world.adapter, &statistics);
+	return statistics;
+}
