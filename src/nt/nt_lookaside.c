@@ -129,15 +129,21 @@ static void finish(const char *service, PGENERAL_LOOKASIDE list)
 
 /* ---- services ---- */
 
+static void initialize_with(PGENERAL_LOOKASIDE list, POOL_TYPE type, SIZE_T size, ULONG tag,
+			    PALLOCATE_FUNCTION allocator, PFREE_FUNCTION releaser)
+{
+	initialize(list, type, size, tag);
+	list->Allocate = allocator;
+	list->Free = releaser;
+}
+
 VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate,
 				     PFREE_FUNCTION Free, ULONG Flags, SIZE_T Size, ULONG Tag,
 				     USHORT Depth)
 {
 	(void)Flags, (void)Depth;
 	nt_limit(vmm_nt_current(), "ExInitializeNPagedLookasideList", DISPATCH_LEVEL);
-	initialize(&Lookaside->L, NonPagedPoolNx, Size, Tag);
-	Lookaside->L.Allocate = Allocate;
-	Lookaside->L.Free = Free;
+	initialize_with(&Lookaside->L, NonPagedPoolNx, Size, Tag, Allocate, Free);
 }
 
 VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate,
@@ -146,9 +152,7 @@ VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_F
 {
 	(void)Flags, (void)Depth;
 	nt_limit(vmm_nt_current(), "ExInitializePagedLookasideList", APC_LEVEL);
-	initialize(&Lookaside->L, PagedPool, Size, Tag);
-	Lookaside->L.Allocate = Allocate;
-	Lookaside->L.Free = Free;
+	initialize_with(&Lookaside->L, PagedPool, Size, Tag, Allocate, Free);
 }
 
 NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate,

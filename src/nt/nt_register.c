@@ -126,9 +126,13 @@ static enum found find(struct vmm_nt *nt, struct vmm_list *list, const char *ser
 	return REFUSED;
 }
 
-static bool has_registers(struct vmm_nt *nt)
+/* Takes no lock if no device has registers. */
+static enum found find_register(struct vmm_nt *nt, const char *service,
+				const volatile void *address, uint32_t width, struct target *target)
 {
-	return atomic_load_explicit(&nt->register_count, memory_order_acquire) != 0;
+	if (!atomic_load_explicit(&nt->register_count, memory_order_acquire))
+		return NOT_REGISTERS;
+	return find(nt, &nt->registers, service, (uintptr_t)address, width, target);
 }
 
 /* Returns false if the address is not a register, but memory. */
@@ -137,11 +141,8 @@ static bool register_read(const char *service, const volatile void *address, uin
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	struct target target;
-	enum found found;
+	enum found found = find_register(nt, service, address, width, &target);
 
-	if (!has_registers(nt))
-		return false;
-	found = find(nt, &nt->registers, service, (uintptr_t)address, width, &target);
 	if (found == NOT_REGISTERS)
 		return false;
 	*value = UINT64_MAX;
@@ -156,11 +157,8 @@ static bool register_write(const char *service, const volatile void *address, ui
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	struct target target;
-	enum found found;
+	enum found found = find_register(nt, service, address, width, &target);
 
-	if (!has_registers(nt))
-		return false;
-	found = find(nt, &nt->registers, service, (uintptr_t)address, width, &target);
 	if (found == FOUND)
 		target.registers.write(target.registers.context, target.offset, width, value);
 	return found != NOT_REGISTERS;
