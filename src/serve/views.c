@@ -257,6 +257,8 @@ static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t leng
 					      .offset = offset};
 
 	vmm_views_lock(views);
+	/* The client stores there that it has executed the mapping (execution.c). */
+	vmm_views_share_words_locked(views);
 	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
 	vmm_assert(record);
 	vmm_os_stores_take(&views->watched, address, length);
@@ -297,29 +299,6 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
 
 /* ---- write protection ---- */
 
-/*
- * Returns whether the client has executed the mapping at `address`; memory that is not mapped yet
- * cannot be write-protected. A client has executed the instructions that an answer named before it
- * sends its next request on that channel.
- */
-static bool is_executed_locked(const struct vmm_views *views, uint64_t address)
-	VMM_REQUIRES(vmm_views_lock_class)
-{
-	const struct vmm_view_record *record;
-	uint64_t executed;
-
-	vmm_assert_held(&views->lock);
-	record = vmm_view_records_find(views->records, address);
-	executed = atomic_load(&views->executed);
-	/*
-	 * A client that locks by lock words sends no requests, but stores the number in shared
-	 * memory. If it lies, only its own stores are lost.
-	 */
-	if (views->words)
-		executed = vmm_max_u64(executed, atomic_load(&views->words->executed));
-	return record && (views->config.view_sent || record->mapped <= executed);
-}
-
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
 	VMM_REQUIRES(vmm_views_lock_class)
 {
@@ -331,7 +310,7 @@ static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint6
 			       ? vmm_os_stores_watch(&views->watched, (char *)(uintptr_t)address,
 						     length)
 			       : VMM_OK;
-	if (views->config.userfault < 0 || !is_executed_locked(views, address))
+	if (views->config.userfault < 0 || !vmm_views_is_executed_locked(views, address))
 		return VMM_NOT_SUPPORTED;
 	if (!views->write_protector)
 		views->write_protector =
@@ -345,6 +324,7 @@ static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t l
 {
 	struct vmm_views *views = views_of(viewer);
 
+	vmm_views_await_execution(views, number_of(address));
 	vmm_views_lock(views);
 	vmm_status status = freeze_locked(views, number_of(address), length);
 	vmm_views_unlock(views);

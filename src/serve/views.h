@@ -69,6 +69,8 @@ struct vmm_views {
 	struct vmm_list watched;                     /* frozen on sim (os_stores.h) */
 	struct vmm_lock_words *words;                /* shared with the client; NULL: not yet */
 	uint64_t *words_taken;                       /* one bit for each word */
+	/* it did not execute a mapping in time; this is not waited for again */
+	bool late VMM_GUARDED_BY(vmm_views_lock_class);
 	/* nothing is sent any more; the socket is shut down */
 	bool dead VMM_GUARDED_BY(vmm_views_lock_class);
 	/* why the client is cut off; NULL: it is not */
@@ -101,7 +103,19 @@ void vmm_views_end(struct vmm_views *views, const char *why);
 /* Sends a message WORDS. Caller holds the lock. */
 void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd)
 	VMM_REQUIRES(vmm_views_lock_class);
+/* ---- execution.c ---- */
+/* Returns whether the client is known to have executed the mapping at `address`. */
+bool vmm_views_is_executed_locked(const struct vmm_views *views, uint64_t address)
+	VMM_REQUIRES(vmm_views_lock_class);
+/*
+ * Waits until the client has executed the mapping at `address`, as long as for a late client
+ * (write_protector.h). Returns at once if nothing can be write-protected, or if the client was late
+ * before.
+ */
+void vmm_views_await_execution(struct vmm_views *views, uint64_t address);
 /* ---- words.c ---- */
+/* Sends the epoch and the table of words, if the client is to have them. Only the first call does. */
+void vmm_views_share_words_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_lock_class);
 /* Returns whether the client gets the epoch before any later message. */
 bool vmm_views_share_words(struct vmm_views *views);
 /* Reserves the word of a handle. NULL: there is no table, or another handle has the word. */

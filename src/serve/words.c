@@ -40,13 +40,14 @@ static struct vmm_lock_words *make_table(int *result)
 	return table;
 }
 
-/* Called once, for the first handle that wants a word. */
-static void share_words_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_lock_class)
+void vmm_views_share_words_locked(struct vmm_views *views)
 {
 	const uint32_t size = (uint32_t)vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
 	int fd;
 
 	vmm_assert_held(&views->lock);
+	if (views->words || views->config.epoch < 0)
+		return;
 	views->words_taken = vmm_calloc(VMM_LOCK_WORDS / 64, sizeof(uint64_t));
 	views->words = views->words_taken ? make_table(&fd) : NULL;
 	if (views->words) {
@@ -61,8 +62,7 @@ static void share_words_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_l
 bool vmm_views_share_words(struct vmm_views *views)
 {
 	vmm_views_lock(views);
-	if (!views->words && views->config.epoch >= 0)
-		share_words_locked(views);
+	vmm_views_share_words_locked(views);
 	bool shared = views->words;
 	vmm_views_unlock(views);
 	return shared;
@@ -76,8 +76,7 @@ struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t
 	struct vmm_lock_word *word = NULL;
 
 	vmm_views_lock(views);
-	if (!views->words && views->config.epoch >= 0)
-		share_words_locked(views);
+	vmm_views_share_words_locked(views);
 	if (views->words && !(views->words_taken[index / 64] & bit)) {
 		views->words_taken[index / 64] |= bit;
 		word = &views->words->at[index];

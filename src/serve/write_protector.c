@@ -207,11 +207,7 @@ static struct job *queue_locked(struct vmm_write_protector *f, uint64_t address,
 	return job;
 }
 
-/*
- * Each late client halves the time for the next, so many late clients together cost at most twice
- * the time of the first.
- */
-static struct timespec deadline_of(uint32_t late)
+struct timespec vmm_write_protector_deadline(uint32_t late)
 {
 	struct timespec t;
 	uint64_t ns;
@@ -227,7 +223,7 @@ static struct timespec deadline_of(uint32_t late)
 vmm_status vmm_write_protector_freeze(struct vmm_write_protector *f, uint64_t address,
 				      uint64_t length)
 {
-	const struct timespec deadline = deadline_of(atomic_load(f->late));
+	const struct timespec deadline = vmm_write_protector_deadline(atomic_load(f->late));
 	vmm_status status = VMM_NOT_SUPPORTED;
 	int error = 0;
 

@@ -6,9 +6,16 @@
 #include "base/base.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 /* How long freezing waits for the first late client, in ms; for each later one half as long. */
 #define VMM_WRITE_PROTECTOR_MS 4000u
+
+/*
+ * Returns when to stop waiting for a client, on CLOCK_MONOTONIC. Each late client halves the time
+ * for the next, so many late clients together cost at most twice the time of the first.
+ */
+struct timespec vmm_write_protector_deadline(uint32_t late);
 
 struct vmm_write_protector;
 /*

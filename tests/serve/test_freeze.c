@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Content that moves while a thread of the client stores into it. The host write-protects it
- * through the client's userfaultfd, and no store is lost. Content that the client may not have
- * mapped yet is not moved.
+ * through the client's userfaultfd, and no store is lost. Before that the host waits, for a limited
+ * time, until the client has mapped the content.
  */
 #include "raw_client.h"
 
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/serve_private.h"
@@ -132,6 +133,12 @@ static vmm_status power(struct served *served, uint32_t state)
 	return vidmm_adapter_set_power(served->client.adapter, state, VIDMM_SLEEP_STANDBY);
 }
 
+/* As if other clients had been late: the host then waits for a shorter time. */
+static void shorten_waits(struct served *served)
+{
+	atomic_store(&served->server->late, 5);
+}
+
 static void no_store_is_lost_when_content_moves(void **state)
 {
 	struct served served;
@@ -172,10 +179,60 @@ static void content_that_may_not_be_mapped_yet_is_not_moved(void **state)
 		skip();
 	lock_in_video_memory(&b);
 	await_stores(&b, WORDS);
+	shorten_waits(&served);
 	assert_true(power(&served, VIDMM_POWER_D3) < 0);
 	await_stores(&b, WORDS);
 	say_something(&b);
 	assert_int_equal(power(&served, VIDMM_POWER_D3), 0);
+	await_stores(&b, WORDS);
+	assert_int_equal(power(&served, VIDMM_POWER_D0), 0);
+	end(&b, &served);
+}
+
+/* ---- a client that executes a mapping while the host waits for it ---- */
+
+static pthread_mutex_t pause_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pause_changed = PTHREAD_COND_INITIALIZER;
+static bool has_paused;
+
+/* Replaces clock_nanosleep in this program and in the library linked into it. */
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request,
+		    struct timespec *remain)
+{
+	pthread_mutex_lock(&pause_lock);
+	has_paused = true;
+	pthread_cond_broadcast(&pause_changed);
+	pthread_mutex_unlock(&pause_lock);
+	return (int)syscall(SYS_clock_nanosleep, clock, flags, request, remain);
+}
+
+static void *speak_during_pause(void *argument)
+{
+	pthread_mutex_lock(&pause_lock);
+	while (!has_paused)
+		pthread_cond_wait(&pause_changed, &pause_lock);
+	pthread_mutex_unlock(&pause_lock);
+	say_something(argument);
+	return NULL;
+}
+
+/* The next request says that the mapping is executed. It comes while the host waits for it. */
+static void a_mapping_is_awaited_before_its_content_moves(void **state)
+{
+	struct served served;
+	struct busy b;
+	pthread_t speaker;
+
+	(void)state;
+	if (!begin(&b, &served))
+		skip();
+	lock_in_video_memory(&b);
+	pthread_mutex_lock(&pause_lock);
+	has_paused = false;
+	pthread_mutex_unlock(&pause_lock);
+	assert_int_equal(pthread_create(&speaker, NULL, speak_during_pause, &b), 0);
+	assert_int_equal(power(&served, VIDMM_POWER_D3), 0);
+	pthread_join(speaker, NULL);
 	await_stores(&b, WORDS);
 	assert_int_equal(power(&served, VIDMM_POWER_D0), 0);
 	end(&b, &served);
@@ -240,9 +297,7 @@ static void a_client_that_cannot_be_write_protected_delays_no_other(void **state
 	lock_in_video_memory(&b);
 	say_something(&b);
 	say_something(&b);
-	atomic_store(
-		&served.server->late,
-		5); /* as if other clients had been late: the host then waits for a shorter time */
+	shorten_waits(&served);
 	set_busy(true);
 	assert_true(power(&served, VIDMM_POWER_D3) < 0);
 	await_come();
@@ -262,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_store_is_lost_when_content_moves),
 		cmocka_unit_test(content_that_may_not_be_mapped_yet_is_not_moved),
+		cmocka_unit_test(a_mapping_is_awaited_before_its_content_moves),
 		cmocka_unit_test(a_client_that_cannot_be_write_protected_delays_no_other),
 	};
 
